@@ -1,0 +1,120 @@
+// Package canon is the only encoder of anything that is hashed or stored.
+//
+// It writes the JSON Canonicalization Scheme (RFC 8785): keys sorted by UTF-16
+// code unit, ECMAScript's string escapes and number forms, no white space:
+//
+//	{"b": 1.0, "a": "é"}   →   {"a":"é","b":1}
+//
+// Beyond the RFC it carries lone surrogates, which RFC 8785 3.2.2.2 leaves to
+// the implementation, as ECMAScript's JSON.stringify does: "\ud800".
+//
+// A parsed document is made of nil, bool, float64, string, []any and
+// map[string]any. A lone surrogate stands in a string as its three-byte
+// generalised UTF-8 form (WTF-8), so it survives a round trip.
+package canon
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// MaxDepth is how deeply arrays and objects may nest; Parse refuses more.
+const MaxDepth = 1000
+
+// Marshal returns v's canonical JSON without a trailing newline. v is a parsed
+// document, or any value that encoding/json can write.
+func Marshal(v any) ([]byte, error) {
+	switch v.(type) {
+	case nil, bool, float64, string, []any, map[string]any:
+		return appendValue(nil, v, 0)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding JSON: %w", err)
+	}
+	doc, err := Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return appendValue(make([]byte, 0, len(raw)), doc, 0)
+}
+
+// Line returns v's canonical JSON and one LF: the form in which a document is
+// stored, and in which it is hashed.
+func Line(v any) ([]byte, error) {
+	b, err := Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return append(b, '\n'), nil
+}
+
+// Unmarshal reads a record that we wrote into v, and refuses what we would not
+// have written: another key order, white space, duplicate or unknown keys. One
+// trailing LF is allowed.
+func Unmarshal(data []byte, v any) error {
+	body := bytes.TrimSuffix(data, []byte("\n"))
+	doc, err := Parse(body)
+	if err != nil {
+		return err
+	}
+	again, err := Marshal(doc)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, body) {
+		return fmt.Errorf("not canonical JSON (RFC 8785)")
+	}
+	return decodeStrict(body, v)
+}
+
+func decodeStrict(body []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+// Hash is canonicalHash: the bare hex SHA-256 of v's canonical JSON and one LF.
+func Hash(v any) (string, error) {
+	b, err := Line(v)
+	if err != nil {
+		return "", err
+	}
+	return Hex(b), nil
+}
+
+// DeriveID is deriveId (PROPOSAL_INTERNAL_SPEC 4.3): prefix, "_" and the first
+// 16 hex of Hash.
+func DeriveID(prefix string, v any) (string, error) {
+	h, err := Hash(v)
+	if err != nil {
+		return "", err
+	}
+	return prefix + "_" + h[:16], nil
+}
+
+// Hex is the SHA-256 of b as 64 lower-case hex digits.
+func Hex(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Sum is the SHA-256 of b in the form that the specifications call a hash:
+// "sha256:" and 64 lower-case hex digits (APPLY_SPEC 7.2).
+func Sum(b []byte) string { return "sha256:" + Hex(b) }
+
+// IsHex64 tells whether s is 64 lower-case hex digits.
+func IsHex64(s string) bool {
+	if len(s) != 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

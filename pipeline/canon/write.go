@@ -1,0 +1,122 @@
+package canon
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
+)
+
+func appendValue(b []byte, v any, depth int) ([]byte, error) {
+	if depth > MaxDepth {
+		return nil, fmt.Errorf("nested deeper than %d levels", MaxDepth)
+	}
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...), nil
+	case bool:
+		if v {
+			return append(b, "true"...), nil
+		}
+		return append(b, "false"...), nil
+	case float64:
+		s, err := jcs.NumberToJSON(v)
+		if err != nil {
+			return nil, fmt.Errorf("number %v has no JSON form", v)
+		}
+		return append(b, s...), nil
+	case string:
+		return appendString(b, v)
+	case []any:
+		return appendArray(b, v, depth)
+	case map[string]any:
+		return appendObject(b, v, depth)
+	}
+	return nil, fmt.Errorf("%T is not a JSON value", v)
+}
+
+func appendArray(b []byte, vs []any, depth int) ([]byte, error) {
+	b = append(b, '[')
+	for i, v := range vs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendValue(b, v, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, ']'), nil
+}
+
+func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, Compare)
+	b = append(b, '{')
+	for i, k := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendString(b, k); err != nil {
+			return nil, err
+		}
+		b = append(b, ':')
+		if b, err = appendValue(b, m[k], depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// appendString follows RFC 8785 3.2.2.2: two-character escapes where they
+// exist, \u00xx for the other controls, everything else as UTF-8.
+func appendString(b []byte, s string) ([]byte, error) {
+	b = append(b, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			b = appendASCII(b, c)
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r != utf8.RuneError || size > 1 {
+			b = append(b, s[i:i+size]...)
+			i += size
+			continue
+		}
+		unit, ok := surrogateAt(s[i:])
+		if !ok {
+			return nil, fmt.Errorf("string is not valid UTF-8 at byte %d", i)
+		}
+		b = fmt.Appendf(b, `\u%04x`, unit)
+		i += 3
+	}
+	return append(b, '"'), nil
+}
+
+func appendASCII(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\b':
+		return append(b, `\b`...)
+	case '\f':
+		return append(b, `\f`...)
+	case '\n':
+		return append(b, `\n`...)
+	case '\r':
+		return append(b, `\r`...)
+	case '\t':
+		return append(b, `\t`...)
+	}
+	if c < 0x20 {
+		return fmt.Appendf(b, `\u%04x`, c)
+	}
+	return append(b, c)
+}

@@ -1,0 +1,42 @@
+// Package rule has the report line that all verifiers share: which rule was
+// broken, where, and how, in the order that the specifications ask for.
+//
+// APPLY_SPEC 3.6 and 7.1, PROPOSAL_INTERNAL_SPEC 6.5 and 7.1.
+package rule
+
+import (
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// A Violation is one broken rule. Path is what the verifier's format says it
+// is (a JSON path, a file's path, an action's id) and is left out when empty.
+type Violation struct {
+	RuleID  string `json:"rule_id"`
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+}
+
+// A Report is a verifier's whole answer, as it is printed.
+type Report struct {
+	OK         bool        `json:"ok"`
+	Violations []Violation `json:"violations,omitempty"`
+}
+
+// NewReport sorts the violations and says whether there are none.
+func NewReport(vs []Violation) Report {
+	Sort(vs)
+	return Report{OK: len(vs) == 0, Violations: vs}
+}
+
+// Sort orders violations by rule id, then path, each by UTF-16 code unit; those
+// that tie keep the order in which they were found.
+func Sort(vs []Violation) {
+	slices.SortStableFunc(vs, func(a, b Violation) int {
+		if c := canon.Compare(a.RuleID, b.RuleID); c != 0 {
+			return c
+		}
+		return canon.Compare(a.Path, b.Path)
+	})
+}
