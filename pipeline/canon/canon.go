@@ -18,6 +18,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -53,28 +54,37 @@ func Line(v any) ([]byte, error) {
 }
 
 // Unmarshal reads a record that we wrote into v, and refuses what we would not
-// have written: another key order, white space, duplicate or unknown keys. One
-// trailing LF is allowed.
+// have written: another key order, white space, duplicate or unknown keys, a
+// key that is missing or in the wrong case. One trailing LF is allowed. v is
+// empty before, and after an error holds nothing to rely on.
 func Unmarshal(data []byte, v any) error {
 	body := bytes.TrimSuffix(data, []byte("\n"))
 	doc, err := Parse(body)
 	if err != nil {
 		return err
 	}
-	again, err := Marshal(doc)
+	if err := equals(body, doc, "not canonical JSON (RFC 8785)"); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("decoding JSON: %w", err)
+	}
+	// encoding/json is lax about letter case, missing keys, null and lone
+	// surrogates; writing v again shows all of them.
+	return equals(body, v, "not as this record is written")
+}
+
+func equals(body []byte, v any, otherwise string) error {
+	again, err := Marshal(v)
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(again, body) {
-		return fmt.Errorf("not canonical JSON (RFC 8785)")
+		return errors.New(otherwise)
 	}
-	return decodeStrict(body, v)
-}
-
-func decodeStrict(body []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	return d.Decode(v)
+	return nil
 }
 
 // Hash is canonicalHash: the bare hex SHA-256 of v's canonical JSON and one LF.

@@ -64,11 +64,13 @@ func (p *parser) peek() byte {
 	return p.data[p.pos]
 }
 
+// value reads any value; depth is how many arrays and objects are around it.
 func (p *parser) value(depth int) (any, error) {
-	if depth > MaxDepth {
+	c := p.peek()
+	if depth == MaxDepth && (c == '{' || c == '[') {
 		return nil, p.fail("nested deeper than %d levels", MaxDepth)
 	}
-	switch c := p.peek(); c {
+	switch c {
 	case '{':
 		return p.object(depth)
 	case '[':

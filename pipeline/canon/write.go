@@ -8,10 +8,8 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
+// appendValue writes v; depth is how many arrays and objects are around it.
 func appendValue(b []byte, v any, depth int) ([]byte, error) {
-	if depth > MaxDepth {
-		return nil, fmt.Errorf("nested deeper than %d levels", MaxDepth)
-	}
 	switch v := v.(type) {
 	case nil:
 		return append(b, "null"...), nil
@@ -28,12 +26,20 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 		return append(b, s...), nil
 	case string:
 		return appendString(b, v)
-	case []any:
-		return appendArray(b, v, depth)
-	case map[string]any:
-		return appendObject(b, v, depth)
+	case []any, map[string]any:
+		if depth == MaxDepth {
+			return nil, fmt.Errorf("nested deeper than %d levels", MaxDepth)
+		}
+		return appendNested(b, v, depth+1)
 	}
 	return nil, fmt.Errorf("%T is not a JSON value", v)
+}
+
+func appendNested(b []byte, v any, depth int) ([]byte, error) {
+	if m, ok := v.(map[string]any); ok {
+		return appendObject(b, m, depth)
+	}
+	return appendArray(b, v.([]any), depth)
 }
 
 func appendArray(b []byte, vs []any, depth int) ([]byte, error) {
@@ -43,7 +49,7 @@ func appendArray(b []byte, vs []any, depth int) ([]byte, error) {
 			b = append(b, ',')
 		}
 		var err error
-		if b, err = appendValue(b, v, depth+1); err != nil {
+		if b, err = appendValue(b, v, depth); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +72,7 @@ func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
 			return nil, err
 		}
 		b = append(b, ':')
-		if b, err = appendValue(b, m[k], depth+1); err != nil {
+		if b, err = appendValue(b, m[k], depth); err != nil {
 			return nil, err
 		}
 	}

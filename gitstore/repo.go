@@ -1,0 +1,192 @@
+// Package gitstore keeps the ledger in Git and serves commits as file systems.
+// It is the only door to go-git; the git program is never run.
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// What Open and Head return besides other errors.
+var (
+	ErrNotRepository = errors.New("not a Git repository, nor below one")
+	ErrNoCommits     = errors.New("the repository has no commits yet")
+)
+
+// An UnsupportedError is a repository of a kind that go-git does not read.
+type UnsupportedError struct{ Err error }
+
+func (e *UnsupportedError) Error() string {
+	return "this kind of repository is not supported: " + e.Err.Error()
+}
+
+func (e *UnsupportedError) Unwrap() error { return e.Err }
+
+// A Repo is an open Git repository.
+type Repo struct {
+	git    *git.Repository
+	gitDir string // the directory that holds the refs
+}
+
+// Open opens the repository that dir is in.
+func Open(dir string) (*Repo, error) {
+	g, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
+	switch {
+	case errors.Is(err, git.ErrRepositoryNotExists):
+		return nil, ErrNotRepository
+	case errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion), errors.Is(err, git.ErrUnknownExtension),
+		errors.Is(err, git.ErrUnsupportedRepositoryFormatVersion):
+		return nil, &UnsupportedError{err}
+	case err != nil:
+		return nil, fmt.Errorf("opening the repository: %w", err)
+	}
+	store, ok := g.Storer.(*filesystem.Storage)
+	if !ok {
+		return nil, fmt.Errorf("opening the repository: unexpected storage %T", g.Storer)
+	}
+	r := &Repo{git: g, gitDir: store.Filesystem().Root()}
+	return r, r.commonDir(store)
+}
+
+// commonDir finds the directory of a linked worktree's main repository, where
+// refs outside refs/worktree live (gitrepository-layout(5), commondir).
+func (r *Repo) commonDir(store *filesystem.Storage) error {
+	f, err := store.Filesystem().Open("commondir")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening the repository: %w", err)
+	}
+	defer f.Close()
+	buf := make([]byte, 4096)
+	n, err := f.Read(buf)
+	if err != nil {
+		return fmt.Errorf("reading commondir: %w", err)
+	}
+	dir := string(trimLF(buf[:n]))
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.gitDir, dir)
+	}
+	r.gitDir = filepath.Clean(dir)
+	return nil
+}
+
+func trimLF(b []byte) []byte {
+	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// Init makes an empty repository with a working tree at dir.
+func Init(dir string) (*Repo, error) {
+	_, err := git.PlainInitWithOptions(dir, &git.PlainInitOptions{
+		InitOptions: git.InitOptions{DefaultBranch: plumbing.Main},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a repository: %w", err)
+	}
+	return Open(dir)
+}
+
+// StateDir is a directory of the program's own inside the Git directory. It
+// may not exist yet.
+func (r *Repo) StateDir() string { return filepath.Join(r.gitDir, "countersign") }
+
+// Worktree returns the root of the working tree; "" means a bare repository.
+func (r *Repo) Worktree() (string, error) {
+	w, err := r.git.Worktree()
+	if errors.Is(err, git.ErrIsBareRepository) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("opening the working tree: %w", err)
+	}
+	return w.Filesystem.Root(), nil
+}
+
+// IgnoresMode tells whether core.fileMode is off.
+func (r *Repo) IgnoresMode() (bool, error) {
+	cfg, err := r.git.Config()
+	if err != nil {
+		return false, fmt.Errorf("reading the Git configuration: %w", err)
+	}
+	return cfg.Raw.Section("core").Option("filemode") == "false", nil
+}
+
+// Identity returns user.name and user.email as Git would use them; either may
+// be empty.
+func (r *Repo) Identity() (name, email string, err error) {
+	cfg, err := r.git.ConfigScoped(config.SystemScope)
+	if err != nil {
+		return "", "", fmt.Errorf("reading the Git configuration: %w", err)
+	}
+	return cfg.User.Name, cfg.User.Email, nil
+}
+
+// Head returns the commit id of HEAD.
+func (r *Repo) Head(context.Context) (string, error) {
+	ref, err := r.git.Head()
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return "", ErrNoCommits
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading HEAD: %w", err)
+	}
+	return ref.Hash().String(), nil
+}
+
+// Tree serves a commit's tree.
+func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
+	return r.tree(plumbing.NewHash(commit))
+}
+
+func (r *Repo) tree(commit plumbing.Hash) (fs.FS, error) {
+	c, err := object.GetCommit(r.git.Storer, commit)
+	if err != nil {
+		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
+	}
+	t, err := object.GetTree(r.git.Storer, c.TreeHash)
+	if err != nil {
+		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, err)
+	}
+	return newTreeFS(r.git.Storer, t), nil
+}
+
+// Staged returns those of the files whose index entry is not their Before.
+func (r *Repo) Staged(_ context.Context, files []patch.Change) ([]string, error) {
+	bare, err := r.Worktree()
+	if bare == "" || err != nil {
+		return nil, err
+	}
+	idx, err := r.git.Storer.Index()
+	if err != nil {
+		return nil, fmt.Errorf("reading the index: %w", err)
+	}
+	entries := map[string]string{}
+	for _, e := range idx.Entries {
+		entries[e.Name] = e.Hash.String()
+	}
+	var out []string
+	for _, f := range files {
+		want := ""
+		if f.Before != nil {
+			want = f.Before.BlobID()
+		}
+		if entries[f.Path] != want {
+			out = append(out, f.Path)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,278 @@
+package gitstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+)
+
+// treeFS serves a Git tree as a read-only fs.FS with links (fs.ReadLinkFS). An
+// object that is missing from the repository is an error that is not
+// fs.ErrNotExist: what was merely not fetched must not read as absent.
+type treeFS struct {
+	store storer.EncodedObjectStorer
+	root  *object.Tree
+	trees map[string]*object.Tree // directories read so far, by path
+}
+
+func newTreeFS(s storer.EncodedObjectStorer, root *object.Tree) *treeFS {
+	return &treeFS{s, root, map[string]*object.Tree{".": root}}
+}
+
+var (
+	_ fs.ReadDirFS  = (*treeFS)(nil)
+	_ fs.ReadFileFS = (*treeFS)(nil)
+	_ fs.StatFS     = (*treeFS)(nil)
+	_ fs.ReadLinkFS = (*treeFS)(nil)
+)
+
+func (t *treeFS) fail(op, name string, err error) error {
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+// errMissing hides go-git's "not found" so that nobody takes it for absence.
+type errMissing struct{ err error }
+
+func (e errMissing) Error() string {
+	return "the object is not in this repository (a partial or damaged clone?): " + e.err.Error()
+}
+
+// dir returns the tree object of a directory.
+func (t *treeFS) dir(name string) (*object.Tree, error) {
+	if tree, ok := t.trees[name]; ok {
+		return tree, nil
+	}
+	e, err := t.entry(name)
+	if err != nil {
+		return nil, err
+	}
+	if e.Mode != filemode.Dir {
+		return nil, errNotDir
+	}
+	tree, err := object.GetTree(t.store, e.Hash)
+	if err != nil {
+		return nil, errMissing{err}
+	}
+	t.trees[name] = tree
+	return tree, nil
+}
+
+var errNotDir = errors.New("not a directory")
+
+// entry returns the tree entry of a path below the root.
+func (t *treeFS) entry(name string) (object.TreeEntry, error) {
+	parent, err := t.dir(path.Dir(name))
+	if errors.Is(err, errNotDir) {
+		return object.TreeEntry{}, fs.ErrNotExist
+	}
+	if err != nil {
+		return object.TreeEntry{}, err
+	}
+	base := path.Base(name)
+	for _, e := range parent.Entries {
+		if e.Name == base {
+			return e, nil
+		}
+	}
+	return object.TreeEntry{}, fs.ErrNotExist
+}
+
+func (t *treeFS) info(op, name string) (treeInfo, error) {
+	if !fs.ValidPath(name) {
+		return treeInfo{}, t.fail(op, name, fs.ErrInvalid)
+	}
+	if name == "." {
+		return treeInfo{".", fs.ModeDir | 0o555, 0}, nil
+	}
+	e, err := t.entry(name)
+	if err != nil {
+		return treeInfo{}, t.fail(op, name, err)
+	}
+	i := treeInfo{e.Name, modeOf(e.Mode), 0}
+	if e.Mode.IsFile() {
+		if i.size, err = t.store.EncodedObjectSize(e.Hash); err != nil {
+			return treeInfo{}, t.fail(op, name, errMissing{err})
+		}
+	}
+	return i, nil
+}
+
+func modeOf(m filemode.FileMode) fs.FileMode {
+	switch m {
+	case filemode.Dir:
+		return fs.ModeDir | 0o555
+	case filemode.Symlink:
+		return fs.ModeSymlink | 0o777
+	case filemode.Executable:
+		return 0o755
+	case filemode.Regular, filemode.Deprecated:
+		return 0o644
+	}
+	return fs.ModeIrregular
+}
+
+// Stat is Lstat: links are never followed.
+func (t *treeFS) Stat(name string) (fs.FileInfo, error) { return t.info("stat", name) }
+
+// Lstat describes the entry at a path.
+func (t *treeFS) Lstat(name string) (fs.FileInfo, error) { return t.info("lstat", name) }
+
+// ReadLink returns what a link points to.
+func (t *treeFS) ReadLink(name string) (string, error) {
+	i, err := t.info("readlink", name)
+	if err != nil {
+		return "", err
+	}
+	if i.mode.Type() != fs.ModeSymlink {
+		return "", t.fail("readlink", name, fs.ErrInvalid)
+	}
+	b, err := t.blob("readlink", name)
+	return string(b), err
+}
+
+// ReadFile returns a regular file's bytes.
+func (t *treeFS) ReadFile(name string) ([]byte, error) {
+	i, err := t.info("read", name)
+	if err != nil {
+		return nil, err
+	}
+	if !i.mode.IsRegular() {
+		return nil, t.fail("read", name, errors.New("not a regular file"))
+	}
+	return t.blob("read", name)
+}
+
+func (t *treeFS) blob(op, name string) ([]byte, error) {
+	e, err := t.entry(name)
+	if err != nil {
+		return nil, t.fail(op, name, err)
+	}
+	b, err := readBlob(t.store, e.Hash)
+	if err != nil {
+		return nil, t.fail(op, name, errMissing{err})
+	}
+	return b, nil
+}
+
+func readBlob(s storer.EncodedObjectStorer, h plumbing.Hash) (_ []byte, err error) {
+	o, err := s.EncodedObject(plumbing.BlobObject, h)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	b, err := io.ReadAll(r)
+	if err == nil && plumbing.ComputeHash(plumbing.BlobObject, b) != h {
+		return nil, fmt.Errorf("object %s is damaged", h)
+	}
+	return b, err
+}
+
+// ReadDir lists a directory in name order.
+func (t *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if !fs.ValidPath(name) {
+		return nil, t.fail("readdir", name, fs.ErrInvalid)
+	}
+	tree, err := t.dir(name)
+	if err != nil {
+		return nil, t.fail("readdir", name, err)
+	}
+	out := make([]fs.DirEntry, len(tree.Entries))
+	for i, e := range tree.Entries {
+		out[i] = dirEntry{t, path.Join(name, e.Name), treeInfo{e.Name, modeOf(e.Mode), 0}}
+	}
+	sortEntries(out)
+	return out, nil
+}
+
+// Open opens a file or directory.
+func (t *treeFS) Open(name string) (fs.File, error) {
+	i, err := t.info("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if i.IsDir() {
+		entries, err := t.ReadDir(name)
+		return &openDir{i, entries}, err
+	}
+	b, err := t.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return &openFile{i, bytes.NewReader(b)}, nil
+}
+
+type treeInfo struct {
+	name string
+	mode fs.FileMode
+	size int64
+}
+
+func (i treeInfo) Name() string       { return i.name }
+func (i treeInfo) Size() int64        { return i.size }
+func (i treeInfo) Mode() fs.FileMode  { return i.mode }
+func (i treeInfo) Type() fs.FileMode  { return i.mode.Type() }
+func (i treeInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i treeInfo) ModTime() time.Time { return time.Time{} }
+func (i treeInfo) Sys() any           { return nil }
+
+type dirEntry struct {
+	fs   *treeFS
+	path string
+	treeInfo
+}
+
+func (e dirEntry) Info() (fs.FileInfo, error) { return e.fs.Lstat(e.path) }
+
+type openFile struct {
+	treeInfo
+	*bytes.Reader
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.treeInfo, nil }
+func (f *openFile) Size() int64                { return f.treeInfo.size }
+func (f *openFile) Close() error               { return nil }
+
+type openDir struct {
+	treeInfo
+	rest []fs.DirEntry
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.treeInfo, nil }
+func (d *openDir) Close() error               { return nil }
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.name, Err: errors.New("is a directory")}
+}
+
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 || n > len(d.rest) {
+		if n > 0 && len(d.rest) == 0 {
+			return nil, io.EOF
+		}
+		n = len(d.rest)
+	}
+	out := d.rest[:n]
+	d.rest = d.rest[n:]
+	return out, nil
+}
+
+// sortEntries orders by name; Git's own order compares directories as if they
+// ended in a slash.
+func sortEntries(entries []fs.DirEntry) {
+
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+}

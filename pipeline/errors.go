@@ -1,0 +1,103 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// A DirtyError names files that are not as the base commit has them.
+type DirtyError struct{ Files []string }
+
+func (e *DirtyError) Error() string {
+	return plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + list(e.Files)
+}
+
+// A LimitError is an input over the Policy's limits.
+type LimitError struct {
+	What      string
+	Have, Max int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the patch has %d %s, the limit is %d", e.Have, e.What, e.Max)
+}
+
+// A PendingError says that approvals are missing.
+type PendingError struct {
+	ID      string
+	Verdict approval.Verdict
+}
+
+func (e *PendingError) Error() string {
+	return fmt.Sprintf("%s is waiting for approval (%s)", e.ID, e.Verdict.Reason)
+}
+
+// A DeniedError says that a human denied the patch. ID is the transaction, or
+// "" where none was made.
+type DeniedError struct {
+	ID      string
+	PatchID string
+	Reason  string
+}
+
+func (e *DeniedError) Error() string {
+	if e.ID == "" {
+		return fmt.Sprintf("patch %s was %s", e.PatchID, e.Reason)
+	}
+	return fmt.Sprintf("%s was %s", e.ID, e.Reason)
+}
+
+// A SupersededError says that the base of an approved change is no more.
+type SupersededError struct {
+	ID    string
+	Files []string
+}
+
+func (e *SupersededError) Error() string {
+	if len(e.Files) == 0 {
+		return e.ID + " was superseded"
+	}
+	return fmt.Sprintf("%s is superseded: %s changed since the review: %s", e.ID, plural(len(e.Files), "file", "files"), list(e.Files))
+}
+
+// A ClosedError says that a transaction takes no more events.
+type ClosedError struct {
+	ID     string
+	Status ledger.Status
+}
+
+func (e *ClosedError) Error() string { return fmt.Sprintf("%s is closed (%s)", e.ID, e.Status) }
+
+// An UndecidedError is a decision that does not fit the transaction.
+type UndecidedError struct{ Message string }
+
+func (e *UndecidedError) Error() string { return e.Message }
+
+// A NoWorktreeError says that there is nowhere to apply to.
+type NoWorktreeError struct{}
+
+func (*NoWorktreeError) Error() string { return "the repository is bare: it has no working tree" }
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// list shows the first few paths, made safe to print.
+func list(paths []string) string {
+	const most = 10
+	var out []string
+	for _, p := range paths[:min(most, len(paths))] {
+		out = append(out, patch.Quote(p))
+	}
+	if len(paths) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(paths)-most))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// Names inside a transaction directory.
+const (
+	TransactionFile = "transaction.json"
+	EventsFile      = "events.jsonl"
+	ResultFile      = "apply_result.json"
+)
+
+// Names at the root of the ledger.
+const (
+	ReadmeFile       = "README.md"
+	SchemaFile       = "ledger.json"
+	transactionsRoot = "transactions"
+	deniedRoot       = "denied"
+)
+
+// PatchFile is where the canonical bytes of a patch are kept.
+func PatchFile(patchID string) string { return "patches/" + patchID + ".diff" }
+
+// ArtifactFile is where the artifact with this id (bare hex SHA-256) is kept.
+func ArtifactFile(id string) string { return "artifacts/" + id + ".json" }
+
+// Dir is a transaction's directory in the ledger: transactions/YYYY/MM/DD/<id>,
+// the day (UTC) being the one that the id's ULID was made on. The id must be
+// one that CheckID accepts.
+func Dir(id string) string {
+	return path.Join(transactionsRoot, idTime(id).Format("2006/01/02"), id)
+}
+
+// DeniedDir is where the denials of one patch are kept, one file a kind.
+func DeniedDir(patchID string) string {
+	return path.Join(deniedRoot, patchID[:2], patchID)
+}
+
+// A Denial is one file below denied/: a decision that sticks.
+type Denial struct {
+	Fingerprint   string `json:"fingerprint"`
+	Kind          string `json:"kind"`
+	TransactionID string `json:"transaction_id"`
+	Author        Actor  `json:"author"`
+	Reason        string `json:"reason"`
+	DeniedAt      string `json:"denied_at"`
+}
+
+// Denials reads what the ledger holds against a patch. Any doubt is an error:
+// a denial that cannot be read must not read as none.
+func Denials(tree fs.FS, patchID string) ([]Denial, error) {
+	entries, err := fs.ReadDir(tree, DeniedDir(patchID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Denial
+	for _, e := range entries {
+		raw, err := fs.ReadFile(tree, path.Join(DeniedDir(patchID), e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		var d Denial
+		if err := canon.Unmarshal(raw, &d); err != nil {
+			return nil, fmt.Errorf("%s: %w", path.Join(DeniedDir(patchID), e.Name()), err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// Read returns the log of a transaction in the ledger, having checked that
+// transaction.json agrees with it.
+func Read(tree fs.FS, id string) (*Log, error) {
+	raw, err := fs.ReadFile(tree, path.Join(Dir(id), EventsFile))
+	if err != nil {
+		return nil, err
+	}
+	l, err := ReadLog(raw)
+	if err != nil {
+		return nil, &CorruptError{id, err}
+	}
+	state, err := fs.ReadFile(tree, path.Join(Dir(id), TransactionFile))
+	if err != nil {
+		return nil, err
+	}
+	want, err := canon.Line(l.Transaction())
+	if err != nil {
+		return nil, err
+	}
+	if l.Transaction().TransactionID != id || !bytes.Equal(state, want) {
+		return nil, &CorruptError{id, errors.New("transaction.json is not what its events say")}
+	}
+	return l, nil
+}
+
+// A CorruptError is a transaction that we would not have written.
+type CorruptError struct {
+	ID  string
+	Err error
+}
+
+func (e *CorruptError) Error() string { return "transaction " + e.ID + ": " + e.Err.Error() }
+
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// State reads transaction.json alone, for lists; nothing is verified.
+func State(tree fs.FS, id string) (Transaction, error) {
+	raw, err := fs.ReadFile(tree, path.Join(Dir(id), TransactionFile))
+	if err != nil {
+		return Transaction{}, err
+	}
+	var t Transaction
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return Transaction{}, &CorruptError{id, err}
+	}
+	return t, nil
+}
+
+// IDs returns the ids of all transactions, oldest first.
+func IDs(tree fs.FS) ([]string, error) {
+	dirs := []string{transactionsRoot}
+	for range 4 { // year, month, day, transaction
+		var below []string
+		for _, dir := range dirs {
+			entries, err := fs.ReadDir(tree, dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range entries {
+				below = append(below, path.Join(dir, e.Name()))
+			}
+		}
+		dirs = below
+	}
+	ids := make([]string, 0, len(dirs))
+	for _, dir := range dirs {
+		id := path.Base(dir)
+		if CheckID(id) != nil || Dir(id) != dir {
+			return nil, fmt.Errorf("ledger: %q is not where a transaction belongs", dir)
+		}
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, strings.Compare)
+	return ids, nil
+}

@@ -1,0 +1,223 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+// ownRules checks L1–L7, L9 and L10, which only our own directories promise.
+func (c *checker) ownRules() {
+	c.chain()
+	c.canonicalLines()
+	log, err := ReadLog(c.raw)
+	if err != nil {
+		c.add("L9", EventsFile, "events do not fold to a state: %v", err)
+	} else {
+		c.folded(log)
+		c.approvedBeforeApply(log)
+		c.artifacts(log)
+		c.patches(log)
+		c.result(log)
+	}
+	c.shape(log)
+}
+
+func (c *checker) chain() {
+	var prev any
+	n := 0
+	for line := range bytes.Lines(c.raw) {
+		n++
+		e, ok := c.eventAt(n)
+		if !ok {
+			continue
+		}
+		if seq, _ := e.fields["seq"].(float64); seq != float64(n) {
+			c.add("L1", at(e), "seq is %v, not %d", e.fields["seq"], n)
+		}
+		if got, has := e.fields["prev"]; !has || got != prev {
+			c.add("L2", at(e), "prev is not the hash of the line before")
+		}
+		prev = canon.Sum(line)
+	}
+}
+
+func (c *checker) eventAt(line int) (looseEvent, bool) {
+	for i := min(line, len(c.events)) - 1; i >= 0; i-- {
+		if c.events[i].line <= line {
+			return c.events[i], c.events[i].line == line
+		}
+	}
+	return looseEvent{}, false
+}
+
+func (c *checker) canonicalLines() {
+	n := 0
+	for line := range bytes.Lines(c.raw) {
+		n++
+		if !isCanonicalLine(line) {
+			c.add("L7", fmt.Sprintf("%s:%d", EventsFile, n), "not canonical JSON and one LF")
+		}
+	}
+}
+
+func isCanonicalLine(line []byte) bool {
+	doc, err := canon.Parse(line)
+	if err != nil {
+		return false
+	}
+	again, err := canon.Line(doc)
+	return err == nil && bytes.Equal(again, line)
+}
+
+func (c *checker) folded(log *Log) {
+	state, err := fs.ReadFile(c.dir, TransactionFile)
+	want, encErr := canon.Line(log.Transaction())
+	if err != nil || encErr != nil || !bytes.Equal(state, want) {
+		c.add("L9", TransactionFile, "is not what the events fold to")
+	}
+}
+
+// approvedBeforeApply: when apply/start was recorded, every request was
+// answered with an approval, and the patch itself was among them.
+func (c *checker) approvedBeforeApply(log *Log) {
+	asked, approved, denied := map[string]string{}, map[string]bool{}, false
+	for i, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ApprovalRequest:
+			asked[p.ApprovalRequestID] = p.Fingerprint
+		case *ApprovalDecision:
+			denied = denied || p.Decision != Approve
+			if asked[p.ApprovalRequestID] == p.Fingerprint {
+				approved[p.Fingerprint] = true
+				delete(asked, p.ApprovalRequestID)
+			}
+		case *ApplyStart:
+			if denied || len(asked) > 0 || !allApproved(p.PatchIDs, approved) {
+				c.add("L3", fmt.Sprintf("%s:%d", EventsFile, i+1), "apply/start without every approval")
+			}
+		}
+	}
+}
+
+func allApproved(patchIDs []string, approved map[string]bool) bool {
+	for _, id := range patchIDs {
+		if !approved["patchset:"+id] {
+			return false
+		}
+	}
+	return len(patchIDs) > 0
+}
+
+func (c *checker) artifacts(log *Log) {
+	for _, a := range Of[*ArtifactStored](log) {
+		raw, err := fs.ReadFile(c.dir, a.Path)
+		if err != nil {
+			continue // I10 says so
+		}
+		if canon.Sum(raw) != a.StoredSHA256 || canon.Hex(raw) != a.ArtifactID || a.Path != ArtifactFile(a.ArtifactID) {
+			c.add("L4", a.Path, "content does not hash to its artifact_id")
+		}
+		if a.ContentType == "application/json" && !isCanonicalLine(raw) {
+			c.add("L7", a.Path, "not canonical JSON and one LF")
+		}
+	}
+}
+
+func (c *checker) patches(log *Log) {
+	for _, id := range patchIDs(log) {
+		raw, err := fs.ReadFile(c.dir, PatchFile(id))
+		if err == nil && canon.Hex(raw) != id {
+			c.add("L5", PatchFile(id), "content does not hash to its patch_id")
+		}
+	}
+}
+
+func patchIDs(log *Log) []string {
+	var out []string
+	for _, it := range Of[*TurnItem](log) {
+		if it.Item.Metadata != nil && it.Item.Metadata.PatchID != "" {
+			out = append(out, it.Item.Metadata.PatchID)
+		}
+	}
+	return out
+}
+
+// result: apply_result.json is a valid ApplyResult, and it is the one that the
+// successful apply's artifact holds.
+func (c *checker) result(log *Log) {
+	var done *ApplyComplete
+	for _, p := range Of[*ApplyComplete](log) {
+		if p.Success {
+			done = p
+		}
+	}
+	raw, err := fs.ReadFile(c.dir, ResultFile)
+	if done == nil {
+		if err == nil {
+			c.add("L6", ResultFile, "no successful apply is recorded")
+		}
+		return
+	}
+	if err != nil {
+		c.add("L6", ResultFile, "is missing")
+		return
+	}
+	doc, err := canon.Parse(raw)
+	if err != nil || !isCanonicalLine(raw) {
+		c.add("L7", ResultFile, "not canonical JSON and one LF")
+		return
+	}
+	for _, v := range result.Verify(doc, nil) {
+		c.add("L6", ResultFile, "%s %s: %s", v.RuleID, v.Path, v.Message)
+	}
+	if !c.sameResult(doc, done) {
+		c.add("L6", ResultFile, "is not the result that apply/complete recorded")
+	}
+}
+
+func (c *checker) sameResult(doc any, done *ApplyComplete) bool {
+	raw, err := fs.ReadFile(c.dir, done.ApplyArtifact)
+	if err != nil {
+		return false
+	}
+	artifact, err := canon.Parse(raw)
+	if err != nil {
+		return false
+	}
+	fields, _ := artifact.(map[string]any)
+	a, errA := canon.Marshal(fields["apply_result"])
+	b, errB := canon.Marshal(doc)
+	outcome, _ := doc.(map[string]any)
+	return errA == nil && errB == nil && bytes.Equal(a, b) && text(outcome, "outcome") == done.Outcome
+}
+
+// shape: nothing but the files that the events account for.
+func (c *checker) shape(log *Log) {
+	known := map[string]bool{TransactionFile: true, EventsFile: true, ResultFile: true}
+	if log != nil {
+		for _, id := range patchIDs(log) {
+			known[PatchFile(id)] = true
+		}
+		for _, a := range Of[*ArtifactStored](log) {
+			known[a.Path] = true
+		}
+	}
+	err := fs.WalkDir(c.dir, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		isDir := p == "." || p == "patches" || p == "artifacts"
+		if d.IsDir() != isDir || !isDir && (!d.Type().IsRegular() || log != nil && !known[p]) {
+			c.add("L10", path.Clean(p), "is not accounted for by the events")
+		}
+		return nil
+	})
+	if err != nil {
+		c.add("L10", ".", "cannot be read whole")
+	}
+}

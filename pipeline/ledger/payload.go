@@ -1,0 +1,235 @@
+package ledger
+
+// An Actor is who did something. Kind is "user" for a person at a terminal,
+// "bot" for an account that is never human. ID is stable where Login may change.
+type Actor struct {
+	Kind  string `json:"kind"`
+	ID    string `json:"id"`
+	Login string `json:"login"`
+}
+
+// SandboxPolicy says what a transaction's effects may reach.
+type SandboxPolicy struct {
+	Type          string   `json:"type"`
+	WritableRoots []string `json:"writable_roots"`
+	NetworkAccess bool     `json:"network_access"`
+}
+
+// ApprovalPolicy is the part of the Policy that decided what to ask for, as it
+// stood at review.
+type ApprovalPolicy struct {
+	Required int  `json:"required"`
+	Local    bool `json:"local"`
+}
+
+// Meta is tx/meta, always the first event. BaseCommit is the commit whose tree
+// is patched, PolicyCommit the one the Policy was read from.
+type Meta struct {
+	TransactionID  string         `json:"transaction_id"`
+	WorkspaceRoots []string       `json:"workspace_roots"`
+	CWD            string         `json:"cwd"`
+	SandboxPolicy  SandboxPolicy  `json:"sandbox_policy"`
+	ApprovalPolicy ApprovalPolicy `json:"approval_policy"`
+	Proposer       Actor          `json:"proposer"`
+	BaseCommit     string         `json:"base_commit"`
+	PolicyCommit   string         `json:"policy_commit"`
+	Summary        string         `json:"summary"`
+}
+
+// StatusChange is tx/status.
+type StatusChange struct {
+	TransactionID string `json:"transaction_id"`
+	From          Status `json:"from"`
+	To            Status `json:"to"`
+	Reason        string `json:"reason"`
+}
+
+// TurnStart is turn/start. Mode is "review" or "apply".
+type TurnStart struct {
+	TransactionID string `json:"transaction_id"`
+	TurnID        string `json:"turn_id"`
+	Input         string `json:"input"`
+	Mode          string `json:"mode"`
+}
+
+// TurnItem is turn/item. Items upsert by (turn_id, item.id).
+type TurnItem struct {
+	TransactionID string `json:"transaction_id"`
+	TurnID        string `json:"turn_id"`
+	Item          Item   `json:"item"`
+}
+
+// An Item follows the turn item schema 0.1; which fields are set depends on its
+// Type: "fileChange" has Changes, PatchID and Metadata, "turnDiff" has
+// UnifiedDiff.
+type Item struct {
+	ID          string       `json:"id"`
+	Type        string       `json:"type"`
+	Op          string       `json:"op,omitempty"`
+	Status      string       `json:"status,omitempty"`
+	Changes     []ItemChange `json:"changes,omitempty"`
+	PatchID     string       `json:"patchId,omitempty"`
+	UnifiedDiff string       `json:"unified_diff,omitempty"`
+	Metadata    *Proposal    `json:"metadata,omitempty"`
+}
+
+// An ItemChange is one file of a fileChange. UnifiedDiff is for display.
+type ItemChange struct {
+	Path        string `json:"path"`
+	Kind        string `json:"kind"`
+	UnifiedDiff string `json:"unified_diff"`
+}
+
+// A Proposal is a fileChange's metadata, and with its last three fields filled
+// in it is transaction.json's pointers.proposal (seed: review_apply_resume_v0).
+// Hashes are "sha256:…" over raw bytes; null stands for a file that is absent.
+type Proposal struct {
+	Kind             string             `json:"kind"`
+	WorkspaceRoot    string             `json:"workspace_root"`
+	TargetFiles      []string           `json:"target_files"`
+	Needle           string             `json:"needle"`
+	BaseSHA256       map[string]*string `json:"base_sha256_by_path"`
+	AfterSHA256      map[string]*string `json:"after_sha256_by_path"`
+	PatchID          string             `json:"patch_id"`
+	PatchFingerprint string             `json:"patch_fingerprint"`
+	ContainsSecrets  bool               `json:"contains_secret_introductions"`
+	BaseCommit       string             `json:"base_commit"`
+	PolicySHA256     string             `json:"policy_sha256"`
+	Applied          bool               `json:"applied"`
+	ProposalTurnID   string             `json:"proposal_turn_id,omitempty"`
+	ProposalItemID   string             `json:"proposal_item_id,omitempty"`
+}
+
+// ArtifactStored is artifact/stored. ArtifactID is the bare hex SHA-256 of the
+// stored bytes, StoredSHA256 the same as a "sha256:…" hash, Path is inside the
+// transaction directory.
+type ArtifactStored struct {
+	TransactionID string `json:"transaction_id"`
+	ArtifactID    string `json:"artifact_id"`
+	Kind          string `json:"kind"`
+	Path          string `json:"path"`
+	ContentType   string `json:"content_type"`
+	Redacted      bool   `json:"redacted"`
+	StoredSHA256  string `json:"stored_sha256"`
+}
+
+// ApprovalRequest is approval/request: one human is asked for one decision.
+type ApprovalRequest struct {
+	TransactionID     string `json:"transaction_id"`
+	TurnID            string `json:"turn_id"`
+	ApprovalRequestID string `json:"approval_request_id"`
+	ItemID            string `json:"item_id"`
+	Kind              string `json:"kind"`
+	Fingerprint       string `json:"fingerprint"`
+	Prompt            string `json:"prompt"`
+}
+
+// A Decision is what a human said.
+type Decision string
+
+// The decisions.
+const (
+	Approve Decision = "approve"
+	Deny    Decision = "deny"
+)
+
+// ApprovalDecision is approval/decision: the answer to one request.
+type ApprovalDecision struct {
+	TransactionID     string   `json:"transaction_id"`
+	ApprovalRequestID string   `json:"approval_request_id"`
+	Decision          Decision `json:"decision"`
+	Fingerprint       string   `json:"fingerprint"`
+	Reason            string   `json:"reason,omitempty"`
+	Source            Source   `json:"source"`
+}
+
+// A Source is where a decision was read. Kind is "local" for one taken with the
+// command line; Commit is the base commit that was shown to the author.
+type Source struct {
+	Kind       string `json:"kind"`
+	ID         string `json:"id"`
+	URL        string `json:"url"`
+	Author     Actor  `json:"author"`
+	Permission string `json:"permission"`
+	Commit     string `json:"commit"`
+	BodySHA256 string `json:"body_sha256"`
+	CreatedAt  string `json:"created_at"`
+}
+
+// ApplyStart is apply/start, the intent: recorded before anything is written.
+type ApplyStart struct {
+	TransactionID string   `json:"transaction_id"`
+	ApplyID       string   `json:"apply_id"`
+	PatchIDs      []string `json:"patch_ids"`
+	Files         []string `json:"files"`
+	Target        string   `json:"target"`
+	BaseCommit    string   `json:"base_commit"`
+}
+
+// ApplyComplete is apply/complete. ApplyArtifact is the path of the artifact
+// that holds the ApplyResult; the commits are empty for a working tree.
+type ApplyComplete struct {
+	TransactionID string `json:"transaction_id"`
+	ApplyID       string `json:"apply_id"`
+	Success       bool   `json:"success"`
+	Outcome       string `json:"outcome"`
+	ApplyArtifact string `json:"apply_artifact"`
+	Target        string `json:"target"`
+	CommitBefore  string `json:"commit_before"`
+	CommitAfter   string `json:"commit_after"`
+}
+
+// ValidateStart is validate/start.
+type ValidateStart struct {
+	TransactionID string `json:"transaction_id"`
+	ValidateID    string `json:"validate_id"`
+}
+
+// ValidateComplete is validate/complete.
+type ValidateComplete struct {
+	TransactionID string `json:"transaction_id"`
+	ValidateID    string `json:"validate_id"`
+	Success       bool   `json:"success"`
+}
+
+// Close is tx/close, always the last event.
+type Close struct {
+	TransactionID string `json:"transaction_id"`
+	Status        Status `json:"status"`
+}
+
+// Type is tx/meta.
+func (*Meta) Type() Type { return TypeMeta }
+
+// Type is tx/status.
+func (*StatusChange) Type() Type { return TypeStatus }
+
+// Type is turn/start.
+func (*TurnStart) Type() Type { return TypeTurnStart }
+
+// Type is turn/item.
+func (*TurnItem) Type() Type { return TypeTurnItem }
+
+// Type is artifact/stored.
+func (*ArtifactStored) Type() Type { return TypeArtifact }
+
+// Type is approval/request.
+func (*ApprovalRequest) Type() Type { return TypeRequest }
+
+// Type is approval/decision.
+func (*ApprovalDecision) Type() Type { return TypeDecision }
+
+// Type is apply/start.
+func (*ApplyStart) Type() Type { return TypeApplyStart }
+
+// Type is apply/complete.
+func (*ApplyComplete) Type() Type { return TypeApplyComplete }
+
+// Type is validate/start.
+func (*ValidateStart) Type() Type { return TypeValidateStart }
+
+// Type is validate/complete.
+func (*ValidateComplete) Type() Type { return TypeValidateComplete }
+
+// Type is tx/close.
+func (*Close) Type() Type { return TypeClose }

@@ -1,0 +1,130 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Status is where a transaction stands. docs/formats.md has the table.
+type Status string
+
+// The statuses.
+const (
+	Created     Status = "created"
+	InProgress  Status = "in_progress"
+	Proposed    Status = "proposed"
+	Awaiting    Status = "awaiting_approval"
+	Applied     Status = "applied"
+	Completed   Status = "completed"
+	Failed      Status = "failed"
+	Interrupted Status = "interrupted"
+	Denied      Status = "denied"
+	Superseded  Status = "superseded"
+)
+
+// transitions lists where each status may go. A status without an entry ends
+// the transaction; Failed ends it only once tx/close is recorded.
+var transitions = map[Status][]Status{
+	Created:    {InProgress},
+	InProgress: {Proposed, Interrupted},
+	Proposed:   {Awaiting, Applied, Failed, Denied, Superseded, Interrupted},
+	Awaiting:   {Proposed, Denied, Superseded, Interrupted},
+	Failed:     {Applied, Denied, Superseded, Interrupted},
+	Applied:    {Completed, Failed},
+}
+
+// A Transaction is transaction.json: the fold of its events. Paths are inside
+// the transaction directory.
+type Transaction struct {
+	Version        string         `json:"version"`
+	TransactionID  string         `json:"transaction_id"`
+	CreatedAt      string         `json:"created_at"`
+	UpdatedAt      string         `json:"updated_at"`
+	Status         Status         `json:"status"`
+	Closed         bool           `json:"closed"`
+	WorkspaceRoots []string       `json:"workspace_roots"`
+	CWD            string         `json:"cwd"`
+	SandboxPolicy  SandboxPolicy  `json:"sandbox_policy"`
+	ApprovalPolicy ApprovalPolicy `json:"approval_policy"`
+	Proposer       Actor          `json:"proposer"`
+	CurrentTurnID  string         `json:"current_turn_id"`
+	Labels         []string       `json:"labels"`
+	Notes          string         `json:"notes"`
+	Pointers       Pointers       `json:"pointers"`
+}
+
+// Pointers name the newest of each thing a reader wants next.
+type Pointers struct {
+	EventsJSONL    string    `json:"events_jsonl"`
+	LatestDiff     string    `json:"latest_diff"`
+	LatestTurn     string    `json:"latest_turn"`
+	LatestArtifact string    `json:"latest_artifact"`
+	Proposal       *Proposal `json:"proposal"`
+}
+
+// PatchID is the patch_id of the transaction's proposal, "" before there is one.
+func (t Transaction) PatchID() string {
+	if t.Pointers.Proposal == nil {
+		return ""
+	}
+	return t.Pointers.Proposal.PatchID
+}
+
+// fold takes one more event in. It refuses what may not happen now.
+func (t *Transaction) fold(at string, p Payload) error {
+	if t.Closed {
+		return fmt.Errorf("%s after tx/close", p.Type())
+	}
+	if _, first := p.(*Meta); first != (t.TransactionID == "") {
+		return fmt.Errorf("tx/meta must be the first event and only that")
+	}
+	t.UpdatedAt = at
+	switch p := p.(type) {
+	case *Meta:
+		t.begin(at, p)
+	case *StatusChange:
+		return t.move(p)
+	case *TurnStart:
+		t.CurrentTurnID, t.Pointers.LatestTurn = p.TurnID, p.TurnID
+	case *TurnItem:
+		t.item(p)
+	case *ArtifactStored:
+		t.Pointers.LatestArtifact = p.Path
+	case *Close:
+		if p.Status != t.Status {
+			return fmt.Errorf("tx/close says %s, the status is %s", p.Status, t.Status)
+		}
+		t.Closed = true
+	}
+	return nil
+}
+
+func (t *Transaction) begin(at string, m *Meta) {
+	*t = Transaction{
+		Version: "0", TransactionID: m.TransactionID, CreatedAt: at, UpdatedAt: at, Status: Created,
+		WorkspaceRoots: m.WorkspaceRoots, CWD: m.CWD, SandboxPolicy: m.SandboxPolicy,
+		ApprovalPolicy: m.ApprovalPolicy, Proposer: m.Proposer, Labels: []string{}, Notes: m.Summary,
+		Pointers: Pointers{EventsJSONL: EventsFile},
+	}
+}
+
+func (t *Transaction) move(p *StatusChange) error {
+	if p.From != t.Status {
+		return fmt.Errorf("tx/status from %s, the status is %s", p.From, t.Status)
+	}
+	if !slices.Contains(transitions[p.From], p.To) {
+		return fmt.Errorf("tx/status may not go from %s to %s", p.From, p.To)
+	}
+	t.Status = p.To
+	return nil
+}
+
+func (t *Transaction) item(p *TurnItem) {
+	if p.Item.Type != "fileChange" || p.Item.Metadata == nil {
+		return
+	}
+	proposal := *p.Item.Metadata
+	proposal.ProposalTurnID, proposal.ProposalItemID = p.TurnID, p.Item.ID
+	t.Pointers.Proposal = &proposal
+	t.Pointers.LatestDiff = PatchFile(proposal.PatchID)
+}

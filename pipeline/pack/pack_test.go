@@ -1,0 +1,125 @@
+package pack_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/pack"
+)
+
+// The package comment's sample, but for the source.
+func Example() {
+	content := "x"
+	line, _ := pack.Pack{
+		PatchSchemaVersion: pack.SchemaVersion,
+		Operations:         []pack.Operation{{Op: "delete", Path: "b"}, {Op: "create", Path: "a", Content: &content}},
+	}.Line()
+	fmt.Print(string(line))
+	// Output: {"operations":[{"content":"x","op":"create","order":0,"path":"a","size_bytes":1},{"op":"delete","order":1,"path":"b"}],"patch_schema_version":"1.0.0","source_proposal_hash":"","source_proposal_id":"","total_bytes":1}
+}
+
+func TestDecode(t *testing.T) {
+	p, err := pack.Decode(parse(t, `{"patch_schema_version":"9","source_proposal_id":5,"source_proposal_hash":null,"x":1,
+		"operations":[{"op":"modify","path":"b","content":"é","size_bytes":99,"order":-1.5,"expected_hash":"h","y":2},
+		{"op":"create","path":"c","content":"","order":"1","expected_hash":null},{"op":"delete","path":"a","order":7}],"total_bytes":2}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.PatchSchemaVersion != "9" || p.SourceProposalID != "5" || p.SourceProposalHash != "null" ||
+		p.TotalBytes != 2 || len(p.Operations) != 3 {
+		t.Fatalf("%+v", p)
+	}
+	b, c, a := p.Operations[0], p.Operations[1], p.Operations[2]
+	if b.Op != "modify" || b.Path != "b" || *b.Content != "é" || b.SizeBytes != 2 || b.Order != -1.5 || b.ExpectedHash != "h" {
+		t.Errorf("%+v", b)
+	}
+	if *c.Content != "" || c.Order != 0 || c.ExpectedHash != "" {
+		t.Errorf("%+v", c)
+	}
+	if a.Content != nil || a.SizeBytes != 0 || a.Order != 7 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestLineIsNormal(t *testing.T) {
+	x, long := "x", "long"
+	p := pack.Pack{
+		PatchSchemaVersion: "2", SourceProposalID: "prop_1", SourceProposalHash: "sha256:0",
+		TotalBytes: 99,
+		Operations: []pack.Operation{
+			{Op: "create", Path: "\ue000", Content: &long, Order: 1, ExpectedHash: "h"},
+			{Op: "modify", Path: "😀", Content: &x, Order: 2, SizeBytes: 9},
+			{Op: "delete", Path: "a\xed\xa0\x80", Order: 3},
+		},
+	}
+	line, err := p.Line()
+	want := `{"operations":[{"op":"delete","order":0,"path":"a\ud800"},` +
+		`{"content":"x","op":"modify","order":1,"path":"😀","size_bytes":1},` +
+		`{"content":"long","expected_hash":"h","op":"create","order":2,"path":"` + "\ue000" + `","size_bytes":4}],` +
+		`"patch_schema_version":"2","source_proposal_hash":"sha256:0","source_proposal_id":"prop_1","total_bytes":5}` + "\n"
+	if err != nil || string(line) != want {
+		t.Errorf("got %s, %v\nwant %s", line, err, want)
+	}
+	if p.Operations[0].Op != "create" {
+		t.Error("Line sorted the caller's slice")
+	}
+	if vs := pack.Verify(parse(t, string(line)), pack.MaxBytes); len(vs) > 0 {
+		t.Error(vs)
+	}
+	if _, err := (pack.Pack{SourceProposalID: "\xff"}).Line(); err == nil {
+		t.Error("Line took a string that is not UTF-8")
+	}
+}
+
+func TestDecodeErrors(t *testing.T) {
+	for in, want := range map[string]string{
+		`null`: "not an object",
+		`[]`:   "not an object",
+		`{}`:   "$.patch_schema_version: required field patch_schema_version is missing",
+		document(`[{"op":"create","path":5,"content":"x"}]`, 1): "$.operations[0].path: path must be a string",
+	} {
+		if _, err := pack.Decode(parse(t, in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Decode(%s): %v, want %q", in, err, want)
+		}
+	}
+}
+
+func TestCheckHash(t *testing.T) {
+	content := "é\n"
+	bare, err := canon.Hash(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := canon.Sum([]byte(content))
+	for _, c := range []struct {
+		name, hash string
+		content    *string
+		want       string
+	}{
+		{"none", "", &content, ""},
+		{"no content", sum, nil, ""},
+		{"bytes", sum, &content, ""},
+		{"string", bare, &content, ""},
+		{"bytes, bare", sum[7:], &content, "a: content does not match expected_hash: want " + sum[7:] + ", got " + bare},
+		{"string, prefixed", "sha256:" + bare, &content,
+			"a: content does not match expected_hash: want sha256:" + bare + ", got " + sum},
+		{"upper case", strings.ToUpper(bare), &content, "is not a SHA-256 in lower-case hex"},
+		{"short", "sha256:ab", &content, `a: expected_hash "sha256:ab" is not a SHA-256 in lower-case hex`},
+		{"twice prefixed", "sha256:" + sum, &content, "is not a SHA-256"},
+	} {
+		err := pack.Operation{Path: "a", Content: c.content, ExpectedHash: c.hash}.CheckHash()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if errors.Is(err, pack.ErrHash) != strings.Contains(c.want, pack.ErrHash.Error()) {
+			t.Errorf("%s: wraps ErrHash wrongly: %v", c.name, err)
+		}
+	}
+	bad := "\xff"
+	if err := (pack.Operation{Content: &bad, ExpectedHash: bare}).CheckHash(); err == nil {
+		t.Error("content that is not UTF-8: no error")
+	}
+}

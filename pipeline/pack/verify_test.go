@@ -1,0 +1,181 @@
+package pack_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+func parse(t *testing.T, in string) any {
+	t.Helper()
+	doc, err := canon.Parse([]byte(in))
+	if err != nil {
+		t.Fatalf("%v in %s", err, in)
+	}
+	return doc
+}
+
+// document has good fields around operations.
+func document(operations string, total any) string {
+	return fmt.Sprintf(`{"patch_schema_version":"1.0.0","source_proposal_id":"p","source_proposal_hash":"h",`+
+		`"operations":%s,"total_bytes":%v}`, operations, total)
+}
+
+func TestVectors(t *testing.T) {
+	raw, err := os.ReadFile("testdata/patch.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name     string
+		Input    string `json:"input_json"`
+		Expected any
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			want, err := canon.Marshal(c.Expected)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := canon.Marshal(rule.NewReport(pack.Verify(parse(t, c.Input), pack.MaxBytes)))
+			if err != nil || string(got) != string(want) {
+				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
+			}
+		})
+	}
+}
+
+func lines(vs []rule.Violation) string {
+	var out []string
+	for _, v := range vs {
+		out = append(out, v.RuleID+" "+v.Path+": "+v.Message)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestRows(t *testing.T) {
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			if got := lines(pack.Verify(parse(t, r.in), 10)); got != r.want {
+				t.Errorf("%s\n got %s\nwant %s", r.in, got, r.want)
+			}
+		})
+	}
+}
+
+func TestPaths(t *testing.T) {
+	const (
+		absolute  = "PS3 $.operations[0].path: absolute path not allowed: "
+		traversal = "PS4 $.operations[0].path: path traversal or backslash not allowed: "
+		forbidden = "PS4 $.operations[0].path: forbidden characters in path: "
+		untidy    = "PS4 $.operations[0].path: path not normalized: "
+	)
+	for _, c := range []struct {
+		path string
+		want []string
+	}{
+		{"a/b", nil},
+		{"a/./b", nil},
+		{".git/config", nil},
+		{"a\tb", nil},
+		{"a b", nil},
+		{"1:a", nil},
+		{"ab:c", nil},
+		{"é\u200b", nil},
+		{"/", []string{absolute, untidy}},
+		{"/a", []string{absolute}},
+		{"z:", []string{absolute}},
+		{".", []string{untidy}},
+		{"./", []string{untidy}},
+		{"...", []string{traversal}},
+		{"../", []string{traversal, untidy}},
+		{"/..\\ ", []string{absolute, traversal, forbidden}},
+		{" ", []string{forbidden}},
+		{"a\n", []string{forbidden}},
+		{"a\rb", []string{forbidden}},
+		{"a\x00b", []string{forbidden}},
+		{"a\x1f", []string{forbidden}},
+		{"a\u00a0", []string{forbidden}},
+		{"\u2028a", []string{forbidden}},
+		{"\u3000a/", []string{forbidden, untidy}},
+		{"a\u0085", nil},
+	} {
+		quoted, err := canon.Marshal(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, message := range c.want {
+			want = append(want, message+c.path)
+		}
+		doc := parse(t, document(`[{"op":"delete","path":`+string(quoted)+`}]`, 0))
+		if got := lines(pack.Verify(doc, 0)); got != strings.Join(want, "\n") {
+			t.Errorf("%q:\n got %q\nwant %q", c.path, got, want)
+		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	content := strings.Repeat("x", 70000)
+	doc := parse(t, document(`[{"op":"create","path":"a","content":"`+content+`"}]`, len(content)))
+	if got := lines(pack.Verify(doc, int64(len(content)))); got != "" {
+		t.Errorf("at the limit: %s", got)
+	}
+	want := "PS7 $.total_bytes: total_bytes (70000) exceeds limit (69999)"
+	if got := lines(pack.Verify(doc, int64(len(content)-1))); got != want {
+		t.Errorf("over the limit: %s", got)
+	}
+}
+
+// FuzzVerify: no document panics, answers are sorted and repeatable, and what
+// is valid decodes and is written in one stable, valid form.
+func FuzzVerify(f *testing.F) {
+	for _, r := range rows {
+		f.Add([]byte(r.in))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		doc, err := canon.Parse(data)
+		if err != nil {
+			return
+		}
+		got := pack.Verify(doc, pack.MaxBytes)
+		sorted := pack.Verify(doc, pack.MaxBytes)
+		rule.Sort(sorted)
+		if lines(got) != lines(sorted) {
+			t.Errorf("not sorted or not repeatable: %s", lines(got))
+		}
+		p, err := pack.Decode(doc)
+		if len(got) > 0 {
+			return
+		}
+		if err != nil {
+			t.Fatalf("valid, but: %v", err)
+		}
+		once := line(t, p)
+		again := parse(t, once)
+		if vs := pack.Verify(again, pack.MaxBytes); len(vs) > 0 {
+			t.Fatalf("%s is not valid: %v", once, vs)
+		}
+		if p, err = pack.Decode(again); err != nil || line(t, p) != once {
+			t.Errorf("second decode: %v\n%+v", err, p)
+		}
+	})
+}
+
+func line(t *testing.T, p pack.Pack) string {
+	t.Helper()
+	b, err := p.Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

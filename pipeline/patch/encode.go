@@ -1,0 +1,215 @@
+package patch
+
+import (
+	"bytes"
+	"fmt"
+	"hash/adler32"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+)
+
+// contextLines is the number of unchanged lines around each hunk.
+const contextLines = 3
+
+const absentID = "0000000000000000000000000000000000000000"
+
+// Bytes returns the canonical bytes: a Git diff that `git apply` accepts, with
+// full blob ids, three lines of context, the line diff of package linediff and
+// uncompressed binary literals. docs/formats.md specifies every line.
+func (p Patchset) Bytes() []byte {
+	var b bytes.Buffer
+	for _, c := range p.Changes {
+		c.write(&b)
+	}
+	return b.Bytes()
+}
+
+// Bytes returns the canonical bytes of this one change.
+func (c Change) Bytes() []byte {
+	var b bytes.Buffer
+	c.write(&b)
+	return b.Bytes()
+}
+
+func (c Change) write(b *bytes.Buffer) {
+	from := c.Path
+	if c.Kind == Rename {
+		from = c.From
+	}
+	fmt.Fprintf(b, "diff --git %s %s\n", quoteName("a/"+from), quoteName("b/"+c.Path))
+	c.writeModes(b)
+	if c.Kind == Rename {
+		fmt.Fprintf(b, "similarity index 100%%\nrename from %s\nrename to %s\n", quoteName(from), quoteName(c.Path))
+	}
+	c.writeIndex(b)
+	before, after := c.Before.data(), c.After.data()
+	switch {
+	case bytes.Equal(before, after):
+	case isBinary(before) || isBinary(after):
+		writeBinary(b, after)
+	default:
+		c.writeText(b, before, after)
+	}
+}
+
+func (f *File) data() []byte {
+	if f == nil {
+		return nil
+	}
+	return f.Data
+}
+
+func (c Change) writeModes(b *bytes.Buffer) {
+	switch {
+	case c.Before == nil:
+		fmt.Fprintf(b, "new file mode %s\n", c.After.Mode)
+	case c.After == nil:
+		fmt.Fprintf(b, "deleted file mode %s\n", c.Before.Mode)
+	case c.Before.Mode != c.After.Mode:
+		fmt.Fprintf(b, "old mode %s\nnew mode %s\n", c.Before.Mode, c.After.Mode)
+	}
+}
+
+// writeIndex binds the content even where no hunk shows it (a rename, a mode
+// change, an empty file).
+func (c Change) writeIndex(b *bytes.Buffer) {
+	before, after := absentID, absentID
+	if c.Before != nil {
+		before = c.Before.BlobID()
+	}
+	if c.After != nil {
+		after = c.After.BlobID()
+	}
+	fmt.Fprintf(b, "index %s..%s", before, after)
+	if c.Before != nil && c.After != nil && c.Before.Mode == c.After.Mode {
+		fmt.Fprintf(b, " %s", c.After.Mode)
+	}
+	b.WriteByte('\n')
+}
+
+func (c Change) writeText(b *bytes.Buffer, before, after []byte) {
+	oldName, newName := "/dev/null", "/dev/null"
+	if c.Before != nil {
+		oldName = headerName("a/" + c.Path)
+	}
+	if c.After != nil {
+		newName = headerName("b/" + c.Path)
+	}
+	fmt.Fprintf(b, "--- %s\n+++ %s\n", oldName, newName)
+	old, new := linediff.Lines(before), linediff.Lines(after)
+	for _, h := range linediff.Hunks(linediff.Diff(old, new), len(old), len(new), contextLines) {
+		writeHunk(b, h, old, new)
+	}
+}
+
+func writeHunk(b *bytes.Buffer, h linediff.Hunk, old, new [][]byte) {
+	fmt.Fprintf(b, "@@ -%s +%s @@\n", hunkRange(h.OldStart, h.OldLines), hunkRange(h.NewStart, h.NewLines))
+	at := h.OldStart
+	for _, e := range h.Edits {
+		writeLines(b, ' ', old[at:e.OldStart])
+		writeLines(b, '-', old[e.OldStart:e.OldEnd])
+		writeLines(b, '+', new[e.NewStart:e.NewEnd])
+		at = e.OldEnd
+	}
+	writeLines(b, ' ', old[at:h.OldStart+h.OldLines])
+}
+
+// hunkRange writes a hunk's start and length as Git does: the length is left
+// out when 1, and an empty range names the line before it.
+func hunkRange(start, lines int) string {
+	switch lines {
+	case 0:
+		return fmt.Sprintf("%d,0", start)
+	case 1:
+		return fmt.Sprint(start + 1)
+	}
+	return fmt.Sprintf("%d,%d", start+1, lines)
+}
+
+func writeLines(b *bytes.Buffer, mark byte, lines [][]byte) {
+	for _, line := range lines {
+		b.WriteByte(mark)
+		b.Write(line)
+		if line[len(line)-1] != '\n' {
+			b.WriteString("\n\\ No newline at end of file\n")
+		}
+	}
+}
+
+// isBinary: a file with a NUL byte anywhere is not shown as text.
+func isBinary(data []byte) bool { return bytes.IndexByte(data, 0) >= 0 }
+
+// quoteName writes a name as Git does in headers. Only a double quote needs
+// it: CheckPath refuses control characters and backslashes.
+func quoteName(name string) string {
+	if !strings.Contains(name, `"`) {
+		return name
+	}
+	return `"` + strings.ReplaceAll(name, `"`, `\"`) + `"`
+}
+
+// headerName is quoteName with the tab that ends an unquoted name with spaces
+// in a --- or +++ line.
+func headerName(name string) string {
+	if q := quoteName(name); q != name || !strings.Contains(name, " ") {
+		return q
+	}
+	return name + "\t"
+}
+
+// writeBinary writes Git's "literal" form: a zlib stream (RFC 1950) of stored
+// blocks (RFC 1951 3.2.4), base 85, 52 bytes a line.
+func writeBinary(b *bytes.Buffer, data []byte) {
+	fmt.Fprintf(b, "GIT binary patch\nliteral %d\n", len(data))
+	stream := storedZlib(data)
+	for len(stream) > 0 {
+		n := min(52, len(stream))
+		writeBase85(b, stream[:n])
+		stream = stream[n:]
+	}
+	b.WriteByte('\n')
+}
+
+func storedZlib(data []byte) []byte {
+	const most = 65535
+	out := append(make([]byte, 0, len(data)+len(data)/most*5+16), 0x78, 0x01)
+	sum := adler32.Checksum(data)
+	for {
+		n := min(most, len(data))
+		final := byte(0)
+		if n == len(data) {
+			final = 1
+		}
+		out = append(out, final, byte(n), byte(n>>8), ^byte(n), ^byte(n>>8))
+		out = append(out, data[:n]...)
+		if data = data[n:]; final == 1 {
+			break
+		}
+	}
+	return append(out, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
+}
+
+const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+
+// writeBase85 writes one line: the length as a letter, then five characters
+// for each four bytes, the last group padded with zeros.
+func writeBase85(b *bytes.Buffer, chunk []byte) {
+	if n := len(chunk); n <= 26 {
+		b.WriteByte(byte('A' + n - 1))
+	} else {
+		b.WriteByte(byte('a' + n - 27))
+	}
+	for len(chunk) > 0 {
+		var word [4]byte
+		chunk = chunk[copy(word[:], chunk):]
+		v := uint32(word[0])<<24 | uint32(word[1])<<16 | uint32(word[2])<<8 | uint32(word[3])
+		var group [5]byte
+		for i := 4; i >= 0; i-- {
+			group[i] = base85[v%85]
+			v /= 85
+		}
+		b.Write(group[:])
+	}
+	b.WriteByte('\n')
+}

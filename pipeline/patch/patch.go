@@ -1,0 +1,161 @@
+// Package patch turns a proposed change into a Patchset: the before and after
+// bytes of every path it touches, and from these the one canonical form whose
+// SHA-256 a human approves.
+//
+// A Diff is what somebody sent, read strictly but not yet believed. Resolve
+// puts it on a base, an fs.FS of the commit that is patched, without fuzz or
+// offset search. The canonical bytes are derived from the before and after
+// bytes alone, so the same change has the same patch_id however it was written:
+//
+//	diff --git a/greet.txt b/greet.txt
+//	index ce013625030ba8dba906f756967f9e9ca394464a..b88012fa0eb63e2e1fd9b5e6a9e0a85a3fb4ee55 100644
+//	--- a/greet.txt
+//	+++ b/greet.txt
+//	@@ -1 +1 @@
+//	-hello
+//	+hello, world
+//
+// Everything here is pure: no clock, no environment, no I/O but the fs.FS given.
+package patch
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// A Mode is a file's Git mode. Only the two of regular files exist here;
+// symbolic links and submodules are refused.
+type Mode uint32
+
+// The modes a Patchset can hold.
+const (
+	Regular    Mode = 0o100644
+	Executable Mode = 0o100755
+)
+
+// String is the mode as Git writes it: six octal digits.
+func (m Mode) String() string { return fmt.Sprintf("%06o", uint32(m)) }
+
+// A File is the content of one path at one moment.
+type File struct {
+	Mode Mode
+	Data []byte
+}
+
+// Equal tells whether both are absent, or have the same mode and bytes.
+func (f *File) Equal(g *File) bool {
+	if f == nil || g == nil {
+		return f == g
+	}
+	return f.Mode == g.Mode && bytes.Equal(f.Data, g.Data)
+}
+
+// BlobID is the file's Git object id: the SHA-1 of "blob <size>\0<bytes>" as
+// 40 hex digits. It identifies, it does not protect; Sum does.
+func (f *File) BlobID() string {
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(f.Data))
+	h.Write(f.Data)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Sum is the file's "sha256:…" over its raw bytes, or nil for an absent file.
+func (f *File) Sum() *string {
+	if f == nil {
+		return nil
+	}
+	s := canon.Sum(f.Data)
+	return &s
+}
+
+// A Kind says what happens to a path (seed: checkpoint 10, section 1).
+type Kind string
+
+// The kinds of change. A rename is one of identical content.
+const (
+	Add    Kind = "add"
+	Delete Kind = "delete"
+	Update Kind = "update"
+	Rename Kind = "rename"
+)
+
+// A Change is what happens to one path. Before is nil for an Add, After for a
+// Delete. From is the old path of a Rename, empty otherwise.
+type Change struct {
+	Kind          Kind
+	Path, From    string
+	Before, After *File
+}
+
+// A Patchset is a whole change in canonical form: sorted by path in byte
+// order, one entry a path. Between and Diff.Resolve make it.
+type Patchset struct{ Changes []Change }
+
+// ID is the patch_id: the SHA-256 of the canonical bytes, 64 lower-case hex.
+func (p Patchset) ID() string { return canon.Hex(p.Bytes()) }
+
+// Fingerprint is what an approval names: "patchset:" and the patch_id.
+func Fingerprint(patchID string) string { return "patchset:" + patchID }
+
+// Files returns every touched path with its content before and after; a
+// renamed file counts twice, as the removal of one path and the making of
+// another. Sorted by path.
+func (p Patchset) Files() []Change {
+	var out []Change
+	for _, c := range p.Changes {
+		if c.Kind != Rename {
+			out = append(out, c)
+			continue
+		}
+		out = append(out,
+			Change{Kind: Delete, Path: c.From, Before: c.Before},
+			Change{Kind: Add, Path: c.Path, After: c.After})
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// Hashes returns the "sha256:…" of every touched path before and after; nil
+// stands for a file that is not there.
+func (p Patchset) Hashes() (before, after map[string]*string) {
+	before, after = map[string]*string{}, map[string]*string{}
+	for _, c := range p.Files() {
+		before[c.Path], after[c.Path] = c.Before.Sum(), c.After.Sum()
+	}
+	return before, after
+}
+
+// An Error says what is wrong with a proposed change. Line counts from 1 in
+// the input, 0 where the fault has no line; Path is empty where it is not about
+// one file.
+type Error struct {
+	Line    int
+	Path    string
+	Message string
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", e.Line)
+	}
+	if e.Path != "" {
+		fmt.Fprintf(&b, "%s: ", Quote(e.Path))
+	}
+	return b.String() + e.Message
+}
+
+// Quote makes a path safe to print: as it is where it is plain, else as a Go
+// string literal with everything but printable ASCII escaped.
+func Quote(path string) string {
+	if q := fmt.Sprintf("%+q", path); q != `"`+path+`"` {
+		return q
+	}
+	return path
+}

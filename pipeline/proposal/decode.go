@@ -1,0 +1,98 @@
+package proposal
+
+import (
+	"fmt"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// Decode turns a parsed document that Verify found sound into a Proposal. What is
+// missing or null is the zero value. It fails where a field has another type,
+// which Verify reports too.
+func Decode(doc any) (Proposal, error) {
+	if _, ok := doc.(map[string]any); !ok {
+		return Proposal{}, fmt.Errorf("decoding proposal: document is no object")
+	}
+	d := decoder{f: fieldsOf(doc), where: "proposal"}
+	p := Proposal{
+		ID:               field[string](&d, "id"),
+		SchemaVersion:    field[string](&d, "schema_version"),
+		SourceBundleID:   field[string](&d, "source_bundle_id"),
+		SourceBundleHash: field[string](&d, "source_bundle_hash"),
+		Summary:          field[string](&d, "summary"),
+		RequiresApproval: field[bool](&d, "requires_approval"),
+		Confidence:       int(field[float64](&d, "confidence")),
+	}
+	for i, item := range field[[]any](&d, "actions") {
+		p.Actions = append(p.Actions, d.action(item, i))
+	}
+	for i, item := range field[[]any](&d, "acceptance_tests") {
+		p.AcceptanceTests = append(p.AcceptanceTests, d.test(item, i))
+	}
+	if d.err != nil {
+		return Proposal{}, fmt.Errorf("decoding proposal: %w", d.err)
+	}
+	return p, nil
+}
+
+// A decoder reads the fields of one object and keeps the first error.
+type decoder struct {
+	f     fields
+	where string
+	err   error
+}
+
+func field[T any](d *decoder, name string) T {
+	var zero T
+	raw := d.f[name]
+	if raw == nil {
+		return zero
+	}
+	v, ok := raw.(T)
+	if !ok && d.err == nil {
+		d.err = fmt.Errorf("%s: %s cannot be %s", d.where, name, canon.TypeOf(raw, true))
+	}
+	return v
+}
+
+// item begins an element of a list.
+func (d *decoder) item(v any, list string, i int) decoder {
+	where := fmt.Sprintf("%s[%d]", list, i)
+	if _, ok := v.(map[string]any); !ok && d.err == nil {
+		d.err = fmt.Errorf("%s is no object", where)
+	}
+	return decoder{f: fieldsOf(v), where: where, err: d.err}
+}
+
+func (d *decoder) action(v any, i int) Action {
+	a := d.item(v, "actions", i)
+	out := Action{
+		ID:           field[string](&a, "id"),
+		Type:         field[string](&a, "type"),
+		Target:       field[string](&a, "target"),
+		ExpectedHash: field[string](&a, "expected_hash"),
+		Required:     field[bool](&a, "required"),
+		Description:  field[string](&a, "description"),
+		Order:        field[float64](&a, "order"),
+	}
+	if a.f["content"] != nil {
+		content := field[string](&a, "content")
+		out.Content = &content
+	}
+	d.err = a.err
+	return out
+}
+
+func (d *decoder) test(v any, i int) Test {
+	t := d.item(v, "acceptance_tests", i)
+	out := Test{
+		ID:       field[string](&t, "id"),
+		Name:     field[string](&t, "name"),
+		Type:     field[string](&t, "type"),
+		Target:   field[string](&t, "target"),
+		Expected: field[string](&t, "expected"),
+		Required: field[bool](&t, "required"),
+	}
+	d.err = t.err
+	return out
+}

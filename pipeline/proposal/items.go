@@ -1,0 +1,139 @@
+package proposal
+
+import (
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+var (
+	actionTypes = []string{CreateFile, ModifyFile, DeleteFile, ExecuteCommand, Validate, RunTest}
+	testTypes   = []string{HashMatch, CommandSuccess, FileExists, ContentMatch}
+)
+
+// A typed field may be missing but must have its type. The fields with a rule of
+// their own are not among these.
+type typed struct{ name, word string }
+
+var (
+	actionFields = []typed{
+		{"target", "string"},
+		{"content", "string"},
+		{"expected_hash", "string"},
+		{"required", "boolean"},
+		{"description", "string"},
+		{"order", "number"},
+	}
+	testFields = []typed{
+		{"id", "string"},
+		{"name", "string"},
+		{"target", "string"},
+		{"expected", "string"},
+		{"required", "boolean"},
+	}
+)
+
+func (v *verifier) types(f fields, want []typed) {
+	for _, t := range want {
+		if f[t.name] != nil && f.word(t.name) != t.word {
+			v.add("SCHEMA", f.id(), "%s must be %s, got %s", t.name, t.word, f.word(t.name))
+		}
+	}
+}
+
+func (v *verifier) actions(list []any) {
+	for _, item := range list {
+		v.action(fieldsOf(item))
+	}
+	v.duplicates(list, "PR4", "Duplicate action ID: %s")
+	v.actionOrder(list)
+}
+
+func (v *verifier) action(a fields) {
+	v.types(a, actionFields)
+	v.kind(a, "PR5", "Action missing type field", "Invalid action type: %s", actionTypes)
+	if a["id"] == nil {
+		v.add("PR6", "", "Action missing id field")
+	} else if !actionID.MatchString(a.id()) {
+		v.add("PR6", a.id(), "Action ID does not match pattern act_{hash16}: %s", a.text("id"))
+	}
+	content, present := a["content"]
+	switch t := a["type"]; {
+	case (t == CreateFile || t == ModifyFile) && content == nil:
+		v.add("PR12", a.id(), "%s action must have content", t)
+	case t == DeleteFile && present:
+		v.add("PR12", a.id(), "delete_file action must not have content")
+	}
+}
+
+// kind checks the type field of an action or a test.
+func (v *verifier) kind(f fields, id, missing, invalid string, types []string) {
+	if f["type"] == nil {
+		v.add(id, f.id(), "%s", missing)
+		return
+	}
+	if s, ok := f["type"].(string); !ok || !slices.Contains(types, s) {
+		v.add(id, f.id(), invalid, f.text("type"))
+	}
+}
+
+// duplicates reports every later use of an id. What is not a string is no id.
+func (v *verifier) duplicates(list []any, id, message string) {
+	seen := make(map[string]bool)
+	for _, item := range list {
+		s, ok := fieldsOf(item)["id"].(string)
+		if !ok {
+			continue
+		}
+		if seen[s] {
+			v.add(id, s, message, s)
+		}
+		seen[s] = true
+	}
+}
+
+func (v *verifier) tests(list []any) {
+	for _, item := range list {
+		t := fieldsOf(item)
+		v.types(t, testFields)
+		v.kind(t, "PR8", "Test missing type field", "Invalid test type: %s", testTypes)
+	}
+	v.duplicates(list, "PR7", "Duplicate test ID: %s")
+	for i := 1; i < len(list); i++ {
+		a, b := fieldsOf(list[i-1]), fieldsOf(list[i])
+		if idAfter(a, b) {
+			v.add("PR11", b.id(), "Tests not sorted by id: %s before %s", a.id(), b.id())
+			return
+		}
+	}
+}
+
+// actionOrder reports the first action that is out of order.
+func (v *verifier) actionOrder(list []any) {
+	for i := 1; i < len(list); i++ {
+		a, b := fieldsOf(list[i-1]), fieldsOf(list[i])
+		x, y := a.order(), b.order()
+		if x > y {
+			v.add("PR11", b.id(), "Actions not sorted by order: %s (order=%s) before %s (order=%s)",
+				a.text("id"), canon.String(x, true), b.text("id"), canon.String(y, true))
+			return
+		}
+		if x == y && idAfter(a, b) {
+			v.add("PR11", b.id(), "Actions with same order not sorted by id: %s before %s", a.id(), b.id())
+			return
+		}
+	}
+}
+
+// order is 0 where it is missing or no number.
+func (f fields) order() float64 {
+	n, _ := f["order"].(float64)
+	return n
+}
+
+// idAfter tells whether a's id sorts after b's. Only strings can be compared.
+func idAfter(a, b fields) bool {
+	x, ok := a["id"].(string)
+	y, also := b["id"].(string)
+	return ok && also && canon.Compare(x, y) > 0
+}

@@ -1,0 +1,166 @@
+// Package proposal reads and verifies a Proposal: the actions that an agent asks
+// to carry out, and the tests they must pass (PROPOSAL_INTERNAL_SPEC).
+//
+// # Format
+//
+// A Proposal is one JSON object; unknown keys are allowed everywhere.
+//
+//	id                  string   prop_ and the first 16 hex of its hash without id
+//	schema_version      string   not blank
+//	source_bundle_id    string   not blank
+//	source_bundle_hash  string   "sha256:" and the bundle's canonicalHash
+//	actions             array    sorted by order, then id
+//	acceptance_tests    array    sorted by id
+//	summary             string   not blank
+//	requires_approval   boolean
+//	confidence          number   an integer from 0 to 100
+//
+// An action is {id, type, target, content?, expected_hash?, required,
+// description, order}; a test is {id, name, type, target, expected, required}.
+// For example
+//
+//	{"acceptance_tests":[],
+//	 "actions":[{"content":"hello\n","description":"Say hello.",
+//	   "id":"act_cd8da12f774313b8","order":0,"required":true,
+//	   "target":"hello.txt","type":"create_file"}],
+//	 "confidence":90,"id":"prop_bc4cd7dd71f288f2","requires_approval":true,
+//	 "schema_version":"1.0.0","source_bundle_hash":
+//	   "sha256:d7c0d128c186bb3ec7961400a98115fea6bd8b15aaee60ddc78d68c56012b1ee",
+//	 "source_bundle_id":"bun_0123456789abcdef","summary":"Add a greeting."}
+//
+// # Rules
+//
+// Verify reports, with the action's or test's id as the path where it has one:
+//
+//	SCHEMA  Proposal must be a non-null object · Missing proposal id field ·
+//	        Proposal id must be string, got {type} ·
+//	        Proposal ID does not match pattern prop_{hash16}: {id} ·
+//	        Missing acceptance_tests field · acceptance_tests must be array, got {type} ·
+//	        Missing requires_approval field · requires_approval must be boolean, got {type} ·
+//	        {field} must be {type}, got {type}, in an action or a test
+//	PR1     Missing schema_version field · schema_version must be string, got {type} ·
+//	        schema_version must be non-empty
+//	PR2     the same of source_bundle_id · Missing source_bundle_hash field ·
+//	        source_bundle_hash must be string, got {type} ·
+//	        source_bundle_hash must start with "sha256:"
+//	PR3     Missing actions field · actions must be array, got {type}
+//	PR4     Duplicate action ID: {id}
+//	PR5     Action missing type field · Invalid action type: {value}
+//	PR6     Action missing id field · Action ID does not match pattern act_{hash16}: {id}
+//	PR7     Duplicate test ID: {id}
+//	PR8     Test missing type field · Invalid test type: {value}
+//	PR9     Missing confidence field · confidence must be number, got {type} ·
+//	        confidence must be integer, got {value} · confidence must be 0-100, got {value}
+//	PR10    Missing summary field · summary must be string, got {type} · summary must be non-empty
+//	PR11    Actions not sorted by order: {a} (order=x) before {b} (order=y) ·
+//	        Actions with same order not sorted by id: {a} before {b} ·
+//	        Tests not sorted by id: {a} before {b}; the first offence, at b
+//	PR12    {action type} action must have content · delete_file action must not have content
+//
+// A null field is a missing one, except that an action to delete a file must
+// not have even a null content. A missing order is 0. An action or test that is
+// not an object has no fields. {type} is ECMAScript's typeof word.
+//
+// VerifyStrict adds rules of our own:
+//
+//	ID1  Proposal ID does not match derived id {id}: {id} ·
+//	     Action ID does not match derived id {id}: {id}, which is act_ and the
+//	     first 16 hex of the hash of {type, target, content}, content if present
+//	ID2  content is not valid UTF-8 or contains null bytes
+//	ID3  expected_hash does not match content: {hash}, which is "sha256:" and the
+//	     hash of the content's bytes, or the bare canonicalHash of the content ·
+//	     expected_hash has no content to match: {hash}
+//	ID4  source_bundle_hash does not match bundle sha256:{hash}: {hash}
+//	ID5  source_bundle_id does not match pattern bun_{hash16} or bundle_{hash16}: {id}
+//	ID6  {action type} action names no acceptance test or allowed command: {target}
+package proposal
+
+import (
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// The types of an action (PROPOSAL_INTERNAL_SPEC 3.5).
+const (
+	CreateFile     = "create_file"
+	ModifyFile     = "modify_file"
+	DeleteFile     = "delete_file"
+	ExecuteCommand = "execute_command"
+	Validate       = "validate"
+	RunTest        = "test"
+)
+
+// The types of an acceptance test (PROPOSAL_INTERNAL_SPEC 3.6).
+const (
+	HashMatch      = "hash_match"
+	CommandSuccess = "command_success"
+	FileExists     = "file_exists"
+	ContentMatch   = "content_match"
+)
+
+// A Proposal is a verified document as Go values (PROPOSAL_INTERNAL_SPEC 3.2).
+type Proposal struct {
+	ID               string
+	SchemaVersion    string
+	SourceBundleID   string
+	SourceBundleHash string
+	Actions          []Action // sorted by order, then id
+	AcceptanceTests  []Test   // sorted by id
+	Summary          string
+	RequiresApproval bool
+	Confidence       int // 0 to 100
+}
+
+// An Action is one thing to do (PROPOSAL_INTERNAL_SPEC 3.3).
+type Action struct {
+	ID           string
+	Type         string  // one of the constants
+	Target       string  // a path, a command, or the name of a test
+	Content      *string // nil where there is none
+	ExpectedHash string  // empty where there is none
+	Required     bool
+	Description  string
+	Order        float64
+}
+
+// A Test is a condition that must hold after the actions
+// (PROPOSAL_INTERNAL_SPEC 3.4).
+type Test struct {
+	ID       string
+	Name     string
+	Type     string // one of the constants
+	Target   string
+	Expected string
+	Required bool
+}
+
+// Hash is the proposal_hash of a parsed document: "sha256:" and its
+// canonicalHash. It fails on what is not a parsed document.
+func Hash(doc any) (string, error) {
+	h, err := canon.Hash(doc)
+	if err != nil {
+		return "", err
+	}
+	return "sha256:" + h, nil
+}
+
+// Files are the actions that create, modify or delete a file, in order.
+func (p Proposal) Files() []Action { return p.having(CreateFile, ModifyFile, DeleteFile) }
+
+// Commands are the actions that run their target as a command, in order.
+func (p Proposal) Commands() []Action { return p.having(ExecuteCommand) }
+
+// Checks are the actions whose target names an acceptance test or a command of
+// the Policy, in order.
+func (p Proposal) Checks() []Action { return p.having(Validate, RunTest) }
+
+func (p Proposal) having(types ...string) []Action {
+	var out []Action
+	for _, a := range p.Actions {
+		if slices.Contains(types, a.Type) {
+			out = append(out, a)
+		}
+	}
+	return out
+}

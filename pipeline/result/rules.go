@@ -1,0 +1,135 @@
+package result
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// counts compares the summary with the operations (APPLY_SPEC 3.5).
+func (c *checker) counts(v view) {
+	byStatus := map[string]float64{}
+	var bytes float64
+	for _, o := range v.operations {
+		byStatus[o.status]++
+		bytes += o.bytes
+	}
+	c.count(v, "total_operations", "", float64(len(v.operations)), "operation_results length")
+	c.count(v, "succeeded", " count", byStatus[string(StatusSuccess)], "actual")
+	c.count(v, "skipped", " count", byStatus[string(StatusSkipped)], "actual")
+	c.count(v, "failed", " count", byStatus[string(StatusError)], "actual")
+	c.count(v, "total_bytes_written", "", bytes, "actual")
+}
+
+func (c *checker) count(v view, field, word string, want float64, what string) {
+	if got := v.summary[field]; got != want {
+		c.schema("$.summary."+field, "%s%s (%s) does not match %s (%s)",
+			field, word, canon.String(got, true), what, canon.String(want, true))
+	}
+}
+
+// order is AS2, on neighbours.
+func (c *checker) order(v view) {
+	for i := 1; i < len(v.operations); i++ {
+		a, b := v.operations[i-1], v.operations[i]
+		if canon.Compare(a.path, b.path) > 0 {
+			c.add("AS2", b.at, "operation_results not sorted by path: %s > %s", a.path, b.path)
+		}
+	}
+	for i := 1; i < len(v.violations); i++ {
+		a, b := v.violations[i-1], v.violations[i]
+		at := fmt.Sprintf("$.violations[%d]", i)
+		switch id := canon.Compare(a.RuleID, b.RuleID); {
+		case id > 0:
+			c.add("AS2", at, "violations not sorted by rule_id: %s > %s", a.RuleID, b.RuleID)
+		case id == 0 && canon.Compare(a.Path, b.Path) > 0:
+			c.add("AS2", at, "violations not sorted by path: %s > %s", a.Path, b.Path)
+		}
+	}
+}
+
+// writeSet is AS6. A refused patch was not attempted, so its paths may be
+// missing from the result.
+func (c *checker) writeSet(v view, patch any) {
+	asked, done := patchPaths(patch), map[string]bool{}
+	for _, o := range v.operations {
+		if !asked[o.path] && !done[o.path] {
+			c.add("AS6", o.path, "path in result but not in patch: %s", o.path)
+		}
+		done[o.path] = true
+	}
+	if v.outcome == string(Refused) {
+		return
+	}
+	for p := range asked {
+		if !done[p] {
+			c.add("AS6", p, "path in patch but not in result: %s", p)
+		}
+	}
+}
+
+// patchPaths is the set of paths in a patch.json document. What pack.Verify
+// would report of it is left out.
+func patchPaths(patch any) map[string]bool {
+	paths := map[string]bool{}
+	m, _ := patch.(map[string]any)
+	list, _ := m["operations"].([]any)
+	for _, v := range list {
+		o, _ := v.(map[string]any)
+		if p, ok := o["path"].(string); ok {
+			paths[p] = true
+		}
+	}
+	return paths
+}
+
+// hashes is AS7, in the form of APPLY_SPEC 7.2.
+func (c *checker) hashes(v view) {
+	for _, o := range v.operations {
+		for _, f := range []string{"before_hash", "after_hash"} {
+			h, present := o.fields[f]
+			if !present || h != nil && !isHash(h) {
+				c.add("AS7", o.at+"."+f, "invalid hash format: %s", canon.String(h, present))
+			}
+		}
+	}
+}
+
+func isHash(v any) bool {
+	s, _ := v.(string)
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	return ok && canon.IsHex64(digits)
+}
+
+// errors is AS9: what went wrong says so.
+func (c *checker) errors(v view) {
+	if (v.outcome == string(Failed) || v.outcome == string(Refused)) && v.err == "" {
+		c.add("AS9", "", "outcome is %s but no error message provided", v.outcome)
+	}
+	for _, o := range v.operations {
+		if o.status == string(StatusError) && o.err == "" {
+			c.add("AS9", o.at+".error", "operation status is error but no error message provided")
+		}
+	}
+}
+
+// absolutePaths is AS12.
+func (c *checker) absolutePaths(v view) {
+	if isAbsolute(v.root) {
+		c.add("AS12", "$.target_root", "absolute path in target_root: %s", v.root)
+	}
+	for _, o := range v.operations {
+		if isAbsolute(o.path) {
+			c.add("AS12", o.at+".path", "absolute path in operation: %s", o.path)
+		}
+	}
+}
+
+// isAbsolute holds for a leading slash and for a drive letter.
+func isAbsolute(p string) bool {
+	if strings.HasPrefix(p, "/") {
+		return true
+	}
+	return len(p) > 1 && p[1] == ':' && ('a' <= p[0]|0x20 && p[0]|0x20 <= 'z')
+}

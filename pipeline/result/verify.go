@@ -1,0 +1,71 @@
+package result
+
+import (
+	"fmt"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+// Verify reports every rule of APPLY_SPEC 8 that doc breaks, sorted; none
+// means valid. doc is a document from canon.Parse, of any shape. patch is nil,
+// or the parsed patch.json that doc is the result of, for AS6.
+//
+// Rules are AS1, AS2, AS6, AS7, AS9, AS12, and SCHEMA for shape and counts; a
+// path is a JSON path, but AS6's is the file's. Where the shape is bad, only
+// AS1 and SCHEMA are looked at.
+func Verify(doc, patch any) []rule.Violation {
+	c := &checker{}
+	c.document(doc, patch)
+	rule.Sort(c.found)
+	return c.found
+}
+
+// A checker gathers violations.
+type checker struct{ found []rule.Violation }
+
+func (c *checker) add(id, path, format string, args ...any) {
+	c.found = append(c.found, rule.Violation{RuleID: id, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) schema(path, format string, args ...any) { c.add("SCHEMA", path, format, args...) }
+
+func (c *checker) document(doc, patch any) {
+	m, ok := doc.(map[string]any)
+	if !ok {
+		word := canon.TypeOf(doc, true)
+		if doc == nil {
+			word = "null"
+		}
+		c.schema("$", "result must be object, got %s", word)
+		return
+	}
+	c.version(m)
+	v, ok := c.shape(m)
+	if !ok {
+		return
+	}
+	c.counts(v)
+	c.order(v)
+	c.hashes(v)
+	c.errors(v)
+	c.absolutePaths(v)
+	if patch != nil {
+		c.writeSet(v, patch)
+	}
+}
+
+// version is AS1.
+func (c *checker) version(m map[string]any) {
+	const field = "apply_schema_version"
+	switch v := m[field].(type) {
+	case nil:
+		c.add("AS1", "$."+field, field+" is missing")
+	case string:
+		if v == "" {
+			c.add("AS1", "$."+field, field+" cannot be empty")
+		}
+	default:
+		c.add("AS1", "$."+field, field+" must be string, got %s", canon.TypeOf(v, true))
+	}
+}

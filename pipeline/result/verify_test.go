@@ -1,0 +1,120 @@
+package result_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+func TestVectors(t *testing.T) {
+	raw, err := os.ReadFile("testdata/apply_result.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name     string
+		Input    string `json:"input_json"`
+		Expected any
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			want, err := canon.Marshal(c.Expected)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := canon.Marshal(rule.NewReport(result.Verify(parse(t, c.Input), nil)))
+			if err != nil || string(got) != string(want) {
+				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
+			}
+		})
+	}
+}
+
+func TestRows(t *testing.T) {
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			in := strings.Replace(valid, r.old, r.new, 1)
+			if in == valid && r.new != "" {
+				t.Fatal("the row changes nothing")
+			}
+			if got := lines(result.Verify(parse(t, in), nil)); got != r.want {
+				t.Errorf("\n got %s\nwant %s", got, r.want)
+			}
+		})
+	}
+}
+
+func lines(vs []rule.Violation) string {
+	var out []string
+	for _, v := range vs {
+		out = append(out, v.RuleID+" "+v.Path+": "+v.Message)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestWriteSet(t *testing.T) {
+	refused, err := result.Refuse("w", false, "m", nil).Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := "AS6 a: path in result but not in patch: a\nAS6 b: path in result but not in patch: b"
+	for _, c := range []struct{ name, doc, patch, want string }{
+		{"equal", valid, `{"operations":[{"path":"b"},{"path":"a"},{"path":"a"}]}`, ""},
+		{"both ways", valid, `{"operations":[{"path":"c"},{"path":"a"}]}`,
+			"AS6 b: path in result but not in patch: b\nAS6 c: path in patch but not in result: c"},
+		{"refused", string(refused), `{"operations":[{"path":"a"}]}`, ""},
+		{"no object", valid, `5`, none},
+		{"no operations", valid, `{}`, none},
+		{"no list", valid, `{"operations":{"path":"a"}}`, none},
+		{"no paths", valid, `{"operations":[1,null,{},{"path":2}]}`, none},
+		{"bad result", `{"operation_results":5}`, `{"operations":[{"path":"a"}]}`,
+			lines(result.Verify(parse(t, `{"operation_results":5}`), nil))},
+	} {
+		if got := lines(result.Verify(parse(t, c.doc), parse(t, c.patch))); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+// FuzzVerify: no document panics, answers are sorted and repeatable, and what
+// Parse accepts is written back to the same bytes.
+func FuzzVerify(f *testing.F) {
+	patch := `{"operations":[{"path":"a"}]}`
+	for _, r := range rows {
+		f.Add([]byte(strings.Replace(valid, r.old, r.new, 1)), []byte(patch))
+	}
+	line, _ := result.New("w", result.Source{}, false, operations("a:success")).Line()
+	f.Add(line, []byte(patch))
+	f.Fuzz(func(t *testing.T, data, other []byte) {
+		doc, err := canon.Parse(data)
+		if err != nil {
+			return
+		}
+		patch, err := canon.Parse(other)
+		if err != nil {
+			patch = nil
+		}
+		got := lines(result.Verify(doc, patch))
+		sorted := result.Verify(doc, patch)
+		rule.Sort(sorted)
+		if got != lines(sorted) {
+			t.Errorf("not sorted or not repeatable: %s", got)
+		}
+		r, err := result.Parse(data)
+		if err != nil {
+			return
+		}
+		again, err := r.Line()
+		if err != nil || strings.TrimSuffix(string(again), "\n") != strings.TrimSuffix(string(data), "\n") {
+			t.Errorf("reads %s, writes %s, %v", data, again, err)
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// An Input is a proposed change in any form that Review takes. Resolve puts it
+// on the tree of the base commit; Raw is what was given, for provenance.
+type Input struct {
+	Kind    string // the proposal's kind (docs/formats.md): "patch"
+	Summary string // the proposer's words, untrusted
+	Raw     []byte
+	Resolve func(base fs.FS) (patch.Patchset, error)
+}
+
+// DiffInput reads a Git diff as an Input.
+func DiffInput(raw []byte, summary string) (Input, error) {
+	diff, err := patch.Parse(raw)
+	if err != nil {
+		return Input{}, err
+	}
+	return Input{Kind: "patch", Summary: summary, Raw: raw, Resolve: diff.Resolve}, nil
+}
+
+// A Reviewed is a recorded proposal. Known says that it was there already.
+type Reviewed struct {
+	ID           string
+	Patchset     patch.Patchset
+	PatchID      string
+	Status       ledger.Status
+	BaseCommit   string
+	LedgerCommit string
+	Known        bool
+}
+
+// Review records a proposal and writes nothing but the ledger: no working
+// tree, no index, no other ref. The same change on the same base returns the
+// transaction that is open for it. dryRun records nothing.
+func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, error) {
+	p, err := r.gather(ctx, in)
+	if err != nil {
+		return Reviewed{}, err
+	}
+	out := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base}
+	out.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+		if err := refuseDenied(snap.Tree, p.id); err != nil {
+			return nil, err
+		}
+		known, err := openFor(snap.Tree, p.id, p.base)
+		if err != nil {
+			return nil, err
+		}
+		if known != nil {
+			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
+			return nil, nil
+		}
+		if dryRun {
+			return nil, nil
+		}
+		stage, err := r.propose(in, p)
+		if err != nil {
+			return nil, err
+		}
+		tx := stage.Log.Transaction()
+		out.ID, out.Status = tx.TransactionID, tx.Status
+		return stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.subject(in.Summary)}, snap.Tip == "")
+	})
+	return out, err
+}
+
+// proposal is what Review gathered before it looks at the ledger.
+type proposal struct {
+	set  patch.Patchset
+	id   string
+	diff []byte
+	base string
+}
+
+func (r *Runner) gather(ctx context.Context, in Input) (proposal, error) {
+	if size := int64(len(in.Raw)); size > r.Policy.Limits.Bytes {
+		return proposal{}, &LimitError{"bytes", size, r.Policy.Limits.Bytes}
+	}
+	base, err := r.Repo.Head(ctx)
+	if err != nil {
+		return proposal{}, err
+	}
+	tree, err := r.Repo.Tree(ctx, base)
+	if err != nil {
+		return proposal{}, err
+	}
+	set, err := in.Resolve(tree)
+	if err != nil {
+		return proposal{}, err
+	}
+	if n := len(set.Files()); n > r.Policy.Limits.Files {
+		return proposal{}, &LimitError{"files", int64(n), int64(r.Policy.Limits.Files)}
+	}
+	if err := r.refuseDirty(ctx, set.Files()); err != nil {
+		return proposal{}, err
+	}
+	diff := set.Bytes()
+	return proposal{set: set, id: canon.Hex(diff), diff: diff, base: base}, nil
+}
+
+// refuseDirty: what the human is shown must be what the files in front of them
+// would become.
+func (r *Runner) refuseDirty(ctx context.Context, files []patch.Change) error {
+	if r.Worktree == nil {
+		return nil
+	}
+	states, err := r.Worktree.Inspect(files)
+	if err != nil {
+		return err
+	}
+	dirty, err := r.Repo.Staged(ctx, files)
+	if err != nil {
+		return err
+	}
+	staged := map[string]bool{}
+	for _, path := range dirty {
+		staged[path] = true
+	}
+	for i, state := range states {
+		if state != workspace.Before && !staged[files[i].Path] {
+			dirty = append(dirty, files[i].Path)
+		}
+	}
+	if len(dirty) > 0 {
+		return &DirtyError{dirty}
+	}
+	return nil
+}
+
+func refuseDenied(tree fs.FS, patchID string) error {
+	denials, err := ledger.Denials(tree, patchID)
+	if err != nil || len(denials) == 0 {
+		return err
+	}
+	d := denials[0]
+	why := fmt.Sprintf("denied by %s in %s", ledger.OneLine(d.Author.Login, 80), d.TransactionID)
+	if d.Reason != "" {
+		why += ": " + ledger.OneLine(d.Reason, 200)
+	}
+	return &DeniedError{PatchID: patchID, Reason: why}
+}
+
+func openFor(tree fs.FS, patchID, base string) (*ledger.Transaction, error) {
+	open, err := ledger.Open(tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range open {
+		if p := t.Pointers.Proposal; p != nil && p.PatchID == patchID && p.BaseCommit == base {
+			return &t, nil
+		}
+	}
+	return nil, nil
+}
+
+// propose builds the first stage: what is proposed, by whom, on what base.
+func (r *Runner) propose(in Input, p proposal) (*ledger.Stage, error) {
+	now := r.Now()
+	id, err := ledger.NewID(now, r.Entropy)
+	if err != nil {
+		return nil, err
+	}
+	s := ledger.NewStage(&ledger.Log{}, now)
+	s.Event(&ledger.Meta{
+		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
+		SandboxPolicy:  ledger.SandboxPolicy{Type: "workspace-write", WritableRoots: []string{"."}},
+		ApprovalPolicy: ledger.ApprovalPolicy{Required: r.Policy.Approvals.Required, Local: r.Policy.Approvals.Local},
+		Proposer:       r.Actor, BaseCommit: p.base, PolicyCommit: p.base, Summary: ledger.OneLine(in.Summary, 500),
+	})
+	s.Status(ledger.InProgress, "review started")
+	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Input: ledger.OneLine(in.Summary, 500), Mode: "review"})
+	s.File(ledger.PatchFile(p.id), p.diff)
+	s.Artifact("proposal", r.provenance(in, p))
+	change := r.fileChange(in, p)
+	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: change})
+	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
+		ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: shown(p.diff, 256<<10),
+	}})
+	s.Status(ledger.Proposed, "review recorded the proposal")
+	return s, nil
+}
+
+func (r *Runner) fileChange(in Input, p proposal) ledger.Item {
+	before, after := p.set.Hashes()
+	meta := &ledger.Proposal{
+		Kind: in.Kind, WorkspaceRoot: ".", BaseSHA256: before, AfterSHA256: after,
+		PatchID: p.id, PatchFingerprint: patch.Fingerprint(p.id), BaseCommit: p.base, PolicySHA256: r.Policy.Sum(),
+	}
+	item := ledger.Item{ID: "item_1", Type: "fileChange", Op: "upsert", Status: "proposed", PatchID: p.id, Metadata: meta}
+	for _, c := range p.set.Changes {
+		item.Changes = append(item.Changes, ledger.ItemChange{Path: c.Path, Kind: string(c.Kind), UnifiedDiff: shown(c.Bytes(), 64<<10)})
+	}
+	for _, f := range p.set.Files() {
+		meta.TargetFiles = append(meta.TargetFiles, f.Path)
+	}
+	return item
+}
+
+// shown is a diff for display in an event: cut to a size that is safe to
+// print. patches/<patch_id>.diff has the whole.
+func shown(diff []byte, limit int) string {
+	if len(diff) <= limit {
+		return string(diff)
+	}
+	return string(diff[:limit]) + "\n… cut here; the whole is in patches/\n"
+}
+
+// provenance says where the proposal came from.
+func (r *Runner) provenance(in Input, p proposal) any {
+	before, after := p.set.Hashes()
+	return map[string]any{
+		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": r.Actor,
+		"input":       map[string]any{"kind": in.Kind, "sha256": canon.Sum(in.Raw), "bytes": len(in.Raw)},
+		"base_commit": p.base, "patch_id": p.id,
+		"base_sha256_by_path": before, "after_sha256_by_path": after,
+	}
+}
+
+func (p proposal) subject(summary string) string {
+	s := plural(len(p.set.Changes), "change", "changes") + " to " + path.Base(p.set.Changes[0].Path)
+	if len(p.set.Changes) > 1 {
+		s = plural(len(p.set.Changes), "file", "files") + ", " + path.Base(p.set.Changes[0].Path) + " first"
+	}
+	if summary != "" {
+		s += ": " + summary
+	}
+	return s
+}

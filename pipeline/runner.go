@@ -1,0 +1,133 @@
+// Package pipeline has the four stages of a transaction: review, gate, apply
+// and validate. A Runner puts the pure rooms together over the few interfaces
+// it needs; it reads no clock, no environment and no files by itself.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// A Snapshot is the ledger at one moment. Tree stays readable and unchanged
+// however the ledger moves on. Before the first entry Tip is "" and Tree empty.
+type Snapshot struct {
+	Tip  string
+	Tree fs.FS
+}
+
+// ErrMoved is what a Store's Append returns when the ledger's tip is not the
+// one given. Nothing was written.
+var ErrMoved = errors.New("the ledger has moved")
+
+// A Store keeps the ledger. Append adds one commit on exactly the given tip and
+// returns the new one; when it returns an error that is not ErrMoved, the entry
+// may or may not be there, and a new Snapshot tells.
+type Store interface {
+	Snapshot(ctx context.Context) (Snapshot, error)
+	Append(ctx context.Context, tip string, e ledger.Entry) (string, error)
+}
+
+// A Repository is where the code lives. Tree must implement fs.ReadLinkFS, and
+// must fail, not say "not found", where an object is missing.
+type Repository interface {
+	// Head returns the commit id of HEAD.
+	Head(ctx context.Context) (string, error)
+	Tree(ctx context.Context, commit string) (fs.FS, error)
+	// Staged returns those of the files whose index entry is not their Before.
+	Staged(ctx context.Context, files []patch.Change) ([]string, error)
+}
+
+// A Worktree is the checked-out files.
+type Worktree interface {
+	// Lock keeps other applies out until the returned function is called.
+	Lock(ctx context.Context) (unlock func(), err error)
+	// Inspect compares each file on disk with its Before and After, in order.
+	Inspect(files []patch.Change) ([]workspace.State, error)
+	// Write brings every file to its After, all or as far as it gets, reads
+	// back what it wrote and reports each file.
+	Write(files []patch.Change) []result.Operation
+}
+
+// A Runner runs the stages. All fields but Worktree and Pause are needed;
+// Worktree is nil in a bare repository.
+type Runner struct {
+	Store    Store
+	Repo     Repository
+	Worktree Worktree
+	Policy   approval.Policy
+	Actor    ledger.Actor // who runs this
+	Tool     string       // program and version, for provenance
+	Now      func() time.Time
+	Entropy  io.Reader
+	// Pause waits before another try after the ledger has moved; attempt
+	// counts from 1.
+	Pause func(ctx context.Context, attempt int)
+}
+
+// maxAttempts bounds how often a stage is evaluated again on a moved ledger.
+const maxAttempts = 50
+
+// update runs a stage until its entry is in the ledger. fn sees the ledger as
+// it is, and runs again on the new state when somebody else was faster; a nil
+// entry means that there is nothing to record.
+func (r *Runner) update(ctx context.Context, fn func(Snapshot) (*ledger.Entry, error)) (string, error) {
+	for attempt := 1; attempt <= maxAttempts; attempt++ {
+		snap, err := r.Store.Snapshot(ctx)
+		if err != nil {
+			return "", fmt.Errorf("reading the ledger: %w", err)
+		}
+		entry, err := fn(snap)
+		if err != nil || entry == nil {
+			return snap.Tip, err
+		}
+		tip, err := r.Store.Append(ctx, snap.Tip, *entry)
+		if err == nil {
+			return tip, nil
+		}
+		if !errors.Is(err, ErrMoved) {
+			return "", fmt.Errorf("writing the ledger: %w", err)
+		}
+		if r.Pause != nil {
+			r.Pause(ctx, attempt)
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+	return "", fmt.Errorf("writing the ledger: other writers were faster %d times", maxAttempts)
+}
+
+// Find returns the id of the transaction that name means; an empty name means
+// the one that is open, or with look the newest.
+func (r *Runner) Find(ctx context.Context, name string, look bool) (string, error) {
+	snap, err := r.Store.Snapshot(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading the ledger: %w", err)
+	}
+	switch {
+	case name != "":
+		return ledger.Find(snap.Tree, name)
+	case look:
+		return ledger.Newest(snap.Tree)
+	}
+	return ledger.FindOpen(snap.Tree)
+}
+
+// Log returns a transaction's events.
+func (r *Runner) Log(ctx context.Context, id string) (*ledger.Log, error) {
+	snap, err := r.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	return ledger.Read(snap.Tree, id)
+}

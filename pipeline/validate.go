@@ -1,0 +1,176 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// A Validation is what Validate found. Completed says that it closed the
+// transaction.
+type Validation struct {
+	Report       rule.Report
+	ID           string
+	Status       ledger.Status
+	LedgerCommit string
+	Completed    bool
+}
+
+// Validate proves a transaction: the record by itself (I1–I12, L1–L7, L9–L11),
+// its ApplyResult, and, where it was just applied, the files on disk against
+// the approved after-hashes. With no finding an applied transaction is
+// completed and closed; otherwise nothing is recorded.
+func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
+	v := Validation{ID: id}
+	var err error
+	v.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+		v.Completed = false
+		found, err := checkRecord(snap.Tree, id)
+		if err != nil {
+			return nil, err
+		}
+		if v.Report = rule.NewReport(found); !v.Report.OK {
+			return nil, nil
+		}
+		log, err := ledger.Read(snap.Tree, id)
+		if err != nil {
+			return nil, err
+		}
+		v.Status = log.Transaction().Status
+		if v.Status != ledger.Applied {
+			return nil, nil
+		}
+		if found, err = r.readBack(ctx, snap.Tree, log); err != nil {
+			return nil, err
+		}
+		if v.Report = rule.NewReport(found); !v.Report.OK {
+			return nil, nil
+		}
+		v.Completed, v.Status = true, ledger.Completed
+		return r.complete(log)
+	})
+	return v, err
+}
+
+// checkRecord verifies a transaction's directory and its place in the index of
+// denials.
+func checkRecord(tree fs.FS, id string) ([]rule.Violation, error) {
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return nil, err
+	}
+	found := ledger.CheckOwn(dir, id)
+	raw, err := fs.ReadFile(dir, ledger.EventsFile)
+	if err != nil {
+		return found, nil // EMPTY says so
+	}
+	if log, err := ledger.ReadLog(raw); err == nil {
+		found = append(found, checkDenials(tree, log)...)
+	}
+	return found, nil
+}
+
+// checkDenials is L11 for one transaction: each denial it records is in the
+// index.
+func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
+	var found []rule.Violation
+	for i, p := range log.Payloads() {
+		d, ok := p.(*ledger.ApprovalDecision)
+		if !ok || d.Decision != ledger.Deny {
+			continue
+		}
+		denials, err := ledger.Denials(tree, log.Transaction().PatchID())
+		if err != nil || len(denials) == 0 {
+			found = append(found, rule.Violation{
+				RuleID: "L11", Path: fmt.Sprintf("%s:%d", ledger.EventsFile, i+1), Message: "the denial is not in denied/",
+			})
+		}
+	}
+	return found
+}
+
+// readBack compares the files on disk with what was approved.
+func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log) ([]rule.Violation, error) {
+	if r.Worktree == nil {
+		return nil, nil
+	}
+	set, err := r.applied(ctx, tree, log)
+	if err != nil {
+		return nil, err
+	}
+	states, err := r.Worktree.Inspect(set.Files())
+	if err != nil {
+		return nil, err
+	}
+	var found []rule.Violation
+	for i, state := range states {
+		if state != workspace.After {
+			found = append(found, rule.Violation{
+				RuleID: "READBACK", Path: set.Files()[i].Path, Message: "is not as the approved patch leaves it",
+			})
+		}
+	}
+	return found, nil
+}
+
+// applied is the patchset that the last apply carried out, on its base.
+func (r *Runner) applied(ctx context.Context, tree fs.FS, log *ledger.Log) (patch.Patchset, error) {
+	starts := ledger.Of[*ledger.ApplyStart](log)
+	base, err := r.Repo.Tree(ctx, starts[len(starts)-1].BaseCommit)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	tx := log.Transaction()
+	diff, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.PatchFile(tx.PatchID())))
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	parsed, err := patch.Parse(diff)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	return parsed.Resolve(base)
+}
+
+func (r *Runner) complete(log *ledger.Log) (*ledger.Entry, error) {
+	tx := log.Transaction()
+	s := ledger.NewStage(log, r.Now())
+	s.Event(&ledger.ValidateStart{TransactionID: tx.TransactionID, ValidateID: "validate_1"})
+	s.Event(&ledger.ValidateComplete{TransactionID: tx.TransactionID, ValidateID: "validate_1", Success: true})
+	s.Status(ledger.Completed, "the record and the files on disk are as approved")
+	s.Close()
+	return s.Entry(ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, the record and the files are as approved"}, false)
+}
+
+// CheckDir verifies a transaction directory that is not in a ledger: one that
+// was exported, or another program's.
+func CheckDir(dir fs.FS) rule.Report { return rule.NewReport(ledger.Check(dir)) }
+
+// Diff returns the canonical bytes that a transaction proposes, having checked
+// that they are those its patch_id names.
+func (r *Runner) Diff(ctx context.Context, id string) ([]byte, error) {
+	snap, err := r.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	log, err := ledger.Read(snap.Tree, id)
+	if err != nil {
+		return nil, err
+	}
+	diff, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(id), log.Transaction().Pointers.LatestDiff))
+	if err != nil {
+		return nil, err
+	}
+	if canon.Hex(diff) != log.Transaction().PatchID() {
+		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
+	}
+	return bytes.Clone(diff), nil
+}
