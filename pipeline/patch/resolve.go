@@ -1,15 +1,11 @@
 package patch
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
-
-	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
 // Resolve puts the diff on base, the tree of the commit that is patched. Every
@@ -45,11 +41,11 @@ func (s section) resolve(base fs.FS, after map[string]*File) error {
 	if !s.file.IsNew && s.oldMode != 0 && s.oldMode != before.Mode {
 		return &Error{Path: s.old, Message: fmt.Sprintf("has mode %s in the base commit, the patch says %s", before.Mode, s.oldMode)}
 	}
-	var out bytes.Buffer
-	if err := gitdiff.Apply(&out, bytes.NewReader(before.Data), s.file); err != nil {
-		return &Error{Path: s.old, Message: "does not apply to the base commit: " + why(err)}
+	data, err := s.apply(before.Data)
+	if err != nil {
+		return &Error{Path: s.old, Message: "does not apply to the base commit: " + err.Error()}
 	}
-	return s.outcome(before, out.Bytes(), after, base)
+	return s.outcome(before, data, after, base)
 }
 
 func (s section) outcome(before *File, data []byte, after map[string]*File, base fs.FS) error {
@@ -79,16 +75,6 @@ func cmpMode(stated, before Mode) Mode {
 		return stated
 	}
 	return before
-}
-
-// why drops go-gitdiff's own prefix and says where in the file it was.
-func why(err error) string {
-	msg := strings.TrimPrefix(err.Error(), "conflict: ")
-	var at *gitdiff.ApplyError
-	if errors.As(err, &at) && at.Line > 0 {
-		return fmt.Sprintf("line %d: %s", at.Line, msg)
-	}
-	return msg
 }
 
 // Between makes the Patchset that turns the files of base into after: the

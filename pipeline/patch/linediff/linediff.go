@@ -27,7 +27,7 @@
 // the rest's old lines into its new ones, N+M less twice the length of their
 // longest common subsequence. When D is more than
 //
-//	Dmax = min(16384, floor(2^29 / (N+M)))
+//	Dmax = min(4096, floor(2^29 / (N+M)))
 //
 // the rest is one edit. This is decided here only, never in step 3.
 //
@@ -73,7 +73,7 @@ import "bytes"
 
 // Bounds of the search, part of the specification.
 const (
-	maxEdits = 16384
+	maxEdits = 4096
 	maxWork  = 1 << 29
 )
 

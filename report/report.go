@@ -1,0 +1,123 @@
+// Package report says what became of a transaction: as text for a terminal, as
+// one JSON document, as Markdown, and as a check run. It is pure, and it is the
+// place where foreign text is made safe to show.
+package report
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+// A Report is a transaction as far as it has got; what is not known yet is
+// left out. It is what --json prints (docs/schema/report.json).
+type Report struct {
+	TransactionID string            `json:"transaction_id"`
+	PatchID       string            `json:"patch_id"`
+	Fingerprint   string            `json:"fingerprint"`
+	Status        ledger.Status     `json:"status"`
+	Summary       string            `json:"summary"`
+	Proposer      ledger.Actor      `json:"proposer"`
+	BaseCommit    string            `json:"base_commit"`
+	Files         []File            `json:"files"`
+	Verdict       *approval.Verdict `json:"verdict,omitempty"`
+	ApplyResult   *result.Result    `json:"apply_result,omitempty"`
+	Validation    *rule.Report      `json:"validation,omitempty"`
+	LedgerRef     string            `json:"ledger_ref"`
+	LedgerCommit  string            `json:"ledger_commit"`
+}
+
+// A File is one changed path. Hashes are "sha256:…" over raw bytes, null where
+// there is no file; Added and Deleted count lines.
+type File struct {
+	Path    string  `json:"path"`
+	From    string  `json:"from,omitempty"`
+	Kind    string  `json:"kind"`
+	Before  *string `json:"base_sha256"`
+	After   *string `json:"after_sha256"`
+	Added   int     `json:"added"`
+	Deleted int     `json:"deleted"`
+}
+
+// New reports on a transaction. diff is its canonical bytes.
+func New(log *ledger.Log, diff []byte) Report {
+	tx := log.Transaction()
+	p := tx.Pointers.Proposal
+	r := Report{
+		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
+		Summary: tx.Notes, Proposer: tx.Proposer, BaseCommit: p.BaseCommit, Files: []File{},
+	}
+	stats := count(diff)
+	item, _ := log.FileChange()
+	for i, c := range item.Item.Changes {
+		f := File{Path: c.Path, From: c.From, Kind: c.Kind, Before: p.BaseSHA256[c.Path], After: p.AfterSHA256[c.Path]}
+		if i < len(stats) {
+			f.Added, f.Deleted = stats[i].added, stats[i].deleted
+		}
+		r.Files = append(r.Files, f)
+	}
+	return r
+}
+
+type stat struct{ added, deleted int }
+
+// count counts the changed lines of each file of canonical bytes, whose binary
+// sections have no hunks.
+func count(diff []byte) []stat {
+	var out []stat
+	inHunk := false
+	for line := range bytes.Lines(diff) {
+		switch {
+		case bytes.HasPrefix(line, []byte("diff --git ")):
+			out, inHunk = append(out, stat{}), false
+		case bytes.HasPrefix(line, []byte("@@ ")):
+			inHunk = true
+		case inHunk && line[0] == '+':
+			out[len(out)-1].added++
+		case inHunk && line[0] == '-':
+			out[len(out)-1].deleted++
+		}
+	}
+	return out
+}
+
+// Lines sums the changed lines of all files.
+func (r Report) Lines() (added, deleted int) {
+	for _, f := range r.Files {
+		added, deleted = added+f.Added, deleted+f.Deleted
+	}
+	return added, deleted
+}
+
+// Outcome is the one word for how it stands: the ApplyResult's outcome where
+// there is one, else the status.
+func (r Report) Outcome() string {
+	if r.ApplyResult != nil {
+		return string(r.ApplyResult.Outcome)
+	}
+	return string(r.Status)
+}
+
+// Operations returns the ApplyResult's operations, failures first.
+func (r Report) Operations() []result.Operation {
+	if r.ApplyResult == nil {
+		return nil
+	}
+	ops := slices.Clone(r.ApplyResult.Operations)
+	slices.SortStableFunc(ops, func(a, b result.Operation) int { return rank(a) - rank(b) })
+	return ops
+}
+
+func rank(o result.Operation) int {
+	switch o.Status {
+	case result.StatusError:
+		return 0
+	case result.StatusSkipped:
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,170 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+// A Style colours text, or leaves it as it is.
+type Style struct{ Colour bool }
+
+// Terminal colours (ECMA-48 SGR).
+const (
+	bold   = "1"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+	invert = "7"
+)
+
+func (s Style) paint(code, text string) string {
+	if !s.Colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Text is the report for a person: verdict and failures first.
+func (r Report) Text(s Style) string {
+	var b strings.Builder
+	row := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", s.paint(bold, fmt.Sprintf("%-12s", name)), value) }
+	row("transaction", r.TransactionID+" ("+s.paint(statusColour(r.Status), string(r.Status))+")")
+	row("patch", r.PatchID)
+	if r.Summary != "" {
+		row("summary", Clean(r.Summary))
+	}
+	row("files", r.filesLine())
+	if r.ApplyResult == nil {
+		for _, f := range r.Files {
+			fmt.Fprintf(&b, "  %-7s %s  %s %s\n", f.Kind, f.name(), s.paint(green, fmt.Sprintf("+%d", f.Added)), s.paint(red, fmt.Sprintf("-%d", f.Deleted)))
+		}
+	}
+	if r.Verdict != nil {
+		r.verdictText(&b, s, row)
+	}
+	if r.ApplyResult != nil {
+		r.resultText(&b, s, row)
+	}
+	if r.Validation != nil {
+		r.validationText(&b, s, row)
+	}
+	row("ledger", r.LedgerRef+" "+short(r.LedgerCommit))
+	return b.String()
+}
+
+func short(commit string) string {
+	if len(commit) > 12 {
+		return commit[:12]
+	}
+	return commit
+}
+
+func (f File) name() string {
+	if f.From != "" {
+		return Clean(f.From) + " → " + Clean(f.Path)
+	}
+	return Clean(f.Path)
+}
+
+func (r Report) filesLine() string {
+	added, deleted := r.Lines()
+	noun := "files"
+	if len(r.Files) == 1 {
+		noun = "file"
+	}
+	return fmt.Sprintf("%d %s, %d lines added, %d deleted", len(r.Files), noun, added, deleted)
+}
+
+func statusColour(st ledger.Status) string {
+	switch st {
+	case ledger.Completed, ledger.Applied:
+		return green
+	case ledger.Denied, ledger.Failed, ledger.Superseded, ledger.Interrupted:
+		return red
+	}
+	return yellow
+}
+
+func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value string)) {
+	colour := map[approval.State]string{approval.Approved: green, approval.Denied: red, approval.Pending: yellow}[r.Verdict.State]
+	row("verdict", s.paint(colour, string(r.Verdict.State))+" ("+Clean(r.Verdict.Reason)+")")
+	for _, d := range r.Verdict.Decisions {
+		counted := "counted"
+		if !d.Counted {
+			counted = "not counted: " + d.Reason
+		}
+		fmt.Fprintf(b, "  %-7s by %s (%s, %s)\n", d.Decision, Clean(d.Author.Login), d.Source, counted)
+	}
+}
+
+func (r Report) resultText(b *strings.Builder, s Style, row func(name, value string)) {
+	res := r.ApplyResult
+	value := s.paint(outcomeColour(res.Outcome), string(res.Outcome))
+	if res.DryRun {
+		value += " (dry run: nothing was written)"
+	}
+	row("apply", value)
+	if res.Error != "" {
+		fmt.Fprintf(b, "  %s\n", Clean(res.Error))
+	}
+	for _, o := range r.Operations() {
+		detail := "deleted"
+		if o.AfterHash != nil {
+			detail = *o.AfterHash
+		}
+		if o.Status != result.StatusSuccess {
+			detail = s.paint(red, string(o.Status)) + " " + Clean(o.Error)
+		}
+		fmt.Fprintf(b, "  %-7s %s  %s\n", o.Op, Clean(o.Path), detail)
+	}
+}
+
+func outcomeColour(o result.Outcome) string {
+	if o == result.Success {
+		return green
+	}
+	return red
+}
+
+func (r Report) validationText(b *strings.Builder, s Style, row func(name, value string)) {
+	if r.Validation.OK {
+		row("validated", s.paint(green, "yes"))
+		return
+	}
+	row("validated", s.paint(red, fmt.Sprintf("no, %d violations", len(r.Validation.Violations))))
+	for _, v := range r.Validation.Violations {
+		fmt.Fprintf(b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
+	}
+}
+
+// Clean makes foreign text safe in one line on a terminal or in a log: what
+// does not print (controls, bidi, zero width) is shown as an escape (T14).
+func Clean(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		b.WriteString(visible(r, text[:size]))
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// visible is a character as it may be shown.
+func visible(r rune, raw string) string {
+	switch {
+	case r == utf8.RuneError && len(raw) == 1:
+		return fmt.Sprintf(`\x%02x`, raw[0])
+	case unicode.IsPrint(r):
+		return raw
+	case r < 0x80:
+		return fmt.Sprintf(`\x%02x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
