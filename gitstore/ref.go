@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
@@ -20,17 +21,53 @@ func (e *LockedError) Error() string { return "the ledger is locked by " + e.Fil
 
 // lockTries and lockWait bound how long a locked ref is waited for: about five
 // seconds. A holder keeps the lock for as long as one small write takes.
-const (
-	lockTries = 200
-	lockWait  = 25 * time.Millisecond
-)
+var lockTries = 200 // tests that leave a lock behind do not wait
+
+const lockWait = 25 * time.Millisecond
+
+func (r *Repo) refFile(name plumbing.ReferenceName) string {
+	return filepath.Join(r.gitDir, filepath.FromSlash(name.String()))
+}
+
+// tip returns the commit that a ref names, zero where there is no such ref.
+//
+// go-git takes a loose ref that it cannot read for an absent one and goes on to
+// packed-refs. A ledger with a damaged ref must not look empty, or old.
+func (r *Repo) tip(name plumbing.ReferenceName) (plumbing.Hash, error) {
+	raw, err := os.ReadFile(r.refFile(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.packedTip(name)
+	}
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("reading %s: %w", name, err)
+	}
+	text := strings.TrimRight(string(raw), " \t\r\n")
+	if strings.HasPrefix(text, "ref:") {
+		return plumbing.ZeroHash, fmt.Errorf("%s is a symbolic ref, which a ledger may not be", name)
+	}
+	if !plumbing.IsHash(text) {
+		return plumbing.ZeroHash, fmt.Errorf("reading %s: the file %s is damaged", name, r.refFile(name))
+	}
+	return plumbing.NewHash(text), nil
+}
+
+func (r *Repo) packedTip(name plumbing.ReferenceName) (plumbing.Hash, error) {
+	ref, err := r.git.Storer.Reference(name)
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return ref.Hash(), nil
+}
 
 // moveRef sets a ref to next if it still is old (zero: absent), with the
 // protocol of git itself: create <ref>.lock exclusively, look, write, rename.
 // go-git's SetReference ignores that lock and loses updates. ErrMoved says that
 // the ref was not old; nothing was changed then.
 func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) (err error) {
-	file := filepath.Join(r.gitDir, filepath.FromSlash(name.String()))
+	file := r.refFile(name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
@@ -44,14 +81,11 @@ func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) (er
 			_ = os.Remove(file + ".lock")
 		}
 	}()
-	now, err := r.git.Storer.Reference(name)
-	switch {
-	case errors.Is(err, plumbing.ErrReferenceNotFound):
-		now = plumbing.NewHashReference(name, plumbing.ZeroHash)
-	case err != nil:
-		return fmt.Errorf("reading %s: %w", name, err)
+	now, err := r.tip(name)
+	if err != nil {
+		return err
 	}
-	if now.Hash() != old {
+	if now != old {
 		return pipeline.ErrMoved
 	}
 	if _, err = fmt.Fprintln(lock, next); err != nil {

@@ -32,10 +32,11 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// A Repo is an open Git repository.
+// A Repo is an open Git repository, for one goroutine (go-git's own storage is).
 type Repo struct {
-	git    *git.Repository
-	gitDir string // the directory that holds the refs
+	git     *git.Repository
+	objects objects
+	gitDir  string // the directory that holds the refs
 }
 
 // Open opens the repository that dir is in.
@@ -54,7 +55,7 @@ func Open(dir string) (*Repo, error) {
 	if !ok {
 		return nil, fmt.Errorf("opening the repository: unexpected storage %T", g.Storer)
 	}
-	r := &Repo{git: g, gitDir: store.Filesystem().Root()}
+	r := &Repo{git: g, objects: objects{store}, gitDir: store.Filesystem().Root()}
 	return r, r.commonDir(store)
 }
 
@@ -153,15 +154,15 @@ func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
 }
 
 func (r *Repo) tree(commit plumbing.Hash) (fs.FS, error) {
-	c, err := object.GetCommit(r.git.Storer, commit)
+	c, err := object.GetCommit(r.objects, commit)
 	if err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
 	}
-	t, err := object.GetTree(r.git.Storer, c.TreeHash)
+	t, err := object.GetTree(r.objects, c.TreeHash)
 	if err != nil {
 		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, err)
 	}
-	return newTreeFS(r.git.Storer, t), nil
+	return newTreeFS(r.objects, t), nil
 }
 
 // Staged returns those of the files whose index entry is not their Before.
@@ -176,13 +177,13 @@ func (r *Repo) Staged(_ context.Context, files []patch.Change) ([]string, error)
 	}
 	entries := map[string]string{}
 	for _, e := range idx.Entries {
-		entries[e.Name] = e.Hash.String()
+		entries[e.Name] += fmt.Sprintf("%06o %s %d", uint32(e.Mode), e.Hash, e.Stage) // an unmerged file has several
 	}
 	var out []string
 	for _, f := range files {
 		want := ""
 		if f.Before != nil {
-			want = f.Before.BlobID()
+			want = fmt.Sprintf("%s %s 0", f.Before.Mode, f.Before.BlobID())
 		}
 		if entries[f.Path] != want {
 			out = append(out, f.Path)

@@ -2,7 +2,6 @@ package gitstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -36,12 +35,12 @@ func (r *Repo) Ledger(ref string) (*Ledger, error) {
 
 // Snapshot returns the ledger as it stands.
 func (l *Ledger) Snapshot(context.Context) (pipeline.Snapshot, error) {
-	tip, err := l.tip()
+	tip, err := l.repo.tip(l.ref)
 	if err != nil {
 		return pipeline.Snapshot{}, err
 	}
 	if tip.IsZero() {
-		return pipeline.Snapshot{Tree: newTreeFS(l.repo.git.Storer, &object.Tree{})}, nil
+		return pipeline.Snapshot{Tree: newTreeFS(l.repo.objects, &object.Tree{})}, nil
 	}
 	tree, err := l.repo.tree(tip)
 	if err != nil {
@@ -50,36 +49,26 @@ func (l *Ledger) Snapshot(context.Context) (pipeline.Snapshot, error) {
 	return pipeline.Snapshot{Tip: tip.String(), Tree: tree}, nil
 }
 
-func (l *Ledger) tip() (plumbing.Hash, error) {
-	ref, err := l.repo.git.Storer.Reference(l.ref)
-	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return plumbing.ZeroHash, nil
-	}
-	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("reading %s: %w", l.ref, err)
-	}
-	if ref.Type() != plumbing.HashReference {
-		return plumbing.ZeroHash, fmt.Errorf("%s is a symbolic ref, which a ledger may not be", l.ref)
-	}
-	return ref.Hash(), nil
-}
-
 // Append adds one commit on tip. The objects are written first; the ref then
 // moves by Git's own lock protocol, so a crash leaves the ledger as it was.
 func (l *Ledger) Append(_ context.Context, tip string, e ledger.Entry) (string, error) {
 	parent := plumbing.NewHash(tip)
-	if now, err := l.tip(); err != nil || now != parent {
-		return "", errors.Join(err, pipeline.ErrMoved)
+	now, err := l.repo.tip(l.ref)
+	if err != nil {
+		return "", err
+	}
+	if now != parent {
+		return "", pipeline.ErrMoved
 	}
 	root := plumbing.ZeroHash
 	if !parent.IsZero() {
-		c, err := object.GetCommit(l.repo.git.Storer, parent)
+		c, err := object.GetCommit(l.repo.objects, parent)
 		if err != nil {
 			return "", fmt.Errorf("reading commit %s: %w", parent, err)
 		}
 		root = c.TreeHash
 	}
-	b := builder{l.repo.git.Storer}
+	b := builder{l.repo.objects}
 	tree, err := b.tree(root, e.Files)
 	if err != nil {
 		return "", err
@@ -116,4 +105,9 @@ func (b builder) put(o plumbing.EncodedObject) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, fmt.Errorf("writing a Git object: %w", err)
 	}
 	return h, nil
+}
+
+// StartAt makes the ledger's ref, which must not exist yet, name a commit.
+func (l *Ledger) StartAt(tip string) error {
+	return l.repo.moveRef(l.ref, plumbing.ZeroHash, plumbing.NewHash(tip))
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -140,12 +139,9 @@ func refusedFiles(err error) []string {
 func (r *Runner) approvedPatch(ctx context.Context, g Gated, snap Snapshot) (patch.Patchset, error) {
 	tx := g.Transaction()
 	corrupt := func(err error) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: err} }
-	diff, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(tx.TransactionID), ledger.PatchFile(tx.PatchID())))
+	diff, err := storedPatch(snap.Tree, tx)
 	if err != nil {
-		return patch.Patchset{}, fmt.Errorf("reading the approved patch: %w", err)
-	}
-	if canon.Hex(diff) != tx.PatchID() {
-		return patch.Patchset{}, corrupt(fmt.Errorf("the stored patch does not hash to its patch_id"))
+		return patch.Patchset{}, err
 	}
 	base, err := r.base(ctx, g)
 	if err != nil {
@@ -341,13 +337,4 @@ func (r *Runner) recordState(s *ledger.Stage, success bool) {
 func source(g Gated) result.Source {
 	id := g.Transaction().PatchID()
 	return result.Source{ProposalID: "prop_" + id[:16], ProposalHash: "sha256:" + id}
-}
-
-// History returns the verdict on a transaction as it stands, recording nothing.
-func (r *Runner) History(ctx context.Context, id string) (Gated, error) {
-	snap, err := r.Store.Snapshot(ctx)
-	if err != nil {
-		return Gated{}, err
-	}
-	return r.judge(snap, id)
 }

@@ -200,7 +200,7 @@ func (r *Runner) fileChange(in Input, p proposal) ledger.Item {
 	}
 	item := ledger.Item{ID: "item_1", Type: "fileChange", Op: "upsert", Status: "proposed", PatchID: p.id, Metadata: meta}
 	for _, c := range p.set.Changes {
-		item.Changes = append(item.Changes, ledger.ItemChange{Path: c.Path, Kind: string(c.Kind), UnifiedDiff: shown(c.Bytes(), 64<<10)})
+		item.Changes = append(item.Changes, ledger.ItemChange{Path: c.Path, From: c.From, Kind: string(c.Kind), UnifiedDiff: shown(c.Bytes(), 64<<10)})
 	}
 	for _, f := range p.set.Files() {
 		meta.TargetFiles = append(meta.TargetFiles, f.Path)

@@ -106,28 +106,3 @@ func (r *Runner) update(ctx context.Context, fn func(Snapshot) (*ledger.Entry, e
 	}
 	return "", fmt.Errorf("writing the ledger: other writers were faster %d times", maxAttempts)
 }
-
-// Find returns the id of the transaction that name means; an empty name means
-// the one that is open, or with look the newest.
-func (r *Runner) Find(ctx context.Context, name string, look bool) (string, error) {
-	snap, err := r.Store.Snapshot(ctx)
-	if err != nil {
-		return "", fmt.Errorf("reading the ledger: %w", err)
-	}
-	switch {
-	case name != "":
-		return ledger.Find(snap.Tree, name)
-	case look:
-		return ledger.Newest(snap.Tree)
-	}
-	return ledger.FindOpen(snap.Tree)
-}
-
-// Log returns a transaction's events.
-func (r *Runner) Log(ctx context.Context, id string) (*ledger.Log, error) {
-	snap, err := r.Store.Snapshot(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading the ledger: %w", err)
-	}
-	return ledger.Read(snap.Tree, id)
-}

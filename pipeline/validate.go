@@ -1,13 +1,10 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
-	"path"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -129,7 +126,7 @@ func (r *Runner) applied(ctx context.Context, tree fs.FS, log *ledger.Log) (patc
 		return patch.Patchset{}, err
 	}
 	tx := log.Transaction()
-	diff, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.PatchFile(tx.PatchID())))
+	diff, err := storedPatch(tree, tx)
 	if err != nil {
 		return patch.Patchset{}, err
 	}
@@ -153,24 +150,3 @@ func (r *Runner) complete(log *ledger.Log) (*ledger.Entry, error) {
 // CheckDir verifies a transaction directory that is not in a ledger: one that
 // was exported, or another program's.
 func CheckDir(dir fs.FS) rule.Report { return rule.NewReport(ledger.Check(dir)) }
-
-// Diff returns the canonical bytes that a transaction proposes, having checked
-// that they are those its patch_id names.
-func (r *Runner) Diff(ctx context.Context, id string) ([]byte, error) {
-	snap, err := r.Store.Snapshot(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading the ledger: %w", err)
-	}
-	log, err := ledger.Read(snap.Tree, id)
-	if err != nil {
-		return nil, err
-	}
-	diff, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(id), log.Transaction().Pointers.LatestDiff))
-	if err != nil {
-		return nil, err
-	}
-	if canon.Hex(diff) != log.Transaction().PatchID() {
-		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
-	}
-	return bytes.Clone(diff), nil
-}

@@ -168,3 +168,9 @@ func visible(r rune, raw string) string {
 	}
 	return fmt.Sprintf(`\u%04x`, r)
 }
+
+// Red is text in the colour of errors.
+func (s Style) Red(text string) string { return s.paint(red, text) }
+
+// Bold is text that stands out.
+func (s Style) Bold(text string) string { return s.paint(bold, text) }

@@ -28,19 +28,7 @@ const MaxDepth = 1000
 // Marshal returns v's canonical JSON without a trailing newline. v is a parsed
 // document, or any value that encoding/json can write.
 func Marshal(v any) ([]byte, error) {
-	switch v.(type) {
-	case nil, bool, float64, string, []any, map[string]any:
-		return appendValue(nil, v, 0)
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encoding JSON: %w", err)
-	}
-	doc, err := Parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	return appendValue(make([]byte, 0, len(raw)), doc, 0)
+	return appendValue(nil, v, 0)
 }
 
 // Line returns v's canonical JSON and one LF: the form in which a document is

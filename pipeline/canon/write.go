@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -32,7 +33,20 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 		}
 		return appendNested(b, v, depth+1)
 	}
-	return nil, fmt.Errorf("%T is not a JSON value", v)
+	return appendOther(b, v, depth)
+}
+
+// appendOther writes a Go value that is not of a parsed document's types.
+func appendOther(b []byte, v any, depth int) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding JSON: %w", err)
+	}
+	doc, err := Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return appendValue(b, doc, depth)
 }
 
 func appendNested(b []byte, v any, depth int) ([]byte, error) {

@@ -112,11 +112,11 @@ func (t Title) message(tx Transaction) string {
 		t.Stage, OneLine(t.Subject, 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
 }
 
-// OneLine makes foreign text safe in a line of ours: printable characters
-// only, single spaces, at most limit characters.
+// OneLine makes foreign text safe in a line of ours: visible characters only,
+// single spaces, at most limit characters.
 func OneLine(s string, limit int) string {
 	clean := strings.Map(func(r rune) rune {
-		if unicode.IsGraphic(r) && r != '\u2800' && r != unicode.ReplacementChar {
+		if unicode.IsGraphic(r) && !unicode.In(r, blank...) && r != '\u2800' && r != unicode.ReplacementChar {
 			return r
 		}
 		return ' '
@@ -127,6 +127,10 @@ func OneLine(s string, limit int) string {
 	}
 	return string(runes)
 }
+
+// blank are letters and marks that show nothing (Hangul fillers, variation
+// selectors), which unicode.IsGraphic lets pass.
+var blank = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
 const readme = `# Countersign ledger
 

@@ -21,6 +21,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
 // A Type names an event (seed: review_apply_resume_v0, checkpoint 10).
@@ -92,13 +94,14 @@ func newPayload(t Type) Payload {
 }
 
 // Decode returns the event's payload as its type's struct pointer. A payload
-// with keys that the type does not have is an error.
+// that the type would not be written as is an error: unknown or missing keys,
+// another letter case.
 func (e Event) Decode() (Payload, error) {
 	p := newPayload(e.Type)
 	if p == nil {
 		return nil, fmt.Errorf("unknown event type %q", e.Type)
 	}
-	if err := decodeStrict(e.Payload, p); err != nil {
+	if err := canon.Unmarshal(e.Payload, p); err != nil {
 		return nil, fmt.Errorf("%s payload: %w", e.Type, err)
 	}
 	return p, nil

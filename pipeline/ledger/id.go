@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ func Find(tree fs.FS, name string) (string, error) {
 }
 
 func matching(tree fs.FS, ids []string, name string) []string {
-	prefix := strings.ToUpper(strings.TrimPrefix(strings.TrimPrefix(name, "tx_"), "TX_"))
+	prefix := strings.TrimPrefix(strings.ToUpper(name), "TX_")
 	var out []string
 	for _, id := range ids {
 		if canon.IsHex64(name) && holdsPatch(tree, id, name) || prefix != "" && strings.HasPrefix(id[len(idPrefix):], prefix) {
@@ -128,21 +129,28 @@ func Newest(tree fs.FS) (string, error) {
 	return ids[len(ids)-1], nil
 }
 
-// Open returns the transactions that are not closed, oldest first.
-func Open(tree fs.FS) ([]Transaction, error) {
+// All returns the state of every transaction, oldest first.
+func All(tree fs.FS) ([]Transaction, error) {
 	ids, err := IDs(tree)
 	if err != nil {
 		return nil, err
 	}
-	var out []Transaction
+	out := make([]Transaction, 0, len(ids))
 	for _, id := range ids {
 		t, err := State(tree, id)
 		if err != nil {
 			return nil, err
 		}
-		if !t.Closed {
-			out = append(out, t)
-		}
+		out = append(out, t)
 	}
 	return out, nil
+}
+
+// Open returns the transactions that are not closed, oldest first.
+func Open(tree fs.FS) ([]Transaction, error) {
+	all, err := All(tree)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(t Transaction) bool { return t.Closed }), nil
 }

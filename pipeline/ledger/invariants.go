@@ -97,8 +97,9 @@ func (w *walk) turnItem(e looseEvent) {
 	metadata := object(item, "metadata")
 	switch text(item, "type") {
 	case "fileChange":
-		if id, ok := metadata["patch_id"]; ok && !w.exists(PatchFile(text(metadata, "patch_id"))) {
-			w.add("I11", at(e), "patch %v is not in patches/", id)
+		id := text(metadata, "patch_id")
+		if _, ok := metadata["patch_id"]; ok && !w.exists(PatchFile(id)) {
+			w.add("I11", at(e), "patch %s is not in patches/", show(id))
 		}
 	case "commandExecution":
 		w.execution(e, text(item, "status"), metadata)

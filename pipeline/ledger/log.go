@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -41,10 +40,12 @@ func (l *Log) Append(at time.Time, p Payload) error {
 }
 
 func (l *Log) add(e Event, p Payload, line []byte) error {
-	if err := l.tx.fold(e.Timestamp, p); err != nil {
+	tx := l.tx
+	if err := tx.fold(e.Timestamp, p); err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
 	sum := canon.Sum(line)
+	l.tx = tx
 	l.raw = append(l.raw, line...)
 	l.events, l.payloads, l.prev = append(l.events, e), append(l.payloads, p), &sum
 	return nil
@@ -80,6 +81,9 @@ func (l *Log) readLine(line []byte) error {
 	}
 	if (e.Prev == nil) != (l.prev == nil) || e.Prev != nil && *e.Prev != *l.prev {
 		return fmt.Errorf("event %d: prev is not the hash of the line before", n)
+	}
+	if at, err := time.Parse(TimeFormat, e.Timestamp); err != nil || FormatTime(at) != e.Timestamp {
+		return fmt.Errorf("event %d: timestamp is not of the form %s", n, TimeFormat)
 	}
 	p, err := e.Decode()
 	if err != nil {
@@ -148,10 +152,4 @@ func (l *Log) OpenApply() (ApplyStart, bool) {
 		return ApplyStart{}, false
 	}
 	return *starts[len(starts)-1], true
-}
-
-func decodeStrict(raw json.RawMessage, v any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	return d.Decode(v)
 }

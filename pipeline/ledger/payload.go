@@ -73,9 +73,11 @@ type Item struct {
 	Metadata    *Proposal    `json:"metadata,omitempty"`
 }
 
-// An ItemChange is one file of a fileChange. UnifiedDiff is for display.
+// An ItemChange is one file of a fileChange; From is the old path of a rename.
+// UnifiedDiff is for display.
 type ItemChange struct {
 	Path        string `json:"path"`
+	From        string `json:"from,omitempty"`
 	Kind        string `json:"kind"`
 	UnifiedDiff string `json:"unified_diff"`
 }

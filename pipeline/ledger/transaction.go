@@ -70,7 +70,8 @@ func (t Transaction) PatchID() string {
 	return t.Pointers.Proposal.PatchID
 }
 
-// fold takes one more event in. It refuses what may not happen now.
+// fold takes one more event in. It refuses what may not happen now, and leaves
+// the transaction unusable then.
 func (t *Transaction) fold(at string, p Payload) error {
 	if t.Closed {
 		return fmt.Errorf("%s after tx/close", p.Type())
@@ -81,7 +82,7 @@ func (t *Transaction) fold(at string, p Payload) error {
 	t.UpdatedAt = at
 	switch p := p.(type) {
 	case *Meta:
-		t.begin(at, p)
+		return t.begin(at, p)
 	case *StatusChange:
 		return t.move(p)
 	case *TurnStart:
@@ -99,13 +100,17 @@ func (t *Transaction) fold(at string, p Payload) error {
 	return nil
 }
 
-func (t *Transaction) begin(at string, m *Meta) {
+func (t *Transaction) begin(at string, m *Meta) error {
+	if err := CheckID(m.TransactionID); err != nil {
+		return fmt.Errorf("tx/meta: %w", err)
+	}
 	*t = Transaction{
 		Version: "0", TransactionID: m.TransactionID, CreatedAt: at, UpdatedAt: at, Status: Created,
 		WorkspaceRoots: m.WorkspaceRoots, CWD: m.CWD, SandboxPolicy: m.SandboxPolicy,
 		ApprovalPolicy: m.ApprovalPolicy, Proposer: m.Proposer, Labels: []string{}, Notes: m.Summary,
 		Pointers: Pointers{EventsJSONL: EventsFile},
 	}
+	return nil
 }
 
 func (t *Transaction) move(p *StatusChange) error {

@@ -63,21 +63,42 @@ const (
 // error is a file that could not be read, never one that differs.
 func (t *Tree) Inspect(files []patch.Change) ([]State, error) {
 	out := make([]State, len(files))
+	gone := deleted(files)
 	var errs []error
 	for i, f := range files {
-		disk, err := t.lookup(f.Path)
-		var unfit *patch.Error
-		switch {
-		case errors.As(err, &unfit):
-		case err != nil:
+		var err error
+		if out[i], err = t.state(f, gone); err != nil {
 			errs = append(errs, fmt.Errorf("reading %s: %w", patch.Quote(f.Path), plain(err)))
-		case t.same(disk, f.Before):
-			out[i] = Before
-		case t.same(disk, f.After):
-			out[i] = After
 		}
 	}
 	return out, errors.Join(errs...)
+}
+
+// deleted returns the paths that a change removes.
+func deleted(files []patch.Change) map[string]bool {
+	gone := map[string]bool{}
+	for _, f := range files {
+		gone[f.Path] = f.After == nil
+	}
+	return gone
+}
+
+func (t *Tree) state(f patch.Change, gone map[string]bool) (State, error) {
+	disk, err := patch.Lookup(t.root.FS(), f.Path)
+	var unfit *patch.Error
+	switch {
+	case errors.As(err, &unfit):
+		return Other, nil
+	case err != nil:
+		return Other, err
+	case disk == nil && f.After != nil && !t.free(f.Path, gone):
+		return Other, nil
+	case t.same(disk, f.Before):
+		return Before, nil
+	case t.same(disk, f.After):
+		return After, nil
+	}
+	return Other, nil
 }
 
 func (t *Tree) same(disk, want *patch.File) bool {
@@ -87,19 +108,19 @@ func (t *Tree) same(disk, want *patch.File) bool {
 	return bytes.Equal(disk.Data, want.Data) && (t.ignoreMode || disk.Mode == want.Mode)
 }
 
-func (t *Tree) lookup(name string) (*patch.File, error) {
-	f, err := patch.Lookup(t.root.FS(), name)
-	if f == nil && err == nil {
-		if info, statErr := t.root.Lstat(name); statErr == nil && info.IsDir() && !t.isEmptyDir(name) {
-			return nil, &patch.Error{Path: name, Message: "is a directory"}
-		}
+// free tells whether a file can come to a path where there is none now: there
+// is nothing, or a directory whose every file the same change removes.
+func (t *Tree) free(name string, gone map[string]bool) bool {
+	if info, err := t.root.Lstat(name); err != nil || !info.IsDir() {
+		return true
 	}
-	return f, err
-}
-
-func (t *Tree) isEmptyDir(name string) bool {
-	entries, err := fs.ReadDir(t.root.FS(), name)
-	return err == nil && len(entries) == 0
+	err := fs.WalkDir(t.root.FS(), name, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !gone[p] {
+			return errInTheWay
+		}
+		return err
+	})
+	return err == nil
 }
 
 // plain drops the operation and path that a caller has said already.

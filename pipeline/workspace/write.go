@@ -18,12 +18,9 @@ import (
 // not what it should be is an error, whatever was written.
 //
 // A file that has its After already (an apply that was cut off) is left alone
-// and reported as done.
+// and reported as done. The caller holds the Lock.
 func (t *Tree) Write(files []patch.Change) []result.Operation {
-	w := &writer{Tree: t, ops: make([]result.Operation, len(files)), made: map[string]bool{}}
-	for i, f := range files {
-		w.ops[i] = skipped(f)
-	}
+	w := newWriter(t, files)
 	w.check(files)
 	if !w.failed {
 		w.stage(files)
@@ -40,14 +37,27 @@ type writer struct {
 	ops    []result.Operation
 	temps  []staged
 	failed bool
-	made   map[string]bool // directories this write made
+	made   []string // directories this write made, each after those above it
 }
 
-// staged is new content that waits beside its target.
+func newWriter(t *Tree, files []patch.Change) *writer {
+	w := &writer{Tree: t, ops: make([]result.Operation, len(files))}
+	for i, f := range files {
+		w.ops[i] = skipped(f)
+	}
+	return w
+}
+
+// staged is new content that waits in a directory: the target's, or the nearest
+// one above it where a file still is in the way of a directory.
 type staged struct {
 	index int
-	temp  string
+	dir   string
 }
+
+// temp is the name that waiting content has. It is the same in every run, so
+// that what a crash left behind is found and replaced.
+func (s staged) temp() string { return fmt.Sprintf(".countersign-%d.tmp", s.index) }
 
 func (w *writer) fail(i int, f patch.Change, doing string, err error) {
 	w.ops[i] = failed(f, doing+": "+plain(err).Error())
@@ -58,14 +68,15 @@ var errChanged = errors.New("the file is not as the approved change found it")
 
 // check looks once more, right before the effect, and marks what is done.
 func (w *writer) check(files []patch.Change) {
+	gone := deleted(files)
 	for i, f := range files {
-		states, err := w.Inspect(files[i : i+1])
+		state, err := w.state(f, gone)
 		switch {
 		case err != nil:
 			w.fail(i, f, "cannot read", err)
-		case states[0] == After:
+		case state == After:
 			w.ops[i] = succeeded(f)
-		case states[0] == Other:
+		case state == Other:
 			w.fail(i, f, "cannot write", errChanged)
 		}
 	}
@@ -78,60 +89,54 @@ func (w *writer) stage(files []patch.Change) {
 		if !w.todo(i) || f.After == nil {
 			continue
 		}
-		temp, err := w.writeTemp(i, f)
-		if err != nil {
+		if err := w.stageOne(i, f); err != nil {
 			w.fail(i, f, "cannot write", err)
 			return
 		}
-		w.temps = append(w.temps, staged{i, temp})
 	}
 }
 
-// writeTemp writes the new content beside the target, or at the nearest place
-// above it where a file still is in the way of a directory.
-func (w *writer) writeTemp(i int, f patch.Change) (string, error) {
-	dir := w.makeParents(f.Path)
-	name := path.Join(dir, fmt.Sprintf(".countersign-%d-%d.tmp", os.Getpid(), i))
+func (w *writer) stageOne(i int, f patch.Change) error {
+	for _, above := range append(parents(f.Path), ".") {
+		w.drop(staged{i, above})
+	}
+	dir, at, err := w.reach(path.Dir(f.Path), true)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	s := staged{i, at}
+	if err := writeTemp(dir, s.temp(), f); err != nil {
+		return err
+	}
+	w.temps = append(w.temps, s)
+	return nil
+}
+
+func writeTemp(dir *os.Root, name string, f patch.Change) error {
 	perm := fs.FileMode(0o666)
 	if f.After.Mode == patch.Executable {
 		perm = 0o777
 	}
-	file, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	file, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
-		return "", err
+		return err
 	}
 	_, err = file.Write(f.After.Data)
-	err = errors.Join(err, w.keepMode(file, f), file.Sync(), file.Close())
+	err = errors.Join(err, keepMode(dir, file, f), file.Sync(), file.Close())
 	if err != nil {
-		return "", errors.Join(err, w.root.Remove(name))
+		return errors.Join(err, dir.Remove(name))
 	}
-	return name, nil
-}
-
-// makeParents makes the directories above a path and returns the deepest one
-// that is there now.
-func (w *writer) makeParents(name string) string {
-	above := parents(name)
-	dir := "."
-	for i := len(above) - 1; i >= 0; i-- {
-		if err := w.root.Mkdir(above[i], 0o777); err == nil {
-			w.made[above[i]] = true
-		}
-		if info, err := w.root.Lstat(above[i]); err != nil || !info.IsDir() {
-			break
-		}
-		dir = above[i]
-	}
-	return dir
+	return nil
 }
 
 // keepMode carries an updated file's permissions over, with the executable bit
 // as the change wants it.
-func (w *writer) keepMode(file *os.File, f patch.Change) error {
+func keepMode(dir *os.Root, file *os.File, f patch.Change) error {
 	if f.Before == nil {
 		return nil
 	}
-	info, err := w.root.Lstat(f.Path)
+	info, err := dir.Lstat(path.Base(f.Path))
 	if err != nil {
 		return err
 	}
@@ -149,48 +154,57 @@ func (w *writer) keepMode(file *os.File, f patch.Change) error {
 // place removes what goes, then renames what stays into place.
 func (w *writer) place(files []patch.Change) {
 	for i, f := range files {
-		if w.todo(i) && f.After == nil && !w.failed {
-			w.remove(i, f)
+		if !w.todo(i) || f.After != nil || w.failed {
+			continue
 		}
+		if err := w.remove(f.Path); err != nil {
+			w.fail(i, f, "cannot delete", err)
+			return
+		}
+		w.readBack(i, f)
 	}
-	for n, s := range w.temps {
-		if w.failed {
+	for !w.failed && len(w.temps) > 0 {
+		s := w.temps[0]
+		if err := w.put(s, files[s.index]); err != nil {
+			w.fail(s.index, files[s.index], "cannot write", err)
 			return
 		}
-		f := files[s.index]
-		w.makeParents(f.Path)
-		if w.isEmptyDir(f.Path) {
-			_ = w.root.Remove(f.Path)
-		}
-		if err := w.root.Rename(s.temp, f.Path); err != nil {
-			w.fail(s.index, f, "cannot write", err)
-			return
-		}
-		w.temps[n].temp = ""
-		w.readBack(s.index, f)
+		w.temps = w.temps[1:]
+		w.readBack(s.index, files[s.index])
 	}
 }
 
-func (w *writer) remove(i int, f patch.Change) {
-	if err := w.root.Remove(f.Path); err != nil {
-		w.fail(i, f, "cannot delete", err)
-		return
+// put renames waiting content into place.
+func (w *writer) put(s staged, f patch.Change) error {
+	want := path.Dir(f.Path)
+	dir, at, err := w.reach(want, true)
+	if err != nil {
+		return err
 	}
-	for _, dir := range parents(f.Path) {
-		if w.root.Remove(dir) != nil {
-			break // not empty: something else lives there
+	defer dir.Close()
+	if at != want {
+		return errInTheWay
+	}
+	if s.dir != want {
+		w.drop(s)
+		if err := writeTemp(dir, s.temp(), f); err != nil {
+			return err
 		}
 	}
-	w.readBack(i, f)
+	w.removeEmpty(f.Path)
+	if err := dir.Rename(s.temp(), path.Base(f.Path)); err != nil {
+		return errors.Join(err, dir.Remove(s.temp()))
+	}
+	return nil
 }
 
 // readBack reports what is on disk now, not what was sent there.
 func (w *writer) readBack(i int, f patch.Change) {
-	states, err := w.Inspect([]patch.Change{{Path: f.Path, After: f.After, Before: f.After}})
+	state, err := w.state(patch.Change{Path: f.Path, After: f.After, Before: f.After}, nil)
 	switch {
 	case err != nil:
 		w.fail(i, f, "cannot read back", err)
-	case states[0] == Other:
+	case state == Other:
 		w.fail(i, f, "read back", errors.New("the file is not what was written"))
 	default:
 		w.ops[i] = succeeded(f)
@@ -200,18 +214,14 @@ func (w *writer) readBack(i int, f patch.Change) {
 // clean removes temporary files and directories that a failed write leaves.
 func (w *writer) clean() {
 	for _, s := range w.temps {
-		if s.temp != "" {
-			_ = w.root.Remove(s.temp)
-		}
+		w.drop(s)
 	}
 	if !w.failed {
 		return
 	}
-	for range w.made { // deepest first needs no order: repeat until none goes
-		for dir := range w.made {
-			if w.root.Remove(dir) == nil {
-				delete(w.made, dir)
-			}
-		}
+	for len(w.made) > 0 {
+		last := len(w.made) - 1
+		_ = w.unlink(w.made[last]) // not empty: a file got there before another failed
+		w.made = w.made[:last]
 	}
 }

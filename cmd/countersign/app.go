@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// App is one run of the program with everything it takes from outside.
+type App struct {
+	Args           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Now            func() time.Time
+	Entropy        io.Reader
+
+	flags globalFlags
+}
+
+// globalFlags are the flags that every command takes.
+type globalFlags struct {
+	dir       string
+	json      bool
+	ledgerRef string
+	quiet     bool
+	verbose   bool
+}
+
+// Main runs the program and returns its exit code.
+func (a *App) Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	root := a.rootCommand()
+	root.SetArgs(a.Args)
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	return a.finish(root.ExecuteContext(ctx))
+}
+
+func (a *App) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "countersign",
+		Short: "A human countersigns the exact bytes of a patch; a ledger in the repository proves it",
+		Long: `countersign takes a patch from an agent, a bot or a colleague through four stages:
+
+  review    records what is proposed, and writes nothing else
+  gate      waits until a human has approved the SHA-256 of exactly those bytes
+  apply     writes these bytes and nothing else, and reads them back
+  validate  proves the result
+
+Every stage is a commit on refs/agent/ledger in the repository itself.`,
+		Example: `  countersign demo
+  git diff > fix.patch && git stash && countersign run --patch fix.patch
+  countersign approve && countersign run
+  git log refs/agent/ledger`,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVarP(&a.flags.dir, "directory", "C", ".", "run as if started in `DIR`")
+	f.BoolVar(&a.flags.json, "json", false, "print one canonical JSON document on stdout")
+	f.StringVar(&a.flags.ledgerRef, "ledger-ref", gitstore.LedgerRef, "keep the ledger on this `REF`")
+	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no hints and no progress")
+	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say what is being done")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error(), ""} })
+	root.AddCommand(
+		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.gateCommand(),
+		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
+		a.exportCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
+	)
+	return root
+}
+
+// finish turns the outcome of a command into its last lines on stderr and the
+// exit code.
+func (a *App) finish(err error) int {
+	if err == nil {
+		return 0
+	}
+	var quiet *exitError
+	if errors.As(err, &quiet) && quiet.err == nil {
+		return quiet.code
+	}
+	code, hint := explain(err, a.again)
+	message := oneLine(err)
+	fmt.Fprintf(a.Stderr, "%s %s\n", a.errStyle().Red("countersign: error:"), message)
+	if hint != "" && !a.flags.quiet {
+		fmt.Fprintf(a.Stderr, "countersign: hint: %s\n", hint)
+	}
+	if a.flags.json {
+		doc := map[string]any{"error": message, "exit": float64(code)}
+		if hint != "" {
+			doc["hint"] = hint
+		}
+		if line, err := canon.Line(doc); err == nil {
+			_, _ = a.Stderr.Write(line)
+		}
+	}
+	return code
+}
+
+// oneLine is an error as it is shown: one line, nothing that does not print.
+func oneLine(err error) string {
+	return report.Clean(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " "))
+}
+
+// again is the command line for a next step, with the global flags that this
+// run was given.
+func (a *App) again(args ...string) string {
+	words := []string{"countersign"}
+	if a.flags.dir != "." {
+		words = append(words, "-C", shellQuote(a.flags.dir))
+	}
+	if a.flags.ledgerRef != gitstore.LedgerRef {
+		words = append(words, "--ledger-ref", shellQuote(a.flags.ledgerRef))
+	}
+	return strings.Join(append(words, args...), " ")
+}
+
+// shellQuote writes a word so that a POSIX shell reads it as it is.
+func shellQuote(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == "" && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// say prints a remark for a person on stderr.
+func (a *App) say(format string, args ...any) {
+	if !a.flags.quiet {
+		fmt.Fprintf(a.Stderr, "countersign: "+format+"\n", args...)
+	}
+}
+
+// printJSON prints a document as canonical JSON.
+func (a *App) printJSON(doc any) error {
+	line, err := canon.Line(doc)
+	if err != nil {
+		return err
+	}
+	return a.print(string(line))
+}
+
+func (a *App) print(text string) error {
+	_, err := io.WriteString(a.Stdout, text)
+	return err
+}
+
+// style colours stdout when it is a terminal and NO_COLOR is not set
+// (no-color.org).
+func (a *App) style() report.Style { return report.Style{Colour: a.colours(a.Stdout)} }
+
+func (a *App) errStyle() report.Style { return report.Style{Colour: a.colours(a.Stderr)} }
+
+func (a *App) colours(w io.Writer) bool {
+	return isTerminal(w) && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
+}
+
+// interactive tells whether a person can be asked.
+func (a *App) interactive() bool {
+	return isTerminal(a.Stdin) && isTerminal(a.Stderr) && !a.flags.json
+}
+
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
+)
+
+type decideFlags struct{ fingerprint, reason string }
+
+// decideCommand is approve or deny.
+func (a *App) decideCommand(word string) *cobra.Command {
+	var f decideFlags
+	short := map[string]string{
+		"approve": "Approve the exact bytes of a patch",
+		"deny":    "Deny a patch for good: the same bytes are refused from now on",
+	}
+	cmd := &cobra.Command{
+		Use:   word + " [TX]",
+		Short: short[word],
+		Example: "  countersign diff tx_01J && countersign " + word + " tx_01J\n" +
+			"  countersign " + word + ` --reason "read it line by line"`,
+		Args: upToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.decide(cmd.Context(), ledger.Decision(word), f, args)
+		},
+	}
+	cmd.Flags().StringVar(&f.fingerprint, "fingerprint", "", "the `patchset:…` that is meant; refused if the transaction's is another")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, recorded with the decision")
+	return cmd
+}
+
+func (a *App) decide(ctx context.Context, d ledger.Decision, f decideFlags, args []string) error {
+	r, err := a.open()
+	if err != nil {
+		return err
+	}
+	id, err := find(ctx, r, args, false)
+	if err != nil {
+		return err
+	}
+	g, err := r.Decide(ctx, id, pipeline.Ruling{Decision: d, Fingerprint: f.fingerprint, Reason: f.reason, Kind: "local"})
+	if err != nil {
+		return err
+	}
+	if !g.Recorded {
+		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, report.Clean(g.Verdict.Reason))
+	}
+	if err := a.showGate(ctx, r, g); err != nil {
+		return err
+	}
+	if g.Err() == nil && !g.Transaction().Closed {
+		a.say("hint: %s", a.again("run", id))
+	}
+	return nil
+}
+
+func (a *App) gateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "gate [TX]",
+		Short:   "Say whether a patch is approved, and why each decision counts or not",
+		Example: "  countersign gate tx_01J --json",
+		Args:    upToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.open()
+			if err != nil {
+				return err
+			}
+			id, err := find(cmd.Context(), r, args, false)
+			if err != nil {
+				return err
+			}
+			g, err := r.Gate(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if err := a.showGate(cmd.Context(), r, g); err != nil {
+				return err
+			}
+			return g.Err()
+		},
+	}
+}
+
+func (a *App) showGate(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) error {
+	rep, err := a.report(ctx, r, g)
+	if err != nil {
+		return err
+	}
+	return a.show(rep)
+}

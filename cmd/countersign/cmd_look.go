@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
+)
+
+func (a *App) listCommand() *cobra.Command {
+	var open bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the transactions, newest last",
+		Example: "  countersign list --open\n  countersign list --json",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), open) },
+	}
+	cmd.Flags().BoolVar(&open, "open", false, "only those that are not closed")
+	return cmd
+}
+
+func (a *App) list(ctx context.Context, openOnly bool) error {
+	r, err := a.open()
+	if err != nil {
+		return err
+	}
+	all, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	rows := []any{}
+	var text strings.Builder
+	for _, t := range all {
+		if openOnly && t.Closed {
+			continue
+		}
+		rows = append(rows, map[string]any{
+			"transaction_id": t.TransactionID, "status": string(t.Status), "closed": t.Closed, "patch_id": t.PatchID(),
+			"created_at": t.CreatedAt, "updated_at": t.UpdatedAt, "summary": t.Notes, "proposer": t.Proposer.Login,
+		})
+		fmt.Fprintf(&text, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, t.PatchID(), t.CreatedAt, report.Clean(t.Notes))
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"transactions": rows})
+	}
+	if len(rows) == 0 {
+		a.say("no transactions")
+	}
+	return a.print(text.String())
+}
+
+func (a *App) showCommand() *cobra.Command {
+	return a.lookCommand("show [TX]", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, id string) error {
+		g, err := r.History(ctx, id)
+		if err != nil {
+			return err
+		}
+		rep, err := a.report(ctx, r, g)
+		if err != nil {
+			return err
+		}
+		if rep.ApplyResult, err = r.Result(ctx, id); err != nil {
+			return err
+		}
+		return a.show(rep)
+	})
+}
+
+func (a *App) diffCommand() *cobra.Command {
+	return a.lookCommand("diff [TX]", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, id string) error {
+		diff, err := r.Diff(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case a.flags.json:
+			return a.printJSON(map[string]any{"transaction_id": id, "diff": strings.ToValidUTF8(string(diff), "\ufffd")})
+		case isTerminal(a.Stdout):
+			return a.print(report.Diff(diff, a.style()))
+		}
+		return a.print(string(diff)) // a file or a pipe gets the bytes as they are
+	})
+}
+
+func (a *App) logCommand() *cobra.Command {
+	return a.lookCommand("log [TX]", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, id string) error {
+		log, err := r.Log(ctx, id)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			events := []json.RawMessage{}
+			for line := range strings.Lines(string(log.Bytes())) {
+				events = append(events, json.RawMessage(line))
+			}
+			return a.printJSON(map[string]any{"transaction_id": id, "events": events})
+		}
+		return a.print(eventsText(log))
+	})
+}
+
+func eventsText(log *ledger.Log) string {
+	var b strings.Builder
+	for i, p := range log.Payloads() {
+		e := log.Events()[i]
+		fmt.Fprintf(&b, "%3d  %s  %-18s %s\n", e.Seq, e.Timestamp, e.Type, report.Clean(eventText(p)))
+	}
+	return b.String()
+}
+
+// eventText is one event in a few words.
+func eventText(p ledger.Payload) string {
+	switch p := p.(type) {
+	case *ledger.Meta:
+		return "proposed by " + p.Proposer.Login + " on " + p.BaseCommit[:min(12, len(p.BaseCommit))]
+	case *ledger.StatusChange:
+		return fmt.Sprintf("%s → %s: %s", p.From, p.To, p.Reason)
+	case *ledger.TurnStart:
+		return p.TurnID + " " + p.Input
+	case *ledger.TurnItem:
+		return p.Item.ID + " " + p.Item.Type + " " + p.Item.Status
+	case *ledger.ArtifactStored:
+		return p.Kind + " " + p.Path
+	case *ledger.ApprovalRequest:
+		return p.ApprovalRequestID + " " + p.Kind + " " + p.Fingerprint
+	case *ledger.ApprovalDecision:
+		return fmt.Sprintf("%s by %s (%s) %s", p.Decision, p.Source.Author.Login, p.Source.Kind, p.Reason)
+	case *ledger.ApplyStart:
+		return fmt.Sprintf("%s: %d files to %s", p.ApplyID, len(p.Files), p.Target)
+	case *ledger.ApplyComplete:
+		return p.ApplyID + ": " + p.Outcome
+	case *ledger.ValidateComplete:
+		return fmt.Sprintf("success %v", p.Success)
+	case *ledger.Close:
+		return string(p.Status)
+	}
+	return ""
+}
+
+// lookCommand is a command that only reads: without an argument it takes the
+// newest transaction.
+func (a *App) lookCommand(use, short string, look func(context.Context, *pipeline.Runner, string) error) *cobra.Command {
+	word, _, _ := strings.Cut(use, " ")
+	return &cobra.Command{
+		Use: use, Short: short, Args: upToOne,
+		Example: "  countersign " + word + "\n  countersign " + word + " tx_01J --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.open()
+			if err != nil {
+				return err
+			}
+			id, err := find(cmd.Context(), r, args, true)
+			if err != nil {
+				return err
+			}
+			return look(cmd.Context(), r, id)
+		},
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/report"
+)
+
+func (a *App) runCommand() *cobra.Command {
+	var f reviewFlags
+	to := pipeline.TargetWorktree
+	cmd := &cobra.Command{
+		Use:   "run [TX] | run --patch FILE",
+		Short: "Take a patch through review, gate, apply and validate",
+		Long: `run takes a patch, or a transaction that is under way, as far as its approvals allow.
+In a terminal it shows the diff and asks. Elsewhere it stops at the gate with exit code 4
+and says which command records the approval.`,
+		Example: `  countersign run --patch fix.patch
+  countersign run tx_01J --json`,
+		Args: upToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.patch != "" && len(args) > 0 {
+				return &usageError{"both a transaction and --patch were given", "give one of them"}
+			}
+			if err := checkTarget(to); err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), f, args)
+		},
+	}
+	f.add(cmd)
+	addTarget(cmd, &to)
+	return cmd
+}
+
+func (a *App) run(ctx context.Context, f reviewFlags, args []string) error {
+	r, err := a.open()
+	if err != nil {
+		return err
+	}
+	id, err := a.start(ctx, r, f, args)
+	if err != nil {
+		return err
+	}
+	g, err := r.Gate(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !g.Transaction().Closed && a.interactive() {
+		if g, err = a.ask(ctx, r, g); err != nil {
+			return err
+		}
+	}
+	rep, err := a.report(ctx, r, g)
+	if err != nil {
+		return err
+	}
+	stop := g.Err()
+	if stop == nil {
+		stop = a.settle(ctx, r, g, &rep)
+	}
+	if err := a.show(rep); err != nil {
+		return err
+	}
+	return stop
+}
+
+// start returns the transaction to advance, recording a new one for a patch.
+func (a *App) start(ctx context.Context, r *pipeline.Runner, f reviewFlags, args []string) (string, error) {
+	if f.patch == "" {
+		return find(ctx, r, args, false)
+	}
+	done, err := a.propose(ctx, r, f)
+	return done.ID, err
+}
+
+// settle applies and validates an approved transaction and fills in the report.
+func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, rep *report.Report) error {
+	outcome, err := r.Apply(ctx, g, false)
+	if outcome.Result.Outcome != "" {
+		rep.ApplyResult = &outcome.Result
+	}
+	if err != nil {
+		return errors.Join(err, a.refresh(ctx, r, rep))
+	}
+	if outcome.Result.Outcome != result.Success {
+		return errors.Join(&exitError{outcome.Result.Outcome.ExitCode(), fmt.Errorf("apply: %s", outcome.Result.Error)}, a.refresh(ctx, r, rep))
+	}
+	v, err := r.Validate(ctx, rep.TransactionID)
+	if err != nil {
+		return err
+	}
+	rep.Validation, rep.Status, rep.LedgerCommit = &v.Report, v.Status, v.LedgerCommit
+	if !v.Report.OK {
+		return &exitError{exitFailed, fmt.Errorf("%s does not validate", rep.TransactionID)}
+	}
+	return nil
+}
+
+// refresh takes over what a failed apply recorded.
+func (a *App) refresh(ctx context.Context, r *pipeline.Runner, rep *report.Report) error {
+	log, err := r.Log(ctx, rep.TransactionID)
+	if err != nil {
+		return err
+	}
+	rep.Status = log.Transaction().Status
+	return nil
+}
+
+// ask shows the patch to the person at the terminal and records the answer.
+func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) (pipeline.Gated, error) {
+	if g.Err() == nil {
+		return g, nil
+	}
+	id := g.Transaction().TransactionID
+	diff, err := r.Diff(ctx, id)
+	if err != nil {
+		return g, err
+	}
+	rep, err := a.report(ctx, r, g)
+	if err != nil {
+		return g, err
+	}
+	s := a.errStyle()
+	fmt.Fprintf(a.Stderr, "%s\n%s\n%s ", report.Diff(diff, s), rep.Text(s), s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:"))
+	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return g, err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return r.Decide(ctx, id, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"})
+	case "d", "deny":
+		return r.Decide(ctx, id, pipeline.Ruling{Decision: ledger.Deny, Kind: "local"})
+	}
+	return g, nil
+}
+
+func isPatchError(err error) bool {
+	var e *patch.Error
+	return errors.As(err, &e)
+}

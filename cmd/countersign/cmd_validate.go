@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/report"
+)
+
+func (a *App) validateCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "validate [TX] | validate --dir DIR",
+		Short: "Prove a transaction: its record, its result, and the files on disk",
+		Long: `validate checks every rule of docs/formats.md on a transaction. An applied transaction
+without a finding is completed and closed; a closed one is only checked again.
+With --dir it checks a transaction directory that was exported or sent.`,
+		Example: `  countersign validate
+  countersign validate --dir ./evidence --json`,
+		Args: upToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dir != "" && len(args) > 0 {
+				return &usageError{"both a transaction and --dir were given", "give one of them"}
+			}
+			if dir != "" {
+				return a.validateDir(dir)
+			}
+			return a.validate(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "check this transaction directory instead of one in the ledger")
+	return cmd
+}
+
+func (a *App) validateDir(dir string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return &exitError{exitIO, fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
+	}
+	return a.showValidation(report.Clean(dir), pipeline.CheckDir(os.DirFS(dir)))
+}
+
+func (a *App) validate(ctx context.Context, args []string) error {
+	r, err := a.open()
+	if err != nil {
+		return err
+	}
+	id, err := r.Find(ctx, firstOf(append(args, "")...), false)
+	if err != nil && len(args) == 0 {
+		id, err = r.Find(ctx, "", true) // none is open: look at the newest
+	}
+	if err != nil {
+		return err
+	}
+	v, err := r.Validate(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := a.showValidation(id, v.Report); err != nil {
+		return err
+	}
+	if v.Completed {
+		a.say("%s is completed and closed", id)
+	}
+	return nil
+}
+
+// showValidation prints {"ok":…,"violations":[…]} or the same as text.
+func (a *App) showValidation(what string, v rule.Report) error {
+	if v.Violations == nil {
+		v.Violations = []rule.Violation{}
+	}
+	if a.flags.json {
+		if err := a.printJSON(map[string]any{"ok": v.OK, "violations": violations(v)}); err != nil {
+			return err
+		}
+	} else if err := a.printValidation(what, v); err != nil {
+		return err
+	}
+	if !v.OK {
+		return &exitError{exitFailed, fmt.Errorf("%s does not validate: %d violations", what, len(v.Violations))}
+	}
+	return nil
+}
+
+func violations(v rule.Report) []any {
+	out := []any{}
+	for _, f := range v.Violations {
+		out = append(out, map[string]any{"rule_id": f.RuleID, "path": f.Path, "message": f.Message})
+	}
+	return out
+}
+
+func (a *App) printValidation(what string, v rule.Report) error {
+	if v.OK {
+		return a.print(what + ": valid\n")
+	}
+	text := ""
+	for _, f := range v.Violations {
+		text += fmt.Sprintf("%-8s %s: %s\n", f.RuleID, report.Clean(f.Path), report.Clean(f.Message))
+	}
+	return a.print(text)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// The exit codes; they are an interface (README.md).
+const (
+	exitFailed  = 1 // PARTIAL, FAILED, a violation
+	exitRefused = 2 // REFUSED, or a usage error
+	exitIO      = 3 // file, Git or network could not be read or written
+	exitPending = 4
+	exitDenied  = 5
+)
+
+// A usageError is a command line that cannot be obeyed.
+type usageError struct{ message, hint string }
+
+func (e *usageError) Error() string { return e.message }
+
+// An exitError ends the program with a code; err nil says that everything there
+// is to say was printed.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// A row of the table says what an error means to the user.
+type row struct {
+	is   func(error) bool
+	code int
+	hint func(err error, again func(...string) string) string
+}
+
+// as makes a test for an error type, is for an error value.
+func as[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+func is(want error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, want) }
+}
+
+func say(hint string) func(error, func(...string) string) string {
+	return func(error, func(...string) string) string { return hint }
+}
+
+// table is the one place where errors become exit codes and hints.
+var table = []row{
+	{as[*usageError], exitRefused, usageHint},
+	{as[*pipeline.PendingError], exitPending, pendingHint},
+	{as[*pipeline.DeniedError], exitDenied, say("a denial is final for these bytes; propose a different patch")},
+	{as[*pipeline.DirtyError], exitRefused, say(`commit the changes or put them away with "git stash", then try again`)},
+	{as[*pipeline.SupersededError], exitRefused, say("make the patch again on the present commit, and review that")},
+	{as[*pipeline.ClosedError], exitRefused, closedHint},
+	{as[*pipeline.LimitError], exitRefused, say("split the change into smaller patches")},
+	{as[*pipeline.UndecidedError], exitRefused, nil},
+	{as[*pipeline.NoWorktreeError], exitRefused, say("apply in a clone that has a working tree")},
+	{as[*ledger.CorruptError], exitFailed, corruptHint},
+	{as[*ledger.AmbiguousError], exitRefused, say("name one of them by its id, or by more characters of it")},
+	{is(ledger.ErrNoTransactions), exitRefused, reviewHint},
+	{is(ledger.ErrNotFound), exitRefused, listHint},
+	{is(gitstore.ErrNotRepository), exitRefused, say("run it inside a Git repository, or name one with -C DIR")},
+	{is(gitstore.ErrNoCommits), exitRefused, say("make a first commit; a patch needs a base to apply to")},
+	{as[*gitstore.UnsupportedError], exitRefused, nil},
+	{as[*gitstore.LockedError], exitIO, lockedHint},
+	{as[*patch.Error], exitRefused, patchHint},
+	{is(fs.ErrPermission), exitIO, say("check who owns the file and its directory")},
+}
+
+// explain returns the exit code of an error, and a hint where there is one.
+func explain(err error, again func(...string) string) (code int, hint string) {
+	var exit *exitError
+	for _, r := range table {
+		if r.is(err) {
+			code = r.code
+			if r.hint != nil {
+				hint = r.hint(err, again)
+			}
+			break
+		}
+	}
+	switch {
+	case errors.As(err, &exit):
+		code = exit.code
+	case code == 0 && strings.HasPrefix(err.Error(), "unknown command"):
+		return exitRefused, `see "countersign --help"`
+	case code == 0:
+		code = exitIO
+	}
+	return code, hint
+}
+
+func usageHint(err error, _ func(...string) string) string {
+	var e *usageError
+	errors.As(err, &e)
+	return e.hint
+}
+
+func pendingHint(err error, again func(...string) string) string {
+	var e *pipeline.PendingError
+	errors.As(err, &e)
+	return again("approve", e.ID) + " && " + again("run", e.ID)
+}
+
+func closedHint(err error, again func(...string) string) string {
+	var e *pipeline.ClosedError
+	errors.As(err, &e)
+	return again("show", e.ID)
+}
+
+func corruptHint(err error, again func(...string) string) string {
+	var e *ledger.CorruptError
+	errors.As(err, &e)
+	return again("validate", e.ID)
+}
+
+func reviewHint(_ error, again func(...string) string) string {
+	return again("review", "--patch", "FILE") + " records the first one"
+}
+
+func listHint(_ error, again func(...string) string) string { return again("list") }
+
+func lockedHint(err error, _ func(...string) string) string {
+	var e *gitstore.LockedError
+	errors.As(err, &e)
+	return "if no other countersign or git is running, remove " + e.File
+}
+
+// patchHint knows what usually helps against a parser's message.
+func patchHint(err error, _ func(...string) string) string {
+	for message, hint := range map[string]string{
+		`no "diff --git" lines`:        `make the diff with "git diff" rather than "diff -u"`,
+		"not a Git diff":               `give the output of "git diff" or "git format-patch -1 --stdout"`,
+		"the patch is empty":           `"git diff" prints nothing for staged or committed changes; try "git diff HEAD"`,
+		`names do not begin with "a/"`: "git -c diff.noprefix=false -c diff.mnemonicPrefix=false diff",
+		"binary file without":          `make the diff with "git diff --binary"`,
+		"does not apply":               "make the diff against the commit that HEAD is on",
+		"in the base commit":           "make the diff against the commit that HEAD is on",
+	} {
+		if strings.Contains(err.Error(), message) {
+			return hint
+		}
+	}
+	return ""
+}

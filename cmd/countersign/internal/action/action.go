@@ -1,0 +1,49 @@
+// Package action is the side of a workflow step: inputs, outputs and the job
+// summary of GitHub Actions. It is the only door to go-githubactions.
+package action
+
+import (
+	"io"
+
+	"github.com/sethvargo/go-githubactions"
+
+	"github.com/countersign-dev/countersign/report"
+)
+
+// A Step is the workflow step that the program runs in.
+type Step struct{ gha *githubactions.Action }
+
+// New returns the step that the environment describes. Workflow commands go to
+// out, which must be the step's standard output.
+func New(getenv func(string) string, out io.Writer) Step {
+	return Step{githubactions.New(githubactions.WithGetenv(getenv), githubactions.WithWriter(out))}
+}
+
+// Input returns an input of action.yml, "" where it is not set.
+func (s Step) Input(name string) string { return s.gha.GetInput(name) }
+
+// Mask keeps a value out of the step's log.
+func (s Step) Mask(value string) {
+	if value != "" {
+		s.gha.AddMask(value)
+	}
+}
+
+// Publish sets the outputs of action.yml and adds the report to the job
+// summary.
+func (s Step) Publish(r report.Report) {
+	s.gha.SetOutput("transaction", r.TransactionID)
+	s.gha.SetOutput("patch-id", r.PatchID)
+	s.gha.SetOutput("fingerprint", r.Fingerprint)
+	s.gha.SetOutput("ledger-commit", r.LedgerCommit)
+	if r.Verdict != nil {
+		s.gha.SetOutput("verdict", string(r.Verdict.State))
+	}
+	if r.ApplyResult != nil {
+		s.gha.SetOutput("outcome", string(r.ApplyResult.Outcome))
+	}
+	s.gha.AddStepSummary(r.Markdown())
+}
+
+// CheckRun sets the output that names the published check run.
+func (s Step) CheckRun(url string) { s.gha.SetOutput("check-run-url", url) }

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// open puts a Runner together for the repository that -C names.
+func (a *App) open() (*pipeline.Runner, error) {
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return nil, a.inDir(err)
+	}
+	store, err := repo.Ledger(a.flags.ledgerRef)
+	if err != nil {
+		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
+	}
+	actor, err := a.actor(repo)
+	if err != nil {
+		return nil, err
+	}
+	r := &pipeline.Runner{
+		Store: store, Repo: repo, Policy: approval.Default(), Actor: actor, Tool: "countersign " + version(),
+		Now: a.Now, Entropy: a.Entropy, Pause: pause,
+	}
+	return r, openWorktree(r, repo)
+}
+
+func (a *App) inDir(err error) error {
+	if _, statErr := os.Stat(a.flags.dir); statErr != nil {
+		return &usageError{fmt.Sprintf("%s: %v", a.flags.dir, plain(statErr)), ""}
+	}
+	abs, absErr := filepath.Abs(a.flags.dir)
+	if absErr != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", abs, err)
+}
+
+func openWorktree(r *pipeline.Runner, repo *gitstore.Repo) error {
+	dir, err := repo.Worktree()
+	if err != nil || dir == "" {
+		return err
+	}
+	ignoreMode, err := repo.IgnoresMode()
+	if err != nil {
+		return err
+	}
+	tree, err := workspace.Open(dir, repo.StateDir(), ignoreMode)
+	if err != nil {
+		return err
+	}
+	r.Worktree = tree
+	return nil
+}
+
+// actor is who runs the program: the Git identity, else the login name.
+func (a *App) actor(repo *gitstore.Repo) (ledger.Actor, error) {
+	name, email, err := repo.Identity()
+	if err != nil {
+		return ledger.Actor{}, err
+	}
+	login := firstOf(a.Getenv("USER"), a.Getenv("LOGNAME"), a.Getenv("USERNAME"), "unknown")
+	return ledger.Actor{Kind: "user", ID: "local:" + firstOf(email, login), Login: ledger.OneLine(firstOf(name, email, login), 100)}, nil
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// pause waits longer after each lost race, with jitter so that two writers do
+// not meet again.
+func pause(ctx context.Context, attempt int) {
+	most := time.Duration(min(attempt, 20)) * 10 * time.Millisecond
+	select {
+	case <-ctx.Done():
+	case <-time.After(rand.N(most)):
+	}
+}
+
+// find returns the one transaction that the arguments mean.
+func find(ctx context.Context, r *pipeline.Runner, args []string, look bool) (string, error) {
+	name := ""
+	if len(args) > 0 {
+		name = args[0]
+	}
+	return r.Find(ctx, name, look)
+}
+
+// readInput reads a file, or stdin for "-", up to a limit.
+func (a *App) readInput(name string, limit int64) ([]byte, error) {
+	in := a.Stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+		}
+		defer f.Close()
+		in = f
+	}
+	// One byte more than the limit is enough for the limit to be reported.
+	raw, err := io.ReadAll(bufio.NewReader(io.LimitReader(in, limit+1)))
+	if err != nil {
+		return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+	}
+	return raw, nil
+}
+
+// plain drops the operation and path from a file error; the caller names it.
+func plain(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// report describes a transaction as it stands.
+func (a *App) report(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) (report.Report, error) {
+	id := g.Transaction().TransactionID
+	diff, err := r.Diff(ctx, id)
+	if err != nil {
+		return report.Report{}, err
+	}
+	log, err := r.Log(ctx, id)
+	if err != nil {
+		return report.Report{}, err
+	}
+	rep := report.New(log, diff)
+	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.LedgerCommit
+	return rep, nil
+}
+
+// show prints a report as text or JSON.
+func (a *App) show(rep report.Report) error {
+	if a.flags.json {
+		return a.printJSON(rep)
+	}
+	return a.print(rep.Text(a.style()))
+}

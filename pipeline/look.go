@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+// History returns the verdict on a transaction as it stands, recording nothing.
+func (r *Runner) History(ctx context.Context, id string) (Gated, error) {
+	snap, err := r.snapshot(ctx)
+	if err != nil {
+		return Gated{}, err
+	}
+	g, err := r.judge(snap, id)
+	g.LedgerCommit = snap.Tip
+	return g, err
+}
+
+func (r *Runner) snapshot(ctx context.Context) (Snapshot, error) {
+	snap, err := r.Store.Snapshot(ctx)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
+	}
+	return snap, nil
+}
+
+// Find returns the id of the transaction that name means; an empty name means
+// the one that is open, or with look the newest.
+func (r *Runner) Find(ctx context.Context, name string, look bool) (string, error) {
+	snap, err := r.snapshot(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case name != "":
+		return ledger.Find(snap.Tree, name)
+	case look:
+		return ledger.Newest(snap.Tree)
+	}
+	return ledger.FindOpen(snap.Tree)
+}
+
+// List returns the state of every transaction, oldest first.
+func (r *Runner) List(ctx context.Context) ([]ledger.Transaction, error) {
+	snap, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.All(snap.Tree)
+}
+
+// Log returns a transaction's events.
+func (r *Runner) Log(ctx context.Context, id string) (*ledger.Log, error) {
+	snap, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Read(snap.Tree, id)
+}
+
+// Directory returns a transaction's directory as it is in the ledger.
+func (r *Runner) Directory(ctx context.Context, id string) (fs.FS, error) {
+	snap, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Sub(snap.Tree, ledger.Dir(id))
+}
+
+// Result returns a transaction's ApplyResult, nil before it is applied.
+func (r *Runner) Result(ctx context.Context, id string) (*result.Result, error) {
+	dir, err := r.Directory(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := fs.ReadFile(dir, ledger.ResultFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	res, err := result.Parse(raw)
+	if err != nil {
+		return nil, &ledger.CorruptError{ID: id, Err: err}
+	}
+	return &res, nil
+}
+
+// Diff returns the canonical bytes that a transaction proposes, having checked
+// that they are those its patch_id names.
+func (r *Runner) Diff(ctx context.Context, id string) ([]byte, error) {
+	snap, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	log, err := ledger.Read(snap.Tree, id)
+	if err != nil {
+		return nil, err
+	}
+	diff, err := storedPatch(snap.Tree, log.Transaction())
+	return bytes.Clone(diff), err
+}
+
+// storedPatch reads a transaction's patch and proves that it is the one named.
+func storedPatch(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+	diff, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.PatchFile(tx.PatchID())))
+	if err != nil {
+		return nil, fmt.Errorf("reading the stored patch: %w", err)
+	}
+	if canon.Hex(diff) != tx.PatchID() {
+		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the stored patch does not hash to its patch_id")}
+	}
+	return diff, nil
+}
