@@ -79,7 +79,7 @@ func (r Report) filesLine() string {
 	if len(r.Files) == 1 {
 		noun = "file"
 	}
-	return fmt.Sprintf("%d %s, %d lines added, %d deleted", len(r.Files), noun, added, deleted)
+	return fmt.Sprintf("%d %s, +%d −%d lines", len(r.Files), noun, added, deleted)
 }
 
 func statusColour(st ledger.Status) string {

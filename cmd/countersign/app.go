@@ -171,12 +171,31 @@ func (a *App) colours(w io.Writer) bool {
 	return isTerminal(w) && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
 }
 
-// interactive tells whether a person can be asked.
-func (a *App) interactive() bool {
-	return isTerminal(a.Stdin) && isTerminal(a.Stderr) && !a.flags.json
+// person returns where to ask a person a question: stderr, or the terminal
+// itself when stderr goes elsewhere. nil means that nobody is there. The caller
+// closes it.
+func (a *App) person() io.WriteCloser {
+	if a.flags.json || !isTerminal(a.Stdin) {
+		return nil
+	}
+	if isTerminal(a.Stderr) {
+		return nopCloser{a.Stderr}
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		return nil
+	}
+	return tty
 }
 
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
 func isTerminal(v any) bool {
+	if n, ok := v.(nopCloser); ok {
+		v = n.Writer
+	}
 	f, ok := v.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

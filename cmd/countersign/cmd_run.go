@@ -57,8 +57,9 @@ func (a *App) run(ctx context.Context, f reviewFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !g.Transaction().Closed && a.interactive() {
-		if g, err = a.ask(ctx, r, g); err != nil {
+	if person := a.person(); person != nil && !g.Transaction().Closed && g.Err() != nil {
+		defer person.Close()
+		if g, err = a.ask(ctx, r, g, person); err != nil {
 			return err
 		}
 	}
@@ -119,10 +120,7 @@ func (a *App) refresh(ctx context.Context, r *pipeline.Runner, rep *report.Repor
 }
 
 // ask shows the patch to the person at the terminal and records the answer.
-func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) (pipeline.Gated, error) {
-	if g.Err() == nil {
-		return g, nil
-	}
+func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, person io.Writer) (pipeline.Gated, error) {
 	id := g.Transaction().TransactionID
 	diff, err := r.Diff(ctx, id)
 	if err != nil {
@@ -132,8 +130,8 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) (pi
 	if err != nil {
 		return g, err
 	}
-	s := a.errStyle()
-	fmt.Fprintf(a.Stderr, "%s\n%s\n%s ", report.Diff(diff, s), rep.Text(s), s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:"))
+	s := report.Style{Colour: a.colours(person)}
+	fmt.Fprintf(person, "%s\n%s\n%s ", report.Diff(diff, s), rep.Text(s), s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:"))
 	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return g, err

@@ -6,13 +6,11 @@ import (
 	"os"
 	"path"
 	"slices"
-
-	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 var (
 	errInTheWay = errors.New("a file is in the way of a directory, or a directory in the way of a file")
-	errLink     = &patch.Error{Message: "a directory above the file is a symbolic link"}
+	errLink     = errors.New("a directory above the file is a symbolic link")
 )
 
 // reach opens a directory, or the deepest one above it where a file is in the

@@ -126,8 +126,12 @@ func (t *Tree) free(name string, gone map[string]bool) bool {
 // plain drops the operation and path that a caller has said already.
 func plain(err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
 		return p.Err
+	case errors.As(err, &l):
+		return l.Err
 	}
 	return err
 }

@@ -164,18 +164,19 @@ func (w *writer) place(files []patch.Change) {
 		w.readBack(i, f)
 	}
 	for !w.failed && len(w.temps) > 0 {
-		s := w.temps[0]
-		if err := w.put(s, files[s.index]); err != nil {
-			w.fail(s.index, files[s.index], "cannot write", err)
+		s := &w.temps[0]
+		f := files[s.index]
+		if err := w.put(s, f); err != nil {
+			w.fail(s.index, f, "cannot write", err)
 			return
 		}
+		w.readBack(s.index, f)
 		w.temps = w.temps[1:]
-		w.readBack(s.index, files[s.index])
 	}
 }
 
 // put renames waiting content into place.
-func (w *writer) put(s staged, f patch.Change) error {
+func (w *writer) put(s *staged, f patch.Change) error {
 	want := path.Dir(f.Path)
 	dir, at, err := w.reach(want, true)
 	if err != nil {
@@ -186,16 +187,14 @@ func (w *writer) put(s staged, f patch.Change) error {
 		return errInTheWay
 	}
 	if s.dir != want {
-		w.drop(s)
+		w.drop(*s)
+		s.dir = want
 		if err := writeTemp(dir, s.temp(), f); err != nil {
 			return err
 		}
 	}
 	w.removeEmpty(f.Path)
-	if err := dir.Rename(s.temp(), path.Base(f.Path)); err != nil {
-		return errors.Join(err, dir.Remove(s.temp()))
-	}
-	return nil
+	return dir.Rename(s.temp(), path.Base(f.Path))
 }
 
 // readBack reports what is on disk now, not what was sent there.

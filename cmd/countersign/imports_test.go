@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/countersign-dev/countersign/"
+
+// mayImport is the map of rooms (docs/design.md): which packages of ours, and
+// which libraries, each package may import outside its tests. Anything that is
+// not here fails; so does a library with two doors.
+var mayImport = map[string][]string{
+	"pipeline/canon":          {"github.com/gowebpki/jcs"},
+	"pipeline/rule":           {"pipeline/canon"},
+	"pipeline/patch/linediff": {},
+	"pipeline/patch": {
+		"pipeline/canon", "pipeline/patch/linediff", "github.com/bluekeyes/go-gitdiff", "golang.org/x/text",
+	},
+	"pipeline/pack":      {"pipeline/canon", "pipeline/rule"},
+	"pipeline/proposal":  {"pipeline/canon", "pipeline/rule"},
+	"pipeline/result":    {"pipeline/canon", "pipeline/rule"},
+	"pipeline/packapply": {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
+	"pipeline/ledger":    {"pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
+	"pipeline/approval":  {"pipeline/canon", "pipeline/ledger"},
+	"pipeline/workspace": {"pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal"},
+	"pipeline": {
+		"pipeline/canon", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
+		"pipeline/ledger", "pipeline/approval", "pipeline/workspace",
+	},
+	"gitstore": {"pipeline", "pipeline/ledger", "pipeline/patch", "github.com/go-git/go-git/v5"},
+	"report": {
+		"pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/result", "pipeline/rule",
+	},
+	"cmd/countersign/internal/action": {"report", "github.com/sethvargo/go-githubactions"},
+	"cmd/countersign/internal/github": {"report", "github.com/google/go-github/v60"},
+	"cmd/countersign": {
+		"cmd/countersign/internal/action", "cmd/countersign/internal/github", "gitstore", "report",
+		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
+		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
+		"github.com/spf13/cobra", "golang.org/x/term",
+	},
+}
+
+// onlyForTests are packages that nothing but tests may import.
+var onlyForTests = []string{"pipeline/storetest"}
+
+func TestImportMap(t *testing.T) {
+	doors := map[string][]string{}
+	for _, pkg := range packages(t) {
+		name := strings.TrimPrefix(pkg.ImportPath, module)
+		if slices.Contains(onlyForTests, name) {
+			continue
+		}
+		allowed, known := mayImport[name]
+		if !known {
+			t.Errorf("package %s is not in the map", name)
+			continue
+		}
+		for _, imported := range pkg.Imports {
+			if !strings.Contains(strings.Split(imported, "/")[0], ".") {
+				continue // standard library
+			}
+			short := strings.TrimPrefix(imported, module)
+			ours := short != imported
+			i := slices.IndexFunc(allowed, func(a string) bool {
+				return short == a || !ours && strings.HasPrefix(short, a+"/")
+			})
+			if i < 0 {
+				t.Errorf("%s imports %s", name, short)
+			} else if !ours && !slices.Contains(doors[allowed[i]], name) {
+				doors[allowed[i]] = append(doors[allowed[i]], name)
+			}
+		}
+	}
+	for library, rooms := range doors {
+		if len(rooms) > 1 {
+			t.Errorf("%s has %d doors: %v", library, len(rooms), rooms)
+		}
+	}
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = "../.."
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	check(t, err)
+	var all []goPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		check(t, err)
+		all = append(all, p)
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+// realModules are pairs of releases whose difference is driven through the
+// program.
+var realModules = []struct{ name, before, after string }{
+	{"github.com/spf13/cobra", "v1.8.0", "v1.8.1"},
+	{"github.com/google/go-cmp", "v0.5.9", "v0.6.0"},
+	{"golang.org/x/sync", "v0.1.0", "v0.3.0"},
+	{"golang.org/x/mod", "v0.17.0", "v0.20.0"}, // with deletions
+}
+
+// The difference of two releases, made by the real git, goes through review,
+// approve, apply and validate, and the working tree is the second release.
+func TestRealModules(t *testing.T) {
+	for _, m := range realModules {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			before, after := download(t, m.name, m.before), download(t, m.name, m.after)
+			s := newSandbox(t, before)
+			s.git("init", "-q", "-b", "main")
+			s.git("config", "core.autocrlf", "false")
+			s.commit()
+			s.replace(before, after)
+			s.git("add", "-A")
+			patch := filepath.Join(s.dir, "release.patch")
+			diff := s.git("diff", "--cached", "--binary", "-M")
+			check(t, os.WriteFile(patch, []byte(diff), 0o644))
+			s.git("reset", "-q", "--hard")
+
+			s.run(0, "review", "--patch", patch, "--summary", m.name+" "+m.after)
+			s.run(0, "approve")
+			out, _ := s.run(0, "apply", "--json")
+			s.run(0, "validate")
+			s.compare(after)
+			s.compareHashes(out)
+			s.validLedger()
+			t.Logf("%d files changed, %d deleted, %d renamed in the diff", strings.Count(diff, "\ndiff --git ")+1,
+				strings.Count(diff, "\ndeleted file mode "), strings.Count(diff, "\nrename from "))
+		})
+	}
+}
+
+// download returns a module's files from the module proxy, path → content.
+func download(t *testing.T, name, version string) map[string]string {
+	t.Helper()
+	cmd := exec.Command("go", "mod", "download", "-json", name+"@"+version)
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := cmd.Output()
+	var mod struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal(out, &mod); err != nil || jsonErr != nil || mod.Dir == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("module proxy: %v %s", err, mod.Error)
+		}
+		t.Skipf("module proxy out of reach: %v %s", err, mod.Error)
+	}
+	files := map[string]string{}
+	err = fs.WalkDir(os.DirFS(mod.Dir), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(mod.Dir, filepath.FromSlash(p)))
+		files[p] = string(data)
+		return err
+	})
+	check(t, err)
+	// A .gitattributes or .gitignore of the module must not change what git does here.
+	for p := range files {
+		if base := filepath.Base(p); base == ".gitattributes" || base == ".gitignore" {
+			delete(files, p)
+		}
+	}
+	return files
+}
+
+func (s sandbox) replace(before, after map[string]string) {
+	s.t.Helper()
+	for name := range before {
+		if _, stays := after[name]; !stays {
+			check(s.t, os.Remove(filepath.Join(s.repo, filepath.FromSlash(name))))
+		}
+	}
+	for name, content := range after {
+		s.write(name, content)
+	}
+}
+
+// compare: the working tree is these files byte for byte and nothing else.
+func (s sandbox) compare(want map[string]string) {
+	s.t.Helper()
+	seen := 0
+	err := fs.WalkDir(os.DirFS(s.repo), ".", func(p string, d fs.DirEntry, err error) error {
+		if d.IsDir() && p == ".git" {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		seen++
+		if content, ok := want[p]; !ok || s.read(p) != content {
+			s.t.Errorf("%s is not as in the second release", p)
+		}
+		return nil
+	})
+	check(s.t, err)
+	if seen != len(want) {
+		s.t.Errorf("%d files, want %d", seen, len(want))
+	}
+}
+
+// compareHashes: the ApplyResult's after-hashes are what sha256sum says.
+func (s sandbox) compareHashes(applyResult string) {
+	s.t.Helper()
+	res, err := result.Parse([]byte(applyResult))
+	check(s.t, err)
+	if res.Outcome != result.Success || len(res.Operations) == 0 {
+		s.t.Fatalf("outcome %s with %d operations", res.Outcome, len(res.Operations))
+	}
+	for _, op := range res.Operations {
+		if op.AfterHash == nil {
+			if _, err := os.Lstat(filepath.Join(s.repo, op.Path)); err == nil {
+				s.t.Errorf("%s is still there", op.Path)
+			}
+			continue
+		}
+		cmd := exec.Command("sha256sum", "--", op.Path)
+		cmd.Dir = s.repo
+		out, err := cmd.Output()
+		check(s.t, err)
+		sum, _, _ := bytes.Cut(out, []byte(" "))
+		if "sha256:"+string(sum) != *op.AfterHash {
+			s.t.Errorf("%s: after_hash %s, sha256sum says %s", op.Path, *op.AfterHash, sum)
+		}
+	}
+}

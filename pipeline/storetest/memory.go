@@ -1,0 +1,70 @@
+// Package storetest is for tests: the suite that every pipeline.Store must
+// pass, and a Store in memory that passes it.
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// A Memory is a ledger in memory. One Append in ten finds that the ledger has
+// moved, whether it has or not, so that whoever writes has to try again. The
+// zero Memory is an empty ledger; it may be used by several goroutines.
+type Memory struct {
+	mu      sync.Mutex
+	appends int
+	tip     string
+	files   map[string][]byte
+	entries []ledger.Entry
+}
+
+var _ pipeline.Store = (*Memory)(nil)
+
+// Snapshot returns the ledger as it stands.
+func (m *Memory) Snapshot(context.Context) (pipeline.Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tree := fstest.MapFS{}
+	for name, data := range m.files {
+		tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
+	}
+	return pipeline.Snapshot{Tip: m.tip, Tree: tree}, nil
+}
+
+// Append adds an entry on tip. The new tip is a hash of all there is.
+func (m *Memory) Append(_ context.Context, tip string, e ledger.Entry) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.appends++
+	if tip != m.tip || m.appends%10 == 3 {
+		return "", pipeline.ErrMoved
+	}
+	files := maps.Clone(m.files)
+	if files == nil {
+		files = map[string][]byte{}
+	}
+	sum := tip + "\n" + e.Message + "\n" + ledger.FormatTime(e.When) + "\n"
+	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
+		files[name] = bytes.Clone(e.Files[name])
+		sum += fmt.Sprintf("%s %s\n", canon.Hex(e.Files[name]), name)
+	}
+	m.tip, m.files = canon.Hex([]byte(sum)), files
+	m.entries = append(m.entries, e)
+	return m.tip, nil
+}
+
+// Entries returns what was appended, oldest first.
+func (m *Memory) Entries() []ledger.Entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.entries)
+}
