@@ -27,7 +27,8 @@ type App struct {
 	Now            func() time.Time
 	Entropy        io.Reader
 
-	flags globalFlags
+	flags       globalFlags
+	transaction string // the one that this run is about, once that is known
 }
 
 // globalFlags are the flags that every command takes.

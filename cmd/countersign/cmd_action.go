@@ -33,25 +33,19 @@ func (a *App) action(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	code := a.child(a.Stdout, a.Stderr, args...)
-	rep, err := a.newest(step)
+	code, id := a.child(a.Stdout, a.Stderr, args...)
+	if id != "" {
+		err = a.publish(ctx, step, id)
+	} else if code == exitDenied {
+		step.Denied()
+	}
 	switch {
-	case err != nil && code != 0:
-		return &exitError{code, nil} // it failed before there was anything to report
 	case err != nil:
 		return err
-	}
-	step.Publish(rep)
-	if err := a.publishCheck(ctx, step, rep); err != nil {
-		return err
-	}
-	if code == exitPending || code == exitDenied {
+	case code == 0, code == exitPending, code == exitDenied:
 		return nil // waiting, and a human's denial, do not fail the step
 	}
-	if code != 0 {
-		return &exitError{code, nil}
-	}
-	return nil
+	return &exitError{code, nil}
 }
 
 func actionArgs(step action.Step) ([]string, error) {
@@ -74,28 +68,30 @@ func actionArgs(step action.Step) ([]string, error) {
 	return args, nil
 }
 
-// child runs another command line of this program.
-func (a *App) child(out, errs io.Writer, args ...string) int {
-	c := App{Args: args, Stdin: bytes.NewReader(nil), Stdout: out, Stderr: errs, Getenv: a.Getenv, Now: a.Now, Entropy: a.Entropy}
-	return c.Main()
+// child runs another command line of this program, in the same directory, and
+// returns its exit code and the transaction that it worked on, if any.
+func (a *App) child(out, errs io.Writer, args ...string) (code int, transaction string) {
+	c := App{
+		Args:  append([]string{"-C", a.flags.dir}, args...),
+		Stdin: bytes.NewReader(nil), Stdout: out, Stderr: errs, Getenv: a.Getenv, Now: a.Now, Entropy: a.Entropy,
+	}
+	code = c.Main()
+	return code, c.transaction
 }
 
-// newest reads the report of the transaction that the step worked on.
-func (a *App) newest(step action.Step) (report.Report, error) {
-	show := []string{"show", "--json"}
-	if ref := step.Input("ledger-ref"); ref != "" {
-		show = append(show, "--ledger-ref="+ref)
-	}
-	if tx := step.Input("transaction"); tx != "" {
-		show = append(show, "--", tx)
-	}
+// publish reports on a transaction: outputs, job summary, check run.
+func (a *App) publish(ctx context.Context, step action.Step, id string) error {
 	var out bytes.Buffer
-	if code := a.child(&out, a.Stderr, show...); code != 0 {
-		return report.Report{}, &exitError{code, nil}
+	code, _ := a.child(&out, a.Stderr, "show", "--json", "--ledger-ref="+firstOf(step.Input("ledger-ref"), a.flags.ledgerRef), "--", id)
+	if code != 0 {
+		return &exitError{code, nil}
 	}
 	var rep report.Report
-	err := json.Unmarshal(out.Bytes(), &rep)
-	return rep, err
+	if err := json.Unmarshal(out.Bytes(), &rep); err != nil {
+		return err
+	}
+	step.Publish(rep)
+	return a.publishCheck(ctx, step, rep)
 }
 
 func (a *App) publishCheck(ctx context.Context, step action.Step, rep report.Report) error {

@@ -49,7 +49,7 @@ func (a *App) apply(ctx context.Context, args []string, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	id, err := find(ctx, r, args, false)
+	id, err := a.find(ctx, r, args, false)
 	if err != nil {
 		return err
 	}

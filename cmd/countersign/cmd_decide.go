@@ -39,7 +39,7 @@ func (a *App) decide(ctx context.Context, d ledger.Decision, f decideFlags, args
 	if err != nil {
 		return err
 	}
-	id, err := find(ctx, r, args, false)
+	id, err := a.find(ctx, r, args, false)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a *App) gateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, err := find(cmd.Context(), r, args, false)
+			id, err := a.find(cmd.Context(), r, args, false)
 			if err != nil {
 				return err
 			}

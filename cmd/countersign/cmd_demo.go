@@ -54,7 +54,8 @@ type demonstration struct {
 	*App
 	dir  string
 	repo *gitstore.Repo
-	id   string
+	last string // the transaction of the last command that had one
+	id   string // the first one
 }
 
 func (d *demonstration) tell(text string) error {
@@ -70,7 +71,8 @@ func (d *demonstration) run(want int, args ...string) error {
 	if err := d.print(d.style().Bold("$ countersign "+strings.Join(words, " ")) + "\n"); err != nil {
 		return err
 	}
-	code := d.child(d.Stdout, d.Stdout, append([]string{"-q", "-C", d.dir}, args...)...)
+	code, id := d.child(d.Stdout, d.Stdout, append([]string{"-q", "-C", d.dir}, args...)...)
+	d.last = firstOf(id, d.last)
 	if code != want {
 		return fmt.Errorf("countersign %s: exit code %d, expected %d", args[0], code, want)
 	}
@@ -159,19 +161,15 @@ func (d *demonstration) propose(ctx context.Context) error {
 	return d.run(exitPending, "apply")
 }
 
-func (d *demonstration) approve(ctx context.Context) error {
+func (d *demonstration) approve(context.Context) error {
 	if err := d.tell("4. A human reads the diff and approves these bytes."); err != nil {
 		return err
 	}
 	if err := errors.Join(d.run(0, "diff"), d.run(0, "approve", "--reason", "read it")); err != nil {
 		return err
 	}
-	r, err := (&App{flags: globalFlags{dir: d.dir, ledgerRef: gitstore.LedgerRef}, Getenv: d.Getenv, Now: d.Now, Entropy: d.Entropy}).open()
-	if err != nil {
-		return err
-	}
-	d.id, err = r.Find(ctx, "", true)
-	return errors.Join(err, d.git("show", gitstore.LedgerRef+":"+path.Join(ledger.Dir(d.id), ledger.EventsFile)))
+	d.id = d.last
+	return d.git("show", gitstore.LedgerRef+":"+path.Join(ledger.Dir(d.id), ledger.EventsFile))
 }
 
 func (d *demonstration) settle(context.Context) error {

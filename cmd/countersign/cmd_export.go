@@ -33,7 +33,7 @@ func (a *App) export(ctx context.Context, args []string, out string) error {
 	if err != nil {
 		return err
 	}
-	id, err := find(ctx, r, args, true)
+	id, err := a.find(ctx, r, args, true)
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func (a *App) lookCommand(use, short string, look func(context.Context, *pipelin
 			if err != nil {
 				return err
 			}
-			id, err := find(cmd.Context(), r, args, true)
+			id, err := a.find(cmd.Context(), r, args, true)
 			if err != nil {
 				return err
 			}

@@ -88,6 +88,7 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 		return pipeline.Reviewed{}, fmt.Errorf("%s: %w", inputName(f.patch), err)
 	}
 	done, err := r.Review(ctx, in, f.dryRun)
+	a.transaction = done.ID
 	if isInputError(err) {
 		err = fmt.Errorf("%s: %w", inputName(f.patch), err)
 	}

@@ -80,7 +80,7 @@ func (a *App) run(ctx context.Context, f reviewFlags, args []string) error {
 // start returns the transaction to advance, recording a new one for a patch.
 func (a *App) start(ctx context.Context, r *pipeline.Runner, f reviewFlags, args []string) (string, error) {
 	if f.patch == "" {
-		return find(ctx, r, args, false)
+		return a.find(ctx, r, args, false)
 	}
 	done, err := a.propose(ctx, r, f)
 	return done.ID, err

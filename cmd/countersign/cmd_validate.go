@@ -49,9 +49,9 @@ func (a *App) validate(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	id, err := r.Find(ctx, firstOf(append(args, "")...), false)
+	id, err := a.find(ctx, r, args, false)
 	if err != nil && len(args) == 0 {
-		id, err = r.Find(ctx, "", true) // none is open: look at the newest
+		id, err = a.find(ctx, r, args, true) // none is open: look at the newest
 	}
 	if err != nil {
 		return err

@@ -98,12 +98,14 @@ func pause(ctx context.Context, attempt int) {
 }
 
 // find returns the one transaction that the arguments mean.
-func find(ctx context.Context, r *pipeline.Runner, args []string, look bool) (string, error) {
+func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look bool) (string, error) {
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
 	}
-	return r.Find(ctx, name, look)
+	id, err := r.Find(ctx, name, look)
+	a.transaction = id
+	return id, err
 }
 
 // readInput reads a file, or stdin for "-", up to a limit.

@@ -47,3 +47,7 @@ func (s Step) Publish(r report.Report) {
 
 // CheckRun sets the output that names the published check run.
 func (s Step) CheckRun(url string) { s.gha.SetOutput("check-run-url", url) }
+
+// Denied sets the verdict of a patch that was refused before it became a
+// transaction.
+func (s Step) Denied() { s.gha.SetOutput("verdict", "denied") }
