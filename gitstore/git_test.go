@@ -1,0 +1,143 @@
+package gitstore_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// The test binary is its own helper: with this in the environment it appends
+// to a ledger, as another process would, and ends.
+const appendTo = "COUNTERSIGN_TEST_APPEND_TO"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(appendTo); dir != "" {
+		if err := appendLines(dir, os.Args[1], 10); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func appendLines(dir, name string, n int) error {
+	repo, err := gitstore.Open(dir)
+	if err != nil {
+		return err
+	}
+	l, err := repo.Ledger(gitstore.LedgerRef)
+	for i := range n {
+		if err == nil {
+			err = storetest.AppendLine(l, fmt.Sprintf("%s-%d", name, i))
+		}
+	}
+	return err
+}
+
+// A work is a repository that the real git made.
+type work struct {
+	t   *testing.T
+	dir string
+}
+
+// newWork makes a repository with one commit that holds files.
+func newWork(t *testing.T, files map[string]string) work {
+	t.Helper()
+	w := initWork(t)
+	for name, data := range files {
+		w.write(name, data)
+	}
+	w.git("add", "--all")
+	w.git("commit", "--quiet", "--allow-empty", "--message=base")
+	return w
+}
+
+func initWork(t *testing.T, options ...string) work {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	w := work{t, t.TempDir()}
+	w.git(append([]string{"init", "--quiet", "--initial-branch=main"}, options...)...)
+	return w
+}
+
+func (w work) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
+
+func (w work) write(name, data string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o777); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path(name), []byte(data), 0o666); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// try runs git with nothing of this machine's configuration.
+func (w work) try(args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org",
+		"GIT_AUTHOR_DATE=2026-01-05T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-05T00:00:00Z")
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+func (w work) git(args ...string) string {
+	w.t.Helper()
+	out, err := w.try(args...)
+	if err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (w work) open() *gitstore.Repo {
+	w.t.Helper()
+	repo, err := gitstore.Open(w.dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return repo
+}
+
+// Open opens the repository anew and returns its ledger.
+func (w work) Open() pipeline.Store {
+	w.t.Helper()
+	l, err := w.open().Ledger(gitstore.LedgerRef)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return l
+}
+
+// sound fails the test unless git finds nothing to complain of, and the ledger
+// to be a line of n commits with one root.
+func (w work) sound(n int) {
+	w.t.Helper()
+	if out := w.git("fsck", "--strict", "--no-dangling", "--full"); out != "" {
+		w.t.Errorf("git fsck: %s", out)
+	}
+	for options, want := range map[string]int{"--all": n, "--first-parent": n, "--max-parents=0": min(n, 1), "--min-parents=2": 0} {
+		if got := w.git("rev-list", "--count", options, gitstore.LedgerRef, "--not", "--branches"); got != fmt.Sprint(want) {
+			w.t.Errorf("git rev-list %s counts %s commits, want %d", options, got, want)
+		}
+	}
+}
+
+// object is the file of a loose object.
+func (w work) object(rev string) string {
+	w.t.Helper()
+	id := w.git("rev-parse", rev)
+	return w.path(".git/objects/" + id[:2] + "/" + id[2:])
+}

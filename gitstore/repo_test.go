@@ -1,0 +1,140 @@
+package gitstore_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+func TestOpenErrors(t *testing.T) {
+	if _, err := gitstore.Open(t.TempDir()); !errors.Is(err, gitstore.ErrNotRepository) {
+		t.Errorf("a plain directory: %v", err)
+	}
+	if _, err := gitstore.Open(t.TempDir() + "/none"); !errors.Is(err, gitstore.ErrNotRepository) {
+		t.Errorf("no directory: %v", err)
+	}
+	if _, err := initWork(t).open().Head(t.Context()); !errors.Is(err, gitstore.ErrNoCommits) {
+		t.Errorf("no commits: %v", err)
+	}
+	for name, w := range map[string]work{
+		"SHA-256":           initWork(t, "--object-format=sha256"),
+		"unknown extension": configured(t, "extensions.refStorage", "reftable"),
+		"newer format":      configured(t, "core.repositoryFormatVersion", "7"),
+	} {
+		_, err := gitstore.Open(w.dir)
+		var unsupported *gitstore.UnsupportedError
+		if !errors.As(err, &unsupported) || errors.Unwrap(err) == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// configured writes what git itself might refuse to.
+func configured(t *testing.T, key, value string) work {
+	w := initWork(t)
+	if key != "core.repositoryFormatVersion" {
+		w.git("config", "core.repositoryFormatVersion", "1")
+	}
+	w.git("config", key, value)
+	return w
+}
+
+func TestOpenBelow(t *testing.T) {
+	w := newWork(t, map[string]string{"a/b/c": "1\n"})
+	repo, err := gitstore.Open(w.path("a/b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if root, err := repo.Worktree(); err != nil || root != w.dir {
+		t.Errorf("%s %v, want %s", root, err, w.dir)
+	}
+}
+
+func TestHeadDetached(t *testing.T) {
+	w := newWork(t, map[string]string{"a": "1\n"})
+	w.git("checkout", "--quiet", "--detach")
+	if head, err := w.open().Head(t.Context()); err != nil || head != w.git("rev-parse", "HEAD") {
+		t.Errorf("%s %v", head, err)
+	}
+}
+
+func TestIgnoresMode(t *testing.T) {
+	w := newWork(t, nil)
+	for value, want := range map[string]bool{"true": false, "false": true} {
+		w.git("config", "core.fileMode", value)
+		if got, err := w.open().IgnoresMode(); got != want || err != nil {
+			t.Errorf("%s: %v %v", value, got, err)
+		}
+	}
+}
+
+func TestInit(t *testing.T) {
+	w := work{t, t.TempDir()}
+	if _, err := gitstore.Init(w.dir); err != nil {
+		t.Fatal(err)
+	}
+	w.add("one")
+	if _, err := os.Stat(w.path(".git/refs/agent/ledger")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStaged: whatever the index has that HEAD has not would be lost from sight.
+func TestStaged(t *testing.T) {
+	base := &patch.File{Mode: patch.Regular, Data: []byte("1\n")}
+	file := []patch.Change{{Path: "a", Before: base}}
+	for _, c := range []struct {
+		name   string
+		files  []patch.Change
+		change func(work)
+		want   []string
+	}{
+		{"clean", file, func(work) {}, nil},
+		{"only the working tree", file, func(w work) { w.write("a", "2\n") }, nil},
+		{"another file", file, func(w work) { w.write("b", "2\n"); w.git("add", "b") }, nil},
+		{"content", file, func(w work) { w.write("a", "2\n"); w.git("add", "a") }, []string{"a"}},
+		{"content, taken back on disk alone", file, func(w work) { w.write("a", "2\n"); w.git("add", "a"); w.write("a", "1\n") }, []string{"a"}},
+		{"removed", file, func(w work) { w.git("rm", "--quiet", "--cached", "a") }, []string{"a"}},
+		{"mode", file, func(w work) { w.git("update-index", "--chmod=+x", "a") }, []string{"a"}},
+		{"a merge's conflict", file, func(w work) { w.conflict("2\n") }, []string{"a"}},
+		{"a conflict, theirs being the base", file, func(w work) { w.conflict("1\n") }, []string{"a"}},
+		{"new and not there", []patch.Change{{Path: "new", After: base}}, func(work) {}, nil},
+		{"new and there", []patch.Change{{Path: "new", After: base}}, func(w work) { w.write("new", "1\n"); w.git("add", "new") }, []string{"new"}},
+		{"new and intended", []patch.Change{{Path: "new", After: base}}, func(w work) { w.write("new", "1\n"); w.git("add", "-N", "new") }, []string{"new"}},
+		{"no index", file, func(w work) { _ = os.Remove(w.path(".git/index")) }, []string{"a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWork(t, map[string]string{"a": "1\n"})
+			c.change(w)
+			got, err := w.open().Staged(t.Context(), c.files)
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%v %v, want %v", got, err, c.want)
+			}
+		})
+	}
+}
+
+// conflict leaves "a" unmerged: our side says "ours", theirs says theirs.
+func (w work) conflict(theirs string) {
+	w.t.Helper()
+	w.git("update-index", "--force-remove", "a")
+	info := ""
+	for stage, data := range []string{"", "base\n", "ours\n", theirs} {
+		if stage == 0 {
+			continue
+		}
+		w.write(".git/blob", data)
+		info += "100644 " + w.git("hash-object", "-w", ".git/blob") + " " + string(rune('0'+stage)) + "\ta\n"
+	}
+	cmd := exec.Command("git", "update-index", "--index-info")
+	cmd.Dir, cmd.Stdin = w.dir, strings.NewReader(info)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+}
