@@ -1,12 +1,35 @@
 package gitstore
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
+
+// Changed returns the paths whose file in the working tree is not HEAD's:
+// changed, deleted, or new and not ignored by a .gitignore. Sorted.
+func (r *Repo) Changed(context.Context) ([]string, error) {
+	w, err := r.git.Worktree()
+	if err != nil {
+		return nil, fmt.Errorf("opening the working tree: %w", err)
+	}
+	status, err := w.Status()
+	if err != nil {
+		return nil, fmt.Errorf("reading the status of the working tree: %w", err)
+	}
+	var out []string
+	for name, s := range status {
+		if s.Worktree != git.Unmodified || s.Staging != git.Unmodified {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
 
 // CommitAll commits everything in the working tree, as "git add -A" and "git
 // commit" do, and returns the commit id.

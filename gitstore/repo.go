@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -39,9 +40,9 @@ type Repo struct {
 	gitDir  string // the directory that holds the refs
 }
 
-// Open opens the repository that dir is in.
+// Open opens the repository that dir is in, or a bare one that dir is.
 func Open(dir string) (*Repo, error) {
-	g, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
+	g, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{DetectDotGit: !isGitDir(dir), EnableDotGitCommonDir: true})
 	switch {
 	case errors.Is(err, git.ErrRepositoryNotExists):
 		return nil, ErrNotRepository
@@ -55,8 +56,42 @@ func Open(dir string) (*Repo, error) {
 	if !ok {
 		return nil, fmt.Errorf("opening the repository: unexpected storage %T", g.Storer)
 	}
-	r := &Repo{git: g, objects: objects{store}, gitDir: store.Filesystem().Root()}
-	return r, r.commonDir(store)
+	r := &Repo{git: g, gitDir: store.Filesystem().Root()}
+	if err := r.checkFormat(); err != nil {
+		return nil, err
+	}
+	if err := r.commonDir(store); err != nil {
+		return nil, err
+	}
+	borrowed, err := borrow(r.gitDir, 1)
+	r.objects = objects{store, borrowed}
+	return r, err
+}
+
+// isGitDir tells whether a directory is itself what .git is elsewhere, by what
+// git looks for.
+func isGitDir(dir string) bool {
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// checkFormat refuses formats that come after us; go-git takes them for the
+// oldest.
+func (r *Repo) checkFormat() error {
+	cfg, err := r.git.Config()
+	if err != nil {
+		return fmt.Errorf("reading the Git configuration: %w", err)
+	}
+	switch v := cfg.Raw.Section("core").Option("repositoryformatversion"); v {
+	case "", "0", "1":
+		return nil
+	default:
+		return &UnsupportedError{fmt.Errorf("core.repositoryFormatVersion is %q", v)}
+	}
 }
 
 // commonDir finds the directory of a linked worktree's main repository, where

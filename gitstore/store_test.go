@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -306,7 +305,7 @@ func TestAlternates(t *testing.T) {
 	}
 }
 
-// TestT58RepackMeanwhile: git moves every object while a human thinks; old
+// TestRepackMeanwhile: git moves every object while a human thinks; old
 // snapshot and open repository go on.
 func TestT58RepackMeanwhile(t *testing.T) {
 	w := newWork(t, map[string]string{"a": "1\n"})
@@ -344,7 +343,8 @@ func TestNotADirectory(t *testing.T) {
 
 // TestBare: a bare repository has a ledger and no working tree.
 func TestBare(t *testing.T) {
-	w := initWork(t, "--bare")
+	w := work{t, t.TempDir()}
+	newWork(t, nil).git("clone", "--quiet", "--bare", ".", w.dir)
 	w.add("one")
 	w.add("two")
 	w.sound(2)
@@ -354,16 +354,16 @@ func TestBare(t *testing.T) {
 	if staged, err := w.open().Staged(t.Context(), nil); staged != nil || err != nil {
 		t.Errorf("%v %v", staged, err)
 	}
-	if err := fstest.TestFS(mustTree(t, w), "lines", "by/one", "by/two"); err != nil {
-		t.Error(err)
-	}
+	storetest.CheckLines(t, w.Open(), []string{"one", "two"})
 }
 
-func mustTree(t *testing.T, w work) fs.FS {
-	t.Helper()
-	snap, err := w.Open().Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
+// TestBareBelow: a bare repository inside another's working tree is itself.
+func TestBareBelow(t *testing.T) {
+	outer := newWork(t, nil)
+	inner := work{t, outer.path("inner.git")}
+	outer.git("init", "--quiet", "--bare", inner.dir)
+	inner.add("one")
+	if out, err := outer.try("rev-parse", "--verify", gitstore.LedgerRef); err == nil {
+		t.Errorf("the outer repository has a ledger: %s", out)
 	}
-	return snap.Tree
 }

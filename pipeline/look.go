@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -119,4 +122,54 @@ func storedPatch(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the stored patch does not hash to its patch_id")}
 	}
 	return diff, nil
+}
+
+// Pack writes a transaction's change as a patch.json that another
+// implementation of APPLY_SPEC can verify and apply to the base commit's files.
+// A change that the format cannot express (content that is not UTF-8, an
+// executable bit) is a *patch.Error.
+func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
+	log, err := r.Log(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	set, err := r.onBase(ctx, log.Transaction())
+	if err != nil {
+		return nil, err
+	}
+	ops, err := set.Operations()
+	if err != nil {
+		return nil, err
+	}
+	src := sourceOf(*log.Transaction().Pointers.Proposal)
+	p := pack.Pack{PatchSchemaVersion: pack.SchemaVersion, SourceProposalID: src.ProposalID, SourceProposalHash: src.ProposalHash}
+	for _, op := range ops {
+		o := pack.Operation{Op: op.Op, Path: op.Path}
+		if op.Op != "delete" {
+			if !utf8.Valid(op.Content) || bytes.IndexByte(op.Content, 0) >= 0 {
+				return nil, &patch.Error{Path: op.Path, Message: "patch.json can only hold UTF-8 text"}
+			}
+			content := string(op.Content)
+			o.Content, o.ExpectedHash = &content, canon.Sum(op.Content)
+		}
+		p.Operations = append(p.Operations, o)
+	}
+	return p.Line()
+}
+
+// onBase puts a transaction's stored patch on the commit it was reviewed on.
+func (r *Runner) onBase(ctx context.Context, tx ledger.Transaction) (patch.Patchset, error) {
+	diff, err := r.Diff(ctx, tx.TransactionID)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	base, err := r.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	parsed, err := patch.Parse(diff)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	return parsed.Resolve(base)
 }

@@ -12,24 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
-// An Input is a proposed change in any form that Review takes. Resolve puts it
-// on the tree of the base commit; Raw is what was given, for provenance.
-type Input struct {
-	Kind    string // the proposal's kind (docs/formats.md): "patch"
-	Summary string // the proposer's words, untrusted
-	Raw     []byte
-	Resolve func(base fs.FS) (patch.Patchset, error)
-}
-
-// DiffInput reads a Git diff as an Input.
-func DiffInput(raw []byte, summary string) (Input, error) {
-	diff, err := patch.Parse(raw)
-	if err != nil {
-		return Input{}, err
-	}
-	return Input{Kind: "patch", Summary: summary, Raw: raw, Resolve: diff.Resolve}, nil
-}
-
 // A Reviewed is a recorded proposal. Known says that it was there already.
 type Reviewed struct {
 	ID           string
@@ -76,38 +58,40 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 	return out, err
 }
 
-// proposal is what Review gathered before it looks at the ledger.
-type proposal struct {
+// gathered is what Review gathered before it looks at the ledger.
+type gathered struct {
 	set  patch.Patchset
 	id   string
 	diff []byte
 	base string
 }
 
-func (r *Runner) gather(ctx context.Context, in Input) (proposal, error) {
+func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 	if size := int64(len(in.Raw)); size > r.Policy.Limits.Bytes {
-		return proposal{}, &LimitError{"bytes", size, r.Policy.Limits.Bytes}
+		return gathered{}, &LimitError{"bytes", size, r.Policy.Limits.Bytes}
 	}
 	base, err := r.Repo.Head(ctx)
 	if err != nil {
-		return proposal{}, err
+		return gathered{}, err
 	}
 	tree, err := r.Repo.Tree(ctx, base)
 	if err != nil {
-		return proposal{}, err
+		return gathered{}, err
 	}
 	set, err := in.Resolve(tree)
 	if err != nil {
-		return proposal{}, err
+		return gathered{}, err
 	}
 	if n := len(set.Files()); n > r.Policy.Limits.Files {
-		return proposal{}, &LimitError{"files", int64(n), int64(r.Policy.Limits.Files)}
+		return gathered{}, &LimitError{"files", int64(n), int64(r.Policy.Limits.Files)}
 	}
-	if err := r.refuseDirty(ctx, set.Files()); err != nil {
-		return proposal{}, err
+	if in.Kind != KindWorktree { // that one is what the working tree holds
+		if err := r.refuseDirty(ctx, set.Files()); err != nil {
+			return gathered{}, err
+		}
 	}
 	diff := set.Bytes()
-	return proposal{set: set, id: canon.Hex(diff), diff: diff, base: base}, nil
+	return gathered{set: set, id: canon.Hex(diff), diff: diff, base: base}, nil
 }
 
 // refuseDirty: what the human is shown must be what the files in front of them
@@ -166,7 +150,7 @@ func openFor(tree fs.FS, patchID, base string) (*ledger.Transaction, error) {
 }
 
 // propose builds the first stage: what is proposed, by whom, on what base.
-func (r *Runner) propose(in Input, p proposal) (*ledger.Stage, error) {
+func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	now := r.Now()
 	id, err := ledger.NewID(now, r.Entropy)
 	if err != nil {
@@ -184,19 +168,32 @@ func (r *Runner) propose(in Input, p proposal) (*ledger.Stage, error) {
 	s.File(ledger.PatchFile(p.id), p.diff)
 	s.Artifact("proposal", r.provenance(in, p))
 	change := r.fileChange(in, p)
+	if in.Proposal != nil {
+		change.Metadata.Checks = s.Artifact("checks", checks(*in.Proposal))
+	}
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: change})
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
 		ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: shown(p.diff, 256<<10),
 	}})
+	if in.Proposal != nil {
+		s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: plan(*in.Proposal)})
+	}
 	s.Status(ledger.Proposed, "review recorded the proposal")
 	return s, nil
 }
 
-func (r *Runner) fileChange(in Input, p proposal) ledger.Item {
+func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
 	before, after := p.set.Hashes()
 	meta := &ledger.Proposal{
 		Kind: in.Kind, WorkspaceRoot: ".", BaseSHA256: before, AfterSHA256: after,
 		PatchID: p.id, PatchFingerprint: patch.Fingerprint(p.id), BaseCommit: p.base, PolicySHA256: r.Policy.Sum(),
+		Needle: in.Needle,
+	}
+	if in.Source != nil {
+		meta.SourceProposalID, meta.SourceProposalHash = in.Source.ProposalID, in.Source.ProposalHash
+	}
+	if in.Proposal != nil {
+		meta.Confidence, meta.RequiresApproval = &in.Proposal.Confidence, &in.Proposal.RequiresApproval
 	}
 	item := ledger.Item{ID: "item_1", Type: "fileChange", Op: "upsert", Status: "proposed", PatchID: p.id, Metadata: meta}
 	for _, c := range p.set.Changes {
@@ -218,7 +215,7 @@ func shown(diff []byte, limit int) string {
 }
 
 // provenance says where the proposal came from.
-func (r *Runner) provenance(in Input, p proposal) any {
+func (r *Runner) provenance(in Input, p gathered) any {
 	before, after := p.set.Hashes()
 	return map[string]any{
 		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": r.Actor,
@@ -228,7 +225,7 @@ func (r *Runner) provenance(in Input, p proposal) any {
 	}
 }
 
-func (p proposal) subject(summary string) string {
+func (p gathered) subject(summary string) string {
 	s := plural(len(p.set.Changes), "change", "changes") + " to " + path.Base(p.set.Changes[0].Path)
 	if len(p.set.Changes) > 1 {
 		s = plural(len(p.set.Changes), "file", "files") + ", " + path.Base(p.set.Changes[0].Path) + " first"

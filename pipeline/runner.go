@@ -45,6 +45,9 @@ type Repository interface {
 	Tree(ctx context.Context, commit string) (fs.FS, error)
 	// Staged returns those of the files whose index entry is not their Before.
 	Staged(ctx context.Context, files []patch.Change) ([]string, error)
+	// Changed returns the paths whose file in the working tree is not HEAD's:
+	// changed, deleted, or new and not ignored.
+	Changed(ctx context.Context) ([]string, error)
 }
 
 // A Worktree is the checked-out files.
@@ -53,6 +56,9 @@ type Worktree interface {
 	Lock(ctx context.Context) (unlock func(), err error)
 	// Inspect compares each file on disk with its Before and After, in order.
 	Inspect(files []patch.Change) ([]workspace.State, error)
+	// Read returns a file, nil if there is none. base is what the commit has
+	// there, for the mode where the file system does not tell.
+	Read(path string, base *patch.File) (*patch.File, error)
 	// Write brings every file to its After, all or as far as it gets, reads
 	// back what it wrote and reports each file.
 	Write(files []patch.Change) []result.Operation

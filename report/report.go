@@ -23,6 +23,7 @@ type Report struct {
 	Summary       string            `json:"summary"`
 	Proposer      ledger.Actor      `json:"proposer"`
 	BaseCommit    string            `json:"base_commit"`
+	Confidence    *int              `json:"confidence,omitempty"` // 0 to 100, the proposer's own
 	Files         []File            `json:"files"`
 	Verdict       *approval.Verdict `json:"verdict,omitempty"`
 	ApplyResult   *result.Result    `json:"apply_result,omitempty"`
@@ -49,7 +50,7 @@ func New(log *ledger.Log, diff []byte) Report {
 	p := tx.Pointers.Proposal
 	r := Report{
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
-		Summary: tx.Notes, Proposer: tx.Proposer, BaseCommit: p.BaseCommit, Files: []File{},
+		Summary: tx.Notes, Proposer: tx.Proposer, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
 	}
 	stats := count(diff)
 	item, _ := log.FileChange()

@@ -40,6 +40,9 @@ func (r Report) Text(s Style) string {
 	if r.Summary != "" {
 		row("summary", Clean(r.Summary))
 	}
+	if r.Confidence != nil {
+		row("confidence", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
+	}
 	row("files", r.filesLine())
 	if r.ApplyResult == nil {
 		for _, f := range r.Files {

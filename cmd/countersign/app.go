@@ -83,6 +83,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
+		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
 	return root
 }

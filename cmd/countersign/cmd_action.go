@@ -54,9 +54,9 @@ func actionArgs(step action.Step) ([]string, error) {
 		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply or validate"}
 	}
 	args := []string{stage}
-	for _, in := range []struct{ input, flag string }{{"patch", "--patch"}, {"summary", "--summary"}, {"ledger-ref", "--ledger-ref"}} {
-		if v := step.Input(in.input); v != "" {
-			args = append(args, in.flag+"="+v)
+	for _, name := range []string{"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "ledger-ref"} {
+		if v := step.Input(name); v != "" {
+			args = append(args, "--"+name+"="+v)
 		}
 	}
 	if step.Input("dry-run") == "true" {

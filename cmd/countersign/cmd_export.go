@@ -6,26 +6,31 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/report"
 )
 
 func (a *App) exportCommand() *cobra.Command {
 	var out string
+	var asPack bool
 	cmd := &cobra.Command{
-		Use:     "export [TX] --out DIR",
-		Short:   "Write a transaction as a plain directory, to send or to check elsewhere",
-		Example: "  countersign export tx_01J --out evidence && countersign validate --dir evidence",
-		Args:    upToOne,
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, out) },
+		Use:   "export [TX] --out DIR",
+		Short: "Write a transaction as a plain directory, to send or to check elsewhere",
+		Example: "  countersign export tx_01J --out evidence && countersign validate --dir evidence\n" +
+			"  countersign export tx_01J --pack --out pack && countersign pack apply --pack pack --target elsewhere",
+		Args: upToOne,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, out, asPack) },
 	}
+	cmd.Flags().BoolVar(&asPack, "pack", false, "write the change alone, as a patch.json for APPLY_SPEC's tools")
 	cmd.Flags().StringVarP(&out, "out", "o", "", "`DIR` to make; it must not exist or be empty")
 	return cmd
 }
 
-func (a *App) export(ctx context.Context, args []string, out string) error {
+func (a *App) export(ctx context.Context, args []string, out string, asPack bool) error {
 	if out == "" {
 		return &usageError{"no directory given", "name a new one with --out DIR"}
 	}
@@ -37,14 +42,14 @@ func (a *App) export(ctx context.Context, args []string, out string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := r.Directory(ctx, id)
+	dir, err := a.exported(ctx, r, id, asPack)
 	if err != nil {
 		return err
 	}
 	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
 		return &usageError{report.Clean(out) + " is not empty", "name a new directory with --out DIR"}
 	}
-	if err := copyTree(out, dir); err != nil {
+	if err := writeTree(out, dir); err != nil {
 		return &exitError{exitIO, fmt.Errorf("%s: %w", report.Clean(out), plain(err))}
 	}
 	if a.flags.json {
@@ -53,9 +58,30 @@ func (a *App) export(ctx context.Context, args []string, out string) error {
 	return a.print(report.Clean(out) + "\n")
 }
 
-// copyTree writes a transaction's files below a directory. Names come from the
-// ledger, so they are written through an os.Root.
-func copyTree(out string, dir fs.FS) error {
+// exported is the transaction's directory, or a pack made of its change.
+func (a *App) exported(ctx context.Context, r *pipeline.Runner, id string, asPack bool) (map[string][]byte, error) {
+	if asPack {
+		line, err := r.Pack(ctx, id)
+		return map[string][]byte{"patch.json": line}, err
+	}
+	dir, err := r.Directory(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[name], err = fs.ReadFile(dir, name)
+		return err
+	})
+	return files, err
+}
+
+// writeTree writes files below a directory. Names come from the ledger, so
+// they are written through an os.Root.
+func writeTree(out string, files map[string][]byte) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
@@ -63,20 +89,13 @@ func copyTree(out string, dir fs.FS) error {
 	if err != nil {
 		return err
 	}
-	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case name == ".":
-			return nil
-		case d.IsDir():
-			return root.MkdirAll(name, 0o777)
+	for name, data := range files {
+		if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
+			return errors.Join(err, root.Close())
 		}
-		data, err := fs.ReadFile(dir, name)
-		if err != nil {
-			return err
+		if err := root.WriteFile(name, data, 0o666); err != nil {
+			return errors.Join(err, root.Close())
 		}
-		return root.WriteFile(name, data, 0o666)
-	})
-	return errors.Join(err, root.Close())
+	}
+	return root.Close()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,25 +10,54 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// reviewFlags say what is proposed.
+// reviewFlags say what is proposed: one of the inputs, and what it is for.
 type reviewFlags struct {
-	patch   string
-	summary string
-	dryRun  bool
+	patch, pack, proposal, bundle string
+	worktree                      bool
+	recipe, needle                string
+	files                         []string
+	summary                       string
+	dryRun                        bool
 }
 
 func (f *reviewFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.patch, "patch", "p", "", "Git diff to propose, `FILE` or - for stdin")
-	cmd.Flags().StringVarP(&f.summary, "summary", "s", "", "what the patch is for, shown to the approver")
+	flags := cmd.Flags()
+	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin")
+	flags.StringVar(&f.pack, "pack", "", "propose the patch.json in `DIR`")
+	flags.StringVar(&f.proposal, "proposal", "", "propose what a Proposal asks for, `FILE` or - for stdin")
+	flags.StringVar(&f.bundle, "bundle", "", "check that the Proposal comes from this bundle, `FILE`")
+	flags.BoolVar(&f.worktree, "worktree", false, "propose what the working tree has beyond HEAD")
+	flags.StringVar(&f.recipe, "recipe", "", "propose what a recipe makes: remove-todo")
+	flags.StringVar(&f.needle, "needle", "", "remove-todo: delete every line that contains this `TEXT`")
+	flags.StringSliceVar(&f.files, "files", nil, "remove-todo: in these files only (default: all text files)")
+	flags.StringVarP(&f.summary, "summary", "s", "", "what the change is for, shown to the approver")
+}
+
+// given returns the names of the inputs that were given.
+func (f *reviewFlags) given() []string {
+	var out []string
+	for _, in := range []struct {
+		name string
+		set  bool
+	}{
+		{"--patch", f.patch != ""}, {"--pack", f.pack != ""}, {"--proposal", f.proposal != ""},
+		{"--worktree", f.worktree}, {"--recipe", f.recipe != ""},
+	} {
+		if in.set {
+			out = append(out, in.name)
+		}
+	}
+	return out
 }
 
 func (a *App) reviewCommand() *cobra.Command {
 	var f reviewFlags
 	cmd := &cobra.Command{
-		Use:   "review --patch FILE",
+		Use:   "review --patch FILE | --pack DIR | --proposal FILE | --worktree | --recipe NAME",
 		Short: "Record a proposal; writes nothing but the ledger",
 		Example: `  countersign review --patch fix.patch --summary "close the file"
-  git diff main...topic | countersign review --patch -`,
+  git diff main...topic | countersign review --patch -
+  countersign review --recipe remove-todo --needle "TODO(bot)"`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.review(cmd.Context(), f) },
 	}
@@ -68,44 +96,6 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	}
 	a.say("hint: %s", a.again("run", done.ID))
 	return nil
-}
-
-// propose reads the input and records it.
-func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (pipeline.Reviewed, error) {
-	if f.patch == "" {
-		return pipeline.Reviewed{}, &usageError{"no patch given", `name one with --patch FILE, or --patch - for stdin`}
-	}
-	raw, err := a.readInput(f.patch, r.Policy.Limits.Bytes)
-	if err != nil {
-		return pipeline.Reviewed{}, err
-	}
-	in, err := pipeline.DiffInput(raw, f.summary)
-	if int64(len(raw)) > r.Policy.Limits.Bytes {
-		// Cut off by the limit, so whatever the parser says is beside the point.
-		in, err = pipeline.Input{Raw: raw}, nil
-	}
-	if err != nil {
-		return pipeline.Reviewed{}, fmt.Errorf("%s: %w", inputName(f.patch), err)
-	}
-	done, err := r.Review(ctx, in, f.dryRun)
-	a.transaction = done.ID
-	if isInputError(err) {
-		err = fmt.Errorf("%s: %w", inputName(f.patch), err)
-	}
-	return done, err
-}
-
-// isInputError tells whether an error is about the patch itself.
-func isInputError(err error) bool {
-	var limit *pipeline.LimitError
-	return isPatchError(err) || errors.As(err, &limit)
-}
-
-func inputName(name string) string {
-	if name == "-" {
-		return "standard input"
-	}
-	return report.Clean(name)
 }
 
 func (a *App) showDryRun(done pipeline.Reviewed) error {

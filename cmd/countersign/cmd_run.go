@@ -12,7 +12,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -30,8 +29,8 @@ and says which command records the approval.`,
   countersign run tx_01J --json`,
 		Args: upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.patch != "" && len(args) > 0 {
-				return &usageError{"both a transaction and --patch were given", "give one of them"}
+			if given := f.given(); len(given) > 0 && len(args) > 0 {
+				return &usageError{"both a transaction and " + given[0] + " were given", "give one of them"}
 			}
 			if err := checkTarget(to); err != nil {
 				return err
@@ -79,7 +78,7 @@ func (a *App) run(ctx context.Context, f reviewFlags, args []string) error {
 
 // start returns the transaction to advance, recording a new one for a patch.
 func (a *App) start(ctx context.Context, r *pipeline.Runner, f reviewFlags, args []string) (string, error) {
-	if f.patch == "" {
+	if len(f.given()) == 0 {
 		return a.find(ctx, r, args, false)
 	}
 	done, err := a.propose(ctx, r, f)
@@ -143,9 +142,4 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, per
 		return r.Decide(ctx, id, pipeline.Ruling{Decision: ledger.Deny, Kind: "local"})
 	}
 	return g, nil
-}
-
-func isPatchError(err error) bool {
-	var e *patch.Error
-	return errors.As(err, &e)
 }

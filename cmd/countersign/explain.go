@@ -82,6 +82,7 @@ var table = []row{
 	{is(gitstore.ErrNoCommits), exitRefused, say("make a first commit; a patch needs a base to apply to")},
 	{as[*gitstore.UnsupportedError], exitRefused, nil},
 	{as[*gitstore.LockedError], exitIO, lockedHint},
+	{as[*pipeline.InvalidError], exitRefused, say("countersign patch verify and countersign proposal verify list every violation")},
 	{as[*patch.Error], exitRefused, patchHint},
 	{is(fs.ErrPermission), exitIO, say("check who owns the file and its directory")},
 }

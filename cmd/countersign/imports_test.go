@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"pipeline/approval":  {"pipeline/canon", "pipeline/ledger"},
 	"pipeline/workspace": {"pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal"},
 	"pipeline": {
-		"pipeline/canon", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
+		"pipeline/canon", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
 		"pipeline/ledger", "pipeline/approval", "pipeline/workspace",
 	},
 	"gitstore": {"pipeline", "pipeline/ledger", "pipeline/patch", "github.com/go-git/go-git/v5"},

@@ -327,7 +327,9 @@ func TestT54OwnRules(t *testing.T) {
 
 		{"state is another", "L9", func(_ *testing.T, d directory) { d.replace(ledger.TransactionFile, `"completed"`, `"applied"`) }},
 		{"state with white space", "L9", func(_ *testing.T, d directory) { d.replace(ledger.TransactionFile, `"closed":`, `"closed": `) }},
-		{"state with a key more", "L9", func(_ *testing.T, d directory) { d.replace(ledger.TransactionFile, `{"approval_policy"`, `{"a":1,"approval_policy"`) }},
+		{"state with a key more", "L9", func(_ *testing.T, d directory) {
+			d.replace(ledger.TransactionFile, `{"approval_policy"`, `{"a":1,"approval_policy"`)
+		}},
 		{"forbidden transition", "L9", func(_ *testing.T, d directory) {
 			d.links(func(e events) events {
 				i, j := at(e, ledger.TypeStatus, 3), at(e, ledger.TypeStatus, 4)

@@ -61,7 +61,7 @@ type TurnItem struct {
 
 // An Item follows the turn item schema 0.1; which fields are set depends on its
 // Type: "fileChange" has Changes, PatchID and Metadata, "turnDiff" has
-// UnifiedDiff.
+// UnifiedDiff, "plan" has Steps.
 type Item struct {
 	ID          string       `json:"id"`
 	Type        string       `json:"type"`
@@ -70,7 +70,15 @@ type Item struct {
 	Changes     []ItemChange `json:"changes,omitempty"`
 	PatchID     string       `json:"patchId,omitempty"`
 	UnifiedDiff string       `json:"unified_diff,omitempty"`
+	Steps       []Step       `json:"steps,omitempty"`
 	Metadata    *Proposal    `json:"metadata,omitempty"`
+}
+
+// A Step is one line of a "plan" item.
+type Step struct {
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Status string `json:"status"`
 }
 
 // An ItemChange is one file of a fileChange; From is the old path of a rename.
@@ -100,6 +108,14 @@ type Proposal struct {
 	Applied          bool               `json:"applied"`
 	ProposalTurnID   string             `json:"proposal_turn_id,omitempty"`
 	ProposalItemID   string             `json:"proposal_item_id,omitempty"`
+
+	// Only where the change comes from a patch.json or a Proposal. Checks is the
+	// path of the artifact with what else the Proposal asks for.
+	SourceProposalID   string `json:"source_proposal_id,omitempty"`
+	SourceProposalHash string `json:"source_proposal_hash,omitempty"`
+	Confidence         *int   `json:"confidence,omitempty"`
+	RequiresApproval   *bool  `json:"requires_approval,omitempty"`
+	Checks             string `json:"checks,omitempty"`
 }
 
 // ArtifactStored is artifact/stored. ArtifactID is the bare hex SHA-256 of the

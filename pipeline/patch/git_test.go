@@ -118,7 +118,7 @@ func edit(rnd *rand.Rand, data []byte) []byte {
 }
 
 var names = []string{
-	"a.txt", "b b.txt", "dir/c.txt", "dir/deep/d", "dir/\u00e9.txt", `q"uote.txt`, "z-last", "-option", "x.bin", "\u65e5\u672c/\u8a9e.md",
+	"a.txt", "b b.txt", "dir/c.txt", "dir/deep/d", "dir/\u00e9.txt", `q"uote.txt`, `q" uo te".txt`, "z-last", "-option", "x.bin", "\u65e5\u672c/\u8a9e.md",
 }
 
 func randomFile(rnd *rand.Rand) *patch.File {

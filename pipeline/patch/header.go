@@ -177,8 +177,7 @@ func (h *header) soleName() (string, error) {
 		return name, nil
 	}
 	if strings.HasPrefix(h.title, `"`) {
-		quoted, _, _ := strings.Cut(h.title, `" `)
-		name, err := unquote(quoted + `"`)
+		name, err := unquote(h.title[:quotedLen(h.title)])
 		return strings.TrimPrefix(name, "a/"), err
 	}
 	half := len(h.title) / 2
@@ -240,16 +239,32 @@ func cQuote(name string, nonASCII bool) string {
 	return `"` + b.String() + `"`
 }
 
-// unquote reads a name as it stands in a header: C-quoted, or plain up to a tab.
+// quotedLen is the length of the C-quoted name that s begins with, up to its
+// closing quote; all of s where that is missing.
+func quotedLen(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(s)
+}
+
+// unquote reads a name as it stands in a header: C-quoted, or plain; a tab ends
+// either, which git writes after a name with spaces.
 func unquote(s string) (string, error) {
 	if !strings.HasPrefix(s, `"`) {
 		name, _, _ := strings.Cut(s, "\t")
 		return name, nil
 	}
-	body, ok := strings.CutSuffix(s[1:], `"`)
-	if !ok {
+	quoted, rest := s[:quotedLen(s)], s[quotedLen(s):]
+	if len(quoted) < 2 || quoted[len(quoted)-1] != '"' || rest != "" && rest[0] != '\t' {
 		return "", errors.New("malformed quoted name")
 	}
+	body := quoted[1 : len(quoted)-1]
 	var b strings.Builder
 	for i := 0; i < len(body); i++ {
 		if body[i] != '\\' {

@@ -108,9 +108,14 @@ func (t *Tree) same(disk, want *patch.File) bool {
 	return bytes.Equal(disk.Data, want.Data) && (t.ignoreMode || disk.Mode == want.Mode)
 }
 
-// free tells whether a file can come to a path where there is none now: there
-// is nothing, or a directory whose every file the same change removes.
+// free tells whether a file can come to a path where there is none now: what is
+// in the way, a file above it or a directory of files, the same change removes.
 func (t *Tree) free(name string, gone map[string]bool) bool {
+	for _, dir := range parents(name) {
+		if info, err := t.root.Lstat(dir); err == nil && !info.IsDir() && !gone[dir] {
+			return false
+		}
+	}
 	if info, err := t.root.Lstat(name); err != nil || !info.IsDir() {
 		return true
 	}
@@ -143,4 +148,20 @@ func parents(name string) []string {
 		out = append(out, dir)
 	}
 	return out
+}
+
+// Read returns a file, nil if there is none. base is what the commit has there,
+// for the mode where the file system does not tell.
+func (t *Tree) Read(name string, base *patch.File) (*patch.File, error) {
+	f, err := patch.Lookup(t.root.FS(), name)
+	if err != nil {
+		return nil, err
+	}
+	if f != nil && t.ignoreMode {
+		f.Mode = patch.Regular
+		if base != nil {
+			f.Mode = base.Mode
+		}
+	}
+	return f, nil
 }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// propose reads the input that the flags name and records it.
+func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (pipeline.Reviewed, error) {
+	given := f.given()
+	switch {
+	case len(given) == 0:
+		return pipeline.Reviewed{}, &usageError{"no patch given", "name one with --patch FILE, or --patch - for stdin"}
+	case len(given) > 1:
+		return pipeline.Reviewed{}, &usageError{strings.Join(given, " and ") + " were given", "give one of them"}
+	}
+	in, name, err := a.input(ctx, r, f)
+	if err != nil {
+		return pipeline.Reviewed{}, inFile(name, err)
+	}
+	done, err := r.Review(ctx, in, f.dryRun)
+	a.transaction = done.ID
+	return done, inFile(name, err)
+}
+
+// input reads one of the forms of contract section 4. name is what an error
+// about it is prefixed with.
+func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in pipeline.Input, name string, err error) {
+	switch {
+	case f.worktree:
+		in, err = r.WorktreeInput(ctx, f.summary)
+		return in, "working tree", err
+	case f.recipe != "":
+		if f.recipe != "remove-todo" {
+			return in, "", &usageError{fmt.Sprintf("no recipe is called %+q", f.recipe), "the one there is: --recipe remove-todo --needle TEXT"}
+		}
+		in, err = pipeline.RecipeInput(f.needle, f.files, f.summary)
+		return in, "recipe", err
+	case f.pack != "":
+		name = filepath.Join(f.pack, "patch.json")
+	default:
+		name = firstOf(f.patch, f.proposal)
+	}
+	raw, err := a.readInput(name, r.Policy.Limits.Bytes)
+	if err != nil {
+		return in, "", err
+	}
+	if int64(len(raw)) > r.Policy.Limits.Bytes { // cut off: what a parser says is beside the point
+		return in, name, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: r.Policy.Limits.Bytes}
+	}
+	switch {
+	case f.pack != "":
+		in, err = pipeline.PackInput(raw, f.summary)
+	case f.proposal != "":
+		in, err = a.proposalInput(r, raw, f)
+	default:
+		in, err = pipeline.DiffInput(raw, f.summary)
+	}
+	return in, name, err
+}
+
+func (a *App) proposalInput(r *pipeline.Runner, raw []byte, f reviewFlags) (pipeline.Input, error) {
+	if f.bundle == "" {
+		return pipeline.ProposalInput(raw, nil, f.summary)
+	}
+	data, err := a.readInput(f.bundle, r.Policy.Limits.Bytes)
+	if err != nil {
+		return pipeline.Input{}, err
+	}
+	bundle, err := canon.Parse(data)
+	if err != nil {
+		return pipeline.Input{}, &patch.Error{Message: "bundle: " + err.Error()}
+	}
+	return pipeline.ProposalInput(raw, bundle, f.summary)
+}
+
+// inFile puts an input's name before an error that is about the input itself.
+func inFile(name string, err error) error {
+	var limit *pipeline.LimitError
+	var invalid *pipeline.InvalidError
+	var unfit *patch.Error
+	if name == "" || !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", inputName(name), err)
+}
+
+// inputName is how a file named on the command line is called in a message.
+func inputName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return report.Clean(name)
+}

@@ -1,0 +1,120 @@
+package packapply
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// A disk is the target as it is.
+type disk struct{ root *os.Root }
+
+func (d disk) look(name string) (entry, error) {
+	info, err := d.root.Lstat(name)
+	switch {
+	case err != nil && absent(err):
+		return entry{}, nil
+	case err != nil:
+		return entry{}, err
+	case info.IsDir():
+		return entry{kind: directory}, nil
+	case !info.Mode().IsRegular():
+		return entry{kind: special}, nil
+	}
+	return entry{file, info.Mode().Perm(), d.hash(name)}, nil
+}
+
+// hash is the SHA-256 of a file's bytes (APPLY_SPEC 7.2), nil if it cannot be
+// read.
+func (d disk) hash(name string) *string {
+	f, err := d.root.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return nil
+	}
+	sum := "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return &sum
+}
+
+func (d disk) remove(name string) error { return d.root.Remove(name) }
+
+func (d disk) put(name, content string, before entry) error {
+	dir, made, err := d.parent(path.Dir(name))
+	if err == nil {
+		err = errors.Join(replace(dir, path.Base(name), content, before), dir.Close())
+	}
+	if err != nil {
+		for _, above := range made {
+			_ = d.root.Remove(above) // not empty: somebody else uses it now
+		}
+	}
+	return err
+}
+
+// parent opens a directory, and makes it where it is missing; made are those
+// that were missing, nearest first.
+func (d disk) parent(name string) (dir *os.Root, made []string, err error) {
+	if dir, err = d.enter(name); !errors.Is(err, fs.ErrNotExist) {
+		return dir, nil, err
+	}
+	for above := name; above != "."; above = path.Dir(above) {
+		if _, err := d.root.Lstat(above); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		made = append(made, above)
+	}
+	if err := d.root.MkdirAll(name, 0o777); err != nil {
+		return nil, made, err
+	}
+	dir, err = d.enter(name)
+	return dir, made, err
+}
+
+// enter opens a directory. With "/." a pipe in its place is an error; without,
+// opening it would wait for a writer.
+func (d disk) enter(name string) (*os.Root, error) { return d.root.OpenRoot(name + "/.") }
+
+// replace writes a file beside its place, then renames it. The directory is
+// held open: it stays the same one, whatever its name comes to mean.
+func replace(dir *os.Root, name, content string, before entry) error {
+	f, temp, err := create(dir, before)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	if before.kind == file {
+		err = errors.Join(err, f.Chmod(before.perm)) // what the umask took
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = dir.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, dir.Remove(temp))
+	}
+	return nil
+}
+
+// create makes a new file under a name that is free, with the permissions of the
+// one that it is to replace.
+func create(dir *os.Root, before entry) (f *os.File, name string, err error) {
+	perm := fs.FileMode(0o666)
+	if before.kind == file {
+		perm = before.perm
+	}
+	for n := 0; ; n++ {
+		name = fmt.Sprintf(".countersign-%d.tmp", n)
+		f, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, name, err
+		}
+	}
+}

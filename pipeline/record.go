@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+// begin records apply/start on a state that is still approved. An apply that
+// was cut off is taken up under its own id.
+func (r *Runner) begin(ctx context.Context, id string, set patch.Patchset) (ledger.ApplyStart, error) {
+	head, err := r.Repo.Head(ctx)
+	if err != nil {
+		return ledger.ApplyStart{}, err
+	}
+	var start ledger.ApplyStart
+	_, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+		g, err := r.judge(snap, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := g.Err(); err != nil {
+			return nil, err
+		}
+		var resuming bool
+		if start, resuming = g.log.OpenApply(); resuming {
+			return nil, nil
+		}
+		if tx := g.Transaction(); tx.Closed || tx.Status == ledger.Applied {
+			return nil, &ClosedError{id, tx.Status}
+		}
+		s := ledger.NewStage(g.log, r.Now())
+		r.settle(s, g.Verdict)
+		start = ledger.ApplyStart{
+			TransactionID: id, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
+			PatchIDs: []string{g.Transaction().PatchID()}, Target: TargetWorktree, BaseCommit: head,
+		}
+		for _, f := range set.Files() {
+			start.Files = append(start.Files, f.Path)
+		}
+		s.Event(&start)
+		return s.Entry(ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to the working tree"}, false)
+	})
+	return start, err
+}
+
+// finish records what came of an apply.
+func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result) (string, error) {
+	line, err := res.Line()
+	if err != nil {
+		return "", err
+	}
+	return r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+		log, err := ledger.Read(snap.Tree, id)
+		if err != nil {
+			return nil, err
+		}
+		s := ledger.NewStage(log, r.Now())
+		success := res.Outcome == result.Success
+		artifact := s.Artifact("apply", map[string]any{
+			"schema": "countersign/apply/1", "tool": r.Tool, "actor": r.Actor,
+			"apply_id": start.ApplyID, "target": start.Target, "base_commit": start.BaseCommit, "apply_result": res,
+		})
+		s.Event(&ledger.ApplyComplete{
+			TransactionID: id, ApplyID: start.ApplyID, Success: success, Outcome: string(res.Outcome),
+			ApplyArtifact: artifact, Target: start.Target,
+		})
+		r.recordState(s, success)
+		if success {
+			s.File(ledger.ResultFile, line)
+		}
+		subject := string(res.Outcome) + ", " + plural(res.Summary.Succeeded, "file", "files") + " written and read back"
+		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject}, false)
+	})
+}
+
+// recordState moves the transaction on; a failed apply may be tried again.
+func (r *Runner) recordState(s *ledger.Stage, success bool) {
+	tx := s.Log.Transaction()
+	if !success {
+		if tx.Status == ledger.Proposed {
+			s.Status(ledger.Failed, "the apply failed")
+		}
+		return
+	}
+	item, _ := s.Log.FileChange()
+	meta := *item.Item.Metadata
+	meta.Applied = true
+	item.Item.Metadata, item.Item.Status, item.Item.Op = &meta, "applied", "upsert"
+	s.Event(&item)
+	s.Status(ledger.Applied, "every file was written and read back")
+}

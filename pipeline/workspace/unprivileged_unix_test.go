@@ -1,0 +1,153 @@
+//go:build unix
+
+package workspace
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+const nobody = 65534
+
+// unprivileged runs a test again as nobody where root, whom no permission
+// stops, runs it; it says whether to go on here.
+func unprivileged(t *testing.T) bool {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return true
+	}
+	// The test binary and t.TempDir are in directories of root's own.
+	dir, err := os.MkdirTemp("", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(tmp, nobody, nobody); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(copySelf(t, dir), "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir, cmd.Env = tmp, append(os.Environ(), "TMPDIR="+tmp)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if _, ran := err.(*exec.ExitError); err != nil && !ran {
+		t.Skip(err)
+	}
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+	return false
+}
+
+func copySelf(t *testing.T, dir string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := os.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(filepath.Join(dir, "test"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return to.Name()
+}
+
+// readOnly takes the permission to write from a directory until the test ends.
+func readOnly(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
+}
+
+// TestT41StagingFails: one directory may not be written, and the tree stays as
+// it was: no file, no temporary file, no directory more.
+func TestT41StagingFails(t *testing.T) {
+	if !unprivileged(t) {
+		return
+	}
+	before := files{"a": "1\n", "gone": "1\n", "ro/b": "1\n", "ro/gone": "1\n"}
+	for _, c := range []struct {
+		name, path, doing string
+		after             files
+	}{
+		{"update", "ro/b", "cannot write", files{"a": "2\n", "n/e/w/er": "1\n", "n/e/w/est": "1\n", "n/o": "1\n", "ro/b": "2\n", "ro/gone": "1\n"}},
+		{"add", "ro/c", "cannot write", files{"a": "2\n", "gone": "1\n", "n/e/w/er": "1\n", "ro/b": "1\n", "ro/c": "1\n", "ro/gone": "1\n"}},
+		{"add below a new directory", "ro/x/c", "cannot write", files{"a": "2\n", "n/e/w/er": "1\n", "ro/b": "1\n", "ro/gone": "1\n", "ro/x/c": "1\n"}},
+		{"delete", "ro/gone", "cannot delete", files{"a": "2\n", "gone": "1\n", "n/e/w/er": "1\n", "ro/b": "1\n"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			before.put(t, dir)
+			readOnly(t, filepath.Join(dir, "ro"))
+			ops := open(t, dir).Write(changes(before, c.after))
+			same(t, dir, before)
+			for _, op := range ops {
+				if bad := op.Path == c.path; bad != (op.Status == result.StatusError) || bad && op.Error != c.doing+": permission denied" {
+					t.Errorf("%+v", op)
+				}
+			}
+			if got := outcome(ops); got != result.Failed {
+				t.Errorf("outcome %s", got)
+			}
+		})
+	}
+}
+
+// TestUnreadable: a file that cannot be read is an error, not one that differs.
+func TestUnreadable(t *testing.T) {
+	if !unprivileged(t) {
+		return
+	}
+	dir := t.TempDir()
+	files{"a": "1\n"}.put(t, dir)
+	if err := os.Chmod(filepath.Join(dir, "a"), 0); err != nil {
+		t.Fatal(err)
+	}
+	cs := changes(files{"a": "1\n"}, files{"a": "2\n"})
+	tree := open(t, dir)
+	if states, err := tree.Inspect(cs); err == nil || err.Error() != "reading a: permission denied" {
+		t.Errorf("%v %v", states, err)
+	}
+	if ops := tree.Write(cs); ops[0].Error != "cannot read: permission denied" {
+		t.Errorf("%+v", ops)
+	}
+}
+
+// TestSpecialFile: a pipe at the path is neither, and is not opened, which
+// would wait for ever.
+func TestSpecialFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "a"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	inspect(t, open(t, dir), changes(files{"a": "1\n"}, files{"a": "2\n"}), Other)
+	if ops := open(t, dir).Write(changes(files{}, files{"a": "2\n"})); outcome(ops) != result.Failed {
+		t.Errorf("%+v", ops)
+	}
+}
