@@ -5,23 +5,42 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/proposal"
 )
 
-// checks is the artifact with all that a Proposal asks for beyond its files.
-func checks(p proposal.Proposal) any {
-	actions := []any{}
+// checksDoc is the artifact with all that a Proposal asks for beyond its files.
+type checksDoc struct {
+	Schema     string        `json:"schema"`
+	ProposalID string        `json:"proposal_id"`
+	Actions    []checkAction `json:"actions"`
+	Tests      []checkTest   `json:"acceptance_tests"`
+}
+
+// checkAction is an execute_command, validate or test action.
+type checkAction struct {
+	ID          string  `json:"id"`
+	Type        string  `json:"type"`
+	Target      string  `json:"target"`
+	Content     *string `json:"content,omitempty"`
+	Required    bool    `json:"required"`
+	Description string  `json:"description"`
+}
+
+type checkTest struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Target   string `json:"target"`
+	Expected string `json:"expected"`
+	Required bool   `json:"required"`
+}
+
+func checks(p proposal.Proposal) checksDoc {
+	doc := checksDoc{Schema: "countersign/checks/1", ProposalID: p.ID, Actions: []checkAction{}, Tests: []checkTest{}}
 	for _, a := range append(p.Commands(), p.Checks()...) {
-		action := map[string]any{"id": a.ID, "type": a.Type, "target": a.Target, "required": a.Required, "description": a.Description}
-		if a.Content != nil {
-			action["content"] = *a.Content
-		}
-		actions = append(actions, action)
+		doc.Actions = append(doc.Actions, checkAction{a.ID, a.Type, a.Target, a.Content, a.Required, a.Description})
 	}
-	tests := []any{}
 	for _, t := range p.AcceptanceTests {
-		tests = append(tests, map[string]any{
-			"id": t.ID, "name": t.Name, "type": t.Type, "target": t.Target, "expected": t.Expected, "required": t.Required,
-		})
+		doc.Tests = append(doc.Tests, checkTest(t))
 	}
-	return map[string]any{"schema": "countersign/checks/1", "proposal_id": p.ID, "actions": actions, "acceptance_tests": tests}
+	return doc
 }
 
 // plan shows a Proposal's actions and tests to the reviewer.

@@ -133,7 +133,8 @@ func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := r.onBase(ctx, log.Transaction())
+	tx := log.Transaction()
+	set, err := r.onCommit(ctx, tx, tx.Pointers.Proposal.BaseCommit)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := sourceOf(*log.Transaction().Pointers.Proposal)
+	src := sourceOf(*tx.Pointers.Proposal)
 	p := pack.Pack{PatchSchemaVersion: pack.SchemaVersion, SourceProposalID: src.ProposalID, SourceProposalHash: src.ProposalHash}
 	for _, op := range ops {
 		o := pack.Operation{Op: op.Op, Path: op.Path}
@@ -157,13 +158,13 @@ func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
 	return p.Line()
 }
 
-// onBase puts a transaction's stored patch on the commit it was reviewed on.
-func (r *Runner) onBase(ctx context.Context, tx ledger.Transaction) (patch.Patchset, error) {
+// onCommit puts a transaction's stored patch on a commit.
+func (r *Runner) onCommit(ctx context.Context, tx ledger.Transaction, commit string) (patch.Patchset, error) {
 	diff, err := r.Diff(ctx, tx.TransactionID)
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	base, err := r.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
+	base, err := r.Repo.Tree(ctx, commit)
 	if err != nil {
 		return patch.Patchset{}, err
 	}

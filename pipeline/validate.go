@@ -6,7 +6,6 @@ import (
 	"io/fs"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -45,14 +44,19 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if v.Status != ledger.Applied {
 			return nil, nil
 		}
-		if found, err = r.readBack(ctx, snap.Tree, log); err != nil {
+		if found, err = r.readBack(ctx, log); err != nil {
 			return nil, err
 		}
+		tests, err := r.acceptance(snap.Tree, log.Transaction())
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, failures(tests)...)
 		if v.Report = rule.NewReport(found); !v.Report.OK {
 			return nil, nil
 		}
 		v.Completed, v.Status = true, ledger.Completed
-		return r.complete(log)
+		return r.complete(log, tests)
 	})
 	return v, err
 }
@@ -95,11 +99,12 @@ func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
 }
 
 // readBack compares the files on disk with what was approved.
-func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log) ([]rule.Violation, error) {
+func (r *Runner) readBack(ctx context.Context, log *ledger.Log) ([]rule.Violation, error) {
 	if r.Worktree == nil {
 		return nil, nil
 	}
-	set, err := r.applied(ctx, tree, log)
+	starts := ledger.Of[*ledger.ApplyStart](log)
+	set, err := r.onCommit(ctx, log.Transaction(), starts[len(starts)-1].BaseCommit)
 	if err != nil {
 		return nil, err
 	}
@@ -118,29 +123,13 @@ func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log) ([]r
 	return found, nil
 }
 
-// applied is the patchset that the last apply carried out, on its base.
-func (r *Runner) applied(ctx context.Context, tree fs.FS, log *ledger.Log) (patch.Patchset, error) {
-	starts := ledger.Of[*ledger.ApplyStart](log)
-	base, err := r.Repo.Tree(ctx, starts[len(starts)-1].BaseCommit)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
-	tx := log.Transaction()
-	diff, err := storedPatch(tree, tx)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
-	parsed, err := patch.Parse(diff)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
-	return parsed.Resolve(base)
-}
-
-func (r *Runner) complete(log *ledger.Log) (*ledger.Entry, error) {
+func (r *Runner) complete(log *ledger.Log, tests []TestResult) (*ledger.Entry, error) {
 	tx := log.Transaction()
 	s := ledger.NewStage(log, r.Now())
 	s.Event(&ledger.ValidateStart{TransactionID: tx.TransactionID, ValidateID: "validate_1"})
+	if tests != nil {
+		s.Artifact("validation", map[string]any{"schema": "countersign/validation/1", "tool": r.Tool, "checks": tests})
+	}
 	s.Event(&ledger.ValidateComplete{TransactionID: tx.TransactionID, ValidateID: "validate_1", Success: true})
 	s.Status(ledger.Completed, "the record and the files on disk are as approved")
 	s.Close()

@@ -1,0 +1,115 @@
+package pipeline
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+// A TestResult is one check of a Proposal (PROPOSAL_INTERNAL_SPEC 3.4) and what
+// came of it.
+type TestResult struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Target   string `json:"target"`
+	Required bool   `json:"required"`
+	OK       bool   `json:"ok"`
+	Message  string `json:"message"`
+}
+
+// readFile returns a file's content, nil if there is none.
+type readFile func(path string) (*patch.File, error)
+
+// runChecks does what a Proposal asks to be checked. Commands are not run: no
+// Policy allows one yet, and a required one that does not run has failed.
+func runChecks(doc checksDoc, read readFile) ([]TestResult, error) {
+	var out []TestResult
+	for _, a := range doc.Actions {
+		if a.Type == proposal.ExecuteCommand {
+			out = append(out, TestResult{a.ID, a.Type, a.Target, a.Required, false, "not run: the Policy allows no commands"})
+		}
+	}
+	for _, t := range doc.Tests {
+		r := TestResult{ID: t.ID, Type: t.Type, Target: t.Target, Required: t.Required}
+		var err error
+		if r.Message, err = t.run(read); err != nil {
+			return nil, err
+		}
+		r.OK = r.Message == ""
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// run returns why the test fails, "" if it passes.
+func (t checkTest) run(read readFile) (string, error) {
+	if t.Type == proposal.CommandSuccess {
+		return "not run: the Policy allows no commands", nil
+	}
+	if err := patch.CheckPath(t.Target); err != nil {
+		return err.Error(), nil
+	}
+	f, err := read(t.Target)
+	if _, unfit := err.(*patch.Error); unfit {
+		return err.Error(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return t.judge(f), nil
+}
+
+// judge: file_exists takes "false" for a file that must not be there; hash_match
+// takes a SHA-256 of the raw bytes with or without "sha256:"; content_match
+// takes the whole content.
+func (t checkTest) judge(f *patch.File) string {
+	switch {
+	case t.Type == proposal.FileExists && (f == nil) == (t.Expected == "false"):
+		return ""
+	case f == nil:
+		return "the file does not exist"
+	case t.Type == proposal.FileExists:
+		return "the file exists"
+	case t.Type == proposal.HashMatch && canon.Hex(f.Data) == strings.TrimPrefix(t.Expected, "sha256:"):
+		return ""
+	case t.Type == proposal.HashMatch:
+		return "the file's hash is " + canon.Sum(f.Data)
+	case t.Type == proposal.ContentMatch && string(f.Data) == t.Expected:
+		return ""
+	}
+	return "the content is not what is expected"
+}
+
+// acceptance runs the checks that travel with a transaction.
+func (r *Runner) acceptance(tree fs.FS, tx ledger.Transaction) ([]TestResult, error) {
+	file := tx.Pointers.Proposal.Checks
+	if file == "" || r.Worktree == nil {
+		return nil, nil
+	}
+	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), file))
+	if err != nil {
+		return nil, err
+	}
+	var doc checksDoc
+	if err := canon.Unmarshal(raw, &doc); err != nil {
+		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
+	}
+	return runChecks(doc, func(path string) (*patch.File, error) { return r.Worktree.Read(path, nil) })
+}
+
+// failures are the required checks that did not pass, as findings.
+func failures(results []TestResult) []rule.Violation {
+	var out []rule.Violation
+	for _, t := range results {
+		if t.Required && !t.OK {
+			out = append(out, rule.Violation{RuleID: "TEST", Path: t.ID, Message: t.Type + " " + patch.Quote(t.Target) + ": " + t.Message})
+		}
+	}
+	return out
+}
