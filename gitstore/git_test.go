@@ -65,7 +65,11 @@ func initWork(t *testing.T, options ...string) work {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
-	w := work{t, t.TempDir()}
+	dir, err := filepath.EvalSymlinks(t.TempDir()) // git tells such paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := work{t, dir}
 	w.git(append([]string{"init", "--quiet", "--initial-branch=main"}, options...)...)
 	return w
 }

@@ -212,7 +212,7 @@ func (r *Repo) Staged(_ context.Context, files []patch.Change) ([]string, error)
 	}
 	entries := map[string]string{}
 	for _, e := range idx.Entries {
-		entries[e.Name] += fmt.Sprintf("%06o %s %d", uint32(e.Mode), e.Hash, e.Stage) // an unmerged file has several
+		entries[e.Name] = fmt.Sprintf("%06o %s %d", uint32(e.Mode), e.Hash, e.Stage) // a stage is an unmerged file
 	}
 	var out []string
 	for _, f := range files {

@@ -253,7 +253,7 @@ func TestLedgerNames(t *testing.T) {
 // TestLinkedWorktree: `git worktree add` shares refs, and so the ledger.
 func TestLinkedWorktree(t *testing.T) {
 	w := newWork(t, map[string]string{"a": "1\n"})
-	linked := work{t, t.TempDir() + "/linked"}
+	linked := work{t, w.dir + "-linked"}
 	w.git("worktree", "add", "--quiet", "-b", "side", linked.dir)
 	linked.write("a", "2\n")
 	linked.git("commit", "--quiet", "--all", "--message=side")
@@ -312,7 +312,15 @@ func TestT58RepackMeanwhile(t *testing.T) {
 	w.add("one")
 	w.git("repack", "-a", "-d", "--quiet")
 	w.add("two")
-	s := w.Open()
+	repo := w.open()
+	base, err := repo.Tree(t.Context(), w.git("rev-parse", "main")) // it is packed: the packs are listed now
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := repo.Ledger(gitstore.LedgerRef)
+	if err != nil {
+		t.Fatal(err)
+	}
 	old, err := s.Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -322,6 +330,9 @@ func TestT58RepackMeanwhile(t *testing.T) {
 	w.git("prune-packed")
 	if data, err := fs.ReadFile(old.Tree, "lines"); err != nil || string(data) != "one\ntwo\n" {
 		t.Errorf("the old snapshot: %q %v", data, err)
+	}
+	if data, err := fs.ReadFile(base, "a"); err != nil || string(data) != "1\n" {
+		t.Errorf("the base: %q %v", data, err)
 	}
 	if err := storetest.AppendLine(s, "four"); err != nil {
 		t.Error(err)

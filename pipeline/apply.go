@@ -63,35 +63,42 @@ func deref(o *ApplyOutcome) ApplyOutcome {
 	return *o
 }
 
-// already returns the outcome of a transaction that was applied before, and
-// refuses one that ended otherwise.
+// already returns the outcome of a transaction that was applied before.
 func (r *Runner) already(snap Snapshot, id string) (*ApplyOutcome, error) {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return nil, err
 	}
-	tx := log.Transaction()
-	switch tx.Status {
-	case ledger.Applied, ledger.Completed:
-		raw, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(id), ledger.ResultFile))
-		if err != nil {
-			return nil, fmt.Errorf("reading the earlier result: %w", err)
-		}
-		res, err := result.Parse(raw)
-		return &ApplyOutcome{Result: res, LedgerCommit: snap.Tip, Already: true}, err
-	case ledger.Superseded:
-		return nil, &SupersededError{ID: id}
+	if s := log.Transaction().Status; s != ledger.Applied && s != ledger.Completed {
+		return nil, nil
 	}
-	if tx.Closed && tx.Status != ledger.Denied {
-		return nil, &ClosedError{id, tx.Status}
+	raw, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(id), ledger.ResultFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading the earlier result: %w", err)
 	}
-	return nil, nil
+	res, err := result.Parse(raw)
+	return &ApplyOutcome{Result: res, LedgerCommit: snap.Tip, Already: true}, err
+}
+
+// ended refuses a transaction that takes no more events; of a denied one the
+// verdict says so.
+func ended(tx ledger.Transaction) error {
+	switch {
+	case tx.Status == ledger.Superseded:
+		return &SupersededError{ID: tx.TransactionID}
+	case tx.Closed && tx.Status != ledger.Denied:
+		return &ClosedError{tx.TransactionID, tx.Status}
+	}
+	return nil
 }
 
 // apply goes on with a transaction that is still to be applied.
 func (r *Runner) apply(ctx context.Context, g Gated, snap Snapshot, dryRun bool) (ApplyOutcome, error) {
 	refuse := func(err error) (ApplyOutcome, error) {
 		return ApplyOutcome{Result: refusal(err, dryRun), LedgerCommit: snap.Tip}, err
+	}
+	if err := ended(g.Transaction()); err != nil {
+		return refuse(err)
 	}
 	if err := g.Err(); err != nil {
 		return refuse(err)

@@ -108,15 +108,19 @@ func (r *Runner) readBack(ctx context.Context, log *ledger.Log) ([]rule.Violatio
 	if err != nil {
 		return nil, err
 	}
-	states, err := r.Worktree.Inspect(set.Files())
+	files := set.Files()
+	for i := range files {
+		files[i].Before = files[i].After // where a mode says nothing, both may be on disk
+	}
+	states, err := r.Worktree.Inspect(files)
 	if err != nil {
 		return nil, err
 	}
 	var found []rule.Violation
 	for i, state := range states {
-		if state != workspace.After {
+		if state == workspace.Other {
 			found = append(found, rule.Violation{
-				RuleID: "READBACK", Path: set.Files()[i].Path, Message: "is not as the approved patch leaves it",
+				RuleID: "READBACK", Path: files[i].Path, Message: "is not as the approved patch leaves it",
 			})
 		}
 	}

@@ -74,7 +74,7 @@ func TestVerifyCommands(t *testing.T) {
 		{"patch verify patch --max-bytes 2", 3, `"message":"total_bytes (3) exceeds limit (2)"`, "patch: 1 violations"},
 		{"patch verify surrogate", 3, `invalid operation type: \ud800`, "surrogate: 1 violations"},
 		{"patch verify null", 3, `patch must be object, got null`, "null: 1 violations"},
-		{"patch verify bad", 2, "", "bad: invalid JSON at byte 1: unexpected end"},
+		{"patch verify bad", 2, "", "bad: invalid JSON at byte 1: expected a key"},
 		{"patch verify nowhere", 1, "", "nowhere: no such file or directory"},
 		{"patch verify .", 1, "", ".: is a directory"},
 		{"patch verify", 2, "", "no document given"},

@@ -413,6 +413,14 @@ func TestT41OpenApply(t *testing.T) {
 	}
 }
 
+// TestT61UnreadableDirectory: what cannot be listed may hold anything.
+func TestT61UnreadableDirectory(t *testing.T) {
+	d := newDirectory(t)
+	if got := rules(ledger.Check(failing{d.files, "patches"})); got != "L10" {
+		t.Errorf("%s, want L10", got)
+	}
+}
+
 // FuzzCheck: whatever a directory holds is a finding, not a crash.
 func FuzzCheck(f *testing.F) {
 	log, err := ledger.ReadLog(wholeLog(f))

@@ -109,6 +109,7 @@ func TestT55ReadLog(t *testing.T) {
 		{"line left out", strings.Join(append(lines[:1:1], lines[2:]...), ""), "event 2"},
 		{"not UTF-8", swap("greet", "gre\xfft"), "event 1"},
 		{"timestamp in another form", swap(`"2026-01-05T00:00:00.000Z"`, `"2026-01-05T00:00:00Z"`), "event 1: timestamp"},
+		{"timestamp with a comma", swap(`"2026-01-05T00:00:00.000Z"`, `"2026-01-05T00:00:00,000Z"`), "event 1: timestamp"},
 		{"timestamp that is none", swap(`"2026-01-05T00:00:00.000Z"`, `"2026-02-30T00:00:00.000Z"`), "event 1: timestamp"},
 		{"unknown type", swap(`"type":"tx/meta"`, `"type":"tx/mega"`), "unknown event type"},
 		{"payload is null", `{"payload":null,"prev":null,"seq":1,"timestamp":"2026-01-05T00:00:00.000Z","type":"tx/meta"}` + "\n", "event 1"},

@@ -122,9 +122,11 @@ func TestDiskFull(t *testing.T) {
 	tree := files{"t/b": "x", "p/patch.json": patchOf(t,
 		"create a/n "+long+long, "modify b "+long+long, "create c x")}
 	asNobody(t, tree, func(t *testing.T) {
-		limit := syscall.Rlimit{Cur: 512, Max: 512}
-		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+		var limit syscall.Rlimit
+		must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 512, Max: limit.Max}))
 		r, err := packapply.Apply("p", "t", false)
+		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 		want := "PARTIAL 2 operations failed\ncreate a/n -→- 0 cannot write: a/n\nmodify b x#→- 0 cannot write: b\ncreate c -→x# 1 "
 		if err != nil || told(r) != want {
 			t.Errorf("%v\n got %s\nwant %s", err, told(r), want)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 )
 
 // A disk is the target as it is.
@@ -53,30 +54,40 @@ func (d disk) put(name, content string, before entry) error {
 		err = errors.Join(replace(dir, path.Base(name), content, before), dir.Close())
 	}
 	if err != nil {
-		for _, above := range made {
-			_ = d.root.Remove(above) // not empty: somebody else uses it now
-		}
+		d.unmake(made)
 	}
 	return err
 }
 
-// parent opens a directory, and makes it where it is missing; made are those
-// that were missing, nearest first.
+// parent opens a directory. Where it is missing it is made; made are the
+// directories that were, each after those above it.
 func (d disk) parent(name string) (dir *os.Root, made []string, err error) {
 	if dir, err = d.enter(name); !errors.Is(err, fs.ErrNotExist) {
 		return dir, nil, err
 	}
-	for above := name; above != "."; above = path.Dir(above) {
-		if _, err := d.root.Lstat(above); !errors.Is(err, fs.ErrNotExist) {
-			break
+	for i := range len(name) + 1 {
+		if i < len(name) && name[i] != '/' {
+			continue
 		}
-		made = append(made, above)
-	}
-	if err := d.root.MkdirAll(name, 0o777); err != nil {
-		return nil, made, err
+		err := d.root.Mkdir(name[:i], 0o777)
+		if err == nil {
+			made = append(made, name[:i])
+		} else if !errors.Is(err, fs.ErrExist) {
+			return nil, made, err
+		}
 	}
 	dir, err = d.enter(name)
 	return dir, made, err
+}
+
+// unmake removes directories that were made in vain. One that is no longer empty,
+// or that something else has taken the place of, is somebody else's now.
+func (d disk) unmake(made []string) {
+	for _, name := range slices.Backward(made) {
+		if info, err := d.root.Lstat(name); err == nil && info.IsDir() {
+			_ = d.root.Remove(name)
+		}
+	}
 }
 
 // enter opens a directory. With "/." a pipe in its place is an error; without,

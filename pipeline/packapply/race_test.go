@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,13 +30,13 @@ func TestT31ParentBecomesLink(t *testing.T) {
 	}
 	tree["p/patch.json"] = patchOf(t, lines...)
 	tree.make(t, ".")
-	must(t, os.Symlink("../outside", "link"))
 	before := read(t, "outside")
 
-	stop, stopped := make(chan struct{}), make(chan int)
-	go func() { stopped <- exchange(stop) }()
+	begin, stop, stopped := make(chan struct{}), make(chan struct{}), make(chan int)
+	go func() { stopped <- exchange(begin, stop) }()
 	outcomes := map[string]int{}
 	for range applies() {
+		<-begin
 		r, err := packapply.Apply("p", "t", false)
 		if err != nil {
 			t.Fatal(err)
@@ -61,17 +62,24 @@ func TestT31ParentBecomesLink(t *testing.T) {
 }
 
 // exchange puts a link where a directory is, and the directory back, until it is
-// told to stop; it returns how often.
-func exchange(stop chan struct{}) (n int) {
-	for ; ; n++ {
+// told to stop; it returns how often. An apply may begin while the directory is
+// there, some of them a moment before it goes.
+func exchange(begin, stop chan struct{}) (n int) {
+	for {
 		select {
 		case <-stop:
 			return n
+		case begin <- struct{}{}:
+			for i := 0; i < n%100*100; i++ {
+				runtime.Gosched()
+			}
 		default:
 		}
 		_ = os.Rename("t/d", "t/real")
-		_ = os.Rename("link", "t/d")
-		_ = os.Rename("t/d", "link")
+		if os.Symlink("../outside", "t/d") == nil {
+			n++
+		}
+		_ = os.RemoveAll("t/d") // the link, or what an apply has made there
 		_ = os.Rename("t/real", "t/d")
 		_ = os.Remove(fmt.Sprintf("t/d/e/%02d", n%20))
 	}
@@ -79,9 +87,9 @@ func exchange(stop chan struct{}) (n int) {
 
 func applies() int {
 	if testing.Short() {
-		return 300
+		return 200
 	}
-	return 3000
+	return 2000
 }
 
 // A pipe in the target is not waited for, and neither replaced nor removed.

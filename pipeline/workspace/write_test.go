@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -233,6 +234,17 @@ func TestT40Refused(t *testing.T) {
 	}
 }
 
+// TestEmptyDirectories: what Git does not know of is not in the way.
+func TestEmptyDirectories(t *testing.T) {
+	dir := t.TempDir()
+	files{"a/b/c": "/", "a/d": "/", "z": "0\n"}.put(t, dir)
+	ops := open(t, dir).Write(changes(files{}, files{"a": "1\n"}))
+	same(t, dir, files{"a": "1\n", "z": "0\n"})
+	if outcome(ops) != result.Success {
+		t.Errorf("%+v", ops)
+	}
+}
+
 func TestPermissionsKept(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no permissions")
@@ -304,6 +316,9 @@ func TestT31Swapped(t *testing.T) {
 			}
 			if late {
 				w.place(cs)
+			}
+			if report := fmt.Sprint(w.ops); !strings.Contains(report, "symbolic link") {
+				t.Errorf("%s, late %v: %s", swapped, late, report)
 			}
 			w.clean()
 			got := get(t, filepath.Join(dir, ".git"))

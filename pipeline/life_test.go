@@ -1,0 +1,275 @@
+package pipeline_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// TestLife is a whole transaction; after every stage the record is sound.
+func TestLife(t *testing.T) {
+	w := newWorld(t)
+	r := w.review()
+	if r.Known || r.Status != ledger.Proposed || r.BaseCommit != id(1) || r.PatchID != r.Patchset.ID() {
+		t.Errorf("reviewed %+v", r)
+	}
+	w.sound(r.ID, ledger.Proposed)
+
+	g := w.gate(r.ID)
+	var pending *pipeline.PendingError
+	if g.Verdict.State != approval.Pending || !g.Recorded || !errors.As(g.Err(), &pending) || pending.ID != r.ID {
+		t.Errorf("gate %+v: %v", g.Verdict, g.Err())
+	}
+	w.sound(r.ID, ledger.Awaiting)
+	if again := w.gate(r.ID); again.Recorded {
+		t.Error("asked twice")
+	}
+	w.holds(base)
+
+	if g = w.says(ada, ledger.Approve, r.ID); g.Verdict.State != approval.Approved || g.Err() != nil {
+		t.Errorf("approved %+v", g.Verdict)
+	}
+	w.sound(r.ID, ledger.Proposed)
+	w.holds(base)
+
+	out := w.apply(w.gate(r.ID))
+	if out.Already || out.Result.Outcome != result.Success || out.Result.Summary.Succeeded != 3 || out.LedgerCommit != w.tip() {
+		t.Errorf("applied %+v", out)
+	}
+	w.sound(r.ID, ledger.Applied)
+	w.holds(fixed)
+
+	v, err := w.as(bot).Validate(t.Context(), r.ID)
+	if err != nil || !v.Report.OK || !v.Completed || v.Status != ledger.Completed {
+		t.Errorf("validated %+v %v", v, err)
+	}
+	w.sound(r.ID, ledger.Completed)
+
+	tip := w.tip()
+	if v, err := w.as(bot).Validate(t.Context(), r.ID); err != nil || !v.Report.OK || v.Completed || w.tip() != tip {
+		t.Errorf("validated again %+v %v", v, err)
+	}
+}
+
+// TestDeterminism: the same input, clock and entropy give the same ledger.
+func TestDeterminism(t *testing.T) {
+	var entries [2][]ledger.Entry
+	var tips [2]string
+	for i := range 2 {
+		w := newWorld(t)
+		g := w.approved()
+		w.apply(g)
+		if _, err := w.as(bot).Validate(t.Context(), g.Transaction().TransactionID); err != nil {
+			t.Fatal(err)
+		}
+		entries[i], tips[i] = w.store.Entries(), w.tip()
+	}
+	if len(entries[0]) != 6 || tips[0] != tips[1] || !reflect.DeepEqual(entries[0], entries[1]) {
+		t.Errorf("%d and %d entries, tips %v", len(entries[0]), len(entries[1]), tips)
+	}
+}
+
+// TestCommitMessages pins what `git log` tells of a transaction.
+func TestCommitMessages(t *testing.T) {
+	w := newWorld(t)
+	g := w.approved()
+	w.apply(g)
+	if _, err := w.as(bot).Validate(t.Context(), g.Transaction().TransactionID); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range w.store.Entries() {
+		got = append(got, strings.SplitN(e.Message, "\n", 2)[0])
+	}
+	want := []string{
+		"review: 3 files, greet.txt first: greet the world",
+		"gate: approval asked for (0 of 1 approvals)",
+		"approve: approved by Ada: because",
+		"apply: writing 3 files to the working tree",
+		"apply: SUCCESS, 3 files written and read back",
+		"validate: completed, the record and the files are as approved",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestT64ReviewAgain: the same change on the same base is the same transaction.
+func TestT64ReviewAgain(t *testing.T) {
+	w := newWorld(t)
+	first := w.review()
+	tip := w.tip()
+	again := w.review()
+	if again.ID != first.ID || !again.Known || again.PatchID != first.PatchID || w.tip() != tip {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+}
+
+// TestReviewDryRun records nothing.
+func TestReviewDryRun(t *testing.T) {
+	w := newWorld(t)
+	out, err := w.as(bot).Review(t.Context(), w.input(fix), true)
+	if err != nil || out.ID != "" || out.PatchID == "" || w.tip() != "" {
+		t.Errorf("%+v %v", out, err)
+	}
+	first := w.review()
+	out, err = w.as(bot).Review(t.Context(), w.input(fix), true)
+	if err != nil || out.ID != first.ID || !out.Known || out.PatchID != first.PatchID {
+		t.Errorf("%+v %v", out, err)
+	}
+}
+
+func TestReviewRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		edit       func(*world)
+	}{
+		{"a file is not as committed", "1 file has uncommitted changes: greet.txt", func(w *world) {
+			w.write(map[string]string{"greet.txt": "mine\n"})
+		}},
+		{"a new file is there", "1 file has uncommitted changes: new/file.txt", func(w *world) {
+			w.write(map[string]string{"new/file.txt": "mine\n"})
+		}},
+		{"too many files", "the patch has 3 files, the limit is 2", func(w *world) { w.policy.Limits.Files = 2 }},
+		{"too many bytes", "bytes, the limit is 10", func(w *world) { w.policy.Limits.Bytes = 10 }},
+		{"another base", "greet.txt", func(w *world) { w.repo.commit(map[string]string{"greet.txt": "x\n", "old.txt": "old\n"}) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			c.edit(w)
+			out, err := w.as(bot).Review(t.Context(), w.input(fix), false)
+			if err == nil || !strings.Contains(err.Error(), c.want) || out.ID != "" || w.tip() != "" {
+				t.Errorf("%+v %v", out, err)
+			}
+		})
+	}
+}
+
+// TestT12TwoApprovals: two are asked for, one person is one of them.
+func TestT12TwoApprovals(t *testing.T) {
+	w := newWorld(t)
+	w.policy.Approvals.Required = 2
+	tx := w.review().ID
+	w.gate(tx)
+	if g := w.says(ada, ledger.Approve, tx); g.Verdict.State != approval.Pending {
+		t.Errorf("one approval: %+v", g.Verdict)
+	}
+	w.sound(tx, ledger.Awaiting)
+	tip := w.tip()
+	if g := w.says(ada, ledger.Approve, tx); g.Verdict.State != approval.Pending || g.Recorded || w.tip() != tip {
+		t.Errorf("the same person twice: %+v", g.Verdict)
+	}
+	var pending *pipeline.PendingError
+	if out, err := w.as(bot).Apply(t.Context(), w.gate(tx), false); !errors.As(err, &pending) || out.Result.Outcome != result.Refused {
+		t.Errorf("applied %+v %v", out, err)
+	}
+	w.holds(base)
+	w.says(bob, ledger.Approve, tx)
+	w.apply(w.gate(tx))
+	w.sound(tx, ledger.Applied)
+}
+
+// TestApproveWithoutGate: a decision finds its request by itself.
+func TestApproveWithoutGate(t *testing.T) {
+	for _, d := range []ledger.Decision{ledger.Approve, ledger.Deny} {
+		w := newWorld(t)
+		tx := w.review().ID
+		w.says(ada, d, tx)
+		w.sound(tx, map[ledger.Decision]ledger.Status{ledger.Approve: ledger.Proposed, ledger.Deny: ledger.Denied}[d])
+	}
+}
+
+func TestDecideRefused(t *testing.T) {
+	w := newWorld(t)
+	tx := w.review().ID
+	var undecided *pipeline.UndecidedError
+	_, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprint: "patchset:" + strings.Repeat("0", 64), Kind: "local"})
+	if !errors.As(err, &undecided) {
+		t.Errorf("T06 another patch: %v", err)
+	}
+	w.policy.Approvals.Local = false
+	if _, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}); !errors.As(err, &undecided) {
+		t.Errorf("local is not allowed: %v", err)
+	}
+	w.policy.Approvals.Local = true
+	w.sound(tx, ledger.Proposed)
+	w.says(ada, ledger.Approve, tx)
+	w.apply(w.gate(tx))
+	var closed *pipeline.ClosedError
+	for _, d := range []ledger.Decision{ledger.Approve, ledger.Deny} {
+		if _, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: d, Kind: "local"}); !errors.As(err, &closed) {
+			t.Errorf("%s after the apply: %v", d, err)
+		}
+	}
+	w.sound(tx, ledger.Applied)
+}
+
+// TestFind: by name, the open one, the newest.
+func TestFind(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.as(bot).Find(t.Context(), "", true); !errors.Is(err, ledger.ErrNoTransactions) {
+		t.Errorf("an empty ledger: %v", err)
+	}
+	r := w.review()
+	for _, name := range []string{"", r.ID, r.PatchID} {
+		if got, err := w.as(bot).Find(t.Context(), name, false); got != r.ID || err != nil {
+			t.Errorf("%q: %s %v", name, got, err)
+		}
+	}
+	w.says(ada, ledger.Deny, r.ID)
+	if _, err := w.as(bot).Find(t.Context(), "", false); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("none open: %v", err)
+	}
+	if got, err := w.as(bot).Find(t.Context(), "", true); got != r.ID || err != nil {
+		t.Errorf("the newest: %s %v", got, err)
+	}
+}
+
+// TestT45ValidateReadsBack: files that were changed after the apply are found,
+// and the transaction is not completed.
+func TestT45ValidateReadsBack(t *testing.T) {
+	w := newWorld(t)
+	g := w.approved()
+	tx := g.Transaction().TransactionID
+	w.apply(g)
+	w.write(map[string]string{"greet.txt": base["greet.txt"], "old.txt": "back\n"})
+	tip := w.tip()
+	v, err := w.as(bot).Validate(t.Context(), tx)
+	if err != nil || v.Report.OK || v.Completed || len(v.Report.Violations) != 2 || v.Report.Violations[0].RuleID != "READBACK" || w.tip() != tip {
+		t.Errorf("%+v %v", v, err)
+	}
+	w.sound(tx, ledger.Applied)
+}
+
+// TestModeIgnored: where the executable bit says nothing (core.fileMode false)
+// a change of it alone can be applied and validated.
+func TestModeIgnored(t *testing.T) {
+	w := newWorld(t)
+	ignoring := func() *pipeline.Runner {
+		r := w.as(ada)
+		tree, err := workspace.Open(w.dir, t.TempDir(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Worktree = tree
+		return r
+	}
+	out, err := ignoring().Review(t.Context(), w.input("diff --git a/old.txt b/old.txt\nold mode 100644\nnew mode 100755\n"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.says(ada, ledger.Approve, out.ID)
+	if _, err := ignoring().Apply(t.Context(), w.gate(out.ID), false); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := ignoring().Validate(t.Context(), out.ID); err != nil || !v.Completed {
+		t.Errorf("%+v %v", v, err)
+	}
+}

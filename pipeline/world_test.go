@@ -1,0 +1,244 @@
+package pipeline_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+var (
+	bot = ledger.Actor{Kind: "bot", ID: "bot@example.org", Login: "bot"}
+	ada = ledger.Actor{Kind: "user", ID: "ada@example.org", Login: "Ada"}
+	bob = ledger.Actor{Kind: "user", ID: "bob@example.org", Login: "Bob"}
+)
+
+// fix changes a file, makes one and deletes one.
+const fix = `diff --git a/greet.txt b/greet.txt
+--- a/greet.txt
++++ b/greet.txt
+@@ -1,3 +1,3 @@
+ one
+-hello
++hello, world
+ three
+diff --git a/new/file.txt b/new/file.txt
+new file mode 100644
+--- /dev/null
++++ b/new/file.txt
+@@ -0,0 +1 @@
++new
+diff --git a/old.txt b/old.txt
+deleted file mode 100644
+--- a/old.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-old
+`
+
+var (
+	base  = map[string]string{"greet.txt": "one\nhello\nthree\n", "old.txt": "old\n", "other.txt": "other\n"}
+	fixed = map[string]string{"greet.txt": "one\nhello, world\nthree\n", "new/file.txt": "new\n", "other.txt": "other\n"}
+)
+
+// commits is a repository: trees by commit id, the last one HEAD. What it has
+// staged is what HEAD has.
+type commits struct {
+	pipeline.Repository
+	trees []fstest.MapFS
+}
+
+func (c *commits) commit(files map[string]string) {
+	tree := fstest.MapFS{}
+	for name, data := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}
+	}
+	c.trees = append(c.trees, tree)
+}
+
+func id(n int) string { return fmt.Sprintf("%040x", n) }
+
+func (c *commits) Head(context.Context) (string, error) { return id(len(c.trees)), nil }
+
+func (c *commits) Tree(_ context.Context, commit string) (fs.FS, error) {
+	for i, tree := range c.trees {
+		if commit == id(i+1) {
+			return tree, nil
+		}
+	}
+	return nil, fmt.Errorf("no commit %s", commit)
+}
+
+func (c *commits) Staged(context.Context, []patch.Change) ([]string, error) { return nil, nil }
+
+// A world is a repository with its checked-out files and its ledger.
+type world struct {
+	*testing.T
+	store  *storetest.Memory
+	repo   *commits
+	dir    string
+	policy approval.Policy
+	clock  int
+	random io.Reader
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{
+		T: t, store: &storetest.Memory{}, repo: &commits{}, dir: t.TempDir(),
+		policy: approval.Default(), random: rand.NewChaCha8([32]byte{1}),
+	}
+	w.repo.commit(base)
+	w.write(base)
+	return w
+}
+
+func (w *world) write(files map[string]string) {
+	w.Helper()
+	for name, data := range files {
+		file := filepath.Join(w.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			w.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// now is a clock that moves on by a second whenever it is read.
+func (w *world) now() time.Time {
+	w.clock++
+	return time.Date(2026, 1, 5, 0, 0, w.clock, 0, time.UTC)
+}
+
+// as is the program, run by somebody.
+func (w *world) as(who ledger.Actor) *pipeline.Runner {
+	w.Helper()
+	tree, err := workspace.Open(w.dir, filepath.Join(w.TempDir(), "state"), false)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return &pipeline.Runner{
+		Store: w.store, Repo: w.repo, Worktree: tree, Policy: w.policy, Actor: who, Tool: "test",
+		Now: w.now, Entropy: w.random,
+	}
+}
+
+func (w *world) review() pipeline.Reviewed {
+	w.Helper()
+	out, err := w.as(bot).Review(w.Context(), w.input(fix), false)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return out
+}
+
+func (w *world) input(diff string) pipeline.Input {
+	w.Helper()
+	in, err := pipeline.DiffInput([]byte(diff), "greet the world")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return in
+}
+
+func (w *world) says(who ledger.Actor, d ledger.Decision, tx string) pipeline.Gated {
+	w.Helper()
+	g, err := w.as(who).Decide(w.Context(), tx, pipeline.Ruling{Decision: d, Reason: "because", Kind: "local"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return g
+}
+
+// approved is a transaction that waits to be applied.
+func (w *world) approved() pipeline.Gated {
+	w.Helper()
+	tx := w.review().ID
+	w.gate(tx)
+	w.says(ada, ledger.Approve, tx)
+	return w.gate(tx)
+}
+
+func (w *world) gate(tx string) pipeline.Gated {
+	w.Helper()
+	g, err := w.as(bot).Gate(w.Context(), tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return g
+}
+
+func (w *world) apply(g pipeline.Gated) pipeline.ApplyOutcome {
+	w.Helper()
+	out, err := w.as(bot).Apply(w.Context(), g, false)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return out
+}
+
+// holds fails the test unless the working tree holds exactly these files.
+func (w *world) holds(want map[string]string) {
+	w.Helper()
+	got := map[string]string{}
+	err := filepath.WalkDir(w.dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		name, _ := filepath.Rel(w.dir, file)
+		got[filepath.ToSlash(name)] = string(data)
+		return err
+	})
+	if err != nil || !reflect.DeepEqual(got, want) {
+		w.Errorf("the working tree holds %v (%v), want %v", got, err, want)
+	}
+}
+
+// sound fails the test unless a transaction is in a status and its record
+// breaks no rule.
+func (w *world) sound(tx string, want ledger.Status) {
+	w.Helper()
+	snap, err := w.store.Snapshot(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	log, err := ledger.Read(snap.Tree, tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if got := log.Transaction().Status; got != want {
+		w.Errorf("the status is %s, want %s", got, want)
+	}
+	dir, err := fs.Sub(snap.Tree, ledger.Dir(tx))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, v := range ledger.CheckOwn(dir, tx) {
+		w.Errorf("the record: %+v", v)
+	}
+}
+
+func (w *world) tip() string {
+	w.Helper()
+	snap, err := w.store.Snapshot(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return snap.Tip
+}
