@@ -257,6 +257,26 @@ func TestT54OwnRules(t *testing.T) {
 		{"a second request unanswered", "L3", func(t *testing.T, d directory) {
 			d.events(insert(t, ledger.TypeDecision, request("req_2")))
 		}},
+		{"T12 one person for two", "L3", func(t *testing.T, d directory) {
+			d.events(func(e events) events {
+				m := meta()
+				m.ApprovalPolicy.Required = 2
+				e[0] = event(t, m)
+				i := at(e, ledger.TypeDecision, 1) + 1
+				return slices.Insert(e, i, event(t, request("req_2")), event(t, decision("req_2", ledger.Approve)))
+			})
+		}},
+		{"two people for two", "", func(t *testing.T, d directory) {
+			d.events(func(e events) events {
+				m := meta()
+				m.ApprovalPolicy.Required = 2
+				e[0] = event(t, m)
+				second := decision("req_2", ledger.Approve)
+				second.Source.Author.ID = "b@example.org"
+				i := at(e, ledger.TypeDecision, 1) + 1
+				return slices.Insert(e, i, event(t, request("req_2")), event(t, second))
+			})
+		}},
 		{"T06 approved another patch", "L3", func(t *testing.T, d directory) {
 			p := decision("req_1", ledger.Approve)
 			p.Fingerprint = "patchset:" + canon.Hex(nil)
@@ -274,7 +294,8 @@ func TestT54OwnRules(t *testing.T) {
 			d.put("artifacts/other.json", "{\"n\":1}\n")
 			delete(d.files, proposalArtifact(t))
 			d.events(substitute(t, &ledger.ArtifactStored{
-				ArtifactID: canon.Hex([]byte("{\"n\":1}\n")), StoredSHA256: canon.Sum([]byte("{\"n\":1}\n")), Path: "artifacts/other.json",
+				TransactionID: txID,
+				ArtifactID:    canon.Hex([]byte("{\"n\":1}\n")), StoredSHA256: canon.Sum([]byte("{\"n\":1}\n")), Path: "artifacts/other.json",
 			}))
 		}},
 		{"artifact missing", "I10", func(t *testing.T, d directory) { delete(d.files, proposalArtifact(t)) }},
@@ -320,7 +341,8 @@ func TestT54OwnRules(t *testing.T) {
 			delete(d.files, proposalArtifact(t))
 			d.put(ledger.ArtifactFile(canon.Hex([]byte(data))), data)
 			d.events(substitute(t, &ledger.ArtifactStored{
-				ArtifactID: canon.Hex([]byte(data)), StoredSHA256: canon.Sum([]byte(data)),
+				TransactionID: txID,
+				ArtifactID:    canon.Hex([]byte(data)), StoredSHA256: canon.Sum([]byte(data)),
 				Path: ledger.ArtifactFile(canon.Hex([]byte(data))), ContentType: "application/json",
 			}))
 		}},
@@ -381,7 +403,7 @@ func (d directory) invalidResult(t *testing.T) {
 		i := at(e, ledger.TypeArtifact, 2)
 		old := ledger.ArtifactFile(canon.Hex([]byte(line(t, map[string]any{"apply_result": applied()}))))
 		delete(d.files, old)
-		e[i] = event(t, &ledger.ArtifactStored{ArtifactID: canon.Hex([]byte(artifact)), StoredSHA256: canon.Sum([]byte(artifact)), Path: name})
+		e[i] = event(t, &ledger.ArtifactStored{TransactionID: txID, ArtifactID: canon.Hex([]byte(artifact)), StoredSHA256: canon.Sum([]byte(artifact)), Path: name})
 		e[i+1].Payload = []byte(strings.Replace(string(e[i+1].Payload), old, name, 1))
 		return e
 	})

@@ -59,10 +59,18 @@ type Denial struct {
 // Denials reads what the ledger holds against a patch. Any doubt is an error:
 // a denial that cannot be read must not read as none.
 func Denials(tree fs.FS, patchID string) ([]Denial, error) {
-	entries, err := fs.ReadDir(tree, DeniedDir(patchID))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	for _, dir := range []string{deniedRoot, path.Dir(DeniedDir(patchID)), DeniedDir(patchID)} {
+		info, err := fs.Lstat(tree, dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case !info.IsDir():
+			return nil, fmt.Errorf("ledger: %s is not a directory", dir)
+		}
 	}
+	entries, err := fs.ReadDir(tree, DeniedDir(patchID))
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,11 @@ func (l *Log) Append(at time.Time, p Payload) error {
 
 func (l *Log) add(e Event, p Payload, line []byte) error {
 	tx := l.tx
-	if err := tx.fold(e.Timestamp, p); err != nil {
+	err := tx.fold(e.Timestamp, p)
+	if err == nil {
+		err = tx.owns(e) // an event of another transaction is not this one's (T15)
+	}
+	if err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
 	sum := canon.Sum(line)

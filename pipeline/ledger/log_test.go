@@ -221,3 +221,13 @@ func FuzzReadLog(f *testing.F) {
 		}
 	})
 }
+
+// T15 An event that names another transaction is not taken, written or read.
+func TestT15EventOfAnotherTransaction(t *testing.T) {
+	s := ledger.NewStage(&ledger.Log{}, moment)
+	s.Event(meta())
+	err := s.Log.Append(moment, &ledger.StatusChange{TransactionID: otherID, From: ledger.Created, To: ledger.InProgress})
+	if err == nil || !strings.Contains(err.Error(), otherID) {
+		t.Errorf("Append: %v", err)
+	}
+}

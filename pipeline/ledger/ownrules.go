@@ -82,10 +82,12 @@ func (c *checker) folded(log *Log) {
 	}
 }
 
-// approvedBeforeApply: when apply/start was recorded, every request was
-// answered with an approval, and the patch itself was among them.
+// approvedBeforeApply: when apply/start was recorded, every request had been
+// answered with an approval, nobody had denied, and as many people as the
+// recorded policy asks for had approved the patch itself.
 func (c *checker) approvedBeforeApply(log *Log) {
-	asked, approved, denied := map[string]string{}, map[string]bool{}, false
+	asked, denied := map[string]string{}, false
+	approvers := map[string]map[string]bool{} // fingerprint → ids
 	for i, p := range log.Payloads() {
 		switch p := p.(type) {
 		case *ApprovalRequest:
@@ -93,20 +95,23 @@ func (c *checker) approvedBeforeApply(log *Log) {
 		case *ApprovalDecision:
 			denied = denied || p.Decision != Approve
 			if asked[p.ApprovalRequestID] == p.Fingerprint {
-				approved[p.Fingerprint] = true
+				if approvers[p.Fingerprint] == nil {
+					approvers[p.Fingerprint] = map[string]bool{}
+				}
+				approvers[p.Fingerprint][p.Source.Author.ID] = true
 				delete(asked, p.ApprovalRequestID)
 			}
 		case *ApplyStart:
-			if denied || len(asked) > 0 || !allApproved(p.PatchIDs, approved) {
+			if denied || len(asked) > 0 || !enough(p.PatchIDs, approvers, log.Meta().ApprovalPolicy.Required) {
 				c.add("L3", fmt.Sprintf("%s:%d", EventsFile, i+1), "apply/start without every approval")
 			}
 		}
 	}
 }
 
-func allApproved(patchIDs []string, approved map[string]bool) bool {
+func enough(patchIDs []string, approvers map[string]map[string]bool, required int) bool {
 	for _, id := range patchIDs {
-		if !approved["patchset:"+id] {
+		if len(approvers["patchset:"+id]) < max(1, required) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -96,6 +97,20 @@ func (t *Transaction) fold(at string, p Payload) error {
 			return fmt.Errorf("tx/close says %s, the status is %s", p.Status, t.Status)
 		}
 		t.Closed = true
+	}
+	return nil
+}
+
+// owns checks that an event names this transaction.
+func (t *Transaction) owns(e Event) error {
+	var p struct {
+		TransactionID string `json:"transaction_id"`
+	}
+	if err := json.Unmarshal(e.Payload, &p); err != nil {
+		return err
+	}
+	if p.TransactionID != t.TransactionID {
+		return fmt.Errorf("%s is of transaction %q", e.Type, p.TransactionID)
 	}
 	return nil
 }
