@@ -1,0 +1,420 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+const schemaDir = "../../docs/schema"
+
+// schemas are the documents of docs/schema, compiled, and what was validated
+// against each.
+type schemas struct {
+	compiled map[string]*jsonschema.Schema // by name without .json
+	mu       sync.Mutex
+	accepted map[string][]any // real documents
+}
+
+// TestSchema validates what the program reads, prints and records, and then
+// turns these documents into ones that must be refused.
+func TestSchema(t *testing.T) {
+	s := loadSchemas(t)
+	t.Run("output", s.scripts)
+	t.Run("vectors", s.vectors)
+	for name := range s.compiled {
+		if len(s.accepted[name]) == 0 {
+			t.Errorf("%s.json: no document was validated against it", name)
+		}
+	}
+	t.Run("rows", s.rows)
+	t.Run("mutants", s.mutants)
+	t.Run("readme", s.readme)
+}
+
+// loadSchemas compiles every schema, which checks it against the metaschema.
+func loadSchemas(t *testing.T) *schemas {
+	s := &schemas{compiled: map[string]*jsonschema.Schema{}, accepted: map[string][]any{}}
+	files, err := filepath.Glob(schemaDir + "/*.json")
+	check(t, err)
+	c := jsonschema.NewCompiler()
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		check(t, err)
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+		check(t, err)
+		name, fields := filepath.Base(file), doc.(map[string]any)
+		if fields["$id"] != name || fields["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
+			t.Errorf("%s: its $id is %v, its $schema %v", name, fields["$id"], fields["$schema"])
+		}
+		check(t, c.AddResource("test:///"+name, doc))
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		compiled, err := c.Compile("test:///" + name + ".json")
+		check(t, err)
+		if name != "common" { // which describes no document
+			s.compiled[name] = compiled
+		}
+	}
+	return s
+}
+
+// accept validates a real document and keeps it.
+func (s *schemas) accept(name string, raw []byte) error {
+	sch := s.compiled[name]
+	if sch == nil {
+		return fmt.Errorf("there is no %s.json", name)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err == nil {
+		err = sch.Validate(doc)
+	}
+	if err != nil {
+		return fmt.Errorf("%s.json: %w\n%s", name, err, raw)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accepted[name] = append(s.accepted[name], doc)
+	return nil
+}
+
+// scripts runs the program in testdata/schema; what it prints and records is
+// validated by these commands:
+//
+//	prints SCHEMA EXIT ARGS…   run countersign --json here; SCHEMA may be "nothing"
+//	reads SCHEMA FILE          a document that the program reads
+//	ledger                     every file of the ledger here
+//	directory DIR              every file of an exported transaction
+func (s *schemas) scripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/schema", RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			e.Setenv("HOME", e.WorkDir+"/home")
+			return os.MkdirAll(e.WorkDir+"/home", 0o777)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"repo": repoCommand, "txid": txID, "prints": s.prints,
+			"reads": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(s.accept(args[0], []byte(ts.ReadFile(args[1]))))
+			},
+			"ledger": func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(s.ledger(ts.MkAbs("."))) },
+			"directory": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(s.files(os.DirFS(ts.MkAbs(args[0]))))
+			},
+		},
+	})
+}
+
+func (s *schemas) prints(ts *testscript.TestScript, _ bool, args []string) {
+	code, out, errs := inProcess("", append([]string{"--json", "-C", ts.MkAbs(".")}, args[2:]...)...)
+	if strconv.Itoa(code) != args[1] {
+		ts.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	if args[0] != "nothing" {
+		ts.Check(canonicalLine(out))
+		ts.Check(s.accept(args[0], []byte(out)))
+	} else if out != "" {
+		ts.Fatalf("stdout: %s", out)
+	}
+	if code == 0 {
+		return
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(errs, "\n"), "\n")
+	last := lines[len(lines)-1] + "\n"
+	ts.Check(canonicalLine(last))
+	ts.Check(s.accept("error", []byte(last)))
+	if !strings.Contains(last, fmt.Sprintf(`"exit":%d`, code)) {
+		ts.Fatalf("exit code %d, but %s", code, last)
+	}
+}
+
+// canonicalLine: --json prints one canonical document and one LF.
+func canonicalLine(text string) error {
+	doc, err := canon.Parse([]byte(text))
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	if line, err := canon.Line(doc); err != nil || string(line) != text {
+		return fmt.Errorf("not canonical: %s", text)
+	}
+	return nil
+}
+
+func (s *schemas) ledger(dir string) error {
+	repo, err := gitstore.Open(dir)
+	if err != nil {
+		return err
+	}
+	store, err := repo.Ledger(gitstore.LedgerRef)
+	if err != nil {
+		return err
+	}
+	snap, err := store.Snapshot(context.Background())
+	if err != nil {
+		return err
+	}
+	return s.files(snap.Tree)
+}
+
+// files validates every JSON document of a tree; one that has no schema is an
+// error.
+func (s *schemas) files(tree fs.FS) error {
+	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		base := path.Base(name)
+		switch {
+		case base == "README.md" || path.Ext(base) == ".diff":
+			return nil
+		case base == "events.jsonl":
+			for line := range bytes.Lines(raw) {
+				if err := s.accept("event", line); err != nil {
+					return err
+				}
+			}
+			return nil
+		case strings.HasPrefix(name, "denied/"):
+			return s.accept("denial", raw)
+		case path.Base(path.Dir(name)) == "artifacts":
+			var doc struct{ Schema string }
+			if err := json.Unmarshal(raw, &doc); err != nil {
+				return err
+			}
+			kind, _ := strings.CutPrefix(strings.TrimSuffix(doc.Schema, "/1"), "countersign/")
+			return s.accept("artifact_"+kind, raw)
+		}
+		return s.accept(strings.TrimSuffix(base, ".json"), raw)
+	})
+}
+
+// beyond are the rules of the verifiers that a schema cannot state: an order, a
+// sum, a value that is used once.
+var beyond = regexp.MustCompile(`^(PS5|PS8|PR4|PR7|PR11|AS2) |^PS7 .* does not match`)
+
+// vectors: of the recorded documents a schema accepts what the format's verifier
+// accepts, and refuses what breaks a rule that it can state; the recorded
+// results are ApplyResults.
+func (s *schemas) vectors(t *testing.T) {
+	for name, file := range map[string]string{
+		"patch": "pack/testdata/patch.json", "apply_result": "result/testdata/apply_result.json",
+		"proposal": "proposal/testdata/vectors.json",
+	} {
+		raw, err := os.ReadFile("../../pipeline/" + file)
+		check(t, err)
+		var cases []struct {
+			Name     string
+			Input    string `json:"input_json"`
+			Expected struct {
+				OK         bool
+				Violations []struct {
+					RuleID  string `json:"rule_id"`
+					Message string
+				}
+			}
+		}
+		check(t, json.Unmarshal(raw, &cases))
+		for _, c := range cases {
+			refuse := false
+			for _, v := range c.Expected.Violations {
+				refuse = refuse || !beyond.MatchString(v.RuleID+" "+v.Message)
+			}
+			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(c.Input))
+			check(t, err)
+			err = s.compiled[name].Validate(doc)
+			if c.Expected.OK && err != nil || refuse && err == nil {
+				t.Errorf("%s.json, %s: %v\n%s", name, c.Name, err, c.Input)
+			}
+		}
+	}
+	raw, err := os.ReadFile("testdata/vectors/apply.json")
+	check(t, err)
+	var cases []packCase
+	check(t, json.Unmarshal(raw, &cases))
+	for _, c := range cases {
+		if c.Expected.Stdout != "" {
+			check(t, s.accept("apply_result", []byte(c.Expected.Stdout)))
+		}
+	}
+}
+
+// A refusedRow edits a real document, the first that holds a text, at one
+// place; without a value that place is removed.
+type refusedRow struct {
+	Why, Schema, Holds, At string
+	Value                  any
+}
+
+func (s *schemas) rows(t *testing.T) {
+	raw, err := os.ReadFile("testdata/schema/refused.json")
+	check(t, err)
+	var rows []refusedRow
+	check(t, json.Unmarshal(raw, &rows))
+	seen := map[string]bool{}
+	for _, r := range rows {
+		doc := s.holding(t, r.Schema, r.Holds)
+		seen[r.Schema] = true
+		edited := edit(doc, strings.Split(r.At, "/")[1:], r.Value)
+		if s.compiled[r.Schema].Validate(edited) == nil {
+			t.Errorf("%s.json accepts %s: %s is %v", r.Schema, r.Why, r.At, r.Value)
+		}
+	}
+	for name := range s.compiled {
+		if !seen[name] {
+			t.Errorf("refused.json has no row for %s.json", name)
+		}
+	}
+}
+
+func (s *schemas) holding(t *testing.T, name, text string) any {
+	t.Helper()
+	for _, doc := range s.accepted[name] {
+		if raw, err := json.Marshal(doc); err == nil && bytes.Contains(raw, []byte(text)) {
+			return doc
+		}
+	}
+	t.Fatalf("%s.json: no document holds %s", name, text)
+	return nil
+}
+
+func edit(doc any, at []string, value any) any {
+	if len(at) == 0 {
+		return value
+	}
+	if list, ok := doc.([]any); ok {
+		i, err := strconv.Atoi(at[0])
+		if err != nil {
+			panic(err)
+		}
+		list = slices.Clone(list)
+		list[i] = edit(list[i], at[1:], value)
+		return list
+	}
+	m := maps.Clone(doc.(map[string]any))
+	if m[at[0]] = edit(m[at[0]], at[1:], value); len(at) == 1 && value == nil {
+		delete(m, at[0])
+	}
+	return m
+}
+
+// mutants: whatever is added to a real document, left out of it, given another
+// type or made a bad hash is refused, but for what testdata/schema/survivors.txt
+// lists.
+func (s *schemas) mutants(t *testing.T) {
+	raw, err := os.ReadFile("testdata/schema/survivors.txt")
+	check(t, err)
+	listed := map[string]bool{} // true once it was found
+	for line := range strings.Lines(string(raw)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			listed[line] = false
+		}
+	}
+	tried := 0
+	for name, docs := range s.accepted {
+		for _, doc := range docs {
+			mutate(doc, "", func(what string, mutant any) {
+				tried++
+				if s.compiled[name].Validate(mutant) != nil {
+					return
+				}
+				what = strings.TrimSpace(name + " " + what)
+				if _, known := listed[what]; !known {
+					t.Errorf("survives: %s", what)
+				}
+				listed[what] = true
+			})
+		}
+	}
+	for what, found := range listed {
+		if !found {
+			t.Errorf("survivors.txt: %s does not survive", what)
+		}
+	}
+	t.Logf("%d mutants", tried)
+}
+
+var hashText = regexp.MustCompile(`^(sha256:|patchset:|patches/|artifacts/)?([0-9a-f]{64}|[0-9a-f]{40})(\.[a-z]+)?$`)
+
+// mutate yields copies of a document that differ from it in one place, and says
+// how: "add", "remove", "retype" or "hash", and where.
+func mutate(v any, at string, yield func(what string, mutant any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		yield("retype "+at, []any{})
+		yield("add "+at, with(v, "another", map[string]any{}))
+		for key, value := range v {
+			below := at + "/" + key
+			if strings.HasSuffix(at, "_by_path") {
+				below = at + "/*"
+			}
+			without := maps.Clone(v)
+			delete(without, key)
+			yield("remove "+below, without)
+			mutate(value, below, func(what string, m any) { yield(what, with(v, key, m)) })
+		}
+	case []any:
+		yield("retype "+at, map[string]any{})
+		if at == "/events" {
+			return // of log --json; events are tried by themselves
+		}
+		for i, value := range v {
+			mutate(value, at+"/*", func(what string, m any) {
+				list := slices.Clone(v)
+				list[i] = m
+				yield(what, list)
+			})
+		}
+	case string:
+		yield("retype "+at, []any{})
+		if m := hashText.FindStringSubmatch(v); m != nil {
+			yield("hash "+at, m[1]+m[2][1:]+m[3])
+			yield("hash "+at, m[1]+"G"+m[2][1:]+m[3])
+		}
+	default:
+		yield("retype "+at, []any{})
+	}
+}
+
+func with(m map[string]any, key string, value any) map[string]any {
+	m = maps.Clone(m)
+	m[key] = value
+	return m
+}
+
+// readme: the table lists every schema.
+func (s *schemas) readme(t *testing.T) {
+	raw, err := os.ReadFile(schemaDir + "/README.md")
+	check(t, err)
+	for _, name := range append(slices.Sorted(maps.Keys(s.compiled)), "common") {
+		if strings.Count(string(raw), "["+name+".json]("+name+".json)") != 1 {
+			t.Errorf("README.md does not list %s.json once", name)
+		}
+	}
+	if n := strings.Count(string(raw), ".json)"); n != len(s.compiled)+1 {
+		t.Errorf("README.md lists %d schemas, there are %d", n, len(s.compiled)+1)
+	}
+}
