@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -32,8 +33,9 @@ type Report struct {
 	LedgerCommit  string            `json:"ledger_commit"`
 }
 
-// A File is one changed path. Hashes are "sha256:…" over raw bytes, null where
-// there is no file; Added and Deleted count lines.
+// A File is one changed path; From is where a renamed one was, and Before its
+// hash there. Hashes are "sha256:…" over raw bytes, null where there is no
+// file; Added and Deleted count lines.
 type File struct {
 	Path    string  `json:"path"`
 	From    string  `json:"from,omitempty"`
@@ -55,7 +57,8 @@ func New(log *ledger.Log, diff []byte) Report {
 	stats := count(diff)
 	item, _ := log.FileChange()
 	for i, c := range item.Item.Changes {
-		f := File{Path: c.Path, From: c.From, Kind: c.Kind, Before: p.BaseSHA256[c.Path], After: p.AfterSHA256[c.Path]}
+		f := File{Path: c.Path, From: c.From, Kind: c.Kind, After: p.AfterSHA256[c.Path]}
+		f.Before = p.BaseSHA256[cmp.Or(c.From, c.Path)]
 		if i < len(stats) {
 			f.Added, f.Deleted = stats[i].added, stats[i].deleted
 		}

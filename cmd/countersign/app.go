@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,7 +79,10 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	f.StringVar(&a.flags.ledgerRef, "ledger-ref", gitstore.LedgerRef, "keep the ledger on this `REF`")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no hints and no progress")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say what is being done")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error(), ""} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		a.flags.json = a.flags.json || slices.Contains(a.Args, "--json") // it may stand after the bad one
+		return &usageError{err.Error(), ""}
+	})
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -38,12 +39,19 @@ func (a *App) demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := &demonstration{App: a, dir: dir}
+	quiet := *a // --json: the demo itself is silent
+	if a.flags.json {
+		quiet.Stdout = io.Discard
+	}
+	d := &demonstration{App: &quiet, dir: dir}
 	steps := []func(context.Context) error{d.prepare, d.propose, d.approve, d.settle, d.deny, d.forge, d.close}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("demo in %s: %w", dir, err)
 		}
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"directory": dir, "transaction_id": d.id})
 	}
 	return nil
 }

@@ -46,10 +46,10 @@ func (a *App) export(ctx context.Context, args []string, out string, asPack bool
 	if err != nil {
 		return err
 	}
-	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
+	if entries, err := os.ReadDir(a.path(out)); err == nil && len(entries) > 0 {
 		return &usageError{report.Clean(out) + " is not empty", "name a new directory with --out DIR"}
 	}
-	if err := writeTree(out, dir); err != nil {
+	if err := writeTree(a.path(out), dir); err != nil {
 		return &exitError{exitIO, fmt.Errorf("%s: %w", report.Clean(out), plain(err))}
 	}
 	if a.flags.json {

@@ -47,7 +47,7 @@ func (a *App) packApply(pack, target string, dryRun bool) error {
 	if pack == "" || target == "" {
 		return &usageError{"no pack or no target given", "name them with --pack DIR and --target DIR"}
 	}
-	r, err := packapply.Apply(pack, target, dryRun)
+	r, err := packapply.Apply(a.path(pack), a.path(target), dryRun)
 	if err != nil {
 		return &exitError{exitIO, fmt.Errorf("pack apply: %w", err)}
 	}

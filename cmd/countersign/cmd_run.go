@@ -110,11 +110,11 @@ func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 
 // refresh takes over what a failed apply recorded.
 func (a *App) refresh(ctx context.Context, r *pipeline.Runner, rep *report.Report) error {
-	log, err := r.Log(ctx, rep.TransactionID)
+	g, err := r.History(ctx, rep.TransactionID)
 	if err != nil {
 		return err
 	}
-	rep.Status = log.Transaction().Status
+	rep.Status, rep.LedgerCommit = g.Transaction().Status, g.LedgerCommit
 	return nil
 }
 

@@ -38,10 +38,10 @@ With --dir it checks a transaction directory that was exported or sent.`,
 }
 
 func (a *App) validateDir(dir string) error {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if info, err := os.Stat(a.path(dir)); err != nil || !info.IsDir() {
 		return &exitError{exitIO, fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
 	}
-	return a.showValidation(report.Clean(dir), pipeline.CheckDir(os.DirFS(dir)))
+	return a.showValidation(report.Clean(dir), pipeline.CheckDir(os.DirFS(a.path(dir))))
 }
 
 func (a *App) validate(ctx context.Context, args []string) error {

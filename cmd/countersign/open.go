@@ -108,11 +108,19 @@ func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look 
 	return id, err
 }
 
+// path is where a file named on the command line is: below -C, if it is given.
+func (a *App) path(name string) string {
+	if filepath.IsAbs(name) || a.flags.dir == "." {
+		return name
+	}
+	return filepath.Join(a.flags.dir, name)
+}
+
 // readInput reads a file, or stdin for "-", up to a limit.
 func (a *App) readInput(name string, limit int64) ([]byte, error) {
 	in := a.Stdin
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := os.Open(a.path(name))
 		if err != nil {
 			return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
 		}
