@@ -2,11 +2,13 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
@@ -47,4 +49,28 @@ func (r *Repo) CommitAll(message, author string, when time.Time) (string, error)
 		return "", fmt.Errorf("committing: %w", err)
 	}
 	return h.String(), nil
+}
+
+// Descends tells whether ancestor is commit or one of its ancestors; one that
+// the repository does not have is not.
+func (r *Repo) Descends(_ context.Context, commit, ancestor string) (bool, error) {
+	if commit == ancestor {
+		return true, nil
+	}
+	c, err := object.GetCommit(r.objects, plumbing.NewHash(commit))
+	if err != nil {
+		return false, fmt.Errorf("reading commit %s: %w", commit, err)
+	}
+	a, err := object.GetCommit(r.objects, plumbing.NewHash(ancestor))
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading commit %s: %w", ancestor, err)
+	}
+	descends, err := a.IsAncestor(c)
+	if err != nil {
+		return false, fmt.Errorf("walking from %s: %w", commit, err)
+	}
+	return descends, nil
 }

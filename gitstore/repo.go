@@ -12,7 +12,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/go-git/go-git/v5"
-	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -38,6 +37,7 @@ type Repo struct {
 	git     *git.Repository
 	objects objects
 	gitDir  string // the directory that holds the refs
+	ownDir  string // the working tree's own Git directory, gitDir but for linked worktrees
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -56,7 +56,11 @@ func Open(dir string) (*Repo, error) {
 	if !ok {
 		return nil, fmt.Errorf("opening the repository: unexpected storage %T", g.Storer)
 	}
-	r := &Repo{git: g, gitDir: store.Filesystem().Root()}
+	gitDir, err := filepath.Abs(store.Filesystem().Root())
+	if err != nil {
+		return nil, fmt.Errorf("opening the repository: %w", err)
+	}
+	r := &Repo{git: g, gitDir: gitDir, ownDir: gitDir}
 	if err := r.checkFormat(); err != nil {
 		return nil, err
 	}
@@ -136,9 +140,13 @@ func Init(dir string) (*Repo, error) {
 	return Open(dir)
 }
 
-// StateDir is a directory of the program's own inside the Git directory. It
+// Dir is the repository's Git directory.
+func (r *Repo) Dir() string { return r.gitDir }
+
+// StateDir is a directory of the program's own inside the working tree's Git
+// directory. It
 // may not exist yet.
-func (r *Repo) StateDir() string { return filepath.Join(r.gitDir, "countersign") }
+func (r *Repo) StateDir() string { return filepath.Join(r.ownDir, "countersign") }
 
 // Worktree returns the root of the working tree; "" means a bare repository.
 func (r *Repo) Worktree() (string, error) {
@@ -150,25 +158,6 @@ func (r *Repo) Worktree() (string, error) {
 		return "", fmt.Errorf("opening the working tree: %w", err)
 	}
 	return w.Filesystem.Root(), nil
-}
-
-// IgnoresMode tells whether core.fileMode is off.
-func (r *Repo) IgnoresMode() (bool, error) {
-	cfg, err := r.git.Config()
-	if err != nil {
-		return false, fmt.Errorf("reading the Git configuration: %w", err)
-	}
-	return cfg.Raw.Section("core").Option("filemode") == "false", nil
-}
-
-// Identity returns user.name and user.email as Git would use them; either may
-// be empty.
-func (r *Repo) Identity() (name, email string, err error) {
-	cfg, err := r.git.ConfigScoped(config.SystemScope)
-	if err != nil {
-		return "", "", fmt.Errorf("reading the Git configuration: %w", err)
-	}
-	return cfg.User.Name, cfg.User.Email, nil
 }
 
 // Head returns the commit id of HEAD.
@@ -197,7 +186,7 @@ func (r *Repo) tree(commit plumbing.Hash) (fs.FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, err)
 	}
-	return newTreeFS(r.objects, t), nil
+	return newTreeFS(r.objects, t)
 }
 
 // Staged returns those of the files whose index entry is not their Before.

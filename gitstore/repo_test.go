@@ -68,7 +68,7 @@ func TestIgnoresMode(t *testing.T) {
 	w := newWork(t, nil)
 	for value, want := range map[string]bool{"true": false, "false": true} {
 		w.git("config", "core.fileMode", value)
-		if got, err := w.open().IgnoresMode(); got != want || err != nil {
+		if got, err := w.open().Settings(noEnv); got.IgnoreMode != want || err != nil {
 			t.Errorf("%s: %v %v", value, got, err)
 		}
 	}
@@ -138,3 +138,5 @@ func (w work) conflict(theirs string) {
 		w.t.Fatalf("%v: %s", err, out)
 	}
 }
+
+func noEnv(string) string { return "" }

@@ -30,6 +30,9 @@ func (r *Repo) Ledger(ref string) (*Ledger, error) {
 	if err := name.Validate(); err != nil || !strings.HasPrefix(ref, "refs/") || strings.Count(ref, "/") < 2 {
 		return nil, fmt.Errorf("%q is not a name for a ledger ref", ref)
 	}
+	if head, err := r.git.Storer.Reference(plumbing.HEAD); err == nil && head.Target() == name {
+		return nil, fmt.Errorf("%q is the branch that is checked out", ref)
+	}
 	return &Ledger{r, name}, nil
 }
 
@@ -40,7 +43,8 @@ func (l *Ledger) Snapshot(context.Context) (pipeline.Snapshot, error) {
 		return pipeline.Snapshot{}, err
 	}
 	if tip.IsZero() {
-		return pipeline.Snapshot{Tree: newTreeFS(l.repo.objects, &object.Tree{})}, nil
+		empty, err := newTreeFS(l.repo.objects, &object.Tree{})
+		return pipeline.Snapshot{Tree: empty}, err
 	}
 	tree, err := l.repo.tree(tip)
 	if err != nil {

@@ -264,7 +264,7 @@ func TestLinkedWorktree(t *testing.T) {
 	w.sound(3)
 
 	main, side := w.open(), linked.open()
-	if a, b := main.StateDir(), side.StateDir(); a != b {
+	if a, b := main.StateDir(), side.StateDir(); a == b {
 		t.Errorf("two locks: %s and %s", a, b)
 	}
 	if root, err := side.Worktree(); err != nil || root != linked.dir {

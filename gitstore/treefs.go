@@ -22,12 +22,12 @@ import (
 // fs.ErrNotExist: what was merely not fetched must not read as absent.
 type treeFS struct {
 	store storer.EncodedObjectStorer
-	root  *object.Tree
-	trees map[string]*object.Tree // directories read so far, by path
+	nodes map[string]*node // directories read so far, by path
 }
 
-func newTreeFS(s storer.EncodedObjectStorer, root *object.Tree) *treeFS {
-	return &treeFS{s, root, map[string]*object.Tree{".": root}}
+func newTreeFS(s storer.EncodedObjectStorer, root *object.Tree) (*treeFS, error) {
+	n, err := newNode(root)
+	return &treeFS{s, map[string]*node{".": n}}, err
 }
 
 var (
@@ -48,10 +48,10 @@ func (e errMissing) Error() string {
 	return "the object is not in this repository (a partial or damaged clone?): " + e.err.Error()
 }
 
-// dir returns the tree object of a directory.
-func (t *treeFS) dir(name string) (*object.Tree, error) {
-	if tree, ok := t.trees[name]; ok {
-		return tree, nil
+// dir returns a directory's entries.
+func (t *treeFS) dir(name string) (*node, error) {
+	if n, ok := t.nodes[name]; ok {
+		return n, nil
 	}
 	e, err := t.entry(name)
 	if err != nil {
@@ -64,11 +64,33 @@ func (t *treeFS) dir(name string) (*object.Tree, error) {
 	if err != nil {
 		return nil, errMissing{err}
 	}
-	t.trees[name] = tree
-	return tree, nil
+	n, err := newNode(tree)
+	if err == nil {
+		t.nodes[name] = n
+	}
+	return n, err
 }
 
 var errNotDir = errors.New("not a directory")
+
+// node is a directory that was read.
+type node struct {
+	entries []object.TreeEntry
+	byName  map[string]int
+}
+
+// newNode refuses what only a crafted tree holds and a walk would trip over:
+// names that are no names, and a name twice.
+func newNode(tree *object.Tree) (*node, error) {
+	n := &node{tree.Entries, make(map[string]int, len(tree.Entries))}
+	for i, e := range tree.Entries {
+		if _, twice := n.byName[e.Name]; twice || e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") {
+			return nil, fmt.Errorf("tree %s has a malformed entry %+q", tree.Hash, e.Name)
+		}
+		n.byName[e.Name] = i
+	}
+	return n, nil
+}
 
 // entry returns the tree entry of a path below the root.
 func (t *treeFS) entry(name string) (object.TreeEntry, error) {
@@ -79,13 +101,11 @@ func (t *treeFS) entry(name string) (object.TreeEntry, error) {
 	if err != nil {
 		return object.TreeEntry{}, err
 	}
-	base := path.Base(name)
-	for _, e := range parent.Entries {
-		if e.Name == base {
-			return e, nil
-		}
+	i, ok := parent.byName[path.Base(name)]
+	if !ok {
+		return object.TreeEntry{}, fs.ErrNotExist
 	}
-	return object.TreeEntry{}, fs.ErrNotExist
+	return parent.entries[i], nil
 }
 
 func (t *treeFS) info(op, name string) (treeInfo, error) {
@@ -187,12 +207,12 @@ func (t *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !fs.ValidPath(name) {
 		return nil, t.fail("readdir", name, fs.ErrInvalid)
 	}
-	tree, err := t.dir(name)
+	n, err := t.dir(name)
 	if err != nil {
 		return nil, t.fail("readdir", name, err)
 	}
-	out := make([]fs.DirEntry, len(tree.Entries))
-	for i, e := range tree.Entries {
+	out := make([]fs.DirEntry, len(n.entries))
+	for i, e := range n.entries {
 		out[i] = dirEntry{t, path.Join(name, e.Name), treeInfo{e.Name, modeOf(e.Mode), 0}}
 	}
 	sortEntries(out)

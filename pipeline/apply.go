@@ -2,12 +2,13 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
@@ -51,7 +52,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, dryRun bool) (ApplyOutcome,
 		return deref(done), err
 	}
 	if g, err = r.judge(snap, id); err != nil {
-		return ApplyOutcome{}, err
+		return ApplyOutcome{Result: refusal(err, dryRun)}, err
 	}
 	return r.apply(ctx, g, snap, dryRun)
 }
@@ -101,22 +102,25 @@ func (r *Runner) apply(ctx context.Context, g Gated, snap Snapshot, dryRun bool)
 		return refuse(err)
 	}
 	if err := g.Err(); err != nil {
+		if g.Verdict.State == approval.Denied && !dryRun {
+			err = errors.Join(err, r.abandon(ctx, g))
+		}
 		return refuse(err)
 	}
-	set, err := r.approvedPatch(ctx, g, snap)
+	p, err := r.approvedPatch(ctx, g, snap)
 	if superseded, ok := err.(*SupersededError); ok && !dryRun {
 		return refuse(r.supersede(ctx, superseded))
 	}
 	if err != nil {
 		return refuse(err)
 	}
-	if err := r.ready(ctx, g, set); err != nil {
+	if err := r.ready(ctx, g, p.set); err != nil {
 		return refuse(err)
 	}
 	if dryRun {
-		return ApplyOutcome{Result: result.New(".", sourceOf(*g.Transaction().Pointers.Proposal), true, workspace.Predict(set.Files())), LedgerCommit: snap.Tip}, nil
+		return ApplyOutcome{Result: result.New(".", g.Transaction().Pointers.Proposal.Source(), true, workspace.Predict(p.set.Files())), LedgerCommit: snap.Tip}, nil
 	}
-	return r.carryOut(ctx, g, set)
+	return r.carryOut(ctx, g, p)
 }
 
 // refusal is the ApplyResult of an apply that was not begun.
@@ -142,22 +146,16 @@ func refusedFiles(err error) []string {
 }
 
 // carryOut records the intent, writes, and records the outcome.
-func (r *Runner) carryOut(ctx context.Context, g Gated, set patch.Patchset) (ApplyOutcome, error) {
+func (r *Runner) carryOut(ctx context.Context, g Gated, p prepared) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
-	start, err := r.begin(ctx, id, set)
+	start, err := r.begin(ctx, id, p)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, false)}, err
 	}
-	res := result.New(".", sourceOf(*g.Transaction().Pointers.Proposal), false, r.Worktree.Write(set.Files()))
+	res := result.New(".", g.Transaction().Pointers.Proposal.Source(), false, r.Worktree.Write(p.set.Files()))
 	commit, err := r.finish(ctx, id, start, res)
-	return ApplyOutcome{Result: res, LedgerCommit: commit}, err
-}
-
-// sourceOf names the Proposal that a change comes from; a change without one
-// has it derived from its patch_id.
-func sourceOf(p ledger.Proposal) result.Source {
-	if p.SourceProposalID != "" {
-		return result.Source{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash}
+	if err == nil {
+		err = r.Worktree.Claim().End()
 	}
-	return result.Source{ProposalID: "prop_" + p.PatchID[:16], ProposalHash: "sha256:" + p.PatchID}
+	return ApplyOutcome{Result: res, LedgerCommit: commit}, err
 }

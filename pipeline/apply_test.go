@@ -296,7 +296,7 @@ func TestT41EditAfterCrash(t *testing.T) {
 	w := newWorld(t)
 	g := w.approved()
 	r := w.as(bot)
-	r.Worktree = dying{r.Worktree, 1}
+	r.Worktree = dying{r.Worktree, 0}
 	died(func() { _, _ = r.Apply(t.Context(), g, false) })
 	mine := map[string]string{"greet.txt": "mine\n", "old.txt": "old\n", "other.txt": "other\n"}
 	w.write(mine)
@@ -308,7 +308,8 @@ func TestT41EditAfterCrash(t *testing.T) {
 	w.holds(mine)
 }
 
-// TestT03DenialAfterCrash: a denial stops an apply that was cut off.
+// TestT03DenialAfterCrash: a denial ends an apply that was cut off: what is on
+// disk is recorded, nothing more is written, and the transaction is closed.
 func TestT03DenialAfterCrash(t *testing.T) {
 	w := newWorld(t)
 	g := w.approved()
@@ -317,8 +318,12 @@ func TestT03DenialAfterCrash(t *testing.T) {
 	r.Worktree = dying{r.Worktree, 0}
 	died(func() { _, _ = r.Apply(t.Context(), g, false) })
 	w.says(bob, ledger.Deny, tx)
-	w.denied(w.as(bot).Apply(t.Context(), g, false))
 	w.sound(tx, ledger.Proposed) // the apply has no end yet
+	w.denied(w.as(bot).Apply(t.Context(), g, false))
+	w.sound(tx, ledger.Denied)
+	if g := w.gate(tx); !g.Transaction().Closed {
+		t.Error("it is still open")
+	}
 }
 
 // failingOnce is a store that cannot be written after n appends; with lost, the
@@ -417,8 +422,12 @@ func TestT03IndexEntryGone(t *testing.T) {
 		}
 	}
 	w.store = forgetful
-	if g := w.gate(r.ID); g.Verdict.State != approval.Denied {
-		t.Errorf("%+v", g.Verdict)
+	var corrupt *ledger.CorruptError
+	if _, err := w.as(bot).Gate(t.Context(), r.ID); !errors.As(err, &corrupt) {
+		t.Errorf("gate: %v", err)
+	}
+	if out, err := w.as(bot).Review(t.Context(), w.input(fix), false); err == nil {
+		t.Errorf("the denied patch is reviewed again: %+v", out)
 	}
 	if v, err := w.as(bot).Validate(t.Context(), r.ID); err != nil || v.Report.OK || v.Report.Violations[0].RuleID != "L11" {
 		t.Errorf("%+v %v", v, err)

@@ -11,34 +11,65 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
+// prepared is an approved change on the commit that it is about to be applied
+// to.
+type prepared struct {
+	set  patch.Patchset
+	base string
+}
+
 // approvedPatch reads the approved bytes from the ledger, checks that they are
 // those bytes, and puts them on the present base.
-func (r *Runner) approvedPatch(ctx context.Context, g Gated, snap Snapshot) (patch.Patchset, error) {
+func (r *Runner) approvedPatch(ctx context.Context, g Gated, snap Snapshot) (prepared, error) {
 	tx := g.Transaction()
-	corrupt := func(err error) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: err} }
 	diff, err := storedPatch(snap.Tree, tx)
 	if err != nil {
-		return patch.Patchset{}, err
-	}
-	base, err := r.base(ctx, g)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
-	if err := unchanged(base, tx); err != nil {
-		return patch.Patchset{}, err
+		return prepared{}, err
 	}
 	parsed, err := patch.Parse(diff)
 	if err != nil {
-		return patch.Patchset{}, corrupt(err)
+		return prepared{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	set, err := parsed.Resolve(base)
+	p := prepared{}
+	if p.base, err = r.base(ctx, g); err != nil {
+		return prepared{}, err
+	}
+	tree, err := r.Repo.Tree(ctx, p.base)
 	if err != nil {
-		return patch.Patchset{}, fmt.Errorf("the approved patch no longer fits: %w", err)
+		return prepared{}, err
 	}
-	if set.ID() != tx.PatchID() {
-		return patch.Patchset{}, corrupt(errors.New("the stored patch means another change on this base"))
+	if err := unchanged(tree, tx); err != nil {
+		return prepared{}, r.elsewhere(ctx, p.base, tx, err)
 	}
-	return set, recompute(base, *tx.Pointers.Proposal)
+	p.set, err = parsed.Resolve(tree)
+	var unfit *patch.Error
+	switch {
+	case errors.As(err, &unfit): // the content is as it was: a mode, or a name beside it, changed
+		return prepared{}, r.elsewhere(ctx, p.base, tx, &SupersededError{tx.TransactionID, []string{unfit.Path}})
+	case err != nil:
+		return prepared{}, fmt.Errorf("putting the approved patch on %s: %w", p.base, err)
+	case p.set.ID() != tx.PatchID():
+		return prepared{}, r.elsewhere(ctx, p.base, tx, &SupersededError{tx.TransactionID, tx.Pointers.Proposal.TargetFiles})
+	}
+	return p, recompute(tree, *tx.Pointers.Proposal)
+}
+
+// elsewhere tells a base that has moved on, which supersedes a transaction for
+// good, from a HEAD on another branch, where nothing is to be recorded.
+func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transaction, err error) error {
+	var superseded *SupersededError
+	if !errors.As(err, &superseded) {
+		return err
+	}
+	reviewed := tx.Pointers.Proposal.BaseCommit
+	descends, ancestorErr := r.Repo.Descends(ctx, base, reviewed)
+	if ancestorErr != nil {
+		return ancestorErr
+	}
+	if !descends {
+		return &ElsewhereError{tx.TransactionID, reviewed}
+	}
+	return err
 }
 
 // recompute runs a recipe again: what it makes of the base must be what was
@@ -58,17 +89,13 @@ func recompute(base fs.FS, p ledger.Proposal) error {
 	return err
 }
 
-// base is the tree to check against: HEAD's, or for an apply that was cut off
+// base is the commit to check against: HEAD, or for an apply that was cut off
 // the one it began on.
-func (r *Runner) base(ctx context.Context, g Gated) (fs.FS, error) {
+func (r *Runner) base(ctx context.Context, g Gated) (string, error) {
 	if open, ok := g.log.OpenApply(); ok {
-		return r.Repo.Tree(ctx, open.BaseCommit)
+		return open.BaseCommit, nil
 	}
-	head, err := r.Repo.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.Repo.Tree(ctx, head)
+	return r.Repo.Head(ctx)
 }
 
 // unchanged compares the base with what the review recorded.
@@ -113,8 +140,11 @@ func (r *Runner) supersede(ctx context.Context, why *SupersededError) error {
 func (r *Runner) ready(ctx context.Context, g Gated, set patch.Patchset) error {
 	tx := g.Transaction()
 	_, resuming := g.log.OpenApply()
+	if err := r.begunHere(g); err != nil {
+		return err
+	}
 	if !resuming && tx.Status != ledger.Failed && tx.Pointers.Proposal.Kind != KindWorktree {
-		return r.refuseDirty(ctx, set.Files())
+		return r.clean(ctx, set.Files())
 	}
 	states, err := r.Worktree.Inspect(set.Files())
 	if err != nil {
@@ -130,4 +160,18 @@ func (r *Runner) ready(ctx context.Context, g Gated, set patch.Patchset) error {
 		return &DirtyError{dirty}
 	}
 	return nil
+}
+
+// begunHere refuses to take up an apply that was begun in another working tree,
+// which it has left half-written.
+func (r *Runner) begunHere(g Gated) error {
+	open, resuming := g.log.OpenApply()
+	if !resuming {
+		return nil
+	}
+	begun, err := r.Worktree.Claim().Begun()
+	if err == nil && begun != open.TransactionID+"/"+open.ApplyID {
+		err = &ElsewhereError{ID: open.TransactionID}
+	}
+	return err
 }

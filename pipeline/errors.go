@@ -23,6 +23,9 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
+	if e.What == "bytes" {
+		return fmt.Sprintf("the patch is larger than the limit of %d bytes", e.Max)
+	}
 	return fmt.Sprintf("the patch has %d %s, the limit is %d", e.Have, e.What, e.Max)
 }
 
@@ -62,6 +65,18 @@ func (e *SupersededError) Error() string {
 		return e.ID + " was superseded"
 	}
 	return fmt.Sprintf("%s is superseded: %s changed since the review: %s", e.ID, plural(len(e.Files), "file", "files"), list(e.Files))
+}
+
+// An ElsewhereError says that a transaction belongs to another checkout: Base
+// is the commit that it was reviewed on and HEAD does not contain, or "" where
+// an apply was begun, and cut off, in another working tree.
+type ElsewhereError struct{ ID, Base string }
+
+func (e *ElsewhereError) Error() string {
+	if e.Base == "" {
+		return e.ID + " was begun in another working tree and must be finished there"
+	}
+	return fmt.Sprintf("%s was reviewed on commit %.12s, which HEAD does not contain", e.ID, e.Base)
 }
 
 // A ClosedError says that a transaction takes no more events.

@@ -64,10 +64,20 @@ func gateSubject(v approval.Verdict) string {
 
 // judge reads a transaction and decides on it. For one that was applied or
 // closed the verdict is history: it is computed, and changes nothing.
+//
+// A record that does not verify is no basis for a verdict: the first finding
+// comes back as a *ledger.CorruptError.
 func (r *Runner) judge(snap Snapshot, id string) (Gated, error) {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return Gated{}, err
+	}
+	found, err := checkRecord(snap.Tree, id)
+	if err != nil {
+		return Gated{}, err
+	}
+	if len(found) > 0 {
+		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)}
 	}
 	patchID := log.Transaction().PatchID()
 	if !canon.IsHex64(patchID) {
@@ -141,6 +151,7 @@ type Ruling struct {
 
 // Decide records a ruling and what follows from it.
 func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
+	ruling.Reason = ledger.OneLine(ruling.Reason, 500)
 	var g Gated
 	var err error
 	g.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {

@@ -138,7 +138,7 @@ func TestReviewRefused(t *testing.T) {
 			w.write(map[string]string{"new/file.txt": "mine\n"})
 		}},
 		{"too many files", "the patch has 3 files, the limit is 2", func(w *world) { w.policy.Limits.Files = 2 }},
-		{"too many bytes", "bytes, the limit is 10", func(w *world) { w.policy.Limits.Bytes = 10 }},
+		{"too many bytes", "larger than the limit of 10 bytes", func(w *world) { w.policy.Limits.Bytes = 10 }},
 		{"another base", "greet.txt", func(w *world) { w.repo.commit(map[string]string{"greet.txt": "x\n", "old.txt": "old\n"}) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	w.says(ada, ledger.Deny, r.ID)
-	if _, err := w.as(bot).Find(t.Context(), "", false); !errors.Is(err, ledger.ErrNotFound) {
+	if _, err := w.as(bot).Find(t.Context(), "", false); !errors.Is(err, ledger.ErrNoneOpen) {
 		t.Errorf("none open: %v", err)
 	}
 	if got, err := w.as(bot).Find(t.Context(), "", true); got != r.ID || err != nil {

@@ -32,7 +32,10 @@ func (r *Runner) snapshot(ctx context.Context) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
 	}
-	return snap, nil
+	if snap.Tip != "" {
+		err = ledger.CheckSchema(snap.Tree) // never act on, or extend, something else
+	}
+	return snap, err
 }
 
 // Find returns the id of the transaction that name means; an empty name means
@@ -142,7 +145,7 @@ func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := sourceOf(*tx.Pointers.Proposal)
+	src := tx.Pointers.Proposal.Source()
 	p := pack.Pack{PatchSchemaVersion: pack.SchemaVersion, SourceProposalID: src.ProposalID, SourceProposalHash: src.ProposalHash}
 	for _, op := range ops {
 		o := pack.Operation{Op: op.Op, Path: op.Path}

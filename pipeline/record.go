@@ -3,21 +3,18 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
 // begin records apply/start on a state that is still approved. An apply that
-// was cut off is taken up under its own id.
-func (r *Runner) begin(ctx context.Context, id string, set patch.Patchset) (ledger.ApplyStart, error) {
-	head, err := r.Repo.Head(ctx)
-	if err != nil {
-		return ledger.ApplyStart{}, err
-	}
+// was cut off is taken up under its own id. The working tree notes the apply
+// first, so that a crash is taken up where it was.
+func (r *Runner) begin(ctx context.Context, id string, p prepared) (ledger.ApplyStart, error) {
 	var start ledger.ApplyStart
-	_, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	_, err := r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
 		g, err := r.judge(snap, id)
 		if err != nil {
 			return nil, err
@@ -36,12 +33,15 @@ func (r *Runner) begin(ctx context.Context, id string, set patch.Patchset) (ledg
 		r.settle(s, g.Verdict)
 		start = ledger.ApplyStart{
 			TransactionID: id, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
-			PatchIDs: []string{g.Transaction().PatchID()}, Target: TargetWorktree, BaseCommit: head,
+			PatchIDs: []string{g.Transaction().PatchID()}, Target: TargetWorktree, BaseCommit: p.base,
 		}
-		for _, f := range set.Files() {
+		for _, f := range p.set.Files() {
 			start.Files = append(start.Files, f.Path)
 		}
 		s.Event(&start)
+		if err := r.Worktree.Claim().Begin(start.TransactionID + "/" + start.ApplyID); err != nil {
+			return nil, err
+		}
 		return s.Entry(ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to the working tree"}, false)
 	})
 	return start, err
@@ -89,6 +89,10 @@ func (r *Runner) recordState(s *ledger.Stage, success bool) {
 	item, _ := s.Log.FileChange()
 	meta := *item.Item.Metadata
 	meta.Applied = true
+	item.Item.Changes = slices.Clone(item.Item.Changes)
+	for i := range item.Item.Changes {
+		item.Item.Changes[i].UnifiedDiff = "" // the upsert changes nothing there
+	}
 	item.Item.Metadata, item.Item.Status, item.Item.Op = &meta, "applied", "upsert"
 	s.Event(&item)
 	s.Status(ledger.Applied, "every file was written and read back")

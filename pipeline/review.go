@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -33,16 +34,16 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 	}
 	out := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base}
 	out.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
-		if err := refuseDenied(snap.Tree, p.id); err != nil {
-			return nil, err
-		}
-		known, err := openFor(snap.Tree, p.id, p.base)
+		known, err := r.known(ctx, snap.Tree, p)
 		if err != nil {
 			return nil, err
 		}
 		if known != nil {
 			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
 			return nil, nil
+		}
+		if err := r.refuseDirty(ctx, in, p.set.Files()); err != nil {
+			return nil, err
 		}
 		if dryRun {
 			return nil, nil
@@ -85,21 +86,55 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 	if n := len(set.Files()); n > r.Policy.Limits.Files {
 		return gathered{}, &LimitError{"files", int64(n), int64(r.Policy.Limits.Files)}
 	}
-	if in.Kind != KindWorktree { // that one is what the working tree holds
-		if err := r.refuseDirty(ctx, set.Files()); err != nil {
-			return gathered{}, err
-		}
-	}
 	diff := set.Bytes()
 	return gathered{set: set, id: canon.Hex(diff), diff: diff, base: base}, nil
 }
 
+// known returns the transaction that there is for the patch on this base, nil
+// if there is none: the open one, or the one that put the files on disk where
+// they are. A patch that was ever denied is a *DeniedError.
+func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Transaction, error) {
+	if err := refuseDenied(tree, p.id); err != nil {
+		return nil, err
+	}
+	all, err := ledger.All(tree)
+	if err != nil {
+		return nil, err
+	}
+	var done *ledger.Transaction
+	for _, t := range all {
+		switch {
+		case t.PatchID() != p.id:
+		case t.Status == ledger.Denied:
+			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.id, Reason: "denied"}
+		case t.Pointers.Proposal.BaseCommit != p.base:
+		case !t.Closed:
+			return &t, nil
+		case t.Status == ledger.Completed:
+			done = &t
+		}
+	}
+	if done == nil || r.Worktree == nil {
+		return nil, nil
+	}
+	states, err := r.Worktree.Inspect(p.set.Files())
+	if err != nil || slices.ContainsFunc(states, func(s workspace.State) bool { return s != workspace.After }) {
+		return nil, err
+	}
+	return done, nil
+}
+
 // refuseDirty: what the human is shown must be what the files in front of them
-// would become.
-func (r *Runner) refuseDirty(ctx context.Context, files []patch.Change) error {
-	if r.Worktree == nil {
+// would become. A proposal of the working tree is what is in front of them.
+func (r *Runner) refuseDirty(ctx context.Context, in Input, files []patch.Change) error {
+	if r.Worktree == nil || in.Kind == KindWorktree {
 		return nil
 	}
+	return r.clean(ctx, files)
+}
+
+// clean compares files on disk, and in the index, with the base.
+func (r *Runner) clean(ctx context.Context, files []patch.Change) error {
 	states, err := r.Worktree.Inspect(files)
 	if err != nil {
 		return err
@@ -108,12 +143,8 @@ func (r *Runner) refuseDirty(ctx context.Context, files []patch.Change) error {
 	if err != nil {
 		return err
 	}
-	staged := map[string]bool{}
-	for _, path := range dirty {
-		staged[path] = true
-	}
 	for i, state := range states {
-		if state != workspace.Before && !staged[files[i].Path] {
+		if state != workspace.Before && !slices.Contains(dirty, files[i].Path) {
 			dirty = append(dirty, files[i].Path)
 		}
 	}
@@ -134,19 +165,6 @@ func refuseDenied(tree fs.FS, patchID string) error {
 		why += ": " + ledger.OneLine(d.Reason, 200)
 	}
 	return &DeniedError{PatchID: patchID, Reason: why}
-}
-
-func openFor(tree fs.FS, patchID, base string) (*ledger.Transaction, error) {
-	open, err := ledger.Open(tree)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range open {
-		if p := t.Pointers.Proposal; p != nil && p.PatchID == patchID && p.BaseCommit == base {
-			return &t, nil
-		}
-	}
-	return nil, nil
 }
 
 // propose builds the first stage: what is proposed, by whom, on what base.
@@ -173,7 +191,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	}
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: change})
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
-		ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: shown(p.diff, 256<<10),
+		ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: shown(p.diff, maxShown),
 	}})
 	if in.Proposal != nil {
 		s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: plan(*in.Proposal)})
@@ -196,14 +214,20 @@ func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
 		meta.Confidence, meta.RequiresApproval = &in.Proposal.Confidence, &in.Proposal.RequiresApproval
 	}
 	item := ledger.Item{ID: "item_1", Type: "fileChange", Op: "upsert", Status: "proposed", PatchID: p.id, Metadata: meta}
+	left := maxShown // for all files together
 	for _, c := range p.set.Changes {
-		item.Changes = append(item.Changes, ledger.ItemChange{Path: c.Path, From: c.From, Kind: string(c.Kind), UnifiedDiff: shown(c.Bytes(), 64<<10)})
+		diff := shown(c.Bytes(), left)
+		left = max(0, left-len(diff))
+		item.Changes = append(item.Changes, ledger.ItemChange{Path: c.Path, From: c.From, Kind: string(c.Kind), UnifiedDiff: diff})
 	}
 	for _, f := range p.set.Files() {
 		meta.TargetFiles = append(meta.TargetFiles, f.Path)
 	}
 	return item
 }
+
+// maxShown is how many bytes of diff an item holds.
+const maxShown = 128 << 10
 
 // shown is a diff for display in an event: cut to a size that is safe to
 // print. patches/<patch_id>.diff has the whole.

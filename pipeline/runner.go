@@ -48,10 +48,15 @@ type Repository interface {
 	// Changed returns the paths whose file in the working tree is not HEAD's:
 	// changed, deleted, or new and not ignored.
 	Changed(ctx context.Context) ([]string, error)
+	// Descends tells whether ancestor is commit or one of its ancestors; one
+	// that the repository does not have is not.
+	Descends(ctx context.Context, commit, ancestor string) (bool, error)
 }
 
 // A Worktree is the checked-out files.
 type Worktree interface {
+	// Claim knows which apply was begun here.
+	Claim() workspace.Claim
 	// Lock keeps other applies out until the returned function is called.
 	Lock(ctx context.Context) (unlock func(), err error)
 	// Inspect compares each file on disk with its Before and After, in order.
@@ -88,9 +93,9 @@ const maxAttempts = 50
 // entry means that there is nothing to record.
 func (r *Runner) update(ctx context.Context, fn func(Snapshot) (*ledger.Entry, error)) (string, error) {
 	for attempt := 1; attempt <= maxAttempts; attempt++ {
-		snap, err := r.Store.Snapshot(ctx)
+		snap, err := r.snapshot(ctx)
 		if err != nil {
-			return "", fmt.Errorf("reading the ledger: %w", err)
+			return "", err
 		}
 		entry, err := fn(snap)
 		if err != nil || entry == nil {

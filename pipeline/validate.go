@@ -141,5 +141,7 @@ func (r *Runner) complete(log *ledger.Log, tests []TestResult) (*ledger.Entry, e
 }
 
 // CheckDir verifies a transaction directory that is not in a ledger: one that
-// was exported, or another program's.
-func CheckDir(dir fs.FS) rule.Report { return rule.NewReport(ledger.Check(dir)) }
+// was exported, or, as foreign tells, another program's.
+func CheckDir(dir fs.FS) (found rule.Report, foreign bool) {
+	return rule.NewReport(ledger.Check(dir)), ledger.Foreign(dir)
+}

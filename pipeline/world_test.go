@@ -85,6 +85,11 @@ func (c *commits) Tree(_ context.Context, commit string) (fs.FS, error) {
 
 func (c *commits) Staged(context.Context, []patch.Change) ([]string, error) { return nil, nil }
 
+// Descends: the commits are one line, and their ids count.
+func (c *commits) Descends(_ context.Context, commit, ancestor string) (bool, error) {
+	return commit >= ancestor, nil
+}
+
 // A world is a repository with its checked-out files and its ledger.
 type world struct {
 	*testing.T
@@ -128,7 +133,7 @@ func (w *world) now() time.Time {
 // as is the program, run by somebody.
 func (w *world) as(who ledger.Actor) *pipeline.Runner {
 	w.Helper()
-	tree, err := workspace.Open(w.dir, filepath.Join(w.TempDir(), "state"), false)
+	tree, err := workspace.Open(w.dir, w.dir+"-state", false)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -3,8 +3,9 @@ package report
 import (
 	"bytes"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // Diff shows canonical bytes to a person: coloured by line, and with every
@@ -44,10 +45,13 @@ func (s Style) diffLine(text string, inHunk bool) string {
 }
 
 // reveal is Clean for a line of a diff: tabs stay, and escapes stand out. The
-// carriage return of a CRLF file is left out at the end of a line.
+// carriage return that ends an unchanged line is left out; on a changed one it
+// may be all that changed.
 func (s Style) reveal(text string) string {
-	text = strings.TrimSuffix(text, "\r")
-	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\t' }) < 0 {
+	if strings.HasPrefix(text, " ") {
+		text = strings.TrimSuffix(text, "\r")
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return !ledger.Visible(r) && r != '\t' }) < 0 {
 		return text
 	}
 	var b strings.Builder

@@ -21,6 +21,7 @@ func TestT14Clean(t *testing.T) {
 		"user\u202egnp.exe":     `user\u202egnp.exe`,
 		"zero\u200bwidth":       `zero\u200bwidth`,
 		"\xff\xfe":              `\xff\xfe`,
+		"filler\u3164\ufe0f":    `filler\u3164\ufe0f`,
 		"tab\t":                 `tab\x09`,
 		"\U000e0041 tag":        `\ue0041 tag`,
 		"replacement \ufffd ok": "replacement \ufffd ok",
@@ -35,7 +36,7 @@ func TestT14Clean(t *testing.T) {
 func TestT14Diff(t *testing.T) {
 	diff := []byte("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\tx\r\n+new\u202e\x1b[2J\n")
 	plain := report.Diff(diff, report.Style{})
-	if strings.ContainsAny(plain, "\x1b\u202e\r") || !strings.Contains(plain, `+new\u202e\x1b[2J`) || !strings.Contains(plain, "-old\tx\n") {
+	if strings.ContainsAny(plain, "\x1b\u202e\r") || !strings.Contains(plain, `+new\u202e\x1b[2J`) || !strings.Contains(plain, "-old\tx\\x0d\n") {
 		t.Errorf("plain: %q", plain)
 	}
 	colour := report.Diff(diff, report.Style{Colour: true})

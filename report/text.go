@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -45,9 +44,10 @@ func (r Report) Text(s Style) string {
 	}
 	row("files", r.filesLine())
 	if r.ApplyResult == nil {
-		for _, f := range r.Files {
+		for _, f := range r.Files[:min(len(r.Files), maxRows)] {
 			fmt.Fprintf(&b, "  %-7s %s  %s %s\n", f.Kind, f.name(), s.paint(green, fmt.Sprintf("+%d", f.Added)), s.paint(red, fmt.Sprintf("-%d", f.Deleted)))
 		}
+		more(&b, len(r.Files))
 	}
 	if r.Verdict != nil {
 		r.verdictText(&b, s, row)
@@ -117,7 +117,8 @@ func (r Report) resultText(b *strings.Builder, s Style, row func(name, value str
 	if res.Error != "" {
 		fmt.Fprintf(b, "  %s\n", Clean(res.Error))
 	}
-	for _, o := range r.Operations() {
+	ops := r.Operations()
+	for _, o := range ops[:min(len(ops), maxRows)] {
 		detail := "deleted"
 		if o.AfterHash != nil {
 			detail = *o.AfterHash
@@ -126,6 +127,16 @@ func (r Report) resultText(b *strings.Builder, s Style, row func(name, value str
 			detail = s.paint(red, string(o.Status)) + " " + Clean(o.Error)
 		}
 		fmt.Fprintf(b, "  %-7s %s  %s\n", o.Op, Clean(o.Path), detail)
+	}
+	more(b, len(ops))
+}
+
+// maxRows is how many files the text lists; --json lists all.
+const maxRows = 40
+
+func more(b *strings.Builder, n int) {
+	if n > maxRows {
+		fmt.Fprintf(b, "  … and %d more\n", n-maxRows)
 	}
 }
 
@@ -164,7 +175,7 @@ func visible(r rune, raw string) string {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
 		return fmt.Sprintf(`\x%02x`, raw[0])
-	case unicode.IsPrint(r):
+	case ledger.Visible(r):
 		return raw
 	case r < 0x80:
 		return fmt.Sprintf(`\x%02x`, r)

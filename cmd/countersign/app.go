@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -43,14 +42,14 @@ type globalFlags struct {
 
 // Main runs the program and returns its exit code.
 func (a *App) Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	// Ctrl-C ends the program at once: whatever it was doing, the ledger says
+	// where to go on.
 	root := a.rootCommand()
 	root.SetArgs(a.Args)
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	return a.finish(root.ExecuteContext(ctx))
+	return a.finish(root.ExecuteContext(context.Background()))
 }
 
 func (a *App) rootCommand() *cobra.Command {
@@ -86,7 +85,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
-		a.exportCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
+		a.exportCommand(), a.closeCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
 		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
 	return root
@@ -122,7 +121,7 @@ func (a *App) finish(err error) int {
 
 // oneLine is an error as it is shown: one line, nothing that does not print.
 func oneLine(err error) string {
-	return report.Clean(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " "))
+	return report.Clean(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // again is the command line for a next step, with the global flags that this

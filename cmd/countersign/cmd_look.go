@@ -45,7 +45,7 @@ func (a *App) list(ctx context.Context, openOnly bool) error {
 			"transaction_id": t.TransactionID, "status": string(t.Status), "closed": t.Closed, "patch_id": t.PatchID(),
 			"created_at": t.CreatedAt, "updated_at": t.UpdatedAt, "summary": t.Notes, "proposer": t.Proposer.Login,
 		})
-		fmt.Fprintf(&text, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, t.PatchID(), t.CreatedAt, report.Clean(t.Notes))
+		fmt.Fprintf(&text, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, report.Clean(t.PatchID()), report.Clean(t.CreatedAt), report.Clean(t.Notes))
 	}
 	if a.flags.json {
 		return a.printJSON(map[string]any{"transactions": rows})

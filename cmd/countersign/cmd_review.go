@@ -89,12 +89,14 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	}
 	rep.Verdict = nil
 	if done.Known {
-		a.say("this patch is under review already")
+		a.say("this patch is known: nothing recorded")
 	}
 	if err := a.show(rep); err != nil {
 		return err
 	}
-	a.say("hint: %s", a.again("run", done.ID))
+	if !g.Transaction().Closed {
+		a.say("hint: %s", a.again("run", done.ID))
+	}
 	return nil
 }
 

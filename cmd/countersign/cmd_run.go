@@ -32,6 +32,9 @@ and says which command records the approval.`,
 			if given := f.given(); len(given) > 0 && len(args) > 0 {
 				return &usageError{"both a transaction and " + given[0] + " were given", "give one of them"}
 			}
+			if len(f.given()) == 0 && f.summary != "" {
+				return &usageError{"--summary belongs to a new proposal, and none was given", "name one with --patch FILE"}
+			}
 			if err := checkTarget(to); err != nil {
 				return err
 			}

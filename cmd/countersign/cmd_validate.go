@@ -41,7 +41,12 @@ func (a *App) validateDir(dir string) error {
 	if info, err := os.Stat(a.path(dir)); err != nil || !info.IsDir() {
 		return &exitError{exitIO, fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
 	}
-	return a.showValidation(report.Clean(dir), pipeline.CheckDir(os.DirFS(a.path(dir))))
+	found, foreign := pipeline.CheckDir(os.DirFS(a.path(dir)))
+	note := ""
+	if foreign {
+		note = " by I1 to I12 alone (another program's: its events carry no seq and prev)"
+	}
+	return a.showValidation(report.Clean(dir), note, found)
 }
 
 func (a *App) validate(ctx context.Context, args []string) error {
@@ -60,7 +65,7 @@ func (a *App) validate(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.showValidation(id, v.Report); err != nil {
+	if err := a.showValidation(id, "", v.Report); err != nil {
 		return err
 	}
 	if v.Completed {
@@ -70,7 +75,7 @@ func (a *App) validate(ctx context.Context, args []string) error {
 }
 
 // showValidation prints {"ok":…,"violations":[…]} or the same as text.
-func (a *App) showValidation(what string, v rule.Report) error {
+func (a *App) showValidation(what, note string, v rule.Report) error {
 	if v.Violations == nil {
 		v.Violations = []rule.Violation{}
 	}
@@ -78,11 +83,11 @@ func (a *App) showValidation(what string, v rule.Report) error {
 		if err := a.printJSON(map[string]any{"ok": v.OK, "violations": violations(v)}); err != nil {
 			return err
 		}
-	} else if err := a.printValidation(what, v); err != nil {
+	} else if err := a.printValidation(what, note, v); err != nil {
 		return err
 	}
 	if !v.OK {
-		return &exitError{exitFailed, fmt.Errorf("%s does not validate: %d violations", what, len(v.Violations))}
+		return &exitError{exitFailed, fmt.Errorf("%s does not validate: %s", what, counted(len(v.Violations), "violation"))}
 	}
 	return nil
 }
@@ -95,13 +100,21 @@ func violations(v rule.Report) []any {
 	return out
 }
 
-func (a *App) printValidation(what string, v rule.Report) error {
+func (a *App) printValidation(what, note string, v rule.Report) error {
 	if v.OK {
-		return a.print(what + ": valid\n")
+		return a.print(what + ": valid" + note + "\n")
 	}
 	text := ""
 	for _, f := range v.Violations {
 		text += fmt.Sprintf("%-8s %s: %s\n", f.RuleID, report.Clean(f.Path), report.Clean(f.Message))
 	}
 	return a.print(text)
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

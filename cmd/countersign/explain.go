@@ -70,17 +70,20 @@ var table = []row{
 	{as[*pipeline.DeniedError], exitDenied, say("a denial is final for these bytes; propose a different patch")},
 	{as[*pipeline.DirtyError], exitRefused, say(`commit the changes or put them away with "git stash", then try again`)},
 	{as[*pipeline.SupersededError], exitRefused, say("make the patch again on the present commit, and review that")},
+	{as[*pipeline.ElsewhereError], exitRefused, elsewhereHint},
 	{as[*pipeline.ClosedError], exitRefused, closedHint},
 	{as[*pipeline.LimitError], exitRefused, say("split the change into smaller patches")},
 	{as[*pipeline.UndecidedError], exitRefused, nil},
 	{as[*pipeline.NoWorktreeError], exitRefused, say("apply in a clone that has a working tree")},
 	{as[*ledger.CorruptError], exitFailed, corruptHint},
+	{as[*ledger.DamagedError], exitFailed, say("git log --stat on the ledger's ref shows who put it there")},
 	{as[*ledger.AmbiguousError], exitRefused, say("name one of them by its id, or by more characters of it")},
 	{is(ledger.ErrNoTransactions), exitRefused, reviewHint},
+	{is(ledger.ErrNoneOpen), exitRefused, reviewHint},
 	{is(ledger.ErrNotFound), exitRefused, listHint},
 	{is(gitstore.ErrNotRepository), exitRefused, say("run it inside a Git repository, or name one with -C DIR")},
 	{is(gitstore.ErrNoCommits), exitRefused, say("make a first commit; a patch needs a base to apply to")},
-	{as[*gitstore.UnsupportedError], exitRefused, nil},
+	{as[*gitstore.UnsupportedError], exitRefused, say("a plain clone of it (git clone --no-local) is supported")},
 	{as[*gitstore.LockedError], exitIO, lockedHint},
 	{as[*pipeline.InvalidError], exitRefused, say("countersign patch verify and countersign proposal verify list every violation")},
 	{as[*patch.Error], exitRefused, patchHint},
@@ -122,6 +125,15 @@ func pendingHint(err error, again func(...string) string) string {
 	return again("approve", e.ID) + " && " + again("run", e.ID)
 }
 
+func elsewhereHint(err error, again func(...string) string) string {
+	var e *pipeline.ElsewhereError
+	errors.As(err, &e)
+	if e.Base == "" {
+		return "run the same command there; if it is gone: " + again("close", e.ID)
+	}
+	return "check out the branch that it was reviewed on, or review the patch again here"
+}
+
 func closedHint(err error, again func(...string) string) string {
 	var e *pipeline.ClosedError
 	errors.As(err, &e)
@@ -135,7 +147,7 @@ func corruptHint(err error, again func(...string) string) string {
 }
 
 func reviewHint(_ error, again func(...string) string) string {
-	return again("review", "--patch", "FILE") + " records the first one"
+	return again("review", "--patch", "FILE") + " records one"
 }
 
 func listHint(_ error, again func(...string) string) string { return again("list") }

@@ -29,15 +29,19 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err != nil {
 		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
 	}
-	actor, err := a.actor(repo)
+	settings, err := repo.Settings(a.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	r := &pipeline.Runner{
-		Store: store, Repo: repo, Policy: approval.Default(), Actor: actor, Tool: "countersign " + version(),
+		Store: store, Repo: repo, Policy: approval.Default(), Actor: a.actor(settings), Tool: "countersign " + version(),
 		Now: a.Now, Entropy: a.Entropy, Pause: pause,
 	}
-	return r, openWorktree(r, repo)
+	if a.flags.verbose {
+		head, err := repo.Head(context.Background())
+		a.say("repository %s, HEAD %s, ledger %s, acting as %s", repo.Dir(), firstOf(head, fmt.Sprint(err)), a.flags.ledgerRef, r.Actor.Login)
+	}
+	return r, openWorktree(r, repo, settings)
 }
 
 func (a *App) inDir(err error) error {
@@ -51,16 +55,15 @@ func (a *App) inDir(err error) error {
 	return fmt.Errorf("%s: %w", abs, err)
 }
 
-func openWorktree(r *pipeline.Runner, repo *gitstore.Repo) error {
+func openWorktree(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Settings) error {
 	dir, err := repo.Worktree()
 	if err != nil || dir == "" {
 		return err
 	}
-	ignoreMode, err := repo.IgnoresMode()
-	if err != nil {
-		return err
+	if settings.Worktree != "" {
+		return &gitstore.UnsupportedError{Err: errors.New("core.worktree is set")}
 	}
-	tree, err := workspace.Open(dir, repo.StateDir(), ignoreMode)
+	tree, err := workspace.Open(dir, repo.StateDir(), settings.IgnoreMode)
 	if err != nil {
 		return err
 	}
@@ -69,13 +72,9 @@ func openWorktree(r *pipeline.Runner, repo *gitstore.Repo) error {
 }
 
 // actor is who runs the program: the Git identity, else the login name.
-func (a *App) actor(repo *gitstore.Repo) (ledger.Actor, error) {
-	name, email, err := repo.Identity()
-	if err != nil {
-		return ledger.Actor{}, err
-	}
+func (a *App) actor(s gitstore.Settings) ledger.Actor {
 	login := firstOf(a.Getenv("USER"), a.Getenv("LOGNAME"), a.Getenv("USERNAME"), "unknown")
-	return ledger.Actor{Kind: "user", ID: "local:" + firstOf(email, login), Login: ledger.OneLine(firstOf(name, email, login), 100)}, nil
+	return ledger.Actor{Kind: "user", ID: "local:" + firstOf(s.Email, login), Login: ledger.OneLine(firstOf(s.Name, s.Email, login), 100)}
 }
 
 func firstOf(values ...string) string {
@@ -101,7 +100,9 @@ func pause(ctx context.Context, attempt int) {
 func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look bool) (string, error) {
 	name := ""
 	if len(args) > 0 {
-		name = args[0]
+		if name = args[0]; name == "" {
+			return "", &usageError{"the transaction's name is empty", "leave it out to take the open one"}
+		}
 	}
 	id, err := r.Find(ctx, name, look)
 	a.transaction = id

@@ -44,8 +44,10 @@ func logOf(t *testing.T, decisions []ledger.ApprovalDecision) *ledger.Log {
 		}},
 	}
 	for i := range decisions {
-		decisions[i].ApprovalRequestID = fmt.Sprintf("req_%d", i+1)
-		events = append(events, &decisions[i])
+		id := fmt.Sprintf("req_%d", i+1)
+		decisions[i].ApprovalRequestID, decisions[i].TransactionID = id, txID
+		events = append(events,
+			&ledger.ApprovalRequest{TransactionID: txID, ApprovalRequestID: id, Fingerprint: decisions[i].Fingerprint}, &decisions[i])
 	}
 	for _, e := range events {
 		if err := log.Append(time.Unix(0, 0), e); err != nil {

@@ -35,7 +35,11 @@ func status(from, to ledger.Status) *ledger.StatusChange {
 }
 
 func change() ledger.Item {
-	return ledger.Item{ID: "item_1", Type: "fileChange", PatchID: patchID, Metadata: &ledger.Proposal{PatchID: patchID}}
+	after := canon.Sum([]byte("x"))
+	return ledger.Item{ID: "item_1", Type: "fileChange", PatchID: patchID, Metadata: &ledger.Proposal{
+		PatchID: patchID, TargetFiles: []string{"a"},
+		BaseSHA256: map[string]*string{"a": nil}, AfterSHA256: map[string]*string{"a": &after},
+	}}
 }
 
 func item(it ledger.Item) *ledger.TurnItem {
@@ -58,7 +62,7 @@ func decision(id string, d ledger.Decision) *ledger.ApprovalDecision {
 
 func applied() result.Result {
 	hash := canon.Sum([]byte("x"))
-	return result.New(".", result.Source{ProposalID: "prop_0", ProposalHash: "sha256:0"}, false, []result.Operation{
+	return result.New(".", ledger.Proposal{PatchID: patchID}.Source(), false, []result.Operation{
 		{Op: "create", Path: "a", Status: result.StatusSuccess, AfterHash: &hash, BytesWritten: 1},
 	})
 }
@@ -185,7 +189,8 @@ func (d directory) foreign(edit func([]map[string]any) []map[string]any) {
 	for _, e := range events {
 		out.WriteString(line(d.t, e))
 	}
-	d.put(ledger.EventsFile, out.String())
+	d.put(ledger.EventsFile, strings.ReplaceAll(out.String(), txID, "T"))
+	d.put(ledger.TransactionFile, strings.ReplaceAll(d.text(ledger.TransactionFile), txID, "T"))
 }
 
 func line(t *testing.T, v any) string {

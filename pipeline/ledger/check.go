@@ -11,7 +11,7 @@ import (
 )
 
 // Check verifies one transaction directory. A directory of this program's
-// making (its events carry seq and prev) is held to I1–I12 and to L1–L7, L9 and
+// making (its id has our form, or its events carry seq and prev) is held to I1–I12 and to L1–L7, L9 and
 // L10; a foreign one to I1–I12 alone. The rules are in docs/formats.md.
 //
 // Check never fails on what the directory holds: whatever cannot be read is a
@@ -71,7 +71,7 @@ func (c *checker) add(id, path, format string, args ...any) {
 func at(e looseEvent) string { return fmt.Sprintf("%s:%d", EventsFile, e.line) }
 
 func (c *checker) readState() {
-	raw, err := fs.ReadFile(c.dir, TransactionFile)
+	raw, err := c.read(TransactionFile)
 	if err != nil {
 		c.add("PARSE", TransactionFile, "cannot be read")
 		return
@@ -87,7 +87,7 @@ func (c *checker) readState() {
 
 func (c *checker) readEvents() {
 	var err error
-	if c.raw, err = fs.ReadFile(c.dir, EventsFile); err != nil {
+	if c.raw, err = c.read(EventsFile); err != nil {
 		c.add("EMPTY", EventsFile, "cannot be read")
 		return
 	}
@@ -111,8 +111,12 @@ func (c *checker) readEvents() {
 	}
 }
 
-// own: one event with a chain field makes the directory ours.
+// own: an id of our form, or one event with a chain field, makes the directory
+// ours; dropping the chain from a record does not make it a foreign one.
 func (c *checker) own() bool {
+	if CheckID(c.txID) == nil {
+		return true
+	}
 	for _, e := range c.events {
 		_, seq := e.fields["seq"]
 		_, prev := e.fields["prev"]
@@ -144,6 +148,19 @@ func show(s string) string {
 	}
 	return fmt.Sprintf("%+q", s)
 }
+
+// read returns a regular file of the directory. Links are not followed, pipes
+// not opened.
+func (c *checker) read(name string) ([]byte, error) {
+	if !c.exists(name) {
+		return nil, fs.ErrNotExist
+	}
+	return fs.ReadFile(c.dir, name)
+}
+
+// Foreign tells whether Check judges a directory as another program's, by
+// I1–I12 alone.
+func Foreign(dir fs.FS) bool { return !newChecker(dir).own() }
 
 // exists tells whether a path inside the directory is a regular file.
 func (c *checker) exists(path string) bool {

@@ -5,7 +5,6 @@ import (
 	"path"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
@@ -111,26 +110,6 @@ func (t Title) message(tx Transaction) string {
 	return fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
 		t.Stage, OneLine(t.Subject, 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
 }
-
-// OneLine makes foreign text safe in a line of ours: visible characters only,
-// single spaces, at most limit characters.
-func OneLine(s string, limit int) string {
-	clean := strings.Map(func(r rune) rune {
-		if unicode.IsGraphic(r) && !unicode.In(r, blank...) && r != '\u2800' && r != unicode.ReplacementChar {
-			return r
-		}
-		return ' '
-	}, s)
-	runes := []rune(strings.Join(strings.Fields(clean), " "))
-	if len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
-	}
-	return string(runes)
-}
-
-// blank are letters and marks that show nothing (Hangul fillers, variation
-// selectors), which unicode.IsGraphic lets pass.
-var blank = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
 const readme = `# Countersign ledger
 

@@ -43,6 +43,7 @@ func idTime(id string) time.Time {
 var (
 	ErrNoTransactions = errors.New("the ledger has no transactions yet")
 	ErrNotFound       = errors.New("no such transaction")
+	ErrNoneOpen       = errors.New("no transaction is open")
 )
 
 // An AmbiguousError is a name that several transactions answer to. Name is
@@ -60,7 +61,8 @@ func (e *AmbiguousError) Error() string {
 }
 
 // Find returns the id of the transaction that name means: an id, a unique
-// prefix of one (with or without "tx_", in any case), or a patch_id.
+// prefix of one (with or without "tx_", in any case), a patch_id, at least
+// eight digits of one, or a fingerprint.
 func Find(tree fs.FS, name string) (string, error) {
 	ids, err := IDs(tree)
 	if err != nil {
@@ -76,16 +78,23 @@ func matching(tree fs.FS, ids []string, name string) []string {
 	prefix := strings.TrimPrefix(strings.ToUpper(name), "TX_")
 	var out []string
 	for _, id := range ids {
-		if canon.IsHex64(name) && holdsPatch(tree, id, name) || prefix != "" && strings.HasPrefix(id[len(idPrefix):], prefix) {
+		if namesPatch(tree, id, strings.TrimPrefix(name, "patchset:")) || prefix != "" && strings.HasPrefix(id[len(idPrefix):], prefix) {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-func holdsPatch(tree fs.FS, id, patchID string) bool {
-	_, err := fs.Stat(tree, path.Join(Dir(id), PatchFile(patchID)))
-	return err == nil
+func namesPatch(tree fs.FS, id, name string) bool {
+	if canon.IsHex64(name) {
+		_, err := fs.Stat(tree, path.Join(Dir(id), PatchFile(name)))
+		return err == nil
+	}
+	if len(name) < 8 || strings.Trim(name, "0123456789abcdef") != "" {
+		return false
+	}
+	entries, err := fs.ReadDir(tree, path.Join(Dir(id), "patches"))
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), name) })
 }
 
 func one(name string, ids []string) (string, error) {
@@ -106,7 +115,7 @@ func FindOpen(tree fs.FS) (string, error) {
 	}
 	switch len(open) {
 	case 0:
-		return "", fmt.Errorf("%w: none is open", ErrNotFound)
+		return "", ErrNoneOpen
 	case 1:
 		return open[0].TransactionID, nil
 	}

@@ -65,7 +65,7 @@ func three(t *testing.T) (fstest.MapFS, []string) {
 		}
 		ids = append(ids, id)
 		tree[ledger.Dir(id)+"/"+ledger.TransactionFile] = &fstest.MapFile{
-			Data: []byte(line(t, ledger.Transaction{TransactionID: id, Closed: closed})),
+			Data: []byte(line(t, ledger.Transaction{TransactionID: id, Status: ledger.Proposed, Closed: closed})),
 		}
 	}
 	tree[ledger.Dir(ids[0])+"/"+ledger.PatchFile(patchID)] = &fstest.MapFile{}
@@ -86,7 +86,9 @@ func TestFind(t *testing.T) {
 		{strings.ToUpper(ids[2]), ids[2]},
 		{"Tx_" + ids[2][3:], ids[2]},
 		{patchID, ids[0]},
-		{patchID[:63], ""},
+		{patchID[:63], ids[0]},
+		{patchID[:7], ""},
+		{"patchset:" + patchID, ids[0]},
 		{strings.ToUpper(patchID), ""},
 		{"tx_", ""},
 		{"nothing", ""},
@@ -126,7 +128,7 @@ func TestFindOpen(t *testing.T) {
 		t.Errorf("newest: %s %v", id, err)
 	}
 	delete(tree, ledger.Dir(ids[2])+"/"+ledger.TransactionFile)
-	if id, err := ledger.FindOpen(tree); !errors.Is(err, ledger.ErrNotFound) {
+	if id, err := ledger.FindOpen(tree); !errors.Is(err, ledger.ErrNoneOpen) {
 		t.Errorf("none open: %s %v", id, err)
 	}
 }
@@ -136,7 +138,7 @@ func TestEmptyLedger(t *testing.T) {
 		_, err := ledger.Find(tree, "x")
 		_, newest := ledger.Newest(tree)
 		_, open := ledger.FindOpen(tree)
-		if !errors.Is(err, ledger.ErrNoTransactions) || !errors.Is(newest, ledger.ErrNoTransactions) || !errors.Is(open, ledger.ErrNotFound) {
+		if !errors.Is(err, ledger.ErrNoTransactions) || !errors.Is(newest, ledger.ErrNoTransactions) || !errors.Is(open, ledger.ErrNoneOpen) {
 			t.Errorf("%v %v %v", err, newest, open)
 		}
 	}

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +26,26 @@ const (
 	transactionsRoot = "transactions"
 	deniedRoot       = "denied"
 )
+
+// CheckSchema tells whether a tree is a ledger of the version that this package
+// reads: ledger.json at its root says so.
+func CheckSchema(tree fs.FS) error {
+	raw, err := fs.ReadFile(tree, SchemaFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &DamagedError{SchemaFile, "is missing: this ref holds no countersign ledger"}
+	}
+	if err != nil {
+		return err
+	}
+	var schema struct {
+		CreatedAt string `json:"created_at"`
+		Version   string `json:"schema_version"`
+	}
+	if err := canon.Unmarshal(raw, &schema); err != nil || schema.Version != "1" {
+		return &DamagedError{SchemaFile, "is not of schema version 1, which this program reads"}
+	}
+	return nil
+}
 
 // PatchFile is where the canonical bytes of a patch are kept.
 func PatchFile(patchID string) string { return "patches/" + patchID + ".diff" }
@@ -59,20 +78,12 @@ type Denial struct {
 // Denials reads what the ledger holds against a patch. Any doubt is an error:
 // a denial that cannot be read must not read as none.
 func Denials(tree fs.FS, patchID string) ([]Denial, error) {
+	var entries []fs.DirEntry
 	for _, dir := range []string{deniedRoot, path.Dir(DeniedDir(patchID)), DeniedDir(patchID)} {
-		info, err := fs.Lstat(tree, dir)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, nil
-		case err != nil:
+		var err error
+		if entries, err = listDir(tree, dir); err != nil || len(entries) == 0 {
 			return nil, err
-		case !info.IsDir():
-			return nil, fmt.Errorf("ledger: %s is not a directory", dir)
 		}
-	}
-	entries, err := fs.ReadDir(tree, DeniedDir(patchID))
-	if err != nil {
-		return nil, err
 	}
 	var out []Denial
 	for _, e := range entries {
@@ -124,17 +135,42 @@ func (e *CorruptError) Error() string { return "transaction " + e.ID + ": " + e.
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// State reads transaction.json alone, for lists; nothing is verified.
+// State reads transaction.json alone, for lists: it is ours in form and of this
+// transaction, but whether its events say the same is not looked at.
 func State(tree fs.FS, id string) (Transaction, error) {
 	raw, err := fs.ReadFile(tree, path.Join(Dir(id), TransactionFile))
 	if err != nil {
 		return Transaction{}, err
 	}
 	var t Transaction
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return Transaction{}, &CorruptError{id, err}
+	if err := canon.Unmarshal(raw, &t); err != nil {
+		return Transaction{}, &CorruptError{id, fmt.Errorf("%s: %w", TransactionFile, err)}
+	}
+	if _, known := transitions[t.Status]; t.TransactionID != id || !known && !ends[t.Status] {
+		return Transaction{}, &CorruptError{id, errors.New("transaction.json is not this transaction's")}
 	}
 	return t, nil
+}
+
+// A DamagedError is something in the ledger that no transaction accounts for.
+type DamagedError struct{ Path, Message string }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the ledger is damaged: %+q %s", e.Path, e.Message)
+}
+
+// listDir lists a directory of the ledger, which may not be there yet.
+func listDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
+	info, err := fs.Lstat(tree, dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, &DamagedError{dir, "is not a directory"}
+	}
+	return fs.ReadDir(tree, dir)
 }
 
 // IDs returns the ids of all transactions, oldest first.
@@ -143,10 +179,7 @@ func IDs(tree fs.FS) ([]string, error) {
 	for range 4 { // year, month, day, transaction
 		var below []string
 		for _, dir := range dirs {
-			entries, err := fs.ReadDir(tree, dir)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil, nil
-			}
+			entries, err := listDir(tree, dir)
 			if err != nil {
 				return nil, err
 			}
@@ -160,7 +193,7 @@ func IDs(tree fs.FS) ([]string, error) {
 	for _, dir := range dirs {
 		id := path.Base(dir)
 		if CheckID(id) != nil || Dir(id) != dir {
-			return nil, fmt.Errorf("ledger: %q is not where a transaction belongs", dir)
+			return nil, &DamagedError{dir, "is not where a transaction belongs"}
 		}
 		ids = append(ids, id)
 	}

@@ -45,6 +45,9 @@ func (l *Log) add(e Event, p Payload, line []byte) error {
 	if err == nil {
 		err = tx.owns(e) // an event of another transaction is not this one's (T15)
 	}
+	if err == nil {
+		err = l.admit(p)
+	}
 	if err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}

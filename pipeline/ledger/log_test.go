@@ -231,3 +231,29 @@ func TestT15EventOfAnotherTransaction(t *testing.T) {
 		t.Errorf("Append: %v", err)
 	}
 }
+
+// T06 A decision that answers no open request on its own fingerprint is never
+// written, nor read: it cannot become an approval.
+func TestT06DecisionWithoutRequest(t *testing.T) {
+	for name, d := range map[string]*ledger.ApprovalDecision{
+		"unknown request": decision("nope", ledger.Approve),
+		"another patch": func() *ledger.ApprovalDecision {
+			d := decision("req_1", ledger.Approve)
+			d.Fingerprint = "patchset:x"
+			return d
+		}(),
+	} {
+		s := ledger.NewStage(&ledger.Log{}, moment)
+		s.Event(meta())
+		s.Event(request("req_1"))
+		if err := s.Log.Append(moment, d); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+		if err := s.Log.Append(moment, decision("req_1", ledger.Approve)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := s.Log.Append(moment, decision("req_1", ledger.Approve)); err == nil {
+			t.Errorf("%s: taken twice", name)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func isCanonicalLine(line []byte) bool {
 }
 
 func (c *checker) folded(log *Log) {
-	state, err := fs.ReadFile(c.dir, TransactionFile)
+	state, err := c.read(TransactionFile)
 	want, encErr := canon.Line(log.Transaction())
 	if err != nil || encErr != nil || !bytes.Equal(state, want) {
 		c.add("L9", TransactionFile, "is not what the events fold to")
@@ -120,7 +120,7 @@ func enough(patchIDs []string, approvers map[string]map[string]bool, required in
 
 func (c *checker) artifacts(log *Log) {
 	for _, a := range Of[*ArtifactStored](log) {
-		raw, err := fs.ReadFile(c.dir, a.Path)
+		raw, err := c.read(a.Path)
 		if err != nil {
 			continue // I10 says so
 		}
@@ -135,7 +135,7 @@ func (c *checker) artifacts(log *Log) {
 
 func (c *checker) patches(log *Log) {
 	for _, id := range patchIDs(log) {
-		raw, err := fs.ReadFile(c.dir, PatchFile(id))
+		raw, err := c.read(PatchFile(id))
 		if err == nil && canon.Hex(raw) != id {
 			c.add("L5", PatchFile(id), "content does not hash to its patch_id")
 		}
@@ -161,7 +161,7 @@ func (c *checker) result(log *Log) {
 			done = p
 		}
 	}
-	raw, err := fs.ReadFile(c.dir, ResultFile)
+	raw, err := c.read(ResultFile)
 	if done == nil {
 		if err == nil {
 			c.add("L6", ResultFile, "no successful apply is recorded")
@@ -180,13 +180,36 @@ func (c *checker) result(log *Log) {
 	for _, v := range result.Verify(doc, nil) {
 		c.add("L6", ResultFile, "%s %s: %s", v.RuleID, v.Path, v.Message)
 	}
+	if tx := log.Transaction(); tx.Pointers.Proposal != nil && !fits(raw, *tx.Pointers.Proposal) {
+		c.add("L6", ResultFile, "does not report the files and hashes that were approved")
+	}
 	if !c.sameResult(doc, done) {
 		c.add("L6", ResultFile, "is not the result that apply/complete recorded")
 	}
 }
 
+// fits tells whether a successful result is about exactly the proposal's files,
+// with the hashes that were approved.
+func fits(raw []byte, p Proposal) bool {
+	res, err := result.Parse(raw)
+	if err != nil || res.Source != p.Source() || len(res.Operations) != len(p.TargetFiles) {
+		return false
+	}
+	for _, op := range res.Operations {
+		before, known := p.BaseSHA256[op.Path]
+		if !known || !sameHash(op.BeforeHash, before) || !sameHash(op.AfterHash, p.AfterSHA256[op.Path]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameHash(a, b *string) bool {
+	return (a == nil) == (b == nil) && (a == nil || *a == *b)
+}
+
 func (c *checker) sameResult(doc any, done *ApplyComplete) bool {
-	raw, err := fs.ReadFile(c.dir, done.ApplyArtifact)
+	raw, err := c.read(done.ApplyArtifact)
 	if err != nil {
 		return false
 	}

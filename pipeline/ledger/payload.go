@@ -1,5 +1,7 @@
 package ledger
 
+import "github.com/countersign-dev/countersign/pipeline/result"
+
 // An Actor is who did something. Kind is "user" for a person at a terminal,
 // "bot" for an account that is never human. ID is stable where Login may change.
 type Actor struct {
@@ -116,6 +118,15 @@ type Proposal struct {
 	Confidence         *int   `json:"confidence,omitempty"`
 	RequiresApproval   *bool  `json:"requires_approval,omitempty"`
 	Checks             string `json:"checks,omitempty"`
+}
+
+// Source is the ApplyResult's patch_source: the document that the change comes
+// from, else ids derived from the patch_id.
+func (p Proposal) Source() result.Source {
+	if p.SourceProposalID != "" {
+		return result.Source{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash}
+	}
+	return result.Source{ProposalID: "prop_" + p.PatchID[:min(16, len(p.PatchID))], ProposalHash: "sha256:" + p.PatchID}
 }
 
 // ArtifactStored is artifact/stored. ArtifactID is the bare hex SHA-256 of the

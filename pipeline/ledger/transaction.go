@@ -31,8 +31,11 @@ var transitions = map[Status][]Status{
 	Proposed:   {Awaiting, Applied, Failed, Denied, Superseded, Interrupted},
 	Awaiting:   {Proposed, Denied, Superseded, Interrupted},
 	Failed:     {Applied, Denied, Superseded, Interrupted},
-	Applied:    {Completed, Failed},
+	Applied:    {Completed, Failed, Interrupted},
 }
+
+// ends are the statuses that lead nowhere.
+var ends = map[Status]bool{Completed: true, Interrupted: true, Denied: true, Superseded: true}
 
 // A Transaction is transaction.json: the fold of its events. Paths are inside
 // the transaction directory.

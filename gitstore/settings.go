@@ -1,0 +1,184 @@
+package gitstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+// Settings are the few values of Git's configuration that matter here.
+type Settings struct {
+	Name, Email string // user.name and user.email; either may be empty
+	IgnoreMode  bool   // core.fileMode is off
+	Worktree    string // core.worktree
+}
+
+// Settings reads Git's configuration as git does: the system's file, the
+// user's, the repository's, each with what it includes (include.path, and
+// includeIf with a gitdir condition). go-git's own reader follows no includes
+// and refuses values that it does not know.
+func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
+	s := settings{values: map[string]string{}, gitDir: r.ownDir, home: getenv("HOME")}
+	files := []string{"/etc/gitconfig"}
+	if getenv("GIT_CONFIG_NOSYSTEM") != "" {
+		files = nil
+	}
+	files = append(files, userFiles(getenv)...)
+	for _, file := range append(files, filepath.Join(r.gitDir, "config"), filepath.Join(r.ownDir, "config.worktree")) {
+		if err := s.read(file, 0); err != nil {
+			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
+		}
+	}
+	return Settings{
+		Name: s.values["user.name"], Email: s.values["user.email"],
+		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
+	}, nil
+}
+
+// userFiles are the user's own configuration files; without a HOME there are
+// none.
+func userFiles(getenv func(string) string) []string {
+	if file := getenv("GIT_CONFIG_GLOBAL"); file != "" {
+		return []string{file}
+	}
+	home := getenv("HOME")
+	if home == "" {
+		return nil
+	}
+	xdg := getenv("XDG_CONFIG_HOME")
+	if xdg == "" {
+		xdg = filepath.Join(home, ".config")
+	}
+	return []string{filepath.Join(xdg, "git", "config"), filepath.Join(home, ".gitconfig")}
+}
+
+// isFalse follows git-config(1), "boolean".
+func isFalse(v string) bool {
+	switch strings.ToLower(v) {
+	case "false", "no", "off", "0":
+		return true
+	}
+	return false
+}
+
+type settings struct {
+	values map[string]string // "section.key" in lower case → the last value
+	gitDir string
+	home   string
+}
+
+// maxIncludes is how deep files may include others, git's own limit.
+const maxIncludes = 10
+
+func (s *settings) read(file string, depth int) error {
+	if depth > maxIncludes {
+		return fmt.Errorf("%s: includes are nested too deeply", file)
+	}
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && depth == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var cfg config.Config
+	if err := config.NewDecoder(f).Decode(&cfg); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, section := range cfg.Sections {
+		if err := s.section(file, section, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *settings) section(file string, section *config.Section, depth int) error {
+	name := strings.ToLower(section.Name)
+	for _, o := range section.Options {
+		key := name + "." + strings.ToLower(o.Key)
+		if key == "include.path" {
+			if err := s.read(s.path(file, o.Value), depth+1); err != nil {
+				return err
+			}
+			continue
+		}
+		s.values[key] = o.Value
+	}
+	if name != "includeif" {
+		return nil
+	}
+	for _, sub := range section.Subsections {
+		if !s.holds(file, sub.Name) {
+			continue
+		}
+		for _, path := range sub.OptionAll("path") {
+			if err := s.read(s.path(file, path), depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// path resolves an included file: "~/" is the home directory, anything
+// relative is beside the file that includes it.
+func (s *settings) path(file, path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(s.home, rest)
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
+}
+
+// holds tells whether an includeIf condition is true. Conditions other than
+// gitdir are not known here and do not hold.
+func (s *settings) holds(file, condition string) bool {
+	pattern, plain := strings.CutPrefix(condition, "gitdir:")
+	gitDir := filepath.ToSlash(s.gitDir)
+	if !plain {
+		var ok bool
+		if pattern, ok = strings.CutPrefix(condition, "gitdir/i:"); !ok {
+			return false
+		}
+		pattern, gitDir = strings.ToLower(pattern), strings.ToLower(gitDir)
+	}
+	dir := strings.HasSuffix(pattern, "/")
+	if strings.HasPrefix(pattern, "~/") || strings.HasPrefix(pattern, "./") || filepath.IsAbs(pattern) {
+		pattern = filepath.ToSlash(s.path(file, pattern))
+	} else {
+		pattern = "**/" + strings.TrimSuffix(pattern, "/")
+	}
+	if dir {
+		pattern = strings.TrimSuffix(pattern, "/") + "/**"
+	}
+	return globMatch(strings.Split(pattern, "/"), strings.Split(gitDir, "/"))
+}
+
+// globMatch matches path components; "**" stands for any number of them.
+func globMatch(pattern, path []string) bool {
+	if len(pattern) == 0 {
+		return len(path) == 0
+	}
+	if pattern[0] == "**" {
+		for i := range len(path) + 1 {
+			if globMatch(pattern[1:], path[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(path) == 0 {
+		return false
+	}
+	ok, err := filepath.Match(pattern[0], path[0])
+	return ok && err == nil && globMatch(pattern[1:], path[1:])
+}

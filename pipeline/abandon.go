@@ -1,0 +1,107 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// abandon ends an apply that was cut off and whose patch was denied since: what
+// is on disk is recorded as it is, nothing more is written, and the transaction
+// is closed as denied.
+func (r *Runner) abandon(ctx context.Context, g Gated) error {
+	if _, open := g.log.OpenApply(); !open {
+		return nil
+	}
+	if err := r.begunHere(g); err != nil {
+		return err
+	}
+	if err := r.giveUp(ctx, g, "the patch was denied"); err != nil {
+		return err
+	}
+	_, err := r.Gate(ctx, g.Transaction().TransactionID)
+	return err
+}
+
+// giveUp records an open apply as what is found on disk.
+func (r *Runner) giveUp(ctx context.Context, g Gated, why string) error {
+	open, _ := g.log.OpenApply()
+	tx := g.Transaction()
+	set, err := r.onCommit(ctx, tx, open.BaseCommit)
+	if err != nil {
+		return err
+	}
+	ops, err := r.found(set.Files(), why)
+	if err != nil {
+		return err
+	}
+	res := result.New(".", tx.Pointers.Proposal.Source(), false, ops)
+	if _, err := r.finish(ctx, tx.TransactionID, open, res); err != nil {
+		return err
+	}
+	return r.Worktree.Claim().End()
+}
+
+// found reports each file as it is on disk: done, or not to be done any more.
+func (r *Runner) found(files []patch.Change, why string) ([]result.Operation, error) {
+	states, err := r.Worktree.Inspect(files)
+	if err != nil {
+		return nil, err
+	}
+	ops := workspace.Predict(files)
+	for i, state := range states {
+		if state != workspace.After {
+			ops[i].Status, ops[i].AfterHash, ops[i].BytesWritten = result.StatusError, nil, 0
+			ops[i].Error = "not written: " + why
+		}
+	}
+	return ops, nil
+}
+
+// Interrupt closes a transaction that nobody will take further. Unlike a
+// denial it says nothing about the patch. An apply that was begun, here or
+// elsewhere, and is not going on is recorded as what is found here.
+func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error) {
+	if err := r.endApply(ctx, id); err != nil {
+		return Gated{}, err
+	}
+	var g Gated
+	var err error
+	g.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+		if g, err = r.judge(snap, id); err != nil {
+			return nil, err
+		}
+		tx := g.Transaction()
+		if _, applying := g.log.OpenApply(); tx.Closed || applying {
+			return nil, &ClosedError{id, tx.Status}
+		}
+		s := ledger.NewStage(g.log, r.Now())
+		s.Status(ledger.Interrupted, ledger.OneLine(reason, 300))
+		s.Close()
+		g.Recorded = true
+		return s.Entry(ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + reason}, false)
+	})
+	return g, err
+}
+
+func (r *Runner) endApply(ctx context.Context, id string) error {
+	g, err := r.History(ctx, id)
+	if err != nil {
+		return err
+	}
+	if _, open := g.log.OpenApply(); !open {
+		return nil
+	}
+	if r.Worktree == nil {
+		return &NoWorktreeError{}
+	}
+	unlock, err := r.Worktree.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return r.giveUp(ctx, g, "the transaction was closed")
+}
