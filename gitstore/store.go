@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
@@ -73,11 +74,20 @@ func (l *Ledger) Append(_ context.Context, tip string, e ledger.Entry) (string, 
 		root = c.TreeHash
 	}
 	b := builder{l.repo.objects}
-	tree, err := b.tree(root, e.Files)
+	files := edits{}
+	for name, data := range e.Files {
+		files[name] = &patch.File{Mode: patch.Regular, Data: data}
+	}
+	tree, err := b.tree(root, files)
 	if err != nil {
 		return "", err
 	}
-	commit, err := b.commit(e, tree, parent)
+	who := object.Signature{Name: "countersign", Email: "countersign@localhost", When: e.When.UTC()}
+	c := object.Commit{Author: who, Committer: who, Message: e.Message, TreeHash: tree}
+	if !parent.IsZero() {
+		c.ParentHashes = []plumbing.Hash{parent}
+	}
+	commit, err := b.commit(c)
 	if err != nil {
 		return "", err
 	}
@@ -90,12 +100,7 @@ func (l *Ledger) Append(_ context.Context, tip string, e ledger.Entry) (string, 
 // builder makes objects. An append knows exactly which ones.
 type builder struct{ store storer.EncodedObjectStorer }
 
-func (b builder) commit(e ledger.Entry, tree, parent plumbing.Hash) (plumbing.Hash, error) {
-	who := object.Signature{Name: "countersign", Email: "countersign@localhost", When: e.When.UTC()}
-	c := object.Commit{Author: who, Committer: who, Message: e.Message, TreeHash: tree}
-	if !parent.IsZero() {
-		c.ParentHashes = []plumbing.Hash{parent}
-	}
+func (b builder) commit(c object.Commit) (plumbing.Hash, error) {
 	o := b.store.NewEncodedObject()
 	if err := c.Encode(o); err != nil {
 		return plumbing.ZeroHash, fmt.Errorf("writing a commit: %w", err)

@@ -8,11 +8,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// tree writes the tree that old becomes with these files, and returns its id.
-// Only directories on the way to a file are read and written.
-func (b builder) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash, error) {
+// edits are what becomes of paths: their new content, nil for a path that goes.
+type edits map[string]*patch.File
+
+// tree writes the tree that old becomes with these edits, and returns its id;
+// the zero id for a tree that is left empty. Only directories on the way to an
+// edited path are read and written.
+func (b builder) tree(old plumbing.Hash, files edits) (plumbing.Hash, error) {
 	t := &object.Tree{}
 	if !old.IsZero() {
 		var err error
@@ -24,37 +30,56 @@ func (b builder) tree(old plumbing.Hash, files map[string][]byte) (plumbing.Hash
 	for _, e := range t.Entries {
 		entries[e.Name] = e
 	}
-	if err := b.fill(entries, files); err != nil {
+	if err := b.fill(entries, files); err != nil || len(entries) == 0 {
 		return plumbing.ZeroHash, err
 	}
 	return b.putTree(entries)
 }
 
-func (b builder) fill(entries map[string]object.TreeEntry, files map[string][]byte) error {
-	below := map[string]map[string][]byte{}
-	for name, data := range files {
-		dir, rest, nested := strings.Cut(name, "/")
-		if nested {
+// fill removes first, then descends, then adds, so that a file can become a
+// directory and the reverse.
+func (b builder) fill(entries map[string]object.TreeEntry, files edits) error {
+	below := map[string]edits{}
+	var here []string
+	for name, f := range files {
+		if dir, rest, nested := strings.Cut(name, "/"); nested {
 			if below[dir] == nil {
-				below[dir] = map[string][]byte{}
+				below[dir] = edits{}
 			}
-			below[dir][rest] = data
-			continue
+			below[dir][rest] = f
+		} else if f == nil {
+			delete(entries, name)
+		} else {
+			here = append(here, name)
 		}
-		h, err := b.blob(data)
-		if err != nil {
-			return err
-		}
-		entries[name] = object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: h}
 	}
-	for dir, files := range below {
-		if e, ok := entries[dir]; ok && e.Mode != filemode.Dir {
-			return fmt.Errorf("ledger: %q is not a directory", dir)
+	for dir, inside := range below {
+		if err := b.descend(entries, dir, inside); err != nil {
+			return err
 		}
-		h, err := b.tree(entries[dir].Hash, files)
+	}
+	for _, name := range here {
+		h, err := b.blob(files[name].Data)
 		if err != nil {
 			return err
 		}
+		entries[name] = object.TreeEntry{Name: name, Mode: modes[files[name].Mode], Hash: h}
+	}
+	return nil
+}
+
+var modes = map[patch.Mode]filemode.FileMode{patch.Regular: filemode.Regular, patch.Executable: filemode.Executable}
+
+func (b builder) descend(entries map[string]object.TreeEntry, dir string, inside edits) error {
+	if e, ok := entries[dir]; ok && e.Mode != filemode.Dir {
+		return fmt.Errorf("%q is not a directory", dir)
+	}
+	h, err := b.tree(entries[dir].Hash, inside)
+	if err != nil {
+		return err
+	}
+	delete(entries, dir)
+	if !h.IsZero() {
 		entries[dir] = object.TreeEntry{Name: dir, Mode: filemode.Dir, Hash: h}
 	}
 	return nil

@@ -4,22 +4,21 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // abandon ends an apply that was cut off and whose patch was denied since: what
 // is on disk is recorded as it is, nothing more is written, and the transaction
 // is closed as denied.
-func (r *Runner) abandon(ctx context.Context, g Gated) error {
-	if _, open := g.log.OpenApply(); !open {
+func (r *Runner) abandon(ctx context.Context, to effect, g Gated) error {
+	open, applying := g.log.OpenApply()
+	if !applying {
 		return nil
 	}
-	if err := r.begunHere(g); err != nil {
+	if err := to.mine(open); err != nil {
 		return err
 	}
-	if err := r.giveUp(ctx, g, "the patch was denied"); err != nil {
+	if err := r.giveUp(ctx, to, g, "the patch was denied"); err != nil {
 		return err
 	}
 	_, err := r.Gate(ctx, g.Transaction().TransactionID)
@@ -27,38 +26,22 @@ func (r *Runner) abandon(ctx context.Context, g Gated) error {
 }
 
 // giveUp records an open apply as what is found on disk.
-func (r *Runner) giveUp(ctx context.Context, g Gated, why string) error {
+func (r *Runner) giveUp(ctx context.Context, to effect, g Gated, why string) error {
 	open, _ := g.log.OpenApply()
 	tx := g.Transaction()
 	set, err := r.onCommit(ctx, tx, open.BaseCommit)
 	if err != nil {
 		return err
 	}
-	ops, err := r.found(set.Files(), why)
+	done, err := to.found(ctx, set.Files(), open, why)
 	if err != nil {
 		return err
 	}
-	res := result.New(".", tx.Pointers.Proposal.Source(), false, ops)
-	if _, err := r.finish(ctx, tx.TransactionID, open, res); err != nil {
+	res := result.New(".", tx.Pointers.Proposal.Source(), false, done.ops)
+	if _, err := r.finish(ctx, tx.TransactionID, open, res, done); err != nil {
 		return err
 	}
-	return r.Worktree.Claim().End()
-}
-
-// found reports each file as it is on disk: done, or not to be done any more.
-func (r *Runner) found(files []patch.Change, why string) ([]result.Operation, error) {
-	states, err := r.Worktree.Inspect(files)
-	if err != nil {
-		return nil, err
-	}
-	ops := workspace.Predict(files)
-	for i, state := range states {
-		if state != workspace.After {
-			ops[i].Status, ops[i].AfterHash, ops[i].BytesWritten = result.StatusError, nil, 0
-			ops[i].Error = "not written: " + why
-		}
-	}
-	return ops, nil
+	return to.end()
 }
 
 // Interrupt closes a transaction that nobody will take further. Unlike a
@@ -95,13 +78,14 @@ func (r *Runner) endApply(ctx context.Context, id string) error {
 	if _, open := g.log.OpenApply(); !open {
 		return nil
 	}
-	if r.Worktree == nil {
-		return &NoWorktreeError{}
+	to, err := r.effect(g, ApplyOptions{})
+	if err != nil {
+		return err
 	}
-	unlock, err := r.Worktree.Lock(ctx)
+	unlock, err := to.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return r.giveUp(ctx, g, "the transaction was closed")
+	return r.giveUp(ctx, to, g, "the transaction was closed")
 }

@@ -23,8 +23,9 @@ type TestResult struct {
 	Message  string `json:"message"`
 }
 
-// readFile returns a file's content, nil if there is none.
-type readFile func(path string) (*patch.File, error)
+// readFile returns a file, nil if there is none. base is what is expected
+// there, for the mode where a file system does not tell.
+type readFile func(path string, base *patch.File) (*patch.File, error)
 
 // runChecks does what a Proposal asks to be checked. Commands are not run: no
 // Policy allows one yet, and a required one that does not run has failed.
@@ -55,7 +56,7 @@ func (t checkTest) run(read readFile) (string, error) {
 	if err := patch.CheckPath(t.Target); err != nil {
 		return err.Error(), nil
 	}
-	f, err := read(t.Target)
+	f, err := read(t.Target, nil)
 	if _, unfit := err.(*patch.Error); unfit {
 		return err.Error(), nil
 	}
@@ -86,10 +87,11 @@ func (t checkTest) judge(f *patch.File) string {
 	return "the content is not what is expected"
 }
 
-// acceptance runs the checks that travel with a transaction.
-func (r *Runner) acceptance(tree fs.FS, tx ledger.Transaction) ([]TestResult, error) {
+// acceptance runs the checks that travel with a transaction, on files that read
+// returns.
+func acceptance(tree fs.FS, tx ledger.Transaction, read readFile) ([]TestResult, error) {
 	file := tx.Pointers.Proposal.Checks
-	if file == "" || r.Worktree == nil {
+	if file == "" {
 		return nil, nil
 	}
 	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), file))
@@ -100,7 +102,7 @@ func (r *Runner) acceptance(tree fs.FS, tx ledger.Transaction) ([]TestResult, er
 	if err := canon.Unmarshal(raw, &doc); err != nil {
 		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	return runChecks(doc, func(path string) (*patch.File, error) { return r.Worktree.Read(path, nil) })
+	return runChecks(doc, read)
 }
 
 // failures are the required checks that did not pass, as findings.

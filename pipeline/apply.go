@@ -14,47 +14,63 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
-// TargetWorktree is the target of an apply to the checked-out files.
-const TargetWorktree = "worktree"
+// ApplyOptions say where an approved change goes.
+type ApplyOptions struct {
+	// To is TargetWorktree, the default, TargetBranch or TargetRef.
+	To string
+	// Branch is the branch's short name for TargetBranch; "" makes one of the
+	// transaction's own.
+	Branch string
+	// DryRun writes nothing, neither files nor ledger, and predicts the result.
+	DryRun bool
+}
 
 // An ApplyOutcome is what Apply did. Already says that an earlier apply had
-// done it, and Result is that one's.
+// done it, and Result is that one's. Commit is the commit that was made, "" for
+// a working tree.
 type ApplyOutcome struct {
 	Result       result.Result
 	LedgerCommit string
+	Commit       string
 	Already      bool
 }
 
-// Apply carries out an approved change in the working tree and nothing else:
-// the denials, approvals, patch bytes and base hashes are checked again, the
-// intent is recorded, the files are written and read back, and the outcome is
-// recorded. After a crash it finishes what was begun. dryRun writes nothing,
-// neither files nor ledger, and predicts the same result.
+// Apply carries out an approved change and nothing else: the denials,
+// approvals, patch bytes and base hashes are checked again, the intent is
+// recorded, the change is made and read back, and the outcome is recorded.
+// After a crash it finishes what was begun.
 //
 // A refusal returns an outcome REFUSED together with the error that says why.
-func (r *Runner) Apply(ctx context.Context, g Gated, dryRun bool) (ApplyOutcome, error) {
-	if r.Worktree == nil {
-		return ApplyOutcome{}, &NoWorktreeError{}
+func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutcome, error) {
+	to, err := r.effect(g, o)
+	if err != nil {
+		return ApplyOutcome{}, err
 	}
-	if !dryRun {
-		unlock, err := r.Worktree.Lock(ctx)
+	if !o.DryRun {
+		unlock, err := to.lock(ctx)
 		if err != nil {
 			return ApplyOutcome{}, err
 		}
 		defer unlock()
 	}
 	id := g.Transaction().TransactionID
-	snap, err := r.Store.Snapshot(ctx)
-	if err != nil {
-		return ApplyOutcome{}, fmt.Errorf("reading the ledger: %w", err)
+	// A branch that moves under us is tried again on its new tip.
+	for attempt := 1; ; attempt++ {
+		snap, err := r.snapshot(ctx)
+		if err != nil {
+			return ApplyOutcome{}, err
+		}
+		if done, err := r.already(snap, id); done != nil || err != nil {
+			return deref(done), err
+		}
+		if g, err = r.judge(snap, id); err != nil {
+			return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
+		}
+		out, err := r.apply(ctx, to, g, snap, o.DryRun)
+		if !errors.Is(err, ErrMoved) || attempt == maxAttempts {
+			return out, err
+		}
 	}
-	if done, err := r.already(snap, id); done != nil || err != nil {
-		return deref(done), err
-	}
-	if g, err = r.judge(snap, id); err != nil {
-		return ApplyOutcome{Result: refusal(err, dryRun)}, err
-	}
-	return r.apply(ctx, g, snap, dryRun)
 }
 
 func deref(o *ApplyOutcome) ApplyOutcome {
@@ -77,8 +93,9 @@ func (r *Runner) already(snap Snapshot, id string) (*ApplyOutcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the earlier result: %w", err)
 	}
+	ends := ledger.Of[*ledger.ApplyComplete](log)
 	res, err := result.Parse(raw)
-	return &ApplyOutcome{Result: res, LedgerCommit: snap.Tip, Already: true}, err
+	return &ApplyOutcome{Result: res, LedgerCommit: snap.Tip, Commit: ends[len(ends)-1].CommitAfter, Already: true}, err
 }
 
 // ended refuses a transaction that takes no more events; of a denied one the
@@ -94,7 +111,7 @@ func ended(tx ledger.Transaction) error {
 }
 
 // apply goes on with a transaction that is still to be applied.
-func (r *Runner) apply(ctx context.Context, g Gated, snap Snapshot, dryRun bool) (ApplyOutcome, error) {
+func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap Snapshot, dryRun bool) (ApplyOutcome, error) {
 	refuse := func(err error) (ApplyOutcome, error) {
 		return ApplyOutcome{Result: refusal(err, dryRun), LedgerCommit: snap.Tip}, err
 	}
@@ -103,24 +120,28 @@ func (r *Runner) apply(ctx context.Context, g Gated, snap Snapshot, dryRun bool)
 	}
 	if err := g.Err(); err != nil {
 		if g.Verdict.State == approval.Denied && !dryRun {
-			err = errors.Join(err, r.abandon(ctx, g))
+			err = errors.Join(err, r.abandon(ctx, to, g))
 		}
 		return refuse(err)
 	}
-	p, err := r.approvedPatch(ctx, g, snap)
+	p, err := r.approvedPatch(ctx, to, g, snap)
 	if superseded, ok := err.(*SupersededError); ok && !dryRun {
 		return refuse(r.supersede(ctx, superseded))
+	}
+	if err == nil {
+		err = to.ready(ctx, g, &p)
 	}
 	if err != nil {
 		return refuse(err)
 	}
-	if err := r.ready(ctx, g, p.set); err != nil {
-		return refuse(err)
-	}
 	if dryRun {
-		return ApplyOutcome{Result: result.New(".", g.Transaction().Pointers.Proposal.Source(), true, workspace.Predict(p.set.Files())), LedgerCommit: snap.Tip}, nil
+		return ApplyOutcome{Result: p.result(true, workspace.Predict(p.set.Files())), LedgerCommit: snap.Tip}, nil
 	}
-	return r.carryOut(ctx, g, p)
+	return r.carryOut(ctx, to, g, p)
+}
+
+func (p prepared) result(dryRun bool, ops []result.Operation) result.Result {
+	return result.New(".", p.source, dryRun, ops)
 }
 
 // refusal is the ApplyResult of an apply that was not begun.
@@ -128,6 +149,10 @@ func refusal(err error, dryRun bool) result.Result {
 	var vs []rule.Violation
 	for _, file := range refusedFiles(err) {
 		vs = append(vs, rule.Violation{RuleID: "BASE", Path: file, Message: "is not as the approved change found it"})
+	}
+	var failed *ChecksError
+	if errors.As(err, &failed) {
+		vs = failed.Violations
 	}
 	if vs == nil {
 		vs = []rule.Violation{{RuleID: "GATE", Message: err.Error()}}
@@ -145,17 +170,18 @@ func refusedFiles(err error) []string {
 	return nil
 }
 
-// carryOut records the intent, writes, and records the outcome.
-func (r *Runner) carryOut(ctx context.Context, g Gated, p prepared) (ApplyOutcome, error) {
+// carryOut records the intent, makes the change, and records the outcome.
+func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
-	start, err := r.begin(ctx, id, p)
+	start, err := r.begin(ctx, to, id, p)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, false)}, err
 	}
-	res := result.New(".", g.Transaction().Pointers.Proposal.Source(), false, r.Worktree.Write(p.set.Files()))
-	commit, err := r.finish(ctx, id, start, res)
+	done := to.write(ctx, p)
+	res := p.result(false, done.ops)
+	commit, err := r.finish(ctx, id, start, res, done)
 	if err == nil {
-		err = r.Worktree.Claim().End()
+		err = to.end()
 	}
-	return ApplyOutcome{Result: res, LedgerCommit: commit}, err
+	return ApplyOutcome{Result: res, LedgerCommit: commit, Commit: done.after}, errors.Join(err, done.moved)
 }

@@ -33,9 +33,9 @@ func TestT03DenialBeforeApply(t *testing.T) {
 	g := w.approved()
 	tx := g.Transaction().TransactionID
 	w.says(bob, ledger.Deny, tx)
-	w.denied(w.as(bot).Apply(t.Context(), g, false))
+	w.denied(w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}))
 	w.sound(tx, ledger.Denied)
-	w.denied(w.as(bot).Apply(t.Context(), g, true))
+	w.denied(w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: true}))
 }
 
 // meddling lets somebody else write right before its own nth Append.
@@ -60,7 +60,7 @@ func TestT52DenialDuringApply(t *testing.T) {
 	tx := g.Transaction().TransactionID
 	r := w.as(bot)
 	r.Store = &meddling{Store: w.store, n: 1, do: func() { w.says(bob, ledger.Deny, tx) }}
-	w.denied(r.Apply(t.Context(), g, false))
+	w.denied(r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}))
 	w.sound(tx, ledger.Denied)
 }
 
@@ -121,7 +121,7 @@ func TestT03DeniedInAnother(t *testing.T) {
 		t.Fatal("one transaction")
 	}
 	w.says(bob, ledger.Deny, second)
-	w.denied(w.as(bot).Apply(t.Context(), first, false))
+	w.denied(w.as(bot).Apply(t.Context(), first, pipeline.ApplyOptions{DryRun: false}))
 	if g := w.gate(first.Transaction().TransactionID); g.Verdict.State != approval.Denied || !g.Recorded {
 		t.Errorf("%+v", g.Verdict)
 	}
@@ -142,24 +142,24 @@ func TestT40BaseChanged(t *testing.T) {
 	w.write(moved)
 	tip := w.tip()
 
-	out, err := w.as(bot).Apply(t.Context(), g, true)
+	out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: true})
 	var superseded *pipeline.SupersededError
 	if !errors.As(err, &superseded) || out.Result.Outcome != result.Refused || w.tip() != tip {
 		t.Errorf("dry run: %+v %v", out, err)
 	}
-	out, err = w.as(bot).Apply(t.Context(), g, false)
+	out, err = w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
 	if !errors.As(err, &superseded) || !reflect.DeepEqual(superseded.Files, []string{"greet.txt"}) || out.Result.Outcome != result.Refused {
 		t.Errorf("%+v %v", out, err)
 	}
 	w.sound(tx, ledger.Superseded)
 	w.holds(moved)
 	tip = w.tip()
-	if out, err := w.as(bot).Apply(t.Context(), g, false); !errors.As(err, &superseded) || out.Result.Outcome != result.Refused || w.tip() != tip {
+	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &superseded) || out.Result.Outcome != result.Refused || w.tip() != tip {
 		t.Errorf("again: %+v %v", out, err)
 	}
 	w.repo.commit(base)
 	w.write(base)
-	if out, err := w.as(bot).Apply(t.Context(), g, false); !errors.As(err, &superseded) || out.Result.Outcome != result.Refused {
+	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &superseded) || out.Result.Outcome != result.Refused {
 		t.Errorf("on the old base again: %+v %v", out, err)
 	}
 	w.holds(base)
@@ -182,7 +182,7 @@ func TestT40Dirty(t *testing.T) {
 	w.write(map[string]string{"greet.txt": "mine\n"})
 	tip := w.tip()
 	for _, dryRun := range []bool{true, false} {
-		out, err := w.as(bot).Apply(t.Context(), g, dryRun)
+		out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: dryRun})
 		var dirty *pipeline.DirtyError
 		if !errors.As(err, &dirty) || out.Result.Outcome != result.Refused || out.Result.DryRun != dryRun || w.tip() != tip {
 			t.Errorf("dry run %v: %+v %v", dryRun, out, err)
@@ -198,7 +198,7 @@ func TestDryRun(t *testing.T) {
 	w := newWorld(t)
 	g := w.approved()
 	tip := w.tip()
-	dry, err := w.as(bot).Apply(t.Context(), g, true)
+	dry, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: true})
 	if err != nil || !dry.Result.DryRun || w.tip() != tip {
 		t.Errorf("%+v %v", dry, err)
 	}
@@ -232,7 +232,7 @@ func TestT64ApplyTwice(t *testing.T) {
 	w.write(mine)
 	tip := w.tip()
 	for _, dryRun := range []bool{false, true} {
-		again, err := w.as(bot).Apply(t.Context(), g, dryRun)
+		again, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: dryRun})
 		if err != nil || !again.Already || !reflect.DeepEqual(again.Result, first.Result) || w.tip() != tip {
 			t.Errorf("dry run %v: %+v %v", dryRun, again, err)
 		}
@@ -266,7 +266,7 @@ func TestT41CrashDuringApply(t *testing.T) {
 		tx := g.Transaction().TransactionID
 		r := w.as(bot)
 		r.Worktree = dying{r.Worktree, n}
-		if !died(func() { _, _ = r.Apply(t.Context(), g, false) }) {
+		if !died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}) }) {
 			t.Fatal("it lives")
 		}
 		w.sound(tx, ledger.Proposed)
@@ -297,10 +297,10 @@ func TestT41EditAfterCrash(t *testing.T) {
 	g := w.approved()
 	r := w.as(bot)
 	r.Worktree = dying{r.Worktree, 0}
-	died(func() { _, _ = r.Apply(t.Context(), g, false) })
+	died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}) })
 	mine := map[string]string{"greet.txt": "mine\n", "old.txt": "old\n", "other.txt": "other\n"}
 	w.write(mine)
-	out, err := w.as(bot).Apply(t.Context(), g, false)
+	out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
 	var dirty *pipeline.DirtyError
 	if !errors.As(err, &dirty) || out.Result.Outcome != result.Refused {
 		t.Errorf("%+v %v", out, err)
@@ -316,10 +316,10 @@ func TestT03DenialAfterCrash(t *testing.T) {
 	tx := g.Transaction().TransactionID
 	r := w.as(bot)
 	r.Worktree = dying{r.Worktree, 0}
-	died(func() { _, _ = r.Apply(t.Context(), g, false) })
+	died(func() { _, _ = r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}) })
 	w.says(bob, ledger.Deny, tx)
 	w.sound(tx, ledger.Proposed) // the apply has no end yet
-	w.denied(w.as(bot).Apply(t.Context(), g, false))
+	w.denied(w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}))
 	w.sound(tx, ledger.Denied)
 	if g := w.gate(tx); !g.Transaction().Closed {
 		t.Error("it is still open")
@@ -359,7 +359,7 @@ func TestT61StoreFails(t *testing.T) {
 			g := w.approved()
 			r := w.as(bot)
 			r.Store = &failingOnce{w.store, n, lost}
-			if out, err := r.Apply(t.Context(), g, false); !errors.Is(err, errDisk) {
+			if out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.Is(err, errDisk) {
 				t.Errorf("append %d, lost %v: %+v %v", n, lost, out, err)
 			}
 			out := w.apply(w.gate(g.Transaction().TransactionID))
@@ -393,7 +393,7 @@ func TestT06StoredPatchChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dryRun := range []bool{true, false} {
-		out, err := w.as(bot).Apply(t.Context(), g, dryRun)
+		out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: dryRun})
 		var corrupt *ledger.CorruptError
 		if !errors.As(err, &corrupt) || out.Result.Outcome != result.Refused {
 			t.Errorf("%+v %v", out, err)
@@ -467,7 +467,7 @@ func TestNoWorktree(t *testing.T) {
 	r := w.as(bot)
 	r.Worktree = nil
 	var none *pipeline.NoWorktreeError
-	if _, err := r.Apply(t.Context(), g, false); !errors.As(err, &none) {
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &none) {
 		t.Errorf("%v", err)
 	}
 }
@@ -479,7 +479,7 @@ func TestFailedApply(t *testing.T) {
 	tx := g.Transaction().TransactionID
 	r := w.as(bot)
 	r.Worktree = full{r.Worktree}
-	out, err := r.Apply(t.Context(), g, false)
+	out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
 	if err != nil || out.Result.Outcome != result.Failed {
 		t.Errorf("%+v %v", out, err)
 	}

@@ -8,19 +8,21 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
+	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
 // prepared is an approved change on the commit that it is about to be applied
 // to.
 type prepared struct {
-	set  patch.Patchset
-	base string
+	set    patch.Patchset
+	base   string
+	source result.Source
+	commit string // for a branch: the commit that was built
 }
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are
 // those bytes, and puts them on the present base.
-func (r *Runner) approvedPatch(ctx context.Context, g Gated, snap Snapshot) (prepared, error) {
+func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap Snapshot) (prepared, error) {
 	tx := g.Transaction()
 	diff, err := storedPatch(snap.Tree, tx)
 	if err != nil {
@@ -30,8 +32,10 @@ func (r *Runner) approvedPatch(ctx context.Context, g Gated, snap Snapshot) (pre
 	if err != nil {
 		return prepared{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	p := prepared{}
-	if p.base, err = r.base(ctx, g); err != nil {
+	p := prepared{source: tx.Pointers.Proposal.Source()}
+	if open, resuming := g.log.OpenApply(); resuming {
+		p.base = open.BaseCommit // finish on what it began on
+	} else if p.base, err = to.base(ctx, tx); err != nil {
 		return prepared{}, err
 	}
 	tree, err := r.Repo.Tree(ctx, p.base)
@@ -89,15 +93,6 @@ func recompute(base fs.FS, p ledger.Proposal) error {
 	return err
 }
 
-// base is the commit to check against: HEAD, or for an apply that was cut off
-// the one it began on.
-func (r *Runner) base(ctx context.Context, g Gated) (string, error) {
-	if open, ok := g.log.OpenApply(); ok {
-		return open.BaseCommit, nil
-	}
-	return r.Repo.Head(ctx)
-}
-
 // unchanged compares the base with what the review recorded.
 func unchanged(base fs.FS, tx ledger.Transaction) error {
 	e := &SupersededError{ID: tx.TransactionID}
@@ -133,45 +128,4 @@ func (r *Runner) supersede(ctx context.Context, why *SupersededError) error {
 		return err
 	}
 	return why
-}
-
-// ready checks the files on disk: each as the change found it, or, where an
-// apply was cut off or the working tree is the proposal, as the change leaves it.
-func (r *Runner) ready(ctx context.Context, g Gated, set patch.Patchset) error {
-	tx := g.Transaction()
-	_, resuming := g.log.OpenApply()
-	if err := r.begunHere(g); err != nil {
-		return err
-	}
-	if !resuming && tx.Status != ledger.Failed && tx.Pointers.Proposal.Kind != KindWorktree {
-		return r.clean(ctx, set.Files())
-	}
-	states, err := r.Worktree.Inspect(set.Files())
-	if err != nil {
-		return err
-	}
-	var dirty []string
-	for i, state := range states {
-		if state == workspace.Other {
-			dirty = append(dirty, set.Files()[i].Path)
-		}
-	}
-	if len(dirty) > 0 {
-		return &DirtyError{dirty}
-	}
-	return nil
-}
-
-// begunHere refuses to take up an apply that was begun in another working tree,
-// which it has left half-written.
-func (r *Runner) begunHere(g Gated) error {
-	open, resuming := g.log.OpenApply()
-	if !resuming {
-		return nil
-	}
-	begun, err := r.Worktree.Claim().Begun()
-	if err == nil && begun != open.TransactionID+"/"+open.ApplyID {
-		err = &ElsewhereError{ID: open.TransactionID}
-	}
-	return err
 }

@@ -167,7 +167,7 @@ func TestT12TwoApprovals(t *testing.T) {
 		t.Errorf("the same person twice: %+v", g.Verdict)
 	}
 	var pending *pipeline.PendingError
-	if out, err := w.as(bot).Apply(t.Context(), w.gate(tx), false); !errors.As(err, &pending) || out.Result.Outcome != result.Refused {
+	if out, err := w.as(bot).Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &pending) || out.Result.Outcome != result.Refused {
 		t.Errorf("applied %+v %v", out, err)
 	}
 	w.holds(base)
@@ -266,7 +266,7 @@ func TestModeIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.says(ada, ledger.Approve, out.ID)
-	if _, err := ignoring().Apply(t.Context(), w.gate(out.ID), false); err != nil {
+	if _, err := ignoring().Apply(t.Context(), w.gate(out.ID), pipeline.ApplyOptions{DryRun: false}); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := ignoring().Validate(t.Context(), out.ID); err != nil || !v.Completed {

@@ -80,24 +80,18 @@ func (r *Runner) Directory(ctx context.Context, id string) (fs.FS, error) {
 	return fs.Sub(snap.Tree, ledger.Dir(id))
 }
 
-// Result returns a transaction's ApplyResult, nil before it is applied.
-func (r *Runner) Result(ctx context.Context, id string) (*result.Result, error) {
-	dir, err := r.Directory(ctx, id)
+// Result returns a transaction's ApplyResult, nil before it is applied, and the
+// commit that was made, "" for a working tree.
+func (r *Runner) Result(ctx context.Context, id string) (*result.Result, string, error) {
+	snap, err := r.snapshot(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	raw, err := fs.ReadFile(dir, ledger.ResultFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	done, err := r.already(snap, id)
+	if done == nil || err != nil {
+		return nil, "", err
 	}
-	if err != nil {
-		return nil, err
-	}
-	res, err := result.Parse(raw)
-	if err != nil {
-		return nil, &ledger.CorruptError{ID: id, Err: err}
-	}
-	return &res, nil
+	return &done.Result, done.Commit, nil
 }
 
 // Diff returns the canonical bytes that a transaction proposes, having checked

@@ -10,9 +10,8 @@ import (
 )
 
 // begin records apply/start on a state that is still approved. An apply that
-// was cut off is taken up under its own id. The working tree notes the apply
-// first, so that a crash is taken up where it was.
-func (r *Runner) begin(ctx context.Context, id string, p prepared) (ledger.ApplyStart, error) {
+// was cut off is taken up under its own id. The target notes the apply first, so that a crash is taken up where it was.
+func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (ledger.ApplyStart, error) {
 	var start ledger.ApplyStart
 	_, err := r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
 		g, err := r.judge(snap, id)
@@ -33,22 +32,30 @@ func (r *Runner) begin(ctx context.Context, id string, p prepared) (ledger.Apply
 		r.settle(s, g.Verdict)
 		start = ledger.ApplyStart{
 			TransactionID: id, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
-			PatchIDs: []string{g.Transaction().PatchID()}, Target: TargetWorktree, BaseCommit: p.base,
+			PatchIDs: []string{g.Transaction().PatchID()}, Target: to.target(), BaseCommit: p.base,
 		}
 		for _, f := range p.set.Files() {
 			start.Files = append(start.Files, f.Path)
 		}
 		s.Event(&start)
-		if err := r.Worktree.Claim().Begin(start.TransactionID + "/" + start.ApplyID); err != nil {
+		if err := to.begin(start); err != nil {
 			return nil, err
 		}
-		return s.Entry(ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to the working tree"}, false)
+		return s.Entry(ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to " + place(start.Target)}, false)
 	})
 	return start, err
 }
 
+// place is a target in a sentence.
+func place(target string) string {
+	if target == TargetWorktree {
+		return "the working tree"
+	}
+	return target
+}
+
 // finish records what came of an apply.
-func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result) (string, error) {
+func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done written) (string, error) {
 	line, err := res.Line()
 	if err != nil {
 		return "", err
@@ -66,7 +73,7 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 		})
 		s.Event(&ledger.ApplyComplete{
 			TransactionID: id, ApplyID: start.ApplyID, Success: success, Outcome: string(res.Outcome),
-			ApplyArtifact: artifact, Target: start.Target,
+			ApplyArtifact: artifact, Target: start.Target, CommitBefore: done.before, CommitAfter: done.after,
 		})
 		r.recordState(s, success)
 		if success {

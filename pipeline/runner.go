@@ -74,6 +74,7 @@ type Worktree interface {
 type Runner struct {
 	Store    Store
 	Repo     Repository
+	Refs     Refs
 	Worktree Worktree
 	Policy   approval.Policy
 	Actor    ledger.Actor // who runs this

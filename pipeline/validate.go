@@ -6,8 +6,8 @@ import (
 	"io/fs"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/rule"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // A Validation is what Validate found. Completed says that it closed the
@@ -44,10 +44,14 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if v.Status != ledger.Applied {
 			return nil, nil
 		}
-		if found, err = r.readBack(ctx, log); err != nil {
+		read, err := r.applied(ctx, log)
+		if err != nil {
 			return nil, err
 		}
-		tests, err := r.acceptance(snap.Tree, log.Transaction())
+		if found, err = r.readBack(ctx, log, read); err != nil {
+			return nil, err
+		}
+		tests, err := acceptance(snap.Tree, log.Transaction(), read)
 		if err != nil {
 			return nil, err
 		}
@@ -98,30 +102,39 @@ func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
 	return found
 }
 
-// readBack compares the files on disk with what was approved.
-func (r *Runner) readBack(ctx context.Context, log *ledger.Log) ([]rule.Violation, error) {
-	if r.Worktree == nil {
-		return nil, nil
+// applied returns a reader of the files where the last apply put them: the
+// working tree, or the commit that was made.
+func (r *Runner) applied(ctx context.Context, log *ledger.Log) (readFile, error) {
+	ends := ledger.Of[*ledger.ApplyComplete](log)
+	done := ends[len(ends)-1]
+	if done.Target == TargetWorktree {
+		if r.Worktree == nil {
+			return nil, &NoWorktreeError{}
+		}
+		return r.Worktree.Read, nil
 	}
+	tree, err := r.Repo.Tree(ctx, done.CommitAfter)
+	if err != nil {
+		return nil, err
+	}
+	return func(path string, _ *patch.File) (*patch.File, error) { return patch.Lookup(tree, path) }, nil
+}
+
+// readBack compares the files with what was approved.
+func (r *Runner) readBack(ctx context.Context, log *ledger.Log, read readFile) ([]rule.Violation, error) {
 	starts := ledger.Of[*ledger.ApplyStart](log)
 	set, err := r.onCommit(ctx, log.Transaction(), starts[len(starts)-1].BaseCommit)
 	if err != nil {
 		return nil, err
 	}
-	files := set.Files()
-	for i := range files {
-		files[i].Before = files[i].After // where a mode says nothing, both may be on disk
-	}
-	states, err := r.Worktree.Inspect(files)
-	if err != nil {
-		return nil, err
-	}
 	var found []rule.Violation
-	for i, state := range states {
-		if state == workspace.Other {
-			found = append(found, rule.Violation{
-				RuleID: "READBACK", Path: files[i].Path, Message: "is not as the approved patch leaves it",
-			})
+	for _, f := range set.Files() {
+		got, err := read(f.Path, f.After)
+		if _, unfit := err.(*patch.Error); err != nil && !unfit {
+			return nil, err
+		}
+		if err != nil || !got.Equal(f.After) {
+			found = append(found, rule.Violation{RuleID: "READBACK", Path: f.Path, Message: "is not as the approved patch leaves it"})
 		}
 	}
 	return found, nil

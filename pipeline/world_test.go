@@ -190,7 +190,7 @@ func (w *world) gate(tx string) pipeline.Gated {
 
 func (w *world) apply(g pipeline.Gated) pipeline.ApplyOutcome {
 	w.Helper()
-	out, err := w.as(bot).Apply(w.Context(), g, false)
+	out, err := w.as(bot).Apply(w.Context(), g, pipeline.ApplyOptions{DryRun: false})
 	if err != nil {
 		w.Fatal(err)
 	}

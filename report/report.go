@@ -28,6 +28,7 @@ type Report struct {
 	Files         []File            `json:"files"`
 	Verdict       *approval.Verdict `json:"verdict,omitempty"`
 	ApplyResult   *result.Result    `json:"apply_result,omitempty"`
+	AppliedCommit string            `json:"applied_commit,omitempty"`
 	Validation    *rule.Report      `json:"validation,omitempty"`
 	LedgerRef     string            `json:"ledger_ref"`
 	LedgerCommit  string            `json:"ledger_commit"`

@@ -55,6 +55,9 @@ func (r Report) Text(s Style) string {
 	if r.ApplyResult != nil {
 		r.resultText(&b, s, row)
 	}
+	if r.AppliedCommit != "" {
+		row("commit", r.AppliedCommit)
+	}
 	if r.Validation != nil {
 		r.validationText(&b, s, row)
 	}

@@ -59,6 +59,9 @@ func actionArgs(step action.Step) ([]string, error) {
 			args = append(args, "--"+name+"="+v)
 		}
 	}
+	if to := step.Input("apply-to"); to != "" && (stage == "run" || stage == "apply") {
+		args = append(args, "--to="+to)
+	}
 	if step.Input("dry-run") == "true" {
 		args = append(args, "--dry-run")
 	}

@@ -10,41 +10,55 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-func addTarget(cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "to", pipeline.TargetWorktree, "where to apply: worktree")
+// targetFlags say where an approved change goes.
+type targetFlags struct{ to, branch string }
+
+func (f *targetFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.to, "to", pipeline.TargetWorktree, "where to apply: worktree, branch, or ref (refs/agent/applied/TX)")
+	cmd.Flags().StringVar(&f.branch, "branch", "", "with --to branch: its `NAME`; it must not be checked out (default: countersign/ and the end of the id)")
 }
 
-func checkTarget(to string) error {
-	if to != pipeline.TargetWorktree {
-		return &usageError{fmt.Sprintf("cannot apply to %+q", to), "this version applies to the working tree only: --to worktree"}
+func (f *targetFlags) options(dryRun bool) (pipeline.ApplyOptions, error) {
+	switch f.to {
+	case pipeline.TargetWorktree, pipeline.TargetBranch, pipeline.TargetRef:
+	default:
+		return pipeline.ApplyOptions{}, &usageError{fmt.Sprintf("cannot apply to %+q", f.to), "--to worktree, branch or ref"}
 	}
-	return nil
+	if f.branch != "" && f.to != pipeline.TargetBranch {
+		return pipeline.ApplyOptions{}, &usageError{"--branch was given without --to branch", "add --to branch"}
+	}
+	return pipeline.ApplyOptions{To: f.to, Branch: f.branch, DryRun: dryRun}, nil
 }
 
 func (a *App) applyCommand() *cobra.Command {
 	var dryRun bool
-	to := pipeline.TargetWorktree
+	var f targetFlags
 	cmd := &cobra.Command{
 		Use:   "apply [TX]",
-		Short: "Write the approved bytes, and nothing else, to the working tree",
+		Short: "Write the approved bytes, and nothing else, to the working tree or a branch",
 		Long: `apply checks the approvals, the patch and the files once more, records its intent, writes,
-reads back what it wrote, and records the outcome. Applying twice is harmless.`,
+reads back what it wrote, and records the outcome. Applying twice is harmless.
+
+With --to branch or --to ref it builds a commit in the object database, runs the required
+checks on its tree, and moves the branch or ref to it; no working tree is involved.`,
 		Example: `  countersign apply --dry-run
-  countersign apply tx_01J --json`,
+  countersign apply tx_01J --json
+  countersign apply --to branch --branch fixes`,
 		Args: upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkTarget(to); err != nil {
+			o, err := f.options(dryRun)
+			if err != nil {
 				return err
 			}
-			return a.apply(cmd.Context(), args, dryRun)
+			return a.apply(cmd.Context(), args, o)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing and print the result that apply would have")
-	addTarget(cmd, &to)
+	f.add(cmd)
 	return cmd
 }
 
-func (a *App) apply(ctx context.Context, args []string, dryRun bool) error {
+func (a *App) apply(ctx context.Context, args []string, o pipeline.ApplyOptions) error {
 	r, err := a.open()
 	if err != nil {
 		return err
@@ -53,11 +67,11 @@ func (a *App) apply(ctx context.Context, args []string, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	g, err := a.gateFor(ctx, r, id, dryRun)
+	g, err := a.gateFor(ctx, r, id, o.DryRun)
 	if err != nil {
 		return err
 	}
-	out, err := r.Apply(ctx, g, dryRun)
+	out, err := r.Apply(ctx, g, o)
 	if out.Result.Outcome != "" {
 		if showErr := a.showResult(ctx, r, id, out); showErr != nil {
 			return showErr
@@ -70,7 +84,7 @@ func (a *App) apply(ctx context.Context, args []string, dryRun bool) error {
 		a.say("nothing written: %s is applied already", id)
 	case out.Result.Outcome != result.Success:
 		return &exitError{out.Result.Outcome.ExitCode(), fmt.Errorf("apply: %s", out.Result.Error)}
-	case !dryRun:
+	case !o.DryRun:
 		a.say("hint: %s", a.again("validate", id))
 	}
 	return nil
@@ -102,6 +116,6 @@ func (a *App) showResult(ctx context.Context, r *pipeline.Runner, id string, out
 	if err != nil {
 		return err
 	}
-	rep.ApplyResult = &out.Result
+	rep.ApplyResult, rep.AppliedCommit = &out.Result, out.Commit
 	return a.show(rep)
 }

@@ -66,7 +66,7 @@ func (a *App) showCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if rep.ApplyResult, err = r.Result(ctx, id); err != nil {
+		if rep.ApplyResult, rep.AppliedCommit, err = r.Result(ctx, id); err != nil {
 			return err
 		}
 		return a.show(rep)

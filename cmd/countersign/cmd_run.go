@@ -18,7 +18,7 @@ import (
 
 func (a *App) runCommand() *cobra.Command {
 	var f reviewFlags
-	to := pipeline.TargetWorktree
+	var to targetFlags
 	cmd := &cobra.Command{
 		Use:   "run [TX] | run --patch FILE",
 		Short: "Take a patch through review, gate, apply and validate",
@@ -35,18 +35,19 @@ and says which command records the approval.`,
 			if len(f.given()) == 0 && f.summary != "" {
 				return &usageError{"--summary belongs to a new proposal, and none was given", "name one with --patch FILE"}
 			}
-			if err := checkTarget(to); err != nil {
+			o, err := to.options(false)
+			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), f, args)
+			return a.run(cmd.Context(), f, o, args)
 		},
 	}
 	f.add(cmd)
-	addTarget(cmd, &to)
+	to.add(cmd)
 	return cmd
 }
 
-func (a *App) run(ctx context.Context, f reviewFlags, args []string) error {
+func (a *App) run(ctx context.Context, f reviewFlags, o pipeline.ApplyOptions, args []string) error {
 	r, err := a.open()
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (a *App) run(ctx context.Context, f reviewFlags, args []string) error {
 	}
 	stop := g.Err()
 	if stop == nil {
-		stop = a.settle(ctx, r, g, &rep)
+		stop = a.settle(ctx, r, g, o, &rep)
 	}
 	if err := a.show(rep); err != nil {
 		return err
@@ -89,10 +90,10 @@ func (a *App) start(ctx context.Context, r *pipeline.Runner, f reviewFlags, args
 }
 
 // settle applies and validates an approved transaction and fills in the report.
-func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, rep *report.Report) error {
-	outcome, err := r.Apply(ctx, g, false)
+func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, o pipeline.ApplyOptions, rep *report.Report) error {
+	outcome, err := r.Apply(ctx, g, o)
 	if outcome.Result.Outcome != "" {
-		rep.ApplyResult = &outcome.Result
+		rep.ApplyResult, rep.AppliedCommit = &outcome.Result, outcome.Commit
 	}
 	if err != nil {
 		return errors.Join(err, a.refresh(ctx, r, rep))

@@ -84,6 +84,8 @@ var table = []row{
 	{is(gitstore.ErrNotRepository), exitRefused, say("run it inside a Git repository, or name one with -C DIR")},
 	{is(gitstore.ErrNoCommits), exitRefused, say("make a first commit; a patch needs a base to apply to")},
 	{as[*gitstore.UnsupportedError], exitRefused, say("a plain clone of it (git clone --no-local) is supported")},
+	{as[*pipeline.ChecksError], exitFailed, nil},
+	{as[*gitstore.RefError], exitRefused, say("apply to another branch: --to branch --branch NAME")},
 	{as[*gitstore.LockedError], exitIO, lockedHint},
 	{as[*pipeline.InvalidError], exitRefused, say("countersign patch verify and countersign proposal verify list every violation")},
 	{as[*patch.Error], exitRefused, patchHint},

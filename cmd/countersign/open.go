@@ -34,7 +34,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 		return nil, err
 	}
 	r := &pipeline.Runner{
-		Store: store, Repo: repo, Policy: approval.Default(), Actor: a.actor(settings), Tool: "countersign " + version(),
+		Store: store, Repo: repo, Refs: repo, Policy: approval.Default(), Actor: a.actor(settings), Tool: "countersign " + version(),
 		Now: a.Now, Entropy: a.Entropy, Pause: pause,
 	}
 	if a.flags.verbose {

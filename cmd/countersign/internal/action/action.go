@@ -36,6 +36,7 @@ func (s Step) Publish(r report.Report) {
 	s.gha.SetOutput("patch-id", r.PatchID)
 	s.gha.SetOutput("fingerprint", r.Fingerprint)
 	s.gha.SetOutput("ledger-commit", r.LedgerCommit)
+	s.gha.SetOutput("applied-commit", r.AppliedCommit)
 	if r.Verdict != nil {
 		s.gha.SetOutput("verdict", string(r.Verdict.State))
 	}

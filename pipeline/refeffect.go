@@ -1,0 +1,198 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// A Commit is what a commit says beside its tree.
+type Commit struct {
+	Author, Email string
+	When          time.Time
+	Message       string
+}
+
+// Refs makes commits and moves refs, without any working tree.
+type Refs interface {
+	// Ref returns the commit that a full ref name stands for, "" if there is
+	// none.
+	Ref(ctx context.Context, name string) (string, error)
+	// BuildCommit writes the commit that changes these files of its parent, and
+	// moves no ref.
+	BuildCommit(ctx context.Context, parent string, files []patch.Change, c Commit) (string, error)
+	// CheckRef refuses a name that is none, and a branch that is checked out
+	// anywhere: its files would no longer be what HEAD says.
+	CheckRef(ctx context.Context, name string) error
+	// MoveRef sets a ref that CheckRef accepts to next if it still is old ("":
+	// absent), else it returns ErrMoved.
+	MoveRef(ctx context.Context, name, old, next string) error
+}
+
+// refEffect builds a commit on the tip of a ref and moves the ref to it.
+type refEffect struct {
+	r   *Runner
+	ref string
+}
+
+func (e *refEffect) target() string { return e.ref }
+
+func (e *refEffect) lock(context.Context) (func(), error) { return func() {}, nil }
+
+// base is the ref's tip; a ref that is not there yet begins where the change
+// was reviewed.
+func (e *refEffect) base(ctx context.Context, tx ledger.Transaction) (string, error) {
+	tip, err := e.r.Refs.Ref(ctx, e.ref)
+	if err == nil && tip == "" {
+		tip = tx.Pointers.Proposal.BaseCommit
+	}
+	return tip, err
+}
+
+// ready builds the commit and runs the required checks on its tree: a branch
+// never moves to a tree whose checks failed.
+func (e *refEffect) ready(ctx context.Context, g Gated, p *prepared) error {
+	if err := e.r.Refs.CheckRef(ctx, e.ref); err != nil {
+		return err
+	}
+	tx := g.Transaction()
+	commit, err := commitOf(g)
+	if err != nil {
+		return err
+	}
+	if p.commit, err = e.r.Refs.BuildCommit(ctx, p.base, p.set.Files(), commit); err != nil {
+		return err
+	}
+	snap, err := e.r.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	tree, err := e.r.Repo.Tree(ctx, p.commit)
+	if err != nil {
+		return err
+	}
+	tests, err := acceptance(snap.Tree, tx, func(path string, _ *patch.File) (*patch.File, error) { return patch.Lookup(tree, path) })
+	if err != nil {
+		return err
+	}
+	if found := failures(tests); len(found) > 0 {
+		return &ChecksError{tx.TransactionID, found}
+	}
+	return nil
+}
+
+// commitOf makes a commit's words from the transaction alone, so that the same
+// approved transaction on the same parent is the same commit.
+func commitOf(g Gated) (Commit, error) {
+	tx := g.Transaction()
+	when, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
+	if err != nil {
+		return Commit{}, fmt.Errorf("reading the transaction's time: %w", err)
+	}
+	subject := tx.Notes
+	if subject == "" {
+		subject = "Apply patch " + tx.PatchID()[:12]
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nCountersign-Transaction: %s\nCountersign-Patch: %s\n", ledger.OneLine(subject, 200), tx.TransactionID, tx.PatchID())
+	for _, d := range g.Verdict.Decisions {
+		if d.Counted && d.Decision == ledger.Approve {
+			fmt.Fprintf(&b, "Countersign-Approved-By: %s\n", ledger.OneLine(d.Author.Login, 100))
+		}
+	}
+	return Commit{Author: tx.Proposer.Login, Email: email(tx.Proposer), When: when, Message: b.String()}, nil
+}
+
+// email is the proposer's address, where the id holds one.
+func email(a ledger.Actor) string {
+	if _, rest, ok := strings.Cut(a.ID, ":"); ok && strings.Contains(rest, "@") {
+		return ledger.OneLine(rest, 200)
+	}
+	return "proposer@localhost"
+}
+
+func (e *refEffect) begin(ledger.ApplyStart) error { return nil }
+
+// mine: any clone can finish what it can build again.
+func (e *refEffect) mine(ledger.ApplyStart) error { return nil }
+
+// found: the ref was moved, or it was not; nothing is half-done.
+func (e *refEffect) found(ctx context.Context, files []patch.Change, open ledger.ApplyStart, why string) (written, error) {
+	tip, err := e.r.Refs.Ref(ctx, e.ref)
+	if err != nil {
+		return written{}, err
+	}
+	if tip == "" || tip == open.BaseCommit {
+		return written{ops: failedOps(files, "not written: "+why), before: open.BaseCommit}, nil
+	}
+	tree, err := e.r.Repo.Tree(ctx, tip)
+	if err != nil {
+		return written{}, err
+	}
+	ops := workspace.Predict(files)
+	for i, op := range failedOps(files, "not written: "+why) {
+		if got, err := patch.Lookup(tree, files[i].Path); err != nil || !got.Equal(files[i].After) {
+			ops[i] = op
+		}
+	}
+	return written{ops: ops, before: open.BaseCommit, after: tip}, nil
+}
+
+func (e *refEffect) end() error { return nil }
+
+// write moves the ref by compare-and-swap and reads the files back from the
+// object database. A ref that has the commit already is left alone.
+func (e *refEffect) write(ctx context.Context, p prepared) written {
+	done := written{before: p.base, after: p.commit}
+	fail := func(err error) written {
+		return written{ops: failedOps(p.set.Files(), "cannot write: "+err.Error()), before: p.base, moved: moved(err)}
+	}
+	tip, err := e.r.Refs.Ref(ctx, e.ref)
+	if err != nil {
+		return fail(err)
+	}
+	if tip != p.commit {
+		old := p.base
+		if tip == "" {
+			old = ""
+		}
+		if err := e.r.Refs.MoveRef(ctx, e.ref, old, p.commit); err != nil {
+			return fail(err)
+		}
+	}
+	tree, err := e.r.Repo.Tree(ctx, p.commit)
+	if err != nil {
+		return fail(err)
+	}
+	done.ops = workspace.Predict(p.set.Files())
+	for i, f := range p.set.Files() {
+		if got, err := patch.Lookup(tree, f.Path); err != nil || !got.Equal(f.After) {
+			done.ops[i] = failedOps(p.set.Files()[i:i+1], "read back: the file is not what was written")[0]
+		}
+	}
+	return done
+}
+
+func moved(err error) error {
+	if errors.Is(err, ErrMoved) {
+		return ErrMoved
+	}
+	return nil
+}
+
+// A ChecksError says which required checks the built tree failed.
+type ChecksError struct {
+	ID         string
+	Violations []rule.Violation
+}
+
+func (e *ChecksError) Error() string {
+	return fmt.Sprintf("%s fails %s: %s", e.ID, plural(len(e.Violations), "required check", "required checks"), e.Violations[0].Message)
+}
