@@ -47,19 +47,18 @@ func (c *collider) remove(path string) {
 }
 
 func (c *collider) add(path string) error {
-	dir := "."
-	for i, name := 0, ""; i <= len(path); i++ {
-		if i < len(path) && path[i] != '/' {
-			name += path[i : i+1]
+	dir, start := ".", 0
+	for i := range len(path) {
+		if path[i] != '/' {
 			continue
 		}
-		if err := c.place(dir, name, path, i == len(path)); err != nil {
+		if err := c.place(dir, path[start:i], path, false); err != nil {
 			return err
 		}
-		dir, name = path[:i], ""
+		dir, start = path[:i], i+1
 	}
 	c.files[path] = true
-	return nil
+	return c.place(dir, path[start:], path, true)
 }
 
 // place puts one component of an added path into its directory.

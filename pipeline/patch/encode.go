@@ -3,26 +3,30 @@ package patch
 import (
 	"bytes"
 	"fmt"
-	"hash/adler32"
+	"slices"
 	"strings"
-
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
-
-// contextLines is the number of unchanged lines around each hunk.
-const contextLines = 3
 
 const absentID = "0000000000000000000000000000000000000000"
 
 // Bytes returns the canonical bytes: a Git diff that `git apply` accepts, with
 // full blob ids, three lines of context, the line diff of package linediff and
-// uncompressed binary literals. docs/formats.md specifies every line.
+// uncompressed binary literals. docs/formats.md specifies every line. They are
+// derived once and must not be modified.
 func (p Patchset) Bytes() []byte {
-	var b bytes.Buffer
-	for _, c := range p.Changes {
-		c.write(&b)
+	if p.memo == nil {
+		return encode(p.Changes)
 	}
-	return b.Bytes()
+	return p.memo.bytes()
+}
+
+func encode(changes []Change) []byte {
+	pieces := make([][]byte, len(changes))
+	parallel(len(changes), func(i int) { pieces[i] = changes[i].Bytes() })
+	if len(pieces) == 1 {
+		return slices.Clip(pieces[0])
+	}
+	return bytes.Join(pieces, nil)
 }
 
 // Bytes returns the canonical bytes of this one change.
@@ -88,55 +92,6 @@ func (c Change) writeIndex(b *bytes.Buffer) {
 	b.WriteByte('\n')
 }
 
-func (c Change) writeText(b *bytes.Buffer, before, after []byte) {
-	oldName, newName := "/dev/null", "/dev/null"
-	if c.Before != nil {
-		oldName = headerName("a/" + c.Path)
-	}
-	if c.After != nil {
-		newName = headerName("b/" + c.Path)
-	}
-	fmt.Fprintf(b, "--- %s\n+++ %s\n", oldName, newName)
-	old, new := linediff.Lines(before), linediff.Lines(after)
-	for _, h := range linediff.Hunks(linediff.Diff(old, new), len(old), len(new), contextLines) {
-		writeHunk(b, h, old, new)
-	}
-}
-
-func writeHunk(b *bytes.Buffer, h linediff.Hunk, old, new [][]byte) {
-	fmt.Fprintf(b, "@@ -%s +%s @@\n", hunkRange(h.OldStart, h.OldLines), hunkRange(h.NewStart, h.NewLines))
-	at := h.OldStart
-	for _, e := range h.Edits {
-		writeLines(b, ' ', old[at:e.OldStart])
-		writeLines(b, '-', old[e.OldStart:e.OldEnd])
-		writeLines(b, '+', new[e.NewStart:e.NewEnd])
-		at = e.OldEnd
-	}
-	writeLines(b, ' ', old[at:h.OldStart+h.OldLines])
-}
-
-// hunkRange writes a hunk's start and length as Git does: the length is left
-// out when 1, and an empty range names the line before it.
-func hunkRange(start, lines int) string {
-	switch lines {
-	case 0:
-		return fmt.Sprintf("%d,0", start)
-	case 1:
-		return fmt.Sprint(start + 1)
-	}
-	return fmt.Sprintf("%d,%d", start+1, lines)
-}
-
-func writeLines(b *bytes.Buffer, mark byte, lines [][]byte) {
-	for _, line := range lines {
-		b.WriteByte(mark)
-		b.Write(line)
-		if line[len(line)-1] != '\n' {
-			b.WriteString("\n\\ No newline at end of file\n")
-		}
-	}
-}
-
 // isBinary: a file with a NUL byte anywhere is not shown as text.
 func isBinary(data []byte) bool { return bytes.IndexByte(data, 0) >= 0 }
 
@@ -156,60 +111,4 @@ func headerName(name string) string {
 		return q
 	}
 	return name + "\t"
-}
-
-// writeBinary writes Git's "literal" form: a zlib stream (RFC 1950) of stored
-// blocks (RFC 1951 3.2.4), base 85, 52 bytes a line.
-func writeBinary(b *bytes.Buffer, data []byte) {
-	fmt.Fprintf(b, "GIT binary patch\nliteral %d\n", len(data))
-	stream := storedZlib(data)
-	for len(stream) > 0 {
-		n := min(52, len(stream))
-		writeBase85(b, stream[:n])
-		stream = stream[n:]
-	}
-	b.WriteByte('\n')
-}
-
-func storedZlib(data []byte) []byte {
-	const most = 65535
-	out := append(make([]byte, 0, len(data)+len(data)/most*5+16), 0x78, 0x01)
-	sum := adler32.Checksum(data)
-	for {
-		n := min(most, len(data))
-		final := byte(0)
-		if n == len(data) {
-			final = 1
-		}
-		out = append(out, final, byte(n), byte(n>>8), ^byte(n), ^byte(n>>8))
-		out = append(out, data[:n]...)
-		if data = data[n:]; final == 1 {
-			break
-		}
-	}
-	return append(out, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
-}
-
-const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-
-// writeBase85 writes one line: the length as a letter, then five characters
-// for each four bytes, the last group padded with zeros.
-func writeBase85(b *bytes.Buffer, chunk []byte) {
-	if n := len(chunk); n <= 26 {
-		b.WriteByte(byte('A' + n - 1))
-	} else {
-		b.WriteByte(byte('a' + n - 27))
-	}
-	for len(chunk) > 0 {
-		var word [4]byte
-		chunk = chunk[copy(word[:], chunk):]
-		v := uint32(word[0])<<24 | uint32(word[1])<<16 | uint32(word[2])<<8 | uint32(word[3])
-		var group [5]byte
-		for i := 4; i >= 0; i-- {
-			group[i] = base85[v%85]
-			v /= 85
-		}
-		b.Write(group[:])
-	}
-	b.WriteByte('\n')
 }

@@ -16,11 +16,11 @@ import (
 
 // repo is a scratch repository of the real git.
 type repo struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 }
 
-func newRepo(t *testing.T) repo {
+func newRepo(t testing.TB) repo {
 	t.Helper()
 	r := repo{t, t.TempDir()}
 	r.git("init", "-q", "-b", "main")

@@ -5,105 +5,177 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-
-	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
 // header collects what the lines between "diff --git" and the content say. A
 // field is empty where its line is missing.
 type header struct {
-	line                 int
-	title                string // after "diff --git "
-	minus, plus          string // after "--- " and "+++ "
-	from, to             string // rename or copy
-	oldMode, newMode     Mode
-	made, gone           bool // new file, deleted file
-	renames, copies      bool
-	hasMinus, hasContent bool
+	line             int
+	title            string // after "diff --git "
+	seen             [ranks]string
+	minus, plus      string // after "--- " and "+++ ", as they stand
+	from, to         string // rename or copy, as they stand
+	oldMode, newMode Mode
+	modeWas          string // after "old mode "
+	indexMode        Mode
+	oldID, newID     string
+	score            int // of the similarity or dissimilarity line
+	hasContent       bool
 }
 
-// header reads the extended header lines (git-diff(1), "Generating patch text
-// with -p") up to the content or the next file.
+// The extended header lines (git-diff(1), "Generating patch text with -p") in
+// the order in which git writes them. Lines of one rank exclude each other, and
+// ranks only rise: so no line can be repeated, and none can follow "+++".
+const (
+	rankOldMode = iota
+	rankNewMode
+	rankExists
+	rankScore
+	rankFrom
+	rankTo
+	rankIndex
+	rankMinus
+	rankPlus
+	ranks
+)
+
+var keywords = []struct {
+	word string
+	rank int
+}{
+	{"index", rankIndex}, {"---", rankMinus}, {"+++", rankPlus},
+	{"old mode", rankOldMode}, {"new mode", rankNewMode},
+	{"deleted file mode", rankExists}, {"new file mode", rankExists},
+	{"similarity index", rankScore}, {"dissimilarity index", rankScore},
+	{"rename from", rankFrom}, {"copy from", rankFrom},
+	{"rename to", rankTo}, {"copy to", rankTo},
+}
+
+// header reads a section's header up to the content or the next file.
 func (s *scanner) header(h *header) error {
-	for len(s.rest) > 0 {
-		if s.at(sectionMark) || s.at("@@ ") || s.at("GIT binary patch\n") || s.at("Binary files ") || s.at("-- \n") || s.at("\n") {
-			h.hasContent = s.at("@@ ")
-			break
-		}
-		if err := s.headerLine(h); err != nil {
+	h.title = string(s.next()[len(sectionMark):])
+	if err := s.checkLine(h.title); err != nil {
+		return err
+	}
+	for last := -1; len(s.rest) > 0 && !s.atContent() && !s.at(sectionMark) && !s.at("\n") && !s.atSignature(); {
+		rank, err := s.headerLine(h)
+		if err != nil {
 			return err
 		}
+		if rank <= last {
+			return s.fail("header line is repeated or out of order")
+		}
+		last = rank
 	}
-	if h.hasMinus && h.plus == "" {
+	h.hasContent = s.at("@@ ")
+	if h.minus != "" && h.plus == "" {
 		return s.fail(`"---" line without a "+++" line`)
 	}
-	if h.hasMinus != h.hasContent {
+	if (h.plus != "") != h.hasContent {
 		return s.fail(`hunks and "---" lines must come together`)
 	}
 	return nil
 }
 
-func (s *scanner) headerLine(h *header) error {
-	line := s.next()
-	word, value, ok := cutKeyword(line)
-	if !ok {
-		return s.notADiff(line)
-	}
-	var err error
-	switch word {
-	case "old mode", "deleted file mode":
-		h.gone = h.gone || word != "old mode"
-		h.oldMode, err = parseMode(value)
-	case "new mode", "new file mode":
-		h.made = h.made || word != "new mode"
-		h.newMode, err = parseMode(value)
-	case "rename from", "copy from":
-		h.from, err = unquote(value)
-	case "rename to", "copy to":
-		h.renames, h.copies = word == "rename to", word == "copy to"
-		h.to, err = unquote(value)
-	case "index":
-		err = h.index(value)
-	case "---":
-		h.hasMinus = true
-		h.minus, err = unquote(value)
-	case "+++":
-		h.plus, err = unquote(value)
-	}
-	if err != nil {
-		return s.fail("%v", err)
+func (s *scanner) atContent() bool {
+	return s.at("@@ ") || s.at(binaryMark) || s.at("Binary files ") || s.at("Files ")
+}
+
+// checkLine refuses bytes that git never leaves bare in a header line.
+func (s *scanner) checkLine(line string) error {
+	switch {
+	case strings.HasSuffix(line, "\r"):
+		return s.fail("header line ends in a carriage return; the diff was changed on its way")
+	case strings.IndexByte(line, 0) >= 0:
+		return s.fail("NUL byte in a header line")
 	}
 	return nil
 }
 
-var keywords = []string{
-	"old mode", "new mode", "deleted file mode", "new file mode", "rename from", "rename to",
-	"copy from", "copy to", "similarity index", "dissimilarity index", "index", "---", "+++",
+func (s *scanner) headerLine(h *header) (rank int, err error) {
+	line := s.next()
+	for _, k := range keywords {
+		value, ok := bytes.CutPrefix(line, []byte(k.word+" "))
+		if !ok {
+			continue
+		}
+		if err := s.checkLine(string(value)); err != nil {
+			return 0, err
+		}
+		if h.seen[k.rank] == "" { // else the order is wrong, which header says
+			h.seen[k.rank] = k.word
+			err = h.set(k.rank, string(value))
+		}
+		if err != nil {
+			return 0, s.fail("%v", err)
+		}
+		return k.rank, nil
+	}
+	return 0, s.notADiff(line)
 }
 
-func cutKeyword(line string) (word, value string, ok bool) {
-	for _, k := range keywords {
-		if v, found := strings.CutPrefix(line, k+" "); found {
-			return k, v, true
-		}
+// set takes over the value of one line.
+func (h *header) set(rank int, value string) (err error) {
+	if value == "" {
+		return errors.New("header line without a value")
 	}
-	return "", "", false
+	switch rank {
+	case rankOldMode:
+		h.modeWas = value
+		h.oldMode, err = parseMode(value)
+	case rankNewMode:
+		if value == h.modeWas {
+			return errors.New("mode change without a change")
+		}
+		h.newMode, err = parseMode(value)
+	case rankExists:
+		if h.seen[rank] == "new file mode" {
+			h.newMode, err = parseMode(value)
+		} else {
+			h.oldMode, err = parseMode(value)
+		}
+	case rankScore:
+		h.score, err = parseScore(value)
+	case rankFrom:
+		h.from = value
+	case rankTo:
+		h.to = value
+	case rankIndex:
+		err = h.index(value)
+	case rankMinus:
+		h.minus = value
+	case rankPlus:
+		h.plus = value
+	}
+	return err
+}
+
+// parseScore reads "87%".
+func parseScore(value string) (int, error) {
+	digits, ok := strings.CutSuffix(value, "%")
+	n, err := strconv.ParseUint(digits, 10, 8)
+	if !ok || err != nil || n > 100 || strconv.FormatUint(n, 10) != digits {
+		return 0, errors.New("malformed similarity index")
+	}
+	return int(n), nil
 }
 
 // index reads "<old>..<new>[ <mode>]"; the mode stands for both sides.
-func (h *header) index(value string) error {
+func (h *header) index(value string) (err error) {
 	ids, mode, hasMode := strings.Cut(value, " ")
 	old, new, ok := strings.Cut(ids, "..")
-	if !ok || !isHex(old) || !isHex(new) || old == "" || new == "" {
+	if !ok || !isID(old) || !isID(new) {
 		return errors.New("malformed index line")
 	}
-	if !hasMode {
-		return nil
+	h.oldID, h.newID = old, new
+	if hasMode {
+		h.indexMode, err = parseMode(mode)
 	}
-	m, err := parseMode(mode)
-	h.oldMode, h.newMode = m, m
 	return err
 }
+
+// isID: git abbreviates to four digits at least; SHA-256 ids have 64.
+func isID(s string) bool { return 4 <= len(s) && len(s) <= 64 && isHex(s) }
 
 func parseMode(s string) (Mode, error) {
 	switch s {
@@ -117,184 +189,4 @@ func parseMode(s string) (Mode, error) {
 		return 0, errors.New("submodules are refused")
 	}
 	return 0, errors.New("unknown file mode " + Quote(clip(s)))
-}
-
-// section checks that all lines that name the file agree, and hands the text
-// to go-gitdiff.
-func (h *header) section(text []byte) (section, error) {
-	fail := func(msg string) (section, error) { return section{}, &Error{Line: h.line, Message: msg} }
-	old, new, err := h.names()
-	if err != nil {
-		return fail(err.Error())
-	}
-	files, preamble, err := gitdiff.Parse(bytes.NewReader(text))
-	if err != nil {
-		return fail("malformed file section: " + err.Error())
-	}
-	if len(files) != 1 || preamble != "" {
-		return fail("malformed file section")
-	}
-	f := files[0]
-	if f.OldName != "" && f.OldName != old || f.NewName != "" && f.NewName != new {
-		return fail("headers disagree on the file's name")
-	}
-	if f.IsNew != h.made || f.IsDelete != h.gone || f.IsRename != h.renames || f.IsCopy != h.copies {
-		return fail("headers disagree on what happens to the file")
-	}
-	return section{line: h.line, old: old, new: new, oldMode: h.oldMode, newMode: h.newMode, file: f}, nil
-}
-
-// names returns the old and the new path, equal but for renames and copies.
-func (h *header) names() (old, new string, err error) {
-	switch {
-	case (h.renames || h.copies) && h.from != "" && h.to != "":
-		old, new = h.from, h.to
-	case h.from != "" || h.to != "":
-		return "", "", errors.New("rename or copy without both names")
-	default:
-		if old, err = h.soleName(); err != nil {
-			return "", "", err
-		}
-		new = old
-	}
-	if h.title != quotedPair("a/"+old, "b/"+new, h.title) {
-		return "", "", errors.New("headers disagree on the file's name")
-	}
-	return old, new, h.checkMarks(old, new)
-}
-
-// soleName is the one name of a section that renames nothing: from the "+++"
-// or "---" line, else from a title whose two halves are the same.
-func (h *header) soleName() (string, error) {
-	for _, side := range []struct{ name, prefix string }{{h.plus, "b/"}, {h.minus, "a/"}} {
-		if side.name == "" || side.name == "/dev/null" {
-			continue
-		}
-		name, ok := strings.CutPrefix(side.name, side.prefix)
-		if !ok {
-			return "", errPrefix
-		}
-		return name, nil
-	}
-	if strings.HasPrefix(h.title, `"`) {
-		name, err := unquote(h.title[:quotedLen(h.title)])
-		return strings.TrimPrefix(name, "a/"), err
-	}
-	half := len(h.title) / 2
-	name, ok := strings.CutPrefix(h.title[:half], "a/")
-	if !ok {
-		return "", errPrefix
-	}
-	return name, nil
-}
-
-var errPrefix = errors.New(`names do not begin with "a/" and "b/"`)
-
-// checkMarks compares the "---" and "+++" lines, where there are any.
-func (h *header) checkMarks(old, new string) error {
-	if !h.hasMinus {
-		return nil
-	}
-	wantMinus, wantPlus := "a/"+old, "b/"+new
-	if h.made {
-		wantMinus = "/dev/null"
-	}
-	if h.gone {
-		wantPlus = "/dev/null"
-	}
-	if h.minus != wantMinus || h.plus != wantPlus {
-		return errors.New("headers disagree on the file's name")
-	}
-	return nil
-}
-
-// quotedPair writes the title for two names in the quoting that got uses: git
-// quotes non-ASCII names or leaves them, by its core.quotePath.
-func quotedPair(a, b, got string) string {
-	if qa, qb := cQuote(a, true), cQuote(b, true); qa+" "+qb == got {
-		return got
-	}
-	return cQuote(a, false) + " " + cQuote(b, false)
-}
-
-// cQuote is Git's quote_c_style for the characters that a safe path can hold.
-func cQuote(name string, nonASCII bool) string {
-	var b strings.Builder
-	quoted := false
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c == '"' || c == '\\':
-			b.WriteString(`\` + string(c))
-			quoted = true
-		case c < 0x20 || c == 0x7F || c >= 0x80 && nonASCII:
-			b.WriteString(`\` + strconv.FormatInt(int64(c)+0o1000, 8)[1:])
-			quoted = true
-		default:
-			b.WriteByte(c)
-		}
-	}
-	if !quoted {
-		return name
-	}
-	return `"` + b.String() + `"`
-}
-
-// quotedLen is the length of the C-quoted name that s begins with, up to its
-// closing quote; all of s where that is missing.
-func quotedLen(s string) int {
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(s)
-}
-
-// unquote reads a name as it stands in a header: C-quoted, or plain; a tab ends
-// either, which git writes after a name with spaces.
-func unquote(s string) (string, error) {
-	if !strings.HasPrefix(s, `"`) {
-		name, _, _ := strings.Cut(s, "\t")
-		return name, nil
-	}
-	quoted, rest := s[:quotedLen(s)], s[quotedLen(s):]
-	if len(quoted) < 2 || quoted[len(quoted)-1] != '"' || rest != "" && rest[0] != '\t' {
-		return "", errors.New("malformed quoted name")
-	}
-	body := quoted[1 : len(quoted)-1]
-	var b strings.Builder
-	for i := 0; i < len(body); i++ {
-		if body[i] != '\\' {
-			if body[i] == '"' {
-				return "", errors.New("malformed quoted name")
-			}
-			b.WriteByte(body[i])
-			continue
-		}
-		c, size, err := unescape(body[i+1:])
-		if err != nil {
-			return "", err
-		}
-		b.WriteByte(c)
-		i += size
-	}
-	return b.String(), nil
-}
-
-func unescape(s string) (c byte, size int, err error) {
-	const from, to = `abtnvfr"\`, "\a\b\t\n\v\f\r\"\\"
-	if s != "" {
-		if i := strings.IndexByte(from, s[0]); i >= 0 {
-			return to[i], 1, nil
-		}
-	}
-	if len(s) >= 3 {
-		if n, err := strconv.ParseUint(s[:3], 8, 8); err == nil {
-			return byte(n), 3, nil
-		}
-	}
-	return 0, 0, errors.New("malformed quoted name")
 }

@@ -21,10 +21,10 @@ package patch
 import (
 	"bytes"
 	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
@@ -59,10 +59,7 @@ func (f *File) Equal(g *File) bool {
 // BlobID is the file's Git object id: the SHA-1 of "blob <size>\0<bytes>" as
 // 40 hex digits. It identifies, it does not protect; Sum does.
 func (f *File) BlobID() string {
-	h := sha1.New()
-	fmt.Fprintf(h, "blob %d\x00", len(f.Data))
-	h.Write(f.Data)
-	return hex.EncodeToString(h.Sum(nil))
+	return blobID(f.Data, 2*sha1.Size)
 }
 
 // Sum is the file's "sha256:…" over its raw bytes, or nil for an absent file.
@@ -94,11 +91,33 @@ type Change struct {
 }
 
 // A Patchset is a whole change in canonical form: sorted by path in byte
-// order, one entry a path. Between and Diff.Resolve make it.
-type Patchset struct{ Changes []Change }
+// order, one entry a path. Between and Diff.Resolve make it; its changes must
+// not be modified.
+type Patchset struct {
+	Changes []Change
+	memo    *memo
+}
+
+// memo keeps what is derived from the changes, once it was asked for. A
+// Patchset that was made by hand has none.
+type memo struct {
+	bytes func() []byte
+	id    func() string
+}
+
+func newPatchset(changes []Change) Patchset {
+	raw := sync.OnceValue(func() []byte { return encode(changes) })
+	id := sync.OnceValue(func() string { return canon.Hex(raw()) })
+	return Patchset{changes, &memo{raw, id}}
+}
 
 // ID is the patch_id: the SHA-256 of the canonical bytes, 64 lower-case hex.
-func (p Patchset) ID() string { return canon.Hex(p.Bytes()) }
+func (p Patchset) ID() string {
+	if p.memo == nil {
+		return canon.Hex(encode(p.Changes))
+	}
+	return p.memo.id()
+}
 
 // Fingerprint is what an approval names: "patchset:" and the patch_id.
 func Fingerprint(patchID string) string { return "patchset:" + patchID }

@@ -2,99 +2,112 @@ package patch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-
-	"github.com/bluekeyes/go-gitdiff/gitdiff"
-
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
-// apply returns the file's content after the section's hunks or binary patch.
-//
-// Hunks are put in place here: go-gitdiff's applier inserts a hunk without
-// context ("@@ -24,0 +25 @@", git diff -U0) one line too early.
-func (s section) apply(before []byte) ([]byte, error) {
-	if !s.file.IsBinary {
-		return applyHunks(before, s.file.TextFragments)
-	}
-	var out bytes.Buffer
-	if err := gitdiff.Apply(&out, bytes.NewReader(before), s.file); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-func applyHunks(before []byte, hunks []*gitdiff.TextFragment) ([]byte, error) {
-	t := text{lines: linediff.Lines(before)}
+// applyHunks puts hunks exactly where they say, without fuzz or offset search.
+// That is done here: go-gitdiff's applier inserts a hunk without context ("@@
+// -24,0 +25 @@", git diff -U0) one line too early, and copies each line.
+func applyHunks(before []byte, hunks []hunk) ([]byte, error) {
 	if len(hunks) == 0 {
 		return before, nil
 	}
-	t.out = make([]byte, 0, len(before)+len(before)/8)
+	size := len(before)
+	for _, h := range hunks {
+		size += h.added - h.removed
+	}
+	t := text{rest: before, out: make([]byte, 0, max(size, 0))}
 	for _, h := range hunks {
 		if err := t.hunk(h); err != nil {
 			return nil, err
 		}
 	}
-	return t.out, t.copy(len(t.lines))
+	return t.out, t.emit(t.rest)
 }
 
 // text is a file on the way from its old lines to its new bytes.
 type text struct {
-	lines [][]byte
-	next  int // the first old line that is not dealt with yet
-	out   []byte
+	rest []byte // old lines that are not dealt with yet
+	line int    // number of those that are
+	out  []byte
 }
 
-// hunk applies one hunk exactly where it says. A hunk that replaces no old line
-// names the line it comes after (git-diff(1), unified format).
-func (t *text) hunk(h *gitdiff.TextFragment) error {
-	start := int(h.OldPosition)
-	if h.OldLines > 0 {
-		start--
-	}
-	if start < t.next {
-		return fmt.Errorf("hunk at line %d overlaps the one before", h.OldPosition)
-	}
-	if start > len(t.lines) {
-		return fmt.Errorf("hunk at line %d is past the end of the file", h.OldPosition)
-	}
-	if err := t.copy(start); err != nil {
+func (t *text) hunk(h hunk) error {
+	if err := t.skip(h); err != nil {
 		return err
 	}
-	for _, line := range h.Lines {
-		if err := t.line(line); err != nil {
+	for rest := h.body; len(rest) > 0; {
+		var line []byte
+		line, rest = cutLine(rest)
+		mark, content := line[0], line[1:]
+		if mark == '\n' {
+			mark, content = ' ', line
+		}
+		if len(rest) > 0 && rest[0] == '\\' {
+			content = content[:len(content)-1]
+			_, rest = cutLine(rest)
+		}
+		if err := t.apply(mark, content); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *text) copy(end int) error {
-	for ; t.next < end; t.next++ {
-		if err := t.emit(t.lines[t.next]); err != nil {
-			return err
+// cutLine returns the first line with its LF, and what follows.
+func cutLine(b []byte) (line, rest []byte) {
+	end := bytes.IndexByte(b, '\n') + 1
+	if end == 0 {
+		end = len(b)
+	}
+	return b[:end], b[end:]
+}
+
+// skip copies the lines before the hunk.
+func (t *text) skip(h hunk) error {
+	end := 0
+	for ; t.line < h.at; t.line++ {
+		line, _ := cutLine(t.rest[end:])
+		if len(line) == 0 {
+			return fmt.Errorf("hunk at line %d is past the end of the file", h.at+1)
 		}
+		end += len(line)
+	}
+	err := t.emit(t.rest[:end])
+	t.rest = t.rest[end:]
+	return err
+}
+
+func (t *text) apply(mark byte, content []byte) error {
+	if mark != '+' {
+		rest, ok := bytes.CutPrefix(t.rest, content)
+		if !ok || len(content) == 0 || content[len(content)-1] != '\n' && len(rest) > 0 {
+			return t.unexpected(content)
+		}
+		t.rest = rest
+		t.line++
+	}
+	if mark != '-' {
+		return t.emit(content)
 	}
 	return nil
 }
 
-func (t *text) line(line gitdiff.Line) error {
-	if line.Old() {
-		if t.next >= len(t.lines) || string(t.lines[t.next]) != line.Line {
-			return fmt.Errorf("line %d is not what the patch expects", t.next+1)
-		}
-		t.next++
+func (t *text) unexpected(content []byte) error {
+	line, _ := cutLine(t.rest)
+	why := ""
+	if len(line) > 0 && bytes.Equal(bytes.TrimRight(line, "\r\n"), bytes.TrimRight(content, "\r\n")) {
+		why = " (only its line end differs)"
 	}
-	if line.New() {
-		return t.emit([]byte(line.Line))
-	}
-	return nil
+	return fmt.Errorf("line %d is not what the patch expects%s", t.line+1, why)
 }
 
-func (t *text) emit(line []byte) error {
-	if n := len(t.out); n > 0 && t.out[n-1] != '\n' {
-		return fmt.Errorf("a line without its newline is not the last one")
+// emit appends whole lines to the new content.
+func (t *text) emit(lines []byte) error {
+	if n := len(t.out); n > 0 && t.out[n-1] != '\n' && len(lines) > 0 {
+		return errors.New("a line without its newline is not the last one")
 	}
-	t.out = append(t.out, line...)
+	t.out = append(t.out, lines...)
 	return nil
 }

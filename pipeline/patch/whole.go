@@ -16,25 +16,25 @@ type Operation struct {
 // file is a regular one; a modified one keeps its mode. An operation that does
 // not fit the base, or a path that is named twice, is an *Error.
 func FromOperations(base fs.FS, ops []Operation) (Patchset, error) {
-	after := map[string]*File{}
+	t, after := newTree(base), map[string]*File{}
 	for _, op := range ops {
 		if _, twice := after[op.Path]; twice {
 			return Patchset{}, &Error{Path: op.Path, Message: "path appears twice in the patch"}
 		}
-		f, err := op.resolve(base)
+		f, err := op.resolve(t)
 		if err != nil {
 			return Patchset{}, err
 		}
 		after[op.Path] = f
 	}
-	return Between(base, after)
+	return between(t, after)
 }
 
-func (op Operation) resolve(base fs.FS) (*File, error) {
+func (op Operation) resolve(t *tree) (*File, error) {
 	if err := CheckPath(op.Path); err != nil {
 		return nil, err
 	}
-	before, err := Lookup(base, op.Path)
+	before, err := t.file(op.Path)
 	switch {
 	case err != nil:
 		return nil, err

@@ -69,7 +69,10 @@
 // N+M times D and is bounded by Dmax, whatever the texts are.
 package linediff
 
-import "bytes"
+import (
+	"bytes"
+	"sync"
+)
 
 // Bounds of the search, part of the specification.
 const (
@@ -87,14 +90,22 @@ type Edit struct{ OldStart, OldEnd, NewStart, NewEnd int }
 func Diff(a, b [][]byte) []Edit {
 	prefix, suffix := common(a, b, bytes.Equal)
 	a, b = a[prefix:len(a)-suffix], b[prefix:len(b)-suffix]
-	if len(a) == 0 && len(b) == 0 {
+	switch {
+	case len(a) == 0 && len(b) == 0:
 		return nil
+	case len(a) == 0 || len(b) == 0:
+		return []Edit{{prefix, prefix + len(a), prefix, prefix + len(b)}}
 	}
-	s := search{offset: prefix, limit: min(maxEdits, maxWork/(len(a)+len(b)))}
-	s.old, s.new = number(a, b)
+	all := len(a) + len(b) // D is not more than that, and less room is needed
+	s := search{room: rooms.Get().(*room), offset: prefix, limit: min(maxEdits, maxWork/all, all)}
+	defer rooms.Put(s.room)
+	s.number(a, b)
 	s.divide(Edit{0, len(a), 0, len(b)})
 	return s.edits
 }
+
+// rooms are used again: with many files, most of the memory would be theirs.
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // common returns the lengths of the longest common prefix of a and b, and of
 // the longest common suffix of what is left.

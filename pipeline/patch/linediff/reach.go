@@ -14,8 +14,8 @@ type reach struct {
 // reach begins the search of a box. The diagonals' room is shared by all boxes.
 func (s *search) reach(box Edit) reach {
 	mid := (s.limit+1)/2 + 1
-	if s.fwd == nil {
-		s.fwd, s.bwd = make([]int, 2*mid+1), make([]int, 2*mid+1)
+	if n := 2*mid + 1; len(s.fwd) < n {
+		s.fwd, s.bwd = make([]int, n), make([]int, n)
 	}
 	a, b := s.old[box.OldStart:box.OldEnd], s.new[box.NewStart:box.NewEnd]
 	return reach{a: a, b: b, delta: len(a) - len(b), fwd: s.fwd, bwd: s.bwd, mid: mid}

@@ -3,10 +3,16 @@ package linediff
 // A search divides boxes until they are edits. A box is an Edit in the numbering
 // of old and new, which is that of the texts less offset.
 type search struct {
+	*room
+	offset int    // lines before old[0] and new[0] in the texts
+	limit  int    // edit scripts longer than this are not looked for
+	edits  []Edit // what was found, in the texts' numbering
+}
+
+// room is the memory of a search.
+type room struct {
 	old, new []int32 // the lines as numbers
-	offset   int     // lines before old[0] and new[0] in the texts
-	limit    int     // edit scripts longer than this are not looked for
-	edits    []Edit  // what was found, in the texts' numbering
+	slots    []int32 // of the table that numbers them
 	fwd, bwd []int   // the diagonals' reach, see reach
 }
 

@@ -1,0 +1,179 @@
+package patch
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// maxMade bounds what copies and binary sections of one patch may expand to
+// beyond the patch's own size: a few bytes can stand for gigabytes.
+const maxMade = 256 << 20
+
+var errMade = errors.New("the patch expands to more than 256 MiB beyond its own size")
+
+// binary consumes the forward literal or delta and the reverse one if there is
+// one; go-gitdiff decodes them.
+func (s *scanner) binary() error {
+	s.next()
+	if !s.atFragment() {
+		s.next()
+		return s.fail("binary patch without data")
+	}
+	for range 2 {
+		if s.atFragment() {
+			if err := s.fragment(); err != nil {
+				return err
+			}
+		}
+	}
+	if s.atFragment() {
+		s.next()
+		return s.fail("binary patch with more than two halves")
+	}
+	return nil
+}
+
+func (s *scanner) atFragment() bool { return s.at("literal ") || s.at("delta ") }
+
+// fragment is "literal SIZE" or "delta SIZE", lines of a length letter and
+// groups of five characters, and an empty line.
+func (s *scanner) fragment() error {
+	_, size, _ := bytes.Cut(s.next(), []byte(" "))
+	n, err := strconv.ParseUint(clip(size), 10, 63)
+	if err != nil || strconv.FormatUint(n, 10) != string(size) {
+		return s.fail("malformed binary size")
+	}
+	for len(s.rest) > 0 && !s.at("\n") {
+		line := s.next()
+		if s.cut {
+			break
+		}
+		if n := encodedLen(line[0]); n == 0 || len(line) != 1+n || !isBase85(line[1:]) {
+			return s.fail("malformed binary line")
+		}
+	}
+	if len(s.rest) == 0 {
+		return s.fail("binary patch is cut off")
+	}
+	s.next()
+	return nil
+}
+
+// encodedLen is the number of characters after a length letter, 0 for another
+// character: A to Z stand for 1 to 26 bytes, a to z for 27 to 52, and each four
+// bytes are five characters.
+func encodedLen(letter byte) int {
+	switch {
+	case 'A' <= letter && letter <= 'Z':
+		return (int(letter-'A') + 4) / 4 * 5
+	case 'a' <= letter && letter <= 'z':
+		return (int(letter-'a') + 30) / 4 * 5
+	}
+	return 0
+}
+
+func isBase85(line []byte) bool {
+	for _, c := range line {
+		if !inBase85[c] {
+			return false
+		}
+	}
+	return true
+}
+
+var inBase85 = func() (in [256]bool) {
+	for _, c := range []byte(base85) {
+		in[c] = true
+	}
+	return in
+}()
+
+// readBinary takes the forward half of a binary section. As for git, the index
+// line must say in full what it is made for and what it makes.
+func (s *section) readBinary(text []byte) error {
+	f, err := s.secondOpinion(text)
+	if err != nil {
+		return err
+	}
+	if n := len(s.oldID); n != len(s.newID) || n != 40 && n != 64 {
+		return &Error{Line: s.line, Message: "binary patch without full object ids in its index line"}
+	}
+	s.binary = f.BinaryFragment
+	return nil
+}
+
+// applyBinary returns the content that the binary section makes of before.
+func (s section) applyBinary(before []byte) ([]byte, error) {
+	if s.does != makes && blobID(before, len(s.oldID)) != s.oldID {
+		return nil, errors.New("the binary patch was made for another content")
+	}
+	data, err := inflate(s.binary)
+	if err == nil && s.binary.Method == gitdiff.BinaryPatchDelta {
+		data, err = applyDelta(before, data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.does != deletes && blobID(data, len(s.newID)) != s.newID {
+		return nil, errors.New("the binary patch does not give the content that its index line names")
+	}
+	return data, nil
+}
+
+var (
+	errStream = errors.New("malformed binary data")
+	errSize   = errors.New("binary data is not as long as it says")
+)
+
+// inflate returns the zlib stream's content, exactly as long as the fragment
+// says and without anything after it. The caller bounds the size.
+func inflate(f *gitdiff.BinaryFragment) ([]byte, error) {
+	in := bytes.NewReader(f.RawData)
+	z, err := zlib.NewReader(in)
+	if err != nil {
+		return nil, errStream
+	}
+	var out bytes.Buffer
+	out.Grow(int(min(f.Size, 1032*int64(len(f.RawData)))) + bytes.MinRead) // deflate's greatest ratio
+	n, err := out.ReadFrom(io.LimitReader(z, f.Size+1))
+	switch {
+	case err != nil:
+		return nil, errStream
+	case n != f.Size:
+		return nil, errSize
+	case in.Len() > 0:
+		return nil, errors.New("binary data goes on after its end")
+	}
+	return out.Bytes(), nil
+}
+
+// makesBytes is how much memory the section asks for beyond the base and its
+// own size, bounded before anything is allocated.
+func (s section) makesBytes(before []byte) (int64, error) {
+	switch {
+	case s.binary == nil && s.does == copies:
+		return int64(len(before)), nil
+	case s.binary == nil:
+		return 0, nil
+	case s.binary.Method == gitdiff.BinaryPatchLiteral:
+		return s.binary.Size, nil
+	}
+	z, err := zlib.NewReader(bytes.NewReader(s.binary.RawData))
+	if err != nil {
+		return 0, errStream
+	}
+	head := make([]byte, min(s.binary.Size, 2*maxVarint))
+	if _, err := io.ReadFull(z, head); err != nil {
+		return 0, errSize
+	}
+	_, size, _, err := deltaSizes(head)
+	if err != nil {
+		return 0, err
+	}
+	return s.binary.Size + size, nil
+}

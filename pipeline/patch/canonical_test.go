@@ -1,0 +1,75 @@
+package patch_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// TestCanonical pins the canonical bytes (docs/formats.md) of the changes in
+// testdata/canonical: base/ and exec/ before, after/ and afterexec/ afterwards,
+// gone/ for a path that goes. They never change: approvals name their hash.
+func TestCanonical(t *testing.T) {
+	files, err := filepath.Glob("testdata/canonical/*.txtar")
+	if err != nil || len(files) < 12 {
+		t.Fatalf("%d cases, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			a := readArchive(t, file)
+			base := a.base(t)
+			after := map[string]*patch.File{}
+			for kind, mode := range map[string]patch.Mode{"after": patch.Regular, "afterexec": patch.Executable, "gone": 0} {
+				for name, data := range a.kind(t, kind) {
+					if after[name] = nil; mode != 0 {
+						after[name] = &patch.File{Mode: mode, Data: data}
+					}
+				}
+			}
+			p, err := patch.Between(base, after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.want(t, "canonical.quoted", escapeText(string(p.Bytes())))
+			a.want(t, "id", p.ID()+"\n")
+			checkStable(t, base, p)
+			if !newRepo(t).judge(base, p.Bytes()) {
+				t.Error("git apply refuses it")
+			}
+		})
+	}
+}
+
+// checkStable reads the canonical bytes again: they are those of one change.
+func checkStable(t *testing.T, base fs.FS, p patch.Patchset) {
+	t.Helper()
+	d, err := patch.Parse(p.Bytes())
+	if err != nil {
+		t.Fatalf("canonical bytes: %v\n%s", err, p.Bytes())
+	}
+	again, err := d.Resolve(base)
+	if err != nil {
+		t.Fatalf("canonical bytes: %v\n%s", err, p.Bytes())
+	}
+	if string(again.Bytes()) != string(p.Bytes()) || again.ID() != p.ID() {
+		t.Fatalf("canonical bytes of canonical bytes:\n%s\nwere\n%s", again.Bytes(), p.Bytes())
+	}
+}
+
+// escapeText is the inverse of unescapeText for a text that ends in a newline.
+func escapeText(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		q := strconv.QuoteToASCII(strings.TrimSuffix(line, "\n"))
+		q = strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+		if strings.HasPrefix(q, "-- ") {
+			q = `\x2d` + q[1:] // else it might be a section of the txtar file
+		}
+		b.WriteString(strings.ReplaceAll(q, `\t`, "\t") + "\n")
+	}
+	return b.String()
+}

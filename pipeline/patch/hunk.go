@@ -1,0 +1,183 @@
+package patch
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// hunk is one "@@" part of a section. Its body stays as it was sent: lines of
+// '-', '+' or ' ' and text.
+type hunk struct {
+	line               int // of its header in the diff
+	at                 int // old lines before it
+	oldLines, newLines int
+	removed, added     int // bytes
+	body               []byte
+}
+
+// noNewline is the line after one that has no LF.
+const noNewline = `\ No newline at end of file`
+
+// maxHunkHeader bounds what is copied of a hunk's header, whose heading can be
+// of any length; what matters of it is shorter.
+const maxHunkHeader = 200
+
+// hunks reads the hunks of one section. They must be in order, and the new
+// line numbers must follow from the old ones.
+func (s *scanner) hunks() ([]hunk, error) {
+	var out []hunk
+	end, shift := 0, 0 // of the last hunk: where it ends; how far lines moved so far
+	for ended := false; s.at("@@ "); {
+		title := s.next()
+		if ended {
+			return nil, s.fail("hunk after the end of the file")
+		}
+		h, newAt, err := parseHunkHeader(string(title[:min(len(title), maxHunkHeader)]))
+		switch {
+		case err != nil:
+			return nil, s.fail("%v", err)
+		case h.at < end:
+			return nil, s.fail("hunk overlaps the one before, or is out of order")
+		case newAt != h.at+shift:
+			return nil, s.fail("hunk's line numbers disagree")
+		}
+		h.line = s.line
+		if ended, err = s.hunkBody(&h); err != nil {
+			return nil, err
+		}
+		end, shift = h.at+h.oldLines, shift+h.newLines-h.oldLines
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+var errHunkHeader = errors.New("malformed hunk header")
+
+// parseHunkHeader reads "@@ -a,b +c,d @@ …"; a count left out is 1. It returns
+// the hunk with its place in the old lines, and its place in the new ones.
+func parseHunkHeader(title string) (h hunk, newAt int, err error) {
+	body, heading, ok := strings.Cut(strings.TrimPrefix(title, "@@ "), " @@")
+	minus, plus, two := strings.Cut(body, " ")
+	old, hasMinus := strings.CutPrefix(minus, "-")
+	new, hasPlus := strings.CutPrefix(plus, "+")
+	if !ok || !two || !hasMinus || !hasPlus || heading != "" && heading[0] != ' ' {
+		return hunk{}, 0, errHunkHeader
+	}
+	if h.at, h.oldLines, err = parseRange(old); err != nil {
+		return hunk{}, 0, err
+	}
+	newAt, h.newLines, err = parseRange(new)
+	return h, newAt, err
+}
+
+// parseRange returns how many lines come before the range, and its length. A
+// range of no lines names the line that it comes after (git-diff(1)).
+func parseRange(r string) (at, count int, err error) {
+	start, length, ok := strings.Cut(r, ",")
+	if !ok {
+		length = "1"
+	}
+	if at, err = parseNumber(start); err != nil {
+		return 0, 0, err
+	}
+	if count, err = parseNumber(length); err != nil || count == 0 {
+		return at, 0, err
+	}
+	if at == 0 {
+		return 0, 0, errHunkHeader
+	}
+	return at - 1, count, nil
+}
+
+func parseNumber(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil || strconv.FormatUint(n, 10) != s {
+		return 0, errHunkHeader
+	}
+	return int(n), nil
+}
+
+// hunkBody reads as many lines as the header counts. ended says that a side
+// ends in a line without LF, after which nothing can follow.
+func (s *scanner) hunkBody(h *hunk) (ended bool, err error) {
+	b := body{old: h.oldLines, new: h.newLines}
+	start := s.rest
+	for b.old > 0 || b.new > 0 || s.at(`\`) {
+		if len(s.rest) == 0 {
+			return false, s.fail("hunk ends before its line counts are reached")
+		}
+		line := s.next()
+		if err := b.line(line); err != nil {
+			return false, s.fail("%v", err)
+		}
+		if b.last == '\\' {
+			s.cut = false // the marker ends the patch well without LF
+		}
+	}
+	h.body = start[:len(start)-len(s.rest)]
+	h.removed, h.added = b.removed, b.added
+	switch {
+	case len(s.rest) > 0 && strings.IndexByte(" +-", s.rest[0]) >= 0 && !s.atSignature():
+		s.next()
+		return false, s.fail("hunk has more lines than its counts say")
+	case !b.changes:
+		return false, &Error{Line: h.line, Message: "hunk without a change"}
+	}
+	return b.oldEnded || b.newEnded, nil
+}
+
+// body is the state while a hunk's lines are read.
+type body struct {
+	old, new           int // lines that are missing
+	removed, added     int // bytes
+	last               byte
+	bare               bool // the last line had no text
+	oldEnded, newEnded bool
+	changes            bool
+}
+
+func (b *body) line(line []byte) error {
+	mark := byte(' ') // GNU diff and some mailers leave an empty context line bare
+	if len(line) > 0 {
+		mark = line[0]
+	}
+	size := max(len(line), 1)
+	switch mark {
+	case ' ':
+		b.old, b.new = b.old-1, b.new-1
+	case '-':
+		b.old, b.removed, b.changes = b.old-1, b.removed+size, true
+	case '+':
+		b.new, b.added, b.changes = b.new-1, b.added+size, true
+	case '\\':
+		return b.ends(line)
+	default:
+		return errors.New("hunk ends before its line counts are reached")
+	}
+	b.last, b.bare = mark, len(line) <= 1
+	switch {
+	case b.old < 0 || b.new < 0:
+		return errors.New("hunk has more lines than its counts say")
+	case mark != '+' && b.oldEnded || mark != '-' && b.newEnded:
+		return errors.New("a line without its newline is not the last one")
+	}
+	return nil
+}
+
+// ends takes the marker line: the line before it has no LF.
+func (b *body) ends(line []byte) error {
+	switch {
+	case !bytes.Equal(line, []byte(noNewline)):
+		return errors.New("malformed line in a hunk")
+	case b.last == 0 || b.last == '\\' || b.bare:
+		return errors.New("no line for the missing newline")
+	case b.last != '+' && b.old > 0 || b.last != '-' && b.new > 0:
+		return errors.New("a line without its newline is not the last one")
+	}
+	b.oldEnded = b.oldEnded || b.last != '+'
+	b.newEnded = b.newEnded || b.last != '-'
+	b.last = '\\'
+	return nil
+}
