@@ -35,7 +35,9 @@ func manyFiles(b *testing.B) (dir string, diff []byte) {
 			b.Fatal(err)
 		}
 	}
-	body := func(i int) string { return fmt.Sprintf("head %d\none\ntwo\nthree\nfour\nfive\nsix\nseven\ntail %d\n", i, i) }
+	body := func(i int) string {
+		return fmt.Sprintf("head %d\none\ntwo\nthree\nfour\nfive\nsix\nseven\ntail %d\n", i, i)
+	}
 	for i := range 9000 {
 		write(i, body(i))
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,7 +113,8 @@ func TestStaged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWork(t, map[string]string{"a": "1\n"})
 			c.change(w)
-			got, err := w.open().Staged(t.Context(), c.files)
+			state, err := w.open().Index(t.Context(), c.files)
+			got := state.Staged
 			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%v %v, want %v", got, err, c.want)
 			}
@@ -140,3 +142,94 @@ func (w work) conflict(theirs string) {
 }
 
 func noEnv(string) string { return "" }
+
+// Repositories of other kinds are read, or refused in a plain sentence.
+func TestKindsOfRepository(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(work)
+		want   string // part of the refusal, "" if it is read
+	}{
+		{"sparse checkout", func(w work) { w.git("sparse-checkout", "set", "--cone", "none") }, ""},
+		{"partial clone", func(w work) {
+			w.git("config", "core.repositoryFormatVersion", "1")
+			w.git("config", "extensions.partialClone", "origin")
+		}, ""},
+		{"a value that go-git does not know", func(w work) { w.git("config", "branch.main.rebase", "merges") }, ""},
+		{"a newer format", func(w work) { w.git("config", "core.repositoryFormatVersion", "2") }, "core.repositoryFormatVersion"},
+		{"reftable", func(w work) {
+			w.git("config", "core.repositoryFormatVersion", "1")
+			w.appendConfig("[extensions]\n\trefStorage = reftable\n")
+		}, "refs are stored as reftable"},
+		{"SHA-256", func(w work) {
+			w.git("config", "core.repositoryFormatVersion", "1")
+			w.appendConfig("[extensions]\n\tobjectFormat = sha256\n")
+		}, "objects are named by SHA256"},
+		{"an extension of the future", func(w work) { w.appendConfig("[extensions]\n\tnovelty = true\n") }, "extensions.novelty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWork(t, map[string]string{"a": "1\n", "dir/b": "2\n"})
+			c.change(w)
+			repo, err := gitstore.Open(w.dir)
+			var unsupported *gitstore.UnsupportedError
+			if c.want != "" {
+				if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%v, want %q", err, c.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if head, err := repo.Head(t.Context()); err != nil || len(head) != 40 {
+				t.Errorf("%s %v", head, err)
+			}
+		})
+	}
+}
+
+func (w work) appendConfig(text string) {
+	f, err := os.OpenFile(w.path(".git/config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Git's configuration is read with what it includes.
+func TestSettings(t *testing.T) {
+	w := newWork(t, nil)
+	home := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".gitconfig", "[user]\n\tname = Home\n\temail = home@localhost\n[include]\n\tpath = more\n"+
+		"[includeIf \"gitdir:"+w.dir+"/\"]\n\tpath = here\n[includeIf \"gitdir:/nowhere/\"]\n\tpath = not-here\n")
+	write("more", "[user]\n\tname = More\n[core]\n\tfileMode = off\n")
+	write("here", "[user]\n\temail = here@localhost\n")
+	write("not-here", "[user]\n\temail = not-here@localhost\n")
+	for _, unset := range []string{"user.name", "user.email", "core.filemode"} {
+		_ = exec.Command("git", "-C", w.dir, "config", "--unset", unset).Run()
+	}
+	env := map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1"}
+	got, err := w.open().Settings(func(name string) string { return env[name] })
+	want := gitstore.Settings{Name: "More", Email: "here@localhost", IgnoreMode: true}
+	if err != nil || got != want {
+		t.Errorf("%+v %v, want %+v", got, err, want)
+	}
+	for _, key := range []string{"user.name", "user.email"} {
+		cmd := exec.Command("git", "-C", w.dir, "config", key)
+		cmd.Env = append(os.Environ(), "HOME="+home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"))
+		out, err := cmd.Output()
+		if ours := map[string]string{"user.name": got.Name, "user.email": got.Email}[key]; err != nil || strings.TrimSpace(string(out)) != ours {
+			t.Errorf("%s: git says %q (%v), we say %q", key, out, err, ours)
+		}
+	}
+	if got, err := w.open().Settings(noEnv); err != nil || got.Name != "" {
+		t.Errorf("without HOME: %+v %v", got, err)
+	}
+}

@@ -66,6 +66,14 @@ func isFalse(v string) bool {
 	return false
 }
 
+func isTrue(v string) bool {
+	switch strings.ToLower(v) {
+	case "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
 type settings struct {
 	values map[string]string // "section.key" in lower case → the last value
 	gitDir string

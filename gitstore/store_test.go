@@ -362,8 +362,8 @@ func TestBare(t *testing.T) {
 	if root, err := w.open().Worktree(); root != "" || err != nil {
 		t.Errorf("%q %v", root, err)
 	}
-	if staged, err := w.open().Staged(t.Context(), nil); staged != nil || err != nil {
-		t.Errorf("%v %v", staged, err)
+	if state, err := w.open().Index(t.Context(), nil); state.Staged != nil || err != nil {
+		t.Errorf("%v %v", state, err)
 	}
 	storetest.CheckLines(t, w.Open(), []string{"one", "two"})
 }

@@ -97,7 +97,11 @@ func (e *worktreeEffect) ready(ctx context.Context, g Gated, p *prepared) error 
 		}
 	}
 	if !resuming && tx.Status != ledger.Failed && tx.Pointers.Proposal.Kind != KindWorktree {
-		return e.r.clean(ctx, p.set.Files())
+		sparse, err := e.r.clean(ctx, p.set.Files())
+		if err == nil && len(sparse) > 0 {
+			err = &SparseError{sparse}
+		}
+		return err
 	}
 	states, err := e.r.Worktree.Inspect(p.set.Files())
 	if err != nil {

@@ -16,6 +16,13 @@ func (e *DirtyError) Error() string {
 	return plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + list(e.Files)
 }
 
+// A SparseError names files that are not checked out.
+type SparseError struct{ Files []string }
+
+func (e *SparseError) Error() string {
+	return plural(len(e.Files), "file is", "files are") + " not checked out (git sparse-checkout): " + list(e.Files)
+}
+
 // A LimitError is an input over the Policy's limits.
 type LimitError struct {
 	What      string

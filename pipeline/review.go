@@ -130,28 +130,37 @@ func (r *Runner) refuseDirty(ctx context.Context, in Input, files []patch.Change
 	if r.Worktree == nil || in.Kind == KindWorktree {
 		return nil
 	}
-	return r.clean(ctx, files)
+	_, err := r.clean(ctx, files)
+	return err
 }
 
-// clean compares files on disk, and in the index, with the base.
-func (r *Runner) clean(ctx context.Context, files []patch.Change) error {
+// clean compares files on disk, and in the index, with the base. It returns
+// those that are not checked out, which are neither clean nor dirty.
+func (r *Runner) clean(ctx context.Context, files []patch.Change) (sparse []string, err error) {
 	states, err := r.Worktree.Inspect(files)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	dirty, err := r.Repo.Staged(ctx, files)
+	index, err := r.Repo.Index(ctx, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	dirty := index.Staged
 	for i, state := range states {
-		if state != workspace.Before && !slices.Contains(dirty, files[i].Path) {
-			dirty = append(dirty, files[i].Path)
+		name := files[i].Path
+		if state == workspace.Before || slices.Contains(dirty, name) {
+			continue
 		}
+		if !slices.Contains(index.Sparse, name) {
+			dirty = append(dirty, name)
+			continue
+		}
+		sparse = append(sparse, name)
 	}
 	if len(dirty) > 0 {
-		return &DirtyError{dirty}
+		return nil, &DirtyError{dirty}
 	}
-	return nil
+	return sparse, nil
 }
 
 func refuseDenied(tree fs.FS, patchID string) error {

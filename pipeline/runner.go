@@ -43,8 +43,8 @@ type Repository interface {
 	// Head returns the commit id of HEAD.
 	Head(ctx context.Context) (string, error)
 	Tree(ctx context.Context, commit string) (fs.FS, error)
-	// Staged returns those of the files whose index entry is not their Before.
-	Staged(ctx context.Context, files []patch.Change) ([]string, error)
+	// Index compares the files with their index entries.
+	Index(ctx context.Context, files []patch.Change) (IndexState, error)
 	// Changed returns the paths whose file in the working tree is not HEAD's:
 	// changed, deleted, or new and not ignored.
 	Changed(ctx context.Context) ([]string, error)
@@ -52,6 +52,10 @@ type Repository interface {
 	// that the repository does not have is not.
 	Descends(ctx context.Context, commit, ancestor string) (bool, error)
 }
+
+// An IndexState says which files differ from the commit in the index, and which
+// are not checked out at all (git-sparse-checkout).
+type IndexState struct{ Staged, Sparse []string }
 
 // A Worktree is the checked-out files.
 type Worktree interface {

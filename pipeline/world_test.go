@@ -83,7 +83,9 @@ func (c *commits) Tree(_ context.Context, commit string) (fs.FS, error) {
 	return nil, fmt.Errorf("no commit %s", commit)
 }
 
-func (c *commits) Staged(context.Context, []patch.Change) ([]string, error) { return nil, nil }
+func (c *commits) Index(context.Context, []patch.Change) (pipeline.IndexState, error) {
+	return pipeline.IndexState{}, nil
+}
 
 // Descends: the commits are one line, and their ids count.
 func (c *commits) Descends(_ context.Context, commit, ancestor string) (bool, error) {

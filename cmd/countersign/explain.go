@@ -69,6 +69,7 @@ var table = []row{
 	{as[*pipeline.PendingError], exitPending, pendingHint},
 	{as[*pipeline.DeniedError], exitDenied, say("a denial is final for these bytes; propose a different patch")},
 	{as[*pipeline.DirtyError], exitRefused, say(`commit the changes or put them away with "git stash", then try again`)},
+	{as[*pipeline.SparseError], exitRefused, say("check them out, or apply without a working tree: --to branch")},
 	{as[*pipeline.SupersededError], exitRefused, say("make the patch again on the present commit, and review that")},
 	{as[*pipeline.ElsewhereError], exitRefused, elsewhereHint},
 	{as[*pipeline.ClosedError], exitRefused, closedHint},

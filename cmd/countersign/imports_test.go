@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 		"pipeline/canon", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
 		"pipeline/ledger", "pipeline/approval", "pipeline/workspace",
 	},
-	"gitstore": {"pipeline", "pipeline/ledger", "pipeline/patch", "github.com/go-git/go-git/v5"},
+	"gitstore": {"pipeline", "pipeline/ledger", "pipeline/patch", "github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5"},
 	"report": {
 		"pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/result", "pipeline/rule",
 	},
