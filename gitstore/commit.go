@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -57,20 +58,31 @@ func (r *Repo) Descends(_ context.Context, commit, ancestor string) (bool, error
 	if commit == ancestor {
 		return true, nil
 	}
-	c, err := object.GetCommit(r.objects, plumbing.NewHash(commit))
-	if err != nil {
-		return false, fmt.Errorf("reading commit %s: %w", commit, err)
+	from, to := plumbing.NewHash(commit), plumbing.NewHash(ancestor)
+	if _, err := readCommit(r.objects, from); err != nil {
+		return false, err
 	}
-	a, err := object.GetCommit(r.objects, plumbing.NewHash(ancestor))
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
+	_, err := readCommit(r.objects, to)
+	if errors.Is(err, packfile.ErrMissing) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading commit %s: %w", ancestor, err)
+		return false, err
 	}
-	descends, err := a.IsAncestor(c)
-	if err != nil {
-		return false, fmt.Errorf("walking from %s: %w", commit, err)
+	seen := map[plumbing.Hash]bool{from: true}
+	for queue := []plumbing.Hash{from}; len(queue) > 0; queue = queue[1:] {
+		c, err := readCommit(r.objects, queue[0])
+		if err != nil {
+			return false, fmt.Errorf("walking from %s: %w", commit, err)
+		}
+		for _, p := range c.parents {
+			if p == to {
+				return true, nil
+			}
+			if !seen[p] {
+				seen[p], queue = true, append(queue, p)
+			}
+		}
 	}
-	return descends, nil
+	return false, nil
 }

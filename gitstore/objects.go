@@ -1,107 +1,91 @@
 package gitstore
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
+	"time"
 
-	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
-// objects is the object database: the repository's own, then those that it
-// borrows from. go-git reads no borrowed object outside the repository, and it
-// lists the packs once; while a human thinks about a change, `git gc` may move
-// every loose object into a new one. So what is not found is looked for once
-// more in a new list.
-type objects struct {
-	*filesystem.Storage
-	borrowed []*filesystem.Storage
+// readObject returns the content of an object, which must have this type.
+func readObject(s *packfile.Store, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
+	o, err := s.Read(id)
+	if err == nil && o.Type != kind {
+		err = fmt.Errorf("object %s is a %s, not a %s", id, o.Type, kind)
+	}
+	return o.Data, err
 }
 
-// EncodedObject returns an object.
-func (o objects) EncodedObject(t plumbing.ObjectType, h plumbing.Hash) (plumbing.EncodedObject, error) {
-	return find(o, func(s *filesystem.Storage) (plumbing.EncodedObject, error) { return s.EncodedObject(t, h) })
+// commit is what matters here of a commit.
+type commit struct {
+	tree    plumbing.Hash
+	parents []plumbing.Hash
 }
 
-// EncodedObjectSize returns the number of bytes of an object.
-func (o objects) EncodedObjectSize(h plumbing.Hash) (int64, error) {
-	return find(o, func(s *filesystem.Storage) (int64, error) { return s.EncodedObjectSize(h) })
-}
-
-func find[T any](o objects, get func(*filesystem.Storage) (T, error)) (T, error) {
-	var none T
-	for _, s := range append([]*filesystem.Storage{o.Storage}, o.borrowed...) {
-		found, err := get(s)
-		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			s.Reindex()
-			found, err = get(s)
-		}
-		if !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return found, err
+func readCommit(s *packfile.Store, id plumbing.Hash) (commit, error) {
+	raw, err := readObject(s, plumbing.CommitObject, id)
+	if err == nil {
+		var c commit
+		if c, err = parseCommit(raw); err == nil {
+			return c, nil
 		}
 	}
-	return none, plumbing.ErrObjectNotFound
+	return commit{}, fmt.Errorf("reading commit %s: %w", id, err)
 }
 
-// maxBorrow is how long a chain of repositories that borrow from each other
-// may be, as in git itself.
-const maxBorrow = 5
-
-// borrow opens what objects/info/alternates of a Git directory names, and what
-// those name (gitrepository-layout(5)).
-func borrow(gitDir string, depth int) ([]*filesystem.Storage, error) {
-	dirs, err := alternates(filepath.Join(gitDir, "objects"))
-	if err != nil || len(dirs) == 0 {
-		return nil, err
+// parseCommit reads the first lines of a commit: "tree <id>", then any number
+// of "parent <id>" (git-hash-object(1) checks the same).
+func parseCommit(raw []byte) (c commit, err error) {
+	text, ok := string(raw), false
+	if c.tree, text, ok = headerLine(text, "tree "); !ok {
+		return commit{}, fmt.Errorf("it has no tree")
 	}
-	if depth > maxBorrow {
-		return nil, fmt.Errorf("%s: objects are borrowed over too many repositories", gitDir)
-	}
-	var out []*filesystem.Storage
-	for _, dir := range dirs {
-		g, err := git.PlainOpen(filepath.Dir(dir))
-		if err != nil {
-			return nil, fmt.Errorf("opening %s, which objects are borrowed from: %w", dir, err)
-		}
-		store, ok := g.Storer.(*filesystem.Storage)
+	for {
+		parent, rest, ok := headerLine(text, "parent ")
 		if !ok {
-			return nil, fmt.Errorf("opening %s: unexpected storage %T", dir, g.Storer)
+			break
 		}
-		below, err := borrow(filepath.Dir(dir), depth+1)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(out, store), below...)
+		c.parents, text = append(c.parents, parent), rest
 	}
-	return out, nil
+	if !strings.HasPrefix(text, "author ") {
+		return commit{}, fmt.Errorf("it has no author")
+	}
+	return c, nil
 }
 
-func alternates(objectsDir string) ([]string, error) {
-	f, err := os.Open(filepath.Join(objectsDir, "info", "alternates"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func headerLine(text, key string) (id plumbing.Hash, rest string, ok bool) {
+	line, rest, found := strings.Cut(text, "\n")
+	hex, ok := strings.CutPrefix(line, key)
+	if !found || !ok || !plumbing.IsHash(hex) {
+		return id, text, false
 	}
-	if err != nil {
-		return nil, err
+	return plumbing.NewHash(hex), rest, true
+}
+
+// identity is a name in a commit.
+type identity struct{ name, email string }
+
+// us is who commits what this program makes.
+var us = identity{"countersign", "countersign@localhost"}
+
+// encodeCommit writes a commit. All of its times are UTC.
+func encodeCommit(c commit, author, committer identity, when time.Time, message string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tree %s\n", c.tree)
+	for _, p := range c.parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
 	}
-	defer f.Close()
-	var out []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		dir := lines.Text()
-		if dir == "" || strings.HasPrefix(dir, "#") {
-			continue
-		}
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(objectsDir, dir)
-		}
-		out = append(out, filepath.Clean(dir))
-	}
-	return out, lines.Err()
+	seconds := max(when.Unix(), 0)
+	fmt.Fprintf(&b, "author %s %d +0000\n", author, seconds)
+	fmt.Fprintf(&b, "committer %s %d +0000\n\n%s", committer, seconds, message)
+	return []byte(b.String())
+}
+
+// String leaves out what would end a name or an address early, as git does.
+func (i identity) String() string {
+	clean := strings.NewReplacer("<", "", ">", "", "\n", "", "\x00", "")
+	return clean.Replace(i.name) + " <" + clean.Replace(i.email) + ">"
 }

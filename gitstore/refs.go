@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -45,28 +44,41 @@ func refName(name string) (plumbing.ReferenceName, error) {
 // BuildCommit writes the commit that changes these files of its parent. Only
 // trees on the way to a changed file are read and written; no ref moves.
 func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Change, c pipeline.Commit) (string, error) {
-	base, err := object.GetCommit(r.objects, plumbing.NewHash(parent))
-	if err != nil {
-		return "", fmt.Errorf("reading commit %s: %w", parent, err)
-	}
-	b := builder{r.objects}
-	changed := edits{}
-	for _, f := range files {
-		changed[f.Path] = f.After
-	}
-	tree, err := b.tree(base.TreeHash, changed)
-	if err == nil && tree.IsZero() {
-		tree, err = b.putTree(nil) // every file is gone
-	}
+	id := plumbing.NewHash(parent)
+	base, err := readCommit(r.objects, id)
 	if err != nil {
 		return "", err
 	}
-	who := object.Signature{Name: c.Author, Email: c.Email, When: c.When.UTC()}
-	committer := object.Signature{Name: "countersign", Email: "countersign@localhost", When: c.When.UTC()}
-	h, err := b.commit(object.Commit{
-		Author: who, Committer: committer, Message: c.Message, TreeHash: tree, ParentHashes: []plumbing.Hash{base.Hash},
+	next := commit{base.tree, []plumbing.Hash{id}}
+	made, err := r.build(next, files, func(next commit) []byte {
+		return encodeCommit(next, identity{c.Author, c.Email}, us, c.When, c.Message)
 	})
-	return h.String(), err
+	if err != nil {
+		return "", err
+	}
+	return made.String(), nil
+}
+
+// build writes a commit and all that is new in it. It is given with its
+// parent's tree, which the files change.
+func (r *Repo) build(c commit, files []patch.Change, encode func(commit) []byte) (plumbing.Hash, error) {
+	b := builder{store: r.objects}
+	edits, err := b.edits(files)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	c.tree, err = b.tree(c.tree, edits)
+	if err == nil && c.tree.IsZero() {
+		c.tree, err = b.put(plumbing.TreeObject, nil) // every file is gone
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	made, err := b.put(plumbing.CommitObject, encode(c))
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return made, r.objects.Write(&b.batch)
 }
 
 // CheckRef refuses a name that is none, and a branch that is checked out, here

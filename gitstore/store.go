@@ -3,14 +3,13 @@ package gitstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
 // LedgerRef is where the ledger is unless somebody says otherwise.
@@ -44,7 +43,7 @@ func (l *Ledger) Snapshot(context.Context) (pipeline.Snapshot, error) {
 		return pipeline.Snapshot{}, err
 	}
 	if tip.IsZero() {
-		empty, err := newTreeFS(l.repo.objects, &object.Tree{})
+		empty, err := newTreeFS(l.repo.objects, nil)
 		return pipeline.Snapshot{Tree: empty}, err
 	}
 	tree, err := l.repo.tree(tip)
@@ -65,55 +64,32 @@ func (l *Ledger) Append(_ context.Context, tip string, e ledger.Entry) (string, 
 	if now != parent {
 		return "", pipeline.ErrMoved
 	}
-	root := plumbing.ZeroHash
+	made, err := l.build(parent, e)
+	if err != nil {
+		return "", err
+	}
+	if err := l.repo.moveRef(l.ref, parent, made); err != nil {
+		return "", err
+	}
+	return made.String(), nil
+}
+
+// build writes the objects of an entry.
+func (l *Ledger) build(parent plumbing.Hash, e ledger.Entry) (plumbing.Hash, error) {
+	next := commit{}
 	if !parent.IsZero() {
-		c, err := object.GetCommit(l.repo.objects, parent)
+		old, err := readCommit(l.repo.objects, parent)
 		if err != nil {
-			return "", fmt.Errorf("reading commit %s: %w", parent, err)
+			return plumbing.ZeroHash, err
 		}
-		root = c.TreeHash
+		next = commit{old.tree, []plumbing.Hash{parent}}
 	}
-	b := builder{l.repo.objects}
-	files := edits{}
+	var files []patch.Change
 	for name, data := range e.Files {
-		files[name] = &patch.File{Mode: patch.Regular, Data: data}
+		files = append(files, patch.Change{Path: name, After: &patch.File{Mode: patch.Regular, Data: data}})
 	}
-	tree, err := b.tree(root, files)
-	if err != nil {
-		return "", err
-	}
-	who := object.Signature{Name: "countersign", Email: "countersign@localhost", When: e.When.UTC()}
-	c := object.Commit{Author: who, Committer: who, Message: e.Message, TreeHash: tree}
-	if !parent.IsZero() {
-		c.ParentHashes = []plumbing.Hash{parent}
-	}
-	commit, err := b.commit(c)
-	if err != nil {
-		return "", err
-	}
-	if err := l.repo.moveRef(l.ref, parent, commit); err != nil {
-		return "", err
-	}
-	return commit.String(), nil
-}
-
-// builder makes objects. An append knows exactly which ones.
-type builder struct{ store storer.EncodedObjectStorer }
-
-func (b builder) commit(c object.Commit) (plumbing.Hash, error) {
-	o := b.store.NewEncodedObject()
-	if err := c.Encode(o); err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("writing a commit: %w", err)
-	}
-	return b.put(o)
-}
-
-func (b builder) put(o plumbing.EncodedObject) (plumbing.Hash, error) {
-	h, err := b.store.SetEncodedObject(o)
-	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("writing a Git object: %w", err)
-	}
-	return h, nil
+	slices.SortFunc(files, func(a, b patch.Change) int { return strings.Compare(a.Path, b.Path) })
+	return l.repo.build(next, files, func(c commit) []byte { return encodeCommit(c, us, us, e.When, e.Message) })
 }
 
 // StartAt makes the ledger's ref, which must not exist yet, name a commit.

@@ -2,123 +2,175 @@ package gitstore
 
 import (
 	"fmt"
+	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// edits are what becomes of paths: their new content, nil for a path that goes.
-type edits map[string]*patch.File
-
-// tree writes the tree that old becomes with these edits, and returns its id;
-// the zero id for a tree that is left empty. Only directories on the way to an
-// edited path are read and written.
-func (b builder) tree(old plumbing.Hash, files edits) (plumbing.Hash, error) {
-	t := &object.Tree{}
-	if !old.IsZero() {
-		var err error
-		if t, err = object.GetTree(b.store, old); err != nil {
-			return plumbing.ZeroHash, fmt.Errorf("reading tree %s: %w", old, err)
-		}
-	}
-	entries := map[string]object.TreeEntry{}
-	for _, e := range t.Entries {
-		entries[e.Name] = e
-	}
-	if err := b.fill(entries, files); err != nil || len(entries) == 0 {
-		return plumbing.ZeroHash, err
-	}
-	return b.putTree(entries)
+// builder makes a commit. It knows exactly which objects are new: they wait in
+// the batch until all are made.
+type builder struct {
+	store *packfile.Store
+	batch packfile.Batch
 }
 
-// fill removes first, then descends, then adds, so that a file can become a
-// directory and the reverse.
-func (b builder) fill(entries map[string]object.TreeEntry, files edits) error {
-	below := map[string]edits{}
-	var here []string
-	for name, f := range files {
-		if dir, rest, nested := strings.Cut(name, "/"); nested {
-			if below[dir] == nil {
-				below[dir] = edits{}
-			}
-			below[dir][rest] = f
-		} else if f == nil {
-			delete(entries, name)
-		} else {
-			here = append(here, name)
+// edit is what becomes of a path: an entry, or nothing.
+type edit struct {
+	path  string
+	entry treeEntry // without a name
+	gone  bool
+}
+
+// edits names the new blobs, and sorts.
+func (b *builder) edits(files []patch.Change) ([]edit, error) {
+	out := make([]edit, len(files))
+	var blobs []packfile.Object
+	for i, f := range files {
+		out[i] = edit{path: f.Path, gone: f.After == nil}
+		if f.After != nil {
+			out[i].entry.mode = modes[f.After.Mode]
+			blobs = append(blobs, packfile.Object{Type: plumbing.BlobObject, Data: f.After.Data})
 		}
 	}
-	for dir, inside := range below {
-		if err := b.descend(entries, dir, inside); err != nil {
-			return err
+	ids, err := b.batch.Add(blobs...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if !out[i].gone {
+			out[i].entry.id, ids = ids[0], ids[1:]
 		}
 	}
-	for _, name := range here {
-		h, err := b.blob(files[name].Data)
-		if err != nil {
-			return err
+	slices.SortFunc(out, func(a, b edit) int { return strings.Compare(a.path, b.path) })
+	for i, e := range out {
+		if !fs.ValidPath(e.path) || e.path == "." || i > 0 && out[i-1].path == e.path {
+			return nil, fmt.Errorf("%+q is not a path, or is there twice", e.path)
 		}
-		entries[name] = object.TreeEntry{Name: name, Mode: modes[files[name].Mode], Hash: h}
 	}
-	return nil
+	return out, nil
 }
 
 var modes = map[patch.Mode]filemode.FileMode{patch.Regular: filemode.Regular, patch.Executable: filemode.Executable}
 
-func (b builder) descend(entries map[string]object.TreeEntry, dir string, inside edits) error {
-	if e, ok := entries[dir]; ok && e.Mode != filemode.Dir {
-		return fmt.Errorf("%q is not a directory", dir)
+// tree makes the tree that old becomes with these edits, which are sorted, and
+// returns its id; the zero id for a tree that is left empty. Only directories
+// on the way to an edited path are read and made.
+func (b *builder) tree(old plumbing.Hash, edits []edit) (plumbing.Hash, error) {
+	var entries []treeEntry
+	if !old.IsZero() {
+		var err error
+		if entries, err = readTree(b.store, old); err != nil {
+			return plumbing.ZeroHash, err
+		}
+		if !slices.IsSortedFunc(entries, compareEntries) {
+			return plumbing.ZeroHash, fmt.Errorf("tree %s is malformed: it is not sorted", old)
+		}
 	}
-	h, err := b.tree(entries[dir].Hash, inside)
-	if err != nil {
-		return err
+	entries, err := b.change(entries, edits)
+	if err != nil || len(entries) == 0 {
+		return plumbing.ZeroHash, err
 	}
-	delete(entries, dir)
-	if !h.IsZero() {
-		entries[dir] = object.TreeEntry{Name: dir, Mode: filemode.Dir, Hash: h}
-	}
-	return nil
+	return b.put(plumbing.TreeObject, encodeTree(entries))
 }
 
-// putTree writes entries in Git's order: a directory sorts as if its name
-// ended in a slash.
-func (b builder) putTree(entries map[string]object.TreeEntry) (plumbing.Hash, error) {
-	t := &object.Tree{}
+// change returns the entries of one directory with these edits below it. A file
+// can become a directory, and a directory whose files all go a file.
+func (b *builder) change(entries []treeEntry, edits []edit) ([]treeEntry, error) {
+	old := make(map[string]treeEntry, len(entries))
 	for _, e := range entries {
-		t.Entries = append(t.Entries, e)
+		old[e.name] = e
 	}
-	slices.SortFunc(t.Entries, func(a, b object.TreeEntry) int { return strings.Compare(sortName(a), sortName(b)) })
-	o := b.store.NewEncodedObject()
-	if err := t.Encode(o); err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("writing a tree: %w", err)
+	changed := map[string]treeEntry{} // mode 0: it goes
+	for _, e := range edits {
+		if !strings.Contains(e.path, "/") {
+			changed[e.path] = treeEntry{e.path, e.entry.mode, e.entry.id}
+		}
 	}
-	return b.put(o)
+	emptied := map[string]bool{}
+	for dir, below := range directories(edits) {
+		file, edited := changed[dir]
+		if e, exists := old[dir]; exists && e.mode != filemode.Dir && (!edited || file.mode != 0) {
+			return nil, fmt.Errorf("%q is not a directory", dir)
+		}
+		id, err := b.below(old[dir], below)
+		switch {
+		case err != nil:
+			return nil, err
+		case id.IsZero() && !edited:
+			changed[dir] = treeEntry{name: dir}
+		case !id.IsZero() && edited && file.mode != 0:
+			return nil, fmt.Errorf("%q is both a file and a directory", dir)
+		case !id.IsZero():
+			changed[dir] = treeEntry{dir, filemode.Dir, id}
+		}
+		emptied[dir] = id.IsZero()
+	}
+	for name, e := range changed {
+		if e.mode != filemode.Dir && old[name].mode == filemode.Dir && !emptied[name] {
+			return nil, fmt.Errorf("%q is a directory", name)
+		}
+	}
+	return merge(entries, changed), nil
 }
 
-func sortName(e object.TreeEntry) string {
-	if e.Mode == filemode.Dir {
-		return e.Name + "/"
+// directories are the edits below each directory, in order.
+func directories(edits []edit) iter.Seq2[string, []edit] {
+	return func(yield func(string, []edit) bool) {
+		for len(edits) > 0 {
+			dir, _, nested := strings.Cut(edits[0].path, "/")
+			n := 1
+			for nested && n < len(edits) && strings.HasPrefix(edits[n].path, dir+"/") {
+				n++
+			}
+			if nested && !yield(dir, edits[:n]) {
+				return
+			}
+			edits = edits[n:]
+		}
 	}
-	return e.Name
 }
 
-func (b builder) blob(data []byte) (plumbing.Hash, error) {
-	o := b.store.NewEncodedObject()
-	o.SetType(plumbing.BlobObject)
-	w, err := o.Writer()
+// below makes the tree of an entry, which may be a file that goes, or none.
+func (b *builder) below(e treeEntry, edits []edit) (plumbing.Hash, error) {
+	inside := slices.Clone(edits)
+	for i, e := range inside {
+		_, inside[i].path, _ = strings.Cut(e.path, "/")
+	}
+	old := plumbing.ZeroHash
+	if e.mode == filemode.Dir {
+		old = e.id
+	}
+	return b.tree(old, inside)
+}
+
+// merge puts the changed entries in their place among the others.
+func merge(entries []treeEntry, changed map[string]treeEntry) []treeEntry {
+	out := make([]treeEntry, 0, len(entries)+len(changed))
+	for _, e := range entries {
+		if _, other := changed[e.name]; !other {
+			out = append(out, e)
+		}
+	}
+	for _, e := range changed {
+		if e.mode != 0 {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, compareEntries)
+	return out
+}
+
+func (b *builder) put(kind plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
+	ids, err := b.batch.Add(packfile.Object{Type: kind, Data: data})
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if _, err := w.Write(data); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if err := w.Close(); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	return b.put(o)
+	return ids[0], nil
 }

@@ -9,25 +9,28 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/plumbing/storer"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // treeFS serves a Git tree as a read-only fs.FS with links (fs.ReadLinkFS). An
 // object that is missing from the repository is an error that is not
-// fs.ErrNotExist: what was merely not fetched must not read as absent.
+// fs.ErrNotExist: what was merely not fetched must not read as absent. Several
+// goroutines may use it.
 type treeFS struct {
-	store storer.EncodedObjectStorer
+	store *packfile.Store
+	mu    sync.RWMutex
 	nodes map[string]*node // directories read so far, by path
 }
 
-func newTreeFS(s storer.EncodedObjectStorer, root *object.Tree) (*treeFS, error) {
+func newTreeFS(s *packfile.Store, root []treeEntry) (*treeFS, error) {
 	n, err := newNode(root)
-	return &treeFS{s, map[string]*node{".": n}}, err
+	return &treeFS{store: s, nodes: map[string]*node{".": n}}, err
 }
 
 var (
@@ -41,7 +44,7 @@ func (t *treeFS) fail(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// errMissing hides go-git's "not found" so that nobody takes it for absence.
+// errMissing is an object that cannot be read, for whatever reason.
 type errMissing struct{ err error }
 
 func (e errMissing) Error() string {
@@ -50,60 +53,65 @@ func (e errMissing) Error() string {
 
 // dir returns a directory's entries.
 func (t *treeFS) dir(name string) (*node, error) {
-	if n, ok := t.nodes[name]; ok {
+	t.mu.RLock()
+	n, known := t.nodes[name]
+	t.mu.RUnlock()
+	if known {
 		return n, nil
 	}
 	e, err := t.entry(name)
 	if err != nil {
 		return nil, err
 	}
-	if e.Mode != filemode.Dir {
+	if e.mode != filemode.Dir {
 		return nil, errNotDir
 	}
-	tree, err := object.GetTree(t.store, e.Hash)
+	entries, err := readTree(t.store, e.id)
 	if err != nil {
 		return nil, errMissing{err}
 	}
-	n, err := newNode(tree)
-	if err == nil {
-		t.nodes[name] = n
+	if n, err = newNode(entries); err != nil {
+		return nil, fmt.Errorf("tree %s %w", e.id, err)
 	}
-	return n, err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.nodes[name] = n
+	return n, nil
 }
 
 var errNotDir = errors.New("not a directory")
 
 // node is a directory that was read.
 type node struct {
-	entries []object.TreeEntry
+	entries []treeEntry
 	byName  map[string]int
 }
 
 // newNode refuses what only a crafted tree holds and a walk would trip over:
 // names that are no names, and a name twice.
-func newNode(tree *object.Tree) (*node, error) {
-	n := &node{tree.Entries, make(map[string]int, len(tree.Entries))}
-	for i, e := range tree.Entries {
-		if _, twice := n.byName[e.Name]; twice || e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") {
-			return nil, fmt.Errorf("tree %s has a malformed entry %+q", tree.Hash, e.Name)
+func newNode(entries []treeEntry) (*node, error) {
+	n := &node{entries, make(map[string]int, len(entries))}
+	for i, e := range entries {
+		if _, twice := n.byName[e.name]; twice || e.name == "" || e.name == "." || e.name == ".." || strings.ContainsAny(e.name, "/\x00") {
+			return nil, fmt.Errorf("has a malformed entry %+q", e.name)
 		}
-		n.byName[e.Name] = i
+		n.byName[e.name] = i
 	}
 	return n, nil
 }
 
 // entry returns the tree entry of a path below the root.
-func (t *treeFS) entry(name string) (object.TreeEntry, error) {
+func (t *treeFS) entry(name string) (treeEntry, error) {
 	parent, err := t.dir(path.Dir(name))
 	if errors.Is(err, errNotDir) {
-		return object.TreeEntry{}, fs.ErrNotExist
+		return treeEntry{}, fs.ErrNotExist
 	}
 	if err != nil {
-		return object.TreeEntry{}, err
+		return treeEntry{}, err
 	}
 	i, ok := parent.byName[path.Base(name)]
 	if !ok {
-		return object.TreeEntry{}, fs.ErrNotExist
+		return treeEntry{}, fs.ErrNotExist
 	}
 	return parent.entries[i], nil
 }
@@ -119,9 +127,9 @@ func (t *treeFS) info(op, name string) (treeInfo, error) {
 	if err != nil {
 		return treeInfo{}, t.fail(op, name, err)
 	}
-	i := treeInfo{e.Name, modeOf(e.Mode), 0}
-	if e.Mode.IsFile() {
-		if i.size, err = t.store.EncodedObjectSize(e.Hash); err != nil {
+	i := treeInfo{e.name, modeOf(e.mode), 0}
+	if e.mode.IsFile() {
+		if _, i.size, err = t.store.Size(e.id); err != nil {
 			return treeInfo{}, t.fail(op, name, errMissing{err})
 		}
 	}
@@ -178,28 +186,11 @@ func (t *treeFS) blob(op, name string) ([]byte, error) {
 	if err != nil {
 		return nil, t.fail(op, name, err)
 	}
-	b, err := readBlob(t.store, e.Hash)
+	b, err := readObject(t.store, plumbing.BlobObject, e.id)
 	if err != nil {
 		return nil, t.fail(op, name, errMissing{err})
 	}
 	return b, nil
-}
-
-func readBlob(s storer.EncodedObjectStorer, h plumbing.Hash) (_ []byte, err error) {
-	o, err := s.EncodedObject(plumbing.BlobObject, h)
-	if err != nil {
-		return nil, err
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	b, err := io.ReadAll(r)
-	if err == nil && plumbing.ComputeHash(plumbing.BlobObject, b) != h {
-		return nil, fmt.Errorf("object %s is damaged", h)
-	}
-	return b, err
 }
 
 // ReadDir lists a directory in name order.
@@ -213,7 +204,7 @@ func (t *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	out := make([]fs.DirEntry, len(n.entries))
 	for i, e := range n.entries {
-		out[i] = dirEntry{t, path.Join(name, e.Name), treeInfo{e.Name, modeOf(e.Mode), 0}}
+		out[i] = dirEntry{t, path.Join(name, e.name), treeInfo{e.name, modeOf(e.mode), 0}}
 	}
 	sortEntries(out)
 	return out, nil
@@ -293,6 +284,5 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 // sortEntries orders by name; Git's own order compares directories as if they
 // ended in a slash.
 func sortEntries(entries []fs.DirEntry) {
-
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 }

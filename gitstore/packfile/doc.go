@@ -1,0 +1,32 @@
+// Package packfile reads and writes the objects of a Git repository: loose
+// objects, packs with their indexes, and the object directories that a
+// repository borrows from. It exists because go-git reads a whole index to
+// find one object and writes every object to a file of its own.
+//
+// A [Store] promises that what it returns hashes to the name that was asked
+// for, that a damaged file is an error that is [ErrDamaged] and never a panic
+// or an allocation that the file merely claims to need, and that an object
+// which is nowhere is [ErrMissing], never fs.ErrNotExist. What it writes is
+// complete on the disk before it gets its name.
+//
+// # Loose objects (gitrepository-layout(5))
+//
+//	objects/<2 hex>/<38 hex>    zlib("<type> <size>\0<content>")
+//
+// # Packs (gitformat-pack(5))
+//
+//	objects/pack/pack-<40 hex>.pack
+//	    "PACK", version 2, number of objects       4 bytes each, big-endian
+//	    entries: type and size, base, zlib(content or delta)
+//	    SHA-1 of all of the above
+//	objects/pack/pack-<40 hex>.idx, version 2
+//	    "\377tOc", 2
+//	    256 x 4 bytes: how many names begin with this byte or a lower one
+//	    sorted names (20 bytes), CRC-32 of entries (4), offsets (4)
+//	    offsets of 8 bytes, for those whose 4 bytes have the first bit set
+//	    SHA-1 of the pack, SHA-1 of all of the above
+//
+// An entry's delta is put on a base in the same pack, named by how far back it
+// lies (OFS_DELTA) or by its hash (REF_DELTA). Indexes of version 1, which git
+// last wrote in 2007, are not read; multi-pack indexes are not needed.
+package packfile

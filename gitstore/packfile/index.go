@@ -1,0 +1,175 @@
+package packfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+const (
+	idSize        = len(plumbing.Hash{})
+	idxMagic      = "\xfftOc\x00\x00\x00\x02"
+	idxHeaderSize = int64(len(idxMagic) + 256*4)
+
+	// smallIndex is the size up to which an index is held in memory: about
+	// 37,000 objects. Of a larger one only the fan-out table is, so that the
+	// cost of finding an object hardly grows with the repository.
+	smallIndex = 1 << 20
+
+	// bucket is how many names a search in a file ends with: one read.
+	bucket = 64
+)
+
+// index is a pack index, version 2.
+type index struct {
+	file    *os.File // nil if data has all of it
+	data    []byte
+	fanout  [256]uint32
+	count   int64
+	wide    int64 // offsets of 8 bytes
+	packSum plumbing.Hash
+}
+
+func openIndex(path string) (_ *index, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	x := &index{file: f}
+	if info.Size() <= smallIndex {
+		if x.data, err = io.ReadAll(io.LimitReader(f, smallIndex+1)); err != nil {
+			return nil, err
+		}
+		x.file = nil
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+		return x, x.parse(int64(len(x.data)))
+	}
+	return x, x.parse(info.Size())
+}
+
+// parse reads the fan-out table and checks that the tables fill the file.
+func (x *index) parse(size int64) error {
+	if size < idxHeaderSize+2*int64(idSize) {
+		return damaged("too short for an index")
+	}
+	head, err := x.bytes(0, idxHeaderSize)
+	if err != nil {
+		return err
+	}
+	if string(head[:len(idxMagic)]) != idxMagic {
+		return damaged("not an index of version 2")
+	}
+	for i := range x.fanout {
+		x.fanout[i] = binary.BigEndian.Uint32(head[len(idxMagic)+4*i:])
+		if i > 0 && x.fanout[i] < x.fanout[i-1] {
+			return damaged("the fan-out table is not sorted")
+		}
+	}
+	x.count = int64(x.fanout[255])
+	rest := size - idxHeaderSize - 2*int64(idSize) - x.count*int64(idSize+4+4)
+	if rest < 0 || rest%8 != 0 || rest/8 > x.count {
+		return damaged("%d objects do not make %d bytes", x.count, size)
+	}
+	x.wide = rest / 8
+	sum, err := x.bytes(size-2*int64(idSize), int64(idSize))
+	copy(x.packSum[:], sum)
+	return err
+}
+
+// bytes returns n bytes at an offset within the file.
+func (x *index) bytes(offset, n int64) ([]byte, error) {
+	if x.file == nil {
+		if offset < 0 || n < 0 || offset > int64(len(x.data)) || n > int64(len(x.data))-offset {
+			return nil, damaged("the index is cut short")
+		}
+		return x.data[offset : offset+n], nil
+	}
+	b := make([]byte, n)
+	if _, err := x.file.ReadAt(b, offset); errors.Is(err, io.EOF) {
+		return nil, damaged("the index is cut short")
+	} else if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// find returns where in the pack an object is; 0, where none can be, means
+// that it is not there.
+func (x *index) find(id plumbing.Hash) (int64, error) {
+	lo, hi := int64(0), int64(x.fanout[id[0]])
+	if id[0] > 0 {
+		lo = int64(x.fanout[id[0]-1])
+	}
+	for hi-lo > bucket {
+		mid := lo + (hi-lo)/2
+		name, err := x.bytes(idxHeaderSize+mid*int64(idSize), int64(idSize))
+		if err != nil {
+			return 0, err
+		}
+		if bytes.Compare(name, id[:]) <= 0 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	if lo == hi {
+		return 0, nil
+	}
+	names, err := x.bytes(idxHeaderSize+lo*int64(idSize), (hi-lo)*int64(idSize))
+	if err != nil {
+		return 0, err
+	}
+	for len(names) > 0 && string(names[:idSize]) != string(id[:]) {
+		names, lo = names[idSize:], lo+1
+	}
+	if len(names) == 0 {
+		return 0, nil
+	}
+	return x.offset(lo)
+}
+
+// offset is where the i-th object is.
+func (x *index) offset(i int64) (int64, error) {
+	offsets := idxHeaderSize + x.count*int64(idSize+4)
+	b, err := x.bytes(offsets+i*4, 4)
+	if err != nil {
+		return 0, err
+	}
+	at := uint64(binary.BigEndian.Uint32(b))
+	if at&(1<<31) != 0 {
+		at &^= 1 << 31
+		if at >= uint64(x.wide) {
+			return 0, damaged("no such 8-byte offset")
+		}
+		if b, err = x.bytes(offsets+x.count*4+int64(at)*8, 8); err != nil {
+			return 0, err
+		}
+		at = binary.BigEndian.Uint64(b)
+	}
+	if at < packHeaderSize || at >= 1<<62 {
+		return 0, damaged("an offset outside the pack")
+	}
+	return int64(at), nil
+}
+
+func (x *index) close() error {
+	if x.file == nil {
+		return nil
+	}
+	return x.file.Close()
+}

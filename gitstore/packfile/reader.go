@@ -1,0 +1,188 @@
+package packfile
+
+import (
+	"compress/flate"
+	"compress/zlib"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+const (
+	// window is how much of a file is read at once.
+	window = 16 << 10
+
+	// trust is how many bytes are set aside for an object because its header
+	// says so; what is larger grows as its content appears.
+	trust = 1 << 20
+
+	// maxObject is the largest object that is read.
+	maxObject = 1 << 31
+)
+
+// reader reads zlib streams at offsets of a file.
+type reader struct {
+	src        io.ReaderAt
+	start, end int64 // of what is in buf; where src ends
+	buf        []byte
+	pos        int
+	zlib       io.ReadCloser
+	one        [1]byte
+}
+
+var readers = sync.Pool{New: func() any { return &reader{buf: make([]byte, 0, window)} }}
+
+func getReader() *reader { return readers.Get().(*reader) }
+
+// put gives the reader back. It keeps what it has read: the next object is
+// often beside the last.
+func (r *reader) put() { readers.Put(r) }
+
+// at moves to an offset.
+func (r *reader) at(src io.ReaderAt, offset, end int64) *reader {
+	within := offset - r.start
+	if r.src == src && r.end == end && within >= 0 && within <= int64(len(r.buf)) {
+		r.pos = int(within)
+		return r
+	}
+	r.src, r.start, r.end, r.buf, r.pos = src, offset, end, r.buf[:0], 0
+	return r
+}
+
+func (r *reader) fill() error {
+	r.start += int64(len(r.buf))
+	r.buf, r.pos = r.buf[:0], 0
+	n := min(int64(cap(r.buf)), r.end-r.start)
+	if n <= 0 {
+		return io.ErrUnexpectedEOF
+	}
+	got, err := r.src.ReadAt(r.buf[:n], r.start)
+	r.buf = r.buf[:got]
+	if got > 0 {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (r *reader) ReadByte() (byte, error) {
+	if r.pos == len(r.buf) {
+		if err := r.fill(); err != nil {
+			return 0, err
+		}
+	}
+	b := r.buf[r.pos]
+	r.pos++
+	return b, nil
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.pos == len(r.buf) {
+		if err := r.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.buf[r.pos:])
+	r.pos += n
+	return n, nil
+}
+
+// typeAndSize reads the first bytes of a pack entry: one bit that says whether
+// more follow, three of the type, four of the size, then seven a byte.
+func (r *reader) typeAndSize() (plumbing.ObjectType, int64, error) {
+	b, err := r.ReadByte()
+	if err != nil {
+		return 0, 0, readError(err)
+	}
+	kind, size := plumbing.ObjectType(b>>4&7), int64(b&15)
+	for shift := 4; b&0x80 != 0; shift += 7 {
+		if shift > 32 {
+			return 0, 0, damaged("an object's size is too large")
+		}
+		if b, err = r.ReadByte(); err != nil {
+			return 0, 0, readError(err)
+		}
+		size |= int64(b&0x7f) << shift
+	}
+	return kind, size, nil
+}
+
+// distance reads how far back the base of an OFS_DELTA is.
+func (r *reader) distance() (int64, error) {
+	b, err := r.ReadByte()
+	back := int64(b & 0x7f)
+	for err == nil && b&0x80 != 0 {
+		if back > 1<<54 {
+			return 0, damaged("a delta's base is outside the pack")
+		}
+		b, err = r.ReadByte()
+		back = (back+1)<<7 | int64(b&0x7f)
+	}
+	return back, readError(err)
+}
+
+func (r *reader) id() (id plumbing.Hash, err error) {
+	_, err = io.ReadFull(r, id[:])
+	return id, readError(err)
+}
+
+// stream begins a zlib stream here.
+func (r *reader) stream() (err error) {
+	if r.zlib == nil {
+		r.zlib, err = zlib.NewReader(r)
+	} else {
+		err = r.zlib.(zlib.Resetter).Reset(r, nil)
+	}
+	return readError(err)
+}
+
+// inflate reads a zlib stream of exactly size bytes.
+func (r *reader) inflate(size int64) ([]byte, error) {
+	if err := r.stream(); err != nil {
+		return nil, err
+	}
+	return r.rest(size)
+}
+
+// rest reads what is left of the stream, which must be size bytes, and lets
+// zlib check its sum.
+func (r *reader) rest(size int64) ([]byte, error) {
+	if size > maxObject {
+		return nil, damaged("an object of %d bytes is too large", size)
+	}
+	data := make([]byte, min(size, trust))
+	for n := 0; int64(n) < size; {
+		got, err := io.ReadFull(r.zlib, data[n:])
+		if err != nil {
+			return nil, readError(err)
+		}
+		if n += got; int64(n) < size {
+			data = append(data, make([]byte, min(size-int64(n), int64(n)))...)
+		}
+	}
+	if n, err := r.zlib.Read(r.one[:]); n > 0 || err == nil {
+		return nil, damaged("an object is longer than its size")
+	} else if err != io.EOF {
+		return nil, readError(err)
+	}
+	return data, nil
+}
+
+// readError tells what is wrong with the bytes from what is wrong with reading
+// them.
+func readError(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return damaged("an object is cut short")
+	case errors.As(err, &corrupt), errors.Is(err, zlib.ErrHeader), errors.Is(err, zlib.ErrChecksum), errors.Is(err, zlib.ErrDictionary):
+		return damaged("%v", err)
+	}
+	return err
+}

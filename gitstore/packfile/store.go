@@ -1,0 +1,114 @@
+package packfile
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// What reading an object may return.
+var (
+	ErrMissing = errors.New("the object is not in this repository")
+	ErrDamaged = errors.New("damaged")
+)
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// An Object is a commit, tree, blob or tag.
+type Object struct {
+	Type plumbing.ObjectType
+	Data []byte
+}
+
+// A Store is the object database of a repository: its own objects directory,
+// then those that it borrows from. Its methods may be called from several
+// goroutines.
+type Store struct {
+	dirs  []*dir
+	cache *cache
+}
+
+// Open opens an objects directory and what its info/alternates names. Files
+// stay open between reads, until Close.
+func Open(objectsDir string) (*Store, error) {
+	paths, err := borrow(objectsDir, 0)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{cache: newCache()}
+	for _, path := range paths {
+		s.dirs = append(s.dirs, &dir{path: path})
+	}
+	return s, nil
+}
+
+// Close closes the files that are open. Reading opens them again.
+func (s *Store) Close() error {
+	var errs []error
+	for _, d := range s.dirs {
+		errs = append(errs, d.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Read returns an object, whose content is the caller's own. The error is
+// ErrMissing if it is nowhere, and ErrDamaged if it or the pack that may hold
+// it is not sound.
+func (s *Store) Read(id plumbing.Hash) (Object, error) {
+	o, err := find(s, func(d *dir) (Object, error) { return d.read(id, s.cache) })
+	if err == nil {
+		err = check(o, id)
+	}
+	if err != nil {
+		return Object{}, fmt.Errorf("object %s: %w", id, err)
+	}
+	return o, nil
+}
+
+// Size returns an object's type and number of bytes, as the repository records
+// them: only Read checks the content.
+func (s *Store) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+	h, err := find(s, func(d *dir) (header, error) { return d.size(id, s.cache) })
+	if err != nil {
+		return 0, 0, fmt.Errorf("object %s: %w", id, err)
+	}
+	return h.kind, h.size, nil
+}
+
+// find asks the directories in turn. While a human thinks about a change, `git
+// gc` may move every loose object into a new pack and delete the old ones, so
+// what is not found is looked for once more in a new list. What is in none may
+// be in a pack whose index cannot be read: it is not missing then.
+func find[T any](s *Store, get func(*dir) (T, error)) (T, error) {
+	var none T
+	for _, again := range []bool{false, true} {
+		for _, d := range s.dirs {
+			if err := d.list(again); err != nil {
+				return none, err
+			}
+			found, err := get(d)
+			if !errors.Is(err, ErrMissing) {
+				return found, err
+			}
+		}
+	}
+	for _, d := range s.dirs {
+		if err := d.unreadable(); err != nil {
+			return none, err
+		}
+	}
+	return none, ErrMissing
+}
+
+// check holds an object to its name. Content made to collide with another's
+// name is refused, as git does.
+func check(o Object, id plumbing.Hash) error {
+	got, err := o.ID()
+	if err == nil && got != id {
+		err = damaged("its content hashes to %s", got)
+	}
+	return err
+}
