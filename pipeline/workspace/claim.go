@@ -5,25 +5,23 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
 // A Claim remembers, across a crash, which apply was begun in this working
 // tree. The ledger says that one was begun, but a ledger is shared; only the
 // working tree knows that it was here. It is used under the Lock.
-type Claim struct{ file string }
+type Claim struct {
+	tree *Tree
+	file string
+}
 
 // Claim returns the working tree's claim.
-func (t *Tree) Claim() Claim { return Claim{filepath.Join(t.stateDir, "applying")} }
+func (t *Tree) Claim() Claim { return Claim{t, t.stateFile("applying", "")} }
 
 // Begin notes that an apply begins here, before the ledger is told.
 func (c Claim) Begin(apply string) error {
-	err := os.WriteFile(c.file+".new", []byte(apply+"\n"), 0o666)
-	if err == nil {
-		err = os.Rename(c.file+".new", c.file)
-	}
-	if err != nil {
+	if err := c.tree.note(c.file, []byte(apply+"\n")); err != nil {
 		return fmt.Errorf("noting the apply: %w", err)
 	}
 	return nil

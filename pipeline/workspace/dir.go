@@ -14,11 +14,30 @@ var (
 )
 
 // reach opens a directory, or the deepest one above it where a file is in the
-// way, and says which. With create it makes what is missing. It goes down by
-// handles, one real directory at a time: an os.Root alone would follow a link
-// to another place in the working tree, such as .git.
-func (w *writer) reach(name string, create bool) (dir *os.Root, at string, err error) {
-	if dir, err = w.root.OpenRoot("."); err != nil {
+// way, and says which. It goes down by handles, one real directory at a time:
+// an os.Root alone would follow a link to another place in the working tree,
+// such as .git.
+func (t *Tree) reach(name string) (dir *os.Root, at string, err error) {
+	return t.descend(name, func(*os.Root, string) error { return nil })
+}
+
+// reachMaking makes the directories that are missing.
+func (t *Tree) reachMaking(name string) (dir *os.Root, at string, err error) {
+	return t.descend(name, func(dir *os.Root, name string) error {
+		if _, err := dir.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		t.changing()
+		err := dir.Mkdir(name, 0o777)
+		if errors.Is(err, fs.ErrExist) { // another worker was faster
+			return nil
+		}
+		return err
+	})
+}
+
+func (t *Tree) descend(name string, prepare func(*os.Root, string) error) (dir *os.Root, at string, err error) {
+	if dir, err = t.root.OpenRoot("."); err != nil {
 		return nil, "", err
 	}
 	at = "."
@@ -26,31 +45,20 @@ func (w *writer) reach(name string, create bool) (dir *os.Root, at string, err e
 		if next == "." {
 			break
 		}
-		var missing error
-		if create {
-			if missing = dir.Mkdir(path.Base(next), 0o777); missing == nil {
-				w.made = append(w.made, next)
-			}
+		var below *os.Root
+		if err = prepare(dir, path.Base(next)); err == nil {
+			below, err = enter(dir, path.Base(next))
 		}
-		below, err := enter(dir, path.Base(next))
 		if errors.Is(err, errInTheWay) {
 			return dir, at, nil
 		}
 		_ = dir.Close()
 		if err != nil {
-			return nil, "", cause(err, missing)
+			return nil, "", err
 		}
 		dir, at = below, next
 	}
 	return dir, at, nil
-}
-
-// cause prefers why a directory could not be made to its not being there.
-func cause(err, missing error) error {
-	if missing != nil && errors.Is(err, fs.ErrNotExist) {
-		return missing
-	}
-	return err
 }
 
 // enter opens a directory that is not a link. Once it is open, its name may
@@ -60,12 +68,12 @@ func enter(dir *os.Root, name string) (*os.Root, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case info.Mode().Type() == fs.ModeSymlink:
-		return nil, errLink
-	case !info.IsDir():
+	case info.Mode().IsRegular():
 		return nil, errInTheWay
+	case !info.IsDir():
+		return nil, errLink
 	}
-	below, err := dir.OpenRoot(name)
+	below, err := dir.OpenRoot(name + "/.") // so that a pipe that takes its place is not opened
 	if err != nil {
 		return nil, err
 	}
@@ -75,47 +83,31 @@ func enter(dir *os.Root, name string) (*os.Root, error) {
 	return below, nil
 }
 
-// unlink removes a file or an empty directory, and follows no link to it.
-func (w *writer) unlink(name string) error {
-	dir, at, err := w.reach(path.Dir(name), false)
+// removeDir removes a directory if it is empty, and follows no link to it.
+func (t *Tree) removeDir(name string) {
+	dir, at, err := t.reach(path.Dir(name))
 	if err != nil {
-		return err
+		return
 	}
 	defer dir.Close()
-	if at != path.Dir(name) {
-		return errInTheWay
+	if info, err := dir.Lstat(path.Base(name)); at == path.Dir(name) && err == nil && info.IsDir() {
+		t.changing()
+		_ = rmdir(dir, path.Base(name)) // not empty: something else lives there
 	}
-	return dir.Remove(path.Base(name))
 }
 
-// drop removes waiting content, if it is there.
-func (w *writer) drop(s staged) { _ = w.unlink(path.Join(s.dir, s.temp())) }
-
-// remove removes a file, and the directories above it that this leaves empty.
-func (w *writer) remove(name string) error {
-	if err := w.unlink(name); err != nil {
-		return err
-	}
-	for _, dir := range parents(name) {
-		if w.unlink(dir) != nil {
-			break // not empty: something else lives there
-		}
-	}
-	return nil
-}
-
-// removeEmpty removes a directory that holds nothing but directories; whether
+// removeTree removes a directory that holds nothing but directories; whether
 // it could is seen when something is to take its place.
-func (w *writer) removeEmpty(name string) {
-	if info, err := w.root.Lstat(name); err != nil || !info.IsDir() || !w.free(name, nil) {
+func (t *Tree) removeTree(dir *os.Root, name string) {
+	if !onlyGone(dir, name, nil) {
 		return
 	}
 	var dirs []string
-	_ = fs.WalkDir(w.root.FS(), name, func(p string, d fs.DirEntry, err error) error {
-		dirs = append(dirs, p)
+	_ = fs.WalkDir(dir.FS(), path.Base(name), func(p string, d fs.DirEntry, err error) error {
+		dirs = append(dirs, path.Join(path.Dir(name), p))
 		return err
 	})
-	for _, dir := range slices.Backward(dirs) {
-		_ = w.unlink(dir)
+	for _, d := range slices.Backward(dirs) {
+		t.removeDir(d)
 	}
 }

@@ -7,30 +7,34 @@ import (
 
 // Predict is the report of a write in which everything goes well.
 func Predict(files []patch.Change) []result.Operation {
-	ops := make([]result.Operation, 0, len(files))
-	for _, f := range files {
-		ops = append(ops, succeeded(f))
-	}
+	ops := make([]result.Operation, len(files))
+	_ = inParallel(workers(), len(files), func(i int) error {
+		ops[i] = succeeded(files[i])
+		return nil
+	})
 	return ops
 }
 
 func succeeded(f patch.Change) result.Operation {
-	op := skipped(f)
-	op.Status, op.AfterHash = result.StatusSuccess, f.After.Sum()
+	op := result.Operation{
+		Op: operation(f), Path: f.Path, Status: result.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum(),
+	}
 	if f.After != nil {
 		op.BytesWritten = int64(len(f.After.Data))
 	}
 	return op
 }
 
-func failed(f patch.Change, message string) result.Operation {
-	op := skipped(f)
-	op.Status, op.Error = result.StatusError, message
+// skipped is the report of a file that was not written after all.
+func skipped(op result.Operation) result.Operation {
+	op.Status, op.AfterHash, op.BytesWritten = result.StatusSkipped, nil, 0
 	return op
 }
 
-func skipped(f patch.Change) result.Operation {
-	return result.Operation{Op: operation(f), Path: f.Path, Status: result.StatusSkipped, BeforeHash: f.Before.Sum()}
+func failed(op result.Operation, message string) result.Operation {
+	op = skipped(op)
+	op.Status, op.Error = result.StatusError, message
+	return op
 }
 
 // operation is APPLY_SPEC's word for a change: a mode change is a modify.

@@ -25,7 +25,7 @@ func (f files) plus(more files) files {
 }
 
 // put makes the files below dir.
-func (f files) put(t *testing.T, dir string) {
+func (f files) put(t testing.TB, dir string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -51,7 +51,7 @@ func (f files) put(t *testing.T, dir string) {
 }
 
 // get reads everything below dir.
-func get(t *testing.T, dir string) files {
+func get(t testing.TB, dir string) files {
 	t.Helper()
 	out := files{}
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
@@ -85,7 +85,7 @@ func get(t *testing.T, dir string) files {
 	return out
 }
 
-func same(t *testing.T, dir string, want files) {
+func same(t testing.TB, dir string, want files) {
 	t.Helper()
 	if got := get(t, dir); !maps.Equal(got, want) {
 		t.Errorf("the tree is %v, want %v", got, want)
@@ -117,10 +117,16 @@ func file(f files, name string) *patch.File {
 
 func open(t *testing.T, dir string) *Tree {
 	t.Helper()
-	tree, err := Open(dir, t.TempDir(), false)
+	return openWith(t, dir, t.TempDir())
+}
+
+func openWith(t *testing.T, dir, state string) *Tree {
+	t.Helper()
+	tree, err := Open(dir, state, false)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = tree.root.Close() })
 	return tree
 }
 

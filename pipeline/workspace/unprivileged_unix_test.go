@@ -139,15 +139,33 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestSpecialFile: a pipe at the path is neither, and is not opened, which
-// would wait for ever.
+// TestSpecialFile: what is no file is neither, whether it is at the path or
+// above it, and is not opened: a pipe would wait for ever.
 func TestSpecialFile(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(dir, "a"), 0o600); err != nil {
-		t.Skip(err)
-	}
-	inspect(t, open(t, dir), changes(files{"a": "1\n"}, files{"a": "2\n"}), Other)
-	if ops := open(t, dir).Write(changes(files{}, files{"a": "2\n"})); outcome(ops) != result.Failed {
-		t.Errorf("%+v", ops)
+	for name, mode := range map[string]uint32{"pipe": syscall.S_IFIFO, "socket": syscall.S_IFSOCK, "device": syscall.S_IFCHR} {
+		for _, at := range []string{"a", "x", "x/y"} {
+			dir := t.TempDir()
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, at)), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mknod(filepath.Join(dir, at), mode|0o600, 0); err != nil {
+				t.Logf("no %s: %v", name, err)
+				continue
+			}
+			path := "a"
+			if at != "a" {
+				path = "x/y/a"
+			}
+			for _, before := range []files{{}, {path: "1\n"}, {path: ""}} {
+				inspect(t, open(t, dir), changes(before, files{path: "2\n"}), Other)
+				if ops := open(t, dir).Write(changes(before, files{path: "2\n"})); outcome(ops) != result.Failed {
+					t.Errorf("%s at %s: %+v", name, at, ops)
+				}
+			}
+			inspect(t, open(t, dir), changes(files{path: "1\n"}, files{}), Other)
+			if info, err := os.Lstat(filepath.Join(dir, at)); err != nil || uint32(info.Sys().(*syscall.Stat_t).Mode)&syscall.S_IFMT != mode {
+				t.Errorf("%s at %s: %v %v", name, at, info, err)
+			}
+		}
 	}
 }

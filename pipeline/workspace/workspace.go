@@ -1,19 +1,37 @@
 // Package workspace is the door to checked-out files. Every access goes through
 // an os.Root, so nothing outside the directory can be reached; links at or
 // above a touched path are refused, not followed.
+//
+// # What a crash leaves
+//
+// Write replaces files by renaming, so that each holds its old or its new
+// content at any moment, never a mixture. A process that is killed leaves:
+//
+//   - before the journal is written: the tree as it was;
+//   - while new content is written: the tree as it was, and the temporary files
+//     and new directories that the journal names;
+//   - while files are removed and renamed into place: some files old, the rest
+//     new, and the temporary files of those still to come;
+//   - after that: every file new, and a journal that has nothing left to name.
+//
+// The journal is a file in the state directory. The next Lock, whichever change
+// it is for, removes what the journal names; the next Write of the same change
+// finds the files that are new already and brings the others to their After.
+// That a change is under way at all is for the ledger to say.
+//
+// A power cut is no worse: new content reaches the disk before its first rename,
+// and Write returns only after the names have reached it as well.
 package workspace
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
@@ -21,23 +39,33 @@ import (
 // A Tree is a working tree.
 type Tree struct {
 	root       *os.Root
-	stateDir   string
+	stateDir   string // absolute
 	ignoreMode bool
+	workers    int    // how many goroutines share the work
+	step       func() // nil, or called before each change to the disk: tests die there
 }
 
 // Open opens the working tree at dir. stateDir is a directory of our own in the
-// Git directory, for the lock; ignoreMode leaves the executable bit out of
-// comparisons (core.fileMode false).
+// Git directory, for the lock and the journal; ignoreMode leaves the executable
+// bit out of comparisons (core.fileMode false).
 func Open(dir, stateDir string, ignoreMode bool) (*Tree, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		stateDir, err = filepath.Abs(stateDir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the working tree: %w", err)
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the working tree: %w", err)
 	}
-	return &Tree{root, stateDir, ignoreMode || runtime.GOOS == "windows"}, nil
+	return &Tree{root: root, stateDir: stateDir, ignoreMode: ignoreMode || runtime.GOOS == "windows", workers: workers()}, nil
 }
 
-// Lock waits until no other process applies to this working tree. The system
-// releases the lock when a process dies.
+// Lock waits until no other process applies to this working tree, and clears
+// what one that died left behind. The system releases the lock when a process
+// dies.
 func (t *Tree) Lock(context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(t.stateDir, 0o777); err != nil {
 		return nil, fmt.Errorf("locking the working tree: %w", err)
@@ -46,108 +74,22 @@ func (t *Tree) Lock(context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the working tree: %w", err)
 	}
+	if err := t.recover(); err != nil {
+		unlock()
+		return nil, fmt.Errorf("clearing what an interrupted apply left: %w", err)
+	}
 	return unlock, nil
 }
 
-// A State is what a file on disk is, compared with a change.
-type State int
-
-// The states of a file on disk.
-const (
-	Other  State = iota // neither
-	Before              // as the change found it
-	After               // as the change leaves it
-)
-
-// Inspect compares each file on disk with its Before and After, in order. An
-// error is a file that could not be read, never one that differs.
-func (t *Tree) Inspect(files []patch.Change) ([]State, error) {
-	out := make([]State, len(files))
-	gone := deleted(files)
-	var errs []error
-	for i, f := range files {
-		var err error
-		if out[i], err = t.state(f, gone); err != nil {
-			errs = append(errs, fmt.Errorf("reading %s: %w", patch.Quote(f.Path), plain(err)))
-		}
+// stateFile is a file of this working tree's own: those that share a Git
+// directory share the state directory. Its name tells where the working tree is
+// as seen from there, so that both can be moved together.
+func (t *Tree) stateFile(kind, ext string) string {
+	where, err := filepath.Rel(t.stateDir, t.root.Name())
+	if err != nil { // another drive
+		where = t.root.Name()
 	}
-	return out, errors.Join(errs...)
-}
-
-// deleted returns the paths that a change removes.
-func deleted(files []patch.Change) map[string]bool {
-	gone := map[string]bool{}
-	for _, f := range files {
-		gone[f.Path] = f.After == nil
-	}
-	return gone
-}
-
-func (t *Tree) state(f patch.Change, gone map[string]bool) (State, error) {
-	disk, err := patch.Lookup(t.root.FS(), f.Path)
-	var unfit *patch.Error
-	switch {
-	case errors.As(err, &unfit):
-		return Other, nil
-	case err != nil:
-		return Other, err
-	case disk == nil && f.After != nil && !t.free(f.Path, gone):
-		return Other, nil
-	case t.same(disk, f.Before):
-		return Before, nil
-	case t.same(disk, f.After):
-		return After, nil
-	}
-	return Other, nil
-}
-
-func (t *Tree) same(disk, want *patch.File) bool {
-	if disk == nil || want == nil {
-		return disk == want
-	}
-	return bytes.Equal(disk.Data, want.Data) && (t.ignoreMode || disk.Mode == want.Mode)
-}
-
-// free tells whether a file can come to a path where there is none now: what is
-// in the way, a file above it or a directory of files, the same change removes.
-func (t *Tree) free(name string, gone map[string]bool) bool {
-	for _, dir := range parents(name) {
-		if info, err := t.root.Lstat(dir); err == nil && !info.IsDir() && !gone[dir] {
-			return false
-		}
-	}
-	if info, err := t.root.Lstat(name); err != nil || !info.IsDir() {
-		return true
-	}
-	err := fs.WalkDir(t.root.FS(), name, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !gone[p] {
-			return errInTheWay
-		}
-		return err
-	})
-	return err == nil
-}
-
-// plain drops the operation and path that a caller has said already.
-func plain(err error) error {
-	var p *fs.PathError
-	var l *os.LinkError
-	switch {
-	case errors.As(err, &p):
-		return p.Err
-	case errors.As(err, &l):
-		return l.Err
-	}
-	return err
-}
-
-// parents returns the directories above a path, nearest first.
-func parents(name string) []string {
-	var out []string
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		out = append(out, dir)
-	}
-	return out
+	return filepath.Join(t.stateDir, kind+"-"+canon.Hex([]byte(filepath.ToSlash(where)))[:16]+ext)
 }
 
 // Read returns a file, nil if there is none. base is what the commit has there,
@@ -164,4 +106,17 @@ func (t *Tree) Read(name string, base *patch.File) (*patch.File, error) {
 		}
 	}
 	return f, nil
+}
+
+func modeOf(info fs.FileInfo) patch.Mode {
+	if info.Mode()&0o111 != 0 {
+		return patch.Executable
+	}
+	return patch.Regular
+}
+
+func (t *Tree) changing() {
+	if t.step != nil {
+		t.step()
+	}
 }

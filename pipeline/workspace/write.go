@@ -2,10 +2,8 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -21,206 +19,145 @@ import (
 // and reported as done. The caller holds the Lock.
 func (t *Tree) Write(files []patch.Change) []result.Operation {
 	w := newWriter(t, files)
-	w.check(files)
+	defer w.disks.release()
+	w.check()
 	if !w.failed {
-		w.stage(files)
+		w.stage()
 	}
 	if !w.failed {
-		w.place(files)
+		w.place()
 	}
-	w.clean()
+	w.readBack()
+	w.finish()
 	return w.ops
 }
 
 type writer struct {
 	*Tree
+	files  []patch.Change
+	gone   map[string]bool
+	done   []result.Operation // what to report of a file that is as it should be
 	ops    []result.Operation
-	temps  []staged
-	failed bool
-	made   []string // directories this write made, each after those above it
+	seen   []sight  // what check saw
+	waits  []string // where a file's new content waits: its directory, or one above while a file is in the way
+	placed []bool   // whether the disk was changed
+
+	disks    disks
+	journal  journal
+	recorded bool // the journal is on disk
+	oneByOne bool // each file is synced by itself
+	failed   bool
 }
 
 func newWriter(t *Tree, files []patch.Change) *writer {
-	w := &writer{Tree: t, ops: make([]result.Operation, len(files))}
-	for i, f := range files {
-		w.ops[i] = skipped(f)
+	w := &writer{
+		Tree: t, files: files, gone: deleted(files), done: Predict(files),
+		ops: make([]result.Operation, len(files)), waits: make([]string, len(files)), placed: make([]bool, len(files)),
+	}
+	for i := range files {
+		w.ops[i] = skipped(w.done[i])
 	}
 	return w
 }
 
-// staged is new content that waits in a directory: the target's, or the nearest
-// one above it where a file still is in the way of a directory.
-type staged struct {
+// A fileError is what stops a Write, and at which file.
+type fileError struct {
 	index int
-	dir   string
+	doing string
+	err   error
 }
 
-// temp is the name that waiting content has. It is the same in every run, so
-// that what a crash left behind is found and replaced.
-func (s staged) temp() string { return fmt.Sprintf(".countersign-%d.tmp", s.index) }
+func (e *fileError) Error() string { return e.doing + ": " + plain(e.err).Error() }
 
-func (w *writer) fail(i int, f patch.Change, doing string, err error) {
-	w.ops[i] = failed(f, doing+": "+plain(err).Error())
+// fail reports a *fileError with its file, any other error with the first file
+// that is still to be done.
+func (w *writer) fail(err error) {
+	var e *fileError
+	if !errors.As(err, &e) {
+		e = &fileError{max(0, slices.IndexFunc(w.ops, func(op result.Operation) bool { return op.Status == result.StatusSkipped })), "cannot write", err}
+	}
+	w.ops[e.index] = failed(w.done[e.index], e.Error())
 	w.failed = true
 }
 
 var errChanged = errors.New("the file is not as the approved change found it")
 
 // check looks once more, right before the effect, and marks what is done.
-func (w *writer) check(files []patch.Change) {
-	gone := deleted(files)
-	for i, f := range files {
-		state, err := w.state(f, gone)
-		switch {
-		case err != nil:
-			w.fail(i, f, "cannot read", err)
-		case state == After:
-			w.ops[i] = succeeded(f)
-		case state == Other:
-			w.fail(i, f, "cannot write", errChanged)
-		}
-	}
-}
-
-func (w *writer) todo(i int) bool { return w.ops[i].Status == result.StatusSkipped }
-
-func (w *writer) stage(files []patch.Change) {
-	for i, f := range files {
-		if !w.todo(i) || f.After == nil {
-			continue
-		}
-		if err := w.stageOne(i, f); err != nil {
-			w.fail(i, f, "cannot write", err)
-			return
-		}
-	}
-}
-
-func (w *writer) stageOne(i int, f patch.Change) error {
-	for _, above := range append(parents(f.Path), ".") {
-		w.drop(staged{i, above})
-	}
-	dir, at, err := w.reach(path.Dir(f.Path), true)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	s := staged{i, at}
-	if err := writeTemp(dir, s.temp(), f); err != nil {
-		return err
-	}
-	w.temps = append(w.temps, s)
-	return nil
-}
-
-func writeTemp(dir *os.Root, name string, f patch.Change) error {
-	perm := fs.FileMode(0o666)
-	if f.After.Mode == patch.Executable {
-		perm = 0o777
-	}
-	file, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(f.After.Data)
-	err = errors.Join(err, keepMode(dir, file, f), file.Sync(), file.Close())
-	if err != nil {
-		return errors.Join(err, dir.Remove(name))
-	}
-	return nil
-}
-
-// keepMode carries an updated file's permissions over, with the executable bit
-// as the change wants it.
-func keepMode(dir *os.Root, file *os.File, f patch.Change) error {
-	if f.Before == nil {
-		return nil
-	}
-	info, err := dir.Lstat(path.Base(f.Path))
-	if err != nil {
-		return err
-	}
-	perm := info.Mode().Perm()
-	switch {
-	case f.Before.Mode == f.After.Mode:
-	case f.After.Mode == patch.Executable:
-		perm |= perm & 0o444 >> 2
-	default:
-		perm &^= 0o111
-	}
-	return file.Chmod(perm)
-}
-
-// place removes what goes, then renames what stays into place.
-func (w *writer) place(files []patch.Change) {
-	for i, f := range files {
-		if !w.todo(i) || f.After != nil || w.failed {
-			continue
-		}
-		if err := w.remove(f.Path); err != nil {
-			w.fail(i, f, "cannot delete", err)
-			return
-		}
-		w.readBack(i, f)
-	}
-	for !w.failed && len(w.temps) > 0 {
-		s := &w.temps[0]
-		f := files[s.index]
-		if err := w.put(s, f); err != nil {
-			w.fail(s.index, f, "cannot write", err)
-			return
-		}
-		w.readBack(s.index, f)
-		w.temps = w.temps[1:]
-	}
-}
-
-// put renames waiting content into place.
-func (w *writer) put(s *staged, f patch.Change) error {
-	want := path.Dir(f.Path)
-	dir, at, err := w.reach(want, true)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if at != want {
-		return errInTheWay
-	}
-	if s.dir != want {
-		w.drop(*s)
-		s.dir = want
-		if err := writeTemp(dir, s.temp(), f); err != nil {
-			return err
-		}
-	}
-	w.removeEmpty(f.Path)
-	return dir.Rename(s.temp(), path.Base(f.Path))
-}
-
-// readBack reports what is on disk now, not what was sent there.
-func (w *writer) readBack(i int, f patch.Change) {
-	state, err := w.state(patch.Change{Path: f.Path, After: f.After, Before: f.After}, nil)
-	switch {
-	case err != nil:
-		w.fail(i, f, "cannot read back", err)
-	case state == Other:
-		w.fail(i, f, "read back", errors.New("the file is not what was written"))
-	default:
-		w.ops[i] = succeeded(f)
-	}
-}
-
-// clean removes temporary files and directories that a failed write leaves.
-func (w *writer) clean() {
-	for _, s := range w.temps {
-		w.drop(s)
-	}
-	if !w.failed {
+func (w *writer) check() {
+	if err := w.recover(); err != nil {
+		w.fail(err)
 		return
 	}
-	for len(w.made) > 0 {
-		last := len(w.made) - 1
-		_ = w.unlink(w.made[last]) // not empty: a file got there before another failed
-		w.made = w.made[:last]
+	w.seen = w.look(w.files, w.gone)
+	for i, s := range w.seen {
+		switch {
+		case s.err != nil:
+			w.fail(&fileError{i, "cannot read", s.err})
+		case s.state == After:
+			w.ops[i] = w.done[i]
+		case s.state == Other:
+			w.fail(&fileError{i, "cannot write", errChanged})
+		}
 	}
+}
+
+// todo sorts those files into folders that are still to be done: the ones that
+// get content, or the ones that go.
+func (w *writer) todo(going bool) []folder {
+	return folders(w.files, func(i int) bool {
+		return w.ops[i].Status == result.StatusSkipped && w.gone[w.files[i].Path] == going
+	})
+}
+
+// readBack reports what is on disk now, not what was sent there. It goes down
+// from the root of the working tree again.
+func (w *writer) readBack() {
+	var index []int
+	var files []patch.Change
+	for i, f := range w.files {
+		if w.placed[i] {
+			index = append(index, i)
+			files = append(files, patch.Change{Path: f.Path, Before: f.After, After: f.After})
+		}
+	}
+	for n, s := range w.look(files, nil) {
+		switch i := index[n]; {
+		case s.err != nil:
+			w.fail(&fileError{i, "cannot read back", s.err})
+		case s.state == Other:
+			w.fail(&fileError{i, "read back", errors.New("the file is not what was written")})
+		case w.ops[i].Status == result.StatusSkipped:
+			w.ops[i] = w.done[i]
+		}
+	}
+}
+
+// finish takes back what a failed Write leaves beside the files it placed. What
+// it cannot take back stays in the journal for the next one.
+func (w *writer) finish() {
+	switch {
+	case !w.recorded:
+	case w.failed:
+		_ = w.sweep(w.journal)
+	default:
+		_ = w.dropJournal()
+	}
+}
+
+// unchanged looks at a file a last time: it is still the one that check read.
+func (w *writer) unchanged(info fs.FileInfo, err error, i int) error {
+	was := w.seen[i].info
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && was == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return errChanged
+	case err != nil:
+		return err
+	case was == nil && info.IsDir():
+		return nil // empty, or else rename does not replace it
+	case was == nil || !sameFile(was, info):
+		return errChanged
+	}
+	return nil
 }

@@ -1,0 +1,107 @@
+//go:build unix
+
+package workspace
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+const benchFiles = 10_000
+
+// benchTrees are 10,000 files in 200 directories before and after a change
+// that updates seven in ten, adds two and deletes one.
+func benchTrees() (before, after files) {
+	before, after = files{}, files{}
+	for i := range benchFiles {
+		name := fmt.Sprintf("dir%02d/sub%02d/file%04d.txt", i%20, i/20%10, i)
+		old := strings.Repeat(fmt.Sprintf("line of file %d\n", i), 60+i%80)
+		if i%10 < 8 {
+			before[name] = old
+		}
+		switch i % 10 {
+		case 7: // goes
+		case 8, 9:
+			after[name] = old
+		default:
+			after[name] = "first\n" + old + "last\n"
+		}
+	}
+	return before, after
+}
+
+// BenchmarkWorktreeApply compares Inspect and Write of 10,000 files with the
+// real git apply of the same patch on the same file system. git apply neither
+// syncs nor reads back. They take turns at being first, and each begins with
+// nothing left to be written to the disk.
+func BenchmarkWorktreeApply(b *testing.B) {
+	before, after := benchTrees()
+	cs := changes(before, after)
+	var diff bytes.Buffer
+	for _, c := range cs {
+		c.Kind = map[[2]bool]patch.Kind{{true, false}: patch.Add, {false, true}: patch.Delete}[[2]bool{c.Before == nil, c.After == nil}]
+		diff.Write(c.Bytes())
+	}
+	patchFile := filepath.Join(b.TempDir(), "p.patch")
+	if err := os.WriteFile(patchFile, diff.Bytes(), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	var git, ours time.Duration
+	for n := 0; b.Loop(); n++ {
+		for turn := range 2 {
+			dir := b.TempDir()
+			b.StopTimer()
+			before.put(b, dir)
+			syscall.Sync()
+			b.StartTimer()
+			began := b.Elapsed()
+			if turn == n%2 {
+				applyWithGit(b, dir, patchFile)
+				git += b.Elapsed() - began
+			} else {
+				applyOurselves(b, dir, cs)
+				ours += b.Elapsed() - began
+			}
+			b.StopTimer()
+			same(b, dir, after)
+			if err := os.RemoveAll(dir); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
+	}
+	b.ReportMetric(float64(ours)/float64(git), "x-git")
+	b.ReportMetric(float64(ours.Milliseconds())/float64(b.N), "ms/apply")
+	b.ReportMetric(float64(git.Milliseconds())/float64(b.N), "ms/git")
+}
+
+func applyWithGit(b *testing.B, dir, patchFile string) {
+	cmd := exec.Command("git", "apply", patchFile)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func applyOurselves(b *testing.B, dir string, cs []patch.Change) {
+	tree, err := Open(dir, b.TempDir(), false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer tree.root.Close()
+	if states, err := tree.Inspect(cs); err != nil || states[0] != Before {
+		b.Fatal(err)
+	}
+	if got := outcome(tree.Write(cs)); got != "SUCCESS" {
+		b.Fatal(got)
+	}
+}

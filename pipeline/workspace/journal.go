@@ -1,0 +1,129 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// A journal names what a Write may leave behind when it is cut off. It is on
+// disk, in canonical JSON, before the first of it is:
+//
+//	{"directories":[".","x"],"made":["x"],"prefix":".countersign-0123456789abcdef0123456789abcdef-","schema":"countersign/journal/1"}
+type journal struct {
+	Directories []string `json:"directories"` // where temporary files may be
+	Made        []string `json:"made"`        // directories that were not there before
+	Prefix      string   `json:"prefix"`      // how their names begin
+	Schema      string   `json:"schema"`
+}
+
+const (
+	journalSchema = "countersign/journal/1"
+	tempPrefix    = ".countersign-"
+	tempSuffix    = ".tmp"
+)
+
+// newPrefix makes names for temporary files that are the same in every run of
+// one change, and that no other change and no file of this one can have: they
+// hold a hash of all paths and hashes.
+func newPrefix(files []patch.Change, hashOf func(int) *string) string {
+	var all strings.Builder
+	for i, f := range files {
+		fmt.Fprintf(&all, "%q", f.Path)
+		if sum := hashOf(i); sum != nil {
+			all.WriteString(*sum)
+		}
+	}
+	return tempPrefix + canon.Hex([]byte(all.String()))[:32] + "-"
+}
+
+func (j *journal) check() error {
+	hash := strings.TrimSuffix(strings.TrimPrefix(j.Prefix, tempPrefix), "-")
+	if j.Schema != journalSchema || j.Prefix != tempPrefix+hash+"-" || len(hash) != 32 || !canon.IsHex64(hash+hash) {
+		return errors.New("it is not a journal of this version")
+	}
+	for _, dir := range slices.Concat(j.Directories, j.Made) {
+		if !fs.ValidPath(dir) {
+			return fmt.Errorf("%s is not a directory of a working tree", patch.Quote(dir))
+		}
+	}
+	return nil
+}
+
+// temp is the name of the temporary file of the file with an index.
+func (j *journal) temp(i int) string { return fmt.Sprintf("%s%d%s", j.Prefix, i, tempSuffix) }
+
+// plan is the journal for the writing of some folders.
+func (t *Tree) plan(prefix string, into []folder, gone map[string]bool) journal {
+	j := journal{Directories: []string{}, Made: []string{}, Prefix: prefix, Schema: journalSchema}
+	seen := map[string]bool{}
+	for _, f := range into {
+		j.Directories = append(j.Directories, f.name)
+		for _, dir := range append(parents(f.name), f.name) {
+			if seen[dir] {
+				continue
+			}
+			seen[dir] = true
+			if info, err := t.root.Lstat(dir); err != nil || !info.IsDir() {
+				j.Made = append(j.Made, dir)
+			}
+			if gone[dir] { // a file is there until all else waits beside it
+				j.Directories = append(j.Directories, path.Dir(dir))
+			}
+		}
+	}
+	for _, list := range []*[]string{&j.Directories, &j.Made} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return j
+}
+
+func (t *Tree) journalFile() string { return t.stateFile("apply", ".json") }
+
+func (t *Tree) saveJournal(j journal) error {
+	line, err := canon.Line(j)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(t.stateDir, 0o777); err != nil {
+		return err
+	}
+	t.changing()
+	return t.note(t.journalFile(), line)
+}
+
+// note puts a file into the state directory, all of it or none, and on disk.
+func (t *Tree) note(name string, data []byte) error {
+	if err := writeSynced(name+unfinished, data); err != nil {
+		return errors.Join(err, os.Remove(name+unfinished))
+	}
+	t.changing()
+	if err := os.Rename(name+unfinished, name); err != nil {
+		return err
+	}
+	dir, err := os.Open(t.stateDir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncDir(dir), dir.Close())
+}
+
+// unfinished ends the name of a note that is still being written.
+const unfinished = ".new"
+
+func writeSynced(name string, data []byte) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
