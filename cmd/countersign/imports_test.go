@@ -37,7 +37,6 @@ var mayImport = map[string][]string{
 	},
 	"gitstore/packfile": {"github.com/go-git/go-git/v5"},
 	"gitstore":          {"gitstore/packfile", "pipeline", "pipeline/ledger", "pipeline/patch", "github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5"},
-	"gitstore/packfile": {"github.com/go-git/go-git/v5"},
 	"report": {
 		"pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/result", "pipeline/rule",
 	},
