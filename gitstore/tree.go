@@ -83,10 +83,6 @@ func (b *builder) tree(old plumbing.Hash, edits []edit) (plumbing.Hash, error) {
 // change returns the entries of one directory with these edits below it. A file
 // can become a directory, and a directory whose files all go a file.
 func (b *builder) change(entries []treeEntry, edits []edit) ([]treeEntry, error) {
-	old := make(map[string]treeEntry, len(entries))
-	for _, e := range entries {
-		old[e.name] = e
-	}
 	changed := map[string]treeEntry{} // mode 0: it goes
 	for _, e := range edits {
 		if !strings.Contains(e.path, "/") {
@@ -94,12 +90,13 @@ func (b *builder) change(entries []treeEntry, edits []edit) ([]treeEntry, error)
 		}
 	}
 	emptied := map[string]bool{}
-	for dir, below := range directories(edits) {
+	for dir, edits := range directories(edits) {
+		old, exists := named(entries, dir)
 		file, edited := changed[dir]
-		if e, exists := old[dir]; exists && e.mode != filemode.Dir && (!edited || file.mode != 0) {
+		if exists && old.mode != filemode.Dir && (!edited || file.mode != 0) {
 			return nil, fmt.Errorf("%q is not a directory", dir)
 		}
-		id, err := b.below(old[dir], below)
+		id, err := b.below(old, edits)
 		switch {
 		case err != nil:
 			return nil, err
@@ -113,11 +110,22 @@ func (b *builder) change(entries []treeEntry, edits []edit) ([]treeEntry, error)
 		emptied[dir] = id.IsZero()
 	}
 	for name, e := range changed {
-		if e.mode != filemode.Dir && old[name].mode == filemode.Dir && !emptied[name] {
+		if old, _ := named(entries, name); old.mode == filemode.Dir && e.mode != filemode.Dir && !emptied[name] {
 			return nil, fmt.Errorf("%q is a directory", name)
 		}
 	}
 	return merge(entries, changed), nil
+}
+
+// named finds an entry, which is in one place as a directory and in another as
+// anything else.
+func named(entries []treeEntry, name string) (treeEntry, bool) {
+	for _, mode := range []filemode.FileMode{filemode.Regular, filemode.Dir} {
+		if i, ok := slices.BinarySearchFunc(entries, treeEntry{name: name, mode: mode}, compareEntries); ok && entries[i].name == name {
+			return entries[i], true
+		}
+	}
+	return treeEntry{}, false
 }
 
 // directories are the edits below each directory, in order.
@@ -152,19 +160,24 @@ func (b *builder) below(e treeEntry, edits []edit) (plumbing.Hash, error) {
 
 // merge puts the changed entries in their place among the others.
 func merge(entries []treeEntry, changed map[string]treeEntry) []treeEntry {
-	out := make([]treeEntry, 0, len(entries)+len(changed))
-	for _, e := range entries {
-		if _, other := changed[e.name]; !other {
-			out = append(out, e)
-		}
-	}
+	added := make([]treeEntry, 0, len(changed))
 	for _, e := range changed {
 		if e.mode != 0 {
-			out = append(out, e)
+			added = append(added, e)
 		}
 	}
-	slices.SortFunc(out, compareEntries)
-	return out
+	slices.SortFunc(added, compareEntries)
+	out := make([]treeEntry, 0, len(entries)+len(added))
+	for _, e := range entries {
+		if _, other := changed[e.name]; other {
+			continue
+		}
+		for len(added) > 0 && compareEntries(added[0], e) < 0 {
+			out, added = append(out, added[0]), added[1:]
+		}
+		out = append(out, e)
+	}
+	return append(out, added...)
 }
 
 func (b *builder) put(kind plumbing.ObjectType, data []byte) (plumbing.Hash, error) {

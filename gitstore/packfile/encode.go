@@ -2,6 +2,7 @@ package packfile
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
@@ -117,7 +118,12 @@ func entryHeader(b []byte, o Object) []byte {
 
 // encodeIndex makes an index of version 2.
 func encodeIndex(entries []packed, packSum plumbing.Hash) []byte {
-	slices.SortFunc(entries, func(a, b packed) int { return bytes.Compare(a.id[:], b.id[:]) })
+	slices.SortFunc(entries, func(a, b packed) int {
+		if c := cmp.Compare(binary.BigEndian.Uint64(a.id[:]), binary.BigEndian.Uint64(b.id[:])); c != 0 {
+			return c
+		}
+		return bytes.Compare(a.id[:], b.id[:])
+	})
 	out := make([]byte, 0, int(idxHeaderSize)+len(entries)*(idSize+16)+2*idSize)
 	out = append(out, idxMagic...)
 	n := 0

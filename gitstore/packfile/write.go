@@ -51,12 +51,15 @@ func writePack(dir string, b *Batch) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, idx.remove()) }()
-	if _, err := idx.Write(encodeIndex(entries, sum)); err != nil {
-		return err
-	}
-	files, errs := []*tempFile{pack, idx}, make([]error, 2)
-	atOnce(2, func(i int) { errs[i] = files[i].finish() })
-	if err := errors.Join(errs...); err != nil {
+	var errPack, errIdx error
+	atOnce(2, func(i int) {
+		if i == 0 {
+			errPack = pack.finish()
+		} else if _, errIdx = idx.Write(encodeIndex(entries, sum)); errIdx == nil {
+			errIdx = idx.finish()
+		}
+	})
+	if err := errors.Join(errPack, errIdx); err != nil {
 		return err
 	}
 	name := filepath.Join(dir, "pack-"+hex.EncodeToString(sum[:]))
