@@ -96,15 +96,6 @@ func door(name string) string {
 	return name
 }
 
-// room is the package that a library's door belongs to: gitstore/packfile is
-// a part of gitstore.
-func room(name string) string {
-	if strings.HasPrefix(name, "gitstore/") {
-		return "gitstore"
-	}
-	return name
-}
-
 type goPackage struct {
 	ImportPath string
 	Imports    []string

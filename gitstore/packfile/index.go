@@ -15,14 +15,14 @@ const (
 	idxMagic      = "\xfftOc\x00\x00\x00\x02"
 	idxHeaderSize = int64(len(idxMagic) + 256*4)
 
-	// smallIndex is the size up to which an index is held in memory: about
-	// 37,000 objects. Of a larger one only the fan-out table is, so that the
-	// cost of finding an object hardly grows with the repository.
-	smallIndex = 1 << 20
-
 	// bucket is how many names a search in a file ends with: one read.
 	bucket = 64
 )
+
+// smallIndex is the size up to which an index is held in memory: about 37,000
+// objects. Of a larger one only the fan-out table is, so that the cost of
+// finding an object hardly grows with the repository. Tests set it.
+var smallIndex int64 = 1 << 20
 
 // index is a pack index, version 2.
 type index struct {
