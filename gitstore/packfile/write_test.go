@@ -1,0 +1,196 @@
+package packfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// blobs are n blobs of sizes from none to some megabytes.
+func blobs(n int) []Object {
+	random := rand.New(rand.NewPCG(3, uint64(n)))
+	out := make([]Object, n)
+	for i := range out {
+		size := random.IntN(1 << random.IntN(12))
+		if i == 7 {
+			size = 3 << 20
+		}
+		data := make([]byte, size)
+		for j := range data {
+			data[j] = byte(random.IntN(1 + 255>>(i%8)))
+		}
+		out[i] = Object{plumbing.BlobObject, data}
+	}
+	return out
+}
+
+// TestWrite: git finds at once what is written, and nothing to complain of.
+func TestWrite(t *testing.T) {
+	for _, n := range []int{1, maxLoose, maxLoose + 1, 255, 256, 257, 3000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			r := newRepo(t)
+			var b Batch
+			objects := append(blobs(n-1), Object{plumbing.TreeObject, nil})
+			ids, err := b.Add(objects...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.open()
+			if _, err := s.Read(ids[0]); !errors.Is(err, ErrMissing) {
+				t.Errorf("before it is written: %v", err)
+			}
+			if err := s.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			want := map[plumbing.Hash]Object{}
+			for i, id := range ids {
+				want[id] = objects[i]
+			}
+			if all := r.all(); len(all) != len(want) {
+				t.Errorf("git has %d objects, want %d", len(all), len(want))
+			}
+			r.agrees(s, want)
+			r.sound()
+			r.git("", "repack", "-adfq")
+			r.agrees(s, want) // git deletes what no ref names only when it is old
+		})
+	}
+}
+
+// sound fails the test unless git finds nothing wrong, and no file is left
+// that somebody could write to or that is not done.
+func (r repo) sound() {
+	r.t.Helper()
+	if out := r.git("", "fsck", "--strict", "--full", "--no-dangling", "--unreachable"); strings.Contains(out, "error") || strings.Contains(out, "warning") {
+		r.t.Errorf("git fsck: %s", out)
+	}
+	err := filepath.WalkDir(r.objects(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if info, err := e.Info(); err != nil || info.Mode()&0o222 != 0 && runtime.GOOS != "windows" || strings.HasPrefix(e.Name(), "tmp_") {
+			r.t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+		if strings.HasSuffix(path, ".pack") {
+			r.git("", "verify-pack", path)
+			again := filepath.Join(r.t.TempDir(), "again.idx")
+			r.git("", "index-pack", "--strict", "-o", again, path)
+			ours, err1 := os.ReadFile(strings.TrimSuffix(path, ".pack") + ".idx")
+			theirs, err2 := os.ReadFile(again)
+			if err1 != nil || err2 != nil || !bytes.Equal(ours, theirs) {
+				r.t.Errorf("git makes another index of %s: %v %v", path, err1, err2)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		r.t.Error(err)
+	}
+}
+
+// TestSamePack: the bytes depend on the objects alone; to write them again
+// changes nothing.
+func TestSamePack(t *testing.T) {
+	var names []string
+	r := newRepo(t)
+	for _, cores := range []int{1, 2, 8} {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+		var b Batch
+		for _, o := range append(blobs(2000), blobs(2000)...) {
+			if _, err := b.Add(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.open().Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if names, err = filepath.Glob(filepath.Join(r.objects(), "pack", "*")); err != nil || len(names) != 2 {
+			t.Fatal(names, err)
+		}
+	}
+	r.sound()
+}
+
+// TestWriteAgain: a damaged loose object is mended by writing it, and an
+// object in both a pack and a file is there once.
+func TestWriteAgain(t *testing.T) {
+	r := newRepo(t)
+	s := r.open()
+	var b Batch
+	ids, err := b.Add(blobs(3)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	file := s.dirs[0].loose(ids[1])
+	if err := errors.Join(os.Chmod(file, 0o600), os.WriteFile(file, []byte("junk"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Read(ids[1]); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v", err)
+	}
+	if err := s.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Read(ids[1]); err != nil {
+		t.Error(err)
+	}
+	r.sound()
+}
+
+// TestWriteFails: an objects directory that cannot be written to.
+func TestWriteFails(t *testing.T) {
+	for _, n := range []int{2, 200} {
+		dir := t.TempDir()
+		s, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b Batch
+		if _, err := b.Add(blobs(n)...); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(&b); err == nil {
+			t.Error("written to nowhere")
+		}
+	}
+}
+
+// TestIndexOf8ByteOffsets: git reads what we write for packs over 2 GiB.
+func TestIndexOf8ByteOffsets(t *testing.T) {
+	entries := []packed{
+		{plumbing.NewHash("0f00000000000000000000000000000000000000"), 1, 1<<31 - 1},
+		{plumbing.NewHash("ff00000000000000000000000000000000000000"), 2, 5 << 32},
+		{plumbing.NewHash("1000000000000000000000000000000000000000"), 3, 1 << 31},
+	}
+	r := newRepo(t)
+	data := encodeIndex(entries, plumbing.Hash{})
+	x := &index{data: data}
+	if err := x.parse(int64(len(data))); err != nil {
+		t.Fatal(err)
+	}
+	shown := r.git(string(data), "show-index")
+	for _, e := range entries {
+		if got, err := x.find(e.id); got != e.offset || err != nil {
+			t.Errorf("%s at %d (%v), want %d", e.id, got, err, e.offset)
+		}
+		if !strings.Contains(shown, fmt.Sprintf("%d %s (%08x)", e.offset, e.id, e.crc)) {
+			t.Errorf("git shows\n%s", shown)
+		}
+	}
+}
