@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -26,13 +27,14 @@ type ApplyOptions struct {
 }
 
 // An ApplyOutcome is what Apply did. Already says that an earlier apply had
-// done it, and Result is that one's. Commit is the commit that was made, "" for
-// a working tree.
+// done it, and Result is that one's; Resumed that one was cut off, and this one
+// has finished it. Commit is the commit that was made, "" for a working tree.
 type ApplyOutcome struct {
 	Result       result.Result
 	LedgerCommit string
 	Commit       string
 	Already      bool
+	Resumed      bool
 }
 
 // Apply carries out an approved change and nothing else: the denials,
@@ -140,8 +142,14 @@ func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap Snapshot, d
 	return r.carryOut(ctx, to, g, p)
 }
 
+// result is the ApplyResult of these operations. A file that is not what was
+// written fails the whole, whatever became of the others.
 func (p prepared) result(dryRun bool, ops []result.Operation) result.Result {
-	return result.New(".", p.source, dryRun, ops)
+	res := result.New(".", p.source, dryRun, ops)
+	if slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == workspace.Mismatch }) {
+		res.Outcome = result.Failed
+	}
+	return res
 }
 
 // refusal is the ApplyResult of an apply that was not begun.
@@ -173,6 +181,7 @@ func refusedFiles(err error) []string {
 // carryOut records the intent, makes the change, and records the outcome.
 func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
+	_, resumed := g.log.OpenApply()
 	start, err := r.begin(ctx, to, id, p)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, false)}, err
@@ -183,5 +192,5 @@ func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared) (
 	if err == nil {
 		err = to.end()
 	}
-	return ApplyOutcome{Result: res, LedgerCommit: commit, Commit: done.after}, errors.Join(err, done.moved)
+	return ApplyOutcome{Result: res, LedgerCommit: commit, Commit: done.after, Resumed: resumed}, errors.Join(err, done.moved)
 }

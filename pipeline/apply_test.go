@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // denied fails the test unless an apply was refused for a denial, and nothing
@@ -273,7 +274,7 @@ func TestT41CrashDuringApply(t *testing.T) {
 
 		w.repo.commit(fixed) // even if somebody commits what is there
 		out := w.apply(w.gate(tx))
-		if out.Already || out.Result.Outcome != result.Success || out.Result.Summary.Succeeded != 3 {
+		if out.Already || !out.Resumed || out.Result.Outcome != result.Success || out.Result.Summary.Succeeded != 3 {
 			t.Errorf("after %d files: %+v", n, out.Result)
 		}
 		w.holds(fixed)
@@ -502,4 +503,27 @@ func (full) Write(files []patch.Change) []result.Operation {
 		ops = append(ops, result.Operation{Op: "modify", Path: f.Path, Status: result.StatusError, Error: "cannot write: " + errDisk.Error()})
 	}
 	return ops
+}
+
+// lying is a working tree on which something else is found than was written.
+type lying struct{ pipeline.Worktree }
+
+func (l lying) Write(files []patch.Change) []result.Operation {
+	ops := l.Worktree.Write(files)
+	ops[0].Status, ops[0].AfterHash, ops[0].BytesWritten, ops[0].Error = result.StatusError, nil, 0, workspace.Mismatch
+	return ops
+}
+
+// T45 A file that is not what was written fails the whole apply, and every file
+// is listed with what became of it.
+func TestT45Mismatch(t *testing.T) {
+	w := newWorld(t)
+	g := w.approved()
+	r := w.as(bot)
+	r.Worktree = lying{r.Worktree}
+	out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{})
+	if err != nil || out.Result.Outcome != result.Failed || len(out.Result.Operations) != 3 || out.Result.Summary.Succeeded != 2 {
+		t.Errorf("%+v %v", out, err)
+	}
+	w.sound(g.Transaction().TransactionID, ledger.Failed)
 }

@@ -174,7 +174,7 @@ func (e *refEffect) write(ctx context.Context, p prepared) written {
 	done.ops = workspace.Predict(p.set.Files())
 	for i, f := range p.set.Files() {
 		if got, err := patch.Lookup(tree, f.Path); err != nil || !got.Equal(f.After) {
-			done.ops[i] = failedOps(p.set.Files()[i:i+1], "read back: the file is not what was written")[0]
+			done.ops[i] = failedOps(p.set.Files()[i:i+1], workspace.Mismatch)[0]
 		}
 	}
 	return done

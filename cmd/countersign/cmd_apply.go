@@ -72,6 +72,7 @@ func (a *App) apply(ctx context.Context, args []string, o pipeline.ApplyOptions)
 		return err
 	}
 	out, err := r.Apply(ctx, g, o)
+	a.sayResumed(id, out)
 	if out.Result.Outcome != "" {
 		if showErr := a.showResult(ctx, r, id, out); showErr != nil {
 			return showErr
@@ -88,6 +89,12 @@ func (a *App) apply(ctx context.Context, args []string, o pipeline.ApplyOptions)
 		a.say("hint: %s", a.again("validate", id))
 	}
 	return nil
+}
+
+func (a *App) sayResumed(id string, out pipeline.ApplyOutcome) {
+	if out.Resumed {
+		a.say("an apply of %s that was cut off was taken up where it was", id)
+	}
 }
 
 // gateFor asks the gate; a dry run records nothing, not even a request.

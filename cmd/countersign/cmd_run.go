@@ -92,6 +92,7 @@ func (a *App) start(ctx context.Context, r *pipeline.Runner, f reviewFlags, args
 // settle applies and validates an approved transaction and fills in the report.
 func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, o pipeline.ApplyOptions, rep *report.Report) error {
 	outcome, err := r.Apply(ctx, g, o)
+	a.sayResumed(rep.TransactionID, outcome)
 	if outcome.Result.Outcome != "" {
 		rep.ApplyResult, rep.AppliedCommit = &outcome.Result, outcome.Commit
 	}

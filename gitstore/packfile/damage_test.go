@@ -15,7 +15,6 @@ import (
 // damage is a small repository of one pack, whose files are replaced.
 type damage struct {
 	t         *testing.T
-	s         *Store
 	name      string // of the pack, without extension
 	pack, idx []byte
 	want      map[plumbing.Hash]Object

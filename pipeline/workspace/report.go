@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -47,3 +48,10 @@ func operation(f patch.Change) string {
 	}
 	return "modify"
 }
+
+var errMismatch = errors.New("the file is not what was written")
+
+// Mismatch is the error of an operation whose file, read back, is not what was
+// written. It is worse than one that could not be written: something else is
+// there than anybody approved.
+const Mismatch = "read back: the file is not what was written"

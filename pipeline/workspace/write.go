@@ -125,7 +125,7 @@ func (w *writer) readBack() {
 		case s.err != nil:
 			w.fail(&fileError{i, "cannot read back", s.err})
 		case s.state == Other:
-			w.fail(&fileError{i, "read back", errors.New("the file is not what was written")})
+			w.fail(&fileError{i, "read back", errMismatch})
 		case w.ops[i].Status == result.StatusSkipped:
 			w.ops[i] = w.done[i]
 		}
