@@ -22,8 +22,7 @@ func Check(dir fs.FS) []rule.Violation {
 	if c.own() {
 		c.ownRules()
 	}
-	rule.Sort(c.found)
-	return c.found
+	return c.Sorted()
 }
 
 // CheckOwn is Check for a directory that must be of our making, so that a
@@ -33,16 +32,15 @@ func CheckOwn(dir fs.FS, id string) []rule.Violation {
 	c.invariants()
 	c.ownRules()
 	if c.txID != id {
-		c.add("I2", TransactionFile, "transaction_id is %s, the directory is %s's", show(c.txID), id)
+		c.Add("I2", TransactionFile, "transaction_id is %s, the directory is %s's", show(c.txID), id)
 	}
-	rule.Sort(c.found)
-	return c.found
+	return c.Sorted()
 }
 
 // checker walks the events leniently: a line is a JSON object with any fields.
 type checker struct {
-	dir    fs.FS
-	found  []rule.Violation
+	dir fs.FS
+	rule.Finder
 	txID   string
 	raw    []byte
 	events []looseEvent
@@ -63,23 +61,19 @@ func newChecker(dir fs.FS) *checker {
 	return c
 }
 
-func (c *checker) add(id, path, format string, args ...any) {
-	c.found = append(c.found, rule.Violation{RuleID: id, Path: path, Message: fmt.Sprintf(format, args...)})
-}
-
 // at is the path of a finding about one event: the file and its line.
 func at(e looseEvent) string { return fmt.Sprintf("%s:%d", EventsFile, e.line) }
 
 func (c *checker) readState() {
 	raw, err := c.read(TransactionFile)
 	if err != nil {
-		c.add("PARSE", TransactionFile, "cannot be read")
+		c.Add("PARSE", TransactionFile, "cannot be read")
 		return
 	}
 	doc, err := canon.Parse(raw)
 	state, ok := doc.(map[string]any)
 	if err != nil || !ok {
-		c.add("PARSE", TransactionFile, "is not a JSON object")
+		c.Add("PARSE", TransactionFile, "is not a JSON object")
 		return
 	}
 	c.txID = text(state, "transaction_id")
@@ -88,7 +82,7 @@ func (c *checker) readState() {
 func (c *checker) readEvents() {
 	var err error
 	if c.raw, err = c.read(EventsFile); err != nil {
-		c.add("EMPTY", EventsFile, "cannot be read")
+		c.Add("EMPTY", EventsFile, "cannot be read")
 		return
 	}
 	n := 0
@@ -100,14 +94,14 @@ func (c *checker) readEvents() {
 		doc, err := canon.Parse(line)
 		fields, ok := doc.(map[string]any)
 		if err != nil || !ok {
-			c.add("PARSE", fmt.Sprintf("%s:%d", EventsFile, n), "is not a JSON object")
+			c.Add("PARSE", fmt.Sprintf("%s:%d", EventsFile, n), "is not a JSON object")
 			continue
 		}
 		payload, _ := fields["payload"].(map[string]any)
 		c.events = append(c.events, looseEvent{n, text(fields, "type"), fields, payload})
 	}
 	if n == 0 || len(c.events) == 0 {
-		c.add("EMPTY", EventsFile, "no events")
+		c.Add("EMPTY", EventsFile, "no events")
 	}
 }
 

@@ -10,7 +10,7 @@ func (c *checker) invariants() {
 	for i, e := range c.events {
 		w.first(i, e)
 		if w.closed {
-			c.add("I9", at(e), "event after tx/close")
+			c.Add("I9", at(e), "event after tx/close")
 		}
 		w.event(e)
 	}
@@ -35,11 +35,11 @@ func (w *walk) first(i int, e looseEvent) {
 		return
 	}
 	if e.typ != string(TypeMeta) {
-		w.add("I1", at(e), "first event is %s, not tx/meta", show(e.typ))
+		w.Add("I1", at(e), "first event is %s, not tx/meta", show(e.typ))
 		return
 	}
 	if id := text(e.payload, "transaction_id"); id != w.txID {
-		w.add("I2", at(e), "tx/meta names %s, transaction.json %s", show(id), show(w.txID))
+		w.Add("I2", at(e), "tx/meta names %s, transaction.json %s", show(id), show(w.txID))
 	}
 }
 
@@ -53,7 +53,7 @@ func (w *walk) event(e looseEvent) {
 		w.turnItem(e)
 	case TypeArtifact:
 		if path := text(e.payload, "path"); !w.exists(path) {
-			w.add("I10", at(e), "artifact %s does not exist", show(path))
+			w.Add("I10", at(e), "artifact %s does not exist", show(path))
 		}
 	case TypeRequest:
 		w.request(e)
@@ -70,7 +70,7 @@ func (w *walk) event(e looseEvent) {
 
 func (w *walk) statusChange(e looseEvent) {
 	if from := text(e.payload, "from"); from != w.status {
-		w.add("I3", at(e), "status goes from %s, the last status is %s", show(from), show(w.status))
+		w.Add("I3", at(e), "status goes from %s, the last status is %s", show(from), show(w.status))
 	}
 	w.status = text(e.payload, "to")
 }
@@ -79,27 +79,27 @@ func (w *walk) turnStart(e looseEvent) {
 	id := text(e.payload, "turn_id")
 	switch {
 	case id == "":
-		w.add("I4", at(e), "turn/start without turn_id")
+		w.Add("I4", at(e), "turn/start without turn_id")
 	case w.turns[id]:
-		w.add("I4", at(e), "turn %s starts twice", show(id))
+		w.Add("I4", at(e), "turn %s starts twice", show(id))
 	}
 	w.turns[id] = true
 }
 
 func (w *walk) turnItem(e looseEvent) {
 	if turn := text(e.payload, "turn_id"); turn == "" || !w.turns[turn] {
-		w.add("I5", at(e), "item of turn %s, which has not started", show(turn))
+		w.Add("I5", at(e), "item of turn %s, which has not started", show(turn))
 	}
 	item := object(e.payload, "item")
 	if text(item, "id") == "" || text(item, "type") == "" {
-		w.add("I5", at(e), "item without id or type")
+		w.Add("I5", at(e), "item without id or type")
 	}
 	metadata := object(item, "metadata")
 	switch text(item, "type") {
 	case "fileChange":
 		id := text(metadata, "patch_id")
 		if _, ok := metadata["patch_id"]; ok && !w.exists(PatchFile(id)) {
-			w.add("I11", at(e), "patch %s is not in patches/", show(id))
+			w.Add("I11", at(e), "patch %s is not in patches/", show(id))
 		}
 	case "commandExecution":
 		w.execution(e, text(item, "status"), metadata)
@@ -117,7 +117,7 @@ func (w *walk) execution(e looseEvent, status string, metadata map[string]any) {
 	}
 	ref, _ := artifact.(map[string]any)
 	if id := text(ref, "artifact_id"); !w.exists(ArtifactFile(id)) {
-		w.add("I12", at(e), "artifact %s of a finished command does not exist", show(id))
+		w.Add("I12", at(e), "artifact %s of a finished command does not exist", show(id))
 	}
 }
 
@@ -125,9 +125,9 @@ func (w *walk) request(e looseEvent) {
 	id := text(e.payload, "approval_request_id")
 	switch {
 	case id == "":
-		w.add("I6", at(e), "approval/request without approval_request_id")
+		w.Add("I6", at(e), "approval/request without approval_request_id")
 	case w.requests[id]:
-		w.add("I6", at(e), "approval request %s is made twice", show(id))
+		w.Add("I6", at(e), "approval request %s is made twice", show(id))
 	}
 	w.requests[id] = true
 }
@@ -136,9 +136,9 @@ func (w *walk) decision(e looseEvent) {
 	id := text(e.payload, "approval_request_id")
 	switch {
 	case id == "" || !w.requests[id]:
-		w.add("I6", at(e), "decision on unknown request %s", show(id))
+		w.Add("I6", at(e), "decision on unknown request %s", show(id))
 	case w.decided[id]:
-		w.add("I6", at(e), "request %s is decided twice", show(id))
+		w.Add("I6", at(e), "request %s is decided twice", show(id))
 	}
 	w.decided[id] = true
 }
@@ -146,17 +146,17 @@ func (w *walk) decision(e looseEvent) {
 func (w *walk) applyStart(e looseEvent) {
 	id := text(e.payload, "apply_id")
 	if id == "" {
-		w.add("I7", at(e), "apply/start without apply_id")
+		w.Add("I7", at(e), "apply/start without apply_id")
 	}
 	if w.applying {
-		w.add("I7", at(e), "apply/start inside apply %s", show(w.applyID))
+		w.Add("I7", at(e), "apply/start inside apply %s", show(w.applyID))
 	}
 	w.applying, w.applyID, w.applyLine = true, id, e
 }
 
 func (w *walk) applyComplete(e looseEvent) {
 	if id := text(e.payload, "apply_id"); !w.applying || id != w.applyID {
-		w.add("I8", at(e), "apply/complete %s without its apply/start", show(id))
+		w.Add("I8", at(e), "apply/complete %s without its apply/start", show(id))
 	}
 	w.applying = false
 }
@@ -165,6 +165,6 @@ func (w *walk) applyComplete(e looseEvent) {
 // progress or to be resumed, which is not a fault of the record.
 func (w *walk) end() {
 	if w.applying && (w.closed || !w.own()) {
-		w.add("I8", at(w.applyLine), "apply/start %s without its apply/complete", show(w.applyID))
+		w.Add("I8", at(w.applyLine), "apply/start %s without its apply/complete", show(w.applyID))
 	}
 }

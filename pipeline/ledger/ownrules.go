@@ -16,7 +16,7 @@ func (c *checker) ownRules() {
 	c.canonicalLines()
 	log, err := ReadLog(c.raw)
 	if err != nil {
-		c.add("L9", EventsFile, "events do not fold to a state: %v", err)
+		c.Add("L9", EventsFile, "events do not fold to a state: %v", err)
 	} else {
 		c.folded(log)
 		c.approvedBeforeApply(log)
@@ -37,10 +37,10 @@ func (c *checker) chain() {
 			continue
 		}
 		if seq, _ := e.fields["seq"].(float64); seq != float64(n) {
-			c.add("L1", at(e), "seq is %v, not %d", e.fields["seq"], n)
+			c.Add("L1", at(e), "seq is %v, not %d", e.fields["seq"], n)
 		}
 		if got, has := e.fields["prev"]; !has || got != prev {
-			c.add("L2", at(e), "prev is not the hash of the line before")
+			c.Add("L2", at(e), "prev is not the hash of the line before")
 		}
 		prev = canon.Sum(line)
 	}
@@ -60,7 +60,7 @@ func (c *checker) canonicalLines() {
 	for line := range bytes.Lines(c.raw) {
 		n++
 		if !isCanonicalLine(line) {
-			c.add("L7", fmt.Sprintf("%s:%d", EventsFile, n), "not canonical JSON and one LF")
+			c.Add("L7", fmt.Sprintf("%s:%d", EventsFile, n), "not canonical JSON and one LF")
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (c *checker) folded(log *Log) {
 	state, err := c.read(TransactionFile)
 	want, encErr := canon.Line(log.Transaction())
 	if err != nil || encErr != nil || !bytes.Equal(state, want) {
-		c.add("L9", TransactionFile, "is not what the events fold to")
+		c.Add("L9", TransactionFile, "is not what the events fold to")
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *checker) approvedBeforeApply(log *Log) {
 			}
 		case *ApplyStart:
 			if denied || len(asked) > 0 || !enough(p.PatchIDs, approvers, log.Meta().ApprovalPolicy.Required) {
-				c.add("L3", fmt.Sprintf("%s:%d", EventsFile, i+1), "apply/start without every approval")
+				c.Add("L3", fmt.Sprintf("%s:%d", EventsFile, i+1), "apply/start without every approval")
 			}
 		}
 	}
@@ -125,10 +125,10 @@ func (c *checker) artifacts(log *Log) {
 			continue // I10 says so
 		}
 		if canon.Sum(raw) != a.StoredSHA256 || canon.Hex(raw) != a.ArtifactID || a.Path != ArtifactFile(a.ArtifactID) {
-			c.add("L4", a.Path, "content does not hash to its artifact_id")
+			c.Add("L4", a.Path, "content does not hash to its artifact_id")
 		}
 		if a.ContentType == "application/json" && !isCanonicalLine(raw) {
-			c.add("L7", a.Path, "not canonical JSON and one LF")
+			c.Add("L7", a.Path, "not canonical JSON and one LF")
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (c *checker) patches(log *Log) {
 	for _, id := range patchIDs(log) {
 		raw, err := c.read(PatchFile(id))
 		if err == nil && canon.Hex(raw) != id {
-			c.add("L5", PatchFile(id), "content does not hash to its patch_id")
+			c.Add("L5", PatchFile(id), "content does not hash to its patch_id")
 		}
 	}
 }
@@ -164,27 +164,27 @@ func (c *checker) result(log *Log) {
 	raw, err := c.read(ResultFile)
 	if done == nil {
 		if err == nil {
-			c.add("L6", ResultFile, "no successful apply is recorded")
+			c.Add("L6", ResultFile, "no successful apply is recorded")
 		}
 		return
 	}
 	if err != nil {
-		c.add("L6", ResultFile, "is missing")
+		c.Add("L6", ResultFile, "is missing")
 		return
 	}
 	doc, err := canon.Parse(raw)
 	if err != nil || !isCanonicalLine(raw) {
-		c.add("L7", ResultFile, "not canonical JSON and one LF")
+		c.Add("L7", ResultFile, "not canonical JSON and one LF")
 		return
 	}
 	for _, v := range result.Verify(doc, nil) {
-		c.add("L6", ResultFile, "%s %s: %s", v.RuleID, v.Path, v.Message)
+		c.Add("L6", ResultFile, "%s %s: %s", v.RuleID, v.Path, v.Message)
 	}
 	if tx := log.Transaction(); tx.Pointers.Proposal != nil && !fits(raw, *tx.Pointers.Proposal) {
-		c.add("L6", ResultFile, "does not report the files and hashes that were approved")
+		c.Add("L6", ResultFile, "does not report the files and hashes that were approved")
 	}
 	if !c.sameResult(doc, done) {
-		c.add("L6", ResultFile, "is not the result that apply/complete recorded")
+		c.Add("L6", ResultFile, "is not the result that apply/complete recorded")
 	}
 }
 
@@ -241,11 +241,11 @@ func (c *checker) shape(log *Log) {
 		}
 		isDir := p == "." || p == "patches" || p == "artifacts"
 		if d.IsDir() != isDir || !isDir && (!d.Type().IsRegular() || log != nil && !known[p]) {
-			c.add("L10", path.Clean(p), "is not accounted for by the events")
+			c.Add("L10", path.Clean(p), "is not accounted for by the events")
 		}
 		return nil
 	})
 	if err != nil {
-		c.add("L10", ".", "cannot be read whole")
+		c.Add("L10", ".", "cannot be read whole")
 	}
 }

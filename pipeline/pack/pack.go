@@ -59,7 +59,7 @@ func Decode(doc any) (Pack, error) {
 	c := &checker{}
 	entries, ok := c.shape(m)
 	if !ok {
-		v := c.found[0]
+		v := c.Found[0]
 		return Pack{}, fmt.Errorf("patch.json: %s: %s", v.Path, v.Message)
 	}
 	p := Pack{

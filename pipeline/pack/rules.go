@@ -12,10 +12,10 @@ func (c *checker) kind(e entry) {
 	switch e.op {
 	case "create", "modify", "delete":
 	default:
-		c.add("PS2", e.at+".op", "invalid operation type: %s", e.printedOp)
+		c.Add("PS2", e.at+".op", "invalid operation type: %s", e.printedOp)
 	}
 	if e.op == "symlink" {
-		c.add("PS9", e.at+".op", "symlink operations are not allowed")
+		c.Add("PS9", e.at+".op", "symlink operations are not allowed")
 	}
 }
 
@@ -23,16 +23,16 @@ func (c *checker) kind(e entry) {
 func (c *checker) path(e entry) {
 	at := e.at + ".path"
 	if isAbsolute(e.path) {
-		c.add("PS3", at, "absolute path not allowed: %s", e.path)
+		c.Add("PS3", at, "absolute path not allowed: %s", e.path)
 	}
 	if strings.Contains(e.path, "..") || strings.Contains(e.path, `\`) {
-		c.add("PS4", at, "path traversal or backslash not allowed: %s", e.path)
+		c.Add("PS4", at, "path traversal or backslash not allowed: %s", e.path)
 	}
 	if strings.ContainsFunc(e.path, isForbidden) || canon.Trim(e.path) != e.path {
-		c.add("PS4", at, "forbidden characters in path: %s", e.path)
+		c.Add("PS4", at, "forbidden characters in path: %s", e.path)
 	}
 	if !isNormalized(e.path) {
-		c.add("PS4", at, "path not normalized: %s", e.path)
+		c.Add("PS4", at, "path not normalized: %s", e.path)
 	}
 }
 
@@ -58,13 +58,13 @@ func isNormalized(p string) bool {
 func (c *checker) content(e entry) {
 	at := e.at + ".content"
 	if !utf8.ValidString(e.content) || strings.Contains(e.content, "\x00") {
-		c.add("PS6", at, "content is not valid UTF-8 or contains null bytes")
+		c.Add("PS6", at, "content is not valid UTF-8 or contains null bytes")
 	}
 	switch {
 	case e.op == "delete" && e.hasContent:
-		c.add("PS6", at, "delete operation must not have content")
+		c.Add("PS6", at, "delete operation must not have content")
 	case (e.op == "create" || e.op == "modify") && !e.hasContent:
-		c.add("PS6", at, "%s operation must have content", e.op)
+		c.Add("PS6", at, "%s operation must have content", e.op)
 	}
 }
 
@@ -73,7 +73,7 @@ func (c *checker) duplicates(ops []entry) {
 	first := map[string]int{}
 	for i, e := range ops {
 		if at, twice := first[e.path]; twice {
-			c.add("PS5", e.at+".path", "duplicate target path: %s (also at index %d)", e.path, at)
+			c.Add("PS5", e.at+".path", "duplicate target path: %s (also at index %d)", e.path, at)
 			continue
 		}
 		first[e.path] = i
@@ -86,10 +86,10 @@ func (c *checker) order(ops []entry) {
 		a, b := ops[i-1], ops[i]
 		switch {
 		case a.order > b.order:
-			c.add("PS8", b.at, "operations not sorted by order: %s > %s",
+			c.Add("PS8", b.at, "operations not sorted by order: %s > %s",
 				canon.String(a.order, true), canon.String(b.order, true))
 		case a.order == b.order && canon.Compare(a.path, b.path) > 0:
-			c.add("PS8", b.at, "operations not sorted by path: %s > %s", a.path, b.path)
+			c.Add("PS8", b.at, "operations not sorted by path: %s > %s", a.path, b.path)
 		}
 	}
 }
@@ -100,17 +100,17 @@ func (c *checker) total(v any, ops []entry, limit int64) {
 	const at = "$.total_bytes"
 	said, ok := v.(float64)
 	if !ok {
-		c.add("PS7", at, "total_bytes is missing or not a number")
+		c.Add("PS7", at, "total_bytes is missing or not a number")
 		return
 	}
 	if said > float64(limit) {
-		c.add("PS7", at, "total_bytes (%s) exceeds limit (%d)", canon.String(said, true), limit)
+		c.Add("PS7", at, "total_bytes (%s) exceeds limit (%d)", canon.String(said, true), limit)
 	}
 	var actual int64
 	for _, e := range ops {
 		actual += int64(len(e.content))
 	}
 	if said != float64(actual) {
-		c.add("PS7", at, "total_bytes (%s) does not match actual content size (%d)", canon.String(said, true), actual)
+		c.Add("PS7", at, "total_bytes (%s) does not match actual content size (%d)", canon.String(said, true), actual)
 	}
 }

@@ -22,28 +22,28 @@ var required = []string{"patch_schema_version", "source_proposal_id", "source_pr
 
 // shape reads m, and tells whether its shape is good.
 func (c *checker) shape(m map[string]any) ([]entry, bool) {
-	before := len(c.found)
+	before := len(c.Found)
 	for _, f := range required {
 		if _, ok := m[f]; !ok {
-			c.schema("$."+f, "required field %s is missing", f)
+			c.Schema("$."+f, "required field %s is missing", f)
 		}
 	}
 	v, present := m["operations"]
 	list, ok := v.([]any)
 	if present && !ok {
-		c.schema("$.operations", "operations must be an array")
+		c.Schema("$.operations", "operations must be an array")
 	}
 	ops := make([]entry, len(list))
 	for i, v := range list {
 		ops[i] = c.entry(fmt.Sprintf("$.operations[%d]", i), v)
 	}
-	return ops, len(c.found) == before
+	return ops, len(c.Found) == before
 }
 
 func (c *checker) entry(at string, v any) entry {
 	m, ok := v.(map[string]any)
 	if !ok {
-		c.schema(at, "operation must be an object")
+		c.Schema(at, "operation must be an object")
 		return entry{}
 	}
 	e := entry{at: at}
@@ -51,12 +51,12 @@ func (c *checker) entry(at string, v any) entry {
 	e.op, _ = op.(string)
 	e.printedOp = canon.String(op, present)
 	if e.path, ok = m["path"].(string); !ok {
-		c.schema(at+".path", "path must be a string")
+		c.Schema(at+".path", "path must be a string")
 	}
 	content, present := m["content"]
 	e.hasContent = present
 	if e.content, ok = content.(string); present && !ok {
-		c.schema(at+".content", "content must be a string")
+		c.Schema(at+".content", "content must be a string")
 	}
 	if hash := m["expected_hash"]; hash != nil {
 		e.expectedHash = canon.String(hash, true)

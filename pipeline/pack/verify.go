@@ -1,8 +1,6 @@
 package pack
 
 import (
-	"fmt"
-
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -14,18 +12,11 @@ import (
 func Verify(doc any, maxBytes int64) []rule.Violation {
 	c := &checker{}
 	c.document(doc, maxBytes)
-	rule.Sort(c.found)
-	return c.found
+	return c.Sorted()
 }
 
 // A checker gathers violations.
-type checker struct{ found []rule.Violation }
-
-func (c *checker) add(id, path, format string, args ...any) {
-	c.found = append(c.found, rule.Violation{RuleID: id, Path: path, Message: fmt.Sprintf(format, args...)})
-}
-
-func (c *checker) schema(path, format string, args ...any) { c.add("SCHEMA", path, format, args...) }
+type checker struct{ rule.Finder }
 
 func (c *checker) document(doc any, maxBytes int64) {
 	m, ok := doc.(map[string]any)
@@ -34,7 +25,7 @@ func (c *checker) document(doc any, maxBytes int64) {
 		if doc == nil {
 			word = "null"
 		}
-		c.schema("$", "patch must be object, got %s", word)
+		c.Schema("$", "patch must be object, got %s", word)
 		return
 	}
 	c.version(m)
@@ -57,12 +48,12 @@ func (c *checker) version(m map[string]any) {
 	const field = "patch_schema_version"
 	switch v := m[field].(type) {
 	case nil:
-		c.add("PS1", "$."+field, field+" is missing")
+		c.Add("PS1", "$."+field, field+" is missing")
 	case string:
 		if v == "" {
-			c.add("PS1", "$."+field, field+" cannot be empty")
+			c.Add("PS1", "$."+field, field+" cannot be empty")
 		}
 	default:
-		c.add("PS1", "$."+field, field+" must be string, got %s", canon.TypeOf(v, true))
+		c.Add("PS1", "$."+field, field+" must be string, got %s", canon.TypeOf(v, true))
 	}
 }

@@ -36,7 +36,7 @@ var (
 func (v *verifier) types(f fields, want []typed) {
 	for _, t := range want {
 		if f[t.name] != nil && f.word(t.name) != t.word {
-			v.add("SCHEMA", f.id(), "%s must be %s, got %s", t.name, t.word, f.word(t.name))
+			v.Add("SCHEMA", f.id(), "%s must be %s, got %s", t.name, t.word, f.word(t.name))
 		}
 	}
 }
@@ -53,27 +53,27 @@ func (v *verifier) action(a fields) {
 	v.types(a, actionFields)
 	v.kind(a, "PR5", "Action missing type field", "Invalid action type: %s", actionTypes)
 	if a["id"] == nil {
-		v.add("PR6", "", "Action missing id field")
+		v.Add("PR6", "", "Action missing id field")
 	} else if !actionID.MatchString(a.id()) {
-		v.add("PR6", a.id(), "Action ID does not match pattern act_{hash16}: %s", a.text("id"))
+		v.Add("PR6", a.id(), "Action ID does not match pattern act_{hash16}: %s", a.text("id"))
 	}
 	content, present := a["content"]
 	switch t := a["type"]; {
 	case (t == CreateFile || t == ModifyFile) && content == nil:
-		v.add("PR12", a.id(), "%s action must have content", t)
+		v.Add("PR12", a.id(), "%s action must have content", t)
 	case t == DeleteFile && present:
-		v.add("PR12", a.id(), "delete_file action must not have content")
+		v.Add("PR12", a.id(), "delete_file action must not have content")
 	}
 }
 
 // kind checks the type field of an action or a test.
 func (v *verifier) kind(f fields, id, missing, invalid string, types []string) {
 	if f["type"] == nil {
-		v.add(id, f.id(), "%s", missing)
+		v.Add(id, f.id(), "%s", missing)
 		return
 	}
 	if s, ok := f["type"].(string); !ok || !slices.Contains(types, s) {
-		v.add(id, f.id(), invalid, f.text("type"))
+		v.Add(id, f.id(), invalid, f.text("type"))
 	}
 }
 
@@ -86,7 +86,7 @@ func (v *verifier) duplicates(list []any, id, message string) {
 			continue
 		}
 		if seen[s] {
-			v.add(id, s, message, s)
+			v.Add(id, s, message, s)
 		}
 		seen[s] = true
 	}
@@ -102,7 +102,7 @@ func (v *verifier) tests(list []any) {
 	for i := 1; i < len(list); i++ {
 		a, b := fieldsOf(list[i-1]), fieldsOf(list[i])
 		if idAfter(a, b) {
-			v.add("PR11", b.id(), "Tests not sorted by id: %s before %s", a.id(), b.id())
+			v.Add("PR11", b.id(), "Tests not sorted by id: %s before %s", a.id(), b.id())
 			return
 		}
 	}
@@ -114,12 +114,12 @@ func (v *verifier) actionOrder(list []any) {
 		a, b := fieldsOf(list[i-1]), fieldsOf(list[i])
 		x, y := a.order(), b.order()
 		if x > y {
-			v.add("PR11", b.id(), "Actions not sorted by order: %s (order=%s) before %s (order=%s)",
+			v.Add("PR11", b.id(), "Actions not sorted by order: %s (order=%s) before %s (order=%s)",
 				a.text("id"), canon.String(x, true), b.text("id"), canon.String(y, true))
 			return
 		}
 		if x == y && idAfter(a, b) {
-			v.add("PR11", b.id(), "Actions with same order not sorted by id: %s before %s", a.id(), b.id())
+			v.Add("PR11", b.id(), "Actions with same order not sorted by id: %s before %s", a.id(), b.id())
 			return
 		}
 	}

@@ -25,8 +25,7 @@ func VerifyStrict(doc any, s Strict) []rule.Violation {
 	v := verifier{}
 	v.proposal(doc)
 	v.strict(fieldsOf(doc), s)
-	rule.Sort(v.found)
-	return v.found
+	return v.Sorted()
 }
 
 func (v *verifier) strict(p fields, s Strict) {
@@ -34,7 +33,7 @@ func (v *verifier) strict(p fields, s Strict) {
 		v.derived("Proposal", "", id, "prop", p.without("id"))
 	}
 	if id, ok := p["source_bundle_id"].(string); ok && canon.Trim(id) != "" && !bundleID.MatchString(id) {
-		v.add("ID5", "", "source_bundle_id does not match pattern bun_{hash16} or bundle_{hash16}: %s", id)
+		v.Add("ID5", "", "source_bundle_id does not match pattern bun_{hash16} or bundle_{hash16}: %s", id)
 	}
 	if hash, ok := p["source_bundle_hash"].(string); ok && s.HasBundle {
 		v.bundle(hash, s.Bundle)
@@ -52,14 +51,14 @@ func (v *verifier) strictAction(a fields, names map[string]bool) {
 	}
 	content, _ := a["content"].(string)
 	if !utf8.ValidString(content) || strings.Contains(content, "\x00") {
-		v.add("ID2", a.id(), "content is not valid UTF-8 or contains null bytes")
+		v.Add("ID2", a.id(), "content is not valid UTF-8 or contains null bytes")
 	}
 	if hash, ok := a["expected_hash"].(string); ok {
 		v.expectedHash(a, hash)
 	}
 	target, ok := a["target"].(string)
 	if t := a["type"]; (t == Validate || t == RunTest) && (!ok || !names[target]) {
-		v.add("ID6", a.id(), "%s action names no acceptance test or allowed command: %s", t, a.text("target"))
+		v.Add("ID6", a.id(), "%s action names no acceptance test or allowed command: %s", t, a.text("target"))
 	}
 }
 
@@ -67,29 +66,29 @@ func (v *verifier) strictAction(a fields, names map[string]bool) {
 func (v *verifier) derived(what, path, id, prefix string, content fields) {
 	want, err := canon.DeriveID(prefix, map[string]any(content))
 	if err != nil {
-		v.add("ID1", path, "%s ID cannot be derived: %v", what, err)
+		v.Add("ID1", path, "%s ID cannot be derived: %v", what, err)
 	} else if id != want {
-		v.add("ID1", path, "%s ID does not match derived id %s: %s", what, want, id)
+		v.Add("ID1", path, "%s ID does not match derived id %s: %s", what, want, id)
 	}
 }
 
 func (v *verifier) bundle(hash string, bundle any) {
 	want, err := Hash(bundle)
 	if err != nil {
-		v.add("ID4", "", "bundle cannot be hashed: %v", err)
+		v.Add("ID4", "", "bundle cannot be hashed: %v", err)
 	} else if hash != want {
-		v.add("ID4", "", "source_bundle_hash does not match bundle %s: %s", want, hash)
+		v.Add("ID4", "", "source_bundle_hash does not match bundle %s: %s", want, hash)
 	}
 }
 
 func (v *verifier) expectedHash(a fields, hash string) {
 	switch content := a["content"].(type) {
 	case nil:
-		v.add("ID3", a.id(), "expected_hash has no content to match: %s", hash)
+		v.Add("ID3", a.id(), "expected_hash has no content to match: %s", hash)
 	case string:
 		bare, err := canon.Hash(content)
 		if hash != canon.Sum([]byte(content)) && (err != nil || hash != bare) {
-			v.add("ID3", a.id(), "expected_hash does not match content: %s", hash)
+			v.Add("ID3", a.id(), "expected_hash does not match content: %s", hash)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package proposal
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"strings"
@@ -21,16 +20,11 @@ var (
 func Verify(doc any) []rule.Violation {
 	v := verifier{}
 	v.proposal(doc)
-	rule.Sort(v.found)
-	return v.found
+	return v.Sorted()
 }
 
 // A verifier collects violations in the order of the rules' checks.
-type verifier struct{ found []rule.Violation }
-
-func (v *verifier) add(id, path, format string, args ...any) {
-	v.found = append(v.found, rule.Violation{RuleID: id, Path: path, Message: fmt.Sprintf(format, args...)})
-}
+type verifier struct{ rule.Finder }
 
 // fields is a JSON object; what is not one has no fields.
 type fields map[string]any
@@ -59,7 +53,7 @@ func (f fields) text(name string) string {
 
 func (v *verifier) proposal(doc any) {
 	if doc == nil || canon.TypeOf(doc, true) != "object" {
-		v.add("SCHEMA", "", "Proposal must be a non-null object")
+		v.Add("SCHEMA", "", "Proposal must be a non-null object")
 		return
 	}
 	p := fieldsOf(doc)
@@ -67,13 +61,13 @@ func (v *verifier) proposal(doc any) {
 	v.filled(p, "PR1", "schema_version")
 	v.filled(p, "PR2", "source_bundle_id")
 	if s, ok := v.string(p, "PR2", "source_bundle_hash"); ok && !strings.HasPrefix(s, "sha256:") {
-		v.add("PR2", "", `source_bundle_hash must start with "sha256:"`)
+		v.Add("PR2", "", `source_bundle_hash must start with "sha256:"`)
 	}
 	v.actions(v.array(p, "PR3", "actions"))
 	v.tests(v.array(p, "SCHEMA", "acceptance_tests"))
 	v.filled(p, "PR10", "summary")
 	if v.present(p, "SCHEMA", "requires_approval") && p.word("requires_approval") != "boolean" {
-		v.add("SCHEMA", "", "requires_approval must be boolean, got %s", p.word("requires_approval"))
+		v.Add("SCHEMA", "", "requires_approval must be boolean, got %s", p.word("requires_approval"))
 	}
 	v.confidence(p)
 }
@@ -81,19 +75,19 @@ func (v *verifier) proposal(doc any) {
 func (v *verifier) id(p fields) {
 	switch id := p["id"].(type) {
 	case nil:
-		v.add("SCHEMA", "", "Missing proposal id field")
+		v.Add("SCHEMA", "", "Missing proposal id field")
 	case string:
 		if !proposalID.MatchString(id) {
-			v.add("SCHEMA", "", "Proposal ID does not match pattern prop_{hash16}: %s", id)
+			v.Add("SCHEMA", "", "Proposal ID does not match pattern prop_{hash16}: %s", id)
 		}
 	default:
-		v.add("SCHEMA", "", "Proposal id must be string, got %s", p.word("id"))
+		v.Add("SCHEMA", "", "Proposal id must be string, got %s", p.word("id"))
 	}
 }
 
 func (v *verifier) present(p fields, id, name string) bool {
 	if p[name] == nil {
-		v.add(id, "", "Missing %s field", name)
+		v.Add(id, "", "Missing %s field", name)
 		return false
 	}
 	return true
@@ -105,7 +99,7 @@ func (v *verifier) string(p fields, id, name string) (string, bool) {
 	}
 	s, ok := p[name].(string)
 	if !ok {
-		v.add(id, "", "%s must be string, got %s", name, p.word(name))
+		v.Add(id, "", "%s must be string, got %s", name, p.word(name))
 	}
 	return s, ok
 }
@@ -113,7 +107,7 @@ func (v *verifier) string(p fields, id, name string) (string, bool) {
 // filled checks for a string that is not blank.
 func (v *verifier) filled(p fields, id, name string) {
 	if s, ok := v.string(p, id, name); ok && canon.Trim(s) == "" {
-		v.add(id, "", "%s must be non-empty", name)
+		v.Add(id, "", "%s must be non-empty", name)
 	}
 }
 
@@ -123,7 +117,7 @@ func (v *verifier) array(p fields, id, name string) []any {
 	}
 	list, ok := p[name].([]any)
 	if !ok {
-		v.add(id, "", "%s must be array, got %s", name, p.word(name))
+		v.Add(id, "", "%s must be array, got %s", name, p.word(name))
 	}
 	return list
 }
@@ -135,10 +129,10 @@ func (v *verifier) confidence(p fields) {
 	n, ok := p["confidence"].(float64)
 	switch {
 	case !ok:
-		v.add("PR9", "", "confidence must be number, got %s", p.word("confidence"))
+		v.Add("PR9", "", "confidence must be number, got %s", p.word("confidence"))
 	case n != math.Trunc(n):
-		v.add("PR9", "", "confidence must be integer, got %s", p.text("confidence"))
+		v.Add("PR9", "", "confidence must be integer, got %s", p.text("confidence"))
 	case n < 0 || n > 100:
-		v.add("PR9", "", "confidence must be 0-100, got %s", p.text("confidence"))
+		v.Add("PR9", "", "confidence must be 0-100, got %s", p.text("confidence"))
 	}
 }

@@ -24,7 +24,7 @@ func (c *checker) counts(v view) {
 
 func (c *checker) count(v view, field, word string, want float64, what string) {
 	if got := v.summary[field]; got != want {
-		c.schema("$.summary."+field, "%s%s (%s) does not match %s (%s)",
+		c.Schema("$.summary."+field, "%s%s (%s) does not match %s (%s)",
 			field, word, canon.String(got, true), what, canon.String(want, true))
 	}
 }
@@ -34,7 +34,7 @@ func (c *checker) order(v view) {
 	for i := 1; i < len(v.operations); i++ {
 		a, b := v.operations[i-1], v.operations[i]
 		if canon.Compare(a.path, b.path) > 0 {
-			c.add("AS2", b.at, "operation_results not sorted by path: %s > %s", a.path, b.path)
+			c.Add("AS2", b.at, "operation_results not sorted by path: %s > %s", a.path, b.path)
 		}
 	}
 	for i := 1; i < len(v.violations); i++ {
@@ -42,9 +42,9 @@ func (c *checker) order(v view) {
 		at := fmt.Sprintf("$.violations[%d]", i)
 		switch id := canon.Compare(a.RuleID, b.RuleID); {
 		case id > 0:
-			c.add("AS2", at, "violations not sorted by rule_id: %s > %s", a.RuleID, b.RuleID)
+			c.Add("AS2", at, "violations not sorted by rule_id: %s > %s", a.RuleID, b.RuleID)
 		case id == 0 && canon.Compare(a.Path, b.Path) > 0:
-			c.add("AS2", at, "violations not sorted by path: %s > %s", a.Path, b.Path)
+			c.Add("AS2", at, "violations not sorted by path: %s > %s", a.Path, b.Path)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (c *checker) writeSet(v view, patch any) {
 	asked, done := patchPaths(patch), map[string]bool{}
 	for _, o := range v.operations {
 		if !asked[o.path] && !done[o.path] {
-			c.add("AS6", o.path, "path in result but not in patch: %s", o.path)
+			c.Add("AS6", o.path, "path in result but not in patch: %s", o.path)
 		}
 		done[o.path] = true
 	}
@@ -64,7 +64,7 @@ func (c *checker) writeSet(v view, patch any) {
 	}
 	for p := range asked {
 		if !done[p] {
-			c.add("AS6", p, "path in patch but not in result: %s", p)
+			c.Add("AS6", p, "path in patch but not in result: %s", p)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (c *checker) hashes(v view) {
 		for _, f := range []string{"before_hash", "after_hash"} {
 			h, present := o.fields[f]
 			if !present || h != nil && !isHash(h) {
-				c.add("AS7", o.at+"."+f, "invalid hash format: %s", canon.String(h, present))
+				c.Add("AS7", o.at+"."+f, "invalid hash format: %s", canon.String(h, present))
 			}
 		}
 	}
@@ -105,11 +105,11 @@ func isHash(v any) bool {
 // errors is AS9: what went wrong says so.
 func (c *checker) errors(v view) {
 	if (v.outcome == string(Failed) || v.outcome == string(Refused)) && v.err == "" {
-		c.add("AS9", "", "outcome is %s but no error message provided", v.outcome)
+		c.Add("AS9", "", "outcome is %s but no error message provided", v.outcome)
 	}
 	for _, o := range v.operations {
 		if o.status == string(StatusError) && o.err == "" {
-			c.add("AS9", o.at+".error", "operation status is error but no error message provided")
+			c.Add("AS9", o.at+".error", "operation status is error but no error message provided")
 		}
 	}
 }
@@ -117,11 +117,11 @@ func (c *checker) errors(v view) {
 // absolutePaths is AS12.
 func (c *checker) absolutePaths(v view) {
 	if isAbsolute(v.root) {
-		c.add("AS12", "$.target_root", "absolute path in target_root: %s", v.root)
+		c.Add("AS12", "$.target_root", "absolute path in target_root: %s", v.root)
 	}
 	for _, o := range v.operations {
 		if isAbsolute(o.path) {
-			c.add("AS12", o.at+".path", "absolute path in operation: %s", o.path)
+			c.Add("AS12", o.at+".path", "absolute path in operation: %s", o.path)
 		}
 	}
 }

@@ -35,20 +35,20 @@ var (
 
 // shape reads m, and tells whether its shape is good.
 func (c *checker) shape(m map[string]any) (view, bool) {
-	before := len(c.found)
+	before := len(c.Found)
 	var v view
 	for _, f := range required {
 		if _, ok := m[f]; ok {
 			c.field(m, f, &v)
 		} else {
-			c.schema("$."+f, "required field %s is missing", f)
+			c.Schema("$."+f, "required field %s is missing", f)
 		}
 	}
 	v.err = c.optionalText("$", m, "error")
 	if list := m["violations"]; list != nil {
 		v.violations = c.violations(list)
 	}
-	return v, len(c.found) == before
+	return v, len(c.Found) == before
 }
 
 // field reads a required field that is there.
@@ -58,7 +58,7 @@ func (c *checker) field(m map[string]any, name string, v *view) {
 		v.outcome = c.oneOf("$", m, name, outcomes)
 	case "dry_run":
 		if _, ok := m[name].(bool); !ok {
-			c.schema("$.dry_run", "dry_run must be boolean, got %s", canon.TypeOf(m[name], true))
+			c.Schema("$.dry_run", "dry_run must be boolean, got %s", canon.TypeOf(m[name], true))
 		}
 	case "target_root":
 		v.root = c.text("$", m, name)
@@ -74,7 +74,7 @@ func (c *checker) field(m map[string]any, name string, v *view) {
 func (c *checker) text(at string, m map[string]any, field string) string {
 	s, ok := m[field].(string)
 	if !ok {
-		c.schema(at+"."+field, "%s must be a string", field)
+		c.Schema(at+"."+field, "%s must be a string", field)
 	}
 	return s
 }
@@ -91,7 +91,7 @@ func (c *checker) oneOf(at string, m map[string]any, field string, words []strin
 	v, present := m[field]
 	s, ok := v.(string)
 	if !ok || !slices.Contains(words, s) {
-		c.schema(at+"."+field, "invalid %s: %s", field, canon.String(v, present))
+		c.Schema(at+"."+field, "invalid %s: %s", field, canon.String(v, present))
 	}
 	return s
 }
@@ -99,12 +99,12 @@ func (c *checker) oneOf(at string, m map[string]any, field string, words []strin
 func (c *checker) source(v any) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		c.schema("$.patch_source", "patch_source must be an object")
+		c.Schema("$.patch_source", "patch_source must be an object")
 		return
 	}
 	for _, f := range []string{"proposal_id", "proposal_hash"} {
 		if _, ok := m[f].(string); !ok {
-			c.schema("$.patch_source."+f, "patch_source.%s must be a string", f)
+			c.Schema("$.patch_source."+f, "patch_source.%s must be a string", f)
 		}
 	}
 }
@@ -112,13 +112,13 @@ func (c *checker) source(v any) {
 func (c *checker) summary(v any) map[string]float64 {
 	m, ok := v.(map[string]any)
 	if !ok {
-		c.schema("$.summary", "summary must be an object")
+		c.Schema("$.summary", "summary must be an object")
 		return nil
 	}
 	out := map[string]float64{}
 	for _, f := range counted {
 		if out[f], ok = m[f].(float64); !ok {
-			c.schema("$.summary."+f, "summary.%s must be a number", f)
+			c.Schema("$.summary."+f, "summary.%s must be a number", f)
 		}
 	}
 	return out
@@ -127,7 +127,7 @@ func (c *checker) summary(v any) map[string]float64 {
 func (c *checker) operations(v any) []operation {
 	list, ok := v.([]any)
 	if !ok {
-		c.schema("$.operation_results", "operation_results must be an array")
+		c.Schema("$.operation_results", "operation_results must be an array")
 	}
 	out := make([]operation, len(list))
 	for i, v := range list {
@@ -139,7 +139,7 @@ func (c *checker) operations(v any) []operation {
 func (c *checker) operation(at string, v any) operation {
 	m, ok := v.(map[string]any)
 	if !ok {
-		c.schema(at, "operation result must be an object")
+		c.Schema(at, "operation result must be an object")
 		return operation{}
 	}
 	c.oneOf(at, m, "op", ops)
@@ -148,7 +148,7 @@ func (c *checker) operation(at string, v any) operation {
 		err: c.optionalText(at, m, "error"),
 	}
 	if o.bytes, ok = m["bytes_written"].(float64); !ok {
-		c.schema(at+".bytes_written", "bytes_written must be a number")
+		c.Schema(at+".bytes_written", "bytes_written must be a number")
 	}
 	return o
 }
@@ -156,14 +156,14 @@ func (c *checker) operation(at string, v any) operation {
 func (c *checker) violations(v any) []rule.Violation {
 	list, ok := v.([]any)
 	if !ok {
-		c.schema("$.violations", "violations must be an array")
+		c.Schema("$.violations", "violations must be an array")
 	}
 	out := make([]rule.Violation, len(list))
 	for i, v := range list {
 		at := fmt.Sprintf("$.violations[%d]", i)
 		m, ok := v.(map[string]any)
 		if !ok {
-			c.schema(at, "violation must be an object")
+			c.Schema(at, "violation must be an object")
 			continue
 		}
 		out[i] = rule.Violation{

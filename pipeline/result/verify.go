@@ -1,8 +1,6 @@
 package result
 
 import (
-	"fmt"
-
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -17,18 +15,11 @@ import (
 func Verify(doc, patch any) []rule.Violation {
 	c := &checker{}
 	c.document(doc, patch)
-	rule.Sort(c.found)
-	return c.found
+	return c.Sorted()
 }
 
 // A checker gathers violations.
-type checker struct{ found []rule.Violation }
-
-func (c *checker) add(id, path, format string, args ...any) {
-	c.found = append(c.found, rule.Violation{RuleID: id, Path: path, Message: fmt.Sprintf(format, args...)})
-}
-
-func (c *checker) schema(path, format string, args ...any) { c.add("SCHEMA", path, format, args...) }
+type checker struct{ rule.Finder }
 
 func (c *checker) document(doc, patch any) {
 	m, ok := doc.(map[string]any)
@@ -37,7 +28,7 @@ func (c *checker) document(doc, patch any) {
 		if doc == nil {
 			word = "null"
 		}
-		c.schema("$", "result must be object, got %s", word)
+		c.Schema("$", "result must be object, got %s", word)
 		return
 	}
 	c.version(m)
@@ -60,12 +51,12 @@ func (c *checker) version(m map[string]any) {
 	const field = "apply_schema_version"
 	switch v := m[field].(type) {
 	case nil:
-		c.add("AS1", "$."+field, field+" is missing")
+		c.Add("AS1", "$."+field, field+" is missing")
 	case string:
 		if v == "" {
-			c.add("AS1", "$."+field, field+" cannot be empty")
+			c.Add("AS1", "$."+field, field+" cannot be empty")
 		}
 	default:
-		c.add("AS1", "$."+field, field+" must be string, got %s", canon.TypeOf(v, true))
+		c.Add("AS1", "$."+field, field+" must be string, got %s", canon.TypeOf(v, true))
 	}
 }

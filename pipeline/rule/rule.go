@@ -5,6 +5,7 @@
 package rule
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -39,4 +40,21 @@ func Sort(vs []Violation) {
 		}
 		return canon.Compare(a.Path, b.Path)
 	})
+}
+
+// A Finder gathers violations while a verifier walks its document.
+type Finder struct{ Found []Violation }
+
+// Add notes one violation; the message is made as fmt.Sprintf does.
+func (f *Finder) Add(id, path, format string, args ...any) {
+	f.Found = append(f.Found, Violation{RuleID: id, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Schema notes a violation of a document's shape.
+func (f *Finder) Schema(path, format string, args ...any) { f.Add("SCHEMA", path, format, args...) }
+
+// Sorted returns what was found, in the order of Sort.
+func (f *Finder) Sorted() []Violation {
+	Sort(f.Found)
+	return f.Found
 }
