@@ -3,7 +3,6 @@ package gitstore
 import (
 	"fmt"
 	"io/fs"
-	"iter"
 	"slices"
 	"strings"
 
@@ -89,29 +88,28 @@ func (b *builder) change(entries []treeEntry, edits []edit) ([]treeEntry, error)
 			changed[e.path] = treeEntry{e.path, e.entry.mode, e.entry.id}
 		}
 	}
-	emptied := map[string]bool{}
-	for dir, edits := range directories(edits) {
-		old, exists := named(entries, dir)
-		file, edited := changed[dir]
-		if exists && old.mode != filemode.Dir && (!edited || file.mode != 0) {
-			return nil, fmt.Errorf("%q is not a directory", dir)
-		}
-		id, err := b.below(old, edits)
-		switch {
-		case err != nil:
-			return nil, err
-		case id.IsZero() && !edited:
-			changed[dir] = treeEntry{name: dir}
-		case !id.IsZero() && edited && file.mode != 0:
-			return nil, fmt.Errorf("%q is both a file and a directory", dir)
-		case !id.IsZero():
-			changed[dir] = treeEntry{dir, filemode.Dir, id}
-		}
-		emptied[dir] = id.IsZero()
+	dirs := directories(entries, edits)
+	if err := b.below(dirs); err != nil {
+		return nil, err
 	}
-	for name, e := range changed {
-		if old, _ := named(entries, name); old.mode == filemode.Dir && e.mode != filemode.Dir && !emptied[name] {
-			return nil, fmt.Errorf("%q is a directory", name)
+	for _, d := range dirs {
+		file, edited := changed[d.name]
+		switch full := !d.id.IsZero(); {
+		case d.inTheWay && (!edited || file.mode != 0):
+			return nil, fmt.Errorf("%q is not a directory", d.name)
+		case full && edited && file.mode != 0:
+			return nil, fmt.Errorf("%q is both a file and a directory", d.name)
+		case full:
+			changed[d.name] = treeEntry{d.name, filemode.Dir, d.id}
+		case !edited:
+			changed[d.name] = treeEntry{name: d.name}
+		}
+	}
+	for _, e := range entries {
+		now, edited := changed[e.name]
+		below := func(d directory) bool { return d.name == e.name }
+		if e.mode == filemode.Dir && edited && now.mode != filemode.Dir && !slices.ContainsFunc(dirs, below) {
+			return nil, fmt.Errorf("%q is a directory", e.name)
 		}
 	}
 	return merge(entries, changed), nil
@@ -128,34 +126,56 @@ func named(entries []treeEntry, name string) (treeEntry, bool) {
 	return treeEntry{}, false
 }
 
-// directories are the edits below each directory, in order.
-func directories(edits []edit) iter.Seq2[string, []edit] {
-	return func(yield func(string, []edit) bool) {
-		for len(edits) > 0 {
-			dir, _, nested := strings.Cut(edits[0].path, "/")
-			n := 1
-			for nested && n < len(edits) && strings.HasPrefix(edits[n].path, dir+"/") {
-				n++
-			}
-			if nested && !yield(dir, edits[:n]) {
-				return
-			}
-			edits = edits[n:]
-		}
-	}
+// directory is a directory with edits below it.
+type directory struct {
+	name     string
+	old      plumbing.Hash // zero: it is new
+	inTheWay bool          // something else has its name
+	edits    []edit
+	id       plumbing.Hash // what it becomes; zero: it is left empty
 }
 
-// below makes the tree of an entry, which may be a file that goes, or none.
-func (b *builder) below(e treeEntry, edits []edit) (plumbing.Hash, error) {
-	inside := slices.Clone(edits)
-	for i, e := range inside {
-		_, inside[i].path, _ = strings.Cut(e.path, "/")
+// directories are those that edits are below, in order.
+func directories(entries []treeEntry, edits []edit) (out []directory) {
+	for len(edits) > 0 {
+		name, _, nested := strings.Cut(edits[0].path, "/")
+		if !nested {
+			edits = edits[1:]
+			continue
+		}
+		n, prefix := 1, edits[0].path[:len(name)+1]
+		for n < len(edits) && strings.HasPrefix(edits[n].path, prefix) {
+			n++
+		}
+		d := directory{name: name, edits: slices.Clone(edits[:n])}
+		for i := range d.edits {
+			d.edits[i].path = d.edits[i].path[len(prefix):]
+		}
+		if old, exists := named(entries, name); old.mode == filemode.Dir {
+			d.old = old.id
+		} else {
+			d.inTheWay = exists
+		}
+		out, edits = append(out, d), edits[n:]
 	}
-	old := plumbing.ZeroHash
-	if e.mode == filemode.Dir {
-		old = e.id
+	return out
+}
+
+// below makes the trees of directories, on all cores. Which objects there are,
+// and in which order, does not depend on that.
+func (b *builder) below(dirs []directory) error {
+	builders, errs := make([]builder, len(dirs)), make([]error, len(dirs))
+	packfile.Parallel(len(dirs), 1, func(i int) {
+		builders[i].store = b.store
+		dirs[i].id, errs[i] = builders[i].tree(dirs[i].old, dirs[i].edits)
+	})
+	for i := range dirs {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		b.batch.Join(&builders[i].batch)
 	}
-	return b.tree(old, inside)
+	return nil
 }
 
 // merge puts the changed entries in their place among the others.

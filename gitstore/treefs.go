@@ -102,14 +102,18 @@ func newNode(entries []treeEntry) (*node, error) {
 
 // entry returns the tree entry of a path below the root.
 func (t *treeFS) entry(name string) (treeEntry, error) {
-	parent, err := t.dir(path.Dir(name))
+	dir, base := ".", name
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		dir, base = name[:i], name[i+1:]
+	}
+	parent, err := t.dir(dir)
 	if errors.Is(err, errNotDir) {
 		return treeEntry{}, fs.ErrNotExist
 	}
 	if err != nil {
 		return treeEntry{}, err
 	}
-	i, ok := parent.byName[path.Base(name)]
+	i, ok := parent.byName[base]
 	if !ok {
 		return treeEntry{}, fs.ErrNotExist
 	}
@@ -158,33 +162,29 @@ func (t *treeFS) Lstat(name string) (fs.FileInfo, error) { return t.info("lstat"
 
 // ReadLink returns what a link points to.
 func (t *treeFS) ReadLink(name string) (string, error) {
-	i, err := t.info("readlink", name)
-	if err != nil {
-		return "", err
-	}
-	if i.mode.Type() != fs.ModeSymlink {
-		return "", t.fail("readlink", name, fs.ErrInvalid)
-	}
-	b, err := t.blob("readlink", name)
+	b, err := t.blob("readlink", name, fs.ModeSymlink, fs.ErrInvalid)
 	return string(b), err
 }
 
 // ReadFile returns a regular file's bytes.
 func (t *treeFS) ReadFile(name string) ([]byte, error) {
-	i, err := t.info("read", name)
-	if err != nil {
-		return nil, err
-	}
-	if !i.mode.IsRegular() {
-		return nil, t.fail("read", name, errors.New("not a regular file"))
-	}
-	return t.blob("read", name)
+	return t.blob("read", name, 0, errors.New("not a regular file"))
 }
 
-func (t *treeFS) blob(op, name string) ([]byte, error) {
+// blob reads what must be of this type.
+func (t *treeFS) blob(op, name string, kind fs.FileMode, other error) ([]byte, error) {
+	if !fs.ValidPath(name) {
+		return nil, t.fail(op, name, fs.ErrInvalid)
+	}
+	if name == "." {
+		return nil, t.fail(op, name, other)
+	}
 	e, err := t.entry(name)
 	if err != nil {
 		return nil, t.fail(op, name, err)
+	}
+	if modeOf(e.mode).Type() != kind {
+		return nil, t.fail(op, name, other)
 	}
 	b, err := readObject(t.store, plumbing.BlobObject, e.id)
 	if err != nil {

@@ -20,12 +20,20 @@ type Batch struct {
 // content must not be modified until the batch is written.
 func (b *Batch) Add(objects ...Object) ([]plumbing.Hash, error) {
 	ids, errs := make([]plumbing.Hash, len(objects)), make([]error, len(objects))
-	parallel(len(objects), 16, func(i int) { ids[i], errs[i] = objects[i].ID() })
+	Parallel(len(objects), 16, func(i int) { ids[i], errs[i] = objects[i].ID() })
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
 	}
+	b.take(objects, ids)
+	return ids, nil
+}
+
+// Join takes what is new in another batch.
+func (b *Batch) Join(other *Batch) { b.take(other.objects, other.ids) }
+
+func (b *Batch) take(objects []Object, ids []plumbing.Hash) {
 	if b.has == nil {
 		b.has = make(map[plumbing.Hash]bool, len(objects))
 	}
@@ -35,7 +43,6 @@ func (b *Batch) Add(objects ...Object) ([]plumbing.Hash, error) {
 			b.objects, b.ids = append(b.objects, objects[i]), append(b.ids, id)
 		}
 	}
-	return ids, nil
 }
 
 // ID is the object's name, the SHA-1 of "<type> <size>\0<content>". Content

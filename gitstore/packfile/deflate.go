@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"hash/adler32"
 	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // writer makes zlib streams of level 1 in memory: level 6 takes three times as
@@ -41,23 +43,28 @@ func (w *writer) begin() {
 func (w *writer) Write(p []byte) (int, error) { return w.zlib.Write(p) }
 func (w *writer) end() error                  { return w.zlib.Close() }
 
-// tiny is the size up to which content is stored as it is: compressing would
-// take thirty times as long as all else, for a few bytes.
-const tiny = 128
+// Content up to these sizes is stored as it is: to compress it would take far
+// longer than all else, for a few bytes. Most of a tree is ids, which no
+// compression makes smaller.
+const (
+	tiny     = 128
+	tinyTree = 4 << 10
+)
 
-// deflate appends a whole zlib stream (RFC 1950).
-func (w *writer) deflate(data []byte) error {
-	if len(data) > tiny {
+// deflate appends an object's content as a whole zlib stream (RFC 1950). A
+// stored block (RFC 1951, 3.2.4) says its length twice.
+func (w *writer) deflate(o Object) error {
+	if size := len(o.Data); size > tiny && (o.Type != plumbing.TreeObject || size > tinyTree) {
 		w.begin()
-		_, err := w.Write(data)
+		_, err := w.Write(o.Data)
 		if err == nil {
 			err = w.end()
 		}
 		return err
 	}
-	n := uint16(len(data))
+	n := uint16(len(o.Data))
 	b := append(w.buf.AvailableBuffer(), 0x78, 0x01, 1, byte(n), byte(n>>8), ^byte(n), ^byte(n>>8))
-	b = append(b, data...)
-	w.buf.Write(binary.BigEndian.AppendUint32(b, adler32.Checksum(data)))
+	b = append(b, o.Data...)
+	w.buf.Write(binary.BigEndian.AppendUint32(b, adler32.Checksum(o.Data)))
 	return nil
 }

@@ -38,7 +38,7 @@ func encodePack(to io.Writer, b *Batch) (entries []packed, sum plumbing.Hash, er
 	entries = make([]packed, 0, len(b.ids))
 	for _, chunks := range rounds(b.objects) {
 		parts, errs := make([]part, len(chunks)), make([]error, len(chunks))
-		parallel(len(chunks), 1, func(i int) { parts[i], errs[i] = encodeEntries(chunks[i]) })
+		Parallel(len(chunks), 1, func(i int) { parts[i], errs[i] = encodeEntries(chunks[i]) })
 		if err := errors.Join(errs...); err != nil {
 			return nil, sum, err
 		}
@@ -96,7 +96,7 @@ func encodeEntries(objects []Object) (part, error) {
 	for i, o := range objects {
 		start := w.buf.Len()
 		w.buf.Write(entryHeader(w.buf.AvailableBuffer(), o))
-		if err := w.deflate(o.Data); err != nil {
+		if err := w.deflate(o); err != nil {
 			return part{}, err
 		}
 		p.starts[i], p.crcs[i] = int64(start), crc32.ChecksumIEEE(w.buf.Bytes()[start:])

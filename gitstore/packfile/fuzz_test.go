@@ -67,7 +67,7 @@ func FuzzPack(f *testing.F) {
 func stored(tb testing.TB, data []byte) []byte {
 	w := getWriter()
 	defer w.put()
-	if err := w.deflate(data); err != nil {
+	if err := w.deflate(Object{plumbing.BlobObject, data}); err != nil {
 		tb.Fatal(err)
 	}
 	return bytes.Clone(w.buf.Bytes())

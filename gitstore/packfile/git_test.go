@@ -117,7 +117,7 @@ func (r repo) agrees(s *Store, want map[plumbing.Hash]Object) {
 		ids = append(ids, id, id)
 	}
 	errs := make([]error, len(ids))
-	parallel(len(ids), 1, func(i int) {
+	Parallel(len(ids), 1, func(i int) {
 		o := want[ids[i]]
 		kind, size, err := s.Size(ids[i])
 		if err == nil && (kind != o.Type || size != int64(len(o.Data))) {

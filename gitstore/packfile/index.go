@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sort"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -134,13 +135,11 @@ func (x *index) find(id plumbing.Hash) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for len(names) > 0 && string(names[:idSize]) != string(id[:]) {
-		names, lo = names[idSize:], lo+1
-	}
-	if len(names) == 0 {
+	i, found := sort.Find(int(hi-lo), func(i int) int { return bytes.Compare(id[:], names[i*idSize:(i+1)*idSize]) })
+	if !found {
 		return 0, nil
 	}
-	return x.offset(lo)
+	return x.offset(lo + int64(i))
 }
 
 // offset is where the i-th object is.

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// parallel calls do(0) to do(n-1), on all cores; a goroutine takes some at a
+// Parallel calls do(0) to do(n-1), on all cores; a goroutine takes some at a
 // time.
-func parallel(n, some int, do func(int)) {
+func Parallel(n, some int, do func(int)) {
 	workers := min(runtime.GOMAXPROCS(0), (n+some-1)/some)
 	var next atomic.Int64
 	work := func(int) {
