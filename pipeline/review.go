@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -97,14 +98,19 @@ func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Tra
 	if err := refuseDenied(tree, p.id); err != nil {
 		return nil, err
 	}
-	all, err := ledger.All(tree)
+	proposals, err := ledger.Proposals(tree, p.id)
 	if err != nil {
 		return nil, err
 	}
 	var done *ledger.Transaction
-	for _, t := range all {
+	for _, known := range proposals {
+		t, err := state(tree, known.TransactionID)
+		if err != nil {
+			return nil, err
+		}
 		switch {
 		case t.PatchID() != p.id:
+			return nil, &ledger.CorruptError{ID: t.TransactionID, Err: errors.New("it does not propose the patch that it is listed under")}
 		case t.Status == ledger.Denied:
 			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.id, Reason: "denied"}
 		case t.Pointers.Proposal.BaseCommit != p.base:
@@ -122,6 +128,14 @@ func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Tra
 		return nil, err
 	}
 	return done, nil
+}
+
+// state reads the state of a transaction whose id is the ledger's word.
+func state(tree fs.FS, id string) (ledger.Transaction, error) {
+	if err := ledger.CheckID(id); err != nil {
+		return ledger.Transaction{}, err
+	}
+	return ledger.State(tree, id)
 }
 
 // refuseDirty: what the human is shown must be what the files in front of them
@@ -193,6 +207,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	s.Status(ledger.InProgress, "review started")
 	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Input: ledger.OneLine(in.Summary, 500), Mode: "review"})
 	s.File(ledger.PatchFile(p.id), p.diff)
+	s.Proposed(p.id)
 	s.Artifact("proposal", r.provenance(in, p))
 	change := r.fileChange(in, p)
 	if in.Proposal != nil {

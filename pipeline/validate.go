@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -79,6 +81,7 @@ func checkRecord(tree fs.FS, id string) ([]rule.Violation, error) {
 	}
 	if log, err := ledger.ReadLog(raw); err == nil {
 		found = append(found, checkDenials(tree, log)...)
+		found = append(found, checkProposed(tree, log)...)
 	}
 	return found, nil
 }
@@ -100,6 +103,19 @@ func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
 		}
 	}
 	return found
+}
+
+// checkProposed is L12 for one transaction: its proposal is in the index.
+func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
+	tx := log.Transaction()
+	if !canon.IsHex64(tx.PatchID()) {
+		return nil
+	}
+	listed, err := ledger.Proposals(tree, tx.PatchID())
+	if err != nil || !slices.Contains(listed, ledger.Listed{BaseCommit: log.Meta().BaseCommit, TransactionID: tx.TransactionID}) {
+		return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}
+	}
+	return nil
 }
 
 // applied returns a reader of the files where the last apply put them: the

@@ -132,9 +132,9 @@ func (s sandbox) validLedger() int {
 	n := 0
 	for line := range strings.Lines(s.git("ls-tree", "-r", "--name-only", "refs/agent/ledger", "transactions")) {
 		parts := strings.Split(strings.TrimSpace(line), "/")
-		if parts[5] == "events.jsonl" {
+		if parts[6] == "events.jsonl" {
 			n++
-			s.run(0, "validate", parts[4])
+			s.run(0, "validate", parts[5])
 		}
 	}
 	return n

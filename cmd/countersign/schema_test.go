@@ -201,6 +201,8 @@ func (s *schemas) files(tree fs.FS) error {
 			return nil
 		case strings.HasPrefix(name, "denied/"):
 			return s.accept("denial", raw)
+		case strings.HasPrefix(name, "proposed/"):
+			return s.accept("listed", raw)
 		case path.Base(path.Dir(name)) == "artifacts":
 			var doc struct{ Schema string }
 			if err := json.Unmarshal(raw, &doc); err != nil {

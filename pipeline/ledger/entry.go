@@ -83,6 +83,16 @@ func (s *Stage) Denied(d Denial) {
 	s.files[path.Join(DeniedDir(patchID), d.Kind+".json")] = data
 }
 
+// Proposed adds the transaction to the index of what proposes a patch.
+func (s *Stage) Proposed(patchID string) {
+	tx := s.Log.Transaction()
+	data, err := canon.Line(Listed{s.Log.Meta().BaseCommit, tx.TransactionID})
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	s.files[path.Join(ProposedDir(patchID), tx.TransactionID+".json")] = data
+}
+
 // A Title is what a commit of the ledger says about its stage. Subject is one
 // line; it may hold foreign text, which is made printable.
 type Title struct{ Stage, Outcome, Subject string }
@@ -119,12 +129,14 @@ a transaction's transaction.json (its state) and the end of its events.jsonl.
 
     git log refs/agent/ledger
     git ls-tree -r --name-only refs/agent/ledger
-    git show refs/agent/ledger:transactions/YYYY/MM/DD/<id>/events.jsonl
+    git show refs/agent/ledger:transactions/YYYY/MM/DD/XX/<id>/events.jsonl
 
 An event's "prev" is the SHA-256 of the line before it, LF included. A patch's
 file name is its SHA-256:
 
-    git show refs/agent/ledger:transactions/YYYY/MM/DD/<id>/patches/<patch_id>.diff | sha256sum
+    git show refs/agent/ledger:transactions/YYYY/MM/DD/XX/<id>/patches/<patch_id>.diff | sha256sum
 
-denied/ holds the denials that stick, by patch_id.
+XX is the first byte of SHA-256(<id>), as two hex digits. denied/ holds the
+denials that stick, proposed/ the transactions that propose a patch, both by
+patch_id.
 `

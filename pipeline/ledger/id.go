@@ -62,39 +62,78 @@ func (e *AmbiguousError) Error() string {
 
 // Find returns the id of the transaction that name means: an id, a unique
 // prefix of one (with or without "tx_", in any case), a patch_id, at least
-// eight digits of one, or a fingerprint.
+// eight digits of one, or a fingerprint. A whole id, and whatever names a patch,
+// is found without reading the other transactions.
 func Find(tree fs.FS, name string) (string, error) {
-	ids, err := IDs(tree)
+	years, err := listDir(tree, transactionsRoot)
 	if err != nil {
 		return "", err
 	}
-	if len(ids) == 0 {
+	if len(years) == 0 {
 		return "", ErrNoTransactions
 	}
-	return one(name, matching(tree, ids, name))
-}
-
-func matching(tree fs.FS, ids []string, name string) []string {
-	prefix := strings.TrimPrefix(strings.ToUpper(name), "TX_")
-	var out []string
-	for _, id := range ids {
-		if namesPatch(tree, id, strings.TrimPrefix(name, "patchset:")) || prefix != "" && strings.HasPrefix(id[len(idPrefix):], prefix) {
-			out = append(out, id)
+	id := idPrefix + strings.TrimPrefix(strings.ToUpper(name), "TX_")
+	if CheckID(id) == nil {
+		if _, err := fs.Stat(tree, Dir(id)); err != nil {
+			return "", notFound(name, err)
+		}
+		return id, nil
+	}
+	ids, err := byPatch(tree, strings.TrimPrefix(name, "patchset:"))
+	if err != nil {
+		return "", err
+	}
+	if len(name) <= len(id) && len(id) > len(idPrefix) {
+		all, err := IDs(tree)
+		if err != nil {
+			return "", err
+		}
+		for _, other := range all {
+			if strings.HasPrefix(other, id) && !slices.Contains(ids, other) {
+				ids = append(ids, other)
+			}
 		}
 	}
-	return out
+	slices.Sort(ids)
+	return one(name, ids)
 }
 
-func namesPatch(tree fs.FS, id, name string) bool {
-	if canon.IsHex64(name) {
-		_, err := fs.Stat(tree, path.Join(Dir(id), PatchFile(name)))
-		return err == nil
+// notFound tells what is not there from what cannot be read.
+func notFound(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %q", ErrNotFound, name)
 	}
-	if len(name) < 8 || strings.Trim(name, "0123456789abcdef") != "" {
-		return false
+	return err
+}
+
+// byPatch returns the transactions of every patch that name is, or begins.
+func byPatch(tree fs.FS, name string) (ids []string, err error) {
+	if len(name) < 8 || len(name) > 64 || strings.Trim(name, "0123456789abcdef") != "" {
+		return nil, nil
 	}
-	entries, err := fs.ReadDir(tree, path.Join(Dir(id), "patches"))
-	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), name) })
+	shard := path.Join(proposedRoot, name[:2])
+	for _, dir := range []string{proposedRoot, shard} {
+		if entries, err := listDir(tree, dir); err != nil || len(entries) == 0 {
+			return nil, err
+		}
+	}
+	patches, err := listDir(tree, shard)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range patches {
+		if !strings.HasPrefix(p.Name(), name) || !canon.IsHex64(p.Name()) {
+			continue
+		}
+		found, err := Proposals(tree, p.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			ids = append(ids, f.TransactionID)
+		}
+	}
+	return ids, nil
 }
 
 func one(name string, ids []string) (string, error) {

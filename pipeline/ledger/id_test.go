@@ -35,7 +35,7 @@ func TestDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := ledger.Dir(id), "transactions/2026/04/01/"+id; got != want {
+	if got, want := ledger.Dir(id), "transactions/2026/04/01/"+canon.Hex([]byte(id))[:2]+"/"+id; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -69,14 +69,20 @@ func three(t *testing.T) (fstest.MapFS, []string) {
 		}
 	}
 	tree[ledger.Dir(ids[0])+"/"+ledger.PatchFile(patchID)] = &fstest.MapFile{}
+	listed(t, tree, patchID, ids[0])
 	return tree, ids
+}
+
+// listed puts a transaction in the index.
+func listed(t *testing.T, tree fstest.MapFS, patchID, id string) {
+	tree[ledger.ProposedDir(patchID)+"/"+id+".json"] = &fstest.MapFile{Data: []byte(line(t, ledger.Listed{TransactionID: id}))}
 }
 
 func TestFind(t *testing.T) {
 	tree, ids := three(t)
 	both := canon.Hex([]byte("both"))
 	for _, id := range ids[1:] {
-		tree[ledger.Dir(id)+"/"+ledger.PatchFile(both)] = &fstest.MapFile{}
+		listed(t, tree, both, id)
 	}
 	for _, c := range []struct{ name, want string }{
 		{ids[1], ids[1]},

@@ -23,8 +23,10 @@ const (
 const (
 	ReadmeFile       = "README.md"
 	SchemaFile       = "ledger.json"
+	LedgerEventsFile = "events.jsonl" // the ledger's own events, once there is one
 	transactionsRoot = "transactions"
 	deniedRoot       = "denied"
+	proposedRoot     = "proposed"
 )
 
 // CheckSchema tells whether a tree is a ledger of the version that this package
@@ -53,16 +55,36 @@ func PatchFile(patchID string) string { return "patches/" + patchID + ".diff" }
 // ArtifactFile is where the artifact with this id (bare hex SHA-256) is kept.
 func ArtifactFile(id string) string { return "artifacts/" + id + ".json" }
 
-// Dir is a transaction's directory in the ledger: transactions/YYYY/MM/DD/<id>,
-// the day (UTC) being the one that the id's ULID was made on. The id must be
-// one that CheckID accepts.
+// Dir is a transaction's directory in the ledger:
+// transactions/YYYY/MM/DD/<2 hex>/<id>, the day (UTC) being the one that the
+// id's ULID was made on, the hex digits the first of the id's SHA-256: a day of
+// many transactions is many small directories. The id must be one that CheckID
+// accepts.
 func Dir(id string) string {
-	return path.Join(transactionsRoot, idTime(id).Format("2006/01/02"), id)
+	return path.Join(transactionsRoot, idTime(id).Format("2006/01/02"), canon.Hex([]byte(id))[:2], id)
 }
 
 // DeniedDir is where the denials of one patch are kept, one file a kind.
 func DeniedDir(patchID string) string {
 	return path.Join(deniedRoot, patchID[:2], patchID)
+}
+
+// ProposedDir is where the transactions that propose a patch are listed, one
+// file each.
+func ProposedDir(patchID string) string {
+	return path.Join(proposedRoot, patchID[:2], patchID)
+}
+
+// A Listed is one file below proposed/, named <transaction id>.json: it finds
+// the transactions of a patch without a scan.
+type Listed struct {
+	BaseCommit    string `json:"base_commit"`
+	TransactionID string `json:"transaction_id"`
+}
+
+// Proposals returns the transactions that propose a patch, oldest first.
+func Proposals(tree fs.FS, patchID string) ([]Listed, error) {
+	return readIndex[Listed](tree, ProposedDir(patchID))
 }
 
 // A Denial is one file below denied/: a decision that sticks.
@@ -78,24 +100,31 @@ type Denial struct {
 // Denials reads what the ledger holds against a patch. Any doubt is an error:
 // a denial that cannot be read must not read as none.
 func Denials(tree fs.FS, patchID string) ([]Denial, error) {
+	return readIndex[Denial](tree, DeniedDir(patchID))
+}
+
+// readIndex reads the files of a directory <root>/<2 hex>/<patch_id>, none if
+// it is not there.
+func readIndex[T any](tree fs.FS, dir string) ([]T, error) {
 	var entries []fs.DirEntry
-	for _, dir := range []string{deniedRoot, path.Dir(DeniedDir(patchID)), DeniedDir(patchID)} {
+	for _, d := range []string{path.Dir(path.Dir(dir)), path.Dir(dir), dir} {
 		var err error
-		if entries, err = listDir(tree, dir); err != nil || len(entries) == 0 {
+		if entries, err = listDir(tree, d); err != nil || len(entries) == 0 {
 			return nil, err
 		}
 	}
-	var out []Denial
+	var out []T
 	for _, e := range entries {
-		raw, err := fs.ReadFile(tree, path.Join(DeniedDir(patchID), e.Name()))
+		name := path.Join(dir, e.Name())
+		raw, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return nil, err
 		}
-		var d Denial
-		if err := canon.Unmarshal(raw, &d); err != nil {
-			return nil, fmt.Errorf("%s: %w", path.Join(DeniedDir(patchID), e.Name()), err)
+		var one T
+		if err := canon.Unmarshal(raw, &one); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		out = append(out, d)
+		out = append(out, one)
 	}
 	return out, nil
 }
@@ -176,7 +205,7 @@ func listDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
 // IDs returns the ids of all transactions, oldest first.
 func IDs(tree fs.FS) ([]string, error) {
 	dirs := []string{transactionsRoot}
-	for range 4 { // year, month, day, transaction
+	for range 5 { // year, month, day, two digits, transaction
 		var below []string
 		for _, dir := range dirs {
 			entries, err := listDir(tree, dir)
