@@ -33,7 +33,7 @@ func appendLines(dir, name string, n int) error {
 	if err != nil {
 		return err
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef)
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
 	for i := range n {
 		if err == nil {
 			err = storetest.AppendLine(l, fmt.Sprintf("%s-%d", name, i))
@@ -118,7 +118,7 @@ func (w work) open() *gitstore.Repo {
 // Open opens the repository anew and returns its ledger.
 func (w work) Open() pipeline.Store {
 	w.t.Helper()
-	l, err := w.open().Ledger(gitstore.LedgerRef)
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

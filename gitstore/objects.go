@@ -10,8 +10,27 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
+// source is where objects are read from. Several goroutines may use it.
+type source interface {
+	Read(id plumbing.Hash) (packfile.Object, error)
+	Size(id plumbing.Hash) (plumbing.ObjectType, int64, error)
+}
+
+// overlay serves what is not written yet before what is there.
+type overlay struct {
+	new *packfile.Batch
+	source
+}
+
+func (o overlay) Read(id plumbing.Hash) (packfile.Object, error) {
+	if object, ok := o.new.Get(id); ok {
+		return object, nil
+	}
+	return o.source.Read(id)
+}
+
 // readObject returns the content of an object, which must have this type.
-func readObject(s *packfile.Store, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
+func readObject(s source, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
 	o, err := s.Read(id)
 	if err == nil && o.Type != kind {
 		err = fmt.Errorf("object %s is a %s, not a %s", id, o.Type, kind)
@@ -25,7 +44,7 @@ type commit struct {
 	parents []plumbing.Hash
 }
 
-func readCommit(s *packfile.Store, id plumbing.Hash) (commit, error) {
+func readCommit(s source, id plumbing.Hash) (commit, error) {
 	raw, err := readObject(s, plumbing.CommitObject, id)
 	if err == nil {
 		var c commit

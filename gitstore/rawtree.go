@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-
-	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // treeEntry is one entry of a tree.
@@ -21,7 +19,7 @@ type treeEntry struct {
 	id   plumbing.Hash
 }
 
-func readTree(s *packfile.Store, id plumbing.Hash) ([]treeEntry, error) {
+func readTree(s source, id plumbing.Hash) ([]treeEntry, error) {
 	raw, err := readObject(s, plumbing.TreeObject, id)
 	if err == nil {
 		var entries []treeEntry

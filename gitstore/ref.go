@@ -63,56 +63,90 @@ func (r *Repo) packedTip(name plumbing.ReferenceName) (plumbing.Hash, error) {
 }
 
 // moveRef sets a ref to next if it still is old (zero: absent), with the
-// protocol of git itself: create <ref>.lock exclusively, look, write, rename.
-// go-git's SetReference ignores that lock and loses updates. ErrMoved says that
-// the ref was not old; nothing was changed then.
+// protocol of git itself: <ref>.lock exclusively, look, rename. go-git's
+// SetReference ignores that lock and loses updates. ErrMoved says that the ref
+// was not old; nothing was changed then. The caller holds r.lock.
 func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) (err error) {
 	file := r.refFile(name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	lock, err := takeLock(file + ".lock")
+	note, err := r.note(name, file+".lock", next)
 	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, os.Remove(note)) }()
+	if err := takeLock(note, file+".lock"); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = lock.Close()
-			_ = os.Remove(file + ".lock")
-		}
-	}()
 	now, err := r.tip(name)
+	if err == nil && now != old {
+		err = pipeline.ErrMoved
+	}
+	if err == nil {
+		if err = os.Rename(file+".lock", file); err != nil {
+			err = fmt.Errorf("writing %s: %w", name, err)
+		}
+	}
 	if err != nil {
-		return err
+		_ = os.Remove(file + ".lock")
 	}
-	if now != old {
-		return pipeline.ErrMoved
-	}
-	if _, err = fmt.Fprintln(lock, next); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	if err = lock.Sync(); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	if err = lock.Close(); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	if err = os.Rename(file+".lock", file); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
+	return err
 }
 
-func takeLock(file string) (*os.File, error) {
+// note writes what the ref will be to a file of our own. The ref's lock is made
+// a link to it, so that a lock which a killed process left behind is known: it
+// is the same file as the old note, and nobody else can hold it now.
+func (r *Repo) note(name plumbing.ReferenceName, lock string, next plumbing.Hash) (string, error) {
+	note := filepath.Join(r.stateDir(), "ref-"+shortName(name.String()))
+	mine, err := os.Lstat(note)
+	if err == nil {
+		if held, err := os.Lstat(lock); err == nil && os.SameFile(mine, held) {
+			if err := os.Remove(lock); err != nil {
+				return "", err
+			}
+		}
+		// Never written in place: it may be the ref itself by now.
+		err = os.Remove(note)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return note, writeState(note, []byte(next.String()+"\n"))
+}
+
+// takeLock waits until the lock is ours. Where a file system has no links, the
+// note is copied, and a lock that a killed process left has to be removed by
+// hand.
+func takeLock(note, lock string) error {
 	for range lockTries {
-		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		err := os.Link(note, lock)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			err = copyNew(note, lock)
+		}
 		if !errors.Is(err, fs.ErrExist) {
 			if err != nil {
-				return nil, fmt.Errorf("locking the ledger: %w", err)
+				return fmt.Errorf("locking the ledger: %w", err)
 			}
-			return f, nil
+			return nil
 		}
 		time.Sleep(lockWait)
 	}
-	return nil, &LockedError{file}
+	return &LockedError{lock}
+}
+
+func copyNew(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -50,35 +51,17 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 		return "", err
 	}
 	next := commit{base.tree, []plumbing.Hash{id}}
-	made, err := r.build(next, files, func(next commit) []byte {
-		return encodeCommit(next, identity{c.Author, c.Email}, us, c.When, c.Message)
+	b := builder{r.objects, &packfile.Batch{}}
+	made, err := b.commit(next, files, func(next commit) ([]byte, error) {
+		return encodeCommit(next, identity{c.Author, c.Email}, us, c.When, c.Message), nil
 	})
+	if err == nil {
+		err = r.objects.Write(b.batch)
+	}
 	if err != nil {
 		return "", err
 	}
 	return made.String(), nil
-}
-
-// build writes a commit and all that is new in it. It is given with its
-// parent's tree, which the files change.
-func (r *Repo) build(c commit, files []patch.Change, encode func(commit) []byte) (plumbing.Hash, error) {
-	b := builder{store: r.objects}
-	edits, err := b.edits(files)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	c.tree, err = b.tree(c.tree, edits)
-	if err == nil && c.tree.IsZero() {
-		c.tree, err = b.put(plumbing.TreeObject, nil) // every file is gone
-	}
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	made, err := b.put(plumbing.CommitObject, encode(c))
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	return made, r.objects.Write(&b.batch)
 }
 
 // CheckRef refuses a name that is none, and a branch that is checked out, here
@@ -101,6 +84,11 @@ func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 	if err := r.CheckRef(ctx, name); err != nil {
 		return err
 	}
+	unlock, err := r.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return r.moveRef(plumbing.ReferenceName(name), plumbing.NewHash(old), plumbing.NewHash(next))
 }
 

@@ -115,19 +115,23 @@ func (r *Repo) Head(context.Context) (string, error) {
 
 // Tree serves a commit's tree.
 func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
-	return r.tree(plumbing.NewHash(commit))
-}
-
-func (r *Repo) tree(commit plumbing.Hash) (fs.FS, error) {
-	c, err := readCommit(r.objects, commit)
+	tree, err := commitTree(r.objects, plumbing.NewHash(commit))
 	if err != nil {
 		return nil, err
 	}
-	root, err := readTree(r.objects, c.tree)
+	return tree, nil
+}
+
+func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
+	c, err := readCommit(s, commit)
+	if err != nil {
+		return nil, err
+	}
+	root, err := readTree(s, c.tree)
 	if err != nil {
 		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, err)
 	}
-	return newTreeFS(r.objects, root)
+	return newTreeFS(s, root)
 }
 
 // Index compares the files with their index entries.

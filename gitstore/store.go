@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -15,47 +17,88 @@ import (
 // LedgerRef is where the ledger is unless somebody says otherwise.
 const LedgerRef = "refs/agent/ledger"
 
-// Ledger is the ledger of a repository.
+// LedgerOptions are what a ledger needs beside its ref.
+type LedgerOptions struct {
+	// KnownTip is a commit that the ledger's tip must be or descend from, known
+	// from elsewhere; "" if none is.
+	KnownTip string
+	// Sign signs the bytes of a commit (package sshsig); nil leaves commits
+	// unsigned.
+	Sign func(commit []byte) (armored string, err error)
+}
+
+// Ledger is the ledger in a repository itself.
 type Ledger struct {
 	repo *Repo
 	ref  plumbing.ReferenceName
+	seen memory
+	sign func([]byte) (string, error)
 }
 
 var _ pipeline.Store = (*Ledger)(nil)
 
 // Ledger returns the ledger that ref names. The ref must lie below refs/ and
-// hold two slashes, as a forge demands (GitHub docs, REST git/refs).
-func (r *Repo) Ledger(ref string) (*Ledger, error) {
+// hold two slashes, as a forge demands (GitHub docs, REST git/refs). It may be a
+// branch (refs/heads/…), which a forge's rules can protect, if it is checked
+// out nowhere.
+func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	name := plumbing.ReferenceName(ref)
 	if err := name.Validate(); err != nil || !strings.HasPrefix(ref, "refs/") || strings.Count(ref, "/") < 2 {
 		return nil, fmt.Errorf("%q is not a name for a ledger ref", ref)
 	}
-	if head, err := r.git.Storer.Reference(plumbing.HEAD); err == nil && head.Target() == name {
-		return nil, fmt.Errorf("%q is the branch that is checked out", ref)
+	if o.KnownTip != "" && !plumbing.IsHash(o.KnownTip) {
+		return nil, fmt.Errorf("%q is not a commit id of 40 hex digits", o.KnownTip)
 	}
-	return &Ledger{r, name}, nil
+	checkedOut, err := r.checkedOut(name)
+	if err != nil {
+		return nil, err
+	}
+	if checkedOut {
+		return nil, fmt.Errorf("%q is a branch that is checked out", ref)
+	}
+	return &Ledger{r, name, r.memory(ref, plumbing.NewHash(o.KnownTip)), o.Sign}, nil
 }
 
-// Snapshot returns the ledger as it stands.
-func (l *Ledger) Snapshot(context.Context) (pipeline.Snapshot, error) {
-	tip, err := l.repo.tip(l.ref)
+// Snapshot returns the ledger as it stands. A tip that does not descend from
+// the last one that was seen here is a *RollbackError.
+func (l *Ledger) Snapshot(context.Context, ...string) (pipeline.Snapshot, error) {
+	tip, err := l.held()
 	if err != nil {
 		return pipeline.Snapshot{}, err
 	}
+	return snapshot(l.repo.objects, tip)
+}
+
+// held is the tip, held to the memory. The memory is read before the ref is, so
+// that it cannot be ahead of it.
+func (l *Ledger) held() (plumbing.Hash, error) {
+	var tip plumbing.Hash
+	seen, err := l.seen.read()
+	if err == nil {
+		tip, err = l.repo.tip(l.ref)
+	}
+	if err == nil && (tip != seen || !l.seen.known.IsZero()) {
+		err = l.seen.hold(tip, func(ancestor plumbing.Hash) (bool, error) { return descends(l.repo.objects, tip, ancestor) })
+	}
+	return tip, err
+}
+
+func snapshot(s source, tip plumbing.Hash) (pipeline.Snapshot, error) {
 	if tip.IsZero() {
-		empty, err := newTreeFS(l.repo.objects, nil)
+		empty, err := newTreeFS(s, nil)
 		return pipeline.Snapshot{Tree: empty}, err
 	}
-	tree, err := l.repo.tree(tip)
+	tree, err := commitTree(s, tip)
 	if err != nil {
 		return pipeline.Snapshot{}, err
 	}
 	return pipeline.Snapshot{Tip: tip.String(), Tree: tree}, nil
 }
 
-// Append adds one commit on tip. The objects are written first; the ref then
-// moves by Git's own lock protocol, so a crash leaves the ledger as it was.
-func (l *Ledger) Append(_ context.Context, tip string, e ledger.Entry) (string, error) {
+// Append adds one commit an entry on tip. The objects are written first, as one
+// pack; the ref then moves by Git's own lock protocol, so a crash leaves the
+// ledger as it was.
+func (l *Ledger) Append(_ context.Context, tip string, entries ...ledger.Entry) (string, error) {
 	parent := plumbing.NewHash(tip)
 	now, err := l.repo.tip(l.ref)
 	if err != nil {
@@ -64,35 +107,79 @@ func (l *Ledger) Append(_ context.Context, tip string, e ledger.Entry) (string, 
 	if now != parent {
 		return "", pipeline.ErrMoved
 	}
-	made, err := l.build(parent, e)
+	var batch packfile.Batch
+	made, err := chain(l.repo.objects, &batch, parent, entries, l.sign)
 	if err != nil {
 		return "", err
 	}
-	if err := l.repo.moveRef(l.ref, parent, made); err != nil {
+	pack, err := l.repo.objects.WritePack(&batch)
+	if err != nil {
 		return "", err
 	}
-	return made.String(), nil
+	if err := l.move(parent, made, pack); err != nil {
+		return "", err
+	}
+	return made.String(), l.repo.mergePacks(l.repo.objects)
 }
 
-// build writes the objects of an entry.
-func (l *Ledger) build(parent plumbing.Hash, e ledger.Entry) (plumbing.Hash, error) {
-	next := commit{}
-	if !parent.IsZero() {
-		old, err := readCommit(l.repo.objects, parent)
+// move makes the ref name a commit, and remembers that.
+func (l *Ledger) move(old, next plumbing.Hash, packs ...string) error {
+	unlock, err := l.repo.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := l.repo.notePacks(packs...); err != nil {
+		return err
+	}
+	if err := l.repo.moveRef(l.ref, old, next); err != nil {
+		return err
+	}
+	return l.seen.write(next)
+}
+
+// chain makes one commit an entry, each on the one before, and returns the last.
+func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.Entry, sign func([]byte) (string, error)) (plumbing.Hash, error) {
+	b := builder{store: overlay{to, s}, batch: to}
+	for _, e := range entries {
+		next := commit{}
+		if !parent.IsZero() {
+			old, err := readCommit(b.store, parent)
+			if err != nil {
+				return plumbing.ZeroHash, err
+			}
+			next = commit{old.tree, []plumbing.Hash{parent}}
+		}
+		made, err := b.commit(next, changes(e), func(c commit) ([]byte, error) { return signed(encodeCommit(c, us, us, e.When, e.Message), sign) })
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
-		next = commit{old.tree, []plumbing.Hash{parent}}
+		parent = made
 	}
-	var files []patch.Change
+	return parent, nil
+}
+
+func changes(e ledger.Entry) []patch.Change {
+	files := make([]patch.Change, 0, len(e.Files))
 	for name, data := range e.Files {
 		files = append(files, patch.Change{Path: name, After: &patch.File{Mode: patch.Regular, Data: data}})
 	}
 	slices.SortFunc(files, func(a, b patch.Change) int { return strings.Compare(a.Path, b.Path) })
-	return l.repo.build(next, files, func(c commit) []byte { return encodeCommit(c, us, us, e.When, e.Message) })
+	return files
+}
+
+func signed(commit []byte, sign func([]byte) (string, error)) ([]byte, error) {
+	if sign == nil {
+		return commit, nil
+	}
+	signature, err := sign(commit)
+	if err != nil {
+		return nil, fmt.Errorf("signing the ledger: %w", err)
+	}
+	return sshsig.Insert(commit, signature), nil
 }
 
 // StartAt makes the ledger's ref, which must not exist yet, name a commit.
 func (l *Ledger) StartAt(tip string) error {
-	return l.repo.moveRef(l.ref, plumbing.ZeroHash, plumbing.NewHash(tip))
+	return l.move(plumbing.ZeroHash, plumbing.NewHash(tip))
 }

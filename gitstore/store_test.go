@@ -170,6 +170,20 @@ func TestT52StaleLock(t *testing.T) {
 	w.sound(2)
 }
 
+// TestT52OwnStaleLock: a lock that a killed process of ours left is taken over.
+func TestT52OwnStaleLock(t *testing.T) {
+	gitstore.ImpatientLocks(t)
+	w := newWork(t, nil)
+	w.add("one")
+	w.Open().(*gitstore.Ledger).LeaveLocked(t)
+	if _, err := w.try("update-ref", gitstore.LedgerRef, "HEAD"); err == nil {
+		t.Error("git does not see the lock")
+	}
+	w.add("two")
+	w.sound(2)
+	w.git("update-ref", gitstore.LedgerRef, gitstore.LedgerRef+"~1") // git finds it free
+}
+
 // TestPackedRefs: a ref that only packed-refs has is read, and moved.
 func TestPackedRefs(t *testing.T) {
 	w := newWork(t, nil)
@@ -244,7 +258,7 @@ func TestLedgerNames(t *testing.T) {
 		"refs/agent/led ger": false, "refs/agent/ledger.lock": false, "/refs/agent/ledger": false, "refs/agent/": false,
 		"refs/agent/a\nb": false, "../refs/agent/ledger": false, "refs//x": false,
 	} {
-		if _, err := repo.Ledger(name); (err == nil) != ok {
+		if _, err := repo.Ledger(name, gitstore.LedgerOptions{}); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -317,7 +331,7 @@ func TestT58RepackMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := repo.Ledger(gitstore.LedgerRef)
+	s, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

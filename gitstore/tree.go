@@ -16,8 +16,8 @@ import (
 // builder makes a commit. It knows exactly which objects are new: they wait in
 // the batch until all are made.
 type builder struct {
-	store *packfile.Store
-	batch packfile.Batch
+	store source
+	batch *packfile.Batch
 }
 
 // edit is what becomes of a path: an entry, or nothing.
@@ -76,7 +76,7 @@ func (b *builder) tree(old plumbing.Hash, edits []edit) (plumbing.Hash, error) {
 	if err != nil || len(entries) == 0 {
 		return plumbing.ZeroHash, err
 	}
-	return b.put(plumbing.TreeObject, encodeTree(entries))
+	return b.batch.AddOn(packfile.Object{Type: plumbing.TreeObject, Data: encodeTree(entries)}, old)
 }
 
 // change returns the entries of one directory with these edits below it. A file
@@ -166,14 +166,14 @@ func directories(entries []treeEntry, edits []edit) (out []directory) {
 func (b *builder) below(dirs []directory) error {
 	builders, errs := make([]builder, len(dirs)), make([]error, len(dirs))
 	packfile.Parallel(len(dirs), 1, func(i int) {
-		builders[i].store = b.store
+		builders[i] = builder{b.store, &packfile.Batch{}}
 		dirs[i].id, errs[i] = builders[i].tree(dirs[i].old, dirs[i].edits)
 	})
 	for i := range dirs {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		b.batch.Join(&builders[i].batch)
+		b.batch.Join(builders[i].batch)
 	}
 	return nil
 }
@@ -198,6 +198,27 @@ func merge(entries []treeEntry, changed map[string]treeEntry) []treeEntry {
 		out = append(out, e)
 	}
 	return append(out, added...)
+}
+
+// commit makes a commit and all that is new in it. c has its parent's tree,
+// which the files change.
+func (b *builder) commit(c commit, files []patch.Change, encode func(commit) ([]byte, error)) (plumbing.Hash, error) {
+	edits, err := b.edits(files)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	c.tree, err = b.tree(c.tree, edits)
+	if err == nil && c.tree.IsZero() {
+		c.tree, err = b.put(plumbing.TreeObject, nil) // every file is gone
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	raw, err := encode(c)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return b.put(plumbing.CommitObject, raw)
 }
 
 func (b *builder) put(kind plumbing.ObjectType, data []byte) (plumbing.Hash, error) {

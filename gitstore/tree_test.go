@@ -183,7 +183,7 @@ func BenchmarkAppend(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			l, err := repo.Ledger(gitstore.LedgerRef)
+			l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}

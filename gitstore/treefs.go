@@ -14,8 +14,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-
-	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // treeFS serves a Git tree as a read-only fs.FS with links (fs.ReadLinkFS). An
@@ -23,12 +21,12 @@ import (
 // fs.ErrNotExist: what was merely not fetched must not read as absent. Several
 // goroutines may use it.
 type treeFS struct {
-	store *packfile.Store
+	store source
 	mu    sync.RWMutex
 	nodes map[string]*node // directories read so far, by path
 }
 
-func newTreeFS(s *packfile.Store, root []treeEntry) (*treeFS, error) {
+func newTreeFS(s source, root []treeEntry) (*treeFS, error) {
 	n, err := newNode(root)
 	return &treeFS{store: s, nodes: map[string]*node{".": n}}, err
 }

@@ -46,11 +46,11 @@ type meddling struct {
 	do func()
 }
 
-func (m *meddling) Append(ctx context.Context, tip string, e ledger.Entry) (string, error) {
+func (m *meddling) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
 	if m.n--; m.n == 0 {
 		m.do()
 	}
-	return m.Store.Append(ctx, tip, e)
+	return m.Store.Append(ctx, tip, entries...)
 }
 
 // TestT52DenialDuringApply: a denial that arrives while apply is about to record
@@ -337,14 +337,14 @@ type failingOnce struct {
 
 var errDisk = errors.New("no space left on device")
 
-func (f *failingOnce) Append(ctx context.Context, tip string, e ledger.Entry) (string, error) {
+func (f *failingOnce) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
 	if f.n--; f.n == -1 {
 		if f.lost {
-			_, _ = storetest.Append(f.Store, func(fs.FS) (map[string][]byte, error) { return e.Files, nil })
+			_, _ = storetest.Append(f.Store, func(fs.FS) (map[string][]byte, error) { return entries[0].Files, nil })
 		}
 		return "", errDisk
 	}
-	got, err := f.Store.Append(ctx, tip, e)
+	got, err := f.Store.Append(ctx, tip, entries...)
 	if errors.Is(err, pipeline.ErrMoved) {
 		f.n++
 	}
@@ -438,7 +438,7 @@ func TestT03IndexEntryGone(t *testing.T) {
 // restless is a ledger in which others are always faster.
 type restless struct{ pipeline.Store }
 
-func (restless) Append(context.Context, string, ledger.Entry) (string, error) {
+func (restless) Append(context.Context, string, ...ledger.Entry) (string, error) {
 	return "", pipeline.ErrMoved
 }
 

@@ -164,11 +164,11 @@ type lastStore struct {
 	n int
 }
 
-func (s *lastStore) Append(ctx context.Context, tip string, e ledger.Entry) (string, error) {
+func (s *lastStore) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
 	if s.n--; s.n == 0 {
 		return "", errDisk
 	}
-	return s.Store.Append(ctx, tip, e)
+	return s.Store.Append(ctx, tip, entries...)
 }
 
 // T41 T64 A crash after the branch moved, and one before: the next Apply ends

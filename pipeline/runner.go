@@ -29,12 +29,14 @@ type Snapshot struct {
 // one given. Nothing was written.
 var ErrMoved = errors.New("the ledger has moved")
 
-// A Store keeps the ledger. Append adds one commit on exactly the given tip and
-// returns the new one; when it returns an error that is not ErrMoved, the entry
-// may or may not be there, and a new Snapshot tells.
+// A Store keeps the ledger. Snapshot may be told which paths will be read, so
+// that a ledger which is elsewhere can be asked for them at once; any other can
+// be read as well. Append adds one commit an entry on exactly the given tip and
+// returns the last one; when it returns an error that is not ErrMoved, the
+// entries may or may not be there, and a new Snapshot tells.
 type Store interface {
-	Snapshot(ctx context.Context) (Snapshot, error)
-	Append(ctx context.Context, tip string, e ledger.Entry) (string, error)
+	Snapshot(ctx context.Context, paths ...string) (Snapshot, error)
+	Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error)
 }
 
 // A Repository is where the code lives. Tree must implement fs.ReadLinkFS, and

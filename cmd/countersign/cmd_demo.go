@@ -214,12 +214,12 @@ func (d *demonstration) deny(ctx context.Context) error {
 // forge rewrites the approved patch in a copy of the ledger, as somebody with
 // write access to the repository could.
 func (d *demonstration) forge(ctx context.Context) error {
-	real, err := d.repo.Ledger(gitstore.LedgerRef)
+	real, err := d.repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
 	if err != nil {
 		return err
 	}
 	const forgedRef = "refs/agent/forged"
-	forged, err := d.repo.Ledger(forgedRef)
+	forged, err := d.repo.Ledger(forgedRef, gitstore.LedgerOptions{})
 	if err != nil {
 		return err
 	}

@@ -78,6 +78,7 @@ var table = []row{
 	{as[*pipeline.NoWorktreeError], exitRefused, say("apply in a clone that has a working tree")},
 	{as[*ledger.CorruptError], exitFailed, corruptHint},
 	{as[*ledger.DamagedError], exitFailed, say("git log --stat on the ledger's ref shows who put it there")},
+	{as[*gitstore.RollbackError], exitFailed, rollbackHint},
 	{as[*ledger.AmbiguousError], exitRefused, say("name one of them by its id, or by more characters of it")},
 	{is(ledger.ErrNoTransactions), exitRefused, reviewHint},
 	{is(ledger.ErrNoneOpen), exitRefused, reviewHint},
@@ -147,6 +148,15 @@ func corruptHint(err error, again func(...string) string) string {
 	var e *ledger.CorruptError
 	errors.As(err, &e)
 	return again("validate", e.ID)
+}
+
+func rollbackHint(err error, again func(...string) string) string {
+	var e *gitstore.RollbackError
+	errors.As(err, &e)
+	if e.Tip == "" {
+		return "find out who removed it; git push or git update-ref puts " + e.Seen + " back"
+	}
+	return "find out who moved it and why; only if that was right: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY")
 }
 
 func reviewHint(_ error, again func(...string) string) string {

@@ -201,30 +201,10 @@ func (k *killed) kill(n int) (where string) {
 	if out := s.git("fsck", "--strict", "--no-dangling"); out != "" {
 		k.t.Errorf("%s: git fsck: %s", where, out)
 	}
-	k.unlock(s, where)
 	s.run(0, "run", k.tx)
 	k.finished(s, where)
 	check(k.t, os.RemoveAll(s.repo))
 	return where
-}
-
-// unlock removes the lock of the ledger's ref where a kill left one, as the
-// hint says: it is Git's own, and by its protocol nobody may take it for stale.
-func (k *killed) unlock(s sandbox, where string) {
-	k.t.Helper()
-	lock := filepath.Join(s.repo, ".git/refs/agent/ledger.lock")
-	if _, err := os.Lstat(lock); err != nil {
-		return
-	}
-	code, _, errs := runCode(s.command("run", k.tx))
-	if code == 0 {
-		return
-	}
-	k.t.Logf("%s: the ledger is left locked", where)
-	if code != 3 || !strings.Contains(errs, "remove "+lock) {
-		k.t.Errorf("%s: exit %d: %s", where, code, errs)
-	}
-	check(k.t, os.Remove(lock))
 }
 
 // Where a kill may land.

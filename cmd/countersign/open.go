@@ -25,7 +25,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err != nil {
 		return nil, a.inDir(err)
 	}
-	store, err := repo.Ledger(a.flags.ledgerRef)
+	store, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{})
 	if err != nil {
 		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
 	}

@@ -166,7 +166,7 @@ func (s *schemas) ledger(dir string) error {
 	if err != nil {
 		return err
 	}
-	store, err := repo.Ledger(gitstore.LedgerRef)
+	store, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
 	if err != nil {
 		return err
 	}

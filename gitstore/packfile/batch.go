@@ -1,23 +1,36 @@
 package packfile
 
 import (
-	"crypto"
-	"strconv"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/hash"
 )
 
-// A Batch is objects to be written together. Each is there once.
+// maxDepth is how many deltas this package puts on each other, as git does by
+// itself.
+const maxDepth = 50
+
+// A Batch is objects to be written together. Each is there once. Its zero value
+// is an empty one. Content that was added must not be modified any more.
 type Batch struct {
-	objects []Object
 	ids     []plumbing.Hash
-	has     map[plumbing.Hash]bool
+	entries []entry
+	at      map[plumbing.Hash]int32
+	hints   map[int32]plumbing.Hash // bases that are not in this batch: maybe in one that it joins
+	recent  recent
+	pack    *Pack // what Encode made of all of these
 }
 
-// Add names the objects, on all cores, and takes those that are new. Their
-// content must not be modified until the batch is written.
+// entry is an object as a batch holds it: whole, or as a delta on one before
+// it, since thousands of versions of one tree would not fit in memory.
+type entry struct {
+	kind  plumbing.ObjectType
+	depth uint8 // how many deltas stand on each other; 0: whole
+	base  int32
+	data  []byte
+}
+
+// Add names the objects, on all cores, and takes those that are new.
 func (b *Batch) Add(objects ...Object) ([]plumbing.Hash, error) {
 	ids, errs := make([]plumbing.Hash, len(objects)), make([]error, len(objects))
 	Parallel(len(objects), 16, func(i int) { ids[i], errs[i] = objects[i].ID() })
@@ -26,47 +39,153 @@ func (b *Batch) Add(objects ...Object) ([]plumbing.Hash, error) {
 			return nil, err
 		}
 	}
-	b.take(objects, ids)
+	for i, id := range ids {
+		b.add(objects[i], id, plumbing.ZeroHash)
+	}
 	return ids, nil
 }
 
+// AddOn adds one object that is a later version of base, on which it may become
+// a delta. That is only a hint: base may be in no batch at all.
+func (b *Batch) AddOn(o Object, base plumbing.Hash) (plumbing.Hash, error) {
+	id, err := o.ID()
+	if err == nil {
+		b.add(o, id, base)
+	}
+	return id, err
+}
+
+// Len is how many objects there are.
+func (b *Batch) Len() int { return len(b.ids) }
+
+// IDs returns the names of the objects in their order.
+func (b *Batch) IDs() []plumbing.Hash { return append([]plumbing.Hash(nil), b.ids...) }
+
+// Get returns an object of the batch, whose content must not be modified. It
+// may be called from several goroutines while none adds.
+func (b *Batch) Get(id plumbing.Hash) (Object, bool) {
+	i, ok := b.at[id]
+	if !ok {
+		return Object{}, false
+	}
+	return b.object(i), true
+}
+
 // Join takes what is new in another batch.
-func (b *Batch) Join(other *Batch) { b.take(other.objects, other.ids) }
-
-func (b *Batch) take(objects []Object, ids []plumbing.Hash) {
-	if b.has == nil {
-		b.has = make(map[plumbing.Hash]bool, len(objects))
-	}
-	for i, id := range ids {
-		if !b.has[id] {
-			b.has[id] = true
-			b.objects, b.ids = append(b.objects, objects[i]), append(b.ids, id)
+func (b *Batch) Join(other *Batch) {
+	for i, id := range other.ids {
+		e := other.entries[i]
+		if _, old := b.at[id]; old {
+			continue
 		}
+		if e.depth == 0 {
+			b.add(Object{e.kind, e.data}, id, other.hints[int32(i)])
+			continue
+		}
+		base := b.at[other.ids[e.base]] // it stands before
+		if e.depth = b.entries[base].depth + 1; e.depth > maxDepth {
+			b.add(other.object(int32(i)), id, plumbing.ZeroHash)
+			continue
+		}
+		e.base = base
+		if content, ok := other.recent.get(int32(i)); ok {
+			b.recent.move(base, int32(len(b.ids)), content)
+		}
+		b.append(id, e)
 	}
 }
 
-// ID is the object's name, the SHA-1 of "<type> <size>\0<content>". Content
-// that was made to share its name with another's is an error (ErrDamaged), as
-// in git itself (sha1dc).
-func (o Object) ID() (plumbing.Hash, error) {
-	h := hashers.Get().(hash.Hash)
-	defer hashers.Put(h)
-	h.Reset()
-	var head [32]byte
-	text := append(append(head[:0], o.Type.Bytes()...), ' ')
-	_, _ = h.Write(append(strconv.AppendInt(text, int64(len(o.Data)), 10), 0))
-	_, _ = h.Write(o.Data)
-	var id plumbing.Hash
-	if safe, ok := h.(interface {
-		CollisionResistantSum([]byte) ([]byte, bool)
-	}); ok {
-		if _, attack := safe.CollisionResistantSum(id[:0]); attack {
-			return id, damaged("its content is one half of a SHA-1 collision")
-		}
-		return id, nil
+// add takes an object, as a delta on its base where that is clearly smaller.
+func (b *Batch) add(o Object, id, base plumbing.Hash) {
+	if _, old := b.at[id]; old {
+		return
 	}
-	h.Sum(id[:0])
-	return id, nil
+	n := int32(len(b.ids))
+	at, ok := b.at[base]
+	switch {
+	case ok:
+		if delta := b.delta(at, o); delta != nil {
+			b.recent.move(at, n, o.Data)
+			b.append(id, entry{o.Type, b.entries[at].depth + 1, at, delta})
+			return
+		}
+	case !base.IsZero():
+		if b.hints == nil {
+			b.hints = map[int32]plumbing.Hash{}
+		}
+		b.hints[n] = base
+	}
+	b.append(id, entry{kind: o.Type, data: o.Data})
 }
 
-var hashers = sync.Pool{New: func() any { return hash.New(crypto.SHA1) }}
+func (b *Batch) delta(base int32, o Object) []byte {
+	if e := b.entries[base]; e.kind != o.Type || e.depth == maxDepth {
+		return nil
+	}
+	return makeDelta(b.object(base).Data, o.Data)
+}
+
+func (b *Batch) append(id plumbing.Hash, e entry) {
+	if b.at == nil {
+		b.at = map[plumbing.Hash]int32{}
+	}
+	b.at[id] = int32(len(b.ids))
+	b.ids, b.entries, b.pack = append(b.ids, id), append(b.entries, e), nil
+}
+
+// object is the i-th object whole.
+func (b *Batch) object(i int32) Object {
+	last, content, known := i, []byte(nil), false
+	var deltas [][]byte // the outermost first
+	for b.entries[i].depth > 0 {
+		if content, known = b.recent.get(i); known {
+			break
+		}
+		deltas, i = append(deltas, b.entries[i].data), b.entries[i].base
+	}
+	if !known {
+		content = b.entries[i].data
+	}
+	for n := len(deltas) - 1; n >= 0; n-- {
+		var err error
+		if content, err = applyDelta(content, deltas[n]); err != nil {
+			panic("packfile: a delta of our own: " + err.Error())
+		}
+	}
+	if len(deltas) > 0 {
+		b.recent.put(last, content)
+	}
+	return Object{b.entries[last].kind, content}
+}
+
+// recent keeps the latest versions whole: the next are made on them.
+type recent struct {
+	mu      sync.Mutex
+	content map[int32][]byte
+	size    int
+}
+
+// recentSize is far more than the trees that an append changes, and their
+// siblings.
+const recentSize = 8 << 20
+
+func (r *recent) get(i int32) ([]byte, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	content, ok := r.content[i]
+	return content, ok
+}
+
+func (r *recent) put(i int32, content []byte) { r.move(-1, i, content) }
+
+// move keeps a version in place of the one it is made on.
+func (r *recent) move(old, i int32, content []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.size += len(content) - len(r.content[i]) - len(r.content[old])
+	delete(r.content, old)
+	if r.content == nil || r.size > recentSize {
+		r.content, r.size = map[int32][]byte{}, len(content)
+	}
+	r.content[i] = content
+}

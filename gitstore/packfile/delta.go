@@ -1,5 +1,10 @@
 package packfile
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // applyDelta puts a delta on its base (gitformat-pack(5), "Deltified
 // representation"). Memory is taken only for what the delta really makes.
 func applyDelta(base, delta []byte) ([]byte, error) {
@@ -95,4 +100,87 @@ func deltaCopy(ops []byte) (offset, size uint64, rest []byte) {
 		size = 0x10000
 	}
 	return offset, size, rest
+}
+
+// What one operation appends at most. A copy could say more than 64 KiB, but
+// git writes no longer ones.
+const (
+	maxCopy   = 1 << 16
+	maxInsert = 127
+)
+
+// makeDelta makes to of from by copying its beginning, inserting what is new
+// and copying its end. It returns nil where that saves less than half: there is
+// no search for anything better.
+func makeDelta(from, to []byte) []byte {
+	if len(from) >= 1<<31 {
+		return nil
+	}
+	head := samePrefix(from, to)
+	tail := sameSuffix(from[head:], to[head:])
+	middle := to[head : len(to)-tail]
+	if len(middle) >= len(to)/2 {
+		return nil
+	}
+	out := make([]byte, 0, 24+len(middle)+len(middle)/maxInsert)
+	out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(len(from))), uint64(len(to)))
+	out = appendCopy(out, 0, head)
+	for len(middle) > 0 {
+		n := min(len(middle), maxInsert)
+		out, middle = append(append(out, byte(n)), middle[:n]...), middle[n:]
+	}
+	if out = appendCopy(out, len(from)-tail, tail); len(out) >= len(to)/2 {
+		return nil
+	}
+	return out
+}
+
+// appendCopy is what deltaCopy reads.
+func appendCopy(out []byte, offset, size int) []byte {
+	for size > 0 {
+		n := min(size, maxCopy)
+		op := len(out)
+		out = append(out, 0x80)
+		// Four bytes of the offset, two of the size: 64 KiB is size 0.
+		for i, b := range [6]byte{byte(offset), byte(offset >> 8), byte(offset >> 16), byte(offset >> 24), byte(n), byte(n >> 8)} {
+			if b != 0 {
+				out = append(out, b)
+				out[op] |= 1 << i
+			}
+		}
+		offset, size = offset+n, size-n
+	}
+	return out
+}
+
+// samePrefix is how many bytes a and b begin with alike.
+func samePrefix(a, b []byte) (n int) {
+	for most := min(len(a), len(b)); n < most; n += 8 {
+		if most-n < 8 {
+			for n < most && a[n] == b[n] {
+				n++
+			}
+			return n
+		}
+		if x := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); x != 0 {
+			return n + bits.TrailingZeros64(x)/8
+		}
+	}
+	return n
+}
+
+// sameSuffix is how many bytes a and b end with alike.
+func sameSuffix(a, b []byte) (n int) {
+	for most := min(len(a), len(b)); n < most; n += 8 {
+		if most-n < 8 {
+			for n < most && a[len(a)-1-n] == b[len(b)-1-n] {
+				n++
+			}
+			return n
+		}
+		if x := binary.LittleEndian.Uint64(a[len(a)-8-n:]) ^ binary.LittleEndian.Uint64(b[len(b)-8-n:]); x != 0 {
+			return n + bits.LeadingZeros64(x)/8
+		}
+	}
+	return n
 }

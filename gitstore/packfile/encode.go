@@ -24,35 +24,37 @@ type packed struct {
 // depend on the objects and their order alone.
 func encodePack(to io.Writer, b *Batch) (entries []packed, sum plumbing.Hash, err error) {
 	all := sha1.New()
-	var offset int64
-	write := func(p []byte) error {
-		_, _ = all.Write(p)
-		offset += int64(len(p))
-		_, err := to.Write(p)
-		return err
-	}
+	to = io.MultiWriter(all, to)
 	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(b.ids)))
-	if err := write(head); err != nil {
+	if _, err := to.Write(head); err != nil {
 		return nil, sum, err
 	}
 	entries = make([]packed, 0, len(b.ids))
-	for _, chunks := range rounds(b.objects) {
+	offset := int64(packHeaderSize)
+	var out []byte
+	for _, chunks := range rounds(b.entries) {
 		parts, errs := make([]part, len(chunks)), make([]error, len(chunks))
-		Parallel(len(chunks), 1, func(i int) { parts[i], errs[i] = encodeEntries(chunks[i]) })
+		Parallel(len(chunks), 1, func(i int) { parts[i], errs[i] = deflateAll(chunks[i]) })
 		if err := errors.Join(errs...); err != nil {
 			return nil, sum, err
 		}
 		for _, p := range parts {
-			for i, start := range p.starts {
-				entries = append(entries, packed{b.ids[len(entries)], p.crcs[i], offset + start})
+			out = out[:0]
+			for i := range p.ends {
+				start, n := len(out), len(entries)
+				at := offset + int64(start)
+				out = append(entryHeader(out, b.entries[n], at, entries), p.stream(i)...)
+				entries = append(entries, packed{b.ids[n], crc32.ChecksumIEEE(out[start:]), at})
 			}
-			if err := write(p.data); err != nil {
+			if _, err := to.Write(out); err != nil {
 				return nil, sum, err
 			}
+			offset += int64(len(out))
 		}
 	}
 	all.Sum(sum[:0])
-	return entries, sum, write(slices.Clone(sum[:]))
+	_, err = to.Write(sum[:])
+	return entries, sum, err
 }
 
 // Objects are compressed in chunks of one core each, the chunks of a round all
@@ -63,17 +65,17 @@ const (
 	roundBytes   = 8 << 20
 )
 
-// rounds cuts objects into chunks and those into rounds.
-func rounds(objects []Object) (out [][][]Object) {
-	var chunks [][]Object
+// rounds cuts entries into chunks and those into rounds.
+func rounds(entries []entry) (out [][][]entry) {
+	var chunks [][]entry
 	total, size, start := 0, 0, 0
-	for i, o := range objects {
-		size += len(o.Data)
-		last := i == len(objects)-1
+	for i, e := range entries {
+		size += len(e.data)
+		last := i == len(entries)-1
 		if !last && i+1-start < chunkObjects && size < chunkBytes {
 			continue
 		}
-		chunks, total = append(chunks, objects[start:i+1]), total+size
+		chunks, total = append(chunks, entries[start:i+1]), total+size
 		start, size = i+1, 0
 		if last || total >= roundBytes {
 			out, chunks, total = append(out, chunks), nil, 0
@@ -82,38 +84,59 @@ func rounds(objects []Object) (out [][][]Object) {
 	return out
 }
 
-// part is a run of entries, where each starts, and its CRC-32.
+// part is the zlib streams of some entries, and where each ends.
 type part struct {
-	data   []byte
-	starts []int64
-	crcs   []uint32
+	data []byte
+	ends []int
 }
 
-func encodeEntries(objects []Object) (part, error) {
+func (p part) stream(i int) []byte {
+	if i == 0 {
+		return p.data[:p.ends[0]]
+	}
+	return p.data[p.ends[i-1]:p.ends[i]]
+}
+
+func deflateAll(entries []entry) (part, error) {
 	w := getWriter()
 	defer w.put()
-	p := part{starts: make([]int64, len(objects)), crcs: make([]uint32, len(objects))}
-	for i, o := range objects {
-		start := w.buf.Len()
-		w.buf.Write(entryHeader(w.buf.AvailableBuffer(), o))
-		if err := w.deflate(o); err != nil {
+	ends := make([]int, len(entries))
+	for i, e := range entries {
+		if err := w.deflate(Object{e.kind, e.data}); err != nil {
 			return part{}, err
 		}
-		p.starts[i], p.crcs[i] = int64(start), crc32.ChecksumIEEE(w.buf.Bytes()[start:])
+		ends[i] = w.buf.Len()
 	}
-	p.data = bytes.Clone(w.buf.Bytes())
-	return p, nil
+	return part{bytes.Clone(w.buf.Bytes()), ends}, nil
 }
 
-// entryHeader is what reader.typeAndSize reads.
-func entryHeader(b []byte, o Object) []byte {
-	size := uint64(len(o.Data))
-	first := byte(o.Type)<<4 | byte(size&15)
+// entryHeader is what pack.entry reads. The entry's own place tells how far
+// back its base is.
+func entryHeader(b []byte, e entry, at int64, before []packed) []byte {
+	kind := e.kind
+	if e.depth > 0 {
+		kind = plumbing.OFSDeltaObject
+	}
+	size := uint64(len(e.data))
+	first := byte(kind)<<4 | byte(size&15)
 	for size >>= 4; size > 0; size >>= 7 {
 		b = append(b, first|0x80)
 		first = byte(size & 0x7f)
 	}
-	return append(b, first)
+	b = append(b, first)
+	if e.depth == 0 {
+		return b
+	}
+	back := at - before[e.base].offset
+	var digits [10]byte // the highest first; each but the last counts from one
+	i := len(digits) - 1
+	digits[i] = byte(back & 0x7f)
+	for back >>= 7; back > 0; back >>= 7 {
+		back--
+		i--
+		digits[i] = 0x80 | byte(back&0x7f)
+	}
+	return append(b, digits[i:]...)
 }
 
 // encodeIndex makes an index of version 2.

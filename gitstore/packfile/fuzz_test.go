@@ -128,6 +128,36 @@ func FuzzDelta(f *testing.F) {
 	})
 }
 
+// FuzzMakeDelta: a delta makes what it was made for, as go-git applies it too.
+func FuzzMakeDelta(f *testing.F) {
+	f.Add([]byte("a long text that is kept"), []byte("a long text that was kept"), 1)
+	f.Add([]byte("abcabcabc"), []byte("abcabc"), 70000)
+	f.Add([]byte(""), []byte("x"), 1)
+	f.Fuzz(func(t *testing.T, from, to []byte, times int) {
+		if times = min(times, 1<<18/(len(from)+len(to)+1)); times > 1 {
+			middle := bytes.Repeat(append(bytes.Clone(from), to...), times) // past the length of one copy
+			from, to = append(middle, from...), append(append(bytes.Clone(to), middle...), to...)
+		}
+		delta := makeDelta(from, to)
+		if delta == nil {
+			return
+		}
+		if len(delta) >= len(to)/2 {
+			t.Errorf("%d bytes instead of %d", len(delta), len(to))
+		}
+		got, err := applyDelta(from, delta)
+		if err != nil || !bytes.Equal(got, to) {
+			t.Errorf("%q on %q makes %q: %v", delta, from, got, err)
+		}
+		if len(from) == 0 {
+			return
+		}
+		if want, err := gogit.PatchDelta(from, delta); err != nil || !bytes.Equal(want, to) {
+			t.Errorf("%q on %q: go-git makes %q: %v", delta, from, want, err)
+		}
+	})
+}
+
 // FuzzLoose: a file is an object, or damaged.
 func FuzzLoose(f *testing.F) {
 	for _, text := range []string{"blob 5\x00hello", "tree 0\x00", "commit 18446744073709551615\x00", "blob 4000000000\x00x"} {

@@ -3,7 +3,9 @@ package packfile
 import (
 	"compress/flate"
 	"compress/zlib"
+	"encoding/binary"
 	"errors"
+	"hash/adler32"
 	"io"
 	"sync"
 
@@ -50,6 +52,9 @@ func (r *reader) at(src io.ReaderAt, offset, end int64) *reader {
 	r.src, r.start, r.end, r.buf, r.pos = src, offset, end, r.buf[:0], 0
 	return r
 }
+
+// offset is where the next byte is read.
+func (r *reader) offset() int64 { return r.start + int64(r.pos) }
 
 func (r *reader) fill() error {
 	r.start += int64(len(r.buf))
@@ -142,10 +147,35 @@ func (r *reader) stream() (err error) {
 
 // inflate reads a zlib stream of exactly size bytes.
 func (r *reader) inflate(size int64) ([]byte, error) {
+	if data, ok := r.stored(size); ok {
+		return data, nil
+	}
 	if err := r.stream(); err != nil {
 		return nil, err
 	}
 	return r.rest(size)
+}
+
+// stored reads a zlib stream that is one stored block, all of which was read
+// from the file: most entries of a ledger are, and to set up zlib for one takes
+// longer than all else. Any other stream, sound or not, is left to zlib.
+func (r *reader) stored(size int64) ([]byte, bool) {
+	const head, tail = 7, 4
+	b := r.buf[r.pos:]
+	if size > 1<<16-1 || int64(len(b)) < head+size+tail {
+		return nil, false
+	}
+	n := uint16(size)
+	sound := binary.BigEndian.Uint16(b)%31 == 0 && b[0]&15 == 8 && b[0]>>4 <= 7 && b[1]&0x20 == 0
+	if !sound || b[2]&7 != 1 || binary.LittleEndian.Uint16(b[3:]) != n || binary.LittleEndian.Uint16(b[5:]) != ^n {
+		return nil, false
+	}
+	data, sum := b[head:head+size], binary.BigEndian.Uint32(b[head+size:])
+	if adler32.Checksum(data) != sum {
+		return nil, false
+	}
+	r.pos += head + len(data) + tail
+	return append(make([]byte, 0, size), data...), true
 }
 
 // rest reads what is left of the stream, which must be size bytes, and lets

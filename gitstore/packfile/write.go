@@ -1,10 +1,12 @@
 package packfile
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // maxLoose is how many objects become files of their own, as git's own commands
@@ -15,40 +17,62 @@ const maxLoose = 20
 // files are on the disk. Objects that the repository has already are written
 // again, since an old one that no ref names may be about to be deleted.
 func (s *Store) Write(b *Batch) error {
-	var err error
-	if dir := s.dirs[0].path; len(b.ids) > maxLoose {
-		err = writePack(filepath.Join(dir, "pack"), b)
-	} else {
-		err = writeFiles(dir, b)
+	if len(b.ids) > maxLoose {
+		_, err := s.WritePack(b)
+		return err
 	}
+	return wrapWrite(writeFiles(s.dirs[0].path, b))
+}
+
+// WritePack adds the objects as one pack, however few, and returns the pack's
+// name: "pack-<hex>".
+func (s *Store) WritePack(b *Batch) (name string, err error) {
+	if b.pack != nil {
+		return b.pack.Name(), s.Install(b.pack)
+	}
+	name, err = s.writePack(func(to io.Writer) ([]packed, plumbing.Hash, error) { return encodePack(to, b) })
+	return name, wrapWrite(err)
+}
+
+// Install adds the objects of a pack, and the pack as it is, durably.
+func (s *Store) Install(p *Pack) error {
+	_, err := s.writePack(func(to io.Writer) ([]packed, plumbing.Hash, error) {
+		_, err := p.WriteTo(to)
+		return p.entries, p.sum, err
+	})
+	return wrapWrite(err)
+}
+
+func wrapWrite(err error) error {
 	if err != nil {
-		return fmt.Errorf("writing Git objects: %w", err)
+		err = fmt.Errorf("writing Git objects: %w", err)
 	}
-	return nil
+	return err
 }
 
 func writeFiles(dir string, b *Batch) error {
 	errs := make([]error, len(b.ids))
-	atOnce(len(b.ids), func(i int) { errs[i] = writeLoose(dir, b.objects[i], b.ids[i]) })
+	atOnce(len(b.ids), func(i int) { errs[i] = writeLoose(dir, b.object(int32(i)), b.ids[i]) })
 	return errors.Join(errs...)
 }
 
 // writePack writes a pack and its index under temporary names that `git gc`
 // knows and clears away, and then gives them theirs: the index last, as a pack
 // without one does not count.
-func writePack(dir string, b *Batch) (err error) {
+func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error)) (_ string, err error) {
+	dir := filepath.Join(s.dirs[0].path, "pack")
 	pack, err := createTemp(dir, "tmp_pack_")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, pack.remove()) }()
-	entries, sum, err := encodePack(pack, b)
+	entries, sum, err := encode(pack)
 	if err != nil {
-		return err
+		return "", err
 	}
 	idx, err := createTemp(dir, "tmp_idx_")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, idx.remove()) }()
 	var errPack, errIdx error
@@ -60,14 +84,16 @@ func writePack(dir string, b *Batch) (err error) {
 		}
 	})
 	if err := errors.Join(errPack, errIdx); err != nil {
-		return err
+		return "", err
 	}
-	name := filepath.Join(dir, "pack-"+hex.EncodeToString(sum[:]))
-	if err := install(pack, name+".pack"); err != nil {
-		return err
+	name := packName(sum)
+	if err := install(pack, filepath.Join(dir, name+".pack")); err != nil {
+		return "", err
 	}
-	if err := install(idx, name+".idx"); err != nil {
-		return err
+	if err := install(idx, filepath.Join(dir, name+".idx")); err != nil {
+		return "", err
 	}
-	return syncDir(dir)
+	return name, syncDir(dir)
 }
+
+func packName(sum plumbing.Hash) string { return "pack-" + sum.String() }

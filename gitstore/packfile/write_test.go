@@ -110,6 +110,11 @@ func TestSamePack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		book := newBook(t)
+		for range 100 {
+			book.commit()
+		}
+		b.Join(book.batch)
 		if err := r.open().Write(&b); err != nil {
 			t.Fatal(err)
 		}

@@ -150,6 +150,32 @@ func BenchmarkReadLog(b *testing.B) {
 	}
 }
 
+// BenchmarkLongLog is what an event costs among few and among many.
+func BenchmarkLongLog(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 10000} {
+		log := &ledger.Log{}
+		payloads := []ledger.Payload{meta()}
+		for i := range n / 3 {
+			id := fmt.Sprint(i)
+			payloads = append(payloads, &ledger.TurnStart{TransactionID: txID, TurnID: id},
+				&ledger.TurnItem{TransactionID: txID, TurnID: id, Item: ledger.Item{ID: id, Type: "plan"}}, request(id))
+		}
+		for _, p := range payloads {
+			if err := log.Append(moment, p); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := ledger.ReadLog(log.Bytes()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(payloads)), "ns/event")
+		})
+	}
+}
+
 // BenchmarkFiles is what reading the benchmark's directory costs by itself.
 func BenchmarkFiles(b *testing.B) {
 	d := lived(b, true)

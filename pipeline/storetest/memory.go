@@ -30,7 +30,7 @@ type Memory struct {
 var _ pipeline.Store = (*Memory)(nil)
 
 // Snapshot returns the ledger as it stands.
-func (m *Memory) Snapshot(context.Context) (pipeline.Snapshot, error) {
+func (m *Memory) Snapshot(context.Context, ...string) (pipeline.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	tree := fstest.MapFS{}
@@ -41,25 +41,31 @@ func (m *Memory) Snapshot(context.Context) (pipeline.Snapshot, error) {
 }
 
 // Append adds an entry on tip. The new tip is a hash of all there is.
-func (m *Memory) Append(_ context.Context, tip string, e ledger.Entry) (string, error) {
+func (m *Memory) Append(_ context.Context, tip string, entries ...ledger.Entry) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.appends++
 	if tip != m.tip || m.appends%10 == 3 {
 		return "", pipeline.ErrMoved
 	}
+	for _, e := range entries {
+		m.add(e)
+	}
+	return m.tip, nil
+}
+
+func (m *Memory) add(e ledger.Entry) {
 	files := maps.Clone(m.files)
 	if files == nil {
 		files = map[string][]byte{}
 	}
-	sum := tip + "\n" + e.Message + "\n" + ledger.FormatTime(e.When) + "\n"
+	sum := m.tip + "\n" + e.Message + "\n" + ledger.FormatTime(e.When) + "\n"
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		files[name] = bytes.Clone(e.Files[name])
 		sum += fmt.Sprintf("%s %s\n", canon.Hex(e.Files[name]), name)
 	}
 	m.tip, m.files = canon.Hex([]byte(sum)), files
 	m.entries = append(m.entries, e)
-	return m.tip, nil
 }
 
 // Entries returns what was appended, oldest first.

@@ -1,0 +1,276 @@
+package packfile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// contents are the objects of a batch as Get returns them.
+func (b *Batch) contents() map[plumbing.Hash]Object {
+	out := map[plumbing.Hash]Object{}
+	for _, id := range b.IDs() {
+		out[id], _ = b.Get(id)
+	}
+	return out
+}
+
+// TestWritePack: git reads a ledger whose trees are deltas, and makes the same
+// commits itself.
+func TestWritePack(t *testing.T) {
+	for _, commits := range []int{1, 49, 300} {
+		t.Run(fmt.Sprint(commits), func(t *testing.T) {
+			const ref = "refs/agent/ledger"
+			r := newRepo(t)
+			book := newBook(t)
+			for range commits {
+				book.commit()
+			}
+			name, err := r.open().WritePack(book.batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.git("", "update-ref", ref, book.tip.String())
+			r.sound()
+			want := r.all()
+			if len(want) != 12*commits || book.batch.Len() != len(want) {
+				t.Errorf("git has %d objects, the batch %d", len(want), book.batch.Len())
+			}
+			for id, o := range book.batch.contents() {
+				if !bytes.Equal(o.Data, want[id].Data) || o.Type != want[id].Type {
+					t.Errorf("%s is not what git has", id)
+				}
+			}
+			r.agrees(r.open(), want)
+			git := newRepo(t)
+			git.git(fastImport(ref, commits), "fast-import", "--quiet")
+			if tip := git.git("", "rev-parse", ref); tip != book.tip.String() {
+				t.Errorf("%s, git makes %s", book.tip, tip)
+			}
+			chains := r.git("", "verify-pack", "-s", filepath.Join(r.objects(), "pack", name))
+			if deep := strings.Contains(chains, "chain length = 50:"); deep != (commits > 100) || strings.Contains(chains, "chain length = 51:") {
+				t.Errorf("git finds\n%s", chains)
+			}
+		})
+	}
+}
+
+// versions are texts, each of which differs from the one before it.
+func versions(n int) []Object {
+	random := rand.New(rand.NewPCG(8, uint64(n)))
+	var out []Object
+	text := bytes.Repeat([]byte("0123456789abcde\n"), 20<<10)
+	for i := range n {
+		at, size := random.IntN(len(text)+1), random.IntN(300)
+		switch i % 3 {
+		case 0: // the same length
+			text = bytes.Clone(text)
+			copy(text[min(at, len(text)-8):], fmt.Sprintf("%08x", i))
+		case 1: // longer
+			text = append(append(bytes.Clone(text[:at]), fmt.Sprintf("%*d", size, i)...), text[at:]...)
+		case 2: // shorter
+			text = append(bytes.Clone(text[:at]), text[min(len(text), at+size):]...)
+		}
+		out = append(out, Object{plumbing.BlobObject, text})
+	}
+	return out
+}
+
+// TestJoin: hints and deltas of other batches are kept, whichever of them has
+// the base, and however long the chains become.
+func TestJoin(t *testing.T) {
+	for _, c := range []struct {
+		each  int  // versions in one batch
+		again bool // it has an old one too
+	}{{1, false}, {7, false}, {70, false}, {30, true}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			r := newRepo(t)
+			var all Batch
+			objects := versions(200)
+			base := plumbing.ZeroHash
+			want := map[plumbing.Hash]Object{}
+			for len(objects) > 0 {
+				var some Batch
+				if c.again && all.Len() > 2 {
+					old := all.object(1)
+					if _, err := some.AddOn(old, plumbing.Hash{1}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range min(c.each, len(objects)) {
+					id, err := some.AddOn(objects[0], base)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want[id], base, objects = objects[0], id, objects[1:]
+				}
+				all.Join(&some)
+			}
+			for id, o := range all.contents() {
+				if !bytes.Equal(o.Data, want[id].Data) {
+					t.Errorf("%s has other content", id)
+				}
+			}
+			name, err := r.open().WritePack(&all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.sound()
+			r.agrees(r.open(), want)
+			chains := r.git("", "verify-pack", "-s", filepath.Join(r.objects(), "pack", name))
+			if !strings.Contains(chains, "chain length = 50:") || strings.Contains(chains, "chain length = 51:") {
+				t.Errorf("git finds\n%s", chains)
+			}
+		})
+	}
+}
+
+// TestHintsOnly: a base that is nowhere, another type, another content, or the
+// object itself changes no object.
+func TestHintsOnly(t *testing.T) {
+	r := newRepo(t)
+	var b Batch
+	want := map[plumbing.Hash]Object{}
+	add := func(o Object, base plumbing.Hash) plumbing.Hash {
+		id, err := b.AddOn(o, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[id] = o
+		return id
+	}
+	text := bytes.Repeat([]byte("all the same "), 100)
+	blob := add(Object{plumbing.BlobObject, text}, plumbing.Hash{1})
+	add(Object{plumbing.TagObject, text}, blob)
+	add(Object{plumbing.BlobObject, text}, blob)
+	add(Object{plumbing.BlobObject, nil}, blob)
+	self := Object{plumbing.BlobObject, append(bytes.Clone(text), "!"...)}
+	id, _ := self.ID()
+	add(self, id)
+	for _, o := range blobs(200) {
+		blob = add(o, blob)
+	}
+	if _, err := r.open().WritePack(&b); err != nil {
+		t.Fatal(err)
+	}
+	got := r.all()
+	if len(got) != len(want) {
+		t.Errorf("%d objects, want %d", len(got), len(want))
+	}
+	for id, o := range want {
+		if !bytes.Equal(got[id].Data, o.Data) || got[id].Type != o.Type {
+			t.Errorf("%s has other content", id)
+		}
+	}
+}
+
+// TestEncode: what is sent is what is written, and made once.
+func TestEncode(t *testing.T) {
+	r := newRepo(t)
+	s := r.open()
+	book := newBook(t)
+	for range 40 {
+		book.commit()
+	}
+	before, err := s.WritePack(book.batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := book.batch.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(p.Reader())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(r.objects(), "pack", before)
+	onDisk, err := os.ReadFile(file + ".pack")
+	if err != nil || !bytes.Equal(data, onDisk) || p.Size() != int64(len(data)) || p.Name() != before {
+		t.Fatalf("%s of %d bytes, on the disk %s of %d: %v", p.Name(), p.Size(), before, len(onDisk), err)
+	}
+	for _, ext := range []string{".pack", ".idx"} {
+		if err := os.Remove(file + ext); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if name, err := s.WritePack(book.batch); name != before || err != nil {
+		t.Errorf("%s, %v", name, err)
+	}
+	r.sound()
+	if again, err := book.batch.Encode(); again != p || err != nil {
+		t.Errorf("made again: %v", err)
+	}
+	book.commit()
+	if again, err := book.batch.Encode(); again == p || err != nil {
+		t.Errorf("without the last commit: %v", err)
+	}
+}
+
+// BenchmarkBatch makes 10,000 commits of a ledger and writes them as one pack,
+// beside `git fast-import` of the same commits.
+func BenchmarkBatch(b *testing.B) {
+	const commits, ref = 10000, "refs/agent/ledger"
+	stream := fastImport(ref, commits)
+	var ours, theirs time.Duration
+	var size, gc int64
+	for range b.N {
+		mine, git := newRepo(b), newRepo(b)
+		start := time.Now()
+		git.git(stream, "fast-import", "--quiet")
+		theirs += time.Since(start)
+		runtime.GC()
+		start = time.Now()
+		s := mine.open()
+		book := newBook(b)
+		for range commits {
+			book.commit()
+		}
+		if _, err := s.WritePack(book.batch); err != nil {
+			b.Fatal(err)
+		}
+		ours += time.Since(start)
+		mine.git("", "update-ref", ref, book.tip.String())
+		if tip := git.git("", "rev-parse", ref); tip != book.tip.String() {
+			b.Fatalf("%s, git makes %s", book.tip, tip)
+		}
+		size += mine.packSize()
+		git.git("", "gc", "-q")
+		gc += git.packSize()
+		book = nil
+		debug.FreeOSMemory()
+	}
+	b.ReportMetric(float64(ours.Milliseconds())/float64(b.N), "ms/ours")
+	b.ReportMetric(float64(theirs.Milliseconds())/float64(b.N), "ms/git")
+	b.ReportMetric(float64(ours)/float64(theirs), "x-git")
+	b.ReportMetric(float64(size)/float64(gc), "x-gc-size")
+	b.ReportMetric(float64(size)/float64(b.N), "B/pack")
+}
+
+// packSize is how many bytes the packs and what belongs to them have.
+func (r repo) packSize() (n int64) {
+	files, err := filepath.Glob(filepath.Join(r.objects(), "pack", "*"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if !strings.HasSuffix(file, ".keep") {
+			n += info.Size()
+		}
+	}
+	return n
+}

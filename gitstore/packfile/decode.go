@@ -1,0 +1,348 @@
+package packfile
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// What a received pack may make of itself. A few bytes can claim to be a
+// gigabyte, and deltas can copy that over and over. Tests set these.
+var (
+	maxHeld int64 = 1 << 30  // bytes in memory at one time
+	maxMade int64 = 16 << 30 // bytes of all objects together
+)
+
+// minEntry is the least that an entry takes: a byte, and an empty zlib stream.
+const minEntry = 9
+
+// Decode reads a pack that somebody sent, and which must be whole and sound.
+// What a delta is based on and is not in the pack is asked of base. Every
+// object of the batch has the name that its content has. The batch keeps the
+// bytes of the pack, unless it needed base; they must not be modified.
+func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, error) {
+	d := &decoder{pack: pack}
+	if err := d.scan(); err != nil {
+		return nil, fmt.Errorf("reading a pack: %w", err)
+	}
+	if err := d.resolve(base); err != nil {
+		return nil, fmt.Errorf("reading a pack: %w", err)
+	}
+	b, err := d.batch()
+	if err != nil {
+		return nil, fmt.Errorf("reading a pack: %w", err)
+	}
+	return b, nil
+}
+
+// decoder reads a pack in three steps: all entries in their order, then every
+// delta from its base, then all into a batch.
+type decoder struct {
+	pack    []byte
+	sum     plumbing.Hash
+	entries []received
+	thin    bool // base was needed
+	byName  bool // some deltas name their base
+
+	mu      sync.Mutex
+	waiting map[plumbing.Hash][]int32 // deltas by the name of their base
+	held    atomic.Int64
+	made    atomic.Int64
+}
+
+// received is an entry of the pack.
+type received struct {
+	offset int64
+	crc    uint32
+	kind   plumbing.ObjectType // of the object, once it is known
+	id     plumbing.Hash
+	data   []byte // what the entry says: whole, or a delta
+
+	base         int32 // the entry it is a delta on; none: -1
+	first, other int32 // the first delta on this one by offset, and the next on the same base
+}
+
+const none = -1
+
+// scan reads every entry.
+func (d *decoder) scan() error {
+	end := int64(len(d.pack) - idSize)
+	if end < packHeaderSize || string(d.pack[:8]) != "PACK\x00\x00\x00\x02" {
+		return damaged("not a pack of version 2")
+	}
+	if d.sum = sha1.Sum(d.pack[:end]); !bytes.Equal(d.sum[:], d.pack[end:]) {
+		return damaged("its content is not what its checksum says")
+	}
+	count := int64(binary.BigEndian.Uint32(d.pack[8:]))
+	if count > (end-packHeaderSize)/minEntry {
+		return damaged("%d objects do not fit in %d bytes", count, len(d.pack))
+	}
+	d.entries, d.waiting = make([]received, 0, count), map[plumbing.Hash][]int32{}
+	r := getReader()
+	defer r.put()
+	r.at(bytes.NewReader(d.pack), packHeaderSize, end)
+	for range count {
+		if err := d.entry(r); err != nil {
+			return fmt.Errorf("entry %d: %w", len(d.entries), err)
+		}
+	}
+	if r.offset() != end {
+		return damaged("more than its %d objects", count)
+	}
+	return nil
+}
+
+// entry reads the next entry. Its base by offset must be one before it.
+func (d *decoder) entry(r *reader) error {
+	at, n := r.offset(), int32(len(d.entries))
+	kind, size, err := r.typeAndSize()
+	if err != nil {
+		return err
+	}
+	e := received{offset: at, kind: kind, base: none, first: none, other: none}
+	switch kind {
+	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
+	case plumbing.OFSDeltaObject:
+		back, err := r.distance()
+		if err != nil {
+			return err
+		}
+		i, ok := slices.BinarySearchFunc(d.entries, at-back, func(e received, at int64) int { return cmp.Compare(e.offset, at) })
+		if !ok {
+			return damaged("a delta's base is no entry before it")
+		}
+		e.base, e.other = int32(i), d.entries[i].first
+		d.entries[i].first = n
+	case plumbing.REFDeltaObject:
+		id, err := r.id()
+		if err != nil {
+			return err
+		}
+		d.waiting[id], d.byName = append(d.waiting[id], n), true
+	default:
+		return damaged("no object has type %d", kind)
+	}
+	if err := d.hold(size); err != nil {
+		return err
+	}
+	e.data, err = r.inflate(size)
+	e.crc = crc32.ChecksumIEEE(d.pack[at:r.offset()])
+	d.entries = append(d.entries, e)
+	return err
+}
+
+func (d *decoder) hold(size int64) error {
+	if d.held.Add(size) > maxHeld {
+		return damaged("its objects are larger than %d bytes together", maxHeld)
+	}
+	return nil
+}
+
+// resolve names every object: first those that are whole and all that stands
+// on them, on all cores, then those whose bases are elsewhere.
+func (d *decoder) resolve(base func(plumbing.Hash) (Object, error)) error {
+	var whole []int32
+	for i := range d.entries {
+		if d.entries[i].kind <= plumbing.TagObject {
+			whole = append(whole, int32(i))
+		}
+	}
+	var failed atomic.Pointer[error]
+	Parallel(len(whole), 8, func(i int) {
+		if failed.Load() != nil {
+			return
+		}
+		if err := d.above(whole[i]); err != nil {
+			failed.Store(&err)
+		}
+	})
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return d.complete(base)
+}
+
+// complete asks for the bases that are not in the pack. A base that is missing
+// may yet be made of another one's delta.
+func (d *decoder) complete(base func(plumbing.Hash) (Object, error)) error {
+	ids := make([]plumbing.Hash, 0, len(d.waiting))
+	for id := range d.waiting {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b plumbing.Hash) int { return int(d.waiting[a][0] - d.waiting[b][0]) })
+	for _, id := range ids {
+		if len(d.waiting[id]) == 0 {
+			continue
+		}
+		o, err := base(id)
+		if errors.Is(err, ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("the base of a delta: %w", err)
+		}
+		d.thin = true
+		if err := d.walk(d.named(nil, id, none, o)); err != nil {
+			return err
+		}
+	}
+	for id := range d.waiting {
+		return fmt.Errorf("the base of a delta: object %s: %w", id, ErrMissing)
+	}
+	return nil
+}
+
+// step is a delta to apply. The last one on its base lets go of it.
+type step struct {
+	entry, parent int32
+	depth         int
+	base          Object
+	release       int64
+}
+
+// above names a whole object and all that stands on it.
+func (d *decoder) above(i int32) error {
+	steps, err := d.name(nil, i, 0, Object{d.entries[i].kind, d.entries[i].data})
+	if err != nil {
+		return err
+	}
+	return d.walk(steps)
+}
+
+// walk applies deltas, the last first, and then those that stand on them.
+func (d *decoder) walk(steps []step) error {
+	for len(steps) > 0 {
+		s := steps[len(steps)-1]
+		steps = steps[:len(steps)-1]
+		if s.depth > maxChain {
+			return damaged("more than %d deltas on each other", maxChain)
+		}
+		e := &d.entries[s.entry]
+		data, err := applyDelta(s.base.Data, e.data)
+		d.held.Add(-s.release)
+		if err != nil {
+			return err
+		}
+		o := Object{s.base.Type, data}
+		if e.base = s.parent; e.base == none { // the batch has no base for it
+			e.data = data
+			if err := d.hold(int64(len(data))); err != nil {
+				return err
+			}
+		}
+		if steps, err = d.name(steps, s.entry, s.depth, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name names an entry and adds the deltas on it to the steps.
+func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, error) {
+	if d.made.Add(int64(len(o.Data))) > maxMade {
+		return nil, damaged("its objects are larger than %d bytes together", maxMade)
+	}
+	id, err := o.ID()
+	if err != nil {
+		return nil, err
+	}
+	e := &d.entries[i]
+	e.id, e.kind = id, o.Type
+	n := len(steps)
+	for child := e.first; child != none; child = d.entries[child].other {
+		steps = append(steps, step{child, i, depth + 1, o, 0})
+	}
+	steps = d.named(steps, id, i, o)
+	for k := n; k < len(steps); k++ {
+		steps[k].depth = depth + 1
+	}
+	if len(steps) > n && depth > 0 {
+		steps[n].release = int64(len(o.Data))
+		err = d.hold(int64(len(o.Data)))
+	}
+	return steps, err
+}
+
+// named adds the deltas that wait for a name, once.
+func (d *decoder) named(steps []step, id plumbing.Hash, parent int32, o Object) []step {
+	if !d.byName {
+		return steps
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, child := range d.waiting[id] {
+		steps = append(steps, step{child, parent, 1, o, 0})
+	}
+	delete(d.waiting, id)
+	return steps
+}
+
+// batch puts all objects in the order of the pack, but bases before what
+// stands on them.
+func (d *decoder) batch() (*Batch, error) {
+	b := &Batch{}
+	var chain []int32
+	for i := range d.entries {
+		for at := int32(i); at != none; at = d.entries[at].base {
+			if _, done := b.at[d.entries[at].id]; done {
+				break
+			}
+			chain = append(chain, at)
+		}
+		for ; len(chain) > 0; chain = chain[:len(chain)-1] {
+			e := d.entries[chain[len(chain)-1]]
+			if _, again := b.at[e.id]; again {
+				continue
+			}
+			if err := d.put(b, e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	again := len(b.ids) < len(d.entries)
+	switch {
+	case again && d.byName: // git refuses it: which of the two is a base?
+		return nil, damaged("an object is there twice")
+	case !again && !d.thin:
+		b.pack = d.asReceived()
+	}
+	return b, nil
+}
+
+// put keeps the delta as it is, unless too many stand on each other.
+func (d *decoder) put(b *Batch, e received) error {
+	now := entry{kind: e.kind, data: e.data}
+	if e.base != none {
+		now.base = b.at[d.entries[e.base].id]
+		now.depth = b.entries[now.base].depth + 1
+	}
+	if now.depth > maxDepth {
+		data, err := applyDelta(b.object(now.base).Data, e.data)
+		if err == nil {
+			err = d.hold(int64(len(data)))
+		}
+		if err != nil {
+			return err
+		}
+		now = entry{kind: e.kind, data: data}
+	}
+	b.append(e.id, now)
+	return nil
+}
+
+func (d *decoder) asReceived() *Pack {
+	p := &Pack{blocks: blocks{d.pack}, sum: d.sum, entries: make([]packed, len(d.entries))}
+	for i, e := range d.entries {
+		p.entries[i] = packed{e.id, e.crc, e.offset}
+	}
+	return p
+}

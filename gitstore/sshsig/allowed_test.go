@@ -1,0 +1,163 @@
+package sshsig
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// In the lists of these tests KEY stands for the key of the ed25519 fixture,
+// type and all, and RSA for that of rsa-2048.
+func expand(t testing.TB, list string) string {
+	key := strings.TrimSpace(load(t, "ed25519").section(t, "key.pub"))
+	rsa := strings.TrimSpace(load(t, "rsa-2048").section(t, "key.pub"))
+	return strings.NewReplacer("KEY", key, "RSA", rsa, "BASE64", strings.Fields(key)[1]).Replace(list)
+}
+
+func TestAllowedSigners(t *testing.T) {
+	signature := load(t, "ed25519").section(t, "signature")
+	for _, c := range []struct{ list, principal string }{
+		{"a@b KEY", "a@b"},
+		{"a@b KEY\n", "a@b"},
+		{"a@b KEY comment, any \"comment\n", "a@b"},
+		{"\n# KEY\n \t# x\n\t a@b \t KEY\t\n\n", "a@b"},
+		{"a@b KEY\r\n", "a@b"},
+		{"c@d RSA\na@b KEY\n", "a@b"},
+		{"a@b,c@d KEY", "a@b"},
+		{`"a b,c d" KEY`, "a b"},
+		{"*@b KEY", "*@b"},
+		{"!c@b,*@b KEY", "*@b"},
+		{`a@b namespaces="git" KEY`, "a@b"},
+		{`a@b NameSpaces="file,g?t" KEY`, "a@b"},
+		{`a@b namespaces="a b,git" KEY`, "a@b"},
+		{`a@b valid-after="20260105Z",valid-before="20260106Z" KEY`, "a@b"},
+		{`a@b valid-before="20260105000000Z" KEY`, "a@b"},
+		{"a@b valid-before=\"20250101Z\" KEY\na@b namespaces=\"file\" KEY\nc@d KEY", "c@d"},
+		{"müller@b KEY", "müller@b"},
+	} {
+		principal, _, err := allow(t, expand(t, c.list)).Verify([]byte(message), signature, at)
+		if err != nil || principal != c.principal {
+			t.Errorf("%s: %q, %v", c.list, principal, err)
+		}
+	}
+}
+
+func TestAllowedSignersRefused(t *testing.T) {
+	for _, c := range []struct{ list, want string }{
+		{"a@b", "line 1: there is no key"},
+		{"a@b ", "line 1: there is no key"},
+		{"\n\nKEY", "line 3: unknown option, or type of key"},
+		{"# x\na@b cert-authority KEY", "line 2: cert-authority: certificates are not supported"},
+		{"a@b CERT-authority,namespaces=\"git\" KEY", "line 1: cert-authority: certificates are not supported"},
+		{"a@b ssh-ed25519-cert-v01@openssh.com BASE64", "line 1: certificates are not supported"},
+		{"a@b ssh-dss BASE64", "DSA keys are not supported"},
+		{"a@b ssh-foo BASE64", `unknown option, or type of key, "ssh-foo"`},
+		{"a@b ssh-ed25519", "is not base64"},
+		{"a@b ssh-ed25519 AAAA", "is damaged"},
+		{"a@b ssh-ed25519 BASE64=", "is not base64"},
+		{"a@b ecdsa-sha2-nistp256 BASE64", "is damaged"},
+		{"a@b ssh-rsa " + rsa1024, "RSA key of 1024 bits"},
+		{`a@b namespaces="git" ssh-x BASE64`, `unknown type of key "ssh-x"`},
+		{`a@b namespaces="git"`, "there is no key"},
+		{`a@b namespaces=git KEY`, "must stand in quotes"},
+		{`a@b namespaces KEY`, "has no value"},
+		{`a@b namespaces="" KEY`, "a name is empty"},
+		{`a@b namespaces="git,, file" KEY`, "a name is empty"},
+		{`a@b namespaces="git KEY`, "is not closed"},
+		{`a@b namespaces="g\"it" KEY`, "is not closed"},
+		{`a@b namespaces="g\it" KEY`, "backslash"},
+		{`a@b namespaces="git", KEY`, "a comma ends the options"},
+		{`a@b namespaces="git"x KEY`, "must follow its value"},
+		{`a@b namespaces="git",namespaces="git" KEY`, `option "namespaces" twice`},
+		{`a@b namespaces="git" namespaces="git" KEY`, "unknown type of key"},
+		{`a@b restrict KEY`, `unknown option, or type of key, "restrict"`},
+		{`a@b ,namespaces="git" KEY`, `unknown option, or type of key, ""`},
+		{`a@b valid-after="20260101" KEY`, `write "20260101Z"`},
+		{`a@b valid-after="202601010101" KEY`, `write "202601010101Z"`},
+		{`a@b valid-after="20260230Z" KEY`, "not a time"},
+		{`a@b valid-after="2026-01-01" KEY`, "not a time"},
+		{`a@b valid-after="0x7fffffff" KEY`, "not a time"},
+		{`a@b valid-after="+0260101Z" KEY`, "not a time"},
+		{`a@b valid-after="20260101Z",valid-before="20260101Z" KEY`, "not after valid-after"},
+		{`"a@b KEY`, "is not closed"},
+		{`"a@b"KEY`, "a blank must follow"},
+		{`a"@b" KEY`, "quotes must be around all"},
+		{`"" KEY`, "a name is empty"},
+		{"a@b, KEY", "a name is empty"},
+		{"a@b,! KEY", "a name is empty"},
+		{`"a@b, c@d" KEY`, "a blank is around it"},
+		{"!a@b KEY", "they match nobody"},
+		{"a@b,!*@b KEY", "they match nobody"},
+		{"a@b\x00 KEY", "cannot be seen"},
+		{"a@b\u202e KEY", "cannot be seen"},
+		{"\ufeffa@b KEY", "cannot be seen"},
+		{"a@b\xff KEY", "cannot be seen"},
+		{"a@b KEY\rc@d KEY", "cannot be seen"},
+	} {
+		a, err := ParseAllowedSigners([]byte(expand(t, c.list)))
+		var line *LineError
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &line) {
+			t.Errorf("%q: error %v, want %q", c.list, err, c.want)
+		}
+		if a.keys != nil {
+			t.Errorf("%q: keys beside an error", c.list)
+		}
+	}
+	_, err := ParseAllowedSigners([]byte(expand(t, "x\na@b KEY\ny\n")))
+	if want := "line 1: there is no key\nline 3: there is no key"; err == nil || err.Error() != want {
+		t.Errorf("two lines: %v", err)
+	}
+}
+
+const rsa1024 = "AAAAB3NzaC1yc2EAAAADAQABAAAAgQDRubQHAnbI6s+fvcDeGd+ShyOdQ+1B4FuEEZxpb+pNCkWcTkM25qVSP2kbDI2hcztgGczemrPRXuP/aOcEi2lCNiPvDFWWJocizD1C7LXWwM69Z819ImedsXI9NWyreR57RNYibCngVUKASZp1fRcBQLeiZhMsMrgGtIHDBVw4kw=="
+
+// TestReasons: why a key that is listed is not taken.
+func TestReasons(t *testing.T) {
+	signature := load(t, "ed25519").section(t, "signature")
+	for _, c := range []struct {
+		list string
+		at   time.Time
+		want []error
+		text string
+	}{
+		{"", at, []error{ErrUnknownKey}, "SHA256:"},
+		{"a@b RSA", at, []error{ErrUnknownKey}, "SHA256:"},
+		{`a@b valid-before="20260104Z" KEY`, at, []error{ErrExpired}, "2026-01-05 00:00:00Z is after 2026-01-04 00:00:00Z (line 1"},
+		{`a@b valid-after="20260106Z" KEY`, at, []error{ErrExpired}, "2026-01-05 00:00:00Z is before 2026-01-06 00:00:00Z (line 1"},
+		{`a@b valid-before="20260105Z" KEY`, at.Add(time.Second), []error{ErrExpired}, "line 1"},
+		{`a@b valid-before="20260105Z" KEY`, time.Time{}, nil, ""},
+		{"\na@b namespaces=\"file,x\" KEY", at, []error{ErrNamespace}, "line 2 of the allowed signers allows the key only for file,x"},
+		{"a@b namespaces=\"file\" KEY\na@b valid-before=\"20200101Z\" KEY", at, []error{ErrNamespace, ErrExpired}, "line 2"},
+	} {
+		principal, fingerprint, err := allow(t, expand(t, c.list)).Verify([]byte(message), signature, c.at)
+		if (err == nil) != (c.want == nil) || err != nil && (principal != "" || fingerprint != "" || !strings.Contains(err.Error(), c.text)) {
+			t.Errorf("%s: %q, %q, %v", c.list, principal, fingerprint, err)
+		}
+		for _, want := range c.want {
+			wantErr(t, c.list, err, want)
+		}
+	}
+	// A bad signature is that, whatever else is wrong.
+	_, _, err := allow(t, expand(t, `a@b valid-before="20260104Z" KEY`)).Verify([]byte("other"), signature, at)
+	wantErr(t, "bad and expired", err, ErrBadSignature)
+	_, _, err = Allowed{}.Verify([]byte(message), signature, at)
+	wantErr(t, "zero list", err, ErrUnknownKey)
+}
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"git", "git", true}, {"git", "Git", false}, {"git", "gi", false}, {"git", "gitt", false},
+		{"g?t", "git", true}, {"g?t", "gt", false}, {"?", "", false}, {"*", "", true}, {"**", "x", true},
+		{"*@b", "a@b", true}, {"*@b", "a@bc", false}, {"a*b*c", "aXbYbZc", true}, {"a*b*c", "aXbYbZ", false},
+		{"*a", "aaaa", true}, {"a*a", "a", false}, {"[a-z]", "a", false}, {`\*`, "*", false},
+		{strings.Repeat("*a", 200), strings.Repeat("a", 5000) + "b", false},
+	} {
+		if match(c.pattern, c.name) != c.want {
+			t.Errorf("match(%q, %q) is not %v", c.pattern, c.name, c.want)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package sshsig
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// minRSABits is the smallest RSA key that signs, or is believed, here.
+const minRSABits = 2048
+
+// A Signer signs commits with one private key. It is safe for use by several
+// goroutines, and however it is printed shows its public key alone.
+type Signer struct {
+	key       ssh.AlgorithmSigner
+	algorithm string
+}
+
+// ParseKey reads a private key that ssh-keygen or OpenSSL wrote: Ed25519,
+// ECDSA on P-256, P-384 or P-521, or RSA of 2048 bits or more, in PEM. The
+// passphrase, at most one, is used where the key is encrypted. Errors are
+// [ErrEncrypted], [ErrPassphrase] or [ErrKey], and hold nothing of the key.
+func ParseKey(data []byte, passphrase ...[]byte) (Signer, error) {
+	if len(passphrase) > 1 {
+		panic("sshsig: more than one passphrase")
+	}
+	block, rest := pem.Decode(data)
+	if block == nil {
+		return Signer{}, unusable(whyNoPEM(data))
+	}
+	if len(bytes.TrimSpace(rest)) > 0 {
+		return Signer{}, unusable("something follows the key")
+	}
+	held, err := describe(block)
+	if err != nil {
+		return Signer{}, err
+	}
+	var raw any
+	switch {
+	case !held.encrypted:
+		raw, err = ssh.ParseRawPrivateKey(data)
+	case len(passphrase) == 0 || len(passphrase[0]) == 0:
+		return Signer{}, ErrEncrypted
+	default:
+		raw, err = ssh.ParseRawPrivateKeyWithPassphrase(data, passphrase[0])
+	}
+	// OpenSSL's format has no sure sign of a wrong passphrase: what it decrypts
+	// to is then not a key.
+	if errors.Is(err, x509.IncorrectPasswordError) || err != nil && held.encrypted && held.public == nil {
+		return Signer{}, ErrPassphrase
+	}
+	if err != nil {
+		// What the parser says may quote what it read.
+		return Signer{}, unusable("it is damaged, or of a kind that is not known here")
+	}
+	return newSigner(raw, held.public)
+}
+
+func unusable(why string) error { return fmt.Errorf("%w: %s", ErrKey, why) }
+
+func whyNoPEM(data []byte) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+	if keyTypes[word] != 0 {
+		return "it is a public key; the private key is the file without .pub"
+	}
+	return "there is no whole PEM block in it"
+}
+
+// A holding is what a PEM block shows of its key while it is still encrypted.
+type holding struct {
+	encrypted bool
+	public    []byte // nil where the format does not hold it
+}
+
+// describe refuses the keys that cannot sign here, encrypted or not.
+func describe(block *pem.Block) (holding, error) {
+	switch block.Type {
+	case "OPENSSH PRIVATE KEY":
+		return describeOpenSSH(block.Bytes)
+	case "RSA PRIVATE KEY", "EC PRIVATE KEY", "PRIVATE KEY":
+		return holding{encrypted: block.Headers["DEK-Info"] != ""}, nil
+	case "DSA PRIVATE KEY":
+		return holding{}, unusable("DSA is not supported")
+	case "ENCRYPTED PRIVATE KEY":
+		return holding{}, unusable(`encryption of PKCS #8 is not supported; "ssh-keygen -p" writes OpenSSH's own format`)
+	}
+	return holding{}, unusable("its PEM block is not a private key")
+}
+
+// describeOpenSSH reads what is in the clear (OpenSSH's PROTOCOL.key).
+func describeOpenSSH(data []byte) (holding, error) {
+	var file struct {
+		Cipher, KDF, KDFOptions string
+		Keys                    uint32
+		Public, Private         []byte
+	}
+	data, ok := bytes.CutPrefix(data, []byte("openssh-key-v1\x00"))
+	if !ok || ssh.Unmarshal(data, &file) != nil || file.Keys != 1 {
+		return holding{}, unusable("its OpenSSH format is damaged")
+	}
+	switch algorithm := blobType(file.Public); {
+	case strings.HasPrefix(algorithm, "sk-"):
+		return holding{}, unusable("it is of a security key (sk-), whose device must sign, and that cannot be done here")
+	case algorithm == "ssh-dss":
+		return holding{}, unusable("DSA is not supported")
+	}
+	return holding{encrypted: file.Cipher != "none", public: file.Public}, nil
+}
+
+// newSigner holds the key to the public one beside it, and to itself: a key
+// that was damaged, or put together, must not sign.
+func newSigner(raw any, public []byte) (Signer, error) {
+	if key, ok := raw.(*rsa.PrivateKey); ok && key.N.BitLen() < minRSABits {
+		return Signer{}, unusable(fmt.Sprintf("RSA of %d bits; at least %d are needed", key.N.BitLen(), minRSABits))
+	}
+	key, err := ssh.NewSignerFromKey(raw)
+	if err != nil || keyTypes[key.PublicKey().Type()] != signs {
+		return Signer{}, unusable("its algorithm is not supported")
+	}
+	s := Signer{key: key.(ssh.AlgorithmSigner), algorithm: key.PublicKey().Type()}
+	if s.algorithm == ssh.KeyAlgoRSA {
+		s.algorithm = ssh.KeyAlgoRSASHA512
+	}
+	probe := []byte("probe")
+	made, err := s.key.SignWithAlgorithm(nil, probe, s.algorithm)
+	if err != nil || key.PublicKey().Verify(probe, made) != nil {
+		return Signer{}, unusable("its two halves do not belong together")
+	}
+	if public != nil && !bytes.Equal(public, key.PublicKey().Marshal()) {
+		return Signer{}, unusable("its two halves do not belong together")
+	}
+	return s, nil
+}
+
+// Sign returns the signature of a message, which for a commit is its bytes
+// without a signature, in the form that "ssh-keygen -Y sign -n git" writes,
+// with the last newline. One key and message have one signature: ECDSA is
+// deterministic here (RFC 6979).
+func (s Signer) Sign(message []byte) (armored string, err error) {
+	e := envelope{Magic: magic, Version: version, PublicKey: s.public().Marshal(), Namespace: namespace, Hash: "sha512"}
+	made, err := s.key.SignWithAlgorithm(nil, e.signed(message), s.algorithm)
+	if err != nil {
+		return "", fmt.Errorf("signing with %s: %w", s.Fingerprint(), err)
+	}
+	e.Signature = ssh.Marshal(made)
+	return armor(ssh.Marshal(e)), nil
+}
+
+// Fingerprint is the SHA-256 of the public key as ssh-keygen writes it,
+// "SHA256:" and 43 characters of base64.
+func (s Signer) Fingerprint() string { return ssh.FingerprintSHA256(s.public()) }
+
+// PublicKey is the public key as in a .pub file, "<type> <base64>", without a
+// comment or a newline: what stands behind the name in a file of allowed
+// signers.
+func (s Signer) PublicKey() string {
+	return strings.TrimSuffix(string(ssh.MarshalAuthorizedKey(s.public())), "\n")
+}
+
+func (s Signer) public() ssh.PublicKey {
+	if s.key == nil {
+		panic("sshsig: a Signer that ParseKey did not return")
+	}
+	return s.key.PublicKey()
+}
+
+// Format writes the public key's type and fingerprint, whatever the verb, so
+// that no log can hold the private key.
+func (s Signer) Format(f fmt.State, _ rune) {
+	if s.key == nil {
+		_, _ = fmt.Fprint(f, "sshsig.Signer{}")
+		return
+	}
+	_, _ = fmt.Fprintf(f, "sshsig.Signer{%s %s}", s.public().Type(), s.Fingerprint())
+}
