@@ -53,7 +53,7 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 	}
 	var g Gated
 	var err error
-	g.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		if g, err = r.judge(snap, id); err != nil {
 			return nil, err
 		}

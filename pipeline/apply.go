@@ -58,7 +58,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 	id := g.Transaction().TransactionID
 	// A branch that moves under us is tried again on its new tip.
 	for attempt := 1; ; attempt++ {
-		snap, err := r.snapshot(ctx)
+		snap, err := r.snapshot(ctx, transaction(id)...)
 		if err != nil {
 			return ApplyOutcome{}, err
 		}

@@ -114,7 +114,7 @@ func unchanged(base fs.FS, tx ledger.Transaction) error {
 
 // supersede records that the base of an approved change is gone.
 func (r *Runner) supersede(ctx context.Context, why *SupersededError) error {
-	_, err := r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	_, err := r.update(ctx, transaction(why.ID), func(snap Snapshot) (*ledger.Entry, error) {
 		log, err := ledger.Read(snap.Tree, why.ID)
 		if err != nil || log.Transaction().Closed {
 			return nil, err

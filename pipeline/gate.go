@@ -40,7 +40,7 @@ func (g Gated) Err() error {
 func (r *Runner) Gate(ctx context.Context, id string) (Gated, error) {
 	var g Gated
 	var err error
-	g.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		if g, err = r.judge(snap, id); err != nil || g.Transaction().Closed {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 	ruling.Reason = ledger.OneLine(ruling.Reason, 500)
 	var g Gated
 	var err error
-	g.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		if g, err = r.judge(snap, id); err != nil {
 			return nil, err
 		}

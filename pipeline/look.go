@@ -18,7 +18,7 @@ import (
 
 // History returns the verdict on a transaction as it stands, recording nothing.
 func (r *Runner) History(ctx context.Context, id string) (Gated, error) {
-	snap, err := r.snapshot(ctx)
+	snap, err := r.last(ctx, transaction(id)...)
 	if err != nil {
 		return Gated{}, err
 	}
@@ -27,21 +27,43 @@ func (r *Runner) History(ctx context.Context, id string) (Gated, error) {
 	return g, err
 }
 
-func (r *Runner) snapshot(ctx context.Context) (Snapshot, error) {
-	snap, err := r.Store.Snapshot(ctx)
+// snapshot returns the ledger as it stands now.
+func (r *Runner) snapshot(ctx context.Context, paths ...string) (Snapshot, error) {
+	snap, err := r.Store.Snapshot(ctx, paths...)
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if snap.Tip != "" {
 		err = ledger.CheckSchema(snap.Tree) // never act on, or extend, something else
 	}
+	r.tip = &snap.Tip
 	return snap, err
+}
+
+// transaction is what a stage reads of a ledger: the transaction's directory.
+func transaction(id string) []string {
+	if ledger.CheckID(id) != nil {
+		return nil
+	}
+	return []string{ledger.Dir(id)}
+}
+
+// last returns the ledger as the last stage left it.
+func (r *Runner) last(ctx context.Context, paths ...string) (Snapshot, error) {
+	if r.tip == nil {
+		return r.snapshot(ctx, paths...)
+	}
+	snap, err := r.Store.At(ctx, *r.tip)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
+	}
+	return snap, nil
 }
 
 // Find returns the id of the transaction that name means; an empty name means
 // the one that is open, or with look the newest.
 func (r *Runner) Find(ctx context.Context, name string, look bool) (string, error) {
-	snap, err := r.snapshot(ctx)
+	snap, err := r.last(ctx)
 	switch {
 	case err != nil:
 		return "", err
@@ -55,7 +77,7 @@ func (r *Runner) Find(ctx context.Context, name string, look bool) (string, erro
 
 // List returns the state of every transaction, oldest first.
 func (r *Runner) List(ctx context.Context) ([]ledger.Transaction, error) {
-	snap, err := r.snapshot(ctx)
+	snap, err := r.last(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +86,7 @@ func (r *Runner) List(ctx context.Context) ([]ledger.Transaction, error) {
 
 // Log returns a transaction's events.
 func (r *Runner) Log(ctx context.Context, id string) (*ledger.Log, error) {
-	snap, err := r.snapshot(ctx)
+	snap, err := r.last(ctx, transaction(id)...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +95,7 @@ func (r *Runner) Log(ctx context.Context, id string) (*ledger.Log, error) {
 
 // Directory returns a transaction's directory as it is in the ledger.
 func (r *Runner) Directory(ctx context.Context, id string) (fs.FS, error) {
-	snap, err := r.snapshot(ctx)
+	snap, err := r.last(ctx, transaction(id)...)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +105,7 @@ func (r *Runner) Directory(ctx context.Context, id string) (fs.FS, error) {
 // Result returns a transaction's ApplyResult, nil before it is applied, and the
 // commit that was made, "" for a working tree.
 func (r *Runner) Result(ctx context.Context, id string) (*result.Result, string, error) {
-	snap, err := r.snapshot(ctx)
+	snap, err := r.last(ctx, transaction(id)...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -97,7 +119,7 @@ func (r *Runner) Result(ctx context.Context, id string) (*result.Result, string,
 // Diff returns the canonical bytes that a transaction proposes, having checked
 // that they are those its patch_id names.
 func (r *Runner) Diff(ctx context.Context, id string) ([]byte, error) {
-	snap, err := r.snapshot(ctx)
+	snap, err := r.last(ctx, transaction(id)...)
 	if err != nil {
 		return nil, err
 	}

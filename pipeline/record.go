@@ -13,7 +13,7 @@ import (
 // was cut off is taken up under its own id. The target notes the apply first, so that a crash is taken up where it was.
 func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (ledger.ApplyStart, error) {
 	var start ledger.ApplyStart
-	_, err := r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	_, err := r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		g, err := r.judge(snap, id)
 		if err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 	if err != nil {
 		return "", err
 	}
-	return r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	return r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return nil, err

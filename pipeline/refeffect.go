@@ -70,7 +70,7 @@ func (e *refEffect) ready(ctx context.Context, g Gated, p *prepared) error {
 	if p.commit, err = e.r.Refs.BuildCommit(ctx, p.base, p.set.Files(), commit); err != nil {
 		return err
 	}
-	snap, err := e.r.snapshot(ctx)
+	snap, err := e.r.last(ctx)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 		return Reviewed{}, err
 	}
 	out := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base}
-	out.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	paths := []string{ledger.DeniedDir(p.id), ledger.ProposedDir(p.id), ledger.Day(r.Now())}
+	out.LedgerCommit, err = r.update(ctx, paths, func(snap Snapshot) (*ledger.Entry, error) {
 		known, err := r.known(ctx, snap.Tree, p)
 		if err != nil {
 			return nil, err

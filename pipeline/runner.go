@@ -34,8 +34,11 @@ var ErrMoved = errors.New("the ledger has moved")
 // be read as well. Append adds one commit an entry on exactly the given tip and
 // returns the last one; when it returns an error that is not ErrMoved, the
 // entries may or may not be there, and a new Snapshot tells.
+//
+// At returns the ledger as it was at a tip that Snapshot or Append returned.
 type Store interface {
 	Snapshot(ctx context.Context, paths ...string) (Snapshot, error)
+	At(ctx context.Context, tip string) (Snapshot, error)
 	Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error)
 }
 
@@ -75,7 +78,8 @@ type Worktree interface {
 	Write(files []patch.Change) []result.Operation
 }
 
-// A Runner runs the stages. All fields but Worktree and Pause are needed;
+// A Runner runs the stages of one command: what it shows after a stage is the
+// ledger as that stage left it, not what others have made of it since. All fields but Worktree and Pause are needed;
 // Worktree is nil in a bare repository.
 type Runner struct {
 	Store    Store
@@ -90,6 +94,8 @@ type Runner struct {
 	// Pause waits before another try after the ledger has moved; attempt
 	// counts from 1.
 	Pause func(ctx context.Context, attempt int)
+
+	tip *string // what the last stage saw, or left
 }
 
 // maxAttempts bounds how often a stage is evaluated again on a moved ledger.
@@ -97,10 +103,10 @@ const maxAttempts = 50
 
 // update runs a stage until its entry is in the ledger. fn sees the ledger as
 // it is, and runs again on the new state when somebody else was faster; a nil
-// entry means that there is nothing to record.
-func (r *Runner) update(ctx context.Context, fn func(Snapshot) (*ledger.Entry, error)) (string, error) {
+// entry means that there is nothing to record. paths are what fn will read.
+func (r *Runner) update(ctx context.Context, paths []string, fn func(Snapshot) (*ledger.Entry, error)) (string, error) {
 	for attempt := 1; attempt <= maxAttempts; attempt++ {
-		snap, err := r.snapshot(ctx)
+		snap, err := r.snapshot(ctx, paths...)
 		if err != nil {
 			return "", err
 		}
@@ -110,6 +116,7 @@ func (r *Runner) update(ctx context.Context, fn func(Snapshot) (*ledger.Entry, e
 		}
 		tip, err := r.Store.Append(ctx, snap.Tip, *entry)
 		if err == nil {
+			r.tip = &tip
 			return tip, nil
 		}
 		if !errors.Is(err, ErrMoved) {

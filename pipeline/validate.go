@@ -29,7 +29,7 @@ type Validation struct {
 func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 	v := Validation{ID: id}
 	var err error
-	v.LedgerCommit, err = r.update(ctx, func(snap Snapshot) (*ledger.Entry, error) {
+	v.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		v.Completed = false
 		found, err := checkRecord(snap.Tree, id)
 		if err != nil {

@@ -28,7 +28,7 @@ const MaxDepth = 1000
 // Marshal returns v's canonical JSON without a trailing newline. v is a parsed
 // document, or any value that encoding/json can write.
 func Marshal(v any) ([]byte, error) {
-	return appendValue(nil, v, 0)
+	return appendValue(make([]byte, 0, 256), v, 0)
 }
 
 // Line returns v's canonical JSON and one LF: the form in which a document is
@@ -47,6 +47,14 @@ func Line(v any) ([]byte, error) {
 // empty before, and after an error holds nothing to rely on.
 func Unmarshal(data []byte, v any) error {
 	body := bytes.TrimSuffix(data, []byte("\n"))
+	if unmarshal(body, v) {
+		return nil
+	}
+	return unmarshalSlowly(body, v)
+}
+
+// unmarshalSlowly is the definition of Unmarshal, and says what is wrong.
+func unmarshalSlowly(body []byte, v any) error {
 	doc, err := Parse(body)
 	if err != nil {
 		return err

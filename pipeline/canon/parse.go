@@ -45,7 +45,7 @@ func (p *parser) fail(format string, args ...any) error {
 }
 
 func (p *parser) space() {
-	for p.pos < len(p.data) {
+	for p.pos < len(p.data) && p.data[p.pos] <= ' ' {
 		switch p.data[p.pos] {
 		case ' ', '\t', '\n', '\r':
 			p.pos++
@@ -129,10 +129,13 @@ func (p *parser) object(depth int) (any, error) {
 		p.pos++
 		return out, nil
 	}
+	top := "" // the greatest key so far
 	for {
-		if err := p.member(out, depth); err != nil {
+		key, err := p.member(out, top, depth)
+		if err != nil {
 			return nil, err
 		}
+		top = max(top, key)
 		done, err := p.next('}')
 		if done || err != nil {
 			return out, err
@@ -140,25 +143,32 @@ func (p *parser) object(depth int) (any, error) {
 	}
 }
 
-func (p *parser) member(out map[string]any, depth int) error {
+// member reads a key and its value. A key beyond top cannot be in out yet.
+func (p *parser) member(out map[string]any, top string, depth int) (string, error) {
 	if p.peek() != '"' {
-		return p.fail("expected a key")
+		return "", p.fail("expected a key")
 	}
 	at := p.pos
 	key, err := p.string()
 	if err != nil {
-		return err
+		return "", err
 	}
-	if _, twice := out[key]; twice {
-		p.pos = at
-		return p.fail("duplicate key %q", key)
+	if key <= top {
+		if _, twice := out[key]; twice {
+			p.pos = at
+			return "", p.fail("duplicate key %q", key)
+		}
 	}
 	if p.peek() != ':' {
-		return p.fail("expected ':'")
+		return "", p.fail("expected ':'")
 	}
 	p.pos++
-	out[key], err = p.value(depth + 1)
-	return err
+	v, err := p.value(depth + 1)
+	if err != nil {
+		return "", err
+	}
+	out[key] = v
+	return key, nil
 }
 
 // next consumes the comma before another element, or the closing bracket.
@@ -176,6 +186,11 @@ func (p *parser) next(end byte) (done bool, err error) {
 
 // number follows RFC 8259 6: no leading zeros, no bare point, no plus sign.
 func (p *parser) number() (any, error) {
+	short := scanner{data: p.data, pos: p.pos}
+	if n, ok := short.integer(); ok {
+		p.pos = short.pos
+		return float64(n), nil
+	}
 	start := p.pos
 	p.accept('-')
 	if !p.accept('0') && !p.digits() {
@@ -217,8 +232,15 @@ func (p *parser) digits() bool {
 func (p *parser) string() (string, error) {
 	p.pos++
 	start := p.pos
-	for p.pos < len(p.data) { // most strings have nothing to unescape
+	for ascii := true; ; ascii = false { // most strings have nothing to unescape
+		p.pos = plain(p.data, p.pos)
+		if p.pos == len(p.data) {
+			return "", p.fail("unexpected end in a string")
+		}
 		switch c := p.data[p.pos]; {
+		case c == '"' && ascii:
+			p.pos++
+			return string(p.data[start : p.pos-1]), nil
 		case c == '"':
 			p.pos++
 			return p.checked(p.data[start:p.pos-1], start)
@@ -229,7 +251,6 @@ func (p *parser) string() (string, error) {
 		}
 		p.pos++
 	}
-	return "", p.fail("unexpected end in a string")
 }
 
 func (p *parser) checked(raw []byte, at int) (string, error) {
@@ -245,8 +266,13 @@ func (p *parser) escaped(start int) (string, error) {
 	if _, err := p.checked(p.data[start:p.pos], start); err != nil {
 		return "", err
 	}
-	out := append([]byte(nil), p.data[start:p.pos]...)
+	out := append(make([]byte, 0, 2*(p.pos-start)+32), p.data[start:p.pos]...)
 	for p.pos < len(p.data) {
+		from := p.pos
+		p.pos = plain(p.data, from)
+		if out = append(out, p.data[from:p.pos]...); p.pos == len(p.data) {
+			break
+		}
 		switch c := p.data[p.pos]; {
 		case c == '"':
 			p.pos++
@@ -259,22 +285,20 @@ func (p *parser) escaped(start int) (string, error) {
 			}
 		case c < 0x20:
 			return "", p.fail("control character in a string")
-		case c < utf8.RuneSelf:
-			out = append(out, c)
-			p.pos++
 		default:
 			r, size := utf8.DecodeRune(p.data[p.pos:])
 			if r == utf8.RuneError && size == 1 {
 				return "", p.fail("string is not valid UTF-8")
 			}
-			out = utf8.AppendRune(out, r)
+			out = append(out, p.data[p.pos:p.pos+size]...)
 			p.pos += size
 		}
 	}
 	return "", p.fail("unexpected end in a string")
 }
 
-var escapes = map[byte]byte{
+// escapes holds what stands behind a backslash and what it means, 0 for none.
+var escapes = [256]byte{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
@@ -284,12 +308,11 @@ func (p *parser) escape(out []byte) ([]byte, error) {
 	}
 	c := p.data[p.pos]
 	if c != 'u' {
-		plain, ok := escapes[c]
-		if !ok {
+		if escapes[c] == 0 {
 			return nil, p.fail("invalid escape")
 		}
 		p.pos++
-		return append(out, plain), nil
+		return append(out, escapes[c]), nil
 	}
 	p.pos++
 	r, ok := p.hex4(p.pos)

@@ -106,6 +106,8 @@ func TestParseErrors(t *testing.T) {
 		{`{"a":1 "b":2}`, 7, "expected ',' or '}'"},
 		{`{a:1}`, 1, "expected a key"},
 		{`{"a":1,"a":2}`, 7, `duplicate key "a"`},
+		{`{"b":1,"a":2,"b":3}`, 13, `duplicate key "b"`},
+		{`{"b":1,"a":2,"a":3}`, 13, `duplicate key "a"`},
 		{`{"a":1,"\u0061":2}`, 7, `duplicate key "a"`},
 		{`{"😀":1,"\ud83d\ude00":2}`, 10, "duplicate key"},
 		{`[{"\ud800":1,"\uD800":2}]`, 13, "duplicate key"},

@@ -11,20 +11,19 @@ import (
 // ECMAScript do. It differs from byte order only where a character outside the
 // Basic Multilingual Plane, or a lone surrogate, meets U+E000..U+FFFF.
 func Compare(a, b string) int {
-	if isASCII(a) && isASCII(b) {
-		return strings.Compare(a, b)
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	if asciiAt(a, i) && asciiAt(b, i) {
+		return strings.Compare(a[i:], b[i:])
 	}
 	return slices.Compare(units(a), units(b))
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
+// asciiAt tells whether s ends at i or goes on with ASCII, so that nothing from
+// there on changes how the bytes before are decoded.
+func asciiAt(s string, i int) bool { return i == len(s) || s[i] < utf8.RuneSelf }
 
 // units is the UTF-16 form of a string that may hold lone surrogates (WTF-8).
 func units(s string) []uint16 {

@@ -3,7 +3,9 @@ package canon
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
@@ -20,11 +22,7 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 		}
 		return append(b, "false"...), nil
 	case float64:
-		s, err := jcs.NumberToJSON(v)
-		if err != nil {
-			return nil, fmt.Errorf("number %v has no JSON form", v)
-		}
-		return append(b, s...), nil
+		return appendNumber(b, v)
 	case string:
 		return appendString(b, v)
 	case []any, map[string]any:
@@ -36,8 +34,29 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 	return appendOther(b, v, depth)
 }
 
+func appendNumber(b []byte, f float64) ([]byte, error) {
+	if n := int64(f); -maxInteger < f && f < maxInteger && float64(n) == f {
+		return strconv.AppendInt(b, n, 10), nil
+	}
+	s, err := jcs.NumberToJSON(f)
+	if err != nil {
+		return nil, fmt.Errorf("number %v has no JSON form", f)
+	}
+	return append(b, s...), nil
+}
+
 // appendOther writes a Go value that is not of a parsed document's types.
 func appendOther(b []byte, v any, depth int) ([]byte, error) {
+	if s := shapeOf(reflect.TypeOf(v)); s != nil {
+		if out, ok := appendShaped(b, s, reflect.ValueOf(v), depth); ok {
+			return out, nil
+		}
+	}
+	return appendAnyOther(b, v, depth)
+}
+
+// appendAnyOther is the definition of appendOther.
+func appendAnyOther(b []byte, v any, depth int) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encoding JSON: %w", err)
@@ -71,11 +90,12 @@ func appendArray(b []byte, vs []any, depth int) ([]byte, error) {
 }
 
 func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
-	keys := make([]string, 0, len(m))
+	var few [16]string // most objects have no more keys
+	keys := few[:0]
 	for k := range m {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, Compare)
+	sortKeys(keys)
 	b = append(b, '{')
 	for i, k := range keys {
 		if i > 0 {
@@ -93,20 +113,31 @@ func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+func sortKeys(keys []string) {
+	if !slices.IsSortedFunc(keys, Compare) {
+		slices.SortFunc(keys, Compare)
+	}
+}
+
 // appendString follows RFC 8785 3.2.2.2: two-character escapes where they
 // exist, \u00xx for the other controls, everything else as UTF-8.
 func appendString(b []byte, s string) ([]byte, error) {
 	b = append(b, '"')
+	done := 0 // what of s is written
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c < utf8.RuneSelf {
-			b = appendASCII(b, c)
+		if ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\' {
 			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			b = appendASCII(append(b, s[done:i]...), c)
+			i++
+			done = i
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if r != utf8.RuneError || size > 1 {
-			b = append(b, s[i:i+size]...)
 			i += size
 			continue
 		}
@@ -114,10 +145,11 @@ func appendString(b []byte, s string) ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("string is not valid UTF-8 at byte %d", i)
 		}
-		b = fmt.Appendf(b, `\u%04x`, unit)
+		b = fmt.Appendf(append(b, s[done:i]...), `\u%04x`, unit)
 		i += 3
+		done = i
 	}
-	return append(b, '"'), nil
+	return append(append(b, s[done:]...), '"'), nil
 }
 
 func appendASCII(b []byte, c byte) []byte {

@@ -17,7 +17,10 @@ import (
 // Check never fails on what the directory holds: whatever cannot be read is a
 // violation.
 func Check(dir fs.FS) []rule.Violation {
-	c := newChecker(dir)
+	return newChecker(dir).check()
+}
+
+func (c *checker) check() []rule.Violation {
 	c.invariants()
 	if c.own() {
 		c.ownRules()
@@ -28,7 +31,23 @@ func Check(dir fs.FS) []rule.Violation {
 // CheckOwn is Check for a directory that must be of our making, so that a
 // tamperer gains nothing by dropping the chain. id is the transaction's.
 func CheckOwn(dir fs.FS, id string) []rule.Violation {
+	_, found := ReadOwn(dir, id)
+	return found
+}
+
+// ReadOwn is CheckOwn, and returns the log that was checked for those who go on
+// with it. The log is nil where the events cannot be read or ReadLog refuses
+// them; something was found then.
+func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
 	c := newChecker(dir)
+	found := c.checkOwn(id)
+	if !c.proven {
+		return nil, found
+	}
+	return c.log, found
+}
+
+func (c *checker) checkOwn(id string) []rule.Violation {
 	c.invariants()
 	c.ownRules()
 	if c.txID != id {
@@ -37,13 +56,28 @@ func CheckOwn(dir fs.FS, id string) []rule.Violation {
 	return c.Sorted()
 }
 
-// checker walks the events leniently: a line is a JSON object with any fields.
+// A checker goes by the log if ReadLog takes the events, as it does in any
+// directory that we wrote and nobody touched: that alone proves most rules. If
+// not, it walks the events leniently, a line being a JSON object with any
+// fields, so that every broken rule is told.
 type checker struct {
 	dir fs.FS
 	rule.Finder
 	txID   string
 	raw    []byte
-	events []looseEvent
+	log    *Log         // nil where ReadLog refuses raw
+	refuse error        // why it does
+	proven bool         // raw is the whole file, and ReadLog takes it
+	folds  bool         // transaction.json is what log folds to
+	events []looseEvent // what the lenient walk goes over; none where raw is proven
+	files  map[string]*file
+}
+
+// A file of the directory, looked up and read once.
+type file struct {
+	regular, read bool
+	data          []byte
+	err           error
 }
 
 // looseEvent is an event whose fields may be missing or of the wrong type.
@@ -55,20 +89,38 @@ type looseEvent struct {
 }
 
 func newChecker(dir fs.FS) *checker {
-	c := &checker{dir: dir}
+	c := &checker{dir: dir, files: map[string]*file{}}
+	var err error
+	if c.raw, err = c.read(EventsFile); err != nil {
+		c.Add("EMPTY", EventsFile, "cannot be read")
+	}
+	c.log, c.refuse = ReadLog(c.raw)
+	c.proven = err == nil && c.log != nil
 	c.readState()
-	c.readEvents()
+	if err == nil && !c.proven {
+		c.readEvents()
+	}
 	return c
 }
 
 // at is the path of a finding about one event: the file and its line.
-func at(e looseEvent) string { return fmt.Sprintf("%s:%d", EventsFile, e.line) }
+func at(e looseEvent) string { return atLine(e.line) }
+
+func atLine(n int) string { return fmt.Sprintf("%s:%d", EventsFile, n) }
 
 func (c *checker) readState() {
 	raw, err := c.read(TransactionFile)
 	if err != nil {
 		c.Add("PARSE", TransactionFile, "cannot be read")
 		return
+	}
+	if c.log != nil {
+		tx := c.log.Transaction()
+		want, err := canon.Line(tx)
+		if c.folds = err == nil && bytes.Equal(raw, want); c.folds {
+			c.txID = tx.TransactionID
+			return
+		}
 	}
 	doc, err := canon.Parse(raw)
 	state, ok := doc.(map[string]any)
@@ -80,11 +132,6 @@ func (c *checker) readState() {
 }
 
 func (c *checker) readEvents() {
-	var err error
-	if c.raw, err = c.read(EventsFile); err != nil {
-		c.Add("EMPTY", EventsFile, "cannot be read")
-		return
-	}
 	n := 0
 	for line := range bytes.Lines(c.raw) {
 		n++
@@ -94,7 +141,7 @@ func (c *checker) readEvents() {
 		doc, err := canon.Parse(line)
 		fields, ok := doc.(map[string]any)
 		if err != nil || !ok {
-			c.Add("PARSE", fmt.Sprintf("%s:%d", EventsFile, n), "is not a JSON object")
+			c.Add("PARSE", atLine(n), "is not a JSON object")
 			continue
 		}
 		payload, _ := fields["payload"].(map[string]any)
@@ -108,7 +155,7 @@ func (c *checker) readEvents() {
 // own: an id of our form, or one event with a chain field, makes the directory
 // ours; dropping the chain from a record does not make it a foreign one.
 func (c *checker) own() bool {
-	if CheckID(c.txID) == nil {
+	if c.proven || CheckID(c.txID) == nil {
 		return true
 	}
 	for _, e := range c.events {
@@ -143,24 +190,40 @@ func show(s string) string {
 	return fmt.Sprintf("%+q", s)
 }
 
-// read returns a regular file of the directory. Links are not followed, pipes
-// not opened.
-func (c *checker) read(name string) ([]byte, error) {
-	if !c.exists(name) {
-		return nil, fs.ErrNotExist
-	}
-	return fs.ReadFile(c.dir, name)
-}
-
 // Foreign tells whether Check judges a directory as another program's, by
 // I1–I12 alone.
 func Foreign(dir fs.FS) bool { return !newChecker(dir).own() }
 
+// read returns a regular file of the directory. Links are not followed, pipes
+// not opened. The bytes are not to be changed.
+func (c *checker) read(name string) ([]byte, error) {
+	f := c.file(name)
+	if !f.regular {
+		return nil, fs.ErrNotExist
+	}
+	if !f.read {
+		f.data, f.err = fs.ReadFile(c.dir, name)
+		f.read = true
+	}
+	return f.data, f.err
+}
+
 // exists tells whether a path inside the directory is a regular file.
-func (c *checker) exists(path string) bool {
+func (c *checker) exists(path string) bool { return c.file(path).regular }
+
+func (c *checker) file(path string) *file {
+	f := c.files[path]
+	if f == nil {
+		f = &file{regular: isRegular(c.dir, path)}
+		c.files[path] = f
+	}
+	return f
+}
+
+func isRegular(dir fs.FS, path string) bool {
 	if !fs.ValidPath(path) || strings.Contains(path, `\`) {
 		return false
 	}
-	info, err := fs.Lstat(c.dir, path)
+	info, err := fs.Lstat(dir, path)
 	return err == nil && info.Mode().IsRegular()
 }

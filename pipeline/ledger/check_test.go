@@ -41,7 +41,7 @@ func TestVectors(t *testing.T) {
 			for _, name := range c.Files {
 				dir[name] = &fstest.MapFile{}
 			}
-			found := ledger.Check(dir)
+			found := checked(t, dir)
 			if got := rules(found); got != strings.Join(c.Rules, " ") || (len(found) == 0) != c.OK {
 				t.Errorf("%v, want %v", found, c.Rules)
 			}
@@ -51,7 +51,7 @@ func TestVectors(t *testing.T) {
 
 func TestCheckValid(t *testing.T) {
 	d := newDirectory(t)
-	if found := ledger.Check(d.files); len(found) > 0 {
+	if found := checked(t, d.files); len(found) > 0 {
 		t.Errorf("our own: %v", found)
 	}
 	if found := ledger.CheckOwn(d.files, txID); len(found) > 0 {
@@ -61,7 +61,7 @@ func TestCheckValid(t *testing.T) {
 		t.Errorf("in another's place: %s", got)
 	}
 	d.foreign(nil)
-	if found := ledger.Check(d.files); len(found) > 0 {
+	if found := checked(t, d.files); len(found) > 0 {
 		t.Errorf("foreign: %v", found)
 	}
 	if got := rules(ledger.CheckOwn(d.files, txID)); got != "I2 L1 L2 L9" {
@@ -137,7 +137,7 @@ func TestT54Invariants(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDirectory(t)
 			d.foreign(c.edit)
-			found := ledger.Check(d.files)
+			found := checked(t, d.files)
 			if got := rules(found); got != c.want {
 				t.Errorf("%v, want %s", found, c.want)
 			}
@@ -177,7 +177,7 @@ func TestT55Files(t *testing.T) {
 			d := newDirectory(t)
 			d.foreign(nil)
 			c.edit(d)
-			if found := ledger.Check(d.files); rules(found) != c.want {
+			if found := checked(t, d.files); rules(found) != c.want {
 				t.Errorf("%v, want %s", found, c.want)
 			}
 		})
@@ -372,7 +372,7 @@ func TestT54OwnRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDirectory(t)
 			c.edit(t, d)
-			if found := ledger.Check(d.files); rules(found) != c.want {
+			if found := checked(t, d.files); rules(found) != c.want {
 				t.Errorf("%v, want %q", found, c.want)
 			}
 		})
@@ -423,11 +423,11 @@ func TestT41OpenApply(t *testing.T) {
 	d.put(ledger.EventsFile, string(log.Bytes()))
 	d.put(ledger.TransactionFile, line(t, log.Transaction()))
 	d.put(ledger.PatchFile(patchID), string(diff))
-	if found := ledger.Check(d.files); len(found) > 0 {
+	if found := checked(t, d.files); len(found) > 0 {
 		t.Errorf("open: %v", found)
 	}
 	d.foreign(nil)
-	if got := rules(ledger.Check(d.files)); got != "I8" {
+	if got := rules(checked(t, d.files)); got != "I8" {
 		t.Errorf("foreign: %s, want I8", got)
 	}
 }
@@ -448,12 +448,11 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Add(log.Bytes(), []byte(`{"transaction_id":"`+txID+`"}`), []byte("{}\n"))
 	f.Add([]byte(`{"type":"turn/item","payload":{"turn_id":1,"item":{"type":"fileChange","metadata":{"patch_id":[]}}},"seq":"1"}`), []byte("[]"), []byte(""))
-	f.Fuzz(func(_ *testing.T, events, state, extra []byte) {
+	f.Fuzz(func(t *testing.T, events, state, extra []byte) {
 		dir := fstest.MapFS{
 			ledger.EventsFile: {Data: events}, ledger.TransactionFile: {Data: state},
 			ledger.ResultFile: {Data: extra}, ledger.PatchFile(patchID): {Data: extra},
 		}
-		ledger.Check(dir)
-		ledger.CheckOwn(dir, txID)
+		checked(t, dir)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
@@ -61,7 +62,22 @@ func ArtifactFile(id string) string { return "artifacts/" + id + ".json" }
 // many transactions is many small directories. The id must be one that CheckID
 // accepts.
 func Dir(id string) string {
-	return path.Join(transactionsRoot, idTime(id).Format("2006/01/02"), canon.Hex([]byte(id))[:2], id)
+	return path.Join(Day(idTime(id)), canon.Hex([]byte(id))[:2], id)
+}
+
+// Day is the directory of the transactions that are made on a day (UTC).
+func Day(at time.Time) string {
+	return path.Join(transactionsRoot, at.UTC().Format("2006/01/02"))
+}
+
+// TransactionOf returns the transaction that a path in the ledger is at, or
+// below the directory of; false for any other path.
+func TransactionOf(name string) (id string, ok bool) {
+	parts := strings.SplitN(name, "/", 7)
+	if len(parts) < 6 || CheckID(parts[5]) != nil || Dir(parts[5]) != strings.Join(parts[:6], "/") {
+		return "", false
+	}
+	return parts[5], true
 }
 
 // DeniedDir is where the denials of one patch are kept, one file a kind.

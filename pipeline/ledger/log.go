@@ -17,6 +17,7 @@ type Log struct {
 	events   []Event
 	prev     *string
 	tx       Transaction
+	seen     seen
 }
 
 // Append adds one event. The error says why it may not happen in this state.
@@ -42,10 +43,10 @@ func (l *Log) Append(at time.Time, p Payload) error {
 func (l *Log) add(e Event, p Payload, line []byte) error {
 	tx := l.tx
 	err := tx.fold(e.Timestamp, p)
-	if err == nil {
+	if err == nil && transactionID(p) != tx.TransactionID {
 		err = tx.owns(e) // an event of another transaction is not this one's (T15)
 	}
-	if err == nil {
+	if err == nil && !l.seen.admits(p) {
 		err = l.admit(p)
 	}
 	if err != nil {
@@ -53,6 +54,7 @@ func (l *Log) add(e Event, p Payload, line []byte) error {
 	}
 	sum := canon.Sum(line)
 	l.tx = tx
+	l.seen.note(p)
 	l.raw = append(l.raw, line...)
 	l.events, l.payloads, l.prev = append(l.events, e), append(l.payloads, p), &sum
 	return nil
@@ -60,16 +62,15 @@ func (l *Log) add(e Event, p Payload, line []byte) error {
 
 // ReadLog reads events.jsonl and refuses what Append would not have written.
 func ReadLog(raw []byte) (*Log, error) {
-	l := &Log{}
-	for len(raw) > 0 {
-		line, rest, ended := bytes.Cut(raw, []byte("\n"))
+	l := &Log{raw: make([]byte, 0, len(raw))}
+	for line := range bytes.Lines(raw) {
+		body, ended := bytes.CutSuffix(line, []byte("\n"))
 		if !ended {
 			return nil, fmt.Errorf("event %d: line without its LF", len(l.events)+1)
 		}
-		if err := l.readLine(line); err != nil {
+		if err := l.readLine(body, line); err != nil {
 			return nil, err
 		}
-		raw = rest
 	}
 	if len(l.events) == 0 {
 		return nil, fmt.Errorf("no events")
@@ -77,10 +78,11 @@ func ReadLog(raw []byte) (*Log, error) {
 	return l, nil
 }
 
-func (l *Log) readLine(line []byte) error {
+// readLine takes one more line; body is the line without its LF.
+func (l *Log) readLine(body, line []byte) error {
 	n := len(l.events) + 1
 	var e Event
-	if err := canon.Unmarshal(line, &e); err != nil {
+	if err := canon.Unmarshal(body, &e); err != nil {
 		return fmt.Errorf("event %d: %w", n, err)
 	}
 	if e.Seq != n {
@@ -89,14 +91,98 @@ func (l *Log) readLine(line []byte) error {
 	if (e.Prev == nil) != (l.prev == nil) || e.Prev != nil && *e.Prev != *l.prev {
 		return fmt.Errorf("event %d: prev is not the hash of the line before", n)
 	}
-	if at, err := time.Parse(TimeFormat, e.Timestamp); err != nil || FormatTime(at) != e.Timestamp {
+	// The events of a stage mostly have one time; what stands there was checked.
+	if (n == 1 || e.Timestamp != l.tx.UpdatedAt) && !isTime(e.Timestamp) {
 		return fmt.Errorf("event %d: timestamp is not of the form %s", n, TimeFormat)
 	}
 	p, err := e.Decode()
 	if err != nil {
 		return fmt.Errorf("event %d: %w", n, err)
 	}
-	return l.add(e, p, append(slices.Clip(line), '\n'))
+	return l.add(e, p, line)
+}
+
+func isTime(s string) bool {
+	at, err := time.Parse(TimeFormat, s)
+	return err == nil && FormatTime(at) == s
+}
+
+// seen is what has happened, kept so that an event is admitted without walking
+// over all that were before it.
+type seen struct {
+	turns    map[string]bool   // by turn_id
+	requests map[string]string // by approval_request_id: the fingerprint
+	answered map[string]bool   // by approval_request_id
+	applyID  string            // of the open apply, else ""
+}
+
+// admits tells whether admit takes p, which is where the rules stand and who
+// says what is wrong.
+func (s *seen) admits(p Payload) bool {
+	switch p := p.(type) {
+	case *TurnStart:
+		return p.TurnID != "" && !s.turns[p.TurnID]
+	case *TurnItem:
+		return s.turns[p.TurnID] && p.Item.ID != "" && p.Item.Type != ""
+	case *ApprovalRequest:
+		_, twice := s.requests[p.ApprovalRequestID]
+		return p.ApprovalRequestID != "" && !twice
+	case *ApprovalDecision:
+		asked, known := s.requests[p.ApprovalRequestID]
+		return known && asked == p.Fingerprint && !s.answered[p.ApprovalRequestID]
+	case *ApplyStart:
+		return p.ApplyID != "" && s.applyID == ""
+	case *ApplyComplete:
+		return p.ApplyID != "" && p.ApplyID == s.applyID
+	}
+	return true
+}
+
+// note takes in an event that was admitted.
+func (s *seen) note(p Payload) {
+	if s.turns == nil {
+		*s = seen{turns: map[string]bool{}, requests: map[string]string{}, answered: map[string]bool{}}
+	}
+	switch p := p.(type) {
+	case *TurnStart:
+		s.turns[p.TurnID] = true
+	case *ApprovalRequest:
+		s.requests[p.ApprovalRequestID] = p.Fingerprint
+	case *ApprovalDecision:
+		s.answered[p.ApprovalRequestID] = true
+	case *ApplyStart:
+		s.applyID = p.ApplyID
+	case *ApplyComplete:
+		s.applyID = ""
+	}
+}
+
+// Versions calls at with what the first ends[i] bytes of the log fold to, for
+// each i in order. An audit reads the last events.jsonl of a transaction and so
+// has all that were before it: each is a prefix, and the transaction.json beside
+// it is canon.Line of what at is given. Nothing is parsed again.
+//
+// ends does not descend, and each of them ends a line; anything else, and an
+// error of at, ends the walk with an error.
+func (l *Log) Versions(ends []int64, at func(i int, tx Transaction) error) error {
+	var tx Transaction
+	var end int64 // of the n events that tx is the fold of
+	n := 0
+	for i, want := range ends {
+		for ; end < want && n < len(l.events); n++ {
+			end += int64(bytes.IndexByte(l.raw[end:], '\n')) + 1
+			if err := tx.fold(l.events[n].Timestamp, l.payloads[n]); err != nil {
+				panic("ledger: a log that does not fold: " + err.Error())
+			}
+		}
+		if n == 0 || end != want {
+			return fmt.Errorf("version %d: no event ends at byte %d", i+1, want)
+		}
+		if err := at(i, tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bytes is events.jsonl.

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"path"
 
@@ -11,31 +10,43 @@ import (
 )
 
 // ownRules checks L1–L7, L9 and L10, which only our own directories promise.
+//
+// L1, L2 and L7 of the events need no look where ReadLog took them: it holds seq
+// to the number of the line, prev to the hash of the line before, and each line
+// to canonical JSON and one LF.
 func (c *checker) ownRules() {
-	c.chain()
-	c.canonicalLines()
-	log, err := ReadLog(c.raw)
-	if err != nil {
-		c.Add("L9", EventsFile, "events do not fold to a state: %v", err)
-	} else {
-		c.folded(log)
-		c.approvedBeforeApply(log)
-		c.artifacts(log)
-		c.patches(log)
-		c.result(log)
+	if !c.proven {
+		c.chain()
+		c.canonicalLines()
 	}
-	c.shape(log)
+	if c.log != nil {
+		c.logRules()
+	} else {
+		c.Add("L9", EventsFile, "events do not fold to a state: %v", c.refuse)
+	}
+	c.shape()
+}
+
+func (c *checker) logRules() {
+	if !c.folds {
+		c.Add("L9", TransactionFile, "is not what the events fold to")
+	}
+	c.approvedBeforeApply(c.log)
+	c.artifacts(c.log)
+	c.patches(c.log)
+	c.result(c.log)
 }
 
 func (c *checker) chain() {
 	var prev any
-	n := 0
+	n, next := 0, 0
 	for line := range bytes.Lines(c.raw) {
 		n++
-		e, ok := c.eventAt(n)
-		if !ok {
+		if next == len(c.events) || c.events[next].line != n {
 			continue
 		}
+		e := c.events[next]
+		next++
 		if seq, _ := e.fields["seq"].(float64); seq != float64(n) {
 			c.Add("L1", at(e), "seq is %v, not %d", e.fields["seq"], n)
 		}
@@ -46,39 +57,13 @@ func (c *checker) chain() {
 	}
 }
 
-func (c *checker) eventAt(line int) (looseEvent, bool) {
-	for i := min(line, len(c.events)) - 1; i >= 0; i-- {
-		if c.events[i].line <= line {
-			return c.events[i], c.events[i].line == line
-		}
-	}
-	return looseEvent{}, false
-}
-
 func (c *checker) canonicalLines() {
 	n := 0
 	for line := range bytes.Lines(c.raw) {
 		n++
-		if !isCanonicalLine(line) {
-			c.Add("L7", fmt.Sprintf("%s:%d", EventsFile, n), "not canonical JSON and one LF")
+		if !canon.IsLine(line) {
+			c.Add("L7", atLine(n), "not canonical JSON and one LF")
 		}
-	}
-}
-
-func isCanonicalLine(line []byte) bool {
-	doc, err := canon.Parse(line)
-	if err != nil {
-		return false
-	}
-	again, err := canon.Line(doc)
-	return err == nil && bytes.Equal(again, line)
-}
-
-func (c *checker) folded(log *Log) {
-	state, err := c.read(TransactionFile)
-	want, encErr := canon.Line(log.Transaction())
-	if err != nil || encErr != nil || !bytes.Equal(state, want) {
-		c.Add("L9", TransactionFile, "is not what the events fold to")
 	}
 }
 
@@ -103,7 +88,7 @@ func (c *checker) approvedBeforeApply(log *Log) {
 			}
 		case *ApplyStart:
 			if denied || len(asked) > 0 || !enough(p.PatchIDs, approvers, log.Meta().ApprovalPolicy.Required) {
-				c.Add("L3", fmt.Sprintf("%s:%d", EventsFile, i+1), "apply/start without every approval")
+				c.Add("L3", atLine(i+1), "apply/start without every approval")
 			}
 		}
 	}
@@ -124,10 +109,11 @@ func (c *checker) artifacts(log *Log) {
 		if err != nil {
 			continue // I10 says so
 		}
-		if canon.Sum(raw) != a.StoredSHA256 || canon.Hex(raw) != a.ArtifactID || a.Path != ArtifactFile(a.ArtifactID) {
+		sum := canon.Hex(raw)
+		if "sha256:"+sum != a.StoredSHA256 || sum != a.ArtifactID || a.Path != ArtifactFile(a.ArtifactID) {
 			c.Add("L4", a.Path, "content does not hash to its artifact_id")
 		}
-		if a.ContentType == "application/json" && !isCanonicalLine(raw) {
+		if a.ContentType == "application/json" && !canon.IsLine(raw) {
 			c.Add("L7", a.Path, "not canonical JSON and one LF")
 		}
 	}
@@ -173,7 +159,7 @@ func (c *checker) result(log *Log) {
 		return
 	}
 	doc, err := canon.Parse(raw)
-	if err != nil || !isCanonicalLine(raw) {
+	if err != nil || !canon.IsLine(raw) {
 		c.Add("L7", ResultFile, "not canonical JSON and one LF")
 		return
 	}
@@ -183,7 +169,7 @@ func (c *checker) result(log *Log) {
 	if tx := log.Transaction(); tx.Pointers.Proposal != nil && !fits(raw, *tx.Pointers.Proposal) {
 		c.Add("L6", ResultFile, "does not report the files and hashes that were approved")
 	}
-	if !c.sameResult(doc, done) {
+	if !c.sameResult(doc, raw, done) {
 		c.Add("L6", ResultFile, "is not the result that apply/complete recorded")
 	}
 }
@@ -208,30 +194,30 @@ func sameHash(a, b *string) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
-func (c *checker) sameResult(doc any, done *ApplyComplete) bool {
-	raw, err := c.read(done.ApplyArtifact)
+// sameResult compares doc, which is canonical as raw, with what the artifact holds.
+func (c *checker) sameResult(doc any, raw []byte, done *ApplyComplete) bool {
+	stored, err := c.read(done.ApplyArtifact)
 	if err != nil {
 		return false
 	}
-	artifact, err := canon.Parse(raw)
+	artifact, err := canon.Parse(stored)
 	if err != nil {
 		return false
 	}
 	fields, _ := artifact.(map[string]any)
-	a, errA := canon.Marshal(fields["apply_result"])
-	b, errB := canon.Marshal(doc)
+	recorded, err := canon.Line(fields["apply_result"])
 	outcome, _ := doc.(map[string]any)
-	return errA == nil && errB == nil && bytes.Equal(a, b) && text(outcome, "outcome") == done.Outcome
+	return err == nil && bytes.Equal(recorded, raw) && text(outcome, "outcome") == done.Outcome
 }
 
 // shape: nothing but the files that the events account for.
-func (c *checker) shape(log *Log) {
+func (c *checker) shape() {
 	known := map[string]bool{TransactionFile: true, EventsFile: true, ResultFile: true}
-	if log != nil {
-		for _, id := range patchIDs(log) {
+	if c.log != nil {
+		for _, id := range patchIDs(c.log) {
 			known[PatchFile(id)] = true
 		}
-		for _, a := range Of[*ArtifactStored](log) {
+		for _, a := range Of[*ArtifactStored](c.log) {
 			known[a.Path] = true
 		}
 	}
@@ -240,7 +226,7 @@ func (c *checker) shape(log *Log) {
 			return err
 		}
 		isDir := p == "." || p == "patches" || p == "artifacts"
-		if d.IsDir() != isDir || !isDir && (!d.Type().IsRegular() || log != nil && !known[p]) {
+		if d.IsDir() != isDir || !isDir && (!d.Type().IsRegular() || c.log != nil && !known[p]) {
 			c.Add("L10", path.Clean(p), "is not accounted for by the events")
 		}
 		return nil

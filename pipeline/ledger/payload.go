@@ -262,3 +262,35 @@ func (*ValidateComplete) Type() Type { return TypeValidateComplete }
 
 // Type is tx/close.
 func (*Close) Type() Type { return TypeClose }
+
+// transactionID is the transaction that a payload names, "" for a type that is
+// none of ours.
+func transactionID(p Payload) string {
+	switch p := p.(type) {
+	case *Meta:
+		return p.TransactionID
+	case *StatusChange:
+		return p.TransactionID
+	case *TurnStart:
+		return p.TransactionID
+	case *TurnItem:
+		return p.TransactionID
+	case *ArtifactStored:
+		return p.TransactionID
+	case *ApprovalRequest:
+		return p.TransactionID
+	case *ApprovalDecision:
+		return p.TransactionID
+	case *ApplyStart:
+		return p.TransactionID
+	case *ApplyComplete:
+		return p.TransactionID
+	case *ValidateStart:
+		return p.TransactionID
+	case *ValidateComplete:
+		return p.TransactionID
+	case *Close:
+		return p.TransactionID
+	}
+	return ""
+}

@@ -293,6 +293,26 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// A halfway is a directory whose events cannot be read to the end.
+type halfway struct{ fstest.MapFS }
+
+func (h halfway) ReadFile(name string) ([]byte, error) {
+	data, err := h.MapFS.ReadFile(name)
+	if name == ledger.EventsFile {
+		err = errors.New("cannot go on")
+	}
+	return data, err
+}
+
+// TestHalfRead: what was read before an error proves nothing, be it a whole log.
+func TestHalfRead(t *testing.T) {
+	d := newDirectory(t)
+	delete(d.files, proposalArtifact(t))
+	if log, found := ledger.ReadOwn(halfway{d.files}, txID); log != nil || rules(found) != "EMPTY" {
+		t.Errorf("%v, %v", log, found)
+	}
+}
+
 // TestFirstTimestamp: a time is not taken for checked before one was.
 func TestFirstTimestamp(t *testing.T) {
 	d := newDirectory(t)

@@ -25,6 +25,7 @@ type Memory struct {
 	tip     string
 	files   map[string][]byte
 	entries []ledger.Entry
+	at      map[string]map[string][]byte // the files at each tip
 }
 
 var _ pipeline.Store = (*Memory)(nil)
@@ -33,11 +34,26 @@ var _ pipeline.Store = (*Memory)(nil)
 func (m *Memory) Snapshot(context.Context, ...string) (pipeline.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.snapshot(m.tip)
+}
+
+// At returns the ledger as it was at a tip.
+func (m *Memory) At(_ context.Context, tip string) (pipeline.Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.snapshot(tip)
+}
+
+func (m *Memory) snapshot(tip string) (pipeline.Snapshot, error) {
+	files, known := m.at[tip]
+	if !known && tip != "" {
+		return pipeline.Snapshot{}, fmt.Errorf("there was no tip %q", tip)
+	}
 	tree := fstest.MapFS{}
-	for name, data := range m.files {
+	for name, data := range files {
 		tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 	}
-	return pipeline.Snapshot{Tip: m.tip, Tree: tree}, nil
+	return pipeline.Snapshot{Tip: tip, Tree: tree}, nil
 }
 
 // Append adds an entry on tip. The new tip is a hash of all there is.
@@ -66,6 +82,10 @@ func (m *Memory) add(e ledger.Entry) {
 	}
 	m.tip, m.files = canon.Hex([]byte(sum)), files
 	m.entries = append(m.entries, e)
+	if m.at == nil {
+		m.at = map[string]map[string][]byte{}
+	}
+	m.at[m.tip] = m.files
 }
 
 // Entries returns what was appended, oldest first.

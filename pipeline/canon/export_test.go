@@ -1,0 +1,32 @@
+package canon
+
+import (
+	"bytes"
+	"slices"
+)
+
+// The definitions that the fast ways are held to.
+
+func UnmarshalSlowly(data []byte, v any) error {
+	return unmarshalSlowly(bytes.TrimSuffix(data, []byte("\n")), v)
+}
+
+func MarshalSlowly(v any) ([]byte, error) { return appendAnyOther(nil, v, 0) }
+
+func AppendOther(v any, depth int) ([]byte, error) { return appendOther(nil, v, depth) }
+
+func AppendOtherSlowly(v any, depth int) ([]byte, error) { return appendAnyOther(nil, v, depth) }
+
+func CompareSlowly(a, b string) int { return slices.Compare(units(a), units(b)) }
+
+// IsSurelyCanonical is IsCanonical without its way out, UnmarshalFast Unmarshal
+// without its.
+
+func IsSurelyCanonical(data []byte) bool {
+	s := scanner{data: data}
+	return s.value(0) && s.pos == len(data)
+}
+
+func UnmarshalFast(data []byte, v any) bool {
+	return unmarshal(bytes.TrimSuffix(data, []byte("\n")), v)
+}
