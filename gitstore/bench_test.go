@@ -61,7 +61,7 @@ func manyFiles(b *testing.B) (dir string, diff []byte) {
 	return dir, diff
 }
 
-func gitRun(b *testing.B, dir string, stdin []byte, args ...string) []byte {
+func gitRun(b testing.TB, dir string, stdin []byte, args ...string) []byte {
 	b.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(stdin)

@@ -1,10 +1,12 @@
 package gitstore_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,7 +17,10 @@ import (
 
 // The test binary is its own helper: with this in the environment it appends
 // to a ledger, as another process would, and ends.
-const appendTo = "COUNTERSIGN_TEST_APPEND_TO"
+const (
+	appendTo  = "COUNTERSIGN_TEST_APPEND_TO"
+	appendOne = "COUNTERSIGN_TEST_APPEND_ONE" // one transaction, for the benchmark
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(appendTo); dir != "" {
@@ -25,7 +30,34 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if dir := os.Getenv(appendOne); dir != "" {
+		if err := appendEntry(dir, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
+}
+
+func appendEntry(dir, number string) error {
+	repo, err := gitstore.Open(dir)
+	if err != nil {
+		return err
+	}
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	if err != nil {
+		return err
+	}
+	snap, err := l.Snapshot(context.Background())
+	if err != nil {
+		return err
+	}
+	i, err := strconv.Atoi(number)
+	if err == nil {
+		_, err = l.Append(context.Background(), snap.Tip, entryOf(i))
+	}
+	return err
 }
 
 func appendLines(dir, name string, n int) error {

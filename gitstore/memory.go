@@ -72,6 +72,12 @@ func (m memory) read() (plumbing.Hash, error) {
 	return plumbing.NewHash(doc.Tip), nil
 }
 
+// text is the last tip seen, "" if there was none.
+func (m memory) text() (string, error) {
+	tip, err := m.read()
+	return hexOf(tip), err
+}
+
 // write replaces the memory. The caller holds the repository's lock.
 func (m memory) write(tip plumbing.Hash) error {
 	line, err := canon.Line(remembered{m.name, tip.String()})
@@ -116,8 +122,8 @@ func (m memory) check(tip, must plumbing.Hash, descends func(plumbing.Hash) (boo
 		return &RollbackError{Ledger: m.name, Seen: must.String()}
 	}
 	ok, err := descends(must)
-	if ok && err == nil {
-		return nil
+	if ok && err == nil || err != nil && !errors.Is(err, errCutOff) {
+		return err
 	}
 	return &RollbackError{m.name, tip.String(), must.String(), err}
 }
@@ -136,6 +142,8 @@ func (m memory) advance(seen, tip plumbing.Hash) error {
 	return m.write(tip)
 }
 
+var errCutOff = errors.New("the history is not here as far back")
+
 // descends tells whether ancestor is tip or one of its ancestors, as far as a
 // source has them. A history that is cut off is an error, unless ancestor was
 // found before.
@@ -146,7 +154,7 @@ func descends(s source, tip, ancestor plumbing.Hash) (bool, error) {
 		}
 		c, err := readCommit(s, queue[0])
 		if errors.Is(err, packfile.ErrMissing) {
-			return false, fmt.Errorf("its history is not here beyond %s", queue[0])
+			return false, fmt.Errorf("%w: commit %s is missing", errCutOff, queue[0])
 		}
 		if err != nil {
 			return false, err

@@ -16,6 +16,8 @@ type Settings struct {
 	Name, Email string // user.name and user.email; either may be empty
 	IgnoreMode  bool   // core.fileMode is off
 	Worktree    string // core.worktree
+
+	values map[string]string
 }
 
 // Settings reads Git's configuration as git does: the system's file, the
@@ -37,7 +39,43 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	return Settings{
 		Name: s.values["user.name"], Email: s.values["user.email"],
 		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
+		values: s.values,
 	}, nil
+}
+
+// RemoteURL returns where a remote is: remote.<name>.url, with the longest
+// url.<base>.insteadOf put in its place. A name that is no remote's and looks
+// like an address is one; "" means that there is none.
+func (s Settings) RemoteURL(name string) string {
+	url := s.values["remote."+name+".url"]
+	if url == "" && strings.ContainsAny(name, ":/\\") {
+		url = name
+	}
+	longest, base := "", ""
+	for key, prefix := range s.values {
+		b, ok := strings.CutPrefix(key, "url.")
+		b, ok2 := strings.CutSuffix(b, ".insteadof")
+		if ok && ok2 && strings.HasPrefix(url, prefix) && len(prefix) > len(longest) {
+			longest, base = prefix, b
+		}
+	}
+	return base + url[len(longest):]
+}
+
+// ExtraHeader returns the header that Git's configuration adds to requests to
+// an address (http.<url>.extraHeader), as actions/checkout leaves it; "" means
+// none.
+func (s Settings) ExtraHeader(url string) string {
+	longest, header := "", ""
+	for key, value := range s.values {
+		base, ok := strings.CutPrefix(key, "http.")
+		base, ok2 := strings.CutSuffix(base, ".extraheader")
+		under := strings.HasPrefix(url, strings.TrimSuffix(base, "/")+"/")
+		if ok && ok2 && under && len(base) > len(longest) {
+			longest, header = base, value
+		}
+	}
+	return header
 }
 
 // userFiles are the user's own configuration files; without a HOME there are
@@ -75,7 +113,9 @@ func isTrue(v string) bool {
 }
 
 type settings struct {
-	values map[string]string // "section.key" in lower case → the last value
+	// values has the last value of each "section.key" and
+	// "section.Subsection.key"; sections and keys are in lower case.
+	values map[string]string
 	gitDir string
 	home   string
 }
@@ -118,6 +158,11 @@ func (s *settings) section(file string, section *config.Section, depth int) erro
 			continue
 		}
 		s.values[key] = o.Value
+	}
+	for _, sub := range section.Subsections {
+		for _, o := range sub.Options {
+			s.values[name+"."+sub.Name+"."+strings.ToLower(o.Key)] = o.Value
+		}
 	}
 	if name != "includeif" {
 		return nil

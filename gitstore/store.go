@@ -69,6 +69,9 @@ func (l *Ledger) Snapshot(context.Context, ...string) (pipeline.Snapshot, error)
 	return snapshot(l.repo.objects, tip)
 }
 
+// Seen returns the last tip seen, "" if there was none.
+func (l *Ledger) Seen() (string, error) { return l.seen.text() }
+
 // held is the tip, held to the memory. The memory is read before the ref is, so
 // that it cannot be ahead of it.
 func (l *Ledger) held() (plumbing.Hash, error) {
@@ -81,6 +84,11 @@ func (l *Ledger) held() (plumbing.Hash, error) {
 		err = l.seen.hold(tip, func(ancestor plumbing.Hash) (bool, error) { return descends(l.repo.objects, tip, ancestor) })
 	}
 	return tip, err
+}
+
+// At returns the ledger as it was at a tip.
+func (l *Ledger) At(_ context.Context, tip string) (pipeline.Snapshot, error) {
+	return snapshot(l.repo.objects, plumbing.NewHash(tip))
 }
 
 func snapshot(s source, tip plumbing.Hash) (pipeline.Snapshot, error) {
@@ -112,18 +120,24 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 	if err != nil {
 		return "", err
 	}
-	pack, err := l.repo.objects.WritePack(&batch)
+	pack, err := writePack(l.repo.objects, &batch)
 	if err != nil {
 		return "", err
 	}
 	if err := l.move(parent, made, pack); err != nil {
 		return "", err
 	}
-	return made.String(), l.repo.mergePacks(l.repo.objects)
+	l.repo.mergePacks()
+	return made.String(), nil
+}
+
+func writePack(to *packfile.Store, batch *packfile.Batch) (notedPack, error) {
+	name, err := to.WritePack(batch)
+	return notedPack{name, batch.Len()}, err
 }
 
 // move makes the ref name a commit, and remembers that.
-func (l *Ledger) move(old, next plumbing.Hash, packs ...string) error {
+func (l *Ledger) move(old, next plumbing.Hash, packs ...notedPack) error {
 	unlock, err := l.repo.lock()
 	if err != nil {
 		return err

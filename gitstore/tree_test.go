@@ -10,11 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -172,45 +169,4 @@ func TestTreeFSAtOnce(t *testing.T) {
 		group.Wait()
 		w.git("repack", "-adfq")
 	}
-}
-
-// BenchmarkAppend is one durable append to a ledger of so many transactions.
-func BenchmarkAppend(b *testing.B) {
-	for _, n := range []int{10, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			dir := b.TempDir()
-			repo, err := gitstore.Init(dir)
-			if err != nil {
-				b.Fatal(err)
-			}
-			l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			tip := ""
-			add := func(i int) {
-				if tip, err = l.Append(b.Context(), tip, transaction(i)); err != nil {
-					b.Fatal(err)
-				}
-			}
-			for i := range n {
-				add(i)
-			}
-			gitRun(b, dir, nil, "repack", "-adq")
-			gitRun(b, dir, nil, "prune-packed")
-			for i := n; b.Loop(); i++ {
-				add(i)
-			}
-		})
-	}
-}
-
-// transaction is what a review of one change leaves behind.
-func transaction(i int) ledger.Entry {
-	dir := fmt.Sprintf("transactions/2026/11/20/%02x/tx_%026d/", i*31%256, i)
-	e := ledger.Entry{Message: "review: x\n", When: time.Unix(1795000000+int64(i), 0), Files: map[string][]byte{}}
-	for _, name := range []string{"events.jsonl", "transaction.json", "patch.diff", "artifact.json"} {
-		e.Files[dir+name] = []byte(strings.Repeat(fmt.Sprintf("{\"of\":%d,\"file\":%q}\n", i, name), 8))
-	}
-	return e
 }

@@ -28,7 +28,8 @@ type App struct {
 	Entropy        io.Reader
 
 	flags       globalFlags
-	transaction string // the one that this run is about, once that is known
+	seen        func() (string, error) // the ledger's last tip seen, once one was opened
+	transaction string                 // the one that this run is about, once that is known
 }
 
 // globalFlags are the flags that every command takes.
@@ -38,6 +39,12 @@ type globalFlags struct {
 	ledgerRef string
 	quiet     bool
 	verbose   bool
+
+	remote       string
+	push, noPush bool
+	knownTip     string
+	tipFile      string
+	signKey      string
 }
 
 // Main runs the program and returns its exit code.
@@ -49,7 +56,8 @@ func (a *App) Main() int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	return a.finish(root.ExecuteContext(context.Background()))
+	err := root.ExecuteContext(context.Background())
+	return a.finish(errors.Join(err, a.writeTip()))
 }
 
 func (a *App) rootCommand() *cobra.Command {
@@ -76,6 +84,12 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	f.StringVarP(&a.flags.dir, "directory", "C", ".", "run as if started in `DIR`")
 	f.BoolVar(&a.flags.json, "json", false, "print one canonical JSON document on stdout")
 	f.StringVar(&a.flags.ledgerRef, "ledger-ref", gitstore.LedgerRef, "keep the ledger on this `REF`")
+	f.StringVar(&a.flags.remote, "remote", defaultRemote, "the `REMOTE`, by name or address, whose ledger is shared")
+	f.BoolVar(&a.flags.push, "push", false, "work on the remote's ledger; on in CI (the variable CI is true)")
+	f.BoolVar(&a.flags.noPush, "no-push", false, "work on this clone's ledger alone")
+	f.StringVar(&a.flags.knownTip, "known-tip", "", "refuse a ledger that does not descend from this `COMMIT`")
+	f.StringVar(&a.flags.tipFile, "tip-file", "", "keep the last tip seen in `FILE`, and refuse a ledger that does not descend from it")
+	f.StringVar(&a.flags.signKey, "sign-key", "", "sign the ledger's commits with the SSH key in `FILE`")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no hints and no progress")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say what is being done")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -86,6 +100,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.closeCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
+		a.syncCommand(), a.ledgerCommand(), a.auditCommand(),
 		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
 	return root
@@ -133,6 +148,12 @@ func (a *App) again(args ...string) string {
 	}
 	if a.flags.ledgerRef != gitstore.LedgerRef {
 		words = append(words, "--ledger-ref", shellQuote(a.flags.ledgerRef))
+	}
+	if a.flags.push {
+		words = append(words, "--push")
+	}
+	if a.flags.remote != defaultRemote {
+		words = append(words, "--remote", shellQuote(a.flags.remote))
 	}
 	return strings.Join(append(words, args...), " ")
 }

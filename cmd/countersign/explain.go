@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -78,6 +79,14 @@ var table = []row{
 	{as[*pipeline.NoWorktreeError], exitRefused, say("apply in a clone that has a working tree")},
 	{as[*ledger.CorruptError], exitFailed, corruptHint},
 	{as[*ledger.DamagedError], exitFailed, say("git log --stat on the ledger's ref shows who put it there")},
+	{as[*gitstore.ConflictError], exitFailed, conflictHint},
+	{as[*gitstore.AcceptError], exitRefused, nil},
+	{as[*gitstore.NotInHistoryError], exitRefused, say("git log --oneline on the ledger's ref lists them")},
+	{is(gitstore.ErrNoLedger), exitIO, noLedgerHint},
+	{is(gitstore.ErrNoBranch), exitRefused, say("git branch --all lists them")},
+	{as[*gitstore.UnsignableError], exitRefused, say("give the key: --sign-key FILE")},
+	{as[*wire.AuthError], exitIO, say("set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address")},
+	{as[*wire.NetworkError], exitIO, say("the record stays here with --no-push; countersign sync joins it with the remote's later")},
 	{as[*gitstore.RollbackError], exitFailed, rollbackHint},
 	{as[*ledger.AmbiguousError], exitRefused, say("name one of them by its id, or by more characters of it")},
 	{is(ledger.ErrNoTransactions), exitRefused, reviewHint},
@@ -157,6 +166,14 @@ func rollbackHint(err error, again func(...string) string) string {
 		return "find out who removed it; git push or git update-ref puts " + e.Seen + " back"
 	}
 	return "find out who moved it and why; only if that was right: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY")
+}
+
+func conflictHint(_ error, again func(...string) string) string {
+	return "nothing was changed; " + again("sync", "--set-aside") + " keeps the remote's and puts this clone's on a ref"
+}
+
+func noLedgerHint(_ error, again func(...string) string) string {
+	return again("sync") + " brings the remote's; " + again("review") + " begins one"
 }
 
 func reviewHint(_ error, again func(...string) string) string {

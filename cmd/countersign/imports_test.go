@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"pipeline/result":    {"pipeline/canon", "pipeline/rule"},
 	"pipeline/packapply": {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
 	"pipeline/ledger":    {"pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
+	"pipeline/audit":     {"pipeline/canon", "pipeline/ledger"},
 	"pipeline/approval":  {"pipeline/canon", "pipeline/ledger"},
 	"pipeline/workspace": {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
 	"pipeline": {
@@ -39,7 +40,7 @@ var mayImport = map[string][]string{
 	"gitstore/sshsig":   {"golang.org/x/crypto"},
 	"gitstore/wire":     {"github.com/go-git/go-git/v5", "golang.org/x/crypto"},
 	"gitstore": {
-		"gitstore/packfile", "gitstore/sshsig", "gitstore/wire", "pipeline", "pipeline/canon", "pipeline/ledger", "pipeline/patch",
+		"gitstore/packfile", "gitstore/sshsig", "gitstore/wire", "pipeline", "pipeline/audit", "pipeline/canon", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
@@ -48,8 +49,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/action": {"report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/github": {"report", "github.com/google/go-github/v60"},
 	"cmd/countersign": {
-		"cmd/countersign/internal/action", "cmd/countersign/internal/github", "gitstore", "report",
-		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
+		"cmd/countersign/internal/action", "cmd/countersign/internal/github", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
+		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"github.com/spf13/cobra", "golang.org/x/term",
 	},

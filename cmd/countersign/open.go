@@ -25,11 +25,11 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err != nil {
 		return nil, a.inDir(err)
 	}
-	store, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{})
-	if err != nil {
-		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
-	}
 	settings, err := repo.Settings(a.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	store, err := a.store(repo, settings)
 	if err != nil {
 		return nil, err
 	}

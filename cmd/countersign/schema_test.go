@@ -23,6 +23,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 const schemaDir = "../../docs/schema"
@@ -114,7 +115,7 @@ func (s *schemas) scripts(t *testing.T) {
 			return os.MkdirAll(e.WorkDir+"/home", 0o777)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo": repoCommand, "txid": txID, "prints": s.prints,
+			"repo": repoCommand, "txid": txID, "commit": commitID, "prints": s.prints,
 			"reads": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(s.accept(args[0], []byte(ts.ReadFile(args[1]))))
 			},
@@ -177,6 +178,12 @@ func (s *schemas) ledger(dir string) error {
 	return s.files(snap.Tree)
 }
 
+// exported tells a transaction's directory from a ledger.
+func exported(tree fs.FS) bool {
+	_, err := fs.Stat(tree, ledger.TransactionFile)
+	return err == nil
+}
+
 // files validates every JSON document of a tree; one that has no schema is an
 // error.
 func (s *schemas) files(tree fs.FS) error {
@@ -192,6 +199,8 @@ func (s *schemas) files(tree fs.FS) error {
 		switch {
 		case base == "README.md" || path.Ext(base) == ".diff":
 			return nil
+		case name == ledger.LedgerEventsFile && !exported(tree):
+			return s.accept("ledger_event", raw)
 		case base == "events.jsonl":
 			for line := range bytes.Lines(raw) {
 				if err := s.accept("event", line); err != nil {

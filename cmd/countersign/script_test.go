@@ -57,7 +57,7 @@ func TestScript(t *testing.T) {
 			return os.MkdirAll(e.WorkDir+"/home", 0o777)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo": repoCommand, "exitcode": exitCode, "txid": txID, "ledgerok": ledgerOK,
+			"repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
 		},
 	})
 }
@@ -105,6 +105,15 @@ func txID(ts *testscript.TestScript, neg bool, args []string) {
 		newest = max(newest, strings.Split(line, "/")[5])
 	}
 	ts.Setenv(args[0], newest)
+}
+
+// commitID sets a variable to the commit that a ref names: commit VAR DIR REF.
+func commitID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: commit VAR DIR REF")
+	}
+	ts.Check(ts.Exec("git", "-C", ts.MkAbs(args[1]), "rev-parse", args[2]))
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // ledgerOK checks what must hold after every script: the real git finds nothing

@@ -34,10 +34,8 @@ type entry struct {
 func (b *Batch) Add(objects ...Object) ([]plumbing.Hash, error) {
 	ids, errs := make([]plumbing.Hash, len(objects)), make([]error, len(objects))
 	Parallel(len(objects), 16, func(i int) { ids[i], errs[i] = objects[i].ID() })
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if err := firstError(errs); err != nil {
+		return nil, err
 	}
 	for i, id := range ids {
 		b.add(objects[i], id, plumbing.ZeroHash)

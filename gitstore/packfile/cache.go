@@ -39,16 +39,14 @@ func (c *cache) get(p *pack, offset int64) (Object, bool) {
 	return o, ok
 }
 
-// put tells whether the object was taken. Its content must not be modified
-// then.
-func (c *cache) put(p *pack, offset int64, o Object) bool {
+// put may take an object, whose content must not be modified any more.
+func (c *cache) put(p *pack, offset int64, o Object) {
 	if len(o.Data) > cacheItem {
-		return false
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(place{p, offset}, o)
-	return true
 }
 
 func (c *cache) add(at place, o Object) {

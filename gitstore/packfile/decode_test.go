@@ -75,13 +75,17 @@ func TestDecode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newRepo(t).same(b, all)
+			again := newRepo(t)
+			again.same(b, all)
 			p, err := b.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if sent, err := io.ReadAll(p.Reader()); err != nil || !bytes.Equal(sent, c.pack) {
 				t.Errorf("it is not as it was received: %v", err)
+			}
+			if names := again.packNames(again.open()); !slices.Equal(names, []string{p.Name()}) {
+				t.Errorf("%v is written, want %s", names, p.Name())
 			}
 			b.pack = nil // as this package would write it
 			newRepo(t).same(b, all)
@@ -199,7 +203,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"longer", append(bytes.Clone(good), 0), false},
 		{"fewer objects than it says", sealed(3, hello, ofs(far, twice)), false},
 		{"more objects than it says", sealed(1, hello, ofs(far, twice)), false},
-		{"no objects but it says so", sealed(1<<31, hello), false},
+		{"no objects but it says so", sealed(1<<30, hello), false},
 		{"version 4", func() []byte {
 			p := bytes.Clone(good[:len(good)-idSize])
 			p[7] = 4
@@ -311,11 +315,27 @@ func TestDecodeBombs(t *testing.T) {
 			t.Errorf("%d objects", b.Len())
 		}
 	}
-	maxHeld, maxMade = 16<<20, 1<<40 // every object has two children: only one way down is in memory
-	id, entries := bigID, entries[:1]
+	for _, c := range []struct {
+		sides, levels int
+		held          int64
+		fine          bool
+	}{{1, 40, 4 << 20, true}, {2, 12, 16 << 20, true}, {2, 12, 4 << 20, false}} {
+		maxHeld, maxMade = c.held, 1<<40
+		pack := tree(t, big, zeros, c.levels, c.sides)
+		if _, err := Decode(pack, noBase); (err == nil) != c.fine || err != nil && !errors.Is(err, ErrDamaged) {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+// tree is a pack of versions of a megabyte: each level has so many, all on the
+// last one of the level above.
+func tree(t *testing.T, big, zeros []byte, levels, sides int) []byte {
+	entries := [][]byte{big}
 	data := bytes.Clone(zeros)
-	for i := range 12 {
-		for side := range 2 {
+	id, _ := Object{plumbing.BlobObject, data}.ID()
+	for i := range levels {
+		for side := range sides {
 			delta := binary.AppendUvarint(binary.AppendUvarint(nil, 1<<20), 1<<20)
 			delta = append(delta, 0x80|0x10|0x20, 0xf0, 0xff)
 			at := 65520
@@ -328,14 +348,7 @@ func TestDecodeBombs(t *testing.T) {
 		}
 		id, _ = Object{plumbing.BlobObject, data}.ID()
 	}
-	pack = sealed(len(entries), entries...)
-	if _, err := Decode(pack, noBase); err != nil {
-		t.Error(err)
-	}
-	maxHeld = 4 << 20
-	if _, err := Decode(pack, noBase); !errors.Is(err, ErrDamaged) {
-		t.Errorf("a deep tree in 4 MB: %v", err)
-	}
+	return sealed(len(entries), entries...)
 }
 
 // TestDecodeChain: chains end somewhere.
@@ -354,6 +367,11 @@ func TestDecodeChain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err == nil {
+			for i, e := range b.entries {
+				if e.depth > maxDepth {
+					t.Errorf("object %d stands on %d deltas", i, e.depth)
+				}
+			}
 			newRepo(t).same(b, b.contents())
 			b.pack = nil
 			newRepo(t).same(b, b.contents())

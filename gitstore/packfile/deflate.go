@@ -48,7 +48,7 @@ func (w *writer) end() error                  { return w.zlib.Close() }
 // compression makes smaller.
 const (
 	tiny     = 128
-	tinyTree = 4 << 10
+	tinyTree = 32 << 10
 )
 
 // deflate appends an object's content as a whole zlib stream (RFC 1950). A

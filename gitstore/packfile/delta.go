@@ -113,7 +113,7 @@ const (
 // and copying its end. It returns nil where that saves less than half: there is
 // no search for anything better.
 func makeDelta(from, to []byte) []byte {
-	if len(from) >= 1<<31 {
+	if int64(len(from)) >= maxObject {
 		return nil
 	}
 	head := samePrefix(from, to)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,27 +22,30 @@ type dir struct {
 	listed bool
 	packs  []*pack
 	bad    []error // indexes that cannot be read
+	change int     // how often the packs changed
 
 	last atomic.Pointer[pack] // where the last object was: the next one is likely there
 }
 
 // list reads which packs there are, if it was not done yet or is to be done
-// again. Packs that are open stay, even when their file is gone.
-func (d *dir) list(again bool) error {
+// again, and returns how often they have changed. Packs that are open stay, even
+// when their file is gone.
+func (d *dir) list(again bool) (change int, err error) {
 	d.mu.RLock()
-	done := d.listed && !again
+	done, change := d.listed && !again, d.change
 	d.mu.RUnlock()
 	if done {
-		return nil
+		return change, nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.listed && !again {
-		return nil
+		return d.change, nil
 	}
+	before := d.packs
 	entries, err := os.ReadDir(filepath.Join(d.path, "pack"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("listing the packs: %w", err)
+		return d.change, fmt.Errorf("listing the packs: %w", err)
 	}
 	have := map[string]bool{}
 	for _, e := range entries {
@@ -53,8 +57,11 @@ func (d *dir) list(again bool) error {
 			d.add(base)
 		}
 	}
+	if !slices.Equal(before, d.packs) {
+		d.change++
+	}
 	d.listed = true
-	return nil
+	return d.change, nil
 }
 
 // keep forgets the packs whose files are gone and not open.
@@ -66,6 +73,16 @@ func (d *dir) keep(have map[string]bool) {
 		}
 	}
 	d.packs, d.bad = packs, nil
+	d.last.Store(nil)
+}
+
+// forget takes packs out of the list. Who reads one of them goes on, and the
+// collector closes its files.
+func (d *dir) forget(names []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.packs = slices.DeleteFunc(slices.Clone(d.packs), func(p *pack) bool { return slices.Contains(names, p.name) })
+	d.listed = false
 	d.last.Store(nil)
 }
 

@@ -7,7 +7,13 @@
 // for, that a damaged file is an error that is [ErrDamaged] and never a panic
 // or an allocation that the file merely claims to need, and that an object
 // which is nowhere is [ErrMissing], never fs.ErrNotExist. What it writes is
-// complete on the disk before it gets its name.
+// complete on the disk before it gets its name. [Store.Verify] finds any bit of
+// a pack or index that changed; [Store.Merge] makes one pack of many and loses
+// nothing, wherever it stops.
+//
+// A [Batch] is what is to be written or sent: objects that a program made, each
+// maybe as a delta on an earlier version, or those of a pack that was received
+// ([Decode]).
 //
 // # Loose objects (gitrepository-layout(5))
 //
@@ -27,6 +33,12 @@
 //	    SHA-1 of the pack, SHA-1 of all of the above
 //
 // An entry's delta is put on a base in the same pack, named by how far back it
-// lies (OFS_DELTA) or by its hash (REF_DELTA). Indexes of version 1, which git
+// lies (OFS_DELTA) or by its hash (REF_DELTA). A delta says the sizes of its
+// base and of what it makes, and then what to copy of the base and what to
+// insert. This package writes only OFS_DELTA, at most 50 on each other, each of
+// which copies the beginning, inserts once and copies the end: an append changes
+// a tree in one place, so a search would find nothing better. Small content
+// stands in zlib streams that do not compress, since to do so takes longer than
+// all else that happens to it. Indexes of version 1, which git
 // last wrote in 2007, are not read; multi-pack indexes are not needed.
 package packfile

@@ -165,11 +165,17 @@ func TestReadsWhatGitWrote(t *testing.T) {
 			if c.name == "offsets of 8 bytes" {
 				r.wideOffsets()
 			}
-			for _, limit := range []int64{1 << 20, 0} {
-				old := smallIndex
-				smallIndex = limit
-				r.agrees(r.open(), want)
-				smallIndex = old
+			for _, limit := range []struct{ small, rare int64 }{{1 << 20, 1 << 20}, {0, 1 << 20}, {0, 100}} {
+				small, rare := smallIndex, rareSearch
+				smallIndex, rareSearch = limit.small, limit.rare
+				s := r.open()
+				r.agrees(s, want)
+				for _, p := range s.dirs[0].packs {
+					if loaded := p.index.loaded.Load() != nil; loaded != (limit.rare == 100) {
+						t.Errorf("%v: the index is in memory: %v", limit, loaded)
+					}
+				}
+				smallIndex, rareSearch = small, rare
 			}
 		})
 	}

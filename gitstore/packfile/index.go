@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sort"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -20,15 +21,26 @@ const (
 	bucket = 64
 )
 
-// smallIndex is the size up to which an index is held in memory: about 37,000
+// smallIndex is the size up to which an index is held in memory: about 2,300
 // objects. Of a larger one only the fan-out table is, so that the cost of
-// finding an object hardly grows with the repository. Tests set it.
-var smallIndex int64 = 1 << 20
+// finding an object hardly grows with the repository, until it has been asked
+// for one object in so many bytes. Tests set these.
+var (
+	smallIndex int64 = 64 << 10
+	rareSearch int64 = 16 << 10
+)
+
+// largeIndex is never held in memory.
+const largeIndex = 32 << 20
 
 // index is a pack index, version 2.
 type index struct {
-	file    *os.File // nil if data has all of it
-	data    []byte
+	file     *os.File // nil if data has all of it
+	data     []byte
+	searches atomic.Int64
+	loaded   atomic.Pointer[[]byte] // all of the file, after many searches
+	length   int64
+
 	fanout  [256]uint32
 	count   int64
 	wide    int64 // offsets of 8 bytes
@@ -65,6 +77,7 @@ func openIndex(path string) (_ *index, err error) {
 
 // parse reads the fan-out table and checks that the tables fill the file.
 func (x *index) parse(size int64) error {
+	x.length = size
 	if size < idxHeaderSize+2*int64(idSize) {
 		return damaged("too short for an index")
 	}
@@ -94,11 +107,15 @@ func (x *index) parse(size int64) error {
 
 // bytes returns n bytes at an offset within the file.
 func (x *index) bytes(offset, n int64) ([]byte, error) {
-	if x.file == nil {
-		if offset < 0 || n < 0 || offset > int64(len(x.data)) || n > int64(len(x.data))-offset {
+	data := x.data
+	if all := x.loaded.Load(); all != nil {
+		data = *all
+	}
+	if x.file == nil || data != nil {
+		if offset < 0 || n < 0 || offset > int64(len(data)) || n > int64(len(data))-offset {
 			return nil, damaged("the index is cut short")
 		}
-		return x.data[offset : offset+n], nil
+		return data[offset : offset+n], nil
 	}
 	b := make([]byte, n)
 	if _, err := x.file.ReadAt(b, offset); errors.Is(err, io.EOF) {
@@ -109,9 +126,25 @@ func (x *index) bytes(offset, n int64) ([]byte, error) {
 	return b, nil
 }
 
+// load holds the whole index in memory once that is cheaper than to go on
+// searching in the file.
+func (x *index) load() error {
+	if x.file == nil || x.length > largeIndex || x.searches.Add(1) != x.length/rareSearch {
+		return nil
+	}
+	all, err := x.bytes(0, x.length)
+	if err == nil {
+		x.loaded.Store(&all)
+	}
+	return err
+}
+
 // find returns where in the pack an object is; 0, where none can be, means
 // that it is not there.
 func (x *index) find(id plumbing.Hash) (int64, error) {
+	if err := x.load(); err != nil {
+		return 0, err
+	}
 	lo, hi := int64(0), int64(x.fanout[id[0]])
 	if id[0] > 0 {
 		lo = int64(x.fanout[id[0]-1])

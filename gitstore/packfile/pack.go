@@ -122,50 +122,63 @@ func (p *pack) size(offset int64, c *cache) (header, error) {
 	return header{kind: o.Type, size: int64(len(o.Data))}, err
 }
 
-// read returns the object at an offset.
+// read returns the object at an offset. Its content is shared with the cache.
 func (p *pack) read(offset int64, c *cache) (Object, error) {
+	if o, known := c.get(p, offset); known {
+		return o, nil
+	}
 	f, end, err := p.open()
 	if err != nil {
 		return Object{}, err
 	}
-	type delta struct {
-		offset int64
-		data   []byte
-	}
-	var deltas []delta // the outermost first
 	r := getReader()
 	defer r.put()
-	base, known := c.get(p, offset)
-	for !known {
+	o, deltas, err := p.chain(r, f, offset, end, c)
+	if err != nil {
+		return Object{}, err
+	}
+	for i := len(deltas) - 1; i >= 0; i-- {
+		if o.Data, err = applyDelta(o.Data, deltas[i].data); err != nil {
+			return Object{}, err
+		}
+		c.put(p, deltas[i].offset, o)
+	}
+	return o, nil
+}
+
+// delta is one that was read, and where it is.
+type delta struct {
+	offset int64
+	data   []byte
+}
+
+// chain reads the deltas of an object, the outermost first, until it comes to
+// one that is whole or known.
+func (p *pack) chain(r *reader, f *os.File, offset, end int64, c *cache) (base Object, deltas []delta, err error) {
+	for {
 		h, err := p.entry(r.at(f, offset, end), offset)
 		if err != nil {
-			return Object{}, err
+			return Object{}, nil, err
 		}
 		data, err := r.inflate(h.size)
 		if err != nil {
-			return Object{}, err
+			return Object{}, nil, err
 		}
 		if h.base == 0 {
 			base = Object{h.kind, data}
-			known = c.put(p, offset, base)
-			break
+			if len(deltas) > 0 || h.kind == plumbing.TreeObject { // the rest is seldom read twice
+				c.put(p, offset, base)
+			}
+			return base, deltas, nil
 		}
 		if deltas = append(deltas, delta{offset, data}); len(deltas) > maxChain {
-			return Object{}, damaged("more than %d deltas on each other", maxChain)
+			return Object{}, nil, damaged("more than %d deltas on each other", maxChain)
 		}
 		offset = h.base
-		base, known = c.get(p, offset)
-	}
-	for i := len(deltas) - 1; i >= 0; i-- {
-		if base.Data, err = applyDelta(base.Data, deltas[i].data); err != nil {
-			return Object{}, err
+		if base, known := c.get(p, offset); known {
+			return base, deltas, nil
 		}
-		known = c.put(p, deltas[i].offset, base)
 	}
-	if known { // the cache has it: the caller gets a copy
-		base.Data = append(make([]byte, 0, len(base.Data)), base.Data...)
-	}
-	return base, nil
 }
 
 // entry reads what stands before an entry's content.

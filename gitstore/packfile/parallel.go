@@ -38,3 +38,12 @@ func atOnce(n int, do func(int)) {
 	}
 	group.Wait()
 }
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -3,9 +3,7 @@ package packfile
 import (
 	"compress/flate"
 	"compress/zlib"
-	"encoding/binary"
 	"errors"
-	"hash/adler32"
 	"io"
 	"sync"
 
@@ -30,6 +28,7 @@ type reader struct {
 	start, end int64 // of what is in buf; where src ends
 	buf        []byte
 	pos        int
+	inflater   inflater
 	zlib       io.ReadCloser
 	one        [1]byte
 }
@@ -147,7 +146,7 @@ func (r *reader) stream() (err error) {
 
 // inflate reads a zlib stream of exactly size bytes.
 func (r *reader) inflate(size int64) ([]byte, error) {
-	if data, ok := r.stored(size); ok {
+	if data, ok := r.whole(size); ok {
 		return data, nil
 	}
 	if err := r.stream(); err != nil {
@@ -156,27 +155,23 @@ func (r *reader) inflate(size int64) ([]byte, error) {
 	return r.rest(size)
 }
 
-// stored reads a zlib stream that is one stored block, all of which was read
-// from the file: most entries of a ledger are, and to set up zlib for one takes
-// longer than all else. Any other stream, sound or not, is left to zlib.
-func (r *reader) stored(size int64) ([]byte, bool) {
-	const head, tail = 7, 4
-	b := r.buf[r.pos:]
-	if size > 1<<16-1 || int64(len(b)) < head+size+tail {
+// small is the size of objects that are decompressed in one go.
+const small = 64 << 10
+
+// whole reads a zlib stream, if all of it was read from the file.
+func (r *reader) whole(size int64) ([]byte, bool) {
+	in := r.buf[r.pos:]
+	if size > small || size > int64(len(in))*maxRatio {
 		return nil, false
 	}
-	n := uint16(size)
-	sound := binary.BigEndian.Uint16(b)%31 == 0 && b[0]&15 == 8 && b[0]>>4 <= 7 && b[1]&0x20 == 0
-	if !sound || b[2]&7 != 1 || binary.LittleEndian.Uint16(b[3:]) != n || binary.LittleEndian.Uint16(b[5:]) != ^n {
-		return nil, false
-	}
-	data, sum := b[head:head+size], binary.BigEndian.Uint32(b[head+size:])
-	if adler32.Checksum(data) != sum {
-		return nil, false
-	}
-	r.pos += head + len(data) + tail
-	return append(make([]byte, 0, size), data...), true
+	data := make([]byte, size)
+	n, ok := r.inflater.zlib(in, data)
+	r.pos += n
+	return data, ok
 }
+
+// maxRatio is how much smaller zlib makes anything.
+const maxRatio = 1032
 
 // rest reads what is left of the stream, which must be size bytes, and lets
 // zlib check its sum.

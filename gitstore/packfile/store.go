@@ -58,6 +58,14 @@ func (s *Store) Close() error {
 // ErrMissing if it is nowhere, and ErrDamaged if it or the pack that may hold
 // it is not sound.
 func (s *Store) Read(id plumbing.Hash) (Object, error) {
+	o, err := s.View(id)
+	o.Data = append(make([]byte, 0, len(o.Data)), o.Data...)
+	return o, err
+}
+
+// View is Read for those who do not modify the content: it is shared, which
+// saves a copy.
+func (s *Store) View(id plumbing.Hash) (Object, error) {
 	o, err := find(s, func(d *dir) (Object, error) { return d.read(id, s.cache) })
 	if err == nil {
 		err = check(o, id)
@@ -78,22 +86,34 @@ func (s *Store) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
 	return h.kind, h.size, nil
 }
 
+// maxLooks is how often an object is looked for while others move it about.
+const maxLooks = 10
+
 // find asks the directories in turn. While a human thinks about a change, `git
 // gc` may move every loose object into a new pack and delete the old ones, so
-// what is not found is looked for once more in a new list. What is in none may
-// be in a pack whose index cannot be read: it is not missing then.
+// what is not found is looked for again in a new list, until that is the same
+// as before. What is in none may be in a pack whose index cannot be read: it is
+// not missing then.
 func find[T any](s *Store, get func(*dir) (T, error)) (T, error) {
 	var none T
-	for _, again := range []bool{false, true} {
+	before := -1
+	for look := range maxLooks {
+		changes := 0
 		for _, d := range s.dirs {
-			if err := d.list(again); err != nil {
+			n, err := d.list(look > 0)
+			if err != nil {
 				return none, err
 			}
+			changes += n
 			found, err := get(d)
 			if !errors.Is(err, ErrMissing) {
 				return found, err
 			}
 		}
+		if changes == before {
+			break
+		}
+		before = changes
 	}
 	for _, d := range s.dirs {
 		if err := d.unreadable(); err != nil {

@@ -2,6 +2,7 @@ package packfile
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
@@ -127,64 +128,83 @@ func (x *index) verify() ([]packed, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(out, func(a, b packed) int { return int(a.offset - b.offset) })
+	slices.SortFunc(out, func(a, b packed) int { return cmp.Compare(a.offset, b.offset) })
 	return out, nil
 }
 
-// verifyPack reads a pack once. Its entries fill it, so that where one ends is
-// where the next one begins.
+// verifyPack reads a pack once.
 func verifyPack(f *os.File, x *index, entries []packed, read func(int)) error {
 	end, err := (&pack{index: x}).checkFile(f)
 	if err != nil {
 		return err
 	}
-	for i, e := range entries {
-		if i == 0 && e.offset != packHeaderSize || i > 0 && e.offset == entries[i-1].offset || e.offset >= end {
-			return damaged("the index has an object where none begins")
-		}
-	}
-	if len(entries) == 0 && end != packHeaderSize {
-		return damaged("it has more than its objects")
-	}
-	all, buf := sha1.New(), make([]byte, 256<<10)
-	crc, at, next := crc32.NewIEEE(), int64(0), 0 // the entry that begins at or after at
-	check := func() error {
-		if next > 0 && crc.Sum32() != entries[next-1].crc {
-			return damaged("object %s is not what its checksum says", entries[next-1].id)
-		}
-		crc.Reset()
-		next++
-		return nil
-	}
-	for at < end {
-		n, err := io.ReadFull(f, buf[:min(int64(len(buf)), end-at)])
-		if err != nil {
-			return readError(err)
-		}
-		read(n)
-		_, _ = all.Write(buf[:n])
-		for rest := buf[:n]; len(rest) > 0; {
-			if next < len(entries) && at == entries[next].offset {
-				if err := check(); err != nil {
-					return err
-				}
-			}
-			some := int64(len(rest))
-			if next < len(entries) {
-				some = min(some, entries[next].offset-at)
-			}
-			_, _ = crc.Write(rest[:some])
-			rest, at = rest[some:], at+some
-		}
-	}
-	if len(entries) > 0 {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	read(idSize)
-	if plumbing.Hash(all.Sum(nil)) != x.packSum {
+	all, each := sha1.New(), &entrySums{entries: entries}
+	n, err := io.CopyBuffer(io.MultiWriter(all, each, progressWriter(read)), io.LimitReader(f, end), make([]byte, 256<<10))
+	switch {
+	case err != nil:
+		return err
+	case n < end:
+		return damaged("it is cut short")
+	case plumbing.Hash(all.Sum(nil)) != x.packSum:
 		return damaged("its content is not what its checksum says")
 	}
+	read(idSize)
+	return each.end()
+}
+
+// entrySums checks what is written to it, a pack without its checksum, against
+// the index. The entries, in their order, fill the pack: where one ends the
+// next one begins.
+type entrySums struct {
+	entries []packed
+	next    int // the first entry that has not begun
+	at      int64
+	crc     uint32
+}
+
+func (s *entrySums) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := int64(len(rest))
+		if s.next < len(s.entries) {
+			until := s.entries[s.next].offset
+			if until == s.at {
+				if err := s.begin(); err != nil {
+					return 0, err
+				}
+				continue
+			}
+			n = min(n, until-s.at)
+		}
+		s.crc = crc32.Update(s.crc, crc32.IEEETable, rest[:n])
+		s.at, rest = s.at+n, rest[n:]
+	}
+	return len(p), nil
+}
+
+// begin ends the entry before the next one. Before the first is the header.
+func (s *entrySums) begin() error {
+	if s.next > 0 {
+		if e := s.entries[s.next-1]; e.crc != s.crc {
+			return damaged("object %s is not what its checksum says", e.id)
+		}
+	} else if s.at != packHeaderSize {
+		return damaged("the first object is not at the beginning")
+	}
+	s.crc = 0
+	s.next++
 	return nil
+}
+
+func (s *entrySums) end() error {
+	if s.next < len(s.entries) {
+		return damaged("the index has an object outside the pack")
+	}
+	return s.begin()
+}
+
+type progressWriter func(int)
+
+func (w progressWriter) Write(p []byte) (int, error) {
+	w(len(p))
+	return len(p), nil
 }

@@ -30,7 +30,7 @@ func (s *Store) WritePack(b *Batch) (name string, err error) {
 	if b.pack != nil {
 		return b.pack.Name(), s.Install(b.pack)
 	}
-	name, err = s.writePack(func(to io.Writer) ([]packed, plumbing.Hash, error) { return encodePack(to, b) })
+	name, err = s.writePack(func(to io.Writer) ([]packed, plumbing.Hash, error) { return encodePack(to, b) }, noCheck)
 	return name, wrapWrite(err)
 }
 
@@ -39,7 +39,7 @@ func (s *Store) Install(p *Pack) error {
 	_, err := s.writePack(func(to io.Writer) ([]packed, plumbing.Hash, error) {
 		_, err := p.WriteTo(to)
 		return p.entries, p.sum, err
-	})
+	}, noCheck)
 	return wrapWrite(err)
 }
 
@@ -58,8 +58,9 @@ func writeFiles(dir string, b *Batch) error {
 
 // writePack writes a pack and its index under temporary names that `git gc`
 // knows and clears away, and then gives them theirs: the index last, as a pack
-// without one does not count.
-func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error)) (_ string, err error) {
+// without one does not count. Before they get their names, check may refuse
+// them.
+func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error), check func(pack, idx string) error) (_ string, err error) {
 	dir := filepath.Join(s.dirs[0].path, "pack")
 	pack, err := createTemp(dir, "tmp_pack_")
 	if err != nil {
@@ -86,6 +87,9 @@ func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error
 	if err := errors.Join(errPack, errIdx); err != nil {
 		return "", err
 	}
+	if err := check(pack.Name(), idx.Name()); err != nil {
+		return "", err
+	}
 	name := packName(sum)
 	if err := install(pack, filepath.Join(dir, name+".pack")); err != nil {
 		return "", err
@@ -95,5 +99,7 @@ func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error
 	}
 	return name, syncDir(dir)
 }
+
+func noCheck(_, _ string) error { return nil }
 
 func packName(sum plumbing.Hash) string { return "pack-" + sum.String() }

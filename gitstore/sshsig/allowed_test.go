@@ -1,10 +1,15 @@
 package sshsig
 
 import (
+	"crypto/rsa"
+	"encoding/base64"
 	"errors"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // In the lists of these tests KEY stands for the key of the ed25519 fixture,
@@ -107,6 +112,22 @@ func TestAllowedSignersRefused(t *testing.T) {
 	_, err := ParseAllowedSigners([]byte(expand(t, "x\na@b KEY\ny\n")))
 	if want := "line 1: there is no key\nline 3: there is no key"; err == nil || err.Error() != want {
 		t.Errorf("two lines: %v", err)
+	}
+}
+
+// TestAllowedSignersNumbers: a key with a zero before its exponent is the same
+// key with other bytes, which no signature would name.
+func TestAllowedSignersNumbers(t *testing.T) {
+	key := load(t, "rsa-2048").signer(t).public().(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
+	for exponent, want := range map[string]bool{"\x01\x00\x01": true, "\x00\x01\x00\x01": false} {
+		blob := ssh.Marshal(struct {
+			Type, Exponent string
+			N              *big.Int
+		}{ssh.KeyAlgoRSA, exponent, key.N})
+		_, err := ParseAllowedSigners([]byte("a@b ssh-rsa " + base64.StdEncoding.EncodeToString(blob)))
+		if (err == nil) != want {
+			t.Errorf("exponent %q: %v", exponent, err)
+		}
 	}
 }
 

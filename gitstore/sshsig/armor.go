@@ -16,9 +16,6 @@ const (
 	columns   = 70
 	version   = 1
 	namespace = "git"
-	// maxArmor is above what an RSA key of 16384 bits, the largest that
-	// OpenSSH knows, needs.
-	maxArmor = 16 << 10
 )
 
 var magic = [6]byte{'S', 'S', 'H', 'S', 'I', 'G'}
@@ -76,9 +73,6 @@ func dearmor(armored string) (envelope, error) {
 	if err := foreign(armored); err != nil {
 		return e, err
 	}
-	if len(armored) > maxArmor {
-		return e, malformed("it is longer than %d bytes", maxArmor)
-	}
 	text, ok := strings.CutPrefix(armored, begin)
 	if !ok {
 		return e, malformed("it does not begin with the line %q", strings.TrimSuffix(begin, "\n"))
@@ -132,16 +126,4 @@ func foreign(signature string) error {
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
-}
-
-// blobType is the algorithm that a public key in SSH's encoding begins with.
-func blobType(public []byte) string {
-	var key struct {
-		Type string
-		Rest []byte `ssh:"rest"`
-	}
-	if ssh.Unmarshal(public, &key) != nil {
-		return ""
-	}
-	return key.Type
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // FuzzArmor: a text that is read is the only one of its envelope, and only
-// what the key's holder made is verified.
+// what the key's holder made is verified. The input is taken as a text, and as
+// what is in one.
 func FuzzArmor(f *testing.F) {
 	known := map[string]bool{}
 	list := ""
@@ -27,10 +28,15 @@ func FuzzArmor(f *testing.F) {
 		f.Add(signature)
 		f.Add(strings.Replace(signature, "AAAA", "AAAB", 1))
 	}
+	e, err := dearmor(load(f, "ed25519").section(f, "signature"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(ssh.Marshal(e)))
 	f.Add(begin + end)
 	f.Add(begin + "U1NIU0lHAAAAAQ==\n" + end)
 	allowed := allow(f, list)
-	f.Fuzz(func(t *testing.T, text string) {
+	check := func(t *testing.T, text string) {
 		e, err := dearmor(text)
 		if err == nil && armor(ssh.Marshal(e)) != text {
 			t.Errorf("another text: %q", text)
@@ -42,6 +48,10 @@ func FuzzArmor(f *testing.F) {
 		if err != nil && !known[text] && kinds(err) != 1 {
 			t.Errorf("%v is of %d kinds", err, kinds(err))
 		}
+	}
+	f.Fuzz(func(t *testing.T, input string) {
+		check(t, input)
+		check(t, armor([]byte(input)))
 	})
 }
 

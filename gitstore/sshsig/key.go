@@ -12,9 +12,6 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// minRSABits is the smallest RSA key that signs, or is believed, here.
-const minRSABits = 2048
-
 // A Signer signs commits with one private key. It is safe for use by several
 // goroutines, and however it is printed shows its public key alone.
 type Signer struct {

@@ -2,16 +2,16 @@ package sshsig
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
-
-	"crypto/ecdsa"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/crypto/ssh"
@@ -33,9 +33,13 @@ func TestKeyFormats(t *testing.T) {
 				wantErr(t, "no passphrase", err, ErrEncrypted)
 				_, err = ParseKey(section.Data, nil)
 				wantErr(t, "empty passphrase", err, ErrEncrypted)
-				for _, wrong := range []string{"x", "battery staple", "correct horse "} {
-					_, err = ParseKey(section.Data, []byte(wrong))
-					wantErr(t, "passphrase "+wrong, err, ErrPassphrase)
+				tries := 1
+				if format == "pem-encrypted" {
+					tries = 2000 // one in 256 seems to decrypt
+				}
+				for i := range tries {
+					_, err = ParseKey(section.Data, []byte(strconv.Itoa(i)))
+					wantErr(t, "wrong passphrase", err, ErrPassphrase)
 				}
 			}
 			// A passphrase that is not needed does no harm.

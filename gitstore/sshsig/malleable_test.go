@@ -79,7 +79,7 @@ func TestOtherArmor(t *testing.T) {
 		{"no padding", strings.Replace(good, "=\n-----END", "\n-----END", 1), ErrMalformed},
 		{"empty", begin + end, ErrMalformed},
 		{"empty, with a line", begin + "\n" + end, ErrMalformed},
-		{"long", begin + strings.Repeat("A", maxArmor) + "\n" + end, ErrMalformed},
+		{"zeros", begin + strings.Repeat("A", columns) + "\n" + end, ErrMalformed},
 		{"lower case", strings.Replace(good, "BEGIN", "begin", 1), ErrMalformed},
 	} {
 		_, _, err := f.allowed(t).Verify([]byte(message), c.armored, at)
@@ -228,12 +228,11 @@ func TestRSATwin(t *testing.T) {
 	}
 	_, _, err = allowed.Verify([]byte(message), e.with(*other), at)
 	wantErr(t, "SHA-256", err, nil)
-	for _, format := range []string{ssh.KeyAlgoRSASHA256, ssh.KeyAlgoED25519, ""} {
+	for format, want := range map[string]error{ssh.KeyAlgoRSASHA256: ErrBadSignature, ssh.KeyAlgoED25519: ErrMalformed, "": ErrMalformed} {
 		changed := sig
 		changed.Format = format
-		if _, _, err := allowed.Verify([]byte(message), e.with(changed), at); err == nil {
-			t.Errorf("verified as %q", format)
-		}
+		_, _, err := allowed.Verify([]byte(message), e.with(changed), at)
+		wantErr(t, "said to be "+format, err, want)
 	}
 	for i := range 5000 {
 		text := strconv.Itoa(i)
@@ -317,6 +316,7 @@ func TestSplitRefused(t *testing.T) {
 		{"another beginning with gpgsig", whole("gpgsigs x\n" + header(signature)), "only begins", ErrMalformed},
 		{"gpgsig without a space", whole("gpgsig\n" + header(signature)), "only begins", ErrMalformed},
 		{"a header after it", whole(header(signature) + "encoding UTF-8\n"), "last header", ErrMalformed},
+		{"a header of two lines after it", whole(header(signature) + "x y\n z\n"), "last header", ErrMalformed},
 		{"before the author", strings.Replace(string(payload), "author", header(signature)+"author", 1), "last header", ErrMalformed},
 		{"empty", whole("gpgsig \n"), "from its first line", ErrMalformed},
 		{"another text", whole("gpgsig hello\n"), "from its first line", ErrMalformed},

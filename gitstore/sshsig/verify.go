@@ -15,7 +15,7 @@ import (
 // Verify says who signed a message. The signature must be in its one form
 // (see the package comment), for git, by a key that is listed and that was
 // valid at the given time, which for a commit is its committer's. The
-// principal is the first name on the key's line, as git prints it, and may be
+// principal is the first name on the key's line, which git prints, and may be
 // a pattern; the fingerprint is the key's, as in [Signer.Fingerprint]. With an
 // error both are empty.
 func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
@@ -25,7 +25,7 @@ func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal
 	}
 	lines := a.keys[string(e.PublicKey)]
 	if len(lines) == 0 {
-		return "", "", fmt.Errorf("%w: %q, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
+		return "", "", fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
 	}
 	fingerprint = ssh.FingerprintSHA256(lines[0].key)
 	if err := e.verify(lines[0].key, message); err != nil {

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/sshsig"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline"
+)
+
+const defaultRemote = "origin"
+
+// A rememberedStore is a ledger that knows the last tip it saw.
+type rememberedStore interface {
+	pipeline.Store
+	Seen() (string, error)
+}
+
+// store opens the ledger that the flags mean: the clone's own, or the remote's.
+func (a *App) store(repo *gitstore.Repo, settings gitstore.Settings) (rememberedStore, error) {
+	local, err := a.localLedger(repo)
+	if err != nil {
+		return nil, err
+	}
+	a.seen = local.Seen
+	shared, err := a.shares(settings)
+	if err != nil || !shared {
+		return local, err
+	}
+	remote, err := a.share(local, repo, settings)
+	if err != nil {
+		return nil, err
+	}
+	a.seen = remote.Seen
+	return remote, nil
+}
+
+func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
+	known, err := a.readTip()
+	if err != nil {
+		return nil, err
+	}
+	sign, err := a.signer()
+	if err != nil {
+		return nil, err
+	}
+	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{KnownTip: known, Sign: sign})
+	if err != nil {
+		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
+	}
+	return l, nil
+}
+
+// shares tells whether the remote's ledger is meant: when asked for, and in CI,
+// where the clone is gone when the job ends.
+func (a *App) shares(settings gitstore.Settings) (bool, error) {
+	switch {
+	case a.flags.push && a.flags.noPush:
+		return false, &usageError{"--push and --no-push exclude each other", ""}
+	case a.flags.noPush:
+		return false, nil
+	case a.flags.push:
+		return true, nil
+	}
+	ci := a.Getenv("CI") == "true" || a.Getenv("CI") == "1"
+	return ci && settings.RemoteURL(a.flags.remote) != "", nil
+}
+
+// share connects the ledger with the remote's.
+func (a *App) share(local *gitstore.Ledger, repo *gitstore.Repo, settings gitstore.Settings) (*gitstore.Shared, error) {
+	address := settings.RemoteURL(a.flags.remote)
+	if address == "" {
+		return nil, &usageError{fmt.Sprintf("%q is no remote of this repository", a.flags.remote), "git remote -v lists them; --remote takes an address as well"}
+	}
+	root, err := repo.Worktree()
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.credentials(address, settings)
+	if err != nil {
+		return nil, err
+	}
+	o.Dir, o.UserAgent = firstOf(root, repo.Dir()), "countersign/"+version()
+	server, err := wire.Open(address, o)
+	if err != nil {
+		return nil, &usageError{err.Error(), "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}
+	}
+	return local.Share(server, pause)
+}
+
+// credentials are what the environment and Git's configuration have for a
+// remote. The token of a workflow goes to its own server alone.
+func (a *App) credentials(address string, settings gitstore.Settings) (wire.Options, error) {
+	home := a.Getenv("HOME")
+	o := wire.Options{SSH: wire.SSH{AgentSocket: a.Getenv("SSH_AUTH_SOCK")}}
+	if home != "" {
+		o.SSH.KnownHosts = []string{filepath.Join(home, ".ssh", "known_hosts")}
+	}
+	if file := a.Getenv("SSH_KNOWN_HOSTS"); file != "" {
+		o.SSH.KnownHosts = []string{file}
+	}
+	o.SSH.KeyFile = a.Getenv("COUNTERSIGN_SSH_KEY")
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return o, nil
+	}
+	token := a.Getenv("COUNTERSIGN_TOKEN")
+	if server, err := url.Parse(a.Getenv("GITHUB_SERVER_URL")); err == nil && token == "" && server.Host == u.Host && u.Host != "" {
+		token = firstOf(a.Getenv("INPUT_TOKEN"), a.Getenv("GITHUB_TOKEN"))
+	}
+	switch header := settings.ExtraHeader(address); {
+	case token != "":
+		o.Authorization = wire.Basic("x-access-token", token)
+	case header != "":
+		o.Authorization, err = wire.ExtraHeader(header)
+	}
+	return o, err
+}
+
+// signer returns what signs the ledger's commits, nil if nothing does. The key
+// is in a file, or itself in the environment.
+func (a *App) signer() (func([]byte) (string, error), error) {
+	name, raw := a.flags.signKey, []byte(a.Getenv("COUNTERSIGN_SIGN_KEY"))
+	if name != "" {
+		var err error
+		if raw, err = os.ReadFile(a.path(name)); err != nil {
+			return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+		}
+	}
+	if len(raw) == 0 && name == "" {
+		return nil, nil
+	}
+	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("%s: %v", firstOf(name, "COUNTERSIGN_SIGN_KEY"), err), `"ssh-keygen -t ed25519" makes a key`}
+	}
+	return key.Sign, nil
+}
+
+// readTip is the tip that the ledger must descend from, as the flags tell.
+func (a *App) readTip() (string, error) {
+	if a.flags.tipFile == "" || a.flags.knownTip != "" {
+		return a.flags.knownTip, nil
+	}
+	raw, err := os.ReadFile(a.path(a.flags.tipFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil // the first time
+	}
+	if err != nil {
+		return "", &exitError{exitIO, fmt.Errorf("%s: %w", a.flags.tipFile, plain(err))}
+	}
+	tip := strings.TrimSpace(string(raw))
+	if len(tip) != 40 || strings.Trim(tip, "0123456789abcdef") != "" {
+		return "", &usageError{a.flags.tipFile + " does not hold a commit id", "remove it only if you know why it is damaged"}
+	}
+	return tip, nil
+}
+
+// writeTip keeps the last tip seen, for the next run on another machine.
+func (a *App) writeTip() error {
+	if a.flags.tipFile == "" || a.seen == nil {
+		return nil
+	}
+	tip, err := a.seen()
+	if err != nil || tip == "" {
+		return err
+	}
+	file := a.path(a.flags.tipFile)
+	if err := os.WriteFile(file+".new", []byte(tip+"\n"), 0o666); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}

@@ -1,0 +1,146 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// An AcceptError is a tip that cannot be accepted: it is not the ledger's, or
+// nothing is wrong with it.
+type AcceptError struct{ Message string }
+
+func (e *AcceptError) Error() string { return e.Message }
+
+// Record makes the entry that records an acceptance, from the accepted tip's
+// tree and the tip that was remembered.
+type Record func(tree fs.FS, remembered string) (ledger.Entry, error)
+
+// acceptable holds a tip to what a person looked at and accepts.
+func (m memory) acceptable(now plumbing.Hash, tip string, descends func(plumbing.Hash) (bool, error)) (seen plumbing.Hash, err error) {
+	if seen, err = m.read(); err != nil {
+		return seen, err
+	}
+	if now.IsZero() || now.String() != tip {
+		return seen, &AcceptError{fmt.Sprintf("%s is at %s, not at %s", m.name, now, tip)}
+	}
+	err = m.check(now, seen, descends)
+	var rollback *RollbackError
+	switch {
+	case err == nil:
+		return seen, &AcceptError{fmt.Sprintf("%s needs no acceptance: its tip descends from what was last seen here", m.name)}
+	case !errors.As(err, &rollback):
+		return seen, err
+	}
+	return seen, nil
+}
+
+// AcceptTip takes tip, which must be the ledger's, for good although it does not
+// descend from the one remembered, records that as an entry on it, and returns
+// the new tip.
+func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string, error) {
+	now, err := l.repo.tip(l.ref)
+	if err != nil {
+		return "", err
+	}
+	objects := l.repo.objects
+	seen, err := l.seen.acceptable(now, tip, func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) })
+	if err != nil {
+		return "", err
+	}
+	batch := &packfile.Batch{}
+	made, err := acceptance(objects, batch, now, seen, record, l.sign)
+	if err != nil {
+		return "", err
+	}
+	pack, err := writePack(objects, batch)
+	if err != nil {
+		return "", err
+	}
+	return made.String(), l.move(now, made, pack)
+}
+
+func acceptance(s source, to *packfile.Batch, now, seen plumbing.Hash, record Record, sign func([]byte) (string, error)) (plumbing.Hash, error) {
+	tree, err := commitTree(s, now)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	entry, err := record(tree, seen.String())
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return chain(s, to, now, []ledger.Entry{entry}, sign)
+}
+
+// AcceptTip is the same for the remote's tip. What the clone itself had is kept
+// under refs/agent/set-aside/.
+func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (string, error) {
+	now, err := s.server.Tip(ctx, s.local.ref.String())
+	if err != nil {
+		return "", err
+	}
+	if now.IsZero() {
+		return "", &AcceptError{s.seen.name + " is not there"}
+	}
+	objects, store, err := s.fetchAccepted(ctx, now)
+	if err != nil {
+		return "", err
+	}
+	seen, err := s.seen.acceptable(now, tip, func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) })
+	if err != nil {
+		return "", err
+	}
+	batch := &packfile.Batch{}
+	made, err := acceptance(objects, batch, now, seen, record, s.local.sign)
+	if err != nil {
+		return "", err
+	}
+	if err := s.push(ctx, now, made, batch); err != nil {
+		if errors.Is(err, pipeline.ErrMoved) {
+			err = &AcceptError{s.seen.name + " has moved meanwhile"}
+		}
+		return "", err
+	}
+	pack, err := writePack(store, batch)
+	if err != nil {
+		return "", err
+	}
+	return made.String(), s.accepted(seen, made, pack)
+}
+
+// fetchAccepted gets what is needed of a tip that the memory would refuse.
+func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (source, *packfile.Store, error) {
+	if s.thin != nil {
+		s.thin.ctx = ctx
+		return s.thin, s.thin.own, s.thin.fetchTip(now)
+	}
+	ours, err := s.local.repo.tip(s.local.ref)
+	if err == nil {
+		err = s.fetchWhole(ctx, now, ours)
+	}
+	return s.local.repo.objects, s.local.repo.objects, err
+}
+
+// accepted moves the memory, and the clone's own ref if it has one.
+func (s *Shared) accepted(seen, made plumbing.Hash, pack notedPack) error {
+	if err := s.seen.advance(seen, made); err != nil || s.thin != nil {
+		return err
+	}
+	ours, err := s.local.repo.tip(s.local.ref)
+	if err != nil {
+		return err
+	}
+	if err := s.local.repo.keepRef(setAside(ours), ours); err != nil {
+		return err
+	}
+	return s.local.move(ours, made, pack)
+}
+
+// setAside is the ref that keeps what a clone had.
+func setAside(tip plumbing.Hash) string { return "refs/agent/set-aside/" + tip.String()[:12] }

@@ -1,0 +1,208 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Shared is a ledger on a remote repository. Where the clone has the ledger's
+// ref, that is kept level with the remote's; else only what is needed of the
+// remote's tip is here (package doc of docs/ledger.md).
+//
+// An append is done when the remote says so. Shared is for one goroutine.
+type Shared struct {
+	local  *Ledger
+	server *wire.Server
+	seen   memory // of the remote
+	thin   *thin  // nil where the clone has the ledger itself
+	// Pause waits before the same push is tried again; attempt counts from 1.
+	pause func(ctx context.Context, attempt int)
+}
+
+var _ pipeline.Store = (*Shared)(nil)
+
+// maxPushes bounds how often one push is tried.
+const maxPushes = 5
+
+// Share connects a clone's ledger with the same ref of a remote repository.
+// pause waits between two tries of one push.
+func (l *Ledger) Share(server *wire.Server, pause func(ctx context.Context, attempt int)) (*Shared, error) {
+	name := fmt.Sprintf("%s of %s", l.ref, server)
+	s := &Shared{local: l, server: server, seen: l.repo.memory(name, l.seen.known), pause: pause}
+	tip, err := l.repo.tip(l.ref)
+	if err == nil && tip.IsZero() {
+		s.thin, err = openThin(filepath.Join(l.repo.stateDir(), "ledgers", shortName(name)), server)
+	}
+	return s, err
+}
+
+// Snapshot returns the remote ledger as it stands.
+func (s *Shared) Snapshot(ctx context.Context, paths ...string) (pipeline.Snapshot, error) {
+	if s.thin == nil {
+		tip, _, err := s.join(ctx)
+		if err != nil {
+			return pipeline.Snapshot{}, err
+		}
+		return snapshot(s.local.repo.objects, tip)
+	}
+	s.thin.ctx = ctx
+	tip, err := s.fetchTip(ctx)
+	if err != nil || tip.IsZero() {
+		empty, _ := newTreeFS(s.thin, nil)
+		return pipeline.Snapshot{Tree: empty}, err
+	}
+	c, err := readCommit(s.thin, tip)
+	if err == nil {
+		err = s.thin.prefetch(c.tree, paths)
+	}
+	if err != nil {
+		return pipeline.Snapshot{}, err
+	}
+	return snapshot(s.thin, tip)
+}
+
+// At returns the ledger as it was at a tip.
+func (s *Shared) At(ctx context.Context, tip string) (pipeline.Snapshot, error) {
+	if s.thin == nil {
+		return s.local.At(ctx, tip)
+	}
+	s.thin.ctx = ctx
+	return snapshot(s.thin, plumbing.NewHash(tip))
+}
+
+// Seen returns the last tip that the remote confirmed, "" if there was none.
+func (s *Shared) Seen() (string, error) { return s.seen.text() }
+
+// fetchTip asks for the tip, and holds it to the memory.
+func (s *Shared) fetchTip(ctx context.Context) (plumbing.Hash, error) {
+	tip, err := s.server.Tip(ctx, s.local.ref.String())
+	if err == nil && !tip.IsZero() {
+		err = s.thin.fetchTip(tip)
+	}
+	if err == nil {
+		err = s.seen.hold(tip, func(ancestor plumbing.Hash) (bool, error) { return s.descends(tip, ancestor) })
+	}
+	return tip, err
+}
+
+// descends asks for as much history as it takes.
+func (s *Shared) descends(tip, ancestor plumbing.Hash) (bool, error) {
+	if ok, err := descends(s.thin.own, tip, ancestor); ok || err == nil {
+		return ok, err
+	}
+	if err := s.thin.fetchHistory(tip, ancestor); err != nil {
+		return false, err
+	}
+	return descends(s.thin.own, tip, ancestor)
+}
+
+// Append adds one commit an entry on tip, here and on the remote: one request
+// with exactly the new objects, whose old hash is the lease.
+func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+	var objects source = s.local.repo.objects
+	own := s.local.repo.objects
+	if s.thin != nil {
+		s.thin.ctx = ctx
+		objects, own = s.thin, s.thin.own
+	}
+	parent := plumbing.NewHash(tip)
+	if _, _, err := own.Size(parent); !parent.IsZero() && errors.Is(err, packfile.ErrMissing) {
+		return "", pipeline.ErrMoved // no tip that was ever seen here
+	}
+	batch := &packfile.Batch{}
+	made, err := chain(objects, batch, parent, entries, s.local.sign)
+	if err != nil {
+		return "", err
+	}
+	if err := s.push(ctx, parent, made, batch); err != nil {
+		return "", err
+	}
+	pack, err := writePack(own, batch)
+	if err != nil {
+		return "", err
+	}
+	if err := s.seen.advance(parent, made); err != nil {
+		return "", err
+	}
+	if s.thin != nil {
+		return made.String(), nil
+	}
+	// The remote has it. Should another process have moved the ref here, the
+	// next join finds that.
+	if err := s.local.move(parent, made, pack); err != nil && !errors.Is(err, pipeline.ErrMoved) {
+		return "", err
+	}
+	s.local.repo.mergePacks()
+	return made.String(), nil
+}
+
+// push sends the objects. Whatever goes wrong, what the ref says afterwards
+// decides: our commit, and it is done; the old one, and the same bytes are sent
+// again; anything else is ErrMoved, unless ours is below it.
+func (s *Shared) push(ctx context.Context, old, next plumbing.Hash, batch *packfile.Batch) error {
+	encoded, err := batch.Encode()
+	if err != nil {
+		return err
+	}
+	pack, err := io.ReadAll(encoded.Reader())
+	if err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		pushed := s.server.Push(ctx, s.local.ref.String(), old, next, pack)
+		if pushed == nil {
+			return nil
+		}
+		tip, err := s.server.Tip(ctx, s.local.ref.String())
+		var refused *wire.AuthError
+		switch {
+		case err == nil && tip == next:
+			return nil
+		case err == nil && tip != old:
+			return s.overtaken(ctx, tip, next)
+		case errors.As(pushed, &refused), attempt == maxPushes, ctx.Err() != nil:
+			return explained(pushed)
+		}
+		s.pause(ctx, attempt)
+	}
+}
+
+// explained adds what the server says to the person who pushes.
+func explained(err error) error {
+	var e *wire.Error
+	if errors.As(err, &e) && e.Message != "" {
+		return fmt.Errorf("%w (the server says: %s)", err, ledger.OneLine(e.Message, 500))
+	}
+	return err
+}
+
+// overtaken: somebody else has moved the ref, before us or after us.
+func (s *Shared) overtaken(ctx context.Context, tip, ours plumbing.Hash) error {
+	if tip.IsZero() {
+		return pipeline.ErrMoved // the next snapshot says what that means
+	}
+	t := s.thin
+	if t == nil {
+		var err error
+		if t, err = openThin(filepath.Join(s.local.repo.stateDir(), "ledgers", shortName(s.seen.name)), s.server); err != nil {
+			return err
+		}
+	}
+	t.ctx = ctx
+	if err := t.fetchHistory(tip, ours); err != nil {
+		return err
+	}
+	if ok, err := descends(t.own, tip, ours); ok && err == nil {
+		return nil
+	}
+	return pipeline.ErrMoved
+}

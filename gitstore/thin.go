@@ -1,0 +1,214 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+)
+
+// thin is what is here of a ledger that is elsewhere: the objects that were
+// needed so far, in a directory of their own. It is a cache, and may be removed
+// at any time. What is missing is asked for when it is read.
+type thin struct {
+	ctx    context.Context
+	server *wire.Server
+	own    *packfile.Store
+
+	mu    sync.Mutex
+	tip   plumbing.Hash // what to ask for again where the server gives no objects by hash
+	whole bool          // all of the tip was fetched
+}
+
+// maxThinPacks is how many fetches are kept before the cache begins anew.
+const maxThinPacks = 200
+
+func openThin(dir string, server *wire.Server) (*thin, error) {
+	objects := filepath.Join(dir, "objects")
+	packs, err := filepath.Glob(filepath.Join(objects, "pack", "*.pack"))
+	if err == nil && len(packs) > maxThinPacks {
+		err = os.RemoveAll(objects)
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(objects, "pack"), 0o777)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
+	}
+	own, err := packfile.Open(objects)
+	return &thin{server: server, own: own}, err
+}
+
+// Read returns an object, which it fetches if it is not here.
+func (t *thin) Read(id plumbing.Hash) (packfile.Object, error) {
+	o, err := t.own.Read(id)
+	if !errors.Is(err, packfile.ErrMissing) {
+		return o, err
+	}
+	if err := t.fetchObjects([]plumbing.Hash{id}); err != nil {
+		return packfile.Object{}, err
+	}
+	return t.own.Read(id)
+}
+
+// Size returns an object's type and size, likewise.
+func (t *thin) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+	kind, size, err := t.own.Size(id)
+	if !errors.Is(err, packfile.ErrMissing) {
+		return kind, size, err
+	}
+	if _, err := t.Read(id); err != nil {
+		return 0, 0, err
+	}
+	return t.own.Size(id)
+}
+
+func (t *thin) has(id plumbing.Hash) bool {
+	_, _, err := t.own.Size(id)
+	return err == nil
+}
+
+// fetchTip gets a commit with the first levels of its tree.
+func (t *thin) fetchTip(tip plumbing.Hash) error {
+	t.tip, t.whole = tip, false
+	if t.has(tip) {
+		return nil
+	}
+	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1}
+	if t.server.CanFilter() {
+		req.Filter = packp.FilterTreeDepth(2)
+	} else {
+		t.whole = true
+	}
+	return t.fetch(req)
+}
+
+// fetchObjects gets objects, of trees also what is directly in them. A server
+// that gives nothing by hash is asked for the whole tip.
+func (t *thin) fetchObjects(ids []plumbing.Hash, deep ...bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.whole {
+		return nil // it is nowhere
+	}
+	if t.server.CanFilter() {
+		req := wire.FetchRequest{Wants: ids, Filter: packp.FilterTreeDepth(1)}
+		if len(deep) > 0 {
+			req.Filter = ""
+		}
+		err := t.fetch(req)
+		if err == nil || unreachable(err) {
+			return err
+		}
+	}
+	t.whole = true
+	return t.fetch(wire.FetchRequest{Wants: []plumbing.Hash{t.tip}, Depth: 1})
+}
+
+// unreachable tells an answer that never came from one that says no.
+func unreachable(err error) bool {
+	var auth *wire.AuthError
+	var network *wire.NetworkError
+	var status *wire.StatusError
+	return errors.As(err, &auth) || errors.As(err, &network) || errors.As(err, &status)
+}
+
+// fetchHistory gets the commits after ancestor, to show that tip descends from
+// it.
+func (t *thin) fetchHistory(tip, ancestor plumbing.Hash) error {
+	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{ancestor}, Shallow: []plumbing.Hash{ancestor}}
+	if t.server.CanFilter() {
+		req.Filter = packp.FilterTreeDepth(0)
+	}
+	return t.fetch(req)
+}
+
+func (t *thin) fetch(req wire.FetchRequest) error {
+	pack, err := t.server.Fetch(t.ctx, req)
+	if err != nil {
+		return err
+	}
+	batch, err := packfile.Decode(pack, t.own.Read)
+	if err != nil {
+		return fmt.Errorf("fetching the ledger from %s: %w", t.server, err)
+	}
+	if batch.Len() == 0 {
+		return nil
+	}
+	_, err = t.own.WritePack(batch)
+	return err
+}
+
+// prefetch gets what is needed to read these paths of a tree, one request a
+// level.
+func (t *thin) prefetch(root plumbing.Hash, paths []string) error {
+	for range 12 { // a server that sends something else is found out when it is read
+		trees, deep, err := t.missing(root, paths)
+		if err != nil || len(trees)+len(deep) == 0 {
+			return err
+		}
+		if len(trees) > 0 {
+			err = t.fetchObjects(trees)
+		} else {
+			err = t.fetchObjects(deep, true)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transactionDepth is how many directories a transaction's path has.
+const transactionDepth = 6
+
+func (t *thin) hasAll(entries []treeEntry) bool {
+	return !slices.ContainsFunc(entries, func(e treeEntry) bool { return !t.has(e.id) })
+}
+
+// missing walks down the paths and returns the first tree on each that is not
+// here. A transaction's own directory is wanted with all that is in it.
+func (t *thin) missing(root plumbing.Hash, paths []string) (trees, deep []plumbing.Hash, err error) {
+	seen := map[plumbing.Hash]bool{}
+	for _, name := range paths {
+		at := treeEntry{mode: filemode.Dir, id: root}
+		for depth, part := range append(strings.Split(name, "/"), "") {
+			if at.mode != filemode.Dir {
+				break
+			}
+			var entries []treeEntry
+			here := t.has(at.id)
+			if here {
+				if entries, err = readTree(t.own, at.id); err != nil {
+					return nil, nil, err
+				}
+			}
+			whole := depth >= transactionDepth
+			if here && (!whole || t.hasAll(entries)) {
+				at, _ = named(entries, part)
+				continue
+			}
+			switch {
+			case seen[at.id]:
+			case whole:
+				deep = append(deep, at.id)
+			default:
+				trees = append(trees, at.id)
+			}
+			seen[at.id] = true
+			break
+		}
+	}
+	return trees, deep, nil
+}

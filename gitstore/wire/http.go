@@ -1,0 +1,261 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+)
+
+// An httpClient is go-git's, behind a guard.
+type httpClient struct {
+	transport.Transport
+	guard *guard
+}
+
+func newHTTPClient(r Remote, o Options) *httpClient {
+	base := http.DefaultTransport.(*http.Transport).Clone() // takes proxies from the environment, and HTTP/2
+	if o.TLS != nil {
+		base.TLSClientConfig = o.TLS.Clone()
+	}
+	g := &guard{base: base, remote: r, agent: o.UserAgent, authorization: o.Authorization}
+	if g.authorization == "" && r.user != nil {
+		password, _ := r.user.Password()
+		g.authorization = Basic(r.user.Username(), password)
+	}
+	return &httpClient{githttp.NewClient(&http.Client{Transport: g}), g}
+}
+
+func (c *httpClient) begin(n *notes) { c.guard.notes = n }
+
+func (c *httpClient) Close() error {
+	c.guard.base.(interface{ CloseIdleConnections() }).CloseIdleConnections()
+	return nil
+}
+
+// endpoint has no user: the guard alone knows the credentials.
+func (r Remote) endpoint() *transport.Endpoint {
+	host := r.host
+	if strings.Contains(host, ":") && r.scheme != "ssh" {
+		host = "[" + host + "]"
+	}
+	return &transport.Endpoint{Protocol: r.scheme, Host: host, Port: r.port, Path: r.path}
+}
+
+// A guard is what go-git's HTTP session speaks through. It alone adds
+// credentials, lets no request go elsewhere, and returns an answer only if it
+// is one of the Git service that was asked, whole but for packs.
+type guard struct {
+	base          http.RoundTripper
+	remote        Remote
+	agent         string
+	authorization string
+	notes         *notes
+}
+
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := g.roundTrip(req)
+	if err != nil {
+		return nil, g.notes.failed(err)
+	}
+	return resp, nil
+}
+
+func (g *guard) roundTrip(req *http.Request) (*http.Response, error) {
+	if err := g.remote.mayVisit(req.URL); err != nil {
+		return nil, err
+	}
+	req = req.Clone(req.Context())
+	req.URL.User = nil
+	req.Header.Del("Authorization")
+	req.Header.Del("Host")
+	req.Header.Set("User-Agent", g.agent)
+	if g.authorization != "" && mayAuthorize(req.URL) {
+		req.Header.Set("Authorization", g.authorization)
+	}
+	resp, err := g.base.RoundTrip(req)
+	if err != nil {
+		return nil, &NetworkError{strip(err)}
+	}
+	if err := g.checkStatus(req, resp); err != nil {
+		g.refuse(resp)
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK { // a redirect that may be followed
+		drain(resp.Body)
+		resp.Body = http.NoBody
+		return resp, nil
+	}
+	body, err := g.answer(req, resp)
+	if err != nil {
+		drain(resp.Body)
+		return nil, err
+	}
+	resp.Body = body
+	return resp, nil
+}
+
+// mayVisit lets requests to the remote's own host pass, and those to its
+// https from http.
+func (r Remote) mayVisit(u *url.URL) error {
+	if !strings.EqualFold(u.Hostname(), r.host) {
+		return errors.New("the server redirects to another host")
+	}
+	switch port := portOf(u); {
+	case u.Scheme == r.scheme && port == r.dialPort():
+		return nil
+	case u.Scheme == "https" && r.scheme == "http" && port == 443 && r.dialPort() == 80:
+		return nil
+	case u.Scheme != r.scheme:
+		return errors.New("the server redirects to another scheme")
+	}
+	return errors.New("the server redirects to another port")
+}
+
+func portOf(u *url.URL) int {
+	if u.Port() == "" {
+		return Remote{scheme: u.Scheme}.dialPort()
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		return -1
+	}
+	return port
+}
+
+// mayAuthorize reports whether nobody listens on the way.
+func mayAuthorize(u *url.URL) bool {
+	return u.Scheme == "https" || isLoopback(u.Hostname())
+}
+
+func (g *guard) checkStatus(req *http.Request, resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return g.checkRedirect(req, resp)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &AuthError{resp.StatusCode, g.aboutAuth(req.URL)}
+	case http.StatusNotFound:
+		return ErrNotFound
+	}
+	return &StatusError{resp.StatusCode}
+}
+
+func (g *guard) aboutAuth(u *url.URL) error {
+	switch {
+	case g.authorization == "":
+		return errors.New("no credentials were given")
+	case !mayAuthorize(u):
+		return errors.New("credentials are not sent without TLS")
+	}
+	return errors.New("the credentials are not valid here or not sufficient")
+}
+
+// checkRedirect lets the first request of a session be sent elsewhere on the
+// same host, and no other.
+func (g *guard) checkRedirect(req *http.Request, resp *http.Response) error {
+	if req.Method != http.MethodGet {
+		return errors.New("the server redirects a request that may not be redirected")
+	}
+	to, err := resp.Location()
+	if err != nil {
+		return errors.New("the server redirects to nowhere")
+	}
+	if err := g.remote.mayVisit(to); err != nil {
+		return err
+	}
+	if to.User != nil || to.Query().Get("service") != req.URL.Query().Get("service") || !strings.HasSuffix(to.Path, "/info/refs") {
+		return errors.New("the server redirects to something else")
+	}
+	return nil
+}
+
+// refuse keeps what a server says in plain text with an error.
+func (g *guard) refuse(resp *http.Response) {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/plain" {
+		_, _ = io.Copy(g.notes, io.LimitReader(resp.Body, maxMessage))
+	}
+	drain(resp.Body)
+}
+
+// drain reads what little is left, so that the connection is used again.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 64<<10)
+	_ = body.Close()
+}
+
+// answer checks an answer, and reads it whole if it is not a pack.
+func (g *guard) answer(req *http.Request, resp *http.Response) (io.ReadCloser, error) {
+	service, want, limit := kindOf(req)
+	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != want {
+		return nil, fmt.Errorf("the answer is no %s", want)
+	}
+	if want == "application/x-git-upload-pack-result" {
+		return &packBody{resp.Body, g.notes}, nil
+	}
+	raw, err := readAll(resp.Body, limit)
+	if err != nil {
+		return nil, err
+	}
+	if limit == maxReport {
+		_, err = readReport(bytes.NewReader(raw), true, g.notes)
+	} else {
+		all := bytes.NewReader(raw)
+		if _, err = readAdvertisement(all, service); err == nil && all.Len() != 0 {
+			err = errors.New("the answer goes on after its end")
+		}
+	}
+	_ = resp.Body.Close()
+	return io.NopCloser(bytes.NewReader(raw)), err
+}
+
+// kindOf names the service that was asked, and the type and the limit of its answer.
+func kindOf(req *http.Request) (service, contentType string, limit int64) {
+	if req.Method == http.MethodGet {
+		service = req.URL.Query().Get("service")
+		return service, "application/x-" + service + "-advertisement", maxAdvertisement
+	}
+	service = req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]
+	return service, "application/x-" + service + "-result", maxReport
+}
+
+// readAll reads to the end, which must come within the limit.
+func readAll(r io.Reader, limit int64) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case err != nil:
+		return nil, &NetworkError{err}
+	case int64(len(raw)) > limit:
+		return nil, ErrTooLarge
+	}
+	return raw, nil
+}
+
+// A packBody remembers how reading failed, which go-git turns to text, and
+// reads a little on when it is closed.
+type packBody struct {
+	io.ReadCloser
+	notes *notes
+}
+
+func (b *packBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		_ = b.notes.failed(&NetworkError{err})
+	}
+	return n, err
+}
+
+func (b *packBody) Close() error {
+	drain(b.ReadCloser)
+	return nil
+}

@@ -1,0 +1,230 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// ErrScheme is a URL of a kind that is not spoken.
+var ErrScheme = errors.New("only https, http, ssh, file and paths are supported")
+
+// A Remote is where a repository is. It prints without user and password.
+type Remote struct {
+	scheme string // https, http, ssh or file
+	user   *url.Userinfo
+	host   string // without brackets; "" for file
+	port   int    // 0 for the scheme's own
+	path   string // http: escaped; ssh: as the server's shell gets it; file: of this system
+}
+
+var (
+	hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	hasHelper = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
+	hasDrive  = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+	scpLike   = regexp.MustCompile(`^(?:([^@:/\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):([^:@]+)$`)
+)
+
+// ParseRemote reads what stands in a remote's configuration: a URL, HOST:PATH
+// with an optional user, or a path, which is taken relative to dir; with dir
+// empty it must be absolute. Its errors do not repeat the URL, which may hold a
+// password.
+func ParseRemote(raw, dir string) (Remote, error) {
+	switch {
+	case raw == "":
+		return Remote{}, errors.New("the URL is empty")
+	case strings.ContainsFunc(raw, isControl):
+		return Remote{}, errors.New("the URL has control characters")
+	case strings.HasPrefix(raw, "-"):
+		return Remote{}, errors.New("the URL begins with a dash")
+	case hasHelper.MatchString(raw):
+		return Remote{}, fmt.Errorf("a URL with a remote helper (%s): %w", raw[:strings.Index(raw, "::")+2], ErrScheme)
+	case hasScheme.MatchString(raw):
+		return parseURL(raw)
+	case strings.Contains(beforeSlash(raw), ":") && !isDrivePath(raw):
+		return parseSCP(raw)
+	}
+	return localPath(raw, dir)
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+func beforeSlash(s string) string {
+	s, _, _ = strings.Cut(s, "/")
+	return s
+}
+
+func isDrivePath(raw string) bool {
+	return runtime.GOOS == "windows" && hasDrive.MatchString(raw)
+}
+
+func localPath(raw, dir string) (Remote, error) {
+	path := filepath.FromSlash(raw)
+	if !filepath.IsAbs(path) {
+		if !filepath.IsAbs(dir) {
+			return Remote{}, errors.New("the path of the repository is relative, and nothing says to what")
+		}
+		path = filepath.Join(dir, path)
+	}
+	return Remote{scheme: "file", path: filepath.Clean(path)}, nil
+}
+
+func parseURL(raw string) (Remote, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return Remote{}, errors.New("the URL cannot be read")
+	}
+	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return Remote{}, errors.New("the URL has a query or a fragment")
+	}
+	r := Remote{scheme: u.Scheme, user: u.User, host: u.Hostname()}
+	if err := r.checkHost(); err != nil && u.Scheme != "file" {
+		return Remote{}, err
+	}
+	if port := u.Port(); port != "" {
+		if r.port, err = strconv.Atoi(port); err != nil || r.port < 1 || r.port > 65535 {
+			return Remote{}, errors.New("the URL's port is not one")
+		}
+	}
+	switch u.Scheme {
+	case "https", "http":
+		r.path = strings.TrimRight(u.EscapedPath(), "/")
+	case "ssh":
+		r.path = u.Path
+		if strings.HasPrefix(r.path, "/~") { // git, too, sends it without the slash
+			r.path = r.path[1:]
+		}
+	case "file":
+		return fileURL(u)
+	default:
+		return Remote{}, fmt.Errorf("a URL that begins with %q: %w", u.Scheme+":", ErrScheme)
+	}
+	return r, r.checkPath()
+}
+
+func fileURL(u *url.URL) (Remote, error) {
+	if u.Host != "" && u.Host != "localhost" || u.User != nil {
+		return Remote{}, errors.New("a file URL that names another host")
+	}
+	path := u.Path
+	if runtime.GOOS == "windows" && strings.HasPrefix(path, "/") && hasDrive.MatchString(path[1:]) {
+		path = path[1:]
+	}
+	if strings.ContainsFunc(path, isControl) {
+		return Remote{}, errors.New("the URL's path has control characters")
+	}
+	return localPath(path, "")
+}
+
+func parseSCP(raw string) (Remote, error) {
+	m := scpLike.FindStringSubmatch(raw)
+	if m == nil {
+		return Remote{}, errors.New("the address is neither a URL, nor HOST:PATH, nor a path")
+	}
+	r := Remote{scheme: "ssh", host: strings.Trim(m[2], "[]"), path: m[3]}
+	if m[1] != "" {
+		r.user = url.User(m[1])
+	}
+	switch strings.ToLower(r.host) {
+	case "http", "https", "ssh", "git", "file", "ftp", "ftps": // "https:/user:password@host" is no host called https
+		return Remote{}, errors.New("the URL lacks a slash")
+	}
+	if err := r.checkHost(); err != nil {
+		return Remote{}, err
+	}
+	return r, r.checkPath()
+}
+
+func (r Remote) checkHost() error {
+	if r.host == "" {
+		return errors.New("the URL names no host")
+	}
+	if strings.HasPrefix(r.host, "-") || strings.ContainsFunc(r.host, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '%' || c == '/' }) {
+		return errors.New("the URL's host is not one")
+	}
+	return nil
+}
+
+func (r Remote) checkPath() error {
+	switch {
+	case strings.Trim(r.path, "/") == "":
+		return errors.New("the URL names no repository")
+	case strings.HasPrefix(r.path, "-"):
+		return errors.New("the repository's path begins with a dash")
+	case strings.ContainsFunc(r.path, isControl):
+		return errors.New("the URL's path has control characters")
+	}
+	return nil
+}
+
+// Redacted is the URL without user and password, to print.
+func (r Remote) Redacted() string {
+	switch {
+	case r.scheme == "":
+		return ""
+	case r.scheme == "file":
+		return r.path
+	case strings.HasPrefix(r.path, "/"):
+		return r.scheme + "://" + r.hostPort() + r.path
+	}
+	return r.scheme + "://" + r.hostPort() + "/" + r.path
+}
+
+// String is Redacted.
+func (r Remote) String() string { return r.Redacted() }
+
+// GoString is Redacted, so that not even %#v prints a password.
+func (r Remote) GoString() string { return r.Redacted() }
+
+// Scheme is https, http, ssh or file.
+func (r Remote) Scheme() string { return r.scheme }
+
+// Host is the host, with a port if the URL has one; "" for a path.
+func (r Remote) Host() string { return r.hostPort() }
+
+// Path is a local repository's, and "" for others.
+func (r Remote) Path() string {
+	if r.scheme != "file" {
+		return ""
+	}
+	return r.path
+}
+
+func (r Remote) hostPort() string {
+	host := r.host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if r.port == 0 {
+		return host
+	}
+	return host + ":" + strconv.Itoa(r.port)
+}
+
+// dialPort is the port that is dialled.
+func (r Remote) dialPort() int {
+	switch {
+	case r.port != 0:
+		return r.port
+	case r.scheme == "https":
+		return 443
+	case r.scheme == "http":
+		return 80
+	}
+	return 22
+}
+
+// isLoopback reports whether host is this machine.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

@@ -1,0 +1,179 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// DefaultTimeout is how long a call may take where Options say nothing.
+const DefaultTimeout = 2 * time.Minute
+
+// DefaultUserAgent is what a server sees where Options say nothing.
+const DefaultUserAgent = "git/countersign"
+
+// Options are what a URL does not say. The zero value is none.
+type Options struct {
+	Dir       string        // absolute; what a relative path in the URL is relative to
+	Timeout   time.Duration // of one call as a whole; 0 is DefaultTimeout
+	UserAgent string        // "" is DefaultUserAgent
+
+	// Authorization is the whole value of that header; see [Basic], [Bearer]
+	// and [ExtraHeader]. Empty takes user and password of the URL, if any. It
+	// is sent over https, and over http to this machine only.
+	Authorization string
+
+	TLS *tls.Config // nil is the system's
+	SSH SSH
+}
+
+// A Server is one repository on a server. It is for one goroutine.
+type Server struct {
+	remote  Remote
+	agent   string
+	timeout time.Duration
+	client  client
+	at      *transport.Endpoint // http's changes when the server redirects
+	caps    *capability.List    // of the last list of refs; nil before
+}
+
+// A client is a transport that one Server alone uses.
+type client interface {
+	transport.Transport
+	begin(*notes) // a new call, which tells its troubles there
+	Close() error
+}
+
+// Open reads the URL and the options. It does not connect.
+func Open(url string, o Options) (*Server, error) {
+	r, err := ParseRemote(url, o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the remote: %w", err)
+	}
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("opening the remote %s: %w", r, err)
+	}
+	s := &Server{remote: r, agent: o.UserAgent, timeout: o.Timeout, at: r.endpoint()}
+	switch r.scheme {
+	case "file":
+		s.client = &fileClient{path: r.path}
+	case "ssh":
+		s.client = &sshClient{remote: r, ssh: o.SSH}
+	default:
+		s.client = newHTTPClient(r, o)
+	}
+	return s, nil
+}
+
+func (o *Options) complete() error {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = DefaultUserAgent
+	}
+	if strings.ContainsFunc(o.UserAgent, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return errors.New("the user agent is not one word of ASCII")
+	}
+	return checkHeader(o.Authorization)
+}
+
+// String is the URL without user and password.
+func (s *Server) String() string { return s.remote.Redacted() }
+
+// Remote is where the repository is.
+func (s *Server) Remote() Remote { return s.remote }
+
+// Close ends connections that are kept for the next call.
+func (s *Server) Close() error { return s.client.Close() }
+
+// CanFilter reports whether the server said, in the last list of refs that Tip
+// or Fetch read, that it sends packs without some trees or blobs.
+func (s *Server) CanFilter() bool { return s.has(capability.Filter) }
+
+// CanWant reports whether the server said that it sends reachable objects
+// that no ref is at, by their hashes. Over http, git does so anyway; there it
+// is worth trying.
+func (s *Server) CanWant() bool { return s.has(capability.AllowReachableSHA1InWant) }
+
+func (s *Server) has(c capability.Capability) bool { return s.caps != nil && s.caps.Supports(c) }
+
+// Tip returns what ref is at, and the zero hash if a complete list of the
+// server's refs lacks it. Every call asks the server.
+func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err error) {
+	doing := fmt.Sprintf("asking for %q", ref)
+	err = s.call(ctx, doing, func(ctx context.Context) error {
+		if err := checkRef(ref); err != nil {
+			return err
+		}
+		adv, err := s.refs(ctx)
+		if err == nil {
+			tip = adv.References[ref]
+		}
+		return err
+	})
+	return tip, err
+}
+
+// refs reads the list of refs and remembers the capabilities.
+func (s *Server) refs(ctx context.Context) (*packp.AdvRefs, error) {
+	session, err := s.client.NewUploadPackSession(s.at, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	adv, err := session.AdvertisedReferencesContext(ctx)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		adv, err = packp.NewAdvRefs(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.caps = adv.Capabilities
+	return adv, nil
+}
+
+// call does one thing within the timeout, and makes its error an [Error].
+func (s *Server) call(ctx context.Context, doing string, do func(context.Context) error) error {
+	n := new(notes)
+	s.client.begin(n)
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	err := limited.Err()
+	if err == nil {
+		err = do(limited)
+	}
+	if err == nil {
+		return nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = &NetworkError{ctx.Err()}
+	case limited.Err() != nil:
+		err = &NetworkError{fmt.Errorf("no end after %v: %w", s.timeout, limited.Err())}
+	case n.why() != nil:
+		err = n.why()
+	default:
+		err = strip(err)
+	}
+	return &Error{URL: s.remote.Redacted(), Doing: doing, Err: err, Message: n.message()}
+}
+
+// checkRef keeps everything off the wire that could be more than a name.
+func checkRef(ref string) error {
+	if !strings.HasPrefix(ref, "refs/") || strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("%q is no full name of a ref", ref)
+	}
+	if err := plumbing.ReferenceName(ref).Validate(); err != nil {
+		return fmt.Errorf("%q is no full name of a ref", ref)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package wiretest
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// A Repo is a bare repository that the real git made.
+type Repo struct {
+	t   testing.TB
+	Dir string
+}
+
+// Bare makes an empty repository in dir, which it makes too.
+func Bare(t testing.TB, dir string) Repo {
+	t.Helper()
+	r := Repo{t, dir}
+	r.run(nil, filepath.Dir(dir), "", "init", "--quiet", "--bare", "--initial-branch=main", dir)
+	return r
+}
+
+// environment keeps the settings of whoever runs the tests away, and makes
+// commits the same each time.
+func environment() []string {
+	return append(os.Environ(),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_COMMITTER_DATE=1700000000 +0000")
+}
+
+func (r Repo) run(env []string, dir, stdin string, args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = dir, append(environment(), env...), strings.NewReader(stdin)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		r.t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, &stderr)
+	}
+	return string(out)
+}
+
+// Git runs git in the repository and returns what it prints, trimmed.
+func (r Repo) Git(args ...string) string {
+	r.t.Helper()
+	return strings.TrimSpace(r.run(nil, r.Dir, "", args...))
+}
+
+// Ref returns what a ref is at, zero if it does not exist.
+func (r Repo) Ref(name string) plumbing.Hash {
+	r.t.Helper()
+	return plumbing.NewHash(r.Git("for-each-ref", "--format=%(objectname)", name))
+}
+
+// Commit puts a commit with exactly these files on a ref.
+func (r Repo) Commit(ref string, files map[string]string) plumbing.Hash {
+	r.t.Helper()
+	commit := r.commit(nil, r.Ref(ref), files)
+	r.Git("update-ref", ref, commit.String())
+	return commit
+}
+
+// Pack makes a commit that the repository does not get, on parent, which may be
+// zero, and returns it with a pack of its new objects.
+func (r Repo) Pack(parent plumbing.Hash, files map[string]string) (plumbing.Hash, []byte) {
+	r.t.Helper()
+	env := []string{"GIT_OBJECT_DIRECTORY=" + r.t.TempDir(), "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(r.Dir, "objects")}
+	commit := r.commit(env, parent, files)
+	want := commit.String() + "\n"
+	if !parent.IsZero() {
+		want += "^" + parent.String() + "\n"
+	}
+	pack := r.run(env, r.Dir, want, "pack-objects", "--revs", "--stdout", "--quiet")
+	return commit, []byte(pack)
+}
+
+func (r Repo) commit(env []string, parent plumbing.Hash, files map[string]string) plumbing.Hash {
+	r.t.Helper()
+	env = append(env, "GIT_INDEX_FILE="+filepath.Join(r.t.TempDir(), "index"))
+	var index strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		blob := strings.TrimSpace(r.run(env, r.Dir, files[name], "hash-object", "-w", "--stdin"))
+		index.WriteString("100644 " + blob + "\t" + name + "\n")
+	}
+	r.run(env, r.Dir, index.String(), "update-index", "--index-info")
+	tree := strings.TrimSpace(r.run(env, r.Dir, "", "write-tree"))
+	args := []string{"commit-tree", "-m", "commit", tree}
+	if !parent.IsZero() {
+		args = append(args, "-p", parent.String())
+	}
+	return plumbing.NewHash(strings.TrimSpace(r.run(env, r.Dir, "", args...)))
+}
+
+// Hook installs a hook, a script of the shell.
+func (r Repo) Hook(name, script string) {
+	r.t.Helper()
+	path := filepath.Join(r.Dir, "hooks", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o777); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Refuse installs a hook that lets no push through and says why.
+func (r Repo) Refuse(why string) {
+	r.t.Helper()
+	r.Hook("pre-receive", "echo '"+why+"' >&2; exit 1")
+}

@@ -1,0 +1,370 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// A Life is how far a transaction gets, and which way.
+type Life int
+
+// The lives that a transaction can have.
+const (
+	Whole    Life = iota // reviewed, approved, applied, validated: 5 commits
+	Reviewed             // and left
+	Asked                // gate: waiting for an approval
+	Refused              // denied by a person; with it another one of the same patch
+	Given                // approved, and left
+	CutOff               // an apply that was begun and not ended
+	Retried              // an apply that failed, then one that did not; not validated
+	Stopped              // interrupted
+	Gone                 // superseded: the base changed
+	lives
+)
+
+// Mixed is n lives of every kind.
+func Mixed(n int) []Life {
+	out := make([]Life, n)
+	for i := range out {
+		out[i] = Life(i % int(lives))
+	}
+	return out
+}
+
+// Lives makes the entries of transactions with these lives, as the pipeline
+// itself records them; a few transactions go on at the same time.
+func Lives(all ...Life) ([]ledger.Entry, error) {
+	w := &world{
+		tree:   newFiles(),
+		trees:  map[string]fstest.MapFS{},
+		refs:   map[string]string{},
+		now:    time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC),
+		random: rand.NewChaCha8([32]byte{5}),
+	}
+	const atOnce = 3
+	var going [][]func() error
+	for i, l := range all {
+		going = append(going, w.stages(i, l))
+		for len(going) == atOnce || i == len(all)-1 && len(going) > 0 {
+			n := int(w.random.Uint64() % uint64(len(going)))
+			if err := going[n][0](); err != nil {
+				return nil, fmt.Errorf("transaction %d: %w", i, err)
+			}
+			if going[n] = going[n][1:]; len(going[n]) == 0 {
+				going = slices.Delete(going, n, n+1)
+			}
+		}
+	}
+	return w.entries, nil
+}
+
+// world is a repository and a ledger, in memory.
+type world struct {
+	tree    *files
+	tip     int
+	entries []ledger.Entry
+	trees   map[string]fstest.MapFS // by commit
+	head    string
+	refs    map[string]string
+	now     time.Time
+	random  *rand.ChaCha8
+	broken  error // what MoveRef does
+}
+
+// stages are the steps of one life, of about a second each.
+func (w *world) stages(i int, l Life) []func() error {
+	ctx := context.Background()
+	ada := ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
+	bot := ledger.Actor{Kind: "bot", ID: "local:bot@example.org", Login: "bot"}
+	policy := approval.Default()
+	if i%2 == 1 && l != Whole {
+		policy.Approvals.Required = 2
+	}
+	as := func(who ledger.Actor) *pipeline.Runner {
+		w.now = w.now.Add(1001 * time.Millisecond)
+		return &pipeline.Runner{
+			Store: w, Repo: w, Refs: w, Policy: policy, Actor: who, Tool: "countersign test", Now: func() time.Time { return w.now }, Entropy: w.random,
+		}
+	}
+	name := fmt.Sprintf("dir/file%d.txt", i)
+	before := file(fmt.Sprintf("one\nhello %d\nthree\n", i))
+	base := w.commit(fstest.MapFS{name: before})
+	var id string
+	review := func() error {
+		w.head = base
+		in, err := pipeline.DiffInput(fmt.Appendf(nil, "diff --git a/%s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-hello %d\n+hello, world %[2]d\n three\n", name, i), "greet the world")
+		if err != nil {
+			return err
+		}
+		out, err := as(bot).Review(ctx, in, false)
+		id = out.ID
+		return err
+	}
+	gate := func() error { _, err := as(bot).Gate(ctx, id); return err }
+	says := func(d ledger.Decision, who string) func() error {
+		return func() error {
+			actor := ada
+			actor.ID += who
+			_, err := as(actor).Decide(ctx, id, pipeline.Ruling{Decision: d, Reason: "because", Kind: "local"})
+			return err
+		}
+	}
+	apply := func(broken error, want bool) func() error {
+		return func() error {
+			w.head = base
+			g, err := as(bot).History(ctx, id)
+			if err != nil {
+				return err
+			}
+			w.broken = broken
+			defer func() { w.broken = nil }()
+			defer func() {
+				if broken == errKilled {
+					_ = recover()
+				}
+			}()
+			_, err = as(bot).Apply(ctx, g, pipeline.ApplyOptions{To: pipeline.TargetRef})
+			if want {
+				return err
+			}
+			return nil
+		}
+	}
+	validate := func() error {
+		v, err := as(bot).Validate(ctx, id)
+		if err == nil && !v.Report.OK {
+			err = fmt.Errorf("%+v", v.Report)
+		}
+		return err
+	}
+	approve := []func() error{says(ledger.Approve, "")}
+	if policy.Approvals.Required == 2 {
+		approve = []func() error{gate, says(ledger.Approve, ""), says(ledger.Approve, "2")}
+	}
+	run := append([]func() error{review}, approve...)
+	switch l {
+	case Whole:
+		return append(run, apply(nil, true), validate)
+	case Asked:
+		return []func() error{review, gate}
+	case Refused:
+		first := ""
+		return []func() error{
+			review,
+			func() error {
+				first, base = id, w.commit(fstest.MapFS{name: before, "other": before})
+				return review()
+			},
+			func() error { id, first = first, id; return says(ledger.Deny, "")() },
+			func() error { id = first; return gate() },
+		}
+	case Given:
+		return run
+	case CutOff:
+		return append(run, apply(errKilled, false))
+	case Retried:
+		return append(run, apply(errors.New("no space"), false), apply(nil, true))
+	case Stopped:
+		return append(run, func() error { _, err := as(bot).Interrupt(ctx, id, "nobody needs it"); return err })
+	case Gone:
+		return append(run, func() error {
+			w.trees[base][name] = file("somebody else's\n")
+			return apply(nil, false)()
+		})
+	}
+	return []func() error{review}
+}
+
+var errKilled = errors.New("killed")
+
+func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o644} }
+
+func (w *world) commit(tree fstest.MapFS) string {
+	h := sha1.New()
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		fmt.Fprintf(h, "%s %q\n", name, tree[name].Data)
+	}
+	id := fmt.Sprintf("%x", h.Sum(nil))
+	w.trees[id] = tree
+	return id
+}
+
+// Snapshot returns the ledger, which goes on changing.
+func (w *world) Snapshot(context.Context, ...string) (pipeline.Snapshot, error) {
+	tip := ""
+	if w.tip > 0 {
+		tip = fmt.Sprintf("%040x", w.tip)
+	}
+	return pipeline.Snapshot{Tip: tip, Tree: w.tree}, nil
+}
+
+// At is Snapshot: there is one writer.
+func (w *world) At(ctx context.Context, _ string) (pipeline.Snapshot, error) { return w.Snapshot(ctx) }
+
+// Append adds entries.
+func (w *world) Append(_ context.Context, _ string, entries ...ledger.Entry) (string, error) {
+	for _, e := range entries {
+		w.tip++
+		w.entries = append(w.entries, e)
+		for name, data := range e.Files {
+			w.tree.put(name, data)
+		}
+	}
+	return fmt.Sprintf("%040x", w.tip), nil
+}
+
+// Head is the commit that the transaction at hand is about.
+func (w *world) Head(context.Context) (string, error) { return w.head, nil }
+
+// Tree returns a commit's files.
+func (w *world) Tree(_ context.Context, commit string) (fs.FS, error) {
+	tree, ok := w.trees[commit]
+	if !ok {
+		return nil, fmt.Errorf("no commit %s", commit)
+	}
+	return tree, nil
+}
+
+// Index is what HEAD is.
+func (w *world) Index(context.Context, []patch.Change) (pipeline.IndexState, error) {
+	return pipeline.IndexState{}, nil
+}
+
+// Changed is nothing.
+func (w *world) Changed(context.Context) ([]string, error) { return nil, nil }
+
+// Descends is true of anything.
+func (w *world) Descends(context.Context, string, string) (bool, error) { return true, nil }
+
+// Ref returns a ref.
+func (w *world) Ref(_ context.Context, name string) (string, error) { return w.refs[name], nil }
+
+// BuildCommit makes a commit.
+func (w *world) BuildCommit(_ context.Context, parent string, files []patch.Change, _ pipeline.Commit) (string, error) {
+	tree := maps.Clone(w.trees[parent])
+	for _, f := range files {
+		tree[f.Path] = &fstest.MapFile{Data: f.After.Data, Mode: 0o644}
+	}
+	return w.commit(tree), nil
+}
+
+// CheckRef takes any name.
+func (w *world) CheckRef(context.Context, string) error { return nil }
+
+// MoveRef moves a ref, unless it is to fail.
+func (w *world) MoveRef(_ context.Context, name, _, next string) error {
+	if w.broken == errKilled {
+		panic(w.broken)
+	}
+	if w.broken == nil {
+		w.refs[name] = next
+	}
+	return w.broken
+}
+
+// files is a tree that grows.
+type files struct {
+	data map[string][]byte
+	dirs map[string]map[string]bool
+}
+
+func newFiles() *files { return &files{map[string][]byte{}, map[string]map[string]bool{".": {}}} }
+
+func (f *files) put(name string, data []byte) {
+	f.data[name] = bytes.Clone(data)
+	for at := name; at != "."; at = path.Dir(at) {
+		dir := path.Dir(at)
+		if f.dirs[dir] == nil {
+			f.dirs[dir] = map[string]bool{}
+		}
+		f.dirs[dir][path.Base(at)] = true
+	}
+}
+
+func (f *files) info(op, name string) (fs.FileInfo, error) {
+	if _, ok := f.dirs[name]; ok {
+		return fs.Stat(fstest.MapFS{"d": {Mode: fs.ModeDir | 0o755}}, "d")
+	}
+	data, ok := f.data[name]
+	if !ok {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	base := path.Base(name)
+	return fs.Stat(fstest.MapFS{base: {Data: data, Mode: 0o644}}, base)
+}
+
+func (f *files) Stat(name string) (fs.FileInfo, error)  { return f.info("stat", name) }
+func (f *files) Lstat(name string) (fs.FileInfo, error) { return f.info("lstat", name) }
+func (f *files) ReadLink(name string) (string, error) {
+	return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+}
+
+func (f *files) ReadFile(name string) ([]byte, error) {
+	data, ok := f.data[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	return bytes.Clone(data), nil
+}
+
+func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
+	dir := fstest.MapFS{}
+	for base := range f.dirs[name] {
+		if data, ok := f.data[path.Join(name, base)]; ok {
+			dir[base] = &fstest.MapFile{Data: data, Mode: 0o644}
+		} else {
+			dir[base] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+		}
+	}
+	return dir.ReadDir(".")
+}
+
+// Open opens a directory or a file.
+func (f *files) Open(name string) (fs.File, error) {
+	if data, ok := f.data[name]; ok {
+		base := path.Base(name)
+		return fstest.MapFS{base: {Data: data, Mode: 0o644}}.Open(base)
+	}
+	if _, ok := f.dirs[name]; !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	dir := fstest.MapFS{}
+	for at := range f.data {
+		if rest, below := strings.CutPrefix(at, name+"/"); below {
+			dir[rest] = &fstest.MapFile{Data: f.data[at], Mode: 0o644}
+		}
+	}
+	return dir.Open(".")
+}
+
+// Sub narrows the tree to a directory.
+func (f *files) Sub(dir string) (fs.FS, error) { return below{f, dir}, nil }
+
+type below struct {
+	*files
+	dir string
+}
+
+func (b below) Open(name string) (fs.File, error)      { return b.files.Open(path.Join(b.dir, name)) }
+func (b below) Stat(name string) (fs.FileInfo, error)  { return b.files.Stat(path.Join(b.dir, name)) }
+func (b below) Lstat(name string) (fs.FileInfo, error) { return b.files.Lstat(path.Join(b.dir, name)) }
+func (b below) ReadFile(name string) ([]byte, error)   { return b.files.ReadFile(path.Join(b.dir, name)) }
+func (b below) ReadDir(name string) ([]fs.DirEntry, error) {
+	return b.files.ReadDir(path.Join(b.dir, name))
+}
