@@ -176,18 +176,10 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) err
 	if theirs.IsZero() {
 		return nil
 	}
-	seen, err := s.seen.read()
-	if err != nil {
-		return err
-	}
-	// A commit of the ledger that is here is here with all before it: refs are
-	// moved after that only.
-	for _, here := range []plumbing.Hash{ours, seen} {
-		if here.IsZero() {
-			continue
-		}
-		if ok, err := descends(repo.objects, here, theirs); ok && err == nil {
-			return nil
+	// What the clone's own ref leads to is here, all of it.
+	if !ours.IsZero() {
+		if ok, err := descends(repo.objects, ours, theirs); ok || err != nil {
+			return err
 		}
 	}
 	req := wire.FetchRequest{Wants: []plumbing.Hash{theirs}}
@@ -215,7 +207,7 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) err
 		fetched <- err
 		_ = write.CloseWithError(err)
 	}()
-	err = gogitpack.UpdateObjectStorage(repo.git.Storer, read)
+	err := gogitpack.UpdateObjectStorage(repo.git.Storer, read)
 	_ = read.CloseWithError(err)
 	return errors.Join(<-fetched, err)
 }

@@ -13,10 +13,7 @@ import (
 func entryAt(s source, root plumbing.Hash, name string) (treeEntry, error) {
 	e := treeEntry{mode: filemode.Dir, id: root}
 	for _, part := range strings.Split(name, "/") {
-		if e.mode != filemode.Dir {
-			return treeEntry{}, nil
-		}
-		entries, err := readTree(s, e.id)
+		entries, err := directoryEntries(s, e)
 		if err != nil {
 			return treeEntry{}, err
 		}

@@ -130,7 +130,7 @@ func (f Fault) status(w http.ResponseWriter) {
 }
 
 // after sends git's answer, or what comes in its stead.
-func (f Fault) after(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
+func (f Fault) after(w http.ResponseWriter, r *http.Request, answer *httptest.ResponseRecorder) {
 	gits := w.Header().Get("X-Wiretest-Type")
 	w.Header().Del("X-Wiretest-Type")
 	body := answer.Body.Bytes()
@@ -162,7 +162,7 @@ func (f Fault) after(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
 	case Trickle:
 		_, _ = w.Write(body[:len(body)/2])
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(f.Delay)
+		wait(r, f.Delay)
 	}
 	_, _ = w.Write(body)
 }

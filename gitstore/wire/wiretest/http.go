@@ -191,7 +191,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	answer := httptest.NewRecorder()
 	s.backend.ServeHTTP(answer, r)
-	fault.after(w, answer)
+	fault.after(w, r, answer)
 }
 
 // A counter counts the bytes of an answer.

@@ -1,0 +1,127 @@
+package gitstore_test
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// lives makes entries of transactions' lives.
+func lives(tb testing.TB, all ...storetest.Life) []ledger.Entry {
+	tb.Helper()
+	entries, err := storetest.Lives(all...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return entries
+}
+
+// appendAll adds entries to the ledger of a repository, some at a time.
+func appendAll(tb testing.TB, dir string, entries []ledger.Entry, some int, sign func([]byte) (string, error)) (tip string) {
+	tb.Helper()
+	repo, err := gitstore.Open(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Sign: sign})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	snap, err := l.Snapshot(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for tip = snap.Tip; len(entries) > 0; {
+		n := min(some, len(entries))
+		if tip, err = l.Append(tb.Context(), tip, entries[:n]...); err != nil {
+			tb.Fatal(err)
+		}
+		entries = entries[n:]
+	}
+	return tip
+}
+
+// auditOf audits the ledger of a repository, packs and all.
+func auditOf(tb testing.TB, dir, from string, signers *sshsig.Allowed) (audit.Result, error) {
+	tb.Helper()
+	repo, err := gitstore.Open(dir)
+	if err != nil {
+		return audit.Result{}, err
+	}
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	if err != nil {
+		return audit.Result{}, err
+	}
+	h, err := l.History(tb.Context(), gitstore.HistoryOptions{From: from, Signers: signers})
+	if err != nil {
+		return audit.Result{}, err
+	}
+	return audit.Run(h, audit.Options{Tip: h.Tip(), From: from, Signatures: signers != nil, Found: h.Packs(nil)})
+}
+
+// told are the rules of the findings, each once, in order.
+func told(r audit.Result) string {
+	var ids []string
+	for _, f := range r.Findings {
+		if len(ids) == 0 || ids[len(ids)-1] != f.RuleID {
+			ids = append(ids, f.RuleID)
+		}
+	}
+	return strings.Join(ids, " ")
+}
+
+func TestAuditSound(t *testing.T) {
+	w := newWork(t, nil)
+	entries := lives(t, storetest.Mixed(40)...)
+	tip := appendAll(t, w.dir, entries, 7, nil)
+	r, err := auditOf(t, w.dir, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		t.Errorf("%+v", f)
+	}
+	if !r.OK || !r.Complete || r.Tip != tip || r.Commits != len(entries) || r.Transactions != 45 || r.Signed != 0 || r.Count != 0 {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Notes) != 4 || !strings.Contains(r.Notes[0].Message, "apply_1 is in progress, or was cut off") {
+		t.Errorf("notes %+v", r.Notes)
+	}
+}
+
+// BenchmarkAudit audits 10,000 whole lives (50,000 commits), and git fsck checks
+// the same repository.
+func BenchmarkAudit(b *testing.B) {
+	dir := b.TempDir()
+	if kept := os.Getenv("COUNTERSIGN_AUDIT_LEDGER"); kept != "" {
+		dir = kept
+	}
+	if _, err := os.Stat(dir + "/.git"); err != nil {
+		gitRun(b, dir, nil, "init", "-q", "-b", "main")
+		appendAll(b, dir, lives(b, make([]storetest.Life, 10_000)...), 1000, nil)
+	}
+	var ours, theirs []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		gitRun(b, dir, nil, "fsck", "--full")
+		theirs = append(theirs, time.Since(start))
+		runtime.GC()
+		start = time.Now()
+		r, err := auditOf(b, dir, "", nil)
+		if err != nil || !r.OK || r.Commits != 50_000 {
+			b.Fatal(err, r)
+		}
+		ours = append(ours, time.Since(start))
+	}
+	b.ReportMetric(median(ours), "ms-ours")
+	b.ReportMetric(median(theirs), "ms-fsck")
+	b.ReportMetric(median(ours)/median(theirs), "x-fsck")
+}

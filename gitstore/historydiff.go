@@ -1,0 +1,335 @@
+package gitstore
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+)
+
+// differ compares the trees of one commit after another, as raw bytes. It is
+// for one goroutine.
+type differ struct {
+	*History
+	trees, older map[plumbing.Hash][]byte // those read lately
+	size         int
+
+	out *audit.Commit
+}
+
+// keptTrees is how many bytes of trees a differ keeps, in two generations.
+const keptTrees = 4 << 20
+
+// What a commit may hold before it is called none of ours: a stage adds a few
+// files, a few directories down. A crafted tree could hold more than there is
+// time for.
+const (
+	maxChanges = 10_000
+	maxDepth   = 16
+)
+
+func newDiffer(h *History) *differ {
+	return &differ{History: h, trees: map[plumbing.Hash][]byte{}}
+}
+
+// commit reads one commit and everything that is new in it but its files.
+func (d *differ) commit(c rawCommit) audit.Commit {
+	out := audit.Commit{ID: audit.ID(c.id), Age: c.age, Problems: c.wrong, Base: c.base}
+	for _, p := range c.parents {
+		out.Parents = append(out.Parents, audit.ID(p))
+	}
+	d.out = &out
+	if !c.base {
+		d.words(c)
+		d.entered(c.tree, "")
+		d.dirs("", c.former, c.tree, 0)
+	}
+	return out
+}
+
+// words reads the commit itself.
+func (d *differ) words(c rawCommit) {
+	payload, signature, err := sshsig.Split(c.raw)
+	switch {
+	case errors.Is(err, sshsig.ErrNoSignature):
+		payload = c.raw
+	case err != nil:
+		payload, d.out.Signature, d.out.SignatureError = c.raw, audit.Bad, err
+	default:
+		d.out.Signature = audit.Signed
+	}
+	head, message, ended := strings.Cut(string(payload), "\n\n")
+	_, who, _ := strings.Cut(head, "\ncommitter "+ourName+" ")
+	seconds, _, _ := strings.Cut(who, " ")
+	when, _ := strconv.ParseInt(seconds, 10, 64)
+	d.out.When, d.out.Message = when, message
+	d.out.Ours = ended && when >= 0 && head == ourHead(c.commit, when)
+	if d.signers != nil && d.out.Signature == audit.Signed {
+		if _, _, err := d.signers.Verify(payload, signature, time.Unix(when, 0)); err != nil {
+			d.out.Signature, d.out.SignatureError = audit.Bad, err
+		} else {
+			d.out.Signature = audit.Good
+		}
+	}
+}
+
+var ourName = us.String()
+
+// ourHead is what stands before the message of a commit of this program's.
+func ourHead(c commit, when int64) string {
+	text := make([]byte, 0, 256)
+	text = append(append(text, "tree "...), c.tree.String()...)
+	for _, p := range c.parents {
+		text = append(append(text, "\nparent "...), p.String()...)
+	}
+	for _, key := range []string{"\nauthor ", "\ncommitter "} {
+		text = append(append(append(text, key...), ourName...), ' ')
+		text = append(strconv.AppendInt(text, when, 10), " +0000"...)
+	}
+	return string(text)
+}
+
+func (d *differ) problem(rule, path, format string, args ...any) {
+	d.out.Problems = append(d.out.Problems, audit.Finding{
+		RuleID: rule, Commit: d.out.ID.String(), Path: path, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// entered is told of every object that a commit brings.
+func (d *differ) entered(id plumbing.Hash, path string) {
+	if d.replaced[id] {
+		d.problem("HISTORY", path, "git shows something else in place of %s (refs/replace/); countersign reads it as it is", id)
+	}
+}
+
+// tree returns the content of a tree, nil for the zero id.
+func (d *differ) tree(id plumbing.Hash) ([]byte, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	if raw, ok := d.trees[id]; ok {
+		return raw, nil
+	}
+	raw, ok := d.older[id]
+	if !ok {
+		var err error
+		if raw, err = d.view(plumbing.TreeObject, id); err != nil {
+			return nil, err
+		}
+	}
+	if d.size += len(raw) + 128; d.size > keptTrees/2 {
+		d.trees, d.older, d.size = map[plumbing.Hash][]byte{}, d.trees, len(raw)+128
+	}
+	d.trees[id] = raw
+	return raw, nil
+}
+
+// A rawEntry is an entry as it stands in a tree.
+type rawEntry struct {
+	mode []byte
+	name []byte
+	id   []byte
+}
+
+func (e rawEntry) isDir() bool { return string(e.mode) == "40000" }
+
+func (e rawEntry) hash() (id plumbing.Hash) {
+	copy(id[:], e.id)
+	return id
+}
+
+func (e rawEntry) entry() audit.Entry {
+	if e.id == nil {
+		return audit.Entry{}
+	}
+	mode, _ := strconv.ParseUint(string(e.mode), 8, 32)
+	return audit.Entry{Mode: uint32(mode), ID: audit.ID(e.hash())}
+}
+
+// cutEntry takes the first entry off a tree. Without one, ok is false.
+func cutEntry(raw []byte) (e rawEntry, rest []byte, ok bool) {
+	const idSize = len(plumbing.Hash{})
+	space := bytes.IndexByte(raw[:min(len(raw), 8)], ' ')
+	if space < 1 {
+		return e, raw, false
+	}
+	end := bytes.IndexByte(raw[space:], 0)
+	if end < 2 || len(raw) < space+end+1+idSize {
+		return e, raw, false
+	}
+	e = rawEntry{raw[:space], raw[space+1 : space+end], raw[space+end+1 : space+end+1+idSize]}
+	return e, raw[space+end+1+idSize:], true
+}
+
+// compareRaw is Git's order, as compareEntries.
+func compareRaw(a, b rawEntry) int {
+	n := min(len(a.name), len(b.name))
+	if c := bytes.Compare(a.name[:n], b.name[:n]); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.byteAt(n), b.byteAt(n))
+}
+
+func (e rawEntry) byteAt(i int) byte {
+	switch {
+	case i < len(e.name):
+		return e.name[i]
+	case e.isDir():
+		return '/'
+	}
+	return 0
+}
+
+// sound refuses entries that no git writes: out of order, twice, with a name
+// that is none, or a mode that is written otherwise.
+func sound(before, e rawEntry) error {
+	switch n := e.name; {
+	case n[0] == '.' && (len(n) == 1 || string(n) == ".." || strings.EqualFold(string(n), ".git")), bytes.IndexByte(n, '/') >= 0:
+		return fmt.Errorf("has an entry named %+q", n)
+	case before.name != nil && compareRaw(before, e) >= 0, bytes.Equal(before.name, n):
+		return fmt.Errorf("has the entry %+q out of order, or twice", n)
+	}
+	switch string(e.mode) {
+	case "40000", "100644", "100755", "120000", "160000":
+		return nil
+	}
+	return fmt.Errorf("has an entry %+q with the mode %+q", e.name, e.mode)
+}
+
+// dirs compares two versions of a directory; zero is none. Only what differs is
+// read. Every entry of the new one is held to its form.
+func (d *differ) dirs(dir string, old, new plumbing.Hash, depth int) {
+	if depth > maxDepth || len(d.out.Changes) > maxChanges {
+		d.problem("L10", dir, "holds more than a ledger does")
+		return
+	}
+	before, err := d.tree(old)
+	if err != nil {
+		d.problem("OBJECT", dir, "what was there before: %v", err)
+		return
+	}
+	after, err := d.tree(new)
+	if err != nil {
+		d.problem("OBJECT", dir, "%v", err)
+		return
+	}
+	if len(after) == 0 && !new.IsZero() {
+		d.change(dir, audit.Entry{}, audit.Entry{Mode: audit.ModeDir, ID: audit.ID(new)})
+	}
+	if err := d.entries(dir, before, after, depth); err != nil {
+		d.problem("L10", dir, "the tree %s %v", new, err)
+	}
+}
+
+var errTree = errors.New("is malformed")
+
+func (d *differ) entries(dir string, before, after []byte, depth int) error {
+	var last, a, b rawEntry
+	haveA, haveB := false, false
+	for {
+		if !haveA && len(before) > 0 {
+			if a, before, haveA = cutEntry(before); !haveA {
+				return errTree
+			}
+		}
+		if !haveB && len(after) > 0 {
+			if b, after, haveB = cutEntry(after); !haveB {
+				return errTree
+			}
+			if err := sound(last, b); err != nil {
+				return err
+			}
+			last = b
+		}
+		switch {
+		case !haveA && !haveB:
+			return nil
+		case haveA && haveB && bytes.Equal(a.name, b.name) && a.isDir() == b.isDir():
+			if !bytes.Equal(a.id, b.id) || !bytes.Equal(a.mode, b.mode) {
+				d.entry(dir, a, b, depth)
+			}
+			haveA, haveB = false, false
+		case !haveB || haveA && compareRaw(a, b) < 0:
+			d.entry(dir, a, rawEntry{}, depth)
+			haveA = false
+		default:
+			d.entry(dir, rawEntry{}, b, depth)
+			haveB = false
+		}
+	}
+}
+
+// entry takes in one name that differs.
+func (d *differ) entry(dir string, a, b rawEntry, depth int) {
+	name := b.name
+	if name == nil {
+		name = a.name
+	}
+	path := string(name)
+	if dir != "" {
+		path = dir + "/" + path
+	}
+	if b.name != nil {
+		d.entered(b.hash(), path)
+	}
+	if a.isDir() || b.isDir() {
+		d.dirs(path, a.hash(), b.hash(), depth+1)
+		return
+	}
+	d.change(path, a.entry(), b.entry())
+}
+
+func (d *differ) change(path string, old, new audit.Entry) {
+	d.out.Changes = append(d.out.Changes, audit.Change{Path: path, Old: old, New: new})
+}
+
+// Former lists the files at or below a path as they were before the first
+// commit that is visited.
+func (h *History) Former(name string) (map[string]audit.Entry, error) {
+	if h.base.IsZero() {
+		return nil, nil
+	}
+	e := rawEntry{mode: []byte("40000"), id: h.base[:]}
+	for part := range strings.SplitSeq(name, "/") {
+		if !e.isDir() {
+			return nil, nil
+		}
+		raw, err := h.view(plumbing.TreeObject, e.hash())
+		if err != nil {
+			return nil, err
+		}
+		found := false
+		for len(raw) > 0 && !found {
+			ok := false
+			if e, raw, ok = cutEntry(raw); !ok {
+				return nil, errTree
+			}
+			found = string(e.name) == part
+		}
+		if !found {
+			return nil, nil
+		}
+	}
+	if !e.isDir() {
+		return map[string]audit.Entry{name: e.entry()}, nil
+	}
+	d := newDiffer(h)
+	d.out = &audit.Commit{}
+	d.dirs(name, plumbing.ZeroHash, e.hash(), 0)
+	if len(d.out.Problems) > 0 {
+		return nil, errors.New(d.out.Problems[0].Message)
+	}
+	out := make(map[string]audit.Entry, len(d.out.Changes))
+	for _, c := range d.out.Changes {
+		out[c.Path] = c.New
+	}
+	return out, nil
+}

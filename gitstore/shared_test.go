@@ -1,0 +1,358 @@
+package gitstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// A remote is a repository on a server, and the clones of it.
+type remote struct {
+	t    *testing.T
+	repo wiretest.Repo
+	url  string
+	full bool // clones have the ledger themselves
+}
+
+func newRemote(t *testing.T, full bool) (remote, *wiretest.Server) {
+	t.Helper()
+	server := wiretest.NewServer(t, wiretest.Options{})
+	return remote{t, server.Bare("r"), server.URL("r"), full}, server
+}
+
+// share opens the remote's ledger from a clone.
+func (r remote) share(w work, o gitstore.LedgerOptions) *gitstore.Shared {
+	r.t.Helper()
+	l, err := w.open().Ledger(gitstore.LedgerRef, o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	server, err := wire.Open(r.url, wire.Options{Timeout: 30 * time.Second})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	shared, err := l.Share(server, func(context.Context, int) {})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return shared
+}
+
+// clone makes another clone.
+func (r remote) clone() work { return newWork(r.t, map[string]string{"a": "1\n"}) }
+
+// Open opens the ledger from a new clone.
+func (r remote) Open() pipeline.Store {
+	s := r.share(r.clone(), gitstore.LedgerOptions{})
+	if r.full {
+		if _, err := s.Sync(r.t.Context(), false); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// sound fails the test unless the remote's ledger is a line of n commits.
+func (r remote) sound(n int) {
+	r.t.Helper()
+	work{r.t, r.repo.Dir}.sound(n)
+}
+
+func TestT52SharedSuite(t *testing.T) {
+	for name, full := range map[string]bool{"thin": false, "full": true} {
+		t.Run(name, func(t *testing.T) {
+			storetest.StoreSuite(t, func(t *testing.T) storetest.Ledger {
+				r, _ := newRemote(t, full)
+				return r
+			})
+		})
+	}
+}
+
+func add(t *testing.T, s pipeline.Store, line string) {
+	t.Helper()
+	if err := storetest.AppendLine(s, line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSharedLeavesTheCloneAlone: no ref, no FETCH_HEAD, no shallow file, and of
+// a thin copy not even an object.
+func TestSharedLeavesTheCloneAlone(t *testing.T) {
+	r, _ := newRemote(t, false)
+	w := r.clone()
+	refs, objects := w.git("for-each-ref"), w.git("count-objects", "-v")
+	s := r.share(w, gitstore.LedgerOptions{})
+	add(t, s, "one")
+	add(t, r.Open(), "two")
+	add(t, s, "three")
+	if got := w.git("for-each-ref"); got != refs {
+		t.Errorf("refs: %s", got)
+	}
+	if got := w.git("count-objects", "-v"); got != objects {
+		t.Errorf("objects: %s", got)
+	}
+	for _, name := range []string{"shallow", "FETCH_HEAD"} {
+		if _, err := os.Stat(w.path(".git/" + name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there", name)
+		}
+	}
+	storetest.CheckLines(t, r.Open(), []string{"one", "two", "three"})
+	r.sound(3)
+}
+
+// TestSharedWithoutFilters: a server that gives neither filtered packs nor
+// objects by hash.
+func TestSharedWithoutFilters(t *testing.T) {
+	server := wiretest.NewServer(t, wiretest.Options{NoFilter: true, NoAnyWant: true})
+	r := remote{t, server.Bare("r"), server.URL("r"), false}
+	for i := range 4 {
+		add(t, r.Open(), fmt.Sprint("line", i))
+	}
+	storetest.CheckLines(t, r.Open(), []string{"line0", "line1", "line2", "line3"})
+	r.sound(4)
+}
+
+// TestT52WritersAtOnce: many writers, each a clone of its own, over http.
+func TestT52WritersAtOnce(t *testing.T) {
+	writers, each := 4, 4
+	if v := os.Getenv("COUNTERSIGN_WRITERS"); v != "" {
+		writers, _ = strconv.Atoi(v)
+		each = 25
+	}
+	r, _ := newRemote(t, false)
+	var want []string
+	var done sync.WaitGroup
+	for i := range writers {
+		s := r.Open()
+		for k := range each {
+			want = append(want, fmt.Sprintf("%d-%d", i, k))
+		}
+		done.Go(func() {
+			for k := range each {
+				if err := storetest.AppendLine(s, fmt.Sprintf("%d-%d", i, k)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	storetest.CheckLines(t, r.Open(), want)
+	r.sound(len(want))
+}
+
+// TestT61Faults: whatever happens between here and the server, an append is
+// done once or is an error, and running it again ends as if nothing had been.
+func TestT61Faults(t *testing.T) {
+	faults := append(wiretest.All(), wiretest.Fault{Kind: wiretest.Slow, Delay: 20 * time.Millisecond})
+	for _, fault := range faults {
+		for _, full := range []bool{false, true} {
+			// The nth request fails; then that and all after it.
+			for _, forever := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/full=%v/forever=%v", fault, full, forever), func(t *testing.T) {
+					t.Parallel()
+					r, server := newRemote(t, full)
+					add(t, r.Open(), "before")
+					total := 1
+					for n := 1; n <= 5; n++ {
+						s := r.Open()
+						count := 0
+						var mu sync.Mutex
+						server.SetFault(func(_ int, _ *http.Request) wiretest.Fault {
+							mu.Lock()
+							defer mu.Unlock()
+							if count++; count == n || forever && count > n {
+								return fault
+							}
+							return wiretest.Fault{}
+						})
+						line := fmt.Sprint("line", n)
+						err := storetest.AppendLine(s, line)
+						server.SetFault(nil)
+						lines := r.lines()
+						there := slices.Contains(lines, line)
+						if err == nil && !there {
+							t.Fatalf("request %d: done, but it is not there", n)
+						}
+						if err != nil && !there {
+							add(t, s, line) // the same clone goes on
+						}
+						total++
+						if got := r.lines(); len(got) != total {
+							t.Fatalf("request %d: %v", n, got)
+						}
+					}
+					r.sound(total)
+				})
+			}
+		}
+	}
+}
+
+// lines are what the remote's ledger has, by git alone.
+func (r remote) lines() []string {
+	r.t.Helper()
+	return strings.Fields(work{r.t, r.repo.Dir}.git("show", gitstore.LedgerRef+":lines"))
+}
+
+// TestT61HookRefuses: the server's own rules are an error, and say why.
+func TestT61HookRefuses(t *testing.T) {
+	r, _ := newRemote(t, false)
+	add(t, r.Open(), "one")
+	r.repo.Refuse("the ledger is frozen until Monday")
+	err := storetest.AppendLine(r.Open(), "two")
+	if err == nil || !strings.Contains(err.Error(), "frozen until Monday") {
+		t.Errorf("%v", err)
+	}
+	if got := r.lines(); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestT51Rewritten: a tip that does not descend from the one seen is refused by
+// readers and writers, until a person accepts it, which is on record.
+func TestT51Rewritten(t *testing.T) {
+	for name, full := range map[string]bool{"thin": false, "full": true} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := newRemote(t, full)
+			w := r.clone()
+			open := func() *gitstore.Shared {
+				s := r.share(w, gitstore.LedgerOptions{})
+				if full {
+					if _, err := s.Sync(t.Context(), false); err != nil {
+						t.Log(err)
+					}
+				}
+				return s
+			}
+			for _, line := range []string{"one", "two", "three"} {
+				add(t, open(), line)
+			}
+			bare := work{t, r.repo.Dir}
+			old := bare.git("rev-parse", gitstore.LedgerRef)
+			bare.git("update-ref", gitstore.LedgerRef, gitstore.LedgerRef+"~2")
+			add(t, r.Open(), "somebody else's")
+			now := bare.git("rev-parse", gitstore.LedgerRef)
+
+			var rollback *gitstore.RollbackError
+			_, err := open().Snapshot(t.Context())
+			if !errors.As(err, &rollback) || rollback.Tip != now || rollback.Seen != old {
+				t.Errorf("read: %v", err)
+			}
+			if err := storetest.AppendLine(open(), "four"); !errors.As(err, &rollback) {
+				t.Errorf("append: %v", err)
+			}
+			// Somebody who has seen nothing, but was told.
+			if _, err := r.share(r.clone(), gitstore.LedgerOptions{KnownTip: old}).Snapshot(t.Context()); !errors.As(err, &rollback) {
+				t.Errorf("known tip: %v", err)
+			}
+			if _, err := r.share(r.clone(), gitstore.LedgerOptions{KnownTip: now}).Snapshot(t.Context()); err != nil {
+				t.Errorf("known tip: %v", err)
+			}
+
+			record := func(tree fs.FS, remembered string) (ledger.Entry, error) {
+				return ledger.AcceptEntry(tree, time.Unix(1795000000, 0), ledger.AcceptTip{AcceptedTip: now, RememberedTip: remembered, Reason: "a backup"})
+			}
+			var not *gitstore.AcceptError
+			if _, err := open().AcceptTip(t.Context(), old, record); !errors.As(err, &not) {
+				t.Errorf("accepted what is not the tip: %v", err)
+			}
+			if _, err := open().AcceptTip(t.Context(), now, record); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := open().AcceptTip(t.Context(), bare.git("rev-parse", gitstore.LedgerRef), record); !errors.As(err, &not) {
+				t.Errorf("accepted twice: %v", err)
+			}
+			add(t, open(), "four")
+			events, err := ledger.ReadLedgerEvents([]byte(bare.git("show", gitstore.LedgerRef+":events.jsonl") + "\n"))
+			if err != nil || len(events) != 1 || events[0].AcceptedTip != now || events[0].RememberedTip != old {
+				t.Errorf("%+v %v", events, err)
+			}
+			if got := r.lines(); !slices.Equal(got, []string{"one", "somebody", "else's", "four"}) {
+				t.Errorf("%v", got)
+			}
+			if full && w.git("for-each-ref", "--format=%(objectname)", "refs/agent/set-aside/") != old {
+				t.Error("what the clone had is not kept")
+			}
+			// Gone is worse than rewritten.
+			bare.git("update-ref", "-d", gitstore.LedgerRef)
+			if _, err := open().Snapshot(t.Context()); !errors.As(err, &rollback) || rollback.Tip != "" {
+				t.Errorf("gone: %v", err)
+			}
+		})
+	}
+}
+
+// TestBranchLedger: the ledger can be a branch, which a forge's rules protect.
+func TestBranchLedger(t *testing.T) {
+	r, _ := newRemote(t, false)
+	const ref = "refs/heads/countersign-ledger"
+	for i := range 2 {
+		l, err := r.clone().open().Ledger(ref, gitstore.LedgerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := wire.Open(r.url, wire.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := l.Share(server, func(context.Context, int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, s, fmt.Sprint(i))
+	}
+	if n := (work{t, r.repo.Dir}).git("rev-list", "--count", ref); n != "2" {
+		t.Errorf("%s commits", n)
+	}
+}
+
+// TestSharedTransports: the same over ssh, and on a path.
+func TestSharedTransports(t *testing.T) {
+	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "r.git"))
+	ssh := wiretest.NewSSH(t)
+	for url, o := range map[string]wire.Options{
+		repo.Dir:          {},
+		ssh.URL(repo.Dir): {SSH: wire.SSH{KeyFile: ssh.KeyFile, KnownHosts: []string{ssh.KnownHosts}}},
+	} {
+		for range 2 {
+			w := newWork(t, nil)
+			l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, err := wire.Open(url, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := l.Share(server, func(context.Context, int) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(t, s, "line"+shortOf(w.dir))
+			if done, err := s.Sync(t.Context(), false); err != nil || done.Tip != w.tip() {
+				t.Errorf("%s: %+v %v", url, done, err)
+			}
+		}
+	}
+	work{t, repo.Dir}.sound(4)
+}
+
+func shortOf(dir string) string { return filepath.Base(filepath.Dir(dir)) + filepath.Base(dir) }
