@@ -19,25 +19,30 @@ import (
 // to a ledger, as another process would, and ends.
 const (
 	appendTo  = "COUNTERSIGN_TEST_APPEND_TO"
-	appendOne = "COUNTERSIGN_TEST_APPEND_ONE" // one transaction, for the benchmark
+	appendOne = "COUNTERSIGN_TEST_APPEND_ONE" // one transaction, for the benchmarks
+	pushOne   = "COUNTERSIGN_TEST_PUSH_ONE"   // likewise, to the remote at
+	pushURL   = "COUNTERSIGN_TEST_PUSH_URL"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(appendTo); dir != "" {
-		if err := appendLines(dir, os.Args[1], 10); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		exit(appendLines(dir, os.Args[1], 10))
 	}
 	if dir := os.Getenv(appendOne); dir != "" {
-		if err := appendEntry(dir, os.Args[1]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		exit(appendEntry(dir, os.Args[1]))
+	}
+	if dir := os.Getenv(pushOne); dir != "" {
+		exit(pushEntry(dir, os.Getenv(pushURL), os.Args[1]))
 	}
 	os.Exit(m.Run())
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 func appendEntry(dir, number string) error {

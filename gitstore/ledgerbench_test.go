@@ -53,6 +53,11 @@ func bareLedger(tb testing.TB, n int) (dir, tip string) {
 	tb.Helper()
 	dir = tb.TempDir()
 	gitRun(tb, dir, nil, "init", "-q", "-b", "main")
+	return bareLedgerAt(tb, dir, n)
+}
+
+func bareLedgerAt(tb testing.TB, dir string, n int) (_, tip string) {
+	tb.Helper()
 	l := ledgerAt(tb, dir)
 	for from := 0; from < n; from += 1000 {
 		var err error

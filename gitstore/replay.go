@@ -22,8 +22,8 @@ type replay struct {
 	sign         func([]byte) (string, error)
 }
 
-// A step is one of our commits: what it brought, and what it is about.
-type step struct {
+// An ourStep is one of our commits: what it brought, and what it is about.
+type ourStep struct {
 	link
 	files map[string][]byte
 	place string // a transaction's directory, or the ledger's own events
@@ -84,7 +84,7 @@ func subject(place string) string {
 // known tells how many steps the remote needs not, because it has at this place
 // what we had after them. What it has and we never had is a conflict: more than
 // there are.
-func (r *replay) known(steps []step, place string, remote plumbing.Hash) (int, error) {
+func (r *replay) known(steps []ourStep, place string, remote plumbing.Hash) (int, error) {
 	there, err := entryAt(r.source, remote, place)
 	if err != nil {
 		return 0, err
@@ -124,12 +124,12 @@ func (r *replay) treeOf(commit plumbing.Hash) (plumbing.Hash, error) {
 	return c.tree, err
 }
 
-func (r *replay) steps(remote plumbing.Hash) ([]step, error) {
+func (r *replay) steps(remote plumbing.Hash) ([]ourStep, error) {
 	former, err := r.treeOf(r.base)
 	if err != nil {
 		return nil, err
 	}
-	steps := make([]step, len(r.mine))
+	steps := make([]ourStep, len(r.mine))
 	for i, c := range r.mine {
 		if steps[i], err = r.step(c, former, remote); err != nil {
 			return nil, fmt.Errorf("commit %s: %w", c.id, err)
@@ -141,8 +141,8 @@ func (r *replay) steps(remote plumbing.Hash) ([]step, error) {
 
 // step reads what a commit brought. What the remote has at the root, or in an
 // index, is written once, and left as it is.
-func (r *replay) step(c link, former, remote plumbing.Hash) (step, error) {
-	s := step{link: c, files: map[string][]byte{}, place: ledger.LedgerEventsFile}
+func (r *replay) step(c link, former, remote plumbing.Hash) (ourStep, error) {
+	s := ourStep{link: c, files: map[string][]byte{}, place: ledger.LedgerEventsFile}
 	err := diffTrees(r.source, former, c.tree, func(d treeChange) error {
 		if d.new.id.IsZero() {
 			return fmt.Errorf("%+q was removed, which no ledger does", d.path)
@@ -166,7 +166,7 @@ func (r *replay) step(c link, former, remote plumbing.Hash) (step, error) {
 }
 
 // entry is a step with its commit's own time and words.
-func (r *replay) entry(s step) (ledger.Entry, error) {
+func (r *replay) entry(s ourStep) (ledger.Entry, error) {
 	raw, err := readObject(r.source, plumbing.CommitObject, s.id)
 	if err != nil {
 		return ledger.Entry{}, err
