@@ -2,6 +2,8 @@ package gitstore_test
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -116,6 +118,35 @@ func TestSharedLeavesTheCloneAlone(t *testing.T) {
 	}
 	storetest.CheckLines(t, r.Open(), []string{"one", "two", "three"})
 	r.sound(3)
+}
+
+// TestSharedHostSize: what is asked for and sent does not grow with what else
+// the server's repository holds, nor with the ledger.
+func TestSharedHostSize(t *testing.T) {
+	r, server := newRemote(t, false)
+	noise := make([]byte, 1<<20)
+	_, _ = rand.Read(noise)
+	r.repo.Commit("refs/heads/main", map[string]string{"large": hex.EncodeToString(noise)})
+	bareLedgerAt(t, r.repo.Dir, 2000)
+	server.Reset()
+	day := ledger.Day(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC))
+	s := r.share(r.clone(), gitstore.LedgerOptions{})
+	snap, err := s.Snapshot(t.Context(), day, "denied/00", "proposed/00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), snap.Tip, entryOf(30_000)); err != nil {
+		t.Fatal(err)
+	}
+	var in, out int64
+	requests := server.Requests()
+	for _, q := range requests {
+		in, out = in+q.In, out+q.Out
+	}
+	if len(requests) > 7 || in > 100_000 || out > 400_000 {
+		t.Errorf("%d requests, %d bytes sent, %d received", len(requests), in, out)
+	}
+	t.Logf("%d requests, %d bytes sent, %d received", len(requests), in, out)
 }
 
 // TestSharedWithoutFilters: a server that gives neither filtered packs nor

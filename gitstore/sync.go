@@ -61,6 +61,10 @@ func (s *Shared) join(ctx context.Context) (plumbing.Hash, Joined, error) {
 }
 
 func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (plumbing.Hash, Joined, error) {
+	seen, err := s.seen.read()
+	if err != nil {
+		return plumbing.ZeroHash, Joined{}, err
+	}
 	theirs, err := s.server.Tip(ctx, s.local.ref.String())
 	if err != nil {
 		return theirs, Joined{}, err
@@ -77,15 +81,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (plumbing.Hash, Jo
 	if err != nil || theirs == ours {
 		return theirs, Joined{Tip: hexOf(theirs)}, err
 	}
-	base, err := commonAncestor(objects, ours, theirs)
-	if err != nil {
-		return theirs, Joined{}, err
-	}
-	fetched, err := between(objects, base, theirs)
-	if err != nil {
-		return theirs, Joined{}, err
-	}
-	mine, err := between(objects, base, ours)
+	base, mine, fetched, err := fork(objects, seen, ours, theirs)
 	if err != nil {
 		return theirs, Joined{}, err
 	}
@@ -184,11 +180,10 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) err
 	}
 	req := wire.FetchRequest{Wants: []plumbing.Hash{theirs}}
 	if !ours.IsZero() {
-		history, err := between(repo.objects, plumbing.ZeroHash, ours)
-		if err != nil {
+		var err error
+		if req.Haves, err = haves(repo.objects, ours); err != nil {
 			return err
 		}
-		req.Haves = haves(history)
 		pack, err := s.server.Fetch(ctx, req)
 		if err != nil {
 			return err
@@ -212,42 +207,49 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) err
 	return errors.Join(<-fetched, err)
 }
 
-// haves are the newest commits, and then ever fewer of the older: the remote
-// says which of them it has.
-func haves(history []link) (out []plumbing.Hash) {
-	for back, step := 0, 1; back < len(history); back += step {
-		out = append(out, history[len(history)-1-back].id)
-		if back >= 16 {
-			step *= 2
+// haves are the newest commits of a history: the remote has one of them, or the
+// two have little in common.
+func haves(s source, tip plumbing.Hash) (out []plumbing.Hash, err error) {
+	const most = 64
+	for at := tip; !at.IsZero() && len(out) < most; {
+		c, err := readCommit(s, at)
+		if err != nil {
+			return nil, err
 		}
+		out = append(out, at)
+		if len(c.parents) == 0 {
+			break
+		}
+		at = c.parents[0]
 	}
-	return out
+	return out, nil
 }
 
-// commonAncestor returns the newest commit that both histories have; zero if
-// there is none.
-func commonAncestor(s source, a, b plumbing.Hash) (plumbing.Hash, error) {
-	if a.IsZero() || b.IsZero() {
-		return plumbing.ZeroHash, nil
-	}
-	theirs := map[plumbing.Hash]bool{}
-	history, err := between(s, plumbing.ZeroHash, b)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	for _, l := range history {
-		theirs[l.id] = true
-	}
-	ours, err := between(s, plumbing.ZeroHash, a)
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	for i := len(ours) - 1; i >= 0; i-- {
-		if theirs[ours[i].id] {
-			return ours[i].id, nil
+// fork returns the newest commit that two histories have in common, zero if
+// there is none, and what each has after it, oldest first. seen is where to
+// look first.
+func fork(s source, seen, a, b plumbing.Hash) (base plumbing.Hash, afterA, afterB []link, err error) {
+	for _, tip := range []plumbing.Hash{a, b} {
+		if seen.IsZero() || tip.IsZero() {
+			seen = plumbing.ZeroHash
+			break
+		}
+		ok, err := descends(s, tip, seen)
+		if err != nil {
+			return base, nil, nil, err
+		}
+		if !ok {
+			seen = plumbing.ZeroHash
 		}
 	}
-	return plumbing.ZeroHash, nil
+	base = seen
+	if afterA, err = between(s, base, a); err == nil {
+		afterB, err = between(s, base, b)
+	}
+	for err == nil && len(afterA) > 0 && len(afterB) > 0 && afterA[0].id == afterB[0].id {
+		base, afterA, afterB = afterA[0].id, afterA[1:], afterB[1:]
+	}
+	return base, afterA, afterB, err
 }
 
 // collect puts every object that commits brought into a batch.
