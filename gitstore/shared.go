@@ -48,11 +48,11 @@ func (l *Ledger) Share(server *wire.Server, pause func(ctx context.Context, atte
 // Snapshot returns the remote ledger as it stands.
 func (s *Shared) Snapshot(ctx context.Context, paths ...string) (pipeline.Snapshot, error) {
 	if s.thin == nil {
-		tip, _, err := s.join(ctx)
+		done, err := s.Sync(ctx, false)
 		if err != nil {
 			return pipeline.Snapshot{}, err
 		}
-		return snapshot(s.local.repo.objects, tip)
+		return s.local.At(ctx, done.Tip)
 	}
 	s.thin.ctx = ctx
 	tip, err := s.fetchTip(ctx)

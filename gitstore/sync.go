@@ -43,7 +43,7 @@ func (e *ConflictError) Error() string {
 func (s *Shared) Sync(ctx context.Context, leaveOut bool) (Joined, error) {
 	s.thin = nil
 	for attempt := 1; ; attempt++ {
-		_, done, err := s.joinOnce(ctx, leaveOut)
+		done, err := s.joinOnce(ctx, leaveOut)
 		if !errors.Is(err, pipeline.ErrMoved) || attempt == maxJoins {
 			return done, err
 		}
@@ -54,57 +54,55 @@ func (s *Shared) Sync(ctx context.Context, leaveOut bool) (Joined, error) {
 // maxJoins bounds how often a join is tried against other writers.
 const maxJoins = 50
 
-// join is Sync for a stage that is about to read.
-func (s *Shared) join(ctx context.Context) (plumbing.Hash, Joined, error) {
-	done, err := s.Sync(ctx, false)
-	return plumbing.NewHash(done.Tip), done, err
-}
-
-func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (plumbing.Hash, Joined, error) {
+func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 	seen, err := s.seen.read()
 	if err != nil {
-		return plumbing.ZeroHash, Joined{}, err
+		return Joined{}, err
 	}
-	theirs, err := s.server.Tip(ctx, s.local.ref.String())
-	if err != nil {
-		return theirs, Joined{}, err
-	}
-	ours, err := s.local.held()
-	if err != nil {
-		return theirs, Joined{}, err
-	}
-	objects := s.local.repo.objects
-	if err := s.fetchWhole(ctx, theirs, ours); err != nil {
-		return theirs, Joined{}, err
-	}
-	err = s.seen.hold(theirs, func(ancestor plumbing.Hash) (bool, error) { return descends(objects, theirs, ancestor) })
+	ours, theirs, err := s.fetchBoth(ctx)
 	if err != nil || theirs == ours {
-		return theirs, Joined{Tip: hexOf(theirs)}, err
+		return Joined{Tip: hexOf(theirs)}, err
 	}
-	base, mine, fetched, err := fork(objects, seen, ours, theirs)
+	base, mine, fetched, err := fork(s.local.repo.objects, seen, ours, theirs)
 	if err != nil {
-		return theirs, Joined{}, err
+		return Joined{}, err
 	}
-	done := Joined{Fetched: len(fetched), Sent: len(mine)}
-	next, batch := ours, &packfile.Batch{}
+	done, batch := Joined{Fetched: len(fetched), Sent: len(mine)}, &packfile.Batch{}
+	next := ours
 	switch {
 	case len(mine) == 0:
 		next = theirs
 	case len(fetched) == 0:
-		err = collect(objects, batch, mine)
+		err = collect(s.local.repo.objects, batch, mine)
 	default:
-		r := replay{objects, base, theirs, mine, s.local.sign}
-		next, err = s.replay(&r, batch, &done, leaveOut)
+		next, err = s.replay(&replay{s.local.repo.objects, base, theirs, mine, s.local.sign}, batch, &done, leaveOut)
 	}
 	if err == nil && next != theirs {
 		err = s.push(ctx, theirs, next, batch)
 	}
 	if err != nil {
-		return theirs, Joined{}, err
+		return Joined{}, err
 	}
 	done.Tip = hexOf(next)
 	done.SetAside, err = s.settle(ours, theirs, next, batch, done)
-	return next, done, err
+	return done, err
+}
+
+// fetchBoth returns the clone's tip and the remote's, whose whole history is
+// here then, both held to the memory.
+func (s *Shared) fetchBoth(ctx context.Context) (ours, theirs plumbing.Hash, err error) {
+	if theirs, err = s.server.Tip(ctx, s.local.ref.String()); err != nil {
+		return ours, theirs, err
+	}
+	if ours, err = s.local.held(); err != nil {
+		return ours, theirs, err
+	}
+	if err = s.fetchWhole(ctx, theirs, ours); err != nil {
+		return ours, theirs, err
+	}
+	return ours, theirs, s.seen.hold(theirs, func(ancestor plumbing.Hash) (bool, error) {
+		return descends(s.local.repo.objects, theirs, ancestor)
+	})
 }
 
 // replay makes what of ours the remote lacks again on its tip.
