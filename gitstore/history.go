@@ -19,8 +19,9 @@ import (
 
 // HistoryOptions say which part of a ledger's history is read, and how.
 type HistoryOptions struct {
-	// From is a commit of the history after which it is read: its id, at least
-	// seven digits of that, or a ref's full name. "" reads all of it.
+	// From is a commit of the history after which it is read: its whole id (who
+	// can write to the ledger can make a commit with a given beginning of one), or
+	// a ref's full name. "" reads all of it.
 	From string
 	// Signers are who may sign. nil reads signatures and does not verify them.
 	Signers *sshsig.Allowed
@@ -39,7 +40,7 @@ type History struct {
 	store   *packfile.Store
 	signers *sshsig.Allowed
 	tip     plumbing.Hash
-	from    string
+	from    plumbing.Hash
 
 	shallow, grafted, replaced map[plumbing.Hash]bool
 
@@ -67,7 +68,7 @@ var ErrNoLedger = errors.New("there is no ledger here")
 // History returns the ledger's history as it stands. The tip is held to the
 // memory, as in Snapshot; but one that does not descend from it can be read.
 func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) {
-	h := &History{objects: l.repo.objects, store: l.repo.objects, signers: o.Signers, from: o.From}
+	h := &History{objects: l.repo.objects, store: l.repo.objects, signers: o.Signers}
 	seen, err := l.seen.read()
 	if err != nil {
 		return nil, err
@@ -86,19 +87,25 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 	if h.tip.IsZero() {
 		return nil, ErrNoLedger
 	}
-	if strings.HasPrefix(o.From, "refs/") {
-		from, err := l.repo.tip(plumbing.ReferenceName(o.From))
-		if err != nil {
-			return nil, err
-		}
-		if from.IsZero() {
-			return nil, &NotInHistoryError{o.From, ": there is no such ref"}
-		}
-		h.from = from.String()
-	} else if o.From != "" && (len(o.From) < 7 || len(o.From) > 40 || strings.Trim(o.From, "0123456789abcdef") != "") {
-		return nil, &NotInHistoryError{o.From, ": give an id, at least seven digits of one, or the full name of a ref"}
+	if h.from, err = l.repo.commitNamed(o.From); err != nil {
+		return nil, err
 	}
 	return h, h.distortions(l.repo)
+}
+
+// commitNamed reads a whole commit id or a ref's full name; "" is none.
+func (r *Repo) commitNamed(name string) (plumbing.Hash, error) {
+	if name == "" || plumbing.IsHash(name) {
+		return plumbing.NewHash(name), nil
+	}
+	if !strings.HasPrefix(name, "refs/") {
+		return plumbing.ZeroHash, &NotInHistoryError{name, ": give all 40 digits of an id, or the full name of a ref"}
+	}
+	id, err := r.tip(plumbing.ReferenceName(name))
+	if err == nil && id.IsZero() {
+		err = &NotInHistoryError{name, ": there is no such ref"}
+	}
+	return id, err
 }
 
 // Tip is the commit that the history ends with.
@@ -235,7 +242,7 @@ func (h *History) walk(emit func([]rawCommit)) error {
 		if n := len(chunk); n > 0 {
 			chunk[n-1].former = c.tree
 		}
-		if err != nil || h.isFrom(at) {
+		if err != nil || at == h.from {
 			if h.base = c.tree; err != nil {
 				h.cut(&chunk[len(chunk)-1], at, err)
 			} else {
@@ -253,16 +260,12 @@ func (h *History) walk(emit func([]rawCommit)) error {
 			at = c.parents[0]
 		}
 	}
-	met := !h.done.IsZero() || h.from == "" || len(chunk) > 0 && chunk[len(chunk)-1].base
+	met := !h.done.IsZero() || h.from.IsZero() || len(chunk) > 0 && chunk[len(chunk)-1].base
 	emit(chunk)
 	if !met {
-		return &NotInHistoryError{h.from, ""}
+		return &NotInHistoryError{h.from.String(), ""}
 	}
 	return nil
-}
-
-func (h *History) isFrom(id plumbing.Hash) bool {
-	return h.from != "" && strings.HasPrefix(id.String(), h.from)
 }
 
 // cut marks the oldest commit that could be read. What the one before it holds

@@ -57,9 +57,12 @@ func (d *differ) commit(c rawCommit) audit.Commit {
 
 // words reads the commit itself.
 func (d *differ) words(c rawCommit) {
-	payload, signature, err := sshsig.Split(c.raw)
+	payload, signature, err := c.raw, "", error(nil)
+	if bytes.Contains(c.raw, []byte("\ngpgsig")) {
+		payload, signature, err = sshsig.Split(c.raw)
+	}
 	switch {
-	case errors.Is(err, sshsig.ErrNoSignature):
+	case signature == "" && err == nil, errors.Is(err, sshsig.ErrNoSignature): // in its message, perhaps
 		payload = c.raw
 	case err != nil:
 		payload, d.out.Signature, d.out.SignatureError = c.raw, audit.Bad, err

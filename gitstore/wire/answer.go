@@ -18,6 +18,7 @@ import (
 const (
 	maxAdvertisement = 64 << 20
 	maxReport        = 4 << 20
+	maxHead          = 4 << 20 // what comes before a pack: 80,000 shallow commits
 )
 
 // A lines reads pkt-lines; none is empty but a flush.

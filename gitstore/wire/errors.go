@@ -132,6 +132,27 @@ type notes struct {
 	mu    sync.Mutex
 	text  []byte
 	cause error
+	head  int // bytes before the pack, which packp keeps; -1 when it has begun
+}
+
+// count fails when what comes before a pack is longer than it can honestly be.
+func (n *notes) count(bytes int) error {
+	n.mu.Lock()
+	if n.head >= 0 {
+		n.head += bytes
+	}
+	long := n.head > maxHead
+	n.mu.Unlock()
+	if long {
+		return n.failed(ErrTooLarge)
+	}
+	return nil
+}
+
+func (n *notes) packBegins() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.head = -1
 }
 
 // Write keeps the beginning of what a server says.

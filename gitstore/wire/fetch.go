@@ -50,7 +50,17 @@ func (s *Server) FetchTo(ctx context.Context, req FetchRequest, w io.Writer) err
 	if req.Limit == 0 {
 		req.Limit = DefaultLimit
 	}
-	return s.call(ctx, "fetching", func(ctx context.Context) error { return s.fetch(ctx, req, w) })
+	return s.call(ctx, req.doing(), func(ctx context.Context) error { return s.fetch(ctx, req, w) })
+}
+
+func (r FetchRequest) doing() string {
+	switch len(r.Wants) {
+	case 0:
+		return "fetching"
+	case 1:
+		return "fetching " + r.Wants[0].String()
+	}
+	return fmt.Sprintf("fetching %s and %d more", r.Wants[0], len(r.Wants)-1)
 }
 
 func (s *Server) fetch(ctx context.Context, req FetchRequest, w io.Writer) error {
@@ -81,6 +91,7 @@ func (s *Server) fetch(ctx context.Context, req FetchRequest, w io.Writer) error
 		return err
 	}
 	defer resp.Close()
+	s.notes.packBegins()
 	var from io.Reader = resp
 	if ask.Capabilities.Supports(capability.Sideband64k) {
 		from = sideband.NewDemuxer(sideband.Sideband64k, resp)

@@ -22,9 +22,11 @@ type httpClient struct {
 }
 
 func newHTTPClient(r Remote, o Options) *httpClient {
-	base := http.DefaultTransport.(*http.Transport).Clone() // takes proxies from the environment, and HTTP/2
-	if o.TLS != nil {
-		base.TLSClientConfig = o.TLS.Clone()
+	base := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:      true, // also with a TLS configuration of our own
+		MaxResponseHeaderBytes: 1 << 20,
+		TLSClientConfig:        o.TLS.Clone(),
 	}
 	g := &guard{base: base, remote: r, agent: o.UserAgent, authorization: o.Authorization}
 	if g.authorization == "" && r.user != nil {
@@ -250,7 +252,10 @@ type packBody struct {
 func (b *packBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
-		_ = b.notes.failed(&NetworkError{err})
+		return n, b.notes.failed(&NetworkError{err})
+	}
+	if long := b.notes.count(n); long != nil {
+		return 0, long
 	}
 	return n, err
 }

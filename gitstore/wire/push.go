@@ -83,8 +83,8 @@ func (s *Server) update(has *capability.List) (*packp.ReferenceUpdateRequest, er
 			return nil, err
 		}
 	}
-	if c, ok := s.client.(*fileClient); ok { // the others write there themselves
-		req.Progress = c.notes
+	if s.remote.scheme == "file" { // the others write there themselves
+		req.Progress = s.notes
 	}
 	return req, s.nameUs(req.Capabilities, has)
 }

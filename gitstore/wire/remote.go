@@ -28,6 +28,7 @@ var (
 	hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 	hasHelper = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
 	hasDrive  = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+	hostName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 	scpLike   = regexp.MustCompile(`^(?:([^@:/\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):([^:@]+)$`)
 )
 
@@ -145,7 +146,7 @@ func (r Remote) checkHost() error {
 	if r.host == "" {
 		return errors.New("the URL names no host")
 	}
-	if strings.HasPrefix(r.host, "-") || strings.ContainsFunc(r.host, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '%' || c == '/' }) {
+	if addr, err := netip.ParseAddr(r.host); (err != nil || addr.Zone() != "") && !hostName.MatchString(r.host) {
 		return errors.New("the URL's host is not one")
 	}
 	return nil

@@ -43,6 +43,7 @@ type Server struct {
 	client  client
 	at      *transport.Endpoint // http's changes when the server redirects
 	caps    *capability.List    // of the last list of refs; nil before
+	notes   *notes              // of the call that runs
 }
 
 // A client is a transport that one Server alone uses.
@@ -144,6 +145,7 @@ func (s *Server) refs(ctx context.Context) (*packp.AdvRefs, error) {
 // call does one thing within the timeout, and makes its error an [Error].
 func (s *Server) call(ctx context.Context, doing string, do func(context.Context) error) error {
 	n := new(notes)
+	s.notes = n
 	s.client.begin(n)
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

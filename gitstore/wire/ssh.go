@@ -227,7 +227,10 @@ type sshBody struct{ s *sshSession }
 func (b *sshBody) Read(p []byte) (int, error) {
 	n, err := b.s.out.Read(p)
 	if err != nil && err != io.EOF {
-		_ = b.s.fail(err)
+		return n, b.s.fail(err)
+	}
+	if long := b.s.client.notes.count(n); long != nil {
+		return 0, b.s.fail(long)
 	}
 	return n, err
 }

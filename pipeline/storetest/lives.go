@@ -49,13 +49,16 @@ func Mixed(n int) []Life {
 
 // Lives makes the entries of transactions with these lives, as the pipeline
 // itself records them; a few transactions go on at the same time.
-func Lives(all ...Life) ([]ledger.Entry, error) {
+func Lives(all ...Life) ([]ledger.Entry, error) { return LivesOf(5, all...) }
+
+// LivesOf is Lives of another ledger for each seed.
+func LivesOf(seed byte, all ...Life) ([]ledger.Entry, error) {
 	w := &world{
 		tree:   newFiles(),
 		trees:  map[string]fstest.MapFS{},
 		refs:   map[string]string{},
 		now:    time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC),
-		random: rand.NewChaCha8([32]byte{5}),
+		random: rand.NewChaCha8([32]byte{seed}),
 	}
 	const atOnce = 3
 	var going [][]func() error

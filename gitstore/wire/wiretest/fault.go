@@ -1,6 +1,7 @@
 package wiretest
 
 import (
+	"bytes"
 	"io"
 	"maps"
 	"net/http"
@@ -106,10 +107,14 @@ func (f Fault) before(w http.ResponseWriter, r *http.Request) bool {
 		_, _ = io.Copy(io.Discard, r.Body)
 		html(w)
 	case Slow:
+		body, err := io.ReadAll(r.Body) // only then net/http sees the client leave
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		wait(r, f.Delay)
 		return r.Context().Err() == nil
 	default:
-		w.Header().Set("X-Wiretest-Type", answerType(r))
 		return true
 	}
 	return false
@@ -131,8 +136,6 @@ func (f Fault) status(w http.ResponseWriter) {
 
 // after sends git's answer, or what comes in its stead.
 func (f Fault) after(w http.ResponseWriter, r *http.Request, answer *httptest.ResponseRecorder) {
-	gits := w.Header().Get("X-Wiretest-Type")
-	w.Header().Del("X-Wiretest-Type")
 	body := answer.Body.Bytes()
 	switch f.Kind {
 	case CutAfter:
@@ -144,7 +147,7 @@ func (f Fault) after(w http.ResponseWriter, r *http.Request, answer *httptest.Re
 		html(w)
 		return
 	case EmptyAfter, BodyAfter:
-		w.Header().Set("Content-Type", gits)
+		w.Header().Set("Content-Type", answerType(r))
 		_, _ = io.WriteString(w, f.Body)
 		return
 	}

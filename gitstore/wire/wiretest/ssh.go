@@ -200,6 +200,8 @@ func (s *SSH) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 			continue // until the client leaves
 		case answer != nil:
 			_, _ = channel.Write(answer)
+			_ = channel.CloseWrite()
+			_, _ = io.Copy(io.Discard, channel)
 			return
 		}
 		status := run(exec.Command, channel, stall)

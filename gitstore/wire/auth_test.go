@@ -1,0 +1,310 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+const secret = "s3cret-t0ken"
+
+func withUser(url, userinfo string) string { return strings.Replace(url, "://", "://"+userinfo+"@", 1) }
+
+func TestAuthorization(t *testing.T) {
+	want := wire.Basic("x-access-token", secret)
+	srv, side := httpSide(t, wiretest.Options{Authorization: want})
+	extra, err := wire.ExtraHeader("AUTHORIZATION: " + want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+	for name, s := range map[string]*wire.Server{
+		"header":      open(t, side.url, wire.Options{Authorization: want}),
+		"extraheader": open(t, side.url, wire.Options{Authorization: extra}),
+		"URL":         open(t, withUser(side.url, "x-access-token:"+secret), wire.Options{}),
+		"both":        open(t, withUser(side.url, "x:y"), wire.Options{Authorization: want}),
+	} {
+		if _, err := s.Tip(t.Context(), ledger); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+	}
+	if side.repo.Ref(ledger) != next {
+		t.Error("nothing was pushed")
+	}
+	for _, r := range srv.Requests() {
+		if r.Authorization != want {
+			t.Errorf("%s %s: %q", r.Method, r.URI, r.Authorization)
+		}
+	}
+	for name, s := range map[string]*wire.Server{
+		"none":  side.open(t),
+		"wrong": open(t, side.url, wire.Options{Authorization: wire.Bearer(secret)}),
+		"user":  open(t, withUser(side.url, secret), wire.Options{}),
+	} {
+		_, tip := s.Tip(t.Context(), ledger)
+		push := s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+		for _, err := range []error{tip, push} {
+			var auth *wire.AuthError
+			if !errors.As(err, &auth) || auth.Status != 401 || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, s), secret) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestExtraHeader(t *testing.T) {
+	for _, line := range []string{"", "Authorization", "Authorization:", "Cookie: a=b", "Authorization: a\r\nCookie: b"} {
+		if got, err := wire.ExtraHeader(line); err == nil {
+			t.Errorf("%q gives %q", line, got)
+		}
+	}
+	for _, o := range []wire.Options{{Authorization: "a\r\nb"}, {UserAgent: "a b"}, {UserAgent: "a\nb"}} {
+		if _, err := wire.Open("https://example.com/r", o); err == nil {
+			t.Errorf("%+v was accepted", o)
+		}
+	}
+}
+
+// The first request may be sent elsewhere on the same host, and the others follow.
+func TestRedirect(t *testing.T) {
+	want := wire.Basic("u", secret)
+	srv, side := httpSide(t, wiretest.Options{Authorization: want})
+	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
+	moved := func(location string) {
+		srv.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+			if strings.HasPrefix(r.URL.Path, "/old/") {
+				return wiretest.Fault{Kind: wiretest.StatusBefore, Status: 301, Location: location}
+			}
+			return wiretest.Fault{}
+		})
+	}
+	moved("/r.git/info/refs?service=git-upload-pack")
+	s := open(t, srv.URL("old"), wire.Options{Authorization: want})
+	mustTip(t, s, ledger, tip)
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}}); err != nil {
+		t.Error(err)
+	}
+	next, pack := side.repo.Pack(tip, map[string]string{"a": "2"})
+	mustPush(t, s, tip, next, pack)
+
+	s = open(t, srv.URL("old"), wire.Options{Authorization: want})
+	if err := s.Push(t.Context(), ledger, next, next, pack); err == nil {
+		t.Error("a push was redirected")
+	}
+	for _, to := range []string{
+		"", "/login", "/r.git/info/refs", "/r.git/info/refs?service=git-receive-pack", "ftp://127.0.0.1/info/refs?service=git-upload-pack",
+		"http://u:" + secret + "@" + srv.Listener.Addr().String() + "/r.git/info/refs?service=git-upload-pack",
+		"/old/info/refs?service=git-upload-pack", // to itself
+	} {
+		moved(to)
+		s := open(t, srv.URL("old"), wire.Options{Authorization: want})
+		if _, err := s.Tip(t.Context(), ledger); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("redirected to %q: %v", to, err)
+		}
+	}
+}
+
+// No request, and so no credential, goes to another host or to http.
+func TestNoOtherHost(t *testing.T) {
+	other := wiretest.NewServer(t, wiretest.Options{})
+	other.Bare("r.git")
+	for _, o := range []wiretest.Options{{}, {TLS: true}} {
+		srv, side := httpSide(t, o)
+		side.o.Authorization = wire.Basic("u", secret)
+		host := strings.Replace(other.Listener.Addr().String(), "127.0.0.1", "localhost", 1)
+		for _, to := range []string{other.URL("r.git"), "http://" + host + "/r.git", "//" + other.Listener.Addr().String() + "/r.git"} {
+			for _, status := range []int{301, 302, 303, 307, 308} {
+				srv.SetFault(func(_ int, r *http.Request) wiretest.Fault {
+					location := to + strings.TrimPrefix(r.URL.RequestURI(), "/r.git")
+					return wiretest.Fault{Kind: wiretest.StatusBefore, Status: status, Location: location}
+				})
+				s := side.open(t)
+				next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+				_, tip := s.Tip(t.Context(), ledger)
+				_, fetch := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{next}})
+				push := s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+				for _, err := range []error{tip, fetch, push} {
+					if err == nil || strings.Contains(err.Error(), secret) {
+						t.Errorf("%d to %s: %v", status, to, err)
+					}
+				}
+			}
+		}
+	}
+	if all := other.Requests(); len(all) != 0 {
+		t.Errorf("the other host got %+v", all)
+	}
+}
+
+// Whatever goes wrong, no error and no print has the secret.
+func TestNoSecretInErrors(t *testing.T) {
+	srv, side := httpSide(t, wiretest.Options{})
+	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+	for _, userinfo := range []string{secret, "u:" + secret, secret + ":x"} {
+		url := withUser(side.url, userinfo)
+		var errs []error
+		for _, f := range wiretest.All() {
+			s := open(t, url, wire.Options{})
+			srv.SetFault(fault(f))
+			_, tip := s.Tip(t.Context(), ledger)
+			_, fetch := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{next}})
+			errs = append(errs, tip, fetch, s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack))
+		}
+		s := open(t, url, wire.Options{})
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := s.Tip(cancelled, ledger)
+		_, err2 := s.Tip(t.Context(), "bad")
+		_, err3 := wire.Open(withUser("ext://h/p", userinfo), wire.Options{})
+		_, err4 := wire.Open(withUser("https://h:99999/p", userinfo), wire.Options{})
+		_, err5 := wire.Open(withUser("https://h/%zz", userinfo), wire.Options{})
+		_, err6 := open(t, withUser("http://127.0.0.1:1/r", userinfo), wire.Options{}).Tip(t.Context(), ledger)
+		for _, err := range append(errs, err, err2, err3, err4, err5, err6) {
+			for ; err != nil; err = errors.Unwrap(err) {
+				if strings.Contains(fmt.Sprintf("%v %+v", err, err), secret) {
+					t.Errorf("%v", err)
+				}
+			}
+		}
+		if text := fmt.Sprintf("%v %+v %s", s, s, s.Remote()) + fmt.Sprintf("%#v", s.Remote()); strings.Contains(text, secret) {
+			t.Error(text)
+		}
+	}
+}
+
+func TestSSHKeys(t *testing.T) {
+	sshd, side := sshSide(t)
+	_, otherKey := wiretest.NewKey(t)
+	otherHost := wiretest.NewSSH(t)
+	empty := filepath.Join(t.TempDir(), "known_hosts")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	known := []string{sshd.KnownHosts}
+	wrong := strings.Replace(readFile(t, otherHost.KnownHosts), otherHost.Address[strings.Index(otherHost.Address, ":")+1:], sshd.Address[strings.Index(sshd.Address, ":")+1:], 1)
+	changed := filepath.Join(t.TempDir(), "known_hosts")
+	if err := os.WriteFile(changed, []byte(wrong), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var auth *wire.AuthError
+	var host *wire.HostKeyError
+	rows := []struct {
+		name string
+		ssh  wire.SSH
+		as   any
+	}{
+		{"key", wire.SSH{Key: sshd.Key, KnownHosts: known}, nil},
+		{"key file", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: known}, nil},
+		{"agent", wire.SSH{AgentSocket: startAgent(t, sshd.Key), KnownHosts: known}, nil},
+		{"another key and the agent", wire.SSH{Key: otherKey, AgentSocket: startAgent(t, sshd.Key), KnownHosts: known}, nil},
+		{"another key", wire.SSH{Key: otherKey, KnownHosts: known}, &auth},
+		{"another agent", wire.SSH{AgentSocket: startAgent(t, otherKey), KnownHosts: known}, &auth},
+		{"nothing", wire.SSH{KnownHosts: known}, &auth},
+		{"no key", wire.SSH{Key: []byte("no key"), KnownHosts: known}, &auth},
+		{"no key file", wire.SSH{KeyFile: sshd.KeyFile + "x", KnownHosts: known}, &auth},
+		{"no agent", wire.SSH{AgentSocket: empty, KnownHosts: known}, &auth},
+		{"unknown host", wire.SSH{Key: sshd.Key, KnownHosts: []string{empty}}, &host},
+		{"changed host", wire.SSH{Key: sshd.Key, KnownHosts: []string{changed}}, &host},
+		{"no known hosts", wire.SSH{Key: sshd.Key, KnownHosts: []string{empty + "x"}}, &host},
+	}
+	for _, row := range rows {
+		_, err := open(t, side.url, wire.Options{SSH: row.ssh}).Tip(t.Context(), ledger)
+		if row.as == nil && err != nil || row.as != nil && !errors.As(err, row.as) {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// startAgent serves a key as ssh-agent does.
+func startAgent(t *testing.T, pem []byte) (socket string) {
+	t.Helper()
+	key, err := ssh.ParseRawPrivateKey(pem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring := agent.NewKeyring()
+	if err := ring.Add(agent.AddedKey{PrivateKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "agent") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _ = agent.ServeAgent(ring, conn) }()
+		}
+	}()
+	return filepath.Join(dir, "s")
+}
+
+// Calls share a connection, and a new one is made when it is gone.
+func TestSSHConnections(t *testing.T) {
+	sshd, side := sshSide(t)
+	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
+	s := side.open(t)
+	for range 3 {
+		mustTip(t, s, ledger, tip)
+		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := sshd.Connections(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	sshd.Cut()
+	if _, err := s.Tip(t.Context(), ledger); err != nil {
+		t.Errorf("after the server was restarted: %v", err)
+	}
+	want := "git-upload-pack '" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(side.repo.Dir) + "'"
+	for _, c := range sshd.Commands() {
+		if c != want {
+			t.Errorf("command %s, want %s", c, want)
+		}
+	}
+}
+
+func TestSSHConfig(t *testing.T) {
+	sshd, side := sshSide(t)
+	host, port, _ := strings.Cut(sshd.Address, ":")
+	side.o.SSH.Config = func(name, key string) string {
+		if name != "forge" {
+			return ""
+		}
+		return map[string]string{"Hostname": host, "Port": port, "User": "me"}[key]
+	}
+	s := open(t, "forge:"+side.repo.Dir, side.o)
+	mustTip(t, s, ledger, plumbing.ZeroHash)
+}

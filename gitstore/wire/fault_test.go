@@ -1,0 +1,445 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Whatever happens to a push, nil means done, and the same push sent again
+// brings what the first should have.
+func TestT61PushFaults(t *testing.T) {
+	srv, side := httpSide(t, wiretest.Options{})
+	for _, f := range wiretest.All() {
+		t.Run(f.String(), func(t *testing.T) {
+			old := side.repo.Ref(ledger)
+			next, pack := side.repo.Pack(old, map[string]string{"a": f.String()})
+			s := side.open(t)
+			srv.FailPush(f)
+			err := s.Push(t.Context(), ledger, old, next, pack)
+			if err == nil {
+				t.Fatal("success")
+			}
+			if strings.Contains(err.Error(), "<") {
+				t.Errorf("the error has the page: %v", err)
+			}
+			applied := strings.HasSuffix(string(f.Kind), "after") || f.Kind == wiretest.CutAnswer || f.Kind == wiretest.Truncate
+			tip, err := s.Tip(t.Context(), ledger)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if applied && tip != next || !applied && tip != old {
+				t.Errorf("applied should be %v; at %s, old %s, next %s", applied, tip, old, next)
+			}
+			err = s.Push(t.Context(), ledger, old, next, pack)
+			if applied == (err == nil) {
+				t.Errorf("sent again: %v", err)
+			}
+			if got := side.repo.Ref(ledger); got != next {
+				t.Errorf("at %s, want %s", got, next)
+			}
+		})
+	}
+}
+
+// No fault makes a ref look absent, and no fault makes half a pack a pack.
+func TestT61ReadFaults(t *testing.T) {
+	srv, side := httpSide(t, wiretest.Options{})
+	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
+	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}}
+	for _, f := range wiretest.All() {
+		t.Run(f.String(), func(t *testing.T) {
+			s := side.open(t)
+			srv.SetFault(fault(f))
+			if got, err := s.Tip(t.Context(), ledger); err == nil {
+				t.Errorf("Tip returns %s", got)
+			}
+			if _, err := s.Fetch(t.Context(), req); err == nil {
+				t.Error("Fetch returns something, without a list of refs")
+			}
+			srv.SetFault(nil)
+			mustTip(t, s, ledger, tip)
+			srv.SetFault(fault(f))
+			if pack, err := s.Fetch(t.Context(), req); err == nil {
+				t.Errorf("Fetch returns %d bytes", len(pack))
+			}
+			srv.SetFault(nil)
+			if _, err := s.Fetch(t.Context(), req); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The types that callers may tell apart.
+func TestT61ErrorTypes(t *testing.T) {
+	srv, side := httpSide(t, wiretest.Options{})
+	s := side.open(t)
+	tip := func(status int) error {
+		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.StatusBefore, Status: status, Body: "words\x1b[31m of the server\r\n"}))
+		_, err := s.Tip(t.Context(), ledger)
+		var e *wire.Error
+		if !errors.As(err, &e) || e.URL != side.url || !strings.HasPrefix(err.Error(), side.url+`: asking for "refs/agent/ledger": `) {
+			t.Errorf("%d: %v", status, err)
+		} else if e.Message != "words[31m of the server" {
+			t.Errorf("%d: message %q", status, e.Message)
+		}
+		return err
+	}
+	var auth *wire.AuthError
+	for _, status := range []int{401, 403} {
+		if err := tip(status); !errors.As(err, &auth) || auth.Status != status {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	if err := tip(404); !errors.Is(err, wire.ErrNotFound) || errors.As(err, &auth) {
+		t.Errorf("404: %v", err)
+	}
+	var status *wire.StatusError
+	for _, n := range []int{204, 206, 304, 400, 410, 418, 429, 500, 503} {
+		if err := tip2(t, srv, s, n); !errors.As(err, &status) || status.Status != n {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	var network *wire.NetworkError
+	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.CutBefore}))
+	if _, err := s.Tip(t.Context(), ledger); !errors.As(err, &network) || network.Timeout() {
+		t.Errorf("cut: %v", err)
+	}
+	srv.SetFault(nil)
+	commit := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
+	mustTip(t, s, ledger, commit)
+	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.CutAnswer}))
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{commit}}); !errors.As(err, &network) {
+		t.Errorf("cut in a pack: %v", err)
+	}
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{commit}, Depth: 1}); !errors.As(err, &network) {
+		t.Errorf("cut before a pack: %v", err)
+	}
+	srv.Server.Close()
+	if _, err := s.Tip(t.Context(), ledger); !errors.As(err, &network) || network.Timeout() {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+func tip2(t *testing.T, srv *wiretest.Server, s *wire.Server, status int) error {
+	t.Helper()
+	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.StatusBefore, Status: status}))
+	_, err := s.Tip(t.Context(), ledger)
+	return err
+}
+
+// Reports that are not about our ref, or say no in any way.
+func TestT61Reports(t *testing.T) {
+	okay := "unpack ok\n"
+	reports := map[string]string{
+		"no line":         pkt(okay) + "0000",
+		"other ref":       pkt(okay) + pkt("ok refs/agent/ledger2\n") + "0000",
+		"two":             pkt(okay) + pkt("ok refs/agent/ledger\n") + pkt("ok refs/heads/main\n") + "0000",
+		"ours twice":      pkt(okay) + pkt("ok refs/agent/ledger\n") + pkt("ok refs/agent/ledger\n") + "0000",
+		"no":              pkt(okay) + pkt("ng refs/agent/ledger non-fast-forward\n") + "0000",
+		"no, ok":          pkt(okay) + pkt("ng refs/agent/ledger ok\n") + "0000",
+		"ok and no":       pkt(okay) + pkt("ok refs/agent/ledger\n") + pkt("ng refs/agent/ledger failed\n") + "0000",
+		"ok, with words":  pkt(okay) + pkt("ok refs/agent/ledger but\n") + "0000",
+		"not unpacked":    pkt("unpack abnormal exit\n") + pkt("ok refs/agent/ledger\n") + "0000",
+		"no unpack":       pkt("ok refs/agent/ledger\n") + "0000",
+		"no flush":        pkt(okay) + pkt("ok refs/agent/ledger\n"),
+		"empty":           "",
+		"flush":           "0000",
+		"words":           "unpack ok",
+		"after the flush": pkt(okay) + pkt("ok refs/agent/ledger\n") + "0000" + pkt("ng refs/agent/ledger failed\n") + "0000",
+		"an error":        pkt("ERR no\n"),
+		"an empty line":   pkt(okay) + pkt("\n") + pkt("ok refs/agent/ledger\n") + "0000",
+		"upper case":      pkt(okay) + pkt("OK refs/agent/ledger\n") + "0000",
+	}
+	good := pkt(okay) + pkt("ok refs/agent/ledger\n") + "0000"
+	band := func(s string) string { return pkt("\x01"+s) + "0000" }
+	bodies := map[string]string{
+		"no band":          good,
+		"no outer flush":   pkt("\x01" + good),
+		"an unknown band":  pkt("\x01"+good) + pkt("\x04x") + "0000",
+		"band 3 after it":  pkt("\x01"+good) + pkt("\x03late") + "0000",
+		"more after flush": band(good) + "0000",
+		"cut":              band(good)[:20],
+	}
+	for name, r := range reports {
+		bodies[name] = band(r)
+	}
+	srv, side := httpSide(t, wiretest.Options{})
+	sshd, overSSH := sshSide(t)
+	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+	adv := pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00report-status side-band-64k agent=x\n") + "0000"
+	try := func(body string) (http, ssh error) {
+		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: body}))
+		sshd.SetAnswer([]byte(adv + body))
+		return side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack), overSSH.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+	}
+	for name, body := range bodies {
+		if http, ssh := try(body); http == nil || ssh == nil {
+			t.Errorf("%s: http %v, ssh %v", name, http, ssh)
+		}
+	}
+	if http, ssh := try(band(good)); http != nil || ssh != nil { // else the above shows nothing
+		t.Errorf("a good one: http %v, ssh %v", http, ssh)
+	}
+	sshd.SetAnswer([]byte(pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00agent=x\n") + "0000" + good))
+	if err := overSSH.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
+		t.Error("a server without reports was believed")
+	}
+}
+
+func TestStaleLease(t *testing.T) {
+	everySide(t, func(t *testing.T, side side) {
+		s := side.open(t)
+		first := side.repo.Commit(ledger, map[string]string{"a": "1"})
+		second := side.repo.Commit(ledger, map[string]string{"a": "2"})
+		third, pack := side.repo.Pack(first, map[string]string{"a": "3"})
+		none := plumbing.NewHash("1234567890123456789012345678901234567890")
+		for _, old := range []plumbing.Hash{first, plumbing.ZeroHash, none, third} {
+			err := s.Push(t.Context(), ledger, old, third, pack)
+			var rejected *wire.RejectedError
+			if !errors.As(err, &rejected) {
+				t.Errorf("old %s: %v", old, err)
+			}
+			mustTip(t, s, ledger, second)
+		}
+		next, pack := side.repo.Pack(second, map[string]string{"a": "4"})
+		mustPush(t, s, second, next, pack)
+		if err := s.Push(t.Context(), ledger, second, next, pack); err == nil {
+			t.Error("the same push was accepted twice")
+		}
+		if err := s.Push(t.Context(), "refs/agent/other", second, next, pack); err == nil {
+			t.Error("a ref that does not exist was moved")
+		}
+		mustTip(t, s, ledger, next)
+	})
+}
+
+func TestDamagedPack(t *testing.T) {
+	everySide(t, func(t *testing.T, side side) {
+		s := side.open(t)
+		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		pack[len(pack)/2] ^= 1
+		if err := s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
+			t.Error("a damaged pack was accepted")
+		}
+		mustTip(t, s, ledger, plumbing.ZeroHash)
+	})
+}
+
+func TestHookRefuses(t *testing.T) {
+	everySide(t, func(t *testing.T, side side) {
+		side.repo.Refuse("only on Tuesdays\x1b]0;title\a, said " + strings.Repeat("the hook ", 2000))
+		s := side.open(t)
+		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		err := s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+		var rejected *wire.RejectedError
+		var e *wire.Error
+		if !errors.As(err, &rejected) || !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(e.Message, "only on Tuesdays]0;title, said the hook") || len(e.Message) > 8<<10 {
+			t.Errorf("message of %d bytes: %.100q", len(e.Message), e.Message)
+		}
+		if strings.Contains(err.Error(), "Tuesdays") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %q", err)
+		}
+		mustTip(t, s, ledger, plumbing.ZeroHash)
+	})
+}
+
+// A local repository's report is not seen raw, so the ref is read back.
+func TestReadBack(t *testing.T) {
+	side := fileSide(t)
+	side.repo.Hook("post-receive", "git update-ref -d "+ledger)
+	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+	if err := side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
+		t.Error("a push was done, and the ref is not there")
+	}
+}
+
+// Lists of refs that leave a doubt.
+func TestT61Advertisements(t *testing.T) {
+	const h = "1234567890123456789012345678901234567890"
+	first := pkt(h + " refs/heads/a\x00agent=x\n")
+	lists := map[string]string{
+		"no flush":             first,
+		"a flush alone, cut":   "000",
+		"no hash":              first + pkt("zz34567890123456789012345678901234567890 refs/agent/ledger\n") + "0000",
+		"a short hash":         first + pkt(h[1:]+" refs/agent/ledger\n") + "0000",
+		"a long hash":          first + pkt(h+h[:24]+" refs/agent/ledger\n") + "0000",
+		"the zero hash":        first + pkt(plumbing.ZeroHash.String()+" refs/agent/ledger\n") + "0000",
+		"twice":                first + pkt(h+" refs/agent/ledger\n") + pkt(h+" refs/agent/ledger\n") + "0000",
+		"an empty line":        first + pkt("\n") + pkt(h+" refs/agent/ledger\n") + "0000",
+		"no name":              first + pkt(h+" \n") + "0000",
+		"no capabilities":      pkt(h+" refs/heads/a\n") + "0000",
+		"an error":             first + pkt("ERR no\n"),
+		"none, and some":       pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
+		"none, with a hash":    pkt(h+" capabilities^{}\x00agent=x\n") + "0000",
+		"version 2":            pkt("version 2\n") + pkt("ls-refs\n") + "0000",
+		"SHA-256":              pkt(h+" refs/heads/a\x00object-format=sha256\n") + "0000",
+		"words":                "repository is being moved",
+		"a line too long":      first + "fffe" + strings.Repeat("x", 70000),
+		"a damaged length":     first + "00zz",
+		"a length of three":    first + "0003" + "0000",
+		"another's shallow":    first + pkt("shallow zz\n") + "0000",
+		"a name with a tab":    first + pkt(h+" refs/agent/ledger\tx\n") + "0000",
+		"capabilities damaged": pkt(h+" refs/heads/a\x00agent= agent=\n") + "0000",
+	}
+	srv, side := httpSide(t, wiretest.Options{})
+	sshd, overSSH := sshSide(t)
+	service := pkt("# service=git-upload-pack\n") + "0000"
+	try := func(header, list string) (http, ssh error) {
+		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: header + list}))
+		sshd.SetAnswer([]byte(list))
+		_, http = side.open(t).Tip(t.Context(), ledger)
+		_, ssh = overSSH.open(t).Tip(t.Context(), ledger)
+		return http, ssh
+	}
+	for name, list := range lists {
+		if http, ssh := try(service, list); http == nil || ssh == nil {
+			t.Errorf("%s: http %v, ssh %v", name, http, ssh)
+		}
+	}
+	good := first + pkt(h+" refs/tags/v1^{}\n") + pkt("shallow "+h+"\n") + "0000"
+	for _, list := range []string{good, "0000", pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00agent=x\n") + "0000"} {
+		if http, ssh := try(service, list); http != nil || ssh != nil {
+			t.Errorf("%q: http %v, ssh %v", list, http, ssh)
+		}
+	}
+	for _, header := range []string{"", service[:len(service)-4], pkt("# service=git-receive-pack\n") + "0000"} {
+		if http, _ := try(header, good); http == nil {
+			t.Errorf("a list after %q is read", header)
+		}
+	}
+	if http, _ := try(service, good+good); http == nil {
+		t.Error("two lists are read")
+	}
+}
+
+// What a server says before the pack is bounded, too.
+func TestT61EndlessHead(t *testing.T) {
+	const h = "1234567890123456789012345678901234567890"
+	srv, side := httpSide(t, wiretest.Options{})
+	sshd, overSSH := sshSide(t)
+	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
+	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1}
+	for _, line := range []string{pkt("shallow " + h), pkt("ACK " + h + "\n"), pkt("\x02so what?")} {
+		endless := strings.Repeat(line, (8<<20)/len(line))
+		if line[4] != 's' {
+			endless = "0000" + endless // after the shallow commits
+		}
+		s := side.open(t)
+		srv.SetFault(nil)
+		mustTip(t, s, ledger, tip)
+		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: endless}))
+		sshd.SetAnswer([]byte(pkt(h+" HEAD\x00shallow side-band-64k\n") + "0000" + endless))
+		_, http := s.Fetch(t.Context(), req)
+		_, ssh := overSSH.open(t).Fetch(t.Context(), req)
+		if http == nil || ssh == nil || line[4] != 2 && (!errors.Is(http, wire.ErrTooLarge) || !errors.Is(ssh, wire.ErrTooLarge)) {
+			t.Errorf("%q: http %v, ssh %v", line, http, ssh)
+		}
+	}
+}
+
+// A server that does not answer ends in an error at the timeout.
+func TestT61Timeouts(t *testing.T) {
+	tiny := func(s side) side { s.o.Timeout = 30 * time.Millisecond; return s }
+	late := func(t *testing.T, what string, err error) {
+		t.Helper()
+		var network *wire.NetworkError
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &network) || !network.Timeout() {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	all := func(t *testing.T, side side) {
+		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		_, err := tiny(side).open(t).Tip(t.Context(), ledger)
+		late(t, "Tip", err)
+		_, err = tiny(side).open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{next}})
+		late(t, "Fetch", err)
+		late(t, "Push", tiny(side).open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack))
+	}
+	t.Run("http", func(t *testing.T) {
+		srv, side := httpSide(t, wiretest.Options{})
+		for _, kind := range []wiretest.Kind{wiretest.Slow, wiretest.Trickle} {
+			srv.SetFault(fault(wiretest.Fault{Kind: kind, Delay: time.Minute}))
+			all(t, side)
+		}
+	})
+	t.Run("http, in the pack", func(t *testing.T) {
+		srv, side := httpSide(t, wiretest.Options{})
+		tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 1<<20)})
+		side.o.Timeout = 200 * time.Millisecond
+		s := side.open(t)
+		mustTip(t, s, ledger, tip)
+		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.Trickle, Delay: time.Minute}))
+		_, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}})
+		late(t, "Fetch", err)
+	})
+	t.Run("ssh", func(t *testing.T) {
+		sshd, side := sshSide(t)
+		for _, stall := range []wiretest.Stall{wiretest.StallHandshake, wiretest.StallCommand} {
+			sshd.SetStall(stall)
+			all(t, side)
+		}
+	})
+	t.Run("ssh, after it has the pack", func(t *testing.T) {
+		sshd, side := sshSide(t)
+		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		sshd.SetStall(wiretest.StallAnswer)
+		side.o.Timeout = 300 * time.Millisecond
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack))
+	})
+	t.Run("file, in a hook", func(t *testing.T) {
+		side := fileSide(t)
+		dir := t.TempDir()
+		side.repo.Hook("pre-receive", "until [ -e "+dir+"/release ]; do sleep 0.05; done; >"+dir+"/done; exit 1")
+		t.Cleanup(func() { // else it works in a directory that is being removed
+			_ = os.WriteFile(filepath.Join(dir, "release"), nil, 0o600)
+			for range 200 {
+				if _, err := os.Stat(filepath.Join(dir, "done")); err == nil {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		side.o.Timeout = 300 * time.Millisecond
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack))
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		srv, side := httpSide(t, wiretest.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		srv.SetFault(func(int, *http.Request) wiretest.Fault {
+			cancel()
+			return wiretest.Fault{Kind: wiretest.Slow, Delay: time.Minute}
+		})
+		if _, err := side.open(t).Tip(ctx, ledger); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// The connection ends after git has done its work.
+func TestT61SSHAnswerLost(t *testing.T) {
+	sshd, side := sshSide(t)
+	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+	s := side.open(t)
+	sshd.SetStall(wiretest.CutReport)
+	err := s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+	if err == nil {
+		t.Fatal("success")
+	}
+	sshd.SetStall(wiretest.StallNowhere)
+	mustTip(t, s, ledger, next)
+}

@@ -1,0 +1,177 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"io"
+	"maps"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+)
+
+// What is accepted prints as itself when it is parsed again, and has no user.
+func FuzzParseRemote(f *testing.F) {
+	for _, raw := range []string{"https://u:p@h:1/r", "git@h:o/r", "ssh://git@h/~x/r", "../r", "file:///r", "ext::x", "h:~/r", "me@[::1]:r", "https://h/a%20b%25"} {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		r, err := ParseRemote(raw, "/dir")
+		if err != nil {
+			return
+		}
+		again, err := ParseRemote(r.Redacted(), "/dir")
+		if r.scheme == "file" || strings.ContainsAny(r.path+r.host, "%?#") && r.scheme == "ssh" {
+			return // a path is itself only if it looks like none of the others; an ssh path is printed as it is
+		}
+		if err != nil || again.Redacted() != r.Redacted() {
+			t.Fatalf("%q is %q, which is %q, %v", raw, r.Redacted(), again.Redacted(), err)
+		}
+		if again.user != nil {
+			t.Fatalf("%q prints with a user: %q", raw, r.Redacted())
+		}
+	})
+}
+
+// A list that is accepted is read by go-git alike, and is bounded by its bytes.
+func FuzzReadAdvertisement(f *testing.F) {
+	const h = "1234567890123456789012345678901234567890"
+	f.Add([]byte("0041" + h + " refs/heads/a\x00agent=x\n0000"))
+	f.Add([]byte("0045" + strings.Repeat("0", 40) + " capabilities^{}\x00agent=x\n0000"))
+	f.Add([]byte("0000"))
+	f.Add([]byte("0035" + h + " HEAD\x00a\n003f" + h + " refs/tags/v1^{}\n0035shallow " + h + "\n0000"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		in := bytes.NewReader(raw)
+		adv, err := readAdvertisement(in, "")
+		if err != nil {
+			return
+		}
+		raw = raw[:len(raw)-in.Len()]
+		other := packp.NewAdvRefs()
+		if err := other.Decode(bytes.NewReader(raw)); err != nil && err != packp.ErrEmptyAdvRefs {
+			t.Fatalf("go-git: %v", err)
+		}
+		if !maps.Equal(adv.References, other.References) || !maps.Equal(adv.Peeled, other.Peeled) {
+			t.Fatalf("%v and go-git's %v", adv.References, other.References)
+		}
+	})
+}
+
+// A report that is accepted writes back to the same bytes, but for line feeds.
+func FuzzReadReport(f *testing.F) {
+	f.Add([]byte("000eunpack ok\n0019ok refs/agent/ledger\n0000"))
+	f.Add([]byte("000eunpack ok\n001cng refs/agent/ledger no\n0000"))
+	f.Add([]byte("000eunpack ok\n001cng refs/agent/ledger ok\n0000"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		report, err := readReport(bytes.NewReader(raw), false, io.Discard)
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		if err := report.Encode(&out); err != nil {
+			t.Fatal(err)
+		}
+		again, err := readReport(&out, false, io.Discard)
+		if err != nil || len(again.CommandStatuses) != len(report.CommandStatuses) || again.UnpackStatus != report.UnpackStatus {
+			t.Fatalf("%+v, then %+v, %v", report, again, err)
+		}
+		for i, c := range report.CommandStatuses {
+			if *again.CommandStatuses[i] != *c {
+				t.Fatalf("%+v, then %+v", c, again.CommandStatuses[i])
+			}
+			if c.Status == "ok" && !bytes.Contains(raw, []byte("ok "+c.ReferenceName.String())) {
+				t.Fatalf("%q says ok to %q", raw, c.ReferenceName)
+			}
+		}
+	})
+}
+
+// Bands, too, are only read as a whole.
+func FuzzUnwrap(f *testing.F) {
+	f.Add([]byte("0007\x01ab0007\x02cd0000"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		n := new(notes)
+		var data bytes.Buffer
+		if err := unwrap(&data, n, bytes.NewReader(raw)); err == nil && !bytes.HasSuffix(raw, []byte("0000")) {
+			t.Fatalf("%q is whole", raw)
+		}
+		if data.Len() > len(raw) || len(n.message()) > maxMessage {
+			t.Fatal("more than there was")
+		}
+	})
+}
+
+// However a pack is cut into reads, it passes only with its trailer.
+func FuzzCopyPack(f *testing.F) {
+	body := append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00"), "objects"...)
+	sum := sha1.Sum(body)
+	f.Add(append(body, sum[:]...), 1)
+	other := sha1.Sum([]byte("no pack at all"))
+	f.Add(append([]byte("no pack at all"), other[:]...), 5)
+	f.Add([]byte("PACK"), 3)
+	f.Add([]byte(""), 1)
+	f.Fuzz(func(t *testing.T, raw []byte, size int) {
+		var out bytes.Buffer
+		err := copyPack(&out, &pieces{raw, max(1, size)}, 1<<20)
+		whole := len(raw) >= 32 && len(raw) <= 1<<20 && bytes.HasPrefix(raw, []byte("PACK\x00\x00\x00\x02"))
+		if whole {
+			sum := sha1.Sum(raw[:len(raw)-20])
+			whole = bytes.Equal(sum[:], raw[len(raw)-20:])
+		}
+		if whole != (err == nil) || err == nil && !bytes.Equal(out.Bytes(), raw) {
+			t.Fatalf("whole %v, %v", whole, err)
+		}
+	})
+}
+
+// A pieces reads at most size bytes at once.
+type pieces struct {
+	rest []byte
+	size int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), p.size)], p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func TestCopyPackOfManyBlocks(t *testing.T) {
+	for _, n := range []int{64<<10 - 20, 64<<10 - 1, 64 << 10, 64<<10 + 19, 200<<10 + 7} {
+		body := append([]byte("PACK\x00\x00\x00\x02"), bytes.Repeat([]byte{7}, n-8)...)
+		sum := sha1.Sum(body)
+		pack := append(body, sum[:]...)
+		var out bytes.Buffer
+		if err := copyPack(&out, bytes.NewReader(pack), 1<<20); err != nil || !bytes.Equal(out.Bytes(), pack) {
+			t.Errorf("%d: %v", n, err)
+		}
+		for cut := 1; cut < 50; cut++ {
+			if copyPack(io.Discard, bytes.NewReader(pack[:len(pack)-cut]), 1<<20) == nil {
+				t.Errorf("%d without its last %d bytes", n, cut)
+			}
+		}
+		if err := copyPack(io.Discard, bytes.NewReader(pack), int64(len(pack)-1)); err != ErrTooLarge {
+			t.Errorf("%d over the limit: %v", n, err)
+		}
+	}
+}
+
+// What a server says is text without effects on a terminal.
+func FuzzPlain(f *testing.F) {
+	f.Add("a\x1b[31mb\r\nc\u202ed\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, text := range []string{plain(s), oneLine(s)} {
+			if !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\r\x00\u202e\u009b") {
+				t.Fatalf("%q", text)
+			}
+		}
+		if one := oneLine(s); strings.Contains(one, "\n") || len(one) > 1003 {
+			t.Fatalf("%q", one)
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package wire_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore/wire"
+)
+
+func TestParseRemote(t *testing.T) {
+	rows := []struct{ raw, redacted string }{
+		{"https://github.com/o/r.git", "https://github.com/o/r.git"},
+		{"https://github.com/o/r/", "https://github.com/o/r"},
+		{"HTTPS://u:p@github.com:8443/o/r", "https://github.com:8443/o/r"},
+		{"https://token@github.com/o/r", "https://github.com/o/r"},
+		{"https://h/a%20b", "https://h/a%20b"},
+		{"http://[::1]:80/r", "http://[::1]:80/r"},
+		{"ssh://git@github.com/o/r.git", "ssh://github.com/o/r.git"},
+		{"ssh://git:pw@h:2222/~me/r", "ssh://h:2222/~me/r"},
+		{"git@github.com:o/r.git", "ssh://github.com/o/r.git"},
+		{"github.com:/o/r.git", "ssh://github.com/o/r.git"},
+		{"me@[::1]:r", "ssh://[::1]/r"},
+		{"file:///srv/r.git", "/srv/r.git"},
+		{"file://localhost/srv/a%20b", "/srv/a b"},
+		{"/srv/./r", "/srv/r"},
+		{"../r", "/dir/r"},
+		{"./a:b", "/dir/work/a:b"},
+		{"r", "/dir/work/r"},
+	}
+	for _, row := range rows {
+		r, err := wire.ParseRemote(row.raw, "/dir/work")
+		if err != nil {
+			t.Errorf("%s: %v", row.raw, err)
+			continue
+		}
+		if got := r.Redacted(); got != row.redacted {
+			t.Errorf("%s is %s, want %s", row.raw, got, row.redacted)
+		}
+		if got := fmt.Sprintf("%v|%s|%+v|%#v", r, r, r, r); got != strings.Repeat("|"+row.redacted, 4)[1:] {
+			t.Errorf("%s prints as %s", row.raw, got)
+		}
+	}
+}
+
+func TestParseRemoteRefuses(t *testing.T) {
+	for _, raw := range []string{"ext::sh -c id", "::x", "http::https://h/r", "git://h/r", "ftp://h/r", "git+ssh://h/r", "javascript://h/r", "fd::3"} {
+		if _, err := wire.ParseRemote(raw, "/dir"); !errors.Is(err, wire.ErrScheme) {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	for _, raw := range []string{
+		"", "-x", "--upload-pack=x", "https://", "https://h", "https://h/", "https:///r", "https://h/r?token=x", "https://h/r#x", "https://h:0/r", "https://h:65536/r",
+		"https://h:x/r", "https://a b/r", "https://h/%zz", "https://h/a\nb", "ssh://-oProxyCommand=x/r", "ssh://h", "ssh://h/%0a", "-oProxyCommand=x:r", "h:-x", "h:",
+		"https:/u:p@h/r", "https:u:p@h/r", "u:p@h:r", "u@v@h:r", "file://h/r", "file://u:p@localhost/r", "file://", "h:/r\x00", "https://h%00/r",
+	} {
+		if r, err := wire.ParseRemote(raw, "/dir"); err == nil {
+			t.Errorf("%q is %s", raw, r)
+		}
+	}
+	if r, err := wire.ParseRemote("r", ""); err == nil {
+		t.Errorf("a path relative to nothing is %s", r)
+	}
+}

@@ -1,0 +1,227 @@
+package audit
+
+import (
+	"path"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// commit takes one commit in: what can be said of it alone is checked, the rest
+// goes to the transaction that it is about. It is called on several goroutines.
+func (a *auditor) commit(c Commit) {
+	for _, p := range c.Problems {
+		a.found.add(p)
+	}
+	if c.Base {
+		return
+	}
+	a.progress("commits", int(a.commits.Add(1)), 0)
+	if len(c.Parents) > 1 {
+		a.add("L8", c.ID, "", "is a merge of %d histories", len(c.Parents))
+	}
+	a.signature(c)
+	if !c.Ours {
+		a.add("L15", c.ID, "", "is not a commit as countersign writes it: its author, committer or headers are others")
+	}
+	a.sort(c)
+}
+
+func (a *auditor) signature(c Commit) {
+	if c.Signature != Unsigned {
+		a.signed.Add(1)
+	}
+	switch {
+	case c.Signature == Bad:
+		a.add("L13", c.ID, "", "%v", c.SignatureError)
+	case a.o.Signatures && c.Signature != Good:
+		a.add("L13", c.ID, "", "is not signed")
+	}
+}
+
+// sorted changes of one commit, by what they are part of.
+type parts struct {
+	transactions map[string][]Change // by id, paths inside the directory
+	index        []Change            // in denied/ and proposed/
+	readme       bool
+	schema       ID
+	events       *Change // the ledger's own
+	foreign      bool    // something else was found, and told
+}
+
+func (a *auditor) sort(c Commit) {
+	p := parts{transactions: map[string][]Change{}}
+	for _, ch := range c.Changes {
+		a.entry(c, ch)
+		a.part(&p, c, ch)
+	}
+	a.roots(c, p)
+	switch n := len(p.transactions); {
+	case n > 1:
+		a.add("L8", c.ID, "", "adds to %d transactions, not to one", n)
+	case n == 1 && p.events != nil:
+		a.add("L8", c.ID, "", "adds both to a transaction and to the ledger's own events")
+	case n == 0 && p.events == nil && !p.foreign && len(c.Problems) == 0:
+		a.add("L8", c.ID, "", "adds to no transaction")
+	}
+	if len(p.transactions) != 1 {
+		for _, ch := range p.index {
+			a.add(indexRule(ch.Path), c.ID, ch.Path, "was not added by a transaction")
+			a.read(c.ID, ch.Path, ch.New)
+		}
+		p.index = nil
+	}
+	words, fit := parseMessage(c.Message)
+	if !fit && p.events == nil {
+		a.add("L15", c.ID, "", "its message has not the form of a stage's")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, changes := range p.transactions {
+		v := version{commit: c.ID, age: c.Age, when: c.When, words: words, fit: fit, changes: changes, index: p.index, schema: p.schema}
+		tx := a.transactions[id]
+		if tx == nil {
+			tx = &transaction{id: id}
+			a.transactions[id] = tx
+		}
+		tx.versions = append(tx.versions, v)
+	}
+	for _, ch := range p.index {
+		if dir := path.Dir(ch.Path); strings.HasPrefix(ch.Path, "denied/") {
+			a.denied[dir] = max(a.denied[dir], c.Age+1) // 0 is for none
+		}
+	}
+	if p.events != nil {
+		a.own = append(a.own, ownVersion{c.ID, c.Parents, c.Age, c.When, c.Message, *p.events})
+	}
+}
+
+// entry checks a change by itself: files are added, and are regular ones.
+func (a *auditor) entry(c Commit, ch Change) {
+	switch {
+	case ch.New == Entry{}:
+		a.add("L8", c.ID, ch.Path, "was removed")
+	case ch.Old != Entry{} && !mayChange(ch.Path):
+		a.add("L8", c.ID, ch.Path, "was changed")
+	}
+	switch {
+	case ch.New == Entry{} || ch.New.Mode == ModeFile:
+	case ch.New.Mode == ModeDir:
+		a.add("L10", c.ID, ch.Path, "is an empty directory")
+	default:
+		a.add("L10", c.ID, ch.Path, "has mode %06o, not that of a file", ch.New.Mode)
+	}
+}
+
+// mayChange tells whether a path may be written again. How it is, is checked
+// later.
+func mayChange(name string) bool {
+	if _, ok := ledger.TransactionOf(name); !ok {
+		return name == ledger.LedgerEventsFile
+	}
+	base := path.Base(name)
+	return strings.Count(name, "/") == 6 && (base == ledger.TransactionFile || base == ledger.EventsFile)
+}
+
+func (a *auditor) part(p *parts, c Commit, ch Change) {
+	if id, ok := ledger.TransactionOf(ch.Path); ok {
+		ch.Path = inside(ch.Path, id)
+		p.transactions[id] = append(p.transactions[id], ch)
+		return
+	}
+	first, _, below := strings.Cut(ch.Path, "/")
+	switch {
+	case below && (first == "denied" || first == "proposed"):
+		p.index = append(p.index, ch)
+	case ch.Path == ledger.ReadmeFile:
+		p.readme = true
+		raw := a.read(c.ID, ch.Path, ch.New)
+		if raw != nil && string(raw) != string(ledger.Readme()) {
+			a.add("L16", c.ID, ch.Path, "is not what countersign writes there")
+		}
+	case ch.Path == ledger.SchemaFile:
+		p.schema = ch.New.ID
+	case ch.Path == ledger.LedgerEventsFile:
+		p.events = &ch
+	default:
+		p.foreign = true
+		a.add("L10", c.ID, ch.Path, "does not belong in a ledger")
+		a.read(c.ID, ch.Path, ch.New)
+	}
+}
+
+// inside is a path in a transaction's directory. All of them are kept until the
+// transaction is checked, so most share one text.
+func inside(name, id string) string {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, ledger.Dir(id)), "/")
+	for _, usual := range []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile} {
+		if name == usual {
+			return usual
+		}
+	}
+	return strings.Clone(name)
+}
+
+// roots: README.md and ledger.json come with the first commit.
+func (a *auditor) roots(c Commit, p parts) {
+	has := [2]bool{p.readme, !p.schema.IsZero()}
+	for i, name := range []string{ledger.ReadmeFile, ledger.SchemaFile} {
+		switch first := len(c.Parents) == 0; {
+		case first && !has[i]:
+			a.add("L16", c.ID, name, "is missing in the first commit")
+		case !first && has[i]:
+			a.add("L16", c.ID, name, "was not added in the first commit")
+		}
+	}
+	if len(p.transactions) == 0 && !p.schema.IsZero() {
+		a.add("L16", c.ID, ledger.SchemaFile, "was not added by a review")
+		a.read(c.ID, ledger.SchemaFile, Entry{ModeFile, p.schema})
+	}
+}
+
+// read returns the content of a file; nil if it cannot be read, which is told.
+func (a *auditor) read(commit ID, name string, e Entry) []byte {
+	if !isFile(e) {
+		return nil
+	}
+	raw, err := a.Blob(e.ID)
+	if err != nil {
+		a.add("OBJECT", commit, name, "%v", err)
+		return nil
+	}
+	if raw == nil {
+		raw = []byte{}
+	}
+	return raw
+}
+
+// isFile tells whether an entry has content: not nothing, a directory or a
+// submodule.
+func isFile(e Entry) bool { return !e.ID.IsZero() && e.Mode != ModeDir && e.Mode != 0o160000 }
+
+func indexRule(name string) string {
+	if strings.HasPrefix(name, "denied/") {
+		return "L11"
+	}
+	return "L12"
+}
+
+// words are what the message of a stage's commit says, but for its subject.
+type words struct{ stage, id, patch, outcome string }
+
+// parseMessage takes only what ledger.Stage writes.
+func parseMessage(message string) (w words, fit bool) {
+	lines := strings.Split(message, "\n")
+	if len(lines) != 7 || lines[1] != "" || lines[6] != "" {
+		return w, false
+	}
+	fit = true
+	for i, field := range []*string{&w.id, &w.stage, &w.patch, &w.outcome} {
+		key := [...]string{"Transaction", "Stage", "Patch", "Outcome"}[i]
+		value, ok := strings.CutPrefix(lines[2+i], "Countersign-"+key+": ")
+		fit = fit && ok
+		*field = strings.Clone(value)
+	}
+	subject, ok := strings.CutPrefix(lines[0], w.stage+": ")
+	return w, fit && ok && ledger.OneLine(subject, 120) == subject
+}

@@ -1,0 +1,204 @@
+package audit
+
+import (
+	"bytes"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// stage checks one version by the events that it brought, [from, to) of the log:
+// the commit says what they are, and adds exactly the files that they account
+// for. tx is what all events so far fold to.
+func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
+	l.words(v, from, to, tx)
+	l.time(v, from, to, tx)
+	need := l.accounted(from, to)
+	for _, ch := range v.changes {
+		if ch.Old != (Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile {
+			continue
+		}
+		if _, ok := need[ch.Path]; !ok {
+			l.fail("L10", v, ch.Path, "is not accounted for by the events of its commit")
+		}
+		delete(need, ch.Path)
+		l.named[ch.Path] = true
+	}
+	l.index(v, need)
+	for name := range need {
+		if !l.named[name] {
+			l.fail("L10", v, name, "is missing from the commit that records it")
+		}
+	}
+	if !v.schema.IsZero() {
+		raw := l.read(v.commit, ledger.SchemaFile, Entry{ModeFile, v.schema})
+		if raw != nil && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt)) {
+			l.add("L16", v.commit, ledger.SchemaFile, "is not what countersign writes there in a first commit of this time")
+		}
+	}
+}
+
+// index checks what the commit adds to denied/ and proposed/.
+func (l *life) index(v *version, need map[string][]byte) {
+	for _, ch := range v.index {
+		want, ok := need[ch.Path]
+		raw, read := l.content[ch.New.ID]
+		switch {
+		case !ok:
+			l.add(indexRule(ch.Path), v.commit, ch.Path, "no event of its commit accounts for it")
+		case read && !bytes.Equal(raw, want):
+			l.add(indexRule(ch.Path), v.commit, ch.Path, "is not what the events of its commit say")
+		}
+		delete(need, ch.Path)
+	}
+	for name := range need {
+		switch {
+		case strings.HasPrefix(name, "proposed/"):
+			l.add("L12", v.commit, name, "is missing: the commit records the proposal")
+		case strings.HasPrefix(name, "denied/") && !l.deniedBefore(path.Dir(name), v.age):
+			l.add("L11", v.commit, name, "is missing: the commit records the denial")
+		case !strings.HasPrefix(name, "denied/"):
+			continue
+		}
+		delete(need, name)
+	}
+}
+
+// deniedBefore tells whether an older commit has a denial of the same patch,
+// which is then the one that the index keeps.
+func (l *life) deniedBefore(dir string, age int) bool {
+	if l.denied[dir] > age+1 {
+		return true
+	}
+	former, err := l.Former(dir)
+	return err == nil && len(former) > 0
+}
+
+// accounted are the files that events name and that were not there before; of
+// those in an index, with their content.
+func (l *life) accounted(from, to int) map[string][]byte {
+	need := map[string][]byte{}
+	for _, p := range l.log.Payloads()[from:to] {
+		switch p := p.(type) {
+		case *ledger.ArtifactStored:
+			need[p.Path] = nil
+		case *ledger.TurnItem:
+			if m := p.Item.Metadata; m != nil && canon.IsHex64(m.PatchID) && !l.named[ledger.PatchFile(m.PatchID)] {
+				need[ledger.PatchFile(m.PatchID)] = nil
+				line, _ := canon.Line(ledger.Listed{BaseCommit: l.log.Meta().BaseCommit, TransactionID: l.id})
+				need[path.Join(ledger.ProposedDir(m.PatchID), l.id+".json")] = line
+			}
+		case *ledger.ApplyComplete:
+			if p.Success {
+				need[ledger.ResultFile] = nil
+			}
+		case *ledger.ApprovalDecision:
+			_, patchID, _ := strings.Cut(p.Fingerprint, ":")
+			if d := l.denial(p); p.Decision == ledger.Deny && canon.IsHex64(patchID) {
+				line, _ := canon.Line(d)
+				need[path.Join(ledger.DeniedDir(patchID), d.Kind+".json")] = line
+			}
+		}
+	}
+	return need
+}
+
+// denial is what the index holds of a decision.
+func (l *life) denial(p *ledger.ApprovalDecision) ledger.Denial {
+	d := ledger.Denial{
+		Fingerprint: p.Fingerprint, TransactionID: l.id, Author: p.Source.Author, Reason: p.Reason, DeniedAt: p.Source.CreatedAt,
+	}
+	for _, q := range ledger.Of[*ledger.ApprovalRequest](l.log) {
+		if q.ApprovalRequestID == p.ApprovalRequestID {
+			d.Kind = q.Kind
+		}
+	}
+	return d
+}
+
+// time: a stage has one time, which is its events' and its commit's.
+func (l *life) time(v *version, from, to int, tx ledger.Transaction) {
+	at, err := time.Parse(ledger.TimeFormat, tx.UpdatedAt)
+	if err != nil || max(at.Unix(), 0) != v.when {
+		l.add("L15", v.commit, "", "its time is not that of its events, %s", tx.UpdatedAt)
+	}
+	for _, e := range l.log.Events()[from:to] {
+		if e.Timestamp != tx.UpdatedAt {
+			l.fail("L8", v, ledger.EventsFile, "the commit brings events of more than one time, and so of more than one stage")
+			return
+		}
+	}
+}
+
+// words: the commit says what its events are.
+func (l *life) words(v *version, from, to int, tx ledger.Transaction) {
+	if !v.fit {
+		return
+	}
+	if v.words.id != l.id {
+		l.add("L15", v.commit, "", "its trailer names %s, it adds to %s", ledger.OneLine(v.words.id, 60), l.id)
+	}
+	if v.words.patch != tx.PatchID() {
+		l.add("L15", v.commit, "", "its trailer names the patch %s, the events %s", ledger.OneLine(v.words.patch, 80), tx.PatchID())
+	}
+	stage, outcomes := l.happened(from, to, tx)
+	if v.words.stage != stage {
+		l.add("L15", v.commit, "", "its trailer names the stage %s, its events are those of %s", ledger.OneLine(v.words.stage, 40), stage)
+	} else if !strings.Contains(" "+outcomes+" ", " "+v.words.outcome+" ") || v.words.outcome == "" {
+		l.add("L15", v.commit, "", "its trailer names the outcome %s, its events have %s", ledger.OneLine(v.words.outcome, 40), outcomes)
+	}
+}
+
+// happened tells which stage events are of, and what its outcomes may be. Events
+// of two stages are of none.
+func (l *life) happened(from, to int, tx ledger.Transaction) (stage, outcomes string) {
+	made := map[string]string{} // stage and what of it → its outcomes
+	for _, p := range l.log.Payloads()[from:to] {
+		switch p := p.(type) {
+		case *ledger.Meta:
+			made["review"] = string(tx.Status)
+		case *ledger.ApplyStart:
+			made["apply begins"] = "started"
+		case *ledger.ApplyComplete:
+			made["apply"] = p.Outcome
+		case *ledger.ValidateComplete:
+			made["validate"] = string(tx.Status)
+		case *ledger.ApprovalDecision:
+			made[string(p.Decision)] = verdicts(tx.Status)
+		case *ledger.StatusChange:
+			switch p.To {
+			case ledger.Superseded:
+				made["apply"] = string(p.To)
+			case ledger.Interrupted:
+				made["close"] = string(p.To)
+			}
+		}
+	}
+	if len(made) == 0 {
+		return "gate", verdicts(tx.Status)
+	}
+	names := slices.Sorted(maps.Keys(made))
+	outcomes = made[names[0]]
+	if len(names) == 1 {
+		names[0], _, _ = strings.Cut(names[0], " ")
+	}
+	return strings.Join(names, " and "), outcomes
+}
+
+// verdicts are those that leave a transaction in a status.
+func verdicts(s ledger.Status) string {
+	switch s {
+	case ledger.Awaiting:
+		return "pending"
+	case ledger.Denied:
+		return "denied"
+	case ledger.Proposed:
+		return "approved denied" // denied while an apply was under way
+	}
+	return "approved pending denied"
+}

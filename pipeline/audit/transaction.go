@@ -1,0 +1,232 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// A transaction is what the commits say about one.
+type transaction struct {
+	id       string
+	versions []version
+}
+
+// A version is one commit's part in a transaction. Paths of changes are inside
+// the transaction's directory, those of index from the root.
+type version struct {
+	commit  ID
+	age     int
+	when    int64
+	words   words
+	fit     bool // the message has the form that words need
+	changes []Change
+	index   []Change
+	schema  ID // of ledger.json, where the commit brings it
+}
+
+// sorted returns the transactions by id, each with its oldest version first.
+func (a *auditor) sorted() []*transaction {
+	all := make([]*transaction, 0, len(a.transactions))
+	for _, tx := range a.transactions {
+		slices.SortFunc(tx.versions, func(x, y version) int { return y.age - x.age })
+		all = append(all, tx)
+	}
+	slices.SortFunc(all, func(x, y *transaction) int { return strings.Compare(x.id, y.id) })
+	return all
+}
+
+// life is the check of one transaction from its first version to its last.
+type life struct {
+	*auditor
+	*transaction
+	dir     string
+	files   map[string]Entry // as the last version so far leaves them
+	content map[ID][]byte
+	unread  bool
+
+	log   *ledger.Log
+	ends  []int64 // where events.jsonl ends in versions
+	which []int   // index of that version; -1: what was there before
+	named map[string]bool
+}
+
+// transaction checks all versions of one transaction.
+func (a *auditor) transaction(tx *transaction) {
+	l := &life{
+		auditor: a, transaction: tx, dir: ledger.Dir(tx.id), files: map[string]Entry{}, content: map[ID][]byte{}, named: map[string]bool{},
+	}
+	defer func() { tx.versions = tx.versions[len(tx.versions)-1:] }() // the rest is not needed any more
+	if !l.begin() {
+		return
+	}
+	history := l.histories()
+	if l.unread {
+		return // there is no telling what else holds
+	}
+	l.now()
+	if l.log != nil {
+		l.grown(history)
+		l.past()
+	}
+}
+
+func (l *life) last() ID { return l.versions[len(l.versions)-1].commit }
+
+func (l *life) fail(rule string, v *version, name, format string, args ...any) {
+	l.add(rule, v.commit, path.Join(l.dir, name), format, args...)
+}
+
+// begin takes what was there before the audit begins.
+func (l *life) begin() bool {
+	former, err := l.Former(l.dir)
+	if err != nil {
+		l.add("OBJECT", l.versions[0].commit, l.dir, "what was there before cannot be read: %v", err)
+		return false
+	}
+	for name, e := range former {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, l.dir), "/")
+		l.files[name] = e
+		l.named[name] = true
+		l.load(&l.versions[0], name, e)
+	}
+	return true
+}
+
+func (l *life) load(v *version, name string, e Entry) {
+	if _, known := l.content[e.ID]; known || e == (Entry{}) {
+		return
+	}
+	if !isFile(e) {
+		return
+	}
+	raw, err := l.Blob(e.ID)
+	if err != nil {
+		l.fail("OBJECT", v, name, "%v", err)
+		l.unread = true
+		return
+	}
+	l.content[e.ID] = raw
+}
+
+// histories reads every file that a version brought, and returns the versions
+// of events.jsonl: none where a version did not bring one.
+func (l *life) histories() []Entry {
+	history := make([]Entry, len(l.versions)+1)
+	history[0] = l.files[ledger.EventsFile]
+	for i := range l.versions {
+		v := &l.versions[i]
+		for _, ch := range v.changes {
+			l.load(v, ch.Path, ch.New)
+			if ch.New == (Entry{}) {
+				delete(l.files, ch.Path)
+			} else {
+				l.files[ch.Path] = ch.New
+			}
+			if ch.Path == ledger.EventsFile {
+				history[i+1] = ch.New
+			}
+		}
+		for _, ch := range v.index {
+			if _, known := l.content[ch.New.ID]; !known {
+				if raw := l.read(v.commit, ch.Path, ch.New); raw != nil {
+					l.content[ch.New.ID] = raw
+				}
+			}
+		}
+	}
+	return history
+}
+
+// now checks the directory as it stands.
+func (l *life) now() {
+	log, found := ledger.ReadOwn(newDirFS(l.files, l.content), l.id)
+	for _, f := range found {
+		l.add(f.RuleID, l.last(), path.Join(l.dir, f.Path), "%s", f.Message)
+	}
+	if l.log = log; log == nil {
+		return
+	}
+	if open, ok := log.OpenApply(); ok && !log.Transaction().Closed {
+		l.found.note(Note{l.last().String(), l.dir, fmt.Sprintf("%s is in progress, or was cut off", open.ApplyID)})
+	}
+}
+
+// grown checks that events.jsonl only grew at its end, by whole lines, and notes
+// which versions are beginnings of the last one.
+func (l *life) grown(history []Entry) {
+	final := l.log.Bytes()
+	for i, e := range history {
+		raw := l.content[e.ID]
+		switch end := int64(len(raw)); {
+		case e == Entry{}:
+			if i > 0 {
+				l.fail("L8", &l.versions[i-1], ledger.EventsFile, "did not grow")
+			}
+		case !bytes.HasPrefix(final, raw) || end == 0 || raw[end-1] != '\n':
+			v := &l.versions[max(i-1, 0)]
+			l.fail("L8", v, ledger.EventsFile, "is not how the later one begins")
+		case len(l.ends) > 0 && end <= l.ends[len(l.ends)-1]:
+			l.fail("L8", &l.versions[max(i-1, 0)], ledger.EventsFile, "did not grow")
+		default:
+			l.ends, l.which = append(l.ends, end), append(l.which, i-1)
+		}
+	}
+}
+
+// past checks each version against the events that it brought.
+func (l *life) past() {
+	before := 0
+	states := l.states()
+	at := func(i int, tx ledger.Transaction) error {
+		from := int64(0)
+		if i > 0 {
+			from = l.ends[i-1]
+		}
+		after := before + bytes.Count(l.log.Bytes()[from:l.ends[i]], []byte{'\n'})
+		if n := l.which[i]; n >= 0 {
+			v := &l.versions[n]
+			if n < len(l.versions)-1 { // the last one was checked
+				l.folded(v, states[n], tx)
+			}
+			l.stage(v, before, after, tx)
+		}
+		before = after
+		return nil
+	}
+	if err := l.log.Versions(l.ends, at); err != nil {
+		l.add("L9", l.last(), path.Join(l.dir, ledger.EventsFile), "%v", err)
+	}
+}
+
+// states is transaction.json as each version leaves it.
+func (l *life) states() []ID {
+	out := make([]ID, len(l.versions))
+	var state ID
+	if former, err := l.Former(path.Join(l.dir, ledger.TransactionFile)); err == nil {
+		for _, e := range former {
+			state = e.ID
+		}
+	}
+	for i, v := range l.versions {
+		for _, ch := range v.changes {
+			if ch.Path == ledger.TransactionFile {
+				state = ch.New.ID
+			}
+		}
+		out[i] = state
+	}
+	return out
+}
+
+func (l *life) folded(v *version, state ID, tx ledger.Transaction) {
+	want, err := canon.Line(tx)
+	if err != nil || !bytes.Equal(l.content[state], want) {
+		l.fail("L9", v, ledger.TransactionFile, "is not what the events of this commit fold to")
+	}
+}
