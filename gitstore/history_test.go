@@ -1,6 +1,7 @@
 package gitstore_test
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"strings"
@@ -64,7 +65,9 @@ func auditOf(tb testing.TB, dir, from string, signers *sshsig.Allowed) (audit.Re
 	if err != nil {
 		return audit.Result{}, err
 	}
-	return audit.Run(h, audit.Options{Tip: h.Tip(), From: from, Signatures: signers != nil, Found: h.Packs(nil)})
+	r, err := audit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil)})
+	r.From = h.From()
+	return r, err
 }
 
 // told are the rules of the findings, each once, in order.
@@ -94,6 +97,40 @@ func TestAuditSound(t *testing.T) {
 	}
 	if len(r.Notes) != 4 || !strings.Contains(r.Notes[0].Message, "apply_1 is in progress, or was cut off") {
 		t.Errorf("notes %+v", r.Notes)
+	}
+}
+
+// TestAuditFrom: an audit may begin after any commit, and sees what came then.
+func TestAuditFrom(t *testing.T) {
+	w := newWork(t, nil)
+	entries := lives(t, storetest.Mixed(27)...)
+	appendAll(t, w.dir, entries, 20, nil)
+	commits := strings.Fields(w.git("rev-list", "--reverse", gitstore.LedgerRef))
+	for i, from := range commits {
+		r, err := auditOf(t, w.dir, from, nil)
+		if err != nil || !r.OK || !r.Complete || r.Commits != len(commits)-1-i || r.From != from {
+			t.Errorf("from commit %d: %+v %v", i, r, err)
+		}
+	}
+	w.git("tag", "-a", "-m", "x", "seen", commits[10])
+	if r, err := auditOf(t, w.dir, "refs/tags/seen", nil); err != nil || !r.OK || r.Commits != len(commits)-11 {
+		t.Errorf("from a tag: %+v %v", r, err)
+	}
+	w.git("tag", "code", "main")
+	var other *gitstore.NotInHistoryError
+	for _, from := range []string{"refs/tags/code", "refs/tags/none", "main", commits[3][:12], strings.Repeat("1", 40)} {
+		if _, err := auditOf(t, w.dir, from, nil); !errors.As(err, &other) {
+			t.Errorf("from %s: %v", from, err)
+		}
+	}
+	// Somebody changes a file of the very first commit.
+	w.git("read-tree", gitstore.LedgerRef)
+	first, _, _ := strings.Cut(w.git("ls-tree", "-r", "--name-only", commits[0], "transactions"), "\n")
+	w.git("update-index", "--add", "--cacheinfo", "100644,"+w.git("rev-parse", commits[0]+":README.md")+","+first)
+	w.git("update-ref", gitstore.LedgerRef, w.git("commit-tree", "-m", "x", "-p", gitstore.LedgerRef, w.git("write-tree")))
+	r, err := auditOf(t, w.dir, commits[len(commits)-1], nil)
+	if err != nil || r.OK || r.Commits != 1 || !strings.Contains(told(r), "L8") {
+		t.Errorf("%+v %v", r, err)
 	}
 }
 

@@ -183,6 +183,20 @@ var tamperers = []kind{
 		t.changed(i + 1).files[name] = one
 		return true
 	}},
+	{"a file added a commit earlier than its event", 40, func(t *tamper) bool {
+		i := t.at()
+		all := t.of[t.idOf(i)]
+		name, ok := t.name(i, func(name string) bool {
+			return strings.HasPrefix(name, "transactions/") && !ends(ledger.EventsFile)(name) && !ends(ledger.TransactionFile)(name)
+		})
+		if !ok || all[0] == i {
+			return false
+		}
+		one := t.steps[i].files[name]
+		delete(t.changed(i).files, name)
+		t.changed(all[slices.Index(all, i)-1]).files[name] = one
+		return true
+	}},
 	{"something more in a tree", 150, func(t *tamper) bool {
 		i := t.at()
 		id := t.idOf(i)

@@ -191,6 +191,12 @@ func TestT61Reports(t *testing.T) {
 	if http, ssh := try(band(good)); http != nil || ssh != nil { // else the above shows nothing
 		t.Errorf("a good one: http %v, ssh %v", http, ssh)
 	}
+	for _, kind := range []string{"text/html", "application/x-git-upload-pack-result", "application/x-git-receive-pack-result-2"} {
+		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: band(good), Type: kind}))
+		if err := side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
+			t.Errorf("a report of type %s was believed", kind)
+		}
+	}
 	sshd.SetAnswer([]byte(pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00agent=x\n") + "0000" + good))
 	if err := overSSH.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
 		t.Error("a server without reports was believed")
@@ -316,7 +322,7 @@ func TestT61Advertisements(t *testing.T) {
 			t.Errorf("%q: http %v, ssh %v", list, http, ssh)
 		}
 	}
-	for _, header := range []string{"", service[:len(service)-4], pkt("# service=git-receive-pack\n") + "0000"} {
+	for _, header := range []string{"", service[:len(service)-4], service[:len(service)-4] + pkt("x\n"), pkt("# service=git-receive-pack\n") + "0000"} {
 		if http, _ := try(header, good); http == nil {
 			t.Errorf("a list after %q is read", header)
 		}
@@ -348,6 +354,25 @@ func TestT61EndlessHead(t *testing.T) {
 		if http == nil || ssh == nil || line[4] != 2 && (!errors.Is(http, wire.ErrTooLarge) || !errors.Is(ssh, wire.ErrTooLarge)) {
 			t.Errorf("%q: http %v, ssh %v", line, http, ssh)
 		}
+	}
+}
+
+// release lets a script that waits in dir go on, and sees it end: else it
+// works in a directory that is being removed.
+func release(dir string) {
+	_ = os.WriteFile(filepath.Join(dir, "release"), nil, 0o600)
+	for range 200 {
+		if _, err := os.Stat(filepath.Join(dir, "done")); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -404,18 +429,24 @@ func TestT61Timeouts(t *testing.T) {
 		side := fileSide(t)
 		dir := t.TempDir()
 		side.repo.Hook("pre-receive", "until [ -e "+dir+"/release ]; do sleep 0.05; done; >"+dir+"/done; exit 1")
-		t.Cleanup(func() { // else it works in a directory that is being removed
-			_ = os.WriteFile(filepath.Join(dir, "release"), nil, 0o600)
-			for range 200 {
-				if _, err := os.Stat(filepath.Join(dir, "done")); err == nil {
-					return
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-		})
+		t.Cleanup(func() { release(dir) })
 		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
 		side.o.Timeout = 300 * time.Millisecond
 		late(t, "Push", side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack))
+	})
+	t.Run("file, in what inherits stderr", func(t *testing.T) {
+		side := fileSide(t)
+		other := wiretest.Bare(t, filepath.Join(t.TempDir(), "other"))
+		dir := t.TempDir()
+		side.repo.Git("config", "core.alternateRefsCommand", "until [ -e "+dir+"/release ]; do sleep 0.05; done; >"+dir+"/done #")
+		write(t, filepath.Join(side.repo.Dir, "objects", "info", "alternates"), filepath.Join(other.Dir, "objects")+"\n")
+		t.Cleanup(func() { release(dir) })
+		side.o.Timeout = 200 * time.Millisecond
+		begun := time.Now()
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, plumbing.NewHash("1234567890123456789012345678901234567890"), []byte("PACK")))
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		srv, side := httpSide(t, wiretest.Options{})

@@ -164,6 +164,7 @@ func TestCopyPackOfManyBlocks(t *testing.T) {
 // What a server says is text without effects on a terminal.
 func FuzzPlain(f *testing.F) {
 	f.Add("a\x1b[31mb\r\nc\u202ed\xff")
+	f.Add(strings.Repeat("é", 2000))
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, text := range []string{plain(s), oneLine(s)} {
 			if !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\r\x00\u202e\u009b") {

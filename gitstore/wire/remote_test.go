@@ -53,7 +53,7 @@ func TestParseRemoteRefuses(t *testing.T) {
 	for _, raw := range []string{
 		"", "-x", "--upload-pack=x", "https://", "https://h", "https://h/", "https:///r", "https://h/r?token=x", "https://h/r#x", "https://h:0/r", "https://h:65536/r",
 		"https://h:x/r", "https://a b/r", "https://h/%zz", "https://h/a\nb", "ssh://-oProxyCommand=x/r", "ssh://h", "ssh://h/%0a", "-oProxyCommand=x:r", "h:-x", "h:",
-		"https:/u:p@h/r", "https:u:p@h/r", "u:p@h:r", "u@v@h:r", "file://h/r", "file://u:p@localhost/r", "file://", "h:/r\x00", "https://h%00/r",
+		"https:/u:p@h/r", "https:/h/r", "ssh:h/r", "https:u:p@h/r", "u:p@h:r", "u@v@h:r", "file://h/r", "file://u:p@localhost/r", "file://", "h:/r\x00", "https://h%00/r",
 	} {
 		if r, err := wire.ParseRemote(raw, "/dir"); err == nil {
 			t.Errorf("%q is %s", raw, r)

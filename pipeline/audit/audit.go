@@ -114,7 +114,7 @@ type History interface {
 
 // Options are what an audit is given beside the history.
 type Options struct {
-	Tip, From string
+	Tip string
 	// Signatures demands a Good signature of every commit.
 	Signatures bool
 	// Found and Notes are what the caller found before.

@@ -28,8 +28,8 @@ type Note struct {
 	Message string `json:"message"`
 }
 
-// A Result is what an audit found. Complete says that everything after From, or
-// everything, was read. Findings are sorted by rule, path and commit, and are at
+// A Result is what an audit found. From, which the caller knows, is where it
+// began. Complete says that everything from there on was read. Findings are sorted by rule, path and commit, and are at
 // most MaxFindings; Count is how many there are.
 type Result struct {
 	OK           bool      `json:"ok"`
@@ -50,7 +50,7 @@ const MaxFindings = 1000
 
 func (a *auditor) result(transactions int) Result {
 	r := Result{
-		Tip: a.o.Tip, From: a.o.From, Commits: int(a.commits.Load()), Transactions: transactions,
+		Tip: a.o.Tip, Commits: int(a.commits.Load()), Transactions: transactions,
 		Signed: int(a.signed.Load()), Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete,
 	}
 	a.found.trim()

@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"maps"
 	"net/http"
@@ -41,6 +42,7 @@ type Fault struct {
 	Status   int
 	Location string // of a redirect
 	Body     string
+	Type     string // of BodyBefore, instead of Git's
 	Delay    time.Duration
 }
 
@@ -101,7 +103,7 @@ func (f Fault) before(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Type", answerType(r))
 	case BodyBefore:
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", answerType(r))
+		w.Header().Set("Content-Type", cmp.Or(f.Type, answerType(r)))
 		_, _ = io.WriteString(w, f.Body)
 	case HTMLBefore:
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -1,0 +1,187 @@
+package gitstore
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// tamper is one tamperer at work.
+type tamper struct {
+	*soundLedger
+	r       *mathrand.Rand
+	steps   []step
+	from    int // the first step that is changed
+	distort func(*History)
+	hide    func(*forge) plumbing.Hash
+	cutAt   int // the tip is this step; 0: the last
+	what    string
+}
+
+// A kind is one way to tamper; it tells whether it could.
+type kind struct {
+	name   string
+	times  int
+	tamper func(*tamper) bool
+}
+
+// findings are what has to be among what is found, by kind: a rule and some
+// words.
+var findings = map[string]string{
+	"an event dropped":                                            `^(L2|L8|L9|L15|PARSE) `,
+	"two events exchanged":                                        `^L2 `,
+	"an event twice":                                              `^L2 `,
+	"an event copied from another transaction":                    `^L2 `,
+	"an approval inserted, chain and state made good":             `^(L15|I6) `,
+	"a denial turned into an approval, chain and state made good": `^L11 .*no event of its commit`,
+	"a denial removed from the events, chain and state made good": `^L11 .*no event of its commit`,
+	"apply_result.json changed":                                   `^L[67] `,
+	"transaction.json of an earlier version changed":              `^L9 .*fold to`,
+	"a file removed":                                              `^L8 was removed`,
+	"a byte of any file, in a later commit":                       `^L8 `,
+	"a file added a commit earlier than its event":                `^L10 .*not accounted for`,
+	"a file added a commit later than its event":                  `^L1[012] .*is missing`,
+	"an empty directory":                                          `^L10 is an empty directory`,
+	"a mode changed":                                              `^(L10 |OBJECT )`,
+	"a malformed tree":                                            `^L10 the tree`,
+	"an object missing":                                           `^(OBJECT|HISTORY) `,
+	"an object of the wrong type":                                 `^OBJECT .*, not a`,
+	"a merge":                                                     `^L8 is a merge`,
+	"a second root, merged in":                                    `^L8 is a merge`,
+	"the history cut off at a new root":                           `^L8 adds to \d+ transactions`,
+	"a commit left out, its files not":                            `^(L8|L15) `,
+	"a commit left out whose transaction went on":                 `^L8 .*more than one time|^L15 .*stage`,
+	"two commits of one transaction exchanged":                    `^L8 (did not grow|is not how)`,
+	"a commit twice":                                              `^L8 adds to no transaction`,
+	"a commit that brings nothing":                                `^L8 adds to no transaction`,
+	"a denial changed in the index":                               `^L11 `,
+	"a proposal removed from the index, or another added":         `^L12 `,
+	"the time of a commit":                                        `^L15 its time`,
+	"a trailer":                                                   `^L15 its (trailer|message)`,
+	"author, committer or another header":                         `^(L15 is not a commit|HISTORY )`,
+	"README.md or ledger.json":                                    `^(L16|L8) `,
+	"a transaction at another place":                              `^L10 does not belong`,
+	"an acceptance of another tip, or one that is malformed":      `^(L16|L10) `,
+	"a shallow clone":                                             `^HISTORY .*shallow`,
+	"grafts":                                                      `^HISTORY .*grafts`,
+	"a replacement of a commit, a tree or a file":                 `^HISTORY .*refs/replace`,
+}
+
+func (c caught) has(pattern string) bool {
+	if pattern == "" {
+		return true
+	}
+	re := regexp.MustCompile(pattern)
+	return slices.ContainsFunc(c.found.Findings, func(f audit.Finding) bool { return re.MatchString(f.RuleID + " " + f.Message) })
+}
+
+func (s *soundLedger) tamper(k kind, i int) (*forge, string, error) {
+	seed := uint64(i)
+	for _, b := range []byte(k.name) {
+		seed = seed*1099511628211 + uint64(b)
+	}
+	for try := range uint64(2000) {
+		t := &tamper{soundLedger: s, r: mathrand.New(mathrand.NewPCG(seed, try)), steps: slices.Clone(s.steps), from: len(s.steps)}
+		if !k.tamper(t) {
+			continue
+		}
+		f, err := s.forge(t.steps, min(t.from, len(s.steps)), nil)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", t.what, err)
+		}
+		if t.cutAt > 0 {
+			f.tip = f.commits[t.cutAt]
+		}
+		if f.distort = t.distort; t.hide != nil {
+			f.hidden = t.hide(f)
+		}
+		return f, t.what, nil
+	}
+	return nil, "", fmt.Errorf("%s: could not", k.name)
+}
+
+// changed marks a step as changed and makes its files the tamperer's own.
+func (t *tamper) changed(i int) *step {
+	t.from = min(t.from, i)
+	t.steps[i].files = maps.Clone(t.steps[i].files)
+	if t.steps[i].files == nil {
+		t.steps[i].files = map[string]file{}
+	}
+	return &t.steps[i]
+}
+
+// at picks a step that is not the first: late ones more often, as they take less
+// time.
+func (t *tamper) at() int {
+	n := len(t.steps)
+	if t.r.IntN(4) > 0 {
+		return n - 1 - t.r.IntN(min(n-1, 120))
+	}
+	return 1 + t.r.IntN(n-1)
+}
+
+// name picks a file that a step writes.
+func (t *tamper) name(i int, fit func(string) bool) (string, bool) {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(t.steps[i].files)) {
+		if fit(name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "", false
+	}
+	return names[t.r.IntN(len(names))], true
+}
+
+func any_(string) bool { return true }
+
+func ends(suffix string) func(string) bool {
+	return func(name string) bool { return strings.HasSuffix(name, suffix) }
+}
+
+func holds(part string) func(string) bool {
+	return func(name string) bool { return strings.Contains(name, part) }
+}
+
+// idOf is the transaction of a step.
+func (t *tamper) idOf(i int) string {
+	for name := range t.steps[i].files {
+		if id, ok := ledger.TransactionOf(name); ok {
+			return id
+		}
+	}
+	return ""
+}
+
+// later are the steps of a transaction from step i on.
+func (t *tamper) later(id string, i int) []int {
+	var out []int
+	for _, n := range t.of[id] {
+		if n >= i {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// lines edits the lines of events.jsonl in step i and in all later versions.
+func (t *tamper) lines(i int, edit func([][]byte) [][]byte) bool {
+	id := t.idOf(i)
+	name := ledger.Dir(id) + "/" + ledger.EventsFile
+	for _, n := range t.later(id, i) {
+		st := t.changed(n)
+		lines := slices.Collect(bytes.Lines(st.files[name].data))
+		st.files[name] = file{data: bytes.Join(edit(slices.Clone(lines)), nil)}
+	}
+	return true
+}

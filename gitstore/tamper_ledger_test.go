@@ -1,0 +1,321 @@
+package gitstore
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// file is what a step does to a path.
+type file struct {
+	data []byte
+	mode filemode.FileMode // zero: a regular file
+	gone bool
+	id   plumbing.Hash // an object to name instead of the data
+}
+
+// step is one commit of the history, as a tamperer sees it.
+type step struct {
+	files   map[string]file
+	message string
+	when    time.Time
+
+	parents func(made []plumbing.Hash) []plumbing.Hash // of the steps before; nil: the last
+	header  func(raw string) string
+	tree    func(f *forge, root plumbing.Hash) plumbing.Hash // the commit's, not that of the later ones
+}
+
+// memoryObjects is the sound ledger's objects.
+type memoryObjects map[plumbing.Hash]packfile.Object
+
+func (m memoryObjects) View(id plumbing.Hash) (packfile.Object, error) { return m.Read(id) }
+
+func (m memoryObjects) Read(id plumbing.Hash) (packfile.Object, error) {
+	o, ok := m[id]
+	if !ok {
+		return o, packfile.ErrMissing
+	}
+	return o, nil
+}
+
+func (m memoryObjects) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+	o, err := m.Read(id)
+	return o.Type, int64(len(o.Data)), err
+}
+
+// soundLedger is what all tamperers begin with.
+type soundLedger struct {
+	objects  memoryObjects
+	steps    []step
+	commits  []plumbing.Hash
+	trees    []plumbing.Hash
+	audited  map[plumbing.Hash]audit.Commit
+	unsigned map[string]plumbing.Hash // the commits by their content without the signature
+	signers  sshsig.Allowed
+	sign     func([]byte) (string, error)
+	of       map[string][]int // the steps of each transaction
+	ids      []string
+}
+
+func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig.Allowed) {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := sshsig.ParseKey(pem.EncodeToMemory(block), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sshKey, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed, err = sshsig.ParseAllowedSigners([]byte("ci@example.org " + string(ssh.MarshalAuthorizedKey(sshKey))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.Sign, allowed
+}
+
+func newSoundLedger(t testing.TB) *soundLedger {
+	t.Helper()
+	s := &soundLedger{objects: memoryObjects{}, unsigned: map[string]plumbing.Hash{}, of: map[string][]int{}}
+	s.sign, s.signers = signingKey(t)
+	entries, err := storetest.Lives(storetest.Mixed(180)...) // 20 of which are two
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range entries {
+		st := step{files: map[string]file{}, message: e.Message, when: e.When}
+		for name, data := range e.Files {
+			st.files[name] = file{data: data}
+			if id, ok := ledger.TransactionOf(name); ok && (len(s.of[id]) == 0 || s.of[id][len(s.of[id])-1] != i) {
+				s.of[id] = append(s.of[id], i)
+			}
+		}
+		s.steps = append(s.steps, st)
+	}
+	s.ids = slices.Sorted(maps.Keys(s.of))
+	if len(s.ids) != 200 {
+		t.Fatalf("%d transactions", len(s.ids))
+	}
+	f, err := s.forge(s.steps, 0, s.sign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range f.batch.IDs() {
+		s.objects[id], _ = f.batch.Get(id)
+	}
+	s.commits, s.trees = f.commits, f.trees
+	s.audited = map[plumbing.Hash]audit.Commit{}
+	var mu sync.Mutex
+	h := f.history()
+	err = h.Commits(func(c audit.Commit) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.audited[plumbing.Hash(c.ID)] = c
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// forge is a history that somebody made.
+type forge struct {
+	*soundLedger
+	batch   *packfile.Batch
+	commits []plumbing.Hash
+	trees   []plumbing.Hash
+	tip     plumbing.Hash
+	distort func(*History)
+	hidden  plumbing.Hash // an object that is not there
+}
+
+// forge makes the commits of steps, of which those before from are the sound
+// ledger's own.
+func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, error)) (*forge, error) {
+	f := &forge{soundLedger: s, batch: &packfile.Batch{}}
+	var tree plumbing.Hash
+	f.commits, f.trees = slices.Clone(s.commits[:from]), slices.Clone(s.trees[:from])
+	if from > 0 {
+		tree = s.trees[from-1]
+	}
+	b := builder{overlay{f.batch, s.objects}, f.batch}
+	for _, st := range steps[from:] {
+		var err error
+		if tree, err = f.grow(&b, tree, st.files); err != nil {
+			return nil, err
+		}
+		c := commit{tree: tree}
+		if len(f.commits) > 0 {
+			c.parents = f.commits[len(f.commits)-1:]
+		}
+		if st.parents != nil {
+			c.parents = st.parents(f.commits)
+		}
+		if st.tree != nil {
+			c.tree = st.tree(f, tree)
+		}
+		raw := encodeCommit(c, us, us, st.when, st.message)
+		if st.header != nil {
+			raw = []byte(st.header(string(raw)))
+		}
+		if sign != nil {
+			payload := string(raw)
+			if raw, err = signed(raw, sign); err != nil {
+				return nil, err
+			}
+			s.unsigned[payload] = plumbing.ComputeHash(plumbing.CommitObject, raw)
+		} else if same, ok := s.unsigned[string(raw)]; ok { // nothing was changed: the signature still fits
+			f.commits, f.trees = append(f.commits, same), append(f.trees, tree)
+			continue
+		}
+		f.commits, f.trees = append(f.commits, f.put(plumbing.CommitObject, raw)), append(f.trees, tree)
+	}
+	f.tip = f.commits[len(f.commits)-1]
+	return f, nil
+}
+
+// grow makes the next tree.
+func (f *forge) grow(b *builder, tree plumbing.Hash, files map[string]file) (plumbing.Hash, error) {
+	var edits []edit
+	for name, one := range files {
+		e := edit{path: name, gone: one.gone}
+		if !one.gone {
+			e.entry.mode, e.entry.id = one.mode, one.id
+			if one.mode == 0 {
+				e.entry.mode = filemode.Regular
+			}
+			if one.id.IsZero() {
+				e.entry.id = f.put(plumbing.BlobObject, one.data)
+			}
+		}
+		edits = append(edits, e)
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return strings.Compare(a.path, b.path) })
+	next, err := b.tree(tree, edits)
+	if err == nil && next.IsZero() {
+		next = f.put(plumbing.TreeObject, nil)
+	}
+	return next, err
+}
+
+func (f *forge) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
+	ids, err := f.batch.Add(packfile.Object{Type: kind, Data: data})
+	if err != nil {
+		panic(err)
+	}
+	return ids[0]
+}
+
+// View serves the forger's objects before the sound ones.
+func (f *forge) View(id plumbing.Hash) (packfile.Object, error) {
+	if id == f.hidden {
+		return packfile.Object{}, fmt.Errorf("object %s: %w", id, packfile.ErrMissing)
+	}
+	if o, ok := f.batch.Get(id); ok {
+		return o, nil
+	}
+	return f.objects.View(id)
+}
+
+func (f *forge) Read(id plumbing.Hash) (packfile.Object, error) { return f.View(id) }
+
+func (f *forge) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+	o, err := f.View(id)
+	return o.Type, int64(len(o.Data)), err
+}
+
+func (f *forge) history() *History {
+	h := &History{objects: f, signers: &f.signers, tip: f.tip}
+	if f.distort != nil {
+		f.distort(h)
+	}
+	return h
+}
+
+// remembering is a History that has read the sound ledger's commits before:
+// what a commit changed is the same, whatever comes after it.
+type remembering struct {
+	*History
+	f *forge
+}
+
+func (r remembering) Commits(visit func(audit.Commit)) error {
+	known := r.shallow == nil && r.grafted == nil && r.replaced == nil && r.f.hidden.IsZero() && r.from.IsZero()
+	if !known {
+		return r.History.Commits(visit)
+	}
+	d := newDiffer(r.History)
+	age := 0
+	for at := r.tip; !at.IsZero(); age++ {
+		if c, ok := r.f.audited[at]; ok {
+			c.Age = age
+			visit(c)
+			at = plumbing.ZeroHash
+			if len(c.Parents) > 0 {
+				at = plumbing.Hash(c.Parents[0])
+			}
+			continue
+		}
+		c, err := r.read(at, age)
+		if err != nil {
+			return r.History.Commits(visit)
+		}
+		at = plumbing.ZeroHash
+		if len(c.parents) > 0 {
+			at = c.parents[0]
+			before, err := readCommit(r.f, at)
+			if err != nil {
+				return r.History.Commits(visit)
+			}
+			c.former = before.tree
+		}
+		visit(d.commit(c))
+	}
+	return nil
+}
+
+// caught tells which layers see a forgery.
+type caught struct {
+	rules, memory, signature bool
+	found                    audit.Result
+}
+
+func (f *forge) audit() (caught, error) {
+	r, err := audit.Run(remembering{f.history(), f}, audit.Options{Signatures: true})
+	if err != nil {
+		return caught{}, err
+	}
+	c := caught{found: r}
+	for _, one := range r.Findings {
+		c.signature = c.signature || one.RuleID == "L13"
+		c.rules = c.rules || one.RuleID != "L13"
+	}
+	ok, err := descends(f, f.tip, f.soundLedger.commits[len(f.soundLedger.commits)-1])
+	c.memory = !ok || err != nil
+	return c, nil
+}
