@@ -152,6 +152,7 @@ func TestT61Reports(t *testing.T) {
 		"ok, with words":  pkt(okay) + pkt("ok refs/agent/ledger but\n") + "0000",
 		"not unpacked":    pkt("unpack abnormal exit\n") + pkt("ok refs/agent/ledger\n") + "0000",
 		"no unpack":       pkt("ok refs/agent/ledger\n") + "0000",
+		"ok, not unpack":  pkt("ok\n") + pkt("ok refs/agent/ledger\n") + "0000",
 		"no flush":        pkt(okay) + pkt("ok refs/agent/ledger\n"),
 		"empty":           "",
 		"flush":           "0000",
