@@ -109,8 +109,11 @@ func (r *replay) known(steps []ourStep, place string, remote plumbing.Hash) (int
 		if err != nil {
 			return 0, err
 		}
-		if after.id == there.id {
+		switch {
+		case after.id == there.id:
 			n = i + 1
+		case place == ledger.LedgerEventsFile:
+			n = len(steps) + 1 // an acceptance names its parent: it cannot be made again on another
 		}
 	}
 	return n, nil

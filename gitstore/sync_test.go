@@ -176,6 +176,38 @@ func TestSyncConflict(t *testing.T) {
 	r.sound(3)
 }
 
+// TestSyncAcceptance: an acceptance names its parent, so it is not made again on
+// another commit.
+func TestSyncAcceptance(t *testing.T) {
+	r, _ := newRemote(t, true)
+	a, b := r.clone(), r.clone()
+	advance(t, a.Open(), "tx1", "1")
+	for _, w := range []work{a, b} {
+		if _, err := r.sync(w, gitstore.LedgerOptions{}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	accept := func(tree fs.FS) (map[string][]byte, error) {
+		e, err := ledger.AcceptEntry(tree, time.Unix(1795000000, 0), ledger.AcceptTip{AcceptedTip: b.tip(), RememberedTip: a.tip(), Reason: "x"})
+		return e.Files, err
+	}
+	if _, err := storetest.Append(b.Open(), accept); err != nil {
+		t.Fatal(err)
+	}
+	advance(t, a.Open(), "tx1", "2")
+	if _, err := r.sync(a, gitstore.LedgerOptions{}, false); err != nil {
+		t.Fatal(err)
+	}
+	var conflict *gitstore.ConflictError
+	if _, err := r.sync(b, gitstore.LedgerOptions{}, false); !errors.As(err, &conflict) || conflict.Transactions[0] != "the ledger's own events" {
+		t.Errorf("%v", err)
+	}
+	if done, err := r.sync(b, gitstore.LedgerOptions{}, true); err != nil || done.Sent != 0 || done.SetAside == "" {
+		t.Errorf("%+v %v", done, err)
+	}
+	r.sound(2)
+}
+
 // key makes an SSH key and the list that knows it.
 func key(t *testing.T) (sign func([]byte) (string, error), allowed []byte) {
 	t.Helper()

@@ -552,7 +552,7 @@ var tamperers = []kind{
 		tip := t.commits[len(t.commits)-1].String()
 		p := ledger.AcceptTip{AcceptedTip: tip, RememberedTip: t.commits[3].String(), Author: ledger.Actor{Kind: "user", ID: "local:eve", Login: "Eve"}, Reason: "restored"}
 		when := t.steps[len(t.steps)-1].when.Add(time.Second)
-		what := t.r.IntN(6)
+		what := t.r.IntN(7)
 		if what == 0 {
 			p.AcceptedTip = t.commits[t.r.IntN(len(t.commits)-1)].String()
 		}
@@ -574,6 +574,11 @@ var tamperers = []kind{
 			st.files[ledger.LedgerEventsFile] = file{data: append(data, data...)}
 		case 5:
 			st.files["transactions/x"] = file{data: data}
+		case 6: // two at once
+			if data, err = ledger.AppendLedgerEvent(data, when, p); err != nil {
+				panic(err)
+			}
+			st.files[ledger.LedgerEventsFile] = file{data: data}
 		}
 		t.what = fmt.Sprint(what)
 		t.steps = append(t.steps, st)
