@@ -30,15 +30,17 @@ func (m memory) acceptable(now plumbing.Hash, tip string, descends func(plumbing
 	if now.IsZero() || now.String() != tip {
 		return seen, &AcceptError{fmt.Sprintf("%s is at %s, not at %s", m.name, now, tip)}
 	}
-	err = m.check(now, seen, descends)
 	var rollback *RollbackError
-	switch {
-	case err == nil:
-		return seen, &AcceptError{fmt.Sprintf("%s needs no acceptance: its tip descends from what was last seen here", m.name)}
-	case !errors.As(err, &rollback):
-		return seen, err
+	for _, must := range []plumbing.Hash{seen, m.known} {
+		err := m.check(now, must, descends)
+		if errors.As(err, &rollback) {
+			return must, nil
+		}
+		if err != nil {
+			return seen, err
+		}
 	}
-	return seen, nil
+	return seen, &AcceptError{fmt.Sprintf("%s needs no acceptance: its tip descends from what was last seen here", m.name)}
 }
 
 // AcceptTip takes tip, which must be the ledger's, for good although it does not
@@ -92,7 +94,9 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	if err != nil {
 		return "", err
 	}
-	seen, err := s.seen.acceptable(now, tip, func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) })
+	m := s.seen
+	m.known = s.known
+	seen, err := m.acceptable(now, tip, func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) })
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +115,8 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	if err != nil {
 		return "", err
 	}
-	return made.String(), s.accepted(seen, made, pack)
+	s.passed = made
+	return made.String(), s.accepted(made, pack)
 }
 
 // fetchAccepted gets what is needed of a tip that the memory would refuse.
@@ -128,8 +133,12 @@ func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (source, 
 }
 
 // accepted moves the memory, and the clone's own ref if it has one.
-func (s *Shared) accepted(seen, made plumbing.Hash, pack notedPack) error {
-	if err := s.seen.advance(seen, made); err != nil || s.thin != nil {
+func (s *Shared) accepted(made plumbing.Hash, pack notedPack) error {
+	seen, err := s.seen.read()
+	if err == nil {
+		err = s.seen.advance(seen, made)
+	}
+	if err != nil || s.thin != nil {
 		return err
 	}
 	ours, err := s.local.repo.tip(s.local.ref)

@@ -78,8 +78,12 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 		return nil, err
 	}
 	h.First = seen.IsZero() && l.seen.known.IsZero()
+	l.passed = h.tip
 	if h.tip != seen || !l.seen.known.IsZero() {
-		err := l.seen.hold(h.tip, func(ancestor plumbing.Hash) (bool, error) { return descends(l.repo.objects, h.tip, ancestor) })
+		err := l.seen.hold(seen, h.tip, func(ancestor plumbing.Hash) (bool, error) { return descends(l.repo.objects, h.tip, ancestor) })
+		if err != nil {
+			l.passed = plumbing.ZeroHash
+		}
 		// Any other error is of the history, which is read yet.
 		if errors.As(err, &h.Rollback) && h.tip.IsZero() {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -72,12 +73,6 @@ func (m memory) read() (plumbing.Hash, error) {
 	return plumbing.NewHash(doc.Tip), nil
 }
 
-// text is the last tip seen, "" if there was none.
-func (m memory) text() (string, error) {
-	tip, err := m.read()
-	return hexOf(tip), err
-}
-
 // write replaces the memory. The caller holds the repository's lock.
 func (m memory) write(tip plumbing.Hash) error {
 	line, err := canon.Line(remembered{m.name, tip.String()})
@@ -90,15 +85,12 @@ func (m memory) write(tip plumbing.Hash) error {
 	return nil
 }
 
-// hold refuses a tip that does not descend from what is known and remembered,
-// and remembers it. descends tells whether a commit is the tip or an ancestor
-// of it. Where nothing can be written (an auditor's read-only copy), the tip is
-// held to the memory all the same.
-func (m memory) hold(tip plumbing.Hash, descends func(ancestor plumbing.Hash) (bool, error)) error {
-	seen, err := m.read()
-	if err != nil {
-		return err
-	}
+// hold refuses a tip that does not descend from what is known and from seen,
+// and remembers it. seen is what the memory said before the tip was asked for:
+// read later, it may be another process's, and newer. descends tells whether a
+// commit is the tip or an ancestor of it. Where nothing can be written (an
+// auditor's read-only copy), the tip is held to the memory all the same.
+func (m memory) hold(seen, tip plumbing.Hash, descends func(ancestor plumbing.Hash) (bool, error)) error {
 	for _, must := range []plumbing.Hash{m.known, seen} {
 		if err := m.check(tip, must, descends); err != nil {
 			return err
@@ -107,8 +99,8 @@ func (m memory) hold(tip plumbing.Hash, descends func(ancestor plumbing.Hash) (b
 	if tip == seen {
 		return nil
 	}
-	err = m.advance(seen, tip)
-	if errors.Is(err, fs.ErrPermission) {
+	err := m.advance(seen, tip)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil
 	}
 	return err

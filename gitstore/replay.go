@@ -34,19 +34,30 @@ type ourStep struct {
 type UnsignableError struct{ Commit string }
 
 func (e *UnsignableError) Error() string {
-	return fmt.Sprintf("commit %s is signed, and has to be made and signed again", e.Commit)
+	return fmt.Sprintf("commit %s is signed, and has to be made and signed again with the same key", e.Commit)
 }
 
-// plan returns the entries to make, and the transactions that the remote has
-// advanced differently, whose commits are not among them.
-func (r *replay) plan() (entries []ledger.Entry, conflicts []string, err error) {
+// A planned is what is to be made again: entries, each signed or not. conflicts
+// are the transactions that the remote has advanced differently, whose commits
+// are not among them; denied those of them with a denial that the remote lacks.
+type planned struct {
+	entries           []madeAgain
+	conflicts, denied []string
+}
+
+type madeAgain struct {
+	ledger.Entry
+	signed bool
+}
+
+func (r *replay) plan() (p planned, err error) {
 	remote, err := r.treeOf(r.theirs)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	steps, err := r.steps(remote)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	skip := map[string]int{}
 	for _, s := range steps {
@@ -55,23 +66,36 @@ func (r *replay) plan() (entries []ledger.Entry, conflicts []string, err error) 
 		}
 		n, err := r.known(steps, s.place, remote)
 		if err != nil {
-			return nil, nil, err
+			return p, err
 		}
 		if skip[s.place] = n; n > len(steps) {
-			conflicts = append(conflicts, subject(s.place))
+			p.conflicts = append(p.conflicts, subject(s.place))
 		}
 	}
 	for i, s := range steps {
+		if skip[s.place] > len(steps) && s.denies() {
+			p.denied = append(p.denied, subject(s.place))
+		}
 		if i < skip[s.place] {
 			continue
 		}
 		e, err := r.entry(s)
 		if err != nil {
-			return nil, nil, err
+			return p, err
 		}
-		entries = append(entries, e)
+		p.entries = append(p.entries, e)
 	}
-	return entries, conflicts, nil
+	return p, nil
+}
+
+// denies tells whether a step brings a denial that the remote has not.
+func (s ourStep) denies() bool {
+	for name := range s.files {
+		if strings.HasPrefix(name, "denied/") {
+			return true
+		}
+	}
+	return false
 }
 
 func subject(place string) string {
@@ -165,29 +189,38 @@ func (r *replay) step(c link, former, remote plumbing.Hash) (ourStep, error) {
 		s.files[d.path] = data
 		return err
 	})
+	if _, own := s.files[ledger.LedgerEventsFile]; err == nil && s.place == ledger.LedgerEventsFile && !own {
+		err = errors.New("it is about no transaction, so this is no ledger")
+	}
 	return s, err
 }
 
-// entry is a step with its commit's own time and words.
-func (r *replay) entry(s ourStep) (ledger.Entry, error) {
+// entry is a step with its commit's own time and words. It is signed again only
+// if its signature is ours: the same key signs the same bytes the same way, so
+// a forgery does not leave with a good one.
+func (r *replay) entry(s ourStep) (madeAgain, error) {
 	raw, err := readObject(r.source, plumbing.CommitObject, s.id)
 	if err != nil {
-		return ledger.Entry{}, err
+		return madeAgain{}, err
 	}
-	payload, _, err := sshsig.Split(raw)
+	payload, signature, err := sshsig.Split(raw)
 	switch {
 	case errors.Is(err, sshsig.ErrNoSignature):
 		payload = raw
 	case err != nil:
-		return ledger.Entry{}, fmt.Errorf("reading commit %s: %w", s.id, err)
+		return madeAgain{}, fmt.Errorf("reading commit %s: %w", s.id, err)
 	case r.sign == nil:
-		return ledger.Entry{}, &UnsignableError{s.id.String()}
+		return madeAgain{}, &UnsignableError{s.id.String()}
+	default:
+		if again, err := r.sign(payload); err != nil || again != signature {
+			return madeAgain{}, errors.Join(&UnsignableError{s.id.String()}, err)
+		}
 	}
 	when, message, err := commitWords(string(payload))
 	if err != nil {
-		return ledger.Entry{}, fmt.Errorf("reading commit %s: %w", s.id, err)
+		return madeAgain{}, fmt.Errorf("reading commit %s: %w", s.id, err)
 	}
-	return ledger.Entry{Message: message, When: when, Files: s.files}, nil
+	return madeAgain{ledger.Entry{Message: message, When: when, Files: s.files}, signature != ""}, nil
 }
 
 // commitWords reads when a commit was made, and what it says.
@@ -207,6 +240,16 @@ func commitWords(commit string) (when time.Time, message string, err error) {
 }
 
 // run makes the entries on the remote's tip.
-func (r *replay) run(entries []ledger.Entry, to *packfile.Batch) (plumbing.Hash, error) {
-	return chain(r.source, to, r.theirs, entries, r.sign)
+func (r *replay) run(entries []madeAgain, to *packfile.Batch) (tip plumbing.Hash, err error) {
+	tip = r.theirs
+	for _, e := range entries {
+		sign := r.sign
+		if !e.signed {
+			sign = nil
+		}
+		if tip, err = chain(r.source, to, tip, []ledger.Entry{e.Entry}, sign); err != nil {
+			return tip, err
+		}
+	}
+	return tip, nil
 }

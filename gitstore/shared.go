@@ -24,6 +24,8 @@ type Shared struct {
 	server *wire.Server
 	seen   memory // of the remote
 	thin   *thin  // nil where the clone has the ledger itself
+	known  plumbing.Hash
+	passed plumbing.Hash // the last tip that was held, or made
 	// Pause waits before the same push is tried again; attempt counts from 1.
 	pause func(ctx context.Context, attempt int)
 }
@@ -37,7 +39,11 @@ const maxPushes = 5
 // pause waits between two tries of one push.
 func (l *Ledger) Share(server *wire.Server, pause func(ctx context.Context, attempt int)) (*Shared, error) {
 	name := fmt.Sprintf("%s of %s", l.ref, server)
-	s := &Shared{local: l, server: server, seen: l.repo.memory(name, l.seen.known), pause: pause}
+	// What is known from elsewhere may be in the remote's history, or in what
+	// the clone has not pushed yet: it is not demanded of each.
+	known := l.seen.known
+	l.seen.known = plumbing.ZeroHash
+	s := &Shared{local: l, server: server, seen: l.repo.memory(name, plumbing.ZeroHash), known: known, pause: pause}
 	tip, err := l.repo.tip(l.ref)
 	if err == nil && tip.IsZero() {
 		s.thin, err = openThin(filepath.Join(l.repo.stateDir(), "ledgers", shortName(name)), server)
@@ -79,17 +85,29 @@ func (s *Shared) At(ctx context.Context, tip string) (pipeline.Snapshot, error) 
 	return snapshot(s.thin, plumbing.NewHash(tip))
 }
 
-// Seen returns the last tip that the remote confirmed, "" if there was none.
-func (s *Shared) Seen() (string, error) { return s.seen.text() }
+// Seen returns the last tip that was held to the memory, or made, by this
+// Shared; "" if there was none.
+func (s *Shared) Seen() string { return hexOf(s.passed) }
 
 // fetchTip asks for the tip, and holds it to the memory.
 func (s *Shared) fetchTip(ctx context.Context) (plumbing.Hash, error) {
+	seen, err := s.seen.read()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
 	tip, err := s.server.Tip(ctx, s.local.ref.String())
 	if err == nil && !tip.IsZero() {
 		err = s.thin.fetchTip(tip)
 	}
+	back := func(ancestor plumbing.Hash) (bool, error) { return s.descends(tip, ancestor) }
 	if err == nil {
-		err = s.seen.hold(tip, func(ancestor plumbing.Hash) (bool, error) { return s.descends(tip, ancestor) })
+		err = s.seen.check(tip, s.known, back)
+	}
+	if err == nil {
+		err = s.seen.hold(seen, tip, back)
+	}
+	if err == nil {
+		s.passed = tip
 	}
 	return tip, err
 }
@@ -130,6 +148,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	if err != nil {
 		return "", err
 	}
+	s.passed = made
 	if err := s.seen.advance(parent, made); err != nil {
 		return "", err
 	}
@@ -168,7 +187,7 @@ func (s *Shared) push(ctx context.Context, old, next plumbing.Hash, batch *packf
 		case err == nil && tip == next:
 			return nil
 		case err == nil && tip != old:
-			return s.overtaken(ctx, tip, next)
+			return s.overtaken(ctx, old, next)
 		case errors.As(pushed, &refused), attempt == maxPushes, ctx.Err() != nil:
 			return explained(pushed)
 		}
@@ -185,11 +204,9 @@ func explained(err error) error {
 	return err
 }
 
-// overtaken: somebody else has moved the ref, before us or after us.
-func (s *Shared) overtaken(ctx context.Context, tip, ours plumbing.Hash) error {
-	if tip.IsZero() {
-		return pipeline.ErrMoved // the next snapshot says what that means
-	}
+// overtaken: somebody else has moved the ref, before us or after us. Over ssh a
+// tip that has moved again cannot be asked for, so that is tried a few times.
+func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
 	t := s.thin
 	if t == nil {
 		var err error
@@ -198,11 +215,23 @@ func (s *Shared) overtaken(ctx context.Context, tip, ours plumbing.Hash) error {
 		}
 	}
 	t.ctx = ctx
-	if err := t.fetchHistory(tip, ours); err != nil {
-		return err
+	for attempt := 1; ; attempt++ {
+		tip, err := s.server.Tip(ctx, s.local.ref.String())
+		if err == nil && tip.IsZero() {
+			return pipeline.ErrMoved // the next snapshot says what that means
+		}
+		if err == nil {
+			err = t.fetchHistory(tip, ours, old)
+		}
+		if err == nil {
+			if ok, err := descends(t.own, tip, ours); ok && err == nil {
+				return nil
+			}
+			return pipeline.ErrMoved
+		}
+		if unreachable(err) || attempt == maxPushes {
+			return err
+		}
+		s.pause(ctx, attempt)
 	}
-	if ok, err := descends(t.own, tip, ours); ok && err == nil {
-		return nil
-	}
-	return pipeline.ErrMoved
 }

@@ -3,6 +3,7 @@ package gitstore
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ type LedgerOptions struct {
 	// Sign signs the bytes of a commit (package sshsig); nil leaves commits
 	// unsigned.
 	Sign func(commit []byte) (armored string, err error)
+	// Check refuses a tree that is no ledger, before it is joined with another;
+	// nil refuses none.
+	Check func(tree fs.FS) error
 }
 
 // Ledger is the ledger in a repository itself.
@@ -33,6 +37,9 @@ type Ledger struct {
 	ref  plumbing.ReferenceName
 	seen memory
 	sign func([]byte) (string, error)
+
+	check  func(fs.FS) error
+	passed plumbing.Hash // the last tip that was held, or made
 }
 
 var _ pipeline.Store = (*Ledger)(nil)
@@ -56,7 +63,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	if checkedOut {
 		return nil, fmt.Errorf("%q is a branch that is checked out", ref)
 	}
-	return &Ledger{r, name, r.memory(ref, plumbing.NewHash(o.KnownTip)), o.Sign}, nil
+	return &Ledger{repo: r, ref: name, seen: r.memory(ref, plumbing.NewHash(o.KnownTip)), sign: o.Sign, check: o.Check}, nil
 }
 
 // Snapshot returns the ledger as it stands. A tip that does not descend from
@@ -69,8 +76,9 @@ func (l *Ledger) Snapshot(context.Context, ...string) (pipeline.Snapshot, error)
 	return snapshot(l.repo.objects, tip)
 }
 
-// Seen returns the last tip seen, "" if there was none.
-func (l *Ledger) Seen() (string, error) { return l.seen.text() }
+// Seen returns the last tip that was held to the memory, or made, by this
+// Ledger; "" if there was none.
+func (l *Ledger) Seen() string { return hexOf(l.passed) }
 
 // held is the tip, held to the memory. The memory is read before the ref is, so
 // that it cannot be ahead of it.
@@ -81,7 +89,10 @@ func (l *Ledger) held() (plumbing.Hash, error) {
 		tip, err = l.repo.tip(l.ref)
 	}
 	if err == nil && (tip != seen || !l.seen.known.IsZero()) {
-		err = l.seen.hold(tip, func(ancestor plumbing.Hash) (bool, error) { return descends(l.repo.objects, tip, ancestor) })
+		err = l.seen.hold(seen, tip, func(ancestor plumbing.Hash) (bool, error) { return descends(l.repo.objects, tip, ancestor) })
+	}
+	if err == nil {
+		l.passed = tip
 	}
 	return tip, err
 }
@@ -149,6 +160,7 @@ func (l *Ledger) move(old, next plumbing.Hash, packs ...notedPack) error {
 	if err := l.repo.moveRef(l.ref, old, next); err != nil {
 		return err
 	}
+	l.passed = next
 	return l.seen.write(next)
 }
 

@@ -29,10 +29,17 @@ type Joined struct {
 type ConflictError struct {
 	Remote       string
 	Transactions []string
+	// Denied are those of them that a denial which only the clone has is about:
+	// they cannot be left out.
+	Denied []string
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("advanced both here and on %s, differently: %s", e.Remote, strings.Join(e.Transactions, ", "))
+	text := fmt.Sprintf("advanced both here and on %s, differently: %s", e.Remote, strings.Join(e.Transactions, ", "))
+	if len(e.Denied) > 0 {
+		text += "; a denial that was recorded here alone would be lost with " + strings.Join(e.Denied, ", ")
+	}
+	return text
 }
 
 // Sync makes the clone's ledger and the remote's the same: it fetches what is
@@ -41,7 +48,7 @@ func (e *ConflictError) Error() string {
 // clone's former tip is kept under refs/agent/set-aside/; without, they are a
 // *ConflictError.
 func (s *Shared) Sync(ctx context.Context, leaveOut bool) (Joined, error) {
-	s.thin = nil
+	s.thin = nil // from here on the clone has it itself
 	for attempt := 1; ; attempt++ {
 		done, err := s.joinOnce(ctx, leaveOut)
 		if !errors.Is(err, pipeline.ErrMoved) || attempt == maxJoins {
@@ -59,7 +66,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 	if err != nil {
 		return Joined{}, err
 	}
-	ours, theirs, err := s.fetchBoth(ctx)
+	ours, theirs, err := s.fetchBoth(ctx, seen)
 	if err != nil || theirs == ours {
 		return Joined{Tip: hexOf(theirs)}, err
 	}
@@ -90,7 +97,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 
 // fetchBoth returns the clone's tip and the remote's, whose whole history is
 // here then, both held to the memory.
-func (s *Shared) fetchBoth(ctx context.Context) (ours, theirs plumbing.Hash, err error) {
+func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, theirs plumbing.Hash, err error) {
 	if theirs, err = s.server.Tip(ctx, s.local.ref.String()); err != nil {
 		return ours, theirs, err
 	}
@@ -100,22 +107,62 @@ func (s *Shared) fetchBoth(ctx context.Context) (ours, theirs plumbing.Hash, err
 	if err = s.fetchWhole(ctx, theirs, ours); err != nil {
 		return ours, theirs, err
 	}
-	return ours, theirs, s.seen.hold(theirs, func(ancestor plumbing.Hash) (bool, error) {
+	err = s.seen.hold(seen, theirs, func(ancestor plumbing.Hash) (bool, error) {
 		return descends(s.local.repo.objects, theirs, ancestor)
 	})
+	if err == nil {
+		err = s.holdKnown(ours, theirs)
+	}
+	for _, tip := range []plumbing.Hash{ours, theirs} {
+		if err == nil {
+			err = s.isLedger(tip)
+		}
+	}
+	if err == nil {
+		s.passed = theirs
+	}
+	return ours, theirs, err
+}
+
+// holdKnown demands what is known from elsewhere of either history.
+func (s *Shared) holdKnown(ours, theirs plumbing.Hash) error {
+	if s.known.IsZero() {
+		return nil
+	}
+	for _, tip := range []plumbing.Hash{theirs, ours} {
+		if tip.IsZero() {
+			continue
+		}
+		if ok, err := descends(s.local.repo.objects, tip, s.known); ok || err != nil {
+			return err
+		}
+	}
+	return &RollbackError{Ledger: s.seen.name, Tip: hexOf(theirs), Seen: s.known.String()}
+}
+
+// isLedger refuses to join what is no ledger, or none that is understood here.
+func (s *Shared) isLedger(tip plumbing.Hash) error {
+	if tip.IsZero() || s.local.check == nil {
+		return nil
+	}
+	tree, err := commitTree(s.local.repo.objects, tip)
+	if err != nil {
+		return err
+	}
+	return s.local.check(tree)
 }
 
 // replay makes what of ours the remote lacks again on its tip.
 func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut bool) (plumbing.Hash, error) {
-	entries, conflicts, err := r.plan()
-	if err == nil && len(conflicts) > 0 && !leaveOut {
-		err = &ConflictError{s.server.String(), conflicts}
+	p, err := r.plan()
+	if err == nil && len(p.conflicts) > 0 && (!leaveOut || len(p.denied) > 0) {
+		err = &ConflictError{s.server.String(), p.conflicts, p.denied}
 	}
 	if err != nil {
 		return r.theirs, err
 	}
-	done.Sent, done.Replayed, done.LeftOut = len(entries), len(entries), conflicts
-	return r.run(entries, batch)
+	done.Sent, done.Replayed, done.LeftOut = len(p.entries), len(p.entries), p.conflicts
+	return r.run(p.entries, batch)
 }
 
 func hexOf(id plumbing.Hash) string {
@@ -141,6 +188,7 @@ func (s *Shared) settle(ours, theirs, next plumbing.Hash, batch *packfile.Batch,
 			return "", err
 		}
 	}
+	s.passed = next
 	if err := s.seen.advance(theirs, next); err != nil {
 		return aside, err
 	}

@@ -176,6 +176,37 @@ func TestSyncConflict(t *testing.T) {
 	r.sound(3)
 }
 
+// TestT03SyncKeepsDenials: a transaction with a denial that only the clone has
+// cannot be left out.
+func TestT03SyncKeepsDenials(t *testing.T) {
+	r, _ := newRemote(t, true)
+	a, b := r.clone(), r.clone()
+	advance(t, a.Open(), "tx1", "1")
+	for _, w := range []work{a, b} {
+		if _, err := r.sync(w, gitstore.LedgerOptions{}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := ledger.Dir(idOf("tx1")) + "/" + ledger.EventsFile
+	if _, err := storetest.Append(b.Open(), func(fs.FS) (map[string][]byte, error) {
+		return map[string][]byte{file: []byte("1\ndenied\n"), "denied/11/" + strings.Repeat("1", 64) + "/fileChange.json": nil}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	advance(t, a.Open(), "tx1", "2")
+	if _, err := r.sync(a, gitstore.LedgerOptions{}, false); err != nil {
+		t.Fatal(err)
+	}
+	was := b.tip()
+	var conflict *gitstore.ConflictError
+	if _, err := r.sync(b, gitstore.LedgerOptions{}, true); !errors.As(err, &conflict) || !slices.Equal(conflict.Denied, []string{idOf("tx1")}) {
+		t.Errorf("%v", err)
+	}
+	if b.tip() != was {
+		t.Error("the clone's ledger moved")
+	}
+}
+
 // TestSyncAcceptance: an acceptance names its parent, so it is not made again on
 // another commit.
 func TestSyncAcceptance(t *testing.T) {
@@ -256,12 +287,34 @@ func TestSigned(t *testing.T) {
 	thin := r.share(r.clone(), signed)
 	advance(t, thin, "tx9", "1")
 	r.sound(3)
+	// T53: what somebody without the key put in between does not leave signed.
+	if _, err := r.sync(a, signed, false); err != nil {
+		t.Fatal(err)
+	}
+	advance(t, a.Open(), "forged", "1")
+	advance(t, thin, "tx9", "2")
+	done, err := r.sync(a, signed, false)
+	if err != nil || done.Replayed != 1 {
+		t.Fatalf("%+v %v", done, err)
+	}
+	if out, err := a.try("cat-file", "commit", done.Tip); err != nil || strings.Contains(out, "gpgsig") {
+		t.Errorf("signed: %s", out)
+	}
+	other, _ := key(t)
+	l, err := b.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Sign: other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	advance(t, l, "another key", "1")
+	if _, err := r.sync(b, signed, false); !errors.As(err, &unsignable) {
+		t.Errorf("another's signature was replaced: %v", err)
+	}
 	file := filepath.Join(t.TempDir(), "allowed")
 	if err := os.WriteFile(file, allowed, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	bare := work{t, r.repo.Dir}
-	for _, commit := range strings.Fields(bare.git("rev-list", gitstore.LedgerRef)) {
+	for _, commit := range strings.Fields(bare.git("rev-list", gitstore.LedgerRef+"~1")) {
 		bare.git("-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", commit)
 	}
 }

@@ -124,10 +124,14 @@ func unreachable(err error) bool {
 	return errors.As(err, &auth) || errors.As(err, &network) || errors.As(err, &status)
 }
 
-// fetchHistory gets the commits after ancestor, to show that tip descends from
-// it.
-func (t *thin) fetchHistory(tip, ancestor plumbing.Hash) error {
-	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{ancestor}, Shallow: []plumbing.Hash{ancestor}}
+// fetchHistory gets the commits after ancestors, to show that tip descends from
+// one of them.
+func (t *thin) fetchHistory(tip plumbing.Hash, ancestors ...plumbing.Hash) error {
+	ancestors = slices.DeleteFunc(ancestors, plumbing.Hash.IsZero)
+	if slices.Contains(ancestors, tip) {
+		return nil
+	}
+	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: ancestors, Shallow: ancestors}
 	if t.server.CanFilter() {
 		req.Filter = packp.FilterTreeDepth(0)
 	}

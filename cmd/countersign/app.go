@@ -28,8 +28,8 @@ type App struct {
 	Entropy        io.Reader
 
 	flags       globalFlags
-	seen        func() (string, error) // the ledger's last tip seen, once one was opened
-	transaction string                 // the one that this run is about, once that is known
+	seen        func() string // the ledger's last tip that held, once one was opened
+	transaction string        // the one that this run is about, once that is known
 }
 
 // globalFlags are the flags that every command takes.

@@ -83,5 +83,6 @@ func (a *App) openShared() (*gitstore.Shared, gitstore.Settings, error) {
 		return nil, none, err
 	}
 	a.seen = shared.Seen
+	a.flags.push = true // a hint is about the remote's ledger as well
 	return shared, settings, nil
 }

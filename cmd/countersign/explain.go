@@ -168,7 +168,11 @@ func rollbackHint(err error, again func(...string) string) string {
 	return "find out who moved it and why; only if that was right: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY")
 }
 
-func conflictHint(_ error, again func(...string) string) string {
+func conflictHint(err error, again func(...string) string) string {
+	var e *gitstore.ConflictError
+	if errors.As(err, &e) && len(e.Denied) > 0 {
+		return "nothing was changed; deny it again in a fresh clone with --push, then sync here"
+	}
 	return "nothing was changed; " + again("sync", "--set-aside") + " keeps the remote's and puts this clone's on a ref"
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 const defaultRemote = "origin"
@@ -20,7 +21,7 @@ const defaultRemote = "origin"
 // A rememberedStore is a ledger that knows the last tip it saw.
 type rememberedStore interface {
 	pipeline.Store
-	Seen() (string, error)
+	Seen() string
 }
 
 // store opens the ledger that the flags mean: the clone's own, or the remote's.
@@ -51,7 +52,7 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{KnownTip: known, Sign: sign})
+	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{KnownTip: known, Sign: sign, Check: ledger.CheckSchema})
 	if err != nil {
 		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
 	}
@@ -95,8 +96,18 @@ func (a *App) share(local *gitstore.Ledger, repo *gitstore.Repo, settings gitsto
 	return local.Share(server, pause)
 }
 
+// hostOf is the host, with its port, of an http address; "" of any other.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return u.Host
+}
+
 // credentials are what the environment and Git's configuration have for a
-// remote. The token of a workflow goes to its own server alone.
+// remote. A token goes to one host alone: that of the workflow's server, else
+// the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
 func (a *App) credentials(address string, settings gitstore.Settings) (wire.Options, error) {
 	home := a.Getenv("HOME")
 	o := wire.Options{SSH: wire.SSH{AgentSocket: a.Getenv("SSH_AUTH_SOCK")}}
@@ -111,8 +122,12 @@ func (a *App) credentials(address string, settings gitstore.Settings) (wire.Opti
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return o, nil
 	}
-	token := a.Getenv("COUNTERSIGN_TOKEN")
-	if server, err := url.Parse(a.Getenv("GITHUB_SERVER_URL")); err == nil && token == "" && server.Host == u.Host && u.Host != "" {
+	forge := hostOf(a.Getenv("GITHUB_SERVER_URL"))
+	token := ""
+	if u.Host == firstOf(a.Getenv("COUNTERSIGN_TOKEN_HOST"), forge, hostOf(settings.RemoteURL(defaultRemote))) {
+		token = a.Getenv("COUNTERSIGN_TOKEN")
+	}
+	if token == "" && u.Host == forge {
 		token = firstOf(a.Getenv("INPUT_TOKEN"), a.Getenv("GITHUB_TOKEN"))
 	}
 	switch header := settings.ExtraHeader(address); {
@@ -168,13 +183,21 @@ func (a *App) writeTip() error {
 	if a.flags.tipFile == "" || a.seen == nil {
 		return nil
 	}
-	tip, err := a.seen()
-	if err != nil || tip == "" {
-		return err
+	tip := a.seen()
+	if tip == "" {
+		return nil // nothing was seen that held
 	}
 	file := a.path(a.flags.tipFile)
-	if err := os.WriteFile(file+".new", []byte(tip+"\n"), 0o666); err != nil {
+	f, err := os.CreateTemp(filepath.Dir(file), ".tip-*")
+	if err != nil {
 		return err
 	}
-	return os.Rename(file+".new", file)
+	_, err = f.WriteString(tip + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }
