@@ -335,6 +335,31 @@ func TestT51Rewritten(t *testing.T) {
 	}
 }
 
+// TestT52TwoProcessesOfOneClone: what another process of the clone remembers
+// while this one asks the server is no reason to call the ledger rewritten.
+func TestT52TwoProcessesOfOneClone(t *testing.T) {
+	r, server := newRemote(t, false)
+	w := r.clone()
+	first, second := r.share(w, gitstore.LedgerOptions{}), r.share(w, gitstore.LedgerOptions{})
+	add(t, first, "one")
+	add(t, r.Open(), "somebody-else")
+	var once sync.Once
+	server.SetFault(func(n int, q *http.Request) wiretest.Fault {
+		if q.Method == http.MethodPost {
+			once.Do(func() {
+				server.SetFault(nil)
+				add(t, first, "two")
+			})
+		}
+		return wiretest.Fault{}
+	})
+	if _, err := second.Snapshot(t.Context()); err != nil {
+		t.Error(err)
+	}
+	add(t, second, "three")
+	storetest.CheckLines(t, r.Open(), []string{"one", "somebody-else", "two", "three"})
+}
+
 // TestBranchLedger: the ledger can be a branch, which a forge's rules protect.
 func TestBranchLedger(t *testing.T) {
 	r, _ := newRemote(t, false)

@@ -37,6 +37,7 @@ type Server struct {
 	backend cgi.Handler
 	mu      sync.Mutex
 	fault   func(n int, r *http.Request) Fault
+	asked   int // requests since the fault was set
 	seen    []*Request
 }
 
@@ -119,25 +120,17 @@ func (s *Server) URL(name string) string { return s.Server.URL + "/" + name }
 func (s *Server) SetFault(f func(n int, r *http.Request) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
-	s.fault = nil
-	if f != nil {
-		s.fault = func(_ int, r *http.Request) Fault {
-			n++
-			return f(n, r)
-		}
-	}
+	s.fault, s.asked = f, 0
 }
 
 // FailPush sets one fault for the next push, and for no other request.
 func (s *Server) FailPush(fault Fault) {
-	done := false
-	s.SetFault(func(_ int, r *http.Request) Fault {
-		if done || !strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
-			return Fault{}
+	var once sync.Once
+	s.SetFault(func(_ int, r *http.Request) (now Fault) {
+		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+			once.Do(func() { now = fault })
 		}
-		done = true
-		return fault
+		return now
 	})
 }
 
@@ -160,14 +153,16 @@ func (s *Server) Reset() {
 }
 
 func (s *Server) note(r *http.Request) (*Request, Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	q := &Request{Method: r.Method, URI: r.URL.RequestURI(), Protocol: r.Proto, Authorization: r.Header.Get("Authorization"), UserAgent: r.UserAgent(), Remote: r.RemoteAddr}
+	s.mu.Lock()
 	s.seen = append(s.seen, q)
-	if s.fault == nil {
+	s.asked++
+	fault, n := s.fault, s.asked
+	s.mu.Unlock() // a fault may itself be another request
+	if fault == nil {
 		return q, Fault{}
 	}
-	return q, s.fault(0, r)
+	return q, fault(n, r)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
