@@ -69,20 +69,9 @@ func (r *Repo) Descends(_ context.Context, commit, ancestor string) (bool, error
 	if err != nil {
 		return false, err
 	}
-	seen := map[plumbing.Hash]bool{from: true}
-	for queue := []plumbing.Hash{from}; len(queue) > 0; queue = queue[1:] {
-		c, err := readCommit(r.objects, queue[0])
-		if err != nil {
-			return false, fmt.Errorf("walking from %s: %w", commit, err)
-		}
-		for _, p := range c.parents {
-			if p == to {
-				return true, nil
-			}
-			if !seen[p] {
-				seen[p], queue = true, append(queue, p)
-			}
-		}
+	ok, err := descends(r.objects, from, to)
+	if err != nil {
+		err = fmt.Errorf("walking from %s: %w", commit, err)
 	}
-	return false, nil
+	return ok, err
 }

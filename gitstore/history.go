@@ -127,14 +127,7 @@ func (r *Repo) commitNamed(name string) (plumbing.Hash, error) {
 func (h *History) Tip() string { return h.tip.String() }
 
 // From is the commit that it begins after, once Commits has met it.
-func (h *History) From() string { return hexOrNone(h.done) }
-
-func hexOrNone(id plumbing.Hash) string {
-	if id.IsZero() {
-		return ""
-	}
-	return id.String()
-}
+func (h *History) From() string { return hexOf(h.done) }
 
 // distortions reads what makes git show another history than there is.
 func (h *History) distortions(r *Repo) (err error) {

@@ -2,7 +2,6 @@ package gitstore
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -49,24 +48,7 @@ func cutEntry(raw []byte) (e rawEntry, rest []byte, ok bool) {
 	return e, raw[space+end+1+idSize:], true
 }
 
-// compareRaw is Git's order, as compareEntries.
-func compareRaw(a, b rawEntry) int {
-	n := min(len(a.name), len(b.name))
-	if c := bytes.Compare(a.name[:n], b.name[:n]); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.byteAt(n), b.byteAt(n))
-}
-
-func (e rawEntry) byteAt(i int) byte {
-	switch {
-	case i < len(e.name):
-		return e.name[i]
-	case e.isDir():
-		return '/'
-	}
-	return 0
-}
+func compareRaw(a, b rawEntry) int { return compareNames(a.name, a.isDir(), b.name, b.isDir()) }
 
 // sound refuses entries that no git writes: out of order, twice, with a name
 // that is none, or a mode that is written otherwise.

@@ -52,20 +52,26 @@ func parseTree(raw []byte) ([]treeEntry, error) {
 // compareEntries is Git's order: a directory sorts as if its name ended in a
 // slash.
 func compareEntries(a, b treeEntry) int {
-	n := min(len(a.name), len(b.name))
-	if c := strings.Compare(a.name[:n], b.name[:n]); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.byteAt(n), b.byteAt(n))
+	return compareNames(a.name, a.mode == filemode.Dir, b.name, b.mode == filemode.Dir)
 }
 
-// byteAt is what stands at i in the name as it sorts: nothing, a byte with a
+func compareNames[Name string | []byte](a Name, aDir bool, b Name, bDir bool) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return cmp.Compare(a[i], b[i])
+		}
+	}
+	return cmp.Compare(byteAt(a, aDir, n), byteAt(b, bDir, n))
+}
+
+// byteAt is what stands at i in a name as it sorts: nothing, a byte with a
 // value that is greater, or a directory's slash.
-func (e treeEntry) byteAt(i int) byte {
+func byteAt[Name string | []byte](name Name, dir bool, i int) byte {
 	switch {
-	case i < len(e.name):
-		return e.name[i]
-	case e.mode == filemode.Dir:
+	case i < len(name):
+		return name[i]
+	case dir:
 		return '/'
 	}
 	return 0

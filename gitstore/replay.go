@@ -91,7 +91,7 @@ func (r *replay) plan() (p planned, err error) {
 // denies tells whether a step brings a denial that the remote has not.
 func (s ourStep) denies() bool {
 	for name := range s.files {
-		if strings.HasPrefix(name, "denied/") {
+		if ledger.IsDenial(name) {
 			return true
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // Shared is a ledger on a remote repository. Where the clone has the ledger's
 // ref, that is kept level with the remote's; else only what is needed of the
-// remote's tip is here (package doc of docs/ledger.md).
+// remote's tip is here (docs/ledger.md).
 //
 // An append is done when the remote says so. Shared is for one goroutine.
 type Shared struct {
@@ -26,7 +26,7 @@ type Shared struct {
 	thin   *thin  // nil where the clone has the ledger itself
 	known  plumbing.Hash
 	passed plumbing.Hash // the last tip that was held, or made
-	// Pause waits before the same push is tried again; attempt counts from 1.
+	// pause waits before the same push is tried again; attempt counts from 1.
 	pause func(ctx context.Context, attempt int)
 }
 

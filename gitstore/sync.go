@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -92,6 +93,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 	}
 	done.Tip = hexOf(next)
 	done.SetAside, err = s.settle(ours, theirs, next, batch, done)
+	s.local.repo.mergePacks()
 	return done, err
 }
 
@@ -107,16 +109,17 @@ func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, their
 	if err = s.fetchWhole(ctx, theirs, ours); err != nil {
 		return ours, theirs, err
 	}
-	err = s.seen.hold(seen, theirs, func(ancestor plumbing.Hash) (bool, error) {
-		return descends(s.local.repo.objects, theirs, ancestor)
-	})
-	if err == nil {
-		err = s.holdKnown(ours, theirs)
-	}
+	// What is refused is not remembered: the memory comes last.
+	err = s.holdKnown(ours, theirs)
 	for _, tip := range []plumbing.Hash{ours, theirs} {
 		if err == nil {
 			err = s.isLedger(tip)
 		}
+	}
+	if err == nil {
+		err = s.seen.hold(seen, theirs, func(ancestor plumbing.Hash) (bool, error) {
+			return descends(s.local.repo.objects, theirs, ancestor)
+		})
 	}
 	if err == nil {
 		s.passed = theirs
@@ -224,33 +227,58 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) err
 			return err
 		}
 	}
-	req := wire.FetchRequest{Wants: []plumbing.Hash{theirs}}
-	if !ours.IsZero() {
-		var err error
-		if req.Haves, err = haves(repo.objects, ours); err != nil {
-			return err
-		}
-		pack, err := s.server.Fetch(ctx, req)
-		if err != nil {
-			return err
-		}
-		batch, err := packfile.Decode(pack, repo.objects.Read)
-		if err != nil {
-			return err
-		}
-		_, err = repo.objects.WritePack(batch)
+	if ours.IsZero() {
+		return s.fetchAll(ctx, theirs)
+	}
+	have, err := haves(repo.objects, ours)
+	if err != nil {
+		return err
+	}
+	pack, err := s.server.Fetch(ctx, wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Haves: have})
+	if err != nil {
+		return err
+	}
+	batch, err := packfile.Decode(pack, repo.objects.Read)
+	if err != nil {
+		return fmt.Errorf("fetching the ledger from %s: %w", s.server, err)
+	}
+	fetched, err := writePack(repo.objects, batch)
+	if err != nil {
+		return err
+	}
+	unlock, err := repo.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return repo.notePacks(fetched)
+}
+
+// fetchAll gets a whole ledger, which may be larger than memory: go-git writes
+// it as it comes. It is on the disk before a ref names it.
+func (s *Shared) fetchAll(ctx context.Context, tip plumbing.Hash) error {
+	objects := s.local.repo.objects
+	before, err := objects.PackNames()
+	if err != nil {
 		return err
 	}
 	read, write := io.Pipe()
 	fetched := make(chan error, 1)
 	go func() {
-		err := s.server.FetchTo(ctx, req, write)
+		err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}}, write)
 		fetched <- err
 		_ = write.CloseWithError(err)
 	}()
-	err := gogitpack.UpdateObjectStorage(repo.git.Storer, read)
+	err = gogitpack.UpdateObjectStorage(s.local.repo.git.Storer, read)
 	_ = read.CloseWithError(err)
-	return errors.Join(<-fetched, err)
+	if err := errors.Join(<-fetched, err); err != nil {
+		return err
+	}
+	after, err := objects.PackNames()
+	if err != nil {
+		return err
+	}
+	return objects.SyncPacks(slices.DeleteFunc(after, func(name string) bool { return slices.Contains(before, name) }))
 }
 
 // haves are the newest commits of a history: the remote has one of them, or the

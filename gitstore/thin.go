@@ -56,7 +56,7 @@ func (t *thin) Read(id plumbing.Hash) (packfile.Object, error) {
 	if !errors.Is(err, packfile.ErrMissing) {
 		return o, err
 	}
-	if err := t.fetchObjects([]plumbing.Hash{id}); err != nil {
+	if err := t.fetchObjects([]plumbing.Hash{id}, shallow); err != nil {
 		return packfile.Object{}, err
 	}
 	return t.own.Read(id)
@@ -94,20 +94,22 @@ func (t *thin) fetchTip(tip plumbing.Hash) error {
 	return t.fetch(req)
 }
 
-// fetchObjects gets objects, of trees also what is directly in them. A server
-// that gives nothing by hash is asked for the whole tip.
-func (t *thin) fetchObjects(ids []plumbing.Hash, deep ...bool) error {
+// What comes with a tree that is wanted by its hash.
+var (
+	shallow = packp.FilterTreeDepth(1) // what is directly in it
+	deep    = packp.Filter("")         // everything below
+)
+
+// fetchObjects gets objects, and of trees what the filter leaves. A server that
+// gives nothing by hash is asked for the whole tip.
+func (t *thin) fetchObjects(ids []plumbing.Hash, filter packp.Filter) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.whole {
 		return nil // it is nowhere
 	}
 	if t.server.CanFilter() {
-		req := wire.FetchRequest{Wants: ids, Filter: packp.FilterTreeDepth(1)}
-		if len(deep) > 0 {
-			req.Filter = ""
-		}
-		err := t.fetch(req)
+		err := t.fetch(wire.FetchRequest{Wants: ids, Filter: filter})
 		if err == nil || unreachable(err) {
 			return err
 		}
@@ -158,14 +160,14 @@ func (t *thin) fetch(req wire.FetchRequest) error {
 // level.
 func (t *thin) prefetch(root plumbing.Hash, paths []string) error {
 	for range 12 { // a server that sends something else is found out when it is read
-		trees, deep, err := t.missing(root, paths)
-		if err != nil || len(trees)+len(deep) == 0 {
+		trees, transactions, err := t.missing(root, paths)
+		if err != nil || len(trees)+len(transactions) == 0 {
 			return err
 		}
 		if len(trees) > 0 {
-			err = t.fetchObjects(trees)
+			err = t.fetchObjects(trees, shallow)
 		} else {
-			err = t.fetchObjects(deep, true)
+			err = t.fetchObjects(transactions, deep)
 		}
 		if err != nil {
 			return err
@@ -181,38 +183,44 @@ func (t *thin) hasAll(entries []treeEntry) bool {
 	return !slices.ContainsFunc(entries, func(e treeEntry) bool { return !t.has(e.id) })
 }
 
-// missing walks down the paths and returns the first tree on each that is not
-// here. A transaction's own directory is wanted with all that is in it.
-func (t *thin) missing(root plumbing.Hash, paths []string) (trees, deep []plumbing.Hash, err error) {
-	seen := map[plumbing.Hash]bool{}
+// missing returns the first tree on each path that is not here; transactions'
+// own directories, of which everything is wanted, apart from the others.
+func (t *thin) missing(root plumbing.Hash, paths []string) (trees, transactions []plumbing.Hash, err error) {
 	for _, name := range paths {
-		at := treeEntry{mode: filemode.Dir, id: root}
-		for depth, part := range append(strings.Split(name, "/"), "") {
-			if at.mode != filemode.Dir {
-				break
-			}
-			var entries []treeEntry
-			here := t.has(at.id)
-			if here {
-				if entries, err = readTree(t.own, at.id); err != nil {
-					return nil, nil, err
-				}
-			}
-			whole := depth >= transactionDepth
-			if here && (!whole || t.hasAll(entries)) {
-				at, _ = named(entries, part)
-				continue
-			}
-			switch {
-			case seen[at.id]:
-			case whole:
-				deep = append(deep, at.id)
-			default:
-				trees = append(trees, at.id)
-			}
-			seen[at.id] = true
-			break
+		id, depth, err := t.firstMissing(root, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		to := &trees
+		if depth >= transactionDepth {
+			to = &transactions
+		}
+		if !id.IsZero() && !slices.Contains(*to, id) {
+			*to = append(*to, id)
 		}
 	}
-	return trees, deep, nil
+	return trees, transactions, nil
+}
+
+// firstMissing walks down a path to a tree that is not here, or, of a
+// transaction's, is not here with all its files; zero if there is none.
+func (t *thin) firstMissing(root plumbing.Hash, name string) (id plumbing.Hash, depth int, err error) {
+	at := treeEntry{mode: filemode.Dir, id: root}
+	for depth, part := range append(strings.Split(name, "/"), "") {
+		if at.mode != filemode.Dir {
+			break // there is no such path
+		}
+		if !t.has(at.id) {
+			return at.id, depth, nil
+		}
+		entries, err := readTree(t.own, at.id)
+		if err != nil {
+			return id, depth, err
+		}
+		if depth >= transactionDepth && !t.hasAll(entries) {
+			return at.id, depth, nil
+		}
+		at, _ = named(entries, part)
+	}
+	return id, 0, nil
 }

@@ -79,12 +79,13 @@ func install(t *tempFile, name string) error {
 	return errors.Join(err, t.remove())
 }
 
-// syncDir puts the names in a directory on the disk. Windows has no such call.
-func syncDir(dir string) error {
+// syncPath puts a file, or the names in a directory, on the disk. Windows has no
+// such call for what is only open to be read.
+func syncPath(name string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	f, err := os.Open(dir)
+	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}

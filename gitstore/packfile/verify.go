@@ -73,12 +73,6 @@ func (s *Store) Verify(progress func(done, total int64)) error {
 	return errors.Join(errs...)
 }
 
-// VerifyPack checks one pack of PackNames and its index.
-func (s *Store) VerifyPack(name string) error {
-	path := filepath.Join(s.dirs[0].path, "pack", name)
-	return verifyFiles(path+".pack", path+".idx", func(int) {})
-}
-
 // verifyFiles holds a pack to its index, and both to their checksums.
 func verifyFiles(pack, idx string, read func(int)) error {
 	data, err := os.ReadFile(idx)

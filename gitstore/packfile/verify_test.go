@@ -27,11 +27,6 @@ func TestVerify(t *testing.T) {
 	if len(all) <= len(names) {
 		t.Fatalf("%d packs", len(all))
 	}
-	for _, name := range all {
-		if err := s.VerifyPack(name); err != nil {
-			t.Error(err)
-		}
-	}
 	var most, total atomic.Int64
 	if err := s.Verify(func(done, of int64) { most.Store(max(most.Load(), done)); total.Store(of) }); err != nil {
 		t.Error(err)
@@ -43,9 +38,6 @@ func TestVerify(t *testing.T) {
 	r.wideOffsets()
 	if err := s.Verify(nil); err != nil {
 		t.Error(err)
-	}
-	if err := s.VerifyPack("pack-none"); err == nil {
-		t.Error("a pack that is not there is sound")
 	}
 	var none Batch
 	if _, err := s.WritePack(&none); err != nil {

@@ -50,6 +50,22 @@ func wrapWrite(err error) error {
 	return err
 }
 
+// SyncPacks puts packs on the disk that somebody else wrote into this
+// repository.
+func (s *Store) SyncPacks(names []string) error {
+	dir := filepath.Join(s.dirs[0].path, "pack")
+	var errs []error
+	for _, name := range names {
+		for _, ext := range []string{".pack", ".idx"} {
+			errs = append(errs, syncPath(filepath.Join(dir, name+ext)))
+		}
+	}
+	if err := errors.Join(append(errs, syncPath(dir))...); err != nil {
+		return fmt.Errorf("writing Git objects: %w", err)
+	}
+	return nil
+}
+
 func writeFiles(dir string, b *Batch) error {
 	errs := make([]error, len(b.ids))
 	atOnce(len(b.ids), func(i int) { errs[i] = writeLoose(dir, b.object(int32(i)), b.ids[i]) })
@@ -97,7 +113,7 @@ func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error
 	if err := install(idx, filepath.Join(dir, name+".idx")); err != nil {
 		return "", err
 	}
-	return name, syncDir(dir)
+	return name, syncPath(dir)
 }
 
 func noCheck(_, _ string) error { return nil }

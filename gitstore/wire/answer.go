@@ -91,21 +91,25 @@ func readAdvertisement(r io.Reader, service string) (*packp.AdvRefs, error) {
 		if err != nil || line == nil {
 			return adv, err
 		}
-		if h, ok := bytes.CutPrefix(line, []byte("shallow ")); ok {
-			hash, err := readHash(h)
-			if err != nil {
-				return nil, err
-			}
-			adv.Shallows = append(adv.Shallows, hash)
-			continue
-		}
-		if none {
-			return nil, errors.New("the list of refs has some after saying that there are none")
-		}
-		if err := addRef(adv, line); err != nil {
+		if err := addLine(adv, line, none); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// addLine takes in a line after the first: a ref, unless there are none, or
+// where the server's own history is cut off.
+func addLine(adv *packp.AdvRefs, line []byte, none bool) error {
+	h, ok := bytes.CutPrefix(line, []byte("shallow "))
+	switch {
+	case ok:
+		hash, err := readHash(h)
+		adv.Shallows = append(adv.Shallows, hash)
+		return err
+	case none:
+		return errors.New("the list of refs has some after saying that there are none")
+	}
+	return addRef(adv, line)
 }
 
 func (l lines) serviceLine(service string) error {

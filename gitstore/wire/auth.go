@@ -12,9 +12,6 @@ func Basic(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
-// Bearer is the value of an Authorization header for a token.
-func Bearer(token string) string { return "Bearer " + token }
-
 // ExtraHeader returns the value of the Authorization header in a line of Git's
 // http.extraheader, which is where actions/checkout leaves its token. Other
 // headers are an error, and so is a line break.

@@ -51,7 +51,7 @@ func TestAuthorization(t *testing.T) {
 	}
 	for name, s := range map[string]*wire.Server{
 		"none":  side.open(t),
-		"wrong": open(t, side.url, wire.Options{Authorization: wire.Bearer(secret)}),
+		"wrong": open(t, side.url, wire.Options{Authorization: "Bearer " + secret}),
 		"user":  open(t, withUser(side.url, secret), wire.Options{}),
 	} {
 		_, tip := s.Tip(t.Context(), ledger)

@@ -25,12 +25,12 @@ func TestParseRemote(t *testing.T) {
 		{"file:///srv/r.git", "/srv/r.git"},
 		{"file://localhost/srv/a%20b", "/srv/a b"},
 		{"/srv/./r", "/srv/r"},
-		{"../r", "/dir/r"},
-		{"./a:b", "/dir/work/a:b"},
-		{"r", "/dir/work/r"},
+		{"../r", "/srv/r"},
+		{"./a:b", "/srv/base/a:b"},
+		{"r", "/srv/base/r"},
 	}
 	for _, row := range rows {
-		r, err := wire.ParseRemote(row.raw, "/dir/work")
+		r, err := wire.ParseRemote(row.raw, "/srv/base")
 		if err != nil {
 			t.Errorf("%s: %v", row.raw, err)
 			continue

@@ -26,7 +26,7 @@ type Options struct {
 	Timeout   time.Duration // of one call as a whole; 0 is DefaultTimeout
 	UserAgent string        // "" is DefaultUserAgent
 
-	// Authorization is the whole value of that header; see [Basic], [Bearer]
+	// Authorization is the whole value of that header; see [Basic]
 	// and [ExtraHeader]. Empty takes user and password of the URL, if any. It
 	// is sent over https, and over http to this machine only.
 	Authorization string
@@ -99,11 +99,6 @@ func (s *Server) Close() error { return s.client.Close() }
 // CanFilter reports whether the server said, in the last list of refs that Tip
 // or Fetch read, that it sends packs without some trees or blobs.
 func (s *Server) CanFilter() bool { return s.has(capability.Filter) }
-
-// CanWant reports whether the server said that it sends reachable objects
-// that no ref is at, by their hashes. Over http, git does so anyway; there it
-// is worth trying.
-func (s *Server) CanWant() bool { return s.has(capability.AllowReachableSHA1InWant) }
 
 func (s *Server) has(c capability.Capability) bool { return s.caps != nil && s.caps.Supports(c) }
 

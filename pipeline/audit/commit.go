@@ -56,6 +56,16 @@ func (a *auditor) sort(c Commit) {
 		a.part(&p, c, ch)
 	}
 	a.roots(c, p)
+	a.oneSubject(c, &p)
+	words, fit := parseMessage(c.Message)
+	if !fit && p.events == nil {
+		a.add("L15", c.ID, "", "its message has not the form of a stage's")
+	}
+	a.keep(c, p, words, fit)
+}
+
+// oneSubject: a commit adds to one transaction, or to the ledger's own events.
+func (a *auditor) oneSubject(c Commit, p *parts) {
 	switch n := len(p.transactions); {
 	case n > 1:
 		a.add("L8", c.ID, "", "adds to %d transactions, not to one", n)
@@ -71,10 +81,10 @@ func (a *auditor) sort(c Commit) {
 		}
 		p.index = nil
 	}
-	words, fit := parseMessage(c.Message)
-	if !fit && p.events == nil {
-		a.add("L15", c.ID, "", "its message has not the form of a stage's")
-	}
+}
+
+// keep remembers what the second pass looks at.
+func (a *auditor) keep(c Commit, p parts, words words, fit bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for id, changes := range p.transactions {
@@ -87,7 +97,7 @@ func (a *auditor) sort(c Commit) {
 		tx.versions = append(tx.versions, v)
 	}
 	for _, ch := range p.index {
-		if dir := path.Dir(ch.Path); strings.HasPrefix(ch.Path, "denied/") {
+		if dir := path.Dir(ch.Path); ledger.IsDenial(ch.Path) {
 			a.denied[dir] = max(a.denied[dir], c.Age+1) // 0 is for none
 		}
 	}
@@ -200,7 +210,7 @@ func (a *auditor) read(commit ID, name string, e Entry) []byte {
 func isFile(e Entry) bool { return !e.ID.IsZero() && e.Mode != ModeDir && e.Mode != 0o160000 }
 
 func indexRule(name string) string {
-	if strings.HasPrefix(name, "denied/") {
+	if ledger.IsDenial(name) {
 		return "L11"
 	}
 	return "L12"

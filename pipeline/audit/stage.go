@@ -60,9 +60,9 @@ func (l *life) index(v *version, need map[string][]byte) {
 		switch {
 		case strings.HasPrefix(name, "proposed/"):
 			l.add("L12", v.commit, name, "is missing: the commit records the proposal")
-		case strings.HasPrefix(name, "denied/") && !l.deniedBefore(path.Dir(name), v.age):
+		case ledger.IsDenial(name) && !l.deniedBefore(path.Dir(name), v.age):
 			l.add("L11", v.commit, name, "is missing: the commit records the denial")
-		case !strings.HasPrefix(name, "denied/"):
+		case !ledger.IsDenial(name):
 			continue
 		}
 		delete(need, name)

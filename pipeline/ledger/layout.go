@@ -85,6 +85,9 @@ func DeniedDir(patchID string) string {
 	return path.Join(deniedRoot, patchID[:2], patchID)
 }
 
+// IsDenial tells whether a path is below denied/.
+func IsDenial(name string) bool { return strings.HasPrefix(name, deniedRoot+"/") }
+
 // ProposedDir is where the transactions that propose a patch are listed, one
 // file each.
 func ProposedDir(patchID string) string {

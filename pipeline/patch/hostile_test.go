@@ -13,8 +13,17 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
+// threats are those that a patch can bring; each has refused cases.
+var threats = map[string]string{
+	"T28": "paths out of the tree", "T29": "spellings of .git", "T30": "a link made and written through",
+	"T31": "a link in the base", "T33": "submodules", "T34": "attributes and hooks", "T35": "workflow and instruction files",
+	"T36": "modes, binary sections, renames, repeated and colliding paths", "T37": "places that name a path disagree",
+	"T38": "hunks that land elsewhere", "T39": "line ends, byte order marks", "T40": "a base that changed",
+	"T42": "too much of anything", "T43": "names that are options", "T44": "a link at the output path", "T45": "nothing to apply",
+}
+
 // TestHostile reads testdata/hostile: one case a file, named after the threat
-// that it shows (T28 to T45), with the base, the diff, and what becomes of it:
+// that it shows, with the base, the diff, and what becomes of it:
 // the message, or the changes of an accepted one. A name with "near" is that of
 // a harmless case that looks like another.
 //
@@ -26,15 +35,24 @@ func TestHostile(t *testing.T) {
 	}
 	work := newRepo(t)
 	var table strings.Builder
+	refused := map[string]int{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		t.Run(name, func(t *testing.T) {
+		threat, _, _ := strings.Cut(strings.ToUpper(name), "-")
+		if threats[threat] == "" {
+			t.Errorf("%s: no such threat", name)
+		}
+		t.Run(threat+"/"+name, func(t *testing.T) {
 			a := readArchive(t, file)
 			diff := a.kind(t, "diff")[""]
 			ours := judge(diff, a.base(t))
 			a.want(t, "want", ours)
-			if near, ok := strings.Contains(name, "-near-"), strings.HasPrefix(ours, "accepted"); near != ok {
+			near, ok := strings.Contains(name, "-near-"), strings.HasPrefix(ours, "accepted")
+			if near != ok {
 				t.Errorf("name and outcome disagree: %s", ours)
+			}
+			if !ok {
+				refused[threat]++
 			}
 			theirs := work.judge(a.base(t), diff)
 			if strings.HasPrefix(ours, "accepted") != theirs {
@@ -44,6 +62,11 @@ func TestHostile(t *testing.T) {
 		})
 	}
 	checkTable(t, table.String())
+	for threat, what := range threats {
+		if refused[threat] == 0 {
+			t.Errorf("%s (%s): no case is refused", threat, what)
+		}
+	}
 }
 
 // about is the case's description in one line.

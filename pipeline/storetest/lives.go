@@ -61,7 +61,7 @@ func LivesOf(seed byte, all ...Life) ([]ledger.Entry, error) {
 		random: rand.NewChaCha8([32]byte{seed}),
 	}
 	const atOnce = 3
-	var going [][]func() error
+	var going [][]step
 	for i, l := range all {
 		going = append(going, w.stages(i, l))
 		for len(going) == atOnce || i == len(all)-1 && len(going) > 0 {
@@ -90,108 +90,146 @@ type world struct {
 	broken  error // what MoveRef does
 }
 
+// A life is one transaction on its way.
+type life struct {
+	*world
+	n      int
+	policy approval.Policy
+	name   string
+	before *fstest.MapFile
+	base   string // the commit that it is reviewed on
+	id     string
+}
+
+type step = func() error
+
 // stages are the steps of one life, of about a second each.
-func (w *world) stages(i int, l Life) []func() error {
-	ctx := context.Background()
-	ada := ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
-	bot := ledger.Actor{Kind: "bot", ID: "local:bot@example.org", Login: "bot"}
-	policy := approval.Default()
-	if i%2 == 1 && l != Whole {
-		policy.Approvals.Required = 2
+func (w *world) stages(i int, kind Life) []step {
+	l := &life{world: w, n: i, policy: approval.Default(), name: fmt.Sprintf("dir/file%d.txt", i), before: file(fmt.Sprintf("one\nhello %d\nthree\n", i))}
+	if i%2 == 1 && kind != Whole {
+		l.policy.Approvals.Required = 2
 	}
-	as := func(who ledger.Actor) *pipeline.Runner {
-		w.now = w.now.Add(1001 * time.Millisecond)
-		return &pipeline.Runner{
-			Store: w, Repo: w, Refs: w, Policy: policy, Actor: who, Tool: "countersign test", Now: func() time.Time { return w.now }, Entropy: w.random,
-		}
+	l.base = w.commit(fstest.MapFS{l.name: l.before})
+	approved := []step{l.review, l.says(ledger.Approve, "")}
+	if l.policy.Approvals.Required == 2 {
+		approved = []step{l.review, l.gate, l.says(ledger.Approve, ""), l.says(ledger.Approve, "2")}
 	}
-	name := fmt.Sprintf("dir/file%d.txt", i)
-	before := file(fmt.Sprintf("one\nhello %d\nthree\n", i))
-	base := w.commit(fstest.MapFS{name: before})
-	var id string
-	review := func() error {
-		w.head = base
-		in, err := pipeline.DiffInput(fmt.Appendf(nil, "diff --git a/%s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-hello %d\n+hello, world %[2]d\n three\n", name, i), "greet the world")
+	switch kind {
+	case Whole:
+		return append(approved, l.apply(nil, true), l.validate)
+	case Asked:
+		return []step{l.review, l.gate}
+	case Refused:
+		return l.refused()
+	case Given:
+		return approved
+	case CutOff:
+		return append(approved, l.apply(errKilled, false))
+	case Retried:
+		return append(approved, l.apply(errors.New("no space"), false), l.apply(nil, true))
+	case Stopped:
+		return append(approved, l.stop)
+	case Gone:
+		return append(approved, func() error {
+			w.trees[l.base][l.name] = file("somebody else's\n")
+			return l.apply(nil, false)()
+		})
+	}
+	return []step{l.review}
+}
+
+// as is a Runner for one person, a second later.
+func (l *life) as(kind, id, login string) *pipeline.Runner {
+	l.now = l.now.Add(1001 * time.Millisecond)
+	return &pipeline.Runner{
+		Store: l, Repo: l, Refs: l, Policy: l.policy, Actor: ledger.Actor{Kind: kind, ID: "local:" + id, Login: login},
+		Tool: "countersign test", Now: func() time.Time { return l.now }, Entropy: l.random,
+	}
+}
+
+func (l *life) bot() *pipeline.Runner { return l.as("bot", "bot@example.org", "bot") }
+
+func (l *life) review() error {
+	l.head = l.base
+	in, err := pipeline.DiffInput(fmt.Appendf(nil, "diff --git a/%s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-hello %d\n+hello, world %[2]d\n three\n", l.name, l.n), "greet the world")
+	if err != nil {
+		return err
+	}
+	out, err := l.bot().Review(context.Background(), in, false)
+	l.id = out.ID
+	return err
+}
+
+func (l *life) gate() error {
+	_, err := l.bot().Gate(context.Background(), l.id)
+	return err
+}
+
+// says is a decision of Ada, or of one of her namesakes.
+func (l *life) says(d ledger.Decision, namesake string) step {
+	return func() error {
+		_, err := l.as("user", "ada@example.org"+namesake, "Ada").Decide(context.Background(), l.id, pipeline.Ruling{Decision: d, Reason: "because", Kind: "local"})
+		return err
+	}
+}
+
+// apply moves a ref, or finds it broken; must says that it has to succeed.
+func (l *life) apply(broken error, must bool) step {
+	return func() error {
+		l.head = l.base
+		g, err := l.bot().History(context.Background(), l.id)
 		if err != nil {
 			return err
 		}
-		out, err := as(bot).Review(ctx, in, false)
-		id = out.ID
-		return err
-	}
-	gate := func() error { _, err := as(bot).Gate(ctx, id); return err }
-	says := func(d ledger.Decision, who string) func() error {
-		return func() error {
-			actor := ada
-			actor.ID += who
-			_, err := as(actor).Decide(ctx, id, pipeline.Ruling{Decision: d, Reason: "because", Kind: "local"})
+		l.broken = broken
+		defer func() {
+			l.broken = nil
+			if broken == errKilled {
+				_ = recover()
+			}
+		}()
+		_, err = l.bot().Apply(context.Background(), g, pipeline.ApplyOptions{To: pipeline.TargetRef})
+		if must {
 			return err
 		}
+		return nil
 	}
-	apply := func(broken error, want bool) func() error {
-		return func() error {
-			w.head = base
-			g, err := as(bot).History(ctx, id)
-			if err != nil {
-				return err
-			}
-			w.broken = broken
-			defer func() { w.broken = nil }()
-			defer func() {
-				if broken == errKilled {
-					_ = recover()
-				}
-			}()
-			_, err = as(bot).Apply(ctx, g, pipeline.ApplyOptions{To: pipeline.TargetRef})
-			if want {
-				return err
-			}
-			return nil
-		}
+}
+
+func (l *life) validate() error {
+	v, err := l.bot().Validate(context.Background(), l.id)
+	if err == nil && !v.Report.OK {
+		err = fmt.Errorf("%+v", v.Report)
 	}
-	validate := func() error {
-		v, err := as(bot).Validate(ctx, id)
-		if err == nil && !v.Report.OK {
-			err = fmt.Errorf("%+v", v.Report)
-		}
-		return err
+	return err
+}
+
+func (l *life) stop() error {
+	_, err := l.bot().Interrupt(context.Background(), l.id, "nobody needs it")
+	return err
+}
+
+// refused: the same patch is proposed on two bases, denied in the first, and so
+// refused in the second.
+func (l *life) refused() []step {
+	var first, second string
+	return []step{
+		l.review,
+		func() error {
+			first, l.base = l.id, l.commit(fstest.MapFS{l.name: l.before, "other": l.before})
+			err := l.review()
+			second = l.id
+			return err
+		},
+		func() error {
+			l.id = first
+			return l.says(ledger.Deny, "")()
+		},
+		func() error {
+			l.id = second
+			return l.gate()
+		},
 	}
-	approve := []func() error{says(ledger.Approve, "")}
-	if policy.Approvals.Required == 2 {
-		approve = []func() error{gate, says(ledger.Approve, ""), says(ledger.Approve, "2")}
-	}
-	run := append([]func() error{review}, approve...)
-	switch l {
-	case Whole:
-		return append(run, apply(nil, true), validate)
-	case Asked:
-		return []func() error{review, gate}
-	case Refused:
-		first := ""
-		return []func() error{
-			review,
-			func() error {
-				first, base = id, w.commit(fstest.MapFS{name: before, "other": before})
-				return review()
-			},
-			func() error { id, first = first, id; return says(ledger.Deny, "")() },
-			func() error { id = first; return gate() },
-		}
-	case Given:
-		return run
-	case CutOff:
-		return append(run, apply(errKilled, false))
-	case Retried:
-		return append(run, apply(errors.New("no space"), false), apply(nil, true))
-	case Stopped:
-		return append(run, func() error { _, err := as(bot).Interrupt(ctx, id, "nobody needs it"); return err })
-	case Gone:
-		return append(run, func() error {
-			w.trees[base][name] = file("somebody else's\n")
-			return apply(nil, false)()
-		})
-	}
-	return []func() error{review}
 }
 
 var errKilled = errors.New("killed")

@@ -26,19 +26,21 @@ func Bare(t testing.TB, dir string) Repo {
 	return r
 }
 
-// environment keeps the settings of whoever runs the tests away, and makes
+// isolate keeps the settings of whoever runs the tests away from git, and makes
 // commits the same each time.
-func environment() []string {
-	return append(os.Environ(),
+func isolate(cmd *exec.Cmd, env ...string) {
+	cmd.Env = append(cmd.Environ(),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_COMMITTER_DATE=1700000000 +0000")
+	cmd.Env = append(cmd.Env, env...)
 }
 
 func (r Repo) run(env []string, dir, stdin string, args ...string) string {
 	r.t.Helper()
 	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = dir, append(environment(), env...), strings.NewReader(stdin)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+	isolate(cmd, env...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

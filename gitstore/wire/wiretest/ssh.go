@@ -224,7 +224,7 @@ func run(command string, channel ssh.Channel, stall Stall) uint32 {
 	}
 	path = strings.NewReplacer(`'\''`, "'", `'\!'`, "!").Replace(strings.TrimSuffix(strings.TrimPrefix(path, "'"), "'"))
 	cmd := exec.Command("git", strings.TrimPrefix(service, "git-"), path)
-	cmd.Env = append(environment(), configEnvironment([][2]string{{"uploadpack.allowFilter", "true"}, {"uploadpack.allowAnySHA1InWant", "true"}})...)
+	isolate(cmd, configEnvironment([][2]string{{"uploadpack.allowFilter", "true"}, {"uploadpack.allowAnySHA1InWant", "true"}})...)
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
 	if stall != StallNowhere {
 		cmd.Stdout = &firstLines{w: channel}
