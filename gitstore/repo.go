@@ -122,6 +122,15 @@ func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
 	return tree, nil
 }
 
+// TreeID returns the id of a commit's tree.
+func (r *Repo) TreeID(_ context.Context, commit string) (string, error) {
+	c, err := readCommit(r.objects, plumbing.NewHash(commit))
+	if err != nil {
+		return "", err
+	}
+	return c.tree.String(), nil
+}
+
 func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
 	c, err := readCommit(s, commit)
 	if err != nil {

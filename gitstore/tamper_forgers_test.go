@@ -139,7 +139,7 @@ var forgers = []kind{
 		if len(open) == 0 || log.Transaction().Status != ledger.Awaiting {
 			return false
 		}
-		s := ledger.NewStage(log, t.steps[len(t.steps)-1].when.Add(time.Minute))
+		s := ledger.NewStage(log, t.steps[len(t.steps)-1].when.Add(time.Minute), storetest.Plain{})
 		s.Event(&ledger.ApprovalDecision{
 			TransactionID: id, ApprovalRequestID: open[0].ApprovalRequestID, Decision: ledger.Approve, Fingerprint: open[0].Fingerprint,
 			Source: ledger.Source{Kind: "local", Author: ledger.Actor{Kind: "user", ID: "local:grace", Login: "Grace"}, BodySHA256: canon.Sum(nil)},

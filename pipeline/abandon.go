@@ -54,14 +54,14 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 	var g Gated
 	var err error
 	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		if g, err = r.judge(snap, id); err != nil {
+		if g, err = r.judge(ctx, snap, id); err != nil {
 			return nil, err
 		}
 		tx := g.Transaction()
 		if _, applying := g.log.OpenApply(); tx.Closed || applying {
 			return nil, &ClosedError{id, tx.Status}
 		}
-		s := ledger.NewStage(g.log, r.Now())
+		s := r.stage(g.log)
 		s.Status(ledger.Interrupted, ledger.OneLine(reason, 300))
 		s.Close()
 		g.Recorded = true

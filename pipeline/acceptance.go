@@ -27,32 +27,25 @@ type TestResult struct {
 // there, for the mode where a file system does not tell.
 type readFile func(path string, base *patch.File) (*patch.File, error)
 
-// runChecks does what a Proposal asks to be checked. Commands are not run: no
-// Policy allows one yet, and a required one that does not run has failed.
-func runChecks(doc checksDoc, read readFile) ([]TestResult, error) {
+// runTests looks at the files that a Proposal's tests are about. Its commands
+// are in commands.go.
+func runTests(doc checksDoc, read readFile) ([]TestResult, error) {
 	var out []TestResult
-	for _, a := range doc.Actions {
-		if a.Type == proposal.ExecuteCommand {
-			out = append(out, TestResult{a.ID, a.Type, a.Target, a.Required, false, "not run: the Policy allows no commands"})
-		}
-	}
 	for _, t := range doc.Tests {
-		r := TestResult{ID: t.ID, Type: t.Type, Target: t.Target, Required: t.Required}
-		var err error
-		if r.Message, err = t.run(read); err != nil {
+		if t.Type == proposal.CommandSuccess {
+			continue
+		}
+		message, err := t.run(read)
+		if err != nil {
 			return nil, err
 		}
-		r.OK = r.Message == ""
-		out = append(out, r)
+		out = append(out, TestResult{t.ID, t.Type, t.Target, t.Required, message == "", message})
 	}
 	return out, nil
 }
 
 // run returns why the test fails, "" if it passes.
 func (t checkTest) run(read readFile) (string, error) {
-	if t.Type == proposal.CommandSuccess {
-		return "not run: the Policy allows no commands", nil
-	}
 	if err := patch.CheckPath(t.Target); err != nil {
 		return err.Error(), nil
 	}
@@ -87,22 +80,21 @@ func (t checkTest) judge(f *patch.File) string {
 	return "the content is not what is expected"
 }
 
-// acceptance runs the checks that travel with a transaction, on files that read
-// returns.
-func acceptance(tree fs.FS, tx ledger.Transaction, read readFile) ([]TestResult, error) {
+// readChecks reads what a transaction's Proposal asks for beyond its files.
+func readChecks(tree fs.FS, tx ledger.Transaction) (checksDoc, error) {
 	file := tx.Pointers.Proposal.Checks
 	if file == "" {
-		return nil, nil
+		return checksDoc{}, nil
 	}
 	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), file))
 	if err != nil {
-		return nil, err
+		return checksDoc{}, err
 	}
 	var doc checksDoc
 	if err := canon.Unmarshal(raw, &doc); err != nil {
-		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
+		return checksDoc{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	return runChecks(doc, read)
+	return doc, nil
 }
 
 // failures are the required checks that did not pass, as findings.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
@@ -17,7 +18,8 @@ import (
 
 // ApplyOptions say where an approved change goes.
 type ApplyOptions struct {
-	// To is TargetWorktree, the default, TargetBranch or TargetRef.
+	// To is TargetWorktree, TargetBranch or TargetRef; "" is what the Policy
+	// says, which is TargetWorktree where it says nothing.
 	To string
 	// Branch is the branch's short name for TargetBranch; "" makes one of the
 	// transaction's own.
@@ -44,6 +46,12 @@ type ApplyOutcome struct {
 //
 // A refusal returns an outcome REFUSED together with the error that says why.
 func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutcome, error) {
+	if mode, err := r.sandboxMode(ctx); err != nil {
+		return ApplyOutcome{}, err
+	} else if mode == policy.ReadOnly && !o.DryRun {
+		err := &ReadOnlyError{}
+		return ApplyOutcome{Result: refusal(err, false)}, err
+	}
 	to, err := r.effect(g, o)
 	if err != nil {
 		return ApplyOutcome{}, err
@@ -65,7 +73,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		if done, err := r.already(snap, id); done != nil || err != nil {
 			return deref(done), err
 		}
-		if g, err = r.judge(snap, id); err != nil {
+		if g, err = r.judge(ctx, snap, id); err != nil {
 			return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 		}
 		out, err := r.apply(ctx, to, g, snap, o.DryRun)
@@ -132,6 +140,9 @@ func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap Snapshot, d
 	}
 	if err == nil {
 		err = to.ready(ctx, g, &p)
+	}
+	if err == nil {
+		err = r.check(ctx, to, g, &p, dryRun)
 	}
 	if err != nil {
 		return refuse(err)

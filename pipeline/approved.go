@@ -14,17 +14,18 @@ import (
 // prepared is an approved change on the commit that it is about to be applied
 // to.
 type prepared struct {
-	set    patch.Patchset
-	base   string
-	source result.Source
-	commit string // for a branch: the commit that was built
+	set     patch.Patchset
+	base    string
+	source  result.Source
+	commit  string // the commit that was built, "" where none was needed
+	checked checked
 }
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are
 // those bytes, and puts them on the present base.
 func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap Snapshot) (prepared, error) {
 	tx := g.Transaction()
-	diff, err := storedPatch(snap.Tree, tx)
+	diff, err := r.rawPatch(ctx, snap.Tree, tx)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -54,6 +55,9 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap Sna
 		return prepared{}, fmt.Errorf("putting the approved patch on %s: %w", p.base, err)
 	case p.set.ID() != tx.PatchID():
 		return prepared{}, r.elsewhere(ctx, p.base, tx, &SupersededError{tx.TransactionID, tx.Pointers.Proposal.TargetFiles})
+	}
+	if found := r.Secrets.Patch(p.set); len(found) > 0 && !tx.Pointers.Proposal.ContainsSecrets {
+		return prepared{}, &SecretError{found, "the review did not find it, so nobody was asked about it"}
 	}
 	return p, recompute(tree, *tx.Pointers.Proposal)
 }
@@ -119,7 +123,7 @@ func (r *Runner) supersede(ctx context.Context, why *SupersededError) error {
 		if err != nil || log.Transaction().Closed {
 			return nil, err
 		}
-		s := ledger.NewStage(log, r.Now())
+		s := r.stage(log)
 		s.Status(ledger.Superseded, ledger.OneLine("the base changed: "+list(why.Files), 300))
 		s.Close()
 		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + list(why.Files)}, false)

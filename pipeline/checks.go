@@ -32,7 +32,7 @@ type checkTest struct {
 	Required bool   `json:"required"`
 }
 
-func checks(p proposal.Proposal) checksDoc {
+func askedBy(p proposal.Proposal) checksDoc {
 	doc := checksDoc{Schema: "countersign/checks/1", ProposalID: p.ID, Actions: []checkAction{}, Tests: []checkTest{}}
 	for _, a := range append(p.Commands(), p.Checks()...) {
 		doc.Actions = append(doc.Actions, checkAction{a.ID, a.Type, a.Target, a.Content, a.Required, a.Description})

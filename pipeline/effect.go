@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
@@ -57,6 +58,9 @@ func (r *Runner) effect(g Gated, o ApplyOptions) (effect, error) {
 		o.To = TargetWorktree
 	}
 	tx := g.Transaction().TransactionID
+	if o.To == "" {
+		o.To = string(g.rules.Policy.Apply.To)
+	}
 	switch o.To {
 	case "", TargetWorktree:
 		if r.Worktree == nil {
@@ -64,6 +68,10 @@ func (r *Runner) effect(g Gated, o ApplyOptions) (effect, error) {
 		}
 		return &worktreeEffect{r}, nil
 	case TargetBranch:
+		if found := r.Secrets.Find(o.Branch); len(found) > 0 {
+			at := secret.PatchFinding{Path: r.Secrets.Text(o.Branch), Kind: found[0].Kind}
+			return nil, &SecretError{[]secret.PatchFinding{at}, "a branch's name cannot be kept out of the ledger"}
+		}
 		if o.Branch == "" {
 			o.Branch = "countersign/" + tx[len(tx)-8:]
 		}

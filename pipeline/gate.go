@@ -3,11 +3,12 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // A Gated is a transaction with its Verdict. Apply takes one, so that no change
@@ -17,7 +18,11 @@ type Gated struct {
 	LedgerCommit string
 	// Recorded tells whether this call added anything to the ledger.
 	Recorded bool
-	log      *ledger.Log
+	// Uncounted are what Decide left out of several decisions, and why.
+	Uncounted []string
+	log       *ledger.Log
+	rules     Rules // that the Verdict goes by
+	denials   []ledger.Denial
 }
 
 // Transaction is the state that the Verdict is about.
@@ -41,12 +46,12 @@ func (r *Runner) Gate(ctx context.Context, id string) (Gated, error) {
 	var g Gated
 	var err error
 	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		if g, err = r.judge(snap, id); err != nil || g.Transaction().Closed {
+		if g, err = r.judge(ctx, snap, id); err != nil || g.Transaction().Closed {
 			return nil, err
 		}
 		before := len(g.log.Events())
-		s := ledger.NewStage(g.log, r.Now())
-		r.settle(s, g.Verdict)
+		s := r.stage(g.log)
+		r.settle(s, g)
 		if g.Recorded = len(g.log.Events()) > before; !g.Recorded {
 			return nil, nil
 		}
@@ -62,12 +67,12 @@ func gateSubject(v approval.Verdict) string {
 	return string(v.State) + " (" + v.Reason + ")"
 }
 
-// judge reads a transaction and decides on it. For one that was applied or
-// closed the verdict is history: it is computed, and changes nothing.
+// judge reads a transaction and decides on it. For one that was applied the
+// verdict is history: by the Policy, and at the time, of its apply.
 //
 // A record that does not verify is no basis for a verdict: the first finding
 // comes back as a *ledger.CorruptError.
-func (r *Runner) judge(snap Snapshot, id string) (Gated, error) {
+func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, error) {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return Gated{}, err
@@ -79,23 +84,65 @@ func (r *Runner) judge(snap Snapshot, id string) (Gated, error) {
 	if len(found) > 0 {
 		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)}
 	}
-	patchID := log.Transaction().PatchID()
-	if !canon.IsHex64(patchID) {
+	tx := log.Transaction()
+	if !canon.IsHex64(tx.PatchID()) {
 		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
-	denials, err := ledger.Denials(snap.Tree, patchID)
+	g := Gated{log: log}
+	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
+		return Gated{}, err
+	}
+	now := r.Now()
+	if start, done := appliedAs(log); done {
+		now, err = log.Time(start)
+		if err == nil {
+			g.rules, err = recorded(snap.Tree, log, log.Payloads()[start].(*ledger.ApplyStart).Policy)
+		}
+	} else {
+		g.rules, err = r.Rules(ctx)
+	}
 	if err != nil {
 		return Gated{}, err
 	}
-	return Gated{Verdict: approval.Decide(r.Policy, log, denials), log: log}, nil
+	g.Verdict, err = r.verdict(ctx, g, now)
+	return g, err
+}
+
+// appliedAs returns which event is the apply/start of the apply that succeeded.
+func appliedAs(log *ledger.Log) (event int, done bool) {
+	for i, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.ApplyStart:
+			event = i
+		case *ledger.ApplyComplete:
+			done = done || p.Success
+		}
+	}
+	return event, done
+}
+
+// verdict decides on a transaction under the rules at a moment.
+func (r *Runner) verdict(ctx context.Context, g Gated, now time.Time) (approval.Verdict, error) {
+	var head string
+	if g.rules.Policy.Approvals.SameHead {
+		var err error
+		if head, err = r.Repo.Head(ctx); err != nil {
+			return approval.Verdict{}, err
+		}
+	}
+	p := g.Transaction().Pointers.Proposal
+	return approval.Case{
+		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
+		Log: g.log, Denials: g.denials, Now: now, Head: head,
+	}.Decide(), nil
 }
 
 // settle records what a verdict means for a transaction that is still open.
-func (r *Runner) settle(s *ledger.Stage, v approval.Verdict) {
+func (r *Runner) settle(s *ledger.Stage, g Gated) {
 	status := s.Log.Transaction().Status
-	switch v.State {
+	switch v := g.Verdict; v.State {
 	case approval.Pending:
-		r.request(s, v)
+		g.request(s)
 		if status == ledger.Proposed {
 			s.Status(ledger.Awaiting, "approval asked for")
 		}
@@ -115,144 +162,34 @@ func (r *Runner) settle(s *ledger.Stage, v approval.Verdict) {
 var canBeDenied = map[ledger.Status]bool{ledger.Proposed: true, ledger.Awaiting: true, ledger.Failed: true}
 
 // request opens as many requests as approvals are missing.
-func (r *Runner) request(s *ledger.Stage, v approval.Verdict) {
-	open := s.Log.OpenRequests()
-	for _, need := range v.Needs {
-		missing := need.Required - need.Approved
-		for _, q := range open {
-			if q.Fingerprint == need.Fingerprint {
-				missing--
-			}
-		}
-		for range missing {
-			r.ask(s, need)
+func (g Gated) request(s *ledger.Stage) {
+	open := map[string]int{}
+	for _, q := range s.Log.OpenRequests() {
+		open[q.Fingerprint]++
+	}
+	for _, missing := range g.Verdict.Missing() {
+		if open[missing.Fingerprint]--; open[missing.Fingerprint] < 0 {
+			g.ask(s, missing)
 		}
 	}
 }
 
-func (r *Runner) ask(s *ledger.Stage, need approval.Need) string {
+func (g Gated) ask(s *ledger.Stage, about approval.Request) string {
+	g.rules.note(s)
 	item, _ := s.Log.FileChange()
 	tx := s.Log.Transaction()
 	id := fmt.Sprintf("req_%d", len(ledger.Of[*ledger.ApprovalRequest](s.Log))+1)
 	s.Event(&ledger.ApprovalRequest{
 		TransactionID: tx.TransactionID, TurnID: item.TurnID, ApprovalRequestID: id, ItemID: item.Item.ID,
-		Kind: need.Kind, Fingerprint: need.Fingerprint, Prompt: "Apply " + plural(len(item.Item.Changes), "change", "changes") + "?",
+		Kind: about.Kind, Fingerprint: about.Fingerprint, Policy: g.rules.ref(),
+		Prompt: fmt.Sprintf(prompts[about.Kind], plural(len(item.Item.Changes), "change", "changes")),
 	})
 	return id
 }
 
-// A Ruling is one human's decision, taken here and now.
-type Ruling struct {
-	Decision    ledger.Decision
-	Fingerprint string // "" for the patch's own
-	Reason      string
-	Kind        string // where it was taken: "local"
-}
-
-// Decide records a ruling and what follows from it.
-func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
-	ruling.Reason = ledger.OneLine(ruling.Reason, 500)
-	var g Gated
-	var err error
-	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		if g, err = r.judge(snap, id); err != nil {
-			return nil, err
-		}
-		done, err := r.refuseRuling(g, ruling)
-		if done || err != nil {
-			return nil, err
-		}
-		s := ledger.NewStage(g.log, r.Now())
-		if err := r.rule(s, snap, g.Verdict.Needs[0], ruling); err != nil {
-			return nil, err
-		}
-		denials, err := ledger.Denials(snap.Tree, g.log.Transaction().PatchID())
-		if err != nil {
-			return nil, err
-		}
-		g.Verdict, g.Recorded = approval.Decide(r.Policy, g.log, denials), true
-		r.settle(s, g.Verdict)
-		return s.Entry(ledger.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)}, false)
-	})
-	return g, err
-}
-
-// refuseRuling says whether a ruling cannot be taken, or need not be.
-func (r *Runner) refuseRuling(g Gated, ruling Ruling) (done bool, err error) {
-	tx := g.Transaction()
-	if want := g.Verdict.Needs[0].Fingerprint; ruling.Fingerprint != "" && ruling.Fingerprint != want {
-		return false, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, ledger.OneLine(ruling.Fingerprint, 100))}
-	}
-	if g.Verdict.State == approval.Denied {
-		if ruling.Decision == ledger.Deny {
-			return true, nil
-		}
-		return false, g.Err()
-	}
-	if tx.Closed || tx.Status == ledger.Applied {
-		return false, &ClosedError{tx.TransactionID, tx.Status}
-	}
-	if !r.Policy.Approvals.Local {
-		return false, &UndecidedError{"the Policy does not allow local decisions"}
-	}
-	if ruling.Decision == ledger.Deny {
-		return false, nil
-	}
-	voted := slices.ContainsFunc(g.Verdict.Decisions, func(j approval.Judged) bool {
-		return j.Counted && j.Author.ID == r.Actor.ID
-	})
-	return voted || g.Verdict.State == approval.Approved, nil
-}
-
-func (r *Runner) rule(s *ledger.Stage, snap Snapshot, need approval.Need, ruling Ruling) error {
-	tx := s.Log.Transaction()
-	request := r.openRequest(s, need)
-	body := "/" + string(ruling.Decision) + " " + need.Fingerprint
-	if ruling.Reason != "" {
-		body += " " + ruling.Reason
-	}
-	decision := &ledger.ApprovalDecision{
-		TransactionID: tx.TransactionID, ApprovalRequestID: request, Decision: ruling.Decision,
-		Fingerprint: need.Fingerprint, Reason: ruling.Reason,
-		Source: ledger.Source{
-			Kind: ruling.Kind, Author: r.Actor, Permission: "local", Commit: tx.Pointers.Proposal.BaseCommit,
-			BodySHA256: canon.Sum([]byte(body)), CreatedAt: ledger.FormatTime(r.Now()),
-		},
-	}
-	s.Event(decision)
-	if ruling.Decision != ledger.Deny {
-		return nil
-	}
-	earlier, err := ledger.Denials(snap.Tree, tx.PatchID())
-	if err != nil || len(earlier) > 0 {
-		return err // the index is write-once
-	}
-	s.Denied(ledger.Denial{
-		Fingerprint: need.Fingerprint, Kind: need.Kind, TransactionID: tx.TransactionID,
-		Author: r.Actor, Reason: ruling.Reason, DeniedAt: decision.Source.CreatedAt,
-	})
-	return nil
-}
-
-// openRequest returns a request that waits for an answer on the need, and
-// opens one where there is none: a denial always finds one.
-func (r *Runner) openRequest(s *ledger.Stage, need approval.Need) string {
-	if s.Log.Transaction().Status == ledger.Proposed && need.Approved == 0 {
-		defer s.Status(ledger.Awaiting, "approval asked for")
-	}
-	for _, q := range s.Log.OpenRequests() {
-		if q.Fingerprint == need.Fingerprint {
-			return q.ApprovalRequestID
-		}
-	}
-	return r.ask(s, need)
-}
-
-func (r *Runner) rulingSubject(ruling Ruling) string {
-	said := map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[ruling.Decision]
-	s := said + " by " + ledger.OneLine(r.Actor.Login, 60)
-	if ruling.Reason != "" {
-		s += ": " + ruling.Reason
-	}
-	return s
+// prompts ask for an approval of one kind.
+var prompts = map[string]string{
+	policy.KindFileChange: "Apply %s?",
+	policy.KindSecret:     "Apply %s although there is what looks like a secret among them?",
+	policy.KindProtected:  "Apply %s although there are protected files among them?",
 }

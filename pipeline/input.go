@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -87,17 +88,17 @@ func PackInput(raw []byte, summary string) (Input, error) {
 }
 
 // ProposalInput reads a Proposal; bundle is the parsed document it must come
-// from, nil where none was given. Its commands, checks and acceptance tests
+// from, nil where none was given, and p says which commands it may name. Its commands, checks and acceptance tests
 // travel with the transaction; whatever requires_approval says, the gate stays.
-func ProposalInput(raw []byte, bundle any, summary string) (Input, error) {
+func ProposalInput(raw []byte, bundle any, p policy.Policy, summary string) (Input, error) {
 	doc, err := canon.Parse(raw)
 	if err != nil {
 		return Input{}, &patch.Error{Message: err.Error()}
 	}
-	if found := proposal.VerifyStrict(doc, proposal.Strict{Bundle: bundle, HasBundle: bundle != nil}); len(found) > 0 {
+	if found := proposal.VerifyStrict(doc, proposal.Strict{Bundle: bundle, HasBundle: bundle != nil, Commands: commandNames(p)}); len(found) > 0 {
 		return Input{}, &InvalidError{"the proposal", found}
 	}
-	p, err := proposal.Decode(doc)
+	asked, err := proposal.Decode(doc)
 	if err != nil {
 		return Input{}, err
 	}
@@ -106,16 +107,29 @@ func ProposalInput(raw []byte, bundle any, summary string) (Input, error) {
 		return Input{}, err
 	}
 	var ops []patch.Operation
-	for _, a := range p.Files() {
+	for _, a := range asked.Files() {
 		ops = append(ops, operation(fileOps[a.Type], a.Target, a.Content))
 	}
 	if summary == "" {
-		summary = p.Summary
+		summary = asked.Summary
 	}
 	return Input{
-		Kind: KindProposal, Summary: summary, Raw: raw, Resolve: operations(ops), Proposal: &p,
-		Source: &result.Source{ProposalID: p.ID, ProposalHash: hash},
+		Kind: KindProposal, Summary: summary, Raw: raw, Resolve: operations(ops), Proposal: &asked,
+		Source: &result.Source{ProposalID: asked.ID, ProposalHash: hash},
 	}, nil
+}
+
+// commandNames are the commands that the Policy runs or allows, as a Proposal
+// writes them.
+func commandNames(p policy.Policy) []string {
+	var out []string
+	for _, c := range p.Commands.Run {
+		out = append(out, text(c.Command))
+	}
+	for _, c := range p.Commands.Allow {
+		out = append(out, text(c))
+	}
+	return out
 }
 
 var fileOps = map[string]string{

@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -194,11 +195,11 @@ func TestDecideRefused(t *testing.T) {
 	if !errors.As(err, &undecided) {
 		t.Errorf("T06 another patch: %v", err)
 	}
-	w.policy.Approvals.Local = false
+	w.policy.Approvals.Local = policy.LocalNever
 	if _, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}); !errors.As(err, &undecided) {
 		t.Errorf("local is not allowed: %v", err)
 	}
-	w.policy.Approvals.Local = true
+	w.policy.Approvals.Local = policy.LocalAlone
 	w.sound(tx, ledger.Proposed)
 	w.says(ada, ledger.Approve, tx)
 	w.apply(w.gate(tx))

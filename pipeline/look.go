@@ -3,10 +3,8 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -22,7 +20,7 @@ func (r *Runner) History(ctx context.Context, id string) (Gated, error) {
 	if err != nil {
 		return Gated{}, err
 	}
-	g, err := r.judge(snap, id)
+	g, err := r.judge(ctx, snap, id)
 	g.LedgerCommit = snap.Tip
 	return g, err
 }
@@ -116,8 +114,9 @@ func (r *Runner) Result(ctx context.Context, id string) (*result.Result, string,
 	return &done.Result, done.Commit, nil
 }
 
-// Diff returns the canonical bytes that a transaction proposes, having checked
-// that they are those its patch_id names.
+// Diff returns what the ledger has of the patch that a transaction proposes,
+// having checked that it is what was stored: its canonical bytes, or these
+// without the secrets in them.
 func (r *Runner) Diff(ctx context.Context, id string) ([]byte, error) {
 	snap, err := r.last(ctx, transaction(id)...)
 	if err != nil {
@@ -129,18 +128,6 @@ func (r *Runner) Diff(ctx context.Context, id string) ([]byte, error) {
 	}
 	diff, err := storedPatch(snap.Tree, log.Transaction())
 	return bytes.Clone(diff), err
-}
-
-// storedPatch reads a transaction's patch and proves that it is the one named.
-func storedPatch(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
-	diff, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.PatchFile(tx.PatchID())))
-	if err != nil {
-		return nil, fmt.Errorf("reading the stored patch: %w", err)
-	}
-	if canon.Hex(diff) != tx.PatchID() {
-		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the stored patch does not hash to its patch_id")}
-	}
-	return diff, nil
 }
 
 // Pack writes a transaction's change as a patch.json that another
@@ -177,9 +164,13 @@ func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
 	return p.Line()
 }
 
-// onCommit puts a transaction's stored patch on a commit.
+// onCommit puts a transaction's patch on a commit.
 func (r *Runner) onCommit(ctx context.Context, tx ledger.Transaction, commit string) (patch.Patchset, error) {
-	diff, err := r.Diff(ctx, tx.TransactionID)
+	snap, err := r.last(ctx, transaction(tx.TransactionID)...)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	diff, err := r.rawPatch(ctx, snap.Tree, tx)
 	if err != nil {
 		return patch.Patchset{}, err
 	}

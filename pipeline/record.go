@@ -14,7 +14,7 @@ import (
 func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (ledger.ApplyStart, error) {
 	var start ledger.ApplyStart
 	_, err := r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		g, err := r.judge(snap, id)
+		g, err := r.judge(ctx, snap, id)
 		if err != nil {
 			return nil, err
 		}
@@ -28,11 +28,14 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (l
 		if tx := g.Transaction(); tx.Closed || tx.Status == ledger.Applied {
 			return nil, &ClosedError{id, tx.Status}
 		}
-		s := ledger.NewStage(g.log, r.Now())
-		r.settle(s, g.Verdict)
+		s := r.stage(g.log)
+		r.settle(s, g)
+		g.rules.note(s)
+		p.checked.record(s, "before")
 		start = ledger.ApplyStart{
 			TransactionID: id, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
 			PatchIDs: []string{g.Transaction().PatchID()}, Target: to.target(), BaseCommit: p.base,
+			Approvals: g.Verdict.Approvals(), Policy: g.rules.ref(),
 		}
 		for _, f := range p.set.Files() {
 			start.Files = append(start.Files, f.Path)
@@ -56,16 +59,12 @@ func place(target string) string {
 
 // finish records what came of an apply.
 func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done written) (string, error) {
-	line, err := res.Line()
-	if err != nil {
-		return "", err
-	}
 	return r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return nil, err
 		}
-		s := ledger.NewStage(log, r.Now())
+		s := r.stage(log)
 		success := res.Outcome == result.Success
 		artifact := s.Artifact("apply", map[string]any{
 			"schema": "countersign/apply/1", "tool": r.Tool, "actor": r.Actor,
@@ -77,7 +76,7 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 		})
 		r.recordState(s, success)
 		if success {
-			s.File(ledger.ResultFile, line)
+			s.Result(res)
 		}
 		subject := string(res.Outcome) + ", " + plural(res.Summary.Succeeded, "file", "files") + " written and read back"
 		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject}, false)

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
@@ -63,15 +65,24 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 
 // gathered is what Review gathered before it looks at the ledger.
 type gathered struct {
-	set  patch.Patchset
-	id   string
-	diff []byte
-	base string
+	set    patch.Patchset
+	id     string
+	diff   []byte                // the canonical bytes
+	stored []byte                // the same without secrets
+	sealed []byte                // diff, encrypted; nil where it is not
+	found  []secret.PatchFinding // what the patch introduces
+	base   string
+	rules  Rules
 }
 
 func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
-	if size := int64(len(in.Raw)); size > r.Policy.Limits.Bytes {
-		return gathered{}, &LimitError{"bytes", size, r.Policy.Limits.Bytes}
+	rules, err := r.Rules(ctx)
+	if err != nil {
+		return gathered{}, err
+	}
+	limits := rules.Policy.Limits
+	if size := int64(len(in.Raw)); size > limits.Bytes {
+		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
 	}
 	base, err := r.Repo.Head(ctx)
 	if err != nil {
@@ -85,11 +96,19 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 	if err != nil {
 		return gathered{}, err
 	}
-	if n := len(set.Files()); n > r.Policy.Limits.Files {
-		return gathered{}, &LimitError{"files", int64(n), int64(r.Policy.Limits.Files)}
+	if n := len(set.Files()); n > limits.Files {
+		return gathered{}, &LimitError{"files", int64(n), int64(limits.Files)}
+	}
+	found, err := r.secrets(rules.Policy, set)
+	if err != nil {
+		return gathered{}, err
 	}
 	diff := set.Bytes()
-	return gathered{set: set, id: canon.Hex(diff), diff: diff, base: base}, nil
+	r.given(diff)
+	g := gathered{
+		set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found, base: base, rules: rules,
+	}
+	return g, g.seal(rules.Policy)
 }
 
 // known returns the transaction that there is for the patch on this base, nil
@@ -198,25 +217,30 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := ledger.NewStage(&ledger.Log{}, now)
+	in.Summary = ledger.OneLine(r.Secrets.Text(in.Summary), 500)
+	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
-		SandboxPolicy:  ledger.SandboxPolicy{Type: "workspace-write", WritableRoots: []string{"."}},
-		ApprovalPolicy: ledger.ApprovalPolicy{Required: r.Policy.Approvals.Required, Local: r.Policy.Approvals.Local},
-		Proposer:       r.Actor, BaseCommit: p.base, PolicyCommit: p.base, Summary: ledger.OneLine(in.Summary, 500),
+		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.rules.Policy.Sandbox), WritableRoots: []string{"."}},
+		ApprovalPolicy: ledger.ApprovalPolicy{Required: p.rules.Policy.Approvals.Required, Local: p.rules.Policy.Approvals.Local.Counts(false)},
+		Proposer:       r.Actor, BaseCommit: p.base, PolicyCommit: p.rules.Commit, Summary: in.Summary,
 	})
 	s.Status(ledger.InProgress, "review started")
-	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Input: ledger.OneLine(in.Summary, 500), Mode: "review"})
-	s.File(ledger.PatchFile(p.id), p.diff)
+	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Input: in.Summary, Mode: "review"})
+	s.Patch(p.id, p.diff)
+	if p.sealed != nil {
+		s.Sealed(p.id, p.sealed)
+	}
 	s.Proposed(p.id)
+	p.rules.note(s)
 	s.Artifact("proposal", r.provenance(in, p))
 	change := r.fileChange(in, p)
 	if in.Proposal != nil {
-		change.Metadata.Checks = s.Artifact("checks", checks(*in.Proposal))
+		change.Metadata.Checks = s.Artifact("checks", askedBy(*in.Proposal))
 	}
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: change})
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
-		ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: shown(p.diff, maxShown),
+		ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: shown(p.stored, maxShown),
 	}})
 	if in.Proposal != nil {
 		s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: plan(*in.Proposal)})
@@ -229,8 +253,11 @@ func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
 	before, after := p.set.Hashes()
 	meta := &ledger.Proposal{
 		Kind: in.Kind, WorkspaceRoot: ".", BaseSHA256: before, AfterSHA256: after,
-		PatchID: p.id, PatchFingerprint: patch.Fingerprint(p.id), BaseCommit: p.base, PolicySHA256: r.Policy.Sum(),
-		Needle: in.Needle,
+		PatchID: p.id, PatchFingerprint: patch.Fingerprint(p.id), BaseCommit: p.base, PolicySHA256: p.rules.Policy.Sum(),
+		Needle: in.Needle, ContainsSecrets: len(p.found) > 0, PatchRedactedSHA256: p.redacted(),
+	}
+	if p.sealed != nil {
+		meta.PatchSealedSHA256 = canon.Sum(p.sealed)
 	}
 	if in.Source != nil {
 		meta.SourceProposalID, meta.SourceProposalHash = in.Source.ProposalID, in.Source.ProposalHash
@@ -240,8 +267,9 @@ func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
 	}
 	item := ledger.Item{ID: "item_1", Type: "fileChange", Op: "upsert", Status: "proposed", PatchID: p.id, Metadata: meta}
 	left := maxShown // for all files together
-	for _, c := range p.set.Changes {
-		diff := shown(c.Bytes(), left)
+	sections := sections(p.stored)
+	for i, c := range p.set.Changes {
+		diff := shown(sections[i], left)
 		left = max(0, left-len(diff))
 		item.Changes = append(item.Changes, ledger.ItemChange{Path: c.Path, From: c.From, Kind: string(c.Kind), UnifiedDiff: diff})
 	}
@@ -249,6 +277,22 @@ func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
 		meta.TargetFiles = append(meta.TargetFiles, f.Path)
 	}
 	return item
+}
+
+// sections are the parts of a canonical diff, one a change.
+func sections(diff []byte) [][]byte {
+	const header = "diff --git "
+	var out [][]byte
+	for len(diff) > 0 {
+		next := bytes.Index(diff[len(header):], []byte("\n"+header))
+		end := len(diff)
+		if next >= 0 {
+			end = len(header) + next + 1
+		}
+		out = append(out, diff[:end])
+		diff = diff[end:]
+	}
+	return out
 }
 
 // maxShown is how many bytes of diff an item holds.
@@ -266,9 +310,12 @@ func shown(diff []byte, limit int) string {
 // provenance says where the proposal came from.
 func (r *Runner) provenance(in Input, p gathered) any {
 	before, after := p.set.Hashes()
+	input := map[string]any{"kind": in.Kind, "bytes": len(in.Raw)}
+	if p.redacted() == "" { // the hash of a weak secret's surroundings gives it away (T49)
+		input["sha256"] = canon.Sum(in.Raw)
+	}
 	return map[string]any{
-		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": r.Actor,
-		"input":       map[string]any{"kind": in.Kind, "sha256": canon.Sum(in.Raw), "bytes": len(in.Raw)},
+		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": r.Actor, "input": input,
 		"base_commit": p.base, "patch_id": p.id,
 		"base_sha256_by_path": before, "after_sha256_by_path": after,
 	}

@@ -11,10 +11,12 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
@@ -48,6 +50,8 @@ type Repository interface {
 	// Head returns the commit id of HEAD.
 	Head(ctx context.Context) (string, error)
 	Tree(ctx context.Context, commit string) (fs.FS, error)
+	// TreeID returns the id of a commit's tree, which names its content.
+	TreeID(ctx context.Context, commit string) (string, error)
 	// Index compares the files with their index entries.
 	Index(ctx context.Context, files []patch.Change) (IndexState, error)
 	// Changed returns the paths whose file in the working tree is not HEAD's:
@@ -79,23 +83,42 @@ type Worktree interface {
 }
 
 // A Runner runs the stages of one command: what it shows after a stage is the
-// ledger as that stage left it, not what others have made of it since. All fields but Worktree and Pause are needed;
-// Worktree is nil in a bare repository.
+// ledger as that stage left it, not what others have made of it since. The
+// fields down to Entropy are needed, but for Worktree, which is nil in a bare
+// repository.
 type Runner struct {
 	Store    Store
 	Repo     Repository
 	Refs     Refs
 	Worktree Worktree
-	Policy   approval.Policy
-	Actor    ledger.Actor // who runs this
-	Tool     string       // program and version, for provenance
-	Now      func() time.Time
-	Entropy  io.Reader
+	// Rules returns the Policy as it is now; every stage asks again.
+	Rules   func(ctx context.Context) (Rules, error)
+	Secrets *secret.Finder
+	Actor   ledger.Actor // who runs this
+	Tool    string       // program and version, for provenance
+	Now     func() time.Time
+	Entropy io.Reader
+
 	// Pause waits before another try after the ledger has moved; attempt
 	// counts from 1.
 	Pause func(ctx context.Context, attempt int)
+	// Sandbox is the mode that was asked for, "" for the Policy's.
+	Sandbox policy.Sandbox
+	// Commands runs the commands that the Policy asks for or allows; without
+	// it there is Results, what came of them elsewhere, or they are refused.
+	Commands Commands
+	Results  *checks.Results
+	// Identities are age identities that unseal patches, "" for none.
+	Identities string
 
-	tip *string // what the last stage saw, or left
+	tip     *string                     // what the last stage saw, or left
+	patches map[string][]byte           // by patch_id: what was given in this command
+	ran     map[string]checks.Execution // by tree and command: what came of it in this command
+}
+
+// stage begins what one stage records.
+func (r *Runner) stage(log *ledger.Log) *ledger.Stage {
+	return ledger.NewStage(log, r.Now(), r.Secrets)
 }
 
 // maxAttempts bounds how often a stage is evaluated again on a moved ledger.

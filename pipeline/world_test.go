@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -59,6 +60,7 @@ var (
 // staged is what HEAD has.
 type commits struct {
 	pipeline.Repository
+	pipeline.Refs
 	trees []fstest.MapFS
 }
 
@@ -83,6 +85,9 @@ func (c *commits) Tree(_ context.Context, commit string) (fs.FS, error) {
 	return nil, fmt.Errorf("no commit %s", commit)
 }
 
+// TreeID: no two commits have the same tree.
+func (c *commits) TreeID(_ context.Context, commit string) (string, error) { return commit, nil }
+
 func (c *commits) Index(context.Context, []patch.Change) (pipeline.IndexState, error) {
 	return pipeline.IndexState{}, nil
 }
@@ -98,7 +103,7 @@ type world struct {
 	store  *storetest.Memory
 	repo   *commits
 	dir    string
-	policy approval.Policy
+	policy policy.Policy
 	clock  int
 	random io.Reader
 }
@@ -106,7 +111,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{
 		T: t, store: &storetest.Memory{}, repo: &commits{}, dir: t.TempDir(),
-		policy: approval.Default(), random: rand.NewChaCha8([32]byte{1}),
+		policy: policy.Default(), random: rand.NewChaCha8([32]byte{1}),
 	}
 	w.repo.commit(base)
 	w.write(base)
@@ -140,9 +145,15 @@ func (w *world) as(who ledger.Actor) *pipeline.Runner {
 		w.Fatal(err)
 	}
 	return &pipeline.Runner{
-		Store: w.store, Repo: w.repo, Worktree: tree, Policy: w.policy, Actor: who, Tool: "test",
+		Store: w.store, Repo: w.repo, Refs: w.repo, Worktree: tree, Secrets: secret.Default(), Rules: w.rules, Actor: who, Tool: "test",
 		Now: w.now, Entropy: w.random,
 	}
+}
+
+// rules are the world's Policy, as if HEAD had it.
+func (w *world) rules(ctx context.Context) (pipeline.Rules, error) {
+	head, err := w.repo.Head(ctx)
+	return pipeline.Rules{Policy: w.policy, Commit: head, Found: true}, err
 }
 
 func (w *world) review() pipeline.Reviewed {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -28,8 +29,9 @@ type App struct {
 	Entropy        io.Reader
 
 	flags       globalFlags
-	seen        func() string // the ledger's last tip that held, once one was opened
-	transaction string        // the one that this run is about, once that is known
+	secrets     *secret.Finder // what is taken out of everything that is printed
+	seen        func() string  // the ledger's last tip that held, once one was opened
+	transaction string         // the one that this run is about, once that is known
 }
 
 // globalFlags are the flags that every command takes.
@@ -45,6 +47,7 @@ type globalFlags struct {
 	knownTip     string
 	tipFile      string
 	signKey      string
+	policyRef    string
 }
 
 // Main runs the program and returns its exit code.
@@ -90,6 +93,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	f.StringVar(&a.flags.knownTip, "known-tip", "", "refuse a ledger that does not descend from this `COMMIT`")
 	f.StringVar(&a.flags.tipFile, "tip-file", "", "keep the last tip seen in `FILE`, and refuse a ledger that does not descend from it")
 	f.StringVar(&a.flags.signKey, "sign-key", "", "sign the ledger's commits with the SSH key in `FILE`")
+	f.StringVar(&a.flags.policyRef, "policy-ref", "", "read the Policy from this `REF`, not from HEAD (in a workflow: from the default branch)")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no hints and no progress")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say what is being done")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -100,7 +104,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.closeCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
-		a.syncCommand(), a.ledgerCommand(), a.auditCommand(),
+		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(),
 		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
 	return root
@@ -118,9 +122,9 @@ func (a *App) finish(err error) int {
 	}
 	code, hint := explain(err, a.again)
 	message := oneLine(err)
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.errStyle().Red("countersign: error:"), message)
+	text := a.errStyle().Red("countersign: error:") + " " + message + "\n"
 	if hint != "" && !a.flags.quiet {
-		fmt.Fprintf(a.Stderr, "countersign: hint: %s\n", hint)
+		text += "countersign: hint: " + hint + "\n"
 	}
 	if a.flags.json {
 		doc := map[string]any{"error": message, "exit": float64(code)}
@@ -128,9 +132,10 @@ func (a *App) finish(err error) int {
 			doc["hint"] = hint
 		}
 		if line, err := canon.Line(doc); err == nil {
-			_, _ = a.Stderr.Write(line)
+			text += string(line)
 		}
 	}
+	_ = emit(a.Stderr, a.redact(text))
 	return code
 }
 
@@ -169,8 +174,25 @@ func shellQuote(s string) string {
 // say prints a remark for a person on stderr.
 func (a *App) say(format string, args ...any) {
 	if !a.flags.quiet {
-		fmt.Fprintf(a.Stderr, "countersign: "+format+"\n", args...)
+		_ = emit(a.Stderr, a.redact(fmt.Sprintf("countersign: "+format+"\n", args...)))
 	}
+}
+
+// emit is the one place where the program writes to a person, or a log.
+func emit(w io.Writer, text secret.Redacted) error {
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// redact takes secrets out of a text: those that the rules know by their form,
+// and the tokens that this process was given.
+func (a *App) redact(text string) secret.Redacted { return a.finder().Redact(text) }
+
+func (a *App) finder() *secret.Finder {
+	if a.secrets == nil {
+		a.secrets = secret.Default().Knowing(a.tokens()...)
+	}
+	return a.secrets
 }
 
 // printJSON prints a document as canonical JSON.
@@ -182,10 +204,7 @@ func (a *App) printJSON(doc any) error {
 	return a.print(string(line))
 }
 
-func (a *App) print(text string) error {
-	_, err := io.WriteString(a.Stdout, text)
-	return err
-}
+func (a *App) print(text string) error { return emit(a.Stdout, a.redact(text)) }
 
 // style colours stdout when it is a terminal and NO_COLOR is not set
 // (no-color.org).

@@ -126,7 +126,7 @@ var tamperings = []tampering{
 
 // rewrite makes the tip's tree again with one change, on the tip or as a history
 // of its own, and returns a ref for it.
-func (s sandbox) rewrite(id string, c tampering, i int) (ref string) {
+func (s playground) rewrite(id string, c tampering, i int) (ref string) {
 	s.t.Helper()
 	sh := `set -e
 export GIT_INDEX_FILE=$PWD/.git/forge-index

@@ -14,13 +14,13 @@ import (
 type targetFlags struct{ to, branch string }
 
 func (f *targetFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.to, "to", pipeline.TargetWorktree, "where to apply: worktree, branch, or ref (refs/agent/applied/TX)")
+	cmd.Flags().StringVar(&f.to, "to", "", "where to apply: `worktree`, branch, or ref (refs/agent/applied/TX); default: what the Policy says, else worktree")
 	cmd.Flags().StringVar(&f.branch, "branch", "", "with --to branch: its `NAME`; it must not be checked out (default: countersign/ and the end of the id)")
 }
 
 func (f *targetFlags) options(dryRun bool) (pipeline.ApplyOptions, error) {
 	switch f.to {
-	case pipeline.TargetWorktree, pipeline.TargetBranch, pipeline.TargetRef:
+	case "", pipeline.TargetWorktree, pipeline.TargetBranch, pipeline.TargetRef:
 	default:
 		return pipeline.ApplyOptions{}, &usageError{fmt.Sprintf("cannot apply to %+q", f.to), "--to worktree, branch or ref"}
 	}
@@ -33,6 +33,8 @@ func (f *targetFlags) options(dryRun bool) (pipeline.ApplyOptions, error) {
 func (a *App) applyCommand() *cobra.Command {
 	var dryRun bool
 	var f targetFlags
+	var c checkFlags
+	var file string
 	cmd := &cobra.Command{
 		Use:   "apply [TX]",
 		Short: "Write the approved bytes, and nothing else, to the working tree or a branch",
@@ -50,19 +52,27 @@ checks on its tree, and moves the branch or ref to it; no working tree is involv
 			if err != nil {
 				return err
 			}
-			return a.apply(cmd.Context(), args, o)
+			r, err := a.open()
+			if err == nil {
+				err = c.apply(a, r)
+			}
+			if err == nil {
+				err = a.give(cmd.Context(), r, args, file)
+			}
+			if err != nil {
+				return err
+			}
+			return a.apply(cmd.Context(), r, args, o)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing and print the result that apply would have")
 	f.add(cmd)
+	c.add(cmd)
+	givePatch(cmd, &file)
 	return cmd
 }
 
-func (a *App) apply(ctx context.Context, args []string, o pipeline.ApplyOptions) error {
-	r, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *App) apply(ctx context.Context, r *pipeline.Runner, args []string, o pipeline.ApplyOptions) error {
 	id, err := a.find(ctx, r, args, false)
 	if err != nil {
 		return err

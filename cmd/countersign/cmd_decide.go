@@ -10,7 +10,10 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-type decideFlags struct{ fingerprint, reason string }
+type decideFlags struct {
+	fingerprint, reason string
+	all                 bool
+}
 
 // decideCommand is approve or deny.
 func (a *App) decideCommand(word string) *cobra.Command {
@@ -29,7 +32,8 @@ func (a *App) decideCommand(word string) *cobra.Command {
 			return a.decide(cmd.Context(), ledger.Decision(word), f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.fingerprint, "fingerprint", "", "the `patchset:…` that is meant; refused if the transaction's is another")
+	cmd.Flags().StringVar(&f.fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if the transaction's is another")
+	cmd.Flags().BoolVar(&f.all, "all", false, "everything that the transaction asks about")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, recorded with the decision")
 	return cmd
 }
@@ -43,9 +47,12 @@ func (a *App) decide(ctx context.Context, d ledger.Decision, f decideFlags, args
 	if err != nil {
 		return err
 	}
-	g, err := r.Decide(ctx, id, pipeline.Ruling{Decision: d, Fingerprint: f.fingerprint, Reason: f.reason, Kind: "local"})
+	g, err := r.Decide(ctx, id, pipeline.Ruling{Decision: d, Fingerprint: f.fingerprint, All: f.all, Reason: f.reason, Kind: "local"})
 	if err != nil {
 		return err
+	}
+	for _, why := range g.Uncounted {
+		a.say("%s", report.Clean(why))
 	}
 	if !g.Recorded {
 		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, report.Clean(g.Verdict.Reason))

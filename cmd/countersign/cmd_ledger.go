@@ -80,7 +80,7 @@ func (a *App) acceptTip(ctx context.Context, tip, reason string) error {
 			return ledger.Entry{}, err
 		}
 		return ledger.AcceptEntry(tree, a.Now(), ledger.AcceptTip{
-			AcceptedTip: tip, RememberedTip: remembered, Author: r.Actor, Reason: ledger.OneLine(reason, 500),
+			AcceptedTip: tip, RememberedTip: remembered, Author: r.Actor, Reason: ledger.OneLine(a.redact(reason).String(), 500),
 		})
 	})
 	if err != nil {

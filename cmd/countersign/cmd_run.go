@@ -19,6 +19,7 @@ import (
 func (a *App) runCommand() *cobra.Command {
 	var f reviewFlags
 	var to targetFlags
+	var c checkFlags
 	cmd := &cobra.Command{
 		Use:   "run [TX] | run --patch FILE",
 		Short: "Take a patch through review, gate, apply and validate",
@@ -39,19 +40,23 @@ and says which command records the approval.`,
 			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), f, o, args)
+			r, err := a.open()
+			if err == nil {
+				err = c.apply(a, r)
+			}
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), r, f, o, args)
 		},
 	}
 	f.add(cmd)
 	to.add(cmd)
+	c.add(cmd)
 	return cmd
 }
 
-func (a *App) run(ctx context.Context, f reviewFlags, o pipeline.ApplyOptions, args []string) error {
-	r, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipeline.ApplyOptions, args []string) error {
 	id, err := a.start(ctx, r, f, args)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 func (a *App) validateCommand() *cobra.Command {
 	var dir string
+	var c checkFlags
 	cmd := &cobra.Command{
 		Use:   "validate [TX] | validate --dir DIR",
 		Short: "Prove a transaction: its record, its result, and the files on disk",
@@ -30,10 +31,18 @@ With --dir it checks a transaction directory that was exported or sent.`,
 			if dir != "" {
 				return a.validateDir(dir)
 			}
-			return a.validate(cmd.Context(), args)
+			r, err := a.open()
+			if err == nil {
+				err = c.apply(a, r)
+			}
+			if err != nil {
+				return err
+			}
+			return a.validate(cmd.Context(), r, args)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "check this transaction directory instead of one in the ledger")
+	c.add(cmd)
 	return cmd
 }
 
@@ -49,11 +58,7 @@ func (a *App) validateDir(dir string) error {
 	return a.showValidation(report.Clean(dir), note, found)
 }
 
-func (a *App) validate(ctx context.Context, args []string) error {
-	r, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *App) validate(ctx context.Context, r *pipeline.Runner, args []string) error {
 	id, err := a.find(ctx, r, args, false)
 	if err != nil && len(args) == 0 {
 		id, err = a.find(ctx, r, args, true) // none is open: look at the newest

@@ -11,6 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/seal"
 )
 
 // The exit codes; they are an interface (README.md).
@@ -96,6 +99,16 @@ var table = []row{
 	{is(gitstore.ErrNoCommits), exitRefused, say("make a first commit; a patch needs a base to apply to")},
 	{as[*gitstore.UnsupportedError], exitRefused, say("a plain clone of it (git clone --no-local) is supported")},
 	{as[*pipeline.ChecksError], exitFailed, nil},
+	{as[policy.Problems], exitRefused, say("docs/policy.md lists the keys and their values")},
+	{as[*policyRefError], exitIO, policyRefHint},
+	{as[*pipeline.SecretError], exitRefused, say("take it out of the patch, and replace the secret where it was used: it has been seen")},
+	{as[*pipeline.RedactedError], exitRefused, redactedHint},
+	{as[*seal.Error], exitRefused, say("COUNTERSIGN_AGE_IDENTITY holds the age identity, AGE-SECRET-KEY-1…")},
+	{as[*pipeline.ReadOnlyError], exitRefused, say("the Policy's key sandbox, or --sandbox, says so")},
+	{as[*pipeline.SandboxError], exitRefused, say("the Policy's key sandbox allows it, or leave --sandbox out")},
+	{as[*pipeline.ResultsError], exitRefused, resultsHint},
+	{as[*pipeline.NoCommandsError], exitRefused, noCommandsHint},
+	{as[*sandbox.UnavailableError], exitRefused, unavailableHint},
 	{as[*gitstore.RefError], exitRefused, say("apply to another branch: --to branch --branch NAME")},
 	{as[*gitstore.LockedError], exitIO, lockedHint},
 	{as[*pipeline.InvalidError], exitRefused, say("countersign patch verify and countersign proposal verify list every violation")},
@@ -135,7 +148,20 @@ func usageHint(err error, _ func(...string) string) string {
 func pendingHint(err error, again func(...string) string) string {
 	var e *pipeline.PendingError
 	errors.As(err, &e)
-	return again("approve", e.ID) + " && " + again("run", e.ID)
+	kinds := map[string]bool{}
+	for _, m := range e.Verdict.Missing() {
+		kinds[m.Kind] = true
+	}
+	approve := []string{"approve", e.ID}
+	switch {
+	case len(kinds) > 1:
+		approve = append(approve, "--all")
+	case kinds[policy.KindSecret]:
+		approve = append(approve, "--fingerprint", "secret")
+	case kinds[policy.KindProtected]:
+		approve = append(approve, "--fingerprint", "protected")
+	}
+	return again(approve...) + " && " + again("run", e.ID)
 }
 
 func elsewhereHint(err error, again func(...string) string) string {
@@ -185,6 +211,39 @@ func reviewHint(_ error, again func(...string) string) string {
 }
 
 func listHint(_ error, again func(...string) string) string { return again("list") }
+
+func policyRefHint(err error, _ func(...string) string) string {
+	var e *policyRefError
+	errors.As(err, &e)
+	if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+defaultRemote+"/"); ok {
+		return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", defaultRemote, shellQuote(branch), shellQuote(e.ref))
+	}
+	return "--policy-ref takes a full name, such as refs/heads/main"
+}
+
+func redactedHint(err error, again func(...string) string) string {
+	var e *pipeline.RedactedError
+	errors.As(err, &e)
+	hint := "give it again: " + again("apply", e.ID, "--patch", "FILE")
+	if e.Sealed {
+		hint += "; or set COUNTERSIGN_AGE_IDENTITY, as it is sealed in the ledger"
+	}
+	return hint
+}
+
+func resultsHint(_ error, again func(...string) string) string {
+	return "run " + again("checks", "--out", "FILE") + " again on what is there now"
+}
+
+func noCommandsHint(_ error, again func(...string) string) string {
+	return "this job holds a token: run " + again("checks", "--out", "results.json") + " in one that has none, and give --checks results.json here"
+}
+
+func unavailableHint(err error, _ func(...string) string) string {
+	var e *sandbox.UnavailableError
+	errors.As(err, &e)
+	return e.Hint
+}
 
 func lockedHint(err error, _ func(...string) string) string {
 	var e *gitstore.LockedError

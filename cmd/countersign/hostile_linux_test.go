@@ -12,7 +12,7 @@ import (
 const nobody = 65534
 
 // asNobody runs the program as a user whom file modes stop.
-func (s sandbox) asNobody(want int, args ...string) (stdout, stderr string) {
+func (s playground) asNobody(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	cmd := s.command(args...)
 	if os.Geteuid() == 0 {
@@ -21,7 +21,7 @@ func (s sandbox) asNobody(want int, args ...string) (stdout, stderr string) {
 	return s.runCmd(want, cmd)
 }
 
-func (s sandbox) giveAway() {
+func (s playground) giveAway() {
 	s.t.Helper()
 	if os.Geteuid() == 0 {
 		check(s.t, exec.Command("chown", "-R", "65534:65534", s.repo).Run())

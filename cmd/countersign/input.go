@@ -7,33 +7,70 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // propose reads the input that the flags name and records it.
 func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (pipeline.Reviewed, error) {
-	given := f.given()
-	switch {
-	case len(given) == 0:
-		return pipeline.Reviewed{}, &usageError{"no patch given", "name one with --patch FILE, or --patch - for stdin"}
-	case len(given) > 1:
-		return pipeline.Reviewed{}, &usageError{strings.Join(given, " and ") + " were given", "give one of them"}
-	}
-	in, name, err := a.input(ctx, r, f)
+	in, name, err := a.proposed(ctx, r, f)
 	if err != nil {
-		return pipeline.Reviewed{}, inFile(name, err)
+		return pipeline.Reviewed{}, err
 	}
 	done, err := r.Review(ctx, in, f.dryRun)
 	a.transaction = done.ID
 	return done, inFile(name, err)
 }
 
+// proposed is the one input that the flags name.
+func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in pipeline.Input, name string, err error) {
+	switch given := f.given(); {
+	case len(given) == 0:
+		return in, "", &usageError{"no patch given", "name one with --patch FILE, or --patch - for stdin"}
+	case len(given) > 1:
+		return in, "", &usageError{strings.Join(given, " and ") + " were given", "give one of them"}
+	}
+	rules, err := r.Rules(ctx)
+	if err != nil {
+		return in, "", err
+	}
+	in, name, err = a.input(ctx, r, f, rules.Policy)
+	return in, name, inFile(name, err)
+}
+
+// give hands the runner a patch that the ledger has only without its secrets.
+func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file string) error {
+	if file == "" {
+		return nil
+	}
+	id, err := a.find(ctx, r, args, false)
+	if err != nil {
+		return err
+	}
+	rules, err := r.Rules(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := a.readInput(file, rules.Policy.Limits.Bytes)
+	if err != nil {
+		return err
+	}
+	return inFile(file, r.Give(ctx, id, raw))
+}
+
+// givePatch adds the flag for give.
+func givePatch(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVarP(file, "patch", "p", "", "the patch itself, where the ledger has it without its secrets: the Git diff that was proposed, `FILE` or -")
+}
+
 // input reads one of the forms of contract section 4. name is what an error
 // about it is prefixed with.
-func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in pipeline.Input, name string, err error) {
+func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p policy.Policy) (in pipeline.Input, name string, err error) {
 	switch {
 	case f.worktree:
 		in, err = r.WorktreeInput(ctx, f.summary)
@@ -49,29 +86,29 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in 
 	default:
 		name = firstOf(f.patch, f.proposal)
 	}
-	raw, err := a.readInput(name, r.Policy.Limits.Bytes)
+	raw, err := a.readInput(name, p.Limits.Bytes)
 	if err != nil {
 		return in, "", err
 	}
-	if int64(len(raw)) > r.Policy.Limits.Bytes { // cut off: what a parser says is beside the point
-		return in, name, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: r.Policy.Limits.Bytes}
+	if int64(len(raw)) > p.Limits.Bytes { // cut off: what a parser says is beside the point
+		return in, name, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: p.Limits.Bytes}
 	}
 	switch {
 	case f.pack != "":
 		in, err = pipeline.PackInput(raw, f.summary)
 	case f.proposal != "":
-		in, err = a.proposalInput(r, raw, f)
+		in, err = a.proposalInput(p, raw, f)
 	default:
 		in, err = pipeline.DiffInput(raw, f.summary)
 	}
 	return in, name, err
 }
 
-func (a *App) proposalInput(r *pipeline.Runner, raw []byte, f reviewFlags) (pipeline.Input, error) {
+func (a *App) proposalInput(p policy.Policy, raw []byte, f reviewFlags) (pipeline.Input, error) {
 	if f.bundle == "" {
-		return pipeline.ProposalInput(raw, nil, f.summary)
+		return pipeline.ProposalInput(raw, nil, p, f.summary)
 	}
-	data, err := a.readInput(f.bundle, r.Policy.Limits.Bytes)
+	data, err := a.readInput(f.bundle, p.Limits.Bytes)
 	if err != nil {
 		return pipeline.Input{}, err
 	}
@@ -79,7 +116,7 @@ func (a *App) proposalInput(r *pipeline.Runner, raw []byte, f reviewFlags) (pipe
 	if err != nil {
 		return pipeline.Input{}, &patch.Error{Message: "bundle: " + err.Error()}
 	}
-	return pipeline.ProposalInput(raw, bundle, f.summary)
+	return pipeline.ProposalInput(raw, bundle, p, f.summary)
 }
 
 // inFile puts an input's name before an error that is about the input itself.

@@ -22,7 +22,7 @@ const killFiles = 300
 // killed is an approved change of 300 files, its tree before and after, and how
 // long an apply takes that is left alone.
 type killed struct {
-	sandbox
+	playground
 	tx            string
 	before, after map[string]string
 	events        []string // the types of its events
@@ -69,7 +69,7 @@ func newKilled(t *testing.T) *killed {
 			k.after[name] = "first\n" + old
 		}
 	}
-	k.sandbox = newSandbox(t, k.before)
+	k.playground = newSandbox(t, k.before)
 	k.git("init", "-q", "-b", "main")
 	k.commit()
 	k.become(k.after)
@@ -100,9 +100,9 @@ func (k *killed) become(files map[string]string) {
 }
 
 // copied is the same repository at another place.
-func (k *killed) copied(name string) sandbox {
+func (k *killed) copied(name string) playground {
 	k.t.Helper()
-	s := k.sandbox
+	s := k.playground
 	s.repo = filepath.Join(k.dir, name)
 	check(k.t, os.CopyFS(s.repo, os.DirFS(k.repo)))
 	return s
@@ -135,7 +135,7 @@ type process struct {
 	end chan error
 }
 
-func (s sandbox) started(tx string) process {
+func (s playground) started(tx string) process {
 	s.t.Helper()
 	p := process{s.command("run", tx), make(chan error, 1)}
 	check(s.t, p.Start())
@@ -150,7 +150,7 @@ func await(end chan error, so func() bool) {
 	}
 }
 
-func (s sandbox) journals() []string {
+func (s playground) journals() []string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.repo, ".git/countersign/apply-*.json"))
 	check(s.t, err)
@@ -158,10 +158,10 @@ func (s sandbox) journals() []string {
 }
 
 // recorded tells whether a write is under way.
-func (s sandbox) recorded() bool { return len(s.journals()) > 0 }
+func (s playground) recorded() bool { return len(s.journals()) > 0 }
 
 // begun tells whether the first of the files that go is gone.
-func (k *killed) begun(s sandbox) func() bool {
+func (k *killed) begun(s playground) func() bool {
 	var going []string
 	for name := range k.before {
 		if _, stays := k.after[name]; !stays {
@@ -218,7 +218,7 @@ const (
 )
 
 // where tells how far a run came, and checks that each file is old or new.
-func (k *killed) where(s sandbox) string {
+func (k *killed) where(s playground) string {
 	k.t.Helper()
 	old, fresh := 0, 0
 	for name := range maps.Keys(k.all()) {
@@ -261,7 +261,7 @@ func (k *killed) all() map[string]string {
 
 // finished checks what an undisturbed run leaves: the new files and nothing
 // else, and the same events, each once.
-func (k *killed) finished(s sandbox, where string) {
+func (k *killed) finished(s playground, where string) {
 	k.t.Helper()
 	got := map[string]string{}
 	check(k.t, filepath.WalkDir(s.repo, func(p string, d fs.DirEntry, err error) error {
@@ -292,7 +292,7 @@ func (k *killed) finished(s sandbox, where string) {
 }
 
 // eventTypes reads the events with plain git.
-func (s sandbox) eventTypes(tx string) []string {
+func (s playground) eventTypes(tx string) []string {
 	s.t.Helper()
 	var types []string
 	for line := range strings.Lines(s.git("ls-tree", "-r", "--name-only", "refs/agent/ledger", "transactions")) {

@@ -7,9 +7,12 @@ import (
 	"crypto/rand"
 	"os"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
 func main() {
+	sandbox.Child() // a command's first process is this program again
 	app := App{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,

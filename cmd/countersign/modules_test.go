@@ -85,7 +85,7 @@ func download(t *testing.T, name, version string) map[string]string {
 	return files
 }
 
-func (s sandbox) replace(before, after map[string]string) {
+func (s playground) replace(before, after map[string]string) {
 	s.t.Helper()
 	for name := range before {
 		if _, stays := after[name]; !stays {
@@ -98,7 +98,7 @@ func (s sandbox) replace(before, after map[string]string) {
 }
 
 // compare: the working tree is these files byte for byte and nothing else.
-func (s sandbox) compare(want map[string]string) {
+func (s playground) compare(want map[string]string) {
 	s.t.Helper()
 	seen := 0
 	err := fs.WalkDir(os.DirFS(s.repo), ".", func(p string, d fs.DirEntry, err error) error {
@@ -121,7 +121,7 @@ func (s sandbox) compare(want map[string]string) {
 }
 
 // compareHashes: the ApplyResult's after-hashes are what sha256sum says.
-func (s sandbox) compareHashes(applyResult string) {
+func (s playground) compareHashes(applyResult string) {
 	s.t.Helper()
 	res, err := result.Parse([]byte(applyResult))
 	check(s.t, err)

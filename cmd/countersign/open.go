@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 	"github.com/countersign-dev/countersign/report"
@@ -33,9 +32,16 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.readSecretRules(repo); err != nil {
+		return nil, err
+	}
 	r := &pipeline.Runner{
-		Store: store, Repo: repo, Refs: repo, Policy: approval.Default(), Actor: a.actor(settings), Tool: "countersign " + version(),
-		Now: a.Now, Entropy: a.Entropy, Pause: pause,
+		Store: store, Repo: repo, Refs: repo, Rules: a.rules(repo), Secrets: a.finder(),
+		Actor: a.actor(settings), Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
+		Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
+	}
+	if !a.holdsToken() {
+		r.Commands = commands{a}
 	}
 	if a.flags.verbose {
 		head, err := repo.Head(context.Background())

@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// sandbox is a repository and a copy of the program that any user may run.
-type sandbox struct {
+// playground is a repository and a copy of the program that any user may run.
+type playground struct {
 	t        *testing.T
 	dir, bin string
 	repo     string
 }
 
-func newSandbox(t *testing.T, files map[string]string) sandbox {
+func newSandbox(t *testing.T, files map[string]string) playground {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "countersign-test-")
 	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := sandbox{t, dir, filepath.Join(dir, "countersign"), filepath.Join(dir, "repo")}
+	s := playground{t, dir, filepath.Join(dir, "countersign"), filepath.Join(dir, "repo")}
 	self, err := os.Executable()
 	check(t, err)
 	data, err := os.ReadFile(self)
@@ -45,25 +45,25 @@ func check(t *testing.T, err error) {
 	}
 }
 
-func (s sandbox) write(name, content string) {
+func (s playground) write(name, content string) {
 	s.t.Helper()
 	full := filepath.Join(s.repo, filepath.FromSlash(name))
 	check(s.t, os.MkdirAll(filepath.Dir(full), 0o755))
 	check(s.t, os.WriteFile(full, []byte(content), 0o644))
 }
 
-func (s sandbox) read(name string) string {
+func (s playground) read(name string) string {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.repo, filepath.FromSlash(name)))
 	check(s.t, err)
 	return string(data)
 }
 
-func (s sandbox) env() []string {
+func (s playground) env() []string {
 	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.dir)
 }
 
-func (s sandbox) git(args ...string) string {
+func (s playground) git(args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "safe.directory=*"}, args...)...)
 	cmd.Dir, cmd.Env = s.repo, s.env()
@@ -75,7 +75,7 @@ func (s sandbox) git(args ...string) string {
 	return out.String()
 }
 
-func (s sandbox) commit() {
+func (s playground) commit() {
 	s.t.Helper()
 	s.git("add", "-A")
 	s.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "-m", "x")
@@ -83,19 +83,19 @@ func (s sandbox) commit() {
 
 // command is a run of the program; its name in argv makes the test binary act
 // as the program (see TestMain).
-func (s sandbox) command(args ...string) *exec.Cmd {
+func (s playground) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.bin, args...)
 	cmd.Args[0] = "countersign"
 	cmd.Dir, cmd.Env = s.repo, s.env()
 	return cmd
 }
 
-func (s sandbox) run(want int, args ...string) (stdout, stderr string) {
+func (s playground) run(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	return s.runCmd(want, s.command(args...))
 }
 
-func (s sandbox) runCmd(want int, cmd *exec.Cmd) (stdout, stderr string) {
+func (s playground) runCmd(want int, cmd *exec.Cmd) (stdout, stderr string) {
 	s.t.Helper()
 	code, stdout, stderr := runCode(cmd)
 	if code != want {
@@ -121,7 +121,7 @@ func runCode(cmd *exec.Cmd) (code int, stdout, stderr string) {
 
 // validLedger checks the whole ledger with the real git and with validate, and
 // returns how many transactions there are.
-func (s sandbox) validLedger() int {
+func (s playground) validLedger() int {
 	s.t.Helper()
 	if out := s.git("fsck", "--strict", "--no-dangling"); out != "" {
 		s.t.Errorf("git fsck: %s", out)

@@ -2,19 +2,27 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
 // TestMain makes this test binary serve as the countersign command in scripts.
 func TestMain(m *testing.M) {
+	sandbox.Child()
 	testscript.Main(m, map[string]func(){
 		"countersign": func() {
 			app := App{
@@ -56,8 +64,14 @@ func TestScript(t *testing.T) {
 			e.Setenv("TERM", "xterm")
 			return os.MkdirAll(e.WorkDir+"/home", 0o777)
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("no condition is called %q", name)
+			}
+			return hasSandbox(t.TempDir()), nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
+			"derive": deriveIDs, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
 		},
 	})
 }
@@ -75,6 +89,94 @@ func repoCommand(ts *testscript.TestScript, neg bool, args []string) {
 		"add -A", "commit -q --allow-empty -m base",
 	} {
 		ts.Check(ts.Exec("git", append([]string{"-C", dir}, strings.Fields(words)...)...))
+	}
+}
+
+// hasSandbox tells whether commands can be run here at all.
+func hasSandbox(dir string) bool {
+	done, err := sandbox.Sandbox{Mode: sandbox.WorkspaceWrite, Scratch: dir}.Run(context.Background(), dir, sandbox.Command{Argv: []string{"true"}})
+	return err == nil && done.ExitCode == 0
+}
+
+// deriveIDs gives a Proposal, and its actions, the ids that they must have:
+// derive FILE.
+func deriveIDs(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: derive FILE")
+	}
+	doc, err := canon.Parse([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	p := doc.(map[string]any)
+	for _, a := range p["actions"].([]any) {
+		action := a.(map[string]any)
+		content := map[string]any{"type": action["type"], "target": action["target"]}
+		if c, ok := action["content"]; ok {
+			content["content"] = c
+		}
+		action["id"], err = canon.DeriveID("act", content)
+		ts.Check(err)
+	}
+	p["id"], err = canon.DeriveID("prop", p)
+	ts.Check(err)
+	line, err := canon.Line(p)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), line, 0o666))
+}
+
+// sample is the made-up secret of one kind.
+func sample(ts *testscript.TestScript, kind string) secrettest.Sample {
+	for _, s := range secrettest.Samples() {
+		if s.Kind == kind {
+			return s
+		}
+	}
+	ts.Fatalf("no secret of the kind %q", kind)
+	return secrettest.Sample{}
+}
+
+// plant puts a made-up secret where @SECRET@ stands: plant KIND FILE...
+func plant(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: plant KIND FILE...")
+	}
+	text := sample(ts, args[0]).Text()
+	ts.Setenv("PLANTED", text)
+	for _, file := range args[1:] {
+		planted := strings.ReplaceAll(ts.ReadFile(file), "@SECRET@", text)
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(planted), 0o666))
+	}
+}
+
+// ageKey makes a key for sealed patches, and puts its recipient where
+// @RECIPIENT@ stands: agekey VAR FILE.
+func ageKey(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: agekey VAR FILE")
+	}
+	key, err := age.GenerateX25519Identity()
+	ts.Check(err)
+	ts.Setenv(args[0], key.String())
+	text := strings.ReplaceAll(ts.ReadFile(args[1]), "@RECIPIENT@", key.Recipient().String())
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o666))
+}
+
+// leaks looks for a secret, in any common encoding, in what the last command
+// printed and in every object that the ledger's ref reaches: ! leaks KIND.
+func leaks(ts *testscript.TestScript, neg bool, args []string) {
+	if !neg || len(args) != 1 {
+		ts.Fatalf("usage: ! leaks KIND")
+	}
+	texts := []string{ts.ReadFile("stdout"), ts.ReadFile("stderr")}
+	objects := exec.Command("sh", "-c", "git rev-list --objects refs/agent/ledger | cut -d' ' -f1 | git cat-file --batch")
+	objects.Dir = ts.MkAbs(".")
+	ledger, err := objects.Output()
+	ts.Check(err)
+	for _, text := range append(texts, string(ledger)) {
+		for _, form := range secrettest.Encodings(sample(ts, args[0]).Value) {
+			if strings.Contains(text, string(form)) {
+				ts.Fatalf("the %s is there as %q", args[0], form)
+			}
+		}
 	}
 }
 

@@ -90,6 +90,9 @@ func (l *life) accounted(from, to int) map[string][]byte {
 		case *ledger.TurnItem:
 			if m := p.Item.Metadata; m != nil && canon.IsHex64(m.PatchID) && !l.named[ledger.PatchFile(m.PatchID)] {
 				need[ledger.PatchFile(m.PatchID)] = nil
+				if m.PatchSealedSHA256 != "" {
+					need[ledger.SealedFile(m.PatchID)] = nil
+				}
 				line, _ := canon.Line(ledger.Listed{BaseCommit: l.log.Meta().BaseCommit, TransactionID: l.id})
 				need[path.Join(ledger.ProposedDir(m.PatchID), l.id+".json")] = line
 			}
@@ -98,7 +101,7 @@ func (l *life) accounted(from, to int) map[string][]byte {
 				need[ledger.ResultFile] = nil
 			}
 		case *ledger.ApprovalDecision:
-			_, patchID, _ := strings.Cut(p.Fingerprint, ":")
+			patchID := ledger.FingerprintPatch(p.Fingerprint)
 			if d := l.denial(p); p.Decision == ledger.Deny && canon.IsHex64(patchID) {
 				line, _ := canon.Line(d)
 				need[path.Join(ledger.DeniedDir(patchID), d.Kind+".json")] = line
@@ -176,6 +179,10 @@ func (l *life) happened(from, to int, tx ledger.Transaction) (stage, outcomes st
 				made["apply"] = string(p.To)
 			case ledger.Interrupted:
 				made["close"] = string(p.To)
+			case ledger.Failed:
+				if made["apply"] == "" { // refused by its checks, before it began
+					made["apply"] = string(p.To)
+				}
 			}
 		}
 	}

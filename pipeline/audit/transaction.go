@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -145,7 +146,11 @@ func (l *life) histories() []Entry {
 
 // now checks the directory as it stands.
 func (l *life) now() {
-	log, found := ledger.ReadOwn(newDirFS(l.files, l.content), l.id)
+	dir := newDirFS(l.files, l.content)
+	log, found := ledger.ReadOwn(dir, l.id)
+	if log != nil {
+		found = append(found, approval.Redo(dir, log)...)
+	}
 	for _, f := range found {
 		l.add(f.RuleID, l.last(), path.Join(l.dir, f.Path), "%s", f.Message)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
 // lived is a directory as the commands leave it: a change of three files that
@@ -17,7 +18,7 @@ import (
 // validated.
 func lived(t testing.TB, finished bool) directory {
 	t.Helper()
-	s := ledger.NewStage(&ledger.Log{}, moment)
+	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	p := reviewed(s)
 	if finished {
 		asked(s)
@@ -44,7 +45,7 @@ func reviewed(s *ledger.Stage) ledger.Proposal {
 	s.Event(m)
 	s.Status(ledger.InProgress, "review started")
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})
-	s.File(ledger.PatchFile(patchID), diff)
+	s.Patch(patchID, diff)
 	s.Artifact("proposal", map[string]any{
 		"transaction_id": txID, "patch_id": patchID, "input": "fix.patch", "base_commit": commit, "files": []any{"a", "dir/b.go", "dir/c.go"},
 		"policy": map[string]any{"approvals": 2.0, "local": true, "commit": commit}, "note": strings.Repeat("An \"input\" of a line.\n", 10),
@@ -91,6 +92,7 @@ func landed(s *ledger.Stage, p ledger.Proposal) {
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_2", Mode: "apply"})
 	s.Event(&ledger.ApplyStart{
 		TransactionID: txID, ApplyID: "apply_1", PatchIDs: []string{patchID}, Files: p.TargetFiles, Target: "branch countersign/GG28A", BaseCommit: commit,
+		Approvals: []ledger.Approved{{Kind: "fileChange", Fingerprint: "patchset:" + patchID, Required: 2}}, Policy: ledger.PolicyRef{Commit: commit, SHA256: p.PolicySHA256},
 	})
 	var done []result.Operation
 	for _, name := range p.TargetFiles {
@@ -99,8 +101,7 @@ func landed(s *ledger.Stage, p ledger.Proposal) {
 		})
 	}
 	res := result.New(".", p.Source(), false, done)
-	line, _ := res.Line()
-	s.File(ledger.ResultFile, line)
+	s.Result(res)
 	artifact := s.Artifact("apply", map[string]any{"apply_id": "apply_1", "apply_result": res, "commit": commit, "target": "branch"})
 	s.Event(&ledger.ApplyComplete{
 		TransactionID: txID, ApplyID: "apply_1", Success: true, Outcome: "SUCCESS", ApplyArtifact: artifact,

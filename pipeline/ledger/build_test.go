@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
 const (
@@ -60,6 +61,14 @@ func decision(id string, d ledger.Decision) *ledger.ApprovalDecision {
 	}
 }
 
+// start is an apply for which so many people had to approve the patch.
+func start(required int, more ...ledger.Approved) *ledger.ApplyStart {
+	return &ledger.ApplyStart{
+		TransactionID: txID, ApplyID: "apply_1", PatchIDs: []string{patchID}, Files: []string{"a"},
+		Approvals: append([]ledger.Approved{{Kind: "fileChange", Fingerprint: "patchset:" + patchID, Required: required}}, more...),
+	}
+}
+
 func applied() result.Result {
 	hash := canon.Sum([]byte("x"))
 	return result.New(".", ledger.Proposal{PatchID: patchID}.Source(), false, []result.Operation{
@@ -72,7 +81,7 @@ func record(s *ledger.Stage) {
 	s.Event(meta())
 	s.Status(ledger.InProgress, "")
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})
-	s.File(ledger.PatchFile(patchID), diff)
+	s.Patch(patchID, diff)
 	s.Artifact("proposal", map[string]any{"n": 1})
 	s.Event(item(change()))
 	s.Status(ledger.Proposed, "")
@@ -80,11 +89,10 @@ func record(s *ledger.Stage) {
 	s.Status(ledger.Awaiting, "")
 	s.Event(decision("req_1", ledger.Approve))
 	s.Status(ledger.Proposed, "")
-	s.Event(&ledger.ApplyStart{TransactionID: txID, ApplyID: "apply_1", PatchIDs: []string{patchID}, Files: []string{"a"}})
+	s.Event(start(1))
 	artifact := s.Artifact("apply", map[string]any{"apply_result": applied()})
 	s.Event(&ledger.ApplyComplete{TransactionID: txID, ApplyID: "apply_1", Success: true, Outcome: "SUCCESS", ApplyArtifact: artifact})
-	line, _ := applied().Line()
-	s.File(ledger.ResultFile, line)
+	s.Result(applied())
 	s.Status(ledger.Applied, "")
 	s.Event(&ledger.ValidateStart{TransactionID: txID, ValidateID: "validate_1"})
 	s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_1", Success: true})
@@ -100,7 +108,7 @@ type directory struct {
 
 func newDirectory(t *testing.T) directory {
 	t.Helper()
-	s := ledger.NewStage(&ledger.Log{}, moment)
+	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	record(s)
 	entry, err := s.Entry(ledger.Title{Stage: "test"}, false)
 	if err != nil {

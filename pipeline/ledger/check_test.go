@@ -196,6 +196,42 @@ func at(events []ledger.Event, typ ledger.Type, nth int) int {
 	panic("no such event")
 }
 
+func with[T any](v *T, edit func(*T)) *T {
+	edit(v)
+	return v
+}
+
+// proposes changes the proposal that the events record.
+func (d directory) proposes(t *testing.T, edit func(*ledger.Proposal)) {
+	it := change()
+	edit(it.Metadata)
+	d.events(func(e []ledger.Event) []ledger.Event {
+		e[at(e, ledger.TypeTurnItem, 1)] = event(t, item(it))
+		return e
+	})
+}
+
+var (
+	override = ledger.Approved{Kind: "secrets_override", Fingerprint: "secret:patchset:" + patchID, Required: 1}
+	nobody   = ledger.Actor{}
+	other    = ledger.Actor{Kind: "user", ID: "b@example.org", Login: "Bob"}
+)
+
+// secrets makes the patch one that holds a secret, which somebody approves.
+func (d directory) secrets(begin *ledger.ApplyStart, by ledger.Actor) {
+	d.proposes(d.t, func(p *ledger.Proposal) { p.ContainsSecrets = true })
+	d.events(func(e []ledger.Event) []ledger.Event {
+		i := at(e, ledger.TypeApplyStart, 1)
+		e[i] = event(d.t, begin)
+		if by == nobody {
+			return e
+		}
+		ask, said := request("req_2"), decision("req_2", ledger.Approve)
+		ask.Fingerprint, said.Fingerprint, said.Source.Author = override.Fingerprint, override.Fingerprint, by
+		return slices.Insert(e, i, event(d.t, ask), event(d.t, said))
+	})
+}
+
 // TestT54OwnRules: each row breaks a rule that only our own directories promise.
 func TestT54OwnRules(t *testing.T) {
 	type events = []ledger.Event
@@ -254,34 +290,43 @@ func TestT54OwnRules(t *testing.T) {
 				return slices.Insert(e, i, event(t, request("req_2")), event(t, decision("req_2", ledger.Deny)))
 			})
 		}},
-		{"a second request unanswered", "L3", func(t *testing.T, d directory) {
+		{"a second request unanswered, as the Policy asks for less by now", "", func(t *testing.T, d directory) {
 			d.events(insert(t, ledger.TypeDecision, request("req_2")))
 		}},
 		{"T12 one person for two", "L3", func(t *testing.T, d directory) {
 			d.events(func(e events) events {
-				m := meta()
-				m.ApprovalPolicy.Required = 2
-				e[0] = event(t, m)
+				e = substitute(t, start(2))(e)
 				i := at(e, ledger.TypeDecision, 1) + 1
 				return slices.Insert(e, i, event(t, request("req_2")), event(t, decision("req_2", ledger.Approve)))
 			})
 		}},
 		{"two people for two", "", func(t *testing.T, d directory) {
 			d.events(func(e events) events {
-				m := meta()
-				m.ApprovalPolicy.Required = 2
-				e[0] = event(t, m)
+				e = substitute(t, start(2))(e)
 				second := decision("req_2", ledger.Approve)
 				second.Source.Author.ID = "b@example.org"
 				i := at(e, ledger.TypeDecision, 1) + 1
 				return slices.Insert(e, i, event(t, request("req_2")), event(t, second))
 			})
 		}},
+		{"asks for nobody's approval", "L3", func(t *testing.T, d directory) {
+			d.events(substitute(t, with(start(1), func(s *ledger.ApplyStart) { s.Approvals = nil })))
+		}},
+		{"asks for approvals of another patch", "L3", func(t *testing.T, d directory) {
+			d.events(substitute(t, start(1, ledger.Approved{Fingerprint: "patchset:" + canon.Hex(nil), Required: 1})))
+		}},
+		{"a protected path that nobody approved", "L3", func(t *testing.T, d directory) {
+			d.events(substitute(t, start(1, ledger.Approved{Fingerprint: "protected:patchset:" + patchID, Required: 1})))
+		}},
+		{"T46 secrets that were not asked about", "L3", func(t *testing.T, d directory) { d.secrets(start(1), nobody) }},
+		{"T46 secrets that nobody approved", "L3", func(t *testing.T, d directory) { d.secrets(start(1, override), nobody) }},
+		{"T46 secrets that their proposer approved", "L3", func(t *testing.T, d directory) { d.secrets(start(1, override), actor) }},
+		{"T46 secrets that somebody else approved", "", func(t *testing.T, d directory) { d.secrets(start(1, override), other) }},
 		{"applied another patch", "L3", func(t *testing.T, d directory) {
-			d.events(substitute(t, &ledger.ApplyStart{TransactionID: txID, ApplyID: "apply_1", PatchIDs: []string{canon.Hex(nil)}}))
+			d.events(substitute(t, with(start(1), func(s *ledger.ApplyStart) { s.PatchIDs = []string{canon.Hex(nil)} })))
 		}},
 		{"applied no patch", "L3", func(t *testing.T, d directory) {
-			d.events(substitute(t, &ledger.ApplyStart{TransactionID: txID, ApplyID: "apply_1"}))
+			d.events(substitute(t, with(start(1), func(s *ledger.ApplyStart) { s.PatchIDs = nil })))
 		}},
 
 		{"artifact changed", "L4", func(t *testing.T, d directory) { d.replace(proposalArtifact(t), `{"n":1}`, `{"n":2}`) }},
@@ -295,6 +340,25 @@ func TestT54OwnRules(t *testing.T) {
 		}},
 		{"artifact missing", "I10", func(t *testing.T, d directory) { delete(d.files, proposalArtifact(t)) }},
 		{"patch changed", "L5", func(_ *testing.T, d directory) { d.put(ledger.PatchFile(patchID), "other\n") }},
+		{"patch stored without its secrets", "", func(t *testing.T, d directory) {
+			d.proposes(t, func(p *ledger.Proposal) { p.PatchRedactedSHA256 = canon.Sum([]byte("less\n")) })
+			d.put(ledger.PatchFile(patchID), "less\n")
+		}},
+		{"patch stored otherwise than recorded", "L5", func(t *testing.T, d directory) {
+			d.proposes(t, func(p *ledger.Proposal) { p.PatchRedactedSHA256 = canon.Sum([]byte("less\n")) })
+		}},
+		{"sealed patch", "", func(t *testing.T, d directory) {
+			d.proposes(t, func(p *ledger.Proposal) { p.PatchSealedSHA256 = canon.Sum([]byte("sealed")) })
+			d.put(ledger.SealedFile(patchID), "sealed")
+		}},
+		{"sealed patch is another", "L5", func(t *testing.T, d directory) {
+			d.proposes(t, func(p *ledger.Proposal) { p.PatchSealedSHA256 = canon.Sum([]byte("sealed")) })
+			d.put(ledger.SealedFile(patchID), "other")
+		}},
+		{"sealed patch missing", "L5", func(t *testing.T, d directory) {
+			d.proposes(t, func(p *ledger.Proposal) { p.PatchSealedSHA256 = canon.Sum([]byte("sealed")) })
+		}},
+		{"sealed patch that nothing records", "L10", func(_ *testing.T, d directory) { d.put(ledger.SealedFile(patchID), "sealed") }},
 		{"patch missing", "I11", func(_ *testing.T, d directory) { delete(d.files, ledger.PatchFile(patchID)) }},
 
 		{"result missing", "L6", func(_ *testing.T, d directory) { delete(d.files, ledger.ResultFile) }},
@@ -413,7 +477,7 @@ func TestT41OpenApply(t *testing.T) {
 	for _, p := range []ledger.Payload{
 		meta(), status(ledger.Created, ledger.InProgress),
 		&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1"}, item(change()), request("req_1"),
-		decision("req_1", ledger.Approve), &ledger.ApplyStart{TransactionID: txID, ApplyID: "apply_1", PatchIDs: []string{patchID}},
+		decision("req_1", ledger.Approve), start(1),
 	} {
 		if err := log.Append(moment, p); err != nil {
 			t.Fatal(err)

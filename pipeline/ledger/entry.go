@@ -1,12 +1,14 @@
 package ledger
 
 import (
+	"bytes"
 	"fmt"
 	"path"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
 // An Entry is one commit of the ledger: the files it adds or, for
@@ -20,22 +22,36 @@ type Entry struct {
 // A Stage collects what one stage records about one transaction: events, and
 // the files they name. Errors are kept until Entry, so that a stage reads as a
 // list of what happened.
+//
+// It is the one way into the ledger, and whatever goes through it is scrubbed:
+// events, artifacts, patches, the index and the commit's message.
 type Stage struct {
 	Log   *Log
 	now   time.Time
+	scrub Scrubber
 	files map[string][]byte
 	err   error
 }
 
 // NewStage begins a stage on a log, which it will extend.
-func NewStage(log *Log, now time.Time) *Stage {
-	return &Stage{Log: log, now: now, files: map[string][]byte{}}
+func NewStage(log *Log, now time.Time, scrub Scrubber) *Stage {
+	return &Stage{Log: log, now: now, scrub: scrub, files: map[string][]byte{}}
 }
 
 // Event records one event.
 func (s *Stage) Event(p Payload) {
-	if s.err == nil {
+	if s.err != nil {
+		return
+	}
+	if p, s.err = scrubbed(s.scrub, p); s.err == nil {
 		s.err = s.Log.Append(s.now, p)
+	}
+}
+
+// fail keeps the first error.
+func (s *Stage) fail(err error) {
+	if s.err == nil {
+		s.err = err
 	}
 }
 
@@ -51,44 +67,87 @@ func (s *Stage) Close() {
 	s.Event(&Close{TransactionID: t.TransactionID, Status: t.Status})
 }
 
-// File adds a file to the transaction's directory.
-func (s *Stage) File(name string, data []byte) {
+// file adds a file to the transaction's directory.
+func (s *Stage) file(name string, data []byte) {
 	s.files[path.Join(Dir(s.Log.Transaction().TransactionID), name)] = data
 }
 
+// line is a document as it is stored, and whether anything was taken out of it.
+func (s *Stage) line(doc any) (line []byte, redacted bool, err error) {
+	raw, err := canon.Marshal(doc)
+	if err != nil {
+		return nil, false, err
+	}
+	clean, err := s.scrub.JSON(raw, isTyped)
+	if err != nil {
+		return nil, false, err
+	}
+	return append(slices.Clip(clean), '\n'), !bytes.Equal(raw, clean), nil
+}
+
+// Patch stores a patch's canonical bytes, and returns those that are stored:
+// not the same where it holds secrets.
+func (s *Stage) Patch(patchID string, diff []byte) []byte {
+	stored := s.scrub.Diff(diff)
+	s.file(PatchFile(patchID), stored)
+	return stored
+}
+
+// Sealed stores a patch that only the holders of a key can read.
+func (s *Stage) Sealed(patchID string, sealed []byte) { s.file(SealedFile(patchID), sealed) }
+
+// Result stores the ApplyResult of a change that is applied.
+func (s *Stage) Result(res result.Result) {
+	line, _, err := s.line(res)
+	if err != nil {
+		s.fail(fmt.Errorf("%s: %w", ResultFile, err))
+		return
+	}
+	s.file(ResultFile, line)
+}
+
 // Artifact stores a JSON document as evidence, records that, and returns the
-// artifact's path in the transaction directory.
+// artifact's path in the transaction directory. One that is there already is
+// left as it is.
 func (s *Stage) Artifact(kind string, doc any) string {
-	data, err := canon.Line(doc)
-	if err != nil && s.err == nil {
-		s.err = fmt.Errorf("artifact %s: %w", kind, err)
+	data, redacted, err := s.line(doc)
+	if err != nil {
+		s.fail(fmt.Errorf("artifact %s: %w", kind, err))
+		return ""
 	}
 	id := canon.Hex(data)
-	s.File(ArtifactFile(id), data)
+	if s.stored(id) {
+		return ArtifactFile(id)
+	}
+	s.file(ArtifactFile(id), data)
 	s.Event(&ArtifactStored{
 		TransactionID: s.Log.Transaction().TransactionID, ArtifactID: id, Kind: kind, Path: ArtifactFile(id),
-		ContentType: "application/json", StoredSHA256: canon.Sum(data),
+		ContentType: "application/json", Redacted: redacted, StoredSHA256: canon.Sum(data),
 	})
 	return ArtifactFile(id)
+}
+
+func (s *Stage) stored(id string) bool {
+	return slices.ContainsFunc(Of[*ArtifactStored](s.Log), func(a *ArtifactStored) bool { return a.ArtifactID == id })
 }
 
 // Denied adds a denial to the index that later transactions are checked
 // against.
 func (s *Stage) Denied(d Denial) {
-	data, err := canon.Line(d)
-	if err != nil && s.err == nil {
-		s.err = err
+	data, _, err := s.line(d)
+	if err != nil {
+		s.fail(err)
+		return
 	}
-	_, patchID, _ := strings.Cut(d.Fingerprint, ":")
-	s.files[path.Join(DeniedDir(patchID), d.Kind+".json")] = data
+	s.files[path.Join(DeniedDir(FingerprintPatch(d.Fingerprint)), d.Kind+".json")] = data
 }
 
 // Proposed adds the transaction to the index of what proposes a patch.
 func (s *Stage) Proposed(patchID string) {
 	tx := s.Log.Transaction()
 	data, err := canon.Line(Listed{s.Log.Meta().BaseCommit, tx.TransactionID})
-	if err != nil && s.err == nil {
-		s.err = err
+	if err != nil {
+		s.fail(err)
 	}
 	s.files[path.Join(ProposedDir(patchID), tx.TransactionID+".json")] = data
 }
@@ -107,12 +166,13 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.File(TransactionFile, state)
-	s.File(EventsFile, s.Log.Bytes())
+	s.file(TransactionFile, state)
+	s.file(EventsFile, s.Log.Bytes())
 	if first {
 		s.files[ReadmeFile] = []byte(readme)
 		s.files[SchemaFile] = fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":\"1\"}\n", FormatTime(s.now))
 	}
+	t.Subject = s.scrub.Text(t.Subject)
 	return &Entry{Message: t.message(tx), When: s.now, Files: s.files}, nil
 }
 

@@ -11,10 +11,11 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
 func TestEntry(t *testing.T) {
-	s := ledger.NewStage(&ledger.Log{}, moment)
+	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	record(s)
 	s.Denied(ledger.Denial{Fingerprint: "patchset:" + patchID, Kind: "fileChange"})
 	e, err := s.Entry(ledger.Title{Stage: "review", Outcome: "proposed", Subject: "one file"}, true)
@@ -44,14 +45,14 @@ func TestEntry(t *testing.T) {
 
 // TestEntryError: one event that may not happen spoils the stage.
 func TestEntryError(t *testing.T) {
-	s := ledger.NewStage(&ledger.Log{}, moment)
+	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	s.Status(ledger.Completed, "")
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1"})
 	if e, err := s.Entry(ledger.Title{Stage: "review"}, false); err == nil || !strings.Contains(err.Error(), "recording review: event 2") {
 		t.Errorf("%v %v", e, err)
 	}
-	s = ledger.NewStage(&ledger.Log{}, moment)
+	s = ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	s.Artifact("proposal", math.Inf(1))
 	if e, err := s.Entry(ledger.Title{Stage: "review"}, false); err == nil || !strings.Contains(err.Error(), "artifact proposal") {
@@ -86,7 +87,7 @@ func TestT14OneLine(t *testing.T) {
 		}
 	}
 	title := ledger.Title{Stage: "deny", Outcome: "denied", Subject: "no\n\nCountersign-Outcome: approved\nCountersign-Stage: gate"}
-	s := ledger.NewStage(&ledger.Log{}, moment)
+	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	e, err := s.Entry(title, false)
 	if err != nil || strings.Count(e.Message, "\nCountersign-Outcome:") != 1 || strings.Count(e.Message, "\nCountersign-Stage:") != 1 {

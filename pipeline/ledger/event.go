@@ -7,6 +7,7 @@
 //	transaction.json            the fold of the events
 //	events.jsonl                one canonical JSON event a line
 //	patches/<patch_id>.diff     the canonical bytes that were approved
+//	patches/<patch_id>.diff.age where the patch is kept encrypted as well
 //	artifacts/<sha256>.json     evidence
 //	apply_result.json           the ApplyResult, once the change is applied
 //
@@ -101,8 +102,12 @@ func (e Event) Decode() (Payload, error) {
 	if p == nil {
 		return nil, fmt.Errorf("unknown event type %q", e.Type)
 	}
-	if err := canon.Unmarshal(e.Payload, p); err != nil {
-		return nil, fmt.Errorf("%s payload: %w", e.Type, err)
+	err := canon.Unmarshal(e.Payload, p)
+	if err == nil {
+		return p, nil
 	}
-	return p, nil
+	if command := new(CommandItem); e.Type == TypeTurnItem && canon.Unmarshal(e.Payload, command) == nil && command.Item.Type == CommandExecution {
+		return command, nil
+	}
+	return nil, fmt.Errorf("%s payload: %w", e.Type, err)
 }

@@ -33,3 +33,6 @@ func looseChecker(dir fs.FS) (*checker, bool) {
 func (l *Log) Admits(p Payload) (index, admit bool) {
 	return l.seen.admits(p), l.admit(p) == nil
 }
+
+// Scrubbed is an event's payload as a Stage stores it.
+var Scrubbed = scrubbed

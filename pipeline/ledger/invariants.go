@@ -19,7 +19,6 @@ func (c *checker) invariants() {
 //	I6            admit, of requests, which have ids, and of decisions: on an open one
 //	I7, I8        admit; a close while an apply is open is looked for here
 //	I9            fold takes nothing once Closed
-//	I12           a Proposal, the only metadata there is, has no key artifact
 //
 // A payload's fields are the values that the walk would read: canon.Unmarshal
 // refuses keys in another case, keys twice, and lone surrogates.
@@ -34,6 +33,10 @@ func (c *checker) logInvariants() {
 			// patch_id is in all metadata, as it has no omitempty
 			if m := p.Item.Metadata; p.Item.Type == "fileChange" && m != nil && !c.exists(PatchFile(m.PatchID)) {
 				c.Add("I11", atLine(i+1), "patch %s is not in patches/", show(m.PatchID))
+			}
+		case *CommandItem:
+			if id := p.Item.Metadata.Artifact.ArtifactID; !c.exists(ArtifactFile(id)) {
+				c.Add("I12", atLine(i+1), "artifact %s of a finished command does not exist", show(id))
 			}
 		case *ArtifactStored:
 			if !c.exists(p.Path) {

@@ -53,6 +53,15 @@ func CheckSchema(tree fs.FS) error {
 // PatchFile is where the canonical bytes of a patch are kept.
 func PatchFile(patchID string) string { return "patches/" + patchID + ".diff" }
 
+// SealedFile is where a patch is kept encrypted (age) beside its redacted form.
+func SealedFile(patchID string) string { return PatchFile(patchID) + ".age" }
+
+// FingerprintPatch is the patch_id that a fingerprint of any kind names: what
+// follows its last colon.
+func FingerprintPatch(fingerprint string) string {
+	return fingerprint[strings.LastIndexByte(fingerprint, ':')+1:]
+}
+
 // ArtifactFile is where the artifact with this id (bare hex SHA-256) is kept.
 func ArtifactFile(id string) string { return "artifacts/" + id + ".json" }
 

@@ -77,7 +77,7 @@ func AppendLedgerEvent(raw []byte, at time.Time, p AcceptTip) ([]byte, error) {
 }
 
 // AcceptEntry is the commit that records an acceptance on the accepted tip's
-// tree.
+// tree. The caller has scrubbed p, as who audits makes the entry again.
 func AcceptEntry(tree fs.FS, at time.Time, p AcceptTip) (Entry, error) {
 	raw, err := fs.ReadFile(tree, LedgerEventsFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

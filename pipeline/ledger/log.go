@@ -124,6 +124,8 @@ func (s *seen) admits(p Payload) bool {
 		return p.TurnID != "" && !s.turns[p.TurnID]
 	case *TurnItem:
 		return s.turns[p.TurnID] && p.Item.ID != "" && p.Item.Type != ""
+	case *CommandItem:
+		return s.turns[p.TurnID] && p.Item.ID != ""
 	case *ApprovalRequest:
 		_, twice := s.requests[p.ApprovalRequestID]
 		return p.ApprovalRequestID != "" && !twice
@@ -194,6 +196,11 @@ func (l *Log) Events() []Event { return l.events }
 // Payloads returns the decoded payloads, one for each event.
 func (l *Log) Payloads() []Payload { return l.payloads }
 
+// Time is when an event happened, by its place in Events.
+func (l *Log) Time(event int) (time.Time, error) {
+	return time.Parse(TimeFormat, l.events[event].Timestamp)
+}
+
 // Transaction is what the events fold to.
 func (l *Log) Transaction() Transaction { return l.tx }
 
@@ -215,7 +222,7 @@ func Of[P Payload](l *Log) []P {
 func (l *Log) FileChange() (TurnItem, bool) {
 	items := Of[*TurnItem](l)
 	for _, it := range slices.Backward(items) {
-		if it.Item.Type == "fileChange" {
+		if it.Item.Type == FileChange {
 			return *it, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -67,40 +68,50 @@ func (c *checker) canonicalLines() {
 	}
 }
 
-// approvedBeforeApply: when apply/start was recorded, every request had been
-// answered with an approval, nobody had denied, and as many people as the
-// recorded policy asks for had approved the patch itself.
+// approvedBeforeApply: when apply/start was recorded, nobody had denied, and as
+// many people had approved each fingerprint as apply/start says the Policy asks
+// for: the patch itself, and a patch with secrets as one.
 func (c *checker) approvedBeforeApply(log *Log) {
-	asked, denied := map[string]string{}, false
+	denied := false
 	approvers := map[string]map[string]bool{} // fingerprint → ids
+	var proposed *Proposal
 	for i, p := range log.Payloads() {
 		switch p := p.(type) {
-		case *ApprovalRequest:
-			asked[p.ApprovalRequestID] = p.Fingerprint
+		case *TurnItem:
+			if p.Item.Metadata != nil {
+				proposed = p.Item.Metadata
+			}
 		case *ApprovalDecision:
 			denied = denied || p.Decision != Approve
-			if asked[p.ApprovalRequestID] == p.Fingerprint {
-				if approvers[p.Fingerprint] == nil {
-					approvers[p.Fingerprint] = map[string]bool{}
-				}
-				approvers[p.Fingerprint][p.Source.Author.ID] = true
-				delete(asked, p.ApprovalRequestID)
+			if approvers[p.Fingerprint] == nil {
+				approvers[p.Fingerprint] = map[string]bool{}
 			}
+			approvers[p.Fingerprint][p.Source.Author.ID] = true
 		case *ApplyStart:
-			if denied || len(asked) > 0 || !enough(p.PatchIDs, approvers, log.Meta().ApprovalPolicy.Required) {
+			if denied || proposed == nil || !enough(p, *proposed, approvers, log.Meta().Proposer.ID) {
 				c.Add("L3", atLine(i+1), "apply/start without every approval")
 			}
 		}
 	}
 }
 
-func enough(patchIDs []string, approvers map[string]map[string]bool, required int) bool {
-	for _, id := range patchIDs {
-		if len(approvers["patchset:"+id]) < max(1, required) {
+// enough tells whether an apply/start asks for what its patch needs, and has it.
+// Nobody approves the secrets of their own proposal.
+func enough(start *ApplyStart, proposed Proposal, approvers map[string]map[string]bool, proposer string) bool {
+	secret := "secret:patchset:" + proposed.PatchID
+	asked := map[string]bool{}
+	for _, a := range start.Approvals {
+		have := len(approvers[a.Fingerprint])
+		if a.Fingerprint == secret && approvers[secret][proposer] {
+			have--
+		}
+		if FingerprintPatch(a.Fingerprint) != proposed.PatchID || have < max(1, a.Required) {
 			return false
 		}
+		asked[a.Fingerprint] = true
 	}
-	return len(patchIDs) > 0
+	return asked["patchset:"+proposed.PatchID] && (asked[secret] || !proposed.ContainsSecrets) &&
+		slices.Equal(start.PatchIDs, []string{proposed.PatchID})
 }
 
 func (c *checker) artifacts(log *Log) {
@@ -119,20 +130,36 @@ func (c *checker) artifacts(log *Log) {
 	}
 }
 
+// patches: what is stored of a patch is the patch, or what the proposal says
+// is stored in its place.
 func (c *checker) patches(log *Log) {
-	for _, id := range patchIDs(log) {
-		raw, err := c.read(PatchFile(id))
-		if err == nil && canon.Hex(raw) != id {
-			c.Add("L5", PatchFile(id), "content does not hash to its patch_id")
+	for _, p := range proposals(log) {
+		want := firstOf(p.PatchRedactedSHA256, "sha256:"+p.PatchID)
+		if raw, err := c.read(PatchFile(p.PatchID)); err == nil && canon.Sum(raw) != want {
+			c.Add("L5", PatchFile(p.PatchID), "content does not hash to its patch_id")
+		}
+		if p.PatchSealedSHA256 == "" {
+			continue
+		}
+		if raw, err := c.read(SealedFile(p.PatchID)); err != nil || canon.Sum(raw) != p.PatchSealedSHA256 {
+			c.Add("L5", SealedFile(p.PatchID), "is not the sealed patch that was recorded")
 		}
 	}
 }
 
-func patchIDs(log *Log) []string {
-	var out []string
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// proposals are a log's proposals as they were at each moment.
+func proposals(log *Log) []*Proposal {
+	var out []*Proposal
 	for _, it := range Of[*TurnItem](log) {
 		if it.Item.Metadata != nil && it.Item.Metadata.PatchID != "" {
-			out = append(out, it.Item.Metadata.PatchID)
+			out = append(out, it.Item.Metadata)
 		}
 	}
 	return out
@@ -214,8 +241,11 @@ func (c *checker) sameResult(doc any, raw []byte, done *ApplyComplete) bool {
 func (c *checker) shape() {
 	known := map[string]bool{TransactionFile: true, EventsFile: true, ResultFile: true}
 	if c.log != nil {
-		for _, id := range patchIDs(c.log) {
-			known[PatchFile(id)] = true
+		for _, p := range proposals(c.log) {
+			known[PatchFile(p.PatchID)] = true
+			if p.PatchSealedSHA256 != "" {
+				known[SealedFile(p.PatchID)] = true
+			}
 		}
 		for _, a := range Of[*ArtifactStored](c.log) {
 			known[a.Path] = true

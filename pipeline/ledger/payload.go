@@ -108,8 +108,15 @@ type Proposal struct {
 	BaseCommit       string             `json:"base_commit"`
 	PolicySHA256     string             `json:"policy_sha256"`
 	Applied          bool               `json:"applied"`
-	ProposalTurnID   string             `json:"proposal_turn_id,omitempty"`
-	ProposalItemID   string             `json:"proposal_item_id,omitempty"`
+
+	// Only where patches/<patch_id>.diff is not the patch but the patch without
+	// its secrets: the hash of what is stored. The second is the hash of the
+	// patch as patches/<patch_id>.diff.age has it, encrypted, if it is there.
+	PatchRedactedSHA256 string `json:"patch_redacted_sha256,omitempty"`
+	PatchSealedSHA256   string `json:"patch_sealed_sha256,omitempty"`
+
+	ProposalTurnID string `json:"proposal_turn_id,omitempty"`
+	ProposalItemID string `json:"proposal_item_id,omitempty"`
 
 	// Only where the change comes from a patch.json or a Proposal. Checks is the
 	// path of the artifact with what else the Proposal asks for.
@@ -142,15 +149,23 @@ type ArtifactStored struct {
 	StoredSHA256  string `json:"stored_sha256"`
 }
 
+// A PolicyRef says which Policy a stage went by: the commit that it was read
+// from, and the "sha256:…" of its canonical JSON.
+type PolicyRef struct {
+	Commit string `json:"commit"`
+	SHA256 string `json:"sha256"`
+}
+
 // ApprovalRequest is approval/request: one human is asked for one decision.
 type ApprovalRequest struct {
-	TransactionID     string `json:"transaction_id"`
-	TurnID            string `json:"turn_id"`
-	ApprovalRequestID string `json:"approval_request_id"`
-	ItemID            string `json:"item_id"`
-	Kind              string `json:"kind"`
-	Fingerprint       string `json:"fingerprint"`
-	Prompt            string `json:"prompt"`
+	TransactionID     string    `json:"transaction_id"`
+	TurnID            string    `json:"turn_id"`
+	ApprovalRequestID string    `json:"approval_request_id"`
+	ItemID            string    `json:"item_id"`
+	Kind              string    `json:"kind"`
+	Fingerprint       string    `json:"fingerprint"`
+	Prompt            string    `json:"prompt"`
+	Policy            PolicyRef `json:"policy"`
 }
 
 // A Decision is what a human said.
@@ -164,12 +179,13 @@ const (
 
 // ApprovalDecision is approval/decision: the answer to one request.
 type ApprovalDecision struct {
-	TransactionID     string   `json:"transaction_id"`
-	ApprovalRequestID string   `json:"approval_request_id"`
-	Decision          Decision `json:"decision"`
-	Fingerprint       string   `json:"fingerprint"`
-	Reason            string   `json:"reason,omitempty"`
-	Source            Source   `json:"source"`
+	TransactionID     string    `json:"transaction_id"`
+	ApprovalRequestID string    `json:"approval_request_id"`
+	Decision          Decision  `json:"decision"`
+	Fingerprint       string    `json:"fingerprint"`
+	Reason            string    `json:"reason,omitempty"`
+	Source            Source    `json:"source"`
+	Policy            PolicyRef `json:"policy"`
 }
 
 // A Source is where a decision was read. Kind is "local" for one taken with the
@@ -185,14 +201,24 @@ type Source struct {
 	CreatedAt  string `json:"created_at"`
 }
 
+// An Approved is one fingerprint that so many people had to approve, and had.
+type Approved struct {
+	Kind        string `json:"kind"`
+	Fingerprint string `json:"fingerprint"`
+	Required    int    `json:"required"`
+}
+
 // ApplyStart is apply/start, the intent: recorded before anything is written.
+// Approvals are what Policy asks for and what has been given.
 type ApplyStart struct {
-	TransactionID string   `json:"transaction_id"`
-	ApplyID       string   `json:"apply_id"`
-	PatchIDs      []string `json:"patch_ids"`
-	Files         []string `json:"files"`
-	Target        string   `json:"target"`
-	BaseCommit    string   `json:"base_commit"`
+	TransactionID string     `json:"transaction_id"`
+	ApplyID       string     `json:"apply_id"`
+	PatchIDs      []string   `json:"patch_ids"`
+	Files         []string   `json:"files"`
+	Target        string     `json:"target"`
+	BaseCommit    string     `json:"base_commit"`
+	Approvals     []Approved `json:"approvals"`
+	Policy        PolicyRef  `json:"policy"`
 }
 
 // ApplyComplete is apply/complete. ApplyArtifact is the path of the artifact
@@ -274,6 +300,8 @@ func transactionID(p Payload) string {
 	case *TurnStart:
 		return p.TransactionID
 	case *TurnItem:
+		return p.TransactionID
+	case *CommandItem:
 		return p.TransactionID
 	case *ArtifactStored:
 		return p.TransactionID

@@ -68,7 +68,7 @@ func (c *collider) place(dir, name, path string, last bool) error {
 		return err
 	}
 	full := join(dir, name)
-	other, taken := names[fold(name)]
+	other, taken := names[Fold(name)]
 	switch {
 	case taken && other != name:
 		return &Error{Path: path, Message: "collides with " + Quote(join(dir, other)) + " where case or Unicode form is ignored"}
@@ -77,7 +77,7 @@ func (c *collider) place(dir, name, path string, last bool) error {
 	case taken && c.isFile(full):
 		return &Error{Path: path, Message: Quote(full) + " is a file, not a directory"}
 	}
-	names[fold(name)] = name
+	names[Fold(name)] = name
 	return nil
 }
 
@@ -112,7 +112,7 @@ func (c *collider) listing(dir string) (map[string]string, error) {
 			return nil, err
 		}
 		if stays {
-			names[fold(e.Name())] = e.Name()
+			names[Fold(e.Name())] = e.Name()
 		}
 	}
 	return names, nil

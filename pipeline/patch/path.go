@@ -121,7 +121,7 @@ func lookalike(name string) string {
 // trailing dots, spaces and a stream name, and has the short name GIT~1.
 func readsAsDotGit(name string) bool {
 	name, _, _ = strings.Cut(name, ":")
-	name = fold(strings.TrimRight(name, ". "))
+	name = Fold(strings.TrimRight(name, ". "))
 	return name == ".git" || name == "git~1"
 }
 
@@ -160,11 +160,11 @@ func isDevice(name string) bool {
 	return len(digit) == 1 && digit >= "0" && digit <= "9" || digit == "¹" || digit == "²" || digit == "³"
 }
 
-// fold maps a name to what file systems that ignore case and Unicode
-// normalisation (APFS, HFS+, NTFS) would compare.
-func fold(name string) string {
+// Fold maps a name to what file systems that ignore case and Unicode
+// normalisation (APFS, HFS+, NTFS, ext4 with casefold) would compare.
+func Fold(name string) string {
 	if isASCII(name) {
 		return strings.ToLower(name)
 	}
-	return norm.NFD.String(cases.Fold().String(norm.NFD.String(name)))
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
 }

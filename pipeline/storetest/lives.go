@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // A Life is how far a transaction gets, and which way.
@@ -94,7 +95,7 @@ type world struct {
 type life struct {
 	*world
 	n      int
-	policy approval.Policy
+	policy policy.Policy
 	name   string
 	before *fstest.MapFile
 	base   string // the commit that it is reviewed on
@@ -105,7 +106,7 @@ type step = func() error
 
 // stages are the steps of one life, of about a second each.
 func (w *world) stages(i int, kind Life) []step {
-	l := &life{world: w, n: i, policy: approval.Default(), name: fmt.Sprintf("dir/file%d.txt", i), before: file(fmt.Sprintf("one\nhello %d\nthree\n", i))}
+	l := &life{world: w, n: i, policy: policy.Default(), name: fmt.Sprintf("dir/file%d.txt", i), before: file(fmt.Sprintf("one\nhello %d\nthree\n", i))}
 	if i%2 == 1 && kind != Whole {
 		l.policy.Approvals.Required = 2
 	}
@@ -142,7 +143,10 @@ func (w *world) stages(i int, kind Life) []step {
 func (l *life) as(kind, id, login string) *pipeline.Runner {
 	l.now = l.now.Add(1001 * time.Millisecond)
 	return &pipeline.Runner{
-		Store: l, Repo: l, Refs: l, Policy: l.policy, Actor: ledger.Actor{Kind: kind, ID: "local:" + id, Login: login},
+		Store: l, Repo: l, Refs: l, Secrets: secret.Default(), Actor: ledger.Actor{Kind: kind, ID: "local:" + id, Login: login},
+		Rules: func(context.Context) (pipeline.Rules, error) {
+			return pipeline.Rules{Policy: l.policy, Commit: l.base}, nil
+		},
 		Tool: "countersign test", Now: func() time.Time { return l.now }, Entropy: l.random,
 	}
 }
@@ -282,7 +286,10 @@ func (w *world) Tree(_ context.Context, commit string) (fs.FS, error) {
 	return tree, nil
 }
 
-// Index is what HEAD is.
+// TreeID: no two commits have the same tree.
+func (w *world) TreeID(_ context.Context, commit string) (string, error) { return commit, nil }
+
+// Index says that everything is as HEAD has it.
 func (w *world) Index(context.Context, []patch.Change) (pipeline.IndexState, error) {
 	return pipeline.IndexState{}, nil
 }

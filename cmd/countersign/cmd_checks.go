@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/checks"
+)
+
+func (a *App) checksCommand() *cobra.Command {
+	var f struct {
+		checkFlags
+		tree, out, patch string
+	}
+	var to targetFlags
+	cmd := &cobra.Command{
+		Use:   "checks [TX] --out FILE | checks --tree COMMIT --out FILE",
+		Short: "Run the commands that the Policy asks for, and nothing else, and write down what came of them",
+		Long: `checks runs commands in the sandbox, on a copy of the tree that a transaction makes of
+its base, or of the tree of a commit. It writes nothing but FILE, which "run --checks FILE"
+takes as what it is: somebody's word on that tree.
+
+In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
+		Example: "  countersign checks tx_01J --out results.json\n  countersign run tx_01J --checks results.json",
+		Args:    upToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.out == "" {
+				return &usageError{"no file for the results was named", "--out FILE"}
+			}
+			if f.tree != "" && len(args) > 0 {
+				return &usageError{"both a transaction and --tree were given", "give one of them"}
+			}
+			o, err := to.options(true)
+			if err != nil {
+				return err
+			}
+			r, err := a.open()
+			if err == nil {
+				err = f.apply(a, r)
+			}
+			if err == nil {
+				err = a.give(cmd.Context(), r, args, f.patch)
+			}
+			if err != nil {
+				return err
+			}
+			return a.checks(cmd.Context(), r, o, args, f.tree, f.out)
+		},
+	}
+	cmd.Flags().StringVar(&f.tree, "tree", "", "run the Policy's commands on the tree of this `COMMIT`, given in full")
+	cmd.Flags().StringVar(&f.out, "out", "", "write the results to `FILE`")
+	cmd.Flags().StringVar(&f.sandbox, "sandbox", "", "`MODE`, where the Policy allows it: workspace-write or danger-full-access")
+	to.add(cmd)
+	givePatch(cmd, &f.patch)
+	return cmd
+}
+
+func (a *App) checks(ctx context.Context, r *pipeline.Runner, o pipeline.ApplyOptions, args []string, tree, out string) error {
+	var results checks.Results
+	var err error
+	if tree != "" {
+		results, err = r.CheckTree(ctx, tree)
+	} else {
+		var id string
+		if id, err = a.find(ctx, r, args, false); err == nil {
+			results, err = r.CheckTransaction(ctx, id, o)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	line, err := results.Line()
+	if err != nil {
+		return err
+	}
+	line = []byte(a.redact(string(line)).String())
+	if err := writeFile(a.path(out), line); err != nil {
+		return &exitError{exitIO, fmt.Errorf("%s: %w", inputName(out), plain(err))}
+	}
+	return a.showChecks(results)
+}
+
+// writeFile puts a file in place whole, or not at all.
+func writeFile(name string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".countersign-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	return err
+}
+
+func (a *App) showChecks(r checks.Results) error {
+	failed := 0
+	text := ""
+	for _, e := range r.Executions {
+		word := "ok"
+		if !e.OK() {
+			word = "failed"
+			if e.Required {
+				failed++
+			}
+		}
+		text += fmt.Sprintf("%-7s %q\n", word, e.Argv)
+	}
+	var err error
+	if a.flags.json {
+		err = a.printJSON(r)
+	} else {
+		err = a.print(text)
+	}
+	if err == nil && failed > 0 {
+		err = &exitError{exitFailed, fmt.Errorf("%s failed", counted(failed, "required command"))}
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// maxPolicy is how many bytes of a Policy file are read: one more is refused.
+const maxPolicy = 64 << 10
+
+func (a *App) policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "policy", Short: "Check the Policy, and say what it asks of a patch", Args: noArgs,
+		Example: "  countersign policy check\n  countersign policy explain --patch fix.patch",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	check := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Check a Policy file, or the one that holds now",
+		Long: `check reads a Policy strictly and says what is wrong with it, with line and column.
+Without FILE it reads the one that holds: ` + policy.Path + ` at HEAD, not in the working tree.`,
+		Example: "  countersign policy check " + policy.Path,
+		Args:    upToOne,
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.policyCheck(cmd.Context(), args) },
+	}
+	var f reviewFlags
+	explain := &cobra.Command{
+		Use:     "explain --patch FILE",
+		Short:   "Say which rules a patch would meet, path by path, and what approvals it would need",
+		Example: "  countersign policy explain --patch fix.patch",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.policyExplain(cmd.Context(), f) },
+	}
+	f.add(explain)
+	cmd.AddCommand(check, explain)
+	return cmd
+}
+
+func (a *App) policyCheck(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return a.policyNow(ctx)
+	}
+	raw, err := a.readInput(args[0], maxPolicy)
+	if err != nil {
+		return err
+	}
+	p, err := policy.Parse(inputName(args[0]), raw)
+	if err != nil {
+		return err
+	}
+	return a.showPolicy(p, inputName(args[0]), "")
+}
+
+func (a *App) policyNow(ctx context.Context) error {
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return a.inDir(err)
+	}
+	rules, err := a.rules(repo)(ctx)
+	if err != nil {
+		return err
+	}
+	file := policy.Path
+	if !rules.Found {
+		file = ""
+	}
+	return a.showPolicy(rules.Policy, file, rules.Commit)
+}
+
+func (a *App) showPolicy(p policy.Policy, file, commit string) error {
+	if a.flags.json {
+		return a.printJSON(map[string]any{"file": file, "commit": commit, "sha256": p.Sum(), "policy": json.RawMessage(bytes.TrimSuffix(p.JSON(), []byte("\n")))})
+	}
+	if file == "" {
+		return a.print(fmt.Sprintf("no %s in commit %.12s: the defaults hold\n", policy.Path, commit))
+	}
+	return a.print(fmt.Sprintf("%s: valid, %s\n", file, p.Sum()))
+}
+
+func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {
+	r, err := a.open()
+	if err != nil {
+		return err
+	}
+	in, name, err := a.proposed(ctx, r, f)
+	if err != nil {
+		return err
+	}
+	e, err := r.Explain(ctx, in)
+	if err != nil {
+		return inFile(name, err)
+	}
+	if a.flags.json {
+		return a.printJSON(e)
+	}
+	return a.print(explained(e))
+}
+
+func explained(e pipeline.Explanation) string {
+	var b strings.Builder
+	for _, p := range e.Paths {
+		fmt.Fprintf(&b, "%s\n", report.Clean(p.Path))
+		for _, m := range p.Rules {
+			fmt.Fprintf(&b, "  %s %s\n", m.Rule, report.Clean(m.Glob))
+		}
+	}
+	for _, s := range e.Secrets {
+		fmt.Fprintf(&b, "%s:%d what looks like a secret (%s)\n", report.Clean(s.Path), s.Line, s.Kind)
+	}
+	for _, n := range e.Needs {
+		fmt.Fprintf(&b, "needs %s of %s%s\n", counted(n.Required, "approval"), n.Fingerprint, by(n))
+	}
+	for _, c := range e.Commands {
+		fmt.Fprintf(&b, "runs %s\n", report.Clean(c))
+	}
+	return b.String()
+}
+
+// by says whose approval counts, where it is not anybody's.
+func by(n pipeline.ExplainedNeed) string {
+	who := append(append([]string{}, n.Users...), n.Teams...)
+	if n.Owners {
+		who = append(who, "the owners of the files")
+	}
+	if len(who) == 0 {
+		return ""
+	}
+	return " by " + report.Clean(strings.Join(who, ", "))
+}

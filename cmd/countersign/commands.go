@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// commands runs commands in the sandbox, on copies of a tree below the
+// temporary directory.
+type commands struct{ a *App }
+
+var _ pipeline.Commands = commands{}
+
+// Run runs each command on a copy of its own. What it prints comes back without
+// secrets, those among the variables that the Policy lets in included.
+func (c commands) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, list []policy.Check) ([]checks.Execution, error) {
+	m, err := sandbox.ParseMode(string(mode))
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "countersign-")
+	if err != nil {
+		return nil, err
+	}
+	box := sandbox.Sandbox{Mode: m, Scratch: scratch, LookupEnv: c.a.lookup, Read: c.a.toolDirs()}
+	if c.a.flags.verbose || isTerminal(c.a.Stderr) {
+		for _, one := range list {
+			c.a.say("will run %q in the sandbox", one.Argv)
+		}
+	}
+	done, err := checks.Run(ctx, box, tree, scratch, list)
+	finder := c.a.finder().Knowing(c.passed(list)...)
+	for i := range done {
+		clean(finder, &done[i])
+	}
+	return done, errors.Join(err, os.RemoveAll(scratch))
+}
+
+// passed are the values of the variables that commands are given.
+func (c commands) passed(list []policy.Check) []string {
+	var out []string
+	for _, one := range list {
+		for _, name := range one.Env {
+			if v, ok := c.a.lookup(name); ok {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+func clean(finder *secret.Finder, e *checks.Execution) {
+	e.Stdout, e.Stderr, e.Error = finder.Text(e.Stdout), finder.Text(e.Stderr), finder.Text(e.Error)
+}
+
+// lookup is the environment; a variable that is empty is taken for one that is
+// not set.
+func (a *App) lookup(name string) (string, bool) {
+	v := a.Getenv(name)
+	return v, v != ""
+}
+
+// toolDirs are directories that commands may read beside the system's own:
+// those of COUNTERSIGN_SANDBOX_READ, as PATH lists them.
+func (a *App) toolDirs() []string { return filepath.SplitList(a.Getenv("COUNTERSIGN_SANDBOX_READ")) }
+
+// maxResults is how many bytes of results are read: one more is refused.
+const maxResults = 8 << 20
+
+// checkFlags say how commands are run, or what came of them elsewhere.
+type checkFlags struct{ sandbox, results string }
+
+func (f *checkFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.sandbox, "sandbox", "", "`MODE` for commands and effects, where the Policy allows it: read-only, workspace-write or danger-full-access")
+	cmd.Flags().StringVar(&f.results, "checks", "", "take what \"countersign checks\" found elsewhere from `FILE`, and run no commands here")
+}
+
+// apply sets a Runner up for them.
+func (f *checkFlags) apply(a *App, r *pipeline.Runner) error {
+	if f.sandbox != "" {
+		mode, err := sandbox.ParseMode(f.sandbox)
+		if err != nil {
+			return &usageError{err.Error(), "--sandbox read-only, workspace-write or danger-full-access"}
+		}
+		r.Sandbox = policy.Sandbox(mode)
+	}
+	if f.results == "" {
+		return nil
+	}
+	raw, err := a.readInput(f.results, maxResults)
+	if err != nil {
+		return err
+	}
+	results, err := checks.Parse(raw)
+	if err != nil {
+		return &exitError{exitRefused, fmt.Errorf("%s: %w", inputName(f.results), err)}
+	}
+	r.Results = &results
+	return nil
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// rules returns where the Policy is read: at the tip of the ref that --policy-ref
+// names, in a workflow of the default branch, else at HEAD. A commit's Policy is
+// read once.
+func (a *App) rules(repo *gitstore.Repo) func(context.Context) (pipeline.Rules, error) {
+	var known pipeline.Rules
+	return func(ctx context.Context) (pipeline.Rules, error) {
+		commit, err := a.policyCommit(ctx, repo)
+		if err != nil || commit == known.Commit {
+			return known, err
+		}
+		known, err = pipeline.ReadRules(ctx, repo, commit, "")
+		return known, err
+	}
+}
+
+// A policyRefError is a Policy that cannot be found: nothing else takes its
+// place.
+type policyRefError struct{ ref string }
+
+func (e *policyRefError) Error() string {
+	return fmt.Sprintf("the Policy is read from %s, and there is no such ref", e.ref)
+}
+
+func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, error) {
+	ref := a.flags.policyRef
+	if ref == "" {
+		var err error
+		if ref, err = workflowPolicyRef(a.Getenv); err != nil {
+			return "", err
+		}
+	}
+	if ref == "" {
+		return repo.Head(ctx)
+	}
+	commit, err := repo.Ref(ctx, ref)
+	if err == nil && commit == "" {
+		err = &policyRefError{ref}
+	}
+	return commit, err
+}
+
+// An event is what this program reads of a workflow's event (GitHub's
+// documentation, "Webhook events and payloads").
+type event struct {
+	Repository struct {
+		DefaultBranch string `json:"default_branch"`
+	} `json:"repository"`
+}
+
+// maxEvent is how large an event may be, in bytes: a webhook's payload is at
+// most 25 MB.
+const maxEvent = 32 << 20
+
+// workflowPolicyRef is the ref of the default branch in the clone of a workflow,
+// "" where HEAD is on it or there is no workflow. What a pull request brings is
+// never asked (T20).
+func workflowPolicyRef(getenv func(string) string) (string, error) {
+	file := getenv("GITHUB_EVENT_PATH")
+	if getenv("GITHUB_ACTIONS") != "true" || file == "" {
+		return "", nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the workflow's event: %w", err)
+	}
+	defer f.Close()
+	var e event
+	if err := json.NewDecoder(io.LimitReader(f, maxEvent)).Decode(&e); err != nil {
+		return "", fmt.Errorf("reading the workflow's event: %w", err)
+	}
+	branch := e.Repository.DefaultBranch
+	if branch == "" {
+		return "", errors.New("the workflow's event does not name the default branch, which has the Policy")
+	}
+	if getenv("GITHUB_REF") == "refs/heads/"+branch {
+		return "", nil
+	}
+	return "refs/remotes/" + defaultRemote + "/" + branch, nil
+}
+
+// secretRules is a repository's own configuration of the scanner.
+const secretRules = ".gitleaks.toml"
+
+// readSecretRules takes over the rules of the commit that patches are based on.
+func (a *App) readSecretRules(repo *gitstore.Repo) error {
+	head, err := repo.Head(context.Background())
+	if errors.Is(err, gitstore.ErrNoCommits) {
+		return nil // whoever needs a commit says so
+	}
+	if err != nil {
+		return err
+	}
+	tree, err := repo.Tree(context.Background(), head)
+	if err != nil {
+		return err
+	}
+	raw, err := fs.ReadFile(tree, secretRules)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", secretRules, err)
+	}
+	finder, err := secret.New(raw)
+	if err != nil {
+		return fmt.Errorf("%s of commit %.12s: %w", secretRules, head, err)
+	}
+	a.secrets = finder.Knowing(a.tokens()...)
+	return nil
+}
+
+// tokenNames are the variables whose values this program is given to use, and
+// that never appear in what it writes.
+var tokenNames = []string{
+	"COUNTERSIGN_TOKEN", "COUNTERSIGN_SIGN_KEY", "COUNTERSIGN_SIGN_PASSPHRASE", "COUNTERSIGN_AGE_IDENTITY",
+	"GITHUB_TOKEN", "GH_TOKEN", "INPUT_TOKEN", "INPUT_PUSH-TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+}
+
+func (a *App) tokens() []string {
+	var out []string
+	for _, name := range tokenNames {
+		if v := a.Getenv(name); v != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// holdsToken tells whether this is a job of a workflow that has rights: it runs
+// nobody's commands (contract: the jobs are split by trust).
+func (a *App) holdsToken() bool {
+	if a.Getenv("GITHUB_ACTIONS") != "true" {
+		return false
+	}
+	return len(a.tokens()) > 0
+}

@@ -1,0 +1,127 @@
+package approval
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+// KindPolicy is the kind of the artifact that holds a Policy.
+const KindPolicy = "policy"
+
+// A PolicyDoc is that artifact, countersign/policy/1: with it whoever has the
+// transaction alone can decide again. Policy is the Policy's canonical JSON and
+// one LF, which hash to SHA256; Found is false for the defaults of a repository
+// without a Policy file.
+type PolicyDoc struct {
+	Schema string `json:"schema"`
+	Commit string `json:"commit"`
+	Found  bool   `json:"found"`
+	SHA256 string `json:"sha256"`
+	Policy string `json:"policy"`
+}
+
+// NewPolicyDoc is the artifact of a Policy.
+func NewPolicyDoc(p policy.Policy, commit string, found bool) PolicyDoc {
+	return PolicyDoc{"countersign/policy/1", commit, found, p.Sum(), string(p.JSON())}
+}
+
+// RecordedPolicy reads a Policy that a transaction went by from its directory.
+func RecordedPolicy(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (policy.Policy, PolicyDoc, error) {
+	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
+		if a.Kind != KindPolicy {
+			continue
+		}
+		var doc PolicyDoc
+		raw, err := fs.ReadFile(dir, a.Path)
+		if err == nil {
+			err = canon.Unmarshal(raw, &doc)
+		}
+		if err != nil {
+			return policy.Policy{}, doc, fmt.Errorf("%s: %w", a.Path, err)
+		}
+		if doc.SHA256 != ref.SHA256 || doc.Commit != ref.Commit {
+			continue
+		}
+		p, err := policy.Decode([]byte(doc.Policy))
+		if err == nil && p.Sum() != ref.SHA256 {
+			err = errors.New("the recorded Policy is not the one that its hash names")
+		}
+		return p, doc, err
+	}
+	return policy.Policy{}, PolicyDoc{}, errors.New("the Policy that was gone by is not recorded")
+}
+
+// Redo decides again, from the record alone, what each apply/start was begun
+// on: rule L17. What the record does not tell (who is in a team or owns a path,
+// which commit was a branch's head) is taken for granted.
+func Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
+	var f rule.Finder
+	end := 0
+	for i, p := range log.Payloads() {
+		if start, ok := p.(*ledger.ApplyStart); ok {
+			if err := redo(dir, log, i, end, start); err != nil {
+				f.Add("L17", fmt.Sprintf("%s:%d", ledger.EventsFile, i+1), "%v", err)
+			}
+		}
+		end += bytes.IndexByte(log.Bytes()[end:], '\n') + 1
+	}
+	return f.Sorted()
+}
+
+// redo decides on the first n events, which end at a byte of the log.
+func redo(dir fs.FS, log *ledger.Log, n, end int, start *ledger.ApplyStart) error {
+	p, _, err := RecordedPolicy(dir, log, start.Policy)
+	if err != nil {
+		return err
+	}
+	at, err := log.Time(n)
+	if err != nil {
+		return err
+	}
+	before, err := ledger.ReadLog(log.Bytes()[:end])
+	if err != nil {
+		return err
+	}
+	proposed := before.Transaction().Pointers.Proposal
+	if proposed == nil {
+		return errors.New("nothing is proposed")
+	}
+	needs := p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)
+	p.Approvals.SameHead = false
+	v := Case{Policy: p, Needs: granted(needs), Log: before, Now: at}.Decide()
+	switch {
+	case v.State != Approved:
+		return fmt.Errorf("by the recorded Policy the verdict was %s (%s)", v.State, v.Reason)
+	case !slices.Equal(start.Approvals, v.Approvals()):
+		return errors.New("apply/start does not ask for what the recorded Policy asks for")
+	}
+	return nil
+}
+
+// granted leaves out whom the record cannot tell apart.
+func granted(needs []policy.Need) []policy.Need {
+	out := slices.Clone(needs)
+	for i := range out {
+		if len(out[i].Teams) > 0 || out[i].Owners {
+			out[i].Users, out[i].Teams, out[i].Owners = nil, nil, false
+		}
+	}
+	return out
+}
+
+// Approvals are what a verdict rests on, as apply/start records it.
+func (v Verdict) Approvals() []ledger.Approved {
+	var out []ledger.Approved
+	for _, n := range v.Needs {
+		out = append(out, ledger.Approved{Kind: n.Kind, Fingerprint: n.Fingerprint, Required: n.Required})
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+//go:build unix
+
+package checks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// unprivileged runs a test again as nobody where root, whom no permission
+// stops, runs it; it says whether to go on here.
+func unprivileged(t *testing.T) bool {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return true
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "nobody") // t.TempDir is in a directory of root's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.ReadFile(self)
+	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "test"), binary, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+		t.Skip("cannot become nobody: ", err)
+	}
+	cmd := exec.Command(filepath.Join(dir, "test"), "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if _, ran := err.(*exec.ExitError); err != nil && !ran {
+		t.Skip("cannot become nobody: ", err)
+	}
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+	return false
+}
+
+// deep makes directories inside each other, deeper than a path can be long, and
+// then takes away the right to enter each. It returns the name to give to remove.
+func deep(t *testing.T, levels int) string {
+	t.Helper()
+	top := filepath.Join(t.TempDir(), "copy")
+	if err := os.Mkdir(top, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(top)
+	if err == nil {
+		err = errors.Join(dig(root, levels), root.Close(), os.Chmod(top, 0o500))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+func dig(at *os.Root, levels int) error {
+	if levels == 0 {
+		return nil
+	}
+	name := strings.Repeat("d", 100)
+	err := errors.Join(at.Mkdir(name, 0o700), at.Mkdir("empty", 0), at.WriteFile("file", nil, 0), at.Symlink("/etc", "link"))
+	if err != nil {
+		return err
+	}
+	below, err := at.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dig(below, levels-1), below.Close(), at.Chmod(name, 0))
+}
+
+func TestRemove(t *testing.T) {
+	if !unprivileged(t) {
+		return
+	}
+	for _, levels := range []int{0, 1, 3, 200} {
+		for name, with := range map[string]func(string) error{
+			"remove":  remove,
+			"flatten": func(dir string) error { return errors.Join(os.Chmod(dir, 0o700), flatten(dir), os.Remove(dir)) },
+		} {
+			t.Run(fmt.Sprint(name, levels), func(t *testing.T) {
+				top := deep(t, levels)
+				if err := with(top); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := os.Lstat(top); !errors.Is(err, fs.ErrNotExist) {
+					t.Error("the copy is still there", err)
+				}
+			})
+		}
+	}
+	if _, err := os.Stat("/etc"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCopyModes: the modes are those of the commit, whatever the umask.
+func TestCopyModes(t *testing.T) {
+	for _, mask := range []int{0, 0o027, 0o077} {
+		dir := t.TempDir()
+		was := syscall.Umask(mask)
+		tree := files{"a": "1", "d/run": "+x 2"}
+		err := Copy(tree.tree(), dir)
+		syscall.Umask(was)
+		if got := read(t, dir); err != nil || !maps.Equal(got, tree) {
+			t.Errorf("umask %o: %q %v", mask, got, err)
+		}
+	}
+}
+
+// TestT31RemoveFollowsNoLink: the directory itself has become a link, or holds
+// links to directories.
+func TestT31RemoveFollowsNoLink(t *testing.T) {
+	outside, dir := inside(t)
+	for _, link := range []string{"a", "b"} {
+		if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(flatten(dir), remove(dir), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	untouched(t, outside)
+}

@@ -1,0 +1,183 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// A Ruling is one human's decision, taken here and now.
+type Ruling struct {
+	Decision ledger.Decision
+	// Fingerprint is what is decided on: in full, or "secret" or "protected" for
+	// the patch's fingerprint of that kind; "" is the patch itself.
+	Fingerprint string
+	All         bool // everything that there is a need for
+	Reason      string
+	Kind        string // where it was taken: "local"
+}
+
+// Decide records a ruling and what follows from it.
+func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
+	ruling.Reason = ledger.OneLine(r.Secrets.Text(ruling.Reason), 500)
+	var g Gated
+	var err error
+	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
+		if g, err = r.judge(ctx, snap, id); err != nil {
+			return nil, err
+		}
+		about, err := r.toDecide(g, ruling)
+		if len(about) == 0 || err != nil {
+			return nil, err
+		}
+		var s *ledger.Stage
+		if g, s, err = r.decide(ctx, snap, g, about, ruling); err != nil {
+			return nil, err
+		}
+		r.settle(s, g)
+		return s.Entry(ledger.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)}, false)
+	})
+	return g, err
+}
+
+// decide says what a ruling is about, and judges with that. What does not
+// count is not recorded: the person is told why, and of several things the
+// others are said again without it.
+func (r *Runner) decide(ctx context.Context, snap Snapshot, g Gated, about []approval.Request, ruling Ruling) (Gated, *ledger.Stage, error) {
+	var uncounted []string
+	for {
+		s := r.stage(g.log)
+		for _, one := range about {
+			r.rule(s, g, one, ruling)
+		}
+		var err error
+		if g.Verdict, err = r.verdict(ctx, g, r.Now()); err != nil {
+			return g, nil, err
+		}
+		all := g.Verdict.Decisions
+		said := all[max(0, len(all)-len(about)):]
+		i := slices.IndexFunc(said, func(j approval.Judged) bool { return !j.Counted })
+		if i < 0 {
+			g.Recorded, g.Uncounted = true, uncounted
+			return g, s, nil
+		}
+		why := fmt.Sprintf("%s of %s does not count: %s", ruling.Decision, said[i].Fingerprint, said[i].Reason)
+		if len(about) == 1 {
+			return g, nil, &UndecidedError{why}
+		}
+		uncounted, about = append(uncounted, why), slices.Delete(slices.Clone(about), i, i+1)
+		if g, err = r.judge(ctx, snap, g.Transaction().TransactionID); err != nil {
+			return g, nil, err
+		}
+	}
+}
+
+// toDecide returns what a ruling is about, nothing where it need not be taken.
+func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
+	about, err := g.named(ruling)
+	tx := g.Transaction()
+	switch {
+	case err != nil:
+		return nil, err
+	case g.Verdict.State == approval.Denied && ruling.Decision == ledger.Deny:
+		return nil, nil
+	case g.Verdict.State == approval.Denied:
+		return nil, g.Err()
+	case tx.Closed || tx.Status == ledger.Applied:
+		return nil, &ClosedError{tx.TransactionID, tx.Status}
+	case !g.rules.Policy.Approvals.Local.Counts(false):
+		return nil, &UndecidedError{"the Policy does not allow local decisions"}
+	case ruling.Decision == ledger.Deny:
+		return about, nil
+	}
+	return slices.DeleteFunc(about, func(one approval.Request) bool { return r.needless(g, one) }), nil
+}
+
+// needless tells whether an approval changes nothing: enough people have
+// approved, or this one has.
+func (r *Runner) needless(g Gated, one approval.Request) bool {
+	voted := slices.ContainsFunc(g.Verdict.Decisions, func(j approval.Judged) bool {
+		return j.Counted && j.Author.ID == r.Actor.ID && j.Fingerprint == one.Fingerprint
+	})
+	return voted || !slices.ContainsFunc(g.Verdict.Needs, func(n approval.Need) bool {
+		return n.Fingerprint == one.Fingerprint && n.Approved < n.Required
+	})
+}
+
+// named are the needs that a ruling names, each fingerprint once.
+func (g Gated) named(ruling Ruling) ([]approval.Request, error) {
+	tx := g.Transaction()
+	want := ruling.Fingerprint
+	for short, kind := range map[string]string{"": policy.KindFileChange, "secret": policy.KindSecret, "protected": policy.KindProtected} {
+		if want == short {
+			want = policy.Fingerprint(kind, tx.PatchID())
+			break
+		}
+	}
+	var out []approval.Request
+	for _, n := range g.Verdict.Needs {
+		one := approval.Request{Kind: n.Kind, Fingerprint: n.Fingerprint}
+		if (ruling.All || n.Fingerprint == want) && !slices.Contains(out, one) {
+			out = append(out, one)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, ledger.OneLine(want, 100))}
+	}
+	return out, nil
+}
+
+// rule records one decision, and a denial where it cannot be overlooked.
+func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling Ruling) {
+	tx := s.Log.Transaction()
+	request := g.openRequest(s, about)
+	body := "/" + string(ruling.Decision) + " " + about.Fingerprint
+	if ruling.Reason != "" {
+		body += " " + ruling.Reason
+	}
+	g.rules.note(s)
+	decision := &ledger.ApprovalDecision{
+		TransactionID: tx.TransactionID, ApprovalRequestID: request, Decision: ruling.Decision,
+		Fingerprint: about.Fingerprint, Reason: ruling.Reason, Policy: g.rules.ref(),
+		Source: ledger.Source{
+			Kind: ruling.Kind, Author: r.Actor, Permission: "local", Commit: tx.Pointers.Proposal.BaseCommit,
+			BodySHA256: canon.Sum([]byte(body)), CreatedAt: ledger.FormatTime(r.Now()),
+		},
+	}
+	s.Event(decision)
+	if ruling.Decision != ledger.Deny || len(g.denials) > 0 {
+		return // the index is write-once
+	}
+	s.Denied(ledger.Denial{
+		Fingerprint: about.Fingerprint, Kind: about.Kind, TransactionID: tx.TransactionID,
+		Author: r.Actor, Reason: ruling.Reason, DeniedAt: decision.Source.CreatedAt,
+	})
+}
+
+// openRequest returns a request that waits for an answer, and opens one where
+// there is none: a denial always finds one.
+func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
+	if s.Log.Transaction().Status == ledger.Proposed && g.Verdict.State == approval.Pending {
+		defer s.Status(ledger.Awaiting, "approval asked for")
+	}
+	for _, q := range s.Log.OpenRequests() {
+		if q.Fingerprint == about.Fingerprint {
+			return q.ApprovalRequestID
+		}
+	}
+	return g.ask(s, about)
+}
+
+func (r *Runner) rulingSubject(ruling Ruling) string {
+	said := map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[ruling.Decision]
+	s := said + " by " + ledger.OneLine(r.Actor.Login, 60)
+	if ruling.Reason != "" {
+		s += ": " + ruling.Reason
+	}
+	return s
+}

@@ -1,0 +1,91 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// commandDoc is the artifact with all that is known of a command that ran.
+type commandDoc struct {
+	Schema    string           `json:"schema"`
+	Asked     string           `json:"asked"` // by whom: the Policy's key, or the Proposal's id
+	Tree      string           `json:"tree"`
+	Execution checks.Execution `json:"execution"`
+}
+
+// record adds the commands that ran: what the ledger has already, as it ran
+// before the apply, is not told again after it.
+func (c checked) record(s *ledger.Stage, when string) {
+	item, _ := s.Log.FileChange()
+	for _, run := range c.runs {
+		e := run.execution
+		file := s.Artifact("command", commandDoc{"countersign/command/1", run.id, c.tree, e})
+		if told(s.Log, file) {
+			continue
+		}
+		status := "completed"
+		if !e.OK() {
+			status = "failed"
+		}
+		s.Event(&ledger.CommandItem{TransactionID: item.TransactionID, TurnID: item.TurnID, Item: ledger.Command{
+			ID: nextItem(s.Log), Type: ledger.CommandExecution, Op: "final", Status: status,
+			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: shown([]byte(e.Stdout+e.Stderr), maxOutput),
+			ExitCode: e.ExitCode, DurationMS: int(e.DurationMS),
+			Metadata: ledger.CommandMetadata{
+				Artifact: ledger.ArtifactRef{ArtifactID: strings.TrimSuffix(path.Base(file), ".json"), Path: file},
+				Required: run.required, Tree: c.tree, When: when,
+			},
+		}})
+	}
+}
+
+// told tells whether an item names an artifact as its evidence.
+func told(log *ledger.Log, file string) bool {
+	return slices.ContainsFunc(ledger.Of[*ledger.CommandItem](log), func(c *ledger.CommandItem) bool {
+		return c.Item.Metadata.Artifact.Path == file
+	})
+}
+
+// maxOutput is how many bytes of a command's output an item holds.
+const maxOutput = 4 << 10
+
+// nextItem is the id of the next item of a log, having counted those there are.
+func nextItem(log *ledger.Log) string {
+	ids := map[string]bool{}
+	for _, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.TurnItem:
+			ids[p.Item.ID] = true
+		case *ledger.CommandItem:
+			ids[p.Item.ID] = true
+		}
+	}
+	return fmt.Sprintf("item_%d", len(ids)+1)
+}
+
+// recordFailed records an apply that its checks refused before it began.
+func (r *Runner) recordFailed(ctx context.Context, failed *ChecksError, done checked) error {
+	_, err := r.update(ctx, transaction(failed.ID), func(snap Snapshot) (*ledger.Entry, error) {
+		g, err := r.judge(ctx, snap, failed.ID)
+		if err != nil {
+			return nil, err
+		}
+		if _, applying := g.log.OpenApply(); applying || g.Transaction().Status != ledger.Proposed {
+			return nil, nil
+		}
+		s := r.stage(g.log)
+		done.record(s, "before")
+		s.Status(ledger.Failed, ledger.OneLine(failed.Violations[0].Message, 300))
+		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message}, false)
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}

@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The kinds of approval (contract: approvals).
+const (
+	KindFileChange = "fileChange"       // every patch needs it
+	KindSecret     = "secrets_override" // the patch adds what looks like a secret
+	KindProtected  = "protected_path"   // the patch touches a protected path
+)
+
+// prefixes are what a kind's fingerprint has before patchset:.
+var prefixes = map[string]string{KindFileChange: "", KindSecret: "secret:", KindProtected: "protected:"}
+
+// Fingerprint is what an approval of a kind names: patchset:<id>,
+// secret:patchset:<id> or protected:patchset:<id>. It panics on another kind.
+func Fingerprint(kind, patchID string) string {
+	prefix, ok := prefixes[kind]
+	if !ok {
+		panic("policy: no approvals of kind " + kind)
+	}
+	return prefix + "patchset:" + patchID
+}
+
+// Fingerprints are those of all kinds. A denial of any of them stops the patch.
+func Fingerprints(patchID string) []string {
+	var out []string
+	for _, kind := range []string{KindFileChange, KindSecret, KindProtected} {
+		out = append(out, Fingerprint(kind, patchID))
+	}
+	return out
+}
+
+// A Need is one approval that a patch takes: Required people on the fingerprint
+// of Kind. The rest is of KindProtected only. If Users, Teams or Owners name
+// anybody, only these count; with Owners it is, for each of Paths, whoever owns
+// it. Paths are the touched ones that Rules matched ("built-in", protected[n]).
+type Need struct {
+	Kind     string   `json:"kind"`
+	Prefix   string   `json:"prefix"`
+	Required int      `json:"required"`
+	Users    []string `json:"users,omitempty"`
+	Teams    []string `json:"teams,omitempty"`
+	Owners   bool     `json:"owners,omitempty"`
+	Paths    []string `json:"paths,omitempty"`
+	Rules    []string `json:"rules,omitempty"`
+}
+
+// Needs are the approvals that a patch takes which touches paths (both sides of
+// a rename) and, with secret, adds what looks like one: fileChange first, then
+// secrets_override, then a protected_path for each set of people that the rules
+// name. Those of one kind have one fingerprint; one vote can count for several.
+func (p Policy) Needs(paths []string, secret bool) []Need {
+	needs := []Need{{Kind: KindFileChange, Required: max(1, p.Approvals.Required)}}
+	if secret {
+		needs = append(needs, Need{Kind: KindSecret, Prefix: prefixes[KindSecret], Required: 1})
+	}
+	rules := p.matchers()
+	var protected []Need
+	for _, m := range rules {
+		if touched := m.touched(paths); len(touched) > 0 {
+			protected = addNeed(protected, m, touched)
+		}
+	}
+	return append(needs, protected...)
+}
+
+func (p Policy) matchers() []matcher {
+	out := []matcher{builtInMatcher()}
+	for i, rule := range p.Protected {
+		out = append(out, newMatcher(fmt.Sprintf("protected[%d]", i), rule))
+	}
+	return out
+}
+
+// touched are the paths that a rule matches.
+func (m matcher) touched(paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		if _, ok := m.find(strings.Split(fold(path), "/")); ok {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// addNeed joins a rule that was met with those that name the same people.
+func addNeed(needs []Need, m matcher, touched []string) []Need {
+	n := Need{
+		Kind: KindProtected, Prefix: prefixes[KindProtected], Required: max(1, m.rule.Required), Users: sorted(m.rule.Users),
+		Teams: sorted(m.rule.Teams), Owners: m.rule.Owners, Paths: sorted(touched), Rules: []string{m.name},
+	}
+	for i, other := range needs {
+		if slices.Equal(other.Users, n.Users) && slices.Equal(other.Teams, n.Teams) && other.Owners == n.Owners {
+			needs[i].Required = max(other.Required, n.Required)
+			needs[i].Paths = sorted(append(other.Paths, n.Paths...))
+			needs[i].Rules = append(other.Rules, m.name)
+			return needs
+		}
+	}
+	return append(needs, n)
+}
+
+// sorted is a set in order, nil if it is empty.
+func sorted(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// Names tells whether the need is for certain people.
+func (n Need) Names() bool { return n.Owners || len(n.Users)+len(n.Teams) > 0 }
+
+// People says in words whom a need names, "" for anybody with the permission.
+func (n Need) People() string {
+	who := slices.Clone(n.Users)
+	for _, team := range n.Teams {
+		who = append(who, "team "+team)
+	}
+	if n.Owners {
+		who = append(who, "the code owners")
+	}
+	return strings.Join(who, ", ")
+}

@@ -1,0 +1,142 @@
+// Package policy reads .github/countersign.yml, in which a repository's owner
+// says what agents may do, and works out which approvals a patch needs.
+//
+// The file is YAML of the plainest kind. Each key may be left out:
+//
+//	version: 1
+//	approvals:
+//	  required: 1            # humans who must approve each change
+//	  permission: write      # the least that an approver has: read, triage, write, maintain, admin
+//	  allow_author: false    # whether the proposer may approve (never a secret)
+//	  same_head: false       # whether an approval holds only for the commit it was made on
+//	  max_age: 14d           # how long an approval holds; left out: for ever
+//	  local: false           # left out: local decisions count where there is no pull request
+//	  withdraw_deny: 0       # humans who can take a denial back; 0: nobody can
+//	  break_glass: [ada]
+//	bots: [12345, renovate]  # accounts that are never human, by number or login
+//	protected:
+//	  - paths: ["/deploy/", "*.tf"]
+//	    required: 2
+//	    teams: [acme/security]
+//	sandbox: workspace-write # or read-only, danger-full-access
+//	secrets: require-approval
+//	limits: {files: 500, bytes: 5 MiB}
+//	commands:
+//	  run: ["go vet ./..."]
+//	  allow:
+//	    - {argv: [go, test, ./...], timeout: 10m, network: false, env: [GOCACHE]}
+//	apply: {to: branch, sign: COUNTERSIGN_SIGN_KEY}
+//	gate: {bases: [main]}
+//
+// Reading is strict: a key or word that is not known, a key twice, anchors,
+// aliases, tags, a second document, a character that does not show, and any
+// value of another type are Problems with file, line and column. A file that is
+// wrong in one place is wrong as a whole; it never reads as the default.
+//
+// The package is pure: where the file comes from, and when, is for the caller.
+package policy
+
+import "github.com/countersign-dev/countersign/pipeline/canon"
+
+// Path is where the Policy is in a tree.
+const Path = ".github/countersign.yml"
+
+// A Policy is what a repository's owner demands. The zero value demands nothing
+// and is never used; Default is what holds without a file.
+type Policy struct {
+	Version   int       `json:"version"`
+	Approvals Approvals `json:"approvals"`
+	Bots      []string  `json:"bots,omitempty"`      // accounts that are never human
+	Protected []Rule    `json:"protected,omitempty"` // beside BuiltIns
+	Sandbox   Sandbox   `json:"sandbox"`
+	Secrets   Secrets   `json:"secrets"`
+	Limits    Limits    `json:"limits"`
+	Commands  Commands  `json:"commands"`
+	Apply     Apply     `json:"apply"`
+	Gate      Gate      `json:"gate"`
+}
+
+// Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is
+// for ever. WithdrawDeny 0 is never; it and BreakGlass are read, but nothing
+// acts on them yet.
+type Approvals struct {
+	Required     int        `json:"required"`
+	Permission   Permission `json:"permission"`
+	AllowAuthor  bool       `json:"allow_author"`
+	SameHead     bool       `json:"same_head"`
+	MaxAge       Duration   `json:"max_age,omitzero"`
+	Local        Local      `json:"local,omitzero"`
+	WithdrawDeny int        `json:"withdraw_deny"`
+	BreakGlass   []string   `json:"break_glass,omitempty"`
+}
+
+// A Rule protects the files that one of Paths matches (see Glob): Required
+// people must approve that they change. If it names any, these are Users,
+// members of Teams or, with Owners, the file's code owners.
+type Rule struct {
+	Paths    []string `json:"paths"`
+	Required int      `json:"required"`
+	Users    []string `json:"users,omitempty"`
+	Teams    []string `json:"teams,omitempty"`
+	Owners   bool     `json:"owners,omitempty"`
+}
+
+// Secrets says what happens to a patch that adds what looks like a secret.
+// SealTo are age recipients that may read the raw patch.
+type Secrets struct {
+	Mode   SecretsMode `json:"mode"`
+	SealTo []string    `json:"seal_to,omitempty"`
+}
+
+// Limits bound what may be proposed: changed files, and bytes of input.
+type Limits struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Commands are those that run before a branch moves, and those that a Proposal
+// may ask for.
+type Commands struct {
+	Run   []Check   `json:"run,omitempty"`
+	Allow []Command `json:"allow,omitempty"`
+}
+
+// Apply says where a change goes, and the environment variable that holds the
+// SSH key which signs it ("" for none).
+type Apply struct {
+	To   Target `json:"to,omitempty"`
+	Sign string `json:"sign,omitempty"`
+}
+
+// Gate names the branches whose pull requests the check "countersign" guards;
+// none stands for the default branch.
+type Gate struct {
+	Bases []string `json:"bases,omitempty"`
+}
+
+// Default is the Policy of a repository that has no file: one human with write
+// permission, who may decide locally where there is no pull request; 500 files;
+// 5 MiB.
+func Default() Policy {
+	return Policy{
+		Version:   1,
+		Approvals: Approvals{Required: 1, Permission: CanWrite},
+		Sandbox:   WorkspaceWrite,
+		Secrets:   Secrets{Mode: RequireApproval},
+		Limits:    Limits{Files: 500, Bytes: 5 << 20},
+	}
+}
+
+// JSON is the Policy in canonical JSON and an LF, with what the file leaves out
+// filled in. Decode reads it; unless it is too long it is itself a Policy file
+// that says the same.
+func (p Policy) JSON() []byte {
+	line, err := canon.Line(p)
+	if err != nil {
+		panic("policy: encoding a Policy: " + err.Error())
+	}
+	return line
+}
+
+// Sum is the "sha256:…" of JSON. Two files that say the same have one Sum.
+func (p Policy) Sum() string { return canon.Sum(p.JSON()) }

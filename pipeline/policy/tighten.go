@@ -1,0 +1,127 @@
+package policy
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Tighten is p with all that base, the Policy of a pull request's base branch,
+// asks for beyond it; where base asks for less, p holds (T20). Call it only
+// where the base branch has a file: Default is no wish of anybody's.
+//
+// What gives somebody power stays as p has it, or shrinks: base can name no
+// signing key, no recipient of secrets, nobody for break_glass. A command that
+// only base runs has no network and no variables.
+func Tighten(p, base Policy) Policy {
+	out := p
+	out.Approvals = tightenApprovals(p.Approvals, base.Approvals)
+	out.Bots = union(p.Bots, base.Bots)
+	out.Protected = unionRules(p.Protected, base.Protected)
+	out.Sandbox = stricter(p.Sandbox, base.Sandbox, sandboxes)
+	out.Secrets.Mode = stricter(p.Secrets.Mode, base.Secrets.Mode, secretsModes)
+	out.Secrets.SealTo = intersection(p.Secrets.SealTo, base.Secrets.SealTo)
+	out.Limits = Limits{Files: min(p.Limits.Files, base.Limits.Files), Bytes: min(p.Limits.Bytes, base.Limits.Bytes)}
+	out.Commands = Commands{Run: unionRun(p.Commands.Run, base.Commands.Run), Allow: intersectAllow(p.Commands.Allow, base.Commands.Allow)}
+	if len(p.Gate.Bases) > 0 { // none stands for the default branch, whose Policy p is
+		out.Gate.Bases = union(p.Gate.Bases, base.Gate.Bases)
+	}
+	return out
+}
+
+func tightenApprovals(p, base Approvals) Approvals {
+	return Approvals{
+		Required:     max(p.Required, base.Required),
+		Permission:   permissions[max(slices.Index(permissions, p.Permission), slices.Index(permissions, base.Permission), 0)],
+		AllowAuthor:  p.AllowAuthor && base.AllowAuthor,
+		SameHead:     p.SameHead || base.SameHead,
+		MaxAge:       least(p.MaxAge, base.MaxAge),
+		Local:        min(p.Local, base.Local),
+		WithdrawDeny: most(p.WithdrawDeny, base.WithdrawDeny),
+		BreakGlass:   intersection(p.BreakGlass, base.BreakGlass),
+	}
+}
+
+// least is the shorter of two times, where 0 is for ever.
+func least(a, b Duration) Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// most is the larger of two numbers of people, where 0 is more than any.
+func most(a, b int) int {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return max(a, b)
+}
+
+// stricter is the one that is first in order; what is not in order is strictest.
+func stricter[T comparable](a, b T, order []T) T {
+	return order[max(0, min(slices.Index(order, a), slices.Index(order, b)))]
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func intersection(a, b []string) []string {
+	var out []string
+	for _, s := range a {
+		if slices.Contains(b, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func unionRules(a, b []Rule) []Rule {
+	out := slices.Clone(a)
+	for _, rule := range b {
+		if !slices.ContainsFunc(out, func(r Rule) bool { return reflect.DeepEqual(r, rule) }) {
+			out = append(out, rule)
+		}
+	}
+	return out
+}
+
+// tightenCommand is c with no more leave than base gives it.
+func tightenCommand(c, base Command) Command {
+	c.Timeout = min(c.Timeout, base.Timeout)
+	c.Network = c.Network && base.Network
+	c.Env = intersection(c.Env, base.Env)
+	return c
+}
+
+// unionRun joins commands by argv, as a file may have each argv once.
+func unionRun(p, base []Check) []Check {
+	out := slices.Clone(p)
+	for _, b := range base {
+		i := slices.IndexFunc(out, func(c Check) bool { return c.Same(b.Argv) })
+		if i < 0 {
+			b.Network, b.Env = false, nil
+			out = append(out, b)
+			continue
+		}
+		out[i] = Check{tightenCommand(out[i].Command, b.Command), out[i].Required || b.Required}
+	}
+	return out
+}
+
+func intersectAllow(p, base []Command) []Command {
+	var out []Command
+	for _, c := range p {
+		i := slices.IndexFunc(base, func(b Command) bool { return c.Same(b.Argv) && c.Shell == b.Shell })
+		if i >= 0 {
+			out = append(out, tightenCommand(c, base[i]))
+		}
+	}
+	return out
+}

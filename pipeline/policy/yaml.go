@@ -1,0 +1,145 @@
+package policy
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A kind is what a node of the file is; its text is what an error calls it.
+type kind string
+
+const (
+	isMapping  kind = "a mapping"
+	isSequence kind = "a list"
+	isText     kind = "text"
+	isInteger  kind = "a number"
+	isBool     kind = "true or false"
+	isNull     kind = "nothing"
+	isLines    kind = "text over several lines"
+	isOther    kind = "another kind of value"
+)
+
+// mark is a place in the file; both count from 1.
+type mark struct{ line, column int }
+
+// A node is a value of the file. A mapping has keys and as many values, a
+// sequence values, everything else its text: of a number and a truth value as
+// it is written, of text without its quotes.
+type node struct {
+	kind   kind
+	text   string
+	mark   mark
+	keys   []node
+	values []node
+}
+
+func at(t *token.Token) mark {
+	if t == nil || t.Position == nil {
+		return mark{1, 1}
+	}
+	return mark{max(1, t.Position.Line), max(1, t.Position.Column)}
+}
+
+// document parses the one document of a file. It reports whether it could.
+func (r *reader) document(raw []byte) (root node, ok bool) {
+	if !r.screen(raw) {
+		return node{}, false
+	}
+	file, ok := r.parse(raw)
+	if !ok {
+		return node{}, false
+	}
+	docs := slices.DeleteFunc(slices.Clone(file.Docs), func(d *ast.DocumentNode) bool { return d.Body == nil && d.Start == nil })
+	if len(docs) > 1 {
+		r.problem(at(docs[1].Start), "", "a second document; the file is one")
+		return node{}, false
+	}
+	if len(docs) == 0 || docs[0].Body == nil {
+		r.problem(mark{1, 1}, "", "the file is empty; remove it for the defaults")
+		return node{}, false
+	}
+	return newNode(docs[0].Body), true
+}
+
+// parse asks the YAML library. A panic in it is a file that cannot be read: the
+// file is somebody else's, and the program must not end on it (T42).
+func (r *reader) parse(raw []byte) (file *ast.File, ok bool) {
+	defer func() {
+		if recover() != nil {
+			r.problem(mark{1, 1}, "", "the file is not YAML that can be read")
+			file, ok = nil, false
+		}
+	}()
+	tokens := lexer.Tokenize(string(raw))
+	if bad := tokens.InvalidToken(); bad == nil && !r.screenTokens(tokens) {
+		return nil, false
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // reported with the others
+	if err != nil {
+		where, message := mark{1, 1}, err.Error()
+		if syntax := (yaml.Error)(nil); errors.As(err, &syntax) {
+			where, message = at(syntax.GetToken()), syntax.GetMessage()
+		}
+		r.problem(where, "", "not YAML: "+message)
+	}
+	return file, err == nil
+}
+
+func newNode(n ast.Node) node {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return newMapping(n)
+	case *ast.SequenceNode:
+		out := node{kind: isSequence, mark: at(n.GetToken())}
+		for _, v := range n.Values {
+			out.values = append(out.values, newNode(v))
+		}
+		return out
+	case nil:
+		return node{kind: isNull, mark: mark{1, 1}}
+	}
+	t := n.GetToken()
+	out := node{kind: scalarKind(n), text: t.Value, mark: at(t)}
+	if strings.Contains(strings.TrimSpace(t.Origin), "\n") {
+		out.kind = isLines // which YAML would fold
+	}
+	return out
+}
+
+func scalarKind(n ast.Node) kind {
+	switch n.(type) {
+	case *ast.StringNode:
+		return isText
+	case *ast.IntegerNode:
+		return isInteger
+	case *ast.BoolNode:
+		return isBool
+	case *ast.NullNode:
+		return isNull
+	}
+	return isOther
+}
+
+// newMapping: the library's place of a block mapping is its first colon, ours
+// its first key.
+func newMapping(n *ast.MappingNode) node {
+	out := node{kind: isMapping, mark: at(n.GetToken())}
+	for _, v := range n.Values {
+		key, value := newNode(v.Key), newNode(v.Value)
+		if value.kind == isNull {
+			value.mark = key.mark // where nothing stands there is no place
+		}
+		out.keys, out.values = append(out.keys, key), append(out.values, value)
+	}
+	if !n.IsFlowStyle && len(out.keys) > 0 {
+		out.mark = out.keys[0].mark
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// Rules are the Policy that holds at a moment, and the commit that it was read
+// from. Found is false where that commit has no Policy file.
+type Rules struct {
+	Policy policy.Policy
+	Commit string
+	Found  bool
+}
+
+// ReadRules reads the Policy of a commit, and that of another which may only
+// make it stricter: the base branch of a pull request ("" for none). A Policy
+// that cannot be read, or whose commit is not there, is an error.
+func ReadRules(ctx context.Context, repo Repository, commit, base string) (Rules, error) {
+	tree, err := repo.Tree(ctx, commit)
+	if err != nil {
+		return Rules{}, fmt.Errorf("reading the Policy: %w", err)
+	}
+	p, found, err := policy.Read(tree)
+	if err != nil {
+		return Rules{}, fmt.Errorf("in commit %.12s: %w", commit, err)
+	}
+	r := Rules{Policy: p, Commit: commit, Found: found}
+	if base == "" || base == commit {
+		return r, nil
+	}
+	tightening, err := ReadRules(ctx, repo, base, "")
+	if err == nil && tightening.Found {
+		r.Policy = policy.Tighten(p, tightening.Policy)
+	}
+	return r, err
+}
+
+// ref is how events name the Policy that they went by.
+func (r Rules) ref() ledger.PolicyRef {
+	return ledger.PolicyRef{Commit: r.Commit, SHA256: r.Policy.Sum()}
+}
+
+// note keeps the Policy as an artifact.
+func (r Rules) note(s *ledger.Stage) {
+	s.Artifact(approval.KindPolicy, approval.NewPolicyDoc(r.Policy, r.Commit, r.Found))
+}
+
+// recorded reads the Policy that an apply went by from the transaction itself.
+func recorded(tree fs.FS, log *ledger.Log, ref ledger.PolicyRef) (Rules, error) {
+	id := log.Transaction().TransactionID
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return Rules{}, err
+	}
+	p, doc, err := approval.RecordedPolicy(dir, log, ref)
+	if err != nil {
+		return Rules{}, &ledger.CorruptError{ID: id, Err: err}
+	}
+	return Rules{Policy: p, Commit: doc.Commit, Found: doc.Found}, nil
+}

@@ -1,0 +1,96 @@
+// Package seal hides bytes from everyone but the holders of some keys, in the
+// format age-encryption.org/v1. A patch that carries a secret is kept this way,
+// for the people whom the Policy names under seal_to. It is the only door to
+// filippo.io/age.
+//
+// What it promises: Open gives back exactly what Seal was given, or an error and
+// nothing; no error holds anything of the data, of an identity, or of what was
+// given as a recipient, which may be an identity by mistake.
+//
+// What it does not: anyone can seal to a recipient, so who did is not known. The
+// caller compares the hash of what Open returns with the one that it expects.
+package seal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"filippo.io/age"
+)
+
+// A Kind is why something could not be sealed or opened.
+type Kind int
+
+// The kinds of Error.
+const (
+	BadRecipient Kind = iota + 1 // is not a key that can be sealed to
+	BadIdentity                  // is not the text of an age identity file
+	WrongKey                     // no identity given is one that it was sealed to
+	Damaged                      // was changed, cut short or added to, or was never sealed
+	TooLarge                     // holds more than the caller's limit
+)
+
+// An Error says in plain words why something could not be sealed or opened.
+type Error struct {
+	Kind    Kind
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Seal returns data so that each of the recipients, and nobody else, can Open
+// it. Sealing twice gives different bytes.
+func Seal(data []byte, recipients []string) ([]byte, error) {
+	if len(recipients) == 0 {
+		return nil, &Error{BadRecipient, "sealing: there is no recipient"}
+	}
+	to := make([]age.Recipient, len(recipients))
+	for i, s := range recipients {
+		r, why := parseRecipient(s)
+		if why != "" {
+			return nil, &Error{BadRecipient, fmt.Sprintf("sealing: recipient %d %s", i+1, why)}
+		}
+		to[i] = r
+	}
+	var out bytes.Buffer
+	w, err := age.Encrypt(&out, to...)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil { // only a buffer is written to, and CheckRecipient has tried each key
+		panic("seal: a checked recipient cannot be sealed to")
+	}
+	return out.Bytes(), nil
+}
+
+// Open returns what was sealed, which may be up to limit bytes. identities is
+// the text of an age identity file: a secret key on a line, which begins with
+// AGE-SECRET-KEY-1, empty lines, and comments after #. The error is an *Error.
+func Open(sealed []byte, identities string, limit int64) ([]byte, error) {
+	keys, err := parseIdentities(identities)
+	if err != nil {
+		return nil, err
+	}
+	r, err := age.Decrypt(bytes.NewReader(sealed), keys...)
+	var none *age.NoIdentityMatchError
+	if errors.As(err, &none) {
+		return nil, &Error{WrongKey, "opening what was sealed: it was not sealed to any of the identities given"}
+	}
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(r, min(limit, math.MaxInt64-1)+1))
+	}
+	if err != nil {
+		return nil, &Error{Damaged, "opening what was sealed: it is damaged: changed, cut short, added to, or not sealed by age at all"}
+	}
+	if int64(len(data)) > limit {
+		return nil, &Error{TooLarge, fmt.Sprintf("opening what was sealed: it holds more than %d bytes", limit)}
+	}
+	return data, nil
+}

@@ -1,0 +1,201 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// A SecretError says where a patch that may not be proposed, or applied, holds
+// what looks like secrets. It never holds one.
+type SecretError struct {
+	Found []secret.PatchFinding
+	Why   string
+}
+
+func (e *SecretError) Error() string {
+	f := e.Found[0]
+	at := patch.Quote(f.Path)
+	if f.Line > 0 {
+		at = fmt.Sprintf("%s:%d", at, f.Line)
+	}
+	text := fmt.Sprintf("%s: what looks like a secret (%s)", at, f.Kind)
+	if n := len(e.Found) - 1; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text + ": " + e.Why
+}
+
+// A RedactedError says that the ledger has a patch only without its secrets.
+type RedactedError struct {
+	ID     string
+	Sealed bool // it has the patch encrypted as well
+}
+
+func (e *RedactedError) Error() string {
+	return "the ledger has the patch of " + e.ID + " only without its secrets"
+}
+
+// secrets finds what looks like secrets in a proposal, and refuses it where the
+// Policy does, or where a path is one: paths tie hashes to files and must stand
+// in the ledger as they are.
+func (r *Runner) secrets(p policy.Policy, set patch.Patchset) ([]secret.PatchFinding, error) {
+	for _, f := range set.Files() {
+		if found := r.Secrets.Find(f.Path); len(found) > 0 {
+			at := secret.PatchFinding{Path: r.Secrets.Text(f.Path), Kind: found[0].Kind}
+			return nil, &SecretError{[]secret.PatchFinding{at}, "a file's name cannot be kept out of the ledger"}
+		}
+	}
+	found := r.Secrets.Patch(set)
+	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
+		return nil, &SecretError{found, "the Policy refuses secrets"}
+	}
+	return found, nil
+}
+
+// seal encrypts a patch that is stored redacted for those that the Policy names.
+func (g *gathered) seal(p policy.Policy) error {
+	if g.redacted() == "" || len(p.Secrets.SealTo) == 0 {
+		return nil
+	}
+	var err error
+	if g.sealed, err = seal.Seal(g.diff, p.Secrets.SealTo); err != nil {
+		err = fmt.Errorf("sealing the patch: %w", err)
+	}
+	return err
+}
+
+// redacted is the hash of what is stored of the patch where that is not the
+// patch, else "".
+func (g *gathered) redacted() string {
+	if sum := canon.Sum(g.stored); sum != "sha256:"+g.id {
+		return sum
+	}
+	return ""
+}
+
+// Give hands the runner a patch whose transaction has it only redacted. Which
+// transaction that is, its hash says; the patch goes on the commit it was
+// reviewed on.
+func (r *Runner) Give(ctx context.Context, id string, raw []byte) error {
+	log, err := r.Log(ctx, id)
+	if err != nil {
+		return err
+	}
+	tx := log.Transaction()
+	if tx.Pointers.Proposal == nil {
+		return &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
+	}
+	base, err := r.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return err
+	}
+	parsed, err := patch.Parse(raw)
+	if err != nil {
+		return err
+	}
+	set, err := parsed.Resolve(base)
+	if err != nil {
+		return err
+	}
+	if set.ID() != tx.PatchID() {
+		return &patch.Error{Message: fmt.Sprintf("it is the patch %.12s, and %s is about %.12s", set.ID(), id, tx.PatchID())}
+	}
+	r.given(set.Bytes())
+	return nil
+}
+
+// given keeps a patch for the rest of the command.
+func (r *Runner) given(diff []byte) {
+	if r.patches == nil {
+		r.patches = map[string][]byte{}
+	}
+	r.patches[canon.Hex(diff)] = diff
+}
+
+// storedPatch reads what the ledger has of a transaction's patch, and proves
+// that it is what was stored.
+func storedPatch(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+	diff, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.PatchFile(tx.PatchID())))
+	if err != nil {
+		return nil, fmt.Errorf("reading the stored patch: %w", err)
+	}
+	want := tx.Pointers.Proposal.PatchRedactedSHA256
+	if want == "" {
+		want = "sha256:" + tx.PatchID()
+	}
+	if canon.Sum(diff) != want {
+		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
+	}
+	return diff, nil
+}
+
+// rawPatch returns the very bytes that a transaction is about: from the ledger,
+// from who gave them, with the lines that the base commit has, or unsealed.
+func (r *Runner) rawPatch(ctx context.Context, tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+	if diff, ok := r.patches[tx.PatchID()]; ok {
+		return diff, nil
+	}
+	diff, err := storedPatch(tree, tx)
+	p := tx.Pointers.Proposal
+	if err != nil || p.PatchRedactedSHA256 == "" {
+		return diff, err
+	}
+	if restored, ok := r.restored(ctx, tx, diff); ok {
+		r.given(restored)
+		return restored, nil
+	}
+	return r.unsealed(tree, tx)
+}
+
+// restored puts the base commit's lines back into a patch that is stored
+// without its secrets: enough, if they stood in no added line.
+func (r *Runner) restored(ctx context.Context, tx ledger.Transaction, diff []byte) ([]byte, bool) {
+	base, err := r.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return nil, false
+	}
+	parsed, err := patch.Parse(diff)
+	if err != nil {
+		return nil, false
+	}
+	if parsed, err = parsed.Restore(base); err != nil {
+		return nil, false
+	}
+	set, err := parsed.Resolve(base)
+	return set.Bytes(), err == nil && set.ID() == tx.PatchID()
+}
+
+// unsealed decrypts a patch that was sealed.
+func (r *Runner) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+	p := tx.Pointers.Proposal
+	if p.PatchSealedSHA256 == "" || strings.TrimSpace(r.Identities) == "" {
+		return nil, &RedactedError{tx.TransactionID, p.PatchSealedSHA256 != ""}
+	}
+	sealed, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.SealedFile(tx.PatchID())))
+	if err != nil {
+		return nil, fmt.Errorf("reading the sealed patch: %w", err)
+	}
+	diff, err := seal.Open(sealed, r.Identities, maxSealed)
+	if err != nil {
+		return nil, fmt.Errorf("unsealing the patch of %s: %w", tx.TransactionID, err)
+	}
+	if canon.Hex(diff) != tx.PatchID() {
+		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the sealed patch does not hash to its patch_id")}
+	}
+	r.given(diff)
+	return diff, nil
+}
+
+// maxSealed bounds a patch that is unsealed, in bytes: its files can be larger
+// than the diff that was proposed.
+const maxSealed = 1 << 30
