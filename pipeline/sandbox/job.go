@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A job is one command, checked and with every default filled in.
+type job struct {
+	sandbox Sandbox
+	command Command
+	dir     string // absolute, without links
+	argv    []string
+	env     []string // the environment for the paths of the plan, see environ
+	scratch string
+}
+
+// A plan is one way to run a job.
+type plan struct {
+	protection Protection
+	namespaces bool
+	user       int // the user and group id to run as, or -1 for ours
+}
+
+// An ending is how the command came to its end.
+type ending struct {
+	exit   int
+	signal string
+}
+
+var errTimeLimit = errors.New("time limit")
+
+func (s Sandbox) job(dir string, c Command) (*job, error) {
+	s.Limits = s.Limits.orDefaults()
+	c.Timeout = positive(c.Timeout, DefaultTimeout)
+	if s.Path == "" {
+		s.Path = systemPath
+	}
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return nil, errors.New("no program is named")
+	}
+	if slices.ContainsFunc(c.Argv, func(a string) bool { return strings.Contains(a, "\x00") }) {
+		return nil, errors.New("an argument has a NUL byte")
+	}
+	if err := checkRead(s.Read); err != nil {
+		return nil, err
+	}
+	dir, err := workingDirectory(dir)
+	return &job{sandbox: s, command: c, dir: dir, argv: argv(c)}, err
+}
+
+func argv(c Command) []string {
+	if !c.Shell {
+		return c.Argv
+	}
+	return append([]string{"/bin/sh", "-c", c.Argv[0], "sh"}, c.Argv[1:]...)
+}
+
+// workingDirectory is dir without links. It may not hold the system's own
+// directories: they would become writable.
+func workingDirectory(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory", dir)
+	}
+	for _, system := range append([]string{"/etc", "/proc", "/dev", "/sys", "/tmp"}, systemDirs...) {
+		if within(system, dir) {
+			return "", fmt.Errorf("%s holds the system's directories", dir)
+		}
+	}
+	return dir, nil
+}
+
+func checkRead(dirs []string) error {
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+			return fmt.Errorf("directory to read %q: want a clean absolute path", dir)
+		}
+		if slices.Contains([]string{"/", "/tmp"}, dir) || within(dir, "/proc") || within(dir, "/dev") {
+			return fmt.Errorf("directory to read %q: not this one", dir)
+		}
+	}
+	return nil
+}
+
+// within reports whether path is dir or below it. Both are clean and absolute.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// run tries the plans in turn until one is available.
+func (j *job) run(ctx context.Context) (r Result, err error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	plans, err := j.plans()
+	if err != nil {
+		return Result{}, err
+	}
+	for _, p := range plans {
+		r, err = j.attempt(ctx, p)
+		if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) {
+			break
+		}
+	}
+	return r, err
+}
+
+// attempt runs the command as planned, in a temporary directory of its own.
+func (j *job) attempt(ctx context.Context, p plan) (r Result, err error) {
+	j.scratch, err = makeScratch(j.sandbox.Scratch)
+	if err != nil {
+		return Result{}, fmt.Errorf("making a temporary directory: %w", err)
+	}
+	defer func() {
+		if e := removeScratch(j.scratch); e != nil && err == nil {
+			err = fmt.Errorf("removing the temporary directory: %w", e)
+		}
+	}()
+	if err := j.environ(p); err != nil {
+		return Result{}, err
+	}
+	if err := j.handOver(p); err != nil {
+		return Result{}, fmt.Errorf("giving the directory to the command: %w", err)
+	}
+	return j.record(ctx, p)
+}
+
+// environ fills in the environment: within namespaces the temporary directory is /tmp.
+func (j *job) environ(p plan) (err error) {
+	temp := j.scratch
+	if p.namespaces {
+		temp = "/tmp"
+	}
+	j.env, err = environment(j.sandbox.Path, filepath.Join(temp, "home"), temp, j.command.Env, j.sandbox.LookupEnv)
+	return err
+}
+
+// record runs the command under its time limit and collects its output.
+func (j *job) record(parent context.Context, p plan) (Result, error) {
+	stdout, outWriter, err := newOutput(j.sandbox.Limits.Output)
+	if err != nil {
+		return Result{}, err
+	}
+	stderr, errWriter, err := newOutput(j.sandbox.Limits.Output)
+	if err != nil {
+		closeAll(stdout.r, outWriter)
+		return Result{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(parent, j.command.Timeout, errTimeLimit)
+	defer cancel()
+	go stdout.drain()
+	go stderr.drain()
+	begun := time.Now()
+	end, err := j.supervise(ctx, p, outWriter, errWriter)
+	stdout.finish()
+	stderr.finish()
+	r := Result{
+		ExitCode: end.exit, Signal: end.signal, Duration: time.Since(begun), Protection: p.protection,
+		Stdout: stdout.kept, StdoutTotal: stdout.total, StdoutTruncated: stdout.truncated(),
+		Stderr: stderr.kept, StderrTotal: stderr.total, StderrTruncated: stderr.truncated(),
+	}
+	r.TimedOut = end.signal != "" && errors.Is(context.Cause(ctx), errTimeLimit)
+	if err == nil {
+		err = parent.Err()
+	}
+	return r, err
+}

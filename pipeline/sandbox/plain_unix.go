@@ -1,0 +1,14 @@
+//go:build unix && !linux
+
+package sandbox
+
+import (
+	"os"
+	"syscall"
+)
+
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+
+func endingOf(state *os.ProcessState) ending { return endingOfStatus(state.Sys().(syscall.WaitStatus)) }

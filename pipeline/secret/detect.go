@@ -1,0 +1,264 @@
+package secret
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// reach is how far a match of unbounded length is followed, and how far around
+// a keyword a rule is tried whose matches need not begin with it.
+const (
+	reach     = 4096
+	nearReach = 2048
+	far       = 512
+
+	nearPart    = 8 << 10
+	nearOverlap = 1 << 10
+)
+
+// An engine holds what a scan writes to; scans take one from a pool.
+type engine struct {
+	strict, loose []*automaton
+	until         []int // by rule: where its last match in this view ended
+	tried         []int // by rule: the last place it was tried at, plus one
+	conditions    map[*condition]*automaton
+}
+
+func newEngine(set *ruleset) *engine {
+	n := len(set.rules)
+	return &engine{
+		strict: make([]*automaton, n), loose: make([]*automaton, n),
+		until: make([]int, n), tried: make([]int, n),
+		conditions: map[*condition]*automaton{},
+	}
+}
+
+// automaton returns that of rule i: for a match at a place, or anywhere.
+func (e *engine) automaton(i int, m *matcher, anywhere bool) *automaton {
+	list := e.strict
+	if m.loosened {
+		list = e.loose
+	}
+	if list[i] == nil {
+		if anywhere {
+			list[i] = newAutomaton(m.search())
+		} else {
+			list[i] = newAutomaton(m.prog())
+		}
+	}
+	return list[i]
+}
+
+func (r *rule) matcher(v *view) *matcher {
+	if v.joints != nil {
+		return &r.loose
+	}
+	return &r.strict
+}
+
+// A window is a part of a view in which a rule is tried everywhere.
+type window struct{ start, end int }
+
+// detect runs the rules over a view. Where the budget ends, so does the scan,
+// and the rest counts as unscanned.
+func (w *work) detect(v *view) {
+	clear(w.engine.until)
+	clear(w.engine.tried)
+	near := map[int][]window{}
+	var begins, ends []int
+	stopped := -1
+	w.set.literals.scan(v.text, func(id uint16, start, end int) bool {
+		for _, i := range w.set.led[id] {
+			if !w.try(v, i, start) {
+				stopped = start
+				return false
+			}
+		}
+		for _, i := range w.set.near[id] {
+			near[i] = extend(near[i], start-nearReach, min(len(v.text), end+nearReach))
+		}
+		switch id {
+		case w.set.begin:
+			begins = append(begins, start)
+		case w.set.end:
+			ends = append(ends, start)
+		}
+		return true
+	})
+	if stopped >= 0 {
+		w.unscanned(v, stopped, len(v.text))
+	}
+	for _, i := range w.set.always {
+		near[i] = []window{{0, len(v.text)}}
+	}
+	for i := range w.set.rules {
+		w.tryNear(v, i, near[i])
+	}
+	if w.set.blocks && v.joints == nil {
+		w.blocks(v, begins, ends)
+	}
+}
+
+func extend(list []window, start, end int) []window {
+	start = max(start, 0)
+	if n := len(list); n > 0 && list[n-1].end >= start {
+		list[n-1].end = max(list[n-1].end, end)
+		return list
+	}
+	return append(list, window{start, end})
+}
+
+// try runs rule i at a literal that its matches begin with; false if the
+// budget is spent.
+func (w *work) try(v *view, i, start int) bool {
+	if start < w.engine.until[i] || start < w.engine.tried[i] {
+		return true
+	}
+	w.engine.tried[i] = start + 1
+	r := w.set.rules[i]
+	m := r.matcher(v)
+	end, maybe := w.engine.automaton(i, m, false).run(v.text, start, min(len(v.text), start+reach))
+	if !w.spend(&w.steps, end-start+1) {
+		return false
+	}
+	if !maybe || !v.crosses(start, end) || r.bound && v.inWord(start) {
+		return true
+	}
+	// The expression must see what follows the match.
+	end = min(len(v.text), end+4)
+	if !w.spend(&w.exprs, cost(end-start)) {
+		return false
+	}
+	if loc := m.match(v.text, start, end); loc != nil {
+		w.engine.until[i] = loc[1]
+		return w.judge(v, r, loc, end)
+	}
+	return true
+}
+
+// cost is what an expression is charged for a text: those that go far are
+// those that follow many alternatives.
+func cost(size int) int {
+	if size > far {
+		return 4 * size
+	}
+	return size + 8
+}
+
+// tryNear runs rule i in the windows, a part at a time; parts overlap.
+func (w *work) tryNear(v *view, i int, windows []window) {
+	for _, win := range windows {
+		for at := win.start; at < win.end; at += nearPart - nearOverlap {
+			part := window{at, min(win.end, at+nearPart)}
+			if !w.tryPart(v, i, part) {
+				w.unscanned(v, at, win.end)
+				break
+			}
+			if part.end == win.end {
+				break
+			}
+		}
+	}
+}
+
+func (w *work) tryPart(v *view, i int, part window) bool {
+	r := w.set.rules[i]
+	m := r.matcher(v)
+	text := v.text[part.start:part.end]
+	if !w.spend(&w.steps, len(text)) {
+		return false
+	}
+	if _, maybe := w.engine.automaton(i, m, true).run(text, 0, len(text)); !maybe {
+		return true
+	}
+	if !w.spend(&w.exprs, len(text)) {
+		return false
+	}
+	for _, loc := range m.anywhere().FindAllSubmatchIndex(text, -1) {
+		for j := range loc {
+			if loc[j] >= 0 {
+				loc[j] += part.start
+			}
+		}
+		if !w.judge(v, r, loc, part.end) {
+			return false
+		}
+	}
+	return true
+}
+
+// judge decides whether a match is a secret. end is where the text that the
+// rule saw ends; a match that touches it may go on.
+func (w *work) judge(v *view, r *rule, loc []int, end int) bool {
+	c := candidate{text: v.text, start: loc[0], end: loc[1]}
+	c.value, c.until = r.value(loc)
+	c.value, c.until = trimmed(v.text, c.value, c.until)
+	if v.joints != nil {
+		any, firm := v.spans(c.value, c.until)
+		if !any || r.generic && !firm {
+			return true
+		}
+	}
+	if c.value == c.until || r.entropy != 0 && entropy(v.text[c.value:c.until]) <= r.entropy {
+		return true
+	}
+	for c.start > 0 && loc[0]-c.start < r.before && isWord(v.text[c.start-1]) {
+		c.start--
+	}
+	if !w.spend(&w.exprs, 2*(c.end-c.start)) {
+		return false
+	}
+	if w.allowed(v, r, &c) {
+		return true
+	}
+	if c.until == end {
+		for c.until < len(v.text) && v.text[c.until] > ' ' {
+			c.until++
+		}
+	}
+	w.secret(v, c.value, c.until, r.kind)
+	return true
+}
+
+// trimmed takes newlines and quotes off a value.
+func trimmed(text []byte, start, end int) (int, int) {
+	for start < end && (text[start] == '\n' || isQuote(text[start])) {
+		start++
+	}
+	for start < end && (text[end-1] == '\n' || isQuote(text[end-1])) {
+		end--
+	}
+	return start, end
+}
+
+// inWord tells whether a joined view has a letter or digit before start, on the
+// same line. There, loosened rules would begin within words.
+func (v *view) inWord(start int) bool {
+	if v.joints == nil || start == 0 || !isWord(v.text[start-1]) || v.text[start-1] == '.' || v.text[start-1] == '-' {
+		return false
+	}
+	_, at := slices.BinarySearchFunc(v.joints, int32(start), func(j joint, at int32) int { return cmp.Compare(j.at, at) })
+	return !at
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= lower(c) && lower(c) <= 'z'
+}
+
+// allowed asks the allowlists of all rules, then the rule's own.
+func (w *work) allowed(v *view, r *rule, c *candidate) bool {
+	from, _ := v.source(c.value, c.until)
+	c.path, c.engine = w.source.path(from), w.engine
+	for _, lists := range [][]allowlist{w.set.allowed, r.allowed} {
+		for _, a := range lists {
+			if a.allows(*c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isBarren tells whether text holds a barrier.
+func isBarren(text []byte) bool { return bytes.IndexByte(text, barrier) >= 0 }

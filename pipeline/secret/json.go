@@ -1,0 +1,106 @@
+package secret
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// diffKey is the key under which documents hold diffs.
+const diffKey = "unified_diff"
+
+// JSON returns a JSON document in canonical form with its secrets redacted, in
+// every string and every key. A string is left alone where typed says that it
+// is a hash, an id or the like; key is the key of the innermost object member
+// that it stands in, so the elements of an array under "files" have the key
+// "files". A nil typed leaves nothing alone. What stands under "unified_diff"
+// is redacted as a diff. A secret that one string gives away is redacted in
+// all. Errors do not show what is in the document.
+func (f *Finder) JSON(doc []byte, typed func(key, value string) bool) ([]byte, error) {
+	v, err := canon.Parse(doc)
+	if err != nil {
+		return nil, fmt.Errorf("redacting JSON: %w", plainError(err))
+	}
+	r := &jsonRedactor{finder: f, typed: typed}
+	out, err := r.value("", v)
+	if err == nil && len(r.secrets) > 0 {
+		r.finder, r.secrets = f.learning(r.secrets), nil
+		out, err = r.value("", v)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("redacting JSON: %w", err)
+	}
+	return canon.Marshal(out)
+}
+
+// plainError keeps of a parser's error where it was; its message could quote
+// the document.
+func plainError(err error) error {
+	var syntax *canon.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("invalid JSON at byte %d", syntax.Offset)
+	}
+	return errors.New("invalid JSON")
+}
+
+// A jsonRedactor walks one document, and gathers the secrets it meets.
+type jsonRedactor struct {
+	finder  *Finder
+	typed   func(key, value string) bool
+	secrets []known
+}
+
+func (r *jsonRedactor) value(key string, v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return r.text(key, v), nil
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = r.value(key, v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		return r.object(v)
+	}
+	return v, nil
+}
+
+func (r *jsonRedactor) object(v map[string]any) (any, error) {
+	out := make(map[string]any, len(v))
+	for key, member := range v {
+		redacted := r.redact(plainText{r.finder.rules(), []byte(key)}, key)
+		if _, ok := out[redacted]; ok {
+			return nil, errors.New("two keys of an object are the same once redacted")
+		}
+		made, err := r.value(key, member)
+		if err != nil {
+			return nil, err
+		}
+		out[redacted] = made
+	}
+	return out, nil
+}
+
+func (r *jsonRedactor) text(key, s string) string {
+	if r.typed != nil && r.typed(key, s) {
+		return s
+	}
+	if key == diffKey {
+		return r.redact(newDiffText(r.finder.rules(), []byte(s)), s)
+	}
+	return r.redact(plainText{r.finder.rules(), []byte(s)}, s)
+}
+
+func (r *jsonRedactor) redact(src source, s string) string {
+	spans, secrets := r.finder.search(src)
+	r.secrets = append(r.secrets, secrets...)
+	if len(spans) == 0 {
+		return s
+	}
+	return string(render([]byte(s), spans))
+}
