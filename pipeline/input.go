@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 
@@ -32,6 +33,25 @@ type Input struct {
 	Needle   string             // of a recipe
 	Source   *result.Source     // the document that the change comes from, if it has an id
 	Proposal *proposal.Proposal // what else it asks for
+	Trace    []any              // what the proposer did before: JSON objects, untrusted
+}
+
+// ReadTrace reads a trace of an agent's tool calls: JSON Lines, an object each.
+func ReadTrace(raw []byte) ([]any, error) {
+	out := []any{}
+	n := 0
+	for line := range bytes.Lines(raw) {
+		n++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		doc, err := canon.Parse(line)
+		if _, object := doc.(map[string]any); err != nil || !object {
+			return nil, &patch.Error{Line: n, Message: "not a JSON object"}
+		}
+		out = append(out, doc)
+	}
+	return out, nil
 }
 
 // DiffInput reads a Git diff.

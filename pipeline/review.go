@@ -234,6 +234,9 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	s.Proposed(p.id)
 	p.rules.note(s)
 	s.Artifact("proposal", r.provenance(in, p))
+	if in.Trace != nil {
+		s.Artifact("trace", map[string]any{"schema": "countersign/trace/1", "calls": in.Trace})
+	}
 	change := r.fileChange(in, p)
 	if in.Proposal != nil {
 		change.Metadata.Checks = s.Artifact("checks", askedBy(*in.Proposal))

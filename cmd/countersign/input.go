@@ -39,8 +39,22 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 	if err != nil {
 		return in, "", err
 	}
-	in, name, err = a.input(ctx, r, f, rules.Policy)
+	if in, name, err = a.input(ctx, r, f, rules.Policy); err == nil && f.trace != "" {
+		name = f.trace
+		in.Trace, err = a.readTrace(name, rules.Policy)
+	}
 	return in, name, inFile(name, err)
+}
+
+func (a *App) readTrace(name string, p policy.Policy) ([]any, error) {
+	raw, err := a.readInput(name, p.Limits.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	if have := int64(len(raw)); have > p.Limits.Bytes {
+		return nil, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
+	}
+	return pipeline.ReadTrace(raw)
 }
 
 // give hands the runner a patch that the ledger has only without its secrets.

@@ -41,16 +41,29 @@ func TestRealModules(t *testing.T) {
 			s.git("reset", "-q", "--hard")
 
 			s.run(0, "review", "--patch", patch, "--summary", m.name+" "+m.after)
-			s.run(0, "approve")
-			out, _ := s.run(0, "apply", "--json")
+			found, _ := s.run(0, "policy", "explain", "--patch", patch, "--json")
+			s.run(0, "approve", "--all")
+			s.git("config", "user.email", "grace@localhost") // nobody excuses the secrets of their own patch
+			s.run(0, "approve", "--all")
+			out, _ := s.run(0, "apply", "--json", "--patch", patch)
 			s.run(0, "validate")
 			s.compare(after)
 			s.compareHashes(out)
 			s.validLedger()
-			t.Logf("%d files changed, %d deleted, %d renamed in the diff", strings.Count(diff, "\ndiff --git ")+1,
-				strings.Count(diff, "\ndeleted file mode "), strings.Count(diff, "\nrename from "))
+			t.Logf("%d files changed, %d deleted, %d renamed in the diff of %d bytes; taken for secrets: %d", strings.Count(diff, "\ndiff --git ")+1,
+				strings.Count(diff, "\ndeleted file mode "), strings.Count(diff, "\nrename from "), len(diff), secretsIn(t, found))
 		})
 	}
+}
+
+// secretsIn counts what "policy explain" takes for secrets.
+func secretsIn(t *testing.T, explanation string) int {
+	t.Helper()
+	var doc struct {
+		Secrets []json.RawMessage `json:"secrets"`
+	}
+	check(t, json.Unmarshal([]byte(explanation), &doc))
+	return len(doc.Secrets)
 }
 
 // download returns a module's files from the module proxy, path → content.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,8 @@ import (
 	"sync"
 	"testing"
 
+	"filippo.io/age"
+	"github.com/goccy/go-yaml"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -103,21 +106,42 @@ func (s *schemas) accept(name string, raw []byte) error {
 // validated by these commands:
 //
 //	prints SCHEMA EXIT ARGS…   run countersign --json here; SCHEMA may be "nothing"
-//	reads SCHEMA FILE          a document that the program reads
+//	reads SCHEMA FILE          a document that the program reads, JSON or YAML
 //	ledger                     every file of the ledger here
 //	directory DIR              every file of an exported transaction
+//
+// SECRET is what looks like one, RECIPIENT somebody whom a patch is sealed to;
+// both are new each time.
 func (s *schemas) scripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/schema", RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			e.Setenv("HOME", e.WorkDir+"/home")
+			e.Setenv("SECRET", "ghp_"+rand.Text()+rand.Text()[:10])
+			identity, err := age.GenerateX25519Identity()
+			if err != nil {
+				return err
+			}
+			e.Setenv("RECIPIENT", identity.Recipient().String())
 			return os.MkdirAll(e.WorkDir+"/home", 0o777)
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("no condition is called %q", name)
+			}
+			return hasSandbox(t.TempDir()), nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repo": repoCommand, "txid": txID, "commit": commitID, "prints": s.prints,
+			"derive": deriveIDs, "repo": repoCommand, "txid": txID, "commit": commitID, "prints": s.prints,
 			"reads": func(ts *testscript.TestScript, _ bool, args []string) {
-				ts.Check(s.accept(args[0], []byte(ts.ReadFile(args[1]))))
+				raw := []byte(ts.ReadFile(args[1]))
+				if path.Ext(args[1]) == ".yml" {
+					var err error
+					raw, err = yaml.YAMLToJSON(raw)
+					ts.Check(err)
+				}
+				ts.Check(s.accept(args[0], raw))
 			},
 			"ledger": func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(s.ledger(ts.MkAbs("."))) },
 			"directory": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -197,7 +221,7 @@ func (s *schemas) files(tree fs.FS) error {
 		}
 		base := path.Base(name)
 		switch {
-		case base == "README.md" || path.Ext(base) == ".diff":
+		case base == "README.md" || path.Ext(base) == ".diff" || path.Ext(base) == ".age":
 			return nil
 		case name == ledger.LedgerEventsFile && !exported(tree):
 			return s.accept("ledger_event", raw)
@@ -213,15 +237,24 @@ func (s *schemas) files(tree fs.FS) error {
 		case strings.HasPrefix(name, "proposed/"):
 			return s.accept("listed", raw)
 		case path.Base(path.Dir(name)) == "artifacts":
-			var doc struct{ Schema string }
-			if err := json.Unmarshal(raw, &doc); err != nil {
-				return err
-			}
-			kind, _ := strings.CutPrefix(strings.TrimSuffix(doc.Schema, "/1"), "countersign/")
-			return s.accept("artifact_"+kind, raw)
+			return s.artifact(raw)
 		}
 		return s.accept(strings.TrimSuffix(base, ".json"), raw)
 	})
+}
+
+// artifact validates one, and the Policy that one holds as text.
+func (s *schemas) artifact(raw []byte) error {
+	var doc struct{ Schema, Policy string }
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return err
+	}
+	kind, _ := strings.CutPrefix(strings.TrimSuffix(doc.Schema, "/1"), "countersign/")
+	err := s.accept("artifact_"+kind, raw)
+	if err == nil && kind == "policy" {
+		err = s.accept("policy_recorded", []byte(doc.Policy))
+	}
+	return err
 }
 
 // beyond are the rules of the verifiers that a schema cannot state: an order, a
@@ -380,6 +413,9 @@ func mutate(v any, at string, yield func(what string, mutant any)) {
 	case map[string]any:
 		yield("retype "+at, []any{})
 		yield("add "+at, with(v, "another", map[string]any{}))
+		if at == "/policy" {
+			return // of policy check --json; Policies are tried by themselves
+		}
 		for key, value := range v {
 			below := at + "/" + key
 			if strings.HasSuffix(at, "_by_path") {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -123,64 +120,6 @@ func readEnvirons() error {
 	return fmt.Errorf("no token in %d processes", len(files))
 }
 
-// dial sends the token and waits for the answer, so that a datagram counts only when received.
-func dial(network, address string) error {
-	c, err := net.DialTimeout(network, address, time.Second)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(time.Second))
-	if _, err := io.WriteString(c, token); err != nil {
-		return err
-	}
-	_, err = c.Read(make([]byte, 1))
-	return err
-}
-
-// serve is a server and its client on the loopback of this process.
-func serve() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	go answer(l)
-	return dial("tcp", l.Addr().String())
-}
-
-func serveUDP() error {
-	p, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	go echo(p)
-	return dial("udp", p.LocalAddr().String())
-}
-
-// echo answers every datagram.
-func echo(p net.PacketConn) {
-	b := make([]byte, 100)
-	for {
-		_, from, err := p.ReadFrom(b)
-		if err != nil {
-			return
-		}
-		_, _ = p.WriteTo([]byte("!"), from)
-	}
-}
-
-func answer(l net.Listener) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		_, _ = c.Read(make([]byte, 100))
-		_, _ = c.Write([]byte("!"))
-		_ = c.Close()
-	}
-}
-
 func ptrace(pid int) error {
 	if err := syscall.PtraceAttach(pid); err != nil {
 		return err
@@ -218,116 +157,6 @@ func readDescriptor(fd int) error {
 func isRoot() error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("user id %d", os.Geteuid())
-	}
-	return nil
-}
-
-func self(args ...string) *exec.Cmd {
-	return exec.Command("/proc/self/exe", append([]string{"attack"}, args...)...)
-}
-
-func inNamespace(then string, flags uintptr) error {
-	cmd := self(then)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  flags,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
-	}
-	return cmd.Run()
-}
-
-// clone3 makes a user namespace by the call whose flags a filter cannot see.
-func clone3() error {
-	args := [11]uint64{unix.CLONE_NEWUSER, 0, 0, 0, uint64(unix.SIGCHLD)}
-	return cloneRaw(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args))
-}
-
-// cloneRaw makes a process that does nothing.
-func cloneRaw(nr, a, b uintptr) error {
-	pid, _, errno := unix.RawSyscall6(nr, a, b, 0, 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	if pid == 0 {
-		unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
-	}
-	_, err := syscall.Wait4(int(pid), nil, 0, nil)
-	return err
-}
-
-// leaveBehind leaves a sleeper of another session, parent and name, with our output.
-func leaveBehind(name string) error {
-	cmd := self("left", name)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	err := cmd.Run()
-	if errors.Is(err, syscall.EPERM) { // no session of its own: stay in the group
-		cmd = self("left", name)
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		err = cmd.Run()
-	}
-	return err
-}
-
-func leaveOne() error {
-	cmd := self("sleep", os.Args[3])
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Start()
-}
-
-// fork starts n processes that sleep, and ends them.
-func fork(n int) error {
-	for range n {
-		cmd := exec.Command("/bin/sleep", "60")
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		defer cmd.Process.Kill()
-	}
-	return nil
-}
-
-// flood writes n MiB.
-func flood(n int) error {
-	b := bytes.Repeat([]byte("x"), 1<<20)
-	for range n {
-		if _, err := os.Stdout.Write(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// reserve takes n GiB of address space, without touching it.
-func reserve(n int) error {
-	_, err := unix.Mmap(-1, 0, n<<30, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
-	return err
-}
-
-// grow makes a file of n GiB, all of it a hole.
-func grow(name string, n int) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(name)
-	return f.Truncate(int64(n) << 30)
-}
-
-// rawCall makes a system call with senseless arguments: what counts is whether
-// the kernel gets to look at them.
-func rawCall(nr int) error {
-	_, _, errno := unix.Syscall6(uintptr(nr), ^uintptr(0), 0, ^uintptr(0), ^uintptr(0), ^uintptr(0), ^uintptr(0))
-	if errno == unix.EPERM || errno == unix.EACCES {
-		return errno
-	}
-	return nil
-}
-
-// family is denied only where the filter says so: kernels lack families as well.
-func family(n int) error {
-	if _, err := unix.Socket(n, unix.SOCK_SEQPACKET, 0); err == unix.EACCES {
-		return err
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // On a kernel that really denies user namespaces the command is refused, with a
-// hint, and nothing is run; with AcceptSeccomp it runs in the weaker sandbox.
+// hint, and nothing is run.
 func TestNamespacesDenied(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "attack", "denied")
 	cmd.SysProcAttr = &syscall.SysProcAttr{

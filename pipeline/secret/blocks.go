@@ -154,18 +154,19 @@ func (w *work) tail(v *view, e, done int) int {
 	}
 	from, found := e, 0
 	for at := e; at > done && e-at < maxBlock; {
-		n := 0
-		for at-n > done && (digits[v.text[at-n-1]] < 64 || v.text[at-n-1] == '=') {
-			n++
+		end := back(v.text, at)
+		for end > done && v.text[end-1] == '\n' {
+			end = back(v.text, end-1)
 		}
-		if n > 0 {
-			at, found = at-n, found+n
-			from = at
+		at = end
+		for at > done && (digits[v.text[at-1]] < 64 || v.text[at-1] == '=') {
+			at--
 		}
-		if at == done || !isSpace(v.text[at-1]) && v.text[at-1] != '\n' {
+		// Only the last line of a key is short.
+		if n := end - at; n < minPiece && (found > 0 || n == 0) {
 			break
 		}
-		at--
+		from, found = at, found+end-at
 	}
 	if found < minBlock {
 		return e

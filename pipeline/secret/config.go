@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/zricethezav/gitleaks/v8/config"
@@ -66,7 +65,7 @@ type ruleset struct {
 	end      uint16
 	blocks   bool
 	kinds    map[string]bool
-	engines  sync.Pool
+	engines  engines
 }
 
 func readConfig(data []byte) (c configFile, err error) {

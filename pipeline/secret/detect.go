@@ -12,43 +12,11 @@ const (
 	reach     = 4096
 	nearReach = 2048
 	far       = 512
+	fullLine  = 60
 
 	nearPart    = 8 << 10
 	nearOverlap = 1 << 10
 )
-
-// An engine holds what a scan writes to; scans take one from a pool.
-type engine struct {
-	strict, loose []*automaton
-	until         []int // by rule: where its last match in this view ended
-	tried         []int // by rule: the last place it was tried at, plus one
-	conditions    map[*condition]*automaton
-}
-
-func newEngine(set *ruleset) *engine {
-	n := len(set.rules)
-	return &engine{
-		strict: make([]*automaton, n), loose: make([]*automaton, n),
-		until: make([]int, n), tried: make([]int, n),
-		conditions: map[*condition]*automaton{},
-	}
-}
-
-// automaton returns that of rule i: for a match at a place, or anywhere.
-func (e *engine) automaton(i int, m *matcher, anywhere bool) *automaton {
-	list := e.strict
-	if m.loosened {
-		list = e.loose
-	}
-	if list[i] == nil {
-		if anywhere {
-			list[i] = newAutomaton(m.search())
-		} else {
-			list[i] = newAutomaton(m.prog())
-		}
-	}
-	return list[i]
-}
 
 func (r *rule) matcher(v *view) *matcher {
 	if v.joints != nil {
@@ -194,11 +162,8 @@ func (w *work) judge(v *view, r *rule, loc []int, end int) bool {
 	c := candidate{text: v.text, start: loc[0], end: loc[1]}
 	c.value, c.until = r.value(loc)
 	c.value, c.until = trimmed(v.text, c.value, c.until)
-	if v.joints != nil {
-		any, firm := v.spans(c.value, c.until)
-		if !any || r.generic && !firm {
-			return true
-		}
+	if v.joints != nil && !w.split(v, r, c) {
+		return true
 	}
 	if c.value == c.until || r.entropy != 0 && entropy(v.text[c.value:c.until]) <= r.entropy {
 		return true
@@ -219,6 +184,36 @@ func (w *work) judge(v *view, r *rule, loc []int, end int) bool {
 	}
 	w.secret(v, c.value, c.until, r.kind)
 	return true
+}
+
+// split tells whether a match in a joined view is a secret that was split. It
+// is not if a joint only brings the next line's words to the end of a value
+// that is one without them.
+func (w *work) split(v *view, r *rule, c candidate) bool {
+	any, firm := v.spans(c.value, c.until)
+	if !any || r.generic && !firm {
+		return false
+	}
+	if firm {
+		return true
+	}
+	i, _ := slices.BinarySearchFunc(v.joints, int32(c.start)+1, func(j joint, at int32) int { return cmp.Compare(j.at, at) })
+	end := int(v.joints[i].at)
+	if !w.spend(&w.exprs, end-c.start) || r.loose.match(v.text, c.start, end) == nil {
+		return true
+	}
+	return v.wrapped(i, c.until)
+}
+
+// wrapped tells whether a value looks as if it was broken at joint i because
+// the line was full: the line is long, and the value goes on to the end of
+// another.
+func (v *view) wrapped(i, until int) bool {
+	if i > 0 && v.joints[i].at-v.joints[i-1].at < fullLine {
+		return false
+	}
+	_, end := slices.BinarySearchFunc(v.joints, int32(until), func(j joint, at int32) int { return cmp.Compare(j.at, at) })
+	return end || until == len(v.text) || isQuote(v.text[until])
 }
 
 // trimmed takes newlines and quotes off a value.

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
@@ -162,8 +163,8 @@ func product(heads, tails []string) []string {
 }
 
 // loosen returns the expression without what it asks of its surroundings: word
-// boundaries, and the delimiter that ends most default rules. Where lines are
-// joined, a secret has other neighbours than it had.
+// boundaries, and the delimiters that most default rules begin or end with.
+// Where lines are joined, a secret has other neighbours than it had.
 func loosen(re *syntax.Regexp) *syntax.Regexp {
 	if re.Op == syntax.OpWordBoundary {
 		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
@@ -171,12 +172,24 @@ func loosen(re *syntax.Regexp) *syntax.Regexp {
 	out := *re
 	out.Sub = nil
 	for i, sub := range re.Sub {
-		if i > 0 && endsIn(re, i) {
-			break
+		edge := re.Op == syntax.OpConcat && (i == 0 || i == len(re.Sub)-1)
+		if edge && len(re.Sub) > 1 && isEdge(sub) {
+			continue
 		}
 		out.Sub = append(out.Sub, loosen(sub))
 	}
 	return &out
+}
+
+// isEdge tells whether an expression is a choice between the edge of the text
+// and something else.
+func isEdge(re *syntax.Regexp) bool {
+	if re.Op != syntax.OpAlternate || re.MaxCap() > 0 {
+		return false
+	}
+	return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool {
+		return sub.Op == syntax.OpBeginText || sub.Op == syntax.OpEndText
+	})
 }
 
 // widened lets any character end a value that cannot be part of it, where the

@@ -29,7 +29,6 @@ var defaultRules = sync.OnceValue(func() *ruleset {
 
 func newRuleset(c configFile) (*ruleset, error) {
 	set := &ruleset{kinds: map[string]bool{KindKnown: true, KindUnscanned: true}}
-	set.engines.New = func() any { return newEngine(set) }
 	for _, a := range c.Allowlists {
 		list, err := newAllowlist(a)
 		if err != nil {

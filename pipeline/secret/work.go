@@ -1,10 +1,6 @@
 package secret
 
-import (
-	"fmt"
-	"os"
-	"slices"
-)
+import "slices"
 
 // A source is a document that is searched.
 type source interface {
@@ -69,8 +65,8 @@ func (f *Finder) search(src source) (hidden []span, secrets []known) {
 
 func (f *Finder) round(src source, hidden []span) *work {
 	set := f.rules()
-	e := set.engines.Get().(*engine)
-	defer set.engines.Put(e)
+	e := set.engines.take(set)
+	defer set.engines.give(e)
 	w := &work{finder: f, set: set, engine: e, source: src}
 	views := src.views(hidden)
 	size := 0
@@ -88,13 +84,8 @@ func (f *Finder) round(src source, hidden []span) *work {
 	if len(w.secrets) > 0 {
 		w.match(views, newExact(w.secrets, false), newExact(w.secrets, true))
 	}
-	if debug {
-		fmt.Printf("size %d bytes %.2f steps %.2f exprs %.2f secrets %d\n", size, float64(freeWork+bytesPerByte*size-w.bytes)/float64(size), float64(freeWork+stepsPerByte*size-w.steps)/float64(size), float64(freeWork+exprsPerByte*size-w.exprs)/float64(size), len(w.secrets))
-	}
 	return w
 }
-
-var debug = os.Getenv("DBG") != ""
 
 // spend takes n from a budget, and tells whether there was enough.
 func (w *work) spend(budget *int, n int) bool {

@@ -1,0 +1,159 @@
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
+)
+
+func TestTimeLimit(t *testing.T) {
+	for kind, s := range boxes(writer) {
+		c := sh("echo begun; trap '' TERM; sleep 1000 & sleep 1000")
+		c.Timeout = 200 * time.Millisecond
+		r := run(t, s, openDir(t), c)
+		if !r.TimedOut || r.Signal != "killed" || string(r.Stdout) != "begun\n" || r.Duration > 2*time.Second {
+			t.Errorf("%s: %+v", kind, r)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	for kind, s := range boxes(writer) {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		r, err := s.Run(ctx, openDir(t), sh("sleep 1000"))
+		if !errors.Is(err, context.Canceled) || r.TimedOut || r.Duration > 2*time.Second {
+			t.Errorf("%s: %v, %+v", kind, err, r)
+		}
+		if _, err := s.Run(ctx, openDir(t), sh("true")); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+// alive are the processes that have name among their arguments.
+func alive(name string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		var pid int
+		if fmt.Sscanf(f, "/proc/%d/", &pid); slices.Contains(strings.Split(string(b), "\x00"), name) && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	w := newWorld(t)
+	name := fmt.Sprint("left-outside-", os.Getpid())
+	must(t, w.outside("leave", name))
+	pids := alive(name)
+	if len(pids) != 1 {
+		t.Fatalf("outside a sandbox %d processes are left, so the test proves nothing", len(pids))
+	}
+	must(t, syscall.Kill(pids[0], syscall.SIGKILL))
+	for kind, s := range boxes(w.box()) {
+		if kind == "danger" {
+			continue // a session of its own escapes there, as documented
+		}
+		name := fmt.Sprintf("left-by-%s-%d", kind, os.Getpid())
+		r := w.inside(t, s, sandbox.Command{}, "leave", name)
+		if r.ExitCode != 0 || r.Duration > time.Second {
+			t.Errorf("%s: exit code %d after %v: %s", kind, r.ExitCode, r.Duration, r.Stderr)
+		}
+		if pids := alive(name); len(pids) > 0 {
+			t.Errorf("%s: processes %v are left", kind, pids)
+			for _, pid := range pids {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+}
+
+// A process that holds the output open does not hold us, in whatever mode.
+func TestOutputHeldOpen(t *testing.T) {
+	for kind, s := range boxes(writer) {
+		r := run(t, s, openDir(t), sh("sleep 1000 & echo done"))
+		if r.ExitCode != 0 || string(r.Stdout) != "done\n" || r.Duration > time.Second {
+			t.Errorf("%s: %+v", kind, r)
+		}
+	}
+}
+
+func TestForkBomb(t *testing.T) {
+	for kind, s := range boxes(writer) {
+		if kind == "danger" {
+			continue
+		}
+		s.Limits.Processes = 40
+		c := sh("b() { b | b & }; b; sleep 1000")
+		c.Timeout = 500 * time.Millisecond
+		r := run(t, s, openDir(t), c)
+		if r.Duration > 3*time.Second {
+			t.Errorf("%s: took %v", kind, r.Duration)
+		}
+		if os.Geteuid() == 0 {
+			waitFor(t, func() bool { return processesOf(t, "65533") == 0 })
+		}
+	}
+}
+
+func processesOf(t *testing.T, user string) int {
+	t.Helper()
+	files, _ := filepath.Glob("/proc/[0-9]*/status")
+	n := 0
+	for _, f := range files {
+		if b, _ := os.ReadFile(f); strings.Contains(string(b), "\nUid:\t"+user+"\t") && !strings.Contains(string(b), "State:\tZ") {
+			n++
+		}
+	}
+	return n
+}
+
+// gigabytes of output are counted, not kept.
+func TestFloodOfOutput(t *testing.T) {
+	const gigabytes = 10
+	w := newWorld(t)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	begun := time.Now()
+	r := w.inside(t, w.box(), sandbox.Command{}, "flood", fmt.Sprint(gigabytes<<10))
+	runtime.ReadMemStats(&after)
+	t.Logf("%d GiB in %v, allocated %d KiB", gigabytes, time.Since(begun), (after.TotalAlloc-before.TotalAlloc)>>10)
+	if r.StdoutTotal != gigabytes<<30 || len(r.Stdout) != 1<<20 || !r.StdoutTruncated || r.ExitCode != 0 {
+		t.Errorf("kept %d of %d, truncated %v, exit code %d", len(r.Stdout), r.StdoutTotal, r.StdoutTruncated, r.ExitCode)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 16<<20 {
+		t.Errorf("%d bytes were allocated", grown)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	var wg sync.WaitGroup
+	for i := range 12 {
+		dir := openDir(t)
+		wg.Go(func() {
+			r, err := writer.Run(context.Background(), dir, sh(fmt.Sprintf("echo %d; exit %d", i, i)))
+			if missing := (*sandbox.UnavailableError)(nil); errors.As(err, &missing) {
+				return
+			}
+			if err != nil || r.ExitCode != i || string(r.Stdout) != fmt.Sprintf("%d\n", i) {
+				t.Errorf("%d: %v %+v", i, err, r)
+			}
+		})
+	}
+	wg.Wait()
+}

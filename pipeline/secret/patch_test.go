@@ -1,0 +1,110 @@
+package secret_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
+)
+
+// T46, T50: what a patch introduces, and what it does not.
+func TestT46PatchPositions(t *testing.T) {
+	lines := map[string]int{
+		"added line": 6, "removed line": -1, "context": -1, "new file": 1, "deleted file": -1,
+		"binary": 1, "wide binary": 1, "Latin-1": 2, "base64": 2,
+	}
+	for name, position := range positions {
+		for _, s := range secrettest.Samples() {
+			before, after := position(s.Text())
+			found := secret.Default().Patch(change(t, before, after))
+			want := lines[name]
+			if want < 0 && len(found) > 0 || want > 0 && (len(found) != 1 || found[0].Line != want) {
+				t.Errorf("%s in %s: %v", s.Kind, name, found)
+			}
+		}
+	}
+}
+
+// T50: a rename brings a secret to a new place.
+func TestT50Rename(t *testing.T) {
+	for _, s := range secrettest.Samples() {
+		text := "one\ntwo\n" + s.Text() + "\n"
+		set := change(t, map[string]string{"old.txt": text}, map[string]string{"new.txt": text})
+		found := secret.Default().Patch(set)
+		if len(found) != 1 || found[0].Path != "new.txt" || found[0].Line != 3 {
+			t.Errorf("%s: %v", s.Kind, found)
+		}
+	}
+}
+
+// T46: a change within a long key, whose ends are outside the hunk.
+func TestT46WithinKey(t *testing.T) {
+	key := pem() + "\n"
+	lines := strings.SplitAfter(key, "\n")
+	other := strings.Repeat("Zy9x", 16) + "\n"
+	changed := strings.Join(lines[:5], "") + other + strings.Join(lines[6:], "")
+	front := strings.Repeat("front\n", 20)
+	set := change(t, map[string]string{"k": front + key}, map[string]string{"k": front + changed})
+	f, found := secret.Default().Learn(set)
+	if len(found) != 1 || found[0].Kind != "private-key" || found[0].Line != 26 {
+		t.Errorf("found %v", found)
+	}
+	out := redactDiff(t, f, set.Bytes())
+	for _, line := range append(lines[1:9], other) {
+		if strings.Contains(out, strings.TrimSpace(line)) {
+			t.Errorf("%q is left in\n%s", line, out)
+		}
+	}
+	if got := f.Text("it says " + lines[3]); strings.Contains(got, lines[3]) {
+		t.Error("not known outside the diff")
+	}
+}
+
+func pem() string {
+	for _, s := range secrettest.Samples() {
+		if s.Kind == "private key" {
+			return s.Value
+		}
+	}
+	panic("no sample")
+}
+
+// Halves of a key block are found by the half that is there.
+func TestT46HalfKeys(t *testing.T) {
+	key := pem()
+	lines := strings.Split(key, "\n")
+	for name, text := range map[string]string{
+		"no end":       "x\n" + strings.Join(lines[:5], "\n") + "\nand so on, as we said",
+		"no beginning": "x, as we said\n" + strings.Join(lines[4:], "\n") + "\ny",
+		"in JSON":      strings.ReplaceAll(key, "\n", `\n`),
+		"in code":      `"` + strings.ReplaceAll(key, "\n", "\\n\" +\n\t\"") + `"`,
+		"encrypted":    strings.Replace(key, "\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1),
+	} {
+		out := redact(t, secret.Default(), text)
+		if strings.Contains(out, lines[4]) {
+			t.Errorf("%s: %q", name, out)
+		}
+		if strings.Contains(text, "as we said") && !strings.Contains(out, "as we said") {
+			t.Errorf("%s: too much: %q", name, out)
+		}
+	}
+}
+
+// Two runs at once give what one gives: a Finder may be shared.
+func TestConcurrent(t *testing.T) {
+	f := secret.Default().Knowing("hunter2!")
+	before, after := positions["added line"](secrettest.Samples()[1].Text() + " hunter2!")
+	diff := change(t, before, after).Bytes()
+	want := f.Diff(diff)
+	done := make(chan []byte)
+	for range 8 {
+		go func() { done <- f.Diff(diff) }()
+	}
+	for range 8 {
+		if got := <-done; !bytes.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+	}
+}
