@@ -35,7 +35,7 @@ func (c checked) record(s *ledger.Stage, when string) {
 		}
 		s.Event(&ledger.CommandItem{TransactionID: item.TransactionID, TurnID: item.TurnID, Item: ledger.Command{
 			ID: nextItem(s.Log), Type: ledger.CommandExecution, Op: "final", Status: status,
-			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: shown([]byte(e.Stdout+e.Stderr), maxOutput),
+			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: beginning(e.Stdout + e.Stderr),
 			ExitCode: e.ExitCode, DurationMS: int(e.DurationMS),
 			Metadata: ledger.CommandMetadata{
 				Artifact: ledger.ArtifactRef{ArtifactID: strings.TrimSuffix(path.Base(file), ".json"), Path: file},
@@ -54,6 +54,14 @@ func told(log *ledger.Log, file string) bool {
 
 // maxOutput is how many bytes of a command's output an item holds.
 const maxOutput = 4 << 10
+
+// beginning is what an item shows of an output.
+func beginning(output string) string {
+	if len(output) <= maxOutput {
+		return output
+	}
+	return strings.ToValidUTF8(output[:maxOutput], "") + "\n… cut here; the artifact has more\n"
+}
 
 // nextItem is the id of the next item of a log, having counted those there are.
 func nextItem(log *ledger.Log) string {

@@ -4,18 +4,25 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // An Explanation is what the Policy asks of a patch.
 type Explanation struct {
-	PatchID      string                `json:"patch_id"`
-	PolicyCommit string                `json:"policy_commit"`
-	PolicySHA256 string                `json:"policy_sha256"`
-	Paths        []policy.Explained    `json:"paths"`
-	Secrets      []secret.PatchFinding `json:"secrets"`
-	Needs        []ExplainedNeed       `json:"needs"`
-	Commands     []string              `json:"commands"`
+	PatchID      string             `json:"patch_id"`
+	PolicyCommit string             `json:"policy_commit"`
+	PolicySHA256 string             `json:"policy_sha256"`
+	Paths        []policy.Explained `json:"paths"`
+	Secrets      []ExplainedSecret  `json:"secrets"`
+	Needs        []ExplainedNeed    `json:"needs"`
+	Commands     []string           `json:"commands"`
+}
+
+// An ExplainedSecret is where a patch adds what looks like a secret; line is 0
+// where it is in no line of text.
+type ExplainedSecret struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	Kind string `json:"kind"`
 }
 
 // An ExplainedNeed is one fingerprint that so many people must approve; users,
@@ -42,15 +49,15 @@ func (r *Runner) Explain(ctx context.Context, in Input) (Explanation, error) {
 	p := g.rules.Policy
 	e := Explanation{
 		PatchID: g.id, PolicyCommit: g.rules.Commit, PolicySHA256: p.Sum(),
-		Paths: p.Explain(paths), Secrets: g.found, Needs: []ExplainedNeed{}, Commands: []string{},
+		Paths: p.Explain(paths), Secrets: []ExplainedSecret{}, Needs: []ExplainedNeed{}, Commands: []string{},
 	}
 	for _, n := range p.Needs(paths, len(g.found) > 0) {
 		e.Needs = append(e.Needs, ExplainedNeed{
 			n.Kind, policy.Fingerprint(n.Kind, g.id), n.Required, orEmpty(n.Users), orEmpty(n.Teams), n.Owners,
 		})
 	}
-	if e.Secrets == nil {
-		e.Secrets = []secret.PatchFinding{}
+	for _, f := range g.found {
+		e.Secrets = append(e.Secrets, ExplainedSecret(f))
 	}
 	asked := checksDoc{}
 	if in.Proposal != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -221,7 +222,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
-		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.rules.Policy.Sandbox), WritableRoots: []string{"."}},
+		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.rules.Policy.Sandbox), WritableRoots: writable(p.rules.Policy.Sandbox)},
 		ApprovalPolicy: ledger.ApprovalPolicy{Required: p.rules.Policy.Approvals.Required, Local: p.rules.Policy.Approvals.Local.Counts(false)},
 		Proposer:       r.Actor, BaseCommit: p.base, PolicyCommit: p.rules.Commit, Summary: in.Summary,
 	})
@@ -250,6 +251,14 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	}
 	s.Status(ledger.Proposed, "review recorded the proposal")
 	return s, nil
+}
+
+// writable are the directories that a transaction's effects may write to.
+func writable(mode policy.Sandbox) []string {
+	if mode == policy.ReadOnly {
+		return []string{}
+	}
+	return []string{"."}
 }
 
 func (r *Runner) fileChange(in Input, p gathered) ledger.Item {

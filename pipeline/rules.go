@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/seal"
 )
 
 // Rules are the Policy that holds at a moment, and the commit that it was read
@@ -29,6 +30,11 @@ func ReadRules(ctx context.Context, repo Repository, commit, base string) (Rules
 	p, found, err := policy.Read(tree)
 	if err != nil {
 		return Rules{}, fmt.Errorf("in commit %.12s: %w", commit, err)
+	}
+	for _, recipient := range p.Secrets.SealTo {
+		if err := seal.CheckRecipient(recipient); err != nil {
+			return Rules{}, fmt.Errorf("in commit %.12s: %s: secrets.seal_to: %w", commit, policy.Path, err)
+		}
 	}
 	r := Rules{Policy: p, Commit: commit, Found: found}
 	if base == "" || base == commit {

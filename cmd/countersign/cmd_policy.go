@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -57,6 +58,11 @@ func (a *App) policyCheck(ctx context.Context, args []string) error {
 	p, err := policy.Parse(inputName(args[0]), raw)
 	if err != nil {
 		return err
+	}
+	for _, recipient := range p.Secrets.SealTo {
+		if err := seal.CheckRecipient(recipient); err != nil {
+			return &exitError{exitRefused, fmt.Errorf("%s: secrets.seal_to: %w", inputName(args[0]), err)}
+		}
 	}
 	return a.showPolicy(p, inputName(args[0]), "")
 }

@@ -56,7 +56,7 @@ func (w *work) decoded(v *view) *view {
 			if !w.spend(&w.bytes, 4*(end-at)) {
 				w.unscanned(v, at, end)
 			} else {
-				buffer = out.run(v.text[at:end], at, hex, buffer)
+				buffer = out.run(v.text[at:end], at, padded(v.text, end), hex, buffer)
 			}
 		}
 		at = end
@@ -86,14 +86,22 @@ func run(text []byte, start int) (end int, hex bool) {
 	return end, longest >= 2*minText
 }
 
-// run adds what the digits decode to.
-func (v *view) run(digits []byte, from int, hex bool, buffer []byte) []byte {
+// padded returns the end of a run with its padding.
+func padded(text []byte, end int) int {
+	for n := 0; n < 2 && end < len(text) && text[end] == '='; n++ {
+		end++
+	}
+	return end
+}
+
+// run adds what the digits decode to, which stands for [from, to).
+func (v *view) run(digits []byte, from, to int, hex bool, buffer []byte) []byte {
 	for align := range 4 {
 		if len(digits)-align < minRun {
 			break
 		}
 		buffer = base64(buffer[:0], digits[align:])
-		v.texts(buffer, from, from+len(digits))
+		v.texts(buffer, from, to)
 	}
 	for at := 0; hex && at < len(digits); at++ {
 		end := at

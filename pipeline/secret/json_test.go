@@ -36,7 +36,7 @@ func TestT47JSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		absent(t, out, s.Value)
-		if !strings.Contains(string(out), `\n@@ -3,7 +3,7 @@\n line three\n`) || !strings.Contains(string(out), `[1.5,null,true,`) {
+		if !strings.Contains(string(out), `\n-line six\n+line 6\n line seven\n`) || !strings.Contains(string(out), `[1.5,null,true,`) {
 			t.Errorf("too much is gone: %s", out)
 		}
 		again, err := secret.Default().JSON(out, nil)

@@ -1,0 +1,173 @@
+package secret_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zricethezav/gitleaks/v8/detect"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
+)
+
+func gitleaks(t testing.TB) *detect.Detector {
+	t.Helper()
+	d, err := detect.NewDetectorDefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.IgnoreGitleaksAllow = true
+	return d
+}
+
+// T46: what gitleaks itself finds is found. Texts are made of its keywords,
+// values of many shapes, and secrets; its findings are those of whole texts.
+func TestT46AsGitleaks(t *testing.T) {
+	d, f := gitleaks(t), secret.Default()
+	r := rand.New(rand.NewPCG(11, 12))
+	var names []string
+	for name := range d.Config.Keywords {
+		names = append(names, name)
+	}
+	found := 0
+	for seed := range uint64(150) {
+		text := shapes(r, names, secrettest.SamplesFrom(seed))
+		out := f.Text(text)
+		for _, finding := range d.DetectString(text) {
+			found++
+			value := strings.Trim(finding.Secret, "\n\"'`")
+			if strings.Contains(out, value) {
+				t.Errorf("%s is left: %q\n%.3000s", finding.RuleID, value, out)
+			}
+		}
+	}
+	if found < 1000 {
+		t.Errorf("gitleaks found only %d secrets: the texts prove little", found)
+	}
+}
+
+// shapes is a text in which about a third of the lines hold what a rule may
+// look for.
+func shapes(r *rand.Rand, names []string, samples []secrettest.Sample) string {
+	const hex, alnum = "0123456789abcdef", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	sizes := []int{8, 12, 14, 15, 16, 17, 18, 20, 22, 24, 25, 26, 30, 32, 34, 36, 37, 40, 43, 44, 45, 50, 60, 64, 73, 90, 140}
+	of := func(n int, alphabet string) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		return string(b)
+	}
+	var b strings.Builder
+	for range 60 {
+		name, value := names[r.IntN(len(names))], of(sizes[r.IntN(len(sizes))], []string{hex, alnum, alnum[:36], alnum[26:62]}[r.IntN(4)])
+		switch r.IntN(6) {
+		case 0:
+			b.WriteString(name + "_token = \"" + value + "\"\n")
+		case 1:
+			b.WriteString("x." + strings.ToUpper(name) + ": '" + value + "',\n")
+		case 2:
+			b.WriteString(name + value + "\n")
+		case 3:
+			b.WriteString("use " + samples[r.IntN(len(samples))].Text() + "\n")
+		default:
+			b.WriteString("the " + name + " is 漢字 of " + of(7, alnum) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// ordinary is a patch of about size bytes of new and changed code.
+func ordinary(t testing.TB, size int) patch.Patchset {
+	t.Helper()
+	r := rand.New(rand.NewPCG(21, 22))
+	before, after := map[string]string{}, map[string]string{}
+	for n := 0; n < size; {
+		name := "pkg/dir" + string(rune('a'+len(after)%26)) + "/file" + strings.Repeat("x", len(after)/26) + ".go"
+		old, text := code(r, 300), code(r, 400)
+		if len(after)%3 > 0 {
+			lines := strings.SplitAfter(old, "\n")
+			text = strings.Join(lines[:100], "") + code(r, 60) + strings.Join(lines[140:], "")
+			before[name] = old
+		}
+		after[name] = text
+		n += len(text) / (1 + 2*min(1, len(after)%3))
+	}
+	return change(t, before, after)
+}
+
+// code is n lines that look like a program's.
+func code(r *rand.Rand, n int) string {
+	lines := []string{
+		"\tif err := c.store.Put(ctx, key, value); err != nil {\n", "\t\treturn nil, fmt.Errorf(\"opening %s: %w\", path, err)\n", "\t}\n", "\n",
+		"// Token returns the access token of the session, or an empty string.\n", "func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) bool {\n",
+		"\thash := sha256.Sum256([]byte(\"0123456789abcdef\"))\n", "import \"github.com/countersign-dev/countersign/pipeline/canon\"\n", "\tfor i, name := range names {\n",
+		"\t{\"name\": \"value\", \"count\": 12, \"path\": \"a/b/c.txt\"},\n", "\tapiVersion: apps/v1\n", "github.com/spf13/cobra v1.10.2/go.mod h1:7C1pvHqHw5A4vrJfjNwvOdzYu0Gml16OCs2GRiTUUS4=\n",
+		"\tx := strings.ReplaceAll(s, \"\\n\", \"\\\\n\") // keep it on one line\n", "\tconst want = \"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"\n",
+	}
+	var b strings.Builder
+	for range n {
+		b.WriteString(lines[r.IntN(len(lines))])
+	}
+	return b.String()
+}
+
+// T48: ordinary patches have no secrets.
+func TestT48Ordinary(t *testing.T) {
+	set := ordinary(t, 1<<18)
+	if found := secret.Default().Patch(set); found != nil {
+		t.Error(found)
+	}
+	if out := secret.Default().Diff(set.Bytes()); string(out) != string(set.Bytes()) {
+		t.Error("the diff was redacted")
+	}
+}
+
+// BenchmarkDiff5MB scans and redacts a patch whose diff is 5 MB. The metric
+// x-gitleaks is how much longer that takes than gitleaks alone needs to detect
+// on the diff.
+func BenchmarkDiff5MB(b *testing.B) {
+	set := ordinary(b, 5<<20)
+	diff := set.Bytes()
+	d, f := gitleaks(b), secret.Default()
+	f.Text("warm up")
+	b.SetBytes(int64(len(diff)))
+	var ours, theirs time.Duration
+	for b.Loop() {
+		began := b.Elapsed()
+		if len(f.Patch(set)) > 0 || len(f.Diff(diff)) != len(diff) {
+			b.Fatal("found a secret")
+		}
+		between := b.Elapsed()
+		d.DetectBytes(diff)
+		ours, theirs = ours+between-began, theirs+b.Elapsed()-between
+	}
+	b.ReportMetric(float64(ours)/float64(theirs), "x-gitleaks")
+	b.ReportMetric(ours.Seconds()*1000/float64(b.N), "ours-ms/op")
+}
+
+// BenchmarkRun is what a run over a small patch pays: three files, both
+// functions, and forty short texts.
+func BenchmarkRun(b *testing.B) {
+	set := change(b, map[string]string{"a": tenLines, "b": tenLines}, map[string]string{"a": tenLines + "x\n", "b": "y\n", "c": tenLines})
+	f := secret.Default()
+	f.Text("warm up")
+	for b.Loop() {
+		f.Patch(set)
+		f.Diff(set.Bytes())
+		for range 40 {
+			f.Text("approved patchset:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 by octocat")
+		}
+	}
+}
+
+// BenchmarkText is one sentence without anything to find.
+func BenchmarkText(b *testing.B) {
+	f := secret.Default()
+	for b.Loop() {
+		f.Text("The patch changes two files and adds a line to the notes of this module, which is then built again.")
+	}
+}
