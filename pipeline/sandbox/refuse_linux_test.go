@@ -18,7 +18,7 @@ import (
 // On a kernel that really denies user namespaces the command is refused, with a
 // hint, and nothing is run.
 func TestNamespacesDenied(t *testing.T) {
-	cmd := exec.Command("/proc/self/exe", "attack", "denied")
+	cmd := exec.Command(executable, "attack", "denied")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}},
@@ -195,7 +195,7 @@ func waitFor(t *testing.T, done func() bool) {
 
 // Neither the name nor descriptors alone make a process the child.
 func TestChildNeedsItsPipes(t *testing.T) {
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"countersign-sandbox-child"}, Env: []string{"ONLY_START=1"}}
+	cmd := &exec.Cmd{Path: executable, Args: []string{"countersign-sandbox-child"}, Env: []string{"ONLY_START=1"}}
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "started" {
 		t.Errorf("%v %q", err, out)
 	}

@@ -23,8 +23,6 @@ func boxes(s sandbox.Sandbox) map[string]sandbox.Sandbox {
 	return map[string]sandbox.Sandbox{"namespaces": s, "seccomp": weak, "danger": danger}
 }
 
-var writer = sandbox.Sandbox{Mode: sandbox.WorkspaceWrite}
-
 func TestResults(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -137,7 +135,7 @@ func TestT34NothingOfTheRepositoryIsExecuted(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	}
 	must(t, os.WriteFile(filepath.Join(dir, ".git/config"), []byte("[core]\n\tfsmonitor = ./true\n\thooksPath = .\n"), 0o644))
-	for _, s := range boxes(sandbox.Sandbox{Mode: sandbox.WorkspaceWrite, Path: ".:bin::/usr/bin:/bin"}) {
+	for _, s := range boxes(sandbox.Sandbox{Mode: sandbox.WorkspaceWrite, Path: ".:bin::/usr/bin:/bin", Self: executable}) {
 		for _, c := range []sandbox.Command{{Argv: []string{"true"}}, sh("exit 0")} {
 			if r := run(t, s, dir, c); r.ExitCode != 0 {
 				t.Errorf("got %d %s", r.ExitCode, r.Stderr)

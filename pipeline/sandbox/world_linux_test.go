@@ -46,9 +46,9 @@ func newWorld(t *testing.T) *world {
 		must(t, os.WriteFile(w.at(f), []byte(token), 0o666))
 		must(t, os.Chmod(w.at(f), 0o666))
 	}
-	executable, err := os.ReadFile("/proc/self/exe")
+	program, err := os.ReadFile(executable)
 	must(t, err)
-	must(t, os.WriteFile(w.attacker(), executable, 0o755))
+	must(t, os.WriteFile(w.attacker(), program, 0o755))
 	w.listen(t)
 	w.startVictim(t)
 	w.openDescriptor(t)
@@ -104,7 +104,7 @@ func (w *world) openDescriptor(t *testing.T) {
 
 // box is a sandbox in which the attacks can be run.
 func (w *world) box() sandbox.Sandbox {
-	return sandbox.Sandbox{Mode: sandbox.WorkspaceWrite, Read: []string{w.tools}, Limits: sandbox.Limits{Processes: 100}}
+	return sandbox.Sandbox{Mode: sandbox.WorkspaceWrite, Read: []string{w.tools}, Self: executable, Limits: sandbox.Limits{Processes: 100}}
 }
 
 // inside runs an attack in a sandbox.

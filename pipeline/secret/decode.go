@@ -157,14 +157,28 @@ func (v *view) texts(data []byte, from, to int) {
 func textual(data []byte) int {
 	at := 0
 	for at < len(data) {
-		n := character(data[at:])
-		if n == 0 {
+		if inText[data[at]] {
+			at++
+			continue
+		}
+		r, n := utf8.DecodeRune(data[at:])
+		if n < 2 || r == utf8.RuneError {
 			break
 		}
 		at += n
 	}
 	return at
 }
+
+// inText are the bytes that by themselves are part of a text: printable, white
+// space, and NUL for UTF-16.
+var inText = func() (t [256]bool) {
+	for c := ' '; c < 0x7f; c++ {
+		t[c] = true
+	}
+	t['\n'], t['\r'], t['\t'], t[0] = true, true, true, true
+	return t
+}()
 
 // wide reads v where it holds text in UTF-16, of either byte order, in Latin
 // letters; nil where it holds no NUL.

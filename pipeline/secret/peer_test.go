@@ -33,7 +33,7 @@ func TestT46AsGitleaks(t *testing.T) {
 		names = append(names, name)
 	}
 	found := 0
-	for seed := range uint64(150) {
+	for seed := range uint64(24) {
 		text := shapes(r, names, secrettest.SamplesFrom(seed))
 		out := f.Text(text)
 		for _, finding := range d.DetectString(text) {
@@ -44,7 +44,7 @@ func TestT46AsGitleaks(t *testing.T) {
 			}
 		}
 	}
-	if found < 1000 {
+	if found < 150 {
 		t.Errorf("gitleaks found only %d secrets: the texts prove little", found)
 	}
 }

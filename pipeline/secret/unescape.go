@@ -5,22 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// character is the length of the character that data begins with if it belongs
-// in a text: printable, white space, a NUL for UTF-16; else 0.
-func character(data []byte) int {
-	c := data[0]
-	switch {
-	case c >= ' ' && c < 0x7f, c == '\n', c == '\r', c == '\t', c == 0:
-		return 1
-	case c < utf8.RuneSelf:
-		return 0
-	}
-	if r, n := utf8.DecodeRune(data); r != utf8.RuneError {
-		return n
-	}
-	return 0
-}
-
 // unescaped reads those lines of v that hold escapes with the escapes
 // replaced: %41, \x41, \u0041, \n and the other short ones, as URLs, JSON and
 // most programming languages have them. Where a line also has a plus, it is

@@ -1,0 +1,240 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
+)
+
+// A workshop is a world's commits where more can be built, on no branch, and
+// where commands run: "has WORD FILE" succeeds if the file has the word.
+type workshop struct {
+	*commits
+	built map[string]fstest.MapFS
+	ran   []string // trees and commands
+}
+
+func (w *workshop) Tree(ctx context.Context, commit string) (fs.FS, error) {
+	if tree, ok := w.built[commit]; ok {
+		return tree, nil
+	}
+	return w.commits.Tree(ctx, commit)
+}
+
+// BuildCommit makes the one commit that a test needs.
+func (w *workshop) BuildCommit(ctx context.Context, parent string, files []patch.Change, _ pipeline.Commit) (string, error) {
+	base, err := w.Tree(ctx, parent)
+	if err != nil {
+		return "", err
+	}
+	tree := maps.Clone(base.(fstest.MapFS))
+	for _, f := range files {
+		delete(tree, f.Path)
+		if f.After != nil {
+			tree[f.Path] = &fstest.MapFile{Data: f.After.Data, Mode: 0o644}
+		}
+	}
+	id := strings.Repeat("b", 40)
+	w.built[id] = tree
+	return id, nil
+}
+
+func (w *workshop) Run(_ context.Context, _ policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+	var out []checks.Execution
+	for _, c := range commands {
+		w.ran = append(w.ran, strings.Join(c.Argv, " "))
+		data, err := fs.ReadFile(tree, c.Argv[2])
+		e := checks.Execution{Argv: c.Argv, Required: c.Required, Stdout: string(data), StdoutBytes: int64(len(data)), Protection: sandbox.Protection{Mode: "workspace-write", Namespaces: []string{}}}
+		if err != nil || !strings.Contains(string(data), c.Argv[1]) {
+			e.ExitCode = 1
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// commanded is a world whose Policy runs commands, each required unless it ends
+// in "?".
+func commanded(t *testing.T, commands ...string) (*world, *workshop) {
+	w := newWorld(t)
+	for _, c := range commands {
+		line, optional := strings.CutSuffix(c, "?")
+		w.policy.Commands.Run = append(w.policy.Commands.Run, policy.Check{
+			Command: policy.Command{Argv: strings.Fields(line), Timeout: policy.DefaultTimeout}, Required: !optional,
+		})
+	}
+	return w, &workshop{commits: w.repo, built: map[string]fstest.MapFS{}}
+}
+
+// in is the program where commands can run.
+func (w *world) in(shop *workshop, who ledger.Actor) *pipeline.Runner {
+	r := w.as(who)
+	r.Repo, r.Refs, r.Commands = shop, shop, shop
+	return r
+}
+
+func (w *world) commandItems(tx string) []ledger.Command {
+	w.Helper()
+	log, err := w.as(bot).Log(w.Context(), tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var out []ledger.Command
+	for _, item := range ledger.Of[*ledger.CommandItem](log) {
+		out = append(out, item.Item)
+	}
+	return out
+}
+
+// TestCommandsRunBeforeAndAfter: before anything is written, on what will be;
+// after it once more, but not twice on one tree in one command of ours.
+func TestCommandsRunBeforeAndAfter(t *testing.T) {
+	w, shop := commanded(t, "has world greet.txt", "has nothing other.txt?")
+	g := w.approved()
+	r := w.in(shop, bot)
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.holds(fixed)
+	tx := g.Transaction().TransactionID
+	w.sound(tx, ledger.Applied)
+	if len(shop.ran) != 2 || len(w.commandItems(tx)) != 2 {
+		t.Errorf("ran %q, recorded %v", shop.ran, w.commandItems(tx))
+	}
+	if v, err := w.in(shop, bot).Validate(t.Context(), tx); err != nil || !v.Completed {
+		t.Fatalf("%+v %v", v, err)
+	}
+	w.sound(tx, ledger.Completed)
+	items := w.commandItems(tx)
+	if len(shop.ran) != 4 {
+		t.Errorf("ran %q", shop.ran)
+	}
+	for i, want := range []struct{ status, command string }{{"completed", "has world greet.txt"}, {"failed", "has nothing other.txt"}} {
+		if got := items[i]; got.Status != want.status || got.Command != want.command || got.Metadata.When != "before" {
+			t.Errorf("%+v", got)
+		}
+	}
+
+	w, shop = commanded(t, "has world greet.txt")
+	g = w.approved()
+	r = w.in(shop, bot)
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := r.Validate(t.Context(), g.Transaction().TransactionID); err != nil || !v.Completed {
+		t.Fatalf("%+v %v", v, err)
+	}
+	if len(shop.ran) != 1 {
+		t.Errorf("one command of ours ran %q on one tree", shop.ran)
+	}
+}
+
+// TestFailedCommand: nothing is written, the failure is on record, and what was
+// approved can be tried again, for instance under a Policy that was mended.
+func TestFailedCommand(t *testing.T) {
+	w, shop := commanded(t, "has mars greet.txt", "has one greet.txt")
+	g := w.approved()
+	tx := g.Transaction().TransactionID
+	var failed *pipeline.ChecksError
+	for range 2 { // the second finds it failed already
+		if _, err := w.in(shop, bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &failed) {
+			t.Fatalf("%v", err)
+		}
+	}
+	w.holds(base)
+	w.sound(tx, ledger.Failed)
+	if items := w.commandItems(tx); len(items) != 2 || items[0].Status != "failed" || items[1].Status != "completed" {
+		t.Errorf("%+v", items)
+	}
+	w.policy.Commands.Run = w.policy.Commands.Run[1:]
+	if _, err := w.in(shop, bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.holds(fixed)
+	if v, err := w.in(shop, bot).Validate(t.Context(), tx); err != nil || !v.Completed {
+		t.Fatalf("%+v %v", v, err)
+	}
+	w.sound(tx, ledger.Completed)
+}
+
+// TestT19NoCommandsHere: where commands do not run, what they are needed for
+// does not happen; what came of them elsewhere is taken for that tree alone.
+func TestT19NoCommandsHere(t *testing.T) {
+	w, shop := commanded(t, "has world greet.txt")
+	g := w.approved()
+	r := w.in(shop, bot)
+	r.Commands = nil
+	var none *pipeline.NoCommandsError
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &none) {
+		t.Errorf("%v", err)
+	}
+	results, err := w.in(shop, bot).CheckTransaction(t.Context(), g.Transaction().TransactionID, pipeline.ApplyOptions{})
+	if err != nil || len(results.Executions) != 1 || !results.Executions[0].OK() {
+		t.Fatalf("%+v %v", results, err)
+	}
+	for what, edit := range map[string]func(*checks.Results){
+		"another tree":    func(r *checks.Results) { r.Tree = strings.Repeat("c", 40) },
+		"another Policy":  func(r *checks.Results) { r.PolicySHA256 = "sha256:" + strings.Repeat("c", 64) },
+		"no command":      func(r *checks.Results) { r.Executions = nil },
+		"another command": func(r *checks.Results) { r.Executions = []checks.Execution{{Argv: []string{"true"}}} },
+	} {
+		forged := results
+		edit(&forged)
+		r := w.in(shop, bot)
+		r.Commands, r.Results = nil, &forged
+		var wrong *pipeline.ResultsError
+		if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	w.holds(base)
+	r = w.in(shop, bot)
+	r.Commands, r.Results = nil, &results
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.holds(fixed)
+	w.sound(g.Transaction().TransactionID, ledger.Applied)
+}
+
+// TestT19SandboxModes: the stricter of what is asked for and what the Policy
+// says; full access needs both.
+func TestT19SandboxModes(t *testing.T) {
+	for _, c := range []struct {
+		asked, policy policy.Sandbox
+		applies       bool
+	}{
+		{"", policy.WorkspaceWrite, true},
+		{"", policy.FullAccess, true},
+		{"", policy.ReadOnly, false},
+		{policy.ReadOnly, policy.WorkspaceWrite, false},
+		{policy.WorkspaceWrite, policy.ReadOnly, false},
+		{policy.FullAccess, policy.ReadOnly, false},
+		{policy.FullAccess, policy.WorkspaceWrite, false},
+		{policy.FullAccess, policy.FullAccess, true},
+	} {
+		w := newWorld(t)
+		w.policy.Sandbox = c.policy
+		g := w.approved()
+		r := w.as(bot)
+		r.Sandbox = c.asked
+		_, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{})
+		if (err == nil) != c.applies {
+			t.Errorf("%q under a Policy of %q: %v", c.asked, c.policy, err)
+		}
+		if !c.applies {
+			w.holds(base)
+		}
+	}
+}

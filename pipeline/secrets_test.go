@@ -1,0 +1,181 @@
+package pipeline_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
+)
+
+// leak is a patch that adds a made-up secret to a file.
+func leak() (patch, secret string) {
+	secret = secrettest.Samples()[1].Text()
+	return "diff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1,3 +1,4 @@\n one\n hello\n+" + secret + "\n three\n", secret
+}
+
+// proposed records a patch and has ada approve it.
+func (w *world) proposed(patch string) string {
+	w.Helper()
+	out, err := w.as(bot).Review(w.Context(), w.input(patch), false)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.gate(out.ID)
+	w.says(ada, ledger.Approve, out.ID)
+	return out.ID
+}
+
+func (w *world) excuses(who ledger.Actor, tx string) error {
+	_, err := w.as(who).Decide(w.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprint: "secret", Kind: "local"})
+	return err
+}
+
+// keeps fails the test if the ledger holds a text.
+func (w *world) keeps(out string) {
+	w.Helper()
+	snap, err := w.store.Snapshot(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	_ = fs.WalkDir(snap.Tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if data, err := fs.ReadFile(snap.Tree, name); err != nil || strings.Contains(string(data), out) {
+			w.Errorf("%s holds the secret (%v)", name, err)
+		}
+		return nil
+	})
+}
+
+// TestT46SecretOverride: a patch with what looks like a secret needs another
+// approval, of somebody else than the proposer, and the patch itself.
+func TestT46SecretOverride(t *testing.T) {
+	w := newWorld(t)
+	patch, secret := leak()
+	tx := w.proposed(patch)
+	if g := w.gate(tx); g.Verdict.State != approval.Pending {
+		t.Fatalf("%+v", g.Verdict)
+	}
+	var undecided *pipeline.UndecidedError
+	if err := w.excuses(bot, tx); !errors.As(err, &undecided) {
+		t.Errorf("the proposer excused the secret: %v", err)
+	}
+	if err := w.excuses(bob, tx); err != nil {
+		t.Fatal(err)
+	}
+	g := w.gate(tx)
+	var redacted *pipeline.RedactedError
+	if _, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &redacted) {
+		t.Fatalf("%v", err)
+	}
+	w.holds(base)
+	r := w.as(bot)
+	if err := r.Give(t.Context(), tx, []byte(fix)); err == nil {
+		t.Error("another patch was taken")
+	}
+	if err := r.Give(t.Context(), tx, []byte(patch)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.holds(map[string]string{"greet.txt": "one\nhello\n" + secret + "\nthree\n", "old.txt": "old\n", "other.txt": "other\n"})
+	if v, err := w.as(bot).Validate(t.Context(), tx); err != nil || !v.Completed {
+		t.Fatalf("%+v %v", v, err)
+	}
+	w.sound(tx, ledger.Completed)
+	w.keeps(secret)
+}
+
+// TestT46DeniedSecret: who denies the secret denies the patch.
+func TestT46DeniedSecret(t *testing.T) {
+	w := newWorld(t)
+	patch, _ := leak()
+	tx := w.proposed(patch)
+	_, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Deny, Fingerprint: "secret", Kind: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.sound(tx, ledger.Denied)
+	var denied *pipeline.DeniedError
+	if _, err := w.as(bot).Review(t.Context(), w.input(patch), false); !errors.As(err, &denied) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestT46RefusedSecret: a Policy can end it there, and nothing is recorded.
+func TestT46RefusedSecret(t *testing.T) {
+	w := newWorld(t)
+	w.policy.Secrets.Mode = policy.Refuse
+	patch, secret := leak()
+	var refused *pipeline.SecretError
+	_, err := w.as(bot).Review(t.Context(), w.input(patch), false)
+	if !errors.As(err, &refused) || strings.Contains(err.Error(), secret) || w.tip() != "" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSecretInContext: what the base has already nobody needs to give again.
+func TestSecretInContext(t *testing.T) {
+	w := newWorld(t)
+	_, secret := leak()
+	files := map[string]string{"greet.txt": "one\n" + secret + "\nthree\n", "old.txt": "old\n", "other.txt": "other\n"}
+	w.repo.commit(files)
+	w.write(files)
+	tx := w.proposed("diff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1,3 +1,3 @@\n one\n " + secret + "\n-three\n+four\n")
+	w.keeps(secret)
+	w.apply(w.gate(tx))
+	files["greet.txt"] = "one\n" + secret + "\nfour\n"
+	w.holds(files)
+	w.sound(tx, ledger.Applied)
+	w.keeps(secret)
+}
+
+// TestT35ProtectedPath: a workflow takes an approval of its own.
+func TestT35ProtectedPath(t *testing.T) {
+	w := newWorld(t)
+	tx := w.proposed("diff --git a/.github/workflows/x.yml b/.github/workflows/x.yml\nnew file mode 100644\n--- /dev/null\n+++ b/.github/workflows/x.yml\n@@ -0,0 +1 @@\n+on: push\n")
+	var pending *pipeline.PendingError
+	if _, err := w.as(bot).Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{}); !errors.As(err, &pending) {
+		t.Fatalf("%v", err)
+	}
+	w.holds(base)
+	_, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprint: "protected", Kind: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.apply(w.gate(tx))
+	w.sound(tx, ledger.Applied)
+}
+
+// TestT20NewestPolicy: the Policy at the apply rules, whatever held at review;
+// what was applied is judged by the Policy of its apply for ever.
+func TestT20NewestPolicy(t *testing.T) {
+	w := newWorld(t)
+	g := w.approved()
+	tx := g.Transaction().TransactionID
+	w.policy.Approvals.Required = 2
+	var pending *pipeline.PendingError
+	if _, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &pending) {
+		t.Fatalf("%v", err)
+	}
+	w.holds(base)
+	w.gate(tx)
+	w.policy.Approvals.Required = 1 // a request is open that nobody has to answer any more
+	w.apply(w.gate(tx))
+	w.sound(tx, ledger.Applied)
+	w.policy.Approvals.Required = 3
+	if h, err := w.as(bot).History(t.Context(), tx); err != nil || h.Verdict.State != approval.Approved {
+		t.Errorf("%+v %v", h.Verdict, err)
+	}
+	if v, err := w.as(bot).Validate(t.Context(), tx); err != nil || !v.Completed {
+		t.Errorf("%+v %v", v, err)
+	}
+}
