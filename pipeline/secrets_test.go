@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
@@ -177,5 +178,36 @@ func TestT20NewestPolicy(t *testing.T) {
 	}
 	if v, err := w.as(bot).Validate(t.Context(), tx); err != nil || !v.Completed {
 		t.Errorf("%+v %v", v, err)
+	}
+}
+
+// TestT49NoRawHashes: beside the ids that tie an approval to the bytes, no hash
+// of what holds the secret is stored: an artifact is named by its redacted
+// bytes, and the input's own hash is left out.
+func TestT49NoRawHashes(t *testing.T) {
+	w := newWorld(t)
+	patch, secret := leak()
+	in := w.input(patch)
+	in.Trace = []any{map[string]any{"output": secret}}
+	out, err := w.as(bot).Review(t.Context(), in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.sound(out.ID, ledger.Proposed)
+	w.keeps(secret)
+	w.keeps(canon.Hex([]byte(patch)))
+	raw, err := canon.Line(map[string]any{"schema": "countersign/trace/1", "calls": in.Trace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.keeps(canon.Hex(raw))
+	log, err := w.as(bot).Log(t.Context(), out.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
+		if a.Redacted != (a.Kind == "trace") {
+			t.Errorf("%+v", a)
+		}
 	}
 }

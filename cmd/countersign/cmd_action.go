@@ -62,6 +62,9 @@ func actionArgs(step action.Step) ([]string, error) {
 	if to := step.Input("apply-to"); to != "" && (stage == "run" || stage == "apply") {
 		args = append(args, "--to="+to)
 	}
+	if results := step.Input("checks"); results != "" {
+		args = append(args, "--checks="+results)
+	}
 	if step.Input("dry-run") == "true" {
 		args = append(args, "--dry-run")
 	}

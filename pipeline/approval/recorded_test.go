@@ -40,7 +40,7 @@ func TestRedo(t *testing.T) {
 		},
 		{
 			name: "the Policy is none", policy: policy.Default(), said: "ada local",
-			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Policy = "{}\n" }, want: "recorded:",
+			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Policy = "{}\n" }, want: "a recorded Policy",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
