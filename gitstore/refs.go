@@ -53,7 +53,7 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	next := commit{base.tree, []plumbing.Hash{id}}
 	b := builder{r.objects, &packfile.Batch{}}
 	made, err := b.commit(next, files, func(next commit) ([]byte, error) {
-		return encodeCommit(next, identity{c.Author, c.Email}, us, c.When, c.Message), nil
+		return signed(encodeCommit(next, identity{c.Author, c.Email}, us, c.When, c.Message), c.Sign)
 	})
 	if err == nil {
 		err = r.objects.Write(b.batch)

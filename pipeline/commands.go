@@ -135,7 +135,7 @@ func (r *Runner) check(ctx context.Context, to effect, g Gated, p *prepared, dry
 		if p.commit != "" {
 			return p.commit, nil
 		}
-		return r.build(ctx, g, *p)
+		return r.build(ctx, g, *p, nil)
 	}
 	p.checked, err = r.runChecks(ctx, g.rules.Policy, snap, g.log, after(p.set, base), build)
 	if err != nil {
@@ -194,7 +194,7 @@ func (r *Runner) checkApplied(ctx context.Context, snap Snapshot, log *ledger.Lo
 		if err != nil {
 			return "", err
 		}
-		return r.build(ctx, g, prepared{set: set, base: begun.BaseCommit})
+		return r.build(ctx, g, prepared{set: set, base: begun.BaseCommit}, nil)
 	})
 }
 
@@ -363,7 +363,7 @@ func (r *Runner) CheckTransaction(ctx context.Context, id string, o ApplyOptions
 	var commit string
 	build := func() (string, error) {
 		var err error
-		commit, err = r.build(ctx, g, p)
+		commit, err = r.build(ctx, g, p, nil)
 		return commit, err
 	}
 	var out checked

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -18,6 +19,9 @@ type Commit struct {
 	Author, Email string
 	When          time.Time
 	Message       string
+	// Sign returns the armored SSH signature of a commit, always the same for
+	// the same one; nil signs nothing.
+	Sign func(commit []byte) (string, error)
 }
 
 // Refs makes commits and moves refs, without any working tree.
@@ -62,18 +66,57 @@ func (e *refEffect) ready(ctx context.Context, g Gated, p *prepared) error {
 	if err := e.r.Refs.CheckRef(ctx, e.ref); err != nil {
 		return err
 	}
-	var err error
-	p.commit, err = e.r.build(ctx, g, *p)
+	sign, err := e.r.applySigner(g.rules.Policy)
+	if err == nil {
+		p.commit, err = e.r.build(ctx, g, *p, sign)
+	}
 	return err
+}
+
+// A SignerError says that the Policy wants commits signed, and that they cannot
+// be.
+type SignerError struct {
+	Name string // of the environment variable that holds the key
+	Err  error  // nil where it is not set
+}
+
+func (e *SignerError) Error() string {
+	if e.Err == nil {
+		return "the Policy wants the commit signed with the key in " + e.Name + ", which is not set"
+	}
+	return fmt.Sprintf("signing with the key in %s: %v", e.Name, e.Err)
+}
+
+func (e *SignerError) Unwrap() error { return e.Err }
+
+// applySigner is what signs the applied commit, nil where the Policy does not
+// ask for that.
+func (r *Runner) applySigner(p policy.Policy) (func([]byte) (string, error), error) {
+	name := p.Apply.Sign
+	if name == "" {
+		return nil, nil
+	}
+	if r.Signer == nil {
+		return nil, &SignerError{Name: name}
+	}
+	sign, err := r.Signer(name)
+	if err != nil {
+		return nil, &SignerError{name, err}
+	}
+	if sign == nil {
+		return nil, &SignerError{Name: name}
+	}
+	return sign, nil
 }
 
 // build writes the commit that the approved change makes of its base. No ref
 // points to it yet.
-func (r *Runner) build(ctx context.Context, g Gated, p prepared) (string, error) {
+func (r *Runner) build(ctx context.Context, g Gated, p prepared, sign func([]byte) (string, error)) (string, error) {
 	commit, err := commitOf(g)
 	if err != nil {
 		return "", err
 	}
+	commit.Sign = sign
 	return r.Refs.BuildCommit(ctx, p.base, p.set.Files(), commit)
 }
 

@@ -108,6 +108,9 @@ type Runner struct {
 	// it there is Results, what came of them elsewhere, or they are refused.
 	Commands Commands
 	Results  *checks.Results
+	// Signer returns what signs with the key in a variable of the environment,
+	// nil where it is not set.
+	Signer func(name string) (func([]byte) (string, error), error)
 	// Identities are age identities that unseal patches, "" for none.
 	Identities string
 

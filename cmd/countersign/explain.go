@@ -87,6 +87,7 @@ var table = []row{
 	{as[*gitstore.NotInHistoryError], exitRefused, say("git log --oneline on the ledger's ref lists them")},
 	{is(gitstore.ErrNoLedger), exitIO, noLedgerHint},
 	{is(gitstore.ErrNoBranch), exitRefused, say("git branch --all lists them")},
+	{as[*pipeline.SignerError], exitRefused, say("put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE")},
 	{as[*gitstore.UnsignableError], exitRefused, say("give the key: --sign-key FILE")},
 	{as[*wire.AuthError], exitIO, say("set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address")},
 	{as[*wire.NetworkError], exitIO, say("the record stays here with --no-push; countersign sync joins it with the remote's later")},

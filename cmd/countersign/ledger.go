@@ -142,19 +142,33 @@ func (a *App) credentials(address string, settings gitstore.Settings) (wire.Opti
 // signer returns what signs the ledger's commits, nil if nothing does. The key
 // is in a file, or itself in the environment.
 func (a *App) signer() (func([]byte) (string, error), error) {
-	name, raw := a.flags.signKey, []byte(a.Getenv("COUNTERSIGN_SIGN_KEY"))
-	if name != "" {
-		var err error
-		if raw, err = os.ReadFile(a.path(name)); err != nil {
-			return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
-		}
+	name := a.flags.signKey
+	if name == "" {
+		return a.signerIn(signKeyName)
 	}
-	if len(raw) == 0 && name == "" {
+	raw, err := os.ReadFile(a.path(name))
+	if err != nil {
+		return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+	}
+	return a.parseSigner(name, raw)
+}
+
+const signKeyName = "COUNTERSIGN_SIGN_KEY"
+
+// signerIn returns what signs with the key in a variable of the environment,
+// nil where it is not set.
+func (a *App) signerIn(name string) (func([]byte) (string, error), error) {
+	raw := a.Getenv(name)
+	if raw == "" {
 		return nil, nil
 	}
+	return a.parseSigner(name, []byte(raw))
+}
+
+func (a *App) parseSigner(name string, raw []byte) (func([]byte) (string, error), error) {
 	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
 	if err != nil {
-		return nil, &usageError{fmt.Sprintf("%s: %v", firstOf(name, "COUNTERSIGN_SIGN_KEY"), err), `"ssh-keygen -t ed25519" makes a key`}
+		return nil, &usageError{fmt.Sprintf("%s: %v", name, err), `"ssh-keygen -t ed25519" makes a key`}
 	}
 	return key.Sign, nil
 }

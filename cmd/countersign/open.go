@@ -38,7 +38,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	r := &pipeline.Runner{
 		Store: store, Repo: repo, Refs: repo, Rules: a.rules(repo), Secrets: a.finder(),
 		Actor: a.actor(settings), Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
-		Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
+		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
 	if !a.holdsToken() {
 		r.Commands = commands{a}

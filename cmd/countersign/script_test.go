@@ -71,7 +71,7 @@ func TestScript(t *testing.T) {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"derive": deriveIDs, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
+			"derive": deriveIDs, "envfile": envFile, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
 		},
 	})
 }
@@ -145,6 +145,14 @@ func plant(ts *testscript.TestScript, neg bool, args []string) {
 		planted := strings.ReplaceAll(ts.ReadFile(file), "@SECRET@", text)
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(planted), 0o666))
 	}
+}
+
+// envFile sets a variable to a file's content: envfile VAR FILE.
+func envFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: envfile VAR FILE")
+	}
+	ts.Setenv(args[0], ts.ReadFile(args[1]))
 }
 
 // ageKey makes a key for sealed patches, and puts its recipient where

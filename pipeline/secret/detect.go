@@ -12,7 +12,11 @@ const (
 	reach     = 4096
 	nearReach = 2048
 	far       = 512
-	fullLine  = 60
+
+	// How far before the end of a line a secret begins that goes on behind it.
+	jointReach = 1024
+
+	fullLine = 60
 
 	nearPart    = 8 << 10
 	nearOverlap = 1 << 10
@@ -80,7 +84,7 @@ func extend(list []window, start, end int) []window {
 // try runs rule i at a literal that its matches begin with; false if the
 // budget is spent.
 func (w *work) try(v *view, i, start int) bool {
-	if start < w.engine.until[i] || start < w.engine.tried[i] {
+	if start < w.engine.until[i] || start < w.engine.tried[i] || !v.crosses(start, start+jointReach) {
 		return true
 	}
 	w.engine.tried[i] = start + 1
@@ -134,13 +138,16 @@ func (w *work) tryPart(v *view, i int, part window) bool {
 	r := w.set.rules[i]
 	m := r.matcher(v)
 	text := v.text[part.start:part.end]
+	if !v.crosses(part.start, part.end) {
+		return true
+	}
 	if !w.spend(&w.steps, len(text)) {
 		return false
 	}
 	if _, maybe := w.engine.automaton(i, m, true).run(text, 0, len(text)); !maybe {
 		return true
 	}
-	if !w.spend(&w.exprs, len(text)) {
+	if !w.spend(&w.exprs, cost(len(text))) {
 		return false
 	}
 	for _, loc := range m.anywhere().FindAllSubmatchIndex(text, -1) {
