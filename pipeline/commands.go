@@ -51,7 +51,7 @@ func (e *SandboxError) Error() string {
 // sandboxMode is the stricter of what was asked for and what the Policy says;
 // full access needs the word of both.
 func (r *Runner) sandboxMode(ctx context.Context) (policy.Sandbox, error) {
-	rules, err := r.Rules(ctx)
+	rules, err := r.rules(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -324,7 +324,7 @@ func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit stri
 
 // CheckTree runs the commands of the Policy on the tree of a commit.
 func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, error) {
-	rules, err := r.Rules(ctx)
+	rules, err := r.rules(ctx)
 	if err != nil {
 		return checks.Results{}, err
 	}

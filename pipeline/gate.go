@@ -21,7 +21,8 @@ type Gated struct {
 	// Uncounted are what Decide left out of several decisions, and why.
 	Uncounted []string
 	log       *ledger.Log
-	rules     Rules // that the Verdict goes by
+	at        time.Time // when the Verdict was asked for
+	rules     Rules     // that the Verdict goes by
 	denials   []ledger.Denial
 }
 
@@ -88,23 +89,22 @@ func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, er
 	if !canon.IsHex64(tx.PatchID()) {
 		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
-	g := Gated{log: log}
+	g := Gated{log: log, at: r.Now()}
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
-	now := r.Now()
 	if start, done := appliedAs(log); done {
-		now, err = log.Time(start)
+		g.at, err = log.Time(start)
 		if err == nil {
 			g.rules, err = recorded(snap.Tree, log, log.Payloads()[start].(*ledger.ApplyStart).Policy)
 		}
 	} else {
-		g.rules, err = r.Rules(ctx)
+		g.rules, err = r.rules(ctx)
 	}
 	if err != nil {
 		return Gated{}, err
 	}
-	g.Verdict, err = r.verdict(ctx, g, now)
+	g.Verdict, err = r.verdict(ctx, g, g.at)
 	return g, err
 }
 

@@ -28,7 +28,8 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (l
 		if tx := g.Transaction(); tx.Closed || tx.Status == ledger.Applied {
 			return nil, &ClosedError{id, tx.Status}
 		}
-		s := r.stage(g.log)
+		// The time is the verdict's, so that an approval cannot expire between.
+		s := ledger.NewStage(g.log, g.at, r.Secrets)
 		r.settle(s, g)
 		g.rules.note(s)
 		p.checked.record(s, "before")

@@ -77,7 +77,7 @@ type gathered struct {
 }
 
 func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
-	rules, err := r.Rules(ctx)
+	rules, err := r.rules(ctx)
 	if err != nil {
 		return gathered{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // Rules are the Policy that holds at a moment, and the commit that it was read
@@ -45,6 +46,20 @@ func ReadRules(ctx context.Context, repo Repository, commit, base string) (Rules
 		r.Policy = policy.Tighten(p, tightening.Policy)
 	}
 	return r, err
+}
+
+// rules asks for the Policy. It is recorded as it is, so that it must hold
+// nothing that would be taken out.
+func (r *Runner) rules(ctx context.Context) (Rules, error) {
+	rules, err := r.Rules(ctx)
+	if err != nil {
+		return Rules{}, err
+	}
+	if found := r.Secrets.Find(string(rules.Policy.JSON())); len(found) > 0 {
+		at := secret.PatchFinding{Path: policy.Path, Kind: found[0].Kind}
+		return Rules{}, &SecretError{[]secret.PatchFinding{at}, "the Policy is recorded with every transaction; name the variable that holds it instead"}
+	}
+	return rules, nil
 }
 
 // ref is how events name the Policy that they went by.

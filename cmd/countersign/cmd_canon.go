@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,9 @@ func (a *App) canon(name, prefix string, hash bool) error {
 	if err != nil {
 		return err
 	}
-	return a.print(text)
+	// Not print: what was given comes back, and must hash to what it is.
+	_, err = io.WriteString(a.Stdout, text)
+	return err
 }
 
 // document reads a JSON document from a file, or stdin for "-". The codes are

@@ -51,9 +51,7 @@ func (a *App) decide(ctx context.Context, d ledger.Decision, f decideFlags, args
 	if err != nil {
 		return err
 	}
-	for _, why := range g.Uncounted {
-		a.say("%s", report.Clean(why))
-	}
+	a.sayUncounted(g)
 	if !g.Recorded {
 		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, report.Clean(g.Verdict.Reason))
 	}
@@ -64,6 +62,13 @@ func (a *App) decide(ctx context.Context, d ledger.Decision, f decideFlags, args
 		a.say("hint: %s", a.again("run", id))
 	}
 	return nil
+}
+
+// sayUncounted says which of several decisions were not recorded, and why.
+func (a *App) sayUncounted(g pipeline.Gated) {
+	for _, why := range g.Uncounted {
+		a.say("%s", report.Clean(why))
+	}
 }
 
 func (a *App) gateCommand() *cobra.Command {

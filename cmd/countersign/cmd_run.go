@@ -140,14 +140,19 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, per
 		return g, err
 	}
 	s := report.Style{Colour: a.colours(person)}
-	fmt.Fprintf(person, "%s\n%s\n%s ", report.Diff(diff, s), rep.Text(s), s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:"))
+	question := s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:")
+	if err := emit(person, a.redact(report.Diff(diff, s)+"\n"+rep.Text(s)+"\n"+question+" ")); err != nil {
+		return g, err
+	}
 	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return g, err
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
-		return r.Decide(ctx, id, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"})
+		g, err := r.Decide(ctx, id, pipeline.Ruling{Decision: ledger.Approve, All: true, Kind: "local"})
+		a.sayUncounted(g)
+		return g, err
 	case "d", "deny":
 		return r.Decide(ctx, id, pipeline.Ruling{Decision: ledger.Deny, Kind: "local"})
 	}

@@ -57,7 +57,7 @@ func TestT42Bounded(t *testing.T) {
 		one, two := f.Measure(text), f.Measure(double[name])
 		for _, w := range []secret.Work{one, two} {
 			free := 1 << 20
-			if w.Decoded > free+16*w.Size || w.Steps > free+64*w.Size || w.Exprs > free+4*w.Size || w.Views > 12*w.Size+free {
+			if w.Decoded > free+32*w.Size || w.Steps > free+64*w.Size || w.Exprs > free+4*w.Size || w.Views > 12*w.Size+free {
 				t.Errorf("%s: %+v", name, w)
 			}
 		}

@@ -147,7 +147,7 @@ func (w *work) tryPart(v *view, i int, part window) bool {
 	if _, maybe := w.engine.automaton(i, m, true).run(text, 0, len(text)); !maybe {
 		return true
 	}
-	if !w.spend(&w.exprs, cost(len(text))) {
+	if !w.spend(&w.exprs, 2*cost(len(text))) {
 		return false
 	}
 	for _, loc := range m.anywhere().FindAllSubmatchIndex(text, -1) {

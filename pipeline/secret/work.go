@@ -23,7 +23,7 @@ type source interface {
 const (
 	maxRounds    = 4
 	maxDocument  = 1 << 30
-	bytesPerByte = 16 // decoded
+	bytesPerByte = 32 // decoded
 	stepsPerByte = 64 // of automata
 	exprsPerByte = 4  // read by regular expressions
 	freeWork     = 1 << 20
