@@ -79,7 +79,7 @@ func recorded(tree fs.FS, log *ledger.Log, ref ledger.PolicyRef) (Rules, error) 
 	if err != nil {
 		return Rules{}, err
 	}
-	p, doc, err := approval.RecordedPolicy(dir, log, ref)
+	p, doc, err := new(approval.Policies).Recorded(dir, log, ref)
 	if err != nil {
 		return Rules{}, &ledger.CorruptError{ID: id, Err: err}
 	}

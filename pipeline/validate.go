@@ -84,7 +84,7 @@ func checkRecord(tree fs.FS, id string) ([]rule.Violation, error) {
 	if log, err := ledger.ReadLog(raw); err == nil {
 		found = append(found, checkDenials(tree, log)...)
 		found = append(found, checkProposed(tree, log)...)
-		found = append(found, approval.Redo(dir, log)...)
+		found = append(found, new(approval.Policies).Redo(dir, log)...)
 	}
 	return found, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -33,8 +34,13 @@ func NewPolicyDoc(p policy.Policy, commit string, found bool) PolicyDoc {
 	return PolicyDoc{"countersign/policy/1", commit, found, p.Sum(), string(p.JSON())}
 }
 
-// RecordedPolicy reads a Policy that a transaction went by from its directory.
-func RecordedPolicy(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (policy.Policy, PolicyDoc, error) {
+// Policies reads Policies from the records of transactions, and each text once:
+// most transactions of a ledger went by few. The zero value has read none; it
+// may be used by several goroutines.
+type Policies struct{ known sync.Map } // by text: policy.Policy
+
+// Recorded reads a Policy that a transaction went by from its directory.
+func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (policy.Policy, PolicyDoc, error) {
 	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
 		if a.Kind != KindPolicy {
 			continue
@@ -50,24 +56,35 @@ func RecordedPolicy(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (policy.Po
 		if doc.SHA256 != ref.SHA256 || doc.Commit != ref.Commit {
 			continue
 		}
-		p, err := policy.Decode([]byte(doc.Policy))
-		if err == nil && p.Sum() != ref.SHA256 {
-			err = errors.New("the recorded Policy is not the one that its hash names")
+		if canon.Sum([]byte(doc.Policy)) != ref.SHA256 {
+			return policy.Policy{}, doc, errors.New("the recorded Policy is not the one that its hash names")
 		}
+		p, err := ps.decode(doc.Policy)
 		return p, doc, err
 	}
 	return policy.Policy{}, PolicyDoc{}, errors.New("the Policy that was gone by is not recorded")
 }
 
+func (ps *Policies) decode(text string) (policy.Policy, error) {
+	if p, ok := ps.known.Load(text); ok {
+		return p.(policy.Policy), nil
+	}
+	p, err := policy.Decode([]byte(text))
+	if err == nil {
+		ps.known.Store(text, p)
+	}
+	return p, err
+}
+
 // Redo decides again, from the record alone, what each apply/start was begun
 // on: rule L17. What the record does not tell (who is in a team or owns a path,
 // which commit was a branch's head) is taken for granted.
-func Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
+func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 	var f rule.Finder
 	end := 0
 	for i, p := range log.Payloads() {
 		if start, ok := p.(*ledger.ApplyStart); ok {
-			if err := redo(dir, log, i, end, start); err != nil {
+			if err := ps.redo(dir, log, i, end, start); err != nil {
 				f.Add("L17", fmt.Sprintf("%s:%d", ledger.EventsFile, i+1), "%v", err)
 			}
 		}
@@ -77,8 +94,8 @@ func Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 }
 
 // redo decides on the first n events, which end at a byte of the log.
-func redo(dir fs.FS, log *ledger.Log, n, end int, start *ledger.ApplyStart) error {
-	p, _, err := RecordedPolicy(dir, log, start.Policy)
+func (ps *Policies) redo(dir fs.FS, log *ledger.Log, n, end int, start *ledger.ApplyStart) error {
+	p, _, err := ps.Recorded(dir, log, start.Policy)
 	if err != nil {
 		return err
 	}

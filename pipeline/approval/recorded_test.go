@@ -40,7 +40,7 @@ func TestRedo(t *testing.T) {
 		},
 		{
 			name: "the Policy is none", policy: policy.Default(), said: "ada local",
-			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Policy = "{}\n" }, want: "a recorded Policy",
+			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Policy = "{}\n" }, want: "not the one that its hash names",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRedo(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			found := approval.Redo(fstest.MapFS{file: {Data: line}}, log)
+			found := new(approval.Policies).Redo(fstest.MapFS{file: {Data: line}}, log)
 			switch {
 			case c.want == "" && len(found) == 0:
 			case len(found) != 1 || found[0].RuleID != "L17" || c.want == "" || !strings.Contains(found[0].Message, c.want):

@@ -35,6 +35,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
 )
 
 // An ID names an object of the history.
@@ -154,6 +156,8 @@ type auditor struct {
 	found   findings
 	commits atomic.Int64
 	signed  atomic.Int64
+
+	policies approval.Policies
 
 	mu           sync.Mutex
 	transactions map[string]*transaction

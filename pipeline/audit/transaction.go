@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -149,7 +148,7 @@ func (l *life) now() {
 	dir := newDirFS(l.files, l.content)
 	log, found := ledger.ReadOwn(dir, l.id)
 	if log != nil {
-		found = append(found, approval.Redo(dir, log)...)
+		found = append(found, l.policies.Redo(dir, log)...)
 	}
 	for _, f := range found {
 		l.add(f.RuleID, l.last(), path.Join(l.dir, f.Path), "%s", f.Message)
