@@ -105,23 +105,20 @@ func (d *diffText) path(at int) string {
 	return d.files[d.lines[i].file].path
 }
 
-// clip cuts spans to the replaceable parts of the lines they touch. A payload
-// is replaced whole.
+// clip cuts spans to the replaceable parts of the lines they touch. Those of a
+// payload cover it whole, as its view does.
 func (d *diffText) clip(spans []span) []span {
 	var out []span
 	for _, s := range spans {
 		i := sort.Search(len(d.lines), func(i int) bool { return int(d.lines[i].to) > s.start })
 		for ; i < len(d.lines) && int(d.lines[i].from) < s.end; i++ {
 			l := d.lines[i]
-			from, to := max(s.start, int(l.from)), min(s.end, int(l.to))
-			switch {
-			case l.role == fixed:
+			if l.role == fixed {
 				continue
-			case l.role == payload:
-				from, to = int(l.from), int(l.to)
 			}
+			from, to := max(s.start, int(l.from)), min(s.end, int(l.to))
 			from, to = widen(d.text, from, to, int(l.from), int(l.to))
-			out = append(out, span{from, to, s.kind, s.old, s.start + 1})
+			out = append(out, span{from, to, s.kind, s.old, s.id})
 		}
 	}
 	return out
@@ -163,7 +160,7 @@ func (d *diffText) views(hidden []span) []*view {
 
 // side reads the lines that are wanted, with barriers between hunks.
 func (d *diffText) side(hidden []span, wanted func(diffLine) bool) *view {
-	v := &view{}
+	v := &view{loose: true}
 	hunk := int32(-1)
 	for _, l := range d.lines {
 		if !wanted(l) {

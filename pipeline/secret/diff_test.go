@@ -164,6 +164,21 @@ func TestT47DiffNames(t *testing.T) {
 	}
 }
 
+// T47: what follows a hunk header, and text that is no part of a diff.
+func TestT47DiffElsewhere(t *testing.T) {
+	for _, s := range secrettest.Samples() {
+		if strings.Contains(s.Value, "\n") {
+			continue
+		}
+		for _, format := range []string{
+			"@@ -1 +1 @@ func f(" + s.Text() + ")\n-a\n+b\n", "Subject: " + s.Text() + "\n\ndiff --git a/a b/a\n", "index " + s.Text() + "\n",
+			"@@ -1,3 +1,3 @@\n " + s.Text(), "literal 5\n" + s.Text() + "\n\n", "+++ " + s.Text(), "@@ -1 +1 @@\n-a\n+b\n+" + s.Text() + "\n",
+		} {
+			absent(t, []byte(redactDiff(t, secret.Default(), []byte(format))), s.Value)
+		}
+	}
+}
+
 // A diff without a secret is not touched, whatever it is.
 func TestT48Diff(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))

@@ -2,7 +2,6 @@ package secret
 
 import (
 	"regexp/syntax"
-	"slices"
 	"strings"
 )
 
@@ -160,68 +159,4 @@ func product(heads, tails []string) []string {
 		}
 	}
 	return all
-}
-
-// loosen returns the expression without what it asks of its surroundings: word
-// boundaries, and the delimiters that most default rules begin or end with.
-// Where lines are joined, a secret has other neighbours than it had.
-func loosen(re *syntax.Regexp) *syntax.Regexp {
-	if re.Op == syntax.OpWordBoundary {
-		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
-	}
-	out := *re
-	out.Sub = nil
-	for i, sub := range re.Sub {
-		edge := re.Op == syntax.OpConcat && (i == 0 || i == len(re.Sub)-1)
-		if edge && len(re.Sub) > 1 && isEdge(sub) {
-			continue
-		}
-		out.Sub = append(out.Sub, loosen(sub))
-	}
-	return &out
-}
-
-// isEdge tells whether an expression is a choice between the edge of the text
-// and something else.
-func isEdge(re *syntax.Regexp) bool {
-	if re.Op != syntax.OpAlternate || re.MaxCap() > 0 {
-		return false
-	}
-	return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool {
-		return sub.Op == syntax.OpBeginText || sub.Op == syntax.OpEndText
-	})
-}
-
-// widened lets any character end a value that cannot be part of it, where the
-// default rules want a quote, white space or a semicolon: not "token)".
-func widened(re *syntax.Regexp) *syntax.Regexp {
-	n := len(re.Sub)
-	if n == 0 || !endsIn(re, n-1) {
-		return re
-	}
-	out := *re
-	out.Sub = append(append([]*syntax.Regexp(nil), re.Sub[:n-1]...), anyEnd)
-	return &out
-}
-
-// endsIn tells whether sub-expression i is the delimiter that ends re.
-func endsIn(re *syntax.Regexp, i int) bool {
-	return re.Op == syntax.OpConcat && i == len(re.Sub)-1 &&
-		(re.Sub[i] == anyEnd || re.Sub[i].Equal(delimiters[0]) || re.Sub[i].Equal(delimiters[1]))
-}
-
-var (
-	delimiters = []*syntax.Regexp{last(delimiter), last("(?i)" + delimiter)}
-	anyEnd     = last(`x(?:[^\w-]|$)`)
-)
-
-const delimiter = "x(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
-
-// last is the last part of a concatenation, as package syntax reads it.
-func last(expr string) *syntax.Regexp {
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		panic("secret: " + err.Error())
-	}
-	return re.Sub[len(re.Sub)-1]
 }

@@ -71,6 +71,24 @@ func pem() string {
 	panic("no sample")
 }
 
+// T46: a secret near a change, in lines that stay, is not introduced.
+func TestT46NotIntroduced(t *testing.T) {
+	for _, s := range secrettest.Samples() {
+		for _, between := range []int{0, 5, 50} {
+			before := s.Text() + "\n" + strings.Repeat("() \n", between) + "old\n" + strings.Repeat("() \n", between) + s.Text() + "\n"
+			set := change(t, map[string]string{"a": before}, map[string]string{"a": strings.Replace(before, "old\n", "(1)\n(2)\n", 1)})
+			if found := secret.Default().Patch(set); found != nil {
+				t.Errorf("%s, %d lines away: %v", s.Kind, between, found)
+			}
+			again := change(t, map[string]string{"a": before}, map[string]string{"a": strings.Replace(before, "old\n", "new "+s.Text()+"\n", 1)})
+			found := secret.Default().Patch(again)
+			if want := 1 + strings.Count(s.Text()+"\n", "\n") + between; len(found) != 1 || found[0].Line != want {
+				t.Errorf("%s, %d lines away, again in line %d: %v", s.Kind, between, want, found)
+			}
+		}
+	}
+}
+
 // Halves of a key block are found by the half that is there.
 func TestT46HalfKeys(t *testing.T) {
 	key := pem()

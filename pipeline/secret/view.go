@@ -10,7 +10,8 @@ type view struct {
 	pieces []piece // sorted; none: byte for byte, from the first
 	parent *view   // nil: the document
 	joints []joint
-	depth  int // how many encodings were taken off
+	depth  int  // how many encodings were taken off
+	loose  bool // what lies between its pieces belongs to others
 }
 
 // A piece of a view's text stands for a piece of its parent's: byte i for the
@@ -57,25 +58,44 @@ func (v *view) stands(text []byte, from, to int) {
 // gap separates what does not belong together.
 func (v *view) gap() { v.text = append(v.text, '\n') }
 
-// source returns the document's range that view[lo:hi] stands for; empty where
-// it stands for none.
-func (v *view) source(lo, hi int) (int, int) {
-	for w := v; w != nil && lo < hi; w = w.parent {
-		if w.pieces != nil {
-			lo, hi = w.up(lo, hi)
+// root returns the view of the document itself that v was made from, and the
+// range of it that v[lo:hi] stands for; empty where it stands for none.
+func (v *view) root(lo, hi int) (*view, int, int) {
+	for ; v.parent != nil && lo < hi; v = v.parent {
+		lo, hi = v.up(lo, hi)
+	}
+	return v, lo, hi
+}
+
+// ranges calls use for the document's ranges that v[lo:hi] stands for, v being
+// a view of the document itself.
+func (v *view) ranges(lo, hi int, use func(from, to int)) {
+	switch {
+	case v.pieces == nil:
+		use(lo, hi)
+	case !v.loose:
+		use(v.up(lo, hi))
+	default:
+		for _, p := range v.within(lo, hi) {
+			use(p.covers(lo, hi))
 		}
 	}
-	return lo, hi
+}
+
+// within returns the pieces that [lo, hi) touches.
+func (v *view) within(lo, hi int) []piece {
+	first := sort.Search(len(v.pieces), func(i int) bool { return int(v.pieces[i].at+v.pieces[i].size) > lo })
+	after := sort.Search(len(v.pieces), func(i int) bool { return int(v.pieces[i].at) >= hi })
+	return v.pieces[first:max(first, after)]
 }
 
 func (v *view) up(lo, hi int) (int, int) {
-	first := sort.Search(len(v.pieces), func(i int) bool { return int(v.pieces[i].at+v.pieces[i].size) > lo })
-	after := sort.Search(len(v.pieces), func(i int) bool { return int(v.pieces[i].at) >= hi })
-	if first >= after {
+	touched := v.within(lo, hi)
+	if len(touched) == 0 {
 		return 0, 0
 	}
-	from, _ := v.pieces[first].covers(lo, lo+1)
-	_, to := v.pieces[after-1].covers(hi-1, hi)
+	from, _ := touched[0].covers(lo, hi)
+	_, to := touched[len(touched)-1].covers(lo, hi)
 	return from, to
 }
 

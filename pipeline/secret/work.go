@@ -38,7 +38,8 @@ type work struct {
 	bytes   int // budgets
 	steps   int
 	exprs   int
-	found   []span
+	roots   []*view
+	found   map[*view][]span // by view of the document itself, as ranges of it
 	secrets []known
 }
 
@@ -48,9 +49,9 @@ type work struct {
 // again changes nothing.
 func (f *Finder) search(src source) (hidden []span, secrets []known) {
 	hidden = src.markers()
-	for range maxRounds {
+	for round := range maxRounds {
 		w := f.round(src, hidden)
-		fresh := without(merge(src.clip(merge(w.found))), hidden)
+		fresh := without(merge(src.clip(w.spans(round<<32))), hidden)
 		if len(fresh) == 0 {
 			return hidden, secrets
 		}
@@ -67,14 +68,14 @@ func (f *Finder) round(src source, hidden []span) *work {
 	set := f.rules()
 	e := set.engines.take(set)
 	defer set.engines.give(e)
-	w := &work{finder: f, set: set, engine: e, source: src}
 	views := src.views(hidden)
+	w := &work{finder: f, set: set, engine: e, source: src, roots: views, found: map[*view][]span{}}
 	size := 0
 	for _, v := range views {
 		size += len(v.text)
 	}
 	w.bytes, w.steps, w.exprs = freeWork+bytesPerByte*size, freeWork+stepsPerByte*size, freeWork+exprsPerByte*size
-	views = w.expand(views)
+	views = w.expand(slices.Clip(views))
 	for _, v := range views {
 		w.detect(v)
 	}
@@ -134,9 +135,24 @@ func (w *work) match(views []*view, raw, encoded *exact) {
 
 // add records that view[start:end] is to be redacted.
 func (w *work) add(v *view, start, end int, kind string) {
-	if from, to := v.source(start, end); from < to {
-		w.found = append(w.found, span{start: from, end: to, kind: kind})
+	if root, from, to := v.root(start, end); from < to {
+		w.found[root] = append(w.found[root], span{start: from, end: to, kind: kind})
 	}
+}
+
+// spans returns what was found as ranges of the document. Their ids count from
+// id.
+func (w *work) spans(id int) []span {
+	var out []span
+	for _, v := range w.roots {
+		for _, s := range merge(w.found[v]) {
+			id++
+			v.ranges(s.start, s.end, func(from, to int) {
+				out = append(out, span{start: from, end: to, kind: s.kind, id: id})
+			})
+		}
+	}
+	return merge(out)
 }
 
 // secret is add for a value that is then looked for in the whole document.
