@@ -62,7 +62,7 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 			return nil, &ClosedError{id, tx.Status}
 		}
 		s := r.stage(g.log)
-		s.Status(ledger.Interrupted, ledger.OneLine(reason, 300))
+		s.Status(ledger.Interrupted, r.oneLine(reason, 300))
 		s.Close()
 		g.Recorded = true
 		return s.Entry(ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + reason}, false)

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -31,7 +32,7 @@ type readFile func(path string, base *patch.File) (*patch.File, error)
 // are in commands.go.
 func runTests(doc checksDoc, read readFile) ([]TestResult, error) {
 	var out []TestResult
-	for _, t := range doc.Tests {
+	for _, t := range doc.required() {
 		if t.Type == proposal.CommandSuccess {
 			continue
 		}
@@ -42,6 +43,20 @@ func runTests(doc checksDoc, read readFile) ([]TestResult, error) {
 		out = append(out, TestResult{t.ID, t.Type, t.Target, t.Required, message == "", message})
 	}
 	return out, nil
+}
+
+// required are the tests, each required where it says so itself or an action
+// that must succeed names it.
+func (d checksDoc) required() []checkTest {
+	out := slices.Clone(d.Tests)
+	for i := range out {
+		for _, a := range d.Actions {
+			if a.Type != proposal.ExecuteCommand && a.Target == out[i].ID {
+				out[i].Required = out[i].Required || a.Required
+			}
+		}
+	}
+	return out
 }
 
 // run returns why the test fails, "" if it passes.

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -57,10 +60,38 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap Sna
 	case p.set.ID() != tx.PatchID():
 		return prepared{}, r.elsewhere(ctx, p.base, tx, &SupersededError{tx.TransactionID, tx.Pointers.Proposal.TargetFiles})
 	}
-	if found := r.Secrets.Patch(p.set); len(found) > 0 && !tx.Pointers.Proposal.ContainsSecrets {
-		return prepared{}, &SecretError{found, "the review did not find it, so nobody was asked about it"}
+	if err := r.asReviewed(tx, p.set); err != nil {
+		return prepared{}, err
 	}
 	return p, recompute(tree, *tx.Pointers.Proposal)
+}
+
+// asReviewed compares a patch with what its record tells about it: people were
+// shown the record. Whoever can write the ledger could have named other files,
+// or hidden some of the patch as if it were a secret.
+func (r *Runner) asReviewed(tx ledger.Transaction, set patch.Patchset) error {
+	p := tx.Pointers.Proposal
+	before, after := set.Hashes()
+	var files []string
+	for _, f := range set.Files() {
+		files = append(files, f.Path)
+	}
+	if !slices.Equal(files, p.TargetFiles) || !sameHashes(before, p.BaseSHA256) || !sameHashes(after, p.AfterSHA256) {
+		return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the files that it names are not those of its patch")}
+	}
+	finder, found := r.Secrets.Learn(set)
+	r.Secrets = finder
+	if len(found) > 0 && !p.ContainsSecrets {
+		return &SecretError{found, "the review did not find it, so nobody was asked about it"}
+	}
+	if p.PatchRedactedSHA256 != "" && canon.Sum(finder.Diff(set.Bytes())) != p.PatchRedactedSHA256 {
+		return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("what is stored of its patch is not that patch without secrets, by the rules of today")}
+	}
+	return nil
+}
+
+func sameHashes(a, b map[string]*string) bool {
+	return maps.EqualFunc(a, b, func(x, y *string) bool { return (x == nil) == (y == nil) && (x == nil || *x == *y) })
 }
 
 // elsewhere tells a base that has moved on, which supersedes a transaction for
@@ -125,7 +156,7 @@ func (r *Runner) supersede(ctx context.Context, why *SupersededError) error {
 			return nil, err
 		}
 		s := r.stage(log)
-		s.Status(ledger.Superseded, ledger.OneLine("the base changed: "+list(why.Files), 300))
+		s.Status(ledger.Superseded, r.oneLine("the base changed: "+list(why.Files), 300))
 		s.Close()
 		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + list(why.Files)}, false)
 	})

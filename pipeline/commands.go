@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -40,6 +41,12 @@ type ResultsError struct{ Err error }
 func (e *ResultsError) Error() string { return e.Err.Error() }
 
 func (e *ResultsError) Unwrap() error { return e.Err }
+
+// A PolicyChangedError says that the Policy is not the one any more that the
+// checks went by. Nothing was begun.
+type PolicyChangedError struct{}
+
+func (*PolicyChangedError) Error() string { return "the Policy changed while the checks ran" }
 
 // A SandboxError is a mode that was asked for and that the Policy does not allow.
 type SandboxError struct{ Want, Have policy.Sandbox }
@@ -92,13 +99,13 @@ func wantedCommands(p policy.Policy, doc checksDoc) []wanted {
 		out = append(out, w)
 	}
 	tests := map[string]bool{}
-	for _, t := range doc.Tests {
+	for _, t := range doc.required() {
 		if tests[t.ID] = true; t.Type == proposal.CommandSuccess {
 			ask(t.ID, t.Type, t.Target, t.Required)
 		}
 	}
 	for _, a := range doc.Actions {
-		if !tests[a.Target] { // else it names a test, which runs anyway
+		if a.Type == proposal.ExecuteCommand || !tests[a.Target] { // else it names a test, which runs anyway
 			ask(a.ID, a.Type, a.Target, a.Required)
 		}
 	}
@@ -110,6 +117,7 @@ func text(c policy.Command) string { return strings.Join(c.Argv, " ") }
 
 // checked is what came of all checks of a tree, and the commands that ran.
 type checked struct {
+	policy  string // the Policy's Sum
 	tree    string
 	results []TestResult
 	runs    []commandRun
@@ -182,9 +190,7 @@ func (r *Runner) checkApplied(ctx context.Context, snap Snapshot, log *ledger.Lo
 	if err != nil {
 		return checked{}, err
 	}
-	if g.Verdict, err = r.verdict(ctx, g, at); err != nil {
-		return checked{}, err
-	}
+	g.Verdict = g.verdict(at)
 	return r.runChecks(ctx, g.rules.Policy, snap, log, read, func() (string, error) {
 		ends := ledger.Of[*ledger.ApplyComplete](log)
 		if done := ends[len(ends)-1]; done.CommitAfter != "" {
@@ -205,7 +211,7 @@ func (r *Runner) runChecks(ctx context.Context, p policy.Policy, snap Snapshot, 
 	if err != nil {
 		return checked{}, err
 	}
-	var out checked
+	out := checked{policy: p.Sum()}
 	if out.results, err = runTests(doc, read); err != nil {
 		return checked{}, err
 	}
@@ -287,15 +293,24 @@ func (r *Runner) runOn(ctx context.Context, p policy.Policy, tree, commit string
 	if r.ran == nil {
 		r.ran = map[string]checks.Execution{}
 	}
-	if _, known := r.ran[key(tree, commands[0].Command)]; known {
-		return nil // all of one tree run together
+	var left []policy.Check
+	for _, c := range commands {
+		if _, known := r.ran[key(tree, c.Command)]; !known || r.Results != nil {
+			left = append(left, c)
+		}
 	}
-	done, err := r.execute(ctx, p, tree, commit, commands)
+	if len(left) == 0 {
+		return nil
+	}
+	done, err := r.execute(ctx, p, tree, commit, left)
+	if err == nil && len(done) != len(left) {
+		err = fmt.Errorf("%d of %d commands have an outcome", len(done), len(left))
+	}
 	if err != nil {
 		return err
 	}
 	for i, e := range done {
-		r.ran[key(tree, commands[i].Command)] = e
+		r.ran[key(tree, left[i].Command)] = e
 	}
 	return nil
 }
@@ -303,15 +318,23 @@ func (r *Runner) runOn(ctx context.Context, p policy.Policy, tree, commit string
 func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit string, commands []policy.Check) ([]checks.Execution, error) {
 	if r.Results != nil {
 		done, err := r.Results.For(tree, p.Sum(), commands)
-		if err != nil {
-			err = &ResultsError{err}
+		for _, e := range done {
+			if e.Protection.Mode == string(policy.FullAccess) && p.Sandbox != policy.FullAccess {
+				err = errors.New("a command ran without the sandbox that the Policy asks for")
+			}
 		}
-		return done, err
+		if err != nil {
+			return nil, &ResultsError{err}
+		}
+		return done, nil
 	}
 	if r.Commands == nil {
 		return nil, &NoCommandsError{text(commands[0].Command)}
 	}
 	mode, err := r.sandboxMode(ctx)
+	if err == nil && mode == policy.ReadOnly {
+		err = &ReadOnlyError{}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type Ruling struct {
 
 // Decide records a ruling and what follows from it.
 func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
-	ruling.Reason = ledger.OneLine(r.Secrets.Text(ruling.Reason), 500)
+	ruling.Reason = r.oneLine(ruling.Reason, 500)
 	var g Gated
 	var err error
 	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
@@ -55,10 +55,7 @@ func (r *Runner) decide(ctx context.Context, snap Snapshot, g Gated, about []app
 		for _, one := range about {
 			r.rule(s, g, one, ruling)
 		}
-		var err error
-		if g.Verdict, err = r.verdict(ctx, g, r.Now()); err != nil {
-			return g, nil, err
-		}
+		g.Verdict = g.verdict(r.Now())
 		all := g.Verdict.Decisions
 		said := all[max(0, len(all)-len(about)):]
 		i := slices.IndexFunc(said, func(j approval.Judged) bool { return !j.Counted })
@@ -71,6 +68,7 @@ func (r *Runner) decide(ctx context.Context, snap Snapshot, g Gated, about []app
 			return g, nil, &UndecidedError{why}
 		}
 		uncounted, about = append(uncounted, why), slices.Delete(slices.Clone(about), i, i+1)
+		var err error
 		if g, err = r.judge(ctx, snap, g.Transaction().TransactionID); err != nil {
 			return g, nil, err
 		}
@@ -79,7 +77,7 @@ func (r *Runner) decide(ctx context.Context, snap Snapshot, g Gated, about []app
 
 // toDecide returns what a ruling is about, nothing where it need not be taken.
 func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
-	about, err := g.named(ruling)
+	about, err := r.named(g, ruling)
 	tx := g.Transaction()
 	switch {
 	case err != nil:
@@ -110,7 +108,7 @@ func (r *Runner) needless(g Gated, one approval.Request) bool {
 }
 
 // named are the needs that a ruling names, each fingerprint once.
-func (g Gated) named(ruling Ruling) ([]approval.Request, error) {
+func (r *Runner) named(g Gated, ruling Ruling) ([]approval.Request, error) {
 	tx := g.Transaction()
 	want := ruling.Fingerprint
 	for short, kind := range map[string]string{"": policy.KindFileChange, "secret": policy.KindSecret, "protected": policy.KindProtected} {
@@ -127,7 +125,7 @@ func (g Gated) named(ruling Ruling) ([]approval.Request, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, ledger.OneLine(want, 100))}
+		return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, r.oneLine(want, 100))}
 	}
 	return out, nil
 }
@@ -145,7 +143,7 @@ func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling R
 		TransactionID: tx.TransactionID, ApprovalRequestID: request, Decision: ruling.Decision,
 		Fingerprint: about.Fingerprint, Reason: ruling.Reason, Policy: g.rules.ref(),
 		Source: ledger.Source{
-			Kind: ruling.Kind, Author: r.Actor, Permission: "local", Commit: tx.Pointers.Proposal.BaseCommit,
+			Kind: ruling.Kind, Author: r.Actor, Permission: "local", Commit: g.head,
 			BodySHA256: canon.Sum([]byte(body)), CreatedAt: ledger.FormatTime(r.Now()),
 		},
 	}
@@ -175,7 +173,7 @@ func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
 
 func (r *Runner) rulingSubject(ruling Ruling) string {
 	said := map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[ruling.Decision]
-	s := said + " by " + ledger.OneLine(r.Actor.Login, 60)
+	s := said + " by " + r.oneLine(r.Actor.Login, 60)
 	if ruling.Reason != "" {
 		s += ": " + ruling.Reason
 	}

@@ -16,16 +16,17 @@ type commandDoc struct {
 	Schema    string           `json:"schema"`
 	Asked     string           `json:"asked"` // by whom: the Policy's key, or the Proposal's id
 	Tree      string           `json:"tree"`
+	Source    string           `json:"source"` // "here", or "results": somebody's word
 	Execution checks.Execution `json:"execution"`
 }
 
 // record adds the commands that ran: what the ledger has already, as it ran
 // before the apply, is not told again after it.
-func (c checked) record(s *ledger.Stage, when string) {
+func (r *Runner) recordChecks(s *ledger.Stage, c checked, when string) {
 	item, _ := s.Log.FileChange()
 	for _, run := range c.runs {
 		e := run.execution
-		file := s.Artifact("command", commandDoc{"countersign/command/1", run.id, c.tree, e})
+		file := s.Artifact("command", commandDoc{"countersign/command/1", run.id, c.tree, r.ranAt(), e})
 		if told(s.Log, file) {
 			continue
 		}
@@ -35,7 +36,7 @@ func (c checked) record(s *ledger.Stage, when string) {
 		}
 		s.Event(&ledger.CommandItem{TransactionID: item.TransactionID, TurnID: item.TurnID, Item: ledger.Command{
 			ID: nextItem(s.Log), Type: ledger.CommandExecution, Op: "final", Status: status,
-			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: beginning(e.Stdout + e.Stderr),
+			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: beginning(r.Secrets.Text(e.Stdout + e.Stderr)),
 			ExitCode: e.ExitCode, DurationMS: int(e.DurationMS),
 			Metadata: ledger.CommandMetadata{
 				Artifact: ledger.ArtifactRef{ArtifactID: strings.TrimSuffix(path.Base(file), ".json"), Path: file},
@@ -43,6 +44,14 @@ func (c checked) record(s *ledger.Stage, when string) {
 			},
 		}})
 	}
+}
+
+// ranAt says where the commands of this command of ours ran.
+func (r *Runner) ranAt() string {
+	if r.Results != nil {
+		return "results"
+	}
+	return "here"
 }
 
 // told tells whether an item names an artifact as its evidence.
@@ -88,8 +97,8 @@ func (r *Runner) recordFailed(ctx context.Context, failed *ChecksError, done che
 			return nil, nil
 		}
 		s := r.stage(g.log)
-		done.record(s, "before")
-		s.Status(ledger.Failed, ledger.OneLine(failed.Violations[0].Message, 300))
+		r.recordChecks(s, done, "before")
+		s.Status(ledger.Failed, r.oneLine(failed.Violations[0].Message, 300))
 		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message}, false)
 	})
 	if err != nil {

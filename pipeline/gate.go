@@ -21,6 +21,7 @@ type Gated struct {
 	// Uncounted are what Decide left out of several decisions, and why.
 	Uncounted []string
 	log       *ledger.Log
+	head      string    // HEAD at that time
 	at        time.Time // when the Verdict was asked for
 	rules     Rules     // that the Verdict goes by
 	denials   []ledger.Denial
@@ -28,6 +29,12 @@ type Gated struct {
 
 // Transaction is the state that the Verdict is about.
 func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
+
+// Applying tells whether an apply was begun and has no end yet.
+func (g Gated) Applying() bool {
+	_, open := g.log.OpenApply()
+	return open
+}
 
 // Err is nil when the verdict is approved, else a *PendingError or *DeniedError.
 func (g Gated) Err() error {
@@ -104,8 +111,10 @@ func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, er
 	if err != nil {
 		return Gated{}, err
 	}
-	g.Verdict, err = r.verdict(ctx, g, g.at)
-	return g, err
+	// Without a HEAD no approval is one of it.
+	g.head, _ = r.Repo.Head(ctx)
+	g.Verdict = g.verdict(g.at)
+	return g, nil
 }
 
 // appliedAs returns which event is the apply/start of the apply that succeeded.
@@ -122,19 +131,12 @@ func appliedAs(log *ledger.Log) (event int, done bool) {
 }
 
 // verdict decides on a transaction under the rules at a moment.
-func (r *Runner) verdict(ctx context.Context, g Gated, now time.Time) (approval.Verdict, error) {
-	var head string
-	if g.rules.Policy.Approvals.SameHead {
-		var err error
-		if head, err = r.Repo.Head(ctx); err != nil {
-			return approval.Verdict{}, err
-		}
-	}
+func (g Gated) verdict(now time.Time) approval.Verdict {
 	p := g.Transaction().Pointers.Proposal
 	return approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
-		Log: g.log, Denials: g.denials, Now: now, Head: head,
-	}.Decide(), nil
+		Log: g.log, Denials: g.denials, Now: now, Head: g.head,
+	}.Decide()
 }
 
 // settle records what a verdict means for a transaction that is still open.
@@ -153,7 +155,7 @@ func (r *Runner) settle(s *ledger.Stage, g Gated) {
 	case approval.Denied:
 		_, applying := s.Log.OpenApply()
 		if canBeDenied[status] && !applying {
-			s.Status(ledger.Denied, ledger.OneLine(v.Reason, 300))
+			s.Status(ledger.Denied, r.oneLine(v.Reason, 300))
 			s.Close()
 		}
 	}

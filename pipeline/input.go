@@ -36,6 +36,9 @@ type Input struct {
 	Trace    []any              // what the proposer did before: JSON objects, untrusted
 }
 
+// computed tells whether the change was not given as a document, but made here.
+func (in Input) computed() bool { return in.Kind == KindWorktree || in.Kind == KindRecipe }
+
 // ReadTrace reads a trace of an agent's tool calls: JSON Lines, an object each.
 func ReadTrace(raw []byte) ([]any, error) {
 	out := []any{}

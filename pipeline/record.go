@@ -21,6 +21,9 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (l
 		if err := g.Err(); err != nil {
 			return nil, err
 		}
+		if sum := g.rules.Policy.Sum(); sum != p.checked.policy {
+			return nil, &PolicyChangedError{}
+		}
 		var resuming bool
 		if start, resuming = g.log.OpenApply(); resuming {
 			return nil, nil
@@ -32,7 +35,7 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (l
 		s := ledger.NewStage(g.log, g.at, r.Secrets)
 		r.settle(s, g)
 		g.rules.note(s)
-		p.checked.record(s, "before")
+		r.recordChecks(s, p.checked, "before")
 		start = ledger.ApplyStart{
 			TransactionID: id, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
 			PatchIDs: []string{g.Transaction().PatchID()}, Target: to.target(), BaseCommit: p.base,

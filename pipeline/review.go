@@ -100,11 +100,17 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 	if n := len(set.Files()); n > limits.Files {
 		return gathered{}, &LimitError{"files", int64(n), int64(limits.Files)}
 	}
+	diff := set.Bytes()
+	if size := int64(len(diff)); in.computed() && size > limits.Bytes {
+		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
+	}
 	found, err := r.secrets(rules.Policy, set)
+	if err == nil {
+		err = r.keepable(in)
+	}
 	if err != nil {
 		return gathered{}, err
 	}
-	diff := set.Bytes()
 	r.given(diff)
 	g := gathered{
 		set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found, base: base, rules: rules,
@@ -218,7 +224,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.Summary = ledger.OneLine(r.Secrets.Text(in.Summary), 500)
+	in.Summary = r.oneLine(in.Summary, 500)
 	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
@@ -247,7 +253,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 		ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: shown(p.stored, maxShown),
 	}})
 	if in.Proposal != nil {
-		s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: plan(*in.Proposal)})
+		s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: r.plan(*in.Proposal)})
 	}
 	s.Status(ledger.Proposed, "review recorded the proposal")
 	return s, nil

@@ -55,11 +55,32 @@ func (r *Runner) secrets(p policy.Policy, set patch.Patchset) ([]secret.PatchFin
 			return nil, &SecretError{[]secret.PatchFinding{at}, "a file's name cannot be kept out of the ledger"}
 		}
 	}
-	found := r.Secrets.Patch(set)
+	finder, found := r.Secrets.Learn(set)
+	r.Secrets = finder // from here on it knows what the patch holds
 	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
 		return nil, &SecretError{found, "the Policy refuses secrets"}
 	}
 	return found, nil
+}
+
+// keepable refuses a Proposal whose tests could not be run from the ledger: what
+// they expect is stored without secrets.
+func (r *Runner) keepable(in Input) error {
+	if in.Proposal == nil {
+		return nil
+	}
+	for _, t := range in.Proposal.AcceptanceTests {
+		if found := r.Secrets.Find(t.Expected); len(found) > 0 {
+			at := secret.PatchFinding{Path: r.Secrets.Text(t.Target), Kind: found[0].Kind}
+			return &SecretError{[]secret.PatchFinding{at}, "what a test expects is recorded, and cannot be a secret; hash_match takes its SHA-256"}
+		}
+	}
+	return nil
+}
+
+// oneLine is a text without secrets, in one line: what is cut first is not found.
+func (r *Runner) oneLine(text string, limit int) string {
+	return ledger.OneLine(r.Secrets.Text(text), limit)
 }
 
 // seal encrypts a patch that is stored redacted for those that the Policy names.

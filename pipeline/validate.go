@@ -184,7 +184,7 @@ func (r *Runner) complete(log *ledger.Log, done checked) (*ledger.Entry, error) 
 	tx := log.Transaction()
 	s := r.stage(log)
 	s.Event(&ledger.ValidateStart{TransactionID: tx.TransactionID, ValidateID: "validate_1"})
-	done.record(s, "after")
+	r.recordChecks(s, done, "after")
 	if done.results != nil {
 		s.Artifact("validation", map[string]any{"schema": "countersign/validation/1", "tool": r.Tool, "checks": done.results})
 	}

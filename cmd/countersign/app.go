@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -157,6 +158,16 @@ func (a *App) again(args ...string) string {
 	if a.flags.push {
 		words = append(words, "--push")
 	}
+	if a.flags.noPush {
+		words = append(words, "--no-push")
+	}
+	for _, f := range []struct{ name, value string }{
+		{"--policy-ref", a.flags.policyRef}, {"--known-tip", a.flags.knownTip}, {"--tip-file", a.flags.tipFile}, {"--sign-key", a.flags.signKey},
+	} {
+		if f.value != "" {
+			words = append(words, f.name, shellQuote(f.value))
+		}
+	}
 	if a.flags.remote != defaultRemote {
 		words = append(words, "--remote", shellQuote(a.flags.remote))
 	}
@@ -197,12 +208,29 @@ func (a *App) finder() *secret.Finder {
 
 // printJSON prints a document as canonical JSON.
 func (a *App) printJSON(doc any) error {
-	line, err := canon.Line(doc)
+	line, err := a.redactJSON(doc)
 	if err != nil {
 		return err
 	}
-	return a.print(string(line))
+	return emit(a.Stdout, line)
 }
+
+// redactJSON is a document's canonical JSON and one LF. Its strings are looked
+// at one by one, so that it stays a document, and its hashes stay hashes.
+func (a *App) redactJSON(doc any) (secret.Redacted, error) {
+	raw, err := canon.Marshal(doc)
+	if err != nil {
+		return secret.Redacted{}, err
+	}
+	clean, err := a.finder().RedactJSON(raw, func(key, value string) bool {
+		return key == diffKey || ledger.IsTyped(key, value)
+	})
+	return clean.Show(func(doc string) string { return doc + "\n" }), err
+}
+
+// diffKey is the member of a document that holds a whole diff, which showDiff
+// has redacted as one.
+const diffKey = "diff"
 
 func (a *App) print(text string) error { return emit(a.Stdout, a.redact(text)) }
 

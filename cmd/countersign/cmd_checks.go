@@ -74,12 +74,14 @@ func (a *App) checks(ctx context.Context, r *pipeline.Runner, o pipeline.ApplyOp
 	if err != nil {
 		return err
 	}
-	line, err := results.Line()
+	if _, err := results.Line(); err != nil {
+		return err
+	}
+	line, err := a.redactJSON(results)
 	if err != nil {
 		return err
 	}
-	line = []byte(a.redact(string(line)).String())
-	if err := writeFile(a.path(out), line); err != nil {
+	if err := writeFile(a.path(out), []byte(line.String())); err != nil {
 		return &exitError{exitIO, fmt.Errorf("%s: %w", inputName(out), plain(err))}
 	}
 	return a.showChecks(results)

@@ -3,7 +3,7 @@ package main
 import "github.com/spf13/cobra"
 
 func (a *App) closeCommand() *cobra.Command {
-	var reason string
+	var reason, file string
 	cmd := &cobra.Command{
 		Use:   "close [TX]",
 		Short: "Close a transaction that nobody will take further",
@@ -14,6 +14,9 @@ patch: the same bytes may be proposed again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := a.open()
 			if err != nil {
+				return err
+			}
+			if err := a.give(cmd.Context(), r, args, file); err != nil {
 				return err
 			}
 			id, err := a.find(cmd.Context(), r, args, false)
@@ -28,5 +31,6 @@ patch: the same bytes may be proposed again.`,
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, recorded with it")
+	givePatch(cmd, &file)
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -76,16 +77,29 @@ func (a *App) showCommand() *cobra.Command {
 func (a *App) diffCommand() *cobra.Command {
 	return a.lookCommand("diff [TX]", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, id string) error {
 		diff, err := r.Diff(ctx, id)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case a.flags.json:
-			return a.printJSON(map[string]any{"transaction_id": id, "diff": strings.ToValidUTF8(string(diff), "\ufffd")})
-		case isTerminal(a.Stdout):
-			return a.print(report.Diff(diff, a.style()))
 		}
-		return a.print(string(diff)) // a file or a pipe gets the bytes as they are
+		shown := a.redactDiff(diff)
+		switch {
+		case a.flags.json:
+			return a.printJSON(map[string]any{"transaction_id": id, diffKey: strings.ToValidUTF8(shown.String(), "\ufffd")})
+		case isTerminal(a.Stdout):
+			shown = shown.Show(func(diff string) string { return report.Diff([]byte(diff), a.style()) })
+		}
+		return emit(a.Stdout, shown) // a file or a pipe gets the bytes as they are
 	})
+}
+
+// redactDiff is a stored diff as it is shown. It was stored without secrets, so
+// that this changes nothing; where it does, as the rules are others by now, the
+// person is told.
+func (a *App) redactDiff(diff []byte) secret.Redacted {
+	shown := a.finder().RedactDiff(diff)
+	if shown.String() != string(diff) {
+		a.say("the diff is shown without what looks like a secret: these are not the bytes that the approval is about")
+	}
+	return shown
 }
 
 func (a *App) logCommand() *cobra.Command {
@@ -125,6 +139,8 @@ func eventText(p ledger.Payload) string {
 		return p.TurnID + " " + p.Input
 	case *ledger.TurnItem:
 		return p.Item.ID + " " + p.Item.Type + " " + p.Item.Status
+	case *ledger.CommandItem:
+		return fmt.Sprintf("%s %s %s: %s", p.Item.ID, p.Item.Type, p.Item.Status, p.Item.Command)
 	case *ledger.ArtifactStored:
 		return p.Kind + " " + p.Path
 	case *ledger.ApprovalRequest:

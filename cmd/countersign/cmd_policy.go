@@ -64,6 +64,9 @@ func (a *App) policyCheck(ctx context.Context, args []string) error {
 			return &exitError{exitRefused, fmt.Errorf("%s: secrets.seal_to: %w", inputName(args[0]), err)}
 		}
 	}
+	if found := a.finder().Find(string(p.JSON())); len(found) > 0 {
+		return &exitError{exitRefused, fmt.Errorf("%s: it holds what looks like a secret (%s), and is recorded with every transaction", inputName(args[0]), found[0].Kind)}
+	}
 	return a.showPolicy(p, inputName(args[0]), "")
 }
 

@@ -107,7 +107,10 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 			"base_commit": done.BaseCommit, "dry_run": true, "patch_id": done.PatchID, "fingerprint": "patchset:" + done.PatchID,
 		})
 	}
-	return a.print(report.Diff(done.Patchset.Bytes(), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n")
+	shown := a.finder().RedactDiff(done.Patchset.Bytes())
+	return emit(a.Stdout, shown.Show(func(diff string) string {
+		return report.Diff([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
+	}))
 }
 
 // noArgs and upToOne are cobra's checks with our exit code and a hint.

@@ -76,7 +76,7 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 		return err
 	}
 	stop := g.Err()
-	if stop == nil {
+	if stop == nil || g.Applying() { // one that was denied since is ended
 		stop = a.settle(ctx, r, g, o, &rep)
 	}
 	if err := a.show(rep); err != nil {
@@ -140,8 +140,15 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, per
 		return g, err
 	}
 	s := report.Style{Colour: a.colours(person)}
-	question := s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:")
-	if err := emit(person, a.redact(report.Diff(diff, s)+"\n"+rep.Text(s)+"\n"+question+" ")); err != nil {
+	about, err := a.reportText(rep, s)
+	if err != nil {
+		return g, err
+	}
+	shown := a.redactDiff(diff).Show(func(diff string) string {
+		question := s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:")
+		return report.Diff([]byte(diff), s) + "\n" + about.String() + "\n" + question + " "
+	})
+	if err := emit(person, shown); err != nil {
 		return g, err
 	}
 	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *App) validateCommand() *cobra.Command {
-	var dir string
+	var dir, file string
 	var c checkFlags
 	cmd := &cobra.Command{
 		Use:   "validate [TX] | validate --dir DIR",
@@ -35,6 +35,9 @@ With --dir it checks a transaction directory that was exported or sent.`,
 			if err == nil {
 				err = c.apply(a, r)
 			}
+			if err == nil {
+				err = a.give(cmd.Context(), r, args, file)
+			}
 			if err != nil {
 				return err
 			}
@@ -43,6 +46,7 @@ With --dir it checks a transaction directory that was exported or sent.`,
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "check this transaction directory instead of one in the ledger")
 	c.add(cmd)
+	givePatch(cmd, &file)
 	return cmd
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // commands runs commands in the sandbox, on copies of a tree below the
@@ -40,10 +39,10 @@ func (c commands) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, list
 			c.a.say("will run %q in the sandbox", one.Argv)
 		}
 	}
-	done, err := checks.Run(ctx, box, tree, scratch, list)
 	finder := c.a.finder().Knowing(c.passed(list)...)
+	done, err := checks.Workshop{Box: box, Scratch: scratch, Scrub: finder.Text}.Run(ctx, tree, list)
 	for i := range done {
-		clean(finder, &done[i])
+		done[i].Error = finder.Text(done[i].Error)
 	}
 	return done, errors.Join(err, os.RemoveAll(scratch))
 }
@@ -59,10 +58,6 @@ func (c commands) passed(list []policy.Check) []string {
 		}
 	}
 	return out
-}
-
-func clean(finder *secret.Finder, e *checks.Execution) {
-	e.Stdout, e.Stderr, e.Error = finder.Text(e.Stdout), finder.Text(e.Stderr), finder.Text(e.Error)
 }
 
 // lookup is the environment; a variable that is empty is taken for one that is

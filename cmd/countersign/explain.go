@@ -102,10 +102,11 @@ var table = []row{
 	{as[*pipeline.ChecksError], exitFailed, nil},
 	{as[policy.Problems], exitRefused, say("docs/policy.md lists the keys and their values")},
 	{as[*policyRefError], exitIO, policyRefHint},
-	{as[*pipeline.SecretError], exitRefused, say("take it out of the patch, and replace the secret where it was used: it has been seen")},
+	{as[*pipeline.SecretError], exitRefused, say("take it out of the patch, and replace the secret if it is one; close a transaction that has it, and review again")},
 	{as[*pipeline.RedactedError], exitRefused, redactedHint},
 	{as[*seal.Error], exitRefused, say("COUNTERSIGN_AGE_IDENTITY holds the age identity, AGE-SECRET-KEY-1…")},
 	{as[*pipeline.ReadOnlyError], exitRefused, say("the Policy's key sandbox, or --sandbox, says so")},
+	{as[*pipeline.PolicyChangedError], exitRefused, say("run it again: the new Policy holds")},
 	{as[*pipeline.SandboxError], exitRefused, say("the Policy's key sandbox allows it, or leave --sandbox out")},
 	{as[*pipeline.ResultsError], exitRefused, resultsHint},
 	{as[*pipeline.NoCommandsError], exitRefused, noCommandsHint},
@@ -222,10 +223,10 @@ func policyRefHint(err error, _ func(...string) string) string {
 	return "--policy-ref takes a full name, such as refs/heads/main"
 }
 
-func redactedHint(err error, again func(...string) string) string {
+func redactedHint(err error, _ func(...string) string) string {
 	var e *pipeline.RedactedError
 	errors.As(err, &e)
-	hint := "give it again: " + again("apply", e.ID, "--patch", "FILE")
+	hint := "give it again: the same command with --patch FILE (run takes that without " + e.ID + ")"
 	if e.Sealed {
 		hint += "; or set COUNTERSIGN_AGE_IDENTITY, as it is sealed in the ledger"
 	}

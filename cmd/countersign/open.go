@@ -3,17 +3,20 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -80,7 +83,7 @@ func openWorktree(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Set
 // actor is who runs the program: the Git identity, else the login name.
 func (a *App) actor(s gitstore.Settings) ledger.Actor {
 	login := firstOf(a.Getenv("USER"), a.Getenv("LOGNAME"), a.Getenv("USERNAME"), "unknown")
-	return ledger.Actor{Kind: "user", ID: "local:" + firstOf(s.Email, login), Login: ledger.OneLine(firstOf(s.Name, s.Email, login), 100)}
+	return ledger.Actor{Kind: "user", ID: "local:" + strings.ToLower(firstOf(s.Email, login)), Login: ledger.OneLine(firstOf(s.Name, s.Email, login), 100)}
 }
 
 func firstOf(values ...string) string {
@@ -172,5 +175,22 @@ func (a *App) show(rep report.Report) error {
 	if a.flags.json {
 		return a.printJSON(rep)
 	}
-	return a.print(rep.Text(a.style()))
+	text, err := a.reportText(rep, a.style())
+	if err != nil {
+		return err
+	}
+	return emit(a.Stdout, text)
+}
+
+// reportText is a report for a person, made of its redacted fields.
+func (a *App) reportText(rep report.Report, s report.Style) (secret.Redacted, error) {
+	line, err := a.redactJSON(rep)
+	if err != nil {
+		return line, err
+	}
+	var clean report.Report
+	if err := json.Unmarshal([]byte(line.String()), &clean); err != nil {
+		return line, err
+	}
+	return line.Show(func(string) string { return clean.Text(s) }), nil
 }

@@ -257,8 +257,10 @@ func (p *planting) workflow() {
 		fmt.Fprint(w, `{"total_count":0,"check_runs":[],"id":1,"html_url":"https://example.org/1"}`)
 	}))
 	defer server.Close()
+	p.git("update-ref", "refs/remotes/origin/main", "main")
+	p.file("event.json", `{"repository":{"default_branch":"main"}}`)
 	for name, value := range map[string]string{
-		"GITHUB_ACTIONS": "true", "INPUT_STAGE": "validate", "INPUT_TOKEN": "a-token-of-the-test", "GITHUB_SHA": strings.Repeat("a", 40),
+		"GITHUB_EVENT_PATH": filepath.Join(p.dir, "event.json"), "GITHUB_ACTIONS": "true", "INPUT_STAGE": "validate", "INPUT_TOKEN": "a-token-of-the-test", "GITHUB_SHA": strings.Repeat("a", 40),
 		"GITHUB_API_URL": server.URL, "GITHUB_REPOSITORY": "owner/name", "GITHUB_OUTPUT": filepath.Join(p.dir, "exported", "output"),
 		"GITHUB_STEP_SUMMARY": filepath.Join(p.dir, "exported", "summary"),
 	} {

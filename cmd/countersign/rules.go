@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -48,11 +49,25 @@ func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, er
 	if ref == "" {
 		return repo.Head(ctx)
 	}
+	if !isCodeRef(ref) {
+		return "", &policyRefError{ref}
+	}
 	commit, err := repo.Ref(ctx, ref)
-	if err == nil && commit == "" {
+	if err == nil && commit == "" || errors.As(err, new(*gitstore.RefError)) {
 		err = &policyRefError{ref}
 	}
 	return commit, err
+}
+
+// isCodeRef tells whether a ref is where commits of code are: a ledger has no
+// Policy, and must not read as a repository without one.
+func isCodeRef(ref string) bool {
+	for _, root := range []string{"refs/heads/", "refs/tags/", "refs/remotes/"} {
+		if strings.HasPrefix(ref, root) {
+			return true
+		}
+	}
+	return false
 }
 
 // An event is what this program reads of a workflow's event (GitHub's
@@ -68,14 +83,13 @@ type event struct {
 const maxEvent = 32 << 20
 
 // workflowPolicyRef is the ref of the default branch in the clone of a workflow,
-// "" where HEAD is on it or there is no workflow. What a pull request brings is
-// never asked (T20).
+// "" where there is no workflow. HEAD is never asked there, whatever GITHUB_REF
+// says: a job can check out what a pull request brings under any event (T20).
 func workflowPolicyRef(getenv func(string) string) (string, error) {
-	file := getenv("GITHUB_EVENT_PATH")
-	if getenv("GITHUB_ACTIONS") != "true" || file == "" {
+	if getenv("GITHUB_ACTIONS") != "true" {
 		return "", nil
 	}
-	f, err := os.Open(file)
+	f, err := os.Open(getenv("GITHUB_EVENT_PATH"))
 	if err != nil {
 		return "", fmt.Errorf("reading the workflow's event: %w", err)
 	}
@@ -88,25 +102,21 @@ func workflowPolicyRef(getenv func(string) string) (string, error) {
 	if branch == "" {
 		return "", errors.New("the workflow's event does not name the default branch, which has the Policy")
 	}
-	if getenv("GITHUB_REF") == "refs/heads/"+branch {
-		return "", nil
-	}
 	return "refs/remotes/" + defaultRemote + "/" + branch, nil
 }
 
 // secretRules is a repository's own configuration of the scanner.
 const secretRules = ".gitleaks.toml"
 
-// readSecretRules takes over the rules of the commit that patches are based on.
+// readSecretRules takes over the rules of the commit that has the Policy: what
+// the scanner excuses is the owner's word as much. Where that commit cannot be
+// found the default rules hold, and whatever needs a Policy fails by itself.
 func (a *App) readSecretRules(repo *gitstore.Repo) error {
-	head, err := repo.Head(context.Background())
-	if errors.Is(err, gitstore.ErrNoCommits) {
-		return nil // whoever needs a commit says so
-	}
+	commit, err := a.policyCommit(context.Background(), repo)
 	if err != nil {
-		return err
+		return nil
 	}
-	tree, err := repo.Tree(context.Background(), head)
+	tree, err := repo.Tree(context.Background(), commit)
 	if err != nil {
 		return err
 	}
@@ -119,7 +129,7 @@ func (a *App) readSecretRules(repo *gitstore.Repo) error {
 	}
 	finder, err := secret.New(raw)
 	if err != nil {
-		return fmt.Errorf("%s of commit %.12s: %w", secretRules, head, err)
+		return fmt.Errorf("%s of commit %.12s: %w", secretRules, commit, err)
 	}
 	a.secrets = finder.Knowing(a.tokens()...)
 	return nil

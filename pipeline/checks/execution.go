@@ -32,7 +32,7 @@ type Execution struct {
 
 // OK tells whether the command ran to its end and reported success.
 func (e Execution) OK() bool {
-	return e.Error == "" && e.Signal == "" && !e.TimedOut && e.ExitCode == 0
+	return len(e.Argv) > 0 && e.Error == "" && e.Signal == "" && !e.TimedOut && e.ExitCode == 0
 }
 
 // The bounds of an Execution. Those of the text it holds are in bytes.

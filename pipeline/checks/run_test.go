@@ -26,7 +26,7 @@ var box = sandbox.Sandbox{Mode: sandbox.WorkspaceWrite, LookupEnv: os.LookupEnv,
 func run(t *testing.T, tree fs.FS, commands ...policy.Check) []Execution {
 	t.Helper()
 	scratch := t.TempDir()
-	out, err := Run(context.Background(), box, tree, scratch, commands)
+	out, err := workshop(box, scratch).Run(context.Background(), tree, commands)
 	left, _ := os.ReadDir(scratch)
 	if len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -142,7 +142,7 @@ func TestT24Environment(t *testing.T) {
 func TestT31RunThroughLinks(t *testing.T) {
 	outside, scratch := inside(t)
 	tree := files{"file": "-> ../../precious", "full": "-> " + filepath.Join(outside, "precious"), "up": "-> ../.."}.tree()
-	out, err := Run(context.Background(), box, tree, scratch, []policy.Check{
+	out, err := workshop(box, scratch).Run(context.Background(), tree, []policy.Check{
 		shell("echo evil > file"), shell("echo evil > full"), shell("echo evil > up/precious; rm -r up/*; echo evil > up/new"),
 	})
 	var unavailable *sandbox.UnavailableError
@@ -191,7 +191,7 @@ func TestRunRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			scratch := t.TempDir()
-			out, err := Run(c.ctx, c.box, c.tree, scratch, c.commands)
+			out, err := workshop(c.box, scratch).Run(c.ctx, c.tree, c.commands)
 			if err == nil || out != nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, error %v", out, err)
 			}
@@ -200,7 +200,7 @@ func TestRunRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Run(ctx, box, tree, filepath.Join(t.TempDir(), "missing"), one); err == nil {
+	if _, err := workshop(box, filepath.Join(t.TempDir(), "missing")).Run(ctx, tree, one); err == nil {
 		t.Error("no scratch directory, and no error")
 	}
 }
@@ -228,5 +228,22 @@ func TestNotRun(t *testing.T) {
 	bad.Env = []string{"A=B"}
 	if e := run(t, files{}.tree(), bad)[0]; e.Error == "" || e.ExitCode != -1 || e.OK() {
 		t.Errorf("%+v", e)
+	}
+}
+
+// workshop is one where nothing is a secret.
+func workshop(box sandbox.Sandbox, scratch string) Workshop {
+	return Workshop{box, scratch, func(s string) string { return s }}
+}
+
+// TestT47CutOutput: a secret is taken out before an output is cut, wherever it
+// stands.
+func TestT47CutOutput(t *testing.T) {
+	w := Workshop{Scrub: func(s string) string { return strings.ReplaceAll(s, "SECRET", "-") }}
+	for at := range 200 {
+		text := strings.Repeat("x", maxOutput/2-150+at) + "SECRET" + strings.Repeat("y", 2*maxOutput)
+		if got := w.shown([]byte(text), int64(len(text))); strings.ContainsAny(got, "SECRT") {
+			t.Fatalf("at %d: %q", at, got)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (s *Stage) line(doc any) (line []byte, redacted bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	clean, err := s.scrub.JSON(raw, isTyped)
+	clean, err := s.scrub.JSON(raw, IsTyped)
 	if err != nil {
 		return nil, false, err
 	}

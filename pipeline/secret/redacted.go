@@ -53,6 +53,10 @@ func Join(parts []Redacted, separator constant) Redacted {
 	return Redacted{strings.Join(texts, string(separator))}
 }
 
+// Show returns the text as it is shown: coloured, folded, made of a document's
+// fields. show adds nothing that did not stand in the text.
+func (r Redacted) Show(show func(string) string) Redacted { return Redacted{show(r.text)} }
+
 // String returns the text.
 func (r Redacted) String() string { return r.text }
 
