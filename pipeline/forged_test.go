@@ -1,0 +1,172 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// forged is a transaction as somebody with write access to the ledger makes it:
+// every hash of it holds, but the record does not tell what the patch is.
+func (w *world) forged(patch string, stored func(string) string, edit func(*ledger.Item)) string {
+	w.Helper()
+	honest := newWorld(w.T)
+	honest.repo, honest.policy = w.repo, w.policy
+	out, err := honest.as(bot).Review(w.Context(), honest.input(patch), false)
+	if err != nil {
+		w.Fatal(err)
+	}
+	log, err := honest.as(bot).Log(w.Context(), out.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	snap, err := honest.store.Snapshot(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	s := ledger.NewStage(&ledger.Log{}, w.now(), storetest.Plain{})
+	for _, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.ArtifactStored:
+			raw := read(w.T, snap.Tree, ledger.Dir(out.ID)+"/"+p.Path)
+			doc, err := canon.Parse(raw)
+			if err != nil {
+				w.Fatal(err)
+			}
+			s.Artifact(p.Kind, doc)
+		case *ledger.TurnItem:
+			if p.Item.Metadata != nil {
+				edit(&p.Item)
+			}
+			s.Event(p)
+		default:
+			s.Event(p)
+		}
+	}
+	s.Patch(out.PatchID, []byte(stored(string(out.Patchset.Bytes()))))
+	s.Proposed(out.PatchID)
+	entry, err := s.Entry(ledger.Title{Stage: "review", Outcome: "proposed", Subject: "forged"}, true)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for {
+		if _, err := w.store.Append(w.Context(), "", *entry); err == nil {
+			break
+		} else if !errors.Is(err, pipeline.ErrMoved) {
+			w.Fatal(err)
+		}
+	}
+	w.sound(out.ID, ledger.Proposed)
+	return out.ID
+}
+
+// refuses fails the test unless an approved transaction is not applied.
+func (w *world) refuses(tx, patch, why string) {
+	w.Helper()
+	w.gate(tx)
+	w.says(ada, ledger.Approve, tx)
+	r := w.as(bot)
+	if err := r.Give(w.Context(), tx, []byte(patch)); err != nil {
+		w.Fatal(err)
+	}
+	g, err := r.Gate(w.Context(), tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if _, err = r.Apply(w.Context(), g, pipeline.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), why) {
+		w.Errorf("%v, want %q", err, why)
+	}
+	w.holds(base)
+}
+
+const workflow = "diff --git a/.github/workflows/x.yml b/.github/workflows/x.yml\nnew file mode 100644\n--- /dev/null\n+++ b/.github/workflows/x.yml\n@@ -0,0 +1 @@\n+on: push\n" + fix
+
+// TestT53ForgedProposal: who can write the ledger cannot show one patch and have
+// another applied.
+func TestT53ForgedProposal(t *testing.T) {
+	same := func(s string) string { return s }
+	t.Run("T35 a protected file is not named", func(t *testing.T) {
+		w := newWorld(t)
+		tx := w.forged(workflow, same, func(it *ledger.Item) {
+			hidden := func(name string) bool { return strings.HasPrefix(name, ".github/") }
+			it.Changes = slices.DeleteFunc(it.Changes, func(c ledger.ItemChange) bool { return hidden(c.Path) })
+			it.Metadata.TargetFiles = slices.DeleteFunc(it.Metadata.TargetFiles, hidden)
+			delete(it.Metadata.BaseSHA256, ".github/workflows/x.yml")
+			delete(it.Metadata.AfterSHA256, ".github/workflows/x.yml")
+		})
+		w.refuses(tx, workflow, "the files that it names are not those of its patch")
+	})
+	t.Run("part of the patch is hidden as if it were a secret", func(t *testing.T) {
+		w := newWorld(t)
+		hide := func(s string) string { return strings.Replace(s, "hello, world", "all is well", 1) }
+		tx := w.forged(fix, hide, func(it *ledger.Item) {
+			out, err := w.as(bot).Review(t.Context(), w.input(fix), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			it.Metadata.PatchRedactedSHA256 = canon.Sum([]byte(hide(string(out.Patchset.Bytes()))))
+		})
+		w.refuses(tx, fix, "what is stored of its patch is not that patch without secrets")
+	})
+	t.Run("T46 a secret is not told", func(t *testing.T) {
+		w := newWorld(t)
+		patch, _ := leak()
+		tx := w.forged(patch, same, func(it *ledger.Item) {
+			it.Metadata.ContainsSecrets, it.Metadata.PatchRedactedSHA256 = false, ""
+		})
+		w.refuses(tx, patch, "what looks like a secret")
+	})
+}
+
+// TestPolicyChangesDuringChecks: what was checked under another Policy is not
+// applied under this one.
+func TestPolicyChangesDuringChecks(t *testing.T) {
+	w, shop := commanded(t, "has world greet.txt")
+	g := w.approved()
+	r := w.in(shop, bot)
+	r.Commands = changing{shop, func() {
+		w.policy.Commands.Run = append(w.policy.Commands.Run, w.policy.Commands.Run[0])
+		w.policy.Commands.Run[1].Argv = []string{"has", "mars", "greet.txt"}
+	}}
+	var changed *pipeline.PolicyChangedError
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &changed) {
+		t.Fatalf("%v", err)
+	}
+	w.holds(base)
+	r.Commands = shop
+	var failed *pipeline.ChecksError
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &failed) || len(shop.ran) != 2 {
+		t.Fatalf("%v after %q", err, shop.ran)
+	}
+	w.holds(base)
+}
+
+// changing runs commands, and something else meanwhile.
+type changing struct {
+	*workshop
+	meanwhile func()
+}
+
+func (c changing) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+	c.meanwhile()
+	return c.workshop.Run(ctx, mode, tree, commands)
+}
+
+func read(t *testing.T, tree fs.FS, name string) []byte {
+	t.Helper()
+	raw, err := fs.ReadFile(tree, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
