@@ -19,7 +19,8 @@ var realModules = []struct{ name, before, after string }{
 	{"github.com/spf13/cobra", "v1.8.0", "v1.8.1"},
 	{"github.com/google/go-cmp", "v0.5.9", "v0.6.0"},
 	{"golang.org/x/sync", "v0.1.0", "v0.3.0"},
-	{"golang.org/x/mod", "v0.17.0", "v0.20.0"}, // with deletions
+	{"golang.org/x/mod", "v0.17.0", "v0.20.0"},            // with deletions
+	{"github.com/go-git/go-git/v5", "v5.12.0", "v5.13.0"}, // with made-up keys in its tests
 }
 
 // The difference of two releases, made by the real git, goes through review,

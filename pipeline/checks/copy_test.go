@@ -244,7 +244,7 @@ func TestT34DotGit(t *testing.T) {
 		for _, full := range []string{name, name + "/config", "a/" + name + "/hooks/post-checkout"} {
 			outside, dir := inside(t)
 			err := Copy(files{full: "+x [core]\n\tfsmonitor = touch pwned\n"}.tree(), dir)
-			if err == nil || !strings.Contains(err.Error(), "Git would take it for its own") && runtime.GOOS != "windows" {
+			if err == nil || !strings.Contains(err.Error(), "Git takes for its own") && runtime.GOOS != "windows" {
 				t.Errorf("%+q: error %v", full, err)
 			}
 			if got := read(t, dir); len(got) > 1 || len(got) == 1 && got["a"] != "@" {

@@ -103,7 +103,7 @@ func checkName(name string) error {
 		return errors.New("not a file name on this platform")
 	}
 	if isDotGit(name) {
-		return errors.New("Git would take it for its own directory")
+		return errors.New("a name that Git takes for its own directory")
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package ledger
 
 import (
 	"bytes"
-	"regexp"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
@@ -31,35 +31,53 @@ func scrubbed(scrub Scrubber, p Payload) (Payload, error) {
 	return Event{Type: p.Type(), Payload: clean}.Decode()
 }
 
-// typed are the members whose values this program makes: ids and hashes, which
+// forms are the members whose values this program makes: ids and hashes, which
 // are no secrets however random they look. A value that has not the form is
 // text like any other.
-var typed = map[string]*regexp.Regexp{}
+var forms = map[string]func(string) bool{
+	"stored_sha256": isHash, "policy_sha256": isHash, "body_sha256": isHash, "sha256": isHash,
+	"patch_redacted_sha256": isHash, "patch_sealed_sha256": isHash, "before_hash": isHash, "after_hash": isHash,
+	"source_proposal_hash": isHash, "proposal_hash": isHash, "base_sha256": isHash, "after_sha256": isHash,
 
-func init() {
-	const hash = `^(sha256:[0-9a-f]{64})?$`
-	forms := map[string][]string{
-		hash: {
-			"stored_sha256", "policy_sha256", "body_sha256", "patch_redacted_sha256", "patch_sealed_sha256", "sha256",
-			"before_hash", "after_hash", "source_proposal_hash", "proposal_hash",
-		},
-		`^([0-9a-f]{40})?$`: {"base_commit", "policy_commit", "commit", "commit_before", "commit_after", "tree"},
-		`^[0-9a-f]{64}$`:    {"patch_id", "patchId", "patch_ids", "artifact_id"},
-		`^((secret|protected):)?patchset:[0-9a-f]{64}$`: {"fingerprint", "patch_fingerprint"},
-		`^tx_[0-9A-Z]{26}$`:                             {"transaction_id"},
-		`^(artifacts/[0-9a-f]{64}\.json)?$`:             {"path", "apply_artifact", "checks"},
-		`^prop_[0-9a-f]{16}$`:                           {"proposal_id", "source_proposal_id"},
-	}
-	for form, keys := range forms {
-		for _, key := range keys {
-			typed[key] = regexp.MustCompile(form)
-		}
-	}
+	"base_commit": isGitID, "policy_commit": isGitID, "commit": isGitID, "commit_before": isGitID, "commit_after": isGitID,
+	"tree": isGitID, "ledger_commit": isGitID, "applied_commit": isGitID, "head_commit": isGitID,
+
+	"patch_id": canon.IsHex64, "patchId": canon.IsHex64, "patch_ids": canon.IsHex64, "artifact_id": canon.IsHex64,
+	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,
+	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact,
+	"proposal_id": isProposal, "source_proposal_id": isProposal,
+	"transaction_id": func(s string) bool { return CheckID(s) == nil },
 }
 
 // IsTyped tells whether a value stands where ids and hashes do, and is one: such
 // a string is never taken for a secret (T48).
 func IsTyped(key, value string) bool {
-	form, ok := typed[key]
-	return ok && form.MatchString(value)
+	form, ok := forms[key]
+	return ok && form(value)
+}
+
+func isHash(s string) bool {
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	return ok && canon.IsHex64(digits)
+}
+
+func isGitID(s string) bool {
+	return len(s) == 40 && canon.IsHex64(s+s[:24])
+}
+
+func isFingerprint(s string) bool {
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "secret:"), "protected:")
+	digits, ok := strings.CutPrefix(s, "patchset:")
+	return ok && canon.IsHex64(digits)
+}
+
+func isArtifact(s string) bool {
+	id, ok := strings.CutPrefix(s, "artifacts/")
+	id, json := strings.CutSuffix(id, ".json")
+	return ok && json && canon.IsHex64(id)
+}
+
+func isProposal(s string) bool {
+	digits, ok := strings.CutPrefix(s, "prop_")
+	return ok && len(digits) == 16 && canon.IsHex64(digits+digits+digits+digits)
 }

@@ -61,11 +61,9 @@ type section struct {
 func readDiff(text []byte) *diffReader {
 	r := &diffReader{text: text, files: []diffFile{{}}}
 	for at := 0; at < len(text); {
-		end := at + 1
+		end := len(text)
 		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 			end = at + i
-		} else {
-			end = len(text)
 		}
 		r.line(at, end)
 		at = end + 1

@@ -3,6 +3,7 @@ package secret
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"slices"
 	"sort"
 
@@ -35,6 +36,9 @@ func (f *Finder) Learn(set patch.Patchset) (*Finder, []PatchFinding) {
 	d.beside(set)
 	spans, secrets := f.search(d)
 	g := f.learning(secrets)
+	if len(spans) == 0 {
+		g = f.knowsClean(set.Bytes())
+	}
 	found := d.introduced(set, spans)
 	for i, c := range set.Changes {
 		if d.files[min(i+1, len(d.files)-1)].fresh {
@@ -48,6 +52,14 @@ func (f *Finder) Learn(set patch.Patchset) (*Finder, []PatchFinding) {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
 	})
 	return g, slices.Compact(found)
+}
+
+// knowsClean returns a Finder that need not search a diff again: nothing was
+// found in more than it.
+func (f *Finder) knowsClean(diff []byte) *Finder {
+	g := *f
+	g.clean = sha256.Sum256(diff)
+	return &g
 }
 
 func (f *Finder) inName(path string) []PatchFinding {

@@ -18,6 +18,7 @@
 package secret
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ type Finder struct {
 	rules               func() *ruleset
 	values              []known
 	known, knownEncoded *exact
+	clean               [sha256.Size]byte // of a diff that Learn found nothing in
 }
 
 // A Finding says where a secret is, and never what it is. Start and End are
@@ -92,7 +94,7 @@ func (f *Finder) learning(list []known) *Finder {
 		return f
 	}
 	all := slices.Concat(f.values, list)
-	return &Finder{f.rules, all, newExact(all, false), newExact(all, true)}
+	return &Finder{rules: f.rules, values: all, known: newExact(all, false), knownEncoded: newExact(all, true)}
 }
 
 // Find returns the secrets in s, in order; they do not overlap.
