@@ -142,7 +142,7 @@ func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap Snapshot, d
 		err = to.ready(ctx, g, &p)
 	}
 	if err == nil {
-		err = r.check(ctx, to, g, &p, dryRun)
+		err = r.check(ctx, g, &p, dryRun)
 	}
 	if err != nil {
 		return refuse(err)
