@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
@@ -210,4 +211,68 @@ func TestT49NoRawHashes(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
+}
+
+// TestRedactedPatchAndCommands: validate builds the tree again for the commands,
+// and takes the patch as apply does.
+func TestRedactedPatchAndCommands(t *testing.T) {
+	w, shop := commanded(t, "has hello greet.txt")
+	patch, _ := leak()
+	tx := w.proposed(patch)
+	if err := w.excuses(bob, tx); err != nil {
+		t.Fatal(err)
+	}
+	given := func() *pipeline.Runner {
+		r := w.in(shop, bot)
+		if err := r.Give(t.Context(), tx, []byte(patch)); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if _, err := given().Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var redacted *pipeline.RedactedError
+	if _, err := w.in(shop, bot).Validate(t.Context(), tx); !errors.As(err, &redacted) {
+		t.Errorf("%v", err)
+	}
+	if v, err := given().Validate(t.Context(), tx); err != nil || !v.Completed {
+		t.Errorf("%+v %v", v, err)
+	}
+	w.sound(tx, ledger.Completed)
+}
+
+// TestKeepableTests: what a test expects is recorded, and a secret is
+// not: such a Proposal is refused rather than bound to fail.
+func TestKeepableTests(t *testing.T) {
+	w := newWorld(t)
+	_, secret := leak()
+	in := w.input(fix)
+	in.Proposal = &proposal.Proposal{AcceptanceTests: []proposal.Test{{ID: "t1", Type: proposal.ContentMatch, Target: "a", Expected: secret}}}
+	var refused *pipeline.SecretError
+	if _, err := w.as(bot).Review(t.Context(), in, false); !errors.As(err, &refused) || strings.Contains(err.Error(), secret) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRequiredByAction: an action that must succeed makes the test that it names
+// one that must.
+func TestRequiredByAction(t *testing.T) {
+	w := newWorld(t)
+	in := w.input(fix)
+	in.Proposal = &proposal.Proposal{
+		Actions:         []proposal.Action{{ID: "act_0123456789abcdef", Type: proposal.Validate, Target: "t1", Required: true}},
+		AcceptanceTests: []proposal.Test{{ID: "t1", Type: proposal.FileExists, Target: "nowhere"}},
+	}
+	out, err := w.as(bot).Review(t.Context(), in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.gate(out.ID)
+	w.says(ada, ledger.Approve, out.ID)
+	var failed *pipeline.ChecksError
+	if _, err := w.as(bot).Apply(t.Context(), w.gate(out.ID), pipeline.ApplyOptions{}); !errors.As(err, &failed) {
+		t.Errorf("%v", err)
+	}
+	w.holds(base)
 }
