@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -121,24 +122,41 @@ func (r *Runner) runChecks(ctx context.Context, p policy.Policy, snap Snapshot, 
 		}
 	}
 	for _, c := range out.runs {
-		out.results = append(out.results, TestResult{c.id, c.kind, c.target, c.required, c.execution.OK(), failure(c.execution)})
+		out.results = append(out.results, TestResult{c.id, c.kind, c.target, c.required, c.execution.OK(), r.failure(c.execution)})
 	}
 	return out, nil
 }
 
-// failure says how a command failed, "" where it did not.
-func failure(e checks.Execution) string {
+// failure says how a command failed, and its last words; "" where it did not.
+func (r *Runner) failure(e checks.Execution) string {
+	how := fmt.Sprintf("exit code %d", e.ExitCode)
 	switch {
 	case e.OK():
 		return ""
 	case e.Error != "":
 		return e.Error
 	case e.TimedOut:
-		return "ran out of time"
+		how = "ran out of time"
 	case e.Signal != "":
-		return "was ended by a signal: " + e.Signal
+		how = "was ended by a signal: " + e.Signal
+	case e.ExitCode == notFound:
+		how += ", which mostly means that a program is not there in the sandbox"
 	}
-	return fmt.Sprintf("exit code %d", e.ExitCode)
+	for _, output := range []string{e.Stderr, e.Stdout} {
+		if last := r.oneLine(lastLine(output), 200); last != "" {
+			return how + ": " + last
+		}
+	}
+	return how
+}
+
+// notFound is what shells exit with for a program that they do not find (POSIX,
+// "Exit Status for Commands").
+const notFound = 127
+
+func lastLine(output string) string {
+	output = strings.TrimSpace(output)
+	return output[strings.LastIndexByte(output, '\n')+1:]
 }
 
 // CheckTree runs the commands of the Policy on the tree of a commit.

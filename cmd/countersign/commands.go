@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +34,7 @@ func (c commands) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, list
 	if err != nil {
 		return nil, err
 	}
-	box := sandbox.Sandbox{Mode: m, Scratch: scratch, LookupEnv: c.a.lookup, Read: c.a.toolDirs()}
+	box := sandbox.Sandbox{Mode: m, Scratch: scratch, LookupEnv: c.a.lookup, Read: c.a.toolDirs(), Path: c.a.searchPath()}
 	if c.a.flags.verbose || isTerminal(c.a.Stderr) {
 		for _, one := range list {
 			c.a.say("will run %q in the sandbox", one.Argv)
@@ -70,6 +71,19 @@ func (a *App) lookup(name string) (string, bool) {
 // toolDirs are directories that commands may read beside the system's own:
 // those of COUNTERSIGN_SANDBOX_READ, as PATH lists them.
 func (a *App) toolDirs() []string { return filepath.SplitList(a.Getenv("COUNTERSIGN_SANDBOX_READ")) }
+
+// searchPath is where commands look for programs: where we do, but for places
+// that depend on the directory one is in. What is not in the sandbox is not
+// found there.
+func (a *App) searchPath() string {
+	var dirs []string
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return strings.Join(dirs, string(filepath.ListSeparator))
+}
 
 // maxResults is how many bytes of results are read: one more is refused.
 const maxResults = 8 << 20
