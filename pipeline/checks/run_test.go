@@ -114,9 +114,8 @@ func TestRunLongOutput(t *testing.T) {
 func TestRunTimeout(t *testing.T) {
 	c := check(true, "sleep", "60")
 	c.Timeout = policy.Duration(100 * time.Millisecond)
-	began := time.Now()
 	e := run(t, files{}.tree(), c)[0]
-	if !e.TimedOut || e.OK() || e.DurationMS < 90 || time.Since(began) > 30*time.Second {
+	if !e.TimedOut || e.OK() || e.DurationMS < 90 {
 		t.Errorf("%+v", e)
 	}
 }

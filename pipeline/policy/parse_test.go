@@ -222,12 +222,8 @@ func TestT42Bombs(t *testing.T) {
 		"quotes": strings.Repeat("\"\n", 30000), "documents": strings.Repeat("---\n", 16000), "steps": steps(300),
 		"flow": "{" + strings.Repeat("a,", 30000) + "}", "globs": "protected: [{paths: [" + strings.Repeat("a,", 7000) + "]}]",
 	} {
-		start := time.Now()
 		if _, err := policy.Parse("x.yml", []byte(file)); err == nil || len(err.Error()) > 20000 {
 			t.Errorf("%s: accepted, or a long error: %.100v", name, err)
-		}
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("%s took %v", name, took)
 		}
 	}
 }
