@@ -26,6 +26,9 @@ var realModules = []struct{ name, before, after string }{
 // The difference of two releases, made by the real git, goes through review,
 // approve, apply and validate, and the working tree is the second release.
 func TestRealModules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole releases")
+	}
 	for _, m := range realModules {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

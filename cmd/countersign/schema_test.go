@@ -51,7 +51,9 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	t.Run("rows", s.rows)
-	t.Run("mutants", s.mutants)
+	if !testing.Short() {
+		t.Run("mutants", s.mutants)
+	}
 	t.Run("readme", s.readme)
 }
 

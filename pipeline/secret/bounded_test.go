@@ -50,6 +50,9 @@ func hostile(n int) map[string]string {
 // T42: whatever the text, the work is in proportion to its length, and what is
 // not scanned is redacted.
 func TestT42Bounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("much work, on one goroutine")
+	}
 	const n = 1 << 16
 	f := secret.Default()
 	double := hostile(2 * n)

@@ -26,6 +26,9 @@ func gitleaks(t testing.TB) *detect.Detector {
 // T46: what gitleaks itself finds is found. Texts are made of its keywords,
 // values of many shapes, and secrets; its findings are those of whole texts.
 func TestT46AsGitleaks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("much work, on one goroutine")
+	}
 	d, f := gitleaks(t), secret.Default()
 	r := rand.New(rand.NewPCG(11, 12))
 	var names []string
