@@ -45,7 +45,7 @@ func (c commands) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, list
 	for i := range done {
 		done[i].Error = finder.Text(done[i].Error)
 	}
-	return done, errors.Join(err, os.RemoveAll(scratch))
+	return done, errors.Join(err, sandbox.RemoveAll(scratch))
 }
 
 // passed are the values of the variables that commands are given.

@@ -63,7 +63,7 @@ func (w Workshop) runInCopy(ctx context.Context, tree fs.FS, c policy.Check) (e 
 	if err != nil {
 		return Execution{}, err
 	}
-	defer func() { err = errors.Join(err, remove(dir)) }()
+	defer func() { err = errors.Join(err, sandbox.RemoveAll(dir)) }()
 	if err := copyTree(ctx, tree, dir, copyLimits); err != nil {
 		return Execution{}, err
 	}

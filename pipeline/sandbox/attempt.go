@@ -33,7 +33,7 @@ func (j *job) attempt(ctx context.Context, p plan) (r Result, err error) {
 		return Result{}, fmt.Errorf("making a temporary directory: %w", err)
 	}
 	defer func() {
-		if e := removeScratch(j.scratch); e != nil && err == nil {
+		if e := RemoveAll(j.scratch); e != nil && err == nil {
 			err = fmt.Errorf("removing the temporary directory: %w", e)
 		}
 	}()
@@ -53,6 +53,9 @@ func (j *job) environ(p plan) (err error) {
 		temp = "/tmp"
 	}
 	j.env, err = environment(j.sandbox.Path, filepath.Join(temp, "home"), temp, j.command.Env, j.sandbox.LookupEnv)
+	if err == nil && allText(j.env) != nil {
+		err = errors.New("a variable of the environment is not UTF-8")
+	}
 	return err
 }
 

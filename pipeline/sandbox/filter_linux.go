@@ -74,9 +74,14 @@ func sockets(namespaces, network bool) []unix.SockFilter {
 	}
 	f := on(unix.SYS_SOCKET, argOnly(0, unix.EACCES, families...)...)
 	if namespaces {
-		return f
+		return append(f, on(unix.SYS_SOCKETPAIR, argOnly(0, unix.EACCES, unix.AF_UNIX)...)...)
 	}
 	streams := []uint32{unix.SOCK_STREAM, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, unix.SOCK_STREAM | unix.SOCK_NONBLOCK,
 		unix.SOCK_STREAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK}
-	return append(f, on(unix.SYS_SOCKETPAIR, argOnly(1, unix.EACCES, streams...)...)...)
+	pair := append([]unix.SockFilter{load(offArg0), jump(unix.BPF_JEQ, unix.AF_UNIX, 1, 0), fail(unix.EACCES)}, argOnly(1, unix.EACCES, streams...)...)
+	f = append(f, on(unix.SYS_SOCKETPAIR, pair...)...)
+	for _, nr := range []uint32{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK} {
+		f = append(f, on(nr, fail(unix.EPERM))...)
+	}
+	return append(f, on(unix.SYS_PRLIMIT64, argOnly(0, unix.EPERM, 0)...)...)
 }

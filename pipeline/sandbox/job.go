@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A job is one command, checked and with every default filled in.
@@ -46,10 +47,13 @@ func (s Sandbox) job(dir string, c Command) (*job, error) {
 	if slices.ContainsFunc(c.Argv, func(a string) bool { return strings.Contains(a, "\x00") }) {
 		return nil, errors.New("an argument has a NUL byte")
 	}
-	if err := checkRead(s.Read); err != nil {
+	var err error
+	if s.Read, err = readable(s.Read); err != nil {
 		return nil, err
 	}
-	dir, err := workingDirectory(dir)
+	if dir, err = workingDirectory(dir); err == nil {
+		err = allText(slices.Concat([]string{dir, s.Scratch, s.Path}, s.Read, c.Argv, c.Env))
+	}
 	return &job{sandbox: s, command: c, dir: dir, argv: argv(c)}, err
 }
 
@@ -81,13 +85,31 @@ func workingDirectory(dir string) (string, error) {
 	return dir, nil
 }
 
-func checkRead(dirs []string) error {
+// readable are directories without links. One that the system's own lead to by a
+// link, as /lib does, is there under its real name.
+func readable(dirs []string) ([]string, error) {
+	var out []string
 	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
-			return fmt.Errorf("directory to read %q: want a clean absolute path", dir)
+			return nil, fmt.Errorf("directory to read %q: want a clean absolute path", dir)
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
 		}
 		if slices.Contains([]string{"/", "/tmp"}, dir) || within(dir, "/proc") || within(dir, "/dev") {
-			return fmt.Errorf("directory to read %q: not this one", dir)
+			return nil, fmt.Errorf("directory to read %q: not this one", dir)
+		}
+		out = append(out, dir)
+	}
+	return out, nil
+}
+
+// allText refuses what is not UTF-8: the settings go to the child as JSON, where
+// other bytes would become another name.
+func allText(words []string) error {
+	for _, w := range words {
+		if !utf8.ValidString(w) {
+			return fmt.Errorf("%+q is not UTF-8", w)
 		}
 	}
 	return nil

@@ -59,6 +59,17 @@ func TestSocketFamilies(t *testing.T) {
 		w.mustContain(t, w.box(), sandbox.Command{Network: true}, escape{name: fmt.Sprint("family ", family), args: plain("family", fmt.Sprint(family))})
 	}
 	weak := boxes(w.box())["seccomp"]
+	for kind, s := range boxes(w.box()) {
+		if s.Mode == sandbox.DangerFullAccess {
+			continue
+		}
+		for _, family := range []int{unix.AF_VSOCK, unix.AF_TIPC, unix.AF_RDS} {
+			// The kernel is not even asked whether it has a module for the family.
+			if r := w.inside(t, s, sandbox.Command{}, "pairof", fmt.Sprint(family)); r.ExitCode == 0 || !strings.Contains(string(r.Stderr), "permission denied") {
+				t.Errorf("%s: a pair of family %d: %d %s", kind, family, r.ExitCode, r.Stderr)
+			}
+		}
+	}
 	if r := w.inside(t, weak, sandbox.Command{}, "pair", fmt.Sprint(unix.SOCK_STREAM)); r.ExitCode != 0 {
 		t.Errorf("a pair of streams: %d %s", r.ExitCode, r.Stderr)
 	}
@@ -103,5 +114,19 @@ func TestDeniedCalls(t *testing.T) {
 				t.Logf("%s is denied even without a sandbox here", name)
 			}
 		}
+	}
+}
+
+// TestNotUTF8: settings that would reach the child as other names are refused.
+func TestNotUTF8(t *testing.T) {
+	dir := filepath.Join(openDir(t), "x\xff")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Skip(err)
+	}
+	if _, err := writer.Run(t.Context(), dir, sh("true")); err == nil {
+		t.Error("a directory whose name is not UTF-8 was taken")
+	}
+	if _, err := writer.Run(t.Context(), openDir(t), sandbox.Command{Argv: []string{"echo", "a\xffb"}}); err == nil {
+		t.Error("an argument that is not UTF-8 was taken")
 	}
 }

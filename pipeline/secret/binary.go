@@ -31,12 +31,13 @@ func unpack(payload []byte, size, limit int) ([]byte, bool) {
 			return nil, false
 		}
 	}
-	z, err := zlib.NewReader(bytes.NewReader(packed))
+	rest := bytes.NewReader(packed)
+	z, err := zlib.NewReader(rest)
 	if err != nil {
 		return nil, false
 	}
 	data, err := io.ReadAll(io.LimitReader(z, int64(size)+1))
-	if err != nil || len(data) != size {
+	if err != nil || len(data) != size || rest.Len() > 0 {
 		return nil, false
 	}
 	return data, true

@@ -97,13 +97,18 @@ func (c *configFile) fold() {
 	}
 }
 
-// defaults are gitleaks' rules, less what would let a patch excuse itself: no
-// path exempts content, and no rule is limited to paths.
+// defaults are gitleaks' rules, less what would let a patch excuse itself (no
+// path exempts content, and no rule is limited to paths), and our own.
 func defaults() (configFile, error) {
 	c, err := readConfig([]byte(config.DefaultConfig))
 	if err != nil {
 		return c, err
 	}
+	own, err := readConfig([]byte(ownRules))
+	if err != nil {
+		return c, err
+	}
+	c.Rules = append(c.Rules, own.Rules...)
 	c.Allowlists = strictly(c.Allowlists)
 	for i := range c.Rules {
 		c.Rules[i].Allowlists = strictly(c.Rules[i].Allowlists)

@@ -12,6 +12,8 @@ import (
 type known struct {
 	value []byte
 	kind  string
+	// What was cut off the value at either end, in a search of encoded text.
+	head, tail []byte
 }
 
 const (
@@ -37,7 +39,8 @@ func newExact(list []known, encoded bool) *exact {
 	x := &exact{begins: map[uint64][2]int32{}}
 	for _, k := range list {
 		if encoded && len(k.value) >= minKnown+4 {
-			k.value = k.value[2 : len(k.value)-2]
+			n := len(k.value)
+			k.head, k.value, k.tail = k.value[:2], k.value[2:n-2], k.value[n-2:]
 		}
 		x.values = append(x.values, k)
 	}
@@ -124,10 +127,10 @@ func pieces(value []byte, kind string) []known {
 			continue
 		}
 		for len(w) > maxPiece {
-			out = append(out, known{w[:maxPiece], kind})
+			out = append(out, known{value: w[:maxPiece], kind: kind})
 			w = w[min(maxPiece, len(w)-maxPiece):]
 		}
-		out = append(out, known{w, kind})
+		out = append(out, known{value: w, kind: kind})
 	}
 	return out
 }

@@ -105,7 +105,7 @@ func (p piece) covers(lo, hi int) (int, int) {
 		return int(p.from), int(p.from + p.over)
 	}
 	lo, hi = max(lo-int(p.at), 0), min(hi-int(p.at), int(p.size))
-	return int(p.from) + lo*int(p.step), int(p.from) + hi*int(p.step)
+	return int(p.from) + lo*int(p.step), min(int(p.from)+hi*int(p.step), int(p.from+p.over))
 }
 
 // spans tells whether view[lo:hi] goes across a joint, and whether all joints

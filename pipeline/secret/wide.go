@@ -14,9 +14,10 @@ func (w *work) wide(v *view) *view {
 	out := &view{parent: v, depth: v.depth + 1}
 	for at := 0; at+1 < len(v.text); {
 		end := at
-		for end+1 < len(v.text) && v.text[end] != 0 && v.text[end+1] == 0 {
-			end += 2
+		for end < len(v.text) && v.text[end] != 0 && (end+1 == len(v.text) || v.text[end+1] == 0) {
+			end += 2 // the last letter may lack its second byte: of another order, that is its first
 		}
+		end = min(end, len(v.text))
 		if end-at >= 2*minText {
 			out.narrow(v.text[at:end], at)
 		}
@@ -33,10 +34,10 @@ func (v *view) narrow(text []byte, from int) {
 			end += 2
 		}
 		if at < end {
-			v.spaced(text[at:end], from+at)
+			v.spaced(text[at:min(end, len(text))], from+at)
 		}
 		if end < len(text) {
-			v.stands(utf8.AppendRune(nil, rune(text[end])), from+end, from+end+2)
+			v.stands(utf8.AppendRune(nil, rune(text[end])), from+end, min(from+end+2, from+len(text)))
 			end += 2
 		}
 		at = end
@@ -46,7 +47,7 @@ func (v *view) narrow(text []byte, from int) {
 
 // spaced adds every second byte.
 func (v *view) spaced(text []byte, from int) {
-	v.pieces = append(v.pieces, piece{int32(len(v.text)), int32(len(text) / 2), int32(from), int32(len(text)), 2})
+	v.pieces = append(v.pieces, piece{int32(len(v.text)), int32((len(text) + 1) / 2), int32(from), int32(len(text)), 2})
 	for i := 0; i < len(text); i += 2 {
 		v.text = append(v.text, text[i])
 	}

@@ -1,6 +1,9 @@
 package secret
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // A source is a document that is searched.
 type source interface {
@@ -129,7 +132,15 @@ func (w *work) match(views []*view, raw, encoded *exact) {
 		if v.depth > 0 {
 			x = encoded
 		}
-		x.scan(v.text, func(k known, start, end int) { w.add(v, start, end, k.kind) })
+		x.scan(v.text, func(k known, start, end int) {
+			if k.head != nil && bytes.HasSuffix(v.text[:start], k.head) {
+				start -= len(k.head)
+			}
+			if k.tail != nil && bytes.HasPrefix(v.text[end:], k.tail) {
+				end += len(k.tail)
+			}
+			w.add(v, start, end, k.kind)
+		})
 	}
 }
 

@@ -1,4 +1,4 @@
-package checks
+package sandbox
 
 import (
 	"crypto/rand"
@@ -9,9 +9,10 @@ import (
 	"path"
 )
 
-// remove removes a directory that a hostile program had for itself: with
-// directories that may not be entered, and deeper than handles or paths reach.
-func remove(dir string) error {
+// RemoveAll removes a directory that a hostile program had for itself: with
+// directories that may not be entered, and deeper than handles or paths reach. It
+// follows no links.
+func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
@@ -20,7 +21,7 @@ func remove(dir string) error {
 		err = flatten(dir)
 	}
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
-		return fmt.Errorf("removing the copy of the tree: %w", err)
+		return fmt.Errorf("removing what a command left: %w", err)
 	}
 	return nil
 }

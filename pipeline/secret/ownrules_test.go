@@ -1,0 +1,83 @@
+package secret_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// TestOwnRules: forms that gitleaks' rules do not take. The values are put
+// together here, so that the sources hold nothing that looks like a secret.
+func TestOwnRules(t *testing.T) {
+	marks := "k9" + "$Xq!z@2#Lm7^Pw&t"
+	marks = strings.ReplaceAll(marks, "$", "R")
+	word := "zK4vT9" + "qLm2Rx7"
+	for _, c := range []struct{ text, hidden, kind string }{
+		{"postgres://admin:" + word + "@db.example.org/x", word, "url-credentials"},
+		{"redis://:" + word + "@cache:6379", word, "url-credentials"},
+		{`url = "https://bob:` + word + `@git.example.org/r.git"`, word, "url-credentials"},
+		{"Authorization: Bearer " + word + word, word, "authorization-header"},
+		{`"authorization": "Basic ` + word + `c2Vj"`, word, "authorization-header"},
+		{`PASSWORD="` + marks + `"`, marks, "password-with-marks"},
+		{`{"db_password": "` + marks + `"}`, marks, "password-with-marks"},
+		{`secret := '` + marks + `'`, marks, "password-with-marks"},
+		{"PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 2\nAAAAB3" + word + "\nBBBB" + word + "\nPrivate-MAC: 0", word, "putty-private-key"},
+	} {
+		got := secret.Default().Text(c.text)
+		if strings.Contains(got, c.hidden) || !strings.Contains(got, "<REDACTED:") {
+			t.Errorf("%s: %s", c.kind, got)
+		}
+		if again := secret.Default().Text(got); again != got {
+			t.Errorf("%q, then %q", got, again)
+		}
+	}
+	for _, text := range []string{
+		"postgres://user:password@localhost/db", "https://example.org:8080/a@b", "http://user:" + "PASS@host", "ssh://git@example.org/x",
+		"https://${USER}:${TOKEN}@example.org", `password: "${{ secrets.DB }}"`, `password = "%s@%s"`, `Authorization: Bearer <token>`,
+		`secret: "a@b"`, `apiKey: "see https://example.org/keys"`, "mailto:a@example.org", "a://b:c@d",
+	} {
+		if got := secret.Default().Text(text); got != text {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
+// TestT50BinaryTail: what follows the stream of a binary section is not looked
+// at, so that the section goes.
+func TestT50BinaryTail(t *testing.T) {
+	token := "ghp_" + strings.Repeat("a8Fk3Lm2", 5)[:36]
+	diff := "diff --git a/x b/x\nnew file mode 100644\nindex 0000000000000000000000000000000000000000..f76dd238ade08917e6712764a16a22005a50573d\n" +
+		"GIT binary patch\nliteral 1\nIcmZPo000310RR91\nf" + token[:39] + "\n\nliteral 0\nHcmV?d00001\n\n"
+	if got := string(secret.Default().Knowing(token[:38]).Diff([]byte(diff))); strings.Contains(got, token[:38]) {
+		t.Error(got)
+	}
+}
+
+// TestT50UTF16End: a text in UTF-16, of either order, that ends without a newline.
+func TestT50UTF16End(t *testing.T) {
+	token := "ghp_" + strings.Repeat("a8Fk3Lm2", 5)[:36]
+	for _, big := range []bool{true, false} {
+		var b strings.Builder
+		for _, r := range []byte("x = " + token) {
+			if big {
+				b.WriteString("\x00" + string(r))
+			} else {
+				b.WriteString(string(r) + "\x00")
+			}
+		}
+		if got := secret.Default().Text(b.String()); !strings.Contains(got, "<REDACTED:") {
+			t.Errorf("big %v: %q", big, got)
+		}
+	}
+}
+
+// TestT47EscapedKnown: a known value goes whole, also where it is escaped.
+func TestT47EscapedKnown(t *testing.T) {
+	f := secret.Default().Knowing("tok+en/ab=cd")
+	for _, text := range []string{"tok%2Ben%2Fab%3Dcd", `tok\u002ben\/ab=cd`} {
+		if got := f.Text("<" + text + ">"); got != "<<REDACTED:known-value>>" {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
