@@ -14,7 +14,7 @@ import (
 )
 
 // supervise runs the command in a child of ours and returns when nothing of it is
-// left. It closes both writers.
+// left; with full access, what made a session of its own is. It closes both writers.
 func (j *job) supervise(ctx context.Context, p plan, stdout, stderr *os.File) (ending, error) {
 	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
