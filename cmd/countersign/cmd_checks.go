@@ -54,6 +54,7 @@ In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
 	}
 	cmd.Flags().StringVar(&f.tree, "tree", "", "run the Policy's commands on the tree of this `COMMIT`, given in full")
 	cmd.Flags().StringVar(&f.out, "out", "", "write the results to `FILE`")
+	f.addSeccomp(cmd)
 	cmd.Flags().StringVar(&f.sandbox, "sandbox", "", "`MODE`, where the Policy allows it: workspace-write or danger-full-access")
 	to.add(cmd)
 	givePatch(cmd, &f.patch)

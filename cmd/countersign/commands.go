@@ -19,7 +19,10 @@ import (
 
 // commands runs commands in the sandbox, on copies of a tree below the
 // temporary directory.
-type commands struct{ a *App }
+type commands struct {
+	a             *App
+	acceptSeccomp bool
+}
 
 var _ pipeline.Commands = commands{}
 
@@ -34,7 +37,7 @@ func (c commands) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, list
 	if err != nil {
 		return nil, err
 	}
-	box := sandbox.Sandbox{Mode: m, Scratch: scratch, LookupEnv: c.a.lookup, Read: c.a.toolDirs(), Path: c.a.searchPath()}
+	box := sandbox.Sandbox{Mode: m, Scratch: scratch, LookupEnv: c.a.lookup, Read: c.a.toolDirs(), Path: c.a.searchPath(), AcceptSeccomp: c.acceptSeccomp}
 	if c.a.flags.verbose || isTerminal(c.a.Stderr) {
 		for _, one := range list {
 			c.a.say("will run %q in the sandbox", one.Argv)
@@ -89,15 +92,27 @@ func (a *App) searchPath() string {
 const maxResults = 8 << 20
 
 // checkFlags say how commands are run, or what came of them elsewhere.
-type checkFlags struct{ sandbox, results string }
+type checkFlags struct {
+	sandbox, results string
+	seccomp          bool
+}
 
 func (f *checkFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.sandbox, "sandbox", "", "`MODE` for commands and effects, where the Policy allows it: read-only, workspace-write or danger-full-access")
+	f.addSeccomp(cmd)
 	cmd.Flags().StringVar(&f.results, "checks", "", "take what \"countersign checks\" found elsewhere from `FILE`, and run no commands here")
+}
+
+// addSeccomp adds the flag for less of a sandbox.
+func (f *checkFlags) addSeccomp(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.seccomp, "accept-seccomp", false, "where namespaces are denied, run commands behind Landlock and a seccomp filter alone, and record that")
 }
 
 // apply sets a Runner up for them.
 func (f *checkFlags) apply(a *App, r *pipeline.Runner) error {
+	if r.Commands != nil {
+		r.Commands = commands{a, f.seccomp}
+	}
 	if f.sandbox != "" {
 		mode, err := sandbox.ParseMode(f.sandbox)
 		if err != nil {

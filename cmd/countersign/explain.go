@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -244,6 +245,9 @@ func noCommandsHint(_ error, again func(...string) string) string {
 func unavailableHint(err error, _ func(...string) string) string {
 	var e *sandbox.UnavailableError
 	errors.As(err, &e)
+	if slices.Contains(e.Missing, "user namespaces") {
+		return e.Hint + "; or take less: --accept-seccomp"
+	}
 	return e.Hint
 }
 

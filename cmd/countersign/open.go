@@ -44,7 +44,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
 	if !a.holdsToken() {
-		r.Commands = commands{a}
+		r.Commands = commands{a: a}
 	}
 	if a.flags.verbose {
 		head, err := repo.Head(context.Background())
