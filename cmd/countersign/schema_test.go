@@ -42,6 +42,9 @@ type schemas struct {
 // TestSchema validates what the program reads, prints and records, and then
 // turns these documents into ones that must be refused.
 func TestSchema(t *testing.T) {
+	if testing.Short() {
+		t.Skip("documents of many processes, each on its own")
+	}
 	s := loadSchemas(t)
 	t.Run("output", s.scripts)
 	t.Run("vectors", s.vectors)
@@ -51,9 +54,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	t.Run("rows", s.rows)
-	if !testing.Short() {
-		t.Run("mutants", s.mutants)
-	}
+	t.Run("mutants", s.mutants)
 	t.Run("readme", s.readme)
 }
 
