@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -30,9 +31,10 @@ type App struct {
 	Entropy        io.Reader
 
 	flags       globalFlags
-	secrets     *secret.Finder // what is taken out of everything that is printed
-	seen        func() string  // the ledger's last tip that held, once one was opened
-	transaction string         // the one that this run is about, once that is known
+	secrets     *secret.Finder   // what is taken out of everything that is printed
+	runner      *pipeline.Runner // knows the secrets of the patch as well, once there is one
+	seen        func() string    // the ledger's last tip that held, once one was opened
+	transaction string           // the one that this run is about, once that is known
 }
 
 // globalFlags are the flags that every command takes.
@@ -200,6 +202,9 @@ func emit(w io.Writer, text secret.Redacted) error {
 func (a *App) redact(text string) secret.Redacted { return a.finder().Redact(text) }
 
 func (a *App) finder() *secret.Finder {
+	if a.runner != nil {
+		return a.runner.Secrets
+	}
 	if a.secrets == nil {
 		a.secrets = secret.Default().Knowing(a.tokens()...)
 	}

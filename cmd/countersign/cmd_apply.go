@@ -52,13 +52,7 @@ checks on its tree, and moves the branch or ref to it; no working tree is involv
 			if err != nil {
 				return err
 			}
-			r, err := a.open()
-			if err == nil {
-				err = c.apply(a, r)
-			}
-			if err == nil {
-				err = a.give(cmd.Context(), r, args, file)
-			}
+			r, err := c.open(cmd.Context(), a, args, file)
 			if err != nil {
 				return err
 			}

@@ -32,20 +32,14 @@ In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
 			if f.out == "" {
 				return &usageError{"no file for the results was named", "--out FILE"}
 			}
-			if f.tree != "" && len(args) > 0 {
-				return &usageError{"both a transaction and --tree were given", "give one of them"}
+			if f.tree != "" && (len(args) > 0 || f.patch != "") {
+				return &usageError{"--tree was given beside a transaction or a patch", "--tree COMMIT stands alone"}
 			}
 			o, err := to.options(true)
 			if err != nil {
 				return err
 			}
-			r, err := a.open()
-			if err == nil {
-				err = f.apply(a, r)
-			}
-			if err == nil {
-				err = a.give(cmd.Context(), r, args, f.patch)
-			}
+			r, err := f.open(cmd.Context(), a, args, f.patch)
 			if err != nil {
 				return err
 			}

@@ -40,10 +40,7 @@ and says which command records the approval.`,
 			if err != nil {
 				return err
 			}
-			r, err := a.open()
-			if err == nil {
-				err = c.apply(a, r)
-			}
+			r, err := c.open(cmd.Context(), a, args, "")
 			if err != nil {
 				return err
 			}

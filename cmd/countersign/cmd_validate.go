@@ -31,13 +31,7 @@ With --dir it checks a transaction directory that was exported or sent.`,
 			if dir != "" {
 				return a.validateDir(dir)
 			}
-			r, err := a.open()
-			if err == nil {
-				err = c.apply(a, r)
-			}
-			if err == nil {
-				err = a.give(cmd.Context(), r, args, file)
-			}
+			r, err := c.open(cmd.Context(), a, args, file)
 			if err != nil {
 				return err
 			}

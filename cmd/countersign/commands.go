@@ -108,6 +108,19 @@ func (f *checkFlags) addSeccomp(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.seccomp, "accept-seccomp", false, "where namespaces are denied, run commands behind Landlock and a seccomp filter alone, and record that")
 }
 
+// open opens the repository with these flags; file is a patch that the ledger
+// has only without its secrets, "" for none.
+func (f *checkFlags) open(ctx context.Context, a *App, args []string, file string) (*pipeline.Runner, error) {
+	r, err := a.open()
+	if err == nil {
+		err = f.apply(a, r)
+	}
+	if err == nil {
+		err = a.give(ctx, r, args, file)
+	}
+	return r, err
+}
+
 // apply sets a Runner up for them.
 func (f *checkFlags) apply(a *App, r *pipeline.Runner) error {
 	if r.Commands != nil {

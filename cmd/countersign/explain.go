@@ -239,7 +239,7 @@ func resultsHint(_ error, again func(...string) string) string {
 }
 
 func noCommandsHint(_ error, again func(...string) string) string {
-	return "this job holds a token: run " + again("checks", "--out", "results.json") + " in one that has none, and give --checks results.json here"
+	return "this job holds a token: run " + again("checks", "--out", "results.json") + " in one that has none (actions/checkout with persist-credentials: false), and give --checks results.json here"
 }
 
 func unavailableHint(err error, _ func(...string) string) string {

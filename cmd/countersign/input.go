@@ -74,6 +74,9 @@ func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file 
 	if err != nil {
 		return err
 	}
+	if have := int64(len(raw)); have > rules.Policy.Limits.Bytes {
+		return inFile(file, &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
+	}
 	return inFile(file, r.Give(ctx, id, raw))
 }
 

@@ -201,17 +201,5 @@ func (a *App) writeTip() error {
 	if tip == "" {
 		return nil // nothing was seen that held
 	}
-	file := a.path(a.flags.tipFile)
-	f, err := os.CreateTemp(filepath.Dir(file), ".tip-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(tip + "\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return writeFile(a.path(a.flags.tipFile), []byte(tip+"\n"))
 }

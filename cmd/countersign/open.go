@@ -43,7 +43,8 @@ func (a *App) open() (*pipeline.Runner, error) {
 		Actor: a.actor(settings), Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
 		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
-	if !a.holdsToken() {
+	a.runner = r
+	if !a.holdsToken(settings) {
 		r.Commands = commands{a: a}
 	}
 	if a.flags.verbose {

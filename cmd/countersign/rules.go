@@ -153,10 +153,11 @@ func (a *App) tokens() []string {
 }
 
 // holdsToken tells whether this is a job of a workflow that has rights: it runs
-// nobody's commands (contract: the jobs are split by trust).
-func (a *App) holdsToken() bool {
+// nobody's commands, as the jobs are split by trust. actions/checkout leaves a
+// token in Git's configuration unless it is told not to.
+func (a *App) holdsToken(settings gitstore.Settings) bool {
 	if a.Getenv("GITHUB_ACTIONS") != "true" {
 		return false
 	}
-	return len(a.tokens()) > 0
+	return len(a.tokens()) > 0 || settings.ExtraHeader(settings.RemoteURL(a.flags.remote)) != ""
 }

@@ -1,3 +1,5 @@
+// Package approval decides: what the Policy asks for, what was said, and what
+// that adds up to. It is pure; who said what is for the caller to find out.
 package approval
 
 import (

@@ -189,7 +189,7 @@ type ApprovalDecision struct {
 }
 
 // A Source is where a decision was read. Kind is "local" for one taken with the
-// command line; Commit is the base commit that was shown to the author.
+// command line; Commit is HEAD at that time.
 type Source struct {
 	Kind       string `json:"kind"`
 	ID         string `json:"id"`
