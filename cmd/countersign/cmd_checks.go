@@ -35,6 +35,9 @@ In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
 			if f.tree != "" && (len(args) > 0 || f.patch != "") {
 				return &usageError{"--tree was given beside a transaction or a patch", "--tree COMMIT stands alone"}
 			}
+			if f.tree != "" && !isCommitID(f.tree) {
+				return &usageError{fmt.Sprintf("%+q is not a commit's id", f.tree), "give all 40 digits, as git rev-parse prints them"}
+			}
 			o, err := to.options(true)
 			if err != nil {
 				return err

@@ -186,10 +186,14 @@ func (a *App) readTip() (string, error) {
 		return "", &exitError{exitIO, fmt.Errorf("%s: %w", a.flags.tipFile, plain(err))}
 	}
 	tip := strings.TrimSpace(string(raw))
-	if len(tip) != 40 || strings.Trim(tip, "0123456789abcdef") != "" {
+	if !isCommitID(tip) {
 		return "", &usageError{a.flags.tipFile + " does not hold a commit id", "remove it only if you know why it is damaged"}
 	}
 	return tip, nil
+}
+
+func isCommitID(s string) bool {
+	return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // writeTip keeps the last tip seen, for the next run on another machine.
