@@ -125,6 +125,21 @@ type Proposal struct {
 	Confidence         *int   `json:"confidence,omitempty"`
 	RequiresApproval   *bool  `json:"requires_approval,omitempty"`
 	Checks             string `json:"checks,omitempty"`
+
+	// Only for a change of a pull request: where that is, and its head when the
+	// change was reviewed. Authors are those who wrote the change where the pull
+	// request's own diff is the patch.
+	Repository  *Repository `json:"repository,omitempty"`
+	PullRequest int         `json:"pull_request,omitempty"`
+	HeadCommit  string      `json:"head_commit,omitempty"`
+	Authors     []Actor     `json:"authors,omitempty"`
+}
+
+// A Repository is one on a forge. ID is stable where Name, "owner/name", may
+// change.
+type Repository struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 // Source is the ApplyResult's patch_source: the document that the change comes
@@ -189,7 +204,10 @@ type ApprovalDecision struct {
 }
 
 // A Source is where a decision was read. Kind is "local" for one taken with the
-// command line; Commit is HEAD at that time.
+// command line, "review", "review_comment" or "issue_comment" for one of a pull
+// request. Commit is HEAD, or the pull request's head, at that time, or the one
+// that a review is of. Evidence is the path of the artifact that has the text
+// and the answer of the forge about its author, "" for a local one.
 type Source struct {
 	Kind       string `json:"kind"`
 	ID         string `json:"id"`
@@ -199,6 +217,7 @@ type Source struct {
 	Commit     string `json:"commit"`
 	BodySHA256 string `json:"body_sha256"`
 	CreatedAt  string `json:"created_at"`
+	Evidence   string `json:"evidence,omitempty"`
 }
 
 // An Approved is one fingerprint that so many people had to approve, and had.
