@@ -78,7 +78,7 @@ func (r *Runner) endApply(ctx context.Context, id string) error {
 	if _, open := g.log.OpenApply(); !open {
 		return nil
 	}
-	to, err := r.effect(g, ApplyOptions{})
+	to, err := r.effect(ctx, g, ApplyOptions{})
 	if err != nil {
 		return err
 	}

@@ -46,15 +46,20 @@ type ApplyOutcome struct {
 //
 // A refusal returns an outcome REFUSED together with the error that says why.
 func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutcome, error) {
+	defer r.ask()()
+	g, err := r.again(ctx, g, o)
+	if err != nil {
+		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
+	}
 	if mode, err := r.sandboxMode(ctx); err != nil {
 		return ApplyOutcome{}, err
 	} else if mode == policy.ReadOnly && !o.DryRun {
 		err := &ReadOnlyError{}
 		return ApplyOutcome{Result: refusal(err, false)}, err
 	}
-	to, err := r.effect(g, o)
+	to, err := r.effect(ctx, g, o)
 	if err != nil {
-		return ApplyOutcome{}, err
+		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
 	if !o.DryRun {
 		unlock, err := to.lock(ctx)
@@ -81,6 +86,30 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 			return out, err
 		}
 	}
+}
+
+// again reads the pull request once more, so that an approval that is gone, and
+// a denial that has come, are known before anything is done.
+func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions) (Gated, error) {
+	tx := g.Transaction()
+	switch {
+	case tx.GateOnly():
+		return g, &GateOnlyError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
+	case tx.Pointers.Proposal.PullRequest == 0 || tx.Closed || o.DryRun:
+		return g, nil
+	}
+	return r.gate(ctx, tx.TransactionID)
+}
+
+// A GateOnlyError says that there is nothing to apply: the change is a pull
+// request's own diff.
+type GateOnlyError struct {
+	ID          string
+	PullRequest int
+}
+
+func (e *GateOnlyError) Error() string {
+	return fmt.Sprintf("%s is the diff of pull request %d itself: it is merged, not applied", e.ID, e.PullRequest)
 }
 
 func deref(o *ApplyOutcome) ApplyOutcome {

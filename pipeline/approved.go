@@ -98,8 +98,8 @@ func sameHashes(a, b map[string]*string) bool {
 // good, from a HEAD on another branch, where nothing is to be recorded.
 func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transaction, err error) error {
 	var superseded *SupersededError
-	if !errors.As(err, &superseded) {
-		return err
+	if !errors.As(err, &superseded) || tx.Pointers.Proposal.PullRequest > 0 {
+		return err // a pull request's branch may have been rewritten
 	}
 	reviewed := tx.Pointers.Proposal.BaseCommit
 	descends, ancestorErr := r.Repo.Descends(ctx, base, reviewed)

@@ -185,7 +185,7 @@ func (r *Runner) CheckTransaction(ctx context.Context, id string, o ApplyOptions
 	if err != nil {
 		return checks.Results{}, err
 	}
-	to, err := r.effect(g, o)
+	to, err := r.effect(ctx, g, o)
 	if err != nil {
 		return checks.Results{}, err
 	}

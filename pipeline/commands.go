@@ -180,3 +180,12 @@ func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit stri
 	}
 	return r.Commands.Run(ctx, mode, files, commands)
 }
+
+// Commands are the Policy's that run before the change is applied, in words.
+func (g Gated) Commands() []string {
+	var out []string
+	for _, c := range g.rules.Policy.Commands.Run {
+		out = append(out, text(c.Command))
+	}
+	return out
+}

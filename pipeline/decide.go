@@ -24,6 +24,7 @@ type Ruling struct {
 
 // Decide records a ruling and what follows from it.
 func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
+	defer r.ask()()
 	ruling.Reason = r.oneLine(ruling.Reason, 500)
 	var g Gated
 	var err error
@@ -88,7 +89,7 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 		return nil, g.Err()
 	case tx.Closed || tx.Status == ledger.Applied:
 		return nil, &ClosedError{tx.TransactionID, tx.Status}
-	case !g.rules.Policy.Approvals.Local.Counts(false):
+	case !g.rules.Policy.Approvals.Local.Counts(tx.Pointers.Proposal.PullRequest > 0):
 		return nil, &UndecidedError{"the Policy does not allow local decisions"}
 	case ruling.Decision == ledger.Deny:
 		return about, nil
@@ -130,31 +131,47 @@ func (r *Runner) named(g Gated, ruling Ruling) ([]approval.Request, error) {
 	return out, nil
 }
 
-// rule records one decision, and a denial where it cannot be overlooked.
+// rule records one decision that was taken here.
 func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling Ruling) {
-	tx := s.Log.Transaction()
-	request := g.openRequest(s, about)
 	body := "/" + string(ruling.Decision) + " " + about.Fingerprint
 	if ruling.Reason != "" {
 		body += " " + ruling.Reason
 	}
-	g.rules.note(s)
-	decision := &ledger.ApprovalDecision{
-		TransactionID: tx.TransactionID, ApprovalRequestID: request, Decision: ruling.Decision,
-		Fingerprint: about.Fingerprint, Reason: ruling.Reason, Policy: g.rules.ref(),
+	g.enter(s, about, ledger.ApprovalDecision{
+		Decision: ruling.Decision, Fingerprint: about.Fingerprint, Reason: ruling.Reason,
 		Source: ledger.Source{
 			Kind: ruling.Kind, Author: r.Actor, Permission: "local", Commit: g.head,
 			BodySHA256: canon.Sum([]byte(body)), CreatedAt: ledger.FormatTime(r.Now()),
 		},
-	}
-	s.Event(decision)
-	if ruling.Decision != ledger.Deny || len(g.denials) > 0 {
+	})
+}
+
+// enter records a decision as the answer to a request, and a denial where it
+// cannot be overlooked.
+func (g Gated) enter(s *ledger.Stage, about approval.Request, d ledger.ApprovalDecision) {
+	tx := s.Log.Transaction()
+	d.TransactionID, d.ApprovalRequestID = tx.TransactionID, g.openRequest(s, about)
+	g.rules.note(s)
+	d.Policy = g.rules.ref()
+	s.Event(&d)
+	if d.Decision != ledger.Deny || len(g.denials) > 0 || deniedBefore(s.Log) {
 		return // the index is write-once
 	}
 	s.Denied(ledger.Denial{
 		Fingerprint: about.Fingerprint, Kind: about.Kind, TransactionID: tx.TransactionID,
-		Author: r.Actor, Reason: ruling.Reason, DeniedAt: decision.Source.CreatedAt,
+		Author: d.Source.Author, Reason: d.Reason, DeniedAt: d.Source.CreatedAt,
 	})
+}
+
+// deniedBefore tells whether another denial of this stage is in the index.
+func deniedBefore(log *ledger.Log) bool {
+	n := 0
+	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
+		if d.Decision == ledger.Deny {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // openRequest returns a request that waits for an answer, and opens one where
@@ -164,7 +181,7 @@ func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
 		defer s.Status(ledger.Awaiting, "approval asked for")
 	}
 	for _, q := range s.Log.OpenRequests() {
-		if q.Fingerprint == about.Fingerprint {
+		if q.Fingerprint == about.Fingerprint && q.Kind == about.Kind {
 			return q.ApprovalRequestID
 		}
 	}

@@ -51,9 +51,12 @@ type written struct {
 
 // effect returns the way to the place that the options name; an apply that was
 // cut off is finished where it was begun.
-func (r *Runner) effect(g Gated, o ApplyOptions) (effect, error) {
+func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions) (effect, error) {
+	if g.Transaction().Pointers.Proposal.PullRequest > 0 && o.To != TargetWorktree {
+		return r.pullEffect(ctx, g, o)
+	}
 	if open, resuming := g.log.OpenApply(); resuming && open.Target != TargetWorktree {
-		return &refEffect{r, open.Target}, nil
+		return &refEffect{r, open.Target, r.Refs}, nil
 	} else if resuming {
 		o.To = TargetWorktree
 	}
@@ -68,18 +71,30 @@ func (r *Runner) effect(g Gated, o ApplyOptions) (effect, error) {
 		}
 		return &worktreeEffect{r}, nil
 	case TargetBranch:
-		if found := r.Secrets.Find(o.Branch); len(found) > 0 {
-			at := secret.PatchFinding{Path: r.Secrets.Text(o.Branch), Kind: found[0].Kind}
-			return nil, &SecretError{[]secret.PatchFinding{at}, "a branch's name cannot be kept out of the ledger"}
+		if err := r.keepableBranch(o.Branch); err != nil {
+			return nil, err
 		}
 		if o.Branch == "" {
 			o.Branch = "countersign/" + tx[len(tx)-8:]
 		}
-		return &refEffect{r, "refs/heads/" + o.Branch}, nil
+		return &refEffect{r, "refs/heads/" + o.Branch, r.Refs}, nil
 	case TargetRef:
-		return &refEffect{r, "refs/agent/applied/" + tx}, nil
+		return &refEffect{r, appliedRef(tx), r.Refs}, nil
 	}
 	return nil, fmt.Errorf("pipeline: no target is called %q", o.To)
+}
+
+// appliedRef is where a change goes that goes to no branch.
+func appliedRef(tx string) string { return "refs/agent/applied/" + tx }
+
+// keepableBranch refuses a branch whose name is what looks like a secret.
+func (r *Runner) keepableBranch(name string) error {
+	found := r.Secrets.Find(name)
+	if len(found) == 0 {
+		return nil
+	}
+	at := secret.PatchFinding{Path: r.Secrets.Text(name), Kind: found[0].Kind}
+	return &SecretError{[]secret.PatchFinding{at}, "a branch's name cannot be kept out of the ledger"}
 }
 
 // worktreeEffect writes to the checked-out files.

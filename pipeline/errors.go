@@ -36,10 +36,12 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the patch has %d %s, the limit is %d", e.Have, e.What, e.Max)
 }
 
-// A PendingError says that approvals are missing.
+// A PendingError says that approvals are missing, on a pull request or, where
+// that is 0, here.
 type PendingError struct {
-	ID      string
-	Verdict approval.Verdict
+	ID          string
+	Verdict     approval.Verdict
+	PullRequest int
 }
 
 func (e *PendingError) Error() string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // A Forge is where pull requests live. Each method answers in full or fails:
@@ -20,6 +21,24 @@ type Forge interface {
 	Access(ctx context.Context, who ledger.Actor) (approval.Access, error)
 	// Member tells whether an account is an active member of "org/team".
 	Member(ctx context.Context, team string, who ledger.Actor) (bool, error)
+}
+
+// Code brings what pull requests are made of into the repository, and back.
+type Code interface {
+	// Head fetches the head of a pull request, with all that it reaches, and
+	// returns its commit.
+	Head(ctx context.Context, number int) (string, error)
+	// MergeBase is the best common ancestor of a branch of the base repository,
+	// as it is there now, and a commit.
+	MergeBase(ctx context.Context, branch, commit string) (string, error)
+	// Fetch brings a ref of the base repository. It fails unless the repository
+	// then has the commit.
+	Fetch(ctx context.Context, ref, commit string) error
+	// Diff is what makes the second commit's tree of the first one's; "" for the
+	// first is the second's first parent.
+	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
+	// Refs are those of the repository that a side of a pull request is in.
+	Refs(ctx context.Context, s Side) (Refs, error)
 }
 
 // The states of a pull request.

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"path"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -21,10 +23,15 @@ type Gated struct {
 	// Uncounted are what Decide left out of several decisions, and why.
 	Uncounted []string
 	log       *ledger.Log
-	head      string    // HEAD at that time
+	head      string    // HEAD, or the pull request's head, at that time
 	at        time.Time // when the Verdict was asked for
 	rules     Rules     // that the Verdict goes by
 	denials   []ledger.Denial
+
+	reading  *reading              // of its pull request, nil where that was not read
+	talk     approval.Conversation // on the pull request
+	standing *approval.Standing    // recorded with the apply, once there is one
+	ctx      context.Context       // of the stage, for what a verdict asks of the forge
 }
 
 // Transaction is the state that the Verdict is about.
@@ -45,12 +52,23 @@ func (g Gated) Err() error {
 	case approval.Denied:
 		return &DeniedError{ID: id, PatchID: g.Transaction().PatchID(), Reason: g.Verdict.Reason}
 	}
-	return &PendingError{id, g.Verdict}
+	return &PendingError{id, g.Verdict, g.Transaction().Pointers.Proposal.PullRequest}
 }
 
 // Gate adds up the decisions, opens the requests that are missing, and records
 // the verdict where it moves the transaction on.
 func (r *Runner) Gate(ctx context.Context, id string) (Gated, error) {
+	defer r.ask()()
+	return r.gate(ctx, id)
+}
+
+// ask lets a stage read the pull request anew.
+func (r *Runner) ask() (done func()) {
+	r.reading, r.asks = nil, true
+	return func() { r.asks = false }
+}
+
+func (r *Runner) gate(ctx context.Context, id string) (Gated, error) {
 	var g Gated
 	var err error
 	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
@@ -59,6 +77,9 @@ func (r *Runner) Gate(ctx context.Context, id string) (Gated, error) {
 		}
 		before := len(g.log.Events())
 		s := r.stage(g.log)
+		if err := r.hear(ctx, s, &g); err != nil {
+			return nil, err
+		}
 		r.settle(s, g)
 		if g.Recorded = len(g.log.Events()) > before; !g.Recorded {
 			return nil, nil
@@ -96,7 +117,7 @@ func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, er
 	if !canon.IsHex64(tx.PatchID()) {
 		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
-	g := Gated{log: log, at: r.Now()}
+	g := Gated{log: log, at: r.Now(), ctx: ctx}
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
@@ -105,16 +126,55 @@ func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, er
 		if err == nil {
 			g.rules, err = recorded(snap.Tree, log, log.Payloads()[start].(*ledger.ApplyStart).Policy)
 		}
+		if err == nil && tx.Pointers.Proposal.PullRequest > 0 {
+			g.standing, err = standing(snap.Tree, log)
+		}
 	} else {
 		g.rules, err = r.rules(ctx)
 	}
 	if err != nil {
 		return Gated{}, err
 	}
-	// Without a HEAD no approval is one of it.
-	g.head, _ = r.Repo.Head(ctx)
+	if err := r.conversation(ctx, snap, &g); err != nil {
+		return Gated{}, err
+	}
+	g.head = r.headOf(ctx, g)
 	g.Verdict = g.verdict(g.at)
 	return g, nil
+}
+
+// headOf is the commit that approvals are of: the pull request's head as it was
+// read, or HEAD. Without one no approval is one of it.
+func (r *Runner) headOf(ctx context.Context, g Gated) string {
+	p := g.Transaction().Pointers.Proposal
+	switch {
+	case g.reading != nil:
+		return g.reading.pull.Head.Commit
+	case p.PullRequest > 0:
+		return ""
+	}
+	head, _ := r.Repo.Head(ctx)
+	return head
+}
+
+// standing reads what an apply recorded of its approvals: the last before it.
+func standing(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
+	id := log.Transaction().TransactionID
+	last := ""
+	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
+		if a.Kind == approval.KindStanding {
+			last = a.Path
+		}
+	}
+	var s approval.Standing
+	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(id), last))
+	if err == nil {
+		err = canon.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
+	}
+	return &s, nil
 }
 
 // appliedAs returns which event is the apply/start of the apply that succeeded.
@@ -133,10 +193,17 @@ func appliedAs(log *ledger.Log) (event int, done bool) {
 // verdict decides on a transaction under the rules at a moment.
 func (g Gated) verdict(now time.Time) approval.Verdict {
 	p := g.Transaction().Pointers.Proposal
-	return approval.Case{
+	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
-		Log: g.log, Denials: g.denials, Now: now, Head: g.head,
-	}.Decide()
+		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: p.Authors,
+	}
+	if g.standing != nil {
+		return c.On(*g.standing).Decide()
+	}
+	if g.reading != nil {
+		c.Stands, c.Teams, c.Owners = g.stands, g.reading.team(g.ctx), g.reading.owner(g.ctx, g.rules.Commit)
+	}
+	return c.Decide()
 }
 
 // settle records what a verdict means for a transaction that is still open.
@@ -194,4 +261,5 @@ var prompts = map[string]string{
 	policy.KindFileChange: "Apply %s?",
 	policy.KindSecret:     "Apply %s although there is what looks like a secret among them?",
 	policy.KindProtected:  "Apply %s although there are protected files among them?",
+	policy.KindBreakGlass: "Apply %s without the approvals that the Policy asks for?",
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -21,6 +22,8 @@ const (
 	KindProposal = "proposal"
 	KindWorktree = "worktree"
 	KindRecipe   = "remove_todo_multi"
+
+	KindPullRequest = ledger.KindPullRequest // a pull request's own diff
 )
 
 // An Input is a proposed change in any form that Review takes. Resolve puts it
@@ -34,6 +37,12 @@ type Input struct {
 	Source   *result.Source     // the document that the change comes from, if it has an id
 	Proposal *proposal.Proposal // what else it asks for
 	Trace    []any              // what the proposer did before: JSON objects, untrusted
+
+	// For: the pull request that the change is for, nil for none. Its head is
+	// the base; of KindPullRequest the base is given.
+	For      *PullRequest
+	Base     string
+	Proposer *ledger.Actor // nil: whoever runs this
 }
 
 // computed tells whether the change was not given as a document, but made here.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -35,11 +36,15 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (l
 		s := ledger.NewStage(g.log, g.at, r.Secrets)
 		r.settle(s, g)
 		g.rules.note(s)
+		verdict := g.onRecord(s)
+		if verdict.State != approval.Approved {
+			return nil, &PendingError{id, verdict, g.Transaction().Pointers.Proposal.PullRequest}
+		}
 		r.recordChecks(s, p.checked, "before")
 		start = ledger.ApplyStart{
 			TransactionID: id, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
 			PatchIDs: []string{g.Transaction().PatchID()}, Target: to.target(), BaseCommit: p.base,
-			Approvals: g.Verdict.Approvals(), Policy: g.rules.ref(),
+			Approvals: verdict.Approvals(), Policy: g.rules.ref(),
 		}
 		for _, f := range p.set.Files() {
 			start.Files = append(start.Files, f.Path)

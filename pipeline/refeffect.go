@@ -40,10 +40,12 @@ type Refs interface {
 	MoveRef(ctx context.Context, name, old, next string) error
 }
 
-// refEffect builds a commit on the tip of a ref and moves the ref to it.
+// refEffect builds a commit on the tip of a ref and moves the ref to it: one of
+// the repository, or of the one that a pull request's head is in.
 type refEffect struct {
-	r   *Runner
-	ref string
+	r    *Runner
+	ref  string
+	refs Refs
 }
 
 func (e *refEffect) target() string { return e.ref }
@@ -53,7 +55,7 @@ func (e *refEffect) lock(context.Context) (func(), error) { return func() {}, ni
 // base is the ref's tip; a ref that is not there yet begins where the change
 // was reviewed.
 func (e *refEffect) base(ctx context.Context, tx ledger.Transaction) (string, error) {
-	tip, err := e.r.Refs.Ref(ctx, e.ref)
+	tip, err := e.refs.Ref(ctx, e.ref)
 	if err == nil && tip == "" {
 		tip = tx.Pointers.Proposal.BaseCommit
 	}
@@ -63,7 +65,7 @@ func (e *refEffect) base(ctx context.Context, tx ledger.Transaction) (string, er
 // ready builds the commit, whose tree the required checks then run on: a branch
 // never moves to a tree whose checks failed.
 func (e *refEffect) ready(ctx context.Context, g Gated, p *prepared) error {
-	if err := e.r.Refs.CheckRef(ctx, e.ref); err != nil {
+	if err := e.refs.CheckRef(ctx, e.ref); err != nil {
 		return err
 	}
 	sign, err := e.r.applySigner(g.rules.Policy)
@@ -157,7 +159,7 @@ func (e *refEffect) mine(ledger.ApplyStart) error { return nil }
 
 // found: the ref was moved, or it was not; nothing is half-done.
 func (e *refEffect) found(ctx context.Context, files []patch.Change, open ledger.ApplyStart, why string) (written, error) {
-	tip, err := e.r.Refs.Ref(ctx, e.ref)
+	tip, err := e.refs.Ref(ctx, e.ref)
 	if err != nil {
 		return written{}, err
 	}
@@ -186,7 +188,7 @@ func (e *refEffect) write(ctx context.Context, p prepared) written {
 	fail := func(err error) written {
 		return written{ops: failedOps(p.set.Files(), "cannot write: "+err.Error()), before: p.base, moved: moved(err)}
 	}
-	tip, err := e.r.Refs.Ref(ctx, e.ref)
+	tip, err := e.refs.Ref(ctx, e.ref)
 	if err != nil {
 		return fail(err)
 	}
@@ -195,7 +197,7 @@ func (e *refEffect) write(ctx context.Context, p prepared) written {
 		if tip == "" {
 			old = ""
 		}
-		if err := e.r.Refs.MoveRef(ctx, e.ref, old, p.commit); err != nil {
+		if err := e.refs.MoveRef(ctx, e.ref, old, p.commit); err != nil {
 			return fail(err)
 		}
 	}

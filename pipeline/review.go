@@ -37,6 +37,7 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 		return Reviewed{}, err
 	}
 	out := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base}
+	p.pull = in.For
 	paths := []string{ledger.DeniedDir(p.id), ledger.ProposedDir(p.id), ledger.Day(r.Now())}
 	out.LedgerCommit, err = r.update(ctx, paths, func(snap Snapshot) (*ledger.Entry, error) {
 		known, err := r.known(ctx, snap.Tree, p)
@@ -74,6 +75,7 @@ type gathered struct {
 	found  []secret.PatchFinding // what the patch introduces
 	base   string
 	rules  Rules
+	pull   *PullRequest
 }
 
 func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
@@ -85,7 +87,7 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 	if size := int64(len(in.Raw)); size > limits.Bytes {
 		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
 	}
-	base, err := r.Repo.Head(ctx)
+	base, err := r.baseOf(ctx, in)
 	if err != nil {
 		return gathered{}, err
 	}
@@ -118,6 +120,17 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 	return g, g.seal(rules.Policy)
 }
 
+// baseOf is the commit that a change is proposed on.
+func (r *Runner) baseOf(ctx context.Context, in Input) (string, error) {
+	switch {
+	case in.Base != "":
+		return in.Base, nil
+	case in.For != nil:
+		return in.For.Head.Commit, nil
+	}
+	return r.Repo.Head(ctx)
+}
+
 // known returns the transaction that there is for the patch on this base, nil
 // if there is none: the open one, or the one that put the files on disk where
 // they are. A patch that was ever denied is a *DeniedError.
@@ -140,14 +153,14 @@ func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Tra
 			return nil, &ledger.CorruptError{ID: t.TransactionID, Err: errors.New("it does not propose the patch that it is listed under")}
 		case t.Status == ledger.Denied:
 			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.id, Reason: "denied"}
-		case t.Pointers.Proposal.BaseCommit != p.base:
+		case !p.sameAs(t):
 		case !t.Closed:
 			return &t, nil
 		case t.Status == ledger.Completed:
 			done = &t
 		}
 	}
-	if done == nil || r.Worktree == nil {
+	if done == nil || r.Worktree == nil || p.pull != nil {
 		return nil, nil
 	}
 	states, err := r.Worktree.Inspect(p.set.Files())
@@ -155,6 +168,18 @@ func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Tra
 		return nil, err
 	}
 	return done, nil
+}
+
+// sameAs tells whether a transaction of this patch is about the same place: the
+// same base and pull request. The patch of a pull request's own diff names its
+// base itself, by hash, so that a rebase which leaves it alone changes nothing.
+func (p gathered) sameAs(t ledger.Transaction) bool {
+	of := t.Pointers.Proposal
+	if p.pull == nil {
+		return of.PullRequest == 0 && of.BaseCommit == p.base
+	}
+	return of.Repository != nil && of.Repository.ID == p.pull.Repository.ID && of.PullRequest == p.pull.Number &&
+		(t.GateOnly() || of.BaseCommit == p.base)
 }
 
 // state reads the state of a transaction whose id is the ledger's word.
@@ -168,7 +193,7 @@ func state(tree fs.FS, id string) (ledger.Transaction, error) {
 // refuseDirty: what the human is shown must be what the files in front of them
 // would become. A proposal of the working tree is what is in front of them.
 func (r *Runner) refuseDirty(ctx context.Context, in Input, files []patch.Change) error {
-	if r.Worktree == nil || in.Kind == KindWorktree {
+	if r.Worktree == nil || in.Kind == KindWorktree || in.For != nil {
 		return nil
 	}
 	_, err := r.clean(ctx, files)
@@ -229,8 +254,8 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
 		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.rules.Policy.Sandbox), WritableRoots: writable(p.rules.Policy.Sandbox)},
-		ApprovalPolicy: ledger.ApprovalPolicy{Required: p.rules.Policy.Approvals.Required, Local: p.rules.Policy.Approvals.Local.Counts(false)},
-		Proposer:       r.Actor, BaseCommit: p.base, PolicyCommit: p.rules.Commit, Summary: in.Summary,
+		ApprovalPolicy: ledger.ApprovalPolicy{Required: p.rules.Policy.Approvals.Required, Local: p.rules.Policy.Approvals.Local.Counts(in.For != nil)},
+		Proposer:       r.proposer(in), BaseCommit: p.base, PolicyCommit: p.rules.Commit, Summary: in.Summary,
 	})
 	s.Status(ledger.InProgress, "review started")
 	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Input: in.Summary, Mode: "review"})
@@ -259,6 +284,26 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	return s, nil
 }
 
+// proposer is who proposes a change.
+func (r *Runner) proposer(in Input) ledger.Actor {
+	if in.Proposer != nil {
+		return *in.Proposer
+	}
+	return r.Actor
+}
+
+// bind notes which pull request a change is for.
+func (in Input) bind(meta *ledger.Proposal) {
+	if in.For == nil {
+		return
+	}
+	repository := in.For.Repository
+	meta.Repository, meta.PullRequest, meta.HeadCommit = &repository, in.For.Number, in.For.Head.Commit
+	if in.Kind == KindPullRequest {
+		meta.Authors = in.For.Committers
+	}
+}
+
 // writable are the directories that a transaction's effects may write to.
 func writable(mode policy.Sandbox) []string {
 	if mode == policy.ReadOnly {
@@ -277,6 +322,7 @@ func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
 	if p.sealed != nil {
 		meta.PatchSealedSHA256 = canon.Sum(p.sealed)
 	}
+	in.bind(meta)
 	if in.Source != nil {
 		meta.SourceProposalID, meta.SourceProposalHash = in.Source.ProposalID, in.Source.ProposalHash
 	}
@@ -333,7 +379,7 @@ func (r *Runner) provenance(in Input, p gathered) any {
 		input["sha256"] = canon.Sum(in.Raw)
 	}
 	return map[string]any{
-		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": r.Actor, "input": input,
+		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": r.proposer(in), "input": input,
 		"base_commit": p.base, "patch_id": p.id,
 		"base_sha256_by_path": before, "after_sha256_by_path": after,
 	}

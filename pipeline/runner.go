@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -113,6 +114,17 @@ type Runner struct {
 	Signer func(name string) (func([]byte) (string, error), error)
 	// Identities are age identities that unseal patches, "" for none.
 	Identities string
+
+	// Forge is where pull requests are read, nil for nowhere: a transaction of a
+	// pull request then has no approvals. Code brings what they are made of.
+	Forge Forge
+	Code  Code
+	// Witnessed are statements that the event which started this run told, with
+	// texts that the forge may not have any more.
+	Witnessed []approval.Statement
+
+	reading *reading // what this stage, or the last, read of a pull request
+	asks    bool     // whether the stage may ask the forge
 
 	tip     *string                     // what the last stage saw, or left
 	patches map[string][]byte           // by patch_id: what was given in this command

@@ -48,6 +48,9 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if v.Status != ledger.Applied {
 			return nil, nil
 		}
+		if err := r.fetchApplied(ctx, log); err != nil {
+			return nil, err
+		}
 		read, err := r.applied(ctx, log)
 		if err != nil {
 			return nil, err

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +22,12 @@ import (
 // Teams and Owners tell whether somebody is in a team, or owns a path by
 // CODEOWNERS. Nil means nobody. An error counts as no, and its text is told.
 //
-// The Policy's break_glass and withdraw_deny are not decided on yet: a denial
-// is final, and no approval is worth more than another.
+// Stands is asked about each recorded approval of the forge: "" if it is still
+// there as it was, else why it counts no more. Nil means that none was looked
+// for, and none counts. Denials, and decisions of the command line, stand by
+// themselves.
+//
+// The Policy's withdraw_deny is not decided on yet: a denial is final.
 type Case struct {
 	Policy      policy.Policy
 	Needs       []policy.Need
@@ -36,6 +39,7 @@ type Case struct {
 	Authors     []ledger.Actor
 	Teams       func(team string, who ledger.Actor) (bool, error)
 	Owners      func(path string, who ledger.Actor) (bool, error)
+	Stands      func(ledger.ApprovalDecision) string
 }
 
 // Decide adds up the decisions of the log. The verdict is approved when every
@@ -44,9 +48,18 @@ type Case struct {
 func (c Case) Decide() Verdict {
 	v := Verdict{State: Pending, Decisions: []Judged{}}
 	tallies := c.tallies()
+	var broken *ledger.ApprovalDecision // the first that breaks the glass
+	urgent := c.askedToBreakGlass()
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](c.Log) {
 		j := newJudged(*d)
-		j.Counted, j.Reason = c.count(*d, tallies)
+		if urgent[d.ApprovalRequestID] && d.Decision == ledger.Approve {
+			j.Counted, j.Reason = c.breakGlass(*d, tallies)
+			if j.Counted && broken == nil {
+				broken = d
+			}
+		} else {
+			j.Counted, j.Reason = c.count(*d, tallies)
+		}
 		v.Decisions = append(v.Decisions, j)
 		if j.Counted && d.Decision == ledger.Deny {
 			v.deny(d.Source.Author, d.Reason)
@@ -55,7 +68,7 @@ func (c Case) Decide() Verdict {
 	for _, d := range c.Denials {
 		v.deny(d.Author, d.Reason)
 	}
-	v.addUp(tallies)
+	v.addUp(tallies, broken)
 	return v
 }
 
@@ -101,7 +114,7 @@ func (c Case) count(d ledger.ApprovalDecision, tallies []*tally) (bool, string) 
 	if len(asked) == 0 {
 		return false, "is not asked for"
 	}
-	if why := c.refuse(d.Source); why != "" {
+	if why := c.refuse(d); why != "" {
 		return false, why
 	}
 	return c.vote(d.Source, asked)
@@ -127,23 +140,22 @@ func (c Case) vote(s ledger.Source, asked []*tally) (bool, string) {
 	return false, reason
 }
 
-// addUp turns tallies into needs, the state and its reason.
-func (v *Verdict) addUp(tallies []*tally) {
+// addUp turns tallies into needs, the state and its reason. Where they are not
+// met, a broken glass stands in for all but those of a secret.
+func (v *Verdict) addUp(tallies []*tally, broken *ledger.ApprovalDecision) {
 	var parts []string
+	if broken != nil && slices.ContainsFunc(tallies, (*tally).needsGlass) {
+		v.BreakGlass = true
+		v.Needs = []Need{{policy.KindBreakGlass, broken.Fingerprint, 1, 1}}
+		parts = []string{"break-glass by " + broken.Source.Author.Login + ": " + broken.Reason}
+		tallies = slices.DeleteFunc(slices.Clone(tallies), (*tally).coveredByGlass)
+	}
 	met := true
 	for _, t := range tallies {
-		n := Need{t.need.Kind, t.fingerprint, max(1, t.need.Required), t.approved()}
+		n := t.sum()
 		v.Needs = append(v.Needs, n)
 		met = met && n.Approved >= n.Required
-		if n.Kind == policy.KindFileChange {
-			parts = append(parts, fmt.Sprintf("%d of %d approvals", n.Approved, n.Required))
-			continue
-		}
-		who := ""
-		if t.need.Names() {
-			who = " by " + t.need.People()
-		}
-		parts = append(parts, fmt.Sprintf("%s%s: %d of %d", n.Kind, who, n.Approved, n.Required))
+		parts = append(parts, t.text(n))
 	}
 	if v.State == Denied {
 		return

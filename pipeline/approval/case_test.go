@@ -30,6 +30,7 @@ var (
 //	bob deny                   denies it
 //	eve secret local           approves the secret, with the command line
 //	ada perm=read at=3h on=old patch=<hex> source=review
+//	ada glass=down             breaks the glass, and says why
 //
 // A fingerprint is written secret, protected or, in full, fingerprint=….
 func spoken(t *testing.T, lines string) []ledger.ApprovalDecision {
@@ -65,6 +66,8 @@ func adjust(t *testing.T, d *ledger.ApprovalDecision, word string) {
 		d.Decision, d.Reason = ledger.Deny, value
 	case "secret", "protected":
 		d.Fingerprint = key + ":patchset:" + thePatch
+	case "glass": // breaks the glass, for a reason
+		d.Source.URL, d.Reason = key, value
 	case "local", "rpc":
 		d.Source.Kind, d.Source.Permission = key, key
 	case "source":
@@ -105,7 +108,11 @@ func record(t *testing.T, proposer ledger.Actor, decisions []ledger.ApprovalDeci
 	for i := range decisions {
 		d := decisions[i]
 		d.ApprovalRequestID, d.TransactionID = fmt.Sprintf("req_%d", i+1), id
-		events = append(events, &ledger.ApprovalRequest{TransactionID: id, ApprovalRequestID: d.ApprovalRequestID, Fingerprint: d.Fingerprint}, &d)
+		q := &ledger.ApprovalRequest{TransactionID: id, ApprovalRequestID: d.ApprovalRequestID, Fingerprint: d.Fingerprint}
+		if strings.HasPrefix(d.Source.URL, "glass") {
+			q.Kind = policy.KindBreakGlass
+		}
+		events = append(events, q, &d)
 	}
 	for _, e := range events {
 		if err := log.Append(noon, e); err != nil {
@@ -136,6 +143,12 @@ func newCase(t *testing.T, p policy.Policy, paths, said string) approval.Case {
 		Log: record(t, agent, spoken(t, said)), Now: noon, Head: "head", PullRequest: true,
 		Teams:  func(team string, who ledger.Actor) (bool, error) { return team == "acme/sec" && who.ID == "2", nil },
 		Owners: func(path string, who ledger.Actor) (bool, error) { return strings.HasPrefix(path, who.Login+"/"), nil },
+		Stands: func(d ledger.ApprovalDecision) string {
+			if d.Decision == ledger.Deny || d.Source.Permission == d.Source.Kind {
+				t.Errorf("asked whether %+v stands", d)
+			}
+			return ""
+		},
 	}
 }
 
@@ -251,16 +264,16 @@ func TestT07Inexact(t *testing.T) {
 
 func TestT08Permission(t *testing.T) {
 	judgeAll(t, []situation{
-		{"read", "", "a", "ada perm=read", pending, none, `-has the permission "read", and the Policy asks for write`, nil},
+		{"read", "", "a", "ada perm=read", pending, none, `-has read permission, write needed`, nil},
 		{"triage", "", "a", "ada perm=triage", pending, none, "-triage", nil},
-		{"none", "", "a", "ada perm=none", pending, none, "-none", nil},
-		{"no answer", "", "a", "ada perm=", pending, none, `-permission ""`, nil},
+		{"none", "", "a", "ada perm=none", pending, none, "-has no permission, write needed", nil},
+		{"no answer", "", "a", "ada perm=", pending, none, "-has no permission, write needed", nil},
 		{"an unknown word", "", "a", "ada perm=owner", pending, none, "-owner", nil},
 		{"upper case", "", "a", "ada perm=WRITE", pending, none, "-WRITE", nil},
 		{"local is no permission", "", "a", "ada perm=local", pending, none, "-local", nil},
 		{"maintain", "", "a", "ada perm=maintain", approved, one, "+approved", nil},
 		{"triage suffices", "approvals: {permission: triage}", "a", "ada perm=triage", approved, one, "+approved", nil},
-		{"admin asked for", "approvals: {permission: admin}", "a", "ada perm=maintain; bob perm=admin", approved, one, "-asks for admin; +approved", nil},
+		{"admin asked for", "approvals: {permission: admin}", "a", "ada perm=maintain; bob perm=admin", approved, one, "-has maintain permission, admin needed; +approved", nil},
 		{"every kind", "", "!CLAUDE.md", "ada perm=read; ada secret perm=read; ada protected perm=read", pending,
 			"0 of 1 approvals; secrets_override: 0 of 1; protected_path: 0 of 1", "-read; -read; -read", nil},
 		{"a Policy without the word", "", "a", "ada perm=admin", pending, none, "-admin", func(c *approval.Case) { c.Policy.Approvals.Permission = "" }},

@@ -76,16 +76,24 @@ func (ps *Policies) decode(text string) (policy.Policy, error) {
 	return p, err
 }
 
-// Redo decides again, from the record alone, what each apply/start was begun
-// on: rule L17. What the record does not tell (who is in a team or owns a path,
-// which commit was a branch's head) is taken for granted.
+// Redo holds decisions to their evidence, rule L18, and decides again, from the
+// record alone, what each apply/start was begun on: rule L17. Of a pull request
+// the last artifact "standing" before the apply/start tells what the forge
+// answered then. Without one, what the record does not tell (who is in a team or
+// owns a path, which commit was HEAD) is taken for granted.
 func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 	var f rule.Finder
 	end := 0
 	for i, p := range log.Payloads() {
-		if start, ok := p.(*ledger.ApplyStart); ok {
-			if err := ps.redo(dir, log, i, end, start); err != nil {
-				f.Add("L17", fmt.Sprintf("%s:%d", ledger.EventsFile, i+1), "%v", err)
+		at := fmt.Sprintf("%s:%d", ledger.EventsFile, i+1)
+		switch p := p.(type) {
+		case *ledger.ApplyStart:
+			if err := ps.redo(dir, log, i, end, p); err != nil {
+				f.Add("L17", at, "%v", err)
+			}
+		case *ledger.ApprovalDecision:
+			if err := checkEvidence(dir, log, i, p); err != nil {
+				f.Add("L18", at, "%v", err)
 			}
 		}
 		end += bytes.IndexByte(log.Bytes()[end:], '\n') + 1
@@ -111,16 +119,62 @@ func (ps *Policies) redo(dir fs.FS, log *ledger.Log, n, end int, start *ledger.A
 	if proposed == nil {
 		return errors.New("nothing is proposed")
 	}
-	needs := p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)
-	p.Approvals.SameHead = false
-	v := Case{Policy: p, Needs: granted(needs), Log: before, Now: at}.Decide()
-	switch {
+	c := Case{
+		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
+	}
+	if c, err = c.asRecorded(dir, proposed.PullRequest); err != nil {
+		return err
+	}
+	switch v := c.Decide(); {
 	case v.State != Approved:
 		return fmt.Errorf("by the recorded Policy the verdict was %s (%s)", v.State, v.Reason)
 	case !slices.Equal(start.Approvals, v.Approvals()):
 		return errors.New("apply/start does not ask for what the recorded Policy asks for")
 	}
 	return nil
+}
+
+// asRecorded is a case with what its log tells of the world around it.
+func (c Case) asRecorded(dir fs.FS, pullRequest int) (Case, error) {
+	if pullRequest == 0 {
+		c.Needs, c.Policy.Approvals.SameHead = granted(c.Needs), false
+		return c, nil
+	}
+	s, err := lastStanding(dir, c.Log)
+	if err == nil && s.PullRequest != pullRequest {
+		err = fmt.Errorf("what stood of the approvals is recorded of pull request %d, not %d", s.PullRequest, pullRequest)
+	}
+	return c.On(s), err
+}
+
+// lastStanding reads the last Standing of a log, which has to be of the apply
+// that follows and not of one before.
+func lastStanding(dir fs.FS, log *ledger.Log) (Standing, error) {
+	var s Standing
+	at, applied := -1, ""
+	for i, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.ArtifactStored:
+			if p.Kind == KindStanding {
+				at = i
+			}
+		case *ledger.ApplyStart:
+			applied = log.Events()[i].Timestamp
+		}
+	}
+	if at < 0 {
+		return s, errors.New("what stood of the approvals when the change was applied is not recorded")
+	}
+	if err := readArtifact(dir, log.Payloads()[at].(*ledger.ArtifactStored), &s); err != nil {
+		return s, err
+	}
+	if s.Schema != standingSchema {
+		return s, errors.New("what stood of the approvals is recorded in an unknown schema")
+	}
+	if s.ReadAt < applied { // times of the ledger are in order as texts
+		return s, errors.New("what stood of the approvals was not asked again for this apply")
+	}
+	return s, nil
 }
 
 // granted leaves out whom the record cannot tell apart.

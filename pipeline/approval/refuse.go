@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,8 +10,9 @@ import (
 
 // refuse says why an approval counts for no need at all, "" if it may: its
 // author is no known human, it was not said where or with the permission that
-// the Policy asks for, or it is out of date.
-func (c Case) refuse(s ledger.Source) string {
+// the Policy asks for, it is not there any more, or it is out of date.
+func (c Case) refuse(d ledger.ApprovalDecision) string {
+	s := d.Source
 	switch {
 	case s.Author.ID == "":
 		return "has no author"
@@ -24,10 +24,22 @@ func (c Case) refuse(s ledger.Source) string {
 	if why := c.refuseSource(s); why != "" {
 		return why
 	}
+	if !isLocal(s) {
+		if why := c.stands(d); why != "" {
+			return why
+		}
+	}
 	if c.Policy.Approvals.SameHead && (c.Head == "" || s.Commit != c.Head) {
 		return "was made on another commit"
 	}
 	return c.refuseAge(s)
+}
+
+func (c Case) stands(d ledger.ApprovalDecision) string {
+	if c.Stands == nil {
+		return "its comment was not read again"
+	}
+	return c.Stands(d)
 }
 
 func isLocal(s ledger.Source) bool { return s.Kind == "local" || s.Kind == "rpc" }
@@ -41,11 +53,8 @@ func (c Case) refuseSource(s ledger.Source) string {
 			return "the Policy does not allow local decisions"
 		}
 		return ""
-	case "review", "review_comment", "issue_comment":
-		if least := c.Policy.Approvals.Permission; !policy.Permission(s.Permission).AtLeast(least) {
-			return fmt.Sprintf("its author has the permission %q, and the Policy asks for %s", ledger.OneLine(s.Permission, 20), least)
-		}
-		return ""
+	case KindReview, KindReviewComment, KindIssueComment:
+		return Refused(c.Policy, Access{Permission: s.Permission})
 	}
 	return "its source is of no known kind"
 }

@@ -1,6 +1,8 @@
 package approval
 
 import (
+	"fmt"
+
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -48,6 +50,23 @@ func (t *tally) approved() int {
 		least = min(least, n)
 	}
 	return least
+}
+
+// sum is the need with its votes.
+func (t *tally) sum() Need {
+	return Need{t.need.Kind, t.fingerprint, max(1, t.need.Required), t.approved()}
+}
+
+// text says in words how far a need is met.
+func (t *tally) text(n Need) string {
+	if n.Kind == policy.KindFileChange {
+		return fmt.Sprintf("%d of %d approvals", n.Approved, n.Required)
+	}
+	who := ""
+	if t.need.Names() {
+		who = " by " + t.need.People()
+	}
+	return fmt.Sprintf("%s%s: %d of %d", n.Kind, who, n.Approved, n.Required)
 }
 
 // entitled tells for which counts a person's vote is good, or why for none.

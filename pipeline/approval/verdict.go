@@ -36,11 +36,14 @@ type Judged struct {
 }
 
 // A Verdict is the sum of all decisions under a Policy, with the reason of each.
+// BreakGlass tells that somebody broke the glass because the ordinary approvals
+// did not suffice: then Needs has break_glass for all that they were needed for.
 type Verdict struct {
-	State     State    `json:"verdict"`
-	Reason    string   `json:"reason"`
-	Needs     []Need   `json:"needs"`
-	Decisions []Judged `json:"decisions"`
+	State      State    `json:"verdict"`
+	Reason     string   `json:"reason"`
+	BreakGlass bool     `json:"break_glass,omitempty"`
+	Needs      []Need   `json:"needs"`
+	Decisions  []Judged `json:"decisions"`
 }
 
 func (v *Verdict) deny(by ledger.Actor, reason string) {

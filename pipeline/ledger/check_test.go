@@ -232,6 +232,34 @@ func (d directory) secrets(begin *ledger.ApplyStart, by ledger.Actor) {
 	})
 }
 
+var glass = ledger.Approved{Kind: "break_glass", Fingerprint: "patchset:" + patchID, Required: 1}
+
+// breakGlass makes the one approval that of somebody who broke the glass, and
+// apply/start rest on approvals.
+func (d directory) breakGlass(reason string, approvals []ledger.Approved, more ...ledger.Approved) {
+	d.events(func(e []ledger.Event) []ledger.Event {
+		ask, said, begin := request("req_1"), decision("req_1", ledger.Approve), start(1)
+		ask.Kind, said.Reason, begin.Approvals = glass.Kind, reason, slices.Concat(approvals, more)
+		for _, p := range []ledger.Payload{ask, said, begin} {
+			e[at(e, p.Type(), 1)] = event(d.t, p)
+		}
+		return e
+	})
+}
+
+// glassAndSecrets is a patch with a secret, which somebody else approved, and
+// for which one broke the glass.
+func (d directory) glassAndSecrets(by ledger.Actor) {
+	d.breakGlass("the site is down", nil, glass)
+	d.secrets(with(start(1), func(s *ledger.ApplyStart) { s.Approvals = []ledger.Approved{glass, override} }), other)
+	d.events(func(e []ledger.Event) []ledger.Event {
+		said := decision("req_1", ledger.Approve)
+		said.Reason, said.Source.Author = "the site is down", by
+		e[at(e, ledger.TypeDecision, 1)] = event(d.t, said)
+		return e
+	})
+}
+
 // TestT54OwnRules: each row breaks a rule that only our own directories promise.
 func TestT54OwnRules(t *testing.T) {
 	type events = []ledger.Event
@@ -322,6 +350,29 @@ func TestT54OwnRules(t *testing.T) {
 		{"T46 secrets that nobody approved", "L3", func(t *testing.T, d directory) { d.secrets(start(1, override), nobody) }},
 		{"T46 secrets that their proposer approved", "L3", func(t *testing.T, d directory) { d.secrets(start(1, override), actor) }},
 		{"T46 secrets that somebody else approved", "", func(t *testing.T, d directory) { d.secrets(start(1, override), other) }},
+		{"the glass broken", "", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals[:0], glass) }},
+		{"the glass broken, which is no approval", "L3", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals) }},
+		{"the glass broken and approved as well", "L3", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals, glass) }},
+		{"the glass broken without a reason", "L3", func(t *testing.T, d directory) { d.breakGlass("", nil, glass) }},
+		{"the glass broken for two", "L3", func(t *testing.T, d directory) {
+			d.breakGlass("the site is down", []ledger.Approved{{Kind: "break_glass", Fingerprint: glass.Fingerprint, Required: 2}})
+		}},
+		{"the glass broken for a secret", "L3", func(t *testing.T, d directory) {
+			d.breakGlass("the site is down", []ledger.Approved{{Kind: "break_glass", Fingerprint: override.Fingerprint, Required: 1}})
+		}},
+		{"the glass not broken", "L3", func(t *testing.T, d directory) {
+			d.events(substitute(t, with(start(1), func(s *ledger.ApplyStart) { s.Approvals = []ledger.Approved{glass} })))
+		}},
+		{"T46 the glass broken, secrets that nobody approved", "L3", func(t *testing.T, d directory) {
+			d.breakGlass("the site is down", nil, glass, override)
+			d.proposes(t, func(p *ledger.Proposal) { p.ContainsSecrets = true })
+		}},
+		{"T46 the glass broken, secrets that were not asked about", "L3", func(t *testing.T, d directory) {
+			d.breakGlass("the site is down", nil, glass)
+			d.proposes(t, func(p *ledger.Proposal) { p.ContainsSecrets = true })
+		}},
+		{"T46 the glass broken by somebody else, who approved secrets", "", func(t *testing.T, d directory) { d.glassAndSecrets(other) }},
+		{"T46 the glass broken by the proposer, secrets that somebody else approved", "L3", func(t *testing.T, d directory) { d.glassAndSecrets(actor) }},
 		{"applied another patch", "L3", func(t *testing.T, d directory) {
 			d.events(substitute(t, with(start(1), func(s *ledger.ApplyStart) { s.PatchIDs = []string{canon.Hex(nil)} })))
 		}},

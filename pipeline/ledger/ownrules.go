@@ -70,10 +70,12 @@ func (c *checker) canonicalLines() {
 
 // approvedBeforeApply: when apply/start was recorded, nobody had denied, and as
 // many people had approved each fingerprint as apply/start says the Policy asks
-// for: the patch itself, and a patch with secrets as one.
+// for: the patch itself, and a patch with secrets as one. Where apply/start says
+// that the glass was broken, somebody had, with a reason.
 func (c *checker) approvedBeforeApply(log *Log) {
 	denied := false
-	approvers := map[string]map[string]bool{} // fingerprint → ids
+	kinds := map[string]string{} // approval_request_id → kind
+	approvers := voters{}
 	var proposed *Proposal
 	for i, p := range log.Payloads() {
 		switch p := p.(type) {
@@ -81,12 +83,11 @@ func (c *checker) approvedBeforeApply(log *Log) {
 			if p.Item.Metadata != nil {
 				proposed = p.Item.Metadata
 			}
+		case *ApprovalRequest:
+			kinds[p.ApprovalRequestID] = p.Kind
 		case *ApprovalDecision:
 			denied = denied || p.Decision != Approve
-			if approvers[p.Fingerprint] == nil {
-				approvers[p.Fingerprint] = map[string]bool{}
-			}
-			approvers[p.Fingerprint][p.Source.Author.ID] = true
+			approvers.add(kinds[p.ApprovalRequestID], p)
 		case *ApplyStart:
 			if denied || proposed == nil || !enough(p, *proposed, approvers, log.Meta().Proposer.ID) {
 				c.Add("L3", atLine(i+1), "apply/start without every approval")
@@ -95,23 +96,58 @@ func (c *checker) approvedBeforeApply(log *Log) {
 	}
 }
 
+// breakGlass is the kind of request (policy.KindBreakGlass) whose answer stands
+// in for all approvals but that of a secret, and is none of these.
+const breakGlass = "break_glass"
+
+// voters are the ids of those who approved, by what of.
+type voters map[string]map[string]bool
+
+func (v voters) add(kind string, d *ApprovalDecision) {
+	what := d.Fingerprint
+	if kind == breakGlass {
+		if d.Reason == "" {
+			return
+		}
+		what = breakGlass + " " + what
+	}
+	if v[what] == nil {
+		v[what] = map[string]bool{}
+	}
+	v[what][d.Source.Author.ID] = true
+}
+
+// of counts who approved, without one that does not count.
+func (v voters) of(what, without string) int {
+	if v[what][without] {
+		return len(v[what]) - 1
+	}
+	return len(v[what])
+}
+
 // enough tells whether an apply/start asks for what its patch needs, and has it.
-// Nobody approves the secrets of their own proposal.
-func enough(start *ApplyStart, proposed Proposal, approvers map[string]map[string]bool, proposer string) bool {
-	secret := "secret:patchset:" + proposed.PatchID
+// Nobody approves the secrets of their own proposal, nor breaks the glass for
+// them. A broken glass stands beside the approval of secrets alone.
+func enough(start *ApplyStart, proposed Proposal, approvers voters, proposer string) bool {
+	patch, secret := "patchset:"+proposed.PatchID, "secret:patchset:"+proposed.PatchID
 	asked := map[string]bool{}
 	for _, a := range start.Approvals {
-		have := len(approvers[a.Fingerprint])
-		if a.Fingerprint == secret && approvers[secret][proposer] {
-			have--
+		what, without := a.Fingerprint, ""
+		if a.Kind == breakGlass {
+			what = breakGlass + " " + what
 		}
-		if FingerprintPatch(a.Fingerprint) != proposed.PatchID || have < max(1, a.Required) {
+		if a.Fingerprint == secret || a.Kind == breakGlass && proposed.ContainsSecrets {
+			without = proposer
+		}
+		if FingerprintPatch(a.Fingerprint) != proposed.PatchID || approvers.of(what, without) < max(1, a.Required) {
 			return false
 		}
-		asked[a.Fingerprint] = true
+		asked[what] = true
 	}
-	return asked["patchset:"+proposed.PatchID] && (asked[secret] || !proposed.ContainsSecrets) &&
-		slices.Equal(start.PatchIDs, []string{proposed.PatchID})
+	excused := asked[secret] || !proposed.ContainsSecrets
+	delete(asked, secret)
+	broken := asked[breakGlass+" "+patch] && len(asked) == 1
+	return (asked[patch] || broken) && excused && slices.Equal(start.PatchIDs, []string{proposed.PatchID})
 }
 
 func (c *checker) artifacts(log *Log) {

@@ -135,11 +135,25 @@ func (t *Transaction) move(p *StatusChange) error {
 	if p.From != t.Status {
 		return fmt.Errorf("tx/status from %s, the status is %s", p.From, t.Status)
 	}
-	if !slices.Contains(transitions[p.From], p.To) {
+	if !slices.Contains(transitions[p.From], p.To) && !t.merges(p) {
 		return fmt.Errorf("tx/status may not go from %s to %s", p.From, p.To)
 	}
 	t.Status = p.To
 	return nil
+}
+
+// KindPullRequest is the kind of a proposal that is a pull request's own diff:
+// nothing is applied, and what completes it is that it was merged.
+const KindPullRequest = "pr_diff"
+
+// GateOnly tells whether the transaction is about a pull request's own diff.
+func (t *Transaction) GateOnly() bool {
+	return t.Pointers.Proposal != nil && t.Pointers.Proposal.Kind == KindPullRequest
+}
+
+// merges is the one way to Completed that leads past Applied.
+func (t *Transaction) merges(p *StatusChange) bool {
+	return t.GateOnly() && p.From == Proposed && p.To == Completed
 }
 
 func (t *Transaction) item(p *TurnItem) {

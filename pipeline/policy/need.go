@@ -11,13 +11,15 @@ const (
 	KindFileChange = "fileChange"       // every patch needs it
 	KindSecret     = "secrets_override" // the patch adds what looks like a secret
 	KindProtected  = "protected_path"   // the patch touches a protected path
+	KindBreakGlass = "break_glass"      // one of break_glass stands in for all but a secret's
 )
 
 // prefixes are what a kind's fingerprint has before patchset:.
-var prefixes = map[string]string{KindFileChange: "", KindSecret: "secret:", KindProtected: "protected:"}
+var prefixes = map[string]string{KindFileChange: "", KindSecret: "secret:", KindProtected: "protected:", KindBreakGlass: ""}
 
 // Fingerprint is what an approval of a kind names: patchset:<id>,
-// secret:patchset:<id> or protected:patchset:<id>. It panics on another kind.
+// secret:patchset:<id> or protected:patchset:<id>; break_glass names the patch
+// as fileChange does. It panics on another kind.
 func Fingerprint(kind, patchID string) string {
 	prefix, ok := prefixes[kind]
 	if !ok {
@@ -112,6 +114,9 @@ func sorted(list []string) []string {
 	}
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
+
+// BreaksGlass tells whether the file lists an account under break_glass.
+func (p Policy) BreaksGlass(id, login string) bool { return listed(p.Approvals.BreakGlass, id, login) }
 
 // Names tells whether the need is for certain people.
 func (n Need) Names() bool { return n.Owners || len(n.Users)+len(n.Teams) > 0 }

@@ -86,7 +86,7 @@ func TestFingerprint(t *testing.T) {
 			t.Error("a fingerprint of an unknown kind")
 		}
 	}()
-	policy.Fingerprint("break_glass", "x")
+	policy.Fingerprint("break-glass", "x")
 }
 
 // TestT35BuiltIns: workflow, Policy and agent-instruction files are protected in
@@ -195,6 +195,25 @@ func TestIsAccount(t *testing.T) {
 	} {
 		if got := policy.IsAccount(c.entry, c.id, c.login); got != c.want {
 			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+func TestBreakGlass(t *testing.T) {
+	if got := policy.Fingerprint(policy.KindBreakGlass, "x"); got != "patchset:x" {
+		t.Error(got)
+	}
+	p := policy.Default()
+	if p.BreaksGlass("1", "ada") {
+		t.Error("anybody breaks the glass by default")
+	}
+	p.Approvals.BreakGlass = []string{"Ada", "2"}
+	for _, c := range []struct {
+		id, login string
+		want      bool
+	}{{"1", "ada", true}, {"2", "bob", true}, {"3", "2", false}, {"3", "eve", false}, {"", "", false}} {
+		if p.BreaksGlass(c.id, c.login) != c.want {
+			t.Errorf("%+v", c)
 		}
 	}
 }

@@ -1,0 +1,170 @@
+package approval_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+)
+
+var (
+	own   = "patchset:" + thePatch
+	exact = []struct {
+		body string
+		want approval.Command
+	}{
+		{"/approve " + own, approval.Command{Verb: "approve", Fingerprint: own}},
+		{"/approve secret:" + own, approval.Command{Verb: "approve", Fingerprint: "secret:" + own}},
+		{"/approve protected:" + own, approval.Command{Verb: "approve", Fingerprint: "protected:" + own}},
+		{"/approve " + own + "\r\nthanks, all of you", approval.Command{Verb: "approve", Fingerprint: own}},
+		{"/approve " + own + "\n", approval.Command{Verb: "approve", Fingerprint: own}},
+		{"/approve --break-glass " + own + " the site is down", approval.Command{Verb: "approve", BreakGlass: true, Fingerprint: own, Reason: "the site is down"}},
+		{"/approve", approval.Command{Verb: "approve"}},
+		{"/approve\nfine with me", approval.Command{Verb: "approve"}},
+		{"/deny", approval.Command{Verb: "deny"}},
+		{"/deny ", approval.Command{Verb: "deny"}},
+		{"/deny too risky", approval.Command{Verb: "deny", Reason: "too risky"}},
+		{"/deny " + own, approval.Command{Verb: "deny", Fingerprint: own}},
+		{"/deny " + own + " ", approval.Command{Verb: "deny", Fingerprint: own}},
+		{"/deny secret:" + own + "  nö\u200b!  really\r\n", approval.Command{Verb: "deny", Fingerprint: "secret:" + own, Reason: "nö ! really"}},
+		{"/deny  \t" + own + "\u00a0no", approval.Command{Verb: "deny", Fingerprint: own, Reason: "no"}},
+		{"/deny patchset:abc", approval.Command{Verb: "deny", Reason: "patchset:abc"}},
+		{"/withdraw-deny " + own + " I was wrong", approval.Command{Verb: "withdraw-deny", Fingerprint: own, Reason: "I was wrong"}},
+	}
+)
+
+func TestParseCommand(t *testing.T) {
+	for _, c := range exact {
+		got, ok := approval.ParseCommand(c.body)
+		if !ok || got != c.want {
+			t.Errorf("%q: %+v, %v; want %+v", c.body, got, ok, c.want)
+		}
+		if !approval.LooksLike(c.body) {
+			t.Errorf("%q does not look like a command", c.body)
+		}
+	}
+}
+
+// inexact are lines that are no command, by the threat that they are an example
+// of, and whether they are told to their author.
+var inexact = map[string]map[string]bool{
+	"T07": {
+		"/approve " + own[:len(own)-1]:                   true,
+		"/approve " + own + "0":                          true,
+		"/approve " + strings.ToUpper(own):               true,
+		"/approve patchset:" + strings.ToUpper(thePatch): true,
+		"/approve " + thePatch:                           true,
+		"/approve " + own + " please":                    true,
+		"/approve " + own + " ":                          true,
+		"/approve " + own + "\r\r\n":                     true,
+		"/approve " + own + "\t":                         true,
+		"/approve " + own + ".":                          true,
+		"/approve  " + own:                               true,
+		"/approve\t" + own:                               true,
+		"/approve ":                                      true,
+		"/approve it":                                    true,
+		"/approve! ":                                     true,
+		"/Approve " + own:                                true,
+		"/APPROVE":                                       true,
+		"/approved":                                      true,
+		"/approve break_glass:" + own:                    true,
+		"/approve secret:secret:" + own:                  true,
+		"/approve secret:protected:" + own:               true,
+		"/approve --break-glass " + own:                  true,
+		"/approve --break-glass " + own + " ":            true,
+		"/approve --break-glass " + own + " \u200b":      true,
+		"/approve --break-glass " + own + "  down":       true,
+		"/approve --break-glass the site is down":        true,
+		"/approve --breakglass " + own + " down":         true,
+		"/approve " + own + " --break-glass":             true,
+		"/withdraw-deny " + own:                          true,
+		"/withdraw-deny I was wrong":                     true,
+		" /approve " + own:                               true,
+		"\n/approve " + own:                              false,
+		"LGTM":                                           false,
+		"":                                               false,
+		"approve " + own:                                 true,
+		"/denied":                                        false,
+	},
+	"T13": {
+		"> /approve " + own:                         true,
+		"> /approve":                                true,
+		"`/approve`":                                true,
+		"    /approve " + own:                       true,
+		"```\n/approve " + own + "\n```":            false,
+		"<!--\n/approve " + own + "\n-->":           false,
+		"<!-- /approve " + own + " -->":             true,
+		"Fine.\n\n/approve " + own:                  false,
+		"Yes.\n\nOn Monday ada wrote:\n> /approve":  false,
+		"\"/approve " + own + "\" is what to write": true,
+	},
+	"T14": {
+		"/аpprove " + own:                      true, // Cyrillic а
+		"/approve pаtchset:" + thePatch:        true,
+		"/approve\u00a0" + own:                 true,
+		"/approve\u2009" + own:                 true,
+		"/approve " + own + "\u200b":           true,
+		"\u200b/approve " + own:                true,
+		"\ufeff/approve " + own:                true,
+		"/app\u200drove " + own:                true,
+		"/approve \u202e" + own:                true,
+		"/approve " + own + "\u2028":           true,
+		"/approve " + own + "\x00":             true,
+		"／approve " + own:                      true, // full-width slash
+		"/approve patchset：" + thePatch:        true,
+		"/approve " + own[:len(own)-1] + "а":   true,
+		"/\u0430pprove":                        false,
+		"/approve\u200b":                       true,
+		"/deny\u200b " + own + " with a blank": true,
+	},
+}
+
+func TestT07InexactCommands(t *testing.T) { checkInexact(t, "T07") }
+func TestT13NotTheFirstLine(t *testing.T) { checkInexact(t, "T13") }
+func TestT14OtherCharacters(t *testing.T) { checkInexact(t, "T14") }
+
+func checkInexact(t *testing.T, threat string) {
+	for body, looks := range inexact[threat] {
+		if got, ok := approval.ParseCommand(body); ok {
+			t.Errorf("%q is taken for %+v", body, got)
+		}
+		if approval.LooksLike(body) != looks {
+			t.Errorf("%q looks like a command: %v", body, !looks)
+		}
+	}
+}
+
+// FuzzParseCommand: what is accepted is the line that it writes back, as far as
+// it decides on anything, and that line means the same again.
+func FuzzParseCommand(f *testing.F) {
+	for _, c := range exact {
+		f.Add(c.body)
+	}
+	for _, bodies := range inexact {
+		for body := range bodies {
+			f.Add(body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		c, ok := approval.ParseCommand(body)
+		if !ok {
+			if c != (approval.Command{}) {
+				t.Fatalf("%q: no command, and yet %+v", body, c)
+			}
+			return
+		}
+		line, _, _ := strings.Cut(body, "\n")
+		line = strings.TrimSuffix(line, "\r")
+		if again, ok := approval.ParseCommand(c.String()); !ok || again != c {
+			t.Fatalf("%q is %+v, which writes %q and that is %+v", body, c, c.String(), again)
+		}
+		without := c
+		without.Reason = ""
+		if c.Verb != approval.VerbDeny && !strings.HasPrefix(line, without.String()) || !strings.HasPrefix(line, "/"+string(c.Verb)) {
+			t.Fatalf("%q is %+v", body, c)
+		}
+		if c.Verb == approval.VerbApprove && !c.BreakGlass && line != c.String() {
+			t.Fatalf("%q approves as %q", body, c.String())
+		}
+	})
+}
