@@ -1,0 +1,591 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+var (
+	adaThere = ledger.Actor{Kind: "user", ID: "1", Login: "ada"}
+	bobThere = ledger.Actor{Kind: "user", ID: "2", Login: "bob"}
+	eveThere = ledger.Actor{Kind: "user", ID: "3", Login: "eve"}
+	botThere = ledger.Actor{Kind: "bot", ID: "41898282", Login: "github-actions"}
+)
+
+// hub is a forge with one pull request, 7, whose commits are those of a world.
+type hub struct {
+	w      *world
+	refs   *refs
+	pull   pipeline.PullRequest
+	said   []approval.Statement
+	access map[string]string   // by login
+	teams  map[string][]string // account ids
+	broken error               // what every call fails with
+	before func(method string) // runs before each call
+	asked  map[string]int      // calls
+	bases  map[string]string   // merge bases by commit
+}
+
+func newHub(w *world) *hub {
+	h := &hub{
+		w: w, refs: newRefs(w.repo), access: map[string]string{"ada": "write", "bob": "write", "eve": "read"},
+		teams: map[string][]string{}, asked: map[string]int{}, bases: map[string]string{},
+	}
+	side := pipeline.Side{Repository: &ledger.Repository{ID: "100", Name: "acme/site"}, Owner: "Organization", Branch: "topic", Commit: id(1)}
+	h.pull = pipeline.PullRequest{
+		Repository: *side.Repository, Number: 7, State: pipeline.PullRequestOpen, Title: "Greet", Author: bobThere, Head: side, Base: side,
+		Committers: []ledger.Actor{bobThere}, Paths: []string{"greet.txt"},
+	}
+	h.pull.Base.Branch = "main"
+	h.refs.tips["refs/heads/topic"] = id(1)
+	return h
+}
+
+func (h *hub) call(method string) error {
+	h.asked[method]++
+	if h.before != nil {
+		h.before(method)
+	}
+	return h.broken
+}
+
+func (h *hub) PullRequest(context.Context, int) (pipeline.PullRequest, error) {
+	err := h.call("PullRequest")
+	h.pull.Head.Commit = h.refs.tips["refs/heads/topic"]
+	return h.pull, err
+}
+
+func (h *hub) Statements(context.Context, int) ([]approval.Statement, error) {
+	err := h.call("Statements")
+	return slices.Clone(h.said), err
+}
+
+func (h *hub) Access(_ context.Context, who ledger.Actor) (approval.Access, error) {
+	err := h.call("Access")
+	return approval.Access{Permission: h.access[who.Login], Role: h.access[who.Login]}, err
+}
+
+func (h *hub) Member(_ context.Context, team string, who ledger.Actor) (bool, error) {
+	err := h.call("Member")
+	return slices.Contains(h.teams[team], who.ID), err
+}
+
+func (h *hub) Head(context.Context, int) (string, error) { return h.refs.tips["refs/heads/topic"], nil }
+
+func (h *hub) MergeBase(_ context.Context, _, commit string) (string, error) {
+	if base, ok := h.bases[commit]; ok {
+		return base, nil
+	}
+	return "", errors.New("no merge base")
+}
+
+func (h *hub) Fetch(context.Context, string, string) error { return nil }
+
+func (h *hub) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
+	if from == "" {
+		from = id(1)
+	}
+	old, err := h.w.repo.Tree(ctx, from)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	next, err := h.w.repo.Tree(ctx, to)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	after := map[string]*patch.File{}
+	for _, tree := range []fs.FS{old, next} {
+		for name := range tree.(fstest.MapFS) {
+			if after[name], err = patch.Lookup(next, name); err != nil {
+				return patch.Patchset{}, err
+			}
+		}
+	}
+	return patch.Between(old, after)
+}
+
+func (h *hub) Refs(context.Context, pipeline.Side) (pipeline.Refs, error) { return h.refs, nil }
+
+// says adds a comment.
+func (h *hub) says(who ledger.Actor, body string) *approval.Statement {
+	n := len(h.said) + 1
+	h.said = append(h.said, approval.Statement{
+		Kind: approval.KindIssueComment, ID: fmt.Sprint(n), URL: "https://forge.example/c/" + fmt.Sprint(n), Author: who, Body: body,
+		CreatedAt: fmt.Sprintf("2026-01-05T00:00:%02dZ", n),
+	})
+	return &h.said[n-1]
+}
+
+// runner is the program with a token for the forge.
+func (h *hub) runner() *pipeline.Runner {
+	r := h.w.as(botThere)
+	r.Forge, r.Code, r.Worktree, r.Refs = h, h, nil, h.refs
+	return r
+}
+
+// propose opens a transaction for the pull request.
+func (h *hub) propose() (tx, fingerprint string) {
+	h.w.Helper()
+	r := h.runner()
+	in, err := r.OnPull(h.w.Context(), h.w.input(fix), 7)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	done, err := r.Review(h.w.Context(), in, false)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	return done.ID, "patchset:" + done.PatchID
+}
+
+func (h *hub) gate(tx string) pipeline.Gated {
+	h.w.Helper()
+	g, err := h.runner().Gate(h.w.Context(), tx)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	return g
+}
+
+// want fails the test unless the verdict is state, and some decision has a
+// reason with these words.
+func (h *hub) want(tx string, state approval.State, reason string) pipeline.Gated {
+	h.w.Helper()
+	g := h.gate(tx)
+	told := slices.ContainsFunc(g.Verdict.Decisions, func(j approval.Judged) bool { return strings.Contains(j.Reason, reason) })
+	if g.Verdict.State != state || reason != "" && !told {
+		h.w.Errorf("verdict %s, decisions %+v; want %s, %q", g.Verdict.State, g.Verdict.Decisions, state, reason)
+	}
+	return g
+}
+
+func TestPullLife(t *testing.T) {
+	w := newWorld(t)
+	h := newHub(w)
+	tx, fingerprint := h.propose()
+	h.want(tx, approval.Pending, "")
+	h.says(adaThere, "/approve "+fingerprint)
+	g := h.want(tx, approval.Approved, "")
+	out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{})
+	if err != nil || out.Result.Outcome != result.Success || h.refs.tips["refs/heads/topic"] != out.Commit {
+		t.Fatalf("%+v %v", out, err)
+	}
+	if got := w.readTree(out.Commit); !maps.Equal(got, fixed) {
+		t.Errorf("the branch holds %v", got)
+	}
+	v, err := h.runner().Validate(t.Context(), tx)
+	if err != nil || !v.Report.OK || v.Status != ledger.Completed {
+		t.Errorf("%+v %v", v, err)
+	}
+	w.sound(tx, ledger.Completed)
+	// What happens on the pull request afterwards rewrites nothing.
+	h.said, h.access = nil, nil
+	if g := h.gate(tx); g.Verdict.State != approval.Approved || g.Recorded {
+		t.Errorf("later: %+v", g.Verdict)
+	}
+}
+
+// TestT01Edited: an approval counts as long as nobody touched its comment.
+func TestT01Edited(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	h.says(adaThere, "/approve "+fingerprint)
+	g := h.want(tx, approval.Approved, "")
+	h.said[0].Edited = true
+	out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{})
+	var pending *pipeline.PendingError
+	if !errors.As(err, &pending) || out.Result.Outcome != result.Refused || len(h.refs.trees) != 1 {
+		t.Errorf("%+v %v", out, err)
+	}
+	h.want(tx, approval.Pending, "edited")
+}
+
+// TestT02EditedAfterPush: an old comment that was made into an approval.
+func TestT02EditedAfterPush(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	s := h.says(adaThere, "/approve "+fingerprint)
+	s.Edited, s.Earlier = true, []string{"looks interesting"}
+	h.want(tx, approval.Pending, "edited")
+}
+
+// TestT03DenialGone: a denial holds whatever becomes of its comment, also if
+// only an event has seen it.
+func TestT03DenialGone(t *testing.T) {
+	for _, how := range []string{"read", "edited", "witnessed", "witnessed edit"} {
+		t.Run(how, func(t *testing.T) {
+			h := newHub(newWorld(t))
+			tx, fingerprint := h.propose()
+			h.says(adaThere, "/approve "+fingerprint)
+			denial := h.says(bobThere, "/deny "+fingerprint+" no")
+			r := h.runner()
+			switch how {
+			case "read":
+				h.want(tx, approval.Denied, "")
+				h.said = h.said[:1]
+			case "edited":
+				denial.Earlier, denial.Body, denial.Edited = []string{denial.Body}, "never mind", true
+			case "witnessed":
+				r.Witnessed = []approval.Statement{*denial}
+				h.said = h.said[:1]
+			case "witnessed edit":
+				old := *denial
+				old.Earlier, old.Body = []string{denial.Body}, "never mind"
+				r.Witnessed = []approval.Statement{old}
+				denial.Body, denial.Edited = "never mind", true
+			}
+			g, err := r.Gate(t.Context(), tx)
+			if err != nil || g.Verdict.State != approval.Denied {
+				t.Fatalf("%+v %v", g.Verdict, err)
+			}
+			h.said = nil
+			in, err := h.runner().OnPull(t.Context(), h.w.input(fix), 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var denied *pipeline.DeniedError
+			if _, err := h.runner().Review(t.Context(), in, false); !errors.As(err, &denied) {
+				t.Errorf("proposed again: %v", err)
+			}
+		})
+	}
+}
+
+// TestT04Push: a push that leaves the files alone voids nothing, one that
+// touches them does; with same_head every push does.
+func TestT04Push(t *testing.T) {
+	push := func(h *hub, name string) {
+		files := maps.Clone(base)
+		files[name] = "pushed\n"
+		h.w.repo.commit(files)
+		h.refs.tips["refs/heads/topic"] = id(len(h.w.repo.trees))
+	}
+	t.Run("elsewhere", func(t *testing.T) {
+		h := newHub(newWorld(t))
+		tx, fingerprint := h.propose()
+		h.says(adaThere, "/approve "+fingerprint)
+		push(h, "other.txt")
+		out, err := h.runner().Apply(t.Context(), h.want(tx, approval.Approved, ""), pipeline.ApplyOptions{})
+		if err != nil || h.w.readTree(out.Commit)["other.txt"] != "pushed\n" {
+			t.Errorf("%+v %v", out, err)
+		}
+	})
+	t.Run("same file", func(t *testing.T) {
+		h := newHub(newWorld(t))
+		tx, fingerprint := h.propose()
+		h.says(adaThere, "/approve "+fingerprint)
+		g := h.want(tx, approval.Approved, "")
+		push(h, "greet.txt")
+		tip := h.refs.tips["refs/heads/topic"]
+		var superseded *pipeline.SupersededError
+		if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &superseded) || h.refs.tips["refs/heads/topic"] != tip {
+			t.Errorf("%v", err)
+		}
+		h.w.sound(tx, ledger.Superseded)
+	})
+	t.Run("same head", func(t *testing.T) {
+		h := newHub(newWorld(t))
+		h.w.policy.Approvals.SameHead = true
+		tx, fingerprint := h.propose()
+		h.says(adaThere, "/approve "+fingerprint)
+		h.want(tx, approval.Approved, "")
+		push(h, "other.txt")
+		h.want(tx, approval.Pending, "another commit")
+	})
+}
+
+// TestT05PushMeanwhile: a push between reading the pull request and moving its
+// branch loses the race, and is looked at.
+func TestT05PushMeanwhile(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	h.says(adaThere, "/approve "+fingerprint)
+	g := h.want(tx, approval.Approved, "")
+	h.refs.before = func() {
+		files := maps.Clone(base)
+		files["greet.txt"] = "pushed\n"
+		h.w.repo.commit(files)
+		h.refs.tips["refs/heads/topic"] = id(len(h.w.repo.trees))
+	}
+	var superseded *pipeline.SupersededError
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &superseded) {
+		t.Errorf("%v", err)
+	}
+	if got := h.w.readTree(h.refs.tips["refs/heads/topic"])["greet.txt"]; got != "pushed\n" {
+		t.Errorf("the branch holds %q", got)
+	}
+}
+
+// TestT05HeadMoved: what is fetched must be what was read.
+func TestT05HeadMoved(t *testing.T) {
+	h := newHub(newWorld(t))
+	moving := &movingHub{h}
+	r := h.runner()
+	r.Forge, r.Code = moving, moving
+	var reading *pipeline.ReadingError
+	if _, err := r.OnPull(t.Context(), h.w.input(fix), 7); !errors.As(err, &reading) {
+		t.Errorf("%v", err)
+	}
+}
+
+// movingHub fetches another head than the one that is read.
+type movingHub struct{ *hub }
+
+func (h *movingHub) Head(context.Context, int) (string, error) { return id(2), nil }
+
+// TestT08Permission, T09: at least write, when it is read and when it is applied.
+func TestT08Permission(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	h.says(eveThere, "/approve "+fingerprint)
+	h.want(tx, approval.Pending, "write needed")
+}
+
+func TestT09AccessLost(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	h.says(adaThere, "/approve "+fingerprint)
+	g := h.want(tx, approval.Approved, "")
+	h.access["ada"] = "read"
+	var pending *pipeline.PendingError
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &pending) {
+		t.Errorf("%v", err)
+	}
+	h.access["ada"] = "admin"
+	if _, err := h.runner().Apply(t.Context(), h.want(tx, approval.Approved, ""), pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := h.runner().Directory(t.Context(), tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := h.runner().Log(t.Context(), tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string // both answers are in the record
+	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
+		raw, err := fs.ReadFile(dir, a.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Kind == approval.KindStatement && strings.Contains(string(raw), `"permission":"write"`) ||
+			a.Kind == approval.KindStanding && strings.Contains(string(raw), `"permission":"admin"`) {
+			kept = append(kept, a.Kind)
+		}
+	}
+	if !slices.Equal(kept, []string{approval.KindStatement, approval.KindStanding}) {
+		t.Errorf("recorded: %v", kept)
+	}
+}
+
+// TestT10Proposer: neither the bot that proposes nor, of a fork's proposal, its
+// author approves.
+func TestT10Proposer(t *testing.T) {
+	h := newHub(newWorld(t))
+	h.access["github-actions"] = "admin"
+	tx, fingerprint := h.propose()
+	h.says(botThere, "/approve "+fingerprint)
+	h.want(tx, approval.Pending, "human")
+	h.says(bobThere, "/approve "+fingerprint) // the pull request's author may, of a bot's proposal
+	h.want(tx, approval.Approved, "")
+
+	h = newHub(newWorld(t))
+	r := h.runner()
+	in, err := r.OnPull(t.Context(), h.w.input(fix), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Proposer = &h.pull.Author
+	done, err := r.Review(t.Context(), in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.says(bobThere, "/approve patchset:"+done.PatchID)
+	h.want(done.ID, approval.Pending, "proposer")
+}
+
+// TestT15Elsewhere: a transaction of one repository is not approved on the pull
+// request of that number in another.
+func TestT15Elsewhere(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	h.says(adaThere, "/approve "+fingerprint)
+	h.pull.Repository.ID = "200"
+	var reading *pipeline.ReadingError
+	if g, err := h.runner().Gate(t.Context(), tx); !errors.As(err, &reading) {
+		t.Errorf("%+v %v", g.Verdict, err)
+	}
+}
+
+// TestT61Unread: what could not be read in full is no approval, and recorded is
+// nothing.
+func TestT61Unread(t *testing.T) {
+	for _, method := range []string{"PullRequest", "Statements", "Access"} {
+		t.Run(method, func(t *testing.T) {
+			h := newHub(newWorld(t))
+			tx, fingerprint := h.propose()
+			h.says(adaThere, "/approve "+fingerprint)
+			before := h.w.tip()
+			h.before = func(now string) {
+				h.broken = nil
+				if now == method {
+					h.broken = errors.New("status 502")
+				}
+			}
+			if g, err := h.runner().Gate(t.Context(), tx); err == nil || g.Verdict.State == approval.Approved || h.w.tip() != before {
+				t.Errorf("%+v %v", g.Verdict, err)
+			}
+			h.before, h.broken = nil, nil
+			g := h.want(tx, approval.Approved, "")
+			h.broken = errors.New("status 502")
+			if out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err == nil || out.Result.Outcome != result.Refused || len(h.refs.trees) != 1 {
+				t.Errorf("%+v %v", out, err)
+			}
+			h.broken = nil
+		})
+	}
+	t.Run("no token", func(t *testing.T) {
+		h := newHub(newWorld(t))
+		tx, _ := h.propose()
+		r := h.runner()
+		r.Forge = nil
+		var none *pipeline.NoForgeError
+		if _, err := r.Gate(t.Context(), tx); !errors.As(err, &none) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestPullOwners: code owners by the file of the Policy's commit, teams by the
+// forge, and the auditor finds the same.
+func TestPullOwners(t *testing.T) {
+	w := newWorld(t)
+	owned := maps.Clone(base)
+	owned[".github/CODEOWNERS"] = "greet.txt @bob\nold.txt @acme/old\n"
+	w.repo.trees = nil
+	w.repo.commit(owned)
+	w.policy.Protected = []policy.Rule{{Paths: []string{"*.txt"}, Required: 1, Owners: true}}
+	h := newHub(w)
+	h.pull.Author = eveThere
+	tx, fingerprint := h.propose()
+	h.says(adaThere, "/approve "+fingerprint)
+	h.says(bobThere, "/approve protected:"+fingerprint)
+	h.want(tx, approval.Pending, "") // new/file.txt has no owner, old.txt another one
+	w.policy.Protected[0].Paths = []string{"/greet.txt", "/old.txt"}
+	h.teams["acme/old"] = []string{"1"}
+	h.says(adaThere, "/approve protected:"+fingerprint)
+	g := h.want(tx, approval.Approved, "")
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := h.runner().Validate(t.Context(), tx)
+	if err != nil || !v.Report.OK {
+		t.Errorf("%+v %v", v, err)
+	}
+}
+
+// ownDiff opens a gate-only transaction on a head that has the fix.
+func (h *hub) ownDiff() pipeline.Reviewed {
+	h.w.Helper()
+	h.w.repo.commit(fixed)
+	head := id(len(h.w.repo.trees))
+	h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
+	r := h.runner()
+	in, err := r.PullInput(h.w.Context(), 7, "")
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	done, err := r.Review(h.w.Context(), in, false)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	return done
+}
+
+func TestGateOnly(t *testing.T) {
+	h := newHub(newWorld(t))
+	done := h.ownDiff()
+	h.want(done.ID, approval.Pending, "")
+	h.says(bobThere, "/approve patchset:"+done.PatchID)
+	h.want(done.ID, approval.Pending, "proposer") // the author, T10
+	review := h.says(adaThere, "")
+	review.Kind, review.State, review.Commit = approval.KindReview, approval.ReviewApproved, h.pull.Head.Commit
+	g := h.want(done.ID, approval.Approved, "")
+	var never *pipeline.GateOnlyError
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &never) {
+		t.Errorf("%v", err)
+	}
+	// A rebase that leaves the diff alone is the same transaction, still approved.
+	if again := h.ownDiff(); again.ID != done.ID || !again.Known {
+		t.Errorf("after a rebase: %+v", again)
+	}
+	h.want(done.ID, approval.Approved, "")
+	// Merged as what was approved.
+	h.pull.State, h.pull.MergeCommit = pipeline.PullRequestMerged, id(len(h.w.repo.trees))
+	if g, err := h.runner().Merged(t.Context(), done.ID); err != nil || g.Transaction().Status != ledger.Completed {
+		t.Errorf("%v %v", g.Transaction().Status, err)
+	}
+	h.w.sound(done.ID, ledger.Completed)
+}
+
+// TestGateOnlyPush: any other push takes it back.
+func TestGateOnlyPush(t *testing.T) {
+	h := newHub(newWorld(t))
+	done := h.ownDiff()
+	h.says(adaThere, "/approve patchset:"+done.PatchID)
+	h.want(done.ID, approval.Approved, "")
+	files := maps.Clone(fixed)
+	files["more.txt"] = "more\n"
+	h.w.repo.commit(files)
+	head := id(len(h.w.repo.trees))
+	h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
+	r := h.runner()
+	in, err := r.PullInput(t.Context(), 7, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := r.Review(t.Context(), in, false)
+	if err != nil || next.ID == done.ID {
+		t.Fatalf("%+v %v", next, err)
+	}
+	if err := r.Replace(t.Context(), *in.For, next.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.w.sound(done.ID, ledger.Superseded)
+	h.want(next.ID, approval.Pending, "another patch")
+}
+
+// TestBreakGlass: its own kind, by those whom the Policy lists.
+func TestBreakGlass(t *testing.T) {
+	h := newHub(newWorld(t))
+	h.w.policy.Approvals.Required, h.w.policy.Approvals.BreakGlass = 2, []string{"ada"}
+	tx, fingerprint := h.propose()
+	h.says(bobThere, "/approve --break-glass "+fingerprint+" the site is down")
+	h.want(tx, approval.Pending, "")
+	h.says(adaThere, "/approve --break-glass "+fingerprint+" the site is down")
+	g := h.want(tx, approval.Approved, "")
+	if !g.Verdict.BreakGlass || !strings.Contains(g.Verdict.Reason, "the site is down") {
+		t.Errorf("%+v", g.Verdict)
+	}
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := h.runner().Validate(t.Context(), tx); err != nil || !v.Report.OK {
+		t.Errorf("%+v %v", v, err)
+	}
+}
