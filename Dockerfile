@@ -1,15 +1,20 @@
-# A static binary in an empty image:
-#   docker build -t countersign . && docker run --rm -v "$PWD:/repo" countersign list
-# BUILDER needs Go and BASE can be anything that holds a static program.
+# The program alone, static, in an empty image, for no user in particular:
+#   docker build -t countersign .
+#   docker run --rm --user "$(id -u):$(id -g)" -v "$PWD:/repo" countersign list
+# To look needs no --user where the files can be read by all; to write, the ledger must belong to the user.
+# BUILDER needs Go and no shell. BASE can be anything; "scratch" has no certificates, so a remote over https needs those of
+# the host: -v /etc/ssl/certs:/etc/ssl/certs:ro
 ARG BUILDER=docker.io/library/golang:1.26
 ARG BASE=scratch
+
 FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /countersign ./cmd/countersign
+ENV CGO_ENABLED=0 GOFLAGS="" GOWORK=off
+RUN ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "/out/countersign", "./cmd/countersign"]
 
 FROM ${BASE}
-COPY --from=build /countersign /countersign
+COPY --from=build /out/countersign /countersign
 USER 65534:65534
 WORKDIR /repo
 ENTRYPOINT ["/countersign"]

@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,12 +85,40 @@ func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 	if err := r.CheckRef(ctx, name); err != nil {
 		return err
 	}
+	if err := r.gitCounts(plumbing.NewHash(next)); err != nil {
+		return err
+	}
 	unlock, err := r.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	return r.moveRef(plumbing.ReferenceName(name), plumbing.NewHash(old), plumbing.NewHash(next))
+}
+
+// gitCounts refuses a commit on one that only Fetch has brought to a shallow or
+// partial clone: git would find the ref broken.
+func (r *Repo) gitCounts(commit plumbing.Hash) error {
+	if _, err := os.Stat(r.ownObjects()); err != nil {
+		return nil
+	}
+	c, err := readCommit(r.objects, commit)
+	if err != nil {
+		return err
+	}
+	git, err := packfile.Open(r.gitObjects())
+	if err != nil {
+		return err
+	}
+	for _, parent := range c.parents {
+		if _, _, err = git.Size(parent); errors.Is(err, packfile.ErrMissing) {
+			err = &UnsupportedError{fmt.Errorf("the clone is shallow or partial, and git has no commit %s in it; \"git fetch --unshallow\" brings all", parent)}
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, git.Close())
 }
 
 // checkedOut looks at HEAD and at the HEAD of every linked working tree

@@ -41,12 +41,18 @@ func (e *UnsupportedError) Unwrap() error { return e.Err }
 // A Repo is an open Git repository, for one goroutine (go-git's own storage is).
 // The trees that it serves may be read from several.
 type Repo struct {
+	// FetchLimit is how many bytes a pack of Fetch may have; 0 is
+	// DefaultFetchLimit.
+	FetchLimit int64
+
 	git     *git.Repository
 	objects *packfile.Store
 	gitDir  string // the directory that holds the refs
 	ownDir  string // the working tree's own Git directory, gitDir but for linked worktrees
 
 	worktree string // root of the working tree, "" for a bare repository
+
+	brought []plumbing.Hash // tips that Fetch has brought
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -75,7 +81,7 @@ func Open(dir string) (*Repo, error) {
 	if r.git, err = git.Open(storage{store, raw}, tree); err != nil {
 		return nil, fmt.Errorf("opening the repository: %w", err)
 	}
-	r.objects, err = packfile.Open(filepath.Join(r.gitDir, "objects"))
+	r.objects, err = packfile.Open(r.gitObjects(), r.ownObjects())
 	return r, err
 }
 

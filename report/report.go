@@ -17,13 +17,20 @@ import (
 // A Report is a transaction as far as it has got; what is not known yet is
 // left out. It is what --json prints (docs/schema/report.json).
 type Report struct {
-	TransactionID string            `json:"transaction_id"`
-	PatchID       string            `json:"patch_id"`
-	Fingerprint   string            `json:"fingerprint"`
-	Status        ledger.Status     `json:"status"`
-	Summary       string            `json:"summary"`
-	Proposer      ledger.Actor      `json:"proposer"`
-	BaseCommit    string            `json:"base_commit"`
+	TransactionID string        `json:"transaction_id"`
+	PatchID       string        `json:"patch_id"`
+	Fingerprint   string        `json:"fingerprint"`
+	Status        ledger.Status `json:"status"`
+	Summary       string        `json:"summary"`
+	Proposer      ledger.Actor  `json:"proposer"`
+	BaseCommit    string        `json:"base_commit"`
+	GateOnly      bool          `json:"gate_only,omitempty"` // the pull request's own diff: nothing is applied
+
+	// Only for a change of a pull request; HeadCommit is its head at review.
+	Repository  *ledger.Repository `json:"repository,omitempty"`
+	PullRequest int                `json:"pull_request,omitempty"`
+	HeadCommit  string             `json:"head_commit,omitempty"`
+
 	Confidence    *int              `json:"confidence,omitempty"` // 0 to 100, the proposer's own
 	Files         []File            `json:"files"`
 	Verdict       *approval.Verdict `json:"verdict,omitempty"`
@@ -54,6 +61,7 @@ func New(log *ledger.Log, diff []byte) Report {
 	r := Report{
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
 		Summary: tx.Notes, Proposer: tx.Proposer, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
+		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
 	}
 	stats := count(diff)
 	item, _ := log.FileChange()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -34,8 +35,14 @@ func (s Style) paint(code, text string) string {
 func (r Report) Text(s Style) string {
 	var b strings.Builder
 	row := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", s.paint(bold, fmt.Sprintf("%-12s", name)), value) }
+	if r.glassBroken() {
+		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(r.Verdict.Reason)))
+	}
 	row("transaction", r.TransactionID+" ("+s.paint(statusColour(r.Status), string(r.Status))+")")
 	row("patch", r.PatchID)
+	if r.PullRequest > 0 {
+		row("pull request", r.pullText())
+	}
 	if r.Summary != "" {
 		row("summary", Clean(r.Summary))
 	}
@@ -63,6 +70,18 @@ func (r Report) Text(s Style) string {
 	}
 	row("ledger", r.LedgerRef+" "+short(r.LedgerCommit))
 	return b.String()
+}
+
+// pullText is the pull request, and what of it is the patch.
+func (r Report) pullText() string {
+	text := fmt.Sprint(r.PullRequest)
+	if r.Repository != nil {
+		text += " of " + Clean(r.Repository.Name)
+	}
+	if r.GateOnly {
+		text += ", its own diff: nothing is applied"
+	}
+	return text
 }
 
 func short(commit string) string {
@@ -104,9 +123,10 @@ func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value st
 	for _, d := range r.Verdict.Decisions {
 		counted := "counted"
 		if !d.Counted {
-			counted = "not counted: " + d.Reason
+			counted = "not counted: " + Clean(d.Reason)
 		}
-		fmt.Fprintf(b, "  %-7s by %s (%s, %s)\n", d.Decision, Clean(d.Author.Login), d.Source, counted)
+		what := cmp.Or(string(d.Decision), "unclear")
+		fmt.Fprintf(b, "  %-7s by %s (%s, %s)\n", Clean(what), Clean(d.Author.Login), Clean(d.Source), counted)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -33,8 +34,10 @@ type App struct {
 	flags       globalFlags
 	secrets     *secret.Finder   // what is taken out of everything that is printed
 	runner      *pipeline.Runner // knows the secrets of the patch as well, once there is one
+	client      *github.Client   // to GitHub, where there is a token
 	seen        func() string    // the ledger's last tip that held, once one was opened
 	transaction string           // the one that this run is about, once that is known
+	settled     *settlement      // what a run of settle did
 }
 
 // globalFlags are the flags that every command takes.
@@ -107,7 +110,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.closeCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
-		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(),
+		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.settleCommand(), a.planCommand(),
 		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
 	return root

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -23,20 +22,38 @@ func (a *App) actionCommand() *cobra.Command {
 	}
 }
 
-// actionStages are the stages that action.yml offers.
-var actionStages = map[string]bool{"run": true, "review": true, "gate": true, "apply": true, "validate": true}
+// actionStages are the stages that action.yml offers, and the inputs that each
+// takes as flags.
+var actionStages = map[string][]string{
+	"run":      {"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "checks"},
+	"review":   {"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "pr", "bundle-out"},
+	"gate":     {},
+	"apply":    {"checks"},
+	"validate": {"checks"},
+	"checks":   {},
+	"plan":     {"pr"},
+	"settle":   {"pr", "bundle", "checks"},
+	"sweep":    {},
+}
 
 func (a *App) action(ctx context.Context) error {
 	step := action.New(a.Getenv, a.Stdout)
 	step.Mask(step.Input("token"))
+	step.Mask(step.Input("push-token"))
 	args, err := actionArgs(step)
 	if err != nil {
 		return err
 	}
-	code, id := a.child(a.Stdout, a.Stderr, args...)
-	if id != "" {
-		err = a.publish(ctx, step, id)
-	} else if code == exitDenied {
+	if args[0] == "plan" {
+		return a.actionPlan(ctx, step)
+	}
+	code, child := a.child(a.Stdout, a.Stderr, args...)
+	switch {
+	case child.settled != nil:
+		err = child.settled.publishTo(step)
+	case child.transaction != "" && args[0] != "checks":
+		err = a.publish(ctx, step, child.transaction)
+	case code == exitDenied:
 		step.Denied()
 	}
 	switch {
@@ -48,24 +65,54 @@ func (a *App) action(ctx context.Context) error {
 	return &exitError{code, nil}
 }
 
+// actionPlan sets the outputs that a workflow's jobs go by.
+func (a *App) actionPlan(ctx context.Context, step action.Step) error {
+	number, err := inputPull(step.Input("pr"))
+	if err != nil {
+		return err
+	}
+	number, act, err := a.plan(ctx, number)
+	if err == nil {
+		step.Planned(number, act)
+	}
+	return err
+}
+
+// publishTo sets the outputs of a settlement: of its newest transaction, the
+// ones that can be only one.
+func (s *settlement) publishTo(step action.Step) error {
+	for _, rep := range s.Transactions {
+		clean, err := s.a.cleanReport(rep)
+		if err != nil {
+			return err
+		}
+		step.Publish(clean)
+	}
+	return step.NeedsChecks(s.NeedsChecks)
+}
+
 func actionArgs(step action.Step) ([]string, error) {
 	stage := firstOf(step.Input("stage"), "run")
-	if !actionStages[stage] {
-		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply or validate"}
+	inputs, known := actionStages[stage]
+	if !known {
+		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, plan, settle, checks or sweep"}
 	}
 	args := []string{stage}
-	for _, name := range []string{"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "ledger-ref"} {
+	if stage == "sweep" {
+		args = []string{"settle", "--all"}
+	}
+	for _, name := range append(inputs, "ledger-ref") {
 		if v := step.Input(name); v != "" {
 			args = append(args, "--"+name+"="+v)
 		}
 	}
-	if to := step.Input("apply-to"); to != "" && (stage == "run" || stage == "apply") {
+	if out := step.Input("checks-out"); out != "" && stage == "checks" {
+		args = append(args, "--out="+out)
+	}
+	if to := step.Input("apply-to"); to != "" && (stage == "run" || stage == "apply" || stage == "settle" || stage == "sweep") {
 		args = append(args, "--to="+to)
 	}
-	if results := step.Input("checks"); results != "" {
-		args = append(args, "--checks="+results)
-	}
-	if step.Input("dry-run") == "true" {
+	if step.Input("dry-run") == "true" && (stage == "review" || stage == "apply") {
 		args = append(args, "--dry-run")
 	}
 	if tx := step.Input("transaction"); tx != "" {
@@ -75,14 +122,13 @@ func actionArgs(step action.Step) ([]string, error) {
 }
 
 // child runs another command line of this program, in the same directory, and
-// returns its exit code and the transaction that it worked on, if any.
-func (a *App) child(out, errs io.Writer, args ...string) (code int, transaction string) {
-	c := App{
+// returns its exit code and what it was about.
+func (a *App) child(out, errs io.Writer, args ...string) (int, *App) {
+	c := &App{
 		Args:  append([]string{"-C", a.flags.dir}, args...),
 		Stdin: bytes.NewReader(nil), Stdout: out, Stderr: errs, Getenv: a.Getenv, Now: a.Now, Entropy: a.Entropy,
 	}
-	code = c.Main()
-	return code, c.transaction
+	return c.Main(), c
 }
 
 // publish reports on a transaction: outputs, job summary, check run.
@@ -101,18 +147,15 @@ func (a *App) publish(ctx context.Context, step action.Step, id string) error {
 }
 
 func (a *App) publishCheck(ctx context.Context, step action.Step, rep report.Report) error {
-	token, head := step.Input("token"), a.Getenv("GITHUB_SHA")
-	if token == "" || head == "" {
-		return nil
+	head := a.Getenv("GITHUB_SHA")
+	client, err := a.forgeOfWorkflow()
+	if client == nil || head == "" || step.Input("token") == "" || err != nil {
+		return err
 	}
-	client, err := github.New(a.Getenv("GITHUB_API_URL"), a.Getenv("GITHUB_REPOSITORY"), token)
-	if err != nil {
-		return &usageError{err.Error(), ""}
-	}
-	url, err := client.PublishCheck(ctx, head, rep.CheckRun())
+	run, err := client.PublishCheck(ctx, head, rep.CheckRun())
 	if err != nil {
 		return err
 	}
-	step.CheckRun(url)
+	step.CheckRun(run.URL)
 	return nil
 }

@@ -79,8 +79,8 @@ func (d *demonstration) run(want int, args ...string) error {
 	if err := d.print(d.style().Bold("$ countersign "+strings.Join(words, " ")) + "\n"); err != nil {
 		return err
 	}
-	code, id := d.child(d.Stdout, d.Stdout, append([]string{"-q", "-C", d.dir}, args...)...)
-	d.last = firstOf(id, d.last)
+	code, child := d.child(d.Stdout, d.Stdout, append([]string{"-q", "-C", d.dir}, args...)...)
+	d.last = firstOf(child.transaction, d.last)
 	if code != want {
 		return fmt.Errorf("countersign %s: exit code %d, expected %d", args[0], code, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -18,6 +19,9 @@ type reviewFlags struct {
 	files                         []string
 	summary, trace                string
 	dryRun                        bool
+	pr                            int
+	prDiff                        bool
+	bundleOut                     string
 }
 
 func (f *reviewFlags) add(cmd *cobra.Command) {
@@ -42,7 +46,7 @@ func (f *reviewFlags) given() []string {
 		set  bool
 	}{
 		{"--patch", f.patch != ""}, {"--pack", f.pack != ""}, {"--proposal", f.proposal != ""},
-		{"--worktree", f.worktree}, {"--recipe", f.recipe != ""},
+		{"--worktree", f.worktree}, {"--recipe", f.recipe != ""}, {"--pr-diff", f.prDiff},
 	} {
 		if in.set {
 			out = append(out, in.name)
@@ -64,13 +68,22 @@ func (a *App) reviewCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the patch and print its patch_id; record nothing")
+	cmd.Flags().IntVar(&f.pr, "pr", 0, "propose it for the pull request with this `NUMBER`, on its head")
+	cmd.Flags().BoolVar(&f.prDiff, "pr-diff", false, "with --pr: the pull request's own diff, which is approved and never applied")
+	cmd.Flags().StringVar(&f.bundleOut, "bundle-out", "", "record nothing; write what is proposed to `FILE`, for \"settle --bundle\" elsewhere")
 	return cmd
 }
 
 func (a *App) review(ctx context.Context, f reviewFlags) error {
+	if f.pr < 0 || f.prDiff && f.pr == 0 {
+		return &usageError{"no pull request was named", "--pr N"}
+	}
 	r, err := a.open()
 	if err != nil {
 		return err
+	}
+	if f.bundleOut != "" {
+		return a.writeBundle(ctx, r, f)
 	}
 	done, err := a.propose(ctx, r, f)
 	if err != nil {
@@ -96,9 +109,17 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 		return err
 	}
 	if !g.Transaction().Closed {
-		a.say("hint: %s", a.again("run", done.ID))
+		a.say("hint: %s", a.next(g.Transaction()))
 	}
 	return nil
+}
+
+// next is the command that takes a transaction on.
+func (a *App) next(tx ledger.Transaction) string {
+	if tx.Pointers.Proposal.PullRequest > 0 {
+		return a.again("settle", tx.TransactionID)
+	}
+	return a.again("run", tx.TransactionID)
 }
 
 func (a *App) showDryRun(done pipeline.Reviewed) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -73,6 +74,15 @@ var table = []row{
 	{as[*usageError], exitRefused, usageHint},
 	{as[*pipeline.PendingError], exitPending, pendingHint},
 	{as[*pipeline.DeniedError], exitDenied, say("a denial is final for these bytes; propose a different patch")},
+	{as[*pipeline.NoForgeError], exitIO, say("set COUNTERSIGN_TOKEN to a token that may read pull requests")},
+	{as[*github.Error], exitIO, forgeHint},
+	{as[*pipeline.ReadingError], exitIO, say("nothing on it counts until it is read in full: run it again")},
+	{as[*pipeline.PullClosedError], exitRefused, say("reopen it, or propose the change without --pr")},
+	{as[*pipeline.GateOnlyError], exitRefused, say("merge the pull request once its check has passed")},
+	{as[*pipeline.NoHeadError], exitRefused, say("apply to a ref of the repository itself: --to ref")},
+	{as[*obstacleError], exitRefused, obstacleHint},
+	{as[*gitstore.PushError], exitIO, say("a token that may push there: push-token in the Action, COUNTERSIGN_TOKEN elsewhere; or --to ref")},
+	{as[*gitstore.CutOffError], exitIO, say("git fetch --unshallow; with actions/checkout: fetch-depth: 0")},
 	{as[*pipeline.DirtyError], exitRefused, say(`commit the changes or put them away with "git stash", then try again`)},
 	{as[*pipeline.SparseError], exitRefused, say("check them out, or apply without a working tree: --to branch")},
 	{as[*pipeline.SupersededError], exitRefused, say("make the patch again on the present commit, and review that")},
@@ -152,8 +162,15 @@ func pendingHint(err error, again func(...string) string) string {
 	var e *pipeline.PendingError
 	errors.As(err, &e)
 	kinds := map[string]bool{}
+	var lines []string
 	for _, m := range e.Verdict.Missing() {
+		if !kinds[m.Kind] {
+			lines = append(lines, "/approve "+m.Fingerprint)
+		}
 		kinds[m.Kind] = true
+	}
+	if e.PullRequest > 0 {
+		return fmt.Sprintf("comment on pull request %d: %s", e.PullRequest, strings.Join(lines, ", and in another comment: "))
 	}
 	approve := []string{"approve", e.ID}
 	switch {
@@ -165,6 +182,28 @@ func pendingHint(err error, again func(...string) string) string {
 		approve = append(approve, "--fingerprint", "protected")
 	}
 	return again(approve...) + " && " + again("run", e.ID)
+}
+
+func forgeHint(err error, _ func(...string) string) string {
+	var e *github.Error
+	errors.As(err, &e)
+	switch e.Kind {
+	case github.KindAuth:
+		return "the token is not valid any more: give another one"
+	case github.KindPermission:
+		return `"countersign init --check" says what the token may do, and what it takes`
+	case github.KindNotFound:
+		return "it is not there, or the token cannot see it"
+	case github.KindRateLimited:
+		return "run it again later: what was not read is not approved"
+	}
+	return "nothing that was not read in full counts: run it again"
+}
+
+func obstacleHint(err error, _ func(...string) string) string {
+	var e *obstacleError
+	errors.As(err, &e)
+	return e.obstacle.Instead
 }
 
 func elsewhereHint(err error, again func(...string) string) string {

@@ -22,9 +22,56 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 	if err != nil {
 		return pipeline.Reviewed{}, err
 	}
+	if in, err = a.onPull(ctx, r, f, in); err != nil {
+		return pipeline.Reviewed{}, err
+	}
 	done, err := r.Review(ctx, in, f.dryRun)
 	a.transaction = done.ID
 	return done, inFile(name, err)
+}
+
+// onPull makes an input one for the pull request that the flags name. Whose
+// token it is proposes it: the forge knows nobody else by an id.
+func (a *App) onPull(ctx context.Context, r *pipeline.Runner, f reviewFlags, in pipeline.Input) (pipeline.Input, error) {
+	if f.pr == 0 || f.prDiff {
+		return in, nil
+	}
+	in, err := r.OnPull(ctx, in, f.pr)
+	if err != nil {
+		return in, err
+	}
+	r.Actor, err = a.client.Viewer(ctx)
+	return in, err
+}
+
+// writeBundle hands what is proposed to another job, and records nothing.
+func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags) error {
+	in, name, err := a.proposed(ctx, r, f)
+	if err != nil {
+		return err
+	}
+	done, err := r.Review(ctx, in, true)
+	if err != nil {
+		return inFile(name, err)
+	}
+	var trace []byte
+	if f.trace != "" {
+		rules, err := r.Rules(ctx)
+		if err != nil {
+			return err
+		}
+		if trace, err = a.readInput(f.trace, rules.Policy.Limits.Bytes); err != nil {
+			return err
+		}
+	}
+	line, err := canon.Line(newBundle(in, done.Patchset.Bytes(), trace))
+	if err != nil {
+		return err
+	}
+	if err := writeFile(a.path(f.bundleOut), line); err != nil {
+		return err
+	}
+	return a.showDryRun(done)
 }
 
 // proposed is the one input that the flags name.
@@ -89,6 +136,9 @@ func givePatch(cmd *cobra.Command, file *string) {
 // about it is prefixed with.
 func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p policy.Policy) (in pipeline.Input, name string, err error) {
 	switch {
+	case f.prDiff:
+		in, err = r.PullInput(ctx, f.pr, f.summary)
+		return in, "", err
 	case f.worktree:
 		in, err = r.WorktreeInput(ctx, f.summary)
 		return in, "working tree", err

@@ -80,11 +80,21 @@ func (a *App) share(local *gitstore.Ledger, repo *gitstore.Repo, settings gitsto
 	if address == "" {
 		return nil, &usageError{fmt.Sprintf("%q is no remote of this repository", a.flags.remote), "git remote -v lists them; --remote takes an address as well"}
 	}
+	server, err := a.server(repo, settings, address, "")
+	if err != nil {
+		return nil, err
+	}
+	return local.Share(server, pause)
+}
+
+// server opens a repository on a server, with the credentials that there are
+// for it; token goes before these, where it may go there at all.
+func (a *App) server(repo *gitstore.Repo, settings gitstore.Settings, address, token string) (*wire.Server, error) {
 	root, err := repo.Worktree()
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.credentials(address, settings)
+	o, err := a.credentials(address, settings, token)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +103,7 @@ func (a *App) share(local *gitstore.Ledger, repo *gitstore.Repo, settings gitsto
 	if err != nil {
 		return nil, &usageError{err.Error(), "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}
 	}
-	return local.Share(server, pause)
+	return server, nil
 }
 
 // hostOf is the host, with its port, of an http address; "" of any other.
@@ -108,7 +118,7 @@ func hostOf(address string) string {
 // credentials are what the environment and Git's configuration have for a
 // remote. A token goes to one host alone: that of the workflow's server, else
 // the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
-func (a *App) credentials(address string, settings gitstore.Settings) (wire.Options, error) {
+func (a *App) credentials(address string, settings gitstore.Settings, first string) (wire.Options, error) {
 	home := a.Getenv("HOME")
 	o := wire.Options{SSH: wire.SSH{AgentSocket: a.Getenv("SSH_AUTH_SOCK")}}
 	if home != "" {
@@ -124,7 +134,10 @@ func (a *App) credentials(address string, settings gitstore.Settings) (wire.Opti
 	}
 	forge := hostOf(a.Getenv("GITHUB_SERVER_URL"))
 	token := ""
-	if u.Host == firstOf(a.Getenv("COUNTERSIGN_TOKEN_HOST"), forge, hostOf(settings.RemoteURL(defaultRemote))) {
+	if u.Host == forge {
+		token = first
+	}
+	if token == "" && u.Host == firstOf(a.Getenv("COUNTERSIGN_TOKEN_HOST"), forge, hostOf(settings.RemoteURL(defaultRemote))) {
 		token = a.Getenv("COUNTERSIGN_TOKEN")
 	}
 	if token == "" && u.Host == forge {

@@ -23,7 +23,7 @@ func TestT24TokenHost(t *testing.T) {
 		{"ssh", "ssh://git@example.org/o/r", "", map[string]string{"COUNTERSIGN_TOKEN_HOST": "example.org", "COUNTERSIGN_TOKEN": "t0ken"}},
 	} {
 		a := &App{Getenv: func(name string) string { return c.env[name] }}
-		o, err := a.credentials(c.address, gitstore.Settings{})
+		o, err := a.credentials(c.address, gitstore.Settings{}, "")
 		if err != nil || o.Authorization != c.want {
 			t.Errorf("%s: %q %v", c.name, o.Authorization, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -44,6 +45,9 @@ func (a *App) open() (*pipeline.Runner, error) {
 		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
 	a.runner = r
+	if err := a.openForge(r, repo, settings); err != nil {
+		return nil, err
+	}
 	if !a.holdsToken(settings) {
 		r.Commands = commands{a: a}
 	}
@@ -52,6 +56,19 @@ func (a *App) open() (*pipeline.Runner, error) {
 		a.say("repository %s, HEAD %s, ledger %s, acting as %s", repo.Dir(), firstOf(head, fmt.Sprint(err)), a.flags.ledgerRef, r.Actor.Login)
 	}
 	return r, openWorktree(r, repo, settings)
+}
+
+// openForge lets the runner read pull requests, where there is a token.
+func (a *App) openForge(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Settings) error {
+	client, err := a.forge(settings)
+	if err != nil {
+		return err
+	}
+	r.Code = &code{a, repo, settings, map[string]*wire.Server{}}
+	if client != nil {
+		a.client, r.Forge = client, client
+	}
+	return nil
 }
 
 func (a *App) inDir(err error) error {
@@ -185,13 +202,19 @@ func (a *App) show(rep report.Report) error {
 
 // reportText is a report for a person, made of its redacted fields.
 func (a *App) reportText(rep report.Report, s report.Style) (secret.Redacted, error) {
-	line, err := a.redactJSON(rep)
-	if err != nil {
-		return line, err
+	line, clean, err := a.cleanly(rep)
+	return line.Show(func(string) string { return clean.Text(s) }), err
+}
+
+// cleanReport is a report without secrets, for a forge.
+func (a *App) cleanReport(rep report.Report) (report.Report, error) {
+	_, clean, err := a.cleanly(rep)
+	return clean, err
+}
+
+func (a *App) cleanly(rep report.Report) (line secret.Redacted, clean report.Report, err error) {
+	if line, err = a.redactJSON(rep); err == nil {
+		err = json.Unmarshal([]byte(line.String()), &clean)
 	}
-	var clean report.Report
-	if err := json.Unmarshal([]byte(line.String()), &clean); err != nil {
-		return line, err
-	}
-	return line.Show(func(string) string { return clean.Text(s) }), nil
+	return line, clean, err
 }

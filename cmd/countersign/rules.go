@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -70,18 +67,6 @@ func isCodeRef(ref string) bool {
 	return false
 }
 
-// An event is what this program reads of a workflow's event (GitHub's
-// documentation, "Webhook events and payloads").
-type event struct {
-	Repository struct {
-		DefaultBranch string `json:"default_branch"`
-	} `json:"repository"`
-}
-
-// maxEvent is how large an event may be, in bytes: a webhook's payload is at
-// most 25 MB.
-const maxEvent = 32 << 20
-
 // workflowPolicyRef is the ref of the default branch in the clone of a workflow,
 // "" where there is no workflow. HEAD is never asked there, whatever GITHUB_REF
 // says: a job can check out what a pull request brings under any event (T20).
@@ -89,16 +74,14 @@ func workflowPolicyRef(getenv func(string) string) (string, error) {
 	if getenv("GITHUB_ACTIONS") != "true" {
 		return "", nil
 	}
-	f, err := os.Open(getenv("GITHUB_EVENT_PATH"))
+	e, err := readEvent(getenv)
 	if err != nil {
-		return "", fmt.Errorf("reading the workflow's event: %w", err)
-	}
-	defer f.Close()
-	var e event
-	if err := json.NewDecoder(io.LimitReader(f, maxEvent)).Decode(&e); err != nil {
-		return "", fmt.Errorf("reading the workflow's event: %w", err)
+		return "", err
 	}
 	branch := e.Repository.DefaultBranch
+	if name, ok := strings.CutPrefix(getenv("GITHUB_REF"), "refs/heads/"); ok && branch == "" && e.name == "schedule" {
+		branch = name // a schedule runs on the default branch, and its event may name no repository
+	}
 	if branch == "" {
 		return "", errors.New("the workflow's event does not name the default branch, which has the Policy")
 	}

@@ -31,15 +31,16 @@ type Store struct {
 	cache *cache
 }
 
-// Open opens an objects directory and what its info/alternates names. Files
-// stay open between reads, until Close.
-func Open(objectsDir string) (*Store, error) {
+// Open opens an objects directory and what its info/alternates names, then
+// more, which need not be there yet. Files stay open between reads, until
+// Close.
+func Open(objectsDir string, more ...string) (*Store, error) {
 	paths, err := borrow(objectsDir, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{cache: newCache()}
-	for _, path := range paths {
+	for _, path := range append(paths, more...) {
 		s.dirs = append(s.dirs, &dir{path: path})
 	}
 	return s, nil

@@ -91,7 +91,7 @@ func (c Conversation) Stands(d ledger.ApprovalDecision) string {
 			continue
 		}
 		switch {
-		case s.Command.Fingerprint != d.Fingerprint:
+		case s.Command.Fingerprint != "" && s.Command.Fingerprint != d.Fingerprint: // "" has a Void
 			return "its comment says something else now"
 		case s.Author.ID != d.Source.Author.ID:
 			return "its comment has another author now"

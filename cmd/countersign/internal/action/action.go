@@ -3,7 +3,9 @@
 package action
 
 import (
+	"encoding/json"
 	"io"
+	"strconv"
 
 	"github.com/sethvargo/go-githubactions"
 
@@ -44,6 +46,24 @@ func (s Step) Publish(r report.Report) {
 		s.gha.SetOutput("outcome", string(r.ApplyResult.Outcome))
 	}
 	s.gha.AddStepSummary(r.Markdown())
+}
+
+// Planned sets the outputs of the stage plan; number 0 is no pull request.
+func (s Step) Planned(number int, act bool) {
+	text := ""
+	if number > 0 {
+		text = strconv.Itoa(number)
+	}
+	s.gha.SetOutput("pull-request", text)
+	s.gha.SetOutput("act", strconv.FormatBool(act))
+}
+
+// NeedsChecks sets the output that names the transactions whose commands a job
+// without rights is to run.
+func (s Step) NeedsChecks(ids []string) error {
+	line, err := json.Marshal(ids)
+	s.gha.SetOutput("needs-checks", string(line))
+	return err
 }
 
 // CheckRun sets the output that names the published check run.

@@ -1,80 +1,155 @@
-// Package github speaks to GitHub. It is the only door to go-github.
 package github
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"net/http"
 	"net/url"
-	"strings"
-	"time"
+	"slices"
+	"strconv"
 
 	"github.com/google/go-github/v60/github"
 
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
 
-// A Client acts on one repository with one token.
-type Client struct {
-	api         *github.Client
-	owner, name string
+// maxAnnotations is how many GitHub takes in one request; more are added by
+// further ones.
+const maxAnnotations = 50
+
+// A CheckRun is one as GitHub has it. App is the short name of the app that made
+// it, AppID its number.
+type CheckRun struct {
+	ID          int64
+	Name        string
+	Head        string
+	Status      string
+	Conclusion  string
+	URL         string
+	ExternalID  string
+	App         string
+	AppID       int64
+	Annotations int
 }
 
-// New returns a client for a repository "owner/name" at an API address, which
-// is GITHUB_API_URL in a workflow.
-func New(apiURL, repository, token string) (*Client, error) {
-	owner, name, ok := strings.Cut(repository, "/")
-	if !ok || owner == "" || name == "" || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("%+q is not a repository: owner/name is", repository)
+// CheckRuns lists the check runs of a commit that have a name, newest first.
+func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]CheckRun, error) {
+	op := "reading the check runs " + ledger.OneLine(name, 60)
+	if err := checkCommit(head); err != nil {
+		return nil, failed(op, err)
 	}
-	base, err := url.Parse(strings.TrimSuffix(apiURL, "/") + "/")
-	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("%+q is not the address of an API", apiURL)
-	}
-	api := github.NewClient(&http.Client{Timeout: 30 * time.Second}).WithAuthToken(token)
-	api.BaseURL = base
-	return &Client{api, owner, name}, nil
-}
-
-// PublishCheck creates the check run on a commit, or updates the one of that
-// name, and returns its address (REST API, checks/runs; needs checks: write).
-func (c *Client) PublishCheck(ctx context.Context, head string, run report.CheckRun) (string, error) {
-	id, err := c.findCheck(ctx, head, run.Name)
-	if err != nil {
-		return "", err
-	}
-	output := &github.CheckRunOutput{Title: &run.Title, Summary: &run.Summary}
-	if run.Text != "" {
-		output.Text = &run.Text
-	}
-	var got *github.CheckRun
-	if id == 0 {
-		got, _, err = c.api.Checks.CreateCheckRun(ctx, c.owner, c.name, github.CreateCheckRunOptions{
-			Name: run.Name, HeadSHA: head, Status: github.String("completed"), Conclusion: &run.Conclusion, Output: output,
-		})
-	} else {
-		got, _, err = c.api.Checks.UpdateCheckRun(ctx, c.owner, c.name, id, github.UpdateCheckRunOptions{
-			Name: run.Name, Status: github.String("completed"), Conclusion: &run.Conclusion, Output: output,
-		})
-	}
-	if err != nil {
-		return "", fmt.Errorf("publishing the check run %s: %w", run.Name, err)
-	}
-	return got.GetHTMLURL(), nil
-}
-
-// findCheck returns the id of the check run of this name, 0 if there is none.
-func (c *Client) findCheck(ctx context.Context, head, name string) (int64, error) {
-	runs, _, err := c.api.Checks.ListCheckRunsForRef(ctx, c.owner, c.name, head, &github.ListCheckRunsOptions{
-		CheckName: &name, ListOptions: github.ListOptions{PerPage: 100},
+	out := []CheckRun{}
+	total := 0
+	err := allPages(func(page int) (*github.Response, error) {
+		var got github.ListCheckRunsResults
+		query := url.Values{"check_name": {name}, "per_page": {"100"}, "page": {strconv.Itoa(page)}}
+		resp, err := c.inRepository(ctx, &got, query, "commits", head, "check-runs")
+		if err != nil {
+			return nil, err
+		}
+		total = got.GetTotal()
+		for _, run := range got.CheckRuns {
+			out = append(out, checkRun(run))
+		}
+		return resp, nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("looking for the check run %s: %w", name, err)
+	if err == nil && len(out) != total {
+		err = unusable("%d check runs are counted, and %d are there", total, len(out))
 	}
-	for _, run := range runs.CheckRuns {
-		if run.GetName() == name {
-			return run.GetID(), nil
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	out = slices.DeleteFunc(out, func(run CheckRun) bool { return run.Name != name })
+	slices.SortFunc(out, func(a, b CheckRun) int { return cmp.Compare(b.ID, a.ID) })
+	return out, nil
+}
+
+func checkRun(run *github.CheckRun) CheckRun {
+	return CheckRun{
+		ID: run.GetID(), Name: run.GetName(), Head: run.GetHeadSHA(), Status: run.GetStatus(), Conclusion: run.GetConclusion(),
+		URL: run.GetHTMLURL(), ExternalID: run.GetExternalID(), App: run.GetApp().GetSlug(), AppID: run.GetApp().GetID(),
+		Annotations: run.GetOutput().GetAnnotationsCount(),
+	}
+}
+
+// PublishCheck updates the newest check run of that name on a commit, or creates
+// one: also where another app made that one and the token may not touch it.
+// Annotations are only sent to a run that has none, as GitHub takes none back.
+func (c *Client) PublishCheck(ctx context.Context, head string, run report.CheckRun) (CheckRun, error) {
+	runs, err := c.CheckRuns(ctx, head, run.Name)
+	if err != nil {
+		return CheckRun{}, err
+	}
+	op := "publishing the check run " + ledger.OneLine(run.Name, 60)
+	batches := slices.Collect(slices.Chunk(run.Annotations, maxAnnotations))
+	if len(runs) > 0 && runs[0].Annotations > 0 {
+		batches = nil
+	}
+	var first []report.Annotation
+	if len(batches) > 0 {
+		first, batches = batches[0], batches[1:]
+	}
+	out, err := c.writeCheck(ctx, head, run, runs, first)
+	for _, more := range batches {
+		if err == nil {
+			out, err = c.updateCheck(ctx, out.ID, run, more)
 		}
 	}
-	return 0, nil
+	if err != nil {
+		return CheckRun{}, failed(op, err)
+	}
+	return out, nil
+}
+
+func (c *Client) writeCheck(ctx context.Context, head string, run report.CheckRun, known []CheckRun, notes []report.Annotation) (CheckRun, error) {
+	if len(known) > 0 {
+		out, err := c.updateCheck(ctx, known[0].ID, run, notes)
+		if !isKind(err, KindPermission, KindNotFound) {
+			return out, err
+		}
+	}
+	got, _, err := c.api.Checks.CreateCheckRun(ctx, c.owner, c.name, github.CreateCheckRunOptions{
+		Name: run.Name, HeadSHA: head, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
+		Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
+	})
+	if err != nil {
+		return CheckRun{}, err
+	}
+	return made(got)
+}
+
+func (c *Client) updateCheck(ctx context.Context, id int64, run report.CheckRun, notes []report.Annotation) (CheckRun, error) {
+	got, _, err := c.api.Checks.UpdateCheckRun(ctx, c.owner, c.name, id, github.UpdateCheckRunOptions{
+		Name: run.Name, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
+		Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
+	})
+	if err != nil {
+		return CheckRun{}, err
+	}
+	return made(got)
+}
+
+func made(run *github.CheckRun) (CheckRun, error) {
+	if run.GetID() <= 0 {
+		return CheckRun{}, unusable("the check run has no number")
+	}
+	return checkRun(run), nil
+}
+
+func output(run report.CheckRun, notes []report.Annotation) *github.CheckRunOutput {
+	out := &github.CheckRunOutput{Title: &run.Title, Summary: &run.Summary, Text: optional(run.Text)}
+	for _, n := range notes {
+		out.Annotations = append(out.Annotations, &github.CheckRunAnnotation{
+			Path: &n.Path, StartLine: &n.StartLine, EndLine: &n.EndLine, AnnotationLevel: &n.Level,
+			Title: optional(n.Title), Message: &n.Message,
+		})
+	}
+	return out
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }

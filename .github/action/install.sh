@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Puts this action's program below RUNNER_TEMP and names it in the output "program".
+#
+# Where the action's tree has checksums (.github/release/checksums.txt, only in the commit of a release), it is the released
+# binary, and its digest must be the one written there. Else it is built from the action's own source.
+# Everything comes by environment: ACTION_REPOSITORY (owner/name, empty for a local action) and what the runner sets.
+set -euo pipefail
+
+say() { printf 'countersign: %s\n' "$*"; }
+
+fail() {
+	printf '::error::countersign: %s\n' "$*" >&2
+	exit 1
+}
+
+sha256() { # of standard input: a name with a backslash would change the line that is printed
+	if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi | cut -c 1-64
+}
+
+asset() {
+	local system arch
+	case "${RUNNER_OS:-$(uname -s)}" in
+	Linux) system=linux ;;
+	macOS | Darwin) system=darwin ;;
+	Windows) system=windows ;;
+	*) return 0 ;;
+	esac
+	case "${RUNNER_ARCH:-$(uname -m)}" in
+	X64 | x86_64) arch=amd64 ;;
+	ARM64 | aarch64 | arm64) arch=arm64 ;;
+	*) return 0 ;;
+	esac
+	printf 'countersign_%s_%s%s' "$system" "$arch" "$suffix"
+}
+
+expected() { # the digest of an asset, empty where this release has none
+	local sum name
+	while read -r sum name; do
+		if [ "$name" = "$1" ]; then
+			[[ $sum =~ ^[0-9a-f]{64}$ ]] || fail "checksums.txt: the line of $1 has no SHA-256"
+			printf '%s' "$sum"
+			return 0
+		fi
+	done <"$release/checksums.txt"
+}
+
+check() { # FILE DIGEST
+	local have
+	have=$(sha256 <"$1")
+	[ "$have" = "$2" ] || fail "the program has the SHA-256 $have, and must have $2: nothing is run"
+}
+
+download() { # ASSET DIGEST
+	local tag=
+	read -r tag <"$release/tag" || true
+	[[ $tag =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] || fail ".github/release/tag does not name a release"
+	[[ $ACTION_REPOSITORY =~ ^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$ ]] || return 1
+	rm -f "$released.part"
+	curl --fail --silent --show-error --location --proto '=http,https' --proto-redir '=http,https' \
+		--retry 3 --max-time 300 --max-filesize 200000000 --output "$released.part" \
+		"$GITHUB_SERVER_URL/$ACTION_REPOSITORY/releases/download/$tag/$1" || return 1
+	check "$released.part" "$2"
+	chmod 755 "$released.part" && mv "$released.part" "$released"
+}
+
+build() {
+	command -v go >/dev/null || fail "there is no Go on this runner to build with; install it, or use a release"
+	if [ "${RUNNER_ENVIRONMENT:-}" = self-hosted ]; then # other jobs can write what a machine of one's own keeps
+		export GOCACHE="$RUNNER_TEMP/countersign/cache" GOMODCACHE="$RUNNER_TEMP/countersign/modules"
+	fi
+	(cd "$GITHUB_ACTION_PATH" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off \
+		go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$built" ./cmd/countersign)
+	sha256 <"$built" >"$built.sha256"
+}
+
+use() { # PROGRAM WHERE-FROM
+	say "$2"
+	printf 'program=%s\n' "$1" >>"$GITHUB_OUTPUT"
+	exit 0
+}
+
+suffix=
+if [ "${RUNNER_OS:-}" = Windows ]; then suffix=.exe; fi
+release="$GITHUB_ACTION_PATH/.github/release"
+folder="$RUNNER_TEMP/countersign/$(printf '%s' "$GITHUB_ACTION_PATH" | sha256)"
+released="$folder/released/countersign$suffix"
+built="$folder/built/countersign$suffix"
+mkdir -p "$folder/released" "$folder/built"
+
+digest=
+name=$(asset)
+if [ -f "$release/checksums.txt" ] && [ -n "$name" ]; then digest=$(expected "$name"); fi
+
+if [ -n "$digest" ]; then
+	if [ -f "$released" ]; then
+		check "$released" "$digest"
+		use "$released" "using the release that an earlier step downloaded"
+	fi
+	if download "$name" "$digest"; then use "$released" "using the released $name, SHA-256 $digest"; fi
+	printf '::warning::countersign: the release could not be downloaded; it is built from source instead\n'
+fi
+if [ -f "$built" ] && [ -f "$built.sha256" ]; then
+	check "$built" "$(cat "$built.sha256")"
+	use "$built" "using what an earlier step built"
+fi
+build
+use "$built" "built from source"

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// A patchBundle is what a job that may write nothing hands to one that may, in a file
+// of its own: countersign/bundle/1. It is untrusted from end to end. It names no
+// pull request, repository or proposer: these are the event's to say (T68). What
+// it holds is proposed anew, and hashed anew (T22).
+//
+//	{"data":"<base64>","kind":"patch","schema":"countersign/bundle/1","summary":"…"}
+type patchBundle struct {
+	Schema  string `json:"schema"`
+	Kind    string `json:"kind"` // "patch", "pack" or "proposal"
+	Summary string `json:"summary"`
+	Data    string `json:"data"`            // base64 of the Git diff, patch.json or Proposal
+	Trace   string `json:"trace,omitempty"` // base64 of JSON Lines
+}
+
+const bundleSchema = "countersign/bundle/1"
+
+// bundleName is the artifact that a propose job uploads, and bundleFile the one
+// file in it.
+const bundleName = "countersign-bundle"
+
+// newBundle packs an input: as it was given where it is a document, as its
+// canonical diff where it was made here.
+func newBundle(in pipeline.Input, diff, trace []byte) patchBundle {
+	kind, data := in.Kind, in.Raw
+	if kind != pipeline.KindPack && kind != pipeline.KindProposal {
+		kind, data = pipeline.KindPatch, diff
+	}
+	b := patchBundle{Schema: bundleSchema, Kind: kind, Summary: in.Summary, Data: base64.StdEncoding.EncodeToString(data)}
+	if len(trace) > 0 {
+		b.Trace = base64.StdEncoding.EncodeToString(trace)
+	}
+	return b
+}
+
+// maxBundle is how many bytes of a bundle are read under a Policy: two of its
+// inputs, as base64.
+func maxBundle(p policy.Policy) int64 { return 64<<10 + 4*p.Limits.Bytes }
+
+// readBundle reads a bundle as strictly as if nobody knew who wrote it.
+func readBundle(raw []byte, p policy.Policy) (pipeline.Input, error) {
+	var b patchBundle
+	if int64(len(raw)) > maxBundle(p) {
+		return pipeline.Input{}, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: maxBundle(p)}
+	}
+	if err := canon.Unmarshal(raw, &b); err != nil {
+		return pipeline.Input{}, fmt.Errorf("the bundle: %w", err)
+	}
+	if b.Schema != bundleSchema {
+		return pipeline.Input{}, fmt.Errorf("the bundle has the schema %+q, not %s", ledger.OneLine(b.Schema, 60), bundleSchema)
+	}
+	data, err := base64.StdEncoding.DecodeString(b.Data)
+	if err != nil {
+		return pipeline.Input{}, errors.New("the bundle's data is not base64")
+	}
+	if have := int64(len(data)); have > p.Limits.Bytes {
+		return pipeline.Input{}, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
+	}
+	in, err := b.input(data, p)
+	if err != nil || b.Trace == "" {
+		return in, err
+	}
+	trace, err := base64.StdEncoding.DecodeString(b.Trace)
+	if err != nil || int64(len(trace)) > p.Limits.Bytes {
+		return in, errors.New("the bundle's trace is not base64, or too long")
+	}
+	in.Trace, err = pipeline.ReadTrace(trace)
+	return in, err
+}
+
+func (b patchBundle) input(data []byte, p policy.Policy) (pipeline.Input, error) {
+	switch b.Kind {
+	case pipeline.KindPatch:
+		return pipeline.DiffInput(data, b.Summary)
+	case pipeline.KindPack:
+		return pipeline.PackInput(data, b.Summary)
+	case pipeline.KindProposal:
+		return pipeline.ProposalInput(data, nil, p, b.Summary)
+	}
+	return pipeline.Input{}, fmt.Errorf("the bundle holds a %+q, not a patch, pack or proposal", ledger.OneLine(b.Kind, 40))
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+//go:embed initfiles
+var initFiles embed.FS
+
+// The actions of others that the workflows use, by commit: a tag can be moved
+// (T25).
+const (
+	useCheckout = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
+	useUpload   = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0"
+	useDownload = "actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1"
+	useAppToken = "actions/create-github-app-token@1b10c78c7865c340bc4f6099eb2f838309f1e8c3 # v3.1.1"
+)
+
+// placeholder stands for the action in workflows until --uses names it.
+const placeholder = "OWNER/countersign@COMMIT"
+
+// A scaffold is what differs from one repository's workflows to another's.
+type scaffold struct {
+	Uses string // the action, as a step names it
+	Gate bool   // whether pull requests themselves are guarded
+	Job  string // that the part of a template is about
+}
+
+func (s scaffold) For(job string) scaffold { s.Job = job; return s }
+
+// Local tells whether the action is in the repository itself.
+func (s scaffold) Local() bool { return strings.HasPrefix(s.Uses, "./") }
+
+// Runner is what jobs run on; a repository's variable names another.
+func (s scaffold) Runner() string   { return "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}" }
+func (s scaffold) Checkout() string { return useCheckout }
+func (s scaffold) Upload() string   { return useUpload }
+func (s scaffold) Download() string { return useDownload }
+func (s scaffold) AppToken() string { return useAppToken }
+
+// An initFile is one that init writes, by its name in the repository with
+// slashes. What is theirs is for the owner to change, and is never written over.
+type initFile struct {
+	path, source string
+	theirs       bool
+}
+
+const workflows = ".github/workflows/countersign-"
+
+var initList = []initFile{
+	{policy.Path, "countersign.yml", true},
+	{workflows + "propose.yml", "propose.yml", true},
+	{workflows + "relay.yml", "relay.yml", false},
+	{workflows + "settle.yml", "settle.yml", false},
+	{workflows + "sweep.yml", "sweep.yml", false},
+}
+
+var initTemplates = template.Must(template.New("").Delims("[[", "]]").ParseFS(initFiles, "initfiles/*"))
+
+// render is the file as init writes it.
+func (f initFile) render(s scaffold) []byte {
+	var b bytes.Buffer
+	if err := initTemplates.ExecuteTemplate(&b, f.source, s); err != nil {
+		panic("init: " + f.source + ": " + err.Error())
+	}
+	return bytes.ReplaceAll(b.Bytes(), []byte("\r\n"), []byte("\n"))
+}
+
+// untouched tells whether some earlier init wrote a file, and nobody changed it
+// since.
+func (f initFile) untouched(have []byte) bool {
+	uses := usesIn(have)
+	for _, gate := range []bool{true, false} {
+		if bytes.Equal(have, f.render(scaffold{Uses: uses, Gate: gate})) {
+			return true
+		}
+	}
+	return false
+}
+
+var usesStep = regexp.MustCompile(`(?m)^ +(?:- )?uses: (\S+)$`)
+
+// usesIn finds what a workflow of init calls the action, "" where it has none:
+// the pinned actions of others have a comment behind them.
+func usesIn(workflow []byte) string {
+	if m := usesStep.FindSubmatch(workflow); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// usesForm is an action at a commit, or one in the repository itself.
+var usesForm = regexp.MustCompile(`^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+@[0-9a-f]{40}|\./[A-Za-z0-9_./-]*)$`)
+
+// The states of a file before init writes.
+const (
+	fileMissing = "missing"
+	fileSame    = "same"
+	fileOld     = "old"     // as an init wrote it with other flags
+	fileTheirs  = "theirs"  // changed by the owner, whose it is
+	fileDiffers = "differs" // changed, and init's
+)
+
+func (f initFile) state(have []byte, found bool, s scaffold) string {
+	switch {
+	case !found:
+		return fileMissing
+	case bytes.Equal(have, f.render(s)):
+		return fileSame
+	case f.untouched(have):
+		return fileOld
+	case f.theirs:
+		return fileTheirs
+	}
+	return fileDiffers
+}
+
+// changed counts the lines that one text has and the other lacks.
+func changed(from, to []byte) (removed, added int) {
+	lines := map[string]int{}
+	for line := range bytes.Lines(from) {
+		lines[string(line)]++
+	}
+	for line := range bytes.Lines(to) {
+		if lines[string(line)]--; lines[string(line)] < 0 {
+			added++
+		}
+	}
+	for _, n := range lines {
+		removed += max(n, 0)
+	}
+	return removed, added
+}

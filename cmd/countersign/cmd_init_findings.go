@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// initFacts are what --check judges by.
+type initFacts struct {
+	Asked     bool // whether there was a token to ask GitHub with
+	GitHub    github.Facts
+	Branch    string            // the default branch
+	Commit    string            // of it, that the files were read from
+	Files     map[string]string // path → state
+	Uses      []string          // what the workflows call the action
+	Gated     bool              // whether pull requests themselves are guarded
+	Policy    policy.Policy
+	PolicyErr error
+	LedgerRef string
+}
+
+// The levels of a finding.
+const (
+	levelOK    = "ok"
+	levelNote  = "note"  // works, and should be known
+	levelFails = "fails" // does not work
+)
+
+// A finding is one thing that works, or not, and what to do about it.
+type finding struct{ Level, Text, Hint string }
+
+func ok(format string, args ...any) finding {
+	return finding{levelOK, fmt.Sprintf(format, args...), ""}
+}
+func note(hint, format string, args ...any) finding {
+	return finding{levelNote, fmt.Sprintf(format, args...), hint}
+}
+func fails(hint, format string, args ...any) finding {
+	return finding{levelFails, fmt.Sprintf(format, args...), hint}
+}
+
+// findings judges the facts; what fails comes first.
+func (f initFacts) findings() []finding {
+	all := append(f.policyFindings(), f.fileFindings()...)
+	all = append(all, f.usesFindings()...)
+	if f.Asked {
+		all = append(all, f.tokenFindings()...)
+		all = append(all, f.serverFindings()...)
+		all = append(all, f.pushFindings()...)
+	} else {
+		all = append(all, fails("set COUNTERSIGN_TOKEN or GITHUB_TOKEN, and run it in a clone whose remote is the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
+	}
+	order := map[string]int{levelFails: 0, levelNote: 1, levelOK: 2}
+	slices.SortStableFunc(all, func(a, b finding) int { return order[a.Level] - order[b.Level] })
+	return all
+}
+
+func (f initFacts) policyFindings() []finding {
+	switch {
+	case f.PolicyErr != nil:
+		return []finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", report.Clean(f.Branch), oneLine(f.PolicyErr))}
+	case f.Files[policy.Path] == fileMissing:
+		return []finding{note("countersign init", "there is no %s on %s: the defaults hold", policy.Path, report.Clean(f.Branch))}
+	}
+	return []finding{ok("the Policy on %s is valid", report.Clean(f.Branch))}
+}
+
+func (f initFacts) fileFindings() []finding {
+	var out []finding
+	for _, file := range initList[1:] {
+		switch state := f.Files[file.path]; {
+		case state == fileMissing && file.source == "propose.yml":
+			out = append(out, note("", "%s is missing: the bundle of some other workflow is not settled", file.path))
+		case state == fileMissing:
+			out = append(out, fails("countersign init, and commit it to the default branch", "%s is missing on %s", file.path, report.Clean(f.Branch)))
+		case state == fileDiffers:
+			out = append(out, note("countersign init --force --dry-run says how much", "%s is not as init writes it", file.path))
+		default:
+			out = append(out, ok("%s is there", file.path))
+		}
+	}
+	return out
+}
+
+func (f initFacts) usesFindings() []finding {
+	var out []finding
+	for _, uses := range f.Uses {
+		switch {
+		case uses == placeholder:
+			out = append(out, fails("countersign init --uses with the commit of a release", "the workflows still name %s", placeholder))
+		case !usesForm.MatchString(uses):
+			out = append(out, note("name the 40 digits of the commit", "the workflows use %s: a tag or branch can be moved", report.Clean(uses)))
+		}
+	}
+	return out
+}
+
+// rightsFor says what each right is for.
+var rightsFor = map[string]string{
+	"contents: write":      "the ledger and what is applied cannot be pushed",
+	"pull-requests: write": "nobody can be asked, and nothing reported, on a pull request",
+	"checks: write":        "check runs cannot be written (only an app's token can, such as a workflow's)",
+	"actions: read":        "the bundles of the propose workflow cannot be read",
+}
+
+func (f initFacts) tokenFindings() []finding {
+	var out []finding
+	switch who := f.GitHub.Account; {
+	case who.Login == "":
+		out = append(out, note("", "GitHub does not say whose the token is"))
+	case who.Login == "github-actions":
+		out = append(out, note("with an app of your own they do (docs/setup.md)",
+			"the token is the workflow's own: what it pushes starts no workflows, and any workflow can write a check of the same name"))
+	default:
+		out = append(out, ok("the token is that of %s", report.Clean(who.Login)))
+	}
+	for _, right := range github.Rights {
+		may, known := f.GitHub.Rights[right]
+		switch {
+		case !known:
+			out = append(out, note("", "whether the token has %s could not be found out", right))
+		case !may:
+			out = append(out, fails("", "the token has no %s: %s", right, rightsFor[right]))
+		default:
+			out = append(out, ok("the token has %s", right))
+		}
+	}
+	for _, team := range slices.Sorted(maps.Keys(f.GitHub.Teams)) {
+		if !f.GitHub.Teams[team] {
+			out = append(out, fails("an app's token with members: read can", "the members of %s, which the Policy names, cannot be read: nobody's approval counts for it", report.Clean(team)))
+		}
+	}
+	return out
+}
+
+// serverFindings: before 3.20 the file of a pull_request_target workflow is the
+// base's of the pull request (github-facts, 5), so that whoever opens one
+// chooses among the files that the repository ever had on a branch.
+func (f initFacts) serverFindings() []finding {
+	if f.GitHub.Version == "" {
+		return nil
+	}
+	out := []finding{note("take their v3 in the workflows where they fail", "artifacts of actions/upload-artifact and download-artifact v4 and later need support by this server")}
+	if f.Gated && !atLeast(f.GitHub.Version, 3, 20) {
+		out = append(out, fails("countersign init --gate=false",
+			"GitHub Enterprise Server %s takes pull_request_target's workflow from the pull request's base: pull requests themselves are not guarded", report.Clean(f.GitHub.Version)))
+	}
+	return out
+}
+
+// atLeast compares a version such as 3.19.2; one that cannot be read is not.
+func atLeast(version string, major, minor int) bool {
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 {
+		return false
+	}
+	have, err1 := strconv.Atoi(parts[0])
+	less, err2 := strconv.Atoi(parts[1])
+	return err1 == nil && err2 == nil && (have > major || have == major && less >= minor)
+}
+
+// blocking are the types of branch rules that refuse a push to the ledger.
+var blocking = []string{
+	"creation", "update", "pull_request", "required_status_checks", "required_signatures", "required_deployments", "merge_queue", "workflows",
+	"commit_message_pattern", "commit_author_email_pattern", "committer_email_pattern", "code_scanning", "code_quality",
+}
+
+func (f initFacts) pushFindings() []finding {
+	var out []finding
+	for _, set := range f.GitHub.PushRules {
+		what := "cannot be read"
+		if len(set.Types) > 0 {
+			what = strings.Join(set.Types, ", ")
+		}
+		out = append(out, note("let it except the ledger's paths (transactions/…/*.json, *.jsonl, *.diff; up to 160 characters), or the app that pushes",
+			"the push ruleset %s (%s) holds for every push, that of the ledger too", report.Clean(set.Name), report.Clean(what)))
+	}
+	if !strings.HasPrefix(f.LedgerRef, "refs/heads/") {
+		return append(out, note("--ledger-ref refs/heads/…, and countersign init --harden", "no ruleset reaches %s: whoever may push can rewrite or delete it, and countersign notices afterwards", f.LedgerRef))
+	}
+	for _, rule := range f.GitHub.BranchRules {
+		if slices.Contains(blocking, rule) {
+			out = append(out, note("the app whose token pushes must be excepted from it", "a rule (%s) restricts pushes to the ledger's branch", report.Clean(rule)))
+		}
+	}
+	for _, rule := range []string{"non_fast_forward", "deletion"} {
+		if !slices.Contains(f.GitHub.BranchRules, rule) {
+			out = append(out, note("countersign init --harden", "no rule keeps the ledger's branch from being rewritten or deleted (%s)", rule))
+		}
+	}
+	return out
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// code brings the commits of pull requests from the remote, and applied ones
+// back. The push token goes to pushes alone.
+type code struct {
+	a        *App
+	repo     *gitstore.Repo
+	settings gitstore.Settings
+	opened   map[string]*wire.Server
+}
+
+var _ pipeline.Code = (*code)(nil)
+
+// origin is the repository that pull requests are made to.
+func (c *code) origin() (*wire.Server, error) {
+	address := c.settings.RemoteURL(c.a.flags.remote)
+	if address == "" {
+		return nil, &usageError{fmt.Sprintf("%q is no remote of this repository", c.a.flags.remote), "git remote -v lists them; --remote takes an address as well"}
+	}
+	return c.open(address, "")
+}
+
+func (c *code) open(address, token string) (*wire.Server, error) {
+	key := address + " " + token
+	if s, ok := c.opened[key]; ok {
+		return s, nil
+	}
+	s, err := c.a.server(c.repo, c.settings, address, token)
+	if err == nil {
+		c.opened[key] = s
+	}
+	return s, err
+}
+
+// Head fetches refs/pull/<number>/head, which GitHub keeps for every pull
+// request (documentation, "Checking out pull requests locally").
+func (c *code) Head(ctx context.Context, number int) (string, error) {
+	origin, err := c.origin()
+	if err != nil {
+		return "", err
+	}
+	return c.repo.Fetch(ctx, origin, fmt.Sprintf("refs/pull/%d/head", number))
+}
+
+func (c *code) MergeBase(ctx context.Context, branch, commit string) (string, error) {
+	origin, err := c.origin()
+	if err != nil {
+		return "", err
+	}
+	tip, err := c.repo.Fetch(ctx, origin, "refs/heads/"+branch)
+	if err != nil {
+		return "", err
+	}
+	return c.repo.FetchMergeBase(ctx, origin, tip, commit)
+}
+
+func (c *code) Fetch(ctx context.Context, ref, commit string) error {
+	origin, err := c.origin()
+	if err != nil {
+		return err
+	}
+	if _, err := c.repo.Fetch(ctx, origin, ref); err != nil {
+		return err
+	}
+	_, err = c.repo.Tree(ctx, commit)
+	return err
+}
+
+func (c *code) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
+	if from == "" {
+		var err error
+		if from, err = c.repo.FirstParent(ctx, to); err != nil {
+			return patch.Patchset{}, err
+		}
+	}
+	return c.repo.Diff(ctx, from, to)
+}
+
+// Refs are those of a side's repository, to push to.
+func (c *code) Refs(_ context.Context, s pipeline.Side) (pipeline.Refs, error) {
+	address := s.CloneURL
+	if origin := c.settings.RemoteURL(c.a.flags.remote); address == "" || sameRepository(origin, address) {
+		address = origin // as the user reaches it
+	}
+	server, err := c.open(address, c.a.Getenv("INPUT_PUSH-TOKEN"))
+	if err != nil {
+		return nil, err
+	}
+	return &gitstore.RemoteRefs{Repo: c.repo, Server: server, Pause: pause}, nil
+}
+
+// sameRepository tells whether two http addresses are of one repository.
+func sameRepository(a, b string) bool {
+	return hostOf(a) != "" && strings.EqualFold(repositoryOf(a), repositoryOf(b)) && strings.EqualFold(hostOf(a), hostOf(b))
+}
+
+// repositoryOf is the "owner/name" of a remote's address, "" where it has none.
+func repositoryOf(address string) string {
+	path := address
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		path = u.Path
+	} else if _, rest, ok := strings.Cut(address, ":"); ok {
+		path = rest // user@host:owner/name
+	}
+	parts := strings.Split(strings.TrimSuffix(strings.Trim(path, "/"), ".git"), "/")
+	if len(parts) != 2 {
+		return ""
+	}
+	return parts[0] + "/" + parts[1]
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/gitstore"
+)
+
+// forgeToken is what pull requests are read and written with: the Action's
+// input, else what the environment has.
+func (a *App) forgeToken() string {
+	return firstOf(a.Getenv("INPUT_TOKEN"), a.Getenv("COUNTERSIGN_TOKEN"), a.Getenv("GITHUB_TOKEN"), a.Getenv("GH_TOKEN"))
+}
+
+// forge returns a client for the repository that the remote, or the workflow,
+// names; nil without a token.
+func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
+	token := a.forgeToken()
+	remote := settings.RemoteURL(a.flags.remote)
+	repository := firstOf(a.Getenv("GITHUB_REPOSITORY"), repositoryOf(remote))
+	api := a.Getenv("GITHUB_API_URL")
+	if api == "" {
+		api = apiOf(firstOf(a.Getenv("GITHUB_SERVER_URL"), remote))
+	}
+	if token == "" || repository == "" || api == "" {
+		return nil, nil
+	}
+	client, err := github.New(github.Options{
+		APIURL: api, GraphQLURL: a.Getenv("GITHUB_GRAPHQL_URL"), ServerURL: a.Getenv("GITHUB_SERVER_URL"),
+		Repository: repository, Token: token, UserAgent: "countersign/" + version(),
+	})
+	if err != nil {
+		return nil, &usageError{err.Error(), ""}
+	}
+	return client, nil
+}
+
+// forgeOfWorkflow is the client of a job that may have no clone.
+func (a *App) forgeOfWorkflow() (*github.Client, error) { return a.forge(gitstore.Settings{}) }
+
+// apiOf is the address of the REST API that belongs to a server (GitHub's
+// documentation, "Getting started with the REST API"; for GitHub Enterprise
+// Server, "About the REST API"). "" for an address that is no https one: a token
+// is not sent on a guess.
+func apiOf(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	if u.Host == "github.com" {
+		return "https://api.github.com"
+	}
+	return fmt.Sprintf("https://%s/api/v3", u.Host)
+}

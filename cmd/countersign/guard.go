@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// guard settles the pull request's own diff: it is proposed as it is now, its
+// decisions are read, and the check "countersign" on its head says what they add
+// up to. open are the transactions of the pull request.
+func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
+	rules, err := s.r.Rules(ctx)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	if s.flags.noGate || !s.gated(rules.Policy, s.pull.Base.Branch) {
+		return
+	}
+	if s.event.MergeGroup != nil {
+		s.fail(s.mergeGroup(ctx, open))
+		return
+	}
+	if s.pull.State != pipeline.PullRequestOpen {
+		for _, tx := range open {
+			if tx.GateOnly() {
+				s.fail(s.ended(ctx, tx.TransactionID))
+			}
+		}
+		return
+	}
+	g := report.Guard{HeadCommit: firstOf(s.moved, s.pull.Head.Commit), Dedicated: s.flags.dedicated}
+	rep, err := s.ownDiff(ctx, &g)
+	if err != nil && !s.waits(err) {
+		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
+	}
+	s.fail(err)
+	if rep != nil {
+		s.fail(s.publish(ctx, *rep))
+	}
+	s.fail(s.check(ctx, g))
+}
+
+// waits tells whether an error says no more than that people have not approved.
+func (s *settlement) waits(err error) bool {
+	return errors.As(err, new(*pipeline.PendingError)) || errors.As(err, new(*pipeline.DeniedError))
+}
+
+// gated tells whether pull requests to a branch are guarded. Where nothing tells
+// the default branch, every branch may be it.
+func (s *settlement) gated(p policy.Policy, base string) bool {
+	if len(p.Gate.Bases) > 0 {
+		return slices.Contains(p.Gate.Bases, base)
+	}
+	branch := s.event.Repository.DefaultBranch
+	return branch == "" || branch == base
+}
+
+// ownDiff proposes the diff as it is now and judges it.
+func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.Report, error) {
+	if s.moved != "" {
+		pull, err := s.client.PullRequest(ctx, s.number)
+		if err != nil {
+			return nil, err
+		}
+		if s.pull = pull; pull.Head.Commit != s.moved {
+			return nil, errors.New("the head that was just pushed is not the pull request's yet: the next run looks at it")
+		}
+	}
+	in, err := s.r.PullInput(ctx, s.number, "")
+	if err != nil {
+		return nil, err
+	}
+	into.HeadCommit = in.For.Head.Commit
+	done, err := s.r.Review(ctx, in, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.r.Replace(ctx, *in.For, done.ID); err != nil {
+		return nil, err
+	}
+	g, err := s.r.Gate(ctx, done.ID)
+	if err != nil {
+		return nil, err
+	}
+	s.said = g.Statements()
+	rep, err := s.a.report(ctx, s.r, g)
+	if err != nil {
+		return nil, err
+	}
+	s.Transactions = append(s.Transactions, rep)
+	clean, err := s.a.cleanReport(rep)
+	if err != nil {
+		return &rep, err
+	}
+	into.Transactions = append(into.Transactions, clean)
+	if g.Err() == nil {
+		into.Siblings, err = s.siblings(ctx, into.HeadCommit)
+	}
+	return &rep, errors.Join(g.Err(), err)
+}
+
+// siblings are other pull requests to a guarded branch with this head that are
+// not approved: a check is of a commit, and would pass for them too (T16).
+func (s *settlement) siblings(ctx context.Context, head string) ([]report.Sibling, error) {
+	rules, err := s.r.Rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others, err := s.client.PullRequestsAt(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	var out []report.Sibling
+	for _, other := range others {
+		if other.Number == s.number || !s.gated(rules.Policy, other.Base) {
+			continue
+		}
+		why, err := s.unapproved(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			out = append(out, report.Sibling{PullRequest: other.Number, Base: other.Base, Reason: why})
+		}
+	}
+	return out, nil
+}
+
+// unapproved says why another pull request's diff is not approved, "" if it is.
+func (s *settlement) unapproved(ctx context.Context, other github.Open) (string, error) {
+	in, err := s.r.PullInput(ctx, other.Number, "")
+	if err != nil {
+		return "", err
+	}
+	done, err := s.r.Review(ctx, in, true)
+	if err != nil {
+		return s.a.redact(oneLine(err)).String(), nil
+	}
+	if done.ID == "" {
+		return "nobody was asked about it yet", nil
+	}
+	g, err := s.r.Gate(ctx, done.ID)
+	if err != nil {
+		return "", err
+	}
+	if g.Err() != nil {
+		return g.Verdict.Reason, nil
+	}
+	return "", nil
+}
+
+// check publishes the check run "countersign".
+func (s *settlement) check(ctx context.Context, g report.Guard) error {
+	_, err := s.client.PublishCheck(ctx, g.HeadCommit, g.CheckRun())
+	return err
+}
+
+// ended closes a transaction of a pull request that was closed.
+func (s *settlement) ended(ctx context.Context, id string) error {
+	g, err := s.r.Merged(ctx, id)
+	if err != nil {
+		return err
+	}
+	rep, err := s.a.report(ctx, s.r, g)
+	if err != nil {
+		return err
+	}
+	s.said = g.Statements()
+	s.Transactions = append(s.Transactions, rep)
+	return s.publish(ctx, rep)
+}
+
+// mergeGroup puts the check onto a commit of the merge queue: it passes if what
+// the commit does to its base is the very patch that was approved.
+func (s *settlement) mergeGroup(ctx context.Context, open []ledger.Transaction) error {
+	group := s.event.MergeGroup
+	g := report.Guard{HeadCommit: group.HeadSHA, Dedicated: s.flags.dedicated}
+	if !isCommitID(group.HeadSHA) || !isCommitID(group.BaseSHA) || !strings.HasPrefix(group.HeadRef, "refs/heads/gh-readonly-queue/") {
+		return fmt.Errorf("the event's merge group is none: %+q", ledger.OneLine(group.HeadRef, 100))
+	}
+	err := s.inQueue(ctx, open, &g)
+	if err != nil && !s.waits(err) {
+		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
+	}
+	return errors.Join(err, s.check(ctx, g))
+}
+
+func (s *settlement) inQueue(ctx context.Context, open []ledger.Transaction, into *report.Guard) error {
+	group := s.event.MergeGroup
+	id, err := s.r.PatchBetween(ctx, group.HeadRef, group.BaseSHA, group.HeadSHA)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
+	if i < 0 {
+		return fmt.Errorf("what the queue would merge for pull request %d is the patch %.12s, which nobody was asked about", s.number, id)
+	}
+	g, err := s.r.Gate(ctx, open[i].TransactionID)
+	if err != nil {
+		return err
+	}
+	s.said = g.Statements()
+	rep, err := s.a.report(ctx, s.r, g)
+	if err != nil {
+		return err
+	}
+	s.Transactions = append(s.Transactions, rep)
+	clean, err := s.a.cleanReport(rep)
+	if err != nil {
+		return err
+	}
+	into.Transactions = append(into.Transactions, clean)
+	return g.Err()
+}

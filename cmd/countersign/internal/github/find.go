@@ -1,0 +1,147 @@
+package github
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// A Head is what a workflow run, or an event, tells of a pull request's head.
+// Repository is the number of the repository that the branch is in, "" where it
+// is not known.
+type Head struct {
+	Owner      string // of that repository
+	Repository string
+	Branch     string
+	Commit     string
+}
+
+// An Open is an open pull request of the repository. Of its head the owner and
+// the repository are "" where that was deleted.
+type Open struct {
+	Number int
+	Base   string // the branch
+	Head   Head
+}
+
+type openAnswer struct {
+	Repository *struct {
+		PullRequests *page[openNode] `json:"pullRequests"`
+	} `json:"repository"`
+}
+
+type openNode struct {
+	Number              int      `json:"number"`
+	BaseRefName         string   `json:"baseRefName"`
+	HeadRefName         string   `json:"headRefName"`
+	HeadRefOid          string   `json:"headRefOid"`
+	HeadRepositoryOwner *account `json:"headRepositoryOwner"`
+	HeadRepository      *place   `json:"headRepository"`
+}
+
+// PullRequestOf returns the number of the one open pull request with this head,
+// and 0 if there is none, as after a push. Several, which differ in their base,
+// are an error.
+func (c *Client) PullRequestOf(ctx context.Context, head Head) (int, error) {
+	op := "looking for the pull request of " + ledger.OneLine(head.Owner+":"+head.Branch, 120)
+	if head.Owner == "" || head.Branch == "" {
+		return 0, failed(op, unusable("the head has no owner or no branch"))
+	}
+	open, err := c.open(ctx, op, head.Branch, head.Commit)
+	if err != nil {
+		return 0, failed(op, err)
+	}
+	found := 0
+	for _, pr := range open {
+		if !pr.Head.is(head) {
+			continue
+		}
+		if found != 0 {
+			return 0, failed(op, unusable("it is the head of pull requests %d and %d", found, pr.Number))
+		}
+		found = pr.Number
+	}
+	return found, nil
+}
+
+// is compares repositories by their number, where that is known: it stays, and
+// an owner's login can go to somebody else.
+func (h Head) is(want Head) bool {
+	if want.Repository != "" {
+		return h.Repository == want.Repository
+	}
+	return strings.EqualFold(h.Owner, want.Owner)
+}
+
+// PullRequestsAt lists the open pull requests whose head is a commit, those from
+// forks too. It goes through all that are open: what the REST API tells of a
+// commit leaves out those from forks.
+func (c *Client) PullRequestsAt(ctx context.Context, commit string) ([]Open, error) {
+	const op = "looking for the pull requests with the same head"
+	open, err := c.open(ctx, op, "", commit)
+	return open, failed(op, err)
+}
+
+// open lists the open pull requests with a head commit, of one branch name or,
+// for "", of all.
+func (c *Client) open(ctx context.Context, op, branch, commit string) ([]Open, error) {
+	if err := checkCommit(commit); err != nil {
+		return nil, err
+	}
+	nodes, err := c.readOpen(ctx, op, branch)
+	if isKind(err, KindChanged) {
+		nodes, err = c.readOpen(ctx, op, branch)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := []Open{}
+	for _, n := range nodes {
+		if n.HeadRefOid == commit && (branch == "" || n.HeadRefName == branch) {
+			out = append(out, n.open())
+		}
+	}
+	return out, nil
+}
+
+func (c *Client) readOpen(ctx context.Context, op, branch string) ([]openNode, error) {
+	var open list[openNode]
+	for !open.done {
+		variables := map[string]any{"owner": c.owner, "name": c.name, "after": open.cursor}
+		if branch != "" {
+			variables["branch"] = branch
+		}
+		got, err := ask[openAnswer](ctx, c, op, queryOpen, variables)
+		if err != nil {
+			return nil, err
+		}
+		if got.Repository == nil {
+			return nil, &Error{Kind: KindNotFound, Message: "there is no such repository"}
+		}
+		if err := open.add(got.Repository.PullRequests); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range open.nodes {
+		if n.Number <= 0 || n.BaseRefName == "" || checkCommit(n.HeadRefOid) != nil {
+			return nil, unusable("a pull request has no number, head or base")
+		}
+	}
+	if !open.whole() {
+		return nil, changed("the open pull requests")
+	}
+	return open.nodes, nil
+}
+
+func (n openNode) open() Open {
+	head := Head{Branch: n.HeadRefName, Commit: n.HeadRefOid}
+	if n.HeadRepositoryOwner != nil {
+		head.Owner = n.HeadRepositoryOwner.Login
+	}
+	if n.HeadRepository != nil && n.HeadRepository.DatabaseID > 0 {
+		head.Repository = strconv.FormatInt(n.HeadRepository.DatabaseID, 10)
+	}
+	return Open{Number: n.Number, Base: n.BaseRefName, Head: head}
+}

@@ -1,0 +1,144 @@
+//go:build openapi
+
+package githubtest
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+)
+
+//go:embed testdata/rest.json
+var restDescription []byte
+
+// A description is GitHub's of its REST API, cut down.
+type description struct {
+	doc     *openapi3.T
+	options *openapi3filter.Options
+}
+
+var loadDescription = sync.OnceValues(func() (*description, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(restDescription)
+	if err != nil {
+		return nil, fmt.Errorf("loading the description of the REST API: %w", err)
+	}
+	doc.Servers = nil
+	correct(doc)
+	options := &openapi3filter.Options{
+		IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true,
+	}
+	options.WithCustomSchemaErrorFunc(func(err *openapi3.SchemaError) string {
+		return "/" + strings.Join(err.JSONPointer(), "/") + ": " + err.Reason
+	})
+	return &description{doc, options}, nil
+})
+
+// correct makes up for where the description is known to be wrong: the
+// repository of a pull request's head is null once it was deleted, as the
+// description of the event pull_request says.
+func correct(doc *openapi3.T) {
+	for _, name := range []string{"pull-request", "pull-request-simple"} {
+		head := doc.Components.Schemas[name].Value.Properties["head"].Value
+		head.Properties["repo"] = doc.Components.Schemas["nullable-repository"].Value.NewRef()
+	}
+}
+
+// A checked is one request that was held against the description.
+type checked struct {
+	d          *description
+	input      *openapi3filter.RequestValidationInput
+	violations []string
+}
+
+func (d *description) request(o operation, r *http.Request, body []byte) *checked {
+	item := d.doc.Paths.Value(o.path)
+	if item == nil || item.GetOperation(o.method) == nil {
+		panic("githubtest: " + o.method + " " + o.path + " is not in the description")
+	}
+	found := item.GetOperation(o.method)
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	input := &openapi3filter.RequestValidationInput{
+		Request: r, PathParams: map[string]string{}, Options: d.options,
+		Route: &routers.Route{Spec: d.doc, Path: o.path, PathItem: item, Method: o.method, Operation: found},
+	}
+	c := &checked{d: d, input: input}
+	known := []string{}
+	for _, p := range found.Parameters {
+		switch p.Value.In {
+		case "path":
+			input.PathParams[p.Value.Name] = r.PathValue(p.Value.Name)
+		case "query":
+			known = append(known, p.Value.Name)
+		}
+	}
+	for name := range r.URL.Query() {
+		if !slices.Contains(known, name) {
+			c.violations = append(c.violations, fmt.Sprintf("no parameter %q", name))
+		}
+	}
+	if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+		c.violations = append(c.violations, err.Error())
+	}
+	c.violations = append(c.violations, unknownFields(found, body)...)
+	return c
+}
+
+// unknownFields are the fields of a body that the description does not name. It
+// allows them, and GitHub ignores them, so that a mistake would go unseen.
+func unknownFields(o *openapi3.Operation, body []byte) (violations []string) {
+	var given map[string]any
+	if o.RequestBody == nil || json.Unmarshal(body, &given) != nil {
+		return nil
+	}
+	schema := o.RequestBody.Value.Content.Get("application/json").Schema.Value
+	for name := range given {
+		if schema.Properties[name] == nil && !oneHas(schema, name) {
+			violations = append(violations, fmt.Sprintf("no field %q", name))
+		}
+	}
+	return violations
+}
+
+func oneHas(schema *openapi3.Schema, name string) bool {
+	for _, part := range slices.Concat(schema.OneOf, schema.AnyOf, schema.AllOf) {
+		if part.Value.Properties[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// common are the statuses that any operation may answer with, whether its
+// description says so or not.
+var common = []int{400, 401, 403, 404, 422}
+
+func (c *checked) response(recorded *httptest.ResponseRecorder) error {
+	if c.input.Route.Operation.Responses.Status(recorded.Code) == nil && slices.Contains(common, recorded.Code) {
+		return c.d.basicError(recorded.Body.Bytes())
+	}
+	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: c.input, Status: recorded.Code, Header: recorded.Header(), Options: c.d.options,
+		Body: io.NopCloser(bytes.NewReader(recorded.Body.Bytes())),
+	})
+}
+
+func (d *description) basicError(body []byte) error {
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		return err
+	}
+	return d.doc.Components.Schemas["basic-error"].Value.VisitJSON(v)
+}

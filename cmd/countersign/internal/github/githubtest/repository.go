@@ -1,0 +1,193 @@
+package githubtest
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// NewRepository is what a repository starts with: the Files are the first
+// commit of the branch main. Name is "owner/name", and the owner is there.
+type NewRepository struct {
+	Name    string
+	Private bool
+	Files   map[string]string
+}
+
+// A Repository is one as it is now.
+type Repository struct {
+	ID       int64
+	Name     string
+	CloneURL string
+}
+
+type repository struct {
+	bare
+	id        int64
+	owner     *account
+	name      string
+	private   bool
+	parent    *repository // that it is a fork of
+	deleted   bool
+	created   time.Time
+	roles     map[int64]string
+	custom    map[string]string
+	protected map[string]bool
+	pulls     []*pull // in the order of their numbers, which start at 1
+	checks    []*checkRun
+	runs      []*workflowRun
+	heads     map[string]string // the branches when they were last looked at
+}
+
+// Repository makes a repository with one commit on the branch main.
+func (s *Server) Repository(n NewRepository) Repository {
+	defer s.lock()()
+	r := s.addRepository(n.Name, n.Private)
+	files := n.Files
+	if files == nil {
+		files = map[string]string{"README.md": "# " + r.name + "\n"}
+	}
+	tree := r.tree("", change{files: files})
+	r.git("update-ref", "refs/heads/main", r.commit(tree, "first", s.signature(r.owner)))
+	s.synchronize(r)
+	return s.publicRepository(r)
+}
+
+func (s *Server) addRepository(name string, private bool) *repository {
+	if s.findRepository(name) != nil {
+		misuse("there is a repository %s", name)
+	}
+	owner, short, ok := strings.Cut(name, "/")
+	if !ok {
+		misuse("%s is not a repository: owner/name is", name)
+	}
+	id := s.nextID()
+	r := &repository{
+		bare: newBare(filepath.Join(s.dir, fmt.Sprint(id)+".git")), id: id, owner: s.account(owner), name: short,
+		private: private, created: s.time(), roles: map[int64]string{}, custom: map[string]string{},
+		protected: map[string]bool{}, heads: map[string]string{},
+	}
+	s.repos = append(s.repos, r)
+	return r
+}
+
+func (r *repository) fullName() string { return r.owner.login + "/" + r.name }
+
+func (s *Server) publicRepository(r *repository) Repository {
+	return Repository{r.id, r.fullName(), s.URL + "/" + r.fullName() + ".git"}
+}
+
+// findRepository returns the repository "owner/name", in any case, or nil.
+func (s *Server) findRepository(name string) *repository {
+	for _, r := range s.repos {
+		if !r.deleted && strings.EqualFold(r.fullName(), name) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (s *Server) repo(name string) *repository {
+	r := s.findRepository(name)
+	if r == nil {
+		misuse("no repository %s", name)
+	}
+	return r
+}
+
+// Fork makes a fork with the branches of a repository.
+func (s *Server) Fork(from, to string) Repository {
+	defer s.lock()()
+	source := s.repo(from)
+	r := s.addRepository(to, source.private)
+	r.parent, r.custom = source, source.custom
+	r.git("fetch", "--quiet", source.dir, "refs/heads/*:refs/heads/*")
+	s.synchronize(r)
+	return s.publicRepository(r)
+}
+
+// DeleteRepository removes a repository; pull requests from it stay, without
+// the repository of their head.
+func (s *Server) DeleteRepository(name string) {
+	defer s.lock()()
+	s.repo(name).deleted = true
+}
+
+// RenameRepository gives a repository another name; its id stays.
+func (s *Server) RenameRepository(from, to string) {
+	defer s.lock()()
+	r := s.repo(from)
+	owner, short, _ := strings.Cut(to, "/")
+	r.owner, r.name = s.account(owner), short
+}
+
+// Protect lets nobody push to a branch, or everybody again.
+func (s *Server) Protect(repository, branch string, on bool) {
+	defer s.lock()()
+	s.repo(repository).protected[branch] = on
+}
+
+// NewCommit is a commit to make on a branch, which is started at From (main, if
+// that is "") when it is not there.
+type NewCommit struct {
+	Repository, Branch string
+	By                 string // a login
+	Message            string
+	Files              map[string]string
+	Delete             []string
+	From               string
+}
+
+// Push makes a commit on a branch as if an account had pushed it, and returns
+// its id.
+func (s *Server) Push(n NewCommit) string {
+	defer s.lock()()
+	r := s.repo(n.Repository)
+	parent := r.ref("refs/heads/" + n.Branch)
+	if parent == "" {
+		from := n.From
+		if from == "" {
+			from = "main"
+		}
+		parent = r.resolve(from)
+	}
+	message := n.Message
+	if message == "" {
+		message = "change"
+	}
+	id := r.commit(r.tree(parent, change{n.Files, n.Delete}), message, s.signature(s.account(n.By)), parent)
+	r.git("update-ref", "refs/heads/"+n.Branch, id)
+	s.synchronize(r)
+	return id
+}
+
+func (s *Server) signature(a *account) signature {
+	return signature{a.login, a.email, s.time().Format(time.RFC3339)}
+}
+
+// Git runs the real git in a repository, for instance to rewrite a branch, and
+// returns what it prints, trimmed.
+func (s *Server) Git(repository string, args ...string) string {
+	defer s.lock()()
+	r := s.repo(repository)
+	out := r.git(args...)
+	s.synchronize(r)
+	return out
+}
+
+// Ref returns what a ref such as refs/heads/main is at, "" if it is not there.
+func (s *Server) Ref(repository, ref string) string {
+	defer s.lock()()
+	return s.repo(repository).ref(ref)
+}
+
+// File returns a file of a commit or branch, "" if it is not there.
+func (s *Server) File(repository, revision, path string) string {
+	defer s.lock()()
+	out, err := s.repo(repository).run(nil, "", "cat-file", "blob", revision+":"+path)
+	if err != nil {
+		return ""
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package githubtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Every operation is answered as GitHub describes it: New's cleanup fails
+// otherwise.
+func TestOperations(t *testing.T) {
+	s, c := site(t)
+	s.Team("acme", "reviewers", "ada")
+	head := s.Pull("acme/site", 1).Head
+	comment := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "hello", App: "github-actions[bot]"})
+	line := s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "why", Path: "a.txt", Line: 1})
+	s.Review(NewReview{Repository: "acme/site", Number: 1, By: "bob", State: "APPROVED"})
+	run := s.WorkflowRun(NewWorkflowRun{Repository: "acme/site", Name: "relay", Path: ".github/workflows/relay.yml", Event: "pull_request_review", HeadBranch: "fix", By: "bob"})
+	file := s.Artifact(NewArtifact{Repository: "acme/site", Run: run, Name: "bundle", Files: map[string]string{"a": "b"}})
+	members := s.AppToken(AppToken{Bot: "github-actions[bot]", Permissions: map[string]string{"members": "read"}})
+	ada := s.Token("ada")
+
+	repo := "/repos/acme/site"
+	for _, test := range []struct {
+		token        string
+		method, path string
+		body         map[string]any
+		status       int
+	}{
+		{c.token, "GET", "/rate_limit", nil, 200},
+		{c.token, "GET", "/user", nil, 403},
+		{ada, "GET", "/user", nil, 200},
+		{c.token, "GET", "/users/ada", nil, 200},
+		{c.token, "GET", "/users/nobody", nil, 404},
+		{c.token, "GET", repo, nil, 200},
+		{"", "GET", repo, nil, 200},
+		{"wrong", "GET", repo, nil, 401},
+		{c.token, "GET", "/repos/acme/other", nil, 404},
+		{c.token, "GET", repo + "/branches/main", nil, 200},
+		{c.token, "GET", repo + "/branches/none", nil, 404},
+		{c.token, "GET", repo + "/collaborators/ada/permission", nil, 200},
+		{c.token, "GET", repo + "/collaborators/github-actions%5Bbot%5D/permission", nil, 404},
+		{s.Token("bob"), "GET", repo + "/collaborators/ada/permission", nil, 403},
+		{members, "GET", "/orgs/acme/teams/reviewers/memberships/ada", nil, 200},
+		{members, "GET", "/orgs/acme/teams/reviewers/memberships/bob", nil, 404},
+		{c.token, "GET", "/orgs/acme/teams/reviewers/memberships/ada", nil, 403},
+		{c.token, "GET", repo + "/pulls?state=all&head=acme:fix&per_page=5", nil, 200},
+		{c.token, "GET", repo + "/pulls/1", nil, 200},
+		{c.token, "GET", repo + "/pulls/2", nil, 404},
+		{c.token, "GET", repo + "/pulls/1/files", nil, 200},
+		{c.token, "GET", repo + "/pulls/1/commits", nil, 200},
+		{c.token, "GET", repo + "/pulls/1/reviews", nil, 200},
+		{c.token, "GET", repo + "/pulls/1/comments", nil, 200},
+		{c.token, "POST", repo + "/pulls/1/comments", map[string]any{"body": "x", "path": "b.txt", "commit_id": head, "subject_type": "file"}, 201},
+		{c.token, "POST", repo + "/pulls/1/comments", map[string]any{"body": "x", "path": "none", "commit_id": head, "subject_type": "file"}, 422},
+		{c.token, "POST", fmt.Sprintf("%s/pulls/1/comments/%d/replies", repo, line.ID), map[string]any{"body": "x"}, 201},
+		{c.token, "GET", fmt.Sprintf("%s/pulls/comments/%d", repo, line.ID), nil, 200},
+		{c.token, "PATCH", fmt.Sprintf("%s/pulls/comments/%d", repo, line.ID), map[string]any{"body": "y"}, 200},
+		{c.token, "GET", repo + "/issues/1/comments", nil, 200},
+		{"", "POST", repo + "/issues/1/comments", map[string]any{"body": "x"}, 401},
+		{ada, "POST", repo + "/issues/1/comments", map[string]any{"body": "x"}, 201},
+		{ada, "POST", repo + "/issues/1/comments", map[string]any{"body": strings.Repeat("é", 65536)}, 201},
+		{ada, "POST", repo + "/issues/1/comments", map[string]any{"body": strings.Repeat("é", 65537)}, 422},
+		{c.token, "GET", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), nil, 200},
+		{c.token, "GET", fmt.Sprintf("%s/pulls/comments/%d", repo, comment.ID), nil, 404},
+		{ada, "PATCH", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), map[string]any{"body": "y"}, 200},
+		{s.Token("bob"), "DELETE", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), nil, 403},
+		{ada, "DELETE", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), nil, 204},
+		{c.token, "GET", repo + "/commits/" + head, nil, 200},
+		{c.token, "GET", repo + "/commits/" + head + "/pulls", nil, 200},
+		{c.token, "POST", repo + "/check-runs", map[string]any{"name": "countersign", "head_sha": head}, 201},
+		{ada, "POST", repo + "/check-runs", map[string]any{"name": "countersign", "head_sha": head}, 403},
+		{c.token, "GET", repo + "/commits/fix/check-runs?check_name=countersign", nil, 200},
+		{c.token, "GET", repo + "/commits/heads%2Ffix/check-runs", nil, 200},
+		{c.token, "GET", fmt.Sprintf("%s/actions/runs/%d", repo, run), nil, 200},
+		{c.token, "GET", fmt.Sprintf("%s/actions/runs/%d/artifacts?name=bundle", repo, run), nil, 200},
+		{ada, "GET", fmt.Sprintf("%s/actions/artifacts/%d/zip", repo, file), nil, 400}, // the store gets no token
+	} {
+		status, body, _ := c.as(test.token).send(test.method, s.API()+test.path, bodyOf(test.body))
+		if status != test.status {
+			t.Errorf("%s %s = %d, want %d: %.200s", test.method, test.path, status, test.status, body)
+		}
+	}
+}
+
+func bodyOf(m map[string]any) any {
+	if m == nil {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,135 @@
+// Command trim cuts GitHub's descriptions of its API down to what githubtest
+// serves. It is run by hand, when an operation is added:
+//
+//	npm pack @octokit/openapi@23.0.2 @octokit/graphql-schema@15.26.1, and unpack them
+//	go run ./trim -openapi OPENAPI/generated/api.github.com.json -graphql SCHEMA/schema.json -to testdata
+//
+// Both packages are under the MIT licence and are generated from what GitHub
+// publishes. What is kept of the REST description: the operations of rest.txt,
+// the events of events.txt and the schemas that these need, without
+// descriptions and examples. Of GraphQL: the fields and arguments of the types
+// of types.txt. These lists are beside this file.
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+var (
+	//go:embed rest.txt
+	operations string
+	//go:embed events.txt
+	events string
+	//go:embed types.txt
+	types string
+)
+
+func main() {
+	openapi := flag.String("openapi", "", "GitHub's OpenAPI description, `file`")
+	graphql := flag.String("graphql", "", "GitHub's GraphQL schema as its introspection tells it, `file`")
+	to := flag.String("to", "testdata", "the `folder` to write to")
+	flag.Parse()
+	if err := run(*openapi, *graphql, *to); err != nil {
+		fmt.Fprintln(os.Stderr, "trim:", err)
+		os.Exit(1)
+	}
+}
+
+func run(openapi, graphql, to string) error {
+	var whole object
+	if err := read(openapi, &whole); err != nil {
+		return err
+	}
+	rest, err := trimREST(whole, lines(operations))
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(to, "rest.json"), rest); err != nil {
+		return err
+	}
+	hooks, err := trimEvents(whole, lines(events))
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(to, "events.json"), hooks); err != nil {
+		return err
+	}
+	var schema introspection
+	if err := read(graphql, &schema); err != nil {
+		return err
+	}
+	table, err := trimGraphQL(schema, lines(types))
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(to, "graphql.json"), table)
+}
+
+func lines(list string) []string {
+	return strings.Split(strings.TrimSpace(list), "\n")
+}
+
+func read(file string, into any) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// write puts one key of the second level on a line, so that a change shows in
+// a diff.
+func write(file string, what map[string]any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(what); err != nil {
+		return err
+	}
+	text, err := breakLines(b.Bytes())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+// breakLines puts each member of the outer three levels of objects on a line.
+func breakLines(compact []byte) ([]byte, error) {
+	const levels = 3
+	var out bytes.Buffer
+	depth, quoted, escaped := 0, false, false
+	for _, c := range bytes.TrimSpace(compact) {
+		out.WriteByte(c)
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		if !quoted && depth <= levels && c == ',' {
+			out.WriteByte('\n')
+		}
+	}
+	out.WriteByte('\n')
+	if !json.Valid(out.Bytes()) {
+		return nil, fmt.Errorf("lines broken in the wrong places")
+	}
+	return out.Bytes(), nil
+}

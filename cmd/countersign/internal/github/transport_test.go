@@ -1,0 +1,233 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// splitFields reads "Name: value; Name: value".
+func splitFields(s string) [][2]string {
+	var out [][2]string
+	for field := range strings.SplitSeq(s, "; ") {
+		if name, value, ok := strings.Cut(field, ": "); ok {
+			out = append(out, [2]string{name, value})
+		}
+	}
+	return out
+}
+
+var (
+	page502   = step{status: 502, body: "<html><body>Bad gateway " + theToken + "</body></html>"}
+	secondary = step{status: 403, header: "Retry-After: 7", body: `{"message":"You have exceeded a secondary rate limit."}`}
+	unnamed   = step{status: 403, body: `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes."}`}
+	exhausted = step{status: 403, header: fmt.Sprintf("X-RateLimit-Remaining: 0; X-RateLimit-Reset: %d", date.Add(20*time.Second).Unix()), body: `{"message":"API rate limit exceeded"}`}
+	forLong   = step{status: 429, header: fmt.Sprintf("X-RateLimit-Remaining: 0; X-RateLimit-Reset: %d", date.Add(time.Hour).Unix())}
+	forbidden = step{status: 403, body: `{"message":"Resource not accessible by integration"}`}
+	branch    = step{status: 200, body: `{"name":"main","protected":true}`}
+	lastOne   = step{status: 200, header: fmt.Sprintf("X-RateLimit-Remaining: 0; X-RateLimit-Reset: %d", time.Now().Add(time.Hour).Unix()), body: branch.body}
+	viewer    = step{status: 200, body: `{"data":{"viewer":{"__typename":"User","login":"ada","databaseId":1}}}`}
+	comment   = step{status: 201, body: `{"id":9,"html_url":"https://forge.test/9","body":"text"}`}
+)
+
+func graphqlError(kind, message string) step {
+	return step{status: 200, body: fmt.Sprintf(`{"data":{"viewer":{"__typename":"User","login":"ada","databaseId":1}},"errors":[{"type":%q,"message":%q}]}`, kind, message)}
+}
+
+// reads are the two ways to read, and write the one to write.
+func readREST(c *Client) error {
+	protected, err := c.protected(context.Background(), "main")
+	if err == nil && !protected {
+		return errors.New("the answer was not read")
+	}
+	return failed("asking", err)
+}
+
+func readGraphQL(c *Client) error {
+	who, err := c.Viewer(context.Background())
+	if err == nil && who.Login != "ada" {
+		return errors.New("the answer was not read")
+	}
+	return err
+}
+
+func write(c *Client) error {
+	p, err := c.UpsertComment(context.Background(), 7, "", "text")
+	if err == nil && p.ID != "9" {
+		return errors.New("the answer was not read")
+	}
+	return err
+}
+
+// Each fault is an error or is got over, and nothing in between. The waits are
+// in seconds.
+func TestT61Faults(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		do    func(*Client) error
+		steps []step
+		kind  Kind // "" for success
+		tries int
+		waits string
+	}{
+		{"read", readREST, []step{branch}, "", 1, "[]"},
+		{"GraphQL", readGraphQL, []step{viewer}, "", 1, "[]"},
+		{"write", write, []step{comment}, "", 1, "[]"},
+		{"a 502 once", readREST, []step{page502, branch}, "", 2, "[1]"},
+		{"a 502 thrice", readGraphQL, []step{page502, page502, page502, viewer}, "", 4, "[1 2 4]"},
+		{"a 502 for ever", readREST, []step{page502}, KindNetwork, 4, "[1 2 4]"},
+		{"a cut answer", readREST, []step{{cut: true, body: branch.body}, branch}, "", 2, "[1]"},
+		{"a cut document", readREST, []step{{body: branch.body[:20]}, branch}, "", 2, "[1]"},
+		{"a cut GraphQL document", readGraphQL, []step{{body: viewer.body[:20]}}, KindNetwork, 4, "[1 2 4]"},
+		{"an empty answer", readREST, []step{{status: 200}}, KindNetwork, 4, "[1 2 4]"},
+		{"null", readREST, []step{{status: 200, body: " null "}}, KindNetwork, 4, "[1 2 4]"},
+		{"no content", readREST, []step{{status: 204}}, KindAnswer, 1, "[]"},
+		{"accepted", readREST, []step{{status: 202, body: "{}"}}, KindAnswer, 1, "[]"},
+		{"an answer to something else", readREST, []step{{body: `{"message":"hello"}`}}, KindAnswer, 1, "[]"},
+		{"an answer of another type", readREST, []step{{body: `{"protected":"yes"}`}}, KindAnswer, 1, "[]"},
+		{"data null", readGraphQL, []step{{body: `{"data":null}`}}, KindAnswer, 1, "[]"},
+		{"nobody", readGraphQL, []step{{body: `{"data":{"viewer":null}}`}}, KindAnswer, 1, "[]"},
+		{"an HTML page", readGraphQL, []step{{body: "<html></html>"}}, KindNetwork, 4, "[1 2 4]"},
+
+		{"not valid", readREST, []step{{status: 401, body: `{"message":"Bad credentials"}`}}, KindAuth, 1, "[]"},
+		{"forbidden", readREST, []step{forbidden}, KindPermission, 1, "[]"},
+		{"validation", write, []step{{status: 422, body: `{"message":"Validation Failed"}`}}, KindRefused, 1, "[]"},
+		{"a redirect", readREST, []step{{status: 301, header: "Location: https://elsewhere.test/"}}, KindRefused, 1, "[]"},
+		{"GraphQL: not found", readGraphQL, []step{graphqlError("NOT_FOUND", "Could not resolve")}, KindNotFound, 1, "[]"},
+		{"GraphQL: forbidden", readGraphQL, []step{graphqlError("FORBIDDEN", "Resource not accessible by integration")}, KindPermission, 1, "[]"},
+		{"GraphQL: no such field", readGraphQL, []step{graphqlError("", "Field 'x' doesn't exist")}, KindRefused, 1, "[]"},
+		{"GraphQL: took too long", readGraphQL, []step{graphqlError("", "Something went wrong while executing your query."), viewer}, "", 2, "[1]"},
+		{"GraphQL: limit", readGraphQL, []step{graphqlError("RATE_LIMITED", "API rate limit exceeded"), viewer}, "", 2, "[60]"},
+
+		{"secondary limit", readREST, []step{secondary, branch}, "", 2, "[7]"},
+		{"secondary limit without a time", readREST, []step{unnamed, branch}, "", 2, "[60]"},
+		{"secondary limit for ever", readREST, []step{unnamed}, KindRateLimited, 2, "[60]"},
+		{"limit for 20 seconds", readGraphQL, []step{exhausted, viewer}, "", 2, "[20]"},
+		{"limit for an hour", readREST, []step{forLong}, KindRateLimited, 1, "[]"},
+		{"429", readREST, []step{{status: 429, header: "Retry-After: 3"}, branch}, "", 2, "[3]"},
+		{"429 for a year", readREST, []step{{status: 429, header: "Retry-After: 999999999999"}}, KindRateLimited, 2, "[60]"},
+		{"the last request of the hour", func(c *Client) error { return errors.Join(readREST(c), readREST(c)) }, []step{lastOne, branch}, "", 2, "[]"},
+
+		{"write: secondary limit", write, []step{secondary, comment}, "", 2, "[7]"},
+		{"write: 502", write, []step{page502, comment}, KindNetwork, 1, "[]"},
+		{"write: cut", write, []step{{status: 201, cut: true, body: comment.body}, comment}, KindNetwork, 1, "[]"},
+		{"write: cut document", write, []step{{status: 201, body: comment.body[:10]}, comment}, KindNetwork, 1, "[]"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			server := newScript(t, row.steps...)
+			waits := pauses{}
+			err := row.do(newClient(t, server.URL, &waits))
+			checkKind(t, err, row.kind)
+			if got := server.requests(); got != row.tries {
+				t.Errorf("%d requests, want %d", got, row.tries)
+			}
+			seconds := []int{}
+			for _, d := range waits {
+				seconds = append(seconds, int(d/time.Second))
+			}
+			if got := fmt.Sprint(seconds); got != row.waits {
+				t.Errorf("waits %s, want %s", got, row.waits)
+			}
+		})
+	}
+}
+
+// checkKind also sees to it that errors are one line and give nothing away.
+func checkKind(t *testing.T, err error, want Kind) {
+	t.Helper()
+	var e *Error
+	switch {
+	case want == "" && err == nil:
+		return
+	case want == "" || !errors.As(err, &e):
+		t.Fatalf("error %v, want %q", err, want)
+	case e.Kind != want:
+		t.Errorf("%v is %q, want %q", err, e.Kind, want)
+	}
+	for _, never := range []string{theToken, "html", "\n", "elsewhere", "http:"} {
+		if strings.Contains(err.Error(), never) {
+			t.Errorf("%q is in the error: %v", never, err)
+		}
+	}
+}
+
+func TestLimitSaysUntilWhen(t *testing.T) {
+	server := newScript(t, forLong)
+	err := readREST(newClient(t, server.URL, &pauses{}))
+	if want := "asking: GitHub: status 429: too many requests; not before 2026-01-05T13:00:00Z"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestT61Silence(t *testing.T) {
+	server := newScript(t, step{silence: true})
+	waits := pauses{}
+	c, err := New(Options{APIURL: server.URL, Repository: "o/n", Token: theToken, Wait: waits.wait, Timeout: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkKind(t, readREST(c), KindNetwork)
+	checkKind(t, write(c), KindNetwork)
+	if got := len(waits); got != 3 {
+		t.Errorf("%d waits, want 3: a write is sent once", got)
+	}
+}
+
+// A write is sent again where there was no connection.
+func TestNobodyListens(t *testing.T) {
+	server := newScript(t, comment)
+	server.Close()
+	waits := pauses{}
+	checkKind(t, write(newClient(t, server.URL, &waits)), KindNetwork)
+	if len(waits) != 3 {
+		t.Errorf("%d waits, want 3", len(waits))
+	}
+}
+
+func TestStopped(t *testing.T) {
+	server := newScript(t, step{silence: true})
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer stop()
+	_, err := newClient(t, server.URL, &pauses{}).Viewer(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || server.requests() != 1 {
+		t.Errorf("%v after %d requests", err, server.requests())
+	}
+}
+
+// The token is for the API's hosts alone.
+func TestTokenStaysWithTheAPI(t *testing.T) {
+	var told []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told = append(told, r.Header.Get("Authorization"))
+		_, _ = w.Write([]byte(branch.body))
+	}))
+	defer other.Close()
+	server := newScript(t, step{status: 302, header: "Location: " + other.URL + "/blob?sig=secret"})
+	c := newClient(t, server.URL, &pauses{})
+	checkKind(t, readREST(c), KindRefused)
+	if len(told) != 0 {
+		t.Error("a redirect to another host was followed")
+	}
+	_, err := c.Artifact(context.Background(), 1, "bundle", 100)
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error %v", err)
+	}
+	req, err := http.NewRequest(http.MethodGet, other.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.api.Do(context.Background(), req, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 1 || told[0] != "" {
+		t.Errorf("another host was told %q", told)
+	}
+	if got := server.seen[0].Header.Get("Authorization"); got != "Bearer "+theToken {
+		t.Errorf("the API was told %q", got)
+	}
+}

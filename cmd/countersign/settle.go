@@ -1,0 +1,362 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// A settlement is one run over one pull request. What goes wrong with one
+// transaction is noted, and the others go on.
+type settlement struct {
+	a       *App
+	r       *pipeline.Runner
+	client  *github.Client
+	viewer  ledger.Actor
+	event   event
+	flags   settleFlags
+	options pipeline.ApplyOptions
+	number  int
+	errs    []error
+
+	pull      pipeline.PullRequest
+	moved     string // the head after an apply of this run, "" if there was none
+	obstacles []report.Obstacle
+	said      []approval.Statement // as the last stage read them
+
+	Transactions []report.Report
+	NeedsChecks  []string
+	Notes        []string
+}
+
+// document is what --json prints (docs/schema/settle.json).
+func (s *settlement) document() any {
+	return map[string]any{
+		"pull_request": s.number, "transactions": s.Transactions, "needs_checks": s.NeedsChecks, "notes": s.Notes,
+	}
+}
+
+// fail notes an error, and says on the pull request what it was.
+func (s *settlement) fail(err error) {
+	if err == nil {
+		return
+	}
+	s.errs = append(s.errs, err)
+	s.note(oneLine(err))
+}
+
+func (s *settlement) note(text string) {
+	if text = s.a.redact(text).String(); !slices.Contains(s.Notes, text) {
+		s.Notes = append(s.Notes, text)
+	}
+}
+
+// run settles: first what was proposed for the pull request, which may move its
+// head, then the pull request itself.
+func (s *settlement) run(ctx context.Context) {
+	var err error
+	if s.pull, err = s.client.PullRequest(ctx, s.number); err != nil {
+		s.fail(err)
+		return
+	}
+	if s.pull.State == pipeline.PullRequestOpen {
+		s.fail(s.takeBundle(ctx))
+	}
+	open, err := s.r.OpenOn(ctx, s.pull.Repository, s.number)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	for _, tx := range open {
+		if !tx.GateOnly() {
+			s.fail(s.transaction(ctx, tx.TransactionID))
+		}
+	}
+	s.guard(ctx, open)
+	s.fail(s.comment(ctx))
+	s.fail(s.handOver())
+}
+
+// takeBundle proposes what a bundle holds: one that was named, or the one of the
+// run that this event is about.
+func (s *settlement) takeBundle(ctx context.Context) error {
+	rules, err := s.r.Rules(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := s.bundle(ctx, maxBundle(rules.Policy))
+	if raw == nil || err != nil {
+		return err
+	}
+	in, err := readBundle(raw, rules.Policy)
+	if err != nil {
+		return err
+	}
+	if in, err = s.r.OnPull(ctx, in, s.number); err != nil {
+		return err
+	}
+	if in.For.Fork() { // whoever made the fork could have made the bundle (T68)
+		in.Proposer = &in.For.Author
+	}
+	_, err = s.r.Review(ctx, in, false)
+	return err
+}
+
+// proposeWorkflow is the file whose runs hand over bundles.
+const proposeWorkflow = ".github/workflows/countersign-propose.yml"
+
+func (s *settlement) bundle(ctx context.Context, limit int64) ([]byte, error) {
+	if s.flags.bundle != "" {
+		return s.a.readInput(s.flags.bundle, limit)
+	}
+	run := s.event.WorkflowRun
+	if run == nil || s.event.Action != "completed" || run.Conclusion != "success" || run.Path != proposeWorkflow {
+		return nil, nil
+	}
+	raw, err := s.client.Artifact(ctx, run.ID, bundleName, limit)
+	var e *github.Error
+	if errors.As(err, &e) && e.Kind == github.KindNotFound {
+		return nil, nil // there was nothing to propose
+	}
+	return raw, err
+}
+
+// transaction takes one proposal as far as its approvals allow.
+func (s *settlement) transaction(ctx context.Context, id string) error {
+	g, err := s.r.Gate(ctx, id)
+	if err != nil {
+		return err
+	}
+	rep, err := s.a.report(ctx, s.r, g)
+	if err != nil {
+		return err
+	}
+	s.said = g.Statements()
+	obstacles := s.preflight(g)
+	stop := g.Err()
+	switch {
+	case len(obstacles) > 0 && stop == nil:
+		stop = &obstacleError{id, obstacles[0]}
+	case stop == nil || g.Applying():
+		stop = s.apply(ctx, g, &rep)
+	case g.Verdict.State == approval.Pending && len(obstacles) == 0:
+		s.fail(s.request(ctx, g, rep))
+	}
+	s.Transactions = append(s.Transactions, rep)
+	s.fail(s.publish(ctx, rep))
+	return stop
+}
+
+// An obstacleError says why an approved change cannot be applied.
+type obstacleError struct {
+	id       string
+	obstacle report.Obstacle
+}
+
+func (e *obstacleError) Error() string { return e.id + ": " + e.obstacle.What }
+
+// preflight says what will keep a change from being applied, before anybody is
+// asked about it.
+func (s *settlement) preflight(g pipeline.Gated) []report.Obstacle {
+	pull := g.Pull()
+	tx := g.Transaction()
+	if pull == nil || s.options.To == pipeline.TargetRef || tx.Closed || tx.Status == ledger.Applied {
+		return nil
+	}
+	found := report.Facts{
+		TransactionID: tx.TransactionID, Closed: pull.State == pipeline.PullRequestClosed, Merged: pull.State == pipeline.PullRequestMerged,
+		HeadDeleted: pull.Head.Repository == nil, HeadProtected: pull.Head.Protected, Fork: pull.Fork(),
+		MaintainersCanModify: pull.MaintainerCanModify, OrganisationFork: pull.Fork() && pull.Head.Owner == "Organization",
+		TouchesWorkflows:    slices.ContainsFunc(tx.Pointers.Proposal.TargetFiles, isWorkflow),
+		WorkflowsPermission: !s.a.pushesAsActions(),
+	}.Obstacles()
+	for _, o := range found {
+		if !slices.Contains(s.obstacles, o) {
+			s.obstacles = append(s.obstacles, o)
+		}
+	}
+	return found
+}
+
+func isWorkflow(path string) bool { return strings.HasPrefix(path, ".github/workflows/") }
+
+// pushesAsActions tells whether pushes are made with the workflow's own token,
+// which starts no workflows and may not change them. action.yml says so.
+func (a *App) pushesAsActions() bool {
+	return a.Getenv("COUNTERSIGN_ACTIONS_TOKEN") == "true"
+}
+
+// apply carries out an approved proposal and validates it.
+func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Report) error {
+	err := s.a.settle(ctx, s.r, g, s.options, rep)
+	if errors.As(err, new(*pipeline.NoCommandsError)) {
+		s.NeedsChecks = append(s.NeedsChecks, rep.TransactionID)
+		return nil // the job without rights runs them
+	}
+	if rep.ApplyResult != nil && rep.ApplyResult.Outcome == result.Success && rep.AppliedCommit != "" {
+		s.moved = rep.AppliedCommit
+		if s.a.pushesAsActions() {
+			s.note(report.NoteNoCI)
+		}
+		s.fail(s.resolve(ctx, rep.TransactionID))
+	}
+	return err
+}
+
+// resolve marks the request's thread as resolved, where the token may.
+func (s *settlement) resolve(ctx context.Context, id string) error {
+	posted, err := s.r.Posted(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, p := range posted {
+		if p.Kind == approval.KindReviewComment {
+			_, err = s.client.ResolveThread(ctx, s.number, p.ID)
+		}
+	}
+	return err
+}
+
+// request opens the thread in which people can answer: a comment on a file of
+// the pull request's diff. Where it has none of the patch's files, any does; the
+// one comment on the pull request always works.
+func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep report.Report) error {
+	id := rep.TransactionID
+	posted, err := s.r.Posted(ctx, id)
+	if err != nil || len(posted) > 0 {
+		return err
+	}
+	pull := g.Pull()
+	file := s.fileFor(g, *pull)
+	if file == "" {
+		return nil
+	}
+	body, err := s.requestBody(ctx, g, rep)
+	if err != nil {
+		return err
+	}
+	comment, found := s.ours(g, approval.KindReviewComment, func(said approval.Statement) bool {
+		return said.Body == body && !said.Edited
+	})
+	if !found {
+		if comment, err = s.client.CreateReviewComment(ctx, s.number, pull.Head.Commit, file, body); err != nil {
+			return err
+		}
+	}
+	_, err = s.r.Note(ctx, id, []approval.Posted{comment})
+	return err
+}
+
+// fileFor is the file of the pull request's diff that the thread is opened on.
+func (s *settlement) fileFor(g pipeline.Gated, pull pipeline.PullRequest) string {
+	for _, path := range g.Transaction().Pointers.Proposal.TargetFiles {
+		if slices.Contains(pull.Paths, path) {
+			return path
+		}
+	}
+	if len(pull.Paths) == 0 {
+		return ""
+	}
+	return pull.Paths[0]
+}
+
+func (s *settlement) requestBody(ctx context.Context, g pipeline.Gated, rep report.Report) (string, error) {
+	clean, err := s.a.cleanReport(rep)
+	if err != nil {
+		return "", err
+	}
+	diff, err := s.r.Diff(ctx, rep.TransactionID)
+	if err != nil {
+		return "", err
+	}
+	return report.Request{
+		Report: clean, Diff: []byte(s.a.redactDiff(diff).String()), Needs: g.Needs(), Approvals: g.Policy().Approvals,
+		Commands: g.Commands(),
+	}.Body(), nil
+}
+
+// ours finds a comment of this program's own among what was read.
+func (s *settlement) ours(g pipeline.Gated, kind string, is func(approval.Statement) bool) (approval.Posted, bool) {
+	for _, said := range g.Statements() {
+		if said.Kind == kind && said.Author.ID == s.viewer.ID && said.ReplyTo == "" && is(said) {
+			return approval.Posted{Kind: kind, ID: said.ID, URL: said.URL, BodySHA256: canon.Sum([]byte(said.Body))}, true
+		}
+	}
+	return approval.Posted{}, false
+}
+
+// publish shows a transaction as a check run on the commit that it is about:
+// the pull request's head, and what an apply made of it.
+func (s *settlement) publish(ctx context.Context, rep report.Report) error {
+	clean, err := s.a.cleanReport(rep)
+	if err != nil {
+		return err
+	}
+	for _, head := range []string{s.pull.Head.Commit, s.moved} {
+		if head == "" || head == s.moved && rep.AppliedCommit != s.moved {
+			continue
+		}
+		if _, err := s.client.PublishCheck(ctx, head, clean.CheckRun()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comment keeps the one comment on the pull request up to date. Where there is
+// nothing to say none is made.
+func (s *settlement) comment(ctx context.Context) error {
+	if len(s.Transactions) == 0 && len(s.Notes) == 0 {
+		return nil
+	}
+	c := report.Comment{Threads: map[string]string{}, Notes: s.Notes, Obstacles: s.obstacles}
+	for _, rep := range s.Transactions {
+		clean, err := s.a.cleanReport(rep)
+		if err != nil {
+			return err
+		}
+		c.Transactions = append(c.Transactions, clean)
+		posted, err := s.r.Posted(ctx, rep.TransactionID)
+		if err != nil {
+			return err
+		}
+		for _, p := range posted {
+			c.Threads[rep.TransactionID] = p.URL
+		}
+	}
+	id, same := "", false
+	body := c.Body()
+	for _, said := range s.said {
+		if said.Kind == approval.KindIssueComment && said.Author.ID == s.viewer.ID && strings.HasSuffix(strings.TrimSpace(said.Body), report.CommentMarker) {
+			id, same = said.ID, strings.TrimSpace(said.Body) == strings.TrimSpace(body)
+		}
+	}
+	if same {
+		return nil
+	}
+	_, err := s.client.UpsertComment(ctx, s.number, id, body)
+	return err
+}
+
+// handOver puts the ledger into the clone for the job that runs commands.
+func (s *settlement) handOver() error {
+	if len(s.NeedsChecks) == 0 {
+		return nil
+	}
+	args := []string{"sync", "--quiet", "--ledger-ref=" + s.a.flags.ledgerRef, "--remote=" + s.a.flags.remote}
+	if code, _ := s.a.child(io.Discard, s.a.Stderr, args...); code != 0 {
+		return &exitError{code, fmt.Errorf("the ledger could not be put into the clone")}
+	}
+	return nil
+}

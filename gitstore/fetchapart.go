@@ -1,0 +1,202 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+)
+
+func (r *Repo) gitObjects() string { return filepath.Join(r.gitDir, "objects") }
+
+// ownObjects is where objects go that git must not count on: what they need may
+// not be here. It is a cache, and may be removed at any time.
+func (r *Repo) ownObjects() string { return filepath.Join(r.stateDir(), "objects") }
+
+// lacking is how a clone has less than its refs lead to.
+type lacking struct {
+	before  []plumbing.Hash // commits whose parents are not here (.git/shallow)
+	partial bool            // files that were not needed are not here
+}
+
+func (l lacking) nothing() bool { return len(l.before) == 0 && !l.partial }
+
+// lacks reads what git knows to be not here.
+func (r *Repo) lacks() (lacking, error) {
+	shallow, err := idsIn(filepath.Join(r.gitDir, "shallow"))
+	if err != nil {
+		return lacking{}, err
+	}
+	raw, err := readConfig(filepath.Join(r.gitDir, "config"))
+	if err != nil {
+		return lacking{}, err
+	}
+	l := lacking{before: slices.Collect(maps.Keys(shallow))}
+	l.partial = raw.Section("extensions").Option("partialclone") != ""
+	for _, remote := range raw.Section("remote").Subsections {
+		l.partial = l.partial || isTrue(remote.Option("promisor"))
+	}
+	return l, nil
+}
+
+// bringApart is for a shallow or partial clone: all commits, and the files of
+// one.
+func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, tip plumbing.Hash) error {
+	own, err := r.openOwn()
+	if err != nil {
+		return err
+	}
+	whole, err := r.wholeHistory(tip)
+	if err == nil && !whole {
+		err = r.bringHistory(ctx, s, own, tip)
+	}
+	if err == nil {
+		err = r.bringFiles(ctx, s, own, clone, tip, tip)
+	}
+	return err
+}
+
+// openOwn opens our own objects. They begin anew when they were fetched very
+// often.
+func (r *Repo) openOwn() (*packfile.Store, error) {
+	dir := r.ownObjects()
+	packs, err := filepath.Glob(filepath.Join(dir, "pack", "*.pack"))
+	if err == nil && len(packs) > maxThinPacks {
+		err = os.RemoveAll(dir)
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "pack"), 0o777)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the fetched objects: %w", err)
+	}
+	return packfile.Open(dir)
+}
+
+// bringHistory gets the commits alone where the server can do that.
+func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *packfile.Store, tip plumbing.Hash) error {
+	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: r.brought}
+	if s.CanFilter() {
+		req.Filter = packp.FilterTreeDepth(0)
+	}
+	if err := r.bringTo(ctx, s, own, req); err != nil {
+		return err
+	}
+	whole, err := r.wholeHistory(tip)
+	if err == nil && !whole {
+		err = fmt.Errorf("fetching from %s: the history of %s did not come: %w", s, tip, packfile.ErrMissing)
+	}
+	return err
+}
+
+// bringFiles gets all files of a commit that tip descends from: those that are
+// not here, or all of them, or, from a server that gives nothing by its hash,
+// all that tip leads to.
+func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *packfile.Store, clone lacking, commit, tip plumbing.Hash) error {
+	known, err := r.knownTree(clone)
+	if err != nil {
+		return err
+	}
+	if whole, err := r.wholeTree(commit, known); whole || err != nil {
+		return err
+	}
+	for _, get := range []func() error{
+		func() error { return r.bringChanged(ctx, s, own, commit, known) },
+		func() error {
+			return r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []plumbing.Hash{commit}, Depth: 1})
+		},
+		func() error { return r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []plumbing.Hash{tip}}) },
+	} {
+		if err = get(); err == nil || unreachable(err) || errors.Is(err, wire.ErrTooLarge) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	whole, err := r.wholeTree(commit, known)
+	if err == nil && !whole {
+		err = fmt.Errorf("fetching from %s: the files of commit %s did not come: %w", s, commit, packfile.ErrMissing)
+	}
+	return err
+}
+
+// maxFiles is how many files are asked for one by one.
+const maxFiles = 5000
+
+// bringChanged gets the directories of a commit, and then those files that are
+// not here.
+func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *packfile.Store, commit, known plumbing.Hash) error {
+	err := r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []plumbing.Hash{commit}, Depth: 1, Filter: packp.FilterBlobNone()})
+	if err != nil {
+		return err
+	}
+	files, err := r.absentFiles(commit, known)
+	switch {
+	case err != nil || len(files) == 0:
+		return err
+	case len(files) > maxFiles:
+		return fmt.Errorf("%d files are not here", len(files))
+	}
+	return r.bringTo(ctx, s, own, wire.FetchRequest{Wants: files})
+}
+
+// knownTree is a tree of which git has all, zero if none is known.
+func (r *Repo) knownTree(clone lacking) (plumbing.Hash, error) {
+	if clone.partial || len(clone.before) == 0 {
+		return plumbing.ZeroHash, nil
+	}
+	c, err := readCommit(r.objects, clone.before[0])
+	return c.tree, missingIsNil(err)
+}
+
+func missingIsNil(err error) error {
+	if errors.Is(err, packfile.ErrMissing) {
+		return nil
+	}
+	return err
+}
+
+func (r *Repo) bringTo(ctx context.Context, s *wire.Server, own *packfile.Store, req wire.FetchRequest) error {
+	req.Limit = r.fetchLimit()
+	pack, err := s.Fetch(ctx, req)
+	if err != nil {
+		return err
+	}
+	batch, err := packfile.Decode(pack, r.objects.Read)
+	if err != nil {
+		return fmt.Errorf("fetching from %s: %w", s, err)
+	}
+	if batch.Len() == 0 {
+		return nil
+	}
+	_, err = own.WritePack(batch)
+	return err
+}
+
+// FetchMergeBase is MergeBase of two commits that Fetch returned, b from this
+// server; all files of the merge base are here afterwards.
+func (r *Repo) FetchMergeBase(ctx context.Context, s *wire.Server, a, b string) (string, error) {
+	base, err := r.MergeBase(ctx, a, b)
+	if err != nil {
+		return "", err
+	}
+	clone, err := r.lacks()
+	if err != nil || clone.nothing() {
+		return base, err
+	}
+	own, err := r.openOwn()
+	if err == nil {
+		err = r.bringFiles(ctx, s, own, clone, plumbing.NewHash(base), plumbing.NewHash(b))
+	}
+	return base, err
+}

@@ -1,0 +1,216 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline"
+)
+
+// DefaultFetchLimit is how many bytes a pack may have that Fetch asks for.
+const DefaultFetchLimit = 1 << 30
+
+// A NoRefError is a ref that a remote does not have.
+type NoRefError struct{ Ref, Remote string }
+
+func (e *NoRefError) Error() string { return fmt.Sprintf("%s has no %+q", e.Remote, e.Ref) }
+
+// Fetch brings the commit that a remote's ref names, with all that it needs and
+// the clone lacks, and returns its id. Nothing of what came is executed or
+// checked out. What came is complete and has the names that its content has, or
+// it is not kept.
+//
+// In a clone that has its whole history, objects go where git has its own, and
+// a ref of ours below refs/countersign/ keeps them. A shallow or partial clone
+// stays as git knows it: what it lacks goes to a directory of ours, all commits
+// and, of the ref's commit, all files (FetchMergeBase brings those of another).
+//
+// A remote without the ref is a *NoRefError, more bytes than the limit
+// wire.ErrTooLarge.
+func (r *Repo) Fetch(ctx context.Context, s *wire.Server, ref string) (string, error) {
+	tip, err := r.fetch(ctx, s, ref)
+	if err == nil && tip.IsZero() {
+		err = &NoRefError{ref, s.String()}
+	}
+	return hexOf(tip), err
+}
+
+// fetch is Fetch, with zero for a ref that is not there. A ref may move between
+// two questions, and a server then has nothing under the old name.
+func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string) (plumbing.Hash, error) {
+	if _, err := refName(ref); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	var before plumbing.Hash
+	var failed error
+	for range 3 {
+		tip, err := s.Tip(ctx, ref)
+		if err != nil || tip.IsZero() {
+			return plumbing.ZeroHash, err
+		}
+		if tip == before {
+			break
+		}
+		if failed = r.bring(ctx, s, ref, tip); failed == nil {
+			return tip, nil
+		}
+		if unreachable(failed) || errors.Is(failed, wire.ErrTooLarge) {
+			break
+		}
+		before = tip
+	}
+	return plumbing.ZeroHash, failed
+}
+
+// bring gets what a commit needs, and keeps it.
+func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip plumbing.Hash) error {
+	if slices.Contains(r.brought, tip) {
+		return nil
+	}
+	clone, err := r.lacks()
+	switch {
+	case err != nil:
+	case clone.nothing():
+		err = r.bringWhole(ctx, s, ref, tip)
+	default:
+		err = r.bringApart(ctx, s, clone, tip)
+	}
+	if err == nil {
+		r.brought = append(r.brought, tip)
+	}
+	return err
+}
+
+// bringWhole is for a clone of which git says that all is there that a ref
+// leads to.
+func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip plumbing.Hash) error {
+	ours := keptRef(s, ref)
+	now, err := r.tip(ours)
+	if err != nil || now == tip {
+		return err
+	}
+	tips, err := r.tips()
+	if err != nil {
+		return err
+	}
+	within, err := r.within(tips, tip)
+	if err == nil && !within {
+		err = r.bringPack(s, tip, r.objects, func() ([]byte, error) {
+			return s.Fetch(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: tips, Limit: r.fetchLimit()})
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return r.keep(ours, tip)
+}
+
+func (r *Repo) fetchLimit() int64 {
+	if r.FetchLimit == 0 {
+		return DefaultFetchLimit
+	}
+	return r.FetchLimit
+}
+
+// bringPack gets a pack with a commit, and writes it if nothing lacks in it.
+func (r *Repo) bringPack(s *wire.Server, tip plumbing.Hash, to *packfile.Store, get func() ([]byte, error)) error {
+	pack, err := get()
+	if err != nil {
+		return err
+	}
+	batch, err := packfile.Decode(pack, r.objects.Read)
+	if err == nil {
+		err = r.closed(batch, tip)
+	}
+	if err != nil {
+		return fmt.Errorf("fetching %s from %s: %w", tip, s, err)
+	}
+	return to.Write(batch)
+}
+
+// closed refuses a pack with objects that need others which are neither in it
+// nor here.
+func (r *Repo) closed(batch *packfile.Batch, tip plumbing.Hash) error {
+	if _, err := readCommit(overlay{batch, r.objects}, tip); err != nil {
+		return err
+	}
+	for _, id := range batch.IDs() {
+		o, _ := batch.Get(id)
+		needs, err := needed(o)
+		if err != nil {
+			return fmt.Errorf("object %s: %w", id, err)
+		}
+		for _, need := range needs {
+			if !batch.Has(need) && !r.has(need) {
+				return fmt.Errorf("object %s needs %s: %w", id, need, packfile.ErrMissing)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Repo) has(id plumbing.Hash) bool {
+	_, _, err := r.objects.Size(id)
+	return err == nil
+}
+
+// needed are the objects that one names, but for the commits of submodules.
+func needed(o packfile.Object) (out []plumbing.Hash, err error) {
+	switch o.Type {
+	case plumbing.CommitObject:
+		c, err := parseCommit(o.Data)
+		return append(c.parents, c.tree), err
+	case plumbing.TreeObject:
+		entries, err := parseTree(o.Data)
+		for _, e := range entries {
+			if e.mode != submodule {
+				out = append(out, e.id)
+			}
+		}
+		return out, err
+	case plumbing.TagObject:
+		tagged, _, ok := headerLine(string(o.Data), "object ")
+		if !ok {
+			err = errors.New("the tag is malformed")
+		}
+		return []plumbing.Hash{tagged}, err
+	}
+	return nil, nil
+}
+
+var pullRequest = regexp.MustCompile(`^refs/pull/[1-9][0-9]{0,9}/(head|merge)$`)
+
+// keptRef is the ref of ours that keeps what a remote's ref names. Only a pull
+// request's number is taken over: other names are the forge's, and may differ
+// in letters that a file system takes for the same, or be above each other.
+func keptRef(s *wire.Server, ref string) plumbing.ReferenceName {
+	const ours = "refs/countersign/"
+	if pullRequest.MatchString(ref) {
+		return plumbing.ReferenceName(ours + ref[len("refs/"):])
+	}
+	return plumbing.ReferenceName(ours + "ref/" + shortName(s.String(), ref))
+}
+
+// keep makes a ref of ours name a commit, whatever it named before.
+func (r *Repo) keep(name plumbing.ReferenceName, commit plumbing.Hash) error {
+	unlock, err := r.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, err := r.tip(name)
+	if err == nil && now != commit {
+		err = r.moveRef(name, now, commit)
+	}
+	if errors.Is(err, pipeline.ErrMoved) { // by git itself
+		err = fmt.Errorf("keeping %s: %s is being moved by another program", commit, name)
+	}
+	return err
+}

@@ -1,0 +1,284 @@
+package gitstore
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+)
+
+// A NoMergeBaseError is two commits that have no ancestor in common.
+type NoMergeBaseError struct{ A, B string }
+
+func (e *NoMergeBaseError) Error() string {
+	return fmt.Sprintf("commits %s and %s have no ancestor in common", e.A, e.B)
+}
+
+// A CutOffError is a history that is not here as far back as it takes, as in a
+// shallow clone: Missing is a commit that was needed.
+type CutOffError struct{ Missing string }
+
+func (e *CutOffError) Error() string {
+	return fmt.Sprintf("the history is not here as far back as commit %s (a shallow clone?)", e.Missing)
+}
+
+// maxAncestors bounds how many commits a merge base is looked for in, and so the
+// memory for that. Linux has 1.4 million.
+const maxAncestors = 2 << 20
+
+// MergeBase returns the best common ancestor of two commits, of several the one
+// that "git merge-base a b" prints. There is none: *NoMergeBaseError. The
+// history here does not tell: *CutOffError. Commits count as they are: neither
+// grafts nor the list of a shallow clone change their parents.
+func (r *Repo) MergeBase(_ context.Context, a, b string) (string, error) {
+	found, err := mergeBases(r.objects, plumbing.NewHash(a), plumbing.NewHash(b))
+	if err != nil {
+		return "", fmt.Errorf("looking for the merge base of %s and %s: %w", a, b, err)
+	}
+	if len(found) == 0 {
+		return "", &NoMergeBaseError{a, b}
+	}
+	return found[0].String(), nil
+}
+
+// mergeBases returns the common ancestors that are no ancestors of another one,
+// the latest first.
+func mergeBases(s viewer, a, b plumbing.Hash) ([]plumbing.Hash, error) {
+	p, err := paint(s, a, b)
+	if err != nil {
+		return nil, err
+	}
+	found := p.common()
+	if missing, cut := p.cutOff(len(found) > 1); cut {
+		return nil, &CutOffError{missing.String()}
+	}
+	if len(found) < 2 {
+		return found, nil
+	}
+	return independent(s, p, found)
+}
+
+// independent leaves out those that are ancestors of others. A clock that was
+// wrong can make painting find them.
+func independent(s viewer, dates *painter, all []plumbing.Hash) ([]plumbing.Hash, error) {
+	left := slices.Clone(all)
+	for _, one := range all {
+		if !slices.Contains(left, one) || len(left) == 1 {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(left), func(id plumbing.Hash) bool { return id == one })
+		p, err := paint(s, one, others...)
+		if err != nil {
+			return nil, err
+		}
+		if missing, cut := p.cutOff(true); cut {
+			return nil, &CutOffError{missing.String()}
+		}
+		left = slices.DeleteFunc(left, func(id plumbing.Hash) bool {
+			if id == one {
+				return p.nodes[id].paint&ofOthers != 0
+			}
+			return p.nodes[id].paint&ofOne != 0
+		})
+	}
+	slices.SortStableFunc(left, dates.later)
+	return left, nil
+}
+
+// What is known of a commit while it is painted. A stale one is an ancestor of
+// a common ancestor.
+type colours uint8
+
+const (
+	ofOne colours = 1 << iota
+	ofOthers
+	stale
+	listed
+)
+
+type ancestor struct {
+	paint   colours
+	when    int64
+	parents []plumbing.Hash
+	queued  int  // how often it is in the queue
+	gone    bool // it is not here
+}
+
+// painter walks two histories at once, from the latest commit back, and paints
+// each commit with where it was reached from. What both reach is common. It
+// ends when nothing is left but ancestors of common ones.
+type painter struct {
+	objects viewer
+	nodes   map[plumbing.Hash]*ancestor
+	missing []plumbing.Hash // nodes that are not here
+	queue   queue
+	added   int // to the queue, ever
+	fresh   int // of the queue, those that are not stale
+	found   []plumbing.Hash
+}
+
+func paint(s viewer, one plumbing.Hash, others ...plumbing.Hash) (*painter, error) {
+	p := &painter{objects: s, nodes: map[plumbing.Hash]*ancestor{}}
+	err := p.reach(one, ofOne)
+	for _, id := range others {
+		if err == nil {
+			err = p.reach(id, ofOthers)
+		}
+	}
+	for err == nil && p.fresh > 0 {
+		err = p.step()
+	}
+	return p, err
+}
+
+// step takes the latest commit and reaches its parents.
+func (p *painter) step() error {
+	id := heap.Pop(&p.queue).(queued).id
+	n := p.nodes[id]
+	n.queued--
+	if n.paint&stale == 0 {
+		p.fresh--
+	}
+	reach := n.paint &^ listed
+	if reach == ofOne|ofOthers {
+		if n.paint&listed == 0 {
+			n.paint |= listed
+			p.found = append(p.found, id)
+		}
+		reach |= stale
+	}
+	for _, parent := range n.parents {
+		if err := p.reach(parent, reach); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reach paints a commit; one that gains by it is looked at again.
+func (p *painter) reach(id plumbing.Hash, paint colours) error {
+	n, known := p.nodes[id]
+	if !known {
+		var err error
+		if n, err = p.load(id); err != nil {
+			return err
+		}
+	}
+	if n.paint&paint == paint {
+		return nil
+	}
+	if n.paint&stale == 0 && paint&stale != 0 {
+		p.fresh -= n.queued
+	}
+	n.paint |= paint
+	if n.gone {
+		return nil
+	}
+	n.queued++
+	if n.paint&stale == 0 {
+		p.fresh++
+	}
+	p.added++
+	heap.Push(&p.queue, queued{id, n.when, p.added})
+	return nil
+}
+
+func (p *painter) load(id plumbing.Hash) (*ancestor, error) {
+	if len(p.nodes) == maxAncestors {
+		return nil, fmt.Errorf("more than %d commits were looked at", maxAncestors)
+	}
+	n := &ancestor{}
+	p.nodes[id] = n
+	o, err := p.objects.View(id)
+	if errors.Is(err, packfile.ErrMissing) {
+		n.gone, p.missing = true, append(p.missing, id)
+		return n, nil
+	}
+	if err == nil && o.Type != plumbing.CommitObject {
+		err = fmt.Errorf("object %s is a %s, not a commit", id, o.Type)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseCommit(o.Data)
+	if err != nil {
+		return nil, fmt.Errorf("commit %s: %w", id, err)
+	}
+	n.parents, n.when = c.parents, committedAt(o.Data)
+	return n, nil
+}
+
+// common are the common ancestors that were found, the latest first.
+func (p *painter) common() (out []plumbing.Hash) {
+	for _, id := range p.found {
+		if p.nodes[id].paint&stale == 0 {
+			out = append(out, id)
+		}
+	}
+	slices.SortStableFunc(out, p.later)
+	return out
+}
+
+// cutOff returns a commit without which there is doubt. What is missing behind
+// a common ancestor has older ones only; that tells nothing of one of several.
+func (p *painter) cutOff(several bool) (plumbing.Hash, bool) {
+	for _, id := range p.missing {
+		if several || p.nodes[id].paint&stale == 0 {
+			return id, true
+		}
+	}
+	return plumbing.ZeroHash, false
+}
+
+func (p *painter) later(a, b plumbing.Hash) int { return cmp.Compare(p.nodes[b].when, p.nodes[a].when) }
+
+type queued struct {
+	id    plumbing.Hash
+	when  int64
+	added int
+}
+
+// queue is a heap: the latest commit first, of two the one that was added
+// first.
+type queue []queued
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	return q[i].when > q[j].when || q[i].when == q[j].when && q[i].added < q[j].added
+}
+
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push is heap.Interface's.
+func (q *queue) Push(x any) { *q = append(*q, x.(queued)) }
+
+// Pop is heap.Interface's.
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+// committedAt is a commit's time in seconds, 0 if it says none: "committer NAME
+// <ADDRESS> SECONDS ZONE".
+func committedAt(raw []byte) int64 {
+	head, _, _ := strings.Cut(string(raw), "\n\n")
+	_, rest, _ := strings.Cut(head, "\ncommitter ")
+	line, _, _ := strings.Cut(rest, "\n")
+	seconds, _, _ := strings.Cut(strings.TrimSpace(line[strings.LastIndexByte(line, '>')+1:]), " ")
+	when, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(when, 0)
+}

@@ -1,0 +1,146 @@
+package gitstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore"
+)
+
+// randomHistory makes n commits with random parents and random, often equal or
+// wrong, times.
+func randomHistory(t *testing.T, seed uint64, n int) (work, []string) {
+	t.Helper()
+	w := initWork(t)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	var in strings.Builder
+	for i := range n {
+		when := 1_700_000_000 + i/3*10
+		if rnd.IntN(8) == 0 {
+			when -= rnd.IntN(2000) // a clock that was wrong
+		}
+		fmt.Fprintf(&in, "commit refs/heads/c%d\nmark :%d\ncommitter A <a@example.org> %d +0000\ndata 2\nc\n", i, i+1, when)
+		word := "from"
+		for _, p := range rnd.Perm(min(i, 7))[:min(i, rnd.IntN(4))] {
+			fmt.Fprintf(&in, "%s :%d\n", word, i-p)
+			word = "merge"
+		}
+		in.WriteString("\n")
+	}
+	cmd := exec.Command("git", "fast-import", "--quiet")
+	cmd.Dir, cmd.Stdin = w.dir, strings.NewReader(in.String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git fast-import: %v: %s", err, out)
+	}
+	ids := make([]string, n)
+	for line := range strings.Lines(w.git("for-each-ref", "--format=%(refname:short) %(objectname)") + "\n") {
+		var i int
+		var id string
+		if _, err := fmt.Sscanf(line, "c%d %s", &i, &id); err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = id
+	}
+	return w, ids
+}
+
+// TestMergeBaseIsGits compares with git over random histories.
+func TestMergeBaseIsGits(t *testing.T) {
+	several, none := 0, 0
+	for seed := range uint64(12) {
+		w, ids := randomHistory(t, seed, 45)
+		repo, rnd := w.open(), rand.New(rand.NewPCG(seed, 2))
+		for range 40 {
+			a, b := ids[rnd.IntN(len(ids))], ids[rnd.IntN(len(ids))]
+			want, err := w.try("merge-base", a, b)
+			all, _ := w.try("merge-base", "--all", a, b)
+			if strings.Contains(all, "\n") {
+				several++
+			}
+			got, gotErr := repo.MergeBase(context.Background(), a, b)
+			if err != nil {
+				none++
+				var no *gitstore.NoMergeBaseError
+				if !errors.As(gotErr, &no) {
+					t.Errorf("seed %d: MergeBase(%s, %s) is %s, %v; git finds none", seed, a, b, got, gotErr)
+				}
+			} else if got != want || gotErr != nil {
+				t.Errorf("seed %d: MergeBase(%s, %s) is %s, %v; git says %s of\n%s", seed, a, b, got, gotErr, want, all)
+			}
+		}
+	}
+	if several < 10 || none < 10 {
+		t.Errorf("only %d pairs with several merge bases and %d with none: the histories are too plain", several, none)
+	}
+}
+
+// TestMergeBaseIsNeverWrong: with commits missing, the answer is the right one
+// or none.
+func TestMergeBaseIsNeverWrong(t *testing.T) {
+	right, cut := 0, 0
+	for seed := range uint64(8) {
+		w, ids := randomHistory(t, seed, 30)
+		w.loosen()
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		for range 8 {
+			a, b, gone := ids[rnd.IntN(len(ids))], ids[rnd.IntN(len(ids))], ids[rnd.IntN(len(ids))]
+			want, wantErr := w.try("merge-base", a, b)
+			if err := os.Rename(w.object(gone), w.path("gone")); err != nil {
+				t.Fatal(err)
+			}
+			got, err := w.open().MergeBase(context.Background(), a, b)
+			if err := os.Rename(w.path("gone"), w.object(gone)); err != nil {
+				t.Fatal(err)
+			}
+			var off *gitstore.CutOffError
+			var none *gitstore.NoMergeBaseError
+			switch {
+			case errors.As(err, &off):
+				cut++
+			case err == nil && got == want && wantErr == nil, errors.As(err, &none) && wantErr != nil:
+				right++
+			default:
+				t.Errorf("seed %d: without %s, MergeBase(%s, %s) is %q, %v; want %s", seed, gone, a, b, got, err, want)
+			}
+		}
+	}
+	if right == 0 || cut == 0 {
+		t.Errorf("%d right, %d cut off: the test tells nothing", right, cut)
+	}
+}
+
+// loosen makes every object a file of its own.
+func (w work) loosen() {
+	w.t.Helper()
+	packs := strings.Fields(w.git("rev-parse", "--git-path", "objects/pack"))
+	entries, err := os.ReadDir(w.path(packs[0]))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".pack") {
+			continue
+		}
+		data, err := os.ReadFile(w.path(packs[0] + "/" + e.Name()))
+		if err == nil {
+			err = os.RemoveAll(w.path(packs[0]))
+		}
+		if err == nil {
+			err = os.MkdirAll(w.path(packs[0]), 0o777)
+		}
+		cmd := exec.Command("git", "unpack-objects", "-q")
+		cmd.Dir, cmd.Stdin = w.dir, strings.NewReader(string(data))
+		if err == nil {
+			err = cmd.Run()
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}

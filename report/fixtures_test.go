@@ -1,0 +1,158 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/report"
+)
+
+const (
+	thePatch = "abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcd"
+	theHash  = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+)
+
+var (
+	ada   = ledger.Actor{Kind: "user", ID: "1", Login: "ada"}
+	bob   = ledger.Actor{Kind: "user", ID: "2", Login: "bob"}
+	agent = ledger.Actor{Kind: "bot", ID: "90", Login: "agent[bot]"}
+)
+
+const theDiff = `diff --git a/main.go b/main.go
+index 0123456789012345678901234567890123456789..1123456789012345678901234567890123456789 100644
+--- a/main.go
++++ b/main.go
+@@ -1,3 +1,3 @@
+ package main
+ 
+-// TODO remove
++func main() {}
+`
+
+// proposal is one of a pull request that nobody has answered.
+func proposal() report.Report {
+	hash := theHash
+	return report.Report{
+		TransactionID: "tx_01KE5W5200041061050R3GG28A", PatchID: thePatch, Fingerprint: "patchset:" + thePatch, Status: ledger.Awaiting,
+		Summary: "Remove TODOs", Proposer: agent, BaseCommit: strings.Repeat("b", 40),
+		Repository: &ledger.Repository{ID: "7", Name: "acme/app"}, PullRequest: 12, HeadCommit: strings.Repeat("c", 40),
+		Files:     []report.File{{Path: "main.go", Kind: "update", Before: &hash, After: &hash, Added: 1, Deleted: 1}},
+		Verdict:   verdict(approval.Pending, "0 of 1 approvals", 0),
+		LedgerRef: "refs/agent/ledger", LedgerCommit: strings.Repeat("d", 40),
+	}
+}
+
+func verdict(state approval.State, reason string, approved int, decisions ...approval.Judged) *approval.Verdict {
+	return &approval.Verdict{
+		State: state, Reason: reason, Decisions: decisions,
+		Needs: []approval.Need{{Kind: policy.KindFileChange, Fingerprint: "patchset:" + thePatch, Required: 1, Approved: approved}},
+	}
+}
+
+func judged(who ledger.Actor, decision ledger.Decision, source, reason string, counted bool) approval.Judged {
+	return approval.Judged{
+		Decision: decision, Fingerprint: "patchset:" + thePatch, Author: who, Source: source,
+		CreatedAt: "2026-01-05T11:00:00Z", Counted: counted, Reason: reason,
+	}
+}
+
+func numbered(r report.Report, n int) report.Report {
+	r.TransactionID = fmt.Sprintf("tx_01KE5W52000410610%09d", n)
+	return r
+}
+
+// applied is approved and written, with a decision that did not count.
+func applied() report.Report {
+	r := proposal()
+	res := result.New(".", result.Source{ProposalID: "prop_0", ProposalHash: theHash}, false, []result.Operation{
+		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BytesWritten: 30},
+	})
+	r.Status, r.ApplyResult, r.AppliedCommit = ledger.Completed, &res, strings.Repeat("e", 40)
+	r.Validation = &rule.Report{OK: true}
+	r.Verdict = verdict(approval.Approved, "1 of 1 approvals", 1,
+		judged(ada, ledger.Approve, approval.KindIssueComment, "approved", true),
+		judged(bob, ledger.Approve, approval.KindReviewComment, "edited after posting", false))
+	return r
+}
+
+// failed is one of which two files could not be written.
+func failed() report.Report {
+	r := applied()
+	r.Files = append(r.Files, report.File{Path: "a.txt", Kind: "add"}, report.File{Path: "b.txt", Kind: "delete"})
+	res := result.New(".", result.Source{}, false, []result.Operation{
+		{Op: "modify", Path: "main.go", Status: result.StatusSuccess},
+		{Op: "create", Path: "a.txt", Status: result.StatusError, Error: "permission denied"},
+		{Op: "delete", Path: "b.txt", Status: result.StatusSkipped},
+	})
+	r.ApplyResult, r.Status, r.AppliedCommit = &res, ledger.Failed, ""
+	r.Validation = &rule.Report{Violations: []rule.Violation{{RuleID: "L5", Path: "main.go", Message: "the hash differs"}, {RuleID: "L9", Message: "no end"}}}
+	return r
+}
+
+func glass() report.Report {
+	r := applied()
+	r.Verdict = verdict(approval.Approved, "break-glass by ada: production is down", 1, judged(ada, ledger.Approve, approval.KindIssueComment, "breaks the glass", true))
+	r.Verdict.BreakGlass = true
+	r.Verdict.Needs[0].Kind = policy.KindBreakGlass
+	return r
+}
+
+func denied() report.Report {
+	r := proposal()
+	r.Status = ledger.Denied
+	r.Verdict = verdict(approval.Denied, "denied by bob: it breaks the build", 0, judged(bob, ledger.Deny, approval.KindReview, "denied", true))
+	return r
+}
+
+func gateOnly(state approval.State) report.Report {
+	r := proposal()
+	r.GateOnly, r.Proposer, r.Summary = true, ledger.Actor{Kind: "user", ID: "3", Login: "eve"}, ""
+	r.Verdict = verdict(state, string(state), 0)
+	return r
+}
+
+func request() report.Request {
+	return report.Request{
+		Report: proposal(), Diff: []byte(theDiff), Needs: []policy.Need{{Kind: policy.KindFileChange, Required: 1}},
+		Approvals: policy.Default().Approvals,
+	}
+}
+
+// demanding is a request with everything in it.
+func demanding() report.Request {
+	q := request()
+	confidence := 80
+	q.Report.Confidence = &confidence
+	q.Diff = []byte(strings.Replace(theDiff, "func main() {}", "func main() { /* \u202e */ }", 1))
+	q.Needs = append(q.Needs,
+		policy.Need{Kind: policy.KindSecret, Prefix: "secret:", Required: 1},
+		policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Required: 2, Users: []string{"ada"}, Teams: []string{"acme/sec"}, Owners: true, Paths: []string{"main.go"}},
+		policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Required: 1, Paths: []string{".github/workflows/ci.yml"}})
+	q.Approvals.SameHead, q.Approvals.MaxAge = true, policy.Duration(14*24*time.Hour)
+	q.Commands = []string{"go test ./...", "make `lint`"}
+	q.Obstacles = report.Facts{TransactionID: q.Report.TransactionID, Fork: true, TouchesWorkflows: true}.Obstacles()
+	q.Notes = []string{report.NoteTeams}
+	return q
+}
+
+func comment() report.Comment {
+	green := proposal()
+	green.Verdict.Decisions = []approval.Judged{
+		{Author: ada, Source: approval.KindReview, Reason: "a green review does not name the patch; paste the line"},
+	}
+	return report.Comment{
+		Transactions: []report.Report{numbered(applied(), 1), numbered(denied(), 2), numbered(green, 3)},
+		Threads:      map[string]string{numbered(green, 3).TransactionID: "https://github.example/acme/app/pull/12#discussion_r5"},
+		Notes:        []string{report.NoteNoCI},
+	}
+}
+
+func guard(of ...report.Report) report.Guard {
+	return report.Guard{HeadCommit: strings.Repeat("c", 40), Transactions: of}
+}

@@ -1,0 +1,72 @@
+package report_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/report"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+func checkText(c report.CheckRun) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %s\ntitle: %s\nstatus: %s\nconclusion: %s\nexternal id: %s\n", c.Name, c.Title, c.Status, c.Conclusion, c.ExternalID)
+	for _, a := range c.Annotations {
+		fmt.Fprintf(&b, "annotation: %s:%d-%d %s: %s: %s\n", a.Path, a.StartLine, a.EndLine, a.Level, a.Title, a.Message)
+	}
+	return b.String() + "\n" + c.Summary + "\n----\n\n" + c.Text
+}
+
+// golden are all documents of this package: testdata has them as people see them.
+func golden() map[string]string {
+	withheld := guard(gateOnly(approval.Approved))
+	withheld.Siblings = []report.Sibling{{PullRequest: 13, Base: "release/1", Reason: "0 of 1 approvals"}}
+	unread := guard(gateOnly(approval.Approved))
+	unread.Errors, unread.Dedicated = []string{"reading pull request 12: 502 Bad Gateway"}, true
+	cut := request()
+	cut.Diff = append(cut.Diff, strings.Repeat("+line\n", 20000)...)
+	docs := map[string]string{
+		"check-pending.md": checkText(proposal().CheckRun()), "check-applied.md": checkText(applied().CheckRun()),
+		"check-failed.md": checkText(failed().CheckRun()), "check-denied.md": checkText(denied().CheckRun()),
+		"check-glass.md":   checkText(glass().CheckRun()),
+		"guard-pending.md": checkText(guard(gateOnly(approval.Pending)).CheckRun()), "guard-withheld.md": checkText(withheld.CheckRun()),
+		"guard-denied.md": checkText(guard(gateOnly(approval.Pending), gateOnly(approval.Denied)).CheckRun()),
+		"guard-unread.md": checkText(unread.CheckRun()), "guard-approved.md": checkText(guard(gateOnly(approval.Approved)).CheckRun()),
+		"request.md": request().Body(), "request-demanding.md": demanding().Body(), "request-gate-only.md": gateOnlyRequest().Body(),
+		"comment.md": comment().Body(),
+		"text.txt":   failed().Text(report.Style{}) + "\n" + glass().Text(report.Style{}) + "\n" + gateOnly(approval.Pending).Text(report.Style{}),
+	}
+	head, _, _ := strings.Cut(cut.Body(), "<details>")
+	docs["request-cut.md"] = head
+	return docs
+}
+
+func gateOnlyRequest() report.Request {
+	q := request()
+	q.Report = gateOnly(approval.Pending)
+	return q
+}
+
+func TestGolden(t *testing.T) {
+	for name, got := range golden() {
+		file := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s differs; run go test -update and read the difference\n%s", name, got)
+		}
+	}
+}

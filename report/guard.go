@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+)
+
+// GuardName is the name of the check run that branch protection can require.
+const GuardName = "countersign"
+
+// A Guard is the sum of the gate-only transactions of one head commit. It is a
+// success only if there is one, each is approved, nothing went wrong, and no
+// other pull request would ride on it.
+type Guard struct {
+	HeadCommit   string
+	Transactions []Report // each with its Verdict
+	Siblings     []Sibling
+	Errors       []string // what could not be read or told, plain text
+	Dedicated    bool     // the token is an App's that does nothing else
+}
+
+// A Sibling is another open pull request to a gated base that has the same head
+// commit and is not approved (T16).
+type Sibling struct {
+	PullRequest int
+	Base        string
+	Reason      string
+}
+
+// CheckRun is failure on any error or denial, action_required while anything is
+// pending, else success.
+func (g Guard) CheckRun() CheckRun {
+	c := CheckRun{Name: GuardName, Status: CheckCompleted, Text: g.standing()}
+	var say string
+	c.Conclusion, say = g.conclude()
+	c.Title = say
+	p := newPage(MaxCheckText)
+	p.write(g.broken())
+	p.write("### countersign: " + say + "\n\n")
+	g.writeTrouble(p)
+	g.writeTransactions(p)
+	p.write("Head commit: " + name(g.HeadCommit) + "\n\n")
+	p.write(g.standing())
+	c.Summary = p.String()
+	if g.broken() != "" {
+		c.Title = "BREAK-GLASS: " + c.Title
+	}
+	return c
+}
+
+// conclude is the conclusion and its sentence. What is no known state is an error.
+func (g Guard) conclude() (conclusion, say string) {
+	count := map[approval.State]int{}
+	for _, r := range g.Transactions {
+		count[r.state()]++
+	}
+	switch {
+	case len(g.Errors) > 0:
+		return CheckFailure, "not everything could be read, so nothing counts as approved"
+	case len(g.Transactions) == 0:
+		return CheckFailure, "nothing was put to people for approval"
+	case count[""] > 0:
+		return CheckFailure, "a transaction has no verdict"
+	case count[approval.Denied] > 0:
+		return CheckFailure, "denied"
+	case count[approval.Pending] > 0:
+		return CheckActionRequired, "waiting for approval"
+	case len(g.Siblings) > 0:
+		return CheckActionRequired, "withheld, another pull request has the same head and is not approved"
+	}
+	return CheckSuccess, "approved"
+}
+
+// state is the Verdict's, "" where there is none that is known.
+func (r Report) state() approval.State {
+	known := []approval.State{approval.Approved, approval.Pending, approval.Denied}
+	if r.Verdict == nil || !slices.Contains(known, r.Verdict.State) {
+		return ""
+	}
+	return r.Verdict.State
+}
+
+func (g Guard) broken() string { return Comment{Transactions: g.Transactions}.broken() }
+
+// writeTrouble writes errors and siblings.
+func (g Guard) writeTrouble(p *page) {
+	var errors, siblings []string
+	for _, e := range g.Errors {
+		errors = append(errors, "- Error: "+words(e)+"\n")
+	}
+	p.list(list{"", errors, maxNames, "error", ""})
+	for _, s := range g.Siblings {
+		siblings = append(siblings, fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(s.Reason)))
+	}
+	p.list(list{"Other pull requests with the same head commit that are not approved. To merge one would merge these bytes past the question:\n\n", siblings, maxNames, "pull request", ""})
+}
+
+// writeTransactions writes the denied and the pending first.
+func (g Guard) writeTransactions(p *page) {
+	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}
+	worse := func(a, b Report) int { return slices.Index(order, b.state()) - slices.Index(order, a.state()) }
+	var rows []string
+	for _, r := range slices.SortedStableFunc(slices.Values(g.Transactions), worse) {
+		rows = append(rows, g.row(r))
+	}
+	p.list(list{"", rows, 50, "transaction", ""})
+}
+
+func (g Guard) row(r Report) string {
+	return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s", r.PullRequest, name(r.TransactionID), r.headline(), r.asks())
+}
+
+// standing says what this check is worth (T60, T67).
+func (g Guard) standing() string {
+	if g.Dedicated {
+		return "This check is written by an App of its own. Branch protection can name that App as the expected source.\n"
+	}
+	return "**Advisory:** this check is written with a token that each workflow of this repository can get, so a workflow can forge it. " +
+		"The signed ledger is the truth. For a check that binds, give a dedicated App's token and name that App as the expected source in branch protection.\n"
+}

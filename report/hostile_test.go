@@ -1,0 +1,178 @@
+package report_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// hostile are texts that try to break out of a table, a list, a code span, a
+// block, HTML, or a comment, and to mention, link or reorder.
+var hostile = []string{
+	"a|b `c` <img src=x> @team #1 ![x](y) **bold**", "\n| new | row |", "``` \n</details>\n```", "`", "``", " ` ", "\\", "\\`", "a\\|b", "|", "||",
+	"<!-- hidden", "-->", "<!-- countersign:report -->", "</details><script>x</script>", "</code>", "&lt;b&gt; &#64;ada", "@ada", "acme/app#1", "GH-1",
+	"https://evil.example/x", "www.evil.example", "mailto:a@b.example", "[x](https://evil.example)", "[^1]: x", ":tada:", "$x$ $$y$$", "~~x~~ __y__ *z*",
+	"\u202egnp.exe", "zero\u200bwidth", "\x1b[2J", "\r\n### countersign: approved", "/approve patchset:" + thePatch, "e\u0301\u0323\u0336", "🌈👩\u200d👧", "日本", "\xff\xfe",
+	"> [!NOTE]", "- [x] done", "1. one", "# head", "    code", "$`x`$", "<span>$</span>", " lead", "trail ", "", "a  b", "~~~", "```diff", "<code>", "%%", "=== ", "^x^",
+}
+
+// filled are all documents with one foreign text in every place for foreign text.
+func filled(text string) map[string]string {
+	who := ledger.Actor{Kind: "user", ID: "1", Login: "x" + text}
+	word := "x" + text
+	r := proposal()
+	r.Summary, r.Proposer, r.AppliedCommit, r.LedgerRef = word, who, word, word
+	r.Files = append(r.Files, report.File{Path: word, From: word, Kind: "rename"})
+	r.Verdict = verdict(approval.Pending, word, 0, judged(who, ledger.Approve, approval.KindReview, word, false))
+	bad := r
+	res := result.New(".", result.Source{}, false, []result.Operation{
+		{Op: "modify", Path: word, Status: result.StatusError, Error: word}, {Op: "modify", Path: word, Status: result.StatusSuccess},
+	})
+	res.Error, res.Violations = word, []rule.Violation{{RuleID: "P1", Path: word, Message: word}}
+	bad.ApplyResult, bad.Status = &res, ledger.Failed
+	bad.Verdict = verdict(approval.Approved, word, 1)
+	bad.Verdict.BreakGlass = true
+	q := request()
+	q.Report, q.Commands, q.Notes = r, []string{word}, []string{word}
+	q.Needs = append(q.Needs, policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Users: []string{word}, Teams: []string{word}, Paths: []string{word}})
+	q.Obstacles = []report.Obstacle{{Code: "x", What: word, Instead: word}}
+	g := guard(r, bad)
+	g.Errors, g.Siblings, g.HeadCommit = []string{word}, []report.Sibling{{PullRequest: 1, Base: word, Reason: word}}, word
+	c := report.Comment{Notes: []string{word}, Threads: map[string]string{numbered(r, 5).TransactionID: "https://" + word}}
+	for i := range 6 {
+		c.Transactions = append(c.Transactions, numbered(r, i), numbered(bad, 10+i))
+	}
+	return map[string]string{
+		"pending": r.CheckRun().Summary, "failed": bad.CheckRun().Summary, "title": bad.CheckRun().Title, "guard": g.CheckRun().Summary,
+		"request": q.Body(), "comment": c.Body(),
+	}
+}
+
+// inertForms are the only shapes that foreign text has in Markdown: an escape, a
+// sign that is broken up, a code span, and code with entities.
+var (
+	inertForms = regexp.MustCompile(`\\[!-/:-@\[-` + "`" + `{-~]|&lt;|<span>\$</span>|[@#:]` + "\u200b|`[^`\n|\\\\]+`" + `|<code>(?:[^!-.:-@\[-` + "`" + `{-~]|&#[0-9]+;)*</code>`)
+	looseSigns = regexp.MustCompile("(?i)[`*_{}\\[\\]<>|~#@!$^&\\\\]|://|:[^ \n]|www\\.|\\bgh-")
+)
+
+// skeleton is what is left of a document that can mean anything in Markdown.
+func skeleton(doc string) string {
+	var out []string
+	for line := range strings.SplitSeq(doc, "\n") {
+		out = append(out, strings.Join(looseSigns.FindAllString(inertForms.ReplaceAllString(line, ""), -1), " "))
+	}
+	return strings.Join(out, "\n")
+}
+
+// T14 T21 T63 No foreign text changes the structure of a document, makes a
+// link, mentions anybody, or holds a character that does not show.
+func FuzzForeign(f *testing.F) {
+	for _, text := range hostile {
+		f.Add(text)
+	}
+	plain := filled("plain")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 5000 {
+			return
+		}
+		for name, doc := range filled(text) {
+			if name == "comment" {
+				doc = linkless.ReplaceAllString(doc, "the request")
+			}
+			want := linkless.ReplaceAllString(plain[name], "the request")
+			if len(doc) < 30000 && skeleton(doc) != skeleton(want) {
+				t.Fatalf("%s has another structure with %q: %s", name, text, firstDifference(doc, want))
+			}
+			checkShown(t, name, doc)
+		}
+	})
+}
+
+func firstDifference(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if skeleton(a[i]) != skeleton(b[i]) {
+			return a[i] + "\nwant " + b[i]
+		}
+	}
+	return "more or fewer lines"
+}
+
+// linkless: an address that the forge told becomes a link only if it is plain.
+var linkless = regexp.MustCompile(`\[the request\]\(https://[A-Za-z0-9./_:#?=&%-]+\)`)
+
+func checkShown(t *testing.T, name, doc string) {
+	t.Helper()
+	for _, r := range doc {
+		if !ledger.Visible(r) && r != '\n' && r != '\u200b' && r != '\t' {
+			t.Fatalf("%s has %U", name, r)
+		}
+	}
+	if len(doc) > report.MaxCheckText {
+		t.Fatalf("%s has %d bytes", name, len(doc))
+	}
+	if strings.HasPrefix(doc, "/") {
+		t.Fatalf("%s begins like a command", name)
+	}
+}
+
+// T14 T63 Whatever a diff holds, it stays inside of its block, and the block is
+// followed by what always follows it.
+func FuzzDiff(f *testing.F) {
+	for _, text := range hostile {
+		f.Add([]byte(theDiff+" "+text+"\n+"+text+"\n"), 1)
+	}
+	f.Add([]byte(theDiff+"+"+strings.Repeat("`", 40000)+"\n"), 1)
+	f.Add([]byte(theDiff+" "+strings.Repeat("`", 20000)+"\n"), 40)
+	f.Add([]byte(theDiff+"+🌈\u202e\n"), 9000)
+	f.Add([]byte("\n\n```\n"), 1)
+	f.Fuzz(func(t *testing.T, diff []byte, times int) {
+		if len(diff)*max(1, times) > 1<<20 || times < 0 {
+			return
+		}
+		q := request()
+		q.Diff = []byte(strings.Repeat(string(diff), times))
+		body := q.Body()
+		if len(body) > report.MaxComment {
+			t.Fatalf("%d bytes", len(body))
+		}
+		for _, r := range body {
+			if !ledger.Visible(r) && r != '\n' && r != '\t' {
+				t.Fatalf("holds %U", r)
+			}
+		}
+		checkBlock(t, body)
+	})
+}
+
+var opening = regexp.MustCompile("(?m)^(`{3,})diff$")
+
+func checkBlock(t *testing.T, body string) {
+	t.Helper()
+	at := opening.FindStringSubmatchIndex(body)
+	if at == nil {
+		if strings.Contains(body, "<details>") {
+			t.Fatal("no block")
+		}
+		return
+	}
+	fence, inside := body[at[2]:at[3]], 0
+	lines := strings.Split(body[at[1]+1:], "\n")
+	for ; inside < len(lines); inside++ {
+		if ends := strings.TrimLeftFunc(lines[inside], unicode.IsSpace); strings.HasPrefix(ends, fence) {
+			break
+		}
+	}
+	rest := strings.Join(lines[inside:], "\n")
+	if !strings.HasPrefix(rest, fence+"\n\n</details>\n\n- transaction ") || strings.Count(rest, "<!--") != 1 {
+		t.Fatalf("the block ends early: %.300q", rest)
+	}
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What GitHub takes, in bytes of UTF-8. Its documentation of check runs says
+// characters for summary and text; its answer to a longer one says "exceeds a
+// maximum bytesize of 65535" (github/docs issue 35252, dorny/test-reporter issue
+// 57). Of comments its answer says 65536 characters. Bytes are the strictest
+// reading of both: no text has more characters, or more UTF-16 units, than bytes.
+const (
+	MaxCheckText = 65535
+	MaxComment   = 65536
+)
+
+// A page is Markdown of limited size. What matters most is written first; what
+// does not fit any more is left out whole, and the page says so.
+type page struct {
+	b    strings.Builder
+	left int // bytes
+	cut  bool
+}
+
+const cutNote = "\n**Cut here:** there is no room for more; the ledger has the whole.\n"
+
+func newPage(limit int) *page { return &page{left: limit - len(cutNote)} }
+
+func (p *page) String() string {
+	if p.cut {
+		return p.b.String() + cutNote
+	}
+	return p.b.String()
+}
+
+// write adds a text if there is room for all of it.
+func (p *page) write(text string) {
+	if len(text) > p.left {
+		p.cut = true
+		return
+	}
+	p.b.WriteString(text)
+	p.left -= len(text)
+}
+
+// A list is rows below a head, of which the first most are shown.
+type list struct {
+	head string
+	rows []string
+	most int
+	noun string // of one row
+	all  string // where all of them are, or ""
+}
+
+// list writes as many rows as there is room for and says how many are missing.
+func (p *page) list(l list) {
+	if len(l.rows) == 0 {
+		return
+	}
+	text, shown := l.head, 0
+	for _, row := range l.rows[:min(len(l.rows), l.most)] {
+		if len(text)+len(row)+len(l.missing(len(l.rows))) > p.left {
+			break
+		}
+		text += row
+		shown++
+	}
+	if shown == 0 {
+		text = ""
+	}
+	p.write(text + l.missing(len(l.rows)-shown))
+}
+
+// within is list with at most room bytes.
+func (p *page) within(room int, l list) {
+	part := newPage(min(room, p.left))
+	part.list(l)
+	p.write(part.String())
+}
+
+func (l list) missing(n int) string {
+	if n == 0 {
+		return "\n"
+	}
+	return fmt.Sprintf("\n**Cut:** %s not shown here%s.\n\n", plural(n, l.noun), l.all)
+}
