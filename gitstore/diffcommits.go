@@ -2,12 +2,14 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -44,6 +46,64 @@ func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) 
 		return patch.Patchset{}, err
 	}
 	return patch.Between(base, d.after)
+}
+
+// FirstParent returns the commit that another was made on; of a merge, the one
+// that it was merged into. One that is not here is a *CutOffError.
+func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
+	c, err := readCommit(r.objects, plumbing.NewHash(of))
+	switch {
+	case err != nil:
+		return "", err
+	case len(c.parents) == 0:
+		return "", fmt.Errorf("commit %s has no parent", of)
+	case !r.has(c.parents[0]):
+		return "", &CutOffError{c.parents[0].String()}
+	}
+	return c.parents[0].String(), nil
+}
+
+// A NoCommitError is a name that names no commit here.
+type NoCommitError struct{ Name string }
+
+func (e *NoCommitError) Error() string { return fmt.Sprintf("%+q names no commit here", e.Name) }
+
+// Commit returns the id of the commit that HEAD, a branch, a remote branch
+// ("origin/main"), a tag, or the full name of a ref names, or that is a whole id
+// itself. What is none is a *NoCommitError: also the beginning of an id, which
+// another commit can be made to have.
+func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
+	id, err := name, error(nil)
+	switch {
+	case name == "HEAD":
+		return r.Head(ctx)
+	case !plumbing.IsHash(name):
+		id, err = r.named(name)
+	}
+	if err != nil {
+		return "", err
+	}
+	if _, err := readCommit(r.objects, plumbing.NewHash(id)); errors.Is(err, packfile.ErrMissing) {
+		return "", &NoCommitError{name}
+	} else if err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+func (r *Repo) named(name string) (string, error) {
+	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "refs/tags/", ""} {
+		if _, err := refName(prefix + name); err != nil {
+			continue
+		}
+		if tip, err := r.tip(plumbing.ReferenceName(prefix + name)); err != nil || !tip.IsZero() {
+			if err == nil {
+				tip, err = r.commitNamed(prefix + name)
+			}
+			return tip.String(), err
+		}
+	}
+	return "", &NoCommitError{name}
 }
 
 // differences are the files of a tree that differ from another's.

@@ -190,13 +190,20 @@ func (r *Repo) FetchMergeBase(ctx context.Context, s *wire.Server, a, b string) 
 	if err != nil {
 		return "", err
 	}
+	return base, r.FetchFiles(ctx, s, base, b)
+}
+
+// FetchFiles brings all files of a commit, which is tip or before it, to a
+// shallow or partial clone; another has them. tip is one that Fetch returned
+// from this server.
+func (r *Repo) FetchFiles(ctx context.Context, s *wire.Server, commit, tip string) error {
 	clone, err := r.lacks()
 	if err != nil || clone.nothing() {
-		return base, err
+		return err
 	}
 	own, err := r.openOwn()
-	if err == nil {
-		err = r.bringFiles(ctx, s, own, clone, plumbing.NewHash(base), plumbing.NewHash(b))
+	if err != nil {
+		return err
 	}
-	return base, err
+	return r.bringFiles(ctx, s, own, clone, plumbing.NewHash(commit), plumbing.NewHash(tip))
 }

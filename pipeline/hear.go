@@ -217,7 +217,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted
 		}
 		s := r.stage(log)
 		s.Artifact(kindPosted, postedDoc{"countersign/posted/1", fresh})
-		return s.Entry(ledger.Title{Stage: "gate", Outcome: "asked", Subject: "asked on pull request " + pullName(log.Transaction())}, false)
+		return s.Entry(ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: "asked on pull request " + pullName(log.Transaction())}, false)
 	})
 }
 

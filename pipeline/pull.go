@@ -153,6 +153,9 @@ func (g Gated) Pull() *PullRequest {
 // Statements are what was said on the pull request that a stage read.
 func (g Gated) Statements() []approval.Statement { return g.talk.Statements }
 
+// TeamsUnread tells whether a team was asked about that the forge does not show.
+func (g Gated) TeamsUnread() bool { return g.reading != nil && g.reading.unread }
+
 // Policy is the one that the Verdict goes by.
 func (g Gated) Policy() policy.Policy { return g.rules.Policy }
 
@@ -312,7 +315,7 @@ func (r *Runner) replaced(ctx context.Context, id, by string) error {
 		s := r.stage(log)
 		s.Status(ledger.Superseded, "the pull request's diff is another now: "+by)
 		s.Close()
-		return s.Entry(ledger.Title{Stage: "review", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}, false)
+		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}, false)
 	})
 	return err
 }

@@ -44,6 +44,7 @@ type reading struct {
 	access     map[string]approval.Access // by account id
 	members    map[string]map[string]bool // by team and account id
 	owners     map[string]map[string]bool // by path and account id
+	unread     bool                       // some team could not be read
 	rules      *owners.Rules              // of the Policy's commit
 	rulesFrom  string
 }
@@ -107,7 +108,11 @@ func (x *reading) accessOf(ctx context.Context, who ledger.Actor) (approval.Acce
 // team tells whether somebody is in a team.
 func (x *reading) team(ctx context.Context) func(string, ledger.Actor) (bool, error) {
 	return func(team string, who ledger.Actor) (bool, error) {
-		return remember(x.members, team, who.ID, func() (bool, error) { return x.r.Forge.Member(ctx, team, who) })
+		return remember(x.members, team, who.ID, func() (bool, error) {
+			in, err := x.r.Forge.Member(ctx, team, who)
+			x.unread = x.unread || err != nil
+			return in, err
+		})
 	}
 }
 

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -24,27 +23,30 @@ const maxAnnotations = 200
 // annotations are at the files that failed, and a sentence about those that
 // were left out. A path that is none of the change's is no file of it.
 func (r Report) annotations() (notes []Annotation, cut string) {
-	for _, o := range r.Operations() {
-		if rank(o) == 0 {
-			notes = r.annotate(notes, o.Path, "countersign: "+o.Op+" failed", o.Error)
+	paths := map[string]bool{}
+	for _, f := range r.Files {
+		paths[f.Path], paths[f.From] = true, true
+	}
+	delete(paths, "")
+	over := 0
+	add := func(path, title, message string) {
+		if paths[path] && len(notes) < maxAnnotations {
+			notes = append(notes, Annotation{path, 1, 1, "failure", "countersign: " + Clean(shorten(title)), Clean(shorten(message))})
+		} else if paths[path] {
+			over++
 		}
 	}
+	bad, _ := r.operations()
+	for _, o := range bad {
+		add(o.Path, o.Op+" failed", o.Error)
+	}
 	for _, v := range r.violations() {
-		notes = r.annotate(notes, v.Path, "countersign: "+v.RuleID, v.Message)
+		add(v.Path, v.RuleID, v.Message)
 	}
-	if over := len(notes) - maxAnnotations; over > 0 {
-		return notes[:maxAnnotations], fmt.Sprintf("**Cut:** %s not annotated in the files.\n", plural(over, "failure"))
+	if over > 0 {
+		cut = fmt.Sprintf("**Cut:** %s not annotated in the files.\n", plural(over, "failure"))
 	}
-	return notes, ""
-}
-
-func (r Report) annotate(notes []Annotation, path, title, message string) []Annotation {
-	if !slices.ContainsFunc(r.Files, func(f File) bool { return f.Path == path || f.From == path }) {
-		return notes
-	}
-	return append(notes, Annotation{
-		Path: path, StartLine: 1, EndLine: 1, Level: "failure", Title: Clean(title), Message: Clean(shorten(message)),
-	})
+	return notes, cut
 }
 
 // violations are those of the apply, then those of the validation.

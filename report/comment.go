@@ -96,15 +96,8 @@ func (c Comment) broken() string {
 
 // writeLines writes one line for each of the others, and the notes.
 func (c Comment) writeLines(p *page, others []Report) {
-	var notes, lines []string
-	for _, n := range c.Notes {
-		notes = append(notes, "- Note: "+words(n)+"\n")
-	}
-	p.list(list{"", notes, maxNames, "note", ""})
-	for _, r := range others {
-		lines = append(lines, r.line())
-	}
-	p.list(list{"Also on this pull request:\n\n", lines, 40, "transaction", ", " + code("countersign list") + " has all"})
+	p.list(list{"", points("Note", c.Notes), maxNames, "note", ""})
+	p.list(list{"Also on this pull request:\n\n", each(others, Report.line), 40, "transaction", ", " + code("countersign list") + " has all"})
 }
 
 // line is a transaction in one line, with the line to copy while it waits.

@@ -69,9 +69,9 @@ func numbered(r report.Report, n int) report.Report {
 
 // applied is approved and written, with a decision that did not count.
 func applied() report.Report {
-	r := proposal()
+	r, after := proposal(), theHash
 	res := result.New(".", result.Source{ProposalID: "prop_0", ProposalHash: theHash}, false, []result.Operation{
-		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BytesWritten: 30},
+		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BeforeHash: &after, AfterHash: &after, BytesWritten: 30},
 	})
 	r.Status, r.ApplyResult, r.AppliedCommit = ledger.Completed, &res, strings.Repeat("e", 40)
 	r.Validation = &rule.Report{OK: true}
@@ -83,10 +83,10 @@ func applied() report.Report {
 
 // failed is one of which two files could not be written.
 func failed() report.Report {
-	r := applied()
+	r, after := applied(), theHash
 	r.Files = append(r.Files, report.File{Path: "a.txt", Kind: "add"}, report.File{Path: "b.txt", Kind: "delete"})
 	res := result.New(".", result.Source{}, false, []result.Operation{
-		{Op: "modify", Path: "main.go", Status: result.StatusSuccess},
+		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BeforeHash: &after, AfterHash: &after},
 		{Op: "create", Path: "a.txt", Status: result.StatusError, Error: "permission denied"},
 		{Op: "delete", Path: "b.txt", Status: result.StatusSkipped},
 	})
@@ -147,8 +147,8 @@ func comment() report.Comment {
 		{Author: ada, Source: approval.KindReview, Reason: "a green review does not name the patch; paste the line"},
 	}
 	return report.Comment{
-		Transactions: []report.Report{numbered(applied(), 1), numbered(denied(), 2), numbered(green, 3)},
-		Threads:      map[string]string{numbered(green, 3).TransactionID: "https://github.example/acme/app/pull/12#discussion_r5"},
+		Transactions: []report.Report{numbered(denied(), 2), numbered(green, 1), numbered(applied(), 3)},
+		Threads:      map[string]string{numbered(green, 1).TransactionID: "https://github.example/acme/app/pull/12#discussion_r5"},
 		Notes:        []string{report.NoteNoCI},
 	}
 }

@@ -86,29 +86,24 @@ func (g Guard) broken() string { return Comment{Transactions: g.Transactions}.br
 
 // writeTrouble writes errors and siblings.
 func (g Guard) writeTrouble(p *page) {
-	var errors, siblings []string
-	for _, e := range g.Errors {
-		errors = append(errors, "- Error: "+words(e)+"\n")
-	}
-	p.list(list{"", errors, maxNames, "error", ""})
-	for _, s := range g.Siblings {
-		siblings = append(siblings, fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(s.Reason)))
-	}
-	p.list(list{"Other pull requests with the same head commit that are not approved. To merge one would merge these bytes past the question:\n\n", siblings, maxNames, "pull request", ""})
+	p.list(list{"", points("Error", g.Errors), maxNames, "error", ""})
+	const head = "Other pull requests with the same head commit that are not approved. To merge one would merge these bytes past the question:\n\n"
+	p.list(list{head, each(g.Siblings, Sibling.row), maxNames, "pull request", ""})
 }
 
 // writeTransactions writes the denied and the pending first.
 func (g Guard) writeTransactions(p *page) {
 	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}
 	worse := func(a, b Report) int { return slices.Index(order, b.state()) - slices.Index(order, a.state()) }
-	var rows []string
-	for _, r := range slices.SortedStableFunc(slices.Values(g.Transactions), worse) {
-		rows = append(rows, g.row(r))
-	}
-	p.list(list{"", rows, 50, "transaction", ""})
+	p.list(list{"", each(slices.SortedStableFunc(slices.Values(g.Transactions), worse), Report.guarded), 50, "transaction", ""})
 }
 
-func (g Guard) row(r Report) string {
+func (s Sibling) row() string {
+	return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(s.Reason))
+}
+
+// guarded is a transaction in a Guard, with the lines to copy while it waits.
+func (r Report) guarded() string {
 	return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s", r.PullRequest, name(r.TransactionID), r.headline(), r.asks())
 }
 

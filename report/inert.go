@@ -47,16 +47,22 @@ func prose(text string) string {
 // broken out of (by a backtick, or in a table by a bar), HTML with entities.
 func code(text string) string {
 	shown := Clean(text)
-	if shown != "" && strings.TrimSpace(shown) == shown && !strings.ContainsAny(shown, "`|\\") {
+	if shown == "" {
+		return ""
+	}
+	if strings.TrimSpace(shown) == shown && !strings.ContainsAny(shown, "`|\\") {
 		return "`" + shown + "`"
 	}
 	var b strings.Builder
 	for _, r := range shown {
-		if r < 0x80 && !isPlain(r) {
+		switch {
+		case r == '@': // in HTML's code too GFM links an address
+			b.WriteString("&#64;" + zeroWidth)
+		case r < 0x80 && !isPlain(r):
 			fmt.Fprintf(&b, "&#%d;", r)
-			continue
+		default:
+			b.WriteRune(r)
 		}
-		b.WriteRune(r)
 	}
 	return "<code>" + b.String() + "</code>"
 }

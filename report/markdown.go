@@ -7,6 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
 // Markdown is the report for a job summary or a check run, of at most
@@ -60,7 +62,7 @@ func (r Report) headline() string {
 
 // facts are what does not change with the verdict.
 func (r Report) facts() string {
-	rows := []string{"transaction | " + name(r.TransactionID) + " (" + prose(string(r.Status)) + ")", "fingerprint | " + name(r.Fingerprint)}
+	rows := []string{"transaction | " + name(r.TransactionID) + " (" + words(string(r.Status)) + ")", "fingerprint | " + name(r.Fingerprint)}
 	if r.PullRequest > 0 {
 		rows = append(rows, fmt.Sprintf("pull request | %d", r.PullRequest))
 	}
@@ -86,18 +88,13 @@ func (r Report) writeFailures(p *page) {
 	if r.ApplyResult != nil && r.ApplyResult.Error != "" {
 		p.write("**Error:** " + words(r.ApplyResult.Error) + "\n\n")
 	}
-	var rows []string
-	for _, v := range r.violations() {
-		rows = append(rows, fmt.Sprintf("| %s | %s | %s |\n", name(v.RuleID), name(v.Path), words(v.Message)))
-	}
-	p.list(list{"| rule | where | what |\n|---|---|---|\n", rows, 100, "violation", r.seeAll()})
-	rows = nil
-	for _, o := range r.Operations() {
-		if rank(o) == 0 {
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s |\n", prose(o.Op), name(o.Path), words(o.Error)))
-		}
-	}
-	p.list(list{"| failed | file | why |\n|---|---|---|\n", rows, 100, "failure", r.seeAll()})
+	p.list(list{"| rule | where | what |\n|---|---|---|\n", each(r.violations(), func(v rule.Violation) string {
+		return fmt.Sprintf("| %s | %s | %s |\n", name(v.RuleID), name(v.Path), words(v.Message))
+	}), 100, "violation", r.seeAll()})
+	bad, _ := r.operations()
+	p.list(list{"| failed | file | why |\n|---|---|---|\n", each(bad, func(o result.Operation) string {
+		return fmt.Sprintf("| %s | %s | %s |\n", words(o.Op), name(o.Path), words(o.Error))
+	}), 100, "failure", r.seeAll()})
 }
 
 func (r Report) seeAll() string {
@@ -106,20 +103,29 @@ func (r Report) seeAll() string {
 
 // writeFiles lists the files, with what became of each where it is known.
 func (r Report) writeFiles(p *page) {
-	var rows []string
 	if r.ApplyResult == nil {
-		for _, f := range r.Files {
-			rows = append(rows, f.row())
-		}
-		p.list(list{"| | file | lines |\n|---|---|---|\n", rows, 500, "file", r.seeAll()})
+		p.list(r.files(500))
 		return
 	}
-	for _, o := range r.Operations() {
-		if rank(o) != 0 {
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s |\n", prose(o.Op), name(o.Path), prose(string(o.Status))))
-		}
+	_, rest := r.operations()
+	p.list(list{"| | file | result |\n|---|---|---|\n", each(rest, func(o result.Operation) string {
+		return fmt.Sprintf("| %s | %s | %s |\n", words(o.Op), name(o.Path), words(string(o.Status)))
+	}), 500, "file", r.seeAll()})
+}
+
+// files is a table of the changed files.
+func (r Report) files(most int) list {
+	return list{"| | file | lines |\n|---|---|---|\n", each(r.Files, File.row), most, "file", r.seeAll()}
+}
+
+// operations are those that failed, and the others.
+func (r Report) operations() (bad, rest []result.Operation) {
+	ops := r.Operations()
+	first := slices.IndexFunc(ops, func(o result.Operation) bool { return rank(o) != 0 })
+	if first < 0 {
+		return ops, nil
 	}
-	p.list(list{"| | file | result |\n|---|---|---|\n", rows, 500, "file", r.seeAll()})
+	return ops[:first], ops[first:]
 }
 
 func (f File) row() string {
@@ -127,7 +133,7 @@ func (f File) row() string {
 	if f.From != "" {
 		where = name(f.From) + " → " + where
 	}
-	return fmt.Sprintf("| %s | %s | +%d −%d |\n", prose(f.Kind), where, f.Added, f.Deleted)
+	return fmt.Sprintf("| %s | %s | +%d −%d |\n", words(f.Kind), where, f.Added, f.Deleted)
 }
 
 // writeDecisions lists who said what, and whether it counted.
@@ -135,11 +141,9 @@ func (r Report) writeDecisions(p *page) {
 	if r.Verdict == nil {
 		return
 	}
-	var rows []string
-	for _, d := range r.Verdict.Decisions {
-		rows = append(rows, fmt.Sprintf("| %s | %s | %s |\n", said(d), name(d.Author.Login), countedText(d)))
-	}
-	p.list(list{"| decision | by | counted |\n|---|---|---|\n", rows, 200, "decision", r.seeAll()})
+	p.list(list{"| decision | by | counted |\n|---|---|---|\n", each(r.Verdict.Decisions, func(d approval.Judged) string {
+		return fmt.Sprintf("| %s | %s | %s |\n", said(d), name(d.Author.Login), countedText(d))
+	}), 200, "decision", r.seeAll()})
 	p.write(r.nativeHint())
 }
 
@@ -158,7 +162,7 @@ func said(d approval.Judged) string {
 	case "protected:":
 		about = " (protected paths)"
 	}
-	return prose(string(d.Decision)) + about
+	return words(string(d.Decision)) + about
 }
 
 func countedText(d approval.Judged) string {

@@ -47,29 +47,44 @@ func (p *page) write(text string) {
 // A list is rows below a head, of which the first most are shown.
 type list struct {
 	head string
-	rows []string
+	rows
 	most int
 	noun string // of one row
 	all  string // where all of them are, or ""
 }
 
+// rows are lines that are written only where there is room for them.
+type rows struct {
+	n  int
+	at func(i int) string
+}
+
+func each[T any](items []T, row func(T) string) rows {
+	return rows{len(items), func(i int) string { return row(items[i]) }}
+}
+
+// points are rows of plain text, each a point that begins with a word of ours.
+func points(word string, texts []string) rows {
+	return each(texts, func(text string) string { return "- " + word + ": " + words(text) + "\n" })
+}
+
 // list writes as many rows as there is room for and says how many are missing.
 func (p *page) list(l list) {
-	if len(l.rows) == 0 {
+	if l.n == 0 {
 		return
 	}
-	text, shown := l.head, 0
-	for _, row := range l.rows[:min(len(l.rows), l.most)] {
-		if len(text)+len(row)+len(l.missing(len(l.rows))) > p.left {
+	text, shown := []byte(l.head), 0
+	for ; shown < min(l.n, l.most); shown++ {
+		row := l.at(shown)
+		if len(text)+len(row)+len(l.missing(l.n)) > p.left {
 			break
 		}
-		text += row
-		shown++
+		text = append(text, row...)
 	}
 	if shown == 0 {
-		text = ""
+		text = nil
 	}
-	p.write(text + l.missing(len(l.rows)-shown))
+	p.write(string(text) + l.missing(l.n-shown))
 }
 
 // within is list with at most room bytes.

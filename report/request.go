@@ -72,11 +72,7 @@ func (q Request) writeHead(p *page) {
 	p.write("Or reply in this thread, with `/approve` alone for the change itself, or with `/deny` and your reason. Only the first line counts, exactly as it stands.\n\n")
 	p.write(q.Report.greenHint())
 	q.writeHidden(p)
-	var rows []string
-	for _, f := range q.Report.Files {
-		rows = append(rows, f.row())
-	}
-	p.within(maxFiles, list{"| | file | lines |\n|---|---|---|\n", rows, 100, "file", q.Report.seeAll()})
+	p.within(maxFiles, q.Report.files(100))
 }
 
 func (q Request) question() string {
@@ -110,10 +106,7 @@ func (q Request) asked() []approval.Need {
 
 // writeHidden lists what does not show in added lines.
 func (q Request) writeHidden(p *page) {
-	var rows []string
-	for _, h := range hiddenIn(q.Diff) {
-		rows = append(rows, h.row(q.Report.Files))
-	}
+	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
 	head := warning("**This change adds characters that do not show.** They can make code look like what it is not. The diff has them as escapes.")
 	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
 }
@@ -121,20 +114,11 @@ func (q Request) writeHidden(p *page) {
 // writeTail writes what is needed, by whom, and where it all comes from.
 func (q Request) writeTail(p *page) {
 	p.write(q.origin())
-	var needs, commands, notes []string
-	for _, n := range q.Needs {
-		needs = append(needs, needRow(n))
-	}
 	p.write(q.conditions())
-	p.list(list{"Needed, under the Policy:\n\n", needs, 20, "need", ""})
-	for _, c := range q.Commands {
-		commands = append(commands, "- "+name(c)+"\n")
-	}
+	p.list(list{"Needed, under the Policy:\n\n", each(q.Needs, needRow), maxNames, "need", ""})
+	commands := each(q.Commands, func(c string) string { return "- " + name(c) + "\n" })
 	p.list(list{"Commands that run first, in a sandbox:\n\n", commands, maxNames, "command", ""})
-	for _, n := range q.Notes {
-		notes = append(notes, "- Note: "+words(n)+"\n")
-	}
-	p.list(list{"", notes, maxNames, "note", ""})
+	p.list(list{"", points("Note", q.Notes), maxNames, "note", ""})
 }
 
 // origin says which transaction this is, whose, and what it is for.

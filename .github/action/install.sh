@@ -5,6 +5,7 @@
 # binary, and its digest must be the one written there. Else it is built from the action's own source.
 # Everything comes by environment: ACTION_REPOSITORY (owner/name, empty for a local action) and what the runner sets.
 set -euo pipefail
+unset COUNTERSIGN_TOKEN COUNTERSIGN_SIGN_KEY COUNTERSIGN_SIGN_PASSPHRASE COUNTERSIGN_AGE_IDENTITY GITHUB_TOKEN GH_TOKEN # of the next step
 
 say() { printf 'countersign: %s\n' "$*"; }
 

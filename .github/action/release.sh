@@ -14,11 +14,11 @@ for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 wi
 	if [ "${target%/*}" = windows ]; then file=$name.exe; fi
 	GOOS=${target%/*} GOARCH=${target#*/} go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$out/$file" ./cmd/countersign
 	go version -m -json "$out/$file" | jq -S --arg version "$tag" --arg sum "$(sha256sum <"$out/$file" | cut -c 1-64)" '
-		def module: {type: "library", name: .Path, version: .Version, purl: "pkg:golang/\(.Path)@\(.Version)"};
+		def component: {type: "library", name: .Path, version: .Version, purl: "pkg:golang/\(.Path)@\(.Version)"};
 		(.Deps // [] | map(if .Replace then .Replace else . end)) as $modules |
 		{bomFormat: "CycloneDX", specVersion: "1.5", version: 1,
 		 metadata: {component: {type: "application", name: "countersign", version: $version, hashes: [{alg: "SHA-256", content: $sum}]}},
-		 components: ([$modules[] | module] + [{type: "library", name: "stdlib", version: .GoVersion, purl: "pkg:golang/std@\(.GoVersion[2:])"}])}
+		 components: ([$modules[] | component] + [{type: "library", name: "stdlib", version: .GoVersion, purl: "pkg:golang/std@\(.GoVersion[2:])"}])}
 	' >"$out/$name.cdx.json"
 done
 printf '%s\n' "$tag" >"$out/tag"

@@ -1,38 +1,325 @@
 package main
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 )
+
+// workflowFile is what these tests read of a workflow, and of action.yml.
+type workflowFile struct {
+	raw string
+
+	On          any `yaml:"on"`
+	Permissions any `yaml:"permissions"`
+	Jobs        map[string]workflowJob
+	Runs        workflowJob
+	Inputs      map[string]any
+	Outputs     map[string]any
+}
+
+type workflowJob struct {
+	Permissions any            `yaml:"permissions"`
+	Timeout     int            `yaml:"timeout-minutes"`
+	Outputs     map[string]any `yaml:"outputs"`
+	Steps       []workflowStep
+}
+
+type workflowStep struct {
+	ID, Uses, Run string
+	With, Env     map[string]any
+}
+
+func parseWorkflow(t *testing.T, raw []byte) workflowFile {
+	t.Helper()
+	w := workflowFile{raw: string(raw)}
+	check(t, yaml.Unmarshal(raw, &w))
+	return w
+}
+
+func readWorkflow(t *testing.T, name string) workflowFile {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	check(t, err)
+	return parseWorkflow(t, raw)
+}
+
+// everyWorkflow are the repository's own and those that init writes, by a name
+// to call them by in messages.
+func everyWorkflow(t *testing.T) map[string]workflowFile {
+	t.Helper()
+	out := map[string]workflowFile{}
+	files, err := filepath.Glob("../../.github/workflows/*.yml")
+	check(t, err)
+	for _, file := range files {
+		out[filepath.Base(file)] = readWorkflow(t, file)
+	}
+	for name, s := range map[string]scaffold{
+		"init": {Uses: placeholder, Gate: true}, "init --gate=false": {Uses: placeholder, LedgerRef: "refs/heads/ledger"}, "init --uses ./": {Uses: "./", Gate: true},
+	} {
+		for _, file := range initList[1:] {
+			out[name+" "+file.source] = parseWorkflow(t, file.render(s))
+		}
+	}
+	if len(out) < 18 {
+		t.Fatalf("only %d workflows were seen", len(out))
+	}
+	return out
+}
+
+func (w workflowFile) events() []string {
+	switch on := w.On.(type) {
+	case map[string]any:
+		return slices.Collect(maps.Keys(on))
+	case string:
+		return []string{on}
+	}
+	return nil
+}
+
+// may are the permissions of a job; nil where nobody says, which is whatever the
+// repository's settings say.
+func (w workflowFile) may(job workflowJob) map[string]any {
+	given := w.Permissions
+	if job.Permissions != nil {
+		given = job.Permissions
+	}
+	may, _ := given.(map[string]any)
+	return may
+}
+
+// trusted tells whether a job can write anything, or is given a secret.
+func (w workflowFile) trusted(job workflowJob) bool {
+	for _, step := range job.Steps {
+		for _, v := range append(slices.Collect(maps.Values(step.With)), slices.Collect(maps.Values(step.Env))...) {
+			if s, _ := v.(string); strings.Contains(s, "secrets.") {
+				return true
+			}
+		}
+	}
+	may := w.may(job)
+	return may == nil || slices.Contains(slices.Collect(maps.Values(may)), any("write"))
+}
 
 // TestT21NoExpressionsInScripts: what a workflow's event brings reaches our steps
 // through the environment; an expression inside a script would be part of it.
 func TestT21NoExpressionsInScripts(t *testing.T) {
-	files, err := filepath.Glob("../../.github/workflows/*.yml")
-	check(t, err)
-	for _, file := range append(files, "../../action.yml") {
-		raw, err := os.ReadFile(file)
-		check(t, err)
-		runs := 0
-		script := -1 // how far a script's key is indented, -1 outside of one
-		for line := range strings.Lines(string(raw)) {
-			text := strings.TrimLeft(line, " -")
-			indent := len(line) - len(text)
-			if strings.TrimSpace(text) != "" && indent <= script {
-				script = -1
-			}
-			if strings.HasPrefix(text, "run:") {
-				runs++
-				script = indent
-			}
-			if script >= 0 && strings.Contains(line, "${{") {
-				t.Errorf("%s: %s", file, line)
+	all := everyWorkflow(t)
+	all["action.yml"] = readWorkflow(t, "../../action.yml")
+	runs := 0
+	for name, w := range all {
+		for _, job := range append(slices.Collect(maps.Values(w.Jobs)), w.Runs) {
+			for _, step := range job.Steps {
+				if step.Run != "" {
+					runs++
+				}
+				if strings.Contains(step.Run, "${{") {
+					t.Errorf("%s: %s", name, step.Run)
+				}
 			}
 		}
-		if runs == 0 {
-			t.Errorf("%s: no script was seen", file)
+	}
+	if runs < 10 {
+		t.Errorf("only %d scripts were seen", runs)
+	}
+}
+
+// TestT18RightsOnlyOnTheDefaultBranch: a job with rights starts on events whose
+// workflow file a pull request does not bring. (That of a merge group is of
+// commits which the required check let in.)
+func TestT18RightsOnlyOnTheDefaultBranch(t *testing.T) {
+	safe := []string{"issue_comment", "workflow_run", "pull_request_target", "merge_group", "workflow_dispatch", "schedule", "push"}
+	seen := 0
+	for name, w := range everyWorkflow(t) {
+		if len(w.events()) == 0 || w.Permissions == nil {
+			t.Errorf("%s: no events, or no permissions for all of its jobs", name)
+		}
+		for id, job := range w.Jobs {
+			if job.Timeout == 0 {
+				t.Errorf("%s: %s may take for ever", name, id)
+			}
+			if !w.trusted(job) {
+				continue
+			}
+			seen++
+			for _, event := range w.events() {
+				if !slices.Contains(safe, event) {
+					t.Errorf("%s: %s has rights on %s", name, id, event)
+				}
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d jobs with rights were seen", seen)
+	}
+}
+
+// TestT19NoPullRequestIsCheckedOut: a job with rights checks out the default
+// branch, or the tag that was pushed, and says so.
+func TestT19NoPullRequestIsCheckedOut(t *testing.T) {
+	const branch = "${{ github.event.repository.default_branch || github.ref_name }}"
+	seen := 0
+	for name, w := range everyWorkflow(t) {
+		onlyPush := slices.Equal(w.events(), []string{"push"})
+		for id, job := range w.Jobs {
+			for _, step := range job.Steps {
+				if !strings.HasPrefix(step.Uses, "actions/checkout@") {
+					continue
+				}
+				seen++
+				if step.With["persist-credentials"] != false {
+					t.Errorf("%s: %s leaves the token in Git's configuration (T24)", name, id)
+				}
+				if w.trusted(job) && !onlyPush && step.With["ref"] != branch {
+					t.Errorf("%s: %s checks out %v", name, id, step.With["ref"])
+				}
+			}
+		}
+		if slices.ContainsFunc(slices.Collect(maps.Values(w.Jobs)), w.trusted) && regexp.MustCompile(`head\.(sha|ref)|head_ref|head_sha|head_branch`).MatchString(w.raw) {
+			t.Errorf("%s names the head of a pull request", name)
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d checkouts were seen", seen)
+	}
+}
+
+// TestT25PinnedByCommit: what others publish is named by commit, in workflows
+// and in what the documentation shows.
+func TestT25PinnedByCommit(t *testing.T) {
+	for name, w := range everyWorkflow(t) {
+		for _, job := range w.Jobs {
+			for _, step := range job.Steps {
+				if step.Uses != "" && step.Uses != placeholder && !usesForm.MatchString(step.Uses) {
+					t.Errorf("%s uses %s", name, step.Uses)
+				}
+			}
+		}
+	}
+	shown := regexp.MustCompile(`(?m)uses: (\S+@\S*)`)
+	for _, page := range []string{"docs/action.md", "docs/setup.md", "README.md"} {
+		raw, err := os.ReadFile("../../" + page)
+		check(t, err)
+		for _, m := range shown.FindAllSubmatch(raw, -1) {
+			if uses := string(m[1]); uses != placeholder && uses != "OWNER/countersign@<commit" && !usesForm.MatchString(uses) {
+				t.Errorf("%s shows %s", page, uses)
+			}
+		}
+	}
+}
+
+// TestT26NoSharedCache: what other jobs can put into a cache is not taken by one
+// with rights, nor by any of ours.
+func TestT26NoSharedCache(t *testing.T) {
+	for name, w := range everyWorkflow(t) {
+		for id, job := range w.Jobs {
+			for _, step := range job.Steps {
+				setup := strings.HasPrefix(step.Uses, "actions/setup-")
+				if strings.Contains(step.Uses, "cache") || setup && (w.trusted(job) || step.With["cache"] != false) {
+					t.Errorf("%s: %s uses %s", name, id, step.Uses)
+				}
+			}
+		}
+	}
+}
+
+// TestT66ProposeCanOnlyRead: the job beside the agent, the relay, and the job
+// that runs commands have no right and no token that the others have.
+func TestT66ProposeCanOnlyRead(t *testing.T) {
+	seen := 0
+	for name, w := range everyWorkflow(t) {
+		for id, job := range w.Jobs {
+			want := map[string]int{"propose": 1, "relay": 0, "checks": 0}
+			most, ours := want[id]
+			if !ours {
+				continue
+			}
+			seen++
+			may := w.may(job)
+			if may == nil || len(may) != most || most == 1 && may["contents"] != "read" {
+				t.Errorf("%s: %s may %v", name, id, may)
+			}
+			for _, step := range job.Steps {
+				for key, v := range step.With {
+					if s, _ := v.(string); strings.Contains(key, "token") || strings.Contains(s, "token") {
+						t.Errorf("%s: %s is given %s: %v", name, id, key, v)
+					}
+				}
+			}
+			if id != "checks" && strings.Contains(w.raw, "secrets") {
+				t.Errorf("%s names secrets", name)
+			}
+		}
+	}
+	if seen < 12 {
+		t.Errorf("only %d such jobs were seen", seen)
+	}
+}
+
+// TestActionFile: every input reaches the program, the workflows use those and no
+// others, and docs/action.md names them all.
+func TestActionFile(t *testing.T) {
+	action := readWorkflow(t, "../../action.yml")
+	run := action.Runs.Steps[len(action.Runs.Steps)-1]
+	page, err := os.ReadFile("../../docs/action.md")
+	check(t, err)
+	for name := range action.Inputs {
+		if got := run.Env["INPUT_"+strings.ToUpper(name)]; got != "${{ inputs."+name+" }}" {
+			t.Errorf("the input %s is handed over as %v", name, got)
+		}
+	}
+	for name := range action.Outputs {
+		if !strings.Contains(action.raw, "${{ steps."+run.ID+".outputs."+name+" }}") {
+			t.Errorf("the output %s comes from nowhere", name)
+		}
+	}
+	for _, name := range append(slices.Collect(maps.Keys(action.Inputs)), slices.Collect(maps.Keys(action.Outputs))...) {
+		if !bytes.Contains(page, []byte("`"+name+"`")) {
+			t.Errorf("docs/action.md says nothing of %s", name)
+		}
+	}
+	for name, w := range everyWorkflow(t) {
+		for _, job := range w.Jobs {
+			for _, step := range job.Steps {
+				for input := range step.With {
+					if _, known := action.Inputs[input]; (step.Uses == placeholder || step.Uses == "./") && !known {
+						t.Errorf("%s gives the action %s", name, input)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOwnWorkflows: this repository's workflows are those that init writes.
+func TestOwnWorkflows(t *testing.T) {
+	for _, file := range initList {
+		have, err := os.ReadFile("../../" + file.path)
+		check(t, err)
+		if !bytes.Equal(have, file.render(scaffold{Uses: "./", Gate: true})) {
+			t.Errorf("%s: countersign init --uses ./ --force writes another", file.path)
+		}
+	}
+}
+
+// TestSameBuild: the released program, the image's and the one that is built on
+// a runner are built in the same way, so that one digest can stand for them.
+func TestSameBuild(t *testing.T) {
+	for _, name := range []string{".github/action/install.sh", ".github/action/release.sh", "Dockerfile"} {
+		raw, err := os.ReadFile("../../" + name)
+		check(t, err)
+		text := strings.NewReplacer(`"`, "", ",", "", "'", "").Replace(string(raw))
+		for _, want := range []string{"go build -trimpath -buildvcs=false -ldflags=-s -w -o", "CGO_ENABLED=0", "GOWORK=off"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not have %s", name, want)
+			}
 		}
 	}
 }

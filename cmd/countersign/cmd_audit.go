@@ -18,13 +18,13 @@ import (
 )
 
 // auditFlags are the flags of audit.
-type auditFlags struct{ from, signers, branch string }
+type auditFlags struct{ from, signers, branch, commit string }
 
 func (a *App) auditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Verify the whole ledger: every commit, every version of every transaction",
+		Short: "Verify the whole ledger, or find the transaction of a commit",
 		Long: `audit reads every object of the ledger's history and checks that it is one line of commits, to
 which each only added; that every version of every transaction is what its events say; and that
 nothing else is there. docs/formats.md has the rules. It reads this clone's ledger; "countersign
@@ -35,16 +35,26 @@ lists the commits of a branch that no transaction made, since the commit that th
 transaction was reviewed on; changes that were applied to a working tree and committed by hand are
 among them.
 
-Exit code 1 means a violation, or a history that is not all here; 3, that it cannot be read.`,
+With --commit it finds the transactions of one commit of the code, also of a merged, squashed or
+rebased one: those that propose exactly what changed from the commit's first parent to it, or from
+A to B. It reads the files alone, and neither messages nor trailers. Such a change is explained
+when a transaction of it was applied, or, where a pull request's own diff is the patch, approved.
+That the ledger itself is sound is for audit without --commit to say.
+
+Exit code 1 means a violation, a history that is not all here, or a commit that no transaction
+explains; 3, that something cannot be read.`,
 		Example: `  countersign audit
   countersign audit --allowed-signers .github/ledger-signers --json
-  countersign audit --from refs/tags/ledger-2026 --branch main`,
+  countersign audit --from refs/tags/ledger-2026 --branch main
+  countersign audit --commit HEAD
+  countersign audit --commit v1.2..main --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.audit(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.from, "from", "", "trust this `COMMIT` of the ledger (all 40 digits, or a ref's full name), and check what came after it")
 	cmd.Flags().StringVar(&f.signers, "allowed-signers", "", "demand of every commit a good signature of a key in `FILE` (ssh-keygen's ALLOWED SIGNERS)")
 	cmd.Flags().StringVar(&f.branch, "branch", "", "list the commits of `BRANCH` that no transaction made")
+	cmd.Flags().StringVar(&f.commit, "commit", "", "find the transactions of `COMMIT`, or of a range A..B: whole ids, HEAD, branches or tags")
 	return cmd
 }
 
@@ -56,6 +66,9 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	local, err := a.localLedger(repo)
 	if err != nil {
 		return err
+	}
+	if f.commit != "" {
+		return a.auditCommit(ctx, repo, local, f)
 	}
 	signers, err := a.allowedSigners(f.signers)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 type initFlags struct {
 	check, harden, force, dryRun bool
 	gate, gateSet                bool
-	uses, branch                 string
+	uses, branch, ledgerRef      string
 	app                          int64
 }
 
@@ -39,7 +39,12 @@ repository further, as requests to GitHub's API.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.gateSet = cmd.Flags().Changed("gate")
+			if cmd.Flags().Changed("ledger-ref") {
+				f.ledgerRef = a.flags.ledgerRef
+			}
 			switch {
+			case f.ledgerRef != "" && !ledgerForm.MatchString(f.ledgerRef):
+				return &usageError{fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.ledgerRef), "a ledger ref looks like " + gitstore.LedgerRef}
 			case f.check && f.harden:
 				return &usageError{"--check and --harden were both given", "give one of them"}
 			case f.uses != "" && !usesForm.MatchString(f.uses):
@@ -112,7 +117,7 @@ func (a *App) initRoot() (*os.Root, error) {
 // workflows have them.
 func initPlan(root *os.Root, f initFlags) ([]planned, scaffold, error) {
 	files := make([]planned, len(initList))
-	s := scaffold{Uses: f.uses, Gate: f.gate}
+	s := scaffold{Uses: f.uses, Gate: f.gate, LedgerRef: f.ledgerRef}
 	for i, file := range initList {
 		files[i].initFile = file
 		have, err := readRegular(root, file.path)
@@ -121,11 +126,15 @@ func initPlan(root *os.Root, f initFlags) ([]planned, scaffold, error) {
 		}
 		files[i].have = have
 		if file.source == "settle.yml" && have != nil {
-			s.Uses = firstOf(s.Uses, usesIn(have))
-			s.Gate = s.Gate && (f.gateSet || strings.Contains(string(have), "merge_group:"))
+			was := scaffoldOf(have)
+			s.Uses, s.LedgerRef = firstOf(s.Uses, was.Uses), firstOf(s.LedgerRef, was.LedgerRef)
+			s.Gate = s.Gate && (f.gateSet || was.Gate)
 		}
 	}
 	s.Uses = firstOf(s.Uses, placeholder)
+	if s.LedgerRef == gitstore.LedgerRef {
+		s.LedgerRef = ""
+	}
 	for i := range files {
 		files[i].want = files[i].render(s)
 		files[i].State = files[i].state(files[i].have, files[i].have != nil, s)

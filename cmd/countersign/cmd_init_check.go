@@ -92,16 +92,13 @@ func (f *initFacts) read(files map[string][]byte) {
 	f.Files = map[string]string{}
 	for _, file := range initList {
 		have, found := files[file.path]
-		state := file.state(have, found, scaffold{Uses: usesIn(have), Gate: true})
-		if state == fileOld {
-			state = fileSame // with --gate=false
-		}
-		f.Files[file.path] = state
+		f.Files[file.path] = file.state(have, found, scaffoldOf(have))
 		if uses := usesIn(have); uses != "" && !slices.Contains(f.Uses, uses) {
 			f.Uses = append(f.Uses, uses)
 		}
 	}
-	f.Gated = strings.Contains(string(files[workflows+"settle.yml"]), "pull_request_target:")
+	settle := scaffoldOf(files[workflows+"settle.yml"])
+	f.Gated, f.WorkflowRef = settle.Gate, firstOf(settle.LedgerRef, gitstore.LedgerRef)
 	f.Policy = policy.Default()
 	if raw, found := files[policy.Path]; found {
 		f.Policy, f.PolicyErr = policy.Parse(policy.Path, raw)

@@ -27,15 +27,24 @@ const placeholder = "OWNER/countersign@COMMIT"
 
 // A scaffold is what differs from one repository's workflows to another's.
 type scaffold struct {
-	Uses string // the action, as a step names it
-	Gate bool   // whether pull requests themselves are guarded
-	Job  string // that the part of a template is about
+	Uses      string // the action, as a step names it
+	Gate      bool   // whether pull requests themselves are guarded
+	LedgerRef string // "" for the usual one
+	Job       string // that the part of a template is about
 }
 
 func (s scaffold) For(job string) scaffold { s.Job = job; return s }
 
 // Local tells whether the action is in the repository itself.
 func (s scaffold) Local() bool { return strings.HasPrefix(s.Uses, "./") }
+
+// Ledger is the step's input that names the ledger, where it needs one.
+func (s scaffold) Ledger() string {
+	if s.LedgerRef == "" {
+		return ""
+	}
+	return "\n          ledger-ref: " + s.LedgerRef
+}
 
 // Runner is what jobs run on; a repository's variable names another.
 func (s scaffold) Runner() string   { return "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}" }
@@ -75,14 +84,22 @@ func (f initFile) render(s scaffold) []byte {
 // untouched tells whether some earlier init wrote a file, and nobody changed it
 // since.
 func (f initFile) untouched(have []byte) bool {
-	uses := usesIn(have)
-	for _, gate := range []bool{true, false} {
-		if bytes.Equal(have, f.render(scaffold{Uses: uses, Gate: gate})) {
-			return true
-		}
-	}
-	return false
+	return bytes.Equal(have, f.render(scaffoldOf(have)))
 }
+
+// scaffoldOf is what a workflow of init was written with, as far as it shows.
+func scaffoldOf(workflow []byte) scaffold {
+	s := scaffold{Uses: usesIn(workflow), Gate: bytes.Contains(workflow, []byte("\n  merge_group:\n"))}
+	if m := ledgerInput.FindSubmatch(workflow); m != nil {
+		s.LedgerRef = string(m[1])
+	}
+	return s
+}
+
+var (
+	ledgerInput = regexp.MustCompile(`(?m)^ +ledger-ref: (\S+)$`)
+	ledgerForm  = regexp.MustCompile(`^refs/[A-Za-z0-9._/-]+$`)
+)
 
 var usesStep = regexp.MustCompile(`(?m)^ +(?:- )?uses: (\S+)$`)
 

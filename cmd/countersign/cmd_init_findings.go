@@ -14,16 +14,17 @@ import (
 
 // initFacts are what --check judges by.
 type initFacts struct {
-	Asked     bool // whether there was a token to ask GitHub with
-	GitHub    github.Facts
-	Branch    string            // the default branch
-	Commit    string            // of it, that the files were read from
-	Files     map[string]string // path → state
-	Uses      []string          // what the workflows call the action
-	Gated     bool              // whether pull requests themselves are guarded
-	Policy    policy.Policy
-	PolicyErr error
-	LedgerRef string
+	Asked       bool // whether there was a token to ask GitHub with
+	GitHub      github.Facts
+	Branch      string            // the default branch
+	Commit      string            // of it, that the files were read from
+	Files       map[string]string // path → state
+	Uses        []string          // what the workflows call the action
+	Gated       bool              // whether pull requests themselves are guarded
+	Policy      policy.Policy
+	PolicyErr   error
+	LedgerRef   string
+	WorkflowRef string // the ledger's, as the workflows have it
 }
 
 // The levels of a finding.
@@ -91,6 +92,9 @@ func (f initFacts) fileFindings() []finding {
 
 func (f initFacts) usesFindings() []finding {
 	var out []finding
+	if f.WorkflowRef != f.LedgerRef {
+		out = append(out, note("countersign init --check --ledger-ref "+shellQuote(f.WorkflowRef), "the workflows keep the ledger on %s", f.WorkflowRef))
+	}
 	for _, uses := range f.Uses {
 		switch {
 		case uses == placeholder:
@@ -174,6 +178,9 @@ var blocking = []string{
 
 func (f initFacts) pushFindings() []finding {
 	var out []finding
+	if f.GitHub.RulesUnread {
+		out = append(out, note("", "the rules for pushes cannot be read; one may refuse the ledger's push"))
+	}
 	for _, set := range f.GitHub.PushRules {
 		what := "cannot be read"
 		if len(set.Types) > 0 {
@@ -184,6 +191,9 @@ func (f initFacts) pushFindings() []finding {
 	}
 	if !strings.HasPrefix(f.LedgerRef, "refs/heads/") {
 		return append(out, note("--ledger-ref refs/heads/…, and countersign init --harden", "no ruleset reaches %s: whoever may push can rewrite or delete it, and countersign notices afterwards", f.LedgerRef))
+	}
+	if f.GitHub.RulesUnread {
+		return out
 	}
 	for _, rule := range f.GitHub.BranchRules {
 		if slices.Contains(blocking, rule) {

@@ -79,6 +79,9 @@ func (a *App) openSettlement(ctx context.Context, f settleFlags, args []string) 
 		if s.event, err = readEvent(a.Getenv); err != nil {
 			return nil, err
 		}
+		if err := s.event.trusted(a.Getenv("GITHUB_REF")); err != nil {
+			return nil, err
+		}
 		r.Witnessed = s.event.witnessed()
 	}
 	if err := s.findPull(ctx, args); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // An event is what this program reads of the event that started a workflow
@@ -102,6 +103,25 @@ func readEvent(getenv func(string) string) (event, error) {
 		return e, fmt.Errorf("reading the workflow's event: %w", err)
 	}
 	return e, nil
+}
+
+// trusted refuses the events whose workflow file a pull request, or a branch of
+// anybody's, can bring along: what such a workflow says about approvals is its
+// author's word (T18; GitHub's documentation, "Events that trigger workflows").
+func (e event) trusted(ref string) error {
+	switch e.name {
+	case "issue_comment", "workflow_run", "pull_request_target", "merge_group", "schedule", "repository_dispatch":
+		return nil // the default branch's file, or one that has passed the check
+	case "workflow_dispatch":
+		if ref == "refs/heads/"+e.Repository.DefaultBranch {
+			return nil
+		}
+		return &usageError{"this workflow was started on " + report.Clean(ref) + ", whose file anybody who can push may have changed", "start it on the default branch"}
+	}
+	return &usageError{
+		fmt.Sprintf("the event %+q runs a workflow file that the pull request can change", ledger.OneLine(e.name, 60)),
+		`settle on the events that "countersign init" writes: issue_comment, workflow_run, pull_request_target`,
+	}
 }
 
 // findPull returns the number of the pull request that an event is about, 0 for

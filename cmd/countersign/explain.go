@@ -96,6 +96,7 @@ var table = []row{
 	{as[*gitstore.ConflictError], exitFailed, conflictHint},
 	{as[*gitstore.AcceptError], exitRefused, nil},
 	{as[*gitstore.NotInHistoryError], exitRefused, say("git log --oneline on the ledger's ref lists them")},
+	{as[*unexplainedError], exitFailed, say("countersign sync brings the remote's ledger here; a change of several commits is a range: --commit A..B")},
 	{is(gitstore.ErrNoLedger), exitIO, noLedgerHint},
 	{is(gitstore.ErrNoBranch), exitRefused, say("git branch --all lists them")},
 	{as[*pipeline.SignerError], exitRefused, say("put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE")},

@@ -23,7 +23,11 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 		s.fail(err)
 		return
 	}
-	if s.flags.noGate || !s.gated(rules.Policy, s.pull.Base.Branch) {
+	if s.flags.noGate || !s.gated(rules.Policy, s.pull.Base.Branch) || !s.wanted(rules.Policy, open) {
+		return
+	}
+	if err := s.trustedServer(ctx); err != nil {
+		s.fail(err)
 		return
 	}
 	if s.event.MergeGroup != nil {
@@ -40,7 +44,7 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	}
 	g := report.Guard{HeadCommit: firstOf(s.moved, s.pull.Head.Commit), Dedicated: s.flags.dedicated}
 	rep, err := s.ownDiff(ctx, &g)
-	if err != nil && !s.waits(err) {
+	if err != nil && !waits(err) {
 		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
 	}
 	s.fail(err)
@@ -50,8 +54,31 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	s.fail(s.check(ctx, g))
 }
 
+// wanted tells whether pull requests are guarded here at all: the Policy names
+// bases, a workflow runs on the events of pull requests, or one is guarded.
+func (s *settlement) wanted(p policy.Policy, open []ledger.Transaction) bool {
+	return len(p.Gate.Bases) > 0 || s.event.name == "pull_request_target" || s.event.name == "merge_group" ||
+		slices.ContainsFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() })
+}
+
+// trustedServer refuses a server that takes the file of a pull_request_target
+// workflow from the pull request's base: GitHub Enterprise Server before 3.20.
+func (s *settlement) trustedServer(ctx context.Context) error {
+	if s.event.name != "pull_request_target" {
+		return nil
+	}
+	version, err := s.client.Version(ctx)
+	if err != nil || version == "" || atLeast(version, 3, 20) {
+		return err
+	}
+	return &usageError{
+		"GitHub Enterprise Server " + report.Clean(version) + " runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
+		"countersign init --gate=false",
+	}
+}
+
 // waits tells whether an error says no more than that people have not approved.
-func (s *settlement) waits(err error) bool {
+func waits(err error) bool {
 	return errors.As(err, new(*pipeline.PendingError)) || errors.As(err, new(*pipeline.DeniedError))
 }
 
@@ -189,7 +216,7 @@ func (s *settlement) mergeGroup(ctx context.Context, open []ledger.Transaction) 
 		return fmt.Errorf("the event's merge group is none: %+q", ledger.OneLine(group.HeadRef, 100))
 	}
 	err := s.inQueue(ctx, open, &g)
-	if err != nil && !s.waits(err) {
+	if err != nil && !waits(err) {
 		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
 	}
 	return errors.Join(err, s.check(ctx, g))

@@ -127,6 +127,7 @@ func (s *schemas) scripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("RECIPIENT", identity.Recipient().String())
+			addHub(e)
 			return os.MkdirAll(e.WorkDir+"/home", 0o777)
 		},
 		Condition: func(name string) (bool, error) {
@@ -136,7 +137,7 @@ func (s *schemas) scripts(t *testing.T) {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"derive": deriveIDs, "repo": repoCommand, "txid": txID, "commit": commitID, "prints": s.prints,
+			"derive": deriveIDs, "hub": hubCommand, "repo": repoCommand, "txid": txID, "commit": commitID, "prints": s.prints,
 			"reads": func(ts *testscript.TestScript, _ bool, args []string) {
 				raw := []byte(ts.ReadFile(args[1]))
 				if path.Ext(args[1]) == ".yml" {

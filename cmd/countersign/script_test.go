@@ -62,6 +62,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("USER", "tester")
 			e.Setenv("TERM", "xterm")
+			addHub(e)
 			return os.MkdirAll(e.WorkDir+"/home", 0o777)
 		},
 		Condition: func(name string) (bool, error) {
@@ -71,7 +72,7 @@ func TestScript(t *testing.T) {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"derive": deriveIDs, "envfile": envFile, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
+			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
 		},
 	})
 }

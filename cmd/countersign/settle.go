@@ -47,13 +47,15 @@ func (s *settlement) document() any {
 	}
 }
 
-// fail notes an error, and says on the pull request what it was.
+// fail notes an error, and says on the pull request what it was; that people
+// have not approved is no news there.
 func (s *settlement) fail(err error) {
 	if err == nil {
 		return
 	}
-	s.errs = append(s.errs, err)
-	s.note(oneLine(err))
+	if s.errs = append(s.errs, err); !waits(err) {
+		s.note(oneLine(err))
+	}
 }
 
 func (s *settlement) note(text string) {
@@ -143,6 +145,9 @@ func (s *settlement) transaction(ctx context.Context, id string) error {
 		return err
 	}
 	s.said = g.Statements()
+	if g.TeamsUnread() {
+		s.note(report.NoteTeams)
+	}
 	obstacles := s.preflight(g)
 	stop := g.Err()
 	switch {

@@ -113,6 +113,8 @@ var inexact = map[string]map[string]bool{
 		"／approve " + own:                      true, // full-width slash
 		"/approve patchset：" + thePatch:        true,
 		"/approve " + own[:len(own)-1] + "а":   true,
+		"\u200b/approve":                       true,
+		"/app\u200drove it":                    true,
 		"/\u0430pprove":                        false,
 		"/approve\u200b":                       true,
 		"/deny\u200b " + own + " with a blank": true,

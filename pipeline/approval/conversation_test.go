@@ -232,6 +232,11 @@ func TestT17TheRequestWasEdited(t *testing.T) {
 		{"deleted", talk(bare), void},
 		{"deleted, an event told", talk(first(gone), bare), void},
 		{"a comment of that number of another kind", talk(first(func(s *approval.Statement) { s.Kind = "issue_comment" }), bare), void},
+		{"a comment of that number of another kind, which is ours", func() approval.Conversation {
+			c := talk(first(edited("x")), first(func(s *approval.Statement) { s.Kind = "issue_comment" }), bare)
+			c.Posted = append(c.Posted, approval.Posted{Kind: "issue_comment", ID: "7", BodySHA256: c.Posted[0].BodySHA256})
+			return c
+		}(), void},
 		{"names the patch itself", talk(first(edited("x")), comment("/approve "+own, reply("7"))), "/approve patchset:P"},
 		{"the reply was edited", talk(first(), comment("/approve", reply("7"), edited("Hm"))), "/approve patchset:P (edited after posting)"},
 	})
@@ -363,6 +368,9 @@ func TestRecorded(t *testing.T) {
 	}
 	if !slices.Equal(got, []bool{true, false, false}) {
 		t.Error(got)
+	}
+	if said := talk(comment("/approve secret:" + own)).Said()[0]; said.Recorded(log) {
+		t.Error("an approval of the secret is taken for that of the change")
 	}
 }
 

@@ -71,9 +71,9 @@ func (s Said) Source(a Access, head, evidence string) ledger.Source {
 
 // Recorded tells whether the log has this decision of this statement.
 func (s Said) Recorded(log *ledger.Log) bool {
-	decision, decides := s.Decision()
+	decision, _ := s.Decision()
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
-		if decides && s.from(d.Source) && d.Decision == decision && d.Fingerprint == s.Command.Fingerprint {
+		if s.from(d.Source) && d.Decision == decision && d.Fingerprint == s.Command.Fingerprint {
 			return true
 		}
 	}

@@ -22,6 +22,9 @@ func anyPolicy(r *rand.Rand) policy.Policy {
 		AllowAuthor: r.IntN(2) == 0, SameHead: r.IntN(4) == 0, MaxAge: pick(r, 0, 0, policy.Duration(2*time.Hour), policy.Duration(10*time.Hour)),
 		Local: pick(r, policy.LocalNever, policy.LocalAlone, policy.LocalAlways),
 	}
+	if r.IntN(2) == 0 {
+		p.Approvals.BreakGlass = pick(r, []string{"ada"}, []string{"ada", "2"}, []string{"eve", "app"})
+	}
 	p.Secrets.Mode = pick(r, policy.RequireApproval, policy.RequireApproval, policy.Refuse)
 	if r.IntN(4) == 0 {
 		p.Bots = []string{pick(r, "ada", "2", "eve")}
@@ -47,8 +50,11 @@ func anyWords(r *rand.Rand) string {
 	for range r.IntN(10) {
 		line := pick(r, "ada", "bob", "eve", "2", "ada", "bob", "agent", "renamed") + " " + pick(r, "", "", "secret", "protected") + " " +
 			pick(r, "perm=admin", "perm=write", "perm=read", "local", "rpc", "source=review") + " " + pick(r, "at=1h", "at=5h", "at=50h") + " " + pick(r, "", "", "", "on=old")
-		if r.IntN(40) == 0 {
+		switch r.IntN(40) {
+		case 0:
 			line += " deny"
+		case 1, 2, 3, 4, 5, 6:
+			line += " glass=" + pick(r, "down", "down", "")
 		}
 		lines = append(lines, line)
 	}
@@ -63,6 +69,12 @@ func anyCase(t *testing.T, r *rand.Rand) (policy.Policy, []ledger.ApprovalDecisi
 	return anyPolicy(r), spoken(t, anyWords(r)), func(p policy.Policy, said []ledger.ApprovalDecision) approval.Case {
 		c := newCase(t, p, paths, "")
 		c.Log, c.PullRequest = record(t, proposer, said), pr
+		c.Stands = func(d ledger.ApprovalDecision) string {
+			if d.Source.Kind == "review" && d.Source.Commit == "old" {
+				return "its comment is gone"
+			}
+			return ""
+		}
 		return c
 	}
 }
@@ -73,12 +85,15 @@ func anyCase(t *testing.T, r *rand.Rand) (policy.Policy, []ledger.ApprovalDecisi
 func TestProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	states := map[approval.State]int{}
-	tightened := 0
+	tightened, broken := 0, 0
 	for range 4000 {
 		p, said, of := anyCase(t, r)
 		v := of(p, said).Decide()
 		states[v.State]++
 		checkVerdict(t, v)
+		if v.BreakGlass && v.State == approval.Approved {
+			broken++
+		}
 
 		deny := spoken(t, pick(r, "ada", "eve")+" "+pick(r, "deny", "deny secret", "deny protected"))
 		at := r.IntN(len(said) + 1)
@@ -91,6 +106,14 @@ func TestProperties(t *testing.T) {
 			}
 		}
 		base := anyPolicy(r)
+		if bare := of(p, said); v.State == approval.Approved {
+			bare.Stands = func(ledger.ApprovalDecision) string { return "its comment is gone" }
+			if got := bare.Decide(); got.State == approval.Approved && slices.ContainsFunc(got.Decisions, func(j approval.Judged) bool {
+				return j.Counted && j.Source != "local" && j.Source != "rpc"
+			}) {
+				t.Fatalf("%s by what does not stand: %+v", got.State, got.Decisions)
+			}
+		}
 		got := of(policy.Tighten(p, base), said).Decide()
 		if got.State == approval.Approved && v.State != approval.Approved {
 			t.Fatalf("%s, base %s: %s (%s), tightened %s (%s)", p.JSON(), base.JSON(), v.State, v.Reason, got.State, got.Reason)
@@ -103,8 +126,8 @@ func TestProperties(t *testing.T) {
 			tightened++
 		}
 	}
-	if states[approval.Approved] < 200 || states[approval.Pending] < 200 || states[approval.Denied] < 100 || tightened < 50 {
-		t.Errorf("the cases are too much alike: %v, %d approved when tightened", states, tightened)
+	if states[approval.Approved] < 200 || states[approval.Pending] < 200 || states[approval.Denied] < 100 || tightened < 50 || broken < 20 {
+		t.Errorf("the cases are too much alike: %v, %d approved when tightened, %d by breaking the glass", states, tightened, broken)
 	}
 }
 
@@ -122,7 +145,7 @@ func checkVerdict(t *testing.T, v approval.Verdict) {
 		t.Fatalf("%s, missing %v", v.State, v.Missing())
 	}
 	for _, j := range v.Decisions {
-		if j.Reason == "" || j.Counted != (j.Reason == "approved" || j.Reason == "denied") {
+		if j.Reason == "" || j.Counted != (j.Reason == "approved" || j.Reason == "approved by breaking the glass" || j.Reason == "denied") {
 			t.Fatalf("%+v", j)
 		}
 	}

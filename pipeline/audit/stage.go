@@ -172,7 +172,9 @@ func (l *life) happened(from, to int, tx ledger.Transaction) (stage, outcomes st
 		case *ledger.ValidateComplete:
 			made["validate"] = string(tx.Status)
 		case *ledger.ApprovalDecision:
-			made[string(p.Decision)] = verdicts(tx.Status)
+			if p.Source.Evidence == "" { // those of a pull request are recorded by the gate
+				made[string(p.Decision)] = verdicts(tx.Status)
+			}
 		case *ledger.StatusChange:
 			switch p.To {
 			case ledger.Superseded:

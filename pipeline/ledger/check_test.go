@@ -353,6 +353,11 @@ func TestT54OwnRules(t *testing.T) {
 		{"the glass broken", "", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals[:0], glass) }},
 		{"the glass broken, which is no approval", "L3", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals) }},
 		{"the glass broken and approved as well", "L3", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals, glass) }},
+		{"the glass broken beside an approval that counts", "L3", func(t *testing.T, d directory) {
+			d.breakGlass("the site is down", start(1).Approvals, glass)
+			d.events(insert(t, ledger.TypeApplyStart, request("req_2")))
+			d.events(insert(t, ledger.TypeApplyStart, decision("req_2", ledger.Approve)))
+		}},
 		{"the glass broken without a reason", "L3", func(t *testing.T, d directory) { d.breakGlass("", nil, glass) }},
 		{"the glass broken for two", "L3", func(t *testing.T, d directory) {
 			d.breakGlass("the site is down", []ledger.Approved{{Kind: "break_glass", Fingerprint: glass.Fingerprint, Required: 2}})

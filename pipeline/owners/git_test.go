@@ -22,7 +22,7 @@ func TestAgreesWithGit(t *testing.T) {
 	run(t, dir, "", "init", "-q")
 	r := rand.New(rand.NewPCG(3, 4))
 	paths := somePaths()
-	for range 400 {
+	for range 150 {
 		pattern := somePattern(r)
 		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(pattern+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestAgreesWithGit(t *testing.T) {
 		}
 		for _, path := range paths {
 			owned := who(t, pattern+" @a", path) != "-"
-			if owned != ignored[path] && !belowStar(pattern, path) {
+			if documented := !owned && belowStar(pattern, path); owned != ignored[path] && !documented {
 				t.Errorf("%q, %s: owned %v, git %v", pattern, path, owned, ignored[path])
 			}
 		}

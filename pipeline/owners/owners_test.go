@@ -78,6 +78,7 @@ func TestOwners(t *testing.T) {
 		{"a byte order mark", "\ufeff*.go @a", "x.go", "user:a"},
 
 		{"skipped: a negation", "* @a\n!*.go @b", "x.go", "user:a"},
+		{"skipped: a negation, of a path with a !", "* @a\n!*.go @b", "!x.go", "user:a"},
 		{"skipped: a class", "* @a\n*.[ch] @b", "x.c", "user:a"},
 		{"skipped: a heading of GitLab", "* @a\n[Documentation] @b", "D", "user:a"},
 		{"skipped: an escaped #", "* @a\n\\#x @b", "#x", "user:a"},
@@ -138,7 +139,7 @@ func TestRead(t *testing.T) {
 		{"another letter case", fstest.MapFS{".github/codeowners": file("a")}, "nobody"},
 		{"GitLab's place", fstest.MapFS{".gitlab/CODEOWNERS": file("a")}, "nobody"},
 		{"a file of the directory's name", fstest.MapFS{".github": file("a"), root: file("b")}, "b"},
-		{"a link", fstest.MapFS{github: {Mode: fs.ModeSymlink, Data: []byte("x")}, root: file("b")}, "error"},
+		{"a link", fstest.MapFS{github: {Mode: fs.ModeSymlink, Data: []byte("../x")}, "x": file("a"), root: file("b")}, "error"},
 		{"a directory", fstest.MapFS{github + "/x": file("a"), root: file("b")}, "error"},
 		{"too long", fstest.MapFS{github: {Data: make([]byte, 3_000_001)}, root: file("b")}, "error"},
 	} {

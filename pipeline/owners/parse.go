@@ -85,7 +85,7 @@ func skipped(pattern string) bool {
 
 // read has the library read a pattern and what follows it.
 func read(pattern, rest string) ([]rule, error) {
-	plain, swap, err := spell(pattern)
+	plain, swap, err := spell(settle(pattern))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package owners
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -42,4 +43,19 @@ func spell(pattern string) (string, *strings.Replacer, error) {
 // stands there behind a backslash.
 func taken(r rune) bool {
 	return r < 0x80 && strings.ContainsRune(letters+`*?./@_+-\() `+"\t", r)
+}
+
+// settle writes a pattern so that the library reads its ** as git does: several
+// of them in a row are one, and a directory that ** stands for has a name.
+func settle(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i := len(parts) - 1; i > 0; i-- {
+		if parts[i] == "**" && parts[i-1] == "**" {
+			parts = slices.Delete(parts, i, i+1)
+		}
+	}
+	if n := len(parts); n > 1 && parts[n-1] == "" && parts[n-2] == "**" {
+		parts = slices.Insert(parts, n-1, "*")
+	}
+	return strings.Join(parts, "/")
 }

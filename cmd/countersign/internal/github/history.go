@@ -54,6 +54,9 @@ func (c *Client) histories(ctx context.Context, op string, all []said) (map[stri
 // edits reads one page of the history of each node, in the order of the ids.
 func (c *Client) edits(ctx context.Context, op string, ids []string, after any) ([]*edits, error) {
 	got, err := ask[struct{ Nodes []*edits }](ctx, c, op, queryHistories, map[string]any{"ids": ids, "after": after})
+	if isKind(err, KindNotFound) {
+		return nil, changed("the statements")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ type Facts struct {
 	Teams         map[string]bool // see ReadableTeams
 	PushRules     []Rules         // active rulesets about every push
 	BranchRules   []string        // types of the rules that hold for the ledger's branch
+	RulesUnread   bool            // the rules cannot be read: a plan or a server without them, or a token that may not
 }
 
 // Rules is a ruleset: its name, and the types of its rules, none where they
@@ -50,7 +51,11 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 		f.Account = who
 	}
 	c.probeRights(ctx, &f)
-	return f, failed("reading the rulesets", c.probeRules(ctx, &f, ledgerBranch))
+	err = c.probeRules(ctx, &f, ledgerBranch)
+	if isKind(err, KindPermission, KindNotFound) {
+		f.RulesUnread, err = true, nil
+	}
+	return f, failed("reading the rulesets", err)
 }
 
 // ReadableTeams tells of teams "org/slug" whether the token can see them.

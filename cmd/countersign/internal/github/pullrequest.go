@@ -21,6 +21,7 @@ const webFlow = "web-flow"
 
 type pullAnswer struct {
 	Repository *struct {
+		place
 		PullRequest *pullNode `json:"pullRequest"`
 	} `json:"repository"`
 }
@@ -32,7 +33,6 @@ type pullNode struct {
 	Title               string             `json:"title"`
 	MaintainerCanModify bool               `json:"maintainerCanModify"`
 	Author              *account           `json:"author"`
-	Repository          *place             `json:"repository"`
 	HeadRepository      *place             `json:"headRepository"`
 	HeadRefName         string             `json:"headRefName"`
 	HeadRefOid          string             `json:"headRefOid"`
@@ -90,6 +90,7 @@ func (c *Client) PullRequest(ctx context.Context, number int) (pipeline.PullRequ
 
 // A pullReading is a pull request as far as it was read.
 type pullReading struct {
+	in      place
 	first   *pullNode
 	commits list[commitNode]
 	files   list[changedFile]
@@ -109,11 +110,12 @@ func (c *Client) pullRequest(ctx context.Context, op string, number int) (pipeli
 		if got.Repository == nil || got.Repository.PullRequest == nil {
 			return pipeline.PullRequest{}, &Error{Kind: KindNotFound, Message: "there is no such pull request"}
 		}
+		r.in = got.Repository.place
 		if err := r.add(got.Repository.PullRequest); err != nil {
 			return pipeline.PullRequest{}, err
 		}
 	}
-	pr, err := c.pullRequestOf(number, r.first)
+	pr, err := c.pullRequestOf(number, &r.in, r.first)
 	pr.Committers, pr.Strangers = committers(r.commits.nodes)
 	pr.Strangers = pr.Strangers || !r.commits.whole()
 	for _, f := range r.files.nodes[:min(len(r.files.nodes), maxPaths)] {
@@ -140,7 +142,7 @@ func (r *pullReading) add(n *pullNode) error {
 }
 
 // pullRequestOf puts what was told in our terms, but for the lists.
-func (c *Client) pullRequestOf(number int, n *pullNode) (pipeline.PullRequest, error) {
+func (c *Client) pullRequestOf(number int, in *place, n *pullNode) (pipeline.PullRequest, error) {
 	pr := pipeline.PullRequest{
 		Number: number, State: strings.ToLower(n.State), Draft: n.IsDraft, Title: n.Title, Author: n.Author.actor(),
 		MaintainerCanModify: n.MaintainerCanModify, Paths: []string{},
@@ -149,14 +151,14 @@ func (c *Client) pullRequestOf(number int, n *pullNode) (pipeline.PullRequest, e
 	switch {
 	case n.Number != number || !slices.Contains(states, pr.State):
 		return pr, unusable("it is of another pull request, or of no known state")
-	case n.Repository == nil || checkCommit(n.HeadRefOid) != nil || checkCommit(n.BaseRefOid) != nil || n.HeadRefName == "" || n.BaseRefName == "":
+	case checkCommit(n.HeadRefOid) != nil || checkCommit(n.BaseRefOid) != nil || n.HeadRefName == "" || n.BaseRefName == "":
 		return pr, unusable("head or base of the pull request is missing")
 	}
 	if n.MergeCommit != nil && pr.State == pipeline.PullRequestMerged {
 		pr.MergeCommit = n.MergeCommit.Oid
 	}
 	var err error
-	if pr.Base, err = c.side(n.Repository, n.BaseRefName, n.BaseRefOid); err != nil {
+	if pr.Base, err = c.side(in, n.BaseRefName, n.BaseRefOid); err != nil {
 		return pr, err
 	}
 	pr.Repository = *pr.Base.Repository

@@ -16,10 +16,10 @@ fragment who on Actor {
 const queryPullRequest = `
 query($owner: String!, $name: String!, $number: Int!, $commits: Boolean!, $files: Boolean!, $afterCommit: String, $afterFile: String) {
   repository(owner: $owner, name: $name) {
+    ...place
     pullRequest(number: $number) {
       number state isDraft title maintainerCanModify
       author { ...who }
-      repository { ...place }
       headRepository { ...place }
       headRefName headRefOid baseRefName baseRefOid
       mergeCommit { oid }
@@ -44,7 +44,7 @@ fragment said on Comment {
 }
 fragment thread on PullRequestReviewCommentConnection {
   totalCount pageInfo { hasNextPage endCursor }
-  nodes { ...said fullDatabaseId url state originalCommit { oid } }
+  nodes { ...said fullDatabaseId url originalCommit { oid } pullRequestReview { state } }
 }` + fragmentWho
 
 const queryStatements = `
@@ -78,8 +78,8 @@ query($id: ID!, $after: String) {
 const queryHistories = `
 query($ids: [ID!]!, $after: String) {
   nodes(ids: $ids) {
-    id
     ... on Comment {
+      id
       userContentEdits(first: 100, after: $after) {
         totalCount pageInfo { hasNextPage endCursor }
         nodes { diff }

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -44,6 +45,7 @@ func newScript(t *testing.T, steps ...step) *script {
 }
 
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // else a server does not see that the client has gone
 	s.mu.Lock()
 	now := s.steps[min(len(s.seen), len(s.steps)-1)]
 	s.seen = append(s.seen, r)

@@ -7,7 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 )
 
-// statePending is of what its author has not submitted yet.
+// statePending is of a review that its author has not submitted yet.
 const statePending = "PENDING"
 
 type statementsAnswer struct {
@@ -41,6 +41,7 @@ type said struct {
 	SubmittedAt         string                  `json:"submittedAt"`
 	Commit              *object                 `json:"commit"`
 	OriginalCommit      *object                 `json:"originalCommit"`
+	Review              *struct{ State string } `json:"pullRequestReview"`
 
 	kind, replyTo string
 }
@@ -92,7 +93,7 @@ func (c *Client) statements(ctx context.Context, op string, number int) ([]appro
 			return nil, changed("the statements")
 		}
 		ids[s.ID] = true
-		if s.State != statePending {
+		if !s.pending() {
 			out = append(out, s.statement(histories[s.ID]))
 		}
 	}
@@ -142,11 +143,11 @@ func (c *Client) readThread(ctx context.Context, op string, t thread) ([]said, e
 	}
 	for !comments.done {
 		got, err := ask[struct{ Node *thread }](ctx, c, op, queryThread, map[string]any{"id": t.ID, "after": comments.cursor})
+		if isKind(err, KindNotFound) || err == nil && got.Node == nil {
+			return nil, changed("the threads")
+		}
 		if err != nil {
 			return nil, err
-		}
-		if got.Node == nil {
-			return nil, changed("the threads")
 		}
 		if err := comments.add(got.Node.Comments); err != nil {
 			return nil, err
@@ -169,6 +170,12 @@ func ofKind(all []said, kind string) []said {
 		all[i].kind = kind
 	}
 	return all
+}
+
+// pending tells whether the author, who is then the token's, has not submitted
+// it.
+func (s said) pending() bool {
+	return s.State == statePending || s.Review != nil && s.Review.State == statePending
 }
 
 // edited is true as soon as anything says so.

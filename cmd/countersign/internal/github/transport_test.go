@@ -149,7 +149,7 @@ func checkKind(t *testing.T, err error, want Kind) {
 	case e.Kind != want:
 		t.Errorf("%v is %q, want %q", err, e.Kind, want)
 	}
-	for _, never := range []string{theToken, "html", "\n", "elsewhere", "http:"} {
+	for _, never := range []string{theToken, "html", "\n", "elsewhere.test", "http:"} {
 		if strings.Contains(err.Error(), never) {
 			t.Errorf("%q is in the error: %v", never, err)
 		}

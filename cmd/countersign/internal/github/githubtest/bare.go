@@ -77,12 +77,6 @@ func (b bare) heads() map[string]string {
 	return heads
 }
 
-// contains tells whether a commit is an ancestor of another, or the same.
-func (b bare) contains(commit, ancestor string) bool {
-	_, err := b.run(nil, "", "merge-base", "--is-ancestor", ancestor, commit)
-	return err == nil
-}
-
 // change is what a new commit changes in its parent's tree.
 type change struct {
 	files   map[string]string

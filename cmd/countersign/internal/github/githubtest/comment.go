@@ -199,18 +199,29 @@ func (s *Server) EraseHistory(id int64) {
 	}
 }
 
-// Delete removes a comment; nothing of it is left. A thread goes with its last.
+// Delete removes a comment; the APIs have nothing of it left. A thread goes with
+// its last.
 func (s *Server) Delete(id int64) {
 	defer s.lock()()
-	s.text(id).deleted = true
-	gone := func(c *comment) bool { return c.id == id }
 	for _, p := range s.pulls() {
-		p.comments = slices.DeleteFunc(p.comments, gone)
-		for _, t := range p.threads {
-			t.comments = slices.DeleteFunc(t.comments, gone)
+		for _, c := range p.allComments() {
+			if c.id == id {
+				p.remove(c)
+				return
+			}
 		}
-		p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return len(t.comments) == 0 })
 	}
+	misuse("no comment %d", id)
+}
+
+func (p *pull) remove(gone *comment) {
+	is := func(c *comment) bool { return c == gone }
+	p.gone = append(p.gone, gone)
+	p.comments = slices.DeleteFunc(p.comments, is)
+	if t := gone.thread; t != nil {
+		t.comments = slices.DeleteFunc(t.comments, is)
+	}
+	p.threads = slices.DeleteFunc(p.threads, func(t *thread) bool { return len(t.comments) == 0 })
 }
 
 // Dismiss dismisses a review.

@@ -25,8 +25,17 @@ func (p *pull) mergeBase() string {
 	return strings.TrimSpace(out)
 }
 
-// files are the files of the pull request's diff.
+// files are the files of the pull request's diff, kept for as long as its ends
+// stay where they are.
 func (p *pull) files() []file {
+	ends := p.base.sha + p.head.sha
+	if p.diffOf != ends {
+		p.diff, p.diffOf = p.readFiles(), ends
+	}
+	return p.diff
+}
+
+func (p *pull) readFiles() []file {
 	base := p.mergeBase()
 	if base == "" {
 		return nil
@@ -103,6 +112,19 @@ func (b bare) log(args ...string) []commitInfo {
 		})
 	}
 	return all
+}
+
+// info is a commit, which never changes, so that it is read only once; ok is
+// false if git does not have it.
+func (r *repository) info(id string) (commitInfo, bool) {
+	if c, ok := r.known[id]; ok {
+		return c, true
+	}
+	if r.resolve(id) != id {
+		return commitInfo{}, false
+	}
+	r.known[id] = r.log("-1", id)[0]
+	return r.known[id], true
 }
 
 // commits are the commits of a pull request, oldest first.

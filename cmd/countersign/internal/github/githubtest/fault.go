@@ -86,7 +86,7 @@ func (f *Fault) matches(r *Request) bool {
 }
 
 // around answers a request by do, or as the fault has it.
-func (f *Fault) around(w http.ResponseWriter, seen *Request, do func(*httptest.ResponseRecorder)) {
+func (s *Server) around(w http.ResponseWriter, seen *Request, f *Fault, do func(*httptest.ResponseRecorder)) {
 	recorded := httptest.NewRecorder()
 	if f == nil || f.serves() {
 		do(recorded)
@@ -94,9 +94,9 @@ func (f *Fault) around(w http.ResponseWriter, seen *Request, do func(*httptest.R
 	if f != nil {
 		recorded = f.spoil(w, recorded)
 	}
-	if seen != nil {
-		seen.Status = recorded.Code
-	}
+	s.mu.Lock()
+	seen.Status = recorded.Code
+	s.mu.Unlock()
 	copyAnswer(w, recorded)
 }
 
@@ -155,6 +155,7 @@ func (f *Fault) alter(w http.ResponseWriter, good *httptest.ResponseRecorder) *h
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(good.Code)
 		_, _ = w.Write(body[:len(body)/2])
+		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	case Half:
 		body = body[:len(body)/2]

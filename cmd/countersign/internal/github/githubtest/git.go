@@ -26,7 +26,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 	push := strings.HasSuffix(r.URL.Path, "/git-receive-pack")
 	seen, fault := s.note("git", r, nil, push)
-	fault.around(w, seen, func(w *httptest.ResponseRecorder) {
+	s.around(w, seen, fault, func(w *httptest.ResponseRecorder) {
 		repo, rest, granted := s.gitAccess(w, r)
 		if repo == nil {
 			return

@@ -33,7 +33,7 @@ func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
 	d, problem := parse(given.Query)
 	write := problem == nil && slices.ContainsFunc(d.operations, func(q *query) bool { return q.kind == "mutation" })
 	seen, fault := s.note("graphql", r, body, write)
-	fault.around(w, seen, func(w *httptest.ResponseRecorder) {
+	s.around(w, seen, fault, func(w *httptest.ResponseRecorder) {
 		if malformed != nil || r.Method != http.MethodPost {
 			refuse(http.StatusBadRequest, "Problems parsing JSON").write(w)
 			return
@@ -168,11 +168,17 @@ func (x *execution) field(n *node, f selection, path []any) any {
 	value, known := n.fields[f.name]
 	if !known {
 		x.violations = append(x.violations, fmt.Sprintf("the stand-in does not answer %s.%s", n.kind, f.name))
+		return nil
 	}
 	if do, ok := value.(resolver); ok {
 		arguments, _ := resolved(f.arguments, x.query, x.variables).(map[string]any)
 		value = do(arguments)
 	}
+	return x.value(n, f, value, path)
+}
+
+// value is what a field is: values that are nodes have fields of their own.
+func (x *execution) value(n *node, f selection, value any, path []any) any {
 	switch v := value.(type) {
 	case fieldProblem:
 		x.errors = append(x.errors, object{"type": v.kind, "message": v.message, "path": path})
@@ -188,8 +194,14 @@ func (x *execution) field(n *node, f selection, path []any) any {
 			list = append(list, x.set(one, f.set, append(slices.Clone(path), i)))
 		}
 		return list
+	case []any:
+		list := []any{}
+		for i, one := range v {
+			list = append(list, x.value(n, f, one, append(slices.Clone(path), i)))
+		}
+		return list
 	}
-	if value == nil && known && strings.HasSuffix(x.schema.Types[n.kind].Fields[f.name].Type, "!") {
+	if value == nil && strings.HasSuffix(x.schema.Types[n.kind].Fields[f.name].Type, "!") {
 		x.violations = append(x.violations, fmt.Sprintf("the stand-in answers null for %s.%s", n.kind, f.name))
 	}
 	return value

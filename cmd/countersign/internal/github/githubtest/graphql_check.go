@@ -119,6 +119,9 @@ func (c *checker) field(kind string, f selection, times int, within []string) {
 
 // size is how many times the things below a field are asked for.
 func (c *checker) size(spec schemaField, f selection, times int) int {
+	if ids, ok := resolved(f.arguments["ids"], c.query, c.variables).([]any); ok {
+		return times * len(ids)
+	}
 	if !strings.HasSuffix(named(spec.Type), "Connection") {
 		return times
 	}
@@ -165,6 +168,10 @@ func (c *checker) value(v any, wanted string) {
 			}
 			c.value(inner, field.Type)
 		}
+	case []any:
+		for _, inner := range v {
+			c.value(inner, strings.Trim(wanted, "[]"))
+		}
 	case nil:
 		if strings.HasSuffix(wanted, "!") {
 			c.fail("argumentLiteralsIncompatible", "null is not %s", wanted)
@@ -202,6 +209,12 @@ func resolved(v any, q *query, variables map[string]any) any {
 		return q.variables[string(v)].otherwise
 	case enum:
 		return string(v)
+	case []any:
+		all := []any{}
+		for _, inner := range v {
+			all = append(all, resolved(inner, q, variables))
+		}
+		return all
 	case map[string]any:
 		all := map[string]any{}
 		for name, inner := range v {

@@ -23,6 +23,7 @@ func (g *graph) query() *node {
 			return g.accountNamed(word(a["login"]), "Organization")
 		}),
 		"node":      resolver(func(a map[string]any) any { return g.byNodeID(word(a["id"])) }),
+		"nodes":     resolver(g.byNodeIDs),
 		"rateLimit": &node{"RateLimit", object{"limit": 5000, "cost": 1, "remaining": 4999, "used": 1, "nodeCount": 1, "resetAt": stamp(g.time().Add(time.Hour))}},
 	}}
 }
@@ -74,8 +75,9 @@ func (g *graph) repositoryNode(r *repository) *node {
 	return &node{"Repository", object{
 		"databaseId": r.id, "id": nodeID("R", r.id), "name": r.name, "nameWithOwner": r.fullName(), "owner": g.accountNode(r.owner),
 		"url": g.URL + "/" + r.fullName(), "isPrivate": r.private, "isFork": r.parent != nil, "isArchived": false,
-		"defaultBranchRef": g.refNode(r, "main"),
+		"defaultBranchRef": resolver(func(map[string]any) any { return g.refNode(r, "main") }),
 		"pullRequest":      resolver(func(a map[string]any) any { return g.pullNumbered(r, a) }),
+		"pullRequests":     resolver(func(a map[string]any) any { return g.pullsWhere(r, a) }),
 		"ref": resolver(func(a map[string]any) any {
 			return g.refNode(r, strings.TrimPrefix(word(a["qualifiedName"]), "refs/heads/"))
 		}),
@@ -87,7 +89,7 @@ func (g *graph) refNode(r *repository, branch string) *node {
 	if tip == "" {
 		return nil
 	}
-	return &node{"Ref", object{"name": branch, "prefix": "refs/heads/", "id": "REF_" + branch, "target": g.commitNode(r, r.log("-1", tip)[0])}}
+	return &node{"Ref", object{"name": branch, "prefix": "refs/heads/", "id": "REF_" + branch, "target": g.commitOf(r, tip)}}
 }
 
 func (g *graph) pullNumbered(r *repository, a map[string]any) any {
@@ -102,29 +104,57 @@ func (g *graph) pullNumbered(r *repository, a map[string]any) any {
 	return g.pullNode(p)
 }
 
+// pullsWhere are the pull requests of some states, with a head or base of that
+// name. An app without the permission sees none in private.
+func (g *graph) pullsWhere(r *repository, a map[string]any) any {
+	if !g.may(g.token, r, "pull_requests", "read") {
+		return fieldProblem{"FORBIDDEN", "Resource not accessible by integration"}
+	}
+	states, _ := a["states"].([]any)
+	if one, ok := a["states"].(string); ok {
+		states = []any{one}
+	}
+	head, base := word(a["headRefName"]), word(a["baseRefName"])
+	var all []keyed
+	for _, p := range r.pulls {
+		if (states == nil || slices.Contains(states, any(p.stateWord()))) && (head == "" || head == p.head.ref) && (base == "" || base == p.base.ref) {
+			all = append(all, keyed{int64(p.number), g.pullNode(p)})
+		}
+	}
+	return connection("PullRequestConnection", all)(a)
+}
+
+// stateWord is the state as GraphQL tells it.
+func (p *pull) stateWord() string {
+	if p.merged != nil {
+		return "MERGED"
+	}
+	return strings.ToUpper(p.state())
+}
+
 func (g *graph) pullNode(p *pull) *node {
-	state := strings.ToUpper(p.state())
 	var head, merge any
 	if !p.head.repo.deleted {
 		head = g.repositoryNode(p.head.repo)
 	}
 	if p.merged != nil {
-		state, merge = "MERGED", g.commitNode(p.repo, p.repo.log("-1", p.mergeCommit)[0])
+		merge = g.commitOf(p.repo, p.mergeCommit)
 	}
 	n := &node{"PullRequest", g.textFields(&p.text)}
 	maps.Copy(n.fields, object{
-		"id": nodeID("PR", p.id), "number": p.number, "title": p.title, "state": state, "isDraft": p.draft, "url": g.pullURL(p), "closed": p.closed != nil,
+		"id": nodeID("PR", p.id), "number": p.number, "title": p.title, "state": p.stateWord(), "isDraft": p.draft, "url": g.pullURL(p), "closed": p.closed != nil,
 		"merged": p.merged != nil, "mergedAt": maybe(p.merged), "closedAt": maybe(p.closed), "mergeCommit": merge, "mergedBy": g.actor(p.mergedBy),
 		"headRefName": p.head.ref, "headRefOid": p.head.sha, "baseRefName": p.base.ref, "baseRefOid": p.base.sha,
-		"headRepository": head, "headRepositoryOwner": g.actor(p.head.repo.owner), "baseRepository": g.repositoryNode(p.repo),
+		"headRepository": head, "headRepositoryOwner": g.actor(p.head.repo.owner), "baseRepository": g.repositoryNode(p.repo), "repository": g.repositoryNode(p.repo),
 		"isCrossRepository": p.fork(), "maintainerCanModify": p.edits, "locked": false,
 		"authorAssociation": g.association(p.repo, p.author),
-		"reviews":           resolver(func(a map[string]any) any { return g.reviews(p)(a) }),
-		"comments":          resolver(func(a map[string]any) any { return g.comments("IssueComment", p.comments)(a) }),
-		"reviewThreads":     resolver(func(a map[string]any) any { return g.threads(p)(a) }),
-		"commits":           resolver(func(a map[string]any) any { return g.commits(p)(a) }),
-		"files":             resolver(func(a map[string]any) any { return g.files(p)(a) }),
-		"changedFiles":      resolver(func(map[string]any) any { return len(p.files()) }),
+		// What takes git or many nodes is made when it is asked for.
+		"reviews":       resolver(func(a map[string]any) any { return g.reviews(p)(a) }),
+		"comments":      resolver(func(a map[string]any) any { return g.comments("IssueComment", p.comments)(a) }),
+		"reviewThreads": resolver(func(a map[string]any) any { return g.threads(p)(a) }),
+		"commits":       resolver(func(a map[string]any) any { return g.commits(p)(a) }),
+		"files":         resolver(func(a map[string]any) any { return g.files(p)(a) }),
+		"changedFiles":  resolver(func(map[string]any) any { return len(p.files()) }),
 	})
 	return n
 }
@@ -159,25 +189,30 @@ func (g *graph) edits(t *text) resolver {
 func (g *graph) reviews(p *pull) resolver {
 	var all []keyed
 	for _, v := range p.reviewsFor(g.token) {
-		n := &node{"PullRequestReview", g.textFields(&v.text)}
-		maps.Copy(n.fields, object{
-			"id": nodeID("PRR", v.id), "url": g.reviewURL(v), "state": v.state, "commit": g.commitOf(p.repo, v.commit), "submittedAt": stamp(v.created),
-			"authorAssociation": g.association(p.repo, v.author),
-		})
-		if v.state == "PENDING" {
-			n.fields["submittedAt"] = nil
-		}
-		all = append(all, keyed{v.id, n})
+		all = append(all, keyed{v.id, g.reviewNode(v)})
 	}
 	return connection("PullRequestReviewConnection", all)
 }
 
+func (g *graph) reviewNode(v *review) *node {
+	n := &node{"PullRequestReview", g.textFields(&v.text)}
+	maps.Copy(n.fields, object{
+		"id": nodeID("PRR", v.id), "url": g.reviewURL(v), "state": v.state, "commit": g.commitOf(v.pull.repo, v.commit), "submittedAt": stamp(v.created),
+		"authorAssociation": g.association(v.pull.repo, v.author),
+	})
+	if v.state == "PENDING" {
+		n.fields["submittedAt"] = nil
+	}
+	return n
+}
+
 // commitOf is a commit, or null if git does not have it.
 func (g *graph) commitOf(r *repository, id string) any {
-	if r.resolve(id) == "" {
+	c, ok := r.info(id)
+	if !ok {
 		return nil
 	}
-	return g.commitNode(r, r.log("-1", id)[0])
+	return g.commitNode(r, c)
 }
 
 func (g *graph) threads(p *pull) resolver {
@@ -200,16 +235,19 @@ func (g *graph) threadNode(t *thread) *node {
 func (g *graph) comments(kind string, comments []*comment) resolver {
 	var all []keyed
 	for _, c := range comments {
-		n := &node{kind, g.textFields(&c.text)}
-		n.fields["url"], n.fields["authorAssociation"] = g.commentURL(c), g.association(c.pull.repo, c.author)
-		if c.thread != nil {
-			maps.Copy(n.fields, g.threadFields(c))
-		} else {
-			n.fields["id"] = nodeID("IC", c.id)
-		}
-		all = append(all, keyed{c.id, n})
+		all = append(all, keyed{c.id, g.commentNode(c)})
 	}
 	return connection(kind+"Connection", all)
+}
+
+func (g *graph) commentNode(c *comment) *node {
+	n := &node{"IssueComment", g.textFields(&c.text)}
+	n.fields["id"], n.fields["url"], n.fields["authorAssociation"] = nodeID("IC", c.id), g.commentURL(c), g.association(c.pull.repo, c.author)
+	if c.thread != nil {
+		n.kind = "PullRequestReviewComment"
+		maps.Copy(n.fields, g.threadFields(c))
+	}
+	return n
 }
 
 // threadFields are the fields that only review comments have.
@@ -321,9 +359,53 @@ func (g *graph) thread(id string) *thread {
 	return nil
 }
 
+// maxIDs is how many ids one request for nodes may have.
+const maxIDs = 100
+
+func (g *graph) byNodeIDs(a map[string]any) any {
+	ids, _ := a["ids"].([]any)
+	if len(ids) > maxIDs {
+		return fieldProblem{"ARGUMENT_LIMIT", fmt.Sprintf("You may not provide more than %d node ids; you provided %d.", maxIDs, len(ids))}
+	}
+	var all []any
+	for _, id := range ids {
+		all = append(all, g.byNodeID(word(id)))
+	}
+	return all
+}
+
+// byNodeID is a thread or what stands in one, a comment, a review or a pull
+// request, where the token sees it.
 func (g *graph) byNodeID(id string) any {
-	if t := g.thread(id); t != nil && g.sees(g.token, t.pull.repo) {
-		return g.threadNode(t)
+	for _, p := range g.pulls() {
+		if !g.sees(g.token, p.repo) {
+			continue
+		}
+		if n := g.nodeOf(p, id); n != nil {
+			return n
+		}
 	}
 	return fieldProblem{"NOT_FOUND", "Could not resolve to a node with the global id of '" + id + "'"}
+}
+
+func (g *graph) nodeOf(p *pull, id string) *node {
+	if nodeID("PR", p.id) == id {
+		return g.pullNode(p)
+	}
+	for _, t := range p.threads {
+		if nodeID("PRRT", t.id) == id {
+			return g.threadNode(t)
+		}
+	}
+	for _, c := range p.allComments() {
+		if nodeID("IC", c.id) == id && c.thread == nil || nodeID("PRRC", c.id) == id && c.thread != nil {
+			return g.commentNode(c)
+		}
+	}
+	for _, v := range p.reviewsFor(g.token) {
+		if nodeID("PRR", v.id) == id {
+			return g.reviewNode(v)
+		}
+	}
+	return nil
 }

@@ -175,6 +175,52 @@ func TestQueriesWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+func TestNodes(t *testing.T) {
+	s, c := site(t)
+	said := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "hello"})
+	s.Edit(said.ID, "bob", "bye")
+	s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "ask", Path: "a.txt"})
+	data, _ := c.graphql(conversation, variables())
+	pull := at(data, "repository", "pullRequest")
+	thread := at(pull, "threads", "nodes", 0, "id")
+	data, errors := c.graphql(`query($id: ID!) { node(id: $id) { __typename ... on PullRequestReviewThread { comments(first: 1) { nodes { body } } } } }`, map[string]any{"id": thread})
+	if at(data, "node", "comments", "nodes", 0, "body") != "ask" || errors != nil {
+		t.Errorf("%v %v", data, errors)
+	}
+	const histories = `query($ids: [ID!]!) { nodes(ids: $ids) { ... on Comment { id userContentEdits(first: 100) { nodes { diff } } } } }`
+	ids := []any{at(pull, "reviews", "nodes", 0, "id"), "nothing", at(pull, "comments", "nodes", 0, "id")}
+	data, errors = c.graphql(histories, map[string]any{"ids": ids})
+	if at(data, "nodes", 0, "id") != ids[0] || at(data, "nodes", 1) != nil || at(data, "nodes", 2, "userContentEdits", "nodes", 1, "diff") != "hello" || len(errors) != 1 {
+		t.Errorf("%v %v", data, errors)
+	}
+	if _, errors := c.graphql(histories, map[string]any{"ids": make([]string, 101)}); at(errors, 0, "type") != "ARGUMENT_LIMIT" {
+		t.Errorf("101 ids: %v", errors)
+	}
+}
+
+func TestPullRequestsOfGraphQL(t *testing.T) {
+	s, c := site(t)
+	s.Push(NewCommit{Repository: "acme/site", Branch: "other", By: "ada", Files: map[string]string{"c": "c"}})
+	s.PullRequest(NewPullRequest{Repository: "acme/site", By: "ada", Head: "other"})
+	s.PullRequest(NewPullRequest{Repository: "acme/site", By: "ada", Head: "other", Base: "fix"})
+	s.ClosePull("acme/site", 3)
+	for where, want := range map[string]string{
+		"first: 9": "[1 2 3]", "first: 9, states: OPEN": "[1 2]", "first: 9, states: [CLOSED, MERGED]": "[3]", `first: 9, headRefName: "other"`: "[2 3]",
+		`first: 9, baseRefName: "fix"`: "[3]", "first: 1": "[1]",
+	} {
+		data, errors := c.graphql(`{ repository(owner: "acme", name: "site") { pullRequests(`+where+`) { nodes { number } } } }`, nil)
+		got := []any{}
+		for i := range 3 {
+			if n := at(data, "repository", "pullRequests", "nodes", i, "number"); n != nil {
+				got = append(got, n)
+			}
+		}
+		if fmt.Sprint(got) != want || errors != nil {
+			t.Errorf("%s: %v %v, want %s", where, got, errors, want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	s, c := site(t)
 	asked := s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "ask", Path: "a.txt"})

@@ -1,5 +1,3 @@
-//go:build openapi
-
 package githubtest
 
 import (
@@ -47,7 +45,7 @@ var loadDescription = sync.OnceValues(func() (*description, error) {
 
 // correct makes up for where the description is known to be wrong: the
 // repository of a pull request's head is null once it was deleted, as the
-// description of the event pull_request says.
+// description of the event pull_request_review says.
 func correct(doc *openapi3.T) {
 	for _, name := range []string{"pull-request", "pull-request-simple"} {
 		head := doc.Components.Schemas[name].Value.Properties["head"].Value

@@ -112,7 +112,7 @@ func (s *Server) deleteComment(c *call, one *comment) answer {
 	if !s.may(c.token, c.repo, "issues", "write") {
 		return c.forbidden()
 	}
-	one.pull.comments = slices.DeleteFunc(one.pull.comments, func(other *comment) bool { return other == one })
+	one.pull.remove(one)
 	return answer{status: http.StatusNoContent}
 }
 

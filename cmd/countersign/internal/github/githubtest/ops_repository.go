@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 )
@@ -18,12 +19,13 @@ func (s *Server) getBranch(c *call) answer {
 	name := c.PathValue("branch")
 	tip := c.repo.ref("refs/heads/" + name)
 	if tip == "" {
-		return refuse(404, "Branch not found")
+		return refuse(http.StatusNotFound, "Branch not found")
 	}
+	commit, _ := c.repo.info(tip)
 	self := s.at("/repos/%s/branches/%s", c.repo.fullName(), name)
 	protected := c.repo.protected[name]
 	return ok(object{
-		"name": name, "commit": s.commit(c.repo, c.repo.log("-1", tip)[0]), "protected": protected,
+		"name": name, "commit": s.commit(c.repo, commit), "protected": protected,
 		"protection":     object{"enabled": protected, "required_status_checks": object{"enforcement_level": "off", "contexts": []any{}, "checks": []any{}}},
 		"protection_url": self + "/protection", "_links": object{"self": self, "html": s.URL + "/" + c.repo.fullName() + "/tree/" + name},
 	})
@@ -46,11 +48,11 @@ func (r *repository) revision(ref string) string {
 }
 
 func (s *Server) getCommit(c *call) answer {
-	id := c.repo.revision(c.PathValue("ref"))
-	if id == "" {
-		return refuse(422, "No commit found for SHA: "+c.PathValue("ref"))
+	commit, found := c.repo.info(c.repo.revision(c.PathValue("ref")))
+	if !found {
+		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: "+c.PathValue("ref"))
 	}
-	return ok(s.commit(c.repo, c.repo.log("-1", id)[0]))
+	return ok(s.commit(c.repo, commit))
 }
 
 // listPullsOfCommit names open pull requests that have a commit, and merged ones
@@ -58,7 +60,7 @@ func (s *Server) getCommit(c *call) answer {
 func (s *Server) listPullsOfCommit(c *call) answer {
 	id := c.repo.revision(c.PathValue("commit_sha"))
 	if id == "" {
-		return refuse(422, "No commit found for SHA: "+c.PathValue("commit_sha"))
+		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: "+c.PathValue("commit_sha"))
 	}
 	var found []*pull
 	for _, p := range c.repo.pulls {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -162,19 +161,25 @@ func (s *Server) getArtifact(c *call) answer {
 			case a.expired:
 				return refuse(http.StatusGone, "Artifact has expired")
 			default:
-				return answer{status: http.StatusFound, header: http.Header{"Location": {s.URL + "/_download/" + strconv.FormatInt(a.id, 10) + "?signature=good"}}}
+				return answer{status: http.StatusFound, header: http.Header{"Location": {s.downloadURL(a)}}}
 			}
 		}
 	}
 	return notFound
 }
 
+// downloadURL is on a host of another name, as with GitHub.
+func (s *Server) downloadURL(a *artifact) string {
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+	return fmt.Sprintf("http://localhost:%s/_download/%d?signature=good", port, a.id)
+}
+
 // serveDownload is the store of artifacts, which refuses requests with a token
 // as GitHub's does.
 func (s *Server) serveDownload(w http.ResponseWriter, r *http.Request) {
-	_, fault := s.note("download", r, nil, false)
+	seen, fault := s.note("download", r, nil, false)
 	data, status := s.download(r)
-	fault.around(w, nil, func(w *httptest.ResponseRecorder) {
+	s.around(w, seen, fault, func(w *httptest.ResponseRecorder) {
 		w.Header().Set("Content-Type", "application/zip")
 		w.WriteHeader(status)
 		_, _ = w.Write(data)
@@ -232,7 +237,7 @@ func (s *Server) run(run *workflowRun) object {
 }
 
 func (s *Server) runCommit(run *workflowRun) object {
-	c := run.head.log("-1", run.sha)[0]
+	c, _ := run.head.info(run.sha)
 	who := func(g signature) object { return object{"name": g.name, "email": g.email} }
 	return object{"id": c.sha, "tree_id": c.tree, "message": c.message, "timestamp": c.committer.date, "author": who(c.author), "committer": who(c.committer)}
 }

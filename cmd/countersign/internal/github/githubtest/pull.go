@@ -42,7 +42,11 @@ type pull struct {
 	edits       bool // by maintainers of the base
 	head, base  side
 	before      string // the head before it moved the last time
+	changes     object // what the last edit of the title or the base changed
+	diff        []file
+	diffOf      string // the ends that diff is between
 	comments    []*comment
+	gone        []*comment // deleted ones, for events
 	reviews     []*review
 	threads     []*thread
 }
@@ -132,11 +136,11 @@ func (s *Server) fetchHead(p *pull) {
 // open pull requests whose head moved. One whose head is gone is closed. The
 // base of a pull request that did not move stays what it was, as on GitHub.
 func (s *Server) synchronize(r *repository) {
-	r.heads = r.bare.heads()
+	heads := r.heads()
 	for _, base := range s.repos {
 		for _, p := range base.pulls {
 			if p.head.repo == r && p.closed == nil {
-				s.moveHead(p, r.heads[p.head.ref])
+				s.moveHead(p, heads[p.head.ref])
 			}
 		}
 	}
@@ -184,6 +188,7 @@ func (s *Server) Retarget(repository string, number int, base string) {
 	if tip == "" {
 		misuse("no branch %s", base)
 	}
+	p.changes = object{"base": object{"ref": object{"from": p.base.ref}, "sha": object{"from": p.base.sha}}}
 	p.base.ref, p.base.sha, p.updated = base, tip, s.time()
 }
 
@@ -196,7 +201,9 @@ func (s *Server) Draft(repository string, number int, draft bool) {
 // Retitle gives a pull request another title.
 func (s *Server) Retitle(repository string, number int, title string) {
 	defer s.lock()()
-	s.pull(repository, number).title = title
+	p := s.pull(repository, number)
+	p.changes = object{"title": object{"from": p.title}}
+	p.title, p.updated = title, s.time()
 }
 
 // Merge merges a pull request as an account, by "merge" or "squash", and

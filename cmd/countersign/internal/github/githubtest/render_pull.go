@@ -150,11 +150,11 @@ func (s *Server) pullComment(c *comment) object {
 		"id": c.id, "node_id": nodeID("PRRC", c.id), "url": api, "html_url": s.commentURL(c), "pull_request_url": pull, "pull_request_review_id": c.review.id,
 		"diff_hunk": c.diffHunk, "path": c.path, "commit_id": c.pull.head.sha, "original_commit_id": c.commit, "user": s.user(c.author), "body": c.body,
 		"created_at": stamp(c.created), "updated_at": stamp(c.updated), "author_association": s.association(c.pull.repo, c.author),
-		"subject_type": c.subject, "reactions": s.reactions(api),
+		"subject_type": c.subject, "reactions": s.reactions(api), "side": "RIGHT", "position": 1, "original_position": 1,
 		"_links": object{"self": link(api), "html": link(s.commentURL(c)), "pull_request": link(pull)},
 	}
 	if c.line != 0 {
-		o["line"], o["original_line"], o["side"], o["position"], o["original_position"] = c.line, c.line, "RIGHT", 1, 1
+		o["line"], o["original_line"] = c.line, c.line
 	}
 	if c.replyTo != nil {
 		o["in_reply_to_id"] = c.replyTo.id

@@ -37,7 +37,7 @@ type repository struct {
 	pulls     []*pull // in the order of their numbers, which start at 1
 	checks    []*checkRun
 	runs      []*workflowRun
-	heads     map[string]string // the branches when they were last looked at
+	known     map[string]commitInfo
 }
 
 // Repository makes a repository with one commit on the branch main.
@@ -66,7 +66,7 @@ func (s *Server) addRepository(name string, private bool) *repository {
 	r := &repository{
 		bare: newBare(filepath.Join(s.dir, fmt.Sprint(id)+".git")), id: id, owner: s.account(owner), name: short,
 		private: private, created: s.time(), roles: map[int64]string{}, custom: map[string]string{},
-		protected: map[string]bool{}, heads: map[string]string{},
+		protected: map[string]bool{}, known: map[string]commitInfo{},
 	}
 	s.repos = append(s.repos, r)
 	return r

@@ -53,7 +53,7 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	seen, fault := s.note("rest", r, body, r.Method != http.MethodGet)
-	fault.around(w, seen, func(w *httptest.ResponseRecorder) {
+	s.around(w, seen, fault, func(w *httptest.ResponseRecorder) {
 		inner := r.Clone(r.Context())
 		inner.Body = io.NopCloser(bytes.NewReader(body))
 		inner.URL.Path = strings.TrimPrefix(r.URL.Path, "/api/v3")
@@ -76,8 +76,8 @@ func (s *Server) perform(o operation, w http.ResponseWriter, r *http.Request) {
 	for _, v := range check.violations {
 		s.violation("request %s %s: %s", r.Method, r.URL.Path, v)
 	}
-	a := s.answer(o, &call{Request: r, operation: o}, body)
 	recorded := httptest.NewRecorder()
+	a := s.answer(o, &call{Request: r, operation: o}, body, recorded.Header())
 	a.write(recorded)
 	if err := check.response(recorded); err != nil {
 		s.violation("answer %d to %s %s: %v", a.status, r.Method, r.URL.Path, err)
@@ -85,8 +85,11 @@ func (s *Server) perform(o operation, w http.ResponseWriter, r *http.Request) {
 	copyAnswer(w, recorded)
 }
 
-func (s *Server) answer(o operation, c *call, body []byte) answer {
+func (s *Server) answer(o operation, c *call, body []byte, header http.Header) answer {
 	defer s.lock()()
+	if s.enterprise != "" {
+		header.Set("X-Github-Enterprise-Version", s.enterprise)
+	}
 	c.token = s.authenticate(c.Request)
 	if c.token == nil {
 		return refuse(http.StatusUnauthorized, "Bad credentials")
@@ -113,6 +116,8 @@ func (c *call) forbidden() answer {
 		return refuse(http.StatusForbidden, "Resource not accessible by integration")
 	case c.token.account == nil:
 		return refuse(http.StatusUnauthorized, "Requires authentication")
+	case c.operation.need == "checks:write":
+		return refuse(http.StatusForbidden, "You must authenticate via a GitHub App.")
 	}
 	return refuse(http.StatusForbidden, "Must have push access to the repository.")
 }

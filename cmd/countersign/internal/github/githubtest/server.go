@@ -23,6 +23,7 @@ type Server struct {
 
 	mu         sync.Mutex
 	now        func() time.Time
+	enterprise string // the version of GitHub Enterprise Server, "" for github.com
 	lastID     int64
 	accounts   []*account
 	tokens     map[string]*token
@@ -93,6 +94,13 @@ func (s *Server) SetNow(now func() time.Time) {
 	s.now = now
 }
 
+// SetEnterprise makes the server say that it is GitHub Enterprise Server of a
+// version such as "3.19.0", in the header of every answer of the REST API.
+func (s *Server) SetEnterprise(version string) {
+	defer s.lock()()
+	s.enterprise = version
+}
+
 func (s *Server) lock() func() {
 	s.mu.Lock()
 	return s.mu.Unlock
@@ -107,6 +115,7 @@ func (s *Server) nextID() int64 {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	defer s.report(r)
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/_test/"):
 		s.serveControl(w, r)
@@ -119,6 +128,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.serveGit(w, r)
 	}
+}
+
+// report makes a mistake in the server itself a violation; the connection ends.
+func (s *Server) report(r *http.Request) {
+	problem := recover()
+	if problem == nil {
+		return
+	}
+	if problem != http.ErrAbortHandler {
+		s.violation("%s %s: %v", r.Method, r.URL.Path, problem)
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // misuse is a mistake of the test: a name of something that is not there.

@@ -1,8 +1,6 @@
 package githubtest
 
-import (
-	"time"
-)
+import "time"
 
 // A text is what somebody wrote, with all that became of it: the common part of
 // comments, reviews and pull requests.
@@ -17,7 +15,6 @@ type text struct {
 	editor  *account
 	edited  *time.Time
 	history []edit // with the first text, oldest first; empty if never edited
-	deleted bool
 }
 
 type edit struct {

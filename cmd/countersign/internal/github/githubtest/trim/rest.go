@@ -47,6 +47,7 @@ func trimEvents(whole object, events []string) (object, error) {
 	if err != nil {
 		return nil, err
 	}
+	share(doc)
 	doc["paths"] = object{}
 	return doc, nil
 }

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// TestAct: whole cycles, from what a bot proposes to what GitHub then has.
+func TestAct(t *testing.T) {
+	o := newTool(t)
+	for _, c := range []struct {
+		name   string
+		policy string // added to the one that init writes
+		cycle  func(*runner)
+	}{
+		{name: "approve", cycle: actApprove},
+		{name: "deny", cycle: actDeny},
+		{name: "review", cycle: actReview},
+		{name: "fork", cycle: actFork},
+		{name: "push to another file", cycle: actPushElsewhere},
+		{name: "push to the same file", cycle: actPushSame},
+		{name: "two at once", cycle: actTwoAtOnce},
+		{name: "commands", policy: "commands:\n  run: [\"grep -q 'no line break' feature.txt\"]\n", cycle: actCommands},
+		{name: "sweep", cycle: actSweep},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.cycle(newRunner(t, o, c.policy)) })
+	}
+}
+
+const (
+	before      = "no line break"
+	after       = before + "\n"
+	approveLine = "/approve "
+)
+
+func actApprove(r *runner) {
+	r.settles(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: r.pr})
+	head := r.tip()
+	r.wantCheck(head, "countersign", "action_required")
+	r.settles(r.proposes())
+	fingerprint := r.asked()
+	r.wantCheck(head, "countersign/", "neutral")
+	if threads := r.s.ReviewComments(site, r.pr); len(threads) != 1 || threads[0].Path != "feature.txt" || !strings.Contains(threads[0].Body, approveLine+fingerprint) {
+		r.Errorf("the thread is %+v", threads)
+	}
+	r.settles(commented(r.says("ada", approveLine+fingerprint)))
+	r.wantApplied(head)
+	r.wantCheck(r.tip(), "countersign", "action_required")
+	if threads := r.s.ReviewComments(site, r.pr); !threads[0].Resolved {
+		r.Error("the thread is not resolved")
+	}
+	if comments := r.s.Comments(site, r.pr); len(comments) != 2 {
+		r.Errorf("there are %d comments, want ada's and one report", len(comments))
+	}
+	r.wantAudit()
+}
+
+func actDeny(r *runner) {
+	event := r.proposes()
+	r.settles(event)
+	head := r.tip()
+	r.settles(commented(r.says("ada", "/deny "+r.asked()+" we like it so")))
+	r.wantCheck(head, "countersign/", "neutral")
+	ledger := r.s.Ref(site, "refs/agent/ledger")
+	r.settles(r.proposes()) // the same patch again: refused, and no failure of the step
+	if r.tip() != head || r.s.Ref(site, "refs/agent/ledger") != ledger || len(r.s.ReviewComments(site, r.pr)) != 1 {
+		r.Error("a denied patch was proposed again")
+	}
+	if report := r.report(); !strings.Contains(report, "denied") || !strings.Contains(report, "we like it so") {
+		r.Errorf("the report does not tell the denial:\n%s", report)
+	}
+	r.wantAudit()
+}
+
+func actReview(r *runner) {
+	r.settles(r.proposes())
+	head := r.tip()
+	review := r.s.Review(githubtest.NewReview{Repository: site, Number: r.pr, By: "ada", State: "COMMENTED", Body: approveLine + r.asked()})
+	r.settles(r.relays(review.ID))
+	r.wantApplied(head)
+	r.wantAudit()
+}
+
+// actFork: a fork's bundle is proposed by whoever made the pull request, who can
+// write here and yet not approve it.
+func actFork(r *runner) {
+	r.fork("bob")
+	event := r.proposes()
+	r.settles(event)
+	head := r.tip()
+	r.settles(commented(r.says("bob", approveLine+r.asked())))
+	if r.tip() != head || !strings.Contains(r.report(), "proposer") {
+		r.Errorf("the head is %s; the report:\n%s", r.tip(), r.report())
+	}
+	r.wantAudit()
+}
+
+func actPushElsewhere(r *runner) {
+	r.settles(r.proposes())
+	r.push(r.head, "topic", map[string]string{"notes.txt": "notes\n"})
+	head := r.tip()
+	r.settles(commented(r.says("ada", approveLine+r.asked())))
+	r.wantApplied(head)
+	r.wantAudit()
+}
+
+func actPushSame(r *runner) {
+	r.settles(r.proposes())
+	r.push(r.head, "topic", map[string]string{"feature.txt": "now another\n"})
+	head := r.tip()
+	r.settles(commented(r.says("ada", approveLine+r.asked())))
+	if got := r.s.File(site, "topic", "feature.txt"); r.tip() != head || got != "now another\n" {
+		r.Errorf("feature.txt is %q at %s", got, r.tip())
+	}
+	if report := r.report(); !strings.Contains(report, "superseded") || !strings.Contains(report, "feature.txt") {
+		r.Errorf("the report does not say what happened:\n%s", report)
+	}
+	r.wantAudit()
+}
+
+// actTwoAtOnce: two proposals, two approvals, two runs at the same time; either
+// may carry out either.
+func actTwoAtOnce(r *runner) {
+	r.settles(r.proposes())
+	first := r.asked()
+	r.bot("echo more >> other.txt")
+	r.settles(r.proposes())
+	second := r.asked()
+	if first == second {
+		r.Fatal("there is only one proposal")
+	}
+	one := r.start("countersign-settle.yml", commented(r.says("ada", approveLine+first)))
+	two := r.start("countersign-settle.yml", commented(r.says("ada", approveLine+second)))
+	r.finish(one)
+	r.finish(two)
+	if a, b := r.s.File(site, "topic", "feature.txt"), r.s.File(site, "topic", "other.txt"); a != after || b != "other\nmore\n" {
+		r.Errorf("feature.txt is %q, other.txt is %q", a, b)
+	}
+	for _, c := range r.s.CheckRuns(site, r.tip()) {
+		r.Logf("check %s on the head: %s", c.Name, c.Conclusion)
+	}
+	r.wantAudit()
+}
+
+// actCommands: what the Policy runs goes through a job without rights, and the
+// branch moves after it.
+func actCommands(r *runner) {
+	r.settles(r.proposes())
+	head := r.tip()
+	log := r.settles(commented(r.says("ada", approveLine+r.asked())))
+	for _, job := range []string{"/checks", "/finish"} {
+		if !strings.Contains(log, job) {
+			r.Errorf("the job %s did not run", job)
+		}
+	}
+	r.wantApplied(head)
+	r.wantAudit()
+}
+
+// actSweep: an approval whose event was lost is found by the daily run.
+func actSweep(r *runner) {
+	r.settles(r.proposes())
+	head := r.tip()
+	r.says("ada", approveLine+r.asked())
+	r.act("countersign-sweep.yml", githubtest.Event{Name: "schedule"})
+	r.wantApplied(head)
+	r.wantAudit()
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// A runner runs the real workflows of init and the real action.yml on this
+// machine, for a repository of the GitHub stand-in.
+type runner struct {
+	*hub
+	tool
+	head    string // repository that the pull request's branch "topic" is in
+	uploads string // folder that the artifacts of the last run are in
+}
+
+// actUses is the action as the workflows of these tests name it; act takes it
+// from the copy of this repository.
+const actUses = "acme/countersign@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// newRunner is a hub whose default branch has the workflows, and whose pull
+// request brings a text without the line break at its end: what the bot of the
+// propose workflow mends. policy is added to the Policy.
+func newRunner(t *testing.T, o tool, policy string) *runner {
+	t.Helper()
+	r := &runner{hub: newHub(t), tool: o, head: site}
+	if code, _, stderr := r.run("init", "--uses", actUses); code != 0 {
+		t.Fatal(stderr)
+	}
+	files := map[string]string{}
+	for _, file := range initList {
+		raw, err := os.ReadFile(filepath.Join(r.dir, file.path))
+		check(t, err)
+		files[file.path] = string(raw)
+	}
+	files[initList[0].path] += policy
+	r.push(site, "main", files)
+	r.push(site, "topic", map[string]string{"feature.txt": before})
+	r.clone()
+	return r
+}
+
+func (r *runner) push(repository, branch string, files map[string]string) {
+	r.s.Push(githubtest.NewCommit{Repository: repository, Branch: branch, By: "bob", Message: "work", Files: files})
+}
+
+// act runs a workflow file of the clone for an event, wants its jobs to succeed
+// or be skipped, and returns the log.
+func (r *runner) act(workflow string, e githubtest.Event) string {
+	r.Helper()
+	return r.finish(r.start(workflow, e))
+}
+
+// A running is a run of act, and what it printed so far.
+type running struct {
+	cmd *exec.Cmd
+	log bytes.Buffer
+}
+
+func (r *runner) finish(a *running) string {
+	r.Helper()
+	err := a.cmd.Wait()
+	if testing.Verbose() || err != nil {
+		r.Logf("act %s: %v\n%s", a.cmd.Args[1], err, a.log.String())
+	}
+	check(r.T, err)
+	return a.log.String()
+}
+
+// start starts a run, whose uploads go to a folder of its own.
+func (r *runner) start(workflow string, e githubtest.Event) *running {
+	r.Helper()
+	e.Repository = site
+	home := r.TempDir()
+	r.uploads = filepath.Join(home, "artifacts")
+	args := []string{
+		e.Name, "-C", r.dir, "-W", filepath.Join(r.dir, ".github", "workflows", workflow), "-e", r.write("event.json", string(r.s.Event(e))),
+		"-a", "ada", "-P", "ubuntu-latest=-self-hosted", "--no-cache-server", "--concurrent-jobs=1",
+		"--action-cache-path", filepath.Join(home, "cache"), "-s", "GITHUB_TOKEN=" + r.token,
+	}
+	for uses, folder := range r.actions() {
+		args = append(args, "--local-repository", uses+"="+folder)
+	}
+	env := r.tool.env()
+	env["GITHUB_API_URL"], env["GITHUB_GRAPHQL_URL"], env["GITHUB_SERVER_URL"], env["GITHUB_REPOSITORY"] = r.s.API(), r.s.GraphQL(), r.s.URL, site
+	env["HOME"], env["ARTIFACTS"] = home, r.uploads
+	for name, value := range env {
+		args = append(args, "--env", name+"="+value)
+	}
+	a := &running{cmd: exec.Command(r.program, args...)}
+	a.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"}
+	a.cmd.Stdout, a.cmd.Stderr = &a.log, &a.log
+	check(r.T, a.cmd.Start())
+	return a
+}
+
+// proposes runs the propose workflow for the pull request, and returns the event
+// that GitHub makes of its end.
+func (r *runner) proposes() githubtest.Event {
+	r.Helper()
+	r.act("countersign-propose.yml", githubtest.Event{Name: "pull_request", Action: "synchronize", Number: r.pr})
+	raw, err := os.ReadFile(filepath.Join(r.uploads, bundleName, "bundle.json"))
+	check(r.T, err)
+	return r.ran("countersign-propose", "pull_request", map[string]string{"bundle.json": string(raw)})
+}
+
+// relays runs the relay workflow for a review, and returns the event of its end.
+func (r *runner) relays(review int64) githubtest.Event {
+	r.Helper()
+	log := r.act("countersign-relay.yml", githubtest.Event{Name: "pull_request_review", Action: "submitted", ID: review})
+	if !strings.Contains(log, "Job succeeded") {
+		r.Fatalf("the relay did not run:\n%s", log)
+	}
+	return r.ran("countersign-relay", "pull_request_review", nil)
+}
+
+// ran makes a run of a workflow on the head of the pull request, as it is on
+// GitHub once it ended, and returns the event of its end.
+func (r *runner) ran(workflow, event string, uploaded map[string]string) githubtest.Event {
+	r.Helper()
+	id := r.s.WorkflowRun(githubtest.NewWorkflowRun{
+		Repository: site, HeadRepository: r.head, HeadBranch: "topic", By: "bob",
+		Name: workflow, Path: ".github/workflows/" + workflow + ".yml", Event: event,
+	})
+	if uploaded != nil {
+		r.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: bundleName, Files: uploaded})
+	}
+	return githubtest.Event{Name: "workflow_run", Action: "completed", ID: id}
+}
+
+// settles runs the settle workflow for an event.
+func (r *runner) settles(e githubtest.Event) string {
+	r.Helper()
+	return r.act("countersign-settle.yml", e)
+}
+
+// commented is the event of a new comment.
+func commented(id int64) githubtest.Event {
+	return githubtest.Event{Name: "issue_comment", Action: "created", ID: id}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// on puts an event in place as GitHub tells it to a workflow.
+func (h *hub) on(e githubtest.Event) {
+	h.Helper()
+	e.Repository = site
+	payload := string(h.s.Event(e))
+	h.env["GITHUB_EVENT_NAME"], h.env["GITHUB_EVENT_PATH"], h.env["GITHUB_REF"] = e.Name, h.write("event.json", payload), "refs/heads/main"
+	switch e.Name {
+	case "pull_request", "pull_request_review", "pull_request_review_comment":
+		h.env["GITHUB_REF"] = fmt.Sprintf("refs/pull/%d/merge", h.pr)
+	case "merge_group":
+		h.env["GITHUB_REF"] = fmt.Sprintf("refs/heads/gh-readonly-queue/main/pr-%d-%s", e.Number, h.s.Ref(site, "refs/heads/main"))
+	}
+}
+
+// action runs a stage as a step of a workflow, in a fresh clone, and returns its
+// exit code, outputs and what it printed.
+func (h *hub) action(stage string, inputs ...string) (code int, outputs map[string]string, printed string) {
+	h.Helper()
+	env := h.env
+	h.clone()
+	h.env = env
+	h.env["INPUT_STAGE"], h.env["GITHUB_OUTPUT"], h.env["GITHUB_STEP_SUMMARY"] = stage, h.write("output", ""), h.write("summary", "")
+	for _, input := range inputs {
+		name, value, _ := strings.Cut(input, "=")
+		h.env["INPUT_"+strings.ToUpper(name)] = value
+		defer delete(h.env, "INPUT_"+strings.ToUpper(name))
+	}
+	code, stdout, stderr := h.run("action")
+	raw, err := os.ReadFile(h.env["GITHUB_OUTPUT"])
+	check(h.T, err)
+	return code, stepOutputs(string(raw)), stdout + stderr
+}
+
+// stepOutputs reads the file GITHUB_OUTPUT: name<<mark, the value, mark.
+func stepOutputs(text string) map[string]string {
+	out := map[string]string{}
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		name, mark, ok := strings.Cut(lines[i], "<<")
+		if !ok {
+			continue
+		}
+		var value []string
+		for i++; i < len(lines) && lines[i] != mark; i++ {
+			value = append(value, lines[i])
+		}
+		out[name] = strings.Join(value, "\n")
+	}
+	return out
+}
+
+// planned runs the stage plan for an event.
+func (h *hub) planned(e githubtest.Event) (number, act string) {
+	h.Helper()
+	h.on(e)
+	code, outputs, printed := h.action("plan")
+	if code != 0 {
+		h.Fatalf("plan on %s: %d\n%s", e.Name, code, printed)
+	}
+	return outputs["pull-request"], outputs["act"]
+}
+
+// runOf is a run of one of our workflows on the pull request's branch.
+func (h *hub) runOf(workflow string, n githubtest.NewWorkflowRun) int64 {
+	h.Helper()
+	n.Repository, n.Name, n.Path, n.By = site, workflow, ".github/workflows/"+workflow+".yml", "bob"
+	n.HeadBranch = firstOf(n.HeadBranch, "topic")
+	return h.s.WorkflowRun(n)
+}
+
+// TestActionPlan: which pull request an event is about, and whether there is
+// anything to do.
+func TestActionPlan(t *testing.T) {
+	h := newHub(t)
+	h.s.Fork(site, "eve/site")
+	fork := h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", Head: "topic", HeadRepository: "eve/site", Title: "Fork"})
+	edited, chat := h.says("ada", "/deny it"), h.says("ada", "nice /approve")
+	h.s.Edit(edited, "ada", "never mind")
+	for _, c := range []struct {
+		name, number, act string
+		event             githubtest.Event
+	}{
+		{"a command", "1", "true", commented(h.says("ada", "/approve"))},
+		{"chatter", "1", "false", commented(chat)},
+		{"a command that was edited away", "1", "true", githubtest.Event{Name: "issue_comment", Action: "edited", ID: edited}},
+		{"a command that was deleted", "1", "true", githubtest.Event{Name: "issue_comment", Action: "deleted", ID: h.deleted("ada", "/deny")}},
+		{"the end of propose", "1", "true", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-propose", githubtest.NewWorkflowRun{Event: "pull_request"})}},
+		{"the end of relay", "1", "true", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-relay", githubtest.NewWorkflowRun{Event: "pull_request_review"})}},
+		{"a fork's run", fmt.Sprint(fork.Number), "true", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-propose", githubtest.NewWorkflowRun{HeadRepository: "eve/site", Event: "pull_request"})}},
+		{"a run on a branch without a pull request", "", "false", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-propose", githubtest.NewWorkflowRun{HeadBranch: "main", Event: "push"})}},
+		{"a pull request", "1", "true", githubtest.Event{Name: "pull_request_target", Action: "synchronize", Number: 1}},
+		{"the merge queue", "1", "true", githubtest.Event{Name: "merge_group", Action: "checks_requested", Number: 1, Commit: "topic"}},
+		{"by hand", "1", "true", githubtest.Event{Name: "workflow_dispatch", Inputs: map[string]string{"pr": "1"}}},
+		{"a schedule", "", "false", githubtest.Event{Name: "schedule"}},
+	} {
+		if number, act := h.planned(c.event); number != c.number || act != c.act {
+			t.Errorf("%s: pull request %q, act %s; want %q, %s", c.name, number, act, c.number, c.act)
+		}
+	}
+}
+
+// deleted is a comment that is there no more.
+func (h *hub) deleted(by, body string) int64 {
+	id := h.says(by, body)
+	h.s.Delete(id)
+	return id
+}

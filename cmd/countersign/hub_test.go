@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// A scriptHub is the GitHub that a script talks to: one repository, the pull
+// request that was opened last, and what somebody said there last.
+type scriptHub struct {
+	*githubtest.Server
+	t          testing.TB
+	ts         *testscript.TestScript
+	repository string
+	pull       int
+	said       int64
+}
+
+// hubKey is where a script's Env.Values has its *scriptHub.
+type hubKey struct{}
+
+// addHub lets a script use the command hub.
+func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testing.TB)} }
+
+// hubVerbs are the subcommands of hub, and how many arguments each takes at least.
+//
+//	hub repository NAME DIR        a GitHub with a repository of DIR's files; from here on the environment is that
+//	                               of a workflow's job in it, which was started by hand
+//	hub person LOGIN ROLE          an account, and its role in the repository
+//	hub team SLUG LOGIN…           a team of the repository's owner
+//	hub app PERMISSION…            the job's token is one of an app of its own, as in contents:write
+//	hub push LOGIN BRANCH DIR      a commit that puts DIR's files onto a branch
+//	hub pull LOGIN BRANCH TITLE    a pull request to main; what follows is about it
+//	hub comment LOGIN BODY         a comment
+//	hub mail LOGIN BODY            a comment sent by e-mail
+//	hub reply LOGIN BODY           a reply in the thread that was opened last
+//	hub review LOGIN STATE BODY    a review, as in APPROVED ""
+//	hub edit LOGIN BODY            somebody edits what was said last
+//	hub delete                     what was said last is deleted
+//	hub dismiss                    likewise, a review
+//	hub close                      the pull request is closed
+//	hub merge LOGIN HOW            it is merged: merge or squash
+//	hub event NAME JSON            what the next job was started by, beside the repository
+//	hub copy VAR PATTERN           what the program said there, as far as it matches, newest first
+var hubVerbs = map[string]struct {
+	args int
+	do   func(h *scriptHub, args []string)
+}{
+	"repository": {2, (*scriptHub).start},
+	"person": {2, func(h *scriptHub, a []string) {
+		h.User(a[0])
+		h.Role(h.repository, a[0], a[1])
+	}},
+	"team":    {2, func(h *scriptHub, a []string) { h.Team(h.owner(), a[0], a[1:]...) }},
+	"app":     {1, (*scriptHub).app},
+	"push":    {3, (*scriptHub).push},
+	"pull":    {3, (*scriptHub).open},
+	"comment": {2, func(h *scriptHub, a []string) { h.comment(a[0], a[1], false) }},
+	"mail":    {2, func(h *scriptHub, a []string) { h.comment(a[0], a[1], true) }},
+	"reply":   {2, (*scriptHub).reply},
+	"review": {3, func(h *scriptHub, a []string) {
+		h.said = h.Review(githubtest.NewReview{Repository: h.repository, Number: h.pull, By: a[0], State: a[1], Body: a[2]}).ID
+	}},
+	"edit":    {2, func(h *scriptHub, a []string) { h.Edit(h.said, a[0], a[1]) }},
+	"delete":  {0, func(h *scriptHub, _ []string) { h.Delete(h.said) }},
+	"dismiss": {0, func(h *scriptHub, _ []string) { h.Dismiss(h.said) }},
+	"close":   {0, func(h *scriptHub, _ []string) { h.ClosePull(h.repository, h.pull) }},
+	"merge":   {2, func(h *scriptHub, a []string) { h.Merge(h.repository, h.pull, a[0], a[1]) }},
+	"event":   {2, func(h *scriptHub, a []string) { h.event(a[0], a[1]) }},
+	"copy":    {2, (*scriptHub).copy},
+}
+
+// hubCommand is the command hub: githubtest, line by line. Misuse panics, as it
+// does there.
+func hubCommand(ts *testscript.TestScript, neg bool, args []string) {
+	h := ts.Value(hubKey{}).(*scriptHub)
+	if neg || len(args) == 0 || len(args)-1 < hubVerbs[args[0]].args || hubVerbs[args[0]].do == nil {
+		ts.Fatalf("usage: see hubVerbs")
+	}
+	if h.ts = ts; h.Server == nil && args[0] != "repository" {
+		ts.Fatalf("hub repository comes first")
+	}
+	hubVerbs[args[0]].do(h, args[1:])
+}
+
+// jobRights are what the settle workflow's token may.
+var jobRights = []string{"contents:write", "pull_requests:write", "issues:write", "checks:write", "actions:read"}
+
+func (h *scriptHub) start(args []string) {
+	s := githubtest.New(h.t)
+	h.Server, h.repository = s, args[0]
+	s.Organization(h.owner())
+	s.Repository(githubtest.NewRepository{Name: h.repository, Files: h.files(args[1])})
+	for name, value := range map[string]string{
+		"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_REF": "refs/heads/main", "GITHUB_REPOSITORY": h.repository, "GITHUB_API_URL": s.API(), "GITHUB_GRAPHQL_URL": s.GraphQL(),
+		"GITHUB_SERVER_URL": s.URL, "INPUT_TOKEN": s.ActionsToken(h.repository, jobRights...), "COUNTERSIGN_ACTIONS_TOKEN": "true",
+	} {
+		h.ts.Setenv(name, value)
+	}
+	h.event("workflow_dispatch", "{}")
+}
+
+func (h *scriptHub) owner() string {
+	owner, _, _ := strings.Cut(h.repository, "/")
+	return owner
+}
+
+// files are those of a directory, by their names with slashes.
+func (h *scriptHub) files(dir string) map[string]string {
+	out := map[string]string{}
+	root := os.DirFS(h.ts.MkAbs(dir))
+	h.ts.Check(fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := fs.ReadFile(root, name)
+		out[name] = string(raw)
+		return err
+	}))
+	return out
+}
+
+// event writes the file that says what started the job.
+func (h *scriptHub) event(name, more string) {
+	doc := map[string]any{"repository": map[string]any{"id": 1, "full_name": h.repository, "default_branch": "main"}}
+	h.ts.Check(json.Unmarshal([]byte(more), &doc))
+	raw, err := json.Marshal(doc)
+	h.ts.Check(err)
+	file := filepath.Join(h.ts.Getenv("WORK"), "event.json")
+	h.ts.Check(os.WriteFile(file, raw, 0o666))
+	h.ts.Setenv("GITHUB_EVENT_NAME", name)
+	h.ts.Setenv("GITHUB_EVENT_PATH", file)
+}
+
+func (h *scriptHub) app(permissions []string) {
+	granted := map[string]string{}
+	for _, p := range permissions {
+		name, level, _ := strings.Cut(p, ":")
+		granted[name] = level
+	}
+	bot := "countersign-app[bot]"
+	h.Bot(bot)
+	h.ts.Setenv("INPUT_TOKEN", h.AppToken(githubtest.AppToken{Bot: bot, Repositories: []string{h.repository}, Permissions: granted}))
+	h.ts.Setenv("COUNTERSIGN_ACTIONS_TOKEN", "")
+}
+
+func (h *scriptHub) push(args []string) {
+	h.Push(githubtest.NewCommit{Repository: h.repository, By: args[0], Branch: args[1], Files: h.files(args[2])})
+}
+
+func (h *scriptHub) open(args []string) {
+	h.pull = h.PullRequest(githubtest.NewPullRequest{Repository: h.repository, By: args[0], Head: args[1], Title: args[2]}).Number
+	h.ts.Setenv("PULL", strconv.Itoa(h.pull))
+}
+
+func (h *scriptHub) comment(by, body string, email bool) {
+	h.said = h.Comment(githubtest.NewComment{Repository: h.repository, Number: h.pull, By: by, Body: body, Email: email}).ID
+}
+
+func (h *scriptHub) reply(args []string) {
+	first := int64(0)
+	for _, c := range h.ReviewComments(h.repository, h.pull) {
+		if c.ReplyTo == 0 {
+			first = c.ID
+		}
+	}
+	h.said = h.ReviewComment(githubtest.NewReviewComment{Repository: h.repository, Number: h.pull, By: args[0], Body: args[1], ReplyTo: first}).ID
+}
+
+// copy is what a person does who copies a line out of a comment.
+func (h *scriptHub) copy(args []string) {
+	want := regexp.MustCompile("(?m)" + args[1])
+	found := ""
+	for _, c := range append(h.Comments(h.repository, h.pull), h.ReviewComments(h.repository, h.pull)...) {
+		if text := want.FindString(c.Body); text != "" && strings.HasSuffix(c.Author, "[bot]") {
+			found = text
+		}
+	}
+	if found == "" {
+		h.ts.Fatalf("nothing there matches %s", args[1])
+	}
+	h.ts.Setenv(args[0], found)
+}

@@ -1,0 +1,176 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+func TestAccess(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	w.CustomRole(site, "security", "write")
+	for login, want := range map[string]approval.Access{
+		"ada": {Permission: "write", Role: "write"}, "bob": {Permission: "maintain", Role: "maintain"}, "eve": {Permission: "triage", Role: "triage"},
+		"carol": {Permission: "admin", Role: "admin"}, "dan": {Permission: "read", Role: "read"}, "fay": {Permission: "write", Role: "security"},
+	} {
+		if _, known := w.people[login]; !known {
+			w.people[login] = ledger.Actor{Kind: "user", ID: fmt.Sprint(w.User(login).ID), Login: login}
+			w.Role(site, login, want.Role)
+		}
+		if got, err := w.client.Access(ctx, w.people[login]); got != want || err != nil {
+			t.Errorf("%s: %+v, %v; want %+v", login, got, err, want)
+		}
+	}
+	w.ResetRequests()
+	for _, who := range []ledger.Actor{{Kind: "bot", ID: "9", Login: "helper"}, {Kind: "bot", Login: "ghost"}, {}} {
+		if got, err := w.client.Access(ctx, who); got.Permission != "none" || err != nil {
+			t.Errorf("%+v: %+v, %v", who, got, err)
+		}
+	}
+	if n := w.Count().API; n != 0 {
+		t.Errorf("%d requests for accounts that are no person's", n)
+	}
+}
+
+// T09: an answer is kept for one reading only.
+func TestT09AccessIsAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	ask := func(c *Client) string {
+		a, err := c.Access(context.Background(), w.people["ada"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Permission
+	}
+	before := ask(w.client)
+	w.Role(site, "ada", "read")
+	if again := ask(w.client); again != before || before != "write" {
+		t.Errorf("within a reading: %s, then %s", before, again)
+	}
+	if got := ask(w.client.Fresh()); got != "read" {
+		t.Errorf("fresh: %s", got)
+	}
+	w.statements()
+	if got := ask(w.client); got != "read" {
+		t.Errorf("in the next reading: %s", got)
+	}
+}
+
+// T11: a login that belongs to somebody else now is an error, and one that is
+// nobody's is no permission.
+func TestT11OtherAccount(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	w.Rename("ada", "ada-moved")
+	if got, err := w.client.Access(ctx, w.people["ada"]); got.Permission != "none" || err != nil {
+		t.Errorf("a login of nobody: %+v, %v", got, err)
+	}
+	w.User("ada")
+	w.Role(site, "ada", "admin")
+	w.Team("acme", "sec", "ada")
+	fresh := w.client.Fresh()
+	_, err := fresh.Access(ctx, w.people["ada"])
+	checkKind(t, err, KindAnswer)
+	_, err = fresh.Member(ctx, "acme/sec", w.people["ada"])
+	checkKind(t, err, KindAnswer)
+	if err == nil || !strings.Contains(err.Error(), "another account") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestReduce(t *testing.T) {
+	for _, row := range [][3]string{
+		{"admin", "admin", "admin"}, {"write", "maintain", "maintain"}, {"write", "write", "write"}, {"read", "triage", "triage"}, {"read", "read", "read"},
+		{"none", "", "none"}, {"write", "", "write"}, {"write", "security", "write"}, {"read", "admin", "read"}, {"read", "maintain", "read"}, {"write", "admin", "write"},
+		{"none", "admin", "none"}, {"", "admin", "!"}, {"maintain", "maintain", "!"}, {"owner", "owner", "!"},
+	} {
+		got, err := reduce(row[0], row[1])
+		if err != nil {
+			got = "!"
+		}
+		if got != row[2] {
+			t.Errorf("reduce(%q, %q) = %s, want %s", row[0], row[1], got, row[2])
+		}
+	}
+}
+
+// T61: no answer about an account is no permission of it, but an error.
+func TestT61Access(t *testing.T) {
+	w := newWorld(t)
+	for _, f := range []githubtest.Fault{
+		{Status: 500}, {Status: 403}, {Status: 401}, {Kind: githubtest.Cut}, {Kind: githubtest.Half}, {Kind: githubtest.Body, Text: "{}"},
+		{Kind: githubtest.Body, Text: `{"permission":"admin","role_name":"admin"}`}, {Kind: githubtest.Body, Text: `{"permission":"","user":{"id":1}}`}, {Kind: githubtest.Body},
+	} {
+		f.Times, f.Path = -1, "/api/"
+		w.Fail(f)
+		got, err := w.client.Access(context.Background(), w.people["ada"])
+		w.Heal()
+		if err == nil || got.Permission != "" {
+			t.Errorf("%+v: %+v, %v", f, got, err)
+		}
+	}
+	got, err := w.client.Access(context.Background(), ledger.Actor{Kind: "user", ID: "1", Login: "../../../user"})
+	if err != nil || got.Permission != "none" {
+		t.Errorf("a login that is a path: %+v, %v", got, err)
+	}
+	_, err = w.client.Access(context.Background(), ledger.Actor{Kind: "user", ID: "1", Login: ".."})
+	checkKind(t, err, KindAnswer)
+}
+
+func TestMember(t *testing.T) {
+	for _, row := range []struct {
+		membership, team string // "status body"
+		is               bool
+		kind             Kind
+	}{
+		{`200 {"state":"active","role":"member"}`, "404 {}", true, ""},
+		{`200 {"state":"pending","role":"member"}`, "404 {}", false, ""},
+		{`200 {}`, "404 {}", false, ""},
+		{"404 {}", `200 {"slug":"sec"}`, false, ""},
+		{"404 {}", "404 {}", false, KindPermission},
+		{"404 {}", "403 {}", false, KindPermission},
+		{"403 {}", `200 {"slug":"sec"}`, false, KindPermission},
+		{"404 {}", "422 {}", false, KindRefused},
+		{"422 {}", `200 {"slug":"sec"}`, false, KindRefused},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := map[string]string{
+				"/repos/o/n/collaborators/ada/permission": `200 {"permission":"write","role_name":"write","user":{"id":1}}`,
+				"/orgs/acme/teams/sec/memberships/ada":    row.membership, "/orgs/acme/teams/sec": row.team,
+			}[r.URL.Path]
+			status, body, _ := strings.Cut(answer, " ")
+			var code int
+			_, _ = fmt.Sscan(status, &code)
+			w.WriteHeader(code)
+			_, _ = w.Write([]byte(body))
+		}))
+		c := newClient(t, server.URL, &pauses{})
+		is, err := c.Member(context.Background(), "acme/sec", ledger.Actor{Kind: "user", ID: "1", Login: "ada"})
+		checkKind(t, err, row.kind)
+		if is != row.is {
+			t.Errorf("%+v: %v", row, is)
+		}
+		if row.kind == KindPermission && !strings.Contains(err.Error(), "members: read") {
+			t.Errorf("error %v", err)
+		}
+		server.Close()
+	}
+}
+
+func TestViewer(t *testing.T) {
+	w := newWorld(t)
+	if who, err := w.client.Viewer(context.Background()); err != nil || who != (ledger.Actor{Kind: "bot", ID: "41898282", Login: "github-actions"}) {
+		t.Errorf("%+v, %v", who, err)
+	}
+	if who, err := w.as(w.Token("ada")).Viewer(context.Background()); err != nil || who != w.people["ada"] {
+		t.Errorf("%+v, %v", who, err)
+	}
+}

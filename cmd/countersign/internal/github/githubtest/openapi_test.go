@@ -1,0 +1,104 @@
+package githubtest
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// An answer that is not as GitHub describes it is noticed.
+func TestAnswersThatGitHubWouldNotGive(t *testing.T) {
+	s, c := site(t)
+	s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "hello"})
+	_, body, _ := c.send("GET", s.URL+commentsPath, nil)
+	o := operation{method: "GET", path: "/repos/{owner}/{repo}/issues/{issue_number}/comments"}
+	r := httptest.NewRequest("GET", "/repos/acme/site/issues/1/comments", nil)
+	for name, value := range map[string]string{"owner": "acme", "repo": "site", "issue_number": "1"} {
+		r.SetPathValue(name, value)
+	}
+	for _, test := range []struct {
+		status         int
+		from, to, says string
+	}{
+		{200, "", "", ""},
+		{200, `"id":`, `"number":`, `property "id" is missing`},
+		{200, `"body":"hello"`, `"body":7`, "/body"},
+		{200, `"author_association":"COLLABORATOR"`, `"author_association":"KING"`, "author_association"},
+		{200, `"user":{`, `"user":null,"x":{`, ""}, // a deleted account's may be null
+		{201, "", "", "status"},
+	} {
+		recorded := httptest.NewRecorder()
+		recorded.Header().Set("Content-Type", "application/json")
+		recorded.WriteHeader(test.status)
+		_, _ = recorded.Write(bytes.Replace(body, []byte(test.from), []byte(test.to), 1))
+		err := s.rest.request(o, r, nil).response(recorded)
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want %q", test.to, err, test.says)
+		}
+	}
+}
+
+// A request that GitHub would refuse, or of which it would ignore a part, is
+// noticed.
+func TestRequestsThatGitHubWouldNotTake(t *testing.T) {
+	s, c := site(t)
+	head := s.Pull("acme/site", 1).Head
+	for _, test := range []struct {
+		method, path string
+		body         map[string]any
+		status       int
+		says         string
+	}{
+		{"GET", "/repos/acme/site/pulls?stat=open", nil, 200, `no parameter "stat"`},
+		{"GET", "/repos/acme/site/pulls?state=merged", nil, 200, "state"},
+		{"GET", "/repos/acme/site/tags", nil, 404, "no operation"},
+		{"POST", "/repos/acme/site/issues/1/comments", map[string]any{"text": "x"}, 422, `no field "text"`},
+		{"POST", "/repos/acme/site/check-runs", map[string]any{"name": "x", "head_sha": head, "conclusion": "great"}, 201, "conclusion"},
+		{"POST", "/repos/acme/site/check-runs", map[string]any{"name": "x", "head_sha": head, "output": map[string]any{
+			"title": "x", "summary": "x", "annotations": annotations(51),
+		}}, 422, "annotations"},
+	} {
+		c.rest(test.status, test.method, test.path, bodyOf(test.body))
+		if got := strings.Join(s.TakeViolations(), "\n"); !strings.Contains(got, test.says) {
+			t.Errorf("%s %s: %q, want %q", test.method, test.path, got, test.says)
+		}
+	}
+}
+
+func annotations(n int) []any {
+	all := []any{}
+	for i := range n {
+		all = append(all, map[string]any{"path": "a.txt", "start_line": i + 1, "end_line": i + 1, "annotation_level": "notice", "message": "m"})
+	}
+	return all
+}
+
+func TestChecks(t *testing.T) {
+	s, c := site(t)
+	head := s.Pull("acme/site", 1).Head
+	output := func(summary string, n int) map[string]any {
+		return map[string]any{"output": map[string]any{"title": "t", "summary": summary, "text": "d", "annotations": annotations(n)}}
+	}
+	run := c.rest(201, "POST", "/repos/acme/site/check-runs", map[string]any{"name": "countersign", "head_sha": head, "status": "in_progress"})
+	one := fmt.Sprintf("/repos/acme/site/check-runs/%v", int64(at(run, "id").(float64)))
+	c.rest(200, "PATCH", one, output("first", 50))
+	c.rest(200, "PATCH", one, output(strings.Repeat("é", 65535), 7))
+	c.rest(422, "PATCH", one, output(strings.Repeat("é", 65536), 0))
+	c.rest(200, "PATCH", one, map[string]any{"conclusion": "neutral"})
+	c.rest(422, "POST", "/repos/acme/site/check-runs", map[string]any{"name": "x", "head_sha": strings.Repeat("0", 40)})
+	got := s.CheckRuns("acme/site", head)
+	if len(got) != 1 || got[0].Annotations != 57 || got[0].Status != "completed" || got[0].Conclusion != "neutral" || len(got[0].Summary) != 2*65535 {
+		t.Errorf("%.300s", fmt.Sprintf("%+v", got))
+	}
+	s.Bot("other[bot]")
+	other := c.as(s.AppToken(AppToken{Bot: "other[bot]", Repositories: []string{"acme/site"}, Permissions: map[string]string{"checks": "write"}}))
+	other.rest(403, "PATCH", one, map[string]any{"conclusion": "success"})
+	other.rest(201, "POST", "/repos/acme/site/check-runs", map[string]any{"name": "countersign", "head_sha": head, "conclusion": "success"})
+	list := c.rest(200, "GET", "/repos/acme/site/commits/"+head+"/check-runs?check_name=countersign", nil)
+	if at(list, "total_count") != 2.0 || at(list, "check_runs", 0, "app", "slug") != "other" || at(list, "check_runs", 1, "app", "id") != 15368.0 {
+		t.Errorf("%v", list)
+	}
+	s.TakeViolations() // GitHub describes the conclusion of a completed run as needed
+}

@@ -1,0 +1,91 @@
+package github
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// probed is a server that answers each request by a table: "METHOD path" → status
+// and body. What is not in the table is 404.
+func probed(t *testing.T, answers map[string]string) *Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/repos/") {
+			var doc map[string]string
+			if err := json.Unmarshal(body, &doc); err != nil || doc["head"] != doc["base"] || strings.Trim(doc["sha"]+doc["head_sha"], "0") != "" {
+				t.Errorf("%s might be carried out: %s", r.URL.Path, body)
+			}
+		}
+		status, text, _ := strings.Cut(answers[r.Method+" "+r.URL.Path], " ")
+		w.Header().Set("X-GitHub-Enterprise-Version", "3.21.0")
+		switch status {
+		case "":
+			w.WriteHeader(http.StatusNotFound)
+		case "403":
+			w.WriteHeader(http.StatusForbidden)
+		case "422":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		}
+		_, _ = io.WriteString(w, text)
+	}))
+	t.Cleanup(server.Close)
+	c, err := New(Options{APIURL: server.URL, Repository: "o/n", Token: "t", Wait: func(context.Context, time.Duration) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestProbe(t *testing.T) {
+	answers := map[string]string{
+		"GET /repos/o/n":                            `200 {"default_branch":"main"}`,
+		"POST /graphql":                             `200 {"data":{"viewer":{"__typename":"Bot","login":"app","databaseId":7}}}`,
+		"POST /repos/o/n/git/refs":                  `422 {"message":"Object does not exist"}`,
+		"POST /repos/o/n/check-runs":                `403 {"message":"Resource not accessible by integration"}`,
+		"GET /repos/o/n/actions/runs":               `200 {"total_count":0}`,
+		"GET /repos/o/n/rulesets":                   `200 [{"id":1,"name":"paths","target":"push","enforcement":"active"},{"id":2,"name":"off","target":"push","enforcement":"disabled"},{"id":3,"name":"b","target":"branch","enforcement":"active"},{"id":4,"name":"hidden","target":"push","enforcement":"active"}]`,
+		"GET /repos/o/n/rulesets/1":                 `200 {"rules":[{"type":"file_path_restriction"}]}`,
+		"GET /repos/o/n/rules/branches/team/ledger": `200 [{"type":"deletion"}]`,
+		"GET /orgs/acme/teams/security":             `200 {"id":1}`,
+	}
+	f, err := probed(t, answers).Probe(context.Background(), "team/ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Facts{
+		Version: "3.21.0", DefaultBranch: "main", Account: f.Account,
+		Rights:    map[string]bool{"contents: write": true, "checks: write": false, "pull-requests: write": false, "actions: read": true},
+		PushRules: []Rules{{"paths", []string{"file_path_restriction"}}, {"hidden", nil}}, BranchRules: []string{"deletion"},
+	}
+	if !reflect.DeepEqual(f, want) || f.Account.Login != "app" {
+		t.Errorf("facts %+v", f)
+	}
+	teams := probed(t, answers).ReadableTeams(context.Background(), []string{"acme/security", "acme/secret"})
+	if !teams["acme/security"] || teams["acme/secret"] || len(teams) != 2 {
+		t.Errorf("teams %v", teams)
+	}
+}
+
+// A repository that cannot be read is an error, and rules that cannot are not
+// taken for none.
+func TestProbeFails(t *testing.T) {
+	if _, err := probed(t, nil).Probe(context.Background(), ""); err == nil {
+		t.Error("no repository is no error")
+	}
+	answers := map[string]string{"GET /repos/o/n": `200 {"default_branch":"main"}`, "GET /repos/o/n/rulesets": `403 {"message":"Upgrade"}`}
+	if f, err := probed(t, answers).Probe(context.Background(), ""); err != nil || !f.RulesUnread {
+		t.Errorf("rules that cannot be read: %+v, %v", f, err)
+	}
+	answers["GET /repos/o/n/rulesets"] = "200 [{"
+	if _, err := probed(t, answers).Probe(context.Background(), ""); err == nil {
+		t.Error("half an answer is no error")
+	}
+}

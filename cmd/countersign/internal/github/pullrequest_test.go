@@ -1,0 +1,203 @@
+package github
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+func (w *world) pull(number int) pipeline.PullRequest {
+	w.t.Helper()
+	pr, err := w.client.PullRequest(context.Background(), number)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pr
+}
+
+func TestPullRequest(t *testing.T) {
+	w := newWorld(t)
+	w.Push(githubtest.NewCommit{Repository: site, Branch: "fix", By: "ada", Message: "more", Files: map[string]string{"new.go": "package greet\n"}})
+	got := w.pull(1)
+	side := func(branch string) pipeline.Side {
+		return pipeline.Side{
+			Repository: &got.Repository, Owner: "Organization", Branch: branch, Commit: w.Ref(site, "refs/heads/"+branch), CloneURL: w.URL + "/acme/site.git",
+		}
+	}
+	want := pipeline.PullRequest{
+		Repository: ledger.Repository{ID: got.Repository.ID, Name: site}, Number: 1, State: pipeline.PullRequestOpen, Title: "A fix",
+		Author: w.people["eve"], Head: side("fix"), Base: side("main"), MaintainerCanModify: got.MaintainerCanModify,
+		Committers: []ledger.Actor{w.people["eve"], w.people["ada"]}, Paths: []string{"greet.go", "new.go"},
+	}
+	if show(got) != show(want) {
+		t.Errorf("\n%s, want\n%s", show(got), show(want))
+	}
+	if got.Fork() || got.Repository.ID == "" {
+		t.Errorf("fork %v, repository %q", got.Fork(), got.Repository.ID)
+	}
+}
+
+func show(pr pipeline.PullRequest) string {
+	text, err := json.Marshal(pr)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func TestPullRequestStates(t *testing.T) {
+	w := newWorld(t)
+	w.Protect(site, "fix", true)
+	if !w.pull(1).Head.Protected {
+		t.Error("a protected head is not told")
+	}
+	w.Draft(site, 1, true)
+	w.ClosePull(site, 1)
+	if pr := w.pull(1); pr.State != pipeline.PullRequestClosed || !pr.Draft || pr.MergeCommit != "" {
+		t.Errorf("closed: %+v", pr)
+	}
+	w.ReopenPull(site, 1)
+	merged := w.Merge(site, 1, "ada", "merge")
+	if pr := w.pull(1); pr.State != pipeline.PullRequestMerged || pr.MergeCommit != merged {
+		t.Errorf("merged: %+v, by %s", pr, merged)
+	}
+	_, err := w.client.PullRequest(context.Background(), 99)
+	checkKind(t, err, KindNotFound)
+}
+
+func TestPullRequestOfAFork(t *testing.T) {
+	w := newWorld(t)
+	w.Fork(site, "eve/site")
+	w.Push(githubtest.NewCommit{Repository: "eve/site", Branch: "idea", By: "eve", Message: "idea", Files: map[string]string{"idea.go": "package greet\n"}})
+	n := w.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", HeadRepository: "eve/site", Head: "idea", NoMaintainerEdits: true}).Number
+	pr := w.pull(n)
+	if !pr.Fork() || pr.Head.Owner != "User" || pr.Head.Repository.Name != "eve/site" || pr.MaintainerCanModify || pr.Head.CloneURL != w.URL+"/eve/site.git" {
+		t.Errorf("fork: %+v %+v", pr, pr.Head.Repository)
+	}
+	w.DeleteRepository("eve/site")
+	if pr := w.pull(n); !pr.Fork() || pr.Head.Repository != nil || pr.Head.CloneURL != "" || pr.Head.Branch != "idea" {
+		t.Errorf("deleted fork: %+v", pr)
+	}
+}
+
+func TestManyCommitsAndFiles(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{}
+	for i := range 130 {
+		files[fmt.Sprintf("f%03d.txt", i)] = "x\n"
+	}
+	w.Push(githubtest.NewCommit{Repository: site, Branch: "fix", By: "bob", Message: "many", Files: files})
+	pr := w.pull(1)
+	if len(pr.Paths) != 131 || len(pr.Committers) != 2 || pr.Strangers {
+		t.Errorf("%d paths, committers %v, strangers %v", len(pr.Paths), pr.Committers, pr.Strangers)
+	}
+}
+
+func TestCommitters(t *testing.T) {
+	user := func(login string, id int64) *gitActor { return &gitActor{&account{Login: login, DatabaseID: id}} }
+	commit := func(author, committer *gitActor) (n commitNode) {
+		n.Commit.Author, n.Commit.Committer = author, committer
+		return n
+	}
+	ada, bob, web := user("ada", 1), user("bob", 2), user("web-flow", 19864447)
+	for _, row := range []struct {
+		commits   []commitNode
+		want      string
+		strangers bool
+	}{
+		{nil, "[]", false},
+		{[]commitNode{commit(ada, ada), commit(ada, bob)}, "[{user 1 ada} {user 2 bob}]", false},
+		{[]commitNode{commit(ada, web)}, "[{user 1 ada}]", false},
+		{[]commitNode{commit(web, ada)}, "[{user 19864447 web-flow} {user 1 ada}]", false},
+		{[]commitNode{commit(user("agent[bot]", 9), web)}, "[{bot 9 agent}]", false},
+		{[]commitNode{commit(ada, &gitActor{})}, "[{user 1 ada}]", true},
+		{[]commitNode{commit(nil, ada)}, "[{user 1 ada}]", true},
+		{[]commitNode{commit(user("x", 0), ada)}, "[{user 1 ada}]", true},
+	} {
+		got, strangers := committers(row.commits)
+		if fmt.Sprint(got) != row.want || strangers != row.strangers {
+			t.Errorf("%v, strangers %v; want %s, %v", got, strangers, row.want, row.strangers)
+		}
+	}
+}
+
+// T61: as for statements.
+func TestT61PullRequest(t *testing.T) {
+	w := newWorld(t)
+	w.Protect(site, "fix", true)
+	want := show(w.pull(1))
+	for _, f := range []githubtest.Fault{
+		{Status: 500}, {Status: 403}, {Status: 404}, {Kind: githubtest.Cut}, {Kind: githubtest.Half}, {Kind: githubtest.EmptyPage}, {Kind: githubtest.Body, Text: "{}"},
+		{Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest.commits"}, {Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest.headRepository"},
+	} {
+		for skip := range 2 {
+			f.Skip, f.Times, f.Path = skip, -1, "/api/"
+			w.Fail(f)
+			pr, err := w.client.PullRequest(context.Background(), 1)
+			w.Heal()
+			branchIsGone := f.Status == 404 && skip == 1
+			if err == nil && show(pr) != want && !branchIsGone && !(pr.Strangers && len(pr.Paths) == 0) {
+				t.Errorf("%+v: %+v without an error", f, pr)
+			}
+		}
+	}
+}
+
+func TestFindPullRequests(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	head := w.Pull(site, 1).Head
+	w.Fork(site, "eve/site")
+	w.Push(githubtest.NewCommit{Repository: "eve/site", Branch: "fix", By: "eve", Message: "idea", Files: map[string]string{"idea.go": "package greet\n"}})
+	fork := w.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", HeadRepository: "eve/site", Head: "fix"})
+	id := w.pull(fork.Number).Head.Repository.ID
+	w.Git(site, "branch", "release", "main")
+
+	find := func(h Head) (int, error) { return w.client.PullRequestOf(ctx, h) }
+	for _, row := range []struct {
+		head Head
+		want int
+	}{
+		{Head{Owner: "acme", Branch: "fix", Commit: head}, 1},
+		{Head{Owner: "ACME", Branch: "fix", Commit: head}, 1},
+		{Head{Owner: "eve", Branch: "fix", Commit: head}, 0},
+		{Head{Owner: "eve", Branch: "fix", Commit: fork.Head}, fork.Number},
+		{Head{Owner: "renamed", Repository: id, Branch: "fix", Commit: fork.Head}, fork.Number},
+		{Head{Owner: "eve", Repository: "1", Branch: "fix", Commit: fork.Head}, 0},
+		{Head{Owner: "acme", Branch: "other", Commit: head}, 0},
+		{Head{Owner: "acme", Branch: "fix", Commit: theCommit}, 0},
+	} {
+		if got, err := find(row.head); got != row.want || err != nil {
+			t.Errorf("%+v: %d, %v; want %d", row.head, got, err, row.want)
+		}
+	}
+	for _, h := range []Head{{Branch: "fix", Commit: head}, {Owner: "acme", Commit: head}, {Owner: "acme", Branch: "fix", Commit: "main"}} {
+		_, err := find(h)
+		checkKind(t, err, KindAnswer)
+	}
+
+	sibling := w.PullRequest(githubtest.NewPullRequest{Repository: site, By: "ada", Head: "fix", Base: "release"}).Number
+	_, err := find(Head{Owner: "acme", Branch: "fix", Commit: head})
+	checkKind(t, err, KindAnswer)
+	open, err := w.client.PullRequestsAt(ctx, head) // T16
+	if err != nil || len(open) != 2 || open[0].Number != 1 || open[0].Base != "main" || open[1].Number != sibling || open[1].Base != "release" {
+		t.Errorf("siblings %+v, %v", open, err)
+	}
+	if open, err := w.client.PullRequestsAt(ctx, fork.Head); err != nil || len(open) != 1 || open[0].Head.Owner != "eve" || open[0].Head.Repository != id {
+		t.Errorf("at a fork's head %+v, %v", open, err)
+	}
+	w.ClosePull(site, sibling)
+	if got, err := find(Head{Owner: "acme", Branch: "fix", Commit: head}); got != 1 || err != nil {
+		t.Errorf("after the other was closed: %d, %v", got, err)
+	}
+	w.Fail(githubtest.Fault{Kind: githubtest.EmptyPage, Times: -1})
+	if _, err := w.client.PullRequestsAt(ctx, head); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("an empty page: %v", err)
+	}
+}

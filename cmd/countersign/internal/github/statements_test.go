@@ -1,0 +1,255 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+func TestStatementsOfThreeKinds(t *testing.T) {
+	w := newWorld(t)
+	head := w.Pull(site, 1).Head
+	said := w.comment("ada", "a word")
+	review := w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "bob", Body: "well", State: "APPROVED"})
+	first := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "why?", Path: "greet.go"})
+	reply := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "eve", Body: "/approve", ReplyTo: first.ID})
+	w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "mallory", Body: "not yet", State: "PENDING"})
+
+	for _, row := range []struct {
+		id   int64
+		want approval.Statement
+	}{
+		{said.ID, approval.Statement{Kind: approval.KindIssueComment, URL: said.URL, Author: w.people["ada"], Body: "a word"}},
+		{review.ID, approval.Statement{Kind: approval.KindReview, URL: review.URL, Author: w.people["bob"], Body: "well", State: "APPROVED", Commit: head}},
+		{first.ID, approval.Statement{Kind: approval.KindReviewComment, URL: first.URL, Author: w.people["ada"], Body: "why?", Commit: head}},
+		{reply.ID, approval.Statement{
+			Kind: approval.KindReviewComment, URL: reply.URL, Author: w.people["eve"], Body: "/approve", Commit: head, ReplyTo: strconv.FormatInt(first.ID, 10),
+		}},
+	} {
+		got := w.statement(row.id)
+		if got.CreatedAt == "" {
+			t.Errorf("%d has no date", row.id)
+		}
+		row.want.ID, row.want.CreatedAt = strconv.FormatInt(row.id, 10), got.CreatedAt
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", row.want) {
+			t.Errorf("statement\n%+v, want\n%+v", got, row.want)
+		}
+	}
+	for _, s := range w.statements() {
+		if s.Body == "not yet" {
+			t.Error("a review that is not submitted is told")
+		}
+	}
+}
+
+// T01, T02: that a text was edited is told, whoever did it, and what it was.
+func TestT01T02Edits(t *testing.T) {
+	w := newWorld(t)
+	own := w.comment("ada", "/deny it")
+	w.Edit(own.ID, "ada", "/approve")
+	w.Edit(own.ID, "ada", "never mind")
+	others := w.comment("bob", "looks odd")
+	w.Edit(others.ID, "mallory", "/approve")
+	review := w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "bob", Body: "one", State: "COMMENTED"})
+	w.Edit(review.ID, "bob", "two")
+	inline := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "three", Path: "greet.go"})
+	w.Edit(inline.ID, "mallory", "four")
+	erased := w.comment("ada", "/deny")
+	w.Edit(erased.ID, "ada", "oops")
+	w.EraseHistory(erased.ID)
+	app := w.comment("helper[bot]", "five")
+	w.Edit(app.ID, "mallory", "six")
+	untouched := w.comment("ada", "seven")
+
+	for _, row := range []struct {
+		id      int64
+		body    string
+		earlier string
+		edited  bool
+	}{
+		{own.ID, "never mind", "/deny it|/approve", true},
+		{others.ID, "/approve", "looks odd", true},
+		{review.ID, "two", "one", true},
+		{inline.ID, "four", "three", true},
+		{erased.ID, "oops", "", true},
+		{app.ID, "six", "", true},
+		{untouched.ID, "seven", "", false},
+	} {
+		got := w.statement(row.id)
+		if got.Body != row.body || strings.Join(got.Earlier, "|") != row.earlier || got.Edited != row.edited {
+			t.Errorf("%q, before it %q, edited %v; want %q, %q, %v", got.Body, got.Earlier, got.Edited, row.body, row.earlier, row.edited)
+		}
+	}
+}
+
+// A history of many pages is read to its end, and one of too many is an error.
+func TestLongHistory(t *testing.T) {
+	w := newWorld(t)
+	c := w.comment("ada", "/deny at first")
+	for i := range 250 {
+		w.Edit(c.ID, "ada", fmt.Sprint("text ", i))
+	}
+	got := w.statement(c.ID)
+	if len(got.Earlier) != 250 || got.Earlier[0] != "/deny at first" || got.Earlier[249] != "text 248" {
+		t.Errorf("%d earlier texts, from %q", len(got.Earlier), got.Earlier[0])
+	}
+	for i := range 800 {
+		w.Edit(c.ID, "ada", fmt.Sprint("more ", i))
+	}
+	_, err := w.client.Statements(context.Background(), 1)
+	checkKind(t, err, KindAnswer)
+}
+
+// T65: what an app posted for somebody, and what came by e-mail, is marked.
+func TestT65AppsAndMail(t *testing.T) {
+	w := newWorld(t)
+	plain := w.comment("ada", "/approve")
+	app := w.Comment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "/approve", App: "helper[bot]"})
+	mail := w.Comment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "/approve", Email: true})
+	inline := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "x", Path: "greet.go", Email: true})
+	if s := w.statement(plain.ID); s.App != "" || s.Email {
+		t.Errorf("a plain comment: %+v", s)
+	}
+	if s := w.statement(app.ID); s.App != "helper" || s.Author != w.people["ada"] {
+		t.Errorf("through an app: %+v", s)
+	}
+	if !w.statement(mail.ID).Email || !w.statement(inline.ID).Email {
+		t.Error("what came by e-mail is not marked")
+	}
+}
+
+// T10: who is not surely a person is a bot; who is gone has no number.
+func TestT10Authors(t *testing.T) {
+	w := newWorld(t)
+	bot := w.comment("helper[bot]", "/approve")
+	gone := w.comment("mallory", "/approve")
+	renamed := w.comment("bob", "/approve")
+	w.DeleteAccount("mallory")
+	w.Rename("bob", "robert")
+	if who := w.statement(bot.ID).Author; who.Kind != "bot" || who.ID == "" || who.Login != "helper" {
+		t.Errorf("a bot is %+v", who)
+	}
+	if who := w.statement(gone.ID).Author; who != (ledger.Actor{Kind: "bot", Login: "ghost"}) {
+		t.Errorf("who is gone is %+v", who)
+	}
+	if who := w.statement(renamed.ID).Author; who != (ledger.Actor{Kind: "user", ID: w.people["bob"].ID, Login: "robert"}) {
+		t.Errorf("who has a new name is %+v", who)
+	}
+	for _, kind := range []string{"Organization", "Mannequin", "EnterpriseUserAccount", "Bot", ""} {
+		a := account{Type: kind, Login: "ada", DatabaseID: 1}
+		if a.actor().Kind != "bot" {
+			t.Errorf("%s is a person", kind)
+		}
+	}
+	for _, a := range []account{{typeUser, "ada[bot]", 1}, {typeUser, "ada", 0}, {typeUser, "", 1}} {
+		if a.actor().Kind != "bot" {
+			t.Errorf("%+v is a person", a)
+		}
+	}
+}
+
+// T62: whichever place a denial is in, it is read.
+func TestT62AllPages(t *testing.T) {
+	w := newWorld(t)
+	thread := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "eve", Body: "thread", Path: "greet.go"})
+	for i := range 206 {
+		text := fmt.Sprint("chatter ", i)
+		if slices.Contains([]int{100, 205}, i) {
+			text = fmt.Sprintf("/deny number %d", i)
+		}
+		w.comment("ada", text)
+		w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "ada", Body: text, State: "COMMENTED"})
+		w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: text, ReplyTo: thread.ID})
+	}
+	found := map[string]int{}
+	all := w.statements()
+	for _, s := range all {
+		if strings.HasPrefix(s.Body, "/deny") {
+			found[s.Kind]++
+		}
+	}
+	if fmt.Sprint(found) != "map[issue_comment:2 review:2 review_comment:2]" {
+		t.Errorf("denials %v", found)
+	}
+	if len(all) < 619 {
+		t.Errorf("%d statements", len(all))
+	}
+}
+
+// T61: a reading with a fault anywhere is the whole reading, or an error.
+func TestT61Reading(t *testing.T) {
+	w := newWorld(t)
+	thread := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "first", Path: "greet.go"})
+	w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "ada", Body: "/deny", State: "COMMENTED"})
+	w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "/deny", ReplyTo: thread.ID})
+	for i := range 102 {
+		c := w.comment("ada", fmt.Sprint("/deny ", i))
+		if i%2 == 0 {
+			w.Edit(c.ID, "ada", "now harmless")
+		}
+	}
+	want := fmt.Sprintf("%+v", w.statements())
+	requests := w.Count().API
+	if requests != 5 {
+		t.Fatalf("%d requests, want two pages twice and the histories", requests)
+	}
+	faults := []githubtest.Fault{
+		{Status: 500}, {Status: 401}, {Status: 403}, {Status: 404}, {Status: 422}, {Status: 429},
+		{Kind: githubtest.SecondaryLimit, Seconds: 90}, {Kind: githubtest.PrimaryLimit, Seconds: 3600}, {Kind: githubtest.LimitSpent, Seconds: 3600},
+		{Kind: githubtest.Cut}, {Kind: githubtest.Truncate}, {Kind: githubtest.Half}, {Kind: githubtest.LastPage}, {Kind: githubtest.EmptyPage},
+		{Kind: githubtest.Body, Text: "{}"}, {Kind: githubtest.Body, Text: "[]"}, {Kind: githubtest.Body, Text: `{"data":{}}`}, {Kind: githubtest.Body},
+		{Kind: githubtest.GraphQLError, Text: "no"}, {Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest.comments"},
+		{Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest"}, {Kind: githubtest.GraphQLPartial, Text: "nodes"},
+	}
+	for _, f := range faults {
+		for skip := range requests {
+			for _, times := range []int{1, -1} {
+				f.Skip, f.Times, f.Path = skip, times, "/api/"
+				w.Fail(f)
+				all, err := w.client.Statements(context.Background(), 1)
+				w.Heal()
+				if err == nil && fmt.Sprintf("%+v", all) != want {
+					t.Errorf("%+v: %d statements without an error", f, len(all))
+				}
+				if err != nil && all != nil {
+					t.Errorf("%+v: statements beside an error", f)
+				}
+			}
+		}
+	}
+}
+
+func TestChangedMeanwhile(t *testing.T) {
+	posted := func(id int64, body string) map[string]postedComment {
+		return map[string]postedComment{strconv.FormatInt(id, 10): {ID: id, Body: body}}
+	}
+	comment := func(body string, earlier ...string) []approval.Statement {
+		return []approval.Statement{{Kind: approval.KindIssueComment, ID: "1", Body: body, Earlier: earlier}}
+	}
+	for _, row := range []struct {
+		name    string
+		all     []approval.Statement
+		posted  map[string]postedComment
+		changed bool
+	}{
+		{"agree", comment("/approve"), posted(1, "/approve"), false},
+		{"new chatter", comment("hello"), nil, false},
+		{"new command", comment("/approve"), nil, true},
+		{"new, and once a command", comment("hello", " /deny"), nil, true},
+		{"gone chatter", nil, posted(1, "hello"), false},
+		{"gone command", nil, posted(1, "\n/deny"), true},
+		{"another", comment("/approve"), posted(2, "hello"), true},
+		{"no conversation comment", []approval.Statement{{Kind: approval.KindReview, ID: "1", Body: "/approve"}}, nil, false},
+	} {
+		if err := addApps(row.all, row.posted); isKind(err, KindChanged) != row.changed {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/report"
+)
+
+func checkOf(title string, annotations int) report.CheckRun {
+	run := report.CheckRun{
+		Name: "countersign/0123456789ab", Title: title, Summary: "s", Text: "t", Status: "completed", Conclusion: "neutral",
+		DetailsURL: "https://forge.test/details", ExternalID: "tx_1",
+	}
+	for i := range annotations {
+		run.Annotations = append(run.Annotations, report.Annotation{Path: "greet.go", StartLine: i + 1, EndLine: i + 1, Level: "failure", Title: "refused", Message: "why"})
+	}
+	return run
+}
+
+func TestPublishCheck(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	head := w.Pull(site, 1).Head
+	w.ResetRequests()
+	first, err := w.client.PublishCheck(ctx, head, checkOf("pending", 0))
+	if err != nil || first.URL == "" || first.App != "github-actions" || first.AppID == 0 || first.ExternalID != "tx_1" || first.Head != head {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	again, err := w.client.PublishCheck(ctx, head, checkOf("applied", 120))
+	if err != nil || again.ID != first.ID {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	if n := w.Count(); n.API != 6 || n.Writes != 4 {
+		t.Errorf("%+v requests, want two looks, a creation, and one update for each 50 annotations", n)
+	}
+	third, err := w.client.PublishCheck(ctx, head, checkOf("applied", 120))
+	if err != nil || third.Annotations != 120 {
+		t.Errorf("annotations are sent twice: %+v, %v", third, err)
+	}
+	runs := w.CheckRuns(site, head)
+	if len(runs) != 1 || runs[0].Title != "applied" || runs[0].Annotations != 120 || runs[0].Conclusion != "neutral" {
+		t.Errorf("check runs %+v", runs)
+	}
+}
+
+// T60: the run of another app is left alone.
+func TestT60CheckOfAnotherApp(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	head := w.Pull(site, 1).Head
+	other := w.as(w.AppToken(githubtest.AppToken{Bot: "helper[bot]", Repositories: []string{site}, Permissions: map[string]string{"checks": "write"}}))
+	forged, err := other.PublishCheck(ctx, head, checkOf("success", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := w.client.PublishCheck(ctx, head, checkOf("pending", 0))
+	if err != nil || own.ID == forged.ID || own.App == forged.App {
+		t.Fatalf("%+v beside %+v, %v", own, forged, err)
+	}
+	runs, err := w.client.CheckRuns(ctx, head, own.Name)
+	if err != nil || len(runs) != 2 || runs[0].ID != own.ID || runs[1].App != "helper" {
+		t.Errorf("check runs %+v, %v", runs, err)
+	}
+	if _, err := w.client.PublishCheck(ctx, "main", checkOf("pending", 0)); err == nil {
+		t.Error("a branch is taken for a commit")
+	}
+}
+
+func TestCommentInPlace(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	first, err := w.client.UpsertComment(ctx, 1, "", "one")
+	if err != nil || first.Kind != approval.KindIssueComment || first.BodySHA256 != canon.Sum([]byte("one")) || first.URL == "" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	w.ResetRequests()
+	second, err := w.client.UpsertComment(ctx, 1, first.ID, "two")
+	if err != nil || second.ID != first.ID || second.BodySHA256 != canon.Sum([]byte("two")) || w.Count().API != 1 {
+		t.Errorf("%+v, %v, %+v", second, err, w.Count())
+	}
+	id, _ := strconv.ParseInt(first.ID, 10, 64)
+	w.Delete(id)
+	third, err := w.client.UpsertComment(ctx, 1, first.ID, "three")
+	if err != nil || third.ID == first.ID {
+		t.Errorf("after it was deleted: %+v, %v", third, err)
+	}
+	if all := w.Comments(site, 1); len(all) != 1 || all[0].Body != "three" {
+		t.Errorf("comments %+v", all)
+	}
+	_, err = w.client.UpsertComment(ctx, 1, "../7", "x")
+	checkKind(t, err, KindAnswer)
+}
+
+func TestReviewThread(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	head := w.Pull(site, 1).Head
+	w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "another", Path: "greet.go"})
+	asked, err := w.client.CreateReviewComment(ctx, 1, head, "greet.go", "please\r\nlook")
+	if err != nil || asked.Kind != approval.KindReviewComment {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	id, _ := strconv.ParseInt(asked.ID, 10, 64)
+	if got := w.statement(id); asked.BodySHA256 != canon.Sum([]byte(got.Body)) || got.Commit != head || got.ReplyTo != "" || got.Author.Login != "github-actions" {
+		t.Errorf("%+v, posted as %+v", got, asked)
+	}
+	weak := w.as(w.ActionsToken(site, "pull_requests:read"))
+	if ok, err := weak.ResolveThread(ctx, 1, asked.ID); ok || err != nil {
+		t.Errorf("a token that may not: %v, %v", ok, err)
+	}
+	if ok, err := w.client.ResolveThread(ctx, 1, "12345"); ok || err != nil {
+		t.Errorf("no such thread: %v, %v", ok, err)
+	}
+	for range 2 {
+		if ok, err := w.client.ResolveThread(ctx, 1, asked.ID); !ok || err != nil {
+			t.Errorf("%v, %v", ok, err)
+		}
+	}
+	for _, c := range w.ReviewComments(site, 1) {
+		if c.Resolved != (c.ID == id) {
+			t.Errorf("%+v", c)
+		}
+	}
+	_, err = w.client.CreateReviewComment(ctx, 1, head, "README.md", "not in the diff")
+	checkKind(t, err, KindRefused)
+}
+
+// A write whose answer is lost is not repeated, and one that a limit refused is.
+func TestWritesOnce(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	for i, f := range []githubtest.Fault{{Kind: githubtest.Cut, After: true}, {Status: 502, After: true}, {Kind: githubtest.Truncate}} {
+		f.Method = "POST"
+		w.Fail(f)
+		_, err := w.client.UpsertComment(ctx, 1, "", fmt.Sprint("lost ", i))
+		checkKind(t, err, KindNetwork)
+	}
+	w.Fail(githubtest.Fault{Method: "POST", Kind: githubtest.SecondaryLimit, Seconds: 5})
+	if _, err := w.client.UpsertComment(ctx, 1, "", "waited"); err != nil {
+		t.Error(err)
+	}
+	var bodies []string
+	for _, c := range w.Comments(site, 1) {
+		bodies = append(bodies, c.Body)
+	}
+	if got := strings.Join(bodies, ", "); got != "lost 0, lost 1, lost 2, waited" {
+		t.Errorf("comments %s", got)
+	}
+}
+
+func TestWritesWithoutPermission(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	weak := w.as(w.ActionsToken(site, "contents:read", "pull_requests:read", "issues:read", "checks:read"))
+	head := w.Pull(site, 1).Head
+	_, err := weak.UpsertComment(ctx, 1, "", "x")
+	checkKind(t, err, KindPermission)
+	_, err = weak.CreateReviewComment(ctx, 1, head, "greet.go", "x")
+	checkKind(t, err, KindPermission)
+	_, err = weak.PublishCheck(ctx, head, checkOf("pending", 0))
+	checkKind(t, err, KindPermission)
+	_, err = w.as("no such token").UpsertComment(ctx, 1, "", "x")
+	checkKind(t, err, KindAuth)
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+const site = "acme/site"
+
+// greetFix is the change that most of these tests propose.
+const greetFix = `diff --git a/greet.txt b/greet.txt
+--- a/greet.txt
++++ b/greet.txt
+@@ -1,3 +1,3 @@
+ one
+-hello
++hello, world
+ three
+`
+
+// hub is a GitHub with the repository acme/site, pull request 1 of bob's branch
+// "topic", and a clone in which a workflow's job runs.
+type hub struct {
+	*testing.T
+	s     *githubtest.Server
+	dir   string
+	env   map[string]string
+	token string
+	pr    int
+}
+
+// newHub: ada and bob may write, eve may read.
+func newHub(t *testing.T) *hub {
+	s := githubtest.New(t)
+	s.Organization("acme")
+	for _, login := range []string{"ada", "bob", "eve"} {
+		s.User(login)
+	}
+	s.Repository(githubtest.NewRepository{Name: site, Files: map[string]string{
+		"greet.txt": "one\nhello\nthree\n", "other.txt": "other\n", "README.md": "# Site\n",
+	}})
+	s.Role(site, "ada", "write")
+	s.Role(site, "bob", "write")
+	s.Role(site, "eve", "read")
+	s.Push(githubtest.NewCommit{Repository: site, Branch: "topic", By: "bob", Files: map[string]string{"feature.txt": "feature\n"}, Message: "feature"})
+	h := &hub{T: t, s: s}
+	h.pr = s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "topic", Base: "main", Title: "Feature"}).Number
+	h.token = s.ActionsToken(site, "contents:write", "pull_requests:write", "issues:write", "checks:write", "actions:read")
+	h.clone()
+	return h
+}
+
+// clone is a fresh clone of the default branch, as a job has it.
+func (h *hub) clone() {
+	h.Helper()
+	h.dir = filepath.Join(h.TempDir(), "clone")
+	h.git("", "clone", "-q", h.s.URL+"/"+site+".git", h.dir)
+	h.env = map[string]string{
+		"HOME": h.TempDir(), "CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": site, "GIT_CONFIG_NOSYSTEM": "1",
+		"GITHUB_API_URL": h.s.API(), "GITHUB_GRAPHQL_URL": h.s.GraphQL(), "GITHUB_SERVER_URL": h.s.URL,
+		"INPUT_TOKEN": h.token, "COUNTERSIGN_ACTIONS_TOKEN": "true", "GITHUB_REF": "refs/heads/main",
+	}
+	h.event("workflow_dispatch", nil)
+}
+
+func (h *hub) git(dir string, args ...string) string {
+	h.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		h.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// event is what the next run finds in its event file, beside the repository.
+func (h *hub) event(name string, more map[string]any) {
+	h.Helper()
+	doc := map[string]any{"repository": map[string]any{"id": 1, "full_name": site, "default_branch": "main"}}
+	for key, value := range more {
+		doc[key] = value
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.env["GITHUB_EVENT_NAME"], h.env["GITHUB_EVENT_PATH"] = name, h.write("event.json", string(raw))
+}
+
+// write makes a file outside the clone.
+func (h *hub) write(name, text string) string {
+	h.Helper()
+	path := filepath.Join(h.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		h.Fatal(err)
+	}
+	return path
+}
+
+// run runs a command line in the clone.
+func (h *hub) run(args ...string) (code int, stdout, stderr string) {
+	h.Helper()
+	var out, errs bytes.Buffer
+	app := App{
+		Args: append([]string{"-C", h.dir}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Getenv: func(name string) string { return h.env[name] }, Now: time.Now, Entropy: testEntropy(),
+	}
+	code = app.Main()
+	if testing.Verbose() {
+		h.Logf("countersign %s: %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
+	}
+	return code, out.String(), errs.String()
+}
+
+// settled is what settle prints with --json.
+type settled struct {
+	PullRequest  int `json:"pull_request"`
+	Transactions []struct {
+		ID            string `json:"transaction_id"`
+		PatchID       string `json:"patch_id"`
+		Fingerprint   string `json:"fingerprint"`
+		Status        string `json:"status"`
+		AppliedCommit string `json:"applied_commit"`
+		GateOnly      bool   `json:"gate_only"`
+		Verdict       struct {
+			State     string `json:"verdict"`
+			Decisions []struct {
+				Counted bool   `json:"counted"`
+				Reason  string `json:"reason"`
+			} `json:"decisions"`
+		} `json:"verdict"`
+	} `json:"transactions"`
+	NeedsChecks []string `json:"needs_checks"`
+	Notes       []string `json:"notes"`
+}
+
+// settle settles the pull request and wants an exit code.
+func (h *hub) settle(want int, args ...string) settled {
+	h.Helper()
+	code, stdout, stderr := h.run(append([]string{"settle", "--json", "--pr", fmt.Sprint(h.pr)}, args...)...)
+	if code != want {
+		h.Fatalf("exit code %d, want %d\n%s%s", code, want, stdout, stderr)
+	}
+	var out settled
+	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&out); err != nil && err != io.EOF {
+		h.Fatal(err)
+	}
+	return out
+}
+
+// propose hands over a patch as a propose job does, and settles that.
+func (h *hub) propose(diff string) (tx, fingerprint string) {
+	h.Helper()
+	bundle := filepath.Join(h.TempDir(), "bundle.json")
+	if code, _, stderr := h.run("review", "--patch", h.write("fix.patch", diff), "--summary", "greet the world", "--bundle-out", bundle); code != 0 {
+		h.Fatalf("exit code %d: %s", code, stderr)
+	}
+	s := h.settle(exitPending, "--no-gate", "--bundle", bundle)
+	if len(s.Transactions) == 0 {
+		h.Fatal("nothing was proposed")
+	}
+	last := s.Transactions[len(s.Transactions)-1]
+	return last.ID, last.Fingerprint
+}
+
+func (h *hub) says(by, body string) int64 {
+	return h.s.Comment(githubtest.NewComment{Repository: site, Number: h.pr, By: by, Body: body}).ID
+}
+
+func TestSettleCycle(t *testing.T) {
+	h := newHub(t)
+	_, fingerprint := h.propose(greetFix)
+	comments, threads := h.s.Comments(site, h.pr), h.s.ReviewComments(site, h.pr)
+	if len(comments) != 1 || len(threads) != 1 || !strings.Contains(comments[0].Body, "/approve "+fingerprint) || !strings.Contains(threads[0].Body, "/approve "+fingerprint) {
+		t.Fatalf("asked with %+v and %+v", comments, threads)
+	}
+	h.says("ada", "/approve "+fingerprint)
+	h.clone() // every run starts afresh
+	h.s.ResetRequests()
+	done := h.settle(0, "--no-gate")
+	t.Logf("one approved transaction: %+v", h.s.Count())
+	for _, r := range h.s.Requests() {
+		t.Logf("%s %s %s", r.Kind, r.Method, r.Path)
+	}
+	tx := done.Transactions[0]
+	if tx.Status != "completed" || h.s.Ref(site, "refs/heads/topic") != tx.AppliedCommit || h.s.File(site, "topic", "greet.txt") != "one\nhello, world\nthree\n" {
+		t.Errorf("%+v", tx)
+	}
+	h.clone()
+	before := h.s.Ref(site, "refs/agent/ledger")
+	if again := h.settle(0, "--no-gate"); len(again.Transactions) != 0 || h.s.Ref(site, "refs/agent/ledger") != before {
+		t.Errorf("again: %+v", again)
+	}
+	h.audits()
+}
+
+// audits fails the test unless the whole ledger verifies.
+func (h *hub) audits() {
+	h.Helper()
+	for _, command := range []string{"sync", "audit"} {
+		if code, stdout, stderr := h.run(command); code != 0 {
+			h.Errorf("%s: %d %s%s", command, code, stdout, stderr)
+		}
+	}
+}
