@@ -123,17 +123,15 @@ func (d *differences) add(c treeChange) error {
 			return err
 		}
 	}
-	// A directory in the place of a file, or the other way round, is told apart
-	// from the file.
+	// A file in the place of a directory, or the other way round, is a change of
+	// its own.
 	switch {
 	case c.new.mode.IsFile():
 		data, err := readObject(d.store, plumbing.BlobObject, c.new.id)
 		d.after[c.path] = &patch.File{Mode: fileMode(c.new.mode), Data: data}
 		return err
 	case c.old.mode.IsFile():
-		if _, stays := d.after[c.path]; !stays {
-			d.after[c.path] = nil
-		}
+		d.after[c.path] = nil
 	}
 	return nil
 }

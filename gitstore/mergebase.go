@@ -57,8 +57,10 @@ func mergeBases(s viewer, a, b plumbing.Hash) ([]plumbing.Hash, error) {
 		return nil, err
 	}
 	found := p.common()
-	if missing, cut := p.cutOff(len(found) > 1); cut {
-		return nil, &CutOffError{missing.String()}
+	for _, id := range p.missing {
+		if p.nodes[id].paint&stale == 0 { // else it has nothing before it but older ones
+			return nil, &CutOffError{id.String()}
+		}
 	}
 	if len(found) < 2 {
 		return found, nil
@@ -79,8 +81,8 @@ func independent(s viewer, dates *painter, all []plumbing.Hash) ([]plumbing.Hash
 		if err != nil {
 			return nil, err
 		}
-		if missing, cut := p.cutOff(true); cut {
-			return nil, &CutOffError{missing.String()}
+		if len(p.missing) > 0 {
+			return nil, &CutOffError{p.missing[0].String()}
 		}
 		left = slices.DeleteFunc(left, func(id plumbing.Hash) bool {
 			if id == one {
@@ -225,17 +227,6 @@ func (p *painter) common() (out []plumbing.Hash) {
 	}
 	slices.SortStableFunc(out, p.later)
 	return out
-}
-
-// cutOff returns a commit without which there is doubt. What is missing behind
-// a common ancestor has older ones only; that tells nothing of one of several.
-func (p *painter) cutOff(several bool) (plumbing.Hash, bool) {
-	for _, id := range p.missing {
-		if several || p.nodes[id].paint&stale == 0 {
-			return id, true
-		}
-	}
-	return plumbing.ZeroHash, false
 }
 
 func (p *painter) later(a, b plumbing.Hash) int { return cmp.Compare(p.nodes[b].when, p.nodes[a].when) }

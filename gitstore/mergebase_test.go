@@ -13,17 +13,21 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 )
 
-// randomHistory makes n commits with random parents and random, often equal or
-// wrong, times.
+// randomHistory makes n commits with random parents. Of every three seeds one
+// has all commits at one time, one at times in order with a few wrong clocks,
+// and one at any times.
 func randomHistory(t *testing.T, seed uint64, n int) (work, []string) {
 	t.Helper()
 	w := initWork(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var in strings.Builder
 	for i := range n {
-		when := 1_700_000_000 + i/3*10
-		if rnd.IntN(8) == 0 {
-			when -= rnd.IntN(2000) // a clock that was wrong
+		when := 1_700_000_000
+		switch {
+		case seed%3 == 1 && rnd.IntN(8) > 0:
+			when += i / 3 * 10
+		case seed%3 > 0:
+			when += rnd.IntN(200)
 		}
 		fmt.Fprintf(&in, "commit refs/heads/c%d\nmark :%d\ncommitter A <a@example.org> %d +0000\ndata 2\nc\n", i, i+1, when)
 		word := "from"

@@ -137,7 +137,11 @@ func TestRemoteNewRef(t *testing.T) {
 			t.Errorf("%s to %s, which is not one commit on it: %v", from, to, err)
 		}
 	}
-	if u.repo.Ref(name).String() != next || u.repo.Ref(branch).String() != old {
+	var no *gitstore.RefError
+	if err := refs.MoveRef(t.Context(), "refs/tags/v1", "", other); !errors.As(err, &no) {
+		t.Errorf("a tag: %v", err)
+	}
+	if u.repo.Ref(name).String() != next || u.repo.Ref(branch).String() != old || !u.repo.Ref("refs/tags/v1").IsZero() {
 		t.Error("a ref has moved")
 	}
 }

@@ -154,24 +154,13 @@ func (g Gated) enter(s *ledger.Stage, about approval.Request, d ledger.ApprovalD
 	g.rules.note(s)
 	d.Policy = g.rules.ref()
 	s.Event(&d)
-	if d.Decision != ledger.Deny || len(g.denials) > 0 || deniedBefore(s.Log) {
+	if d.Decision != ledger.Deny || len(g.denials) > 0 {
 		return // the index is write-once
 	}
 	s.Denied(ledger.Denial{
 		Fingerprint: about.Fingerprint, Kind: about.Kind, TransactionID: tx.TransactionID,
 		Author: d.Source.Author, Reason: d.Reason, DeniedAt: d.Source.CreatedAt,
 	})
-}
-
-// deniedBefore tells whether another denial of this stage is in the index.
-func deniedBefore(log *ledger.Log) bool {
-	n := 0
-	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
-		if d.Decision == ledger.Deny {
-			n++
-		}
-	}
-	return n > 1
 }
 
 // openRequest returns a request that waits for an answer, and opens one where

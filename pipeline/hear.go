@@ -142,6 +142,9 @@ func (r *Runner) weigh(ctx context.Context, s *ledger.Stage, g *Gated, said appr
 	if err != nil {
 		return "", err
 	}
+	if decision == ledger.Deny && g.deniedAlready(said.Command.Fingerprint) {
+		return "", nil // one denial says it, and the index of them is write-once
+	}
 	if decision == ledger.Deny {
 		why = approval.MayDeny(g.rules.Policy, access, said.Author, g.reading.pull.Author)
 	} else {
@@ -151,6 +154,12 @@ func (r *Runner) weigh(ctx context.Context, s *ledger.Stage, g *Gated, said appr
 		r.record(s, g, said, access)
 	}
 	return why, err
+}
+
+func (g Gated) deniedAlready(fingerprint string) bool {
+	return slices.ContainsFunc(ledger.Of[*ledger.ApprovalDecision](g.log), func(d *ledger.ApprovalDecision) bool {
+		return d.Decision == ledger.Deny && d.Fingerprint == fingerprint
+	})
 }
 
 // tried says why an approval would not count, having recorded it in a copy.

@@ -22,7 +22,7 @@ func TestAct(t *testing.T) {
 		{name: "push to another file", cycle: actPushElsewhere},
 		{name: "push to the same file", cycle: actPushSame},
 		{name: "two at once", cycle: actTwoAtOnce},
-		{name: "commands", policy: "commands:\n  run: [\"grep -q 'no line break' feature.txt\"]\n", cycle: actCommands},
+		{name: "commands", policy: "commands:\n  run: [{argv: [grep, -q, \"no line break\", feature.txt]}]\n", cycle: actCommands},
 		{name: "sweep", cycle: actSweep},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.cycle(newRunner(t, o, c.policy)) })
@@ -41,12 +41,12 @@ func actApprove(r *runner) {
 	r.wantCheck(head, "countersign", "action_required")
 	r.settles(r.proposes())
 	fingerprint := r.asked()
-	r.wantCheck(head, "countersign/", "neutral")
+	r.wantCheck(head, checkOf(fingerprint), "neutral")
 	if threads := r.s.ReviewComments(site, r.pr); len(threads) != 1 || threads[0].Path != "feature.txt" || !strings.Contains(threads[0].Body, approveLine+fingerprint) {
 		r.Errorf("the thread is %+v", threads)
 	}
 	r.settles(commented(r.says("ada", approveLine+fingerprint)))
-	r.wantApplied(head)
+	r.wantApplied(head, fingerprint)
 	r.wantCheck(r.tip(), "countersign", "action_required")
 	if threads := r.s.ReviewComments(site, r.pr); !threads[0].Resolved {
 		r.Error("the thread is not resolved")
@@ -60,11 +60,15 @@ func actApprove(r *runner) {
 func actDeny(r *runner) {
 	event := r.proposes()
 	r.settles(event)
-	head := r.tip()
-	r.settles(commented(r.says("ada", "/deny "+r.asked()+" we like it so")))
-	r.wantCheck(head, "countersign/", "neutral")
+	head, fingerprint := r.tip(), r.asked()
+	r.settles(commented(r.says("ada", "/deny "+fingerprint+" we like it so")))
+	r.wantCheck(head, checkOf(fingerprint), "neutral")
 	ledger := r.s.Ref(site, "refs/agent/ledger")
-	r.settles(r.proposes()) // the same patch again: refused, and no failure of the step
+	r.settles(event) // the same patch again: refused, and no failure of the step
+	log := r.act("countersign-propose.yml", githubtest.Event{Name: "pull_request", Action: "synchronize", Number: r.pr})
+	if !strings.Contains(log, "was denied by ada") {
+		r.Error("the propose workflow does not say that the patch was denied")
+	}
 	if r.tip() != head || r.s.Ref(site, "refs/agent/ledger") != ledger || len(r.s.ReviewComments(site, r.pr)) != 1 {
 		r.Error("a denied patch was proposed again")
 	}
@@ -76,10 +80,10 @@ func actDeny(r *runner) {
 
 func actReview(r *runner) {
 	r.settles(r.proposes())
-	head := r.tip()
-	review := r.s.Review(githubtest.NewReview{Repository: site, Number: r.pr, By: "ada", State: "COMMENTED", Body: approveLine + r.asked()})
+	head, fingerprint := r.tip(), r.asked()
+	review := r.s.Review(githubtest.NewReview{Repository: site, Number: r.pr, By: "ada", State: "COMMENTED", Body: approveLine + fingerprint})
 	r.settles(r.relays(review.ID))
-	r.wantApplied(head)
+	r.wantApplied(head, fingerprint)
 	r.wantAudit()
 }
 
@@ -94,15 +98,17 @@ func actFork(r *runner) {
 	if r.tip() != head || !strings.Contains(r.report(), "proposer") {
 		r.Errorf("the head is %s; the report:\n%s", r.tip(), r.report())
 	}
+	log, failed := r.try("countersign-settle.yml", commented(r.says("ada", approveLine+r.asked())))
+	r.Logf("%v %s\n%s", failed, log[max(0,len(log)-6000):], r.report())
 	r.wantAudit()
 }
 
 func actPushElsewhere(r *runner) {
 	r.settles(r.proposes())
 	r.push(r.head, "topic", map[string]string{"notes.txt": "notes\n"})
-	head := r.tip()
-	r.settles(commented(r.says("ada", approveLine+r.asked())))
-	r.wantApplied(head)
+	head, fingerprint := r.tip(), r.asked()
+	r.settles(commented(r.says("ada", approveLine+fingerprint)))
+	r.wantApplied(head, fingerprint)
 	r.wantAudit()
 }
 
@@ -110,7 +116,9 @@ func actPushSame(r *runner) {
 	r.settles(r.proposes())
 	r.push(r.head, "topic", map[string]string{"feature.txt": "now another\n"})
 	head := r.tip()
-	r.settles(commented(r.says("ada", approveLine+r.asked())))
+	if log, failed := r.try("countersign-settle.yml", commented(r.says("ada", approveLine+r.asked()))); !failed {
+		r.Errorf("a refusal must fail the step:\n%s", log)
+	}
 	if got := r.s.File(site, "topic", "feature.txt"); r.tip() != head || got != "now another\n" {
 		r.Errorf("feature.txt is %q at %s", got, r.tip())
 	}
@@ -138,9 +146,6 @@ func actTwoAtOnce(r *runner) {
 	if a, b := r.s.File(site, "topic", "feature.txt"), r.s.File(site, "topic", "other.txt"); a != after || b != "other\nmore\n" {
 		r.Errorf("feature.txt is %q, other.txt is %q", a, b)
 	}
-	for _, c := range r.s.CheckRuns(site, r.tip()) {
-		r.Logf("check %s on the head: %s", c.Name, c.Conclusion)
-	}
 	r.wantAudit()
 }
 
@@ -148,23 +153,23 @@ func actTwoAtOnce(r *runner) {
 // branch moves after it.
 func actCommands(r *runner) {
 	r.settles(r.proposes())
-	head := r.tip()
-	log := r.settles(commented(r.says("ada", approveLine+r.asked())))
+	head, fingerprint := r.tip(), r.asked()
+	log := r.settles(commented(r.says("ada", approveLine+fingerprint)))
 	for _, job := range []string{"/checks", "/finish"} {
 		if !strings.Contains(log, job) {
 			r.Errorf("the job %s did not run", job)
 		}
 	}
-	r.wantApplied(head)
+	r.wantApplied(head, fingerprint)
 	r.wantAudit()
 }
 
 // actSweep: an approval whose event was lost is found by the daily run.
 func actSweep(r *runner) {
 	r.settles(r.proposes())
-	head := r.tip()
-	r.says("ada", approveLine+r.asked())
+	head, fingerprint := r.tip(), r.asked()
+	r.says("ada", approveLine+fingerprint)
 	r.act("countersign-sweep.yml", githubtest.Event{Name: "schedule"})
-	r.wantApplied(head)
+	r.wantApplied(head, fingerprint)
 	r.wantAudit()
 }

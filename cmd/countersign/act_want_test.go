@@ -40,26 +40,27 @@ func (r *runner) asked() string {
 	return ""
 }
 
-// wantCheck wants the newest check run of a commit whose name is, or begins
-// with, name to have a conclusion.
+// checkOf is the name of a proposal's check run.
+func checkOf(fingerprint string) string {
+	return "countersign/" + strings.TrimPrefix(fingerprint, "patchset:")[:12]
+}
+
+// wantCheck wants a commit to have one check run of a name, with a conclusion.
 func (r *runner) wantCheck(commit, name, conclusion string) {
 	r.Helper()
-	found := false
+	var found []string
 	for _, c := range r.s.CheckRuns(site, commit) {
-		if c.Name != name && (!strings.HasSuffix(name, "/") || !strings.HasPrefix(c.Name, name)) {
-			continue
-		}
-		if found = true; c.Conclusion != conclusion {
-			r.Errorf("the check %s of %.12s is %s, want %s: %s", c.Name, commit, c.Conclusion, conclusion, c.Title)
+		if c.Name == name {
+			found = append(found, c.Conclusion)
 		}
 	}
-	if !found {
-		r.Errorf("%.12s has no check %s", commit, name)
+	if len(found) != 1 || found[0] != conclusion {
+		r.Errorf("the check %s of %.12s is %q, want %s once", name, commit, found, conclusion)
 	}
 }
 
 // wantApplied wants the proposal's commit on the head, and nothing else.
-func (r *runner) wantApplied(head string) {
+func (r *runner) wantApplied(head, fingerprint string) {
 	r.Helper()
 	tip := r.tip()
 	if got := r.s.File(r.head, "topic", "feature.txt"); got != after {
@@ -71,8 +72,8 @@ func (r *runner) wantApplied(head string) {
 	if changed := r.s.Git(r.head, "diff", "--name-only", head, tip); strings.TrimSpace(changed) != "feature.txt" {
 		r.Errorf("it changes %s", changed)
 	}
-	r.wantCheck(head, "countersign/", "success")
-	r.wantCheck(tip, "countersign/", "success")
+	r.wantCheck(head, checkOf(fingerprint), "success")
+	r.wantCheck(tip, checkOf(fingerprint), "success")
 }
 
 // wantAudit wants a ledger that was pushed and that an auditor has nothing to

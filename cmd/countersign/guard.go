@@ -42,7 +42,7 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 		}
 		return
 	}
-	g := report.Guard{HeadCommit: firstOf(s.moved, s.pull.Head.Commit), Dedicated: s.flags.dedicated}
+	g := report.Guard{HeadCommit: firstOf(s.moved, s.pull.Head.Commit), Dedicated: s.dedicated()}
 	rep, err := s.ownDiff(ctx, &g)
 	if err != nil && !waits(err) {
 		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
@@ -75,6 +75,12 @@ func (s *settlement) trustedServer(ctx context.Context) error {
 		"GitHub Enterprise Server " + report.Clean(version) + " runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
 		"countersign init --gate=false",
 	}
+}
+
+// dedicated tells whether checks are written with the token of an app of one's
+// own, which branch protection can expect them from. action.yml says so (T67).
+func (s *settlement) dedicated() bool {
+	return s.flags.dedicated || s.a.Getenv("COUNTERSIGN_OWN_APP") == "true"
 }
 
 // waits tells whether an error says no more than that people have not approved.
@@ -211,7 +217,7 @@ func (s *settlement) ended(ctx context.Context, id string) error {
 // the commit does to its base is the very patch that was approved.
 func (s *settlement) mergeGroup(ctx context.Context, open []ledger.Transaction) error {
 	group := s.event.MergeGroup
-	g := report.Guard{HeadCommit: group.HeadSHA, Dedicated: s.flags.dedicated}
+	g := report.Guard{HeadCommit: group.HeadSHA, Dedicated: s.dedicated()}
 	if !isCommitID(group.HeadSHA) || !isCommitID(group.BaseSHA) || !strings.HasPrefix(group.HeadRef, "refs/heads/gh-readonly-queue/") {
 		return fmt.Errorf("the event's merge group is none: %+q", ledger.OneLine(group.HeadRef, 100))
 	}

@@ -35,7 +35,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 // hubVerbs are the subcommands of hub, and how many arguments each takes at least.
 //
 //	hub repository NAME DIR        a GitHub with a repository of DIR's files; from here on the environment is that
-//	                               of a workflow's job in it, which was started by hand
+//	                               of a workflow's job in it, which was started by hand; $HUB is where to clone it from
 //	hub person LOGIN ROLE          an account, and its role in the repository
 //	hub team SLUG LOGIN…           a team of the repository's owner
 //	hub app PERMISSION…            the job's token is one of an app of its own, as in contents:write
@@ -51,7 +51,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub close                      the pull request is closed
 //	hub merge LOGIN HOW            it is merged: merge or squash
 //	hub event NAME JSON            what the next job was started by, beside the repository
-//	hub copy VAR PATTERN           what the program said there, as far as it matches, newest first
+//	hub copy VAR PATTERN           what the program says there, as far as it matches; - is no variable
 var hubVerbs = map[string]struct {
 	args int
 	do   func(h *scriptHub, args []string)
@@ -103,7 +103,7 @@ func (h *scriptHub) start(args []string) {
 	s.Repository(githubtest.NewRepository{Name: h.repository, Files: h.files(args[1])})
 	for name, value := range map[string]string{
 		"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_REF": "refs/heads/main", "GITHUB_REPOSITORY": h.repository, "GITHUB_API_URL": s.API(), "GITHUB_GRAPHQL_URL": s.GraphQL(),
-		"GITHUB_SERVER_URL": s.URL, "INPUT_TOKEN": s.ActionsToken(h.repository, jobRights...), "COUNTERSIGN_ACTIONS_TOKEN": "true",
+		"GITHUB_SERVER_URL": s.URL, "HUB": s.URL + "/" + h.repository, "INPUT_TOKEN": s.ActionsToken(h.repository, jobRights...), "COUNTERSIGN_ACTIONS_TOKEN": "true",
 	} {
 		h.ts.Setenv(name, value)
 	}
@@ -189,5 +189,7 @@ func (h *scriptHub) copy(args []string) {
 	if found == "" {
 		h.ts.Fatalf("nothing there matches %s", args[1])
 	}
-	h.ts.Setenv(args[0], found)
+	if args[0] != "-" {
+		h.ts.Setenv(args[0], found)
+	}
 }

@@ -147,36 +147,6 @@ func (c Case) asRecorded(dir fs.FS, pullRequest int) (Case, error) {
 	return c.On(s), err
 }
 
-// lastStanding reads the last Standing of a log, which has to be of the apply
-// that follows and not of one before.
-func lastStanding(dir fs.FS, log *ledger.Log) (Standing, error) {
-	var s Standing
-	at, applied := -1, ""
-	for i, p := range log.Payloads() {
-		switch p := p.(type) {
-		case *ledger.ArtifactStored:
-			if p.Kind == KindStanding {
-				at = i
-			}
-		case *ledger.ApplyStart:
-			applied = log.Events()[i].Timestamp
-		}
-	}
-	if at < 0 {
-		return s, errors.New("what stood of the approvals when the change was applied is not recorded")
-	}
-	if err := readArtifact(dir, log.Payloads()[at].(*ledger.ArtifactStored), &s); err != nil {
-		return s, err
-	}
-	if s.Schema != standingSchema {
-		return s, errors.New("what stood of the approvals is recorded in an unknown schema")
-	}
-	if s.ReadAt < applied { // times of the ledger are in order as texts
-		return s, errors.New("what stood of the approvals was not asked again for this apply")
-	}
-	return s, nil
-}
-
 // granted leaves out whom the record cannot tell apart.
 func granted(needs []policy.Need) []policy.Need {
 	out := slices.Clone(needs)

@@ -2,6 +2,8 @@ package approval
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -84,4 +86,34 @@ func (c Case) On(s Standing) Case {
 	c.Teams = func(team string, who ledger.Actor) (bool, error) { return slices.Contains(s.Teams[team], who.ID), nil }
 	c.Owners = func(path string, who ledger.Actor) (bool, error) { return slices.Contains(s.Owners[path], who.ID), nil }
 	return c
+}
+
+// lastStanding reads the last Standing of a log, which has to be of the apply
+// that follows and not of one before.
+func lastStanding(dir fs.FS, log *ledger.Log) (Standing, error) {
+	var s Standing
+	at, applied := -1, ""
+	for i, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.ArtifactStored:
+			if p.Kind == KindStanding {
+				at = i
+			}
+		case *ledger.ApplyStart:
+			applied = log.Events()[i].Timestamp
+		}
+	}
+	if at < 0 {
+		return s, errors.New("what stood of the approvals when the change was applied is not recorded")
+	}
+	if err := readArtifact(dir, log.Payloads()[at].(*ledger.ArtifactStored), &s); err != nil {
+		return s, err
+	}
+	if s.Schema != standingSchema {
+		return s, errors.New("what stood of the approvals is recorded in an unknown schema")
+	}
+	if s.ReadAt < applied { // times of the ledger are in order as texts
+		return s, errors.New("what stood of the approvals was not asked again for this apply")
+	}
+	return s, nil
 }

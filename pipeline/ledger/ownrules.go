@@ -144,10 +144,15 @@ func enough(start *ApplyStart, proposed Proposal, approvers voters, proposer str
 		}
 		asked[what] = true
 	}
-	excused := asked[secret] || !proposed.ContainsSecrets
+	if proposed.ContainsSecrets && !asked[secret] {
+		return false
+	}
 	delete(asked, secret)
-	broken := asked[breakGlass+" "+patch] && len(asked) == 1
-	return (asked[patch] || broken) && excused && slices.Equal(start.PatchIDs, []string{proposed.PatchID})
+	enough := asked[patch]
+	if asked[breakGlass+" "+patch] {
+		enough = len(asked) == 1
+	}
+	return enough && slices.Equal(start.PatchIDs, []string{proposed.PatchID})
 }
 
 func (c *checker) artifacts(log *Log) {

@@ -65,7 +65,9 @@ func judgeGraphQL(resp *http.Response, body []byte) *trouble {
 		t.err.Kind, t.transient = KindNetwork, true
 	case "":
 		// GitHub's words where a query took too long
-		t.transient = strings.HasPrefix(first.Message, "Something went wrong")
+		if strings.HasPrefix(first.Message, "Something went wrong") {
+			t.err.Kind, t.transient = KindNetwork, true
+		}
 	}
 	return t
 }

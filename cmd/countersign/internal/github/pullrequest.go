@@ -16,9 +16,6 @@ const (
 	maxCommits = 5000
 )
 
-// webFlow is GitHub itself, the committer of what is made in the browser.
-const webFlow = "web-flow"
-
 type pullAnswer struct {
 	Repository *struct {
 		place
@@ -52,17 +49,6 @@ type place struct {
 
 type object struct {
 	Oid string `json:"oid"`
-}
-
-type commitNode struct {
-	Commit struct {
-		Author    *gitActor `json:"author"`
-		Committer *gitActor `json:"committer"`
-	} `json:"commit"`
-}
-
-type gitActor struct {
-	User *account `json:"user"`
 }
 
 type changedFile struct {
@@ -131,7 +117,13 @@ func (r *pullReading) add(n *pullNode) error {
 	if n.HeadRefOid != r.first.HeadRefOid {
 		return changed("the commits")
 	}
-	if err := firstError(r.commits.add(n.Commits), r.files.add(n.Files)); err != nil {
+	if err := r.commits.add(n.Commits); err != nil {
+		return err
+	}
+	if n.Files == nil {
+		r.files.done = true // a diff that is too large to be shown
+	}
+	if err := r.files.add(n.Files); err != nil {
 		return err
 	}
 	r.files.done = r.files.done || len(r.files.nodes) >= maxPaths
@@ -180,25 +172,6 @@ func (c *Client) side(at *place, branch, commit string) (pipeline.Side, error) {
 	side.Owner = at.Owner.Type
 	side.CloneURL = c.server + "/" + at.NameWithOwner + ".git"
 	return side, nil
-}
-
-// committers lists each account once.
-func committers(commits []commitNode) (accounts []ledger.Actor, strangers bool) {
-	accounts = []ledger.Actor{}
-	for _, n := range commits {
-		for i, by := range []*gitActor{n.Commit.Author, n.Commit.Committer} {
-			if by == nil || by.User == nil || by.User.DatabaseID <= 0 {
-				strangers = true
-				continue
-			}
-			by.User.Type = typeUser // the field's type; apps are known by their login
-			isCommitter := i == 1
-			if who := by.User.actor(); !(isCommitter && who.Login == webFlow) && !slices.Contains(accounts, who) {
-				accounts = append(accounts, who)
-			}
-		}
-	}
-	return accounts, strangers
 }
 
 // protected asks whether a branch is; one that is not there is not.

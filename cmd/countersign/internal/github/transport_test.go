@@ -98,10 +98,12 @@ func TestT61Faults(t *testing.T) {
 		{"forbidden", readREST, []step{forbidden}, KindPermission, 1, "[]"},
 		{"validation", write, []step{{status: 422, body: `{"message":"Validation Failed"}`}}, KindRefused, 1, "[]"},
 		{"a redirect", readREST, []step{{status: 301, header: "Location: https://elsewhere.test/"}}, KindRefused, 1, "[]"},
+		{"a redirect within the API", readREST, []step{{status: 301, header: "Location: /repositories/1/branches/main"}, branch}, "", 2, "[]"},
 		{"GraphQL: not found", readGraphQL, []step{graphqlError("NOT_FOUND", "Could not resolve")}, KindNotFound, 1, "[]"},
 		{"GraphQL: forbidden", readGraphQL, []step{graphqlError("FORBIDDEN", "Resource not accessible by integration")}, KindPermission, 1, "[]"},
 		{"GraphQL: no such field", readGraphQL, []step{graphqlError("", "Field 'x' doesn't exist")}, KindRefused, 1, "[]"},
 		{"GraphQL: took too long", readGraphQL, []step{graphqlError("", "Something went wrong while executing your query."), viewer}, "", 2, "[1]"},
+		{"GraphQL: takes too long", readGraphQL, []step{graphqlError("", "Something went wrong while executing your query.")}, KindNetwork, 4, "[1 2 4]"},
 		{"GraphQL: limit", readGraphQL, []step{graphqlError("RATE_LIMITED", "API rate limit exceeded"), viewer}, "", 2, "[60]"},
 
 		{"secondary limit", readREST, []step{secondary, branch}, "", 2, "[7]"},

@@ -102,3 +102,26 @@ func TestChecks(t *testing.T) {
 	}
 	s.TakeViolations() // GitHub describes the conclusion of a completed run as needed
 }
+
+// The description has the operations that are served, and no others.
+func TestDescriptionIsOfTheOperations(t *testing.T) {
+	d, err := loadDescription()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for _, o := range operations() {
+		served[o.method+" "+o.path] = true
+	}
+	for path, item := range d.doc.Paths.Map() {
+		for method := range item.Operations() {
+			if !served[method+" "+path] {
+				t.Errorf("%s %s is described and not served", method, path)
+			}
+			delete(served, method+" "+path)
+		}
+	}
+	for left := range served {
+		t.Errorf("%s is served and not described", left)
+	}
+}

@@ -1,11 +1,15 @@
 package githubtest
 
-import "net/http"
+import (
+	"maps"
+	"net/http"
+)
 
 var peopleOperations = []operation{
 	{"GET", "/user", "", (*Server).getSelf},
 	{"GET", "/users/{username}", "", (*Server).getUser},
 	{"GET", "/rate_limit", "", (*Server).getRateLimit},
+	{"GET", "/orgs/{org}/teams/{team_slug}", "", (*Server).getTeam},
 	{"GET", "/orgs/{org}/teams/{team_slug}/memberships/{username}", "", (*Server).getMembership},
 	{"GET", "/repos/{owner}/{repo}/collaborators/{username}/permission", "", (*Server).getPermission},
 }
@@ -44,17 +48,28 @@ func (s *Server) getRateLimit(*call) answer {
 	return ok(object{"rate": rate(), "resources": object{"core": rate(), "search": rate(), "graphql": rate()}})
 }
 
-// getMembership tells an app with "members" and members of the organization;
-// for others there is no such team.
-func (s *Server) getMembership(c *call) answer {
+// seenOrganization is the organization of a path, or why the token does not see
+// its teams: an app needs "members", others are members; for the rest there is
+// no such team.
+func (s *Server) seenOrganization(c *call) (*account, *answer) {
 	org := s.find(c.PathValue("org"))
+	no := notFound
 	switch {
 	case org == nil || s.orgs[org.id] == nil:
-		return notFound
+		return nil, &no
 	case c.token.app && !c.token.has("members", "read"):
-		return c.forbidden()
+		no = c.forbidden()
+		return nil, &no
 	case !c.token.app && !s.belongs(c.token.account, s.orgs[org.id]):
-		return notFound
+		return nil, &no
+	}
+	return org, nil
+}
+
+func (s *Server) getMembership(c *call) answer {
+	org, no := s.seenOrganization(c)
+	if no != nil {
+		return *no
 	}
 	slug := c.PathValue("team_slug")
 	a := s.find(c.PathValue("username"))
@@ -63,6 +78,33 @@ func (s *Server) getMembership(c *call) answer {
 	}
 	return ok(object{
 		"url": s.at("/orgs/%s/teams/%s/memberships/%s", org.login, slug, a.login), "role": "member", "state": s.orgs[org.id].teams[slug][a.id],
+	})
+}
+
+func (s *Server) getTeam(c *call) answer {
+	org, no := s.seenOrganization(c)
+	if no != nil {
+		return *no
+	}
+	slug := c.PathValue("team_slug")
+	members, known := s.orgs[org.id].teams[slug]
+	if !known {
+		return notFound
+	}
+	self := s.at("/orgs/%s/teams/%s", org.login, slug)
+	about := s.organization(org)
+	for _, name := range []string{"public_repos", "public_gists", "followers", "following"} {
+		about[name] = 0
+	}
+	maps.Copy(about, object{
+		"html_url": s.URL + "/" + org.login, "type": "Organization", "has_organization_projects": false, "has_repository_projects": false,
+		"created_at": stamp(org.created), "updated_at": stamp(org.created), "archived_at": nil,
+	})
+	return ok(object{
+		"id": org.id + 1_000_000, "node_id": nodeID("T", org.id), "name": slug, "slug": slug, "description": nil, "privacy": "closed", "permission": "pull",
+		"url": self, "html_url": s.URL + "/orgs/" + org.login + "/teams/" + slug, "members_url": self + "/members{/member}", "repositories_url": self + "/repos",
+		"type": "organization", "created_at": stamp(org.created), "updated_at": stamp(org.created), "members_count": len(members), "repos_count": 0,
+		"organization": about, "parent": nil,
 	})
 }
 

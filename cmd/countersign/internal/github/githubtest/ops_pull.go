@@ -7,6 +7,7 @@ import (
 
 var pullOperations = []operation{
 	{"GET", "/repos/{owner}/{repo}/pulls", "pull_requests:read", (*Server).listPulls},
+	{"POST", "/repos/{owner}/{repo}/pulls", "pull_requests:write", (*Server).createPull},
 	{"GET", "/repos/{owner}/{repo}/pulls/{pull_number}", "pull_requests:read", onPull((*Server).getPull)},
 	{"GET", "/repos/{owner}/{repo}/pulls/{pull_number}/files", "pull_requests:read", onPull((*Server).listFiles)},
 	{"GET", "/repos/{owner}/{repo}/pulls/{pull_number}/commits", "pull_requests:read", onPull((*Server).listCommits)},
@@ -81,4 +82,23 @@ func (s *Server) listReviews(c *call, p *pull) answer {
 
 func (p *pull) reviewsFor(t *token) []*review {
 	return slices.DeleteFunc(slices.Clone(p.reviews), func(v *review) bool { return v.state == "PENDING" && v.author != t.account })
+}
+
+// createPull opens a pull request between branches of the repository.
+func (s *Server) createPull(c *call) answer {
+	head, base := c.text("head"), c.text("base")
+	from, to := c.repo.ref("refs/heads/"+head), c.repo.ref("refs/heads/"+base)
+	switch {
+	case from == "":
+		return invalid("PullRequest", "head", "head is invalid")
+	case to == "":
+		return invalid("PullRequest", "base", "base is invalid")
+	case from == to:
+		return invalid("PullRequest", "base", "No commits between "+base+" and "+head)
+	}
+	p := s.open(&pull{
+		text: s.newText(c.token.account.login, c.text("body")), repo: c.repo, title: c.text("title"), draft: c.body["draft"] == true,
+		head: side{c.repo, head, from}, base: side{c.repo, base, to},
+	})
+	return created(s.fullPull(p))
 }

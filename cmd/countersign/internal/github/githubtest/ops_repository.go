@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 var repositoryOperations = []operation{
 	{"GET", "/repos/{owner}/{repo}", "", (*Server).getRepository},
 	{"GET", "/repos/{owner}/{repo}/branches/{branch}", "contents:read", (*Server).getBranch},
+	{"POST", "/repos/{owner}/{repo}/git/refs", "contents:write", (*Server).createRef},
 	{"GET", "/repos/{owner}/{repo}/commits/{ref}", "contents:read", (*Server).getCommit},
 	{"GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "pull_requests:read", (*Server).listPullsOfCommit},
 }
@@ -70,4 +72,24 @@ func (s *Server) listPullsOfCommit(c *call) answer {
 		}
 	}
 	return list(c, found, s.simplePull)
+}
+
+// createRef makes a ref at a commit that is there.
+func (s *Server) createRef(c *call) answer {
+	name, id := c.text("ref"), c.text("sha")
+	switch {
+	case !strings.HasPrefix(name, "refs/") || strings.Count(name, "/") < 2:
+		return refuse(http.StatusUnprocessableEntity, "Reference name must start with 'refs/'")
+	case !wholeID.MatchString(id) || c.repo.resolve(id) == "":
+		return refuse(http.StatusUnprocessableEntity, "Object does not exist")
+	case c.repo.ref(name) != "":
+		return refuse(http.StatusUnprocessableEntity, "Reference already exists")
+	}
+	if _, err := c.repo.run(nil, "", "update-ref", "--", name, id); err != nil {
+		return refuse(http.StatusUnprocessableEntity, "Reference name is invalid")
+	}
+	s.synchronize(c.repo)
+	api := s.at("/repos/%s/git/%s", c.repo.fullName(), name)
+	target := object{"type": "commit", "sha": id, "url": s.at("/repos/%s/git/commits/%s", c.repo.fullName(), id)}
+	return created(object{"ref": name, "node_id": "REF_" + name, "url": api, "object": target})
 }

@@ -3,16 +3,13 @@ package githubtest
 import (
 	"archive/zip"
 	"bytes"
-	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"time"
 )
 
 var runOperations = []operation{
+	{"GET", "/repos/{owner}/{repo}/actions/runs", "actions:read", (*Server).listRuns},
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}", "actions:read", onRun((*Server).getRun)},
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts", "actions:read", onRun((*Server).listArtifacts)},
 	{"GET", "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}", "", (*Server).getArtifact},
@@ -141,103 +138,24 @@ func onRun(do func(*Server, *call, *workflowRun) answer) func(*Server, *call) an
 
 func (s *Server) getRun(_ *call, run *workflowRun) answer { return ok(s.run(run)) }
 
+// listRuns lists the newest first.
+func (s *Server) listRuns(c *call) answer {
+	query := c.URL.Query()
+	var found []*workflowRun
+	for _, run := range slices.Backward(c.repo.runs) {
+		is := func(name, value string) bool { return !query.Has(name) || query.Get(name) == value }
+		status := is("status", run.status) || is("status", run.conclusion)
+		if is("event", run.event) && is("head_sha", run.sha) && is("branch", run.branch) && is("actor", run.by.login) && status {
+			found = append(found, run)
+		}
+	}
+	return counted(c, "workflow_runs", found, s.run)
+}
+
 func (s *Server) listArtifacts(c *call, run *workflowRun) answer {
 	found := run.artifacts
 	if name := c.URL.Query().Get("name"); name != "" {
 		found = slices.DeleteFunc(slices.Clone(found), func(a *artifact) bool { return a.name != name })
 	}
 	return counted(c, "artifacts", found, func(a *artifact) object { return s.artifact(run, a) })
-}
-
-// getArtifact redirects to an address that needs no token and must get none.
-func (s *Server) getArtifact(c *call) answer {
-	if c.token.account == nil || !s.may(c.token, c.repo, "actions", "read") {
-		return c.forbidden()
-	}
-	for _, run := range c.repo.runs {
-		for _, a := range run.artifacts {
-			switch {
-			case a.id != c.id("artifact_id"):
-			case a.expired:
-				return refuse(http.StatusGone, "Artifact has expired")
-			default:
-				return answer{status: http.StatusFound, header: http.Header{"Location": {s.downloadURL(a)}}}
-			}
-		}
-	}
-	return notFound
-}
-
-// downloadURL is on a host of another name, as with GitHub.
-func (s *Server) downloadURL(a *artifact) string {
-	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
-	return fmt.Sprintf("http://localhost:%s/_download/%d?signature=good", port, a.id)
-}
-
-// serveDownload is the store of artifacts, which refuses requests with a token
-// as GitHub's does.
-func (s *Server) serveDownload(w http.ResponseWriter, r *http.Request) {
-	seen, fault := s.note("download", r, nil, false)
-	data, status := s.download(r)
-	s.around(w, seen, fault, func(w *httptest.ResponseRecorder) {
-		w.Header().Set("Content-Type", "application/zip")
-		w.WriteHeader(status)
-		_, _ = w.Write(data)
-	})
-}
-
-func (s *Server) download(r *http.Request) ([]byte, int) {
-	defer s.lock()()
-	if r.Header.Get("Authorization") != "" {
-		return nil, http.StatusBadRequest
-	}
-	for _, repo := range s.repos {
-		for _, run := range repo.runs {
-			for _, a := range run.artifacts {
-				if strings.TrimPrefix(r.URL.Path, "/_download/") == fmt.Sprint(a.id) && r.URL.Query().Get("signature") == "good" {
-					return a.data, http.StatusOK
-				}
-			}
-		}
-	}
-	return nil, http.StatusForbidden
-}
-
-func (s *Server) artifact(run *workflowRun, a *artifact) object {
-	api := s.at("/repos/%s/actions/artifacts/%d", run.repo.fullName(), a.id)
-	return object{
-		"id": a.id, "node_id": nodeID("AF", a.id), "name": a.name, "size_in_bytes": len(a.data), "url": api, "archive_download_url": api + "/zip",
-		"expired": a.expired, "created_at": stamp(a.created), "updated_at": stamp(a.created), "expires_at": stamp(a.created.AddDate(0, 0, 90)),
-		"workflow_run": object{
-			"id": run.id, "repository_id": run.repo.id, "head_repository_id": run.head.id, "head_branch": run.branch, "head_sha": run.sha,
-		},
-	}
-}
-
-// run is a workflow's run. As on GitHub it names no pull requests when the head
-// is in a fork.
-func (s *Server) run(run *workflowRun) object {
-	api := s.at("/repos/%s/actions/runs/%d", run.repo.fullName(), run.id)
-	suite := s.at("/repos/%s/check-suites/%d", run.repo.fullName(), run.id)
-	pulls := s.pullsOf(run.repo, run.sha)
-	if run.head != run.repo {
-		pulls = []object{}
-	}
-	workflow := s.at("/repos/%s/actions/workflows/%d", run.repo.fullName(), 1)
-	o := object{
-		"id": run.id, "name": run.name, "node_id": nodeID("WFR", run.id), "head_branch": run.branch, "head_sha": run.sha, "path": run.path, "display_title": run.name,
-		"run_number": 1, "run_attempt": 1, "event": run.event, "status": run.status, "conclusion": orNull(run.conclusion), "workflow_id": 1,
-		"check_suite_id": run.id, "check_suite_node_id": nodeID("CS", run.id), "url": api, "html_url": fmt.Sprintf("%s/%s/actions/runs/%d", s.URL, run.repo.fullName(), run.id),
-		"pull_requests": pulls, "created_at": stamp(run.created), "updated_at": stamp(run.created), "run_started_at": stamp(run.created),
-		"actor": s.user(run.by), "triggering_actor": s.user(run.by), "referenced_workflows": []any{}, "previous_attempt_url": nil,
-		"check_suite_url": suite, "workflow_url": workflow, "head_commit": s.runCommit(run),
-		"repository": s.minimalRepository(run.repo), "head_repository": s.minimalRepository(run.head),
-	}
-	return addresses(o, api, "jobs logs artifacts cancel rerun")
-}
-
-func (s *Server) runCommit(run *workflowRun) object {
-	c, _ := run.head.info(run.sha)
-	who := func(g signature) object { return object{"name": g.name, "email": g.email} }
-	return object{"id": c.sha, "tree_id": c.tree, "message": c.message, "timestamp": c.committer.date, "author": who(c.author), "committer": who(c.committer)}
 }

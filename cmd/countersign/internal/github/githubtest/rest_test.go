@@ -17,6 +17,10 @@ func TestOperations(t *testing.T) {
 	s.Review(NewReview{Repository: "acme/site", Number: 1, By: "bob", State: "APPROVED"})
 	run := s.WorkflowRun(NewWorkflowRun{Repository: "acme/site", Name: "relay", Path: ".github/workflows/relay.yml", Event: "pull_request_review", HeadBranch: "fix", By: "bob"})
 	file := s.Artifact(NewArtifact{Repository: "acme/site", Run: run, Name: "bundle", Files: map[string]string{"a": "b"}})
+	push := s.Ruleset(NewRuleset{Repository: "acme/site", Name: "paths", Target: "push", Rules: map[string]map[string]any{
+		"file_path_restriction": {"restricted_file_paths": []string{".github/**"}},
+	}})
+	s.Ruleset(NewRuleset{Repository: "acme/site", Name: "main", Target: "branch", Branches: []string{"main"}, Rules: map[string]map[string]any{"deletion": nil}})
 	members := s.AppToken(AppToken{Bot: "github-actions[bot]", Permissions: map[string]string{"members": "read"}})
 	ada := s.Token("ada")
 
@@ -41,12 +45,25 @@ func TestOperations(t *testing.T) {
 		{c.token, "GET", repo + "/collaborators/ada/permission", nil, 200},
 		{c.token, "GET", repo + "/collaborators/github-actions%5Bbot%5D/permission", nil, 404},
 		{s.Token("bob"), "GET", repo + "/collaborators/ada/permission", nil, 403},
+		{members, "GET", "/orgs/acme/teams/reviewers", nil, 200},
+		{members, "GET", "/orgs/acme/teams/none", nil, 404},
+		{c.token, "GET", "/orgs/acme/teams/reviewers", nil, 403},
 		{members, "GET", "/orgs/acme/teams/reviewers/memberships/ada", nil, 200},
+		{c.token, "GET", repo + "/rulesets?includes_parents=true", nil, 200},
+		{c.token, "GET", fmt.Sprintf("%s/rulesets/%d", repo, push), nil, 200},
+		{c.token, "GET", repo + "/rulesets/1", nil, 404},
+		{c.token, "GET", repo + "/rules/branches/main", nil, 200},
+		{c.token, "POST", repo + "/git/refs", map[string]any{"ref": "refs/countersign/probe", "sha": strings.Repeat("0", 40)}, 422},
+		{c.token, "POST", repo + "/git/refs", map[string]any{"ref": "refs/heads/twin", "sha": head}, 201},
+		{ada, "POST", repo + "/git/refs", map[string]any{"ref": "refs/heads/twin", "sha": head}, 422},
+		{s.Token("bob"), "POST", repo + "/git/refs", map[string]any{"ref": "refs/heads/other", "sha": head}, 403},
+		{c.token, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "main", "base": "main"}, 422},
+		{c.token, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "twin", "base": "main"}, 201},
 		{members, "GET", "/orgs/acme/teams/reviewers/memberships/bob", nil, 404},
 		{c.token, "GET", "/orgs/acme/teams/reviewers/memberships/ada", nil, 403},
 		{c.token, "GET", repo + "/pulls?state=all&head=acme:fix&per_page=5", nil, 200},
 		{c.token, "GET", repo + "/pulls/1", nil, 200},
-		{c.token, "GET", repo + "/pulls/2", nil, 404},
+		{c.token, "GET", repo + "/pulls/9", nil, 404},
 		{c.token, "GET", repo + "/pulls/1/files", nil, 200},
 		{c.token, "GET", repo + "/pulls/1/commits", nil, 200},
 		{c.token, "GET", repo + "/pulls/1/reviews", nil, 200},
@@ -72,6 +89,7 @@ func TestOperations(t *testing.T) {
 		{ada, "POST", repo + "/check-runs", map[string]any{"name": "countersign", "head_sha": head}, 403},
 		{c.token, "GET", repo + "/commits/fix/check-runs?check_name=countersign", nil, 200},
 		{c.token, "GET", repo + "/commits/heads%2Ffix/check-runs", nil, 200},
+		{c.token, "GET", repo + "/actions/runs?per_page=1&status=completed", nil, 200},
 		{c.token, "GET", fmt.Sprintf("%s/actions/runs/%d", repo, run), nil, 200},
 		{c.token, "GET", fmt.Sprintf("%s/actions/runs/%d/artifacts?name=bundle", repo, run), nil, 200},
 		{ada, "GET", fmt.Sprintf("%s/actions/artifacts/%d/zip", repo, file), nil, 200},

@@ -114,7 +114,7 @@ func (s *Server) may(t *token, r *repository, permission, level string) bool {
 	case t.account == nil:
 		return false
 	case t.app:
-		return slices.Contains(t.repos, r.id) && t.has(permission, level)
+		return slices.Contains(t.repos, r.id) && (t.has(permission, level) || permission == "metadata")
 	case permission == "checks" && level == "write":
 		return false // apps only
 	}

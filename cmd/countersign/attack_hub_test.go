@@ -1,0 +1,255 @@
+package main
+
+import (
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// An attack is a hub with one proposal that waits for one approval, and what must
+// not change without it.
+type attack struct {
+	*hub
+	tx, fingerprint string
+	tip             string // of the pull request's branch
+}
+
+// newAttack opens a proposal of greetFix, under a Policy where one is given.
+func newAttack(t *testing.T, policy string) *attack {
+	t.Helper()
+	t.Parallel()
+	h := newHub(t)
+	if policy != "" {
+		h.policy(policy)
+	}
+	a := &attack{hub: h}
+	a.tx, a.fingerprint = h.propose(greetFix)
+	a.tip = h.s.Ref(site, "refs/heads/topic")
+	return a
+}
+
+// policy puts a Policy onto the default branch.
+func (h *hub) policy(text string) {
+	h.Helper()
+	h.s.Push(githubtest.NewCommit{Repository: site, Branch: "main", By: "ada", Message: "Policy", Files: map[string]string{".github/countersign.yml": "version: 1\n" + text}})
+	h.clone()
+}
+
+// person is an account with a role in the repository.
+func (h *hub) person(login, role string) {
+	h.s.User(login)
+	h.s.Role(site, login, role)
+}
+
+// answers replies in the thread of the request that was opened last.
+func (h *hub) answers(by, body string) int64 {
+	h.Helper()
+	first := int64(0)
+	for _, c := range h.s.ReviewComments(site, h.pr) {
+		if c.ReplyTo == 0 && c.Author == "github-actions[bot]" {
+			first = c.ID
+		}
+	}
+	return h.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: h.pr, By: by, Body: body, ReplyTo: first}).ID
+}
+
+func (h *hub) reviews(by, state, body string) int64 {
+	return h.s.Review(githubtest.NewReview{Repository: site, Number: h.pr, By: by, State: state, Body: body}).ID
+}
+
+// happens makes GitHub's own payload the event of the next runs.
+func (h *hub) happens(e githubtest.Event) {
+	h.Helper()
+	e.Repository = firstOf(e.Repository, site)
+	h.env["GITHUB_EVENT_NAME"], h.env["GITHUB_EVENT_PATH"] = e.Name, h.write("event.json", string(h.s.Event(e)))
+}
+
+// pushes commits one file to a branch.
+func (h *hub) pushes(by, branch, file, text string) string {
+	return h.s.Push(githubtest.NewCommit{Repository: site, Branch: branch, By: by, Message: "Change " + file, Files: map[string]string{file: text}})
+}
+
+// at runs do right before the nth request to the API from now on, counted from
+// 1; the returned function tells how many there were.
+func (h *hub) at(n int, do func()) (count func() int) {
+	h.Helper()
+	to, err := url.Parse(h.s.URL)
+	if err != nil {
+		h.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen := 0
+	forward := httputil.NewSingleHostReverseProxy(to)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		if seen++; seen == n {
+			do()
+		}
+		mu.Unlock()
+		forward.ServeHTTP(w, r)
+	}))
+	h.Cleanup(proxy.Close)
+	h.env["GITHUB_API_URL"], h.env["GITHUB_GRAPHQL_URL"] = proxy.URL+"/api/v3", proxy.URL+"/api/graphql"
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return seen
+	}
+}
+
+// status is a transaction's in the ledger of the repository.
+func (h *hub) status(tx string) string {
+	h.Helper()
+	code, stdout, stderr := h.run("show", tx, "--json")
+	var doc struct {
+		Status string `json:"status"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &doc); code != 0 || err != nil {
+		h.Fatalf("show: %d %v %s", code, err, stderr)
+	}
+	return doc.Status
+}
+
+// comment is the one comment that reports, "" where there is none.
+func (h *hub) comment() string {
+	h.Helper()
+	found := ""
+	for _, c := range h.s.Comments(site, h.pr) {
+		if strings.HasSuffix(strings.TrimSpace(c.Body), report.CommentMarker) && c.Author == "github-actions[bot]" {
+			if found != "" {
+				h.Errorf("two comments report")
+			}
+			found = c.Body
+		}
+	}
+	return found
+}
+
+// check is the newest check run of a name on a commit.
+func (h *hub) check(name, head string) githubtest.CheckRun {
+	var found githubtest.CheckRun
+	for _, c := range h.s.CheckRuns(site, head) {
+		if c.Name == name && c.ID > found.ID {
+			found = c
+		}
+	}
+	return found
+}
+
+// untouched fails the test if anything was let through.
+func (a *attack) untouched() {
+	a.Helper()
+	if got := a.s.Ref(site, "refs/heads/topic"); got != a.tip {
+		a.Errorf("the branch moved from %s to %s", a.tip, got)
+	}
+	for _, c := range a.s.CheckRuns(site, "") {
+		if c.Conclusion == "success" {
+			a.Errorf("the check %s passes", c.Name)
+		}
+	}
+}
+
+// waits fails the test unless a settle leaves the proposal waiting, and tells
+// each of the reasons wherever people look.
+func (a *attack) waits(reasons ...string) settled {
+	a.Helper()
+	out := a.settle(exitPending, "--no-gate")
+	a.untouched()
+	if got := a.status(a.tx); got != "awaiting_approval" {
+		a.Errorf("%s is %s", a.tx, got)
+	}
+	a.tells(out, reasons...)
+	return out
+}
+
+// isDenied fails the test unless the proposal is denied for good.
+func (a *attack) isDenied(args ...string) {
+	a.Helper()
+	a.settle(exitDenied, append([]string{"--no-gate"}, args...)...)
+	a.untouched()
+	if got := a.status(a.tx); got != "denied" {
+		a.Errorf("%s is %s", a.tx, got)
+	}
+	if !strings.Contains(a.comment(), "denied") {
+		a.Errorf("the comment tells nothing of a denial:\n%s", a.comment())
+	}
+	a.audits()
+}
+
+// tells fails the test unless reasons are in --json, in the comment and in the
+// transaction's check run.
+func (a *attack) tells(out settled, reasons ...string) {
+	a.Helper()
+	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.s.Ref(site, "refs/heads/topic")).Summary
+	for _, reason := range reasons {
+		if !out.says(reason) {
+			a.Errorf("--json tells nothing of %q: %+v", reason, out.Transactions)
+		}
+		for name, text := range map[string]string{"comment": a.comment(), "check": check} {
+			if !strings.Contains(text, reason) {
+				a.Errorf("the %s tells nothing of %q:\n%s", name, reason, text)
+			}
+		}
+	}
+}
+
+// says tells whether some decision does not count for a reason.
+func (s settled) says(reason string) bool {
+	for _, tx := range s.Transactions {
+		for _, d := range tx.Verdict.Decisions {
+			if !d.Counted && strings.Contains(d.Reason, reason) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// approves fails the test unless one honest approval is still enough: otherwise
+// a test of what does not count would pass for the wrong reason.
+func (a *attack) approves(by string) {
+	a.Helper()
+	a.says(by, "/approve "+a.fingerprint)
+	a.settle(0, "--no-gate")
+	if got := a.s.File(site, "topic", "greet.txt"); got != "one\nhello, world\nthree\n" {
+		a.Errorf("greet.txt is %q", got)
+	}
+	if got := a.status(a.tx); got != "completed" {
+		a.Errorf("%s is %s", a.tx, got)
+	}
+	a.audits()
+}
+
+// bundle is what a propose job hands over for a patch.
+func (h *hub) bundle(diff string) string {
+	h.Helper()
+	file := filepath.Join(h.TempDir(), "bundle.json")
+	if code, _, stderr := h.run("review", "--patch", h.write("fix.patch", diff), "--summary", "greet the world", "--bundle-out", file); code != 0 {
+		h.Fatalf("exit code %d: %s", code, stderr)
+	}
+	return file
+}
+
+// sweep is 1 to n where COUNTERSIGN_FAULTS is set, which takes minutes, else
+// those of them that are named.
+func sweep(n int, named ...int) iter.Seq[int] {
+	if os.Getenv("COUNTERSIGN_FAULTS") == "" {
+		return slices.Values(named)
+	}
+	return func(yield func(int) bool) {
+		for i := 1; i <= n && yield(i); i++ {
+		}
+	}
+}

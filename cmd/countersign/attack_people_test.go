@@ -1,0 +1,173 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+func TestT08TooLittlePermission(t *testing.T) {
+	a := newAttack(t, "")
+	a.person("tim", "triage")
+	a.s.User("stranger") // a public repository's everybody
+	a.s.CustomRole(site, "reporter", "read")
+	a.person("rob", "reporter")
+	a.s.User("ghost-to-be")
+	for _, login := range []string{"eve", "tim", "stranger", "rob", "ghost-to-be"} {
+		a.says(login, "/approve "+a.fingerprint)
+		a.answers(login, "/approve")
+	}
+	a.s.DeleteAccount("ghost-to-be")
+	a.waits("has read permission, write needed", "has triage permission, write needed", "its author is not known")
+	a.approves("ada")
+}
+
+func TestT08PolicyAsksForMore(t *testing.T) {
+	a := newAttack(t, "approvals: {permission: maintain}\n")
+	a.person("max", "maintain")
+	a.says("ada", "/approve "+a.fingerprint)
+	a.waits("has write permission, maintain needed")
+	a.approves("max")
+}
+
+func TestT09AccessLost(t *testing.T) {
+	a := newAttack(t, twoApprovals)
+	a.says("ada", "/approve "+a.fingerprint)
+	a.waits()
+	a.s.Role(site, "ada", "read")
+	a.says("bob", "/approve "+a.fingerprint)
+	a.waits("has read permission, write needed")
+	a.s.Role(site, "ada", "none")
+	a.waits("write needed")
+	a.s.Role(site, "ada", "write")
+	a.settle(0, "--no-gate")
+	a.audits()
+}
+
+// The access is lost between any two requests of the settle that would apply:
+// before the last time that it is asked for, nothing is applied.
+func TestT09AccessLostMeanwhile(t *testing.T) {
+	asked, moved := 0, 0
+	for n := range sweep(22, 6, 7, 12) {
+		a := newAttack(t, "")
+		a.says("ada", "/approve "+a.fingerprint)
+		lost := false
+		a.at(n, func() { a.s.Role(site, "ada", "read"); a.s.ResetRequests(); lost = true })
+		code, _, _ := a.run("settle", "--pr", "1", "--no-gate")
+		again := false
+		for _, r := range a.s.Requests() {
+			again = again || lost && r.Path == "/api/v3/repos/acme/site/collaborators/ada/permission"
+		}
+		applied := a.s.Ref(site, "refs/heads/topic") != a.tip
+		if applied && (again || code != 0) || !applied && code != exitPending {
+			t.Errorf("request %d: applied %v, exit code %d, asked again %v", n, applied, code, again)
+		}
+		if again {
+			asked++
+		}
+		if applied {
+			moved++
+		}
+		a.audits()
+	}
+	if asked == 0 || moved == 0 {
+		t.Errorf("asked again %d times, applied %d times: the requests are not those that were meant", asked, moved)
+	}
+}
+
+func TestT10NoHuman(t *testing.T) {
+	a := newAttack(t, "bots: [renovate-account, 4242]\n")
+	a.s.Bot("helper[bot]")
+	a.s.Role(site, "helper[bot]", "admin")
+	a.person("renovate-account", "admin")
+	a.s.Organization("acme-robots")
+	line := "/approve " + a.fingerprint
+	a.says("helper[bot]", line)
+	a.answers("helper[bot]", "/approve")
+	a.says("github-actions[bot]", line) // the proposer, with the token that settle has
+	a.reviews("helper[bot]", "APPROVED", line)
+	a.waits("its author is not a human account")
+	a.says("renovate-account", line)
+	a.s.Rename("renovate-account", "Renovate-Account")
+	a.waits("the Policy lists its author under bots")
+	a.approves("ada")
+}
+
+// With a person's token behind the proposal, that person does not approve it.
+func TestT10ProposerIsAPerson(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.env["INPUT_TOKEN"], h.env["COUNTERSIGN_ACTIONS_TOKEN"] = h.s.Token("ada"), ""
+	a := &attack{hub: h, tip: h.s.Ref(site, "refs/heads/topic")}
+	a.tx, a.fingerprint = h.propose(greetFix)
+	h.env["INPUT_TOKEN"] = h.token
+	a.says("ada", "/approve "+a.fingerprint)
+	a.s.Rename("ada", "ada2") // the same id
+	a.s.User("ada")
+	a.s.Role(site, "ada", "none")
+	a.settle(exitPending, "--no-gate")
+	a.untouched()
+	h.says("bob", "/approve "+a.fingerprint)
+	if out := a.settle(0, "--no-gate"); !out.says("its author is the proposer") {
+		t.Errorf("%+v", out.Transactions)
+	}
+}
+
+func TestT11LoginReused(t *testing.T) {
+	a := newAttack(t, twoApprovals)
+	line := "/approve " + a.fingerprint
+	a.says("ada", line)
+	a.waits()
+	a.s.Rename("ada", "ada-lovelace")
+	a.says("ada-lovelace", line) // one person, one vote
+	a.waits("this person's vote is counted already")
+	a.s.User("ada") // somebody else
+	a.says("ada", line)
+	a.waits("write needed")
+	a.s.Role(site, "ada-lovelace", "read") // it is not the new account's role that is asked for
+	a.s.Role(site, "ada", "write")
+	a.says("bob", line)
+	a.settle(0, "--no-gate") // the new ada and bob
+	a.audits()
+}
+
+// The account is gone, and somebody with access has its login.
+func TestT11LoginOfADeletedAccount(t *testing.T) {
+	a := newAttack(t, twoApprovals)
+	a.says("ada", "/approve "+a.fingerprint)
+	a.waits()
+	a.s.DeleteAccount("ada")
+	a.person("ada", "admin")
+	a.says("bob", "/approve "+a.fingerprint)
+	code, stdout, stderr := a.run("settle", "--pr", "1", "--no-gate", "--json")
+	a.untouched()
+	if code == 0 || a.status(a.tx) != "awaiting_approval" {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestT65AppsAndMail(t *testing.T) {
+	a := newAttack(t, "")
+	a.s.Bot("helper[bot]")
+	line := "/approve " + a.fingerprint
+	at := githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: line}
+	at.App = "helper[bot]"
+	a.s.Comment(at)
+	at.App, at.Email = "", true
+	a.s.Comment(at)
+	a.s.Review(githubtest.NewReview{Repository: site, Number: a.pr, By: "ada", State: "APPROVED", Body: line, Email: true})
+	a.s.ReviewComment(githubtest.NewReviewComment{
+		Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: a.s.ReviewComments(site, a.pr)[0].ID, Email: true,
+	})
+	a.waits("posted through the app", "sent by e-mail")
+	a.approves("ada")
+}
+
+// A denial counts from wherever it comes.
+func TestT65DenialThroughAnApp(t *testing.T) {
+	a := newAttack(t, "")
+	a.s.Bot("helper[bot]")
+	a.s.Comment(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: "/deny " + a.fingerprint, App: "helper[bot]"})
+	a.says("bob", "/approve "+a.fingerprint)
+	a.isDenied()
+}

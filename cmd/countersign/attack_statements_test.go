@@ -1,0 +1,123 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+const twoApprovals = "approvals: {required: 2}\n"
+
+func TestT01EditedByOthers(t *testing.T) {
+	a := newAttack(t, "")
+	line := "/approve " + a.fingerprint
+	a.s.Edit(a.says("ada", "looks good to me"), "bob", line)
+	there := a.says("ada", line)
+	a.s.Edit(there, "bob", line+"\nnow")
+	a.s.Edit(there, "bob", line) // as it was first
+	erased := a.says("ada", "hm")
+	a.s.Edit(erased, "bob", line)
+	a.s.EraseHistory(erased)
+	a.s.Edit(a.answers("ada", "what is this?"), "bob", "/approve")
+	a.s.Edit(a.reviews("ada", "COMMENTED", "later"), "bob", line)
+	out := a.waits("edited after posting")
+	if n := len(out.Transactions[0].Verdict.Decisions); n != 5 {
+		t.Errorf("%d decisions are told, want 5", n)
+	}
+	a.approves("ada")
+}
+
+func TestT01EditedAfterItCounted(t *testing.T) {
+	a := newAttack(t, twoApprovals)
+	a.person("dan", "write")
+	first := a.says("ada", "/approve "+a.fingerprint)
+	a.waits()
+	a.s.Edit(first, "bob", "/approve "+a.fingerprint+"\n")
+	a.says("dan", "/approve "+a.fingerprint)
+	a.waits("its comment was edited")
+	a.s.Delete(first)
+	a.waits("its comment is gone")
+	a.approves("bob")
+}
+
+func TestT02OwnEditAfterPush(t *testing.T) {
+	a := newAttack(t, "")
+	old := a.says("bob", "nice work")
+	a.pushes("bob", "topic", "other.txt", "backdoor\n")
+	a.tip = a.s.Ref(site, "refs/heads/topic")
+	a.s.Edit(old, "bob", "/approve "+a.fingerprint)
+	a.waits("edited after posting")
+	a.happens(githubtest.Event{Name: "issue_comment", Action: "edited", ID: old})
+	a.waits("edited after posting")
+}
+
+func TestT03DenialTakenBack(t *testing.T) {
+	for name, hide := range map[string]func(a *attack, id int64){
+		"edited into an approval": func(a *attack, id int64) { a.s.Edit(id, "ada", "/approve "+a.fingerprint) },
+		"edited away":             func(a *attack, id int64) { a.s.Edit(id, "bob", "never mind") },
+		"history erased, event tells": func(a *attack, id int64) {
+			a.s.Edit(id, "bob", "never mind")
+			a.happens(githubtest.Event{Name: "issue_comment", Action: "edited", ID: id})
+			a.s.EraseHistory(id)
+		},
+		"deleted, event tells": func(a *attack, id int64) {
+			a.s.Delete(id)
+			a.happens(githubtest.Event{Name: "issue_comment", Action: "deleted", ID: id})
+		},
+		"taken back": func(a *attack, _ int64) { a.says("ada", "/withdraw-deny "+a.fingerprint+" I was wrong") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttack(t, "")
+			hide(a, a.says("ada", "/deny "+a.fingerprint+" no"))
+			a.says("bob", "/approve "+a.fingerprint)
+			a.isDenied()
+		})
+	}
+}
+
+// A denial that is recorded is final for these bytes, whatever becomes of its
+// comment and whoever proposes them again.
+func TestT03DenialIsFinal(t *testing.T) {
+	a := newAttack(t, "")
+	bundle := a.bundle(greetFix) // before it was denied
+	id := a.answers("ada", "/deny no")
+	a.isDenied()
+	a.s.Delete(id)
+	a.says("bob", "/approve "+a.fingerprint)
+	a.settle(exitDenied, "--no-gate", "--bundle", bundle)
+	a.settle(0, "--no-gate") // nothing is open
+	a.untouched()
+	a.audits()
+}
+
+func TestT06ApprovalOfAnotherPatch(t *testing.T) {
+	a := newAttack(t, "")
+	other, otherFingerprint := a.propose(strings.Replace(greetFix, "hello, world", "goodbye", 1))
+	a.says("ada", "/approve "+otherFingerprint[:len(otherFingerprint)-1]+"0")
+	a.says("ada", "/approve "+a.fingerprint+"\n/approve "+otherFingerprint)
+	out := a.settle(exitPending, "--no-gate")
+	if got := a.s.File(site, "topic", "greet.txt"); got != "one\nhello, world\nthree\n" || a.status(other) != "awaiting_approval" {
+		t.Errorf("greet.txt is %q, the other %s", got, a.status(other))
+	}
+	if !out.says("names another patch") {
+		t.Errorf("%+v", out.Transactions)
+	}
+	// Once approved it does not fit any more, and is not made to.
+	a.says("ada", "/approve "+otherFingerprint)
+	a.settle(exitRefused, "--no-gate")
+	if got := a.status(other); got != "superseded" || a.s.File(site, "topic", "greet.txt") != "one\nhello, world\nthree\n" {
+		t.Errorf("the other is %s", got)
+	}
+	a.audits()
+}
+
+func TestT12OnePersonOneVote(t *testing.T) {
+	a := newAttack(t, twoApprovals)
+	a.says("ada", "/approve "+a.fingerprint)
+	a.says("ada", "/approve "+a.fingerprint)
+	a.answers("ada", "/approve")
+	a.reviews("ada", "APPROVED", "/approve "+a.fingerprint)
+	a.waits("this person's vote is counted already")
+	a.approves("bob")
+}

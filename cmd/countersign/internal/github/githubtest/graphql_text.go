@@ -1,0 +1,119 @@
+package githubtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// textFields are the fields of everything that somebody wrote.
+func (g *graph) textFields(t *text) object {
+	return object{
+		"databaseId": t.id, "fullDatabaseId": strconv.FormatInt(t.id, 10), "author": g.actor(t.author), "body": t.body, "bodyText": t.body,
+		"createdAt": stamp(t.created), "publishedAt": stamp(t.created), "updatedAt": stamp(t.updated), "lastEditedAt": maybe(t.edited),
+		"editor": g.actor(t.editor), "createdViaEmail": t.email, "includesCreatedEdit": len(t.history) > 0, "isMinimized": false,
+		"userContentEdits": g.edits(t),
+	}
+}
+
+// edits are the edits of a text, the newest first; the last is the first text,
+// once there was an edit at all. What was erased is null.
+func (g *graph) edits(t *text) resolver {
+	var all []*node
+	for i, e := range slices.Backward(t.history) {
+		n := &node{"UserContentEdit", object{
+			"id": fmt.Sprintf("UCE_%d_%d", t.id, i), "createdAt": stamp(e.at), "editedAt": stamp(e.at), "updatedAt": stamp(e.at), "editor": g.actor(e.editor),
+			"diff": e.body, "deletedAt": nil, "deletedBy": nil,
+		}}
+		if e.erased {
+			n.fields["diff"], n.fields["deletedAt"], n.fields["deletedBy"] = nil, stamp(e.at), g.actor(e.editor)
+		}
+		all = append(all, n)
+	}
+	return connection("UserContentEditConnection", inOrder(all))
+}
+
+func (g *graph) reviews(p *pull) resolver {
+	var all []keyed
+	for _, v := range p.reviewsFor(g.token) {
+		all = append(all, keyed{v.id, g.reviewNode(v)})
+	}
+	return connection("PullRequestReviewConnection", all)
+}
+
+func (g *graph) reviewNode(v *review) *node {
+	n := &node{"PullRequestReview", g.textFields(&v.text)}
+	maps.Copy(n.fields, object{
+		"id": nodeID("PRR", v.id), "url": g.reviewURL(v), "state": v.state, "commit": g.commitOf(v.pull.repo, v.commit), "submittedAt": stamp(v.created),
+		"authorAssociation": g.association(v.pull.repo, v.author),
+	})
+	if v.state == "PENDING" {
+		n.fields["submittedAt"] = nil
+	}
+	return n
+}
+
+// commitOf is a commit, or null if git does not have it.
+func (g *graph) commitOf(r *repository, id string) any {
+	c, ok := r.info(id)
+	if !ok {
+		return nil
+	}
+	return g.commitNode(r, c)
+}
+
+func (g *graph) threads(p *pull) resolver {
+	var all []keyed
+	for _, t := range p.threads {
+		all = append(all, keyed{t.id, g.threadNode(t)})
+	}
+	return connection("PullRequestReviewThreadConnection", all)
+}
+
+func (g *graph) threadNode(t *thread) *node {
+	first := t.comments[0]
+	return &node{"PullRequestReviewThread", object{
+		"id": nodeID("PRRT", t.id), "isResolved": t.resolved != nil, "resolvedBy": g.actor(t.resolved), "path": first.path,
+		"subjectType": strings.ToUpper(first.subject), "isOutdated": first.commit != t.pull.head.sha, "isCollapsed": t.resolved != nil,
+		"comments": g.comments("PullRequestReviewComment", t.comments),
+	}}
+}
+
+func (g *graph) comments(kind string, comments []*comment) resolver {
+	var all []keyed
+	for _, c := range comments {
+		all = append(all, keyed{c.id, g.commentNode(c)})
+	}
+	return connection(kind+"Connection", all)
+}
+
+func (g *graph) commentNode(c *comment) *node {
+	n := &node{"IssueComment", g.textFields(&c.text)}
+	n.fields["id"], n.fields["url"], n.fields["authorAssociation"] = nodeID("IC", c.id), g.commentURL(c), g.association(c.pull.repo, c.author)
+	if c.thread != nil {
+		n.kind = "PullRequestReviewComment"
+		maps.Copy(n.fields, g.threadFields(c))
+	}
+	return n
+}
+
+// threadFields are the fields that only review comments have.
+func (g *graph) threadFields(c *comment) object {
+	fields := object{
+		"id": nodeID("PRRC", c.id), "path": c.path, "replyTo": nil, "originalCommit": g.commitOf(c.pull.repo, c.commit),
+		"commit": g.commitOf(c.pull.repo, c.pull.head.sha), "subjectType": strings.ToUpper(c.subject), "diffHunk": c.diffHunk,
+		"outdated": c.commit != c.pull.head.sha, "state": "SUBMITTED",
+		"pullRequestReview": &node{"PullRequestReview", object{
+			"databaseId": c.review.id, "fullDatabaseId": strconv.FormatInt(c.review.id, 10), "id": nodeID("PRR", c.review.id), "state": c.review.state,
+		}},
+	}
+	if to := c.replyTo; to != nil {
+		fields["replyTo"] = &node{"PullRequestReviewComment", object{
+			"databaseId": to.id, "fullDatabaseId": strconv.FormatInt(to.id, 10), "id": nodeID("PRRC", to.id), "url": g.commentURL(to), "body": to.body,
+			"author": g.actor(to.author),
+		}}
+	}
+	return fields
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const wholeREST = `{
+  "openapi": "3.0.3", "info": {"title": "all", "version": "1"},
+  "paths": {"/a": {"get": {"summary": "x", "parameters": [{"$ref": "#/components/parameters/p"}]}, "post": {}}, "/b": {"get": {}}},
+  "x-webhooks": {"e": {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/e"}}}}}}},
+  "components": {
+    "parameters": {"p": {"name": "p", "example": 1, "schema": {"$ref": "#/components/schemas/s"}}},
+    "schemas": {
+      "s": {"type": "object", "description": "dropped", "properties": {"description": {"type": "string", "title": "dropped"}}},
+      "e": {"type": "object", "x-more": 1, "properties": {"self": {"$ref": "#/components/schemas/e"}}},
+      "unused": {}
+    }
+  }
+}`
+
+const wholeGraphQL = `{"__schema": {"types": [{"kind": "OBJECT", "name": "Q", "fields": [
+  {"name": "a", "type": {"kind": "NON_NULL", "ofType": {"kind": "LIST", "ofType": {"kind": "SCALAR", "name": "Int"}}}, "args": [{"name": "n", "type": {"kind": "SCALAR", "name": "ID"}}]},
+  {"name": "b", "type": {"kind": "SCALAR", "name": "Int"}}]}]}}`
+
+func TestTrim(t *testing.T) {
+	var whole object
+	if err := json.Unmarshal([]byte(wholeREST), &whole); err != nil {
+		t.Fatal(err)
+	}
+	var schema introspection
+	if err := json.Unmarshal([]byte(wholeGraphQL), &schema); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := trimREST(whole, []string{"GET /a"})
+	same(t, rest, err, `{"components":{"parameters":{"p":{"name":"p","schema":{"$ref":"#/components/schemas/s"}}},`+
+		`"schemas":{"s":{"properties":{"description":{"type":"string"}},"type":"object"}}},`+
+		`"info":{"title":"GitHub REST API, trimmed","version":"1"},"openapi":"3.0.3","paths":{"/a":{"get":{"parameters":[{"$ref":"#/components/parameters/p"}]}}}}`)
+	events, err := trimEvents(whole, []string{"e"})
+	same(t, events["components"], err, `{"schemas":{"e":{"properties":{"self":{"$ref":"#/components/schemas/e"}},"type":"object"}}}`)
+	graphql, err := trimGraphQL(schema, []string{"Q a"})
+	same(t, graphql, err, `{"types":{"Q":{"fields":{"a":["[Int]!",{"n":"ID"}]},"kind":"OBJECT"}}}`)
+	for name, err := range map[string]error{
+		"operation": second(trimREST(whole, []string{"PUT /a"})), "event": second(trimEvents(whole, []string{"f"})), "type": second(trimGraphQL(schema, []string{"R"})),
+	} {
+		if err == nil {
+			t.Errorf("a missing %s is no error", name)
+		}
+	}
+}
+
+func second(_ object, err error) error { return err }
+
+func same(t *testing.T, got any, err error, want string) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	} else if text(got) != want {
+		t.Errorf("got  %s\nwant %s", text(got), want)
+	}
+}
+
+// A schema that is written twice is shared, and stands for the same.
+func TestShare(t *testing.T) {
+	long := object{"type": "object", "properties": object{}}
+	for _, name := range []string{"one", "two", "three", "four", "five", "six", "seven"} {
+		long["properties"].(object)[name] = object{"type": "string", "nullable": true}
+	}
+	property := func() object { return object{"type": "object", "properties": object{"it": long}} }
+	doc := object{"components": object{"schemas": object{"a": property(), "b": property()}}}
+	share(doc)
+	schemas := doc["components"].(object)["schemas"].(object)
+	if text(schemas["a"]) != text(schemas["b"]) || text(schemas["shared-1"]) != text(long) {
+		t.Error(text(doc))
+	}
+	if got := schemas["a"].(object)["properties"].(object)["it"]; text(got) != `{"$ref":"#/components/schemas/shared-1"}` {
+		t.Error(text(got))
+	}
+}
+
+// Lines break between members, never inside of a string.
+func TestWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.json")
+	if err := write(file, object{"a": object{"b": `x,"y\\`, "c": 1}, "d": 2}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file)
+	if want := "{\"a\":{\"b\":\"x,\\\"y\\\\\\\\\",\n\"c\":1},\n\"d\":2}\n"; string(got) != want || err != nil {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,112 @@
+package approval
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// Reasons that are told in other words of an approval that was recorded.
+const (
+	voidGone   = "is gone"
+	voidEdited = "edited after posting"
+)
+
+// buried tells whether a line below the first is a command that names the patch.
+func (c Conversation) buried(body string) bool {
+	for line := range strings.Lines(body) {
+		if command, ok := ParseCommand(line); ok && c.names(command) {
+			return true
+		}
+	}
+	return false
+}
+
+// void says why a command cannot count, and fills in what its place names.
+func (c Conversation) void(said *Said) string {
+	command := &said.Command
+	if command.Fingerprint == "" {
+		if why := c.unbound(said.Statement); why != "" {
+			return why
+		}
+		command.Fingerprint = policy.Fingerprint(policy.KindFileChange, c.PatchID)
+	}
+	switch {
+	case !c.names(*command):
+		return "names another patch"
+	case command.Verb == VerbWithdraw:
+		return "takes nothing back: a denial is final"
+	case command.BreakGlass && command.Fingerprint != policy.Fingerprint(policy.KindBreakGlass, c.PatchID):
+		return "breaks no glass: it names only a part of what is asked for"
+	case c.GateOnly && said.State == ReviewChangesRequested:
+		return "its review asks for changes"
+	case c.GateOnly && c.takenBack(said.Statement):
+		return "taken back by a later review"
+	}
+	return said.Statement.void()
+}
+
+// void says why an approval in a statement's present text cannot count,
+// whatever it says, "" if it may.
+func (s Statement) void() string {
+	switch _, err := time.Parse(time.RFC3339, s.CreatedAt); {
+	case s.Gone:
+		return voidGone
+	case s.changed():
+		return voidEdited
+	case s.State == ReviewDismissed:
+		return "was dismissed"
+	case err != nil:
+		return "its time cannot be read"
+	}
+	return s.foreign()
+}
+
+// changed tells whether a statement ever had another text than it has.
+func (s Statement) changed() bool {
+	return s.Edited || slices.ContainsFunc(s.Earlier, func(text string) bool { return text != s.Body })
+}
+
+// foreign says that a statement did not come from its author's own hand.
+func (s Statement) foreign() string {
+	switch {
+	case s.App != "":
+		return "posted through the app " + ledger.OneLine(s.App, 60)
+	case s.Email:
+		return "sent by e-mail"
+	}
+	return ""
+}
+
+// inThread tells whether a statement replies to a comment that we posted, be
+// that as it was or not.
+func (c Conversation) inThread(s Statement) bool {
+	return s.Kind == KindReviewComment && s.ReplyTo != "" && c.ours(Statement{Kind: KindReviewComment, ID: s.ReplyTo})
+}
+
+// unbound says why a statement names no patch by its place, "" if it does (T17).
+func (c Conversation) unbound(s Statement) string {
+	if !c.inThread(s) {
+		if strings.Contains(firstLine(s.Body), "patchset:") {
+			return "is not an exact command"
+		}
+		return "is not in the thread of the request"
+	}
+	for _, first := range c.Statements {
+		if first.Kind == KindReviewComment && first.ID == s.ReplyTo && c.asPosted(first) {
+			return ""
+		}
+	}
+	return "the request it answers was changed after it was posted"
+}
+
+func (c Conversation) asPosted(s Statement) bool {
+	sum := canon.Sum([]byte(s.Body))
+	return !s.changed() && !s.Gone && slices.ContainsFunc(c.Posted, func(p Posted) bool {
+		return p.Kind == s.Kind && p.ID == s.ID && p.BodySHA256 == sum
+	})
+}
