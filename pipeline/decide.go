@@ -121,6 +121,9 @@ func (r *Runner) named(g Gated, ruling Ruling) ([]approval.Request, error) {
 	var out []approval.Request
 	for _, n := range g.Verdict.Needs {
 		one := approval.Request{Kind: n.Kind, Fingerprint: n.Fingerprint}
+		if n.Kind == policy.KindBreakGlass { // what is decided on is the change, whoever broke the glass
+			one.Kind = policy.KindFileChange
+		}
 		if (ruling.All || n.Fingerprint == want) && !slices.Contains(out, one) {
 			out = append(out, one)
 		}

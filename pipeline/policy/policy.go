@@ -57,8 +57,8 @@ type Policy struct {
 }
 
 // Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is
-// for ever. WithdrawDeny 0 is never; it and BreakGlass are read, but nothing
-// acts on them yet.
+// for ever. WithdrawDeny 0 is never; it is read, but nothing acts on it yet.
+// BreakGlass are those who may do without the others' agreement.
 type Approvals struct {
 	Required     int        `json:"required"`
 	Permission   Permission `json:"permission"`

@@ -14,6 +14,9 @@ import (
 const (
 	maxPaths   = 3000 // GitHub shows no more files of a diff
 	maxCommits = 5000
+	// shownCommits is how many commits GitHub shows of a pull request at most
+	// (REST API, "List commits on a pull request").
+	shownCommits = 250
 )
 
 type pullAnswer struct {
@@ -57,8 +60,8 @@ type changedFile struct {
 
 // PullRequest is pipeline.Forge's. Committers has the author and the committer
 // of each commit, without GitHub itself; who is only named in a commit's text
-// is not among them. Strangers is also true where GitHub counts more commits
-// than it shows.
+// is not among them. Strangers is also true where there are so many commits that
+// GitHub may not show them all.
 func (c *Client) PullRequest(ctx context.Context, number int) (pipeline.PullRequest, error) {
 	op := fmt.Sprintf("reading pull request %d", number)
 	pr, err := c.pullRequest(ctx, op, number)
@@ -103,7 +106,7 @@ func (c *Client) pullRequest(ctx context.Context, op string, number int) (pipeli
 	}
 	pr, err := c.pullRequestOf(number, &r.in, r.first)
 	pr.Committers, pr.Strangers = committers(r.commits.nodes)
-	pr.Strangers = pr.Strangers || !r.commits.whole()
+	pr.Strangers = pr.Strangers || !r.commits.whole() || len(r.commits.nodes) >= shownCommits
 	for _, f := range r.files.nodes[:min(len(r.files.nodes), maxPaths)] {
 		pr.Paths = append(pr.Paths, f.Path)
 	}

@@ -127,6 +127,18 @@ func TestCommitters(t *testing.T) {
 	}
 }
 
+// From 250 commits on GitHub may not show all.
+func TestTooManyCommits(t *testing.T) {
+	for n, want := range map[int]bool{249: false, 250: true} {
+		one := `{"commit":{"author":{"user":{"databaseId":1,"login":"ada"}},"committer":{"user":{"databaseId":1,"login":"ada"}}}}`
+		server := newScript(t, pullPage(theCommit, connection(n, "", "["+strings.Repeat(one+",", n-1)+one+"]")), branch)
+		pr, err := newClient(t, server.URL, &pauses{}).PullRequest(context.Background(), 7)
+		if err != nil || pr.Strangers != want || len(pr.Committers) != 1 {
+			t.Errorf("%d commits: strangers %v, committers %v, %v", n, pr.Strangers, pr.Committers, err)
+		}
+	}
+}
+
 // T61: as for statements.
 func TestT61PullRequest(t *testing.T) {
 	w := newWorld(t)

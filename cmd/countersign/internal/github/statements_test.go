@@ -42,10 +42,15 @@ func TestStatementsOfThreeKinds(t *testing.T) {
 			t.Errorf("statement\n%+v, want\n%+v", got, row.want)
 		}
 	}
-	for _, s := range w.statements() {
+	w.client = w.as(w.Token("mallory"))
+	all := w.statements()
+	for _, s := range all {
 		if s.Body == "not yet" {
 			t.Error("a review that is not submitted is told")
 		}
+	}
+	if len(all) == 0 {
+		t.Error("its author reads nothing")
 	}
 }
 
