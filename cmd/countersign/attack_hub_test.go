@@ -29,15 +29,21 @@ type attack struct {
 // newAttack opens a proposal of greetFix, under a Policy where one is given.
 func newAttack(t *testing.T, policy string) *attack {
 	t.Helper()
-	t.Parallel()
 	h := newHub(t)
 	if policy != "" {
 		h.policy(policy)
 	}
 	a := &attack{hub: h}
-	a.tx, a.fingerprint = h.propose(greetFix)
-	a.tip = h.s.Ref(site, "refs/heads/topic")
+	a.proposes("hello, world")
 	return a
+}
+
+// proposes opens the next proposal: another second line for greet.txt.
+func (a *attack) proposes(line string) {
+	a.Helper()
+	was := strings.Split(a.s.File(site, "topic", "greet.txt"), "\n")[1]
+	a.tx, a.fingerprint = a.propose(strings.NewReplacer("-hello\n", "-"+was+"\n", "+hello, world\n", "+"+line+"\n").Replace(greetFix))
+	a.tip = a.s.Ref(site, "refs/heads/topic")
 }
 
 // policy puts a Policy onto the default branch.
@@ -251,5 +257,22 @@ func sweep(n int, named ...int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := 1; i <= n && yield(i); i++ {
 		}
+	}
+}
+
+// asked tells whether an address was asked since the requests were forgotten.
+func (h *hub) asked(path string) bool {
+	return slices.ContainsFunc(h.s.Requests(), func(r githubtest.Request) bool { return r.Path == path })
+}
+
+// closes ends the proposal, if it has not ended, so that the next stands alone.
+func (a *attack) closes() {
+	a.Helper()
+	a.env["GITHUB_API_URL"], a.env["GITHUB_GRAPHQL_URL"] = a.s.API(), a.s.GraphQL()
+	if a.status(a.tx) == "completed" {
+		return
+	}
+	if code, _, stderr := a.run("close", a.tx, "--reason", "the next one"); code != 0 {
+		a.Errorf("close: %d %s", code, stderr)
 	}
 }

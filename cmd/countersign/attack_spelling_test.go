@@ -14,6 +14,7 @@ const (
 )
 
 func TestT07Inexact(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, "")
 	digits := strings.TrimPrefix(a.fingerprint, "patchset:")
 	spellings := []string{
@@ -39,6 +40,7 @@ func TestT07Inexact(t *testing.T) {
 }
 
 func TestT07BareOutsideOfTheThread(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, "")
 	a.says("ada", "/approve")
 	a.reviews("ada", "APPROVED", "/approve")
@@ -51,6 +53,7 @@ func TestT07BareOutsideOfTheThread(t *testing.T) {
 }
 
 func TestT13NotTheFirstLine(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, "")
 	line := "/approve " + a.fingerprint
 	for _, body := range []string{
@@ -69,6 +72,7 @@ func TestT13NotTheFirstLine(t *testing.T) {
 }
 
 func TestT14LookAlikes(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, "")
 	digits := strings.TrimPrefix(a.fingerprint, "patchset:")
 	for _, body := range []string{

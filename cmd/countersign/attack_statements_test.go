@@ -10,6 +10,7 @@ import (
 const twoApprovals = "approvals: {required: 2}\n"
 
 func TestT01EditedByOthers(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, "")
 	line := "/approve " + a.fingerprint
 	a.s.Edit(a.says("ada", "looks good to me"), "bob", line)
@@ -29,6 +30,7 @@ func TestT01EditedByOthers(t *testing.T) {
 }
 
 func TestT01EditedAfterItCounted(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, twoApprovals)
 	a.person("dan", "write")
 	first := a.says("ada", "/approve "+a.fingerprint)
@@ -42,6 +44,7 @@ func TestT01EditedAfterItCounted(t *testing.T) {
 }
 
 func TestT02OwnEditAfterPush(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, "")
 	old := a.says("bob", "nice work")
 	a.pushes("bob", "topic", "other.txt", "backdoor\n")
@@ -53,6 +56,7 @@ func TestT02OwnEditAfterPush(t *testing.T) {
 }
 
 func TestT03DenialTakenBack(t *testing.T) {
+	t.Parallel()
 	for name, hide := range map[string]func(a *attack, id int64){
 		"edited into an approval": func(a *attack, id int64) { a.s.Edit(id, "ada", "/approve "+a.fingerprint) },
 		"edited away":             func(a *attack, id int64) { a.s.Edit(id, "bob", "never mind") },
@@ -68,6 +72,7 @@ func TestT03DenialTakenBack(t *testing.T) {
 		"taken back": func(a *attack, _ int64) { a.says("ada", "/withdraw-deny "+a.fingerprint+" I was wrong") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a := newAttack(t, "")
 			hide(a, a.says("ada", "/deny "+a.fingerprint+" no"))
 			a.says("bob", "/approve "+a.fingerprint)
@@ -79,6 +84,7 @@ func TestT03DenialTakenBack(t *testing.T) {
 // A denial that is recorded is final for these bytes, whatever becomes of its
 // comment and whoever proposes them again.
 func TestT03DenialIsFinal(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, "")
 	bundle := a.bundle(greetFix) // before it was denied
 	id := a.answers("ada", "/deny no")
@@ -92,6 +98,7 @@ func TestT03DenialIsFinal(t *testing.T) {
 }
 
 func TestT06ApprovalOfAnotherPatch(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, "")
 	other, otherFingerprint := a.propose(strings.Replace(greetFix, "hello, world", "goodbye", 1))
 	a.says("ada", "/approve "+otherFingerprint[:len(otherFingerprint)-1]+"0")
@@ -113,6 +120,7 @@ func TestT06ApprovalOfAnotherPatch(t *testing.T) {
 }
 
 func TestT12OnePersonOneVote(t *testing.T) {
+	t.Parallel()
 	a := newAttack(t, twoApprovals)
 	a.says("ada", "/approve "+a.fingerprint)
 	a.says("ada", "/approve "+a.fingerprint)
