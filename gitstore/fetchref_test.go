@@ -374,9 +374,14 @@ func TestFetchIncomplete(t *testing.T) {
 		t.Error("a pack without the commit was accepted")
 	}
 	// What is cut off never is a shorter history.
-	w := u.clone("--depth=1")
-	if err := send(w, commits); err == nil {
-		t.Error("a shallow clone took commits without what is before them")
+	files := []string{commits[0], u.git("rev-parse", "pr^{tree}")}
+	for _, line := range strings.Split(u.git("ls-tree", "-r", "-t", "pr"), "\n") {
+		files = append(files, strings.Fields(line)[2])
+	}
+	for _, objects := range [][]string{commits, files} {
+		if err := send(u.clone("--depth=1"), objects); !errors.Is(err, packfile.ErrMissing) {
+			t.Errorf("a shallow clone took a commit without what is before it: %v", err)
+		}
 	}
 }
 
@@ -396,6 +401,16 @@ func TestFetchApart(t *testing.T) {
 				u.testApart(w)
 			})
 		}
+	}
+}
+
+// TestFetchApartByPath: git gives nothing by its hash there.
+func TestFetchApartByPath(t *testing.T) {
+	for _, filter := range []string{"true", "false"} {
+		repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "r"))
+		repo.Git("config", "uploadpack.allowFilter", filter)
+		u := upstreamAt(t, repo, repo.Dir)
+		u.testApart(u.clone("--depth=1"))
 	}
 }
 

@@ -148,3 +148,31 @@ func (w work) loosen() {
 		}
 	}
 }
+
+// TestMergeBaseBehindMissing: one of two common ancestors is before the other,
+// later by a wrong clock, and the commit that shows it is not here.
+func TestMergeBaseBehindMissing(t *testing.T) {
+	w := newWork(t, map[string]string{"a": "1\n"})
+	commit := func(when int, parents ...string) string {
+		text := "tree " + w.git("rev-parse", "HEAD^{tree}") + "\n"
+		for _, p := range parents {
+			text += "parent " + p + "\n"
+		}
+		return w.stdin(fmt.Sprintf("%sauthor A <a> %d +0000\ncommitter A <a> %d +0000\n\nc\n", text, when, when), "hash-object", "-t", "commit", "-w", "--stdin")
+	}
+	early := commit(5000)
+	between := commit(3000, early)
+	late := commit(4000, between)
+	a, b := commit(9000, late, early), commit(9001, late, early)
+	got, err := w.open().MergeBase(context.Background(), a, b)
+	if err != nil || got != late || got != w.git("merge-base", a, b) {
+		t.Errorf("%s, %v; want %s", got, err, late)
+	}
+	if err := os.Remove(w.object(between)); err != nil {
+		t.Fatal(err)
+	}
+	var off *gitstore.CutOffError
+	if got, err := w.open().MergeBase(context.Background(), a, b); !errors.As(err, &off) || off.Missing != between {
+		t.Errorf("%s, %v", got, err)
+	}
+}

@@ -54,7 +54,7 @@ func (w *world) forged(patch string, stored func(string) string, edit func(*ledg
 		}
 	}
 	s.Patch(out.PatchID, []byte(stored(string(out.Patchset.Bytes()))))
-	s.Proposed(out.PatchID)
+	s.Proposed(out.PatchID, 0)
 	entry, err := s.Entry(ledger.Title{Stage: "review", Outcome: "proposed", Subject: "forged"}, true)
 	if err != nil {
 		w.Fatal(err)

@@ -61,7 +61,11 @@ func (r *Runner) last(ctx context.Context, paths ...string) (Snapshot, error) {
 // Find returns the id of the transaction that name means; an empty name means
 // the one that is open, or with look the newest.
 func (r *Runner) Find(ctx context.Context, name string, look bool) (string, error) {
-	snap, err := r.last(ctx)
+	var all []string
+	if name == "" && !look {
+		all = []string{ledger.TransactionsDir} // each is looked at
+	}
+	snap, err := r.last(ctx, all...)
 	switch {
 	case err != nil:
 		return "", err
@@ -75,7 +79,7 @@ func (r *Runner) Find(ctx context.Context, name string, look bool) (string, erro
 
 // List returns the state of every transaction, oldest first.
 func (r *Runner) List(ctx context.Context) ([]ledger.Transaction, error) {
-	snap, err := r.last(ctx)
+	snap, err := r.last(ctx, ledger.TransactionsDir)
 	if err != nil {
 		return nil, err
 	}

@@ -322,14 +322,28 @@ func (r *Runner) replaced(ctx context.Context, id, by string) error {
 
 // OpenOn returns the open transactions of a pull request, oldest first.
 func (r *Runner) OpenOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, error) {
-	open, err := r.Open(ctx)
+	snap, err := r.snapshot(ctx, ledger.PullDir(number))
 	if err != nil {
 		return nil, err
 	}
+	listed, err := ledger.OnPull(snap.Tree, number)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, l := range listed {
+		paths = append(paths, transaction(l.TransactionID)...)
+	}
+	if snap, err = r.snapshot(ctx, paths...); err != nil {
+		return nil, err
+	}
 	var out []ledger.Transaction
-	for _, tx := range open {
-		p := tx.Pointers.Proposal
-		if p != nil && p.PullRequest == number && p.Repository != nil && p.Repository.ID == in.ID {
+	for _, l := range listed {
+		tx, err := state(snap.Tree, l.TransactionID)
+		if err != nil {
+			return nil, err
+		}
+		if p := tx.Pointers.Proposal; !tx.Closed && p != nil && p.PullRequest == number && p.Repository != nil && p.Repository.ID == in.ID {
 			out = append(out, tx)
 		}
 	}
@@ -338,7 +352,7 @@ func (r *Runner) OpenOn(ctx context.Context, in ledger.Repository, number int) (
 
 // Open returns the open transactions, oldest first.
 func (r *Runner) Open(ctx context.Context) ([]ledger.Transaction, error) {
-	snap, err := r.snapshot(ctx)
+	snap, err := r.snapshot(ctx, ledger.TransactionsDir)
 	if err != nil {
 		return nil, err
 	}

@@ -263,7 +263,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	if p.sealed != nil {
 		s.Sealed(p.id, p.sealed)
 	}
-	s.Proposed(p.id)
+	s.Proposed(p.id, in.number())
 	p.rules.note(s)
 	s.Artifact("proposal", r.provenance(in, p))
 	if in.Trace != nil {
@@ -290,6 +290,14 @@ func (r *Runner) proposer(in Input) ledger.Actor {
 		return *in.Proposer
 	}
 	return r.Actor
+}
+
+// number is that of the pull request that a change is for, 0 for none.
+func (in Input) number() int {
+	if in.For == nil {
+		return 0
+	}
+	return in.For.Number
 }
 
 // bind notes which pull request a change is for.

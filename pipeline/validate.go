@@ -117,8 +117,14 @@ func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
 	if !canon.IsHex64(tx.PatchID()) {
 		return nil
 	}
+	here := ledger.Listed{BaseCommit: log.Meta().BaseCommit, TransactionID: tx.TransactionID}
 	listed, err := ledger.Proposals(tree, tx.PatchID())
-	if err != nil || !slices.Contains(listed, ledger.Listed{BaseCommit: log.Meta().BaseCommit, TransactionID: tx.TransactionID}) {
+	found := err == nil && slices.Contains(listed, here)
+	if number := tx.Pointers.Proposal.PullRequest; number > 0 {
+		listed, err = ledger.OnPull(tree, number)
+		found = found && err == nil && slices.Contains(listed, here)
+	}
+	if !found {
 		return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}
 	}
 	return nil

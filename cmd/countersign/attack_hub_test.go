@@ -41,6 +41,9 @@ func newAttack(t *testing.T, policy string) *attack {
 // proposes opens the next proposal: another second line for greet.txt.
 func (a *attack) proposes(line string) {
 	a.Helper()
+	a.git(a.dir, "fetch", "-q", "origin")
+	a.git(a.dir, "checkout", "-q", "--detach", "origin/topic") // as a propose job has it
+	defer a.git(a.dir, "checkout", "-q", "main")
 	was := strings.Split(a.s.File(site, "topic", "greet.txt"), "\n")[1]
 	a.tx, a.fingerprint = a.propose(strings.NewReplacer("-hello\n", "-"+was+"\n", "+hello, world\n", "+"+line+"\n").Replace(greetFix))
 	a.tip = a.s.Ref(site, "refs/heads/topic")

@@ -37,12 +37,13 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub repository NAME DIR        a GitHub with a repository of DIR's files; from here on the environment is that
 //	                               of a workflow's job in it, which was started by hand; $HUB is where to clone it from
 //	hub person LOGIN ROLE          an account, and its role in the repository
+//	hub role LOGIN ROLE            an account's role is another now
+//	hub bot LOGIN                  an app's account, as in helper[bot]
 //	hub team SLUG LOGIN…           a team of the repository's owner
 //	hub app PERMISSION…            the job's token is one of an app of its own, as in contents:write
 //	hub push LOGIN BRANCH DIR      a commit that puts DIR's files onto a branch
 //	hub pull LOGIN BRANCH TITLE    a pull request to main; what follows is about it
-//	hub comment LOGIN BODY         a comment
-//	hub mail LOGIN BODY            a comment sent by e-mail
+//	hub comment LOGIN BODY [HOW]   a comment, as it is made on the page; HOW is email, or the app that posts it
 //	hub reply LOGIN BODY           a reply in the thread that was opened last
 //	hub review LOGIN STATE BODY    a review, as in APPROVED ""
 //	hub edit LOGIN BODY            somebody edits what was said last
@@ -61,12 +62,13 @@ var hubVerbs = map[string]struct {
 		h.User(a[0])
 		h.Role(h.repository, a[0], a[1])
 	}},
+	"role":    {2, func(h *scriptHub, a []string) { h.Role(h.repository, a[0], a[1]) }},
+	"bot":     {1, func(h *scriptHub, a []string) { h.Bot(a[0]) }},
 	"team":    {2, func(h *scriptHub, a []string) { h.Team(h.owner(), a[0], a[1:]...) }},
 	"app":     {1, (*scriptHub).app},
 	"push":    {3, (*scriptHub).push},
 	"pull":    {3, (*scriptHub).open},
-	"comment": {2, func(h *scriptHub, a []string) { h.comment(a[0], a[1], false) }},
-	"mail":    {2, func(h *scriptHub, a []string) { h.comment(a[0], a[1], true) }},
+	"comment": {2, (*scriptHub).comment},
 	"reply":   {2, (*scriptHub).reply},
 	"review": {3, func(h *scriptHub, a []string) {
 		h.said = h.Review(githubtest.NewReview{Repository: h.repository, Number: h.pull, By: a[0], State: a[1], Body: a[2]}).ID
@@ -163,8 +165,14 @@ func (h *scriptHub) open(args []string) {
 	h.ts.Setenv("PULL", strconv.Itoa(h.pull))
 }
 
-func (h *scriptHub) comment(by, body string, email bool) {
-	h.said = h.Comment(githubtest.NewComment{Repository: h.repository, Number: h.pull, By: by, Body: body, Email: email}).ID
+func (h *scriptHub) comment(args []string) {
+	c := githubtest.NewComment{Repository: h.repository, Number: h.pull, By: args[0], Body: args[1]}
+	if len(args) > 2 && args[2] == "email" {
+		c.Email = true
+	} else if len(args) > 2 {
+		c.App = args[2]
+	}
+	h.said = h.Comment(c).ID
 }
 
 func (h *scriptHub) reply(args []string) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
 const site = "acme/site"
@@ -212,5 +214,29 @@ func (h *hub) audits() {
 		if code, stdout, stderr := h.run(command); code != 0 {
 			h.Errorf("%s: %d %s%s", command, code, stdout, stderr)
 		}
+	}
+}
+
+// TestSettleAmongMany: what a settle asks of the server does not grow with the
+// ledger.
+func TestSettleAmongMany(t *testing.T) {
+	h := newHub(t)
+	repo, err := gitstore.Open(h.dir)
+	check(t, err)
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	check(t, err)
+	entries, err := storetest.Lives(storetest.Mixed(100)...)
+	check(t, err)
+	_, err = l.Append(t.Context(), "", entries...)
+	check(t, err)
+	h.git(h.dir, "push", "-q", strings.Replace(h.s.URL, "://", "://x:"+h.token+"@", 1)+"/"+site+".git", "refs/agent/ledger:refs/agent/ledger")
+	h.clone()
+	_, fingerprint := h.propose(greetFix)
+	h.says("ada", "/approve "+fingerprint)
+	h.clone()
+	h.s.ResetRequests()
+	h.settle(0, "--no-gate")
+	if n := h.s.Count(); n.Git > 40 {
+		t.Errorf("%+v", n)
 	}
 }

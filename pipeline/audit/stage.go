@@ -95,6 +95,9 @@ func (l *life) accounted(from, to int) map[string][]byte {
 				}
 				line, _ := canon.Line(ledger.Listed{BaseCommit: l.log.Meta().BaseCommit, TransactionID: l.id})
 				need[path.Join(ledger.ProposedDir(m.PatchID), l.id+".json")] = line
+				if m.PullRequest > 0 {
+					need[path.Join(ledger.PullDir(m.PullRequest), l.id+".json")] = line
+				}
 			}
 		case *ledger.ApplyComplete:
 			if p.Success {

@@ -142,14 +142,18 @@ func (s *Stage) Denied(d Denial) {
 	s.files[path.Join(DeniedDir(FingerprintPatch(d.Fingerprint)), d.Kind+".json")] = data
 }
 
-// Proposed adds the transaction to the index of what proposes a patch.
-func (s *Stage) Proposed(patchID string) {
+// Proposed adds the transaction to the index of what proposes a patch and, unless
+// that is 0, to that of what is proposed for a pull request.
+func (s *Stage) Proposed(patchID string, pullRequest int) {
 	tx := s.Log.Transaction()
 	data, err := canon.Line(Listed{s.Log.Meta().BaseCommit, tx.TransactionID})
 	if err != nil {
 		s.fail(err)
 	}
 	s.files[path.Join(ProposedDir(patchID), tx.TransactionID+".json")] = data
+	if pullRequest > 0 {
+		s.files[path.Join(PullDir(pullRequest), tx.TransactionID+".json")] = data
+	}
 }
 
 // A Title is what a commit of the ledger says about its stage. Subject is one

@@ -65,7 +65,7 @@ func (e *AmbiguousError) Error() string {
 // eight digits of one, or a fingerprint. A whole id, and whatever names a patch,
 // is found without reading the other transactions.
 func Find(tree fs.FS, name string) (string, error) {
-	years, err := listDir(tree, transactionsRoot)
+	years, err := listDir(tree, TransactionsDir)
 	if err != nil {
 		return "", err
 	}

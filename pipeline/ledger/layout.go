@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ const (
 	ReadmeFile       = "README.md"
 	SchemaFile       = "ledger.json"
 	LedgerEventsFile = "events.jsonl" // the ledger's own events, once there is one
-	transactionsRoot = "transactions"
+	TransactionsDir = "transactions"
 	deniedRoot       = "denied"
 	proposedRoot     = "proposed"
 )
@@ -76,7 +77,7 @@ func Dir(id string) string {
 
 // Day is the directory of the transactions that are made on a day (UTC).
 func Day(at time.Time) string {
-	return path.Join(transactionsRoot, at.UTC().Format("2006/01/02"))
+	return path.Join(TransactionsDir, at.UTC().Format("2006/01/02"))
 }
 
 // TransactionOf returns the transaction that a path in the ledger is at, or
@@ -108,6 +109,18 @@ func ProposedDir(patchID string) string {
 type Listed struct {
 	BaseCommit    string `json:"base_commit"`
 	TransactionID string `json:"transaction_id"`
+}
+
+// PullDir is where the transactions that propose a change to a pull request are
+// listed, one file each, as in ProposedDir.
+func PullDir(number int) string {
+	return path.Join(proposedRoot, "pulls", fmt.Sprintf("%02x", number%256), strconv.Itoa(number))
+}
+
+// OnPull returns the transactions of the pull requests with a number, which may
+// be of several repositories, oldest first.
+func OnPull(tree fs.FS, number int) ([]Listed, error) {
+	return readIndex[Listed](tree, PullDir(number))
 }
 
 // Proposals returns the transactions that propose a patch, oldest first.
@@ -232,7 +245,7 @@ func listDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
 
 // IDs returns the ids of all transactions, oldest first.
 func IDs(tree fs.FS) ([]string, error) {
-	dirs := []string{transactionsRoot}
+	dirs := []string{TransactionsDir}
 	for range 5 { // year, month, day, two digits, transaction
 		var below []string
 		for _, dir := range dirs {

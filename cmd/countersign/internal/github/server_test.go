@@ -22,6 +22,7 @@ type step struct {
 	body    string
 	cut     bool // the connection ends within the body
 	silence bool // there is no answer
+	stop    func()
 }
 
 // A script is a server that answers in turn; the last answer is for all
@@ -50,6 +51,9 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := s.steps[min(len(s.seen), len(s.steps)-1)]
 	s.seen = append(s.seen, r)
 	s.mu.Unlock()
+	if now.stop != nil {
+		now.stop()
+	}
 	if now.silence {
 		<-r.Context().Done()
 		return

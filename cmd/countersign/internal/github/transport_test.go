@@ -192,11 +192,10 @@ func TestNobodyListens(t *testing.T) {
 }
 
 func TestStopped(t *testing.T) {
-	server := newScript(t, step{silence: true})
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Millisecond)
-	defer stop()
+	ctx, stop := context.WithCancel(context.Background())
+	server := newScript(t, step{silence: true, stop: stop})
 	_, err := newClient(t, server.URL, &pauses{}).Viewer(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || server.requests() != 1 {
+	if !errors.Is(err, context.Canceled) || server.requests() != 1 {
 		t.Errorf("%v after %d requests", err, server.requests())
 	}
 }
@@ -231,5 +230,45 @@ func TestTokenStaysWithTheAPI(t *testing.T) {
 	}
 	if got := server.seen[0].Header.Get("Authorization"); got != "Bearer "+theToken {
 		t.Errorf("the API was told %q", got)
+	}
+}
+
+// Where an artifact lies is a secret, also when the wait for it is ended.
+func TestStoppedAtTheStorage(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	server := newScript(t,
+		step{body: `{"total_count":1,"artifacts":[{"id":3,"name":"bundle"}]}`}, step{status: 302, header: "Location: /blob?sig=secret"},
+		step{silence: true, stop: stop},
+	)
+	_, err := newClient(t, server.URL, &pauses{}).Artifact(ctx, 1, "bundle", 100)
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "secret") || server.requests() != 3 {
+		t.Errorf("%v after %d requests", err, server.requests())
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	server := newScript(t, step{body: `{"protected":true}` + strings.Repeat(" ", 100)})
+	c := newClient(t, server.URL, &pauses{})
+	for limit, kind := range map[int64]Kind{200: "", 118: "", 117: KindAnswer} {
+		var got struct{}
+		_, err := c.get(withCall(context.Background(), call{read: true, limit: limit}), &got, nil, "x")
+		checkKind(t, failed("asking", err), kind)
+	}
+}
+
+// What GitHub told us once is part of an address, and one part stays one.
+func TestPath(t *testing.T) {
+	for _, row := range []struct {
+		parts []string
+		want  string // "" for an error
+	}{
+		{[]string{"repos", "o", "n"}, "repos/o/n"},
+		{[]string{"branches", "feature/x y?z#%"}, "branches/feature%2Fx%20y%3Fz%23%25"},
+		{[]string{"collaborators", "../../../user"}, "collaborators/..%2F..%2F..%2Fuser"},
+		{[]string{"branches", ".."}, ""}, {[]string{"branches", "."}, ""}, {[]string{"branches", ""}, ""},
+	} {
+		if got, err := path(row.parts...); got != row.want || (err == nil) != (row.want != "") {
+			t.Errorf("%q: %s, %v", row.parts, got, err)
+		}
 	}
 }

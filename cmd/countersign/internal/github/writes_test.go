@@ -73,6 +73,13 @@ func TestT60CheckOfAnotherApp(t *testing.T) {
 	}
 }
 
+// T61: a list of check runs that is not whole is none.
+func TestT61CheckRuns(t *testing.T) {
+	server := newScript(t, step{body: `{"total_count":2,"check_runs":[{"id":1,"name":"countersign"}]}`})
+	_, err := newClient(t, server.URL, &pauses{}).CheckRuns(context.Background(), theCommit, "countersign")
+	checkKind(t, err, KindAnswer)
+}
+
 func TestCommentInPlace(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// bundleOf is what a propose job uploads for a diff; more is put into it by whoever
+// made it.
+func bundleOf(diff, more string) string {
+	return fmt.Sprintf(`{"data":"%s","kind":"patch",%s"schema":"countersign/bundle/1","summary":"greet"}`, base64.StdEncoding.EncodeToString([]byte(diff)), more)
+}
+
+// proposedBy is the event of the end of a propose run that uploaded a bundle.
+func (h *hub) proposedBy(bundle string, n githubtest.NewWorkflowRun) githubtest.Event {
+	h.Helper()
+	n.Event = "pull_request"
+	id := h.runOf("countersign-propose", n)
+	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: bundleName, Files: map[string]string{"bundle.json": bundle}})
+	return githubtest.Event{Name: "workflow_run", Action: "completed", ID: id}
+}
+
+// settled settles for an event as the two jobs of the workflow do, and wants the
+// step to succeed.
+func (h *hub) settled(e githubtest.Event) map[string]string {
+	h.Helper()
+	number, act := h.planned(e)
+	if act != "true" {
+		h.Fatalf("nothing to do on %s", e.Name)
+	}
+	code, outputs, printed := h.action("settle", "pr="+number)
+	if code != 0 {
+		h.Fatalf("settle on %s: %d\n%s", e.Name, code, printed)
+	}
+	return outputs
+}
+
+// state is all that settle can change.
+func (h *hub) state() string {
+	text := h.s.Ref(site, "refs/agent/ledger") + h.s.Ref(site, "refs/heads/topic") + h.s.Ref(site, "refs/heads/main")
+	for n := 1; n <= h.pr; n++ {
+		text += fmt.Sprintf("\n%+v\n%+v\n%+v", h.s.Comments(site, n), h.s.ReviewComments(site, n), h.s.Reviews(site, n))
+	}
+	return text + fmt.Sprintf("\n%+v", h.s.CheckRuns(site, ""))
+}
+
+// wantState wants nothing to have changed.
+func (h *hub) wantState(what, before string) {
+	h.Helper()
+	was, is := strings.Split(before, "\n"), strings.Split(h.state(), "\n")
+	for i := range max(len(was), len(is)) {
+		if i >= len(was) || i >= len(is) || was[i] != is[i] {
+			h.Errorf("%s: it was\n%s\nand is\n%s", what, strings.Join(was[min(i, len(was)):], "\n"), strings.Join(is[min(i, len(is)):], "\n"))
+			return
+		}
+	}
+}
+
+// TestT64SameEventAgain: a job that runs again changes nothing.
+func TestT64SameEventAgain(t *testing.T) {
+	h := newHub(t)
+	proposed := h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{})
+	fingerprint := h.settled(proposed)["fingerprint"]
+	asked := h.state()
+	h.settled(proposed)
+	h.wantState("the same bundle again", asked)
+	approved := commented(h.says("ada", "/approve "+fingerprint))
+	if out := h.settled(approved); out["outcome"] != "SUCCESS" || out["applied-commit"] != h.s.Ref(site, "refs/heads/topic") {
+		t.Fatalf("outputs %v", out)
+	}
+	applied := h.state()
+	h.settled(approved)
+	h.wantState("the same comment again", applied)
+	if number, act := h.planned(proposed); number != "" || act != "false" {
+		t.Errorf("the run on the head before: pull request %q, act %s", number, act)
+	}
+}
+
+// TestT68BundleIsNotBelieved: the pull request and the proposer are the event's.
+func TestT68BundleIsNotBelieved(t *testing.T) {
+	h := newHub(t)
+	h.s.Fork(site, "eve/site")
+	fork := h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", Head: "topic", HeadRepository: "eve/site", Title: "Fork"})
+	for _, more := range []string{`"pull_request":1,`, `"proposer":{"id":"1","kind":"user","login":"ada"},`, `"repository":"acme/other",`, `"transaction":"tx_1",`} {
+		event := h.proposedBy(bundleOf(greetFix, more), githubtest.NewWorkflowRun{HeadRepository: "eve/site"})
+		h.on(event)
+		if code, _, printed := h.action("settle"); code == 0 || h.s.Ref(site, "refs/agent/ledger") != "" {
+			t.Errorf("a bundle with %s: exit code %d\n%s", more, code, printed)
+		}
+	}
+	h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{HeadRepository: "eve/site"}))
+	h.clone()
+	_, stdout, stderr := h.run("show", "--json")
+	if !strings.Contains(stdout, fmt.Sprintf(`"pull_request":%d`, fork.Number)) || !strings.Contains(stdout, `"login":"eve"`) {
+		t.Errorf("the transaction is %s%s", stdout, stderr)
+	}
+}
+
+// TestT18EventsOfThePullRequest: a workflow whose file the pull request brings
+// settles nothing, whatever it is given.
+func TestT18EventsOfThePullRequest(t *testing.T) {
+	h := newHub(t)
+	fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
+	review := h.s.Review(githubtest.NewReview{Repository: site, Number: h.pr, By: "ada", State: "COMMENTED", Body: "/approve " + fingerprint})
+	thread := h.s.ReviewComments(site, h.pr)[0].ID
+	said := h.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: h.pr, By: "ada", ReplyTo: thread, Body: "/approve"})
+	before := h.state()
+	for _, c := range []struct {
+		event githubtest.Event
+		ref   string // that the workflow runs on, if not the event's
+	}{
+		{event: githubtest.Event{Name: "pull_request", Action: "synchronize", Number: h.pr}},
+		{event: githubtest.Event{Name: "pull_request_review", Action: "submitted", ID: review.ID}},
+		{event: githubtest.Event{Name: "pull_request_review_comment", Action: "created", ID: said.ID}},
+		{event: githubtest.Event{Name: "workflow_dispatch", Inputs: map[string]string{"pr": "1"}}, ref: "refs/heads/topic"},
+	} {
+		for _, stage := range []string{"settle pr=1", "settle", "sweep"} {
+			h.on(c.event)
+			h.env["GITHUB_REF"] = firstOf(c.ref, h.env["GITHUB_REF"])
+			h.s.ResetRequests()
+			words := strings.Fields(stage)
+			code, _, printed := h.action(words[0], words[1:]...)
+			if code != exitRefused || !strings.Contains(printed, "workflow") || !strings.Contains(printed, "hint:") {
+				t.Errorf("%s on %s: exit code %d\n%s", stage, c.event.Name, code, printed)
+			}
+			if writes := h.s.Count().Writes; writes != 0 || h.state() != before {
+				t.Errorf("%s on %s wrote %d times", stage, c.event.Name, writes)
+			}
+		}
+	}
+}
+
+// TestT18StagesOfOneTransaction: neither do the stages that take one transaction
+// on read approvals, or act on them, in such a workflow.
+func TestT18StagesOfOneTransaction(t *testing.T) {
+	for _, stage := range []string{"gate", "apply", "run"} {
+		h := newHub(t)
+		out := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
+		review := h.s.Review(githubtest.NewReview{Repository: site, Number: h.pr, By: "ada", State: "COMMENTED", Body: "/approve " + out["fingerprint"]})
+		if stage == "apply" { // which reads again what a trusted run has recorded
+			h.on(githubtest.Event{Name: "workflow_dispatch", Inputs: map[string]string{"pr": "1"}})
+			h.action("gate", "transaction="+out["transaction"])
+		}
+		before := h.state()
+		h.on(githubtest.Event{Name: "pull_request_review", Action: "submitted", ID: review.ID})
+		if code, _, printed := h.action(stage, "transaction="+out["transaction"]); code != exitRefused || h.state() != before {
+			t.Errorf("%s: exit code %d\n%s", stage, code, printed)
+		}
+	}
+}
+
+// TestActionGateVerdict: the output is the verdict that the stage came to.
+func TestActionGateVerdict(t *testing.T) {
+	h := newHub(t)
+	out := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
+	h.on(commented(h.says("ada", "/approve "+out["fingerprint"])))
+	code, gated, printed := h.action("gate", "transaction="+out["transaction"])
+	if code != 0 || gated["verdict"] != "approved" {
+		t.Errorf("exit code %d, the output is %q\n%s", code, gated["verdict"], printed)
+	}
+}
+
+// TestActionDenialThatIsGone: a denial that only the event still tells is final.
+func TestActionDenialThatIsGone(t *testing.T) {
+	for _, action := range []string{"deleted", "edited"} {
+		t.Run(action, func(t *testing.T) {
+			h := newHub(t)
+			fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
+			id := h.says("ada", "/deny "+fingerprint+" no greeting")
+			if action == "deleted" {
+				h.s.Delete(id)
+			} else {
+				h.s.Edit(id, "ada", "/approve "+fingerprint)
+				defer h.s.EraseHistory(id)
+			}
+			if out := h.settled(githubtest.Event{Name: "issue_comment", Action: action, ID: id}); out["verdict"] != "denied" {
+				t.Errorf("outputs %v", out)
+			}
+			if h.s.File(site, "topic", "greet.txt") != "one\nhello\nthree\n" {
+				t.Error("it was applied")
+			}
+		})
+	}
+}
+
+// TestActionGuard: the pull request's own diff, from opened to the merge queue.
+func TestActionGuard(t *testing.T) {
+	h := newHub(t)
+	head := h.s.Ref(site, "refs/heads/topic")
+	fingerprint := h.settled(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: h.pr})["fingerprint"]
+	if got := h.conclusion(head); got != "action_required" {
+		t.Errorf("the check is %s", got)
+	}
+	h.settled(commented(h.says("bob", "/approve "+fingerprint)))
+	if got := h.conclusion(head); got != "action_required" {
+		t.Errorf("after the author's approval the check is %s", got)
+	}
+	h.settled(commented(h.says("ada", "/approve "+fingerprint)))
+	if got := h.conclusion(head); got != "success" {
+		t.Errorf("after an approval the check is %s", got)
+	}
+	queue := "refs/heads/gh-readonly-queue/main/pr-1-" + h.s.Ref(site, "refs/heads/main")
+	for _, c := range []struct{ name, commit, want string }{
+		{"the same change", strings.TrimSpace(h.s.Git(site, "-c", "user.name=queue", "-c", "user.email=queue@localhost", "commit-tree", "-p", "main", "-m", "queue", "topic^{tree}")), "success"},
+		{"another change", h.s.Push(githubtest.NewCommit{Repository: site, Branch: "more", By: "bob", Files: map[string]string{"greet.txt": "x\n"}}), "failure"},
+	} {
+		h.s.Git(site, "update-ref", queue, c.commit)
+		number, _ := h.planned(githubtest.Event{Name: "merge_group", Action: "checks_requested", Number: h.pr, Commit: c.commit})
+		code, _, printed := h.action("settle", "pr="+number)
+		if got := h.conclusion(c.commit); got != c.want || (code == 0) != (c.want == "success") {
+			t.Errorf("%s: the check is %s, exit code %d\n%s", c.name, got, code, printed)
+		}
+	}
+}
+
+// conclusion is that of the check "countersign" of a commit.
+func (h *hub) conclusion(commit string) string {
+	h.Helper()
+	out := ""
+	for _, c := range h.s.CheckRuns(site, commit) {
+		if c.Name == "countersign" {
+			out += c.Conclusion
+		}
+	}
+	return out
+}
+
+// TestActionSweep: what an event missed is found.
+func TestActionSweep(t *testing.T) {
+	h := newHub(t)
+	fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
+	h.says("ada", "/approve "+fingerprint)
+	h.on(githubtest.Event{Name: "schedule"})
+	if code, out, printed := h.action("sweep"); code != 0 || out["outcome"] != "SUCCESS" || out["needs-checks"] != "[]" {
+		t.Errorf("exit code %d, outputs %v\n%s", code, out, printed)
+	}
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// another is a second repository with a pull request of the same number.
+func (a *attack) another() {
+	a.s.Repository(githubtest.NewRepository{Name: "acme/other", Files: map[string]string{"greet.txt": "one\nhello\nthree\n"}})
+	for _, login := range []string{"eve", "bob"} {
+		a.s.Role("acme/other", login, "admin")
+	}
+	a.s.Push(githubtest.NewCommit{Repository: "acme/other", Branch: "topic", By: "eve", Files: map[string]string{"feature.txt": "feature\n"}, Message: "feature"})
+	a.s.PullRequest(githubtest.NewPullRequest{Repository: "acme/other", By: "eve", Head: "topic", Title: "Feature"})
+}
+
+func TestT15SaidInAnotherRepository(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.another()
+	said := a.s.Comment(githubtest.NewComment{Repository: "acme/other", Number: 1, By: "bob", Body: "/approve " + a.fingerprint}).ID
+	a.waits()
+	// The event is of there, the job is of here.
+	a.happens(githubtest.Event{Name: "issue_comment", Action: "created", Repository: "acme/other", ID: said})
+	a.waits()
+	a.approves("ada")
+}
+
+// Somebody carries the ledger over to a repository where they may approve.
+func TestT15LedgerOfAnotherRepository(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.another()
+	a.git(a.dir, "fetch", "-q", "origin", "refs/agent/ledger:refs/carried")
+	other := filepath.Join(t.TempDir(), "other")
+	a.git("", "clone", "-q", a.s.URL+"/acme/other.git", other)
+	a.git(other, "fetch", "-q", a.dir, "refs/carried:refs/carried")
+	token := a.s.ActionsToken("acme/other", jobRights...)
+	a.git(other, "-c", "http.extraHeader=Authorization: Bearer "+token, "push", "-q", "origin", "refs/carried:refs/agent/ledger")
+	a.s.Comment(githubtest.NewComment{Repository: "acme/other", Number: 1, By: "bob", Body: "/approve " + a.fingerprint})
+	tip := a.s.Ref("acme/other", "refs/heads/topic")
+	a.dir, a.env["INPUT_TOKEN"], a.env["GITHUB_REPOSITORY"] = other, token, "acme/other"
+	for _, args := range [][]string{{"settle", "--pr", "1", "--no-gate"}, {"settle", a.tx, "--no-gate"}, {"gate", a.tx}, {"apply", a.tx}, {"settle", "--all"}} {
+		code, stdout, stderr := a.run(args...)
+		if args[0] != "settle" && code == 0 {
+			t.Errorf("%v: %s%s", args, stdout, stderr)
+		}
+	}
+	if got := a.s.Ref("acme/other", "refs/heads/topic"); got != tip {
+		t.Errorf("the branch moved from %s to %s", tip, got)
+	}
+	for _, c := range a.s.CheckRuns("acme/other", "") {
+		t.Errorf("check %s %s", c.Name, c.Conclusion)
+	}
+}
+
+func TestT15SaidOnAnotherPullRequest(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.pushes("bob", "second", "second.txt", "second\n")
+	second := a.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "second", Title: "Second"}).Number
+	a.s.Comment(githubtest.NewComment{Repository: site, Number: second, By: "ada", Body: "/approve " + a.fingerprint})
+	a.waits()
+	code, stdout, stderr := a.run("settle", a.tx, "--pr", "2", "--no-gate") // a transaction of the other one
+	a.untouched()
+	if got := a.status(a.tx); got != "awaiting_approval" {
+		t.Errorf("%d %s: %s%s", code, got, stdout, stderr)
+	}
+	for _, command := range []string{"gate", "apply", "run"} {
+		if code, stdout, stderr := a.run(command, a.tx); code == 0 {
+			t.Errorf("%s: %s%s", command, stdout, stderr)
+		}
+	}
+	a.untouched()
+	a.approves("ada")
+}
+
+func TestT17RequestEdited(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	request := a.s.ReviewComments(site, a.pr)[0]
+	a.s.Edit(request.ID, "bob", strings.ReplaceAll(request.Body, "hello, world", "hello"))
+	a.answers("ada", "/approve")
+	a.waits("the request it answers was changed after it was posted")
+	a.s.Edit(request.ID, "bob", request.Body)
+	a.waits("the request it answers was changed after it was posted")
+	a.s.EraseHistory(request.ID)
+	a.waits("the request it answers was changed after it was posted")
+	a.approves("ada") // the whole line needs no thread
+}
+
+// Edited after the bare approval was recorded, and before what it allows is done.
+func TestT17RequestEditedLater(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, twoApprovals)
+	request := a.s.ReviewComments(site, a.pr)[0]
+	a.answers("ada", "/approve")
+	a.waits()
+	a.s.Edit(request.ID, "bob", "Approve nothing but a typo?")
+	a.says("bob", "/approve "+a.fingerprint)
+	a.waits("the request it answers was changed after it was posted")
+}
+
+func TestT17RequestForged(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	request := a.s.ReviewComments(site, a.pr)[0]
+	forged := func(by, body string) {
+		first := a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: by, Body: body, Path: "feature.txt"}).ID
+		a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: first})
+	}
+	forged("eve", request.Body)
+	forged("github-actions[bot]", "Approve a typo?\n"+report.RequestMarker(a.tx)) // another workflow has the same token
+	a.waits("is not in the thread of the request")
+	a.answers("ada", "what is this?")
+	a.s.Delete(request.ID) // so that the first comment of the thread is another one
+	for _, c := range a.s.ReviewComments(site, a.pr) {
+		if c.Body == "what is this?" {
+			a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: c.ID})
+		}
+	}
+	a.waits("is not in the thread of the request")
+}
+
+// The one comment that reports is put right by the next settle.
+func TestT17CommentEdited(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	was := a.comment()
+	other := strings.Replace(a.fingerprint, a.fingerprint[20:30], "0123456789", 1)
+	for _, c := range a.s.Comments(site, a.pr) {
+		a.s.Edit(c.ID, "bob", strings.ReplaceAll(was, a.fingerprint, other))
+	}
+	a.says("ada", "/approve "+other)
+	a.waits("names another patch")
+	if now := a.comment(); strings.Contains(now, other) || !strings.Contains(now, "/approve "+a.fingerprint) {
+		t.Errorf("it says\n%s", now)
+	}
+}
+
+func TestT18UntrustedEvents(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.says("ada", "/approve "+a.fingerprint)
+	review := a.reviews("ada", "APPROVED", "/approve "+a.fingerprint)
+	inline := a.answers("ada", "/approve")
+	refused := func(name string) {
+		t.Helper()
+		for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle"}, {"settle", "--all"}, {"settle", a.tx}} {
+			if code, stdout, stderr := a.run(args...); code != exitRefused {
+				t.Errorf("%s: %v: exit code %d: %s%s", name, args, code, stdout, stderr)
+			}
+		}
+		a.untouched()
+		if got := a.status(a.tx); got != "awaiting_approval" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, e := range []githubtest.Event{
+		{Name: "pull_request", Action: "synchronize", Number: a.pr}, {Name: "pull_request_review", Action: "submitted", ID: review},
+		{Name: "pull_request_review_comment", Action: "created", ID: inline},
+	} {
+		a.happens(e)
+		refused(e.Name)
+	}
+	for _, name := range []string{"push", "", "pull_request_target ", "workflow_call", "ISSUE_COMMENT"} {
+		a.event(name, nil)
+		refused(name)
+	}
+	a.event("workflow_dispatch", nil)
+	for _, ref := range []string{"refs/heads/topic", "refs/tags/main", "", "main", "refs/pull/1/merge", "refs/heads/main2"} {
+		a.env["GITHUB_REF"] = ref
+		refused(ref)
+	}
+	a.env["GITHUB_REF"] = "refs/heads/main"
+	a.env["GITHUB_EVENT_PATH"] = filepath.Join(t.TempDir(), "none.json")
+	if code, _, stderr := a.run("settle", "--pr", "1"); code == 0 {
+		t.Errorf("without an event: %s", stderr)
+	}
+	a.untouched()
+}
+
+// A bundle that says where it belongs is refused; one from a fork is its
+// author's, whoever made it.
+func TestT68BundleClaims(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	good, err := os.ReadFile(a.bundle(strings.Replace(greetFix, "hello, world", "goodbye", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range []string{"pull_request", "repository", "proposer", "transaction_id", "fingerprint", "approvals"} {
+		var doc map[string]any
+		if err := json.Unmarshal(good, &doc); err != nil {
+			t.Fatal(err)
+		}
+		doc[claim] = "2"
+		raw, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := a.settle(exitRefused, "--no-gate", "--bundle", a.write("bundle.json", string(raw)))
+		if len(out.Transactions) != 1 || len(out.Notes) == 0 {
+			t.Errorf("%s: %+v", claim, out)
+		}
+	}
+	a.untouched()
+}
+
+func TestT68BundleOfAFork(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.s.User("carol")
+	h.s.Fork(site, "carol/site")
+	h.s.Push(githubtest.NewCommit{Repository: "carol/site", Branch: "fix", By: "carol", Files: map[string]string{"fork.txt": "fork\n"}})
+	h.pr = h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "carol", Head: "fix", HeadRepository: "carol/site"}).Number
+	h.s.Role(site, "carol", "write")
+	raw, err := os.ReadFile(h.bundle(greetFix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = ".github/workflows/countersign-propose.yml"
+	run := h.s.WorkflowRun(githubtest.NewWorkflowRun{Repository: site, HeadRepository: "carol/site", HeadBranch: "fix", Name: "propose", Path: path, Event: "pull_request", By: "carol"})
+	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: bundleName, Files: map[string]string{"bundle.json": string(raw)}})
+	h.happens(githubtest.Event{Name: "workflow_run", Action: "completed", ID: run})
+	code, stdout, stderr := h.run("settle", "--json", "--no-gate") // the event says which pull request
+	var out settled
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != exitPending || out.PullRequest != h.pr || len(out.Transactions) != 1 {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	h.says("carol", "/approve "+out.Transactions[0].Fingerprint)
+	if out := h.settle(exitPending, "--no-gate"); !out.says("its author is the proposer") {
+		t.Errorf("%+v", out)
+	}
+}
