@@ -114,6 +114,9 @@ func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.R
 		return nil, err
 	}
 	into.HeadCommit = in.For.Head.Commit
+	if in.For.Strangers {
+		s.note(noteStrangers)
+	}
 	done, err := s.r.Review(ctx, in, false)
 	if err != nil {
 		return nil, err
@@ -141,6 +144,9 @@ func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.R
 	}
 	return &rep, errors.Join(g.Err(), err)
 }
+
+// noteStrangers is told where nobody can tell who wrote what (T10).
+const noteStrangers = "Some commits are of no account, or too many to list: that their author does not approve them cannot be checked."
 
 // siblings are other pull requests to a guarded branch with this head that are
 // not approved: a check is of a commit, and would pass for them too (T16).

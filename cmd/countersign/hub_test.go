@@ -182,6 +182,9 @@ func (h *scriptHub) reply(args []string) {
 			first = c.ID
 		}
 	}
+	if first == 0 {
+		h.ts.Fatalf("there is no thread")
+	}
 	h.said = h.ReviewComment(githubtest.NewReviewComment{Repository: h.repository, Number: h.pull, By: args[0], Body: args[1], ReplyTo: first}).ID
 }
 
