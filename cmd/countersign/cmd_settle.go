@@ -177,7 +177,30 @@ func (s *settlement) show() error {
 	} else if err := s.print(); err != nil {
 		return err
 	}
-	return errors.Join(s.errs...)
+	return s.outcome()
+}
+
+// outcome joins what went wrong. Its exit code is that of the worst: a failure
+// before a denial, and that before what waits.
+func (s *settlement) outcome() error {
+	worst, code := -1, 0
+	for _, err := range s.errs {
+		c, _ := explain(err, s.a.again)
+		rank := 2
+		switch c {
+		case exitPending:
+			rank = 0
+		case exitDenied:
+			rank = 1
+		}
+		if rank > worst {
+			worst, code = rank, c
+		}
+	}
+	if code == 0 {
+		return nil
+	}
+	return &exitError{code, errors.Join(s.errs...)}
 }
 
 func (s *settlement) print() error {
