@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -278,4 +279,13 @@ func (a *attack) closes() {
 	if code, _, stderr := a.run("close", a.tx, "--reason", "the next one"); code != 0 {
 		a.Errorf("close: %d %s", code, stderr)
 	}
+}
+
+// read reads what settle --json printed.
+func (h *hub) read(stdout string) (out settled) {
+	h.Helper()
+	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&out); err != nil && err != io.EOF {
+		h.Fatal(err)
+	}
+	return out
 }

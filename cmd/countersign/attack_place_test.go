@@ -240,3 +240,73 @@ func TestT68BundleOfAFork(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// An approval is of one transaction: the same bytes, proposed once more after
+// they were applied and reverted, are asked for once more.
+func TestT64OldApprovalOfTheSameBytes(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	bundle := a.bundle(greetFix)
+	a.approves("ada")
+	a.pushes("bob", "topic", "greet.txt", "one\nhello\nthree\n") // it was a mistake
+	tip := a.s.Ref(site, "refs/heads/topic")
+	code, stdout, stderr := a.run("settle", "--json", "--pr", "1", "--no-gate", "--bundle", bundle)
+	if got := a.s.Ref(site, "refs/heads/topic"); got != tip || code != exitPending {
+		t.Errorf("exit code %d, the branch moved from %s to %s: %s%s", code, tip, got, stdout, stderr)
+	}
+}
+
+// A job that is run again does what it did: nothing.
+func TestT64Replayed(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	bundle := a.bundle(greetFix)
+	created := a.says("ada", "/approve "+a.fingerprint)
+	a.happens(githubtest.Event{Name: "issue_comment", Action: "created", ID: created})
+	a.s.Edit(created, "ada", "/deny "+a.fingerprint) // before the job gets to it
+	replay := a.env["GITHUB_EVENT_PATH"]
+	a.isDenied()
+	for range 2 {
+		a.env["GITHUB_EVENT_NAME"], a.env["GITHUB_EVENT_PATH"] = "issue_comment", replay
+		ledger := a.s.Ref(site, "refs/agent/ledger")
+		a.settle(0)
+		a.settle(exitDenied, "--bundle", bundle)
+		if got := a.s.Ref(site, "refs/agent/ledger"); got != ledger {
+			t.Errorf("the ledger moved from %s to %s", ledger, got)
+		}
+	}
+	a.untouched()
+}
+
+func TestT64ReplayedAfterItWasApplied(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	bundle := a.bundle(greetFix)
+	a.approves("ada")
+	tip, ledger := a.s.Ref(site, "refs/heads/topic"), a.s.Ref(site, "refs/agent/ledger")
+	for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle", "--pr", "1", "--bundle", bundle}, {"settle", "--all"}, {"apply", a.tx}, {"run", a.tx}} {
+		a.run(args...)
+	}
+	if a.s.Ref(site, "refs/heads/topic") != tip || a.s.Ref(site, "refs/agent/ledger") != ledger {
+		t.Error("something was done once more")
+	}
+	a.audits()
+}
+
+// What a propose job holds is enough for nothing.
+func TestT66ReadOnlyToken(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.says("ada", "/approve "+a.fingerprint)
+	ledger, said := a.s.Ref(site, "refs/agent/ledger"), len(a.s.Comments(site, a.pr))
+	a.env["INPUT_TOKEN"] = a.s.ActionsToken(site, "contents:read", "pull_requests:read", "issues:read", "checks:read")
+	for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle", "--pr", "1", "--bundle", a.bundle(greetFix)}, {"apply", a.tx}, {"gate", a.tx}, {"close", a.tx}} {
+		if code, stdout, stderr := a.run(args...); code == 0 {
+			t.Errorf("%v: %s%s", args, stdout, stderr)
+		}
+	}
+	a.untouched()
+	if a.s.Ref(site, "refs/agent/ledger") != ledger || len(a.s.Comments(site, a.pr)) != said {
+		t.Error("something was written")
+	}
+}

@@ -171,8 +171,16 @@ func mergeGroupPull(ref string) (int, error) {
 	return n, nil
 }
 
+// inputPull reads the number that somebody typed: a string in an event, whatever
+// the workflow says of its type.
 func inputPull(v any) (int, error) {
-	text, _ := v.(string)
+	text := ""
+	switch v := v.(type) {
+	case string:
+		text = v
+	case float64:
+		text = strconv.FormatFloat(v, 'f', -1, 64)
+	}
 	if text == "" {
 		return 0, nil
 	}

@@ -44,7 +44,7 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	}
 	g := report.Guard{HeadCommit: firstOf(s.moved, s.pull.Head.Commit), Dedicated: s.dedicated()}
 	rep, err := s.ownDiff(ctx, &g)
-	if err != nil && !waits(err) {
+	if err != nil && (!waits(err) || rep == nil) { // without a report nothing else says that the patch was denied before
 		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
 	}
 	s.fail(err)
