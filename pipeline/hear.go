@@ -110,12 +110,33 @@ func (r *Runner) hear(ctx context.Context, s *ledger.Stage, g *Gated) error {
 			return err
 		}
 		if why != "" {
+			g.keep(s, said)
 			uncounted = append(uncounted, judged(said, why))
 		}
 	}
 	g.Verdict = g.verdict(g.at)
 	g.Verdict.Decisions = append(g.Verdict.Decisions, uncounted...)
 	return nil
+}
+
+// maxUncounted is how many decisions that do not count are kept with a
+// transaction: anybody may write comments.
+const maxUncounted = 20
+
+// keep puts a decision on this patch that does not count into the record.
+func (g Gated) keep(s *ledger.Stage, said approval.Said) {
+	if _, exact := said.Decision(); !exact || ledger.FingerprintPatch(said.Command.Fingerprint) != g.Transaction().PatchID() {
+		return
+	}
+	kept := 0
+	for _, a := range ledger.Of[*ledger.ArtifactStored](s.Log) {
+		if a.Kind == approval.KindStatement {
+			kept++
+		}
+	}
+	if kept < maxUncounted {
+		s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.reading.access[said.Author.ID]))
+	}
 }
 
 // judged is a decision that does not count.

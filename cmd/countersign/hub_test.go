@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,7 +50,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub dismiss                    likewise, a review
 //	hub close                      the pull request is closed
 //	hub merge LOGIN HOW            it is merged: merge or squash
-//	hub event NAME JSON            what the next job was started by, beside the repository
+//	hub event NAME [ACTION]        what started the next job; a comment's or review's is about what was said last
 //	hub copy VAR PATTERN           what the program says there, as far as it matches; - is no variable
 var hubVerbs = map[string]struct {
 	args int
@@ -78,7 +77,7 @@ var hubVerbs = map[string]struct {
 	"dismiss": {0, func(h *scriptHub, _ []string) { h.Dismiss(h.said) }},
 	"close":   {0, func(h *scriptHub, _ []string) { h.ClosePull(h.repository, h.pull) }},
 	"merge":   {2, func(h *scriptHub, a []string) { h.Merge(h.repository, h.pull, a[0], a[1]) }},
-	"event":   {2, func(h *scriptHub, a []string) { h.event(a[0], a[1]) }},
+	"event":   {1, (*scriptHub).event},
 	"copy":    {2, (*scriptHub).copy},
 }
 
@@ -109,7 +108,7 @@ func (h *scriptHub) start(args []string) {
 	} {
 		h.ts.Setenv(name, value)
 	}
-	h.event("workflow_dispatch", "{}")
+	h.event([]string{"workflow_dispatch"})
 }
 
 func (h *scriptHub) owner() string {
@@ -133,14 +132,14 @@ func (h *scriptHub) files(dir string) map[string]string {
 }
 
 // event writes the file that says what started the job.
-func (h *scriptHub) event(name, more string) {
-	doc := map[string]any{"repository": map[string]any{"id": 1, "full_name": h.repository, "default_branch": "main"}}
-	h.ts.Check(json.Unmarshal([]byte(more), &doc))
-	raw, err := json.Marshal(doc)
-	h.ts.Check(err)
+func (h *scriptHub) event(args []string) {
+	e := githubtest.Event{Name: args[0], Repository: h.repository, Number: h.pull, ID: h.said}
+	if len(args) > 1 {
+		e.Action = args[1]
+	}
 	file := filepath.Join(h.ts.Getenv("WORK"), "event.json")
-	h.ts.Check(os.WriteFile(file, raw, 0o666))
-	h.ts.Setenv("GITHUB_EVENT_NAME", name)
+	h.ts.Check(os.WriteFile(file, h.Event(e), 0o666))
+	h.ts.Setenv("GITHUB_EVENT_NAME", e.Name)
 	h.ts.Setenv("GITHUB_EVENT_PATH", file)
 }
 

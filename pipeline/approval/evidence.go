@@ -26,7 +26,12 @@ type StatementDoc struct {
 }
 
 // NewStatementDoc is the artifact of what was said, by somebody with this access.
+// Of earlier texts it keeps the one that counts: there may be a thousand.
 func NewStatementDoc(s Said, a Access) StatementDoc {
+	s.Earlier = nil
+	if s.Text != s.Body {
+		s.Earlier = []string{s.Text}
+	}
 	return StatementDoc{statementSchema, s.Statement, a, s.Text, s.Command, s.Native}
 }
 

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// newGuard is an attack on a pull request's own diff, which the check
+// "countersign" guards.
+func newGuard(t *testing.T, policy string) *attack {
+	t.Helper()
+	h := newHub(t)
+	if policy != "" {
+		h.policy(policy)
+	}
+	a := &attack{hub: h}
+	a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
+	a.guards(report.CheckActionRequired)
+	return a
+}
+
+// exits are the exit codes that go with the check's conclusions.
+var exits = map[string][]int{
+	report.CheckSuccess: {0}, report.CheckActionRequired: {exitPending, 0}, report.CheckFailure: {exitFailed, exitRefused, exitIO, exitPending, exitDenied},
+}
+
+// guards settles the pull request and fails the test unless the check on its
+// head concludes so, and reasons are told in --json and in the comment.
+func (a *attack) guards(conclusion string, reasons ...string) settled {
+	a.Helper()
+	out := a.settledAs(conclusion)
+	if len(out.Transactions) > 0 {
+		last := out.Transactions[len(out.Transactions)-1]
+		a.tx, a.fingerprint = last.ID, last.Fingerprint
+	}
+	head := a.s.Pull(site, a.pr).Head
+	if got := a.check("countersign", head); got.Conclusion != conclusion {
+		a.Errorf("the check on %s is %+v, want %s", head, got, conclusion)
+	}
+	for _, reason := range reasons {
+		if !out.says(reason) && !strings.Contains(strings.Join(out.Notes, "\n"), reason) || !strings.Contains(a.comment(), reason) {
+			a.Errorf("%q is not told: %+v\n%s", reason, out, a.comment())
+		}
+	}
+	return out
+}
+
+func (a *attack) settledAs(conclusion string) settled {
+	a.Helper()
+	code, stdout, stderr := a.run("settle", "--json", "--pr", fmt.Sprint(a.pr))
+	if !slices.Contains(exits[conclusion], code) {
+		a.Errorf("exit code %d for %s: %s%s", code, conclusion, stdout, stderr)
+	}
+	return a.read(stdout)
+}
+
+const (
+	passes = report.CheckSuccess
+	asks   = report.CheckActionRequired
+	broken = report.CheckFailure
+)
+
+func TestT10AuthorsOfTheDiff(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	a.person("dan", "admin")
+	a.says("bob", "/approve "+a.fingerprint)
+	a.reviews("bob", "APPROVED", "")
+	a.guards(asks, "its author is the proposer")
+	a.pushes("dan", "topic", "more.txt", "more\n") // a committer
+	a.guards(asks)
+	a.reviews("dan", "APPROVED", "")
+	a.says("dan", "/approve "+a.fingerprint)
+	a.reviews("eve", "APPROVED", "")
+	a.guards(asks, "its author is the proposer", "has read permission, write needed")
+	a.reviews("ada", "APPROVED", "nice")
+	a.guards(passes)
+	a.audits()
+}
+
+// The diff is as before, and whoever made the commits anew is among its authors.
+func TestT10RebasedByTheApprover(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	a.pushes("ada", "topic", "feature.txt", "other\n")
+	a.guards(asks)
+	a.pushes("ada", "topic", "feature.txt", "feature\n") // back again
+	a.guards(asks, "its author is the proposer")
+}
+
+func TestT03NativeReviews(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	first := a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	changes := a.reviews("ada", "CHANGES_REQUESTED", "wait")
+	a.guards(asks, "taken back by a later review")
+	a.s.Dismiss(changes) // by somebody with write access
+	a.guards(asks, "taken back by a later review")
+	again := a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	a.s.Dismiss(again)
+	a.guards(asks, "was dismissed")
+	a.s.Dismiss(first)
+	a.guards(asks, "was dismissed")
+	a.says("ada", "/approve "+a.fingerprint)
+	a.guards(passes)
+	a.says("ada", "/deny "+a.fingerprint+" no")
+	a.guards(broken)
+	a.guards(broken) // and it stays denied
+	if out := a.guards(broken); len(out.Notes) == 0 && len(out.Transactions) == 0 {
+		t.Error("nothing says that it was denied")
+	}
+	if got := a.check("countersign", a.s.Pull(site, a.pr).Head).Summary; !strings.Contains(got, "denied") {
+		t.Errorf("the check does not say that it was denied:\n%s", got)
+	}
+	a.audits()
+}
+
+func TestT04PushTakesGreenBack(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	reviewed := a.s.Pull(site, a.pr).Head
+	a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	a.pushes("bob", "topic", "feature.txt", "backdoor\n")
+	if got := a.check("countersign", a.s.Pull(site, a.pr).Head); got.Conclusion != "" {
+		t.Errorf("the new head has a check: %+v", got)
+	}
+	a.guards(asks, "is of another commit")
+	a.says("ada", "/approve "+a.fingerprint[:len(a.fingerprint)-1]+"0")
+	a.s.Review(githubtest.NewReview{Repository: site, Number: a.pr, By: "ada", State: "APPROVED", Commit: reviewed})
+	a.guards(asks, "names another patch", "is of another commit")
+	a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	a.audits()
+}
+
+// A rebase that leaves the diff alone keeps the check green.
+func TestT04RebaseKeepsGreen(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	a.pushes("ada", "main", "other.txt", "changed\n")
+	a.s.Git(site, "update-ref", "refs/heads/rebased", a.s.Ref(site, "refs/heads/main"))
+	rebased := a.pushes("bob", "rebased", "feature.txt", "feature\n")
+	a.s.Git(site, "update-ref", "refs/heads/topic", rebased)
+	if head := a.s.Pull(site, a.pr).Head; head != rebased {
+		t.Fatalf("the head is %s", head)
+	}
+	tx := a.tx
+	a.guards(passes)
+	if a.tx != tx {
+		t.Errorf("%s and then %s", tx, a.tx)
+	}
+	// What the base has of the touched file is part of what was approved.
+	a.pushes("ada", "main", "feature.txt", "something else\n")
+	a.s.Git(site, "update-ref", "refs/heads/rebased", a.s.Ref(site, "refs/heads/main"))
+	a.s.Git(site, "update-ref", "refs/heads/topic", a.pushes("bob", "rebased", "feature.txt", "feature\n"))
+	a.guards(asks)
+	a.audits()
+}
+
+func TestT16SameHead(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "gate: {bases: [main, release]}\n")
+	a.s.Git(site, "update-ref", "refs/heads/release", a.s.Ref(site, "refs/heads/main"))
+	a.s.Git(site, "update-ref", "refs/heads/play", a.s.Ref(site, "refs/heads/main"))
+	a.pushes("ada", "release", "other.txt", "release\n")
+	open := func(base string) int {
+		return a.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "topic", Base: base, Title: base}).Number
+	}
+	first, second := a.pr, open("release")
+	open("play") // nobody guards it
+	a.reviews("ada", "APPROVED", "")
+	a.guards(asks)
+	if got := a.check("countersign", a.s.Pull(site, first).Head).Summary; !strings.Contains(got, fmt.Sprint("pull request ", second)) {
+		t.Errorf("the sibling is not told:\n%s", got)
+	}
+	a.pr = second
+	a.guards(asks)
+	a.says("ada", "/approve "+a.fingerprint) // the second's own
+	a.guards(passes)
+	a.pr = first
+	a.guards(passes)
+	// A sibling that comes later takes it back, at the settle of either.
+	a.s.Retarget(site, second+1, "release")
+	a.guards(asks)
+	a.pr = second + 1
+	a.guards(asks)
+	a.s.ClosePull(site, a.pr)
+	a.pr = first
+	a.guards(passes)
+	a.audits()
+}
+
+// The approval of a pull request to one branch is not one to another.
+func TestT16Retargeted(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "gate: {bases: [main, release]}\n")
+	a.s.Git(site, "update-ref", "refs/heads/release", a.s.Ref(site, "refs/heads/main"))
+	a.pushes("ada", "release", "feature.txt", "something else\n")
+	a.s.Git(site, "update-ref", "refs/heads/mixed", a.s.Ref(site, "refs/heads/release"))
+	a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	a.s.Git(site, "update-ref", "refs/heads/topic", a.pushes("bob", "mixed", "feature.txt", "feature\n"))
+	a.s.Retarget(site, a.pr, "release")
+	a.happens(githubtest.Event{Name: "pull_request_target", Action: "edited", Number: a.pr})
+	a.guards(asks)
+}
+
+// Another workflow with the same token says that all is well.
+func TestT60ForgedCheck(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	head := a.s.Pull(site, a.pr).Head
+	client, err := github.New(github.Options{APIURL: a.s.API(), Repository: site, Token: a.token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"countersign", "countersign/" + strings.TrimPrefix(a.fingerprint, "patchset:")[:12]} {
+		if _, err := client.PublishCheck(t.Context(), head, report.CheckRun{Name: name, Title: "approved", Summary: "approved", Status: "completed", Conclusion: "success"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, stdout, _ := a.run("gate", a.tx); code != exitPending {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	a.guards(asks)
+	for _, c := range a.s.CheckRuns(site, head) {
+		if c.Conclusion == "success" {
+			t.Errorf("%s passes", c.Name)
+		}
+	}
+}
+
+func TestT67Advisory(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	head := a.s.Pull(site, a.pr).Head
+	if got := a.check("countersign", head); !strings.Contains(got.Summary, "Advisory") || !strings.Contains(got.Summary, "expected source") {
+		t.Errorf("%s", got.Summary)
+	}
+	a.s.Bot("countersign-app[bot]")
+	granted := map[string]string{"contents": "write", "pull_requests": "write", "issues": "write", "checks": "write", "actions": "read"}
+	a.env["INPUT_TOKEN"] = a.s.AppToken(githubtest.AppToken{Bot: "countersign-app[bot]", Repositories: []string{site}, Permissions: granted})
+	a.run("settle", "--pr", "1", "--dedicated")
+	got := a.check("countersign", head)
+	if strings.Contains(got.Summary, "Advisory") || got.App != "countersign-app[bot]" || got.Conclusion != asks {
+		t.Errorf("%+v", got)
+	}
+}

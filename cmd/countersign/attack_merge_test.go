@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// explains audits one commit.
+func (a *attack) explains(commit string, want int) string {
+	a.Helper()
+	a.git(a.dir, "fetch", "-q", "origin")
+	if code, _, stderr := a.run("sync"); code != 0 {
+		a.Fatalf("sync: %s", stderr)
+	}
+	code, stdout, stderr := a.run("audit", "--commit", commit)
+	if code != want {
+		a.Errorf("audit --commit: exit code %d, want %d: %s%s", code, want, stdout, stderr)
+	}
+	return stdout
+}
+
+func TestT06Merged(t *testing.T) {
+	for _, how := range []string{"merge", "squash"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			a := newGuard(t, "")
+			a.reviews("ada", "APPROVED", "")
+			a.guards(passes)
+			a.pushes("ada", "main", "other.txt", "meanwhile\n")
+			commit := a.s.Merge(site, a.pr, "ada", how)
+			a.happens(githubtest.Event{Name: "pull_request_target", Action: "closed", Number: a.pr})
+			a.settle(0)
+			if got := a.status(a.tx); got != "completed" {
+				t.Errorf("%s is %s", a.tx, got)
+			}
+			if out := a.explains(commit, 0); !strings.Contains(out, a.tx) {
+				t.Errorf("%s", out)
+			}
+			a.audits()
+		})
+	}
+}
+
+func TestT06MergedWithoutApproval(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	commit := a.s.Merge(site, a.pr, "bob", "squash")
+	a.reviews("ada", "COMMENTED", "oh")
+	a.settle(0)
+	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "without every approval") {
+		t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
+	}
+	a.explains(commit, exitFailed)
+	for _, c := range a.s.CheckRuns(site, "") {
+		if c.Conclusion == "success" {
+			t.Errorf("%s passes", c.Name)
+		}
+	}
+}
+
+// What was merged is not what was approved: the head moved right before.
+func TestT04PushBeforeTheMerge(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	a.pushes("bob", "topic", "feature.txt", "backdoor\n")
+	commit := a.s.Merge(site, a.pr, "bob", "merge")
+	a.settle(0)
+	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "another patch") {
+		t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
+	}
+	a.explains(commit, exitFailed)
+	for _, c := range a.s.CheckRuns(site, a.s.Pull(site, a.pr).Head) {
+		if c.Conclusion == passes {
+			t.Errorf("%s passes on what nobody approved", c.Name)
+		}
+	}
+}
+
+// queued puts a commit into the merge queue, and its event.
+func (a *attack) queued(files map[string]string) string {
+	a.Helper()
+	main := a.s.Ref(site, "refs/heads/main")
+	branch := fmt.Sprintf("gh-readonly-queue/main/pr-%d-%s", a.pr, main)
+	commit := a.s.Push(githubtest.NewCommit{Repository: site, Branch: branch, By: "ada", Message: "queue", Files: files})
+	a.happens(githubtest.Event{Name: "merge_group", Action: "checks_requested", Commit: commit, Number: a.pr})
+	return commit
+}
+
+func TestT06MergeQueue(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	honest := map[string]string{"feature.txt": "feature\n"}
+	commit := a.queued(honest)
+	a.run("settle")
+	if got := a.check("countersign", commit).Conclusion; got != asks {
+		t.Errorf("unapproved: %q", got)
+	}
+	a.reviews("ada", "APPROVED", "")
+	a.run("settle")
+	if got := a.check("countersign", commit).Conclusion; got != passes {
+		t.Errorf("approved: %q", got)
+	}
+	a.pushes("ada", "main", "other.txt", "meanwhile\n")
+	commit = a.queued(map[string]string{"feature.txt": "feature\n", "greet.txt": "backdoor\n"})
+	code, stdout, stderr := a.run("settle", "--json")
+	if got := a.check("countersign", commit); got.Conclusion != broken || code == 0 || !strings.Contains(got.Summary, "nobody was asked about") {
+		t.Errorf("another patch: %d %+v %s%s", code, got, stdout, stderr)
+	}
+}
+
+// What is in a diff that cannot be approved byte by byte fails the check, which
+// says why.
+func TestT33UnfitDiff(t *testing.T) {
+	for name, change := range map[string]struct {
+		entry string // mode, object, path of git update-index
+		why   string
+	}{
+		"symbolic link": {"120000,%s,link", "link"},
+		"submodule":     {"160000,0123456789012345678901234567890123456789,sub", "sub"},
+		"path":          {"100644,%s,git~1", "git~1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newGuard(t, "")
+			a.reviews("ada", "APPROVED", "")
+			a.guards(passes)
+			a.commits(change.entry)
+			a.reviews("ada", "APPROVED", "")
+			a.guards(broken)
+			summary := a.check("countersign", a.s.Pull(site, a.pr).Head).Summary
+			if !strings.Contains(summary, change.why) || !strings.Contains(a.comment(), change.why) {
+				t.Errorf("nothing says why:\n%s\n%s", summary, a.comment())
+			}
+		})
+	}
+}
+
+// commits adds an entry to the tree of the pull request's branch, as no pushing
+// client of GitHub's would.
+func (a *attack) commits(entry string) {
+	a.Helper()
+	dir := a.TempDir()
+	a.git("", "clone", "-q", "-b", "topic", a.s.URL+"/"+site+".git", dir+"/hostile")
+	dir += "/hostile"
+	blob := a.git(dir, "rev-parse", "HEAD:greet.txt")
+	if strings.Contains(entry, "%s") {
+		entry = fmt.Sprintf(entry, blob)
+	}
+	a.git(dir, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false", "update-index", "--add", "--cacheinfo", entry)
+	a.git(dir, "-c", "user.name=bob", "-c", "user.email=bob@example.org", "commit", "-q", "-m", "hostile")
+	a.git(dir, "-c", "http.extraHeader=Authorization: Bearer "+a.token, "push", "-q", "origin", "HEAD:refs/heads/topic")
+}
+
+func TestT46SecretInTheDiff(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	const secret = "ghp_" + "Zx81mQp0LkTy47VbNc63RdWs29HgJf5aEuOi"
+	a.pushes("bob", "topic", "config.env", "TOKEN="+secret+"\n")
+	a.guards(asks)
+	a.reviews("ada", "APPROVED", "")
+	a.guards(asks)
+	a.says("bob", "/approve secret:"+a.fingerprint)
+	a.guards(asks, "its author is the proposer, who cannot excuse a secret")
+	for _, text := range a.written() {
+		if strings.Contains(text, secret) {
+			t.Errorf("the secret is told:\n%s", text)
+		}
+	}
+	a.says("ada", "/approve secret:"+a.fingerprint)
+	a.guards(passes)
+	for _, text := range a.written() {
+		if strings.Contains(text, secret) {
+			t.Errorf("the secret is told:\n%s", text)
+		}
+	}
+	a.audits()
+}
+
+// written is all that was posted, and the ledger.
+func (a *attack) written() []string {
+	var out []string
+	for _, c := range append(a.s.Comments(site, a.pr), a.s.ReviewComments(site, a.pr)...) {
+		if c.Author == "github-actions[bot]" {
+			out = append(out, c.Body)
+		}
+	}
+	for _, c := range a.s.CheckRuns(site, "") {
+		out = append(out, fmt.Sprintf("%+v", c))
+	}
+	return append(out, a.s.Git(site, "log", "-p", "--format=%B", "refs/agent/ledger"))
+}
+
+// The Policy that a pull request brings does not hold for it, and to change it
+// takes more than to change anything else.
+func TestT20PolicyOfThePullRequest(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "approvals: {required: 2}\n")
+	a.pushes("bob", "topic", ".github/countersign.yml", "version: 1\napprovals: {allow_author: true, permission: read}\n")
+	a.git(a.dir, "fetch", "-q", "origin", "topic")
+	a.git(a.dir, "checkout", "-q", "FETCH_HEAD")
+	a.says("bob", "/approve "+a.fingerprint)
+	a.guards(asks)
+	a.says("bob", "/approve "+a.fingerprint)
+	a.says("eve", "/approve "+a.fingerprint)
+	a.says("ada", "/approve "+a.fingerprint)
+	out := a.guards(asks, "its author is the proposer", "has read permission")
+	if reason := out.Transactions[len(out.Transactions)-1].Verdict; reason.State != "pending" {
+		t.Errorf("%+v", reason)
+	}
+	a.person("dan", "write")
+	a.says("dan", "/approve "+a.fingerprint)
+	a.guards(asks)
+	a.says("dan", "/approve protected:"+a.fingerprint)
+	a.guards(passes)
+}

@@ -1,0 +1,94 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// A Method reads its parameters and does its work.
+type Method struct {
+	read func(params *json.RawMessage) (value any, key string, err error)
+	do   func(ctx context.Context, params any, notify Notify) (any, error)
+}
+
+// Of makes a method of a function whose parameters are the fields of P, by
+// their JSON names. A field is required unless its tag says omitempty; null
+// stands for one that is not there. Where P has a method Key() string, calls of
+// one key run one after the other.
+func Of[P any](do func(ctx context.Context, params P, notify Notify) (any, error)) Method {
+	return Method{
+		read: func(raw *json.RawMessage) (any, string, error) {
+			p := new(P)
+			if err := decode(raw, p); err != nil {
+				return nil, "", err
+			}
+			key := ""
+			if keyed, ok := any(*p).(interface{ Key() string }); ok {
+				key = keyed.Key()
+			}
+			return *p, key, nil
+		},
+		do: func(ctx context.Context, params any, notify Notify) (any, error) { return do(ctx, params.(P), notify) },
+	}
+}
+
+// decode reads parameters, and refuses those that the method does not have:
+// one that is misspelt must not read as one that was not given.
+func decode(raw *json.RawMessage, into any) error {
+	doc := any(map[string]any{})
+	if raw != nil {
+		var err error
+		if doc, err = canon.Parse(*raw); err != nil {
+			return err
+		}
+	}
+	if err := checkShape("params", doc, reflect.TypeOf(into).Elem()); err != nil || raw == nil {
+		return err
+	}
+	err := json.Unmarshal(*raw, into)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("params.%s is of the wrong type: %s", wrong.Field, wrong.Value)
+	}
+	return err
+}
+
+// checkShape compares the members of a document with the fields of a type.
+func checkShape(at string, doc any, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	members, ok := doc.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s must be an object", at)
+	}
+	known := map[string]bool{}
+	for i := range t.NumField() {
+		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		known[name] = true
+		switch value := members[name]; {
+		case value == nil && options != "omitempty":
+			return fmt.Errorf("%s.%s is missing", at, name)
+		case value == nil:
+		default:
+			if err := checkShape(at+"."+name, value, t.Field(i).Type); err != nil {
+				return err
+			}
+		}
+	}
+	for name := range members {
+		if !known[name] {
+			return fmt.Errorf("%s has no member %+q", at, name)
+		}
+	}
+	return nil
+}
