@@ -394,6 +394,7 @@ func TestFetchApart(t *testing.T) {
 			"both": {"--filter=tree:0", "--no-checkout", "--depth=2"},
 		} {
 			t.Run(fmt.Sprintf("%s/filter=%v/any=%v", name, !o.NoFilter, !o.NoAnyWant), func(t *testing.T) {
+				t.Parallel()
 				u, _ := newUpstream(t, o)
 				u.repo.Git("config", "uploadpack.allowFilter", "true")
 				w := u.clone(options...)

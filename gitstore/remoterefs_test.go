@@ -239,6 +239,7 @@ func TestRemoteRefused(t *testing.T) {
 func TestT61RemoteFaults(t *testing.T) {
 	for _, fault := range wiretest.All() {
 		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
 			u, server := newUpstream(t, wiretest.Options{})
 			w := u.clone()
 			refs, old, next := u.build(w, added("z", "z\n"))

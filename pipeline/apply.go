@@ -53,7 +53,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 	}
 	if mode, err := r.sandboxMode(ctx); err != nil {
 		return ApplyOutcome{}, err
-	} else if mode == policy.ReadOnly && !o.DryRun {
+	} else if (mode == policy.ReadOnly || g.Transaction().SandboxPolicy.Type == string(policy.ReadOnly)) && !o.DryRun {
 		err := &ReadOnlyError{}
 		return ApplyOutcome{Result: refusal(err, false)}, err
 	}
@@ -125,7 +125,8 @@ func (r *Runner) already(snap Snapshot, id string) (*ApplyOutcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s := log.Transaction().Status; s != ledger.Applied && s != ledger.Completed {
+	tx := log.Transaction()
+	if tx.GateOnly() || tx.Status != ledger.Applied && tx.Status != ledger.Completed {
 		return nil, nil
 	}
 	raw, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(id), ledger.ResultFile))

@@ -19,7 +19,10 @@ type Ruling struct {
 	Fingerprint string
 	All         bool // everything that there is a need for
 	Reason      string
-	Kind        string // where it was taken: "local"
+	Kind        string // where it was taken: "local" or "rpc"
+	// Request is the open request that is answered, which then says what is
+	// decided on; "" is whichever there is.
+	Request string
 }
 
 // Decide records a ruling and what follows from it.
@@ -78,8 +81,11 @@ func (r *Runner) decide(ctx context.Context, snap Snapshot, g Gated, about []app
 
 // toDecide returns what a ruling is about, nothing where it need not be taken.
 func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
-	about, err := r.named(g, ruling)
 	tx := g.Transaction()
+	if ruling.Request != "" && tx.Closed {
+		return nil, &ClosedError{tx.TransactionID, tx.Status}
+	}
+	about, err := r.named(g, ruling)
 	switch {
 	case err != nil:
 		return nil, err
@@ -112,6 +118,14 @@ func (r *Runner) needless(g Gated, one approval.Request) bool {
 func (r *Runner) named(g Gated, ruling Ruling) ([]approval.Request, error) {
 	tx := g.Transaction()
 	want := ruling.Fingerprint
+	if ruling.Request != "" {
+		open := g.log.OpenRequests()
+		i := slices.IndexFunc(open, func(q ledger.ApprovalRequest) bool { return q.ApprovalRequestID == ruling.Request })
+		if i < 0 {
+			return nil, &UndecidedError{fmt.Sprintf("%s has no open request %s", tx.TransactionID, r.oneLine(ruling.Request, 40))}
+		}
+		want = open[i].Fingerprint
+	}
 	for short, kind := range map[string]string{"": policy.KindFileChange, "secret": policy.KindSecret, "protected": policy.KindProtected} {
 		if want == short {
 			want = policy.Fingerprint(kind, tx.PatchID())
@@ -141,7 +155,7 @@ func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling R
 		body += " " + ruling.Reason
 	}
 	g.enter(s, about, ledger.ApprovalDecision{
-		Decision: ruling.Decision, Fingerprint: about.Fingerprint, Reason: ruling.Reason,
+		ApprovalRequestID: ruling.Request, Decision: ruling.Decision, Fingerprint: about.Fingerprint, Reason: ruling.Reason,
 		Source: ledger.Source{
 			Kind: ruling.Kind, Author: r.Actor, Permission: "local", Commit: g.head,
 			BodySHA256: canon.Sum([]byte(body)), CreatedAt: ledger.FormatTime(r.Now()),
@@ -153,7 +167,10 @@ func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling R
 // cannot be overlooked.
 func (g Gated) enter(s *ledger.Stage, about approval.Request, d ledger.ApprovalDecision) {
 	tx := s.Log.Transaction()
-	d.TransactionID, d.ApprovalRequestID = tx.TransactionID, g.openRequest(s, about)
+	d.TransactionID = tx.TransactionID
+	if d.ApprovalRequestID == "" {
+		d.ApprovalRequestID = g.openRequest(s, about)
+	}
 	g.rules.note(s)
 	d.Policy = g.rules.ref()
 	s.Event(&d)

@@ -81,6 +81,8 @@ func nextItem(log *ledger.Log) string {
 			ids[p.Item.ID] = true
 		case *ledger.CommandItem:
 			ids[p.Item.ID] = true
+		case *ledger.TraceItem:
+			ids[p.Item.ID] = true
 		}
 	}
 	return fmt.Sprintf("item_%d", len(ids)+1)

@@ -121,14 +121,8 @@ func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, er
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
-	if start, done := appliedAs(log); done {
-		g.at, err = log.Time(start)
-		if err == nil {
-			g.rules, err = recorded(snap.Tree, log, log.Payloads()[start].(*ledger.ApplyStart).Policy)
-		}
-		if err == nil && tx.Pointers.Proposal.PullRequest > 0 {
-			g.standing, err = standing(snap.Tree, log)
-		}
+	if event, policy, done := decidedAt(log); done {
+		err = g.asItWas(snap, event, policy)
 	} else {
 		g.rules, err = r.rules(ctx)
 	}
@@ -175,6 +169,39 @@ func standing(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
 		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
 	}
 	return &s, nil
+}
+
+// asItWas takes the verdict's time, Policy and standing from the record.
+func (g *Gated) asItWas(snap Snapshot, event int, policy ledger.PolicyRef) (err error) {
+	if g.at, err = g.log.Time(event); err != nil {
+		return err
+	}
+	if g.rules, err = recorded(snap.Tree, g.log, policy); err == nil && g.Transaction().Pointers.Proposal.PullRequest > 0 {
+		g.standing, err = standing(snap.Tree, g.log)
+	}
+	return err
+}
+
+// decidedAt returns the event that a verdict which is history was for, and the
+// Policy that it went by: the apply/start of the apply that succeeded, or of a
+// pull request's own diff that it was merged.
+func decidedAt(log *ledger.Log) (event int, policy ledger.PolicyRef, done bool) {
+	tx := log.Transaction()
+	if tx.GateOnly() && tx.Status == ledger.Completed {
+		for i, p := range log.Payloads() {
+			switch p := p.(type) {
+			case *ledger.ApprovalDecision:
+				policy = p.Policy
+			case *ledger.ValidateComplete:
+				event = i
+			}
+		}
+		return event, policy, true
+	}
+	if event, done = appliedAs(log); done {
+		policy = log.Payloads()[event].(*ledger.ApplyStart).Policy
+	}
+	return event, policy, done
 }
 
 // appliedAs returns which event is the apply/start of the apply that succeeded.

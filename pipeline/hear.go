@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -32,9 +33,12 @@ func (r *Runner) conversation(ctx context.Context, snap Snapshot, g *Gated) erro
 		return err
 	}
 	g.talk = approval.Conversation{Statements: g.reading.statements, Posted: posted, PatchID: tx.PatchID(), GateOnly: tx.GateOnly()}
-	if tx.GateOnly() {
+	if tx.GateOnly() { // what was said of these very bytes holds whenever they are looked at
 		g.talk.Heads = r.heads(ctx, g.reading, tx)
+	} else if g.talk.Since, err = g.log.Time(0); err != nil {
+		return err
 	}
+	g.talk.Since = g.talk.Since.Truncate(time.Second)
 	return g.askAboutVoters(ctx)
 }
 

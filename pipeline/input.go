@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 
@@ -36,7 +35,7 @@ type Input struct {
 	Needle   string             // of a recipe
 	Source   *result.Source     // the document that the change comes from, if it has an id
 	Proposal *proposal.Proposal // what else it asks for
-	Trace    []any              // what the proposer did before: JSON objects, untrusted
+	Trace    []any              // what the proposer did before, as ReadTrace gives it; untrusted
 
 	// For: the pull request that the change is for, nil for none. Its head is
 	// the base; of KindPullRequest the base is given.
@@ -47,24 +46,6 @@ type Input struct {
 
 // computed tells whether the change was not given as a document, but made here.
 func (in Input) computed() bool { return in.Kind == KindWorktree || in.Kind == KindRecipe }
-
-// ReadTrace reads a trace of an agent's tool calls: JSON Lines, an object each.
-func ReadTrace(raw []byte) ([]any, error) {
-	out := []any{}
-	n := 0
-	for line := range bytes.Lines(raw) {
-		n++
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		doc, err := canon.Parse(line)
-		if _, object := doc.(map[string]any); err != nil || !object {
-			return nil, &patch.Error{Line: n, Message: "not a JSON object"}
-		}
-		out = append(out, doc)
-	}
-	return out, nil
-}
 
 // DiffInput reads a Git diff.
 func DiffInput(raw []byte, summary string) (Input, error) {

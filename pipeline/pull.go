@@ -242,6 +242,8 @@ func (r *Runner) Merged(ctx context.Context, id string) (Gated, error) {
 		}
 		why := r.unmerged(ctx, g)
 		if why == "" {
+			g.rules.note(s)
+			g.onRecord(s)
 			return r.completeMerged(s)
 		}
 		s.Status(ledger.Interrupted, why)

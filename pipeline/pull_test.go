@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -125,7 +126,7 @@ func (h *hub) says(who ledger.Actor, body string) *approval.Statement {
 	n := len(h.said) + 1
 	h.said = append(h.said, approval.Statement{
 		Kind: approval.KindIssueComment, ID: fmt.Sprint(n), URL: "https://forge.example/c/" + fmt.Sprint(n), Author: who, Body: body,
-		CreatedAt: fmt.Sprintf("2026-01-05T00:00:%02dZ", n),
+		CreatedAt: time.Date(2026, 1, 5, 0, 0, h.w.clock, 0, time.UTC).Format(time.RFC3339),
 	})
 	return &h.said[n-1]
 }

@@ -75,6 +75,7 @@ type gathered struct {
 	found  []secret.PatchFinding // what the patch introduces
 	base   string
 	rules  Rules
+	mode   policy.Sandbox // the Policy's, or read-only where the proposer asks for that
 	pull   *PullRequest
 }
 
@@ -115,7 +116,10 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 	}
 	r.given(diff)
 	g := gathered{
-		set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found, base: base, rules: rules,
+		set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found, base: base, rules: rules, mode: rules.Policy.Sandbox,
+	}
+	if r.Sandbox == policy.ReadOnly {
+		g.mode = policy.ReadOnly
 	}
 	return g, g.seal(rules.Policy)
 }
@@ -171,10 +175,13 @@ func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Tra
 }
 
 // sameAs tells whether a transaction of this patch is about the same place: the
-// same base and pull request. The patch of a pull request's own diff names its
+// same base and pull request, and one that may be applied if this one may. The patch of a pull request's own diff names its
 // base itself, by hash, so that a rebase which leaves it alone changes nothing.
 func (p gathered) sameAs(t ledger.Transaction) bool {
 	of := t.Pointers.Proposal
+	if (p.mode == policy.ReadOnly) != (t.SandboxPolicy.Type == string(policy.ReadOnly)) {
+		return false
+	}
 	if p.pull == nil {
 		return of.PullRequest == 0 && of.BaseCommit == p.base
 	}
@@ -253,7 +260,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
-		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.rules.Policy.Sandbox), WritableRoots: writable(p.rules.Policy.Sandbox)},
+		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.mode), WritableRoots: writable(p.mode)},
 		ApprovalPolicy: ledger.ApprovalPolicy{Required: p.rules.Policy.Approvals.Required, Local: p.rules.Policy.Approvals.Local.Counts(in.For != nil)},
 		Proposer:       r.proposer(in), BaseCommit: p.base, PolicyCommit: p.rules.Commit, Summary: in.Summary,
 	})
@@ -267,7 +274,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 	p.rules.note(s)
 	s.Artifact("proposal", r.provenance(in, p))
 	if in.Trace != nil {
-		s.Artifact("trace", map[string]any{"schema": "countersign/trace/1", "calls": in.Trace})
+		r.tell(s, in)
 	}
 	change := r.fileChange(in, p)
 	if in.Proposal != nil {

@@ -10,7 +10,7 @@ import (
 
 // waits tells whether people on a pull request are asked now.
 func (r Report) waits() bool {
-	return r.PullRequest > 0 && r.Verdict != nil && r.Verdict.State == approval.Pending
+	return r.Ended == "" && r.PullRequest > 0 && r.Verdict != nil && r.Verdict.State == approval.Pending
 }
 
 // missing lists the fingerprints that still lack an approval, each once.

@@ -61,6 +61,8 @@ func (r Report) title() string {
 	switch {
 	case r.ApplyResult != nil:
 		title = string(r.ApplyResult.Outcome) + ", " + r.filesLine()
+	case r.Ended != "":
+		title += ", " + r.filesLine()
 	case r.Verdict != nil:
 		title = string(r.Verdict.State) + ", " + r.filesLine()
 	}
@@ -78,7 +80,7 @@ func (r Report) conclusion() string {
 		return CheckFailure
 	case r.Status == ledger.Applied || r.Status == ledger.Completed:
 		return CheckSuccess
-	case r.GateOnly && r.Verdict != nil && r.Verdict.State == approval.Approved:
+	case r.GateOnly && r.Ended == "" && r.Verdict != nil && r.Verdict.State == approval.Approved:
 		return CheckSuccess
 	}
 	return CheckNeutral

@@ -54,6 +54,9 @@ func (r Report) headline() string {
 	if r.Validation != nil && !r.Validation.OK {
 		return fmt.Sprintf("%s, %s", r.Outcome(), plural(len(r.Validation.Violations), "violation"))
 	}
+	if r.ApplyResult == nil && r.Ended != "" {
+		return string(r.Status) + " (" + words(r.Ended) + ")"
+	}
 	if r.ApplyResult == nil && r.Verdict != nil {
 		return string(r.Verdict.State) + " (" + words(r.Verdict.Reason) + ")"
 	}

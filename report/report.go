@@ -25,6 +25,7 @@ type Report struct {
 	Proposer      ledger.Actor  `json:"proposer"`
 	BaseCommit    string        `json:"base_commit"`
 	GateOnly      bool          `json:"gate_only,omitempty"` // the pull request's own diff: nothing is applied
+	Ended         string        `json:"ended,omitempty"`     // why it ended without being carried out, nor denied
 
 	// Only for a change of a pull request; HeadCommit is its head at review.
 	Repository  *ledger.Repository `json:"repository,omitempty"`
@@ -62,6 +63,10 @@ func New(log *ledger.Log, diff []byte) Report {
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
 		Summary: tx.Notes, Proposer: tx.Proposer, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
+	}
+	if tx.Status == ledger.Superseded || tx.Status == ledger.Interrupted {
+		changes := ledger.Of[*ledger.StatusChange](log)
+		r.Ended = changes[len(changes)-1].Reason
 	}
 	stats := count(diff)
 	item, _ := log.FileChange()

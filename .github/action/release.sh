@@ -12,7 +12,7 @@ for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 wi
 	name=countersign_${target%/*}_${target#*/}
 	file=$name
 	if [ "${target%/*}" = windows ]; then file=$name.exe; fi
-	GOOS=${target%/*} GOARCH=${target#*/} go build -trimpath -buildvcs=false -ldflags="-s -w -X main.builtFrom=$(git rev-parse HEAD)" -o "$out/$file" ./cmd/countersign
+	GOOS=${target%/*} GOARCH=${target#*/} go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$out/$file" ./cmd/countersign
 	go version -m -json "$out/$file" | jq -S --arg version "$tag" --arg sum "$(sha256sum <"$out/$file" | cut -c 1-64)" '
 		def component: {type: "library", name: .Path, version: .Version, purl: "pkg:golang/\(.Path)@\(.Version)"};
 		(.Deps // [] | map(if .Replace then .Replace else . end)) as $modules |

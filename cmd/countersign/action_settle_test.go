@@ -129,21 +129,25 @@ func TestActionGuard(t *testing.T) {
 	if got := h.conclusion(head); got != "action_required" {
 		t.Errorf("after the author's approval the check is %s", got)
 	}
+	same := strings.TrimSpace(h.s.Git(site, "-c", "user.name=queue", "-c", "user.email=queue@localhost", "commit-tree", "-p", "main", "-m", "queue", "topic^{tree}"))
+	h.queued("before an approval", same, "action_required", false)
 	h.settled(commented(h.says("ada", "/approve "+fingerprint)))
 	if got := h.conclusion(head); got != "success" {
 		t.Errorf("after an approval the check is %s", got)
 	}
-	queue := "refs/heads/gh-readonly-queue/main/pr-1-" + h.s.Ref(site, "refs/heads/main")
-	for _, c := range []struct{ name, commit, want string }{
-		{"the same change", strings.TrimSpace(h.s.Git(site, "-c", "user.name=queue", "-c", "user.email=queue@localhost", "commit-tree", "-p", "main", "-m", "queue", "topic^{tree}")), "success"},
-		{"another change", h.s.Push(githubtest.NewCommit{Repository: site, Branch: "more", By: "bob", Files: map[string]string{"greet.txt": "x\n"}}), "failure"},
-	} {
-		h.s.Git(site, "update-ref", queue, c.commit)
-		number, _ := h.planned(githubtest.Event{Name: "merge_group", Action: "checks_requested", Number: h.pr, Commit: c.commit})
-		code, _, printed := h.action("settle", "pr="+number)
-		if got := h.conclusion(c.commit); got != c.want || (code == 0) != (c.want == "success") {
-			t.Errorf("%s: the check is %s, exit code %d\n%s", c.name, got, code, printed)
-		}
+	h.queued("the same change", same, "success", false)
+	another := h.s.Push(githubtest.NewCommit{Repository: site, Branch: "more", By: "bob", Files: map[string]string{"greet.txt": "x\n"}})
+	h.queued("another change", another, "failure", true)
+}
+
+// queued settles for the merge queue, which would merge a commit.
+func (h *hub) queued(what, commit, conclusion string, fails bool) {
+	h.Helper()
+	h.s.Git(site, "update-ref", "refs/heads/gh-readonly-queue/main/pr-1-"+h.s.Ref(site, "refs/heads/main"), commit)
+	number, _ := h.planned(githubtest.Event{Name: "merge_group", Action: "checks_requested", Number: h.pr, Commit: commit})
+	code, _, printed := h.action("settle", "pr="+number)
+	if got := h.conclusion(commit); got != conclusion || (code != 0) != fails {
+		h.Errorf("%s: the check is %s, exit code %d; want %s, failing %t\n%s", what, got, code, conclusion, fails, printed)
 	}
 }
 

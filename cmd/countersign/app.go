@@ -38,6 +38,7 @@ type App struct {
 	seen        func() string    // the ledger's last tip that held, once one was opened
 	transaction string           // the one that this run is about, once that is known
 	settled     *settlement      // what a run of settle did
+	shown       *report.Report   // the last that was shown
 }
 
 // globalFlags are the flags that every command takes.
@@ -109,7 +110,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
-		a.exportCommand(), a.closeCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
+		a.exportCommand(), a.closeCommand(), a.serveCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
 		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.settleCommand(), a.planCommand(), a.waitCommand(),
 		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)

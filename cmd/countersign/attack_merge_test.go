@@ -120,9 +120,9 @@ func TestT33UnfitDiff(t *testing.T) {
 		entry string // mode, object, path of git update-index
 		why   string
 	}{
-		"symbolic link": {"120000,%s,link", "link"},
-		"submodule":     {"160000,0123456789012345678901234567890123456789,sub", "sub"},
-		"path":          {"100644,%s,git~1", "git~1"},
+		"symbolic link": {"120000,%s,link", "symbolic link"},
+		"submodule":     {"160000,0123456789012345678901234567890123456789,sub", "submodule"},
+		"path":          {"100644,%s,git~1", "reads as .git"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -110,8 +110,11 @@ func TestT10ProposerIsAPerson(t *testing.T) {
 	h := newHub(t)
 	h.env["INPUT_TOKEN"], h.env["COUNTERSIGN_ACTIONS_TOKEN"] = h.s.Token("ada"), ""
 	a := &attack{hub: h, tip: h.s.Ref(site, "refs/heads/topic")}
-	a.tx, a.fingerprint = h.propose(greetFix)
+	if code, _, stderr := h.run("review", "--patch", h.write("fix.patch", greetFix), "--pr", "1"); code != 0 {
+		t.Fatalf("review: %d %s", code, stderr)
+	}
 	h.env["INPUT_TOKEN"] = h.token
+	a.fingerprint = h.settle(exitPending, "--no-gate").Transactions[0].Fingerprint
 	a.says("ada", "/approve "+a.fingerprint)
 	a.s.Rename("ada", "ada2") // the same id
 	a.s.User("ada")

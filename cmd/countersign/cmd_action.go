@@ -52,7 +52,7 @@ func (a *App) action(ctx context.Context) error {
 	case child.settled != nil:
 		err = child.settled.publishTo(step)
 	case child.transaction != "" && args[0] != "checks":
-		err = a.publish(ctx, step, child.transaction)
+		err = a.publish(ctx, step, child)
 	case code == exitDenied:
 		step.Denied()
 	}
@@ -131,16 +131,20 @@ func (a *App) child(out, errs io.Writer, args ...string) (int, *App) {
 	return c.Main(), c
 }
 
-// publish reports on a transaction: outputs, job summary, check run.
-func (a *App) publish(ctx context.Context, step action.Step, id string) error {
+// publish reports on a transaction: outputs, job summary, check run. The verdict
+// is the one that the stage came to, having asked whom it asked.
+func (a *App) publish(ctx context.Context, step action.Step, child *App) error {
 	var out bytes.Buffer
-	code, _ := a.child(&out, a.Stderr, "show", "--json", "--ledger-ref="+firstOf(step.Input("ledger-ref"), a.flags.ledgerRef), "--", id)
+	code, _ := a.child(&out, a.Stderr, "show", "--json", "--ledger-ref="+firstOf(step.Input("ledger-ref"), a.flags.ledgerRef), "--", child.transaction)
 	if code != 0 {
 		return &exitError{code, nil}
 	}
 	var rep report.Report
 	if err := json.Unmarshal(out.Bytes(), &rep); err != nil {
 		return err
+	}
+	if child.shown != nil && child.shown.Verdict != nil {
+		rep.Verdict = child.shown.Verdict
 	}
 	step.Publish(rep)
 	return a.publishCheck(ctx, step, rep)

@@ -42,10 +42,7 @@ func (a *App) list(ctx context.Context, openOnly bool) error {
 		if openOnly && t.Closed {
 			continue
 		}
-		rows = append(rows, map[string]any{
-			"transaction_id": t.TransactionID, "status": string(t.Status), "closed": t.Closed, "patch_id": t.PatchID(),
-			"created_at": t.CreatedAt, "updated_at": t.UpdatedAt, "summary": t.Notes, "proposer": t.Proposer.Login,
-		})
+		rows = append(rows, listed(t))
 		fmt.Fprintf(&text, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, report.Clean(t.PatchID()), report.Clean(t.CreatedAt), report.Clean(t.Notes))
 	}
 	if a.flags.json {
@@ -55,6 +52,14 @@ func (a *App) list(ctx context.Context, openOnly bool) error {
 		a.say("no transactions")
 	}
 	return a.print(text.String())
+}
+
+// listed is a transaction as lists have it.
+func listed(t ledger.Transaction) map[string]any {
+	return map[string]any{
+		"transaction_id": t.TransactionID, "status": string(t.Status), "closed": t.Closed, "patch_id": t.PatchID(),
+		"created_at": t.CreatedAt, "updated_at": t.UpdatedAt, "summary": t.Notes, "proposer": t.Proposer.Login,
+	}
 }
 
 func (a *App) showCommand() *cobra.Command {
@@ -141,6 +146,8 @@ func eventText(p ledger.Payload) string {
 		return p.Item.ID + " " + p.Item.Type + " " + p.Item.Status
 	case *ledger.CommandItem:
 		return fmt.Sprintf("%s %s %s: %s", p.Item.ID, p.Item.Type, p.Item.Status, p.Item.Command)
+	case *ledger.TraceItem:
+		return fmt.Sprintf("%s %s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, firstOf(p.Item.Command, p.Item.Tool, p.Item.Summary, p.Item.Content))
 	case *ledger.ArtifactStored:
 		return p.Kind + " " + p.Path
 	case *ledger.ApprovalRequest:

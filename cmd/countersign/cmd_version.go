@@ -20,13 +20,7 @@ func version() string {
 	return release
 }
 
-// builtFrom is the commit of a release, which is built without asking Git.
-var builtFrom string
-
 func commit() string {
-	if builtFrom != "" {
-		return builtFrom
-	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""

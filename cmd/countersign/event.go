@@ -143,6 +143,12 @@ func (e event) findPull(ctx context.Context, client *github.Client) (int, error)
 	return inputPull(e.Inputs["pr"])
 }
 
+// is tells whether a run is of a workflow file; GitHub may add the ref to it.
+func (r eventRun) is(file string) bool {
+	path, _, _ := strings.Cut(r.Path, "@")
+	return path == file
+}
+
 // findPull goes by the run's head, as GitHub names no pull request for a run of
 // a fork.
 func (r eventRun) findPull(ctx context.Context, repository int64, client *github.Client) (int, error) {

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // forgeToken is what pull requests are read and written with: the Action's
@@ -39,6 +43,42 @@ func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 
 // forgeOfWorkflow is the client of a job that may have no clone.
 func (a *App) forgeOfWorkflow() (*github.Client, error) { return a.forge(gitstore.Settings{}) }
+
+// A distrustedForge answers nothing, for the reason that it has: the workflow that
+// this runs in may be anybody's (T18).
+type distrustedForge struct{ why error }
+
+func (f distrustedForge) PullRequest(context.Context, int) (pipeline.PullRequest, error) {
+	return pipeline.PullRequest{}, f.why
+}
+
+func (f distrustedForge) Statements(context.Context, int) ([]approval.Statement, error) {
+	return nil, f.why
+}
+
+func (f distrustedForge) Access(context.Context, ledger.Actor) (approval.Access, error) {
+	return approval.Access{}, f.why
+}
+
+func (f distrustedForge) Member(context.Context, string, ledger.Actor) (bool, error) {
+	return false, f.why
+}
+
+// trustedForge is where approvals are read: nowhere, in a workflow whose file a
+// pull request can bring along.
+func (a *App) trustedForge(client *github.Client) pipeline.Forge {
+	if a.Getenv("GITHUB_ACTIONS") != "true" {
+		return client
+	}
+	e, err := readEvent(a.Getenv)
+	if err == nil {
+		err = e.trusted(a.Getenv("GITHUB_REF"))
+	}
+	if err != nil {
+		return distrustedForge{err}
+	}
+	return client
+}
 
 // apiOf is the address of the REST API that belongs to a server (GitHub's
 // documentation, "Getting started with the REST API"; for GitHub Enterprise

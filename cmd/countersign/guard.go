@@ -46,6 +46,7 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	rep, err := s.ownDiff(ctx, &g)
 	if err != nil && (!waits(err) || rep == nil) { // without a report nothing else says that the patch was denied before
 		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
+		s.note(oneLine(err))
 	}
 	s.fail(err)
 	if rep != nil {
@@ -242,7 +243,7 @@ func (s *settlement) inQueue(ctx context.Context, open []ledger.Transaction, int
 	}
 	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
 	if i < 0 {
-		return fmt.Errorf("what the queue would merge for pull request %d is the patch %.12s, which nobody was asked about", s.number, id)
+		return &exitError{exitFailed, fmt.Errorf("what the queue would merge for pull request %d is the patch %.12s, which nobody was asked about", s.number, id)}
 	}
 	g, err := s.r.Gate(ctx, open[i].TransactionID)
 	if err != nil {

@@ -50,6 +50,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	if err != nil {
 		return err
 	}
+	r.Worktree = nil // a bot leaves its changes there, and nobody is shown them
 	done, err := r.Review(ctx, in, true)
 	if err != nil {
 		return inFile(name, err)

@@ -66,7 +66,7 @@ func (a *App) openForge(r *pipeline.Runner, repo *gitstore.Repo, settings gitsto
 	}
 	r.Code = &code{a, repo, settings, map[string]*wire.Server{}}
 	if client != nil {
-		a.client, r.Forge = client, client
+		a.client, r.Forge = client, a.trustedForge(client)
 	}
 	return nil
 }
@@ -190,6 +190,7 @@ func (a *App) report(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) 
 
 // show prints a report as text or JSON.
 func (a *App) show(rep report.Report) error {
+	a.shown = &rep
 	if a.flags.json {
 		return a.printJSON(rep)
 	}

@@ -103,7 +103,7 @@ func (s *settlement) takeBundle(ctx context.Context) error {
 	}
 	in, err := readBundle(raw, rules.Policy)
 	if err != nil {
-		return err
+		return &exitError{exitRefused, err}
 	}
 	if in, err = s.r.OnPull(ctx, in, s.number); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (s *settlement) bundle(ctx context.Context, limit int64) ([]byte, error) {
 		return s.a.readInput(s.flags.bundle, limit)
 	}
 	run := s.event.WorkflowRun
-	if run == nil || s.event.Action != "completed" || run.Conclusion != "success" || run.Path != proposeWorkflow {
+	if run == nil || s.event.Action != "completed" || run.Conclusion != "success" || !run.is(proposeWorkflow) {
 		return nil, nil
 	}
 	raw, err := s.client.Artifact(ctx, run.ID, bundleName, limit)
@@ -156,7 +156,7 @@ func (s *settlement) transaction(ctx context.Context, id string) error {
 	case stop == nil || g.Applying():
 		stop = s.apply(ctx, g, &rep)
 	case g.Verdict.State == approval.Pending && len(obstacles) == 0:
-		s.fail(s.request(ctx, g, rep))
+		s.fail(s.request(ctx, g, &rep))
 	}
 	s.Transactions = append(s.Transactions, rep)
 	s.fail(s.publish(ctx, rep))
@@ -236,7 +236,7 @@ func (s *settlement) resolve(ctx context.Context, id string) error {
 // request opens the thread in which people can answer: a comment on a file of
 // the pull request's diff. Where it has none of the patch's files, any does; the
 // one comment on the pull request always works.
-func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep report.Report) error {
+func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.Report) error {
 	id := rep.TransactionID
 	posted, err := s.r.Posted(ctx, id)
 	if err != nil || len(posted) > 0 {
@@ -247,7 +247,7 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep report.R
 	if file == "" {
 		return nil
 	}
-	body, err := s.requestBody(ctx, g, rep)
+	body, err := s.requestBody(ctx, g, *rep)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,10 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep report.R
 			return err
 		}
 	}
-	_, err = s.r.Note(ctx, id, []approval.Posted{comment})
+	tip, err := s.r.Note(ctx, id, []approval.Posted{comment})
+	if err == nil {
+		rep.LedgerCommit = tip
+	}
 	return err
 }
 
@@ -312,12 +315,21 @@ func (s *settlement) publish(ctx context.Context, rep report.Report) error {
 		if head == "" || head == s.moved && rep.AppliedCommit != s.moved {
 			continue
 		}
-		if _, err := s.client.PublishCheck(ctx, head, clean.CheckRun()); err != nil {
+		_, err := s.client.PublishCheck(ctx, head, clean.CheckRun())
+		var e *github.Error
+		if errors.As(err, &e) && e.Kind == github.KindPermission { // a person's token
+			s.note(noteNoCheck)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+const noteNoCheck = "This token may not write check runs: only an app's may, with checks: write."
+
 
 // comment keeps the one comment on the pull request up to date. Where there is
 // nothing to say none is made.
@@ -338,6 +350,12 @@ func (s *settlement) comment(ctx context.Context) error {
 		}
 		for _, p := range posted {
 			c.Threads[rep.TransactionID] = p.URL
+		}
+	}
+	if s.said == nil { // no stage got as far as reading them
+		var err error
+		if s.said, err = s.client.Statements(ctx, s.number); err != nil {
+			return err
 		}
 	}
 	id, same := "", false

@@ -15,12 +15,17 @@ import (
 // GateOnly tells that the patch is the pull request's own diff: then a green
 // review counts as well, of a commit in Heads, the commits whose diff is the
 // patch.
+//
+// Since is when the transaction began, to the second, as the forge tells time: an
+// approval from before is of an earlier one with the same bytes, and its effect
+// may have been undone since. The zero time sets no bound; denials have none.
 type Conversation struct {
 	Statements []Statement
 	Posted     []Posted
 	PatchID    string
 	GateOnly   bool
 	Heads      map[string]bool
+	Since      time.Time
 }
 
 // A Said is one thing that a statement says about the patch. Command has the

@@ -46,8 +46,15 @@ func (c Conversation) void(said *Said) string {
 		return "its review asks for changes"
 	case c.GateOnly && c.takenBack(said.Statement):
 		return "taken back by a later review"
+	case c.before(said.Statement):
+		return "is from before this was proposed"
 	}
 	return said.Statement.void()
+}
+
+func (c Conversation) before(s Statement) bool {
+	at, err := time.Parse(time.RFC3339, s.CreatedAt)
+	return err == nil && at.Before(c.Since)
 }
 
 // void says why an approval in a statement's present text cannot count,

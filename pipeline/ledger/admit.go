@@ -20,6 +20,10 @@ func (l *Log) admit(p Payload) error {
 		if !l.hasTurn(p.TurnID) || p.Item.ID == "" {
 			return fmt.Errorf("item %q of turn %q has no place", p.Item.ID, p.TurnID)
 		}
+	case *TraceItem:
+		if !l.hasTurn(p.TurnID) || p.Item.ID == "" {
+			return fmt.Errorf("item %q of turn %q has no place", p.Item.ID, p.TurnID)
+		}
 	case *ApprovalRequest:
 		return l.admitRequest(p)
 	case *ApprovalDecision:

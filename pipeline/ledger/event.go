@@ -109,5 +109,8 @@ func (e Event) Decode() (Payload, error) {
 	if command := new(CommandItem); e.Type == TypeTurnItem && canon.Unmarshal(e.Payload, command) == nil && command.Item.Type == CommandExecution {
 		return command, nil
 	}
+	if step := new(TraceItem); e.Type == TypeTurnItem && canon.Unmarshal(e.Payload, step) == nil && step.Item.isTrace() {
+		return step, nil
+	}
 	return nil, fmt.Errorf("%s payload: %w", e.Type, err)
 }

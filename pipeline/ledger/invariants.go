@@ -38,6 +38,10 @@ func (c *checker) logInvariants() {
 			if id := p.Item.Metadata.Artifact.ArtifactID; !c.exists(ArtifactFile(id)) {
 				c.Add("I12", atLine(i+1), "artifact %s of a finished command does not exist", show(id))
 			}
+		case *TraceItem:
+			if id := p.Item.Metadata.Artifact.ArtifactID; p.Item.Type == CommandExecution && p.Item.Status != "" && !c.exists(ArtifactFile(id)) {
+				c.Add("I12", atLine(i+1), "artifact %s of a finished command does not exist", show(id))
+			}
 		case *ArtifactStored:
 			if !c.exists(p.Path) {
 				c.Add("I10", atLine(i+1), "artifact %s does not exist", show(p.Path))

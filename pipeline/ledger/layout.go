@@ -26,7 +26,7 @@ const (
 	ReadmeFile       = "README.md"
 	SchemaFile       = "ledger.json"
 	LedgerEventsFile = "events.jsonl" // the ledger's own events, once there is one
-	TransactionsDir = "transactions"
+	TransactionsDir  = "transactions"
 	deniedRoot       = "denied"
 	proposedRoot     = "proposed"
 )

@@ -126,6 +126,8 @@ func (s *seen) admits(p Payload) bool {
 		return s.turns[p.TurnID] && p.Item.ID != "" && p.Item.Type != ""
 	case *CommandItem:
 		return s.turns[p.TurnID] && p.Item.ID != ""
+	case *TraceItem:
+		return s.turns[p.TurnID] && p.Item.ID != ""
 	case *ApprovalRequest:
 		_, twice := s.requests[p.ApprovalRequestID]
 		return p.ApprovalRequestID != "" && !twice

@@ -322,6 +322,8 @@ func transactionID(p Payload) string {
 		return p.TransactionID
 	case *CommandItem:
 		return p.TransactionID
+	case *TraceItem:
+		return p.TransactionID
 	case *ArtifactStored:
 		return p.TransactionID
 	case *ApprovalRequest:

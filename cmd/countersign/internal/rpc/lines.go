@@ -37,22 +37,24 @@ func newLines(in io.Reader, send func(json.RawMessage) error, idle func()) *line
 func (l *lines) ReadObject(v any) error {
 	for {
 		line, err := nextLine(l.in, MaxLine)
-		bad := new(Error)
-		switch {
-		case l.failed() != nil:
+		if l.failed() != nil {
 			l.idle()
 			return io.EOF
-		case errors.As(err, &bad):
-		case err != nil:
+		}
+		var bad *Error
+		if err != nil && !errors.As(err, &bad) {
 			l.end(err)
 			return io.EOF
-		case len(bytes.Trim(line, " \t\r")) == 0:
+		}
+		if bad == nil && len(bytes.Trim(line, " \t\r")) == 0 {
 			continue
-		default:
-			bad = check(line)
+		}
+		var request []byte
+		if bad == nil {
+			request, bad = readRequest(line)
 		}
 		if bad == nil {
-			return json.Unmarshal(line, v)
+			return json.Unmarshal(request, v)
 		}
 		l.refuse(bad)
 	}
@@ -103,29 +105,41 @@ const (
 	maxIDText = 200
 )
 
-// check says what keeps a line from being a request, nil if nothing does. Data
-// of the error is the request's id where it has a good one.
-func check(line []byte) *Error {
+// readRequest reads a line, and writes it again with the members of a request
+// alone and numbers in one form: the library takes a member in another letter
+// case for the same, and gives up at an id such as 1.0. Data of the error is the
+// request's id where it has a good one.
+func readRequest(line []byte) ([]byte, *Error) {
 	doc, err := canon.Parse(line)
 	if err != nil {
-		return &Error{Code: CodeParse, Message: "Parse error: " + err.Error()}
+		return nil, &Error{Code: CodeParse, Message: "Parse error: " + err.Error()}
 	}
-	request, ok := doc.(map[string]any)
+	given, ok := doc.(map[string]any)
 	if _, batch := doc.([]any); batch {
-		return invalid("batches are not taken; send one request a line")
+		return nil, invalid("batches are not taken; send one request a line")
 	}
 	if !ok {
-		return invalid("a request is an object")
+		return nil, invalid("a request is an object")
 	}
-	id, present := request["id"]
+	id, present := given["id"]
 	if present && !isID(id) {
-		return invalid("id is a string of at most %d bytes or a whole number from 0 to %d", maxIDText, int64(maxID))
+		return nil, invalid("id is a string of at most %d bytes or a whole number from 0 to %d", maxIDText, int64(maxID))
 	}
-	if bad := checkMembers(request); bad != nil {
+	if bad := checkMembers(given); bad != nil {
 		bad.Data = id
-		return bad
+		return nil, bad
 	}
-	return nil
+	request := map[string]any{}
+	for _, name := range []string{"id", "method", "params"} {
+		if value, ok := given[name]; ok {
+			request[name] = value
+		}
+	}
+	out, err := canon.Marshal(request)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	return out, nil
 }
 
 func checkMembers(request map[string]any) *Error {

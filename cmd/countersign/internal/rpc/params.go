@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -85,7 +87,7 @@ func checkShape(at string, doc any, t reflect.Type) error {
 			}
 		}
 	}
-	for name := range members {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !known[name] {
 			return fmt.Errorf("%s has no member %+q", at, name)
 		}

@@ -22,7 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"sync"
+	"strings"
 
 	"github.com/sourcegraph/jsonrpc2"
 )
@@ -67,7 +67,7 @@ type Server struct {
 // any more; then it waits for the calls that still run. It returns nil where the
 // input merely ended.
 func (s *Server) Serve(ctx context.Context, in io.Reader) error {
-	calls := &calls{slots: make(chan struct{}, MaxCalls), last: map[string]chan struct{}{}}
+	calls := newCalls()
 	l := newLines(in, s.Write, calls.running.Wait)
 	conn := jsonrpc2.NewConn(ctx, l, &handler{s.Methods, calls}, jsonrpc2.SetLogger(silent{}))
 	<-conn.DisconnectNotify()
@@ -94,7 +94,7 @@ func (h *handler) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2
 	}
 	method, known := h.methods[req.Method]
 	if !known {
-		reply(ctx, conn, req.ID, nil, &Error{Code: CodeMethodNotFound, Message: "Method not found: " + req.Method})
+		reply(ctx, conn, req.ID, nil, &Error{Code: CodeMethodNotFound, Message: "Method not found: " + clip(req.Method)})
 		return
 	}
 	params, key, err := method.read(req.Params)
@@ -109,6 +109,15 @@ func (h *handler) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2
 		result, err := method.do(ctx, params, func(method string, params any) error { return conn.Notify(ctx, method, params) })
 		reply(ctx, conn, req.ID, result, err)
 	}()
+}
+
+// clip keeps a foreign name short enough for a message.
+func clip(name string) string {
+	const most = 100
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 // reply answers a request. That it cannot be sent is told by the stream.
@@ -131,40 +140,4 @@ func errorOf(err error) *jsonrpc2.Error {
 		out.SetError(e.Data)
 	}
 	return out
-}
-
-// calls keeps those that run in order, and their number within bounds.
-type calls struct {
-	running sync.WaitGroup
-	slots   chan struct{}
-
-	mu   sync.Mutex
-	last map[string]chan struct{} // by key: closed when the last call that came is done
-}
-
-// enter admits a call, once there is a slot for it. It may run when turn is
-// closed, and then calls done. Of the key "" any number run at once.
-func (c *calls) enter(key string) (turn <-chan struct{}, done func()) {
-	c.slots <- struct{}{}
-	c.running.Add(1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, mine := c.last[key], make(chan struct{})
-	if before == nil || key == "" {
-		before = make(chan struct{})
-		close(before)
-	}
-	c.last[key] = mine
-	return before, func() { c.leave(key, mine) }
-}
-
-func (c *calls) leave(key string, mine chan struct{}) {
-	c.mu.Lock()
-	if c.last[key] == mine {
-		delete(c.last, key)
-	}
-	c.mu.Unlock()
-	close(mine)
-	<-c.slots
-	c.running.Done()
 }

@@ -104,7 +104,7 @@ func (s *Server) commentEvent(payload object, p *pull, e Event) *account {
 	payload["comment"] = told
 	if about.thread != nil {
 		payload["pull_request"] = s.simplePull(p)
-		nulls(told, "line original_line start_line original_start_line start_side in_reply_to_id")
+		nulls(told, "line original_line start_line original_start_line start_side")
 	} else {
 		payload["issue"] = s.issue(p)
 	}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// faults are the ways in which a request goes wrong, and at which requests of a
+// settle that applies by default; with COUNTERSIGN_FAULTS it is at each.
+var faults = map[string]struct {
+	fault githubtest.Fault
+	at    []int
+}{
+	"403":                 {githubtest.Fault{Status: 403}, []int{4, 12, 24}},
+	"404":                 {githubtest.Fault{Status: 404}, []int{13}},
+	"429":                 {githubtest.Fault{Kind: githubtest.SecondaryLimit, Status: 429, Times: 4}, []int{8}},
+	"500":                 {githubtest.Fault{Status: 500}, nil},
+	"500, for long":       {githubtest.Fault{Status: 500, Times: -1}, nil},
+	"500 after it did it": {githubtest.Fault{Status: 500, After: true}, []int{22}},
+	"cut":                 {githubtest.Fault{Kind: githubtest.Cut}, []int{26}},
+	"cut after it did it": {githubtest.Fault{Kind: githubtest.Cut, After: true}, []int{30}},
+	"truncated":           {githubtest.Fault{Kind: githubtest.Truncate}, nil},
+	"half":                {githubtest.Fault{Kind: githubtest.Half}, nil},
+	"nothing":             {githubtest.Fault{Kind: githubtest.Body, Text: "{}"}, []int{5}},
+	"html":                {githubtest.Fault{Kind: githubtest.Body, Text: "<html>"}, nil},
+	"a page is empty":     {githubtest.Fault{Kind: githubtest.EmptyPage}, nil},
+}
+
+// Whatever request fails: nothing but the approved bytes gets to the branch, no
+// check passes that should not, and the next settle puts everything right.
+func TestT61FaultWhileApplying(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.closes()
+	line := 0
+	for name, f := range faults {
+		for n := range sweep(80, f.at...) {
+			line++
+			a.proposes(fmt.Sprintf("hello, %d", line))
+			a.says("ada", "/approve "+a.fingerprint)
+			f.fault.Skip = n - 1
+			if !a.fails(f.fault) {
+				a.closes()
+				break
+			}
+			a.sane(fmt.Sprintf("%s at request %d", name, n))
+			a.settle(0, "--no-gate")
+			if got := a.s.File(site, "topic", "greet.txt"); a.status(a.tx) != "completed" || got != fmt.Sprintf("one\nhello, %d\nthree\n", line) {
+				t.Fatalf("%s at request %d: %s, greet.txt is %q", name, n, a.status(a.tx), got)
+			}
+			if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != "1" {
+				t.Errorf("%s at request %d: %s commits", name, n, commits)
+			}
+		}
+	}
+	a.audits()
+}
+
+// fails settles with a fault, and tells whether it came to that.
+func (a *attack) fails(f githubtest.Fault) bool {
+	a.Helper()
+	a.s.ResetRequests()
+	a.s.Fail(f)
+	code, stdout, stderr := a.run("settle", "--json", "--pr", fmt.Sprint(a.pr), "--no-gate")
+	a.s.Heal()
+	if code != 0 && stderr == "" {
+		a.Errorf("exit code %d, and nothing is told: %s", code, stdout)
+	}
+	return len(a.s.Requests()) > f.Skip
+}
+
+// sane fails the test if more was done than was approved, or told than was done.
+func (a *attack) sane(where string) {
+	a.Helper()
+	applied := a.s.Ref(site, "refs/heads/topic") != a.tip
+	if applied && a.s.Git(site, "rev-parse", "refs/heads/topic^") != a.tip {
+		a.Errorf("%s: the branch is not where it should be", where)
+	}
+	for _, c := range a.s.CheckRuns(site, "") {
+		if c.Conclusion == "success" && strings.HasSuffix(c.Name, strings.TrimPrefix(a.fingerprint, "patchset:")[:12]) && !applied {
+			a.Errorf("%s: the check %s passes", where, c.Name)
+		}
+	}
+}
+
+// A denial somewhere in the conversation is never overlooked because an answer
+// was not whole.
+func TestT61FaultWhileReadingADenial(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.closes()
+	deny := map[string]func(){
+		"comment": func() { a.says("bob", "/deny "+a.fingerprint) },
+		"thread":  func() { a.answers("bob", "/deny no") },
+		"review":  func() { a.reviews("bob", "COMMENTED", "/deny "+a.fingerprint) },
+	}
+	line := 0
+	for where, say := range deny {
+		for name, f := range unread {
+			if f.by != where && os.Getenv("COUNTERSIGN_FAULTS") == "" {
+				continue
+			}
+			line++
+			a.proposes(fmt.Sprintf("hello, %d", line))
+			a.says("ada", "/approve "+a.fingerprint)
+			say()
+			a.fails(f.fault)
+			a.sane(where + ", " + name)
+			if got := a.s.Ref(site, "refs/heads/topic"); got != a.tip {
+				t.Errorf("%s, %s: the denied patch was applied", where, name)
+			}
+			a.run("settle", "--pr", "1", "--no-gate")
+			if got := a.status(a.tx); got != "denied" {
+				t.Errorf("%s, %s: %s", where, name, got)
+			}
+		}
+	}
+	a.audits()
+}
+
+// unread are answers in which a part of the conversation is missing, and the
+// place of the denial that is tried by default.
+var unread = map[string]struct {
+	by    string
+	fault githubtest.Fault
+}{
+	"none by REST":    {"comment", githubtest.Fault{Kind: githubtest.EmptyPage, Path: "/api/v3/repos/acme/site/issues", Times: -1}},
+	"none by GraphQL": {"thread", githubtest.Fault{Kind: githubtest.EmptyPage, Contains: "reviewThreads", Times: -1}},
+	"the last page":   {"", githubtest.Fault{Kind: githubtest.LastPage, Times: -1}},
+	"half":            {"", githubtest.Fault{Kind: githubtest.Half, Contains: "reviewThreads", Times: -1}},
+	"no reviews":      {"", githubtest.Fault{Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest.reviews", Contains: "reviewThreads", Times: -1}},
+	"no threads":      {"", githubtest.Fault{Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest.reviewThreads", Contains: "reviewThreads", Times: -1}},
+	"no comments":     {"", githubtest.Fault{Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest.comments", Contains: "reviewThreads", Times: -1}},
+	"no data":         {"review", githubtest.Fault{Kind: githubtest.Body, Text: `{"data":{"repository":{"pullRequest":{}}}}`, Contains: "reviewThreads", Times: -1}},
+}
+
+func TestT62DenialBeyondTheFirstPage(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.says("ada", "/approve "+a.fingerprint)
+	for i := range 105 {
+		a.says("eve", fmt.Sprint("comment ", i))
+		a.reviews("eve", "COMMENTED", fmt.Sprint("review ", i))
+		a.answers("eve", fmt.Sprint("reply ", i))
+	}
+	where := []func(){
+		func() { a.says("bob", "/deny "+a.fingerprint) },
+		func() { a.answers("bob", "/deny no") },
+		func() { a.reviews("bob", "CHANGES_REQUESTED", "/deny "+a.fingerprint) },
+	}
+	where[2]()
+	for _, f := range []githubtest.Fault{{Kind: githubtest.LastPage, Times: -1}, {Kind: githubtest.EmptyPage, Skip: 7, Times: -1}} {
+		a.fails(f)
+		a.untouched()
+	}
+	a.isDenied()
+	a.proposes("hello, all")
+	a.says("ada", "/approve "+a.fingerprint)
+	where[1]()
+	a.isDenied()
+	a.proposes("hello, everybody")
+	a.says("ada", "/approve "+a.fingerprint)
+	where[0]()
+	a.isDenied()
+}
+
+// However much there is to tell, what matters comes first, and nothing is too
+// long for GitHub.
+func TestT63LongReport(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.closes()
+	var diff strings.Builder
+	for i := range 130 {
+		name := fmt.Sprintf("%s/%03d.txt", strings.Repeat("long", 30), i)
+		fmt.Fprintf(&diff, "diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1 @@\n+%s\n", name, name, name, strings.Repeat("```", 300))
+	}
+	a.tx, a.fingerprint = a.propose(diff.String())
+	for range 60 {
+		a.says("eve", "/approve "+a.fingerprint)
+	}
+	a.says("ada", "/approve "+strings.Repeat("x", 60000))
+	out := a.settle(exitPending, "--no-gate")
+	a.tells(out, "has read permission, write needed")
+	a.says("bob", "/deny "+a.fingerprint+" "+strings.Repeat("because ", 8000))
+	a.settle(exitDenied, "--no-gate")
+	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.tip).Summary
+	for name, text := range map[string]string{"comment": a.comment(), "check": check, "request": a.s.ReviewComments(site, a.pr)[1].Body} {
+		if len(text) == 0 || len(text) > 65535 {
+			t.Errorf("the %s has %d bytes", name, len(text))
+		}
+		if at := strings.Index(text, "denied"); name != "request" && (at < 0 || at > 200) {
+			t.Errorf("the %s does not begin with the denial: %.300s", name, text)
+		}
+	}
+	a.untouched()
+}
+
+// Two jobs at once, each in its own clone: one applies, and the record holds.
+func TestT52SettlesAtOnce(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.says("ada", "/approve "+a.fingerprint)
+	var jobs []*hub
+	for range 3 {
+		job := *a.hub
+		job.clone()
+		jobs = append(jobs, &job)
+	}
+	var group sync.WaitGroup
+	for _, job := range jobs {
+		group.Go(func() { job.run("settle", "--pr", "1", "--no-gate") })
+	}
+	group.Wait()
+	if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != "1" {
+		t.Errorf("%s commits", commits)
+	}
+	a.settle(0, "--no-gate")
+	if got := a.status(a.tx); got != "completed" || a.s.File(site, "topic", "greet.txt") != "one\nhello, world\nthree\n" {
+		t.Errorf("%s is %s", a.tx, got)
+	}
+	a.comment()
+	a.audits()
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestT04PushAfterTheApproval(t *testing.T) {
+	t.Parallel()
+	t.Run("of another file", func(t *testing.T) {
+		t.Parallel()
+		a := newAttack(t, "")
+		a.says("ada", "/approve "+a.fingerprint)
+		a.pushes("bob", "topic", "other.txt", "pushed\n")
+		a.settle(0, "--no-gate")
+		if a.s.File(site, "topic", "other.txt") != "pushed\n" || a.s.File(site, "topic", "greet.txt") != "one\nhello, world\nthree\n" {
+			t.Error("one of the two changes is not there")
+		}
+		a.audits()
+	})
+	t.Run("of the same file", func(t *testing.T) {
+		t.Parallel()
+		a := newAttack(t, "")
+		a.says("ada", "/approve "+a.fingerprint)
+		a.pushes("bob", "topic", "greet.txt", "one\nhello\nthree\nbackdoor\n")
+		a.tip = a.s.Ref(site, "refs/heads/topic")
+		a.settle(exitRefused, "--no-gate")
+		a.untouched()
+		if got := a.status(a.tx); got != "superseded" || !strings.Contains(a.comment(), "greet.txt") {
+			t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
+		}
+		a.settle(0, "--no-gate")
+		a.untouched()
+		a.audits()
+	})
+	t.Run("under same_head", func(t *testing.T) {
+		t.Parallel()
+		a := newAttack(t, "approvals: {same_head: true, required: 2}\n")
+		a.says("ada", "/approve "+a.fingerprint)
+		a.reviews("ada", "COMMENTED", "/approve "+a.fingerprint)
+		a.waits()
+		a.pushes("bob", "topic", "other.txt", "pushed\n")
+		a.tip = a.s.Ref(site, "refs/heads/topic")
+		a.says("bob", "/approve "+a.fingerprint)
+		a.waits("was made on another commit")
+		a.approves("ada")
+	})
+}
+
+// Somebody pushes right before any of the requests of the settle that applies.
+func TestT05PushMeanwhile(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.closes()
+	for n := range sweep(40, 3, 5, 9, 14) {
+		for _, file := range []string{"greet.txt", "other.txt"} {
+			a.proposes(fmt.Sprintf("hello, %d %s", n, file))
+			a.says("ada", "/approve "+a.fingerprint)
+			text, pushed := fmt.Sprintf("one\npushed %d\nthree\n", n), ""
+			requests := a.at(n, func() { pushed = a.pushes("bob", "topic", file, text) })
+			a.run("settle", a.tx, "--no-gate")
+			if requests() < n {
+				return
+			}
+			a.settleOpen()
+			if got := a.s.File(site, "topic", file); got != text {
+				t.Errorf("request %d: the pushed %s is %q now", n, file, got)
+			}
+			if a.s.Git(site, "merge-base", pushed, "refs/heads/topic") != pushed {
+				t.Errorf("request %d: the pushed commit is gone", n)
+			}
+			greets := a.s.File(site, "topic", "greet.txt") == fmt.Sprintf("one\nhello, %d other.txt\nthree\n", n)
+			if got := a.status(a.tx); file == "other.txt" && (got != "completed" || !greets) || file == "greet.txt" && got != "completed" && got != "superseded" {
+				t.Errorf("request %d: %s, after a push of %s", n, got, file)
+			}
+		}
+	}
+	a.audits()
+}
+
+// settleOpen settles once more, without anybody in between.
+func (a *attack) settleOpen() {
+	a.Helper()
+	a.env["GITHUB_API_URL"], a.env["GITHUB_GRAPHQL_URL"] = a.s.API(), a.s.GraphQL()
+	a.run("settle", "--pr", fmt.Sprint(a.pr), "--no-gate")
+}

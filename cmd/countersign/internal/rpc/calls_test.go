@@ -1,0 +1,24 @@
+package rpc
+
+import "testing"
+
+// While MaxCalls calls run there is no slot for another one.
+func TestBounded(t *testing.T) {
+	c := newCalls()
+	var done []func()
+	for range MaxCalls {
+		_, leave := c.enter("")
+		done = append(done, leave)
+	}
+	select {
+	case c.slots <- struct{}{}:
+		t.Fatal("there is a slot left")
+	default:
+	}
+	for _, leave := range done {
+		leave()
+	}
+	if c.running.Wait(); len(c.slots) > 0 || len(c.last) > 0 {
+		t.Errorf("%d slots and %d keys are taken", len(c.slots), len(c.last))
+	}
+}

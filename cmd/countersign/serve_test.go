@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// served is a repository and a client of a server in this process. The clock
+// stands still and the entropy is one stream, whoever reads from it.
+type served struct {
+	playground
+	entropy io.Reader
+	vars    map[string]string
+	flags   []string
+
+	in      io.WriteCloser
+	out     *bufio.Reader
+	ended   chan int
+	errs    *lockedBuffer
+	n       int
+	events  []string // notifications, as canonical JSON
+	restart bool     // before each call
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// newServed makes a repository of these files. Its commit is the same each time.
+func newServed(t *testing.T, files map[string]string) *served {
+	t.Helper()
+	t.Setenv("GIT_AUTHOR_DATE", "2026-01-05T00:00:00Z")
+	t.Setenv("GIT_COMMITTER_DATE", "2026-01-05T00:00:00Z")
+	t.Setenv("TEST_SEED", "serve")
+	s := &served{playground: newSandbox(t, files), entropy: testEntropy()}
+	s.vars = map[string]string{"HOME": s.dir, "GIT_CONFIG_NOSYSTEM": "1", "USER": "ada", "PATH": os.Getenv("PATH")}
+	s.git("init", "-q", "-b", "main")
+	s.git("config", "user.name", "Ada")
+	s.git("config", "user.email", "ada@localhost")
+	s.commit()
+	t.Cleanup(s.stop)
+	return s
+}
+
+var serveTime = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+func (s *served) start() {
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	s.in, s.out, s.ended, s.errs = toServer, bufio.NewReaderSize(fromServer, 1<<20), make(chan int, 1), &lockedBuffer{}
+	app := App{
+		Args: append([]string{"-C", s.repo, "serve", "--stdio"}, s.flags...), Stdin: in, Stdout: out, Stderr: s.errs,
+		Getenv: func(name string) string { return s.vars[name] }, Now: func() time.Time { return serveTime }, Entropy: s.entropy,
+	}
+	ended := s.ended
+	go func() {
+		code := app.Main()
+		out.Close()
+		in.Close()
+		ended <- code
+	}()
+}
+
+// stop ends the server's input; it must end without a complaint.
+func (s *served) stop() {
+	if s.in == nil {
+		return
+	}
+	s.in.Close()
+	go func(rest io.Reader) { _, _ = io.Copy(io.Discard, rest) }(s.out)
+	if code := <-s.ended; code != 0 || s.errs.String() != "" {
+		s.t.Errorf("the server ended with %d: %s", code, s.errs)
+	}
+	s.in = nil
+}
+
+// answer is a response; err is nil where there is a result.
+type answer struct {
+	ID     any
+	Result map[string]any
+	Err    *struct {
+		Code    int
+		Message string
+		Data    struct{ Exit int }
+	} `json:"error"`
+}
+
+// ask makes one call, and keeps the events that come before its answer.
+func (s *served) ask(method string, params any) answer {
+	s.t.Helper()
+	if s.restart {
+		s.stop()
+	}
+	s.send(method, params)
+	for {
+		if a, ok := s.receive(); ok {
+			return a
+		}
+	}
+}
+
+func (s *served) send(method string, params any) {
+	s.t.Helper()
+	if s.in == nil {
+		s.start()
+	}
+	s.n++
+	line, err := canon.Line(map[string]any{"jsonrpc": "2.0", "id": s.n, "method": method, "params": params})
+	check(s.t, err)
+	_, err = s.in.Write(line)
+	check(s.t, err)
+}
+
+// receive reads one line; of a notification ok is false.
+func (s *served) receive() (a answer, ok bool) {
+	s.t.Helper()
+	line, err := s.out.ReadString('\n')
+	check(s.t, err)
+	var doc struct {
+		Method string
+		Params struct{ Event json.RawMessage }
+	}
+	check(s.t, canonicalLine(line))
+	check(s.t, json.Unmarshal([]byte(line), &doc))
+	if doc.Method == "event" {
+		s.events = append(s.events, string(doc.Params.Event)+"\n")
+		return a, false
+	}
+	check(s.t, json.Unmarshal([]byte(line), &a))
+	return a, true
+}
+
+// must is ask for a call that succeeds.
+func (s *served) must(method string, params any) map[string]any {
+	s.t.Helper()
+	a := s.ask(method, params)
+	if a.Err != nil {
+		s.t.Fatalf("%s %v: %+v", method, params, *a.Err)
+	}
+	return a.Result
+}
+
+// refused is ask for a call that fails so.
+func (s *served) refused(code int, message, method string, params any) {
+	s.t.Helper()
+	a := s.ask(method, params)
+	if a.Err == nil {
+		s.t.Fatalf("%s %v: %v", method, params, a.Result)
+	}
+	if a.Err.Code != code || !strings.Contains(a.Err.Message, message) {
+		s.t.Errorf("%s %v: %d %q, want %d %q", method, params, a.Err.Code, a.Err.Message, code, message)
+	}
+}
+
+type obj = map[string]any
+
+// thread opens the repository's own thread.
+func (s *served) thread() string {
+	s.t.Helper()
+	return s.must("thread/start", obj{"workspaceRoots": []string{s.repo}})["threadId"].(string)
+}
+
+// turn proposes to remove the lines with a needle, and returns the transaction.
+func (s *served) turn(params obj) string {
+	s.t.Helper()
+	return s.must("turn/start", params)["transactionId"].(string)
+}
+
+func (s *served) apply(id string) map[string]any {
+	s.t.Helper()
+	return s.must("apply/execute", obj{"transactionId": id})
+}
+
+// askedFor is the id of the one request that an apply asks for.
+func askedFor(t *testing.T, applied map[string]any) string {
+	t.Helper()
+	pending, _ := applied["pendingApprovals"].([]any)
+	if applied["ok"] != false || len(pending) != 1 {
+		t.Fatalf("%v is not one request", applied)
+	}
+	return pending[0].(map[string]any)["approval_request_id"].(string)
+}
+
+func (s *served) respond(id, request, decision string) map[string]any {
+	s.t.Helper()
+	return s.must("approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": decision})
+}
+
+func (s *served) tip() string {
+	return strings.TrimSpace(s.git("rev-parse", "refs/agent/ledger"))
+}
+
+// recorded are the events of a transaction in the ledger.
+func (s *served) recorded(id string) []string {
+	return slices.Collect(strings.Lines(s.git("cat-file", "blob", "refs/agent/ledger:"+ledger.Dir(id)+"/events.jsonl")))
+}
+
+var todoFiles = map[string]string{"a.go": "package a\n// TODO(bot): x\n", "sub/b.go": "// TODO(bot): y\npackage b\n", "c.txt": "c\n"}
+
+// recommended is the flow of review_apply_resume_v0.md, with every other call
+// that only looks. It returns the transaction.
+func (s *served) recommended() string {
+	s.t.Helper()
+	s.must("system/capabilities", obj{})
+	thread := s.thread()
+	s.must("thread/list", obj{})
+	id := s.turn(obj{"threadId": thread, "input": "remove the markers", "needle": "TODO(bot)", "targetFiles": []string{"a.go", "sub/b.go"}})
+	items := s.must("turn/get", obj{"transactionId": id})["turn"].(map[string]any)["items"].([]any)
+	if len(items) != 2 || items[0].(map[string]any)["type"] != "fileChange" || items[0].(map[string]any)["status"] != "proposed" {
+		s.t.Errorf("the turn's items are %v", items)
+	}
+	if s.read("a.go") != todoFiles["a.go"] {
+		s.t.Error("the proposal wrote to the workspace")
+	}
+	first, again := askedFor(s.t, s.apply(id)), askedFor(s.t, s.apply(id))
+	if first != again {
+		s.t.Errorf("asked twice: %s, then %s", first, again)
+	}
+	resumed := s.must("transaction/resume", obj{"transactionId": id})
+	if got := resumed["pendingApprovals"].([]any); len(got) != 1 || got[0].(map[string]any)["approval_request_id"] != first {
+		s.t.Errorf("resume tells of %v", got)
+	}
+	if said := s.respond(id, first, "approve"); said["ok"] != true || said["verdict"] != "approved" {
+		s.t.Errorf("respond: %v", said)
+	}
+	done := s.apply(id)
+	if done["ok"] != true || fmt.Sprint(done["appliedFiles"]) != "[a.go sub/b.go]" || !strings.HasPrefix(done["apply_artifact"].(string), "artifacts/") {
+		s.t.Errorf("apply: %v", done)
+	}
+	tx := s.must("transaction/get", obj{"transactionId": id})["transaction"].(map[string]any)
+	if tx["status"] != "completed" || tx["closed"] != true || tx["cwd"] != s.top() || tx["workspace_roots"].([]any)[0] != s.top() {
+		s.t.Errorf("the transaction is %v", tx)
+	}
+	return id
+}
+
+// top is the repository's directory as the program names it.
+func (s *served) top() string {
+	top, err := filepath.EvalSymlinks(s.repo)
+	check(s.t, err)
+	return top
+}
+
+// The recommended flow, once with one server and once with a new one for each
+// call: the ledgers are the same to the byte, and the client was told each event
+// once, as it is in the ledger.
+func TestServeRestarts(t *testing.T) {
+	var tips []string
+	for _, restart := range []bool{false, true} {
+		s := newServed(t, todoFiles)
+		s.restart = restart
+		id := s.recommended()
+		s.stop()
+		if want := s.recorded(id); !slices.Equal(s.events, want) {
+			t.Errorf("restart %v: told\n%s\nrecorded\n%s", restart, strings.Join(s.events, ""), strings.Join(want, ""))
+		}
+		if got := s.read("a.go") + s.read("sub/b.go"); got != "package a\npackage b\n" {
+			t.Errorf("the files are %q", got)
+		}
+		if s.validLedger() != 1 {
+			t.Error("not one transaction")
+		}
+		s.run(0, "audit")
+		tips = append(tips, s.tip())
+	}
+	if tips[0] != tips[1] {
+		t.Errorf("the ledger is %s, with restarts %s", tips[0], tips[1])
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+type transactionParams struct {
+	TransactionID string `json:"transactionId"`
+}
+
+// Key keeps the calls about a transaction in order.
+func (p transactionParams) Key() string { return p.TransactionID }
+
+// log reads a transaction, which a client names in full.
+func (c *call) log(ctx context.Context, id string) (*ledger.Log, error) {
+	if ledger.CheckID(id) != nil {
+		return nil, &usageError{"params.transactionId is no transaction's id", ""}
+	}
+	log, err := c.r.Log(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &usageError{"there is no transaction " + id, ""}
+	}
+	return log, err
+}
+
+func (c *call) transactionList(ctx context.Context, _ struct{}) (any, error) {
+	all, err := c.r.List(ctx)
+	rows := []any{}
+	for _, t := range all {
+		rows = append(rows, listed(t))
+	}
+	return map[string]any{"transactions": rows}, err
+}
+
+func (c *call) transactionGet(ctx context.Context, p transactionParams) (any, error) {
+	log, err := c.log(ctx, p.TransactionID)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"transaction": c.absolute(log.Transaction()), "pendingApprovals": pending(log)}, nil
+}
+
+type resumeParams struct {
+	TransactionID string `json:"transactionId"`
+	AfterSeq      *int   `json:"afterSeq,omitempty"`
+}
+
+// Key keeps the calls about a transaction in order.
+func (p resumeParams) Key() string { return p.TransactionID }
+
+// transactionResume is transactionGet for a client that was away: it is told the
+// events after the last one that it had.
+func (c *call) transactionResume(ctx context.Context, p resumeParams) (any, error) {
+	log, err := c.log(ctx, p.TransactionID)
+	if err != nil {
+		return nil, err
+	}
+	if p.AfterSeq != nil {
+		store := c.r.Store.(*tellingStore)
+		if err := c.told.upTo(p.TransactionID, log.Bytes(), max(0, *p.AfterSeq), store.tell); err != nil {
+			return nil, err
+		}
+	}
+	return c.transactionGet(ctx, transactionParams{p.TransactionID})
+}
+
+// absolute is a transaction with the paths of this machine, which a ledger never
+// has.
+func (c *call) absolute(tx ledger.Transaction) ledger.Transaction {
+	tx.WorkspaceRoots = slices.Clone(tx.WorkspaceRoots)
+	for i, root := range tx.WorkspaceRoots {
+		tx.WorkspaceRoots[i] = filepath.Join(c.root, filepath.FromSlash(root))
+	}
+	tx.CWD = filepath.Join(c.root, filepath.FromSlash(tx.CWD))
+	if tx.Pointers.Proposal != nil {
+		p := *tx.Pointers.Proposal
+		p.WorkspaceRoot = filepath.Join(c.root, filepath.FromSlash(p.WorkspaceRoot))
+		tx.Pointers.Proposal = &p
+	}
+	return tx
+}
+
+// pending are the requests that wait for an answer.
+func pending(log *ledger.Log) []any {
+	out := []any{}
+	if log.Transaction().Closed {
+		return out
+	}
+	for _, q := range log.OpenRequests() {
+		out = append(out, map[string]any{
+			"approval_request_id": q.ApprovalRequestID, "fingerprint": q.Fingerprint, "kind": q.Kind, "prompt": q.Prompt,
+		})
+	}
+	return out
+}
+
+type applyParams struct {
+	TransactionID string `json:"transactionId"`
+	Patch         string `json:"patch,omitempty"`
+}
+
+// Key keeps the calls about a transaction in order.
+func (p applyParams) Key() string { return p.TransactionID }
+
+// applyExecute applies and validates an approved transaction, and asks for what
+// is missing of another.
+func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
+	log, err := c.log(ctx, p.TransactionID)
+	if err != nil {
+		return nil, err
+	}
+	if tx := log.Transaction(); !tx.Closed && tx.SandboxPolicy.Type == string(policy.ReadOnly) {
+		return nil, applyFailed(&pipeline.ReadOnlyError{}) // and nobody is asked
+	}
+	if p.Patch != "" {
+		if err := c.r.Give(ctx, p.TransactionID, []byte(p.Patch)); err != nil {
+			return nil, applyFailed(err)
+		}
+	}
+	done, err := c.applyNow(ctx, p.TransactionID)
+	if as[*pipeline.PendingError](err) {
+		if log, err = c.r.Log(ctx, p.TransactionID); err == nil {
+			return map[string]any{"ok": false, "pendingApprovals": pending(log)}, nil
+		}
+	}
+	if err != nil {
+		return nil, applyFailed(err)
+	}
+	return done, nil
+}
+
+func applyFailed(err error) error {
+	return &rpcError{rpc.CodeInternal, fmt.Errorf("Apply failed: %w", err)}
+}
+
+func (c *call) applyNow(ctx context.Context, id string) (any, error) {
+	g, err := c.r.Gate(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Err(); as[*pipeline.PendingError](err) && !g.Applying() && !g.Transaction().Closed {
+		return nil, err
+	}
+	out, err := c.r.Apply(ctx, g, pipeline.ApplyOptions{})
+	if err == nil && out.Result.Outcome != result.Success {
+		err = &exitError{out.Result.Outcome.ExitCode(), errors.New(out.Result.Error)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.r.Validate(ctx, id)
+	if err == nil && !v.Report.OK {
+		first := v.Report.Violations[0]
+		err = &exitError{exitFailed, fmt.Errorf("%s does not validate: %s %s: %s", id, first.RuleID, first.Path, first.Message)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	log, err := c.r.Log(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	files := []string{}
+	for _, op := range out.Result.Operations {
+		files = append(files, op.Path)
+	}
+	ends := ledger.Of[*ledger.ApplyComplete](log)
+	return map[string]any{"ok": true, "appliedFiles": files, "apply_artifact": ends[len(ends)-1].ApplyArtifact}, nil
+}
+
+type respondParams struct {
+	TransactionID     string          `json:"transactionId"`
+	ApprovalRequestID string          `json:"approvalRequestId"`
+	Decision          ledger.Decision `json:"decision"`
+	Reason            string          `json:"reason,omitempty"`
+}
+
+// Key keeps the calls about a transaction in order.
+func (p respondParams) Key() string { return p.TransactionID }
+
+func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error) {
+	if _, err := c.log(ctx, p.TransactionID); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Decision != ledger.Approve && p.Decision != ledger.Deny:
+		return nil, &usageError{fmt.Sprintf("params.decision is %+q: it is approve or deny", ledger.OneLine(string(p.Decision), 40)), ""}
+	case p.ApprovalRequestID == "":
+		return nil, &usageError{"params.approvalRequestId is empty", ""}
+	}
+	g, err := c.r.Decide(ctx, p.TransactionID, pipeline.Ruling{Decision: p.Decision, Request: p.ApprovalRequestID, Reason: p.Reason, Kind: "rpc"})
+	if err != nil {
+		return nil, err
+	}
+	log, err := c.r.Log(ctx, p.TransactionID)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"ok": g.Recorded, "verdict": g.Verdict.State, "reason": g.Verdict.Reason, "pendingApprovals": pending(log),
+	}, nil
+}
+
+type closeParams struct {
+	TransactionID string `json:"transactionId"`
+	Status        string `json:"status,omitempty"`
+}
+
+// Key keeps the calls about a transaction in order.
+func (p closeParams) Key() string { return p.TransactionID }
+
+func (c *call) txClose(ctx context.Context, p closeParams) (any, error) {
+	if _, err := c.log(ctx, p.TransactionID); err != nil {
+		return nil, err
+	}
+	if p.Status != "" && p.Status != string(ledger.Interrupted) {
+		return nil, &usageError{"params.status can only be interrupted: the other ends are not a client's to say", ""}
+	}
+	g, err := c.r.Interrupt(ctx, p.TransactionID, "closed by "+c.r.Actor.Login)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"ok": true, "status": g.Transaction().Status}, nil
+}
