@@ -30,6 +30,7 @@ type App struct {
 	Getenv         func(string) string
 	Now            func() time.Time
 	Entropy        io.Reader
+	Wait           func(ctx context.Context, d time.Duration) error // before a request is sent again; nil: a timer
 
 	flags       globalFlags
 	secrets     *secret.Finder   // what is taken out of everything that is printed

@@ -126,7 +126,7 @@ func actionArgs(step action.Step) ([]string, error) {
 func (a *App) child(out, errs io.Writer, args ...string) (int, *App) {
 	c := &App{
 		Args:  append([]string{"-C", a.flags.dir}, args...),
-		Stdin: bytes.NewReader(nil), Stdout: out, Stderr: errs, Getenv: a.Getenv, Now: a.Now, Entropy: a.Entropy,
+		Stdin: bytes.NewReader(nil), Stdout: out, Stderr: errs, Getenv: a.Getenv, Now: a.Now, Entropy: a.Entropy, Wait: a.Wait,
 	}
 	return c.Main(), c
 }

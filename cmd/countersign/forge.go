@@ -33,7 +33,7 @@ func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 	}
 	client, err := github.New(github.Options{
 		APIURL: api, GraphQLURL: a.Getenv("GITHUB_GRAPHQL_URL"), ServerURL: a.Getenv("GITHUB_SERVER_URL"),
-		Repository: repository, Token: token, UserAgent: "countersign/" + version(),
+		Repository: repository, Token: token, UserAgent: "countersign/" + version(), Wait: a.Wait,
 	})
 	if err != nil {
 		return nil, &usageError{err.Error(), ""}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -117,6 +118,7 @@ func (h *hub) run(args ...string) (code int, stdout, stderr string) {
 	app := App{
 		Args: append([]string{"-C", h.dir}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Getenv: func(name string) string { return h.env[name] }, Now: time.Now, Entropy: testEntropy(),
+		Wait: func(context.Context, time.Duration) error { return nil },
 	}
 	code = app.Main()
 	if testing.Verbose() {
