@@ -203,6 +203,22 @@ func TestT16SameHead(t *testing.T) {
 	a.audits()
 }
 
+func TestT16SameHeadInAFork(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	a.s.User("carol")
+	a.s.Fork(site, "carol/site")
+	a.s.Git("carol/site", "update-ref", "refs/heads/copy", a.s.Pull(site, a.pr).Head)
+	a.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "carol", Head: "copy", HeadRepository: "carol/site"})
+	a.reviews("ada", "APPROVED", "")
+	a.guards(asks)
+	a.pr++
+	a.guards(asks)
+	a.s.ClosePull(site, a.pr)
+	a.pr--
+	a.guards(passes)
+}
+
 // The approval of a pull request to one branch is not one to another.
 func TestT16Retargeted(t *testing.T) {
 	t.Parallel()

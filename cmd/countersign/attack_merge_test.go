@@ -140,6 +140,17 @@ func TestT33UnfitDiff(t *testing.T) {
 	}
 }
 
+func TestT42TooMuch(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "limits: {files: 2}\n")
+	a.s.Push(githubtest.NewCommit{Repository: site, Branch: "topic", By: "bob", Files: map[string]string{"1": "1\n", "2": "2\n"}})
+	a.reviews("ada", "APPROVED", "")
+	a.guards(broken)
+	if !strings.Contains(a.comment(), "3 files") || !strings.Contains(a.check("countersign", a.s.Pull(site, a.pr).Head).Summary, "3 files") {
+		t.Errorf("nothing says why:\n%s", a.comment())
+	}
+}
+
 // commits adds an entry to the tree of the pull request's branch, as no pushing
 // client of GitHub's would.
 func (a *attack) commits(entry string) {

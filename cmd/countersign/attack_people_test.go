@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
@@ -188,4 +189,27 @@ func TestT65DenialThroughAnApp(t *testing.T) {
 	a.s.Comment(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: "/deny " + a.fingerprint, App: "helper[bot]"})
 	a.says("bob", "/approve "+a.fingerprint)
 	a.isDenied()
+}
+
+func TestT10BreakGlass(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "approvals: {required: 2, break_glass: [ada]}\n")
+	glass := "/approve --break-glass break-glass:" + a.fingerprint
+	for _, line := range []string{"/approve --break-glass " + a.fingerprint, glass} {
+		a.says("bob", line+" I want it now")
+		a.says("ada", line) // no reason
+	}
+	a.waits(inexact)
+	edited := a.says("ada", "wait")
+	a.s.Edit(edited, "bob", "/approve --break-glass "+a.fingerprint+" production is down")
+	a.waits("edited after posting")
+	a.says("ada", "/approve --break-glass "+a.fingerprint+" production is down")
+	a.settle(0, "--no-gate")
+	if !strings.Contains(a.comment(), "BREAK-GLASS") && !strings.Contains(strings.ToLower(a.comment()), "break-glass") || !strings.Contains(a.comment(), "production is down") {
+		t.Errorf("the comment hides it:\n%s", a.comment())
+	}
+	if got := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.s.Ref(site, "refs/heads/topic")); !strings.HasPrefix(got.Title, "BREAK-GLASS") {
+		t.Errorf("the check hides it: %+v", got)
+	}
+	a.audits()
 }

@@ -311,3 +311,34 @@ func TestT66ReadOnlyToken(t *testing.T) {
 		t.Error("something was written")
 	}
 }
+
+// A bare reply is of the thread that it stands in, and of no other proposal.
+func TestT15InAnotherThread(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	first := a.s.ReviewComments(site, a.pr)[0]
+	tx := a.tx
+	a.proposes("goodbye")
+	a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/deny", ReplyTo: first.ID})
+	a.settle(exitDenied, "--no-gate")
+	a.untouched()
+	if a.status(tx) != "denied" || a.status(a.tx) != "awaiting_approval" {
+		t.Errorf("the one is %s, the other %s", a.status(tx), a.status(a.tx))
+	}
+	a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: first.ID})
+	a.waits("is not in the thread of the request")
+}
+
+func TestT64Closed(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.says("ada", "/approve "+a.fingerprint)
+	a.s.ClosePull(site, a.pr)
+	a.settle(exitRefused, "--no-gate")
+	if got := a.s.Ref(site, "refs/heads/topic"); got != a.tip || !strings.Contains(a.comment(), "closed") {
+		t.Errorf("the branch is at %s:\n%s", got, a.comment())
+	}
+	a.s.ReopenPull(site, a.pr)
+	a.settle(0, "--no-gate")
+	a.audits()
+}

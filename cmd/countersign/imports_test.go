@@ -52,12 +52,13 @@ var mayImport = map[string][]string{
 	"report": {
 		"pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
+	"cmd/countersign/internal/rpc":    {"pipeline/canon", "github.com/sourcegraph/jsonrpc2"},
 	"cmd/countersign/internal/action": {"report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/github": {
 		"report", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
 	},
 	"cmd/countersign": {
-		"cmd/countersign/internal/action", "cmd/countersign/internal/github", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
+		"cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",

@@ -330,7 +330,6 @@ func (s *settlement) publish(ctx context.Context, rep report.Report) error {
 
 const noteNoCheck = "This token may not write check runs: only an app's may, with checks: write."
 
-
 // comment keeps the one comment on the pull request up to date. Where there is
 // nothing to say none is made.
 func (s *settlement) comment(ctx context.Context) error {

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
+)
+
+// The codes of JSON-RPC.
+const (
+	codeParams   = -32602
+	codeInternal = -32603
+)
+
+// change is a Git diff of c.txt.
+const change = "diff --git a/c.txt b/c.txt\n--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-c\n+see\n"
+
+// A denial holds for the request, the transaction, every later one of the same
+// patch, and after a restart.
+func TestServeDenySticks(t *testing.T) {
+	s := newServed(t, todoFiles)
+	thread := s.thread()
+	proposal := obj{"threadId": thread, "input": "see", "patch": change}
+	id := s.turn(proposal)
+	request := askedFor(t, s.apply(id))
+	if said := s.respond(id, request, "deny"); said["ok"] != true || said["verdict"] != "denied" {
+		t.Errorf("respond: %v", said)
+	}
+	for range 2 {
+		s.refused(codeInternal, "Apply failed: "+id+" was denied", "apply/execute", obj{"transactionId": id})
+		s.refused(codeParams, "is closed (denied)", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
+		s.refused(codeParams, "denied by Ada", "turn/start", proposal)
+		s.refused(codeParams, "is closed", "tx/close", obj{"transactionId": id})
+		s.stop()
+	}
+	if s.read("c.txt") != "c\n" || s.validLedger() != 1 {
+		t.Error("something was written")
+	}
+}
+
+// Nothing is accepted after tx/close, and nothing is recorded.
+func TestServeClosed(t *testing.T) {
+	s := newServed(t, todoFiles)
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	request := askedFor(t, s.apply(id))
+	s.refused(codeParams, "can only be interrupted", "tx/close", obj{"transactionId": id, "status": "completed"})
+	if got := s.must("tx/close", obj{"transactionId": id}); got["status"] != "interrupted" {
+		t.Errorf("closed as %v", got)
+	}
+	tip := s.tip()
+	s.refused(codeInternal, "Apply failed: "+id+" is closed (interrupted)", "apply/execute", obj{"transactionId": id})
+	s.refused(codeParams, "is closed (interrupted)", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
+	s.refused(codeParams, "is closed (interrupted)", "tx/close", obj{"transactionId": id})
+	got := s.must("transaction/resume", obj{"transactionId": id})
+	if fmt.Sprint(got["pendingApprovals"]) != "[]" || s.tip() != tip {
+		t.Errorf("%v is pending, the ledger is at %s", got["pendingApprovals"], s.tip())
+	}
+	if again := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change}); again == id {
+		t.Error("the closed transaction was proposed again")
+	}
+}
+
+// An applied transaction is left alone.
+func TestServeTwice(t *testing.T) {
+	s := newServed(t, todoFiles)
+	proposal := obj{"threadId": s.thread(), "input": "see", "patch": change}
+	id := s.turn(proposal)
+	if again := s.turn(proposal); again != id {
+		t.Errorf("the same patch is %s, then %s", id, again)
+	}
+	request := askedFor(t, s.apply(id))
+	s.respond(id, request, "approve")
+	s.refused(codeParams, "no open request "+request, "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
+	first := s.apply(id)
+	tip := s.tip()
+	if second := s.apply(id); fmt.Sprint(first) != fmt.Sprint(second) || s.tip() != tip {
+		t.Errorf("%v, then %v", first, second)
+	}
+}
+
+// A decision answers the request that it names, and counts as what it is: a
+// local one of the person who runs the server.
+func TestServeDecision(t *testing.T) {
+	files := map[string]string{"c.txt": "c\n", ".github/countersign.yml": "version: 1\napprovals: {required: 2}\n"}
+	s := newServed(t, files)
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	if got := len(s.apply(id)["pendingApprovals"].([]any)); got != 2 {
+		t.Fatalf("%d requests", got)
+	}
+	for _, name := range []string{"req_9", "req_1 ", id} {
+		s.refused(codeParams, "has no open request", "approval/respond", obj{"transactionId": id, "approvalRequestId": name, "decision": "approve"})
+	}
+	said := s.respond(id, "req_2", "approve")
+	left := said["pendingApprovals"].([]any)
+	if said["ok"] != true || said["verdict"] != "pending" || len(left) != 1 || left[0].(map[string]any)["approval_request_id"] != "req_1" {
+		t.Errorf("respond: %v", said)
+	}
+	if said = s.respond(id, "req_1", "approve"); said["ok"] != false || said["verdict"] != "pending" {
+		t.Errorf("the same person twice: %v", said)
+	}
+	s.stop()
+	decision := `"approval_request_id":"req_2","decision":"approve"`
+	if log := strings.Join(s.recorded(id), ""); strings.Count(log, `"type":"approval/decision"`) != 1 || !strings.Contains(log, decision) || !strings.Contains(log, `"kind":"rpc"`) {
+		t.Error(log)
+	}
+}
+
+// Where the Policy does not allow local decisions, those over RPC are refused,
+// and nothing is recorded.
+func TestServeNoLocal(t *testing.T) {
+	s := newServed(t, map[string]string{"c.txt": "c\n", ".github/countersign.yml": "version: 1\napprovals: {local: false}\n"})
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	request := askedFor(t, s.apply(id))
+	tip := s.tip()
+	for _, decision := range []string{"approve", "deny"} {
+		s.refused(codeParams, "the Policy does not allow local decisions", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": decision})
+	}
+	if s.tip() != tip {
+		t.Error("something was recorded")
+	}
+}
+
+// A sandbox that is read-only lets a change be proposed, and never applied: not
+// here, not by the command line, and nobody is asked for an approval.
+func TestServeReadOnly(t *testing.T) {
+	s := newServed(t, todoFiles)
+	proposal := obj{"threadId": s.thread(), "input": "see", "patch": change, "sandboxPolicy": obj{"type": "read-only"}}
+	id := s.turn(proposal)
+	s.refused(codeInternal, "Apply failed: the sandbox is read-only", "apply/execute", obj{"transactionId": id})
+	if said := s.must("transaction/get", obj{"transactionId": id}); fmt.Sprint(said["pendingApprovals"]) != "[]" {
+		t.Errorf("it asks for %v", said["pendingApprovals"])
+	}
+	if s.turn(proposal) != id {
+		t.Error("the same proposal is another transaction")
+	}
+	delete(proposal, "sandboxPolicy")
+	other := s.turn(proposal)
+	if other == id {
+		t.Error("what may be applied is the transaction that may not")
+	}
+	s.stop()
+	s.run(0, "approve", id)
+	s.run(2, "run", id)
+	if s.read("c.txt") != "c\n" {
+		t.Error("it was applied")
+	}
+	s.run(0, "approve", other)
+	s.run(0, "run", other)
+}
+
+// Every path of a client is checked, whatever leads to it.
+func TestServePaths(t *testing.T) {
+	s := newServed(t, todoFiles)
+	link := filepath.Join(s.dir, "link")
+	check(t, os.Symlink(s.repo, link))
+	check(t, os.Symlink(s.dir, filepath.Join(s.repo, "out")))
+	for _, bad := range []obj{
+		{"workspaceRoots": []string{}}, {"workspaceRoots": []string{s.dir}}, {"workspaceRoots": []string{s.repo, "/"}}, {"workspaceRoots": []string{"."}},
+		{"workspaceRoots": []string{""}}, {"workspaceRoots": []string{s.repo + "/../.."}}, {"workspaceRoots": []string{s.repo + "/missing"}},
+		{"workspaceRoots": []string{s.repo + "/a.go"}}, {"workspaceRoots": []string{s.repo + "/.git"}}, {"workspaceRoots": []string{s.repo + "/out"}},
+		{"workspaceRoots": []string{s.repo + "\x00"}}, {"workspaceRoots": []string{s.repo}, "cwd": s.dir}, {"workspaceRoots": []string{s.repo + "/sub"}, "cwd": s.repo},
+	} {
+		s.refused(codeParams, "", "thread/start", bad)
+	}
+	for _, id := range []string{
+		"", "thread_1", "thread?", "thread?cwd=.", "thread?root=.", "thread?root=.&cwd=.", "thread?cwd=.&root=..", "thread?cwd=.&root=.git", "thread?cwd=..&root=.",
+		"thread?cwd=out&root=out", "thread?cwd=.&root=.&x=1", "thread?cwd=%2e&root=.", "thread?cwd=.&root=.&root=.", "thread?cwd=.&root=%2Ftmp", "thread?%zz",
+	} {
+		s.refused(codeParams, "", "turn/start", obj{"threadId": id, "input": "see", "patch": change})
+	}
+	if got := s.must("thread/start", obj{"workspaceRoots": []string{link, s.repo}}); got["threadId"] != "thread?cwd=.&root=." || got["cwd"] != s.top() {
+		t.Errorf("through a link: %v", got)
+	}
+	sub := s.must("thread/start", obj{"workspaceRoots": []string{s.repo + "/sub"}})["threadId"].(string)
+	if got := s.must("thread/list", obj{})["threads"].([]any); len(got) != 2 || got[1].(map[string]any)["threadId"] != sub {
+		t.Errorf("the threads are %v", got)
+	}
+	s.stop() // the id says it all
+	s.refused(codeParams, "is outside of where this turn may write", "turn/start", obj{"threadId": sub, "input": "see", "patch": change})
+	s.refused(codeParams, "is outside of where this turn may write", "turn/start", obj{"threadId": sub, "input": "see", "needle": "TODO"})
+	s.refused(codeParams, "", "turn/start", obj{"threadId": sub, "input": "see", "needle": "TODO", "targetFiles": []string{"../../x"}})
+	s.turn(obj{"threadId": sub, "input": "see", "needle": "TODO", "targetFiles": []string{"b.go"}})
+}
+
+// What a turn asks for is given, or refused: never taken for something else.
+func TestServeTurns(t *testing.T) {
+	s := newServed(t, todoFiles)
+	thread := s.thread()
+	for message, more := range map[string]obj{
+		"either what params.needle":          {},
+		"either what params.needle or":       {"needle": "x", "patch": change},
+		"belong to params.needle":            {"patch": change, "targetFiles": []string{"c.txt"}},
+		"the patch is empty":                 {"patch": "\n"},
+		"does not apply":                     {"patch": strings.Replace(change, "-c\n", "-d\n", 1)},
+		`type is "read-write"`:               {"patch": change, "sandboxPolicy": obj{"type": "read-write"}},
+		`type is "danger-full-access"`:       {"patch": change, "sandboxPolicy": obj{"type": "danger-full-access"}},
+		`type is ""`:                         {"patch": change, "sandboxPolicy": obj{"type": ""}},
+		"sandboxPolicy must be an object":    {"patch": change, "sandboxPolicy": "read-only"},
+		"sandboxPolicy.type is missing":      {"patch": change, "sandboxPolicy": obj{}},
+		"network_access":                     {"patch": change, "sandboxPolicy": obj{"type": "workspace-write", "network_access": true}},
+		"is not in the repository":           {"patch": change, "sandboxPolicy": obj{"type": "workspace-write", "writable_roots": []string{"/"}}},
+		"outside of where this turn":         {"patch": change, "sandboxPolicy": obj{"type": "workspace-write", "writable_roots": []string{"sub"}}},
+		"it says required 1, local true":     {"patch": change, "approvalPolicy": obj{"required": 0}},
+		"the Policy's to say":                {"patch": change, "approvalPolicy": obj{"required": 2}},
+		"is the Policy's to say":             {"patch": change, "approvalPolicy": obj{"local": false}},
+		`has no member "type"`:               {"patch": change, "approvalPolicy": obj{"type": "never"}},
+		`params has no member "Patch"`:       {"Patch": change},
+		"params.trace: line 2: not a JSON":   {"patch": change, "trace": "{\"tool\":\"x\"}\n[]\n"},
+		`params.trace: line 1: a step of th`: {"patch": change, "trace": "{}"},
+	} {
+		params := obj{"threadId": thread, "input": "see"}
+		for name, value := range more {
+			params[name] = value
+		}
+		s.refused(codeParams, message, "turn/start", params)
+	}
+	s.turn(obj{
+		"threadId": thread, "input": "see", "patch": change, "approvalPolicy": obj{"required": 1, "local": true}, "targetFiles": nil,
+		"sandboxPolicy": obj{"type": "workspace-write", "writable_roots": []string{"."}, "network_access": false},
+	})
+	if s.validLedger() != 1 {
+		t.Error("what was refused is in the ledger")
+	}
+}
+
+func TestServeUnknown(t *testing.T) {
+	s := newServed(t, todoFiles)
+	const none = "tx_01KE6Z0000000000000000000G"
+	for method, more := range map[string]obj{
+		"transaction/get": {}, "transaction/resume": {}, "turn/get": {}, "apply/execute": {}, "tx/close": {}, "approval/respond": {"approvalRequestId": "req_1", "decision": "deny"},
+	} {
+		for id, message := range map[string]string{none: "there is no transaction " + none, "../../x": "is no transaction's id", "": "is no transaction's id", "tx_01": "is no transaction's id"} {
+			more["transactionId"] = id
+			s.refused(codeParams, message, method, more)
+		}
+	}
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	s.refused(codeParams, "has no turn turn_2", "turn/get", obj{"transactionId": id, "turnId": "turn_2"})
+	s.refused(codeParams, `params.decision is "yes"`, "approval/respond", obj{"transactionId": id, "approvalRequestId": "req_1", "decision": "yes"})
+	s.refused(-32601, "Method not found: apply/now", "apply/now", obj{"transactionId": id})
+}
+
+// A client that comes back is told what it missed, once.
+func TestServeResume(t *testing.T) {
+	s := newServed(t, todoFiles)
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	s.stop()
+	s.run(0, "approve", id) // by another program meanwhile
+	seen := len(s.events)
+	for range 2 {
+		s.must("transaction/resume", obj{"transactionId": id, "afterSeq": seen})
+	}
+	s.apply(id)
+	s.stop()
+	if want := s.recorded(id); !slices.Equal(s.events, want) {
+		t.Errorf("told\n%s\nrecorded\n%s", strings.Join(s.events, ""), strings.Join(want, ""))
+	}
+	s.events = nil
+	s.must("transaction/resume", obj{"transactionId": id, "afterSeq": 1000})
+	if len(s.events) > 0 {
+		t.Errorf("told %v", s.events)
+	}
+}
+
+// A failed apply says so, and can be tried again.
+func TestServeApplyFails(t *testing.T) {
+	s := newServed(t, todoFiles)
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	s.respond(id, askedFor(t, s.apply(id)), "approve")
+	s.write("c.txt", "mine\n")
+	s.refused(codeInternal, "Apply failed: 1 file has uncommitted changes: c.txt", "apply/execute", obj{"transactionId": id})
+	if s.read("c.txt") != "mine\n" {
+		t.Error("the file was overwritten")
+	}
+	s.write("c.txt", "c\n")
+	if done := s.apply(id); done["ok"] != true || s.read("c.txt") != "see\n" {
+		t.Errorf("%v", done)
+	}
+}
+
+// A secret that a client sends comes back nowhere, and a patch with one is
+// applied once the client gives it again.
+func TestServeSecrets(t *testing.T) {
+	s := newServed(t, todoFiles)
+	var out strings.Builder
+	sample := secrettest.Samples()[0]
+	text := sample.Text()
+	hear := func(a answer) answer {
+		fmt.Fprintf(&out, "%v\n", a)
+		return a
+	}
+	thread := s.thread()
+	patch := addition("new.txt", strings.TrimSuffix(text, "\n")+"\n")
+	hear(s.ask(text, obj{}))
+	hear(s.ask("thread/start", obj{"workspaceRoots": []string{"/" + text}}))
+	hear(s.ask("turn/start", obj{"threadId": thread, "input": "x", "patch": "garbage " + text}))
+	hear(s.ask("turn/start", obj{"threadId": thread, "input": "x", "patch": patch, text: text}))
+	id := hear(s.ask("turn/start", obj{"threadId": thread, "input": "about " + text, "patch": patch, "trace": `{"type":"reasoning","summary":"x"}`})).Result["transactionId"].(string)
+	hear(s.ask("turn/get", obj{"transactionId": id}))
+	for range 2 {
+		for _, q := range s.apply(id)["pendingApprovals"].([]any) {
+			s.respond(id, q.(map[string]any)["approval_request_id"].(string), "approve")
+		}
+	}
+	hear(s.ask("apply/execute", obj{"transactionId": id}))
+	if s.refused(codeInternal, "only without its secrets", "apply/execute", obj{"transactionId": id}); s.ask("apply/execute", obj{"transactionId": id, "patch": patch}).Err != nil {
+		t.Error("it was not applied")
+	}
+	out.WriteString(strings.Join(s.events, ""))
+	for _, form := range secrettest.Encodings(sample.Value) {
+		if strings.Contains(out.String(), string(form)) {
+			t.Errorf("the client was told %q", form)
+		}
+	}
+	if s.read("new.txt") != strings.TrimSuffix(text, "\n")+"\n" {
+		t.Error("another text was applied")
+	}
+}
