@@ -78,6 +78,9 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if f.pr < 0 || f.prDiff && f.pr == 0 {
 		return &usageError{"no pull request was named", "--pr N"}
 	}
+	if f.pr > 0 {
+		a.shareLedger()
+	}
 	r, err := a.open()
 	if err != nil {
 		return err

@@ -64,6 +64,7 @@ func (a *App) openSettlement(ctx context.Context, f settleFlags, args []string) 
 	if err != nil {
 		return nil, err
 	}
+	a.shareLedger()
 	r, err := a.open()
 	if err != nil {
 		return nil, err
@@ -100,6 +101,7 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	if f.pr != 0 || f.bundle != "" || len(args) > 0 {
 		return &usageError{"--all stands alone", "leave out --pr, --bundle and the transaction"}
 	}
+	a.shareLedger()
 	r, err := a.open()
 	if err != nil {
 		return err

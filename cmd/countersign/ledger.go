@@ -74,6 +74,10 @@ func (a *App) shares(settings gitstore.Settings) (bool, error) {
 	return ci && settings.RemoteURL(a.flags.remote) != "", nil
 }
 
+// shareLedger works on the remote's ledger unless that was declined: what is for
+// a pull request is for everybody who looks at it.
+func (a *App) shareLedger() { a.flags.push = !a.flags.noPush }
+
 // share connects the ledger with the remote's.
 func (a *App) share(local *gitstore.Ledger, repo *gitstore.Repo, settings gitstore.Settings) (*gitstore.Shared, error) {
 	address := settings.RemoteURL(a.flags.remote)
