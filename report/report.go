@@ -64,10 +64,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		Summary: tx.Notes, Proposer: tx.Proposer, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
 	}
-	if tx.Status == ledger.Superseded || tx.Status == ledger.Interrupted {
-		changes := ledger.Of[*ledger.StatusChange](log)
-		r.Ended = changes[len(changes)-1].Reason
-	}
+	r.Ended = Ended(log)
 	stats := count(diff)
 	item, _ := log.FileChange()
 	for i, c := range item.Item.Changes {
@@ -79,6 +76,16 @@ func New(log *ledger.Log, diff []byte) Report {
 		r.Files = append(r.Files, f)
 	}
 	return r
+}
+
+// Ended says why a transaction ended without being carried out, nor denied; ""
+// where it did not.
+func Ended(log *ledger.Log) string {
+	if s := log.Transaction().Status; s != ledger.Superseded && s != ledger.Interrupted {
+		return ""
+	}
+	changes := ledger.Of[*ledger.StatusChange](log)
+	return changes[len(changes)-1].Reason
 }
 
 type stat struct{ added, deleted int }

@@ -252,10 +252,12 @@ func (h *hub) bundle(diff string) string {
 	return file
 }
 
-// sweep is 1 to n where COUNTERSIGN_FAULTS is set, which takes minutes, else
-// those of them that are named.
+// everyFault tells whether everything is to fail in turn, which takes minutes.
+func everyFault() bool { return os.Getenv("COUNTERSIGN_FAULTS") != "" }
+
+// sweep is 1 to n where every fault is asked for, else those that are named.
 func sweep(n int, named ...int) iter.Seq[int] {
-	if os.Getenv("COUNTERSIGN_FAULTS") == "" {
+	if !everyFault() {
 		return slices.Values(named)
 	}
 	return func(yield func(int) bool) {

@@ -121,7 +121,11 @@ func (a *App) refresh(ctx context.Context, r *pipeline.Runner, rep *report.Repor
 	if err != nil {
 		return err
 	}
-	rep.Status, rep.LedgerCommit = g.Transaction().Status, g.LedgerCommit
+	log, err := r.Log(ctx, rep.TransactionID)
+	if err != nil {
+		return err
+	}
+	rep.Status, rep.Ended, rep.LedgerCommit = g.Transaction().Status, report.Ended(log), g.LedgerCommit
 	return nil
 }
 

@@ -72,6 +72,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	if err := writeFile(a.path(f.bundleOut), line); err != nil {
 		return err
 	}
+	a.say("%s has the proposal; nothing was recorded", report.Clean(f.bundleOut))
 	return a.showDryRun(done)
 }
 

@@ -302,10 +302,9 @@ func TestServeSecrets(t *testing.T) {
 	hear(s.ask("turn/start", obj{"threadId": thread, "input": "x", "patch": patch, text: text}))
 	id := hear(s.ask("turn/start", obj{"threadId": thread, "input": "about " + text, "patch": patch, "trace": `{"type":"reasoning","summary":"x"}`})).Result["transactionId"].(string)
 	hear(s.ask("turn/get", obj{"transactionId": id}))
-	for range 2 {
-		for _, q := range s.apply(id)["pendingApprovals"].([]any) {
-			s.respond(id, q.(map[string]any)["approval_request_id"].(string), "approve")
-		}
+	s.git("config", "user.email", "bob@localhost") // who proposes a secret cannot excuse it
+	for _, q := range s.apply(id)["pendingApprovals"].([]any) {
+		s.respond(id, q.(map[string]any)["approval_request_id"].(string), "approve")
 	}
 	hear(s.ask("apply/execute", obj{"transactionId": id}))
 	if s.refused(codeInternal, "only without its secrets", "apply/execute", obj{"transactionId": id}); s.ask("apply/execute", obj{"transactionId": id, "patch": patch}).Err != nil {
