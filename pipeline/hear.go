@@ -33,9 +33,10 @@ func (r *Runner) conversation(ctx context.Context, snap Snapshot, g *Gated) erro
 		return err
 	}
 	g.talk = approval.Conversation{Statements: g.reading.statements, Posted: posted, PatchID: tx.PatchID(), GateOnly: tx.GateOnly()}
-	if tx.GateOnly() { // what was said of these very bytes holds whenever they are looked at
+	if tx.GateOnly() {
 		g.talk.Heads = r.heads(ctx, g.reading, tx)
-	} else if g.talk.Since, err = g.log.Time(0); err != nil {
+	}
+	if g.talk.Since, err = g.log.Time(0); err != nil {
 		return err
 	}
 	g.talk.Since = g.talk.Since.Truncate(time.Second)

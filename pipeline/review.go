@@ -37,7 +37,7 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 		return Reviewed{}, err
 	}
 	out := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base}
-	p.pull = in.For
+	p.pull, p.own = in.For, in.Kind == KindPullRequest
 	paths := []string{ledger.DeniedDir(p.id), ledger.ProposedDir(p.id), ledger.Day(r.Now())}
 	out.LedgerCommit, err = r.update(ctx, paths, func(snap Snapshot) (*ledger.Entry, error) {
 		known, err := r.known(ctx, snap.Tree, p)
@@ -77,6 +77,7 @@ type gathered struct {
 	rules  Rules
 	mode   policy.Sandbox // the Policy's, or read-only where the proposer asks for that
 	pull   *PullRequest
+	own    bool // it is the pull request's own diff
 }
 
 func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
@@ -186,7 +187,7 @@ func (p gathered) sameAs(t ledger.Transaction) bool {
 		return of.PullRequest == 0 && of.BaseCommit == p.base
 	}
 	return of.Repository != nil && of.Repository.ID == p.pull.Repository.ID && of.PullRequest == p.pull.Number &&
-		(t.GateOnly() || of.BaseCommit == p.base)
+		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.base)
 }
 
 // state reads the state of a transaction whose id is the ledger's word.

@@ -114,7 +114,8 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	for _, f.pr = range pullsOf(open) {
 		s, err := a.openSettlement(ctx, f, nil)
 		if err != nil {
-			return err
+			sum.fail(err)
+			continue
 		}
 		s.run(ctx)
 		sum.add(s)

@@ -55,9 +55,12 @@ func (a *App) wait(ctx context.Context, r *pipeline.Runner, id string, timeout, 
 			return errors.Join(a.showGate(ctx, r, g), ending(g))
 		}
 		if timeout > 0 && a.Now().Sub(began) >= timeout {
-			return errors.Join(err, g.Err())
+			if unread {
+				return err
+			}
+			return g.Err()
 		}
-		if err := sleep(ctx, patience(g, every)); err != nil {
+		if err := sleep(ctx, patience(unread || g.Pull() != nil, every)); err != nil {
 			return err
 		}
 	}
@@ -73,11 +76,11 @@ func ending(g pipeline.Gated) error {
 }
 
 // patience is how long to wait before the next look: a forge counts requests.
-func patience(g pipeline.Gated, every time.Duration) time.Duration {
+func patience(forge bool, every time.Duration) time.Duration {
 	switch {
 	case every > 0:
 		return every
-	case g.Pull() != nil:
+	case forge:
 		return 30 * time.Second
 	}
 	return time.Second

@@ -20,14 +20,14 @@ import (
 func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	rules, err := s.r.Rules(ctx)
 	if err != nil {
-		s.fail(err)
+		s.alarm(ctx, err, open)
 		return
 	}
 	if s.flags.noGate || !s.gated(rules.Policy, s.pull.Base.Branch) || !s.wanted(rules.Policy, open) {
 		return
 	}
 	if err := s.trustedServer(ctx); err != nil {
-		s.fail(err)
+		s.alarm(ctx, err, open)
 		return
 	}
 	if s.event.MergeGroup != nil {
@@ -76,6 +76,24 @@ func (s *settlement) trustedServer(ctx context.Context) error {
 		"GitHub Enterprise Server " + report.Clean(version) + " runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
 		"countersign init --gate=false",
 	}
+}
+
+// alarm notes an error before anything could be decided, and takes back a check
+// that may stand from before: what cannot be decided is not approved.
+func (s *settlement) alarm(ctx context.Context, err error, open []ledger.Transaction) {
+	s.fail(err)
+	if s.pull.State != pipeline.PullRequestOpen || s.flags.noGate || open != nil && !s.wanted(policy.Policy{}, open) {
+		return
+	}
+	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.dedicated(), Errors: []string{s.a.redact(oneLine(err)).String()}}
+	if open == nil && s.event.name != "pull_request_target" { // whether it is guarded is not known: only a check that is there is taken back
+		runs, err := s.client.CheckRuns(ctx, g.HeadCommit, g.CheckRun().Name)
+		if err != nil || len(runs) == 0 {
+			s.fail(err)
+			return
+		}
+	}
+	s.fail(s.check(ctx, g))
 }
 
 // dedicated tells whether checks are written with the token of an app of one's

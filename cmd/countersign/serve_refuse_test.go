@@ -35,6 +35,9 @@ func TestServeDenySticks(t *testing.T) {
 		s.refused(codeInternal, "Apply failed: "+id+" was denied", "apply/execute", obj{"transactionId": id})
 		s.refused(codeParams, "is closed (denied)", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
 		s.refused(codeParams, "denied by Ada", "turn/start", proposal)
+		if exit := s.ask("turn/start", proposal).Err.Data.Exit; exit != exitDenied {
+			t.Errorf("data.exit is %d", exit)
+		}
 		s.refused(codeParams, "is closed", "tx/close", obj{"transactionId": id})
 		s.stop()
 	}
@@ -184,6 +187,7 @@ func TestServePaths(t *testing.T) {
 	s.refused(codeParams, "is outside of where this turn may write", "turn/start", obj{"threadId": sub, "input": "see", "patch": change})
 	s.refused(codeParams, "is outside of where this turn may write", "turn/start", obj{"threadId": sub, "input": "see", "needle": "TODO"})
 	s.refused(codeParams, "", "turn/start", obj{"threadId": sub, "input": "see", "needle": "TODO", "targetFiles": []string{"../../x"}})
+	s.refused(codeParams, "absolute path", "turn/start", obj{"threadId": "thread?cwd=.&root=.", "input": "see", "needle": "TODO", "targetFiles": []string{"/a.go"}})
 	s.turn(obj{"threadId": sub, "input": "see", "needle": "TODO", "targetFiles": []string{"b.go"}})
 }
 

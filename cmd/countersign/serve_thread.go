@@ -59,11 +59,7 @@ func (c *call) threadList(context.Context, struct{}) (any, error) {
 }
 
 func (c *call) showThread(t thread) any {
-	var roots []string
-	for _, root := range t.roots {
-		roots = append(roots, filepath.Join(c.root, filepath.FromSlash(root)))
-	}
-	return map[string]any{"threadId": t.id(), "workspaceRoots": roots, "cwd": filepath.Join(c.root, filepath.FromSlash(t.cwd))}
+	return map[string]any{"threadId": t.id(), "workspaceRoots": c.at(t.roots...), "cwd": c.at(t.cwd)[0]}
 }
 
 // newThread checks the paths of a client: each must be absolute, and a
@@ -125,11 +121,7 @@ func (s *service) thread(id string) (thread, error) {
 	if !ok || err != nil {
 		return thread{}, &usageError{"threadId is not one that thread/start gave", ""}
 	}
-	var roots []string
-	for _, root := range said["root"] {
-		roots = append(roots, filepath.Join(s.root, filepath.FromSlash(root)))
-	}
-	t, err := s.newThread(roots, filepath.Join(s.root, filepath.FromSlash(said.Get("cwd"))))
+	t, err := s.newThread(s.at(said["root"]...), s.at(said.Get("cwd"))[0])
 	if err == nil && t.id() != id {
 		err = &usageError{"threadId is not one that thread/start gave", ""}
 	}
@@ -161,12 +153,15 @@ func keepTo(in pipeline.Input, dirs []string) pipeline.Input {
 	return in
 }
 
-// files are a client's paths from the top of the repository; relative ones
-// begin in cwd.
+// files are a client's paths, which begin in cwd, from the top of the
+// repository. Those that do not are refused further on.
 func (t thread) files(names []string) []string {
 	var out []string
 	for _, name := range names {
-		out = append(out, path.Join(t.cwd, name))
+		if !path.IsAbs(name) {
+			name = path.Join(t.cwd, name)
+		}
+		out = append(out, name)
 	}
 	return out
 }

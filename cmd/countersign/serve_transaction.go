@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -78,17 +77,23 @@ func (c *call) transactionResume(ctx context.Context, p resumeParams) (any, erro
 // absolute is a transaction with the paths of this machine, which a ledger never
 // has.
 func (c *call) absolute(tx ledger.Transaction) ledger.Transaction {
-	tx.WorkspaceRoots = slices.Clone(tx.WorkspaceRoots)
-	for i, root := range tx.WorkspaceRoots {
-		tx.WorkspaceRoots[i] = filepath.Join(c.root, filepath.FromSlash(root))
-	}
-	tx.CWD = filepath.Join(c.root, filepath.FromSlash(tx.CWD))
+	tx.WorkspaceRoots, tx.SandboxPolicy.WritableRoots = c.at(tx.WorkspaceRoots...), c.at(tx.SandboxPolicy.WritableRoots...)
+	tx.CWD = c.at(tx.CWD)[0]
 	if tx.Pointers.Proposal != nil {
 		p := *tx.Pointers.Proposal
-		p.WorkspaceRoot = filepath.Join(c.root, filepath.FromSlash(p.WorkspaceRoot))
+		p.WorkspaceRoot = c.at(p.WorkspaceRoot)[0]
 		tx.Pointers.Proposal = &p
 	}
 	return tx
+}
+
+// at is where directories of the repository are on this machine.
+func (s *service) at(dirs ...string) []string {
+	out := []string{}
+	for _, dir := range dirs {
+		out = append(out, filepath.Join(s.root, filepath.FromSlash(dir)))
+	}
+	return out
 }
 
 // pending are the requests that wait for an answer.

@@ -77,7 +77,7 @@ func (s *settlement) run(ctx context.Context) {
 	}
 	open, err := s.r.OpenOn(ctx, s.pull.Repository, s.number)
 	if err != nil {
-		s.fail(err)
+		s.alarm(ctx, err, nil)
 		return
 	}
 	for _, tx := range open {
@@ -151,9 +151,11 @@ func (s *settlement) transaction(ctx context.Context, id string) error {
 	obstacles := s.preflight(g)
 	stop := g.Err()
 	switch {
+	case g.Applying() || g.Transaction().Status == ledger.Applied: // what was begun is ended, whatever came since
+		stop = s.apply(ctx, g, &rep)
 	case len(obstacles) > 0 && stop == nil:
 		stop = &obstacleError{id, obstacles[0]}
-	case stop == nil || g.Applying():
+	case stop == nil:
 		stop = s.apply(ctx, g, &rep)
 	case g.Verdict.State == approval.Pending && len(obstacles) == 0:
 		s.fail(s.request(ctx, g, &rep))

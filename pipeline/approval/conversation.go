@@ -18,7 +18,8 @@ import (
 //
 // Since is when the transaction began, to the second, as the forge tells time: an
 // approval from before is of an earlier one with the same bytes, and its effect
-// may have been undone since. The zero time sets no bound; denials have none.
+// may have been undone since. In gate-only it bounds green reviews alone, which
+// name no bytes. The zero time sets no bound; denials have none.
 type Conversation struct {
 	Statements []Statement
 	Posted     []Posted

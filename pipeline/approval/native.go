@@ -30,6 +30,8 @@ func (c Conversation) native(said Said) Said {
 		said.Void = "is of another commit"
 	case c.takenBack(s):
 		said.Void = "taken back by a later review"
+	case c.before(s): // of another base the same commit has another diff
+		said.Void = "is from before this was proposed"
 	}
 	return said
 }

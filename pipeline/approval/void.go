@@ -18,6 +18,9 @@ const (
 
 // buried tells whether a line below the first is a command that names the patch.
 func (c Conversation) buried(body string) bool {
+	if strings.Contains(body, "<!-- countersign:") {
+		return false // a report of ours, with the lines to copy
+	}
 	for line := range strings.Lines(body) {
 		if command, ok := ParseCommand(line); ok && c.names(command) {
 			return true
@@ -46,7 +49,7 @@ func (c Conversation) void(said *Said) string {
 		return "its review asks for changes"
 	case c.GateOnly && c.takenBack(said.Statement):
 		return "taken back by a later review"
-	case c.before(said.Statement):
+	case !c.GateOnly && c.before(said.Statement): // gate-only has no effect that could have been undone
 		return "is from before this was proposed"
 	}
 	return said.Statement.void()

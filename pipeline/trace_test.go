@@ -1,0 +1,262 @@
+package pipeline_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+func TestReadTrace(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{`{"tool":"shell"}`, ""},
+		{`{"type":"tool","tool":"search","server":"docs","cwd":"sub","input":{"q":[1]},"output":null,"x":{"kept":true}}`, ""},
+		{`{"tool":"shell","exit_code":-1,"started_at":"2026-01-05T00:00:00Z","ended_at":"2026-01-05T01:00:00.5+01:00"}`, ""},
+		{`{"type":"plan","steps":[]}`, ""},
+		{`{"type":"plan","steps":[{"title":"read"},{"title":"fix","status":"done","more":1}]}`, ""},
+		{`{"type":"reasoning","summary":""}`, ""},
+		{`{"type":"message","content":"hello"}`, ""},
+		{`{`, "not a JSON object"},
+		{`[]`, "not a JSON object"},
+		{`"tool"`, "not a JSON object"},
+		{`{"tool":"a","tool":"b"}`, "not a JSON object"},
+		{`{}`, `a step of the type tool needs "tool"`},
+		{`{"tool":null}`, `a step of the type tool needs "tool"`},
+		{`{"tool":""}`, `"tool" must be a name of at most 200 bytes`},
+		{`{"tool":3}`, `"tool" must be a name of at most 200 bytes`},
+		{`{"tool":"` + strings.Repeat("x", 201) + `"}`, `"tool" must be a name of at most 200 bytes`},
+		{`{"tool":"a","server":[]}`, `"server" must be a name of at most 200 bytes`},
+		{`{"tool":"a","cwd":1}`, `"cwd" must be a text`},
+		{`{"tool":"a","exit_code":"0"}`, `"exit_code" must be a whole number`},
+		{`{"tool":"a","exit_code":0.5}`, `"exit_code" must be a whole number`},
+		{`{"tool":"a","exit_code":1e10}`, `"exit_code" must be a whole number`},
+		{`{"tool":"a","started_at":"yesterday"}`, `"started_at" must be a time as in RFC 3339`},
+		{`{"tool":"a","ended_at":5}`, `"ended_at" must be a time as in RFC 3339`},
+		{`{"tool":"a","started_at":"2026-01-05T00:00:01Z","ended_at":"2026-01-05T00:00:00Z"}`, `"ended_at" is before "started_at"`},
+		{`{"type":"think","tool":"a"}`, `no step has the type "think": it is tool, plan, reasoning or message`},
+		{`{"type":null,"tool":"a"}`, `no step has the type "null": it is tool, plan, reasoning or message`},
+		{`{"type":7}`, `no step has the type "7": it is tool, plan, reasoning or message`},
+		{`{"type":"plan"}`, `a step of the type plan needs "steps"`},
+		{`{"type":"plan","steps":{}}`, `"steps" must be a list of objects, each with a title and perhaps a status`},
+		{`{"type":"plan","steps":["read"]}`, `"steps" must be a list of objects, each with a title and perhaps a status`},
+		{`{"type":"plan","steps":[{"title":"a","status":1}]}`, `"steps" must be a list of objects, each with a title and perhaps a status`},
+		{`{"type":"reasoning"}`, `a step of the type reasoning needs "summary"`},
+		{`{"type":"message","content":{}}`, `"content" must be a text`},
+	} {
+		steps, err := pipeline.ReadTrace([]byte("{\"tool\":\"first\"}\n\n" + c.line + "\n"))
+		var bad *patch.Error
+		switch {
+		case c.want == "" && (err != nil || len(steps) != 2):
+			t.Errorf("%s: %v", c.line, err)
+		case c.want != "" && (!errors.As(err, &bad) || bad.Line != 3 || bad.Message != c.want):
+			t.Errorf("%s: %v, want %s", c.line, err, c.want)
+		}
+	}
+	if _, err := pipeline.ReadTrace([]byte(strings.Repeat("{\"tool\":\"a\"}\n", 10_001))); err == nil || !strings.Contains(err.Error(), "at most 10000 steps") {
+		t.Errorf("too many steps: %v", err)
+	}
+}
+
+func FuzzReadTrace(f *testing.F) {
+	f.Add([]byte(`{"type":"plan","steps":[{"title":"a"}]}` + "\n" + `{"tool":"x","exit_code":1,"started_at":"2026-01-05T00:00:00Z"}`))
+	f.Add([]byte(`{"type":"message","content":"\ud800"}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		steps, err := pipeline.ReadTrace(raw)
+		if err != nil {
+			return
+		}
+		var again []byte
+		for _, step := range steps {
+			line, err := canon.Line(step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again = append(again, line...)
+		}
+		if same, err := pipeline.ReadTrace(again); err != nil || len(same) != len(steps) {
+			t.Fatalf("%v: %d steps, then %d", err, len(steps), len(same))
+		}
+	})
+}
+
+// traced proposes fix with a trace, and returns the items before the fileChange.
+func (w *world) traced(trace string) (tx string, items []*ledger.TraceItem) {
+	w.Helper()
+	in := w.input(fix)
+	var err error
+	if in.Trace, err = pipeline.ReadTrace([]byte(trace)); err != nil {
+		w.Fatal(err)
+	}
+	out, err := w.as(bot).Review(w.Context(), in, false)
+	if err != nil {
+		w.Fatal(err)
+	}
+	log, err := w.as(bot).Log(w.Context(), out.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	change := slices.IndexFunc(log.Payloads(), func(p ledger.Payload) bool { _, ok := p.(*ledger.TurnItem); return ok })
+	for i, p := range log.Payloads() {
+		if step, ok := p.(*ledger.TraceItem); ok {
+			if items = append(items, step); i > change {
+				w.Errorf("%s comes after what it led to", step.Item.ID)
+			}
+		}
+	}
+	w.sound(out.ID, ledger.Proposed)
+	return out.ID, items
+}
+
+// What the agent says it did are items of the turn, each marked as its word,
+// before the change that it led to; the artifact has all of it.
+func TestTraceItems(t *testing.T) {
+	w := newWorld(t)
+	tx, items := w.traced(`{"type":"plan","steps":[{"title":"read"},{"title":"fix","status":"done"}]}
+{"type":"reasoning","summary":"It greets nobody."}
+{"tool":"search","server":"docs","input":{"q":"greeting"},"output":["a"],"started_at":"2026-01-05T00:00:00Z"}
+{"tool":"shell","input":"go test ./...","output":"ok\n","exit_code":0,"cwd":"sub","started_at":"2026-01-05T00:00:00Z","ended_at":"2026-01-05T00:00:01.5Z"}
+{"tool":"make","output":{"lines":2},"exit_code":2}
+{"type":"message","content":"Done."}
+`)
+	want := []string{
+		`{"id":"item_3","op":"final","steps":[{"id":"step_1","status":"","title":"read"},{"id":"step_2","status":"done","title":"fix"}],"type":"plan"}`,
+		`{"id":"item_4","op":"final","summary":"It greets nobody.","type":"reasoning"}`,
+		`{"id":"item_5","op":"final","server":"docs","tool":"search","type":"mcpToolCall"}`,
+		`{"aggregatedOutput":"ok\n","command":"go test ./...","cwd":"sub","durationMs":1500,"exitCode":0,"id":"item_6","op":"final","status":"completed","type":"commandExecution"}`,
+		`{"aggregatedOutput":"{\"lines\":2}","command":"make","exitCode":2,"id":"item_7","op":"final","status":"failed","type":"commandExecution"}`,
+		`{"content":"Done.","id":"item_8","op":"final","type":"agentMessage"}`,
+	}
+	dir, err := w.as(bot).Directory(t.Context(), tx)
+	if err != nil || len(items) != len(want) {
+		t.Fatalf("%v, %d items", err, len(items))
+	}
+	for i, p := range items {
+		m := p.Item.Metadata
+		if m.Source != "trace" || m.Step != i+1 || m.Steps != len(want) {
+			t.Errorf("step %d: %+v", i+1, m)
+		}
+		raw, err := fs.ReadFile(dir, m.Artifact.Path)
+		if err != nil || m.Artifact.ArtifactID != canon.Hex(raw) || m.Artifact.ArtifactID != strings.TrimSuffix(path.Base(m.Artifact.Path), ".json") {
+			t.Errorf("step %d: %v", i+1, err)
+		}
+		if !strings.Contains(string(raw), `"input":{"q":"greeting"}`) {
+			t.Errorf("the artifact is %s", raw)
+		}
+		doc := map[string]any{}
+		line, _ := canon.Marshal(p.Item)
+		_ = json.Unmarshal(line, &doc)
+		delete(doc, "metadata")
+		if got, _ := canon.Marshal(doc); string(got) != want[i] {
+			t.Errorf("got  %s\nwant %s", got, want[i])
+		}
+	}
+	w.says(ada, ledger.Approve, tx)
+	w.apply(w.gate(tx))
+	w.sound(tx, ledger.Applied)
+}
+
+// Of a long trace, or a long text, the beginning is in the events; the artifact
+// has the whole.
+func TestTraceCut(t *testing.T) {
+	w := newWorld(t)
+	_, items := w.traced(strings.Repeat(`{"tool":"cat","exit_code":0,"output":"`+strings.Repeat("x", 10_000)+"\"}\n", 150))
+	if len(items) != 100 || items[99].Item.Metadata.Step != 100 || items[99].Item.Metadata.Steps != 150 {
+		t.Errorf("%d items", len(items))
+	}
+	if n := len(items[0].Item.AggregatedOutput); n > 5000 {
+		t.Errorf("an output of %d bytes", n)
+	}
+}
+
+// No secret of a trace is in the ledger, not even one that is cut in the middle.
+func TestTraceSecrets(t *testing.T) {
+	for _, at := range []int{0, 470, 4<<10 - 10} {
+		w := newWorld(t)
+		_, secret := leak()
+		text := strings.Repeat("x ", at/2) + secret
+		var trace strings.Builder
+		for _, line := range []string{
+			`{"tool":%[1]s,"server":%[1]s}`, `{"tool":"x","exit_code":0,"input":%s,"output":%[1]s,"cwd":%[1]s,"more":{%[1]s:%[1]s}}`,
+			`{"type":"plan","steps":[{"title":%s,"status":%[1]s}]}`, `{"type":"reasoning","summary":%s}`, `{"type":"message","content":%s}`,
+		} {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at == 0 || !strings.Contains(line, `{"tool":%[1]s`) { // a name is short
+				fmt.Fprintf(&trace, line+"\n", quoted)
+			}
+		}
+		w.traced(trace.String())
+		w.keeps(secret)
+		w.keeps(secret[:20])
+	}
+}
+
+// A ruling that names a request answers that one, or none.
+func TestDecideRequest(t *testing.T) {
+	w := newWorld(t)
+	w.policy.Approvals.Required = 2
+	tx := w.review().ID
+	w.gate(tx)
+	answer := func(request string) error {
+		_, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "rpc", Request: request})
+		return err
+	}
+	var undecided *pipeline.UndecidedError
+	for _, name := range []string{"req_3", "x"} {
+		if err := answer(name); !errors.As(err, &undecided) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := answer("req_2"); err != nil {
+		t.Error(err)
+	}
+	if err := answer("req_2"); !errors.As(err, &undecided) {
+		t.Errorf("twice: %v", err)
+	}
+	log, err := w.as(ada).Log(t.Context(), tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ledger.Of[*ledger.ApprovalDecision](log)
+	if len(said) != 1 || said[0].ApprovalRequestID != "req_2" || said[0].Source.Kind != "rpc" {
+		t.Errorf("recorded %+v", said)
+	}
+	w.sound(tx, ledger.Awaiting)
+}
+
+// A transaction whose proposer asked for a read-only sandbox is never applied;
+// one that may be is another transaction.
+func TestReadOnlyTransaction(t *testing.T) {
+	w := newWorld(t)
+	asks := w.as(bot)
+	asks.Sandbox = policy.ReadOnly
+	first, err := asks.Review(t.Context(), w.input(fix), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := w.review()
+	if first.ID == second.ID || w.review().ID != second.ID {
+		t.Errorf("%s, then %s", first.ID, second.ID)
+	}
+	var readOnly *pipeline.ReadOnlyError
+	w.says(ada, ledger.Approve, first.ID)
+	if _, err := w.as(ada).Apply(t.Context(), w.gate(first.ID), pipeline.ApplyOptions{}); !errors.As(err, &readOnly) {
+		t.Errorf("apply: %v", err)
+	}
+	w.holds(base)
+	w.says(ada, ledger.Approve, second.ID)
+	w.apply(w.gate(second.ID))
+	w.sound(second.ID, ledger.Applied)
+}
