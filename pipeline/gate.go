@@ -176,9 +176,13 @@ func (g *Gated) asItWas(snap Snapshot, event int, policy ledger.PolicyRef) (err 
 	if g.at, err = g.log.Time(event); err != nil {
 		return err
 	}
-	if g.rules, err = recorded(snap.Tree, g.log, policy); err == nil && g.Transaction().Pointers.Proposal.PullRequest > 0 {
-		g.standing, err = standing(snap.Tree, g.log)
+	if tx := g.Transaction(); tx.Pointers.Proposal.PullRequest > 0 {
+		if g.standing, err = standing(snap.Tree, g.log); err != nil {
+			return err
+		}
+		policy = g.standing.Policy
 	}
+	g.rules, err = recorded(snap.Tree, g.log, policy)
 	return err
 }
 
@@ -189,14 +193,11 @@ func decidedAt(log *ledger.Log) (event int, policy ledger.PolicyRef, done bool) 
 	tx := log.Transaction()
 	if tx.GateOnly() && tx.Status == ledger.Completed {
 		for i, p := range log.Payloads() {
-			switch p := p.(type) {
-			case *ledger.ApprovalDecision:
-				policy = p.Policy
-			case *ledger.ValidateComplete:
+			if p.Type() == ledger.TypeValidateComplete {
 				event = i
 			}
 		}
-		return event, policy, true
+		return event, policy, true // the standing has it
 	}
 	if event, done = appliedAs(log); done {
 		policy = log.Payloads()[event].(*ledger.ApplyStart).Policy

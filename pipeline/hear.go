@@ -24,7 +24,7 @@ func (r *Runner) conversation(ctx context.Context, snap Snapshot, g *Gated) erro
 			return err
 		}
 	}
-	if g.reading = r.reading; g.reading == nil || g.reading.pull.Number != tx.Pointers.Proposal.PullRequest {
+	if g.reading = r.reading; g.reading == nil || !g.reading.of(tx.Pointers.Proposal) {
 		g.reading = nil
 		return nil
 	}
@@ -172,7 +172,7 @@ func (r *Runner) weigh(ctx context.Context, s *ledger.Stage, g *Gated, said appr
 		return "", nil // one denial says it, and the index of them is write-once
 	}
 	if decision == ledger.Deny {
-		why = approval.MayDeny(g.rules.Policy, access, said.Author, g.reading.pull.Author)
+		why = g.mayDeny(access, said.Author)
 	} else {
 		why, err = r.tried(*g, said, access)
 	}
@@ -180,6 +180,18 @@ func (r *Runner) weigh(ctx context.Context, s *ledger.Stage, g *Gated, said appr
 		r.record(s, g, said, access)
 	}
 	return why, err
+}
+
+// mayDeny says why somebody's denial is not heard. A pull request's author may
+// always deny what others propose for it; who proposed it themselves closes the
+// pull request. A denial is for ever and everywhere, and anybody can open a pull
+// request with somebody else's bytes.
+func (g Gated) mayDeny(access approval.Access, who ledger.Actor) string {
+	author := g.reading.pull.Author
+	if author.ID == g.log.Meta().Proposer.ID {
+		author = ledger.Actor{}
+	}
+	return approval.MayDeny(g.rules.Policy, access, who, author)
 }
 
 func (g Gated) deniedAlready(fingerprint string) bool {

@@ -181,7 +181,9 @@ func (g Gated) onRecord(s *ledger.Stage) approval.Verdict {
 	if g.reading == nil {
 		return g.Verdict
 	}
+	g.rules.note(s)
 	doc := approval.NewStanding(g.at, g.reading.pull.Number, g.reading.pull.Head.Commit)
+	doc.Policy = g.rules.ref()
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](s.Log) {
 		if d.Decision == ledger.Approve && d.Source.Evidence != "" {
 			doc.Add(*d, g.talk.Stands(*d), g.reading.access[d.Source.Author.ID])
@@ -242,9 +244,10 @@ func (r *Runner) Merged(ctx context.Context, id string) (Gated, error) {
 		}
 		why := r.unmerged(ctx, g)
 		if why == "" {
-			g.rules.note(s)
-			g.onRecord(s)
-			return r.completeMerged(s)
+			if g.onRecord(s).State == approval.Approved {
+				return r.completeMerged(s)
+			}
+			why = "the pull request was merged without every approval"
 		}
 		s.Status(ledger.Interrupted, why)
 		s.Close()

@@ -241,12 +241,12 @@ func TestT03DenialGone(t *testing.T) {
 			case "edited":
 				denial.Earlier, denial.Body, denial.Edited = []string{denial.Body}, "never mind", true
 			case "witnessed":
-				r.Witnessed = []approval.Statement{*denial}
+				r.WitnessedOn, r.Witnessed = 7, []approval.Statement{*denial}
 				h.said = h.said[:1]
 			case "witnessed edit":
 				old := *denial
 				old.Earlier, old.Body = []string{denial.Body}, "never mind"
-				r.Witnessed = []approval.Statement{old}
+				r.WitnessedOn, r.Witnessed = 7, []approval.Statement{old}
 				denial.Body, denial.Edited = "never mind", true
 			}
 			g, err := r.Gate(t.Context(), tx)

@@ -52,7 +52,7 @@ type reading struct {
 // read reads a pull request: once in a stage, however often the ledger moves.
 func (r *Runner) read(ctx context.Context, tx ledger.Transaction) (*reading, error) {
 	p := tx.Pointers.Proposal
-	if r.reading != nil && r.reading.pull.Number == p.PullRequest {
+	if r.reading != nil && r.reading.of(p) {
 		return r.reading, nil
 	}
 	if r.Forge == nil {
@@ -70,11 +70,19 @@ func (r *Runner) read(ctx context.Context, tx ledger.Transaction) (*reading, err
 	if err != nil {
 		return fail(err)
 	}
+	if r.WitnessedOn == p.PullRequest {
+		said = witnessed(said, r.Witnessed)
+	}
 	r.reading = &reading{
-		r: r, pull: pull, statements: witnessed(said, r.Witnessed),
+		r: r, pull: pull, statements: said,
 		access: map[string]approval.Access{}, members: map[string]map[string]bool{}, owners: map[string]map[string]bool{},
 	}
 	return r.reading, nil
+}
+
+// of tells whether this is what was read of a proposal's pull request.
+func (x *reading) of(p *ledger.Proposal) bool {
+	return x.pull.Number == p.PullRequest && p.Repository != nil && x.pull.Repository.ID == p.Repository.ID
 }
 
 // witnessed adds what an event told: a text that a statement had before, or a

@@ -120,8 +120,10 @@ type Runner struct {
 	Forge Forge
 	Code  Code
 	// Witnessed are statements that the event which started this run told, with
-	// texts that the forge may not have any more.
-	Witnessed []approval.Statement
+	// texts that the forge may not have any more; WitnessedOn is the number of the
+	// pull request that they are of.
+	Witnessed   []approval.Statement
+	WitnessedOn int
 
 	reading *reading // what this stage, or the last, read of a pull request
 	asks    bool     // whether the stage may ask the forge

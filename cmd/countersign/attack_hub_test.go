@@ -275,7 +275,7 @@ func (h *hub) asked(path string) bool {
 func (a *attack) closes() {
 	a.Helper()
 	a.env["GITHUB_API_URL"], a.env["GITHUB_GRAPHQL_URL"] = a.s.API(), a.s.GraphQL()
-	if a.status(a.tx) == "completed" {
+	if got := a.status(a.tx); got == "completed" || got == "denied" {
 		return
 	}
 	if code, _, stderr := a.run("close", a.tx, "--reason", "the next one"); code != 0 {

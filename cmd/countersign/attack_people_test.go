@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -47,50 +46,6 @@ func TestT09AccessLost(t *testing.T) {
 	a.s.Role(site, "ada", "write")
 	a.settle(0, "--no-gate")
 	a.audits()
-}
-
-// The access is lost between any two requests of the settle that would apply:
-// before the last time that it is asked for, nothing is applied.
-func TestT09AccessLostMeanwhile(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	a.closes()
-	const access = "/api/v3/repos/acme/site/collaborators/ada/permission"
-	late, moved := 0, 0
-	for n := range sweep(30, 7, 9, 13, 14) {
-		a.proposes(fmt.Sprintf("hello, %d", n))
-		a.says("ada", "/approve "+a.fingerprint)
-		a.s.ResetRequests()
-		before := false // it was asked for before it was lost
-		requests := a.at(n, func() {
-			before = a.asked(access)
-			a.s.Role(site, "ada", "read")
-			a.s.ResetRequests()
-		})
-		code, _, _ := a.run("settle", a.tx, "--no-gate")
-		if requests() < n {
-			break
-		}
-		again := a.asked(access)
-		applied := a.s.Ref(site, "refs/heads/topic") != a.tip
-		if applied && (again || code != 0) || !applied && code != exitPending {
-			t.Errorf("request %d: applied %v, exit code %d, asked again %v", n, applied, code, again)
-		}
-		late, moved = late+count(before && again), moved+count(applied)
-		a.s.Role(site, "ada", "write")
-		a.closes()
-	}
-	if late == 0 || moved == 0 {
-		t.Errorf("asked once more %d times, applied %d times", late, moved)
-	}
-	a.audits()
-}
-
-func count(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 func TestT10NoHuman(t *testing.T) {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -187,131 +185,6 @@ func TestT18UntrustedEvents(t *testing.T) {
 	a.untouched()
 }
 
-// A bundle that says where it belongs is refused; one from a fork is its
-// author's, whoever made it.
-func TestT68BundleClaims(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	good, err := os.ReadFile(a.bundle(strings.Replace(greetFix, "hello, world", "goodbye", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, claim := range []string{"pull_request", "repository", "proposer", "transaction_id", "fingerprint", "approvals"} {
-		var doc map[string]any
-		if err := json.Unmarshal(good, &doc); err != nil {
-			t.Fatal(err)
-		}
-		doc[claim] = "2"
-		raw, err := json.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code, stdout, stderr := a.run("settle", "--json", "--pr", "1", "--no-gate", "--bundle", a.write("bundle.json", string(raw)))
-		out := a.read(stdout)
-		if code == 0 || code == exitPending || code == exitDenied || len(out.Transactions) != 1 || len(out.Notes) == 0 {
-			t.Errorf("%s: exit code %d: %+v %s", claim, code, out, stderr)
-		}
-	}
-	a.untouched()
-}
-
-func TestT68BundleOfAFork(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	h.s.User("carol")
-	h.s.Fork(site, "carol/site")
-	h.s.Push(githubtest.NewCommit{Repository: "carol/site", Branch: "fix", By: "carol", Files: map[string]string{"fork.txt": "fork\n"}})
-	h.pr = h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "carol", Head: "fix", HeadRepository: "carol/site"}).Number
-	h.s.Role(site, "carol", "write")
-	raw, err := os.ReadFile(h.bundle(greetFix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const path = ".github/workflows/countersign-propose.yml"
-	run := h.s.WorkflowRun(githubtest.NewWorkflowRun{Repository: site, HeadRepository: "carol/site", HeadBranch: "fix", Name: "propose", Path: path, Event: "pull_request", By: "carol"})
-	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: bundleName, Files: map[string]string{"bundle.json": string(raw)}})
-	h.happens(githubtest.Event{Name: "workflow_run", Action: "completed", ID: run})
-	code, stdout, stderr := h.run("settle", "--json", "--no-gate") // the event says which pull request
-	var out settled
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != exitPending || out.PullRequest != h.pr || len(out.Transactions) != 1 {
-		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
-	}
-	h.says("carol", "/approve "+out.Transactions[0].Fingerprint)
-	if out := h.settle(exitPending, "--no-gate"); !out.says("its author is the proposer") {
-		t.Errorf("%+v", out)
-	}
-}
-
-// An approval is of one transaction: the same bytes, proposed once more after
-// they were applied and reverted, are asked for once more.
-func TestT64OldApprovalOfTheSameBytes(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	bundle := a.bundle(greetFix)
-	a.approves("ada")
-	a.pushes("bob", "topic", "greet.txt", "one\nhello\nthree\n") // it was a mistake
-	tip := a.s.Ref(site, "refs/heads/topic")
-	code, stdout, stderr := a.run("settle", "--json", "--pr", "1", "--no-gate", "--bundle", bundle)
-	if got := a.s.Ref(site, "refs/heads/topic"); got != tip || code != exitPending {
-		t.Errorf("exit code %d, the branch moved from %s to %s: %s%s", code, tip, got, stdout, stderr)
-	}
-}
-
-// A job that is run again does what it did: nothing.
-func TestT64Replayed(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	bundle := a.bundle(greetFix)
-	created := a.says("ada", "/approve "+a.fingerprint)
-	a.happens(githubtest.Event{Name: "issue_comment", Action: "created", ID: created})
-	a.s.Edit(created, "ada", "/deny "+a.fingerprint) // before the job gets to it
-	replay := a.env["GITHUB_EVENT_PATH"]
-	a.isDenied()
-	for range 2 {
-		a.env["GITHUB_EVENT_NAME"], a.env["GITHUB_EVENT_PATH"] = "issue_comment", replay
-		ledger := a.s.Ref(site, "refs/agent/ledger")
-		a.settle(0)
-		a.settle(exitDenied, "--bundle", bundle)
-		if got := a.s.Ref(site, "refs/agent/ledger"); got != ledger {
-			t.Errorf("the ledger moved from %s to %s", ledger, got)
-		}
-	}
-	a.untouched()
-}
-
-func TestT64ReplayedAfterItWasApplied(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	bundle := a.bundle(greetFix)
-	a.approves("ada")
-	tip, ledger := a.s.Ref(site, "refs/heads/topic"), a.s.Ref(site, "refs/agent/ledger")
-	for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle", "--pr", "1", "--bundle", bundle}, {"settle", "--all"}, {"apply", a.tx}, {"run", a.tx}} {
-		a.run(args...)
-	}
-	if a.s.Ref(site, "refs/heads/topic") != tip || a.s.Ref(site, "refs/agent/ledger") != ledger {
-		t.Error("something was done once more")
-	}
-	a.audits()
-}
-
-// What a propose job holds is enough for nothing.
-func TestT66ReadOnlyToken(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	a.says("ada", "/approve "+a.fingerprint)
-	ledger, said := a.s.Ref(site, "refs/agent/ledger"), len(a.s.Comments(site, a.pr))
-	a.env["INPUT_TOKEN"] = a.s.ActionsToken(site, "contents:read", "pull_requests:read", "issues:read", "checks:read")
-	for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle", "--pr", "1", "--bundle", a.bundle(greetFix)}, {"apply", a.tx}, {"gate", a.tx}, {"close", a.tx}} {
-		if code, stdout, stderr := a.run(args...); code == 0 {
-			t.Errorf("%v: %s%s", args, stdout, stderr)
-		}
-	}
-	a.untouched()
-	if a.s.Ref(site, "refs/agent/ledger") != ledger || len(a.s.Comments(site, a.pr)) != said {
-		t.Error("something was written")
-	}
-}
-
 // A bare reply is of the thread that it stands in, and of no other proposal.
 func TestT15InAnotherThread(t *testing.T) {
 	t.Parallel()
@@ -327,18 +200,4 @@ func TestT15InAnotherThread(t *testing.T) {
 	}
 	a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: first.ID})
 	a.waits("is not in the thread of the request")
-}
-
-func TestT64Closed(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	a.says("ada", "/approve "+a.fingerprint)
-	a.s.ClosePull(site, a.pr)
-	a.settle(exitRefused, "--no-gate")
-	if got := a.s.Ref(site, "refs/heads/topic"); got != a.tip || !strings.Contains(a.comment(), "closed") {
-		t.Errorf("the branch is at %s:\n%s", got, a.comment())
-	}
-	a.s.ReopenPull(site, a.pr)
-	a.settle(0, "--no-gate")
-	a.audits()
 }

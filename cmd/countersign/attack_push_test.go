@@ -85,3 +85,59 @@ func (a *attack) settleOpen() {
 	a.env["GITHUB_API_URL"], a.env["GITHUB_GRAPHQL_URL"] = a.s.API(), a.s.GraphQL()
 	a.run("settle", "--pr", fmt.Sprint(a.pr), "--no-gate")
 }
+
+// The access is lost, or a denial is said, right before any of the requests of
+// the settle that applies: as long as it is asked for once more, nothing is.
+func TestT09LostMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]struct {
+		asked string // by which request it is noticed
+		code  int
+		do    func(a *attack)
+	}{
+		"access": {"collaborators/ada/permission", exitPending, func(a *attack) { a.s.Role(site, "ada", "read") }},
+		"denial": {"issues/1/comments", exitDenied, func(a *attack) { a.says("bob", "/deny "+a.fingerprint) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttack(t, "")
+			a.closes()
+			late, moved := 0, 0
+			for n := range sweep(30, 9, 14) {
+				a.proposes(fmt.Sprintf("hello, %d", n))
+				a.says("ada", "/approve "+a.fingerprint)
+				a.s.ResetRequests()
+				before, again := false, false
+				asked := func() bool { return a.asked("/api/v3/repos/" + site + "/" + lose.asked) }
+				requests := a.at(n, func() {
+					before = asked()
+					lose.do(a)
+					a.s.ResetRequests()
+				})
+				code, _, _ := a.run("settle", a.tx, "--no-gate")
+				if requests() < n {
+					break
+				}
+				again = asked()
+				applied := a.s.Ref(site, "refs/heads/topic") != a.tip
+				if applied && (again || code != 0) || !applied && code != lose.code {
+					t.Errorf("request %d: applied %v, exit code %d, asked again %v", n, applied, code, again)
+				}
+				late, moved = late+count(before && again), moved+count(applied)
+				a.s.Role(site, "ada", "write")
+				a.closes()
+			}
+			if late == 0 || moved == 0 {
+				t.Errorf("asked once more %d times, applied %d times", late, moved)
+			}
+			a.audits()
+		})
+	}
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -83,7 +83,9 @@ func (a *App) openSettlement(ctx context.Context, f settleFlags, args []string) 
 		if err := s.event.trusted(a.Getenv("GITHUB_REF")); err != nil {
 			return nil, err
 		}
-		r.Witnessed = s.event.witnessed()
+		if r.Witnessed = s.event.witnessed(); r.Witnessed != nil {
+			r.WitnessedOn = s.event.Issue.Number
+		}
 	}
 	if err := s.findPull(ctx, args); err != nil {
 		return nil, err
@@ -203,7 +205,18 @@ func (s *settlement) outcome() error {
 	if code == 0 {
 		return nil
 	}
-	return &exitError{code, errors.Join(s.errs...)}
+	return &exitError{code, errors.Join(unlike(s.errs)...)}
+}
+
+// unlike are the errors that say different things.
+func unlike(errs []error) []error {
+	var out []error
+	for _, err := range errs {
+		if !slices.ContainsFunc(out, func(o error) bool { return o.Error() == err.Error() }) {
+			out = append(out, err)
+		}
+	}
+	return out
 }
 
 func (s *settlement) print() error {

@@ -96,3 +96,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// pause waits as the program was told to wait.
+func (a *App) pause(ctx context.Context, d time.Duration) error {
+	if a.Wait != nil {
+		return a.Wait(ctx, d)
+	}
+	return sleep(ctx, d)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -114,18 +115,17 @@ func (s *settlement) gated(p policy.Policy, base string) bool {
 		return slices.Contains(p.Gate.Bases, base)
 	}
 	branch := s.event.Repository.DefaultBranch
+	if name, ok := strings.CutPrefix(s.a.Getenv("GITHUB_REF"), "refs/heads/"); ok && s.event.name == "schedule" {
+		branch = name
+	}
 	return branch == "" || branch == base
 }
 
 // ownDiff proposes the diff as it is now and judges it.
 func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.Report, error) {
 	if s.moved != "" {
-		pull, err := s.client.PullRequest(ctx, s.number)
-		if err != nil {
+		if err := s.awaitHead(ctx); err != nil {
 			return nil, err
-		}
-		if s.pull = pull; pull.Head.Commit != s.moved {
-			return nil, errors.New("the head that was just pushed is not the pull request's yet: the next run looks at it")
 		}
 	}
 	in, err := s.r.PullInput(ctx, s.number, "")
@@ -162,6 +162,20 @@ func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.R
 		into.Siblings, err = s.siblings(ctx, into.HeadCommit)
 	}
 	return &rep, errors.Join(g.Err(), err)
+}
+
+// awaitHead reads the pull request until its head is what was just pushed:
+// GitHub takes a moment.
+func (s *settlement) awaitHead(ctx context.Context) (err error) {
+	for range 5 {
+		if s.pull, err = s.client.PullRequest(ctx, s.number); err != nil || s.pull.Head.Commit == s.moved {
+			return err
+		}
+		if err := s.a.pause(ctx, 2*time.Second); err != nil {
+			return err
+		}
+	}
+	return errors.New("the head that was just pushed is not the pull request's yet: the next run looks at it")
 }
 
 // noteStrangers is told where nobody can tell who wrote what (T10).

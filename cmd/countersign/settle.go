@@ -153,6 +153,8 @@ func (s *settlement) transaction(ctx context.Context, id string) error {
 	switch {
 	case g.Applying() || g.Transaction().Status == ledger.Applied: // what was begun is ended, whatever came since
 		stop = s.apply(ctx, g, &rep)
+	case s.pull.State != pipeline.PullRequestOpen && s.options.To != pipeline.TargetRef:
+		stop = s.interrupt(ctx, &rep)
 	case len(obstacles) > 0 && stop == nil:
 		stop = &obstacleError{id, obstacles[0]}
 	case stop == nil:
@@ -163,6 +165,17 @@ func (s *settlement) transaction(ctx context.Context, id string) error {
 	s.Transactions = append(s.Transactions, rep)
 	s.fail(s.publish(ctx, rep))
 	return stop
+}
+
+// interrupt ends a proposal whose pull request was closed: nothing is left that it
+// could be applied to.
+func (s *settlement) interrupt(ctx context.Context, rep *report.Report) error {
+	g, err := s.r.Interrupt(ctx, rep.TransactionID, fmt.Sprintf("pull request %d is %s", s.number, s.pull.State))
+	if err == nil {
+		rep.Verdict = &g.Verdict
+		err = s.a.refresh(ctx, s.r, rep)
+	}
+	return err
 }
 
 // An obstacleError says why an approved change cannot be applied.

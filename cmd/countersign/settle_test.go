@@ -40,6 +40,7 @@ type hub struct {
 	env   map[string]string
 	token string
 	pr    int
+	ahead time.Duration // of the program's clock
 }
 
 // newHub: ada and bob may write, eve may read.
@@ -117,7 +118,7 @@ func (h *hub) run(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	app := App{
 		Args: append([]string{"-C", h.dir}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Getenv: func(name string) string { return h.env[name] }, Now: time.Now, Entropy: testEntropy(),
+		Getenv: func(name string) string { return h.env[name] }, Now: func() time.Time { return time.Now().Add(h.ahead) }, Entropy: testEntropy(),
 		Wait: func(context.Context, time.Duration) error { return nil },
 	}
 	code = app.Main()

@@ -91,6 +91,12 @@ func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 			if err := ps.redo(dir, log, i, end, p); err != nil {
 				f.Add("L17", at, "%v", err)
 			}
+		case *ledger.ValidateComplete:
+			if tx := log.Transaction(); tx.GateOnly() {
+				if err := ps.redoMerged(dir, log, i, end); err != nil {
+					f.Add("L17", at, "%v", err)
+				}
+			}
 		case *ledger.ApprovalDecision:
 			if err := checkEvidence(dir, log, i, p); err != nil {
 				f.Add("L18", at, "%v", err)
@@ -103,35 +109,56 @@ func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 
 // redo decides on the first n events, which end at a byte of the log.
 func (ps *Policies) redo(dir fs.FS, log *ledger.Log, n, end int, start *ledger.ApplyStart) error {
-	p, _, err := ps.Recorded(dir, log, start.Policy)
-	if err != nil {
-		return err
+	v, err := ps.decideAgain(dir, log, n, end, start.Policy)
+	if err == nil && !slices.Equal(start.Approvals, v.Approvals()) {
+		err = errors.New("apply/start does not ask for what the recorded Policy asks for")
 	}
-	at, err := log.Time(n)
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// redoMerged decides likewise on a pull request's own diff that was merged, by
+// the Policy that its Standing names.
+func (ps *Policies) redoMerged(dir fs.FS, log *ledger.Log, n, end int) error {
 	before, err := ledger.ReadLog(log.Bytes()[:end])
 	if err != nil {
 		return err
 	}
+	s, err := lastStanding(dir, before)
+	if err != nil {
+		return err
+	}
+	_, err = ps.decideAgain(dir, log, n, end, s.Policy)
+	return err
+}
+
+// decideAgain is an error unless the verdict on the first n events is approved.
+func (ps *Policies) decideAgain(dir fs.FS, log *ledger.Log, n, end int, ref ledger.PolicyRef) (v Verdict, err error) {
+	p, _, err := ps.Recorded(dir, log, ref)
+	if err != nil {
+		return v, err
+	}
+	at, err := log.Time(n)
+	if err != nil {
+		return v, err
+	}
+	before, err := ledger.ReadLog(log.Bytes()[:end])
+	if err != nil {
+		return v, err
+	}
 	proposed := before.Transaction().Pointers.Proposal
 	if proposed == nil {
-		return errors.New("nothing is proposed")
+		return v, errors.New("nothing is proposed")
 	}
 	c := Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
 	}
 	if c, err = c.asRecorded(dir, proposed.PullRequest); err != nil {
-		return err
+		return v, err
 	}
-	switch v := c.Decide(); {
-	case v.State != Approved:
-		return fmt.Errorf("by the recorded Policy the verdict was %s (%s)", v.State, v.Reason)
-	case !slices.Equal(start.Approvals, v.Approvals()):
-		return errors.New("apply/start does not ask for what the recorded Policy asks for")
+	if v = c.Decide(); v.State != Approved {
+		return v, fmt.Errorf("by the recorded Policy the verdict was %s (%s)", v.State, v.Reason)
 	}
-	return nil
+	return v, nil
 }
 
 // asRecorded is a case with what its log tells of the world around it.

@@ -27,6 +27,7 @@ type Standing struct {
 	Decisions   []Stood             `json:"decisions"`
 	Teams       map[string][]string `json:"teams"`
 	Owners      map[string][]string `json:"owners"`
+	Policy      ledger.PolicyRef    `json:"policy"` // that the decisions were judged by
 }
 
 // Stood is what became of one approval: whether its statement still says so, why

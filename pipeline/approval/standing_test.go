@@ -274,7 +274,7 @@ func TestStandingDoc(t *testing.T) {
 	s.Add(ledger.ApprovalDecision{ApprovalRequestID: "req_1"}, "its comment is gone", approval.Access{Permission: "write", Role: "maintainer"})
 	got, err := canon.Line(s)
 	want := `{"decisions":[{"approval_request_id":"req_1","permission":"write","reason":"its comment is gone","role":"maintainer","stands":false}],` +
-		`"head_commit":"head","owners":{"x":["2"]},"pull_request":12,"read_at":"2026-01-05T12:00:00.000Z","schema":"countersign/standing/1","teams":{"acme/sec":["10","2"]}}` + "\n"
+		`"head_commit":"head","owners":{"x":["2"]},"policy":{"commit":"","sha256":""},"pull_request":12,"read_at":"2026-01-05T12:00:00.000Z","schema":"countersign/standing/1","teams":{"acme/sec":["10","2"]}}` + "\n"
 	if err != nil || string(got) != want {
 		t.Errorf("%v\ngot  %swant %s", err, got, want)
 	}
