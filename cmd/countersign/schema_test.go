@@ -260,14 +260,17 @@ func (s *schemas) files(tree fs.FS) error {
 
 // artifact validates one, and the Policy that one holds as text.
 func (s *schemas) artifact(raw []byte) error {
-	var doc struct{ Schema, Policy string }
+	var doc struct {
+		Schema string
+		Policy any
+	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return err
 	}
 	kind, _ := strings.CutPrefix(strings.TrimSuffix(doc.Schema, "/1"), "countersign/")
 	err := s.accept("artifact_"+kind, raw)
 	if err == nil && kind == "policy" {
-		err = s.accept("policy_recorded", []byte(doc.Policy))
+		err = s.accept("policy_recorded", []byte(doc.Policy.(string)))
 	}
 	return err
 }
