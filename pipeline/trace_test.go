@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -64,6 +65,26 @@ func TestReadTrace(t *testing.T) {
 	}
 	if _, err := pipeline.ReadTrace([]byte(strings.Repeat("{\"tool\":\"a\"}\n", 10_001))); err == nil || !strings.Contains(err.Error(), "at most 10000 steps") {
 		t.Errorf("too many steps: %v", err)
+	}
+}
+
+// The sample in docs/formats.md is a trace.
+func TestTraceSample(t *testing.T) {
+	raw, err := os.ReadFile("../docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(raw), "\n## Trace\n")
+	var sample strings.Builder
+	for line := range strings.Lines(section) {
+		if step, ok := strings.CutPrefix(line, "    {"); ok {
+			sample.WriteString("{" + step)
+		} else if strings.HasPrefix(line, "| member") {
+			break
+		}
+	}
+	if steps, err := pipeline.ReadTrace([]byte(sample.String())); err != nil || len(steps) != 5 {
+		t.Errorf("%v, %d steps", err, len(steps))
 	}
 }
 
@@ -180,7 +201,7 @@ func TestTraceCut(t *testing.T) {
 
 // No secret of a trace is in the ledger, not even one that is cut in the middle.
 func TestTraceSecrets(t *testing.T) {
-	for _, at := range []int{0, 470, 4<<10 - 10} {
+	for _, at := range []int{0, 470, 4<<10 - 30} {
 		w := newWorld(t)
 		_, secret := leak()
 		text := strings.Repeat("x ", at/2) + secret

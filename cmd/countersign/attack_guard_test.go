@@ -91,6 +91,7 @@ func TestT10RebasedByTheApprover(t *testing.T) {
 	a.guards(passes)
 	a.pushes("ada", "topic", "feature.txt", "other\n")
 	a.guards(asks)
+	a.later()
 	a.pushes("ada", "topic", "feature.txt", "feature\n") // back again
 	a.guards(asks, "is from before this was proposed")
 	a.reviews("ada", "APPROVED", "")

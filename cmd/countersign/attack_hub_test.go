@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/report"
@@ -55,6 +56,14 @@ func (h *hub) policy(text string) {
 	h.Helper()
 	h.s.Push(githubtest.NewCommit{Repository: site, Branch: "main", By: "ada", Message: "Policy", Files: map[string]string{".github/countersign.yml": "version: 1\n" + text}})
 	h.clone()
+}
+
+// later lets two seconds pass for the program and for GitHub, which tells whole
+// ones.
+func (h *hub) later() {
+	h.ahead += 2 * time.Second
+	ahead := h.ahead
+	h.s.SetNow(func() time.Time { return time.Now().Add(ahead) })
 }
 
 // person is an account with a role in the repository.

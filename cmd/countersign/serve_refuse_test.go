@@ -170,6 +170,7 @@ func TestServePaths(t *testing.T) {
 	} {
 		s.refused(codeParams, "", "thread/start", bad)
 	}
+	s.refused(codeParams, "is not in the repository", "thread/start", obj{"workspaceRoots": []string{s.dir}})
 	for _, id := range []string{
 		"", "thread_1", "thread?", "thread?cwd=.", "thread?root=.", "thread?root=.&cwd=.", "thread?cwd=.&root=..", "thread?cwd=.&root=.git", "thread?cwd=..&root=.",
 		"thread?cwd=out&root=out", "thread?cwd=.&root=.&x=1", "thread?cwd=%2e&root=.", "thread?cwd=.&root=.&root=.", "thread?cwd=.&root=%2Ftmp", "thread?%zz",

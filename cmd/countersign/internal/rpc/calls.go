@@ -31,6 +31,17 @@ func (c *calls) enter(key string) (turn <-chan struct{}, done func()) {
 	return before, func() { c.leave(key, mine) }
 }
 
+// run does something in a call's slot and in a call's turn, and does not wait for
+// it: a client may write its next request before it reads.
+func (c *calls) run(key string, do func()) {
+	turn, done := c.enter(key)
+	go func() {
+		defer done()
+		<-turn
+		do()
+	}()
+}
+
 func (c *calls) leave(key string, mine chan struct{}) {
 	c.mu.Lock()
 	if c.last[key] == mine {

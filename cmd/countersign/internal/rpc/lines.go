@@ -18,9 +18,11 @@ import (
 // request, so that the library, which gives up at the first bad object, sees
 // none.
 type lines struct {
-	in   *bufio.Reader
-	send func(json.RawMessage) error
-	idle func() // waits until no call runs
+	in    *bufio.Reader
+	send  func(json.RawMessage) error
+	calls *calls
+
+	writing sync.Mutex // held while a line is written, which a slow client can make long
 
 	mu     sync.Mutex
 	broken error // why nothing can be written any more
@@ -29,8 +31,8 @@ type lines struct {
 
 var _ jsonrpc2.ObjectStream = (*lines)(nil)
 
-func newLines(in io.Reader, send func(json.RawMessage) error, idle func()) *lines {
-	return &lines{in: bufio.NewReaderSize(in, 64<<10), send: send, idle: idle}
+func newLines(in io.Reader, send func(json.RawMessage) error, calls *calls) *lines {
+	return &lines{in: bufio.NewReaderSize(in, 64<<10), send: send, calls: calls}
 }
 
 // ReadObject reads the next request into v, the library's message.
@@ -38,7 +40,7 @@ func (l *lines) ReadObject(v any) error {
 	for {
 		line, err := nextLine(l.in, MaxLine)
 		if l.failed() != nil {
-			l.idle()
+			l.calls.running.Wait()
 			return io.EOF
 		}
 		var bad *Error
@@ -56,13 +58,13 @@ func (l *lines) ReadObject(v any) error {
 		if bad == nil {
 			return json.Unmarshal(request, v)
 		}
-		l.refuse(bad)
+		l.calls.run("", func() { l.refuse(bad) })
 	}
 }
 
 // end waits for the calls that run: the library closes the connection after it.
 func (l *lines) end(err error) {
-	l.idle()
+	l.calls.running.Wait()
 	if !errors.Is(err, io.EOF) {
 		l.mu.Lock()
 		l.read = err
@@ -182,12 +184,17 @@ func (l *lines) write(v any) error {
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken == nil {
-		l.broken = l.send(doc)
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.failed(); err != nil {
+		return err
 	}
-	return l.broken
+	if err = l.send(doc); err != nil {
+		l.mu.Lock()
+		l.broken = err
+		l.mu.Unlock()
+	}
+	return err
 }
 
 // failed is why nothing can be written.

@@ -68,7 +68,7 @@ type Server struct {
 // input merely ended.
 func (s *Server) Serve(ctx context.Context, in io.Reader) error {
 	calls := newCalls()
-	l := newLines(in, s.Write, calls.running.Wait)
+	l := newLines(in, s.Write, calls)
 	conn := jsonrpc2.NewConn(ctx, l, &handler{s.Methods, calls}, jsonrpc2.SetLogger(silent{}))
 	<-conn.DisconnectNotify()
 	calls.running.Wait()
@@ -92,23 +92,23 @@ func (h *handler) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2
 	if req.Notif {
 		return
 	}
+	refuse := func(code int64, message string) {
+		h.calls.run("", func() { reply(ctx, conn, req.ID, nil, &Error{Code: code, Message: message}) })
+	}
 	method, known := h.methods[req.Method]
 	if !known {
-		reply(ctx, conn, req.ID, nil, &Error{Code: CodeMethodNotFound, Message: "Method not found: " + clip(req.Method)})
+		refuse(CodeMethodNotFound, "Method not found: "+clip(req.Method))
 		return
 	}
 	params, key, err := method.read(req.Params)
 	if err != nil {
-		reply(ctx, conn, req.ID, nil, &Error{Code: CodeInvalidParams, Message: err.Error()})
+		refuse(CodeInvalidParams, err.Error())
 		return
 	}
-	turn, done := h.calls.enter(key)
-	go func() {
-		defer done()
-		<-turn
+	h.calls.run(key, func() {
 		result, err := method.do(ctx, params, func(method string, params any) error { return conn.Notify(ctx, method, params) })
 		reply(ctx, conn, req.ID, result, err)
-	}()
+	})
 }
 
 // clip keeps a foreign name short enough for a message.
