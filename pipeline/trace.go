@@ -212,7 +212,7 @@ func (r *Runner) planSteps(v any) []ledger.Step {
 }
 
 // cut is the beginning of a text, without secrets.
-func (r *Runner) cut(s string) string { return beginning(s) }
+func (r *Runner) cut(s string) string { return beginning(r.Secrets.Text(s)) }
 
 func said(doc map[string]any, name string) string {
 	s, _ := doc[name].(string)

@@ -45,6 +45,9 @@ type hub struct {
 
 // newHub: ada and bob may write, eve may read.
 func newHub(t *testing.T) *hub {
+	if testing.Short() && t.Name() != "TestSettleCycle" {
+		t.Skip("many runs of the whole program against a whole GitHub")
+	}
 	s := githubtest.New(t)
 	s.Organization("acme")
 	for _, login := range []string{"ada", "bob", "eve"} {
