@@ -325,3 +325,25 @@ func TestServeSecrets(t *testing.T) {
 		t.Error("another text was applied")
 	}
 }
+
+// The rules of the repository hold from the call after they changed.
+func TestServeNewRules(t *testing.T) {
+	s := newServed(t, todoFiles)
+	proposal := obj{"threadId": s.thread(), "input": "see", "patch": addition("new.txt", "BADGE-123456\n")}
+	kinds := func() string {
+		var out []string
+		for _, q := range s.apply(s.turn(proposal))["pendingApprovals"].([]any) {
+			out = append(out, q.(map[string]any)["kind"].(string))
+		}
+		return strings.Join(out, " ")
+	}
+	if got := kinds(); got != "fileChange" {
+		t.Errorf("asked for %s", got)
+	}
+	s.write(".gitleaks.toml", "[[rules]]\nid = \"badge\"\nregex = '''BADGE-[0-9]{6}'''\nkeywords = [\"badge\"]\n")
+	s.write(".github/countersign.yml", "version: 1\napprovals: {required: 2}\n")
+	s.commit()
+	if got := kinds(); strings.Count(got, "fileChange") != 2 || !strings.Contains(got, "secrets_override") {
+		t.Errorf("asked for %s", got)
+	}
+}
