@@ -183,15 +183,12 @@ func (c *call) keepTip() error {
 	return c.writeTip()
 }
 
-// An rpcError is an error of a call that has a code of its own.
-type rpcError struct {
-	code int64
-	err  error
-}
+// An applyError is why an apply that was asked for in the right way failed.
+type applyError struct{ err error }
 
-func (e *rpcError) Error() string { return e.err.Error() }
+func (e *applyError) Error() string { return "Apply failed: " + e.err.Error() }
 
-func (e *rpcError) Unwrap() error { return e.err }
+func (e *applyError) Unwrap() error { return e.err }
 
 // failed is an error as a client sees it. What was refused is the parameters'
 // fault, anything else is ours; data.exit is the exit code that the command line
@@ -199,10 +196,7 @@ func (e *rpcError) Unwrap() error { return e.err }
 func (c *call) failed(err error) error {
 	exit, _ := explain(err, c.again)
 	e := &rpc.Error{Code: rpc.CodeInternal, Message: c.redact(oneLine(err)).String(), Data: map[string]any{"exit": exit}}
-	var own *rpcError
-	if errors.As(err, &own) {
-		e.Code = own.code
-	} else if exit == exitRefused || exit == exitPending || exit == exitDenied {
+	if refused := exit == exitRefused || exit == exitPending || exit == exitDenied; refused && !as[*applyError](err) {
 		e.Code = rpc.CodeInvalidParams
 	}
 	return e

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -126,11 +125,11 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 		return nil, err
 	}
 	if tx := log.Transaction(); !tx.Closed && tx.SandboxPolicy.Type == string(policy.ReadOnly) {
-		return nil, applyFailed(&pipeline.ReadOnlyError{}) // and nobody is asked
+		return nil, &applyError{&pipeline.ReadOnlyError{}} // and nobody is asked
 	}
 	if p.Patch != "" {
 		if err := c.r.Give(ctx, p.TransactionID, []byte(p.Patch)); err != nil {
-			return nil, applyFailed(err)
+			return nil, &applyError{err}
 		}
 	}
 	done, err := c.applyNow(ctx, p.TransactionID)
@@ -140,13 +139,9 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 		}
 	}
 	if err != nil {
-		return nil, applyFailed(err)
+		return nil, &applyError{err}
 	}
 	return done, nil
-}
-
-func applyFailed(err error) error {
-	return &rpcError{rpc.CodeInternal, fmt.Errorf("Apply failed: %w", err)}
 }
 
 func (c *call) applyNow(ctx context.Context, id string) (any, error) {
