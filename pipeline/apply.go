@@ -51,7 +51,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
-	if mode, err := r.sandboxMode(ctx); err != nil {
+	if mode, err := r.sandboxMode(g.rules.Policy); err != nil {
 		return ApplyOutcome{}, err
 	} else if (mode == policy.ReadOnly || g.Transaction().SandboxPolicy.Type == string(policy.ReadOnly)) && !o.DryRun {
 		err := &ReadOnlyError{}

@@ -161,7 +161,7 @@ func lastLine(output string) string {
 
 // CheckTree runs the commands of the Policy on the tree of a commit.
 func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, error) {
-	rules, err := r.rules(ctx)
+	rules, err := r.rules(ctx, "")
 	if err != nil {
 		return checks.Results{}, err
 	}

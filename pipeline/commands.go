@@ -167,7 +167,7 @@ func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit stri
 	if r.Commands == nil {
 		return nil, &NoCommandsError{text(commands[0].Command)}
 	}
-	mode, err := r.sandboxMode(ctx)
+	mode, err := r.sandboxMode(p)
 	if err == nil && mode == policy.ReadOnly {
 		err = &ReadOnlyError{}
 	}

@@ -121,15 +121,15 @@ func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, er
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
+	if err := r.conversation(ctx, snap, &g); err != nil {
+		return Gated{}, err
+	}
 	if event, policy, done := decidedAt(log); done {
 		err = g.asItWas(snap, event, policy)
 	} else {
-		g.rules, err = r.rules(ctx)
+		g.rules, err = r.rulesFor(ctx, snap.Tree, g)
 	}
 	if err != nil {
-		return Gated{}, err
-	}
-	if err := r.conversation(ctx, snap, &g); err != nil {
 		return Gated{}, err
 	}
 	g.head = r.headOf(ctx, g)

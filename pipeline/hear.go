@@ -226,13 +226,6 @@ func (r *Runner) record(s *ledger.Stage, g *Gated, said approval.Said, access ap
 	})
 }
 
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // kindPosted is the kind of the artifact that says what we posted.
 const kindPosted = "posted"
 

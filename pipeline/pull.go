@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (r *Runner) PullInput(ctx context.Context, number int, summary string) (Inp
 		return Input{}, err
 	}
 	return Input{
-		Kind: KindPullRequest, Summary: firstOf(summary, pull.Title), For: &pull, Base: base, Proposer: &pull.Author,
+		Kind: KindPullRequest, Summary: cmp.Or(summary, pull.Title), For: &pull, Base: base, Proposer: &pull.Author,
 		Resolve: func(fs.FS) (patch.Patchset, error) { return r.Code.Diff(ctx, base, pull.Head.Commit) },
 	}, nil
 }
@@ -237,7 +238,9 @@ func (r *Runner) Merged(ctx context.Context, id string) (Gated, error) {
 		if err := r.hear(ctx, s, &g); err != nil {
 			return nil, err
 		}
-		r.settle(s, g)
+		if g.Verdict.State != approval.Pending { // nobody is asked any more
+			r.settle(s, g)
+		}
 		g.Recorded = true
 		if s.Log.Transaction().Closed { // denied
 			return s.Entry(ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)}, false)

@@ -81,7 +81,7 @@ type gathered struct {
 }
 
 func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
-	rules, err := r.rules(ctx)
+	rules, err := r.rules(ctx, in.to())
 	if err != nil {
 		return gathered{}, err
 	}
@@ -298,6 +298,14 @@ func (r *Runner) proposer(in Input) ledger.Actor {
 		return *in.Proposer
 	}
 	return r.Actor
+}
+
+// to is the branch that the pull request of a change is to, "" for none.
+func (in Input) to() string {
+	if in.For == nil {
+		return ""
+	}
+	return in.For.Base.Branch
 }
 
 // number is that of the pull request that a change is for, 0 for none.

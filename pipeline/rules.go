@@ -50,8 +50,8 @@ func ReadRules(ctx context.Context, repo Repository, commit, base string) (Rules
 
 // rules asks for the Policy. It is recorded as it is, so that it must hold
 // nothing that would be taken out.
-func (r *Runner) rules(ctx context.Context) (Rules, error) {
-	rules, err := r.Rules(ctx)
+func (r *Runner) rules(ctx context.Context, base string) (Rules, error) {
+	rules, err := r.Rules(ctx, base)
 	if err != nil {
 		return Rules{}, err
 	}
@@ -60,6 +60,25 @@ func (r *Runner) rules(ctx context.Context) (Rules, error) {
 		return Rules{}, &SecretError{[]secret.PatchFinding{at}, "the Policy is recorded with every transaction; name the variable that holds it instead"}
 	}
 	return rules, nil
+}
+
+// rulesFor are the rules that an open transaction goes by now. Where its pull
+// request was not read, nothing tells which branch that is to: it is what was
+// asked for last, and no approval counts by it.
+func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, error) {
+	requests := ledger.Of[*ledger.ApprovalRequest](g.log)
+	switch {
+	case g.reading != nil && g.reading.pull.State != PullRequestOpen:
+		if rules, err := r.rules(ctx, g.reading.pull.Base.Branch); err == nil {
+			return rules, nil // the branch may be gone, and nothing is applied there any more
+		}
+		return r.rules(ctx, "")
+	case g.reading != nil:
+		return r.rules(ctx, g.reading.pull.Base.Branch)
+	case g.Transaction().Pointers.Proposal.PullRequest > 0 && len(requests) > 0:
+		return recorded(tree, g.log, requests[len(requests)-1].Policy)
+	}
+	return r.rules(ctx, "")
 }
 
 // ref is how events name the Policy that they went by.

@@ -92,8 +92,10 @@ type Runner struct {
 	Repo     Repository
 	Refs     Refs
 	Worktree Worktree
-	// Rules returns the Policy as it is now; every stage asks again.
-	Rules   func(ctx context.Context) (Rules, error)
+	// Rules returns the Policy as it is now; every stage asks again. base is the
+	// branch that a pull request is to, whose own Policy may make it stricter, ""
+	// for none.
+	Rules   func(ctx context.Context, base string) (Rules, error)
 	Secrets *secret.Finder
 	Actor   ledger.Actor // who runs this
 	Tool    string       // program and version, for provenance

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -22,12 +21,8 @@ func (e *SandboxError) Error() string {
 
 // sandboxMode is the stricter of what was asked for and what the Policy says;
 // full access needs the word of both.
-func (r *Runner) sandboxMode(ctx context.Context) (policy.Sandbox, error) {
-	rules, err := r.rules(ctx)
-	if err != nil {
-		return "", err
-	}
-	have := rules.Policy.Sandbox
+func (r *Runner) sandboxMode(p policy.Policy) (policy.Sandbox, error) {
+	have := p.Sandbox
 	switch {
 	case have == policy.ReadOnly || r.Sandbox == policy.ReadOnly:
 		return policy.ReadOnly, nil

@@ -151,7 +151,7 @@ func (w *world) as(who ledger.Actor) *pipeline.Runner {
 }
 
 // rules are the world's Policy, as if HEAD had it.
-func (w *world) rules(ctx context.Context) (pipeline.Rules, error) {
+func (w *world) rules(ctx context.Context, _ string) (pipeline.Rules, error) {
 	head, err := w.repo.Head(ctx)
 	return pipeline.Rules{Policy: w.policy, Commit: head, Found: true}, err
 }

@@ -75,7 +75,11 @@ func (a *App) policyNow(ctx context.Context) error {
 	if err != nil {
 		return a.inDir(err)
 	}
-	rules, err := a.rules(repo)(ctx)
+	commit, err := a.policyCommit(ctx, repo)
+	if err != nil {
+		return err
+	}
+	rules, err := pipeline.ReadRules(ctx, repo, commit, "")
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (s *service) methods() map[string]rpc.Method {
 
 // capabilities says what this server can do, and what the Policy says of it.
 func (c *call) capabilities(ctx context.Context, methods []string) (any, error) {
-	rules, err := c.r.Rules(ctx)
+	rules, err := c.r.Rules(ctx, "")
 	if err != nil {
 		return nil, err
 	}

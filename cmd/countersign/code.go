@@ -19,6 +19,7 @@ type code struct {
 	repo     *gitstore.Repo
 	settings gitstore.Settings
 	opened   map[string]*wire.Server
+	bases    map[string]string // by branch, its tip
 }
 
 var _ pipeline.Code = (*code)(nil)
@@ -64,6 +65,23 @@ func (c *code) MergeBase(ctx context.Context, branch, commit string) (string, er
 		return "", err
 	}
 	return c.repo.FetchMergeBase(ctx, origin, tip, commit)
+}
+
+// base is the tip of a branch that pull requests are made to, as it was when
+// this command first asked.
+func (c *code) base(ctx context.Context, branch string) (string, error) {
+	if tip, ok := c.bases[branch]; ok {
+		return tip, nil
+	}
+	origin, err := c.origin()
+	if err != nil {
+		return "", err
+	}
+	tip, err := c.repo.Fetch(ctx, origin, "refs/heads/"+branch)
+	if err == nil {
+		c.bases[branch] = tip
+	}
+	return tip, err
 }
 
 func (c *code) Fetch(ctx context.Context, ref, commit string) error {

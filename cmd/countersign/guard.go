@@ -19,7 +19,7 @@ import (
 // decisions are read, and the check "countersign" on its head says what they add
 // up to. open are the transactions of the pull request.
 func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
-	rules, err := s.r.Rules(ctx)
+	rules, err := s.rules(ctx)
 	if err != nil {
 		s.alarm(ctx, err, open)
 		return
@@ -147,15 +147,9 @@ func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.R
 	if err != nil {
 		return nil, err
 	}
-	s.said = g.Statements()
-	rep, err := s.a.report(ctx, s.r, g)
+	rep, clean, err := s.took(ctx, g)
 	if err != nil {
 		return nil, err
-	}
-	s.Transactions = append(s.Transactions, rep)
-	clean, err := s.a.cleanReport(rep)
-	if err != nil {
-		return &rep, err
 	}
 	into.Transactions = append(into.Transactions, clean)
 	if g.Err() == nil {
@@ -184,7 +178,7 @@ const noteStrangers = "Some commits are of no account, or too many to list: that
 // siblings are other pull requests to a guarded branch with this head that are
 // not approved: a check is of a commit, and would pass for them too (T16).
 func (s *settlement) siblings(ctx context.Context, head string) ([]report.Sibling, error) {
-	rules, err := s.r.Rules(ctx)
+	rules, err := s.r.Rules(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -243,12 +237,10 @@ func (s *settlement) ended(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	rep, err := s.a.report(ctx, s.r, g)
+	rep, _, err := s.took(ctx, g)
 	if err != nil {
 		return err
 	}
-	s.said = g.Statements()
-	s.Transactions = append(s.Transactions, rep)
 	return s.publish(ctx, rep)
 }
 
@@ -281,13 +273,7 @@ func (s *settlement) inQueue(ctx context.Context, open []ledger.Transaction, int
 	if err != nil {
 		return err
 	}
-	s.said = g.Statements()
-	rep, err := s.a.report(ctx, s.r, g)
-	if err != nil {
-		return err
-	}
-	s.Transactions = append(s.Transactions, rep)
-	clean, err := s.a.cleanReport(rep)
+	_, clean, err := s.took(ctx, g)
 	if err != nil {
 		return err
 	}

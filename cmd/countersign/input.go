@@ -57,7 +57,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	}
 	var trace []byte
 	if f.trace != "" {
-		rules, err := r.Rules(ctx)
+		rules, err := r.Rules(ctx, "")
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 	case len(given) > 1:
 		return in, "", &usageError{strings.Join(given, " and ") + " were given", "give one of them"}
 	}
-	rules, err := r.Rules(ctx)
+	rules, err := r.Rules(ctx, "")
 	if err != nil {
 		return in, "", err
 	}
@@ -115,7 +115,7 @@ func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file 
 	if err != nil {
 		return err
 	}
-	rules, err := r.Rules(ctx)
+	rules, err := r.Rules(ctx, "")
 	if err != nil {
 		return err
 	}

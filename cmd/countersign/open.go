@@ -39,13 +39,14 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err := a.readSecretRules(repo); err != nil {
 		return nil, err
 	}
+	pulls := &code{a, repo, settings, map[string]*wire.Server{}, map[string]string{}}
 	r := &pipeline.Runner{
-		Store: store, Repo: repo, Refs: repo, Rules: a.rules(repo), Secrets: a.finder(),
+		Store: store, Repo: repo, Refs: repo, Code: pulls, Rules: a.rules(repo, pulls), Secrets: a.finder(),
 		Actor: a.actor(settings), Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
 		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
 	a.runner = r
-	if err := a.openForge(r, repo, settings); err != nil {
+	if err := a.openForge(r, settings); err != nil {
 		return nil, err
 	}
 	if !a.holdsToken(settings) {
@@ -59,16 +60,12 @@ func (a *App) open() (*pipeline.Runner, error) {
 }
 
 // openForge lets the runner read pull requests, where there is a token.
-func (a *App) openForge(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Settings) error {
+func (a *App) openForge(r *pipeline.Runner, settings gitstore.Settings) error {
 	client, err := a.forge(settings)
-	if err != nil {
-		return err
-	}
-	r.Code = &code{a, repo, settings, map[string]*wire.Server{}}
 	if client != nil {
 		a.client, r.Forge = client, a.trustedForge(client)
 	}
-	return nil
+	return err
 }
 
 func (a *App) inDir(err error) error {

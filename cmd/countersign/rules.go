@@ -13,18 +13,37 @@ import (
 )
 
 // rules returns where the Policy is read: at the tip of the ref that --policy-ref
-// names, in a workflow of the default branch, else at HEAD. A commit's Policy is
-// read once.
-func (a *App) rules(repo *gitstore.Repo) func(context.Context) (pipeline.Rules, error) {
-	var known pipeline.Rules
-	return func(ctx context.Context) (pipeline.Rules, error) {
+// names, in a workflow of the default branch, else at HEAD; and at the tip of the
+// branch that a pull request is to. The Policy of the same commits is read once.
+func (a *App) rules(repo *gitstore.Repo, c *code) func(context.Context, string) (pipeline.Rules, error) {
+	known := map[[2]string]pipeline.Rules{}
+	return func(ctx context.Context, branch string) (pipeline.Rules, error) {
 		commit, err := a.policyCommit(ctx, repo)
-		if err != nil || commit == known.Commit {
-			return known, err
+		if err != nil {
+			return pipeline.Rules{}, err
 		}
-		known, err = pipeline.ReadRules(ctx, repo, commit, "")
-		return known, err
+		base := ""
+		if branch != "" && !a.hasPolicy(branch) {
+			if base, err = c.base(ctx, branch); err != nil {
+				return pipeline.Rules{}, err
+			}
+		}
+		key := [2]string{commit, base}
+		rules, ok := known[key]
+		if !ok {
+			if rules, err = pipeline.ReadRules(ctx, repo, commit, base); err == nil {
+				known[key] = rules
+			}
+		}
+		return rules, err
 	}
+}
+
+// hasPolicy tells whether a branch is the default one of a workflow's event,
+// which has the Policy as it is.
+func (a *App) hasPolicy(branch string) bool {
+	ref, err := workflowPolicyRef(a.Getenv)
+	return err == nil && a.flags.policyRef == "" && ref == "refs/remotes/"+defaultRemote+"/"+branch
 }
 
 // A policyRefError is a Policy that cannot be found: nothing else takes its

@@ -59,7 +59,7 @@ func (c *call) turnStart(ctx context.Context, p turnParams) (any, error) {
 
 // turnInput is what a turn proposes, in the bounds that it was given.
 func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in pipeline.Input, err error) {
-	rules, err := c.r.Rules(ctx)
+	rules, err := c.r.Rules(ctx, "")
 	if err != nil {
 		return in, err
 	}

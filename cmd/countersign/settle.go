@@ -90,10 +90,30 @@ func (s *settlement) run(ctx context.Context) {
 	s.fail(s.handOver())
 }
 
+// rules are those of the pull request; where that is closed, its base branch may
+// be gone.
+func (s *settlement) rules(ctx context.Context) (pipeline.Rules, error) {
+	if s.pull.State != pipeline.PullRequestOpen {
+		return s.r.Rules(ctx, "")
+	}
+	return s.r.Rules(ctx, s.pull.Base.Branch)
+}
+
+// took notes what a stage came to, and returns its report without secrets.
+func (s *settlement) took(ctx context.Context, g pipeline.Gated) (raw, clean report.Report, err error) {
+	s.said = g.Statements()
+	if raw, err = s.a.report(ctx, s.r, g); err != nil {
+		return raw, clean, err
+	}
+	s.Transactions = append(s.Transactions, raw)
+	clean, err = s.a.cleanReport(raw)
+	return raw, clean, err
+}
+
 // takeBundle proposes what a bundle holds: one that was named, or the one of the
 // run that this event is about.
 func (s *settlement) takeBundle(ctx context.Context) error {
-	rules, err := s.r.Rules(ctx)
+	rules, err := s.rules(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,6 +173,7 @@ func (s *settlement) transaction(ctx context.Context, id string) error {
 	switch {
 	case g.Applying() || g.Transaction().Status == ledger.Applied: // what was begun is ended, whatever came since
 		stop = s.apply(ctx, g, &rep)
+	case g.Transaction().Closed: // denied
 	case s.pull.State != pipeline.PullRequestOpen && s.options.To != pipeline.TargetRef:
 		stop = s.interrupt(ctx, &rep)
 	case len(obstacles) > 0 && stop == nil:
@@ -326,10 +347,11 @@ func (s *settlement) publish(ctx context.Context, rep report.Report) error {
 	if err != nil {
 		return err
 	}
-	for _, head := range []string{s.pull.Head.Commit, s.moved} {
-		if head == "" || head == s.moved && rep.AppliedCommit != s.moved {
-			continue
-		}
+	heads := []string{s.pull.Head.Commit}
+	if rep.AppliedCommit != "" && rep.AppliedCommit == s.moved {
+		heads = append(heads, s.moved)
+	}
+	for _, head := range heads {
 		_, err := s.client.PublishCheck(ctx, head, clean.CheckRun())
 		var e *github.Error
 		if errors.As(err, &e) && e.Kind == github.KindPermission { // a person's token

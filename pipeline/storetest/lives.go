@@ -144,7 +144,7 @@ func (l *life) as(kind, id, login string) *pipeline.Runner {
 	l.now = l.now.Add(1001 * time.Millisecond)
 	return &pipeline.Runner{
 		Store: l, Repo: l, Refs: l, Secrets: secret.Default(), Actor: ledger.Actor{Kind: kind, ID: "local:" + id, Login: login},
-		Rules: func(context.Context) (pipeline.Rules, error) {
+		Rules: func(context.Context, string) (pipeline.Rules, error) {
 			return pipeline.Rules{Policy: l.policy, Commit: l.base}, nil
 		},
 		Tool: "countersign test", Now: func() time.Time { return l.now }, Entropy: l.random,

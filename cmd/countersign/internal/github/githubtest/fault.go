@@ -40,6 +40,8 @@ type Fault struct {
 	Seconds                int // of Retry-After, or until the reset
 	Text                   string
 	After                  bool // the server does what it was asked for first
+
+	now func() time.Time // the server's clock
 }
 
 // Fail lets requests go wrong from now on.
@@ -51,6 +53,7 @@ func (s *Server) Fail(f Fault) {
 	if f.Times == 0 {
 		f.Times = 1
 	}
+	f.now = s.now
 	s.faults = append(s.faults, &f)
 }
 
@@ -139,5 +142,5 @@ func (f *Fault) status() int {
 
 func (f *Fault) spend(h http.Header) {
 	h.Set("X-Ratelimit-Remaining", "0")
-	h.Set("X-Ratelimit-Reset", fmt.Sprint(time.Now().Unix()+int64(f.Seconds)))
+	h.Set("X-Ratelimit-Reset", fmt.Sprint(f.now().Unix()+int64(f.Seconds)))
 }
