@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,11 +23,6 @@ import (
 // TestMain makes this test binary serve as the countersign command in scripts.
 func TestMain(m *testing.M) {
 	sandbox.Child()
-	if os.Getenv("COUNTERSIGN_SERVE") == "" { // issue 8, under way: these still fail now and then
-		if err := flag.Set("test.skip", "^TestServe|^TestScript$/^serve"); err != nil {
-			panic(err)
-		}
-	}
 	testscript.Main(m, map[string]func(){
 		"countersign": func() {
 			app := App{
