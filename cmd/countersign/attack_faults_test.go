@@ -17,13 +17,13 @@ var faults = map[string]struct {
 	fault githubtest.Fault
 	at    []int
 }{
-	"403":                 {githubtest.Fault{Status: 403}, []int{4, 12, 24}},
+	"403":                 {githubtest.Fault{Status: 403}, []int{12}},
 	"404":                 {githubtest.Fault{Status: 404}, []int{13}},
 	"429":                 {githubtest.Fault{Kind: githubtest.SecondaryLimit, Status: 429, Times: 4}, []int{8}},
 	"500":                 {githubtest.Fault{Status: 500}, nil},
 	"500, for long":       {githubtest.Fault{Status: 500, Times: -1}, nil},
 	"500 after it did it": {githubtest.Fault{Status: 500, After: true}, []int{22}},
-	"cut":                 {githubtest.Fault{Kind: githubtest.Cut}, []int{26}},
+	"cut":                 {githubtest.Fault{Kind: githubtest.Cut}, nil},
 	"cut after it did it": {githubtest.Fault{Kind: githubtest.Cut, After: true}, []int{30}},
 	"truncated":           {githubtest.Fault{Kind: githubtest.Truncate}, nil},
 	"half":                {githubtest.Fault{Kind: githubtest.Half}, nil},

@@ -36,7 +36,7 @@ type killed struct {
 // COUNTERSIGN_KILLS sets how often.
 func TestT41Killed(t *testing.T) {
 	t.Parallel()
-	kills := 12
+	kills := 4
 	if raceEnabled {
 		kills = 2
 	}

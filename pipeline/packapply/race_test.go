@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,10 +87,10 @@ func exchange(begin, stop chan struct{}) (n int) {
 }
 
 func applies() int {
-	if testing.Short() {
-		return 200
+	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_RACES")); err == nil {
+		return n
 	}
-	return 2000
+	return 200
 }
 
 // A pipe in the target is not waited for, and neither replaced nor removed.
