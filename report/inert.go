@@ -14,14 +14,16 @@ import (
 // looks for these in the rendered text too, where an escape is gone.
 const zeroWidth = "\u200b"
 
-// linking are the beginnings of links that have no special character.
-var linking = regexp.MustCompile(`(?i)(www)\.|\b(gh)-`)
+// linking are the beginnings of links that have no special character. A text that
+// ends in www may have a full stop of ours behind it.
+var linking = regexp.MustCompile(`(?i)www|gh-`)
 
 // prose is somebody's words in a sentence of ours, never at the start of a
 // line. Punctuation is escaped (CommonMark 2.4), what links is broken up.
 func prose(text string) string {
 	runes := []rune(linking.ReplaceAllStringFunc(Clean(text), func(m string) string {
-		return m[:len(m)-1] + zeroWidth + m[len(m)-1:]
+		word := strings.TrimSuffix(m, "-")
+		return word + zeroWidth + m[len(word):]
 	}))
 	var b strings.Builder
 	for i, r := range runes {
