@@ -53,6 +53,7 @@ type Repo struct {
 	worktree string // root of the working tree, "" for a bare repository
 
 	brought []plumbing.Hash // tips that Fetch has brought
+	index   indexCache
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -155,13 +156,9 @@ func (r *Repo) Index(_ context.Context, files []patch.Change) (pipeline.IndexSta
 	if r.worktree == "" {
 		return state, nil
 	}
-	idx, err := r.git.Storer.Index()
+	entries, err := r.indexEntries()
 	if err != nil {
 		return state, &UnsupportedError{fmt.Errorf("its index cannot be read (%w); \"git update-index --no-split-index\" may write one that can", err)}
-	}
-	entries := map[string]*index.Entry{}
-	for _, e := range idx.Entries {
-		entries[e.Name] = e
 	}
 	for _, f := range files {
 		e := entries[f.Path]

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -38,10 +39,11 @@ func (r *Runner) giveUp(ctx context.Context, to effect, g Gated, why string) err
 		return err
 	}
 	res := result.New(".", tx.Pointers.Proposal.Source(), false, done.ops)
-	if _, err := r.finish(ctx, tx.TransactionID, open, res, done); err != nil {
+	_, err = r.finish(ctx, tx.TransactionID, open, res, done)
+	if err != nil && !errors.Is(err, ErrMoved) { // ended by another run, which is as good
 		return err
 	}
-	return to.end()
+	return to.end(open)
 }
 
 // Interrupt closes a transaction that nobody will take further. Unlike a

@@ -62,7 +62,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
 	if !o.DryRun {
-		unlock, err := to.lock(ctx)
+		unlock, err := r.occupy(ctx, to, g)
 		if err != nil {
 			return ApplyOutcome{}, err
 		}
@@ -76,6 +76,9 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 			return ApplyOutcome{}, err
 		}
 		if done, err := r.already(snap, id); done != nil || err != nil {
+			if done != nil && !o.DryRun {
+				err = errors.Join(err, forget(snap, id, to))
+			}
 			return deref(done), err
 		}
 		if g, err = r.judge(ctx, snap, id); err != nil {
@@ -86,6 +89,22 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 			return out, err
 		}
 	}
+}
+
+// occupy keeps others away from where a change goes.
+func (r *Runner) occupy(ctx context.Context, to effect, g Gated) (leave func(), err error) {
+	done := func() {}
+	if r.Turn != nil {
+		if done, err = r.Turn(ctx, to.target(), g.Transaction().Pointers.Proposal.TargetFiles); err != nil {
+			return nil, err
+		}
+	}
+	unlock, err := to.lock(ctx)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return func() { unlock(); done() }, nil
 }
 
 // again reads the pull request once more, so that an approval that is gone, and
@@ -231,7 +250,7 @@ func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared) (
 	res := p.result(false, done.ops)
 	commit, err := r.finish(ctx, id, start, res, done)
 	if err == nil {
-		err = to.end()
+		err = to.end(start)
 	}
 	return ApplyOutcome{Result: res, LedgerCommit: commit, Commit: done.after, Resumed: resumed}, errors.Join(err, done.moved)
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -38,7 +39,7 @@ type effect interface {
 	// found reports an apply that will not be finished as what is there.
 	found(ctx context.Context, files []patch.Change, open ledger.ApplyStart, why string) (written, error)
 	// end forgets what begin noted, after the ledger was told.
-	end() error
+	end(start ledger.ApplyStart) error
 }
 
 // written is what an effect did. moved is ErrMoved when a branch was not what
@@ -143,14 +144,14 @@ func (e *worktreeEffect) ready(ctx context.Context, g Gated, p *prepared) error 
 }
 
 func (e *worktreeEffect) begin(start ledger.ApplyStart) error {
-	return e.r.Worktree.Claim().Begin(start.TransactionID + "/" + start.ApplyID)
+	return e.r.Worktree.Begin(noted(start))
 }
 
 // mine refuses to take up an apply that was begun in another working tree,
 // which it has left half-written.
 func (e *worktreeEffect) mine(open ledger.ApplyStart) error {
-	begun, err := e.r.Worktree.Claim().Begun()
-	if err == nil && begun != open.TransactionID+"/"+open.ApplyID {
+	begun, err := e.r.Worktree.Begun()
+	if err == nil && !slices.Contains(begun, noted(open)) {
 		err = &ElsewhereError{ID: open.TransactionID}
 	}
 	return err
@@ -174,7 +175,12 @@ func (e *worktreeEffect) found(_ context.Context, files []patch.Change, _ ledger
 	return written{ops: ops}, nil
 }
 
-func (e *worktreeEffect) end() error { return e.r.Worktree.Claim().End() }
+func (e *worktreeEffect) end(start ledger.ApplyStart) error {
+	return e.r.Worktree.End(noted(start))
+}
+
+// noted is how a working tree calls an apply.
+func noted(start ledger.ApplyStart) string { return start.TransactionID + "/" + start.ApplyID }
 
 // failedOps reports every file as not written, for a reason.
 func failedOps(files []patch.Change, why string) []result.Operation {

@@ -102,11 +102,7 @@ func gateSubject(v approval.Verdict) string {
 // A record that does not verify is no basis for a verdict: the first finding
 // comes back as a *ledger.CorruptError.
 func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, error) {
-	log, err := ledger.Read(snap.Tree, id)
-	if err != nil {
-		return Gated{}, err
-	}
-	found, err := checkRecord(snap.Tree, id)
+	log, found, err := readRecord(snap.Tree, id)
 	if err != nil {
 		return Gated{}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -28,7 +27,16 @@ func (r *Runner) conversation(ctx context.Context, snap Snapshot, g *Gated) erro
 		g.reading = nil
 		return nil
 	}
-	posted, err := posted(snap.Tree, g.log)
+	if err := r.listen(ctx, snap.Tree, g); err != nil {
+		return err
+	}
+	return g.askAboutVoters(ctx)
+}
+
+// listen takes what was read as the conversation about a transaction.
+func (r *Runner) listen(ctx context.Context, tree fs.FS, g *Gated) error {
+	tx := g.Transaction()
+	posted, err := posted(tree, g.log)
 	if err != nil {
 		return err
 	}
@@ -36,11 +44,8 @@ func (r *Runner) conversation(ctx context.Context, snap Snapshot, g *Gated) erro
 	if tx.GateOnly() {
 		g.talk.Heads = r.heads(ctx, g.reading, tx)
 	}
-	if g.talk.Since, err = g.log.Time(0); err != nil {
-		return err
-	}
-	g.talk.Since = g.talk.Since.Truncate(time.Second)
-	return g.askAboutVoters(ctx)
+	g.talk.Since, err = since(tree, g.log)
+	return err
 }
 
 // askAboutVoters asks again what those may do whose approvals are recorded.

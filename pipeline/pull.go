@@ -320,42 +320,15 @@ func (r *Runner) replaced(ctx context.Context, id, by string) error {
 		if err != nil || log.Transaction().Closed {
 			return nil, err
 		}
-		s := r.stage(log)
-		s.Status(ledger.Superseded, "the pull request's diff is another now: "+by)
-		s.Close()
-		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}, false)
+		return r.succeeded(log, by, "the pull request's diff is another now")
 	})
 	return err
 }
 
 // OpenOn returns the open transactions of a pull request, oldest first.
 func (r *Runner) OpenOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, error) {
-	snap, err := r.snapshot(ctx, ledger.PullDir(number))
-	if err != nil {
-		return nil, err
-	}
-	listed, err := ledger.OnPull(snap.Tree, number)
-	if err != nil {
-		return nil, err
-	}
-	var paths []string
-	for _, l := range listed {
-		paths = append(paths, transaction(l.TransactionID)...)
-	}
-	if snap, err = r.snapshot(ctx, paths...); err != nil {
-		return nil, err
-	}
-	var out []ledger.Transaction
-	for _, l := range listed {
-		tx, err := state(snap.Tree, l.TransactionID)
-		if err != nil {
-			return nil, err
-		}
-		if p := tx.Pointers.Proposal; !tx.Closed && p != nil && p.PullRequest == number && p.Repository != nil && p.Repository.ID == in.ID {
-			out = append(out, tx)
-		}
-	}
-	return out, nil
+	all, err := r.onPull(ctx, in, number)
+	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), err
 }
 
 // Open returns the open transactions, oldest first.

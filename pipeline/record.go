@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -30,7 +31,7 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (l
 			return nil, nil
 		}
 		if tx := g.Transaction(); tx.Closed || tx.Status == ledger.Applied {
-			return nil, &ClosedError{id, tx.Status}
+			return nil, ErrMoved // another run was faster
 		}
 		// The time is the verdict's, so that an approval cannot expire between.
 		s := ledger.NewStage(g.log, g.at, r.Secrets)
@@ -66,12 +67,29 @@ func place(target string) string {
 	return target
 }
 
-// finish records what came of an apply.
+// forget drops what a target noted of applies that are over: a process that was
+// killed after it had told the ledger could not.
+func forget(snap Snapshot, id string, to effect) error {
+	log, err := ledger.Read(snap.Tree, id)
+	if err != nil {
+		return err
+	}
+	for _, start := range ledger.Of[*ledger.ApplyStart](log) {
+		err = errors.Join(err, to.end(*start))
+	}
+	return err
+}
+
+// finish records what came of an apply. ErrMoved says that another run which took
+// up the same one has told its end: what that means is for the caller to see.
 func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done written) (string, error) {
 	return r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return nil, err
+		}
+		if open, ok := log.OpenApply(); !ok || open.ApplyID != start.ApplyID {
+			return nil, ErrMoved
 		}
 		s := r.stage(log)
 		success := res.Outcome == result.Success

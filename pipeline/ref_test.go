@@ -49,6 +49,7 @@ func (r *refs) BuildCommit(ctx context.Context, parent string, files []patch.Cha
 		}
 		r.trees = append(r.trees, tree)
 		r.built[key] = id(len(r.trees))
+		r.parents[r.built[key]] = parent
 	}
 	return r.built[key], nil
 }

@@ -179,27 +179,22 @@ func (e *refEffect) found(ctx context.Context, files []patch.Change, open ledger
 	return written{ops: ops, before: open.BaseCommit, after: tip}, nil
 }
 
-func (e *refEffect) end() error { return nil }
+func (e *refEffect) end(ledger.ApplyStart) error { return nil }
 
 // write moves the ref by compare-and-swap and reads the files back from the
-// object database. A ref that has the commit already is left alone.
+// object database. A ref that has the commit already, or one after it, is left
+// alone.
 func (e *refEffect) write(ctx context.Context, p prepared) written {
 	done := written{before: p.base, after: p.commit}
 	fail := func(err error) written {
 		return written{ops: failedOps(p.set.Files(), "cannot write: "+err.Error()), before: p.base, moved: moved(err)}
 	}
-	tip, err := e.refs.Ref(ctx, e.ref)
+	err := e.place(ctx, p)
+	if errors.Is(err, ErrMoved) { // it may have been another run of this apply
+		err = e.place(ctx, p)
+	}
 	if err != nil {
 		return fail(err)
-	}
-	if tip != p.commit {
-		old := p.base
-		if tip == "" {
-			old = ""
-		}
-		if err := e.refs.MoveRef(ctx, e.ref, old, p.commit); err != nil {
-			return fail(err)
-		}
 	}
 	tree, err := e.r.Repo.Tree(ctx, p.commit)
 	if err != nil {
@@ -212,6 +207,23 @@ func (e *refEffect) write(ctx context.Context, p prepared) written {
 		}
 	}
 	return done
+}
+
+// place moves the ref to the commit that was built, unless it has that already.
+func (e *refEffect) place(ctx context.Context, p prepared) error {
+	tip, err := e.refs.Ref(ctx, e.ref)
+	there := tip == p.commit
+	if err == nil && !there && tip != "" && tip != p.base { // others may have gone on from it since
+		there, err = e.r.Repo.Descends(ctx, tip, p.commit)
+	}
+	if err != nil || there {
+		return err
+	}
+	old := p.base
+	if tip == "" {
+		old = ""
+	}
+	return e.refs.MoveRef(ctx, e.ref, old, p.commit)
 }
 
 func moved(err error) error {

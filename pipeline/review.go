@@ -26,6 +26,8 @@ type Reviewed struct {
 	BaseCommit   string
 	LedgerCommit string
 	Known        bool
+	// Supersedes are the transactions whose place it takes, or would take.
+	Supersedes []string
 }
 
 // Review records a proposal and writes nothing but the ledger: no working
@@ -37,32 +39,53 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 		return Reviewed{}, err
 	}
 	out := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base}
-	p.pull, p.own = in.For, in.Kind == KindPullRequest
-	paths := []string{ledger.DeniedDir(p.id), ledger.ProposedDir(p.id), ledger.Day(r.Now())}
-	out.LedgerCommit, err = r.update(ctx, paths, func(snap Snapshot) (*ledger.Entry, error) {
+	p.pull, p.own, p.proposer = in.For, in.Kind == KindPullRequest, r.proposer(in)
+	paths, err := r.rivals(ctx, p)
+	if err != nil {
+		return out, err
+	}
+	paths = append(paths, ledger.DeniedDir(p.id), ledger.ProposedDir(p.id), ledger.Day(r.Now()))
+	out.LedgerCommit, err = r.updateAll(ctx, paths, func(snap Snapshot) ([]ledger.Entry, error) {
 		known, err := r.known(ctx, snap.Tree, p)
 		if err != nil {
 			return nil, err
 		}
 		if known != nil {
-			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
+			out.ID, out.Status, out.Known, out.Supersedes = known.TransactionID, known.Status, true, nil
 			return nil, nil
 		}
 		if err := r.refuseDirty(ctx, in, p.set.Files()); err != nil {
 			return nil, err
 		}
-		if dryRun {
-			return nil, nil
-		}
-		stage, err := r.propose(in, p)
+		old, err := p.superseded(snap.Tree)
 		if err != nil {
 			return nil, err
 		}
-		tx := stage.Log.Transaction()
-		out.ID, out.Status = tx.TransactionID, tx.Status
-		return stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.subject(in.Summary)}, snap.Tip == "")
+		if out.Supersedes = ids(old); dryRun {
+			return nil, nil
+		}
+		return r.succeed(in, p, old, &out, snap.Tip == "")
 	})
 	return out, err
+}
+
+// succeed records a proposal, after the end of what it supersedes.
+func (r *Runner) succeed(in Input, p gathered, old []*ledger.Log, out *Reviewed, first bool) ([]ledger.Entry, error) {
+	stage, err := r.propose(in, p, out.Supersedes)
+	if err != nil {
+		return nil, err
+	}
+	tx := stage.Log.Transaction()
+	out.ID, out.Status = tx.TransactionID, tx.Status
+	entries, err := r.succession(old, tx.TransactionID)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.subject(in.Summary)}, first)
+	if err != nil {
+		return nil, err
+	}
+	return append(entries, *entry), nil
 }
 
 // gathered is what Review gathered before it looks at the ledger.
@@ -78,6 +101,8 @@ type gathered struct {
 	mode   policy.Sandbox // the Policy's, or read-only where the proposer asks for that
 	pull   *PullRequest
 	own    bool // it is the pull request's own diff
+
+	proposer ledger.Actor
 }
 
 func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
@@ -176,8 +201,10 @@ func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Tra
 }
 
 // sameAs tells whether a transaction of this patch is about the same place: the
-// same base and pull request, and one that may be applied if this one may. The patch of a pull request's own diff names its
-// base itself, by hash, so that a rebase which leaves it alone changes nothing.
+// same base or pull request, and one that may be applied if this one may. A
+// patch names by hash what it changes, so that a push which leaves that alone
+// changes nothing on a pull request. Only a patch that is stored without its
+// secrets needs its base, which such a push may have taken away.
 func (p gathered) sameAs(t ledger.Transaction) bool {
 	of := t.Pointers.Proposal
 	if (p.mode == policy.ReadOnly) != (t.SandboxPolicy.Type == string(policy.ReadOnly)) {
@@ -187,7 +214,7 @@ func (p gathered) sameAs(t ledger.Transaction) bool {
 		return of.PullRequest == 0 && of.BaseCommit == p.base
 	}
 	return of.Repository != nil && of.Repository.ID == p.pull.Repository.ID && of.PullRequest == p.pull.Number &&
-		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.base)
+		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.base || of.PatchRedactedSHA256 == "")
 }
 
 // state reads the state of a transaction whose id is the ledger's word.
@@ -250,8 +277,9 @@ func refuseDenied(tree fs.FS, patchID string) error {
 	return &DeniedError{PatchID: patchID, Reason: why}
 }
 
-// propose builds the first stage: what is proposed, by whom, on what base.
-func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
+// propose builds the first stage: what is proposed, by whom, on what base, in
+// the place of what.
+func (r *Runner) propose(in Input, p gathered, supersedes []string) (*ledger.Stage, error) {
 	now := r.Now()
 	id, err := ledger.NewID(now, r.Entropy)
 	if err != nil {
@@ -263,7 +291,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
 		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.mode), WritableRoots: writable(p.mode)},
 		ApprovalPolicy: ledger.ApprovalPolicy{Required: p.rules.Policy.Approvals.Required, Local: p.rules.Policy.Approvals.Local.Counts(in.For != nil)},
-		Proposer:       r.proposer(in), BaseCommit: p.base, PolicyCommit: p.rules.Commit, Summary: in.Summary,
+		Proposer:       p.proposer, BaseCommit: p.base, PolicyCommit: p.rules.Commit, Summary: in.Summary,
 	})
 	s.Status(ledger.InProgress, "review started")
 	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Input: in.Summary, Mode: "review"})
@@ -278,6 +306,7 @@ func (r *Runner) propose(in Input, p gathered) (*ledger.Stage, error) {
 		r.tell(s, in)
 	}
 	change := r.fileChange(in, p)
+	change.Metadata.Supersedes = supersedes
 	if in.Proposal != nil {
 		change.Metadata.Checks = s.Artifact("checks", askedBy(*in.Proposal))
 	}
@@ -403,7 +432,7 @@ func (r *Runner) provenance(in Input, p gathered) any {
 		input["sha256"] = canon.Sum(in.Raw)
 	}
 	return map[string]any{
-		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": r.proposer(in), "input": input,
+		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": p.proposer, "input": input,
 		"base_commit": p.base, "patch_id": p.id,
 		"base_sha256_by_path": before, "after_sha256_by_path": after,
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -69,8 +70,11 @@ type IndexState struct{ Staged, Sparse []string }
 
 // A Worktree is the checked-out files.
 type Worktree interface {
-	// Claim knows which apply was begun here.
-	Claim() workspace.Claim
+	// Begin notes that applies begin here, before the ledger is told; End that
+	// they have ended, after it was. Begun are those in between, whatever crashed.
+	Begin(applies ...string) error
+	Begun() (applies []string, err error)
+	End(applies ...string) error
 	// Lock keeps other applies out until the returned function is called.
 	Lock(ctx context.Context) (unlock func(), err error)
 	// Inspect compares each file on disk with its Before and After, in order.
@@ -101,6 +105,11 @@ type Runner struct {
 	Tool    string       // program and version, for provenance
 	Now     func() time.Time
 	Entropy io.Reader
+
+	// Turn waits until no transaction that is taken further beside this one, in
+	// the same process, is at the same place: a target, and of the working tree
+	// these files. It is nil where there is only one.
+	Turn func(ctx context.Context, target string, files []string) (done func(), err error)
 
 	// Pause waits before another try after the ledger has moved; attempt
 	// counts from 1.
@@ -133,6 +142,15 @@ type Runner struct {
 	tip     *string                     // what the last stage saw, or left
 	patches map[string][]byte           // by patch_id: what was given in this command
 	ran     map[string]checks.Execution // by tree and command: what came of it in this command
+}
+
+// Fork returns a Runner of the same parts that has seen nothing yet, for another
+// transaction beside this one's.
+func (r *Runner) Fork() *Runner {
+	fork := *r
+	fork.reading, fork.asks, fork.tip = nil, false, nil
+	fork.patches, fork.ran = maps.Clone(r.patches), nil
+	return &fork
 }
 
 // stage begins what one stage records.

@@ -33,22 +33,21 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 	var err error
 	v.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		v.Completed = false
-		found, err := checkRecord(snap.Tree, id)
+		log, found, err := checkRecord(snap.Tree, id)
 		if err != nil {
 			return nil, err
 		}
 		if v.Report = rule.NewReport(found); !v.Report.OK {
 			return nil, nil
 		}
-		log, err := ledger.Read(snap.Tree, id)
-		if err != nil {
-			return nil, err
-		}
 		v.Status = log.Transaction().Status
 		if v.Status != ledger.Applied {
 			return nil, nil
 		}
 		if err := r.fetchApplied(ctx, log); err != nil {
+			return nil, err
+		}
+		if err := r.rebuildApplied(ctx, snap, log); err != nil {
 			return nil, err
 		}
 		read, err := r.applied(ctx, log)
@@ -73,23 +72,29 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 }
 
 // checkRecord verifies a transaction's directory and its place in the index of
-// denials.
-func checkRecord(tree fs.FS, id string) ([]rule.Violation, error) {
+// denials. The log is nil where it cannot be read; something was found then.
+func checkRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
 	dir, err := fs.Sub(tree, ledger.Dir(id))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found := ledger.CheckOwn(dir, id)
-	raw, err := fs.ReadFile(dir, ledger.EventsFile)
-	if err != nil {
-		return found, nil // EMPTY says so
-	}
-	if log, err := ledger.ReadLog(raw); err == nil {
+	log, found := ledger.ReadOwn(dir, id)
+	if log != nil {
 		found = append(found, checkDenials(tree, log)...)
 		found = append(found, checkProposed(tree, log)...)
 		found = append(found, new(approval.Policies).Redo(dir, log)...)
 	}
-	return found, nil
+	return log, found, nil
+}
+
+// readRecord is checkRecord for those who cannot go on without the log: what
+// keeps it from being read is an error.
+func readRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
+	log, found, err := checkRecord(tree, id)
+	if err == nil && len(found) > 0 {
+		_, err = ledger.Read(tree, id)
+	}
+	return log, found, err
 }
 
 // checkDenials is L11 for one transaction: each denial it records is in the
@@ -146,6 +151,58 @@ func (r *Runner) applied(ctx context.Context, log *ledger.Log) (readFile, error)
 		return nil, err
 	}
 	return func(path string, _ *patch.File) (*patch.File, error) { return patch.Lookup(tree, path) }, nil
+}
+
+// A NotHereError says that the commit of an apply is in another clone, and that
+// it could not be made again in this one.
+type NotHereError struct {
+	ID, Commit string
+	Err        error // nil where another commit came of it
+}
+
+func (e *NotHereError) Error() string {
+	text := fmt.Sprintf("commit %.12s, which %s was applied as, is not in this clone", e.Commit, e.ID)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *NotHereError) Unwrap() error { return e.Err }
+
+// rebuildApplied makes the commit of an apply to a branch again where another
+// clone has made it: the same approved change on the same parent is the same
+// commit.
+func (r *Runner) rebuildApplied(ctx context.Context, snap Snapshot, log *ledger.Log) error {
+	ends := ledger.Of[*ledger.ApplyComplete](log)
+	done, tx := ends[len(ends)-1], log.Transaction()
+	if done.CommitAfter == "" || tx.Pointers.Proposal.PullRequest > 0 {
+		return nil
+	}
+	if _, err := r.Repo.Tree(ctx, done.CommitAfter); err == nil {
+		return nil
+	}
+	made, err := r.buildAgain(ctx, snap, tx, done.CommitBefore)
+	if err != nil || made != done.CommitAfter {
+		return &NotHereError{tx.TransactionID, done.CommitAfter, err}
+	}
+	return nil
+}
+
+func (r *Runner) buildAgain(ctx context.Context, snap Snapshot, tx ledger.Transaction, base string) (string, error) {
+	g, err := r.judge(ctx, snap, tx.TransactionID)
+	if err != nil {
+		return "", err
+	}
+	set, err := r.onCommit(ctx, tx, base)
+	if err != nil {
+		return "", err
+	}
+	sign, err := r.applySigner(g.rules.Policy)
+	if err != nil {
+		return "", err
+	}
+	return r.build(ctx, g, prepared{set: set, base: base}, sign)
 }
 
 // readBack compares the files with what was approved.

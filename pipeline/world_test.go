@@ -62,6 +62,8 @@ type commits struct {
 	pipeline.Repository
 	pipeline.Refs
 	trees []fstest.MapFS
+	// parents are those of commits beside the line that the others are.
+	parents map[string]string
 }
 
 func (c *commits) commit(files map[string]string) {
@@ -92,9 +94,13 @@ func (c *commits) Index(context.Context, []patch.Change) (pipeline.IndexState, e
 	return pipeline.IndexState{}, nil
 }
 
-// Descends: the commits are one line, and their ids count.
+// Descends: the commits are one line, on which their ids count, and those beside
+// it.
 func (c *commits) Descends(_ context.Context, commit, ancestor string) (bool, error) {
-	return commit >= ancestor, nil
+	for commit != ancestor && c.parents[commit] != "" {
+		commit = c.parents[commit]
+	}
+	return commit == ancestor || c.parents[ancestor] == "" && commit > ancestor, nil
 }
 
 // A world is a repository with its checked-out files and its ledger.
@@ -110,7 +116,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	w := &world{
-		T: t, store: &storetest.Memory{}, repo: &commits{}, dir: t.TempDir(),
+		T: t, store: &storetest.Memory{}, repo: &commits{parents: map[string]string{}}, dir: t.TempDir(),
 		policy: policy.Default(), random: rand.NewChaCha8([32]byte{1}),
 	}
 	w.repo.commit(base)

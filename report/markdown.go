@@ -72,6 +72,9 @@ func (r Report) facts() string {
 	if r.GateOnly {
 		rows = append(rows, "kind | the pull request's own diff; nothing is applied")
 	}
+	if len(r.Supersedes) > 0 {
+		rows = append(rows, "supersedes | "+codes(r.Supersedes, maxNames))
+	}
 	rows = append(rows, "files | "+r.filesLine())
 	if r.Summary != "" {
 		rows = append(rows, "summary | "+words(r.Summary))

@@ -32,6 +32,7 @@ type Report struct {
 	PullRequest int                `json:"pull_request,omitempty"`
 	HeadCommit  string             `json:"head_commit,omitempty"`
 
+	Supersedes    []string          `json:"supersedes,omitempty"` // the transactions whose place it took
 	Confidence    *int              `json:"confidence,omitempty"` // 0 to 100, the proposer's own
 	Files         []File            `json:"files"`
 	Verdict       *approval.Verdict `json:"verdict,omitempty"`
@@ -63,6 +64,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
 		Summary: tx.Notes, Proposer: tx.Proposer, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
+		Supersedes: p.Supersedes,
 	}
 	r.Ended = Ended(log)
 	stats := count(diff)

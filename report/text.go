@@ -49,6 +49,12 @@ func (r Report) Text(s Style) string {
 	if r.Confidence != nil {
 		row("confidence", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
 	}
+	if r.Ended != "" {
+		row("ended", Clean(r.Ended))
+	}
+	if len(r.Supersedes) > 0 {
+		row("supersedes", Clean(strings.Join(r.Supersedes, ", ")))
+	}
 	row("files", r.filesLine())
 	if r.ApplyResult == nil {
 		for _, f := range r.Files[:min(len(r.Files), maxRows)] {

@@ -24,6 +24,8 @@ func TestAct(t *testing.T) {
 		{name: "two at once", cycle: actTwoAtOnce},
 		{name: "commands", policy: "commands:\n  run: [{argv: [grep, -q, \"no line break\", feature.txt]}]\n", cycle: actCommands},
 		{name: "sweep", cycle: actSweep},
+		{name: "fleet", cycle: actFleet},
+		{name: "fleet with commands", policy: "commands:\n  run: [{argv: [grep, -q, more, work.txt]}]\n", cycle: actFleetCommands},
 		{name: "time", cycle: actTime},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.cycle(newRunner(t, o, c.policy)) })

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ type runner struct {
 	tool
 	head    string // repository that the pull request's branch "topic" is in
 	uploads string // folder that the artifacts of the last run are in
+	jobs    int    // how many jobs of a run there are at once
 }
 
 // actUses is the action as the workflows of these tests name it; act takes it
@@ -30,8 +32,8 @@ const actUses = "acme/countersign@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 // propose workflow mends. policy is added to the Policy.
 func newRunner(t *testing.T, o tool, policy string) *runner {
 	t.Helper()
-	r := &runner{hub: newHub(t), tool: o, head: site}
-	if code, _, stderr := r.run("init", "--uses", actUses); code != 0 {
+	r := &runner{hub: newHub(t), tool: o, head: site, jobs: 1}
+	if code, _, stderr := r.run("init", "--fleet", "--uses", actUses); code != 0 {
 		t.Fatal(stderr)
 	}
 	files := map[string]string{}
@@ -99,7 +101,7 @@ func (r *runner) start(workflow string, e githubtest.Event) *running {
 	r.uploads = filepath.Join(home, "artifacts")
 	args := []string{
 		e.Name, "-C", r.dir, "-W", filepath.Join(r.dir, ".github", "workflows", workflow), "-e", r.write("event.json", string(r.s.Event(e))),
-		"-a", "ada", "-P", "ubuntu-latest=-self-hosted", "--no-cache-server", "--concurrent-jobs=1",
+		"-a", "ada", "-P", "ubuntu-latest=-self-hosted", "--no-cache-server", fmt.Sprintf("--concurrent-jobs=%d", r.jobs),
 		"--action-cache-path", filepath.Join(home, "cache"), "-s", "GITHUB_TOKEN=" + r.token,
 	}
 	for uses, folder := range r.actions() {

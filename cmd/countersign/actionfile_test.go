@@ -28,6 +28,7 @@ type workflowFile struct {
 type workflowJob struct {
 	Permissions any            `yaml:"permissions"`
 	Timeout     int            `yaml:"timeout-minutes"`
+	Uses        string         // another workflow, instead of steps
 	Outputs     map[string]any `yaml:"outputs"`
 	Steps       []workflowStep
 }
@@ -133,16 +134,20 @@ func TestT21NoExpressionsInScripts(t *testing.T) {
 
 // TestT18RightsOnlyOnTheDefaultBranch: a job with rights starts on events whose
 // workflow file a pull request does not bring. (That of a merge group is of
-// commits which the required check let in.)
+// commits which the required check let in; who calls a workflow runs it with the
+// caller's rights, on the caller's event, and settle refuses those as well.)
 func TestT18RightsOnlyOnTheDefaultBranch(t *testing.T) {
-	safe := []string{"issue_comment", "workflow_run", "pull_request_target", "merge_group", "workflow_dispatch", "schedule", "push"}
+	safe := []string{"issue_comment", "workflow_run", "pull_request_target", "merge_group", "workflow_dispatch", "workflow_call", "schedule", "push"}
 	seen := 0
 	for name, w := range everyWorkflow(t) {
 		if len(w.events()) == 0 || w.Permissions == nil {
 			t.Errorf("%s: no events, or no permissions for all of its jobs", name)
 		}
 		for id, job := range w.Jobs {
-			if job.Timeout == 0 {
+			if job.Uses != "" && job.Uses != "./"+workflows+"settle.yml" {
+				t.Errorf("%s: %s calls %s", name, id, job.Uses)
+			}
+			if job.Timeout == 0 && job.Uses == "" { // the called workflow's jobs have their own
 				t.Errorf("%s: %s may take for ever", name, id)
 			}
 			if !w.trusted(job) {

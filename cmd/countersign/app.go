@@ -39,6 +39,7 @@ type App struct {
 	seen        func() string    // the ledger's last tip that held, once one was opened
 	transaction string           // the one that this run is about, once that is known
 	settled     *settlement      // what a run of settle did
+	matrix      *matrix          // what list --matrix printed
 	shown       *report.Report   // the last that was shown
 }
 

@@ -81,6 +81,11 @@ func (h *hub) answers(by, body string) int64 {
 			first = c.ID
 		}
 	}
+	return h.answersTo(first, by, body)
+}
+
+// answersTo replies in a thread.
+func (h *hub) answersTo(first int64, by, body string) int64 {
 	return h.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: h.pr, By: by, Body: body, ReplyTo: first}).ID
 }
 

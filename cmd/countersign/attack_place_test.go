@@ -189,15 +189,44 @@ func TestT18UntrustedEvents(t *testing.T) {
 func TestT15InAnotherThread(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t, "")
-	first := a.s.ReviewComments(site, a.pr)[0]
+	first := a.s.ReviewComments(site, a.pr)[0].ID
 	tx := a.tx
-	a.proposes("goodbye")
-	a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/deny", ReplyTo: first.ID})
+	a.tx, a.fingerprint = a.propose("diff --git a/other.txt b/other.txt\n--- a/other.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-other\n+another\n")
+	a.answersTo(first, "ada", "/deny")
 	a.settle(exitDenied, "--no-gate")
 	a.untouched()
 	if a.status(tx) != "denied" || a.status(a.tx) != "awaiting_approval" {
 		t.Errorf("the one is %s, the other %s", a.status(tx), a.status(a.tx))
 	}
-	a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: first.ID})
+	a.answersTo(first, "ada", "/approve")
 	a.waits("is not in the thread of the request")
+}
+
+// Likewise where the other one took the place of the first: what is said in its
+// thread is still said of the first, and a denial sticks.
+func TestT15InTheThreadOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	first := a.s.ReviewComments(site, a.pr)[0].ID
+	old := strings.TrimPrefix(a.fingerprint, "patchset:")
+	bundle := a.bundle(greetFix)
+	a.proposes("goodbye")
+	if check := a.check("countersign/"+old[:12], a.tip); !strings.HasPrefix(check.Title, "superseded") || check.Conclusion != "neutral" || !strings.Contains(a.comment(), "superseded by") {
+		t.Errorf("the check is %+v, the comment\n%s", check, a.comment())
+	}
+	denial := a.answersTo(first, "ada", "/deny never")
+	a.settle(exitDenied, "--no-gate")
+	if got := a.status(a.tx); got != "awaiting_approval" {
+		t.Errorf("the other is %s", got)
+	}
+	a.s.Delete(denial)
+	for range 2 { // and once it was told, it is not told again
+		if check := a.check("countersign/"+old[:12], a.tip); !strings.HasPrefix(check.Title, "denied") {
+			t.Errorf("the check is %+v", check)
+		}
+		a.settle(exitPending, "--no-gate")
+	}
+	a.settle(exitDenied, "--no-gate", "--bundle", bundle)
+	a.untouched()
+	a.audits()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
@@ -97,10 +96,13 @@ func TestT03DenialIsFinal(t *testing.T) {
 	a.audits()
 }
 
+// An approval is of the patch that it names, of several that wait beside each
+// other as of one that took another one's place.
 func TestT06ApprovalOfAnotherPatch(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t, "")
-	other, otherFingerprint := a.propose(strings.Replace(greetFix, "hello, world", "goodbye", 1))
+	const otherFix = "diff --git a/other.txt b/other.txt\n--- a/other.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-other\n+another\n"
+	other, otherFingerprint := a.propose(otherFix)
 	a.says("ada", "/approve "+otherFingerprint[:len(otherFingerprint)-1]+"0")
 	a.says("ada", "/approve "+a.fingerprint+"\n/approve "+otherFingerprint)
 	out := a.settle(exitPending, "--no-gate")
@@ -110,11 +112,35 @@ func TestT06ApprovalOfAnotherPatch(t *testing.T) {
 	if !out.says("names another patch") {
 		t.Errorf("%+v", out.Transactions)
 	}
-	// Once approved it does not fit any more, and is not made to.
 	a.says("ada", "/approve "+otherFingerprint)
-	a.settle(exitRefused, "--no-gate")
-	if got := a.status(other); got != "superseded" || a.s.File(site, "topic", "greet.txt") != "one\nhello, world\nthree\n" {
-		t.Errorf("the other is %s", got)
+	a.settle(0, "--no-gate")
+	if got := a.s.File(site, "topic", "other.txt"); got != "another\n" || a.status(other) != "completed" {
+		t.Errorf("other.txt is %q, the other %s", got, a.status(other))
+	}
+	a.audits()
+}
+
+// What was approved of a patch whose place another one has taken is nothing to
+// that one.
+func TestT06ApprovalOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	old, oldFingerprint := a.tx, a.fingerprint
+	a.says("ada", "/approve "+oldFingerprint)
+	a.proposes("goodbye") // before anybody has looked
+	a.says("bob", "/approve "+oldFingerprint)
+	a.answersTo(a.s.ReviewComments(site, a.pr)[0].ID, "bob", "/approve")
+	a.waits("names another patch", "is not in the thread of the request")
+	a.run("apply", old)
+	a.run("run", old)
+	a.untouched()
+	if got := a.status(old); got != "superseded" {
+		t.Errorf("the one before is %s", got)
+	}
+	a.says("bob", "/approve "+a.fingerprint)
+	a.settle(0, "--no-gate")
+	if got := a.s.File(site, "topic", "greet.txt"); got != "one\ngoodbye\nthree\n" {
+		t.Errorf("greet.txt is %q", got)
 	}
 	a.audits()
 }

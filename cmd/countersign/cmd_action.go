@@ -32,6 +32,7 @@ var actionStages = map[string][]string{
 	"validate": {"checks"},
 	"checks":   {},
 	"plan":     {"pr"},
+	"matrix":   {"max"},
 	"settle":   {"pr", "bundle", "checks"},
 	"sweep":    {},
 }
@@ -51,6 +52,8 @@ func (a *App) action(ctx context.Context) error {
 	switch {
 	case child.settled != nil:
 		err = child.settled.publishTo(step)
+	case child.matrix != nil:
+		err = step.Matrix(child.matrix, len(child.matrix.Include), child.matrix.leftOut)
 	case child.transaction != "" && args[0] != "checks":
 		err = a.publish(ctx, step, child)
 	case code == exitDenied:
@@ -95,11 +98,14 @@ func actionArgs(step action.Step) ([]string, error) {
 	stage := firstOf(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, plan, settle, checks or sweep"}
+		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, plan, settle, checks, sweep or matrix"}
 	}
 	args := []string{stage}
-	if stage == "sweep" {
+	switch stage {
+	case "sweep":
 		args = []string{"settle", "--all"}
+	case "matrix": // each run of the workflow takes the next part
+		args = []string{"list", "--matrix", "--pull-requests", "--part=" + firstOf(step.RunNumber(), "0")}
 	}
 	for _, name := range append(inputs, "ledger-ref") {
 		if v := step.Input(name); v != "" {

@@ -121,7 +121,7 @@ func (a *App) runAudit(h *gitstore.History, signatures bool) (audit.Result, erro
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	p := a.progressLine()
+	p := a.progressLine("audit")
 	defer p.end()
 	o := audit.Options{Tip: h.Tip(), Signatures: signatures, Progress: p.show}
 	o.Found = h.Packs(func(done, total int64) { p.show("MB of packs", int(done>>20), int(total>>20)) })
@@ -219,17 +219,18 @@ func branchText(b audit.Branch) string {
 // A progressLine is one line on the terminal that says how far the work is. It
 // may be used by several goroutines.
 type progressLine struct {
-	app  *App // nil: nobody is looking
-	mu   sync.Mutex
-	last time.Time
-	wide int
+	app     *App // nil: nobody is looking
+	command string
+	mu      sync.Mutex
+	last    time.Time
+	wide    int
 }
 
-func (a *App) progressLine() *progressLine {
+func (a *App) progressLine(command string) *progressLine {
 	if a.flags.json || a.flags.quiet || !isTerminal(a.Stderr) || a.Getenv("TERM") == "dumb" {
 		return &progressLine{}
 	}
-	return &progressLine{app: a}
+	return &progressLine{app: a, command: command}
 }
 
 // show says how far it is, at most ten times a second; total 0 is not known.
@@ -243,9 +244,9 @@ func (p *progressLine) show(what string, done, total int) {
 		return
 	}
 	p.last = now
-	text := fmt.Sprintf("audit: %d %s", done, what)
+	text := fmt.Sprintf("%s: %d %s", p.command, done, what)
 	if total > 0 {
-		text = fmt.Sprintf("audit: %d of %d %s", done, total, what)
+		text = fmt.Sprintf("%s: %d of %d %s", p.command, done, total, what)
 	}
 	fmt.Fprintf(p.app.Stderr, "\r%-*s", p.wide, text)
 	p.wide = max(p.wide, len(text))

@@ -16,6 +16,7 @@ import (
 
 type initFlags struct {
 	check, harden, force, dryRun bool
+	fleet                        bool
 	gate, gateSet                bool
 	uses, branch, ledgerRef      string
 	app                          int64
@@ -30,6 +31,8 @@ func (a *App) initCommand() *cobra.Command {
 countersign-propose (an example of a bot, with no rights but to read), countersign-relay,
 countersign-settle and countersign-sweep. The first two files are yours to change and are
 never written over; of the others, one that was changed is written over with --force alone.
+--fleet adds countersign-fleet, which settles many pull requests at once (docs/scaling.md);
+once it is there it is kept up to date like the others.
 
 With --check it writes nothing and says what will not work: the token's rights, rules for
 pushes, the files on the default branch. With --harden it prints what protects the
@@ -60,6 +63,7 @@ repository further, as requests to GitHub's API.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign@COMMIT, or ./ in its own repository")
 	flags.BoolVar(&f.gate, "gate", true, "guard pull requests themselves, by the check \"countersign\"; --gate=false leaves that to proposals")
+	flags.BoolVar(&f.fleet, "fleet", false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	flags.BoolVar(&f.check, "check", false, "write nothing; ask GitHub, and say what will not work")
@@ -116,15 +120,17 @@ func (a *App) initRoot() (*os.Root, error) {
 // initPlan looks at what is there. Flags that were not given are as the present
 // workflows have them.
 func initPlan(root *os.Root, f initFlags) ([]planned, scaffold, error) {
-	files := make([]planned, len(initList))
+	var files []planned
 	s := scaffold{Uses: f.uses, Gate: f.gate, LedgerRef: f.ledgerRef}
-	for i, file := range initList {
-		files[i].initFile = file
+	for _, file := range initList {
 		have, err := readRegular(root, file.path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, s, fmt.Errorf("%s: %w", file.path, plain(err))
 		}
-		files[i].have = have
+		if have == nil && !f.wants(file) {
+			continue
+		}
+		files = append(files, planned{initFile: file, have: have})
 		if file.source == "settle.yml" && have != nil {
 			was := scaffoldOf(have)
 			s.Uses, s.LedgerRef = firstOf(s.Uses, was.Uses), firstOf(s.LedgerRef, was.LedgerRef)
@@ -140,6 +146,11 @@ func initPlan(root *os.Root, f initFlags) ([]planned, scaffold, error) {
 		files[i].State = files[i].state(files[i].have, files[i].have != nil, s)
 	}
 	return files, s, nil
+}
+
+// wants tells whether a file is written where there is none.
+func (f initFlags) wants(file initFile) bool {
+	return file.asked == "" || file.asked == "fleet" && f.fleet
 }
 
 // readRegular reads a file that is no link; it is never nil where there is one.

@@ -35,6 +35,26 @@ type scaffold struct {
 
 func (s scaffold) For(job string) scaffold { s.Job = job; return s }
 
+// Needs are the jobs that one of the settle workflow waits for.
+func (s scaffold) Needs() string {
+	if s.Job == "settle" {
+		return "[plan, settle]"
+	}
+	return "[" + s.Job + "]"
+}
+
+// Clone is the artifact that a clone is handed over as. A run of countersign-fleet
+// has one for each pull request.
+func (s scaffold) Clone() string {
+	if s.Job == "settle" {
+		return "countersign-clone-${{ " + s.Pull() + " }}"
+	}
+	return "countersign-clone"
+}
+
+// Pull is the number of the settle workflow's pull request, as an expression.
+func (s scaffold) Pull() string { return "inputs.pr || needs.plan.outputs.pull-request" }
+
 // Local tells whether the action is in the repository itself.
 func (s scaffold) Local() bool { return strings.HasPrefix(s.Uses, "./") }
 
@@ -58,16 +78,18 @@ func (s scaffold) AppToken() string { return useAppToken }
 type initFile struct {
 	path, source string
 	theirs       bool
+	asked        string // the flag that asks for the file, "" where it is always written
 }
 
 const workflows = ".github/workflows/countersign-"
 
 var initList = []initFile{
-	{policy.Path, "countersign.yml", true},
-	{workflows + "propose.yml", "propose.yml", true},
-	{workflows + "relay.yml", "relay.yml", false},
-	{workflows + "settle.yml", "settle.yml", false},
-	{workflows + "sweep.yml", "sweep.yml", false},
+	{path: policy.Path, source: "countersign.yml", theirs: true},
+	{path: workflows + "propose.yml", source: "propose.yml", theirs: true},
+	{path: workflows + "relay.yml", source: "relay.yml"},
+	{path: workflows + "settle.yml", source: "settle.yml"},
+	{path: workflows + "sweep.yml", source: "sweep.yml"},
+	{path: workflows + "fleet.yml", source: "fleet.yml", asked: "fleet"},
 }
 
 var initTemplates = template.Must(template.New("").Delims("[[", "]]").ParseFS(initFiles, "initfiles/*"))

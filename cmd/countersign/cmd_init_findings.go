@@ -79,6 +79,7 @@ func (f initFacts) fileFindings() []finding {
 		switch state := f.Files[file.path]; {
 		case state == fileMissing && file.source == "propose.yml":
 			out = append(out, note("", "%s is missing: the bundle of some other workflow is not settled", file.path))
+		case state == fileMissing && file.asked != "": // nobody asked for it
 		case state == fileMissing:
 			out = append(out, fails("countersign init, and commit it to the default branch", "%s is missing on %s", file.path, report.Clean(f.Branch)))
 		case state == fileDiffers:

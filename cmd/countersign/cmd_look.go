@@ -16,14 +16,24 @@ import (
 
 func (a *App) listCommand() *cobra.Command {
 	var open bool
+	var m matrixFlags
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the transactions, newest last",
-		Example: "  countersign list --open\n  countersign list --json",
+		Example: "  countersign list --open\n  countersign list --json\n  countersign list --matrix --max 40",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), open) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := m.check(); err != nil {
+				return err
+			}
+			if m.on {
+				return a.listMatrix(cmd.Context(), m)
+			}
+			return a.list(cmd.Context(), open)
+		},
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "only those that are not closed")
+	m.add(cmd)
 	return cmd
 }
 

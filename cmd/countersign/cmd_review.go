@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -127,9 +128,16 @@ func (a *App) next(tx ledger.Transaction) string {
 
 func (a *App) showDryRun(done pipeline.Reviewed) error {
 	if a.flags.json {
-		return a.printJSON(map[string]any{
+		doc := map[string]any{
 			"base_commit": done.BaseCommit, "dry_run": true, "patch_id": done.PatchID, "fingerprint": "patchset:" + done.PatchID,
-		})
+		}
+		if len(done.Supersedes) > 0 {
+			doc["supersedes"] = done.Supersedes
+		}
+		return a.printJSON(doc)
+	}
+	if len(done.Supersedes) > 0 {
+		a.say("it would supersede %s", strings.Join(done.Supersedes, ", "))
 	}
 	shown := a.finder().RedactDiff(done.Patchset.Bytes())
 	return emit(a.Stdout, shown.Show(func(diff string) string {

@@ -20,14 +20,19 @@ func (a *App) runCommand() *cobra.Command {
 	var f reviewFlags
 	var to targetFlags
 	var c checkFlags
+	var all allFlags
 	cmd := &cobra.Command{
-		Use:   "run [TX] | run --patch FILE",
+		Use:   "run [TX] | run --patch FILE | run --all",
 		Short: "Take a patch through review, gate, apply and validate",
 		Long: `run takes a patch, or a transaction that is under way, as far as its approvals allow.
 In a terminal it shows the diff and asks. Elsewhere it stops at the gate with exit code 4
-and says which command records the approval.`,
+and says which command records the approval.
+
+With --all every open transaction goes as far as its approvals allow; nothing is asked. What
+goes wrong with one stops no other, and the exit code is that of the worst.`,
 		Example: `  countersign run --patch fix.patch
-  countersign run tx_01J --json`,
+  countersign run tx_01J --json
+  countersign run --all --since 7d`,
 		Args: upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if given := f.given(); len(given) > 0 && len(args) > 0 {
@@ -40,6 +45,12 @@ and says which command records the approval.`,
 			if err != nil {
 				return err
 			}
+			if err := all.check(append(f.given(), args...)); err != nil {
+				return err
+			}
+			if all.all {
+				return a.runAll(cmd.Context(), all, c, o)
+			}
 			r, err := c.open(cmd.Context(), a, args, "")
 			if err != nil {
 				return err
@@ -50,6 +61,7 @@ and says which command records the approval.`,
 	f.add(cmd)
 	to.add(cmd)
 	c.add(cmd)
+	all.add(cmd)
 	return cmd
 }
 

@@ -187,10 +187,13 @@ func (s *settlement) show() error {
 
 // outcome joins what went wrong. Its exit code is that of the worst: a failure
 // before a denial, and that before what waits.
-func (s *settlement) outcome() error {
+func (s *settlement) outcome() error { return s.a.worst(s.errs) }
+
+// worst joins errors, as the one with the exit code of the worst.
+func (a *App) worst(errs []error) error {
 	worst, code := -1, 0
-	for _, err := range s.errs {
-		c, _ := explain(err, s.a.again)
+	for _, err := range errs {
+		c, _ := explain(err, a.again)
 		rank := 2
 		switch c {
 		case exitPending:
@@ -205,7 +208,7 @@ func (s *settlement) outcome() error {
 	if code == 0 {
 		return nil
 	}
-	return &exitError{code, errors.Join(unlike(s.errs)...)}
+	return &exitError{code, errors.Join(unlike(errs)...)}
 }
 
 // unlike are the errors that say different things.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -18,6 +19,7 @@ type code struct {
 	a        *App
 	repo     *gitstore.Repo
 	settings gitstore.Settings
+	mu       sync.Mutex
 	opened   map[string]*wire.Server
 	bases    map[string]string // by branch, its tip
 }
@@ -34,6 +36,8 @@ func (c *code) origin() (*wire.Server, error) {
 }
 
 func (c *code) open(address, token string) (*wire.Server, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	key := address + " " + token
 	if s, ok := c.opened[key]; ok {
 		return s, nil

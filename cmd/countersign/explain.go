@@ -72,6 +72,9 @@ func say(hint string) func(error, func(...string) string) string {
 // table is the one place where errors become exit codes and hints.
 var table = []row{
 	{as[*usageError], exitRefused, usageHint},
+	{as[*manyError], exitFailed, func(_ error, again func(...string) string) string {
+		return again("run", "TX") + " says more about one of them; " + again("approve", "TX") + " records an approval"
+	}},
 	{as[*pipeline.PendingError], exitPending, pendingHint},
 	{as[*pipeline.DeniedError], exitDenied, say("a denial is final for these bytes; propose a different patch")},
 	{as[*pipeline.NoForgeError], exitIO, say("set COUNTERSIGN_TOKEN to a token that may read pull requests")},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,6 +52,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub close                      the pull request is closed
 //	hub merge LOGIN HOW            it is merged: merge or squash
 //	hub event NAME [ACTION]        what started the next job; a comment's or review's is about what was said last
+//	hub check NAME PATTERN         a check run whose name begins so has a title that matches, as it stands now
 //	hub copy VAR PATTERN           what the program says there, as far as it matches; - is no variable
 var hubVerbs = map[string]struct {
 	args int
@@ -79,6 +81,7 @@ var hubVerbs = map[string]struct {
 	"merge":   {2, func(h *scriptHub, a []string) { h.Merge(h.repository, h.pull, a[0], a[1]) }},
 	"event":   {1, (*scriptHub).event},
 	"copy":    {2, (*scriptHub).copy},
+	"check":   {2, (*scriptHub).check},
 }
 
 // hubCommand is the command hub: githubtest, line by line. Misuse panics, as it
@@ -201,5 +204,18 @@ func (h *scriptHub) copy(args []string) {
 	}
 	if args[0] != "-" {
 		h.ts.Setenv(args[0], found)
+	}
+}
+
+// check is what a person does who looks at the check runs of a pull request.
+func (h *scriptHub) check(args []string) {
+	titles := []string{}
+	for _, c := range h.CheckRuns(h.repository, "") {
+		if strings.HasPrefix(c.Name, args[0]) {
+			titles = append(titles, c.Title)
+		}
+	}
+	if want := regexp.MustCompile(args[1]); !slices.ContainsFunc(titles, want.MatchString) {
+		h.ts.Fatalf("no check run %s has a title like %s: %q", args[0], args[1], titles)
 	}
 }

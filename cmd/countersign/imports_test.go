@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 		"pipeline/canon", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
 		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace", "pipeline/owners",
 	},
+	"pipeline/batch":    {"pipeline", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
 	"gitstore/packfile": {"github.com/go-git/go-git/v5"},
 	"gitstore/sshsig":   {"golang.org/x/crypto"},
 	"gitstore/wire":     {"github.com/go-git/go-git/v5", "golang.org/x/crypto"},
@@ -59,7 +60,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
-		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
+		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/canon", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",
 		"github.com/spf13/cobra", "golang.org/x/term",

@@ -39,7 +39,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err := a.readSecretRules(repo); err != nil {
 		return nil, err
 	}
-	pulls := &code{a, repo, settings, map[string]*wire.Server{}, map[string]string{}}
+	pulls := &code{a: a, repo: repo, settings: settings, opened: map[string]*wire.Server{}, bases: map[string]string{}}
 	r := &pipeline.Runner{
 		Store: store, Repo: repo, Refs: repo, Code: pulls, Rules: a.rules(repo, pulls), Secrets: a.finder(),
 		Actor: a.actor(settings), Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,

@@ -224,8 +224,8 @@ func (c *call) txClose(ctx context.Context, p closeParams) (any, error) {
 	if _, err := c.log(ctx, p.TransactionID); err != nil {
 		return nil, err
 	}
-	if p.Status != "" && p.Status != string(ledger.Interrupted) {
-		return nil, &usageError{"params.status can only be interrupted: the other ends are not a client's to say", ""}
+	if err := closeStatus("params.status", firstOf(p.Status, string(ledger.Interrupted))); err != nil {
+		return nil, err
 	}
 	g, err := c.r.Interrupt(ctx, p.TransactionID, "closed by "+c.r.Actor.Login)
 	if err != nil {

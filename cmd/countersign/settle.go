@@ -86,6 +86,7 @@ func (s *settlement) run(ctx context.Context) {
 		}
 	}
 	s.guard(ctx, open)
+	s.fail(s.ends(ctx, open))
 	s.fail(s.comment(ctx))
 	s.fail(s.handOver())
 }
@@ -186,6 +187,42 @@ func (s *settlement) transaction(ctx context.Context, id string) error {
 	s.Transactions = append(s.Transactions, rep)
 	s.fail(s.publish(ctx, rep))
 	return stop
+}
+
+// ends tells what ended beside the transactions that are settled: what was
+// denied after its place was taken, and what the open ones took the place of, so
+// that nobody is asked about it any more.
+func (s *settlement) ends(ctx context.Context, open []ledger.Transaction) error {
+	denied, err := s.r.HearLate(ctx, s.pull.Repository, s.number)
+	s.fail(err)
+	for _, id := range denied {
+		g, err := s.tell(ctx, id)
+		s.fail(errors.Join(err, g.Err()))
+	}
+	for _, tx := range open {
+		for _, id := range tx.Pointers.Proposal.Supersedes {
+			if _, err := s.tell(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tell reports on a transaction that has ended, before those that go on: the
+// last one is what a step's outputs are about. Of one whose patch was denied
+// since, the record that says so tells more.
+func (s *settlement) tell(ctx context.Context, id string) (pipeline.Gated, error) {
+	g, err := s.r.History(ctx, id)
+	if err != nil || g.Verdict.State == approval.Denied && g.Transaction().Status != ledger.Denied {
+		return g, err
+	}
+	rep, err := s.a.report(ctx, s.r, g)
+	if err != nil {
+		return g, err
+	}
+	s.Transactions = slices.Insert(s.Transactions, 0, rep)
+	return g, s.publish(ctx, rep)
 }
 
 // interrupt ends a proposal whose pull request was closed: nothing is left that it

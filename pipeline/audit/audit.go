@@ -25,6 +25,7 @@
 //	         this program writes for the events in it
 //	L16      README.md, ledger.json and events.jsonl at the root are what this
 //	         program writes
+//	L19      a transaction took the place of those which it says that it did
 //
 // and I1 to I12, L1 to L7, L9 and L10 of each transaction as it stands at the
 // tip (package ledger).
@@ -131,6 +132,7 @@ type Options struct {
 func Run(h History, o Options) (Result, error) {
 	a := &auditor{
 		History: h, o: o, transactions: map[string]*transaction{}, denied: map[string]int{},
+		superseded: map[string]ended{},
 	}
 	for _, f := range o.Found {
 		a.found.add(f)
@@ -145,6 +147,7 @@ func Run(h History, o Options) (Result, error) {
 		a.transaction(all[i])
 		a.progress("transactions", int(done.Add(1)), len(all))
 	})
+	a.successions()
 	a.ownEvents()
 	return a.result(len(all)), nil
 }
@@ -163,6 +166,8 @@ type auditor struct {
 	transactions map[string]*transaction
 	denied       map[string]int // directory in denied/ → age of the first commit that added to it
 	own          []ownVersion
+	heirs        []heir
+	superseded   map[string]ended // by id
 }
 
 func (a *auditor) progress(what string, done, total int) {

@@ -73,6 +73,7 @@ func (a *auditor) transaction(tx *transaction) {
 	if l.log != nil {
 		l.grown(history)
 		l.past()
+		l.succession()
 	}
 }
 

@@ -93,6 +93,15 @@ func (s *Stage) Patch(patchID string, diff []byte) []byte {
 	return stored
 }
 
+// Stored stores a patch as another transaction of the ledger has it, scrubbed
+// when that was recorded, and the sealed one unless that is nil.
+func (s *Stage) Stored(patchID string, stored, sealed []byte) {
+	s.file(PatchFile(patchID), stored)
+	if sealed != nil {
+		s.Sealed(patchID, sealed)
+	}
+}
+
 // Sealed stores a patch that only the holders of a key can read.
 func (s *Stage) Sealed(patchID string, sealed []byte) { s.file(SealedFile(patchID), sealed) }
 

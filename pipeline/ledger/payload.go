@@ -133,6 +133,10 @@ type Proposal struct {
 	PullRequest int         `json:"pull_request,omitempty"`
 	HeadCommit  string      `json:"head_commit,omitempty"`
 	Authors     []Actor     `json:"authors,omitempty"`
+
+	// Supersedes are the transactions whose place this one took: open proposals
+	// of the same proposer, on the same pull request, of some of the same files.
+	Supersedes []string `json:"supersedes,omitempty"`
 }
 
 // A Repository is one on a forge. ID is stable where Name, "owner/name", may

@@ -46,7 +46,7 @@ var forms = map[string]func(string) bool{
 	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,
 	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact,
 	"proposal_id": isProposal, "source_proposal_id": isProposal,
-	"transaction_id": func(s string) bool { return CheckID(s) == nil },
+	"transaction_id": isID, "supersedes": isID,
 }
 
 // IsTyped tells whether a value stands where ids and hashes do, and is one: such
@@ -55,6 +55,8 @@ func IsTyped(key, value string) bool {
 	form, ok := forms[key]
 	return ok && form(value)
 }
+
+func isID(s string) bool { return CheckID(s) == nil }
 
 func isHash(s string) bool {
 	digits, ok := strings.CutPrefix(s, "sha256:")

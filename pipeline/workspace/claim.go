@@ -5,44 +5,55 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
-// A Claim remembers, across a crash, which apply was begun in this working
-// tree. The ledger says that one was begun, but a ledger is shared; only the
-// working tree knows that it was here. It is used under the Lock.
-type Claim struct {
-	tree *Tree
-	file string
+// The ledger says that an apply was begun, but a ledger is shared; only the
+// working tree knows that it was here, and remembers it across a crash. The
+// caller holds the Lock.
+
+// Begin notes that applies begin here, before the ledger is told.
+func (t *Tree) Begin(applies ...string) error {
+	return t.renote("noting the apply", func(noted []string) []string {
+		return slices.Compact(slices.Sorted(slices.Values(append(noted, applies...))))
+	})
 }
 
-// Claim returns the working tree's claim.
-func (t *Tree) Claim() Claim { return Claim{t, t.stateFile("applying", "")} }
-
-// Begin notes that an apply begins here, before the ledger is told.
-func (c Claim) Begin(apply string) error {
-	if err := c.tree.note(c.file, []byte(apply+"\n")); err != nil {
-		return fmt.Errorf("noting the apply: %w", err)
+// Begun returns the applies that were begun here and have not ended.
+func (t *Tree) Begun() ([]string, error) {
+	data, err := os.ReadFile(t.claims())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the noted applies: %w", err)
 	}
-	return nil
+	return strings.Fields(string(data)), nil
 }
 
-// Begun returns the apply that was begun here and has not ended, "" if none.
-func (c Claim) Begun() (string, error) {
-	data, err := os.ReadFile(c.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// End notes that applies have ended, after the ledger was told.
+func (t *Tree) End(applies ...string) error {
+	return t.renote("noting the end of the apply", func(noted []string) []string {
+		return slices.DeleteFunc(noted, func(a string) bool { return slices.Contains(applies, a) })
+	})
+}
+
+func (t *Tree) claims() string { return t.stateFile("applying", "") }
+
+func (t *Tree) renote(doing string, change func([]string) []string) error {
+	noted, err := t.Begun()
+	if err != nil {
+		return err
+	}
+	now := change(slices.Clone(noted))
+	switch {
+	case slices.Equal(now, noted):
+		return nil
+	case len(now) == 0:
+		err = os.Remove(t.claims())
+	default:
+		err = t.note(t.claims(), []byte(strings.Join(now, "\n")+"\n"))
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the noted apply: %w", err)
-	}
-	return strings.TrimSpace(string(data)), nil
-}
-
-// End notes that the apply has ended, after the ledger was told.
-func (c Claim) End() error {
-	if err := os.Remove(c.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("noting the end of the apply: %w", err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
 }

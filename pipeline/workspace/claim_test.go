@@ -3,41 +3,50 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
-// TestClaim: linked working trees share a state directory, but not a claim; and
-// a repository that is moved takes it along.
-func TestClaim(t *testing.T) {
+// TestBegun: linked working trees share a state directory, but not what was
+// begun in them; and a repository that is moved takes it along.
+func TestBegun(t *testing.T) {
 	dir := t.TempDir()
 	files{"main/a": "1\n", "side/a": "1\n"}.put(t, dir)
-	at := func(root, tree string) Claim {
-		return openWith(t, filepath.Join(root, tree), filepath.Join(root, "main/.git/countersign")).Claim()
+	at := func(root, tree string) *Tree {
+		return openWith(t, filepath.Join(root, tree), filepath.Join(root, "main/.git/countersign"))
 	}
-	begun := func(c Claim, want string) {
+	begun := func(tree *Tree, want ...string) {
 		t.Helper()
-		if got, err := c.Begun(); got != want || err != nil {
-			t.Errorf("begun is %q (%v), want %q", got, err, want)
+		if got, err := tree.Begun(); !slices.Equal(got, want) || err != nil {
+			t.Errorf("begun are %q (%v), want %q", got, err, want)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "main/.git/countersign"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	begun(at(dir, "main"), "")
-	if err := at(dir, "main").Begin("tx/apply_1"); err != nil {
-		t.Fatal(err)
+	begun(at(dir, "main"))
+	for range 2 {
+		if err := at(dir, "main").Begin("tx_b/apply_1", "tx_a/apply_2"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	begun(at(dir, "main"), "tx/apply_1")
-	begun(at(dir, "side"), "")
+	begun(at(dir, "main"), "tx_a/apply_2", "tx_b/apply_1")
+	begun(at(dir, "side"))
 	moved := filepath.Join(t.TempDir(), "moved")
 	if err := os.Rename(dir, moved); err != nil {
 		t.Fatal(err)
 	}
-	begun(at(moved, "main"), "tx/apply_1")
 	for range 2 {
-		if err := at(moved, "main").End(); err != nil {
+		if err := at(moved, "main").End("tx_a/apply_2"); err != nil {
 			t.Error(err)
 		}
 	}
-	begun(at(moved, "main"), "")
+	begun(at(moved, "main"), "tx_b/apply_1")
+	if err := at(moved, "main").End("tx_b/apply_1", "tx_a/apply_2"); err != nil {
+		t.Error(err)
+	}
+	begun(at(moved, "main"))
+	if left, _ := filepath.Glob(filepath.Join(moved, "main/.git/countersign/applying-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }

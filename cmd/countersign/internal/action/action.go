@@ -66,6 +66,20 @@ func (s Step) NeedsChecks(ids []string) error {
 	return err
 }
 
+// Matrix sets the outputs that a job's strategy and its condition go by: GitHub
+// takes no matrix without jobs.
+func (s Step) Matrix(matrix any, jobs, leftOut int) error {
+	line, err := json.Marshal(matrix)
+	s.gha.SetOutput("matrix", string(line))
+	s.gha.SetOutput("act", strconv.FormatBool(jobs > 0))
+	s.gha.SetOutput("left-out", strconv.Itoa(leftOut))
+	return err
+}
+
+// RunNumber is the number of the workflow's run, which goes up by one, "" where
+// there is none.
+func (s Step) RunNumber() string { return s.gha.Getenv("GITHUB_RUN_NUMBER") }
+
 // CheckRun sets the output that names the published check run.
 func (s Step) CheckRun(url string) { s.gha.SetOutput("check-run-url", url) }
 

@@ -37,6 +37,7 @@ type repository struct {
 	pulls     []*pull // in the order of their numbers, which start at 1
 	checks    []*checkRun
 	runs      []*workflowRun
+	started   []string // workflows that were started by hand
 	rulesets  []*ruleset
 	known     map[string]commitInfo
 }

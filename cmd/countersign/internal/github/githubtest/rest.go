@@ -36,7 +36,7 @@ type operation struct {
 }
 
 func operations() []operation {
-	all := [][]operation{peopleOperations, repositoryOperations, pullOperations, commentOperations, checkOperations, runOperations, ruleOperations}
+	all := [][]operation{peopleOperations, repositoryOperations, pullOperations, commentOperations, checkOperations, runOperations, ruleOperations, installationOperations}
 	var list []operation
 	for _, some := range all {
 		list = append(list, some...)

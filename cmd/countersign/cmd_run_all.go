@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/batch"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// allFlags choose among the open transactions.
+type allFlags struct {
+	all         bool
+	concurrency int
+	pr          int
+	since       string
+}
+
+func (f *allFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.all, "all", false, "every open transaction, oldest first")
+	flags.IntVar(&f.concurrency, "concurrency", runtime.GOMAXPROCS(0), "with --all: work on `N` at a time")
+	flags.IntVar(&f.pr, "pr", 0, "with --all: only those of the pull request with this `NUMBER`")
+	flags.StringVar(&f.since, "since", "", "with --all: only those proposed since a `TIME`: 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z")
+}
+
+// check refuses flags that do not go together; given are what else was named.
+func (f *allFlags) check(given []string) error {
+	switch {
+	case !f.all && (f.pr != 0 || f.since != ""):
+		return &usageError{"--pr and --since choose among all transactions", "add --all"}
+	case f.all && len(given) > 0:
+		return &usageError{"--all and " + given[0] + " were given", "give one of them"}
+	case f.concurrency < 1:
+		return &usageError{"--concurrency takes a number from 1", ""}
+	case f.pr < 0:
+		return &usageError{"--pr takes the number of a pull request", ""}
+	}
+	return nil
+}
+
+// sinceWhen reads a moment: a date, a time, or how long ago. Days are UTC.
+func sinceWhen(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	ago, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		ago = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || ago < 0 {
+		return time.Time{}, &usageError{fmt.Sprintf("--since %+q is no time", text), "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
+	}
+	return now.Add(-ago), nil
+}
+
+// runAll takes every open transaction as far as its approvals allow.
+func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.ApplyOptions) error {
+	since, err := sinceWhen(f.since, a.Now())
+	if err != nil {
+		return err
+	}
+	if f.pr > 0 {
+		a.shareLedger()
+	}
+	r, err := c.open(ctx, a, nil, "")
+	if err != nil {
+		return err
+	}
+	chosen, err := chooseOpen(ctx, r, f.pr, since)
+	if err != nil {
+		return err
+	}
+	if !a.flags.push && len(pullsOf(chosen)) > 0 { // others look at these
+		a.shareLedger()
+		if r, err = c.open(ctx, a, nil, ""); err == nil {
+			chosen, err = chooseOpen(ctx, r, f.pr, since)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen)), line: a.progressLine("run")}
+	if err := all.run(ctx, r, f.concurrency, chosen); err != nil {
+		return err
+	}
+	return errors.Join(all.show(), all.outcome())
+}
+
+// outcome is the exit code of the worst, and how many ended how; each has its
+// own line in the table.
+func (all *advancing) outcome() error {
+	worst := all.worst(slices.DeleteFunc(slices.Clone(all.errs), func(err error) bool { return err == nil }))
+	if worst == nil {
+		return nil
+	}
+	counts := map[int]int{}
+	for _, row := range all.rows {
+		counts[row.ExitCode]++
+	}
+	failed := len(all.rows) - counts[0] - counts[exitPending] - counts[exitDenied]
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{failed, "failed"}, {counts[exitDenied], "denied"}, {counts[exitPending], "waiting for approvals"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	code, _ := explain(worst, all.again)
+	return &exitError{code, &manyError{fmt.Sprintf("of %s: %s", counted(len(all.rows), "transaction"), strings.Join(parts, ", "))}}
+}
+
+// A manyError sums up what has a line of its own each.
+type manyError struct{ sum string }
+
+func (e *manyError) Error() string { return e.sum }
+
+// chooseOpen returns the open transactions that are meant, oldest first; pr 0
+// means any.
+func chooseOpen(ctx context.Context, r *pipeline.Runner, pr int, since time.Time) ([]ledger.Transaction, error) {
+	open, err := r.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(open, func(tx ledger.Transaction) bool {
+		p := tx.Pointers.Proposal
+		created, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
+		return pr > 0 && (p == nil || p.PullRequest != pr) || err == nil && created.Before(since)
+	}), nil
+}
+
+// advancing is a run of many transactions, and what became of each.
+type advancing struct {
+	*App
+	options pipeline.ApplyOptions
+	line    *progressLine
+	done    atomic.Int64
+	rows    []report.Row
+	errs    []error
+}
+
+func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency int, chosen []ledger.Transaction) error {
+	stderr := all.Stderr
+	all.Stderr = &lockedWriter{w: stderr}
+	defer func() { all.Stderr = stderr }()
+	defer all.line.end()
+	at := map[string]int{}
+	for i, tx := range chosen {
+		at[tx.TransactionID] = i
+	}
+	return batch.New(r, concurrency).Run(ctx, chosen, func(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction) {
+		i := at[tx.TransactionID]
+		all.rows[i], all.errs[i] = all.advance(ctx, r, tx)
+		all.line.show("transactions", int(all.done.Add(1)), len(chosen))
+	})
+}
+
+// advance takes one transaction as far as its approvals allow. What the row says
+// is without the secrets of its patch, which only this Runner knows.
+func (all *advancing) advance(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction) (report.Row, error) {
+	row := report.Row{
+		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), PullRequest: tx.Pointers.Proposal.PullRequest,
+		Summary: tx.Notes, Status: tx.Status,
+	}
+	err := all.stages(ctx, r, &row)
+	if err != nil {
+		row.ExitCode, _ = explain(err, all.again)
+		if row.ExitCode != exitPending {
+			row.Error = r.Secrets.Text(oneLine(err))
+		}
+	}
+	row.Summary, row.Reason = r.Secrets.Text(row.Summary), r.Secrets.Text(row.Reason)
+	return row, err
+}
+
+func (all *advancing) stages(ctx context.Context, r *pipeline.Runner, row *report.Row) error {
+	g, err := r.Gate(ctx, row.TransactionID)
+	if err != nil {
+		return err
+	}
+	tx := g.Transaction()
+	row.Status, row.Verdict, row.Reason = tx.Status, g.Verdict.State, g.Verdict.Reason
+	if err := g.Err(); err != nil && !g.Applying() {
+		return err
+	}
+	if tx.GateOnly() {
+		return nil // it is merged, not applied
+	}
+	outcome, err := r.Apply(ctx, g, all.options)
+	row.Outcome, row.AppliedCommit = outcome.Result.Outcome, outcome.Commit
+	if err == nil && outcome.Result.Outcome != result.Success {
+		err = &exitError{outcome.Result.Outcome.ExitCode(), fmt.Errorf("apply: %s", outcome.Result.Error)}
+	}
+	if err != nil {
+		log, logErr := r.Log(ctx, row.TransactionID)
+		if logErr == nil {
+			row.Status = log.Transaction().Status
+		}
+		return errors.Join(err, logErr)
+	}
+	v, err := r.Validate(ctx, row.TransactionID)
+	if err != nil {
+		return err
+	}
+	row.Status = v.Status
+	if !v.Report.OK {
+		return &exitError{exitFailed, fmt.Errorf("%s does not validate: %s", row.TransactionID, v.Report.Violations[0].Message)}
+	}
+	return nil
+}
+
+// show prints the table.
+func (all *advancing) show() error {
+	if all.flags.json {
+		return all.printJSON(map[string]any{"transactions": all.rows})
+	}
+	if len(all.rows) == 0 {
+		all.say("no open transactions")
+	}
+	return all.print(report.Table(all.rows, all.style()))
+}
+
+// A lockedWriter lets several goroutines write, one at a time.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}

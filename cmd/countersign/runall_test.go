@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// crowd is a repository with n open transactions, each for a file of its own,
+// of which the first are approved.
+func crowd(t testing.TB, n, approved int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		name := filepath.Join(dir, crowdFile(i))
+		must(os.MkdirAll(filepath.Dir(name), 0o777))
+		must(os.WriteFile(name, []byte(crowdText(i, "old")), 0o666))
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "base"}} {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@localhost"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	clock := testClock()
+	app := &App{Getenv: func(string) string { return "" }, Now: clock, Entropy: testEntropy()}
+	app.flags.dir, app.flags.ledgerRef = dir, "refs/agent/ledger"
+	r, err := app.open()
+	must(err)
+	for i := range n {
+		in, err := pipeline.DiffInput([]byte(crowdPatch(i)), fmt.Sprintf("change %d", i))
+		must(err)
+		made, err := r.Review(t.Context(), in, false)
+		must(err)
+		if i < approved {
+			_, err = r.Decide(t.Context(), made.ID, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"})
+			must(err)
+		}
+	}
+	return dir
+}
+
+func crowdFile(i int) string { return fmt.Sprintf("d%d/f%03d.txt", i%10, i) }
+
+func crowdText(i int, last string) string {
+	return strings.Repeat(fmt.Sprintf("line of file %d\n", i), 20) + last + "\n"
+}
+
+func crowdPatch(i int) string {
+	name, line := crowdFile(i), fmt.Sprintf(" line of file %d\n", i)
+	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -18,4 +18,4 @@\n%[2]s-old\n+new\n", name, strings.Repeat(line, 3))
+}
+
+// BenchmarkRunAll compares run --all over 500 open transactions, of which 200
+// are approved, with git log -p of the ledger that comes of it; they take turns.
+// The limit is five times as long.
+func BenchmarkRunAll(b *testing.B) {
+	const all, approved = 500, 200
+	start, program := crowd(b, all, approved), filepath.Join(b.TempDir(), "countersign")
+	self, err := os.ReadFile(os.Args[0])
+	fatal(b, err)
+	fatal(b, os.WriteFile(program, self, 0o777))
+	for _, to := range []string{"worktree", "ref"} {
+		b.Run(to, func(b *testing.B) {
+			var ours, theirs time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				dir := filepath.Join(b.TempDir(), "repo")
+				fatal(b, os.CopyFS(dir, os.DirFS(start)))
+				exec.Command("sync").Run()
+				b.StartTimer()
+				began := time.Now()
+				cmd := exec.Command(program, "-C", dir, "run", "--all", "--to", to, "--json")
+				out, err := cmd.Output()
+				ours += time.Since(began)
+				if cmd.ProcessState.ExitCode() != exitPending {
+					b.Fatalf("%v\n%.2000s", err, out)
+				}
+				if n := strings.Count(string(out), `"status":"completed"`); n != approved {
+					b.Fatalf("%d completed", n)
+				}
+				began = time.Now()
+				log := exec.Command("git", "-C", dir, "log", "-p", "refs/agent/ledger")
+				fatal(b, log.Run())
+				theirs += time.Since(began)
+			}
+			b.ReportMetric(ours.Seconds()/float64(b.N), "ours-s")
+			b.ReportMetric(theirs.Seconds()/float64(b.N), "git-log-p-s")
+			b.ReportMetric(float64(ours)/float64(theirs), "ratio")
+		})
+	}
+}
+
+// A countedStore counts the rounds of a batch: its appends, each a push of a shared
+// ledger. One in some fails as if another writer had been faster.
+type countedStore struct {
+	pipeline.Store
+	appends, entries, lose int
+}
+
+func (c *countedStore) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+	c.appends++
+	c.entries += len(entries)
+	if c.lose > 0 && c.appends%c.lose == 1 {
+		return "", pipeline.ErrMoved
+	}
+	return c.Store.Append(ctx, tip, entries...)
+}
+
+// However many transactions there are, the ledger is written a few times, and
+// what comes of them does not depend on who was faster.
+func TestRunAllRounds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ lose, most int }{{0, 4}, {2, 8}} {
+		const all, approved = 12, 8
+		dir := crowd(t, all, approved)
+		app := &App{Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy(), Stderr: io.Discard}
+		app.flags.dir, app.flags.ledgerRef = dir, "refs/agent/ledger"
+		r, err := app.open()
+		check(t, err)
+		store := &countedStore{Store: r.Store, lose: c.lose}
+		r.Store = store
+		open, err := r.Open(t.Context())
+		check(t, err)
+		done := &advancing{App: app, rows: make([]report.Row, all), errs: make([]error, all), line: &progressLine{}}
+		check(t, done.run(t.Context(), r, 3, open))
+		for i, row := range done.rows {
+			want := ledger.Awaiting
+			if i < approved {
+				want = ledger.Completed
+			}
+			if row.Status != want || row.TransactionID != open[i].TransactionID {
+				t.Errorf("%d: %+v, want it %s", i, row, want)
+			}
+		}
+		if store.appends > c.most || store.entries < all-approved+3*approved {
+			t.Errorf("%d appends of %d entries, want at most %d", store.appends, store.entries, c.most)
+		}
+		var out bytes.Buffer
+		audit := App{Args: []string{"-C", dir, "audit"}, Stdout: &out, Stderr: &out, Getenv: app.Getenv, Now: testClock(), Entropy: testEntropy()}
+		if code := audit.Main(); code != 0 {
+			t.Errorf("audit ends with %d\n%s", code, &out)
+		}
+	}
+}

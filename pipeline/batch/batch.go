@@ -1,0 +1,146 @@
+// Package batch takes many transactions further side by side, and lets them
+// read and write the ledger and the working tree together (docs/batch.md).
+package batch
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// A Batch is a set of transactions that are taken further in rounds. When all of
+// its members wait, the last of them closes the round: it does what they wait
+// for, while nobody else does anything.
+type Batch struct {
+	runner *pipeline.Runner
+	slots  chan struct{} // held by those who work
+
+	mu      sync.Mutex
+	members int
+	waiting int
+	appends []*appending
+	writes  []*writing
+	queue   []*turn // who waits for a place, in order
+	places  places
+
+	snap  pipeline.Snapshot // the ledger as this round sees it
+	tree  tree
+	moves int // how often the ledger has moved in a row
+}
+
+// maxMembers bounds how many transactions are held in memory at once.
+const maxMembers = 1000
+
+// New prepares a batch of a Runner's parts, of which at most concurrency work at
+// the same time. The Runner itself is not to be used before Run returns.
+func New(r *pipeline.Runner, concurrency int) *Batch {
+	return &Batch{runner: r, slots: make(chan struct{}, max(1, concurrency)), tree: tree{Worktree: r.Worktree}}
+}
+
+// Run calls do for each transaction, with a Runner that is its own, and returns
+// when all have returned. The error is that the ledger could not be read; then do
+// was called for none.
+func (b *Batch) Run(ctx context.Context, all []ledger.Transaction, do func(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction)) error {
+	for len(all) > 0 {
+		some := all[:min(len(all), maxMembers)]
+		all = all[len(some):]
+		if err := b.run(ctx, some, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) run(ctx context.Context, all []ledger.Transaction, do func(context.Context, *pipeline.Runner, ledger.Transaction)) error {
+	var paths []string
+	for _, tx := range all {
+		paths = append(paths, ledger.Dir(tx.TransactionID), ledger.DeniedDir(tx.PatchID()))
+	}
+	var err error
+	if b.snap, err = b.runner.Store.Snapshot(ctx, paths...); err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	b.members = len(all)
+	shared := &parts{repo: b.runner.Repo, refs: b.runner.Refs, code: b.runner.Code, ask: b.runner.Rules}
+	for i, tx := range all {
+		m := &member{Batch: b, index: i, patch: tx.PatchID(), paths: paths}
+		group.Go(func() {
+			m.work()
+			defer m.leave(ctx)
+			do(ctx, m.runner(shared), tx)
+		})
+	}
+	group.Wait()
+	return nil
+}
+
+// A member is one transaction of a batch.
+type member struct {
+	*Batch
+	index int // the oldest is 0
+	patch string
+	paths []string // what all members read of the ledger
+}
+
+func (m *member) runner(shared *parts) *pipeline.Runner {
+	r := m.Batch.runner.Fork()
+	shared.lend(r)
+	r.Store, r.Turn, r.Pause = m, m.turn, nil
+	if r.Worktree != nil {
+		r.Worktree = &memberTree{Worktree: r.Worktree, member: m}
+	}
+	return r
+}
+
+// work waits until few enough others work.
+func (m *member) work() { m.slots <- struct{}{} }
+
+// rest lets another work.
+func (m *member) rest() { <-m.slots }
+
+// await waits for the end of the round, or for a turn. enter says what for, and
+// is called while nobody else can come or go; ready is closed when it is over.
+func (m *member) await(ctx context.Context, ready <-chan struct{}, enter func()) {
+	m.mu.Lock()
+	enter()
+	m.waiting++
+	m.closeRound(ctx)
+	m.mu.Unlock()
+	m.rest()
+	<-ready
+	m.work()
+}
+
+// leave ends a membership.
+func (m *member) leave(ctx context.Context) {
+	m.mu.Lock()
+	m.members--
+	m.closeRound(ctx)
+	m.mu.Unlock()
+	m.rest()
+}
+
+// closeRound does what everybody waits for, once everybody waits. It holds the
+// lock all the while, which keeps nobody from anything.
+func (b *Batch) closeRound(ctx context.Context) {
+	if b.waiting < b.members || b.members == 0 {
+		return
+	}
+	writes, appends := b.writes, b.appends
+	b.writes, b.appends = nil, nil
+	slices.SortFunc(appends, func(x, y *appending) int { return x.member.index - y.member.index })
+	b.tree.write(writes)
+	b.append(ctx, appends)
+	b.waiting -= len(writes) + len(appends)
+	for _, w := range writes {
+		close(w.ready)
+	}
+	for _, a := range appends {
+		close(a.ready)
+	}
+	b.call()
+}

@@ -1,0 +1,117 @@
+package batch
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// parts are what members share of the repository: one uses it at a time. The
+// trees that it serves may be read side by side.
+type parts struct {
+	mu   sync.Mutex
+	repo pipeline.Repository
+	refs pipeline.Refs
+	code pipeline.Code
+	ask  func(context.Context, string) (pipeline.Rules, error)
+}
+
+// lend gives a Runner the parts that it shares.
+func (p *parts) lend(r *pipeline.Runner) {
+	r.Repo, r.Refs, r.Rules = sharedRepo{p}, sharedRefs{&p.mu, p.refs}, p.rules
+	if p.code != nil {
+		r.Code = sharedCode{p}
+	}
+}
+
+func (p *parts) rules(ctx context.Context, base string) (pipeline.Rules, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ask(ctx, base)
+}
+
+// alone calls with the lock held.
+func alone[T any](mu *sync.Mutex, call func() (T, error)) (T, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	return call()
+}
+
+type sharedRepo struct{ *parts }
+
+func (s sharedRepo) Head(ctx context.Context) (string, error) {
+	return alone(&s.mu, func() (string, error) { return s.repo.Head(ctx) })
+}
+
+func (s sharedRepo) Tree(ctx context.Context, commit string) (fs.FS, error) {
+	return alone(&s.mu, func() (fs.FS, error) { return s.repo.Tree(ctx, commit) })
+}
+
+func (s sharedRepo) TreeID(ctx context.Context, commit string) (string, error) {
+	return alone(&s.mu, func() (string, error) { return s.repo.TreeID(ctx, commit) })
+}
+
+func (s sharedRepo) Index(ctx context.Context, files []patch.Change) (pipeline.IndexState, error) {
+	return alone(&s.mu, func() (pipeline.IndexState, error) { return s.repo.Index(ctx, files) })
+}
+
+func (s sharedRepo) Changed(ctx context.Context) ([]string, error) {
+	return alone(&s.mu, func() ([]string, error) { return s.repo.Changed(ctx) })
+}
+
+func (s sharedRepo) Descends(ctx context.Context, commit, ancestor string) (bool, error) {
+	return alone(&s.mu, func() (bool, error) { return s.repo.Descends(ctx, commit, ancestor) })
+}
+
+type sharedRefs struct {
+	mu   *sync.Mutex
+	refs pipeline.Refs
+}
+
+func (s sharedRefs) Ref(ctx context.Context, name string) (string, error) {
+	return alone(s.mu, func() (string, error) { return s.refs.Ref(ctx, name) })
+}
+
+func (s sharedRefs) BuildCommit(ctx context.Context, parent string, files []patch.Change, c pipeline.Commit) (string, error) {
+	return alone(s.mu, func() (string, error) { return s.refs.BuildCommit(ctx, parent, files, c) })
+}
+
+func (s sharedRefs) CheckRef(ctx context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refs.CheckRef(ctx, name)
+}
+
+func (s sharedRefs) MoveRef(ctx context.Context, name, old, next string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refs.MoveRef(ctx, name, old, next)
+}
+
+type sharedCode struct{ *parts }
+
+func (s sharedCode) Head(ctx context.Context, number int) (string, error) {
+	return alone(&s.mu, func() (string, error) { return s.code.Head(ctx, number) })
+}
+
+func (s sharedCode) MergeBase(ctx context.Context, branch, commit string) (string, error) {
+	return alone(&s.mu, func() (string, error) { return s.code.MergeBase(ctx, branch, commit) })
+}
+
+func (s sharedCode) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
+	return alone(&s.mu, func() (patch.Patchset, error) { return s.code.Diff(ctx, from, to) })
+}
+
+func (s sharedCode) Fetch(ctx context.Context, ref, commit string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.code.Fetch(ctx, ref, commit)
+}
+
+func (s sharedCode) Refs(ctx context.Context, side pipeline.Side) (pipeline.Refs, error) {
+	refs, err := alone(&s.mu, func() (pipeline.Refs, error) { return s.code.Refs(ctx, side) })
+	return sharedRefs{&s.mu, refs}, err
+}

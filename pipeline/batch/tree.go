@@ -1,0 +1,145 @@
+package batch
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// A writing is a member that waits to write to the working tree.
+type writing struct {
+	files []patch.Change
+	ready chan struct{}
+	ops   []result.Operation
+}
+
+// tree is the working tree that the members share. It is locked while any of
+// them applies.
+type tree struct {
+	pipeline.Worktree
+
+	mu     sync.Mutex
+	users  int
+	unlock func()
+	begun  []string // to be noted before the ledger is told
+	ended  []string // to be forgotten, some time after it was
+}
+
+// lock keeps other processes out while a member applies.
+func (t *tree) lock(ctx context.Context) (leave func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.users == 0 {
+		if t.unlock, err = t.Worktree.Lock(ctx); err != nil {
+			return nil, err
+		}
+	}
+	t.users++
+	return t.leave, nil
+}
+
+func (t *tree) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.users--; t.users == 0 {
+		_ = t.forget() // a note that is left names an apply that has ended
+		t.unlock()
+	}
+}
+
+// note notes what is about to be begun, so that a crash is taken up where it was.
+func (t *tree) note() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.begun) == 0 {
+		return nil
+	}
+	err := t.Worktree.Begin(t.begun...)
+	if err == nil {
+		t.begun = nil
+	}
+	return err
+}
+
+// forget is note for what has ended.
+func (t *tree) forget() error {
+	if len(t.ended) == 0 {
+		return nil
+	}
+	err := t.Worktree.End(t.ended...)
+	t.ended = nil
+	return err
+}
+
+// write writes the files of all as one write. Where that fails each is written
+// alone: those that are done are found to be, and the others have their own
+// error.
+func (t *tree) write(all []*writing) {
+	var files []patch.Change
+	for _, w := range all {
+		files = append(files, w.files...)
+	}
+	if len(files) == 0 {
+		return
+	}
+	ops := t.Worktree.Write(files)
+	for _, w := range all {
+		w.ops, ops = ops[:len(w.files):len(w.files)], ops[len(w.files):]
+		if len(all) > 1 && unfinished(w.ops) {
+			w.ops = t.Worktree.Write(w.files)
+		}
+	}
+}
+
+// unfinished tells whether a write may do better alone. One that read back
+// something else than it wrote has its answer.
+func unfinished(ops []result.Operation) bool {
+	return slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Status != result.StatusSuccess }) &&
+		!slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == workspace.Mismatch })
+}
+
+// memberTree is the working tree as one member has it.
+type memberTree struct {
+	pipeline.Worktree
+	member *member
+}
+
+func (m *memberTree) Lock(ctx context.Context) (func(), error) { return m.member.tree.lock(ctx) }
+
+// Begin is noted with those of the others, when the round is closed: the ledger
+// is told of it then.
+func (m *memberTree) Begin(applies ...string) error {
+	t := &m.member.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun = append(t.begun, applies...)
+	return nil
+}
+
+func (m *memberTree) Begun() ([]string, error) {
+	t := &m.member.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	begun, err := t.Worktree.Begun()
+	return append(begun, t.begun...), err
+}
+
+func (m *memberTree) End(applies ...string) error {
+	t := &m.member.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = append(t.ended, applies...)
+	return nil
+}
+
+// Write waits for the end of the round.
+func (m *memberTree) Write(files []patch.Change) []result.Operation {
+	w := &writing{files: files, ready: make(chan struct{})}
+	m.member.await(context.Background(), w.ready, func() { m.member.writes = append(m.member.writes, w) })
+	return w.ops
+}

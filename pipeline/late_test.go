@@ -1,0 +1,185 @@
+package pipeline_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// late has what was superseded heard once more.
+func (h *hub) late(r *pipeline.Runner) []string {
+	h.w.Helper()
+	denied, err := r.HearLate(h.w.Context(), h.pull.Repository, 7)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	return denied
+}
+
+// refuses fails the test unless a patch is refused, on this pull request and on
+// another one.
+func (h *hub) refuses(diff string) {
+	h.w.Helper()
+	for _, number := range []int{7, 8} {
+		h.pull.Number = number
+		in, err := h.runner().OnPull(h.w.Context(), h.w.input(diff), number)
+		if err != nil {
+			h.w.Fatal(err)
+		}
+		var denied *pipeline.DeniedError
+		if _, err := h.runner().Review(h.w.Context(), in, false); !errors.As(err, &denied) {
+			h.w.Errorf("proposed again on %d: %v", number, err)
+		}
+	}
+	h.pull.Number = 7
+}
+
+// TestDenialOfSuperseded: a denial of a patch whose place another one has taken
+// sticks, whether it was said before or after, and whatever becomes of it.
+func TestDenialOfSuperseded(t *testing.T) {
+	for name, say := range map[string]func(h *hub, tx, old string) func(r *pipeline.Runner){
+		"after": func(h *hub, _, old string) func(*pipeline.Runner) {
+			h.offers(h.runner(), greet("b"), nil)
+			h.says(bobThere, "/deny "+old+" no")
+			return nil
+		},
+		"before, and nobody looked": func(h *hub, _, old string) func(*pipeline.Runner) {
+			h.says(bobThere, "/deny "+old)
+			h.offers(h.runner(), greet("b"), nil)
+			return nil
+		},
+		"of the secret in it": func(h *hub, _, old string) func(*pipeline.Runner) {
+			h.offers(h.runner(), greet("b"), nil)
+			h.says(bobThere, "/deny secret:"+old)
+			return nil
+		},
+		"in the thread of the old one": func(h *hub, _, _ string) func(*pipeline.Runner) {
+			h.offers(h.runner(), greet("b"), nil)
+			reply := h.says(adaThere, "/deny not like that")
+			reply.Kind, reply.ReplyTo = approval.KindReviewComment, "900"
+			return nil
+		},
+		"edited away": func(h *hub, _, old string) func(*pipeline.Runner) {
+			h.offers(h.runner(), greet("b"), nil)
+			said := h.says(adaThere, "never mind")
+			said.Earlier, said.Edited = []string{"/deny " + old}, true
+			return nil
+		},
+		"deleted, and an event tells": func(h *hub, _, old string) func(*pipeline.Runner) {
+			h.offers(h.runner(), greet("b"), nil)
+			gone := *h.says(adaThere, "/deny "+old)
+			h.said = nil
+			return func(r *pipeline.Runner) { r.WitnessedOn, r.Witnessed = 7, []approval.Statement{gone} }
+		},
+		"after a push took the base away": func(h *hub, tx, old string) func(*pipeline.Runner) {
+			h.says(bobThere, "/approve "+old)
+			g := h.gate(tx)
+			h.w.repo.commit(map[string]string{"greet.txt": "pushed\n"})
+			h.refs.tips["refs/heads/topic"] = id(2)
+			if _, err := h.runner().Apply(h.w.Context(), g, pipeline.ApplyOptions{}); err == nil {
+				h.w.Fatal("it was applied")
+			}
+			h.refs.tips["refs/heads/topic"] = id(1)
+			h.says(adaThere, "/deny "+old)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(newWorld(t))
+			old := h.offers(h.runner(), greet("a"), nil)
+			asked := approval.Posted{Kind: approval.KindReviewComment, ID: "900", URL: "https://forge.example/r/900", BodySHA256: "sha256:" + strings.Repeat("0", 64)}
+			if _, err := h.runner().Note(t.Context(), old.ID, []approval.Posted{asked}); err != nil {
+				t.Fatal(err)
+			}
+			r := h.runner()
+			if witness := say(h, old.ID, "patchset:"+old.PatchID); witness != nil {
+				witness(r)
+			}
+			denied := h.late(r)
+			if len(denied) != 1 {
+				t.Fatalf("recorded as denied: %v", denied)
+			}
+			h.w.sound(old.ID, ledger.Superseded)
+			h.w.sound(denied[0], ledger.Denied)
+			h.heldTo(denied[0])
+			if again := h.late(h.runner()); again != nil {
+				t.Errorf("recorded once more: %v", again)
+			}
+			h.said = nil
+			h.refuses(greet("a"))
+		})
+	}
+}
+
+// heldTo fails the test unless the decisions of a transaction have their
+// evidence.
+func (h *hub) heldTo(tx string) {
+	h.w.Helper()
+	dir, err := h.runner().Directory(h.w.Context(), tx)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	for _, v := range new(approval.Policies).Redo(dir, h.log(tx)) {
+		h.w.Errorf("the record: %+v", v)
+	}
+}
+
+// TestNoDenialOfSuperseded: who may not deny is not heard, and what cannot be
+// read is not taken for silence.
+func TestNoDenialOfSuperseded(t *testing.T) {
+	h := newHub(newWorld(t))
+	old := h.offers(h.runner(), greet("a"), nil)
+	h.offers(h.runner(), greet("b"), nil)
+	h.says(eveThere, "/deny patchset:"+old.PatchID)
+	h.says(adaThere, "> /deny patchset:"+old.PatchID)
+	h.says(adaThere, "/approve patchset:"+old.PatchID)
+	if denied := h.late(h.runner()); denied != nil {
+		t.Errorf("recorded as denied: %v", denied)
+	}
+	tip := h.w.tip()
+	h.says(adaThere, "/deny patchset:"+old.PatchID)
+	for _, method := range []string{"PullRequest", "Statements", "Access"} {
+		h.before = func(now string) {
+			h.broken = nil
+			if now == method {
+				h.broken = errors.New("status 502")
+			}
+		}
+		var reading *pipeline.ReadingError
+		if denied, err := h.runner().HearLate(t.Context(), h.pull.Repository, 7); !errors.As(err, &reading) || denied != nil || h.w.tip() != tip {
+			t.Errorf("%s: %v %v", method, denied, err)
+		}
+	}
+	h.before, h.broken = nil, nil
+	if denied := h.late(h.runner()); len(denied) != 1 {
+		t.Errorf("recorded as denied: %v", denied)
+	}
+}
+
+// TestDenialOfSupersededSecret: what is stored of the patch stays without its
+// secret.
+func TestDenialOfSupersededSecret(t *testing.T) {
+	h := newHub(newWorld(t))
+	token := "ghp_" + "R4nd0mTok3nR4nd0mTok3nR4nd0mTok3n12ab"
+	old := h.offers(h.runner(), greet("token = \""+token+"\""), nil)
+	h.offers(h.runner(), greet("b"), nil)
+	h.says(adaThere, "/deny patchset:"+old.PatchID)
+	denied := h.late(h.runner())
+	if len(denied) != 1 {
+		t.Fatalf("recorded as denied: %v", denied)
+	}
+	h.w.sound(denied[0], ledger.Denied)
+	dir, err := h.runner().Directory(t.Context(), denied[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := fs.ReadFile(dir, ledger.PatchFile(old.PatchID)); err != nil || strings.Contains(string(raw), token) || !strings.Contains(string(raw), "<REDACTED:") {
+		t.Errorf("%s %v", raw, err)
+	}
+	h.refuses(greet("token = \"" + token + "\""))
+}

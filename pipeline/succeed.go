@@ -1,0 +1,190 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// A proposal for a pull request takes the place of the open ones that its
+// proposer made for the same pull request and that touch one of its files. A
+// file is a path, byte for byte; a rename touches both of its names. Paths that
+// are only in each other's way ("a" and "a/b", or by case) are two files: both
+// are asked about, and the second does not fit any more once the first is
+// applied. What is applied, or being applied, is left alone.
+
+// onPull returns the transactions of a pull request, oldest first.
+func (r *Runner) onPull(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, error) {
+	snap, err := r.snapshot(ctx, ledger.PullDir(number))
+	if err != nil {
+		return nil, err
+	}
+	listed, err := ledger.OnPull(snap.Tree, number)
+	if err != nil || len(listed) == 0 {
+		return nil, err
+	}
+	var paths []string
+	for _, l := range listed {
+		paths = append(paths, transaction(l.TransactionID)...)
+	}
+	if snap, err = r.snapshot(ctx, paths...); err != nil {
+		return nil, err
+	}
+	return statesOnPull(snap.Tree, in, number)
+}
+
+func statesOnPull(tree fs.FS, in ledger.Repository, number int) ([]ledger.Transaction, error) {
+	listed, err := ledger.OnPull(tree, number)
+	if err != nil {
+		return nil, err
+	}
+	var out []ledger.Transaction
+	for _, l := range listed {
+		tx, err := state(tree, l.TransactionID)
+		if err != nil {
+			return nil, err
+		}
+		if p := tx.Pointers.Proposal; p != nil && p.PullRequest == number && p.Repository != nil && p.Repository.ID == in.ID {
+			out = append(out, tx)
+		}
+	}
+	return out, nil
+}
+
+// rivals are what Review reads to know which transactions a proposal supersedes.
+func (r *Runner) rivals(ctx context.Context, p gathered) ([]string, error) {
+	if p.pull == nil || p.own {
+		return nil, nil
+	}
+	all, err := r.onPull(ctx, p.pull.Repository, p.pull.Number)
+	paths := []string{ledger.PullDir(p.pull.Number)}
+	for _, tx := range all {
+		if p.supersedes(tx) {
+			paths = append(paths, transaction(tx.TransactionID)...)
+		}
+	}
+	return paths, err
+}
+
+// superseded are the logs of the transactions that a proposal takes the place of.
+func (p gathered) superseded(tree fs.FS) ([]*ledger.Log, error) {
+	if p.pull == nil || p.own {
+		return nil, nil
+	}
+	all, err := statesOnPull(tree, p.pull.Repository, p.pull.Number)
+	if err != nil {
+		return nil, err
+	}
+	var out []*ledger.Log
+	for _, tx := range all {
+		if !p.supersedes(tx) {
+			continue
+		}
+		log, err := ledger.Read(tree, tx.TransactionID)
+		if err != nil {
+			return nil, err
+		}
+		if _, applying := log.OpenApply(); !applying {
+			out = append(out, log)
+		}
+	}
+	return out, nil
+}
+
+// supersedes tells whether a transaction of the same pull request is one whose
+// place the proposal takes, unless it is being applied.
+func (p gathered) supersedes(tx ledger.Transaction) bool {
+	if tx.Closed || tx.Status == ledger.Applied || tx.GateOnly() || tx.Proposer.Kind != p.proposer.Kind || tx.Proposer.ID != p.proposer.ID {
+		return false
+	}
+	return slices.ContainsFunc(p.set.Files(), func(f patch.Change) bool {
+		return slices.Contains(tx.Pointers.Proposal.TargetFiles, f.Path)
+	})
+}
+
+// succession are the entries that end what a proposal supersedes.
+func (r *Runner) succession(old []*ledger.Log, by string) ([]ledger.Entry, error) {
+	var out []ledger.Entry
+	for _, log := range old {
+		e, err := r.succeeded(log, by, "the proposer proposed another change of its files for this pull request")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *e)
+	}
+	return out, nil
+}
+
+// succeeded ends a transaction whose place another one has taken.
+func (r *Runner) succeeded(log *ledger.Log, by, why string) (*ledger.Entry, error) {
+	s := r.stage(log)
+	s.Status(ledger.Superseded, fmt.Sprintf("superseded by %s: %s", by, why))
+	s.Close()
+	return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}, false)
+}
+
+func ids(logs []*ledger.Log) []string {
+	var out []string
+	for _, log := range logs {
+		out = append(out, log.Transaction().TransactionID)
+	}
+	return out
+}
+
+// since is when a transaction began, as the forge tells time: to the second. An
+// approval of that very second may be one of the transaction before, where that
+// was of the same bytes, and approvals do not carry over.
+func since(tree fs.FS, log *ledger.Log) (time.Time, error) {
+	at, err := log.Time(0)
+	if err != nil {
+		return at, err
+	}
+	at = at.Truncate(time.Second)
+	tx := log.Transaction()
+	for _, id := range tx.Pointers.Proposal.Supersedes {
+		old, err := state(tree, id)
+		if err != nil {
+			return at, err
+		}
+		if old.PatchID() == tx.PatchID() {
+			return at.Add(time.Second), nil
+		}
+	}
+	return at, nil
+}
+
+// updateAll is update for a stage that takes several entries, which come into
+// the ledger together.
+func (r *Runner) updateAll(ctx context.Context, paths []string, fn func(Snapshot) ([]ledger.Entry, error)) (string, error) {
+	for attempt := 1; attempt <= maxAttempts; attempt++ {
+		snap, err := r.snapshot(ctx, paths...)
+		if err != nil {
+			return "", err
+		}
+		entries, err := fn(snap)
+		if err != nil || len(entries) == 0 {
+			return snap.Tip, err
+		}
+		tip, err := r.Store.Append(ctx, snap.Tip, entries...)
+		if err == nil {
+			r.tip = &tip
+			return tip, nil
+		}
+		if !errors.Is(err, ErrMoved) {
+			return "", fmt.Errorf("writing the ledger: %w", err)
+		}
+		if r.Pause != nil {
+			r.Pause(ctx, attempt)
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+	return "", fmt.Errorf("writing the ledger: other writers were faster %d times", maxAttempts)
+}
