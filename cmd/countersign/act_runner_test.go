@@ -33,7 +33,7 @@ const actUses = "acme/countersign@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 func newRunner(t *testing.T, o tool, policy string) *runner {
 	t.Helper()
 	r := &runner{hub: newHub(t), tool: o, head: site, jobs: 1}
-	if code, _, stderr := r.run("init", "--fleet", "--uses", actUses); code != 0 {
+	if code, _, stderr := r.run("init", "--fleet", "--organization", "--uses", actUses); code != 0 {
 		t.Fatal(stderr)
 	}
 	files := map[string]string{}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -307,6 +309,9 @@ func TestActionFile(t *testing.T) {
 func TestOwnWorkflows(t *testing.T) {
 	for _, file := range initList {
 		have, err := os.ReadFile("../../" + file.path)
+		if file.asked != "" && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		check(t, err)
 		if !bytes.Equal(have, file.render(scaffold{Uses: "./", Gate: true})) {
 			t.Errorf("%s: countersign init --uses ./ --force writes another", file.path)

@@ -33,6 +33,7 @@ var actionStages = map[string][]string{
 	"checks":   {},
 	"plan":     {"pr"},
 	"matrix":   {"max"},
+	"fleet":    {},
 	"settle":   {"pr", "bundle", "checks"},
 	"sweep":    {},
 }
@@ -98,7 +99,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	stage := firstOf(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, plan, settle, checks, sweep or matrix"}
+		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, plan, settle, checks, sweep, matrix or fleet"}
 	}
 	args := []string{stage}
 	switch stage {

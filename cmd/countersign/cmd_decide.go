@@ -93,7 +93,7 @@ func (a *App) gateCommand() *cobra.Command {
 			if err := a.showGate(cmd.Context(), r, g); err != nil {
 				return err
 			}
-			return g.Err()
+			return ending(g)
 		},
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 type initFlags struct {
 	check, harden, force, dryRun bool
-	fleet                        bool
+	fleet, organization          bool
 	gate, gateSet                bool
 	uses, branch, ledgerRef      string
 	app                          int64
@@ -31,8 +31,9 @@ func (a *App) initCommand() *cobra.Command {
 countersign-propose (an example of a bot, with no rights but to read), countersign-relay,
 countersign-settle and countersign-sweep. The first two files are yours to change and are
 never written over; of the others, one that was changed is written over with --force alone.
---fleet adds countersign-fleet, which settles many pull requests at once (docs/scaling.md);
-once it is there it is kept up to date like the others.
+--fleet adds countersign-fleet, which settles many pull requests at once; --organization adds
+countersign-organization, which starts that workflow in all repositories of an organisation
+(docs/scaling.md). Once they are there they are kept up to date like the others.
 
 With --check it writes nothing and says what will not work: the token's rights, rules for
 pushes, the files on the default branch. With --harden it prints what protects the
@@ -63,7 +64,8 @@ repository further, as requests to GitHub's API.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign@COMMIT, or ./ in its own repository")
 	flags.BoolVar(&f.gate, "gate", true, "guard pull requests themselves, by the check \"countersign\"; --gate=false leaves that to proposals")
-	flags.BoolVar(&f.fleet, "fleet", false, "also write a workflow that settles many pull requests at once")
+	flags.BoolVar(&f.fleet, askedFleet, false, "also write a workflow that settles many pull requests at once")
+	flags.BoolVar(&f.organization, askedOrganization, false, "also write a workflow that starts the former in every repository of an organisation")
 	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	flags.BoolVar(&f.check, "check", false, "write nothing; ask GitHub, and say what will not work")
@@ -150,7 +152,7 @@ func initPlan(root *os.Root, f initFlags) ([]planned, scaffold, error) {
 
 // wants tells whether a file is written where there is none.
 func (f initFlags) wants(file initFile) bool {
-	return file.asked == "" || file.asked == "fleet" && f.fleet
+	return file.asked == "" || file.asked == askedFleet && f.fleet || file.asked == askedOrganization && f.organization
 }
 
 // readRegular reads a file that is no link; it is never nil where there is one.

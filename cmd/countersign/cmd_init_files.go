@@ -83,13 +83,20 @@ type initFile struct {
 
 const workflows = ".github/workflows/countersign-"
 
+// The flags that ask for files which not everybody needs.
+const (
+	askedFleet        = "fleet"
+	askedOrganization = "organization"
+)
+
 var initList = []initFile{
 	{path: policy.Path, source: "countersign.yml", theirs: true},
 	{path: workflows + "propose.yml", source: "propose.yml", theirs: true},
 	{path: workflows + "relay.yml", source: "relay.yml"},
 	{path: workflows + "settle.yml", source: "settle.yml"},
 	{path: workflows + "sweep.yml", source: "sweep.yml"},
-	{path: workflows + "fleet.yml", source: "fleet.yml", asked: "fleet"},
+	{path: workflows + "fleet.yml", source: "fleet.yml", asked: askedFleet},
+	{path: workflows + "organization.yml", source: "organization.yml", asked: askedOrganization},
 }
 
 var initTemplates = template.Must(template.New("").Delims("[[", "]]").ParseFS(initFiles, "initfiles/*"))

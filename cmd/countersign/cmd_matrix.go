@@ -23,7 +23,6 @@ func (f *matrixFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.pulls, "pull-requests", false, "with --matrix, only those that are for a pull request")
 	cmd.Flags().IntVar(&f.max, "max", maxMatrix, "with --matrix, the greatest `NUMBER` of jobs, up to 256")
 	cmd.Flags().IntVar(&f.part, "part", 0, "with --matrix, the part to print of a list that is longer, by `NUMBER`; after the last comes the first again")
-	cmd.MarkFlagsMutuallyExclusive("matrix", "open")
 }
 
 func (f matrixFlags) check() error {

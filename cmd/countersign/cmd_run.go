@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -84,9 +83,12 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 	if err != nil {
 		return err
 	}
-	stop := g.Err()
-	if stop == nil || g.Applying() { // one that was denied since is ended
-		stop = a.settle(ctx, r, g, o, &rep)
+	stop := ending(g)
+	begun := g.Applying() || g.Transaction().Status == ledger.Applied
+	if stop == nil || begun { // one that was denied since is ended
+		if err := a.settle(ctx, r, g, o, &rep); stop == nil || err != nil {
+			stop = err
+		}
 	}
 	if err := a.show(rep); err != nil {
 		return err
@@ -114,7 +116,8 @@ func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 		return errors.Join(err, a.refresh(ctx, r, rep))
 	}
 	if outcome.Result.Outcome != result.Success {
-		return errors.Join(&exitError{outcome.Result.Outcome.ExitCode(), fmt.Errorf("apply: %s", outcome.Result.Error)}, a.refresh(ctx, r, rep))
+		failed := &usageError{"apply: " + outcome.Result.Error, "once what is said of the files is mended, run the same command again"}
+		return errors.Join(&exitError{outcome.Result.Outcome.ExitCode(), failed}, a.refresh(ctx, r, rep))
 	}
 	v, err := r.Validate(ctx, rep.TransactionID)
 	if err != nil {
@@ -122,7 +125,7 @@ func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 	}
 	rep.Validation, rep.Status, rep.LedgerCommit = &v.Report, v.Status, v.LedgerCommit
 	if !v.Report.OK {
-		return &exitError{exitFailed, fmt.Errorf("%s does not validate", rep.TransactionID)}
+		return &unprovenError{v}
 	}
 	return nil
 }

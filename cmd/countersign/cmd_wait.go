@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 func (a *App) waitCommand() *cobra.Command {
@@ -66,11 +67,15 @@ func (a *App) wait(ctx context.Context, r *pipeline.Runner, id string, timeout, 
 	}
 }
 
-// ending is why a transaction that was waited for did not end as approved.
+// ending is why a transaction is not approved: one that was closed waits for
+// nobody any more.
 func ending(g pipeline.Gated) error {
 	tx := g.Transaction()
 	if err := g.Err(); err == nil || !tx.Closed || errors.As(err, new(*pipeline.DeniedError)) {
 		return err
+	}
+	if tx.Status == ledger.Superseded {
+		return &pipeline.SupersededError{ID: tx.TransactionID}
 	}
 	return &pipeline.ClosedError{ID: tx.TransactionID, Status: tx.Status}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 )
@@ -91,6 +92,8 @@ var table = []row{
 	{as[*pipeline.SupersededError], exitRefused, say("make the patch again on the present commit, and review that")},
 	{as[*pipeline.ElsewhereError], exitRefused, elsewhereHint},
 	{as[*pipeline.ClosedError], exitRefused, closedHint},
+	{as[*pipeline.NotHereError], exitIO, say("run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on")},
+	{as[*unprovenError], exitFailed, unprovenHint},
 	{as[*pipeline.LimitError], exitRefused, say("split the change into smaller patches")},
 	{as[*pipeline.UndecidedError], exitRefused, nil},
 	{as[*pipeline.NoWorktreeError], exitRefused, say("apply in a clone that has a working tree")},
@@ -105,6 +108,7 @@ var table = []row{
 	{as[*pipeline.SignerError], exitRefused, say("put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE")},
 	{as[*gitstore.UnsignableError], exitRefused, say("give the key: --sign-key FILE")},
 	{as[*wire.AuthError], exitIO, say("set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address")},
+	{as[*wire.RejectedError], exitIO, say("the remote says why it does not take the ledger; once it does, run the same command again")},
 	{as[*wire.NetworkError], exitIO, say("the record stays here with --no-push; countersign sync joins it with the remote's later")},
 	{as[*gitstore.RollbackError], exitFailed, rollbackHint},
 	{as[*ledger.AmbiguousError], exitRefused, say("name one of them by its id, or by more characters of it")},
@@ -223,6 +227,20 @@ func closedHint(err error, again func(...string) string) string {
 	var e *pipeline.ClosedError
 	errors.As(err, &e)
 	return again("show", e.ID)
+}
+
+// An unprovenError is a transaction that does not validate.
+type unprovenError struct{ pipeline.Validation }
+
+func (e *unprovenError) Error() string { return e.ID + " does not validate" }
+
+func unprovenHint(err error, again func(...string) string) string {
+	var e *unprovenError
+	errors.As(err, &e)
+	if slices.ContainsFunc(e.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
+		return "run it in the working tree where it was applied, with the files as the patch leaves them"
+	}
+	return again("validate", e.ID)
 }
 
 func corruptHint(err error, again func(...string) string) string {

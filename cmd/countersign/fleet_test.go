@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -152,6 +153,45 @@ func TestStageMatrix(t *testing.T) {
 		if code, out, _ := h.action("matrix", "max="+max); code != exitRefused || out["matrix"] != "" {
 			t.Errorf("max %s: exit code %d, outputs %v", max, code, out)
 		}
+	}
+}
+
+// TestStageFleet: the app's token starts the workflow where there is one, and has
+// no other right.
+func TestStageFleet(t *testing.T) {
+	h := newHub(t)
+	h.s.Bot("starter[bot]")
+	with := map[string]string{".github/workflows/" + fleetWorkflow: "on: workflow_dispatch\n"}
+	h.s.Repository(githubtest.NewRepository{Name: "acme/first", Files: with})
+	h.s.Repository(githubtest.NewRepository{Name: "acme/second", Private: true, Files: with})
+	h.s.Repository(githubtest.NewRepository{Name: "acme/elsewhere", Files: with})
+	installed := githubtest.AppToken{Bot: "starter[bot]", Repositories: []string{site, "acme/first", "acme/second"}, Permissions: map[string]string{"actions": "write"}}
+	h.env["INPUT_TOKEN"] = h.s.AppToken(installed)
+	h.event("schedule", nil)
+	if code, _, stderr := h.run("fleet", "--dry-run"); code != 0 || len(h.s.Started("acme/first")) != 0 {
+		t.Errorf("dry run: %d %s", code, stderr)
+	}
+	code, _, printed := h.action("fleet")
+	for _, want := range []string{site + " +has no ", "acme/first +started", "acme/second +started"} {
+		if !regexp.MustCompile(want).MatchString(printed) {
+			t.Errorf("%q is not in\n%s", want, printed)
+		}
+	}
+	if code != 0 || strings.Contains(printed, "elsewhere") || len(h.s.Started("acme/elsewhere")) != 0 {
+		t.Errorf("exit code %d\n%s", code, printed)
+	}
+	h.s.Fail(githubtest.Fault{Path: "/api/v3/repos/acme/first/actions", Times: -1, Status: 403, Text: "no"})
+	if code, _, printed := h.action("fleet"); code == 0 || len(h.s.Started("acme/first")) != 1 || len(h.s.Started("acme/second")) != 2 {
+		t.Errorf("one refuses: exit code %d\n%s", code, printed)
+	}
+	h.s.Heal()
+	h.env["INPUT_TOKEN"] = h.token // may start nothing
+	if code, _, printed := h.action("fleet"); code == 0 && strings.Contains(printed, "started") {
+		t.Errorf("another token: %s", printed)
+	}
+	delete(h.env, "INPUT_TOKEN")
+	if code, _, stderr := h.run("fleet"); code != exitRefused || !strings.Contains(stderr, "there is no token") {
+		t.Errorf("without a token: %d %s", code, stderr)
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +68,74 @@ func crowdText(i int, last string) string {
 func crowdPatch(i int) string {
 	name, line := crowdFile(i), fmt.Sprintf(" line of file %d\n", i)
 	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -18,4 +18,4 @@\n%[2]s-old\n+new\n", name, strings.Repeat(line, 3))
+}
+
+// T41 A run of many is killed at a random moment. Run again, it ends as if
+// nothing had happened: each file has its content, each approved change is
+// applied once. COUNTERSIGN_REMOTE_KILLS sets how often.
+func TestT41RunAllKilled(t *testing.T) {
+	t.Parallel()
+	kills := 2
+	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_REMOTE_KILLS")); err == nil {
+		kills = n / 5
+	}
+	const all, approved = 10, 7
+	start := crowd(t, all, approved)
+	s := newSandbox(t, nil)
+	run := func() (*exec.Cmd, time.Time) {
+		cmd := exec.Command(s.bin, "-C", s.repo, "run", "--all", "--to", "worktree", "--json")
+		check(t, cmd.Start())
+		return cmd, time.Now()
+	}
+	whole, landed := time.Duration(0), 0
+	for n := range kills + 1 {
+		check(t, os.RemoveAll(s.repo))
+		check(t, os.CopyFS(s.repo, os.DirFS(start)))
+		cmd, began := run()
+		if n > 0 { // the first is only measured
+			time.Sleep(time.Duration(rand.Int64N(int64(whole))))
+			if cmd.Process.Kill() == nil {
+				landed++
+			}
+		}
+		_ = cmd.Wait()
+		if n == 0 {
+			whole = time.Since(began)
+		}
+		again, _ := run()
+		_ = again.Wait()
+		if code := again.ProcessState.ExitCode(); code != exitPending {
+			t.Fatalf("kill %d: run again ends with %d", n, code)
+		}
+		crowdIsDone(t, s, all, approved)
+	}
+	t.Logf("%d kills landed in runs of %v", landed, whole)
+}
+
+// crowdIsDone checks a crowd of which the approved have been applied.
+func crowdIsDone(t *testing.T, s playground, all, approved int) {
+	t.Helper()
+	for i := range all {
+		want := crowdText(i, "old")
+		if i < approved {
+			want = crowdText(i, "new")
+		}
+		if got, err := os.ReadFile(filepath.Join(s.repo, crowdFile(i))); err != nil || string(got) != want {
+			t.Errorf("%s has %q (%v)", crowdFile(i), got, err)
+		}
+	}
+	events := s.git("grep", "-h", "-o", `"type":"[a-z/]*"`, "refs/agent/ledger", "--", "*/events.jsonl")
+	for kind, want := range map[string]int{"apply/start": approved, "apply/complete": approved, "validate/complete": approved, "tx/close": approved, "approval/request": all} {
+		if got := strings.Count(events, `"type":"`+kind+`"`); got != want {
+			t.Errorf("%d events %s, want %d", got, kind, want)
+		}
+	}
+	if out, err := exec.Command(s.bin, "-C", s.repo, "audit").CombinedOutput(); err != nil {
+		t.Errorf("audit: %v\n%s", err, out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.repo, ".git/countersign/applying-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 // BenchmarkRunAll compares run --all over 500 open transactions, of which 200

@@ -49,14 +49,12 @@ func newRPCKilled(t *testing.T) *rpcKilled {
 	k.tx = k.turn(obj{"threadId": k.thread(), "input": "remove the markers", "needle": "TODO(bot)"})
 	k.respond(k.tx, askedFor(t, k.apply(k.tx)), "approve")
 	k.stop()
-	for range 2 {
-		s := k.elsewhere("measure")
-		began := time.Now()
-		s.finish(k, s.recorded(k.tx))
-		k.whole = time.Since(began)
-		k.types, k.files = s.eventTypes(k.tx), s.texts()
-		check(t, os.RemoveAll(s.repo))
-	}
+	s := k.elsewhere("measure")
+	began := time.Now()
+	s.finish(k, s.recorded(k.tx))
+	k.whole = time.Since(began)
+	k.types, k.files = s.eventTypes(k.tx), s.texts()
+	check(t, os.RemoveAll(s.repo))
 	if n := strings.Count(strings.Join(k.types, " "), "apply/complete"); n != 1 {
 		t.Fatalf("left alone, %d applies end", n)
 	}

@@ -1,0 +1,147 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// patchID is a patch_id that begins with a letter.
+func patchID(letter string) string { return strings.Repeat(letter, 64) }
+
+// TestTogether: no entry is appended that was judged without something that one
+// before it changes.
+func TestTogether(t *testing.T) {
+	own := func(n int) string { return fmt.Sprintf("%s/2026/11/22/aa/tx_%d/events.jsonl", ledger.TransactionsDir, n) }
+	denial := func(letter string) string { return ledger.DeniedDir(patchID(letter)) + "/fileChange.json" }
+	for _, c := range []struct {
+		name  string
+		files [][]string // of each member's entry; its patch is the letter before
+		want  []int
+	}{
+		{"each its own", [][]string{{"a", own(0)}, {"b", own(1)}, {"a", own(2)}}, []int{0, 1, 2}},
+		{"a denial of another patch", [][]string{{"a", own(0), denial("a")}, {"b", own(1)}}, []int{0, 1}},
+		{"a denial of the same patch", [][]string{{"a", own(0), denial("a")}, {"a", own(1)}, {"b", own(2)}}, []int{0, 2}},
+		{"the same, denied later", [][]string{{"a", own(0)}, {"a", own(1), denial("a")}}, []int{0, 1}},
+		{"a denial under another patch", [][]string{{"a", own(0), denial("b")}, {"b", own(1)}}, []int{0}},
+		{"something else", [][]string{{"a", own(0), "proposed/aa/x.json"}, {"b", own(1)}}, []int{0}},
+		{"not quite a denial", [][]string{{"a", own(0), "denied/x.json"}, {"b", own(1)}}, []int{0}},
+	} {
+		b := &Batch{snap: pipeline.Snapshot{Tip: "tip"}}
+		var all []*appending
+		for i, files := range c.files {
+			e := ledger.Entry{Files: map[string][]byte{}}
+			for _, name := range files[1:] {
+				e.Files[name] = nil
+			}
+			all = append(all, &appending{member: &member{Batch: b, index: i, patch: patchID(files[0])}, tip: "tip", entries: []ledger.Entry{e}})
+		}
+		chosen, entries := b.together(all)
+		var got []int
+		for _, a := range chosen {
+			got = append(got, a.member.index)
+		}
+		if !slices.Equal(got, c.want) || len(entries) != len(c.want) {
+			t.Errorf("%s: %v of %d entries, want %v", c.name, got, len(entries), c.want)
+		}
+		for _, a := range all {
+			if !slices.Contains(got, a.member.index) && !errors.Is(a.err, pipeline.ErrMoved) {
+				t.Errorf("%s: %d is not sent to look again: %v", c.name, a.member.index, a.err)
+			}
+		}
+	}
+	late := &Batch{snap: pipeline.Snapshot{Tip: "tip"}}
+	if chosen, _ := late.together([]*appending{{member: &member{}, tip: "another"}}); len(chosen) > 0 {
+		t.Error("what was made on another tip is appended")
+	}
+}
+
+// TestPlaces: who may be where at the same time.
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		a, b turn
+		both bool
+	}{
+		{turn{files: []string{"a"}}, turn{files: []string{"b"}}, true},
+		{turn{files: []string{"a"}}, turn{files: []string{"b", "a"}}, false},
+		{turn{files: []string{"a"}}, turn{files: []string{"a/b"}}, false},
+		{turn{files: []string{"a/b/c"}}, turn{files: []string{"a"}}, false},
+		{turn{files: []string{"a/b"}}, turn{files: []string{"a/c"}}, true},
+		{turn{target: "refs/heads/x"}, turn{target: "refs/heads/x"}, false},
+		{turn{target: "refs/heads/x"}, turn{target: "refs/heads/y"}, true},
+		{turn{target: "refs/heads/x"}, turn{files: []string{"x"}}, true},
+	} {
+		var p places
+		p.take(&c.a, 1)
+		if got := p.free(&c.b); got != c.both {
+			t.Errorf("%v beside %v: %v, want %v", c.b, c.a, got, c.both)
+		}
+		p.take(&c.a, -1)
+		if !p.free(&c.a) || !p.free(&c.b) {
+			t.Errorf("%v is still taken after %v has gone", c.b, c.a)
+		}
+	}
+}
+
+// A brittleTree refuses every write that one file is part of.
+type brittleTree struct {
+	pipeline.Worktree
+	bad, message string
+	writes       int
+}
+
+func (b *brittleTree) Write(files []patch.Change) []result.Operation {
+	b.writes++
+	ops := workspace.Predict(files)
+	i := slices.IndexFunc(files, func(f patch.Change) bool { return f.Path == b.bad })
+	for n := range ops {
+		if i >= 0 {
+			ops[n].Status = result.StatusSkipped
+		}
+		if n == i {
+			ops[n].Status, ops[n].Error = result.StatusError, b.message
+		}
+	}
+	return ops
+}
+
+// TestWrite: a file that cannot be written is its transaction's failure alone.
+func TestWrite(t *testing.T) {
+	change := func(names ...string) *writing {
+		w := &writing{}
+		for _, name := range names {
+			w.files = append(w.files, patch.Change{Path: name, After: &patch.File{Mode: patch.Regular}})
+		}
+		return w
+	}
+	for _, c := range []struct {
+		bad, message string
+		writes       int
+		failed       []bool
+	}{
+		{"", "", 1, []bool{false, false, false}},
+		{"c", "cannot write", 4, []bool{false, true, false}},
+		{"c", workspace.Mismatch, 3, []bool{false, true, false}},
+	} {
+		disk := &brittleTree{bad: c.bad, message: c.message}
+		all := []*writing{change("a", "b"), change("c", "d"), change("e")}
+		(&tree{Worktree: disk}).write(all)
+		for i, w := range all {
+			failed := slices.ContainsFunc(w.ops, func(o result.Operation) bool { return o.Status != result.StatusSuccess })
+			if failed != c.failed[i] || len(w.ops) != len(w.files) || w.ops[0].Path != w.files[0].Path {
+				t.Errorf("%s %s: %d has %v", c.bad, c.message, i, w.ops)
+			}
+		}
+		if disk.writes != c.writes {
+			t.Errorf("%s %s: %d writes, want %d", c.bad, c.message, disk.writes, c.writes)
+		}
+	}
+}
