@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,7 +92,8 @@ func TestDenialOfSuperseded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(newWorld(t))
-			old := h.offers(h.runner(), greet("a"), nil)
+			h.offers(h.runner(), greet("first"), nil)
+			old := h.offers(h.runner(), greet("a"), nil) // itself in the place of another one
 			asked := approval.Posted{Kind: approval.KindReviewComment, ID: "900", URL: "https://forge.example/r/900", BodySHA256: "sha256:" + strings.Repeat("0", 64)}
 			if _, err := h.runner().Note(t.Context(), old.ID, []approval.Posted{asked}); err != nil {
 				t.Fatal(err)
@@ -107,6 +109,12 @@ func TestDenialOfSuperseded(t *testing.T) {
 			h.w.sound(old.ID, ledger.Superseded)
 			h.w.sound(denied[0], ledger.Denied)
 			h.heldTo(denied[0])
+			if posted, err := h.runner().Posted(t.Context(), denied[0]); err != nil || !slices.Equal(posted, []approval.Posted{asked}) {
+				t.Errorf("asked with %v (%v), want %v", posted, err, asked)
+			}
+			if p := h.log(denied[0]).Transaction().Pointers.Proposal; p.Supersedes != nil || p.PatchID != old.PatchID {
+				t.Errorf("entered as %+v", p)
+			}
 			if again := h.late(h.runner()); again != nil {
 				t.Errorf("recorded once more: %v", again)
 			}

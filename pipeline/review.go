@@ -69,25 +69,6 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 	return out, err
 }
 
-// succeed records a proposal, after the end of what it supersedes.
-func (r *Runner) succeed(in Input, p gathered, old []*ledger.Log, out *Reviewed, first bool) ([]ledger.Entry, error) {
-	stage, err := r.propose(in, p, out.Supersedes)
-	if err != nil {
-		return nil, err
-	}
-	tx := stage.Log.Transaction()
-	out.ID, out.Status = tx.TransactionID, tx.Status
-	entries, err := r.succession(old, tx.TransactionID)
-	if err != nil {
-		return nil, err
-	}
-	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.subject(in.Summary)}, first)
-	if err != nil {
-		return nil, err
-	}
-	return append(entries, *entry), nil
-}
-
 // gathered is what Review gathered before it looks at the ledger.
 type gathered struct {
 	set    patch.Patchset

@@ -108,6 +108,25 @@ func (p gathered) supersedes(tx ledger.Transaction) bool {
 	})
 }
 
+// succeed records a proposal, after the end of what it supersedes.
+func (r *Runner) succeed(in Input, p gathered, old []*ledger.Log, out *Reviewed, first bool) ([]ledger.Entry, error) {
+	stage, err := r.propose(in, p, out.Supersedes)
+	if err != nil {
+		return nil, err
+	}
+	tx := stage.Log.Transaction()
+	out.ID, out.Status = tx.TransactionID, tx.Status
+	entries, err := r.succession(old, tx.TransactionID)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.subject(in.Summary)}, first)
+	if err != nil {
+		return nil, err
+	}
+	return append(entries, *entry), nil
+}
+
 // succession are the entries that end what a proposal supersedes.
 func (r *Runner) succession(old []*ledger.Log, by string) ([]ledger.Entry, error) {
 	var out []ledger.Entry

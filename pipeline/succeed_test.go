@@ -85,7 +85,8 @@ func TestNotSuperseded(t *testing.T) {
 		"a renamed file":       {first: rename, second: "diff --git a/old.txt b/old.txt\n--- a/old.txt\n+++ b/old.txt\n@@ -1 +1 @@\n-old\n+older\n", ends: true},
 		"what it is called":    {first: rename, second: "diff --git a/moved.txt b/moved.txt\nnew file mode 100644\n--- /dev/null\n+++ b/moved.txt\n@@ -0,0 +1 @@\n+m\n", ends: true},
 		"below a file":         {first: "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+n\n", second: "diff --git a/new/a b/new/a\nnew file mode 100644\n--- /dev/null\n+++ b/new/a\n@@ -0,0 +1 @@\n+n\n"},
-		"another proposer":     {first: greet("a"), second: greet("b"), by: &eveThere},
+		"another person":       {first: greet("a"), second: greet("b"), by: &eveThere},
+		"another bot":          {first: greet("a"), second: greet("b"), by: &ledger.Actor{Kind: "bot", ID: "1", Login: botThere.Login}},
 		"a bot with a user id": {first: greet("a"), second: greet("b"), by: &ledger.Actor{Kind: "user", ID: botThere.ID, Login: botThere.Login}},
 		"another login":        {first: greet("a"), second: greet("b"), by: &ledger.Actor{Kind: "bot", ID: botThere.ID, Login: "renamed"}, ends: true},
 	} {
@@ -115,13 +116,15 @@ func TestNotSuperseded(t *testing.T) {
 	t.Run("its own diff", func(t *testing.T) {
 		h := newHub(newWorld(t))
 		h.pull.Author = botThere
+		before := h.offers(h.runner(), greet("a"), nil)
 		own := h.ownDiff()
+		h.w.sound(before.ID, ledger.Proposed)
 		h.w.repo.commit(base)
 		h.refs.tips["refs/heads/topic"] = id(len(h.w.repo.trees))
-		proposed := h.offers(h.runner(), greet("a"), nil)
+		after := h.offers(h.runner(), greet("b"), nil)
 		h.w.sound(own.ID, ledger.Proposed)
-		h.ownDiff()
-		h.w.sound(proposed.ID, ledger.Proposed)
+		h.w.sound(before.ID, ledger.Superseded)
+		h.w.sound(after.ID, ledger.Proposed)
 	})
 	t.Run("being applied, and applied", func(t *testing.T) {
 		h := newHub(newWorld(t))

@@ -11,7 +11,7 @@ import (
 
 // A heir is a transaction that says whose place it took.
 type heir struct {
-	commit ID // that brought it
+	commit ID // the first one that is audited
 	age    int
 	tx     ledger.Transaction
 }
@@ -30,7 +30,7 @@ func (l *life) succession() {
 	tx := l.log.Transaction()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p := tx.Pointers.Proposal; p != nil && len(p.Supersedes) > 0 && len(l.which) > 0 && l.which[0] == 0 {
+	if p := tx.Pointers.Proposal; p != nil && len(p.Supersedes) > 0 {
 		l.heirs = append(l.heirs, heir{l.versions[0].commit, l.versions[0].age, tx})
 	}
 	if changes := ledger.Of[*ledger.StatusChange](l.log); tx.Status == ledger.Superseded && tx.Closed {

@@ -23,11 +23,17 @@ type written struct {
 	blobs   map[audit.ID][]byte
 }
 
-func (w *written) blob(data []byte) audit.Entry {
-	id := audit.ID(sha1.Sum(data))
-	w.blobs[id] = data
-	return audit.Entry{Mode: audit.ModeFile, ID: id}
+func newWritten(entries []ledger.Entry, from int) *written {
+	w := &written{entries, from, map[audit.ID][]byte{}}
+	for _, e := range entries {
+		for _, data := range e.Files {
+			w.blobs[file(data).ID] = data
+		}
+	}
+	return w
 }
+
+func file(data []byte) audit.Entry { return audit.Entry{Mode: audit.ModeFile, ID: sha1.Sum(data)} }
 
 func (w *written) Commits(visit func(audit.Commit)) error {
 	tree := map[string]audit.Entry{}
@@ -37,8 +43,8 @@ func (w *written) Commits(visit func(audit.Commit)) error {
 			c.Parents = []audit.ID{{byte(i)}}
 		}
 		for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-			c.Changes = append(c.Changes, audit.Change{Path: name, Old: tree[name], New: w.blob(e.Files[name])})
-			tree[name] = w.blob(e.Files[name])
+			c.Changes = append(c.Changes, audit.Change{Path: name, Old: tree[name], New: file(e.Files[name])})
+			tree[name] = file(e.Files[name])
 		}
 		visit(c)
 	}
@@ -50,9 +56,9 @@ func (w *written) Blob(id audit.ID) ([]byte, error) { return w.blobs[id], nil }
 func (w *written) Former(name string) (map[string]audit.Entry, error) {
 	out := map[string]audit.Entry{}
 	for _, e := range w.entries[:w.from] {
-		for file, data := range e.Files {
-			if file == name || strings.HasPrefix(file, name+"/") {
-				out[file] = w.blob(data)
+		for at, data := range e.Files {
+			if at == name || strings.HasPrefix(at, name+"/") {
+				out[at] = file(data)
 			}
 		}
 	}
@@ -166,7 +172,7 @@ func TestSuccession(t *testing.T) {
 				if from == 2 && (made.early || name == "another") { // what the older one says of its end was looked at before
 					continue
 				}
-				r, err := audit.Run(&written{entries, from, map[audit.ID][]byte{}}, audit.Options{})
+				r, err := audit.Run(newWritten(entries, from), audit.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
