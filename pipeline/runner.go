@@ -165,16 +165,28 @@ const maxAttempts = 50
 // it is, and runs again on the new state when somebody else was faster; a nil
 // entry means that there is nothing to record. paths are what fn will read.
 func (r *Runner) update(ctx context.Context, paths []string, fn func(Snapshot) (*ledger.Entry, error)) (string, error) {
+	return r.updateAll(ctx, paths, func(snap Snapshot) ([]ledger.Entry, error) {
+		entry, err := fn(snap)
+		if err != nil || entry == nil {
+			return nil, err
+		}
+		return []ledger.Entry{*entry}, nil
+	})
+}
+
+// updateAll is update for a stage of several entries, which come into the ledger
+// together.
+func (r *Runner) updateAll(ctx context.Context, paths []string, fn func(Snapshot) ([]ledger.Entry, error)) (string, error) {
 	for attempt := 1; attempt <= maxAttempts; attempt++ {
 		snap, err := r.snapshot(ctx, paths...)
 		if err != nil {
 			return "", err
 		}
-		entry, err := fn(snap)
-		if err != nil || entry == nil {
+		entries, err := fn(snap)
+		if err != nil || len(entries) == 0 {
 			return snap.Tip, err
 		}
-		tip, err := r.Store.Append(ctx, snap.Tip, *entry)
+		tip, err := r.Store.Append(ctx, snap.Tip, entries...)
 		if err == nil {
 			r.tip = &tip
 			return tip, nil

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -176,34 +175,4 @@ func since(tree fs.FS, log *ledger.Log) (time.Time, error) {
 		}
 	}
 	return at, nil
-}
-
-// updateAll is update for a stage that takes several entries, which come into
-// the ledger together.
-func (r *Runner) updateAll(ctx context.Context, paths []string, fn func(Snapshot) ([]ledger.Entry, error)) (string, error) {
-	for attempt := 1; attempt <= maxAttempts; attempt++ {
-		snap, err := r.snapshot(ctx, paths...)
-		if err != nil {
-			return "", err
-		}
-		entries, err := fn(snap)
-		if err != nil || len(entries) == 0 {
-			return snap.Tip, err
-		}
-		tip, err := r.Store.Append(ctx, snap.Tip, entries...)
-		if err == nil {
-			r.tip = &tip
-			return tip, nil
-		}
-		if !errors.Is(err, ErrMoved) {
-			return "", fmt.Errorf("writing the ledger: %w", err)
-		}
-		if r.Pause != nil {
-			r.Pause(ctx, attempt)
-		}
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-	}
-	return "", fmt.Errorf("writing the ledger: other writers were faster %d times", maxAttempts)
 }

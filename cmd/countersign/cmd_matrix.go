@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -83,7 +84,37 @@ func partOf(jobs []matrixJob, limit, number int) matrix {
 	return matrix{part, len(jobs) - len(part)}
 }
 
+// bringLedger brings the remote's ledger into a clone that has none, where that
+// one is meant: what is open is in every part of it, and to ask for each
+// transaction by itself takes a request for each.
+func (a *App) bringLedger(ctx context.Context) error {
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return a.inDir(err)
+	}
+	settings, err := repo.Settings(a.Getenv)
+	if err != nil {
+		return err
+	}
+	shared, err := a.shares(settings)
+	if err != nil || !shared {
+		return err
+	}
+	tip, err := repo.Ref(ctx, a.flags.ledgerRef)
+	if err != nil || tip != "" {
+		return err
+	}
+	remote, _, err := a.openShared()
+	if err == nil {
+		_, err = remote.Sync(ctx, false)
+	}
+	return err
+}
+
 func (a *App) listMatrix(ctx context.Context, f matrixFlags) error {
+	if err := a.bringLedger(ctx); err != nil {
+		return err
+	}
 	r, err := a.open()
 	if err != nil {
 		return err

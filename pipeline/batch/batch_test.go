@@ -20,7 +20,9 @@ func patchID(letter string) string { return strings.Repeat(letter, 64) }
 // TestTogether: no entry is appended that was judged without something that one
 // before it changes.
 func TestTogether(t *testing.T) {
-	own := func(n int) string { return fmt.Sprintf("%s/2026/11/22/aa/tx_%d/events.jsonl", ledger.TransactionsDir, n) }
+	own := func(n int) string {
+		return fmt.Sprintf("%s/2026/11/22/aa/tx_%d/events.jsonl", ledger.TransactionsDir, n)
+	}
 	denial := func(letter string) string { return ledger.DeniedDir(patchID(letter)) + "/fileChange.json" }
 	for _, c := range []struct {
 		name  string
