@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ func (r *Repo) Ref(_ context.Context, name string) (string, error) {
 		return "", err
 	}
 	tip, err := r.tip(ref)
+	if err != nil { // its file, or one of its directories, may be of another ref
+		err = cmp.Or(r.clashes(name), err)
+	}
 	if err != nil || tip.IsZero() {
 		return "", err
 	}
@@ -65,8 +69,9 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	return made.String(), nil
 }
 
-// CheckRef refuses a name that is none, and a branch that is checked out, here
-// or in a linked working tree, with a *RefError.
+// CheckRef refuses a name that is none, one that Git would not let be beside
+// those that there are, and a branch that is checked out, here or in a linked
+// working tree, with a *RefError.
 func (r *Repo) CheckRef(_ context.Context, name string) error {
 	ref, err := refName(name)
 	if err != nil {
@@ -76,7 +81,26 @@ func (r *Repo) CheckRef(_ context.Context, name string) error {
 	if err == nil && checkedOut {
 		err = &RefError{name, "is checked out"}
 	}
+	if _, exists := r.git.Storer.Reference(ref); err == nil && exists != nil {
+		err = r.clashes(name)
+	}
 	return err
+}
+
+// clashes refuses a new ref that is a directory of another, or below one: they
+// cannot both be files.
+func (r *Repo) clashes(name string) error {
+	refs, err := r.git.Storer.IterReferences()
+	if err != nil {
+		return err
+	}
+	return refs.ForEach(func(other *plumbing.Reference) error {
+		have := other.Name().String()
+		if strings.HasPrefix(have, name+"/") || strings.HasPrefix(name, have+"/") {
+			return &RefError{name, "cannot be beside " + have}
+		}
+		return nil
+	})
 }
 
 // MoveRef sets a ref that CheckRef accepts to next if it still is old ("":

@@ -149,6 +149,11 @@ func TestStageMatrix(t *testing.T) {
 	if out["act"] != "true" || out["matrix"] != want || out["left-out"] != "2" {
 		t.Errorf("outputs %v, want %s\n%s", out, want, printed)
 	}
+	h.clone()
+	h.s.ResetRequests()
+	if h.run("list", "--matrix"); h.s.Count().Git > 4 {
+		t.Errorf("%d requests for a ledger of 3: each transaction is asked for by itself", h.s.Count().Git)
+	}
 	for _, max := range []string{"0", "257", "x"} {
 		if code, out, _ := h.action("matrix", "max="+max); code != exitRefused || out["matrix"] != "" {
 			t.Errorf("max %s: exit code %d, outputs %v", max, code, out)
