@@ -185,7 +185,7 @@ func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap Snapshot, d
 	}
 	p, err := r.approvedPatch(ctx, to, g, snap)
 	if superseded, ok := err.(*SupersededError); ok && !dryRun {
-		return refuse(r.supersede(ctx, superseded))
+		return refuse(r.supersede(ctx, g, superseded))
 	}
 	if err == nil {
 		err = to.ready(ctx, g, &p)

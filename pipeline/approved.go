@@ -148,12 +148,17 @@ func unchanged(base fs.FS, tx ledger.Transaction) error {
 	return nil
 }
 
-// supersede records that the base of an approved change is gone.
-func (r *Runner) supersede(ctx context.Context, why *SupersededError) error {
+// supersede records that the base of an approved change is gone. Where the
+// transaction has gone on since that was found, it may be the change itself that
+// was made: ErrMoved says to look again.
+func (r *Runner) supersede(ctx context.Context, g Gated, why *SupersededError) error {
 	_, err := r.update(ctx, transaction(why.ID), func(snap Snapshot) (*ledger.Entry, error) {
 		log, err := ledger.Read(snap.Tree, why.ID)
-		if err != nil || log.Transaction().Closed {
+		if err != nil {
 			return nil, err
+		}
+		if len(log.Events()) != len(g.log.Events()) {
+			return nil, ErrMoved
 		}
 		s := r.stage(log)
 		s.Status(ledger.Superseded, r.oneLine("the base changed: "+list(why.Files), 300))

@@ -27,6 +27,7 @@ type Batch struct {
 	places  places
 
 	snap  pipeline.Snapshot // the ledger as this round sees it
+	paths []string          // what all members read of it
 	tree  tree
 	moves int // how often the ledger has moved in a row
 }
@@ -55,19 +56,18 @@ func (b *Batch) Run(ctx context.Context, all []ledger.Transaction, do func(ctx c
 }
 
 func (b *Batch) run(ctx context.Context, all []ledger.Transaction, do func(context.Context, *pipeline.Runner, ledger.Transaction)) error {
-	var paths []string
+	b.paths = nil
 	for _, tx := range all {
-		paths = append(paths, ledger.Dir(tx.TransactionID), ledger.DeniedDir(tx.PatchID()))
+		b.paths = append(b.paths, ledger.Dir(tx.TransactionID), ledger.DeniedDir(tx.PatchID()))
 	}
-	var err error
-	if b.snap, err = b.runner.Store.Snapshot(ctx, paths...); err != nil {
+	if err := b.refresh(ctx); err != nil {
 		return err
 	}
 	var group sync.WaitGroup
 	b.members = len(all)
 	shared := &parts{repo: b.runner.Repo, refs: b.runner.Refs, code: b.runner.Code, ask: b.runner.Rules}
 	for i, tx := range all {
-		m := &member{Batch: b, index: i, patch: tx.PatchID(), paths: paths}
+		m := &member{Batch: b, index: i, patch: tx.PatchID()}
 		group.Go(func() {
 			m.work()
 			defer m.leave(ctx)
@@ -83,7 +83,6 @@ type member struct {
 	*Batch
 	index int // the oldest is 0
 	patch string
-	paths []string // what all members read of the ledger
 }
 
 func (m *member) runner(shared *parts) *pipeline.Runner {
@@ -142,5 +141,14 @@ func (b *Batch) closeRound(ctx context.Context) {
 	for _, a := range appends {
 		close(a.ready)
 	}
-	b.call()
+	b.call(ctx)
+}
+
+// refresh sees the ledger as it is now.
+func (b *Batch) refresh(ctx context.Context) error {
+	snap, err := b.runner.Store.Snapshot(ctx, b.paths...)
+	if err == nil && (snap.Tip != b.snap.Tip || b.snap.Tree == nil) {
+		b.snap = snap
+	}
+	return err
 }

@@ -72,14 +72,15 @@ func (b *Batch) append(ctx context.Context, all []*appending) {
 // look sees the ledger as it is after an append. Where it cannot be read nobody
 // can go on: what they make of the old one is refused.
 func (b *Batch) look(ctx context.Context, made string, err error, all []*appending) {
-	var snap pipeline.Snapshot
 	if err == nil {
-		snap, err = b.runner.Store.At(ctx, made)
+		var snap pipeline.Snapshot
+		if snap, err = b.runner.Store.At(ctx, made); err == nil {
+			b.snap = snap
+		}
 	} else {
-		snap, err = b.runner.Store.Snapshot(ctx, all[0].member.paths...)
+		err = b.refresh(ctx)
 	}
 	if err == nil {
-		b.snap = snap
 		return
 	}
 	for _, a := range all {

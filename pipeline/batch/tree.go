@@ -30,12 +30,17 @@ type tree struct {
 	ended  []string // to be forgotten, some time after it was
 }
 
-// lock keeps other processes out while a member applies.
-func (t *tree) lock(ctx context.Context) (leave func(), err error) {
+// lock keeps other processes out while a member applies. refresh is called where
+// there may have been one.
+func (t *tree) lock(ctx context.Context, refresh func() error) (leave func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.users == 0 {
 		if t.unlock, err = t.Worktree.Lock(ctx); err != nil {
+			return nil, err
+		}
+		if err = refresh(); err != nil {
+			t.unlock()
 			return nil, err
 		}
 	}
@@ -109,7 +114,13 @@ type memberTree struct {
 	member *member
 }
 
-func (m *memberTree) Lock(ctx context.Context) (func(), error) { return m.member.tree.lock(ctx) }
+func (m *memberTree) Lock(ctx context.Context) (func(), error) {
+	return m.member.tree.lock(ctx, func() error {
+		m.member.mu.Lock()
+		defer m.member.mu.Unlock()
+		return m.member.refresh(ctx)
+	})
+}
 
 // Begin is noted with those of the others, when the round is closed: the ledger
 // is told of it then.

@@ -15,6 +15,7 @@ type turn struct {
 	target string
 	files  []string
 	ready  chan struct{}
+	err    error
 }
 
 // places are where somebody is.
@@ -35,15 +36,24 @@ func (m *member) turn(ctx context.Context, target string, files []string) (done 
 		}
 	}
 	m.await(ctx, t.ready, func() { m.queue = append(m.queue, t) })
-	return func() {
+	done = func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.places.take(t, -1)
-	}, nil
+	}
+	if t.err != nil {
+		done()
+	}
+	return done, t.err
 }
 
-// call gives those who wait their turn, the oldest transaction first.
-func (b *Batch) call() {
+// call gives those who wait their turn, the oldest transaction first. Another
+// process may have been at the place: they see the ledger as it is now.
+func (b *Batch) call(ctx context.Context) {
+	if len(b.queue) == 0 {
+		return
+	}
+	err := b.refresh(ctx)
 	slices.SortFunc(b.queue, func(x, y *turn) int { return x.member.index - y.member.index })
 	left := b.queue[:0]
 	for _, t := range b.queue {
@@ -53,6 +63,7 @@ func (b *Batch) call() {
 		}
 		b.places.take(t, 1)
 		b.waiting--
+		t.err = err
 		close(t.ready)
 	}
 	b.queue = left
