@@ -84,22 +84,13 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 	if f.pr > 0 {
 		a.shareLedger()
 	}
-	r, err := c.open(ctx, a, nil, "")
-	if err != nil {
-		return err
-	}
-	chosen, err := chooseOpen(ctx, r, f.pr, since)
-	if err != nil {
-		return err
-	}
-	if !a.flags.push && len(pullsOf(chosen)) > 0 { // others look at these
+	r, chosen, err := a.openAll(ctx, f.pr, since, c)
+	if err == nil && !a.flags.push && !a.flags.noPush && len(pullsOf(chosen)) > 0 { // others look at these
 		a.shareLedger()
-		if r, err = c.open(ctx, a, nil, ""); err == nil {
-			chosen, err = chooseOpen(ctx, r, f.pr, since)
-		}
-		if err != nil {
-			return err
-		}
+		r, chosen, err = a.openAll(ctx, f.pr, since, c)
+	}
+	if err != nil {
+		return err
 	}
 	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen)), line: a.progressLine("run")}
 	if err := all.run(ctx, r, f.concurrency, chosen); err != nil {
@@ -137,6 +128,19 @@ func (all *advancing) outcome() error {
 type manyError struct{ sum string }
 
 func (e *manyError) Error() string { return e.sum }
+
+// openAll opens the repository, and chooses among what is open.
+func (a *App) openAll(ctx context.Context, pr int, since time.Time, c checkFlags) (*pipeline.Runner, []ledger.Transaction, error) {
+	if err := a.bringLedger(ctx); err != nil {
+		return nil, nil, err
+	}
+	r, err := c.open(ctx, a, nil, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, err := chooseOpen(ctx, r, pr, since)
+	return r, chosen, err
+}
 
 // chooseOpen returns the open transactions that are meant, oldest first; pr 0
 // means any.

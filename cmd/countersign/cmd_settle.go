@@ -104,6 +104,9 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 		return &usageError{"--all stands alone", "leave out --pr, --bundle and the transaction"}
 	}
 	a.shareLedger()
+	if err := a.bringLedger(ctx); err != nil {
+		return err
+	}
 	r, err := a.open()
 	if err != nil {
 		return err
