@@ -242,7 +242,7 @@ func refusedFiles(err error) []string {
 func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
 	_, resumed := g.log.OpenApply()
-	start, err := r.begin(ctx, to, id, p)
+	start, err := r.begin(ctx, to, id, p, resumed)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, false)}, err
 	}

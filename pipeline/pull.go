@@ -331,11 +331,13 @@ func (r *Runner) OpenOn(ctx context.Context, in ledger.Repository, number int) (
 	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), err
 }
 
-// Open returns the open transactions, oldest first.
-func (r *Runner) Open(ctx context.Context) ([]ledger.Transaction, error) {
+// Open returns the open transactions, oldest first, and those of which nobody can
+// tell whether they are.
+func (r *Runner) Open(ctx context.Context) (open []ledger.Transaction, damaged []*ledger.CorruptError, err error) {
 	snap, err := r.snapshot(ctx, ledger.TransactionsDir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return ledger.Open(snap.Tree)
+	all, damaged, err := ledger.Each(snap.Tree)
+	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), damaged, err
 }

@@ -12,10 +12,17 @@ import (
 )
 
 // begin records apply/start on a state that is still approved. An apply that
-// was cut off is taken up under its own id. The target notes the apply first, so that a crash is taken up where it was.
-func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (ledger.ApplyStart, error) {
+// was cut off, as resumed says, is taken up under its own id. The target notes
+// the apply first, so that a crash is taken up where it was.
+func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, resumed bool) (ledger.ApplyStart, error) {
 	var start ledger.ApplyStart
 	_, err := r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
+		if start.ApplyID != "" { // noted, and then another writer was faster
+			if err := to.end(start); err != nil {
+				return nil, err
+			}
+			start = ledger.ApplyStart{}
+		}
 		g, err := r.judge(ctx, snap, id)
 		if err != nil {
 			return nil, err
@@ -26,12 +33,13 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared) (l
 		if sum := g.rules.Policy.Sum(); sum != p.checked.policy {
 			return nil, &PolicyChangedError{}
 		}
-		var resuming bool
-		if start, resuming = g.log.OpenApply(); resuming {
-			return nil, nil
-		}
-		if tx := g.Transaction(); tx.Closed || tx.Status == ledger.Applied {
+		open, resuming := g.log.OpenApply()
+		if tx := g.Transaction(); resuming != resumed || tx.Closed || tx.Status == ledger.Applied {
 			return nil, ErrMoved // another run was faster
+		}
+		if resuming {
+			start = open
+			return nil, nil
 		}
 		// The time is the verdict's, so that an approval cannot expire between.
 		s := ledger.NewStage(g.log, g.at, r.Secrets)

@@ -68,13 +68,18 @@ type Repository interface {
 // are not checked out at all (git-sparse-checkout).
 type IndexState struct{ Staged, Sparse []string }
 
-// A Worktree is the checked-out files.
-type Worktree interface {
+// Claims say which applies are a working tree's to finish.
+type Claims interface {
 	// Begin notes that applies begin here, before the ledger is told; End that
 	// they have ended, after it was. Begun are those in between, whatever crashed.
 	Begin(applies ...string) error
 	Begun() (applies []string, err error)
 	End(applies ...string) error
+}
+
+// A Worktree is the checked-out files.
+type Worktree interface {
+	Claims
 	// Lock keeps other applies out until the returned function is called.
 	Lock(ctx context.Context) (unlock func(), err error)
 	// Inspect compares each file on disk with its Before and After, in order.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,10 +15,10 @@ import (
 // A Row is what became of one of many transactions (docs/schema/run_all.json).
 type Row struct {
 	TransactionID string         `json:"transaction_id"`
-	PatchID       string         `json:"patch_id"`
+	PatchID       string         `json:"patch_id,omitempty"` // "" of a record that is damaged
 	PullRequest   int            `json:"pull_request,omitempty"`
 	Summary       string         `json:"summary"`
-	Status        ledger.Status  `json:"status"`
+	Status        ledger.Status  `json:"status,omitempty"`  // "" of a record that is damaged
 	Verdict       approval.State `json:"verdict,omitempty"` // "" where there is none, as of a record that is damaged
 	Reason        string         `json:"reason,omitempty"`  // of the verdict
 	Outcome       result.Outcome `json:"outcome,omitempty"` // of the apply
@@ -29,10 +30,11 @@ type Row struct {
 // Table shows rows to a person, one line each and the sum.
 func Table(rows []Row, s Style) string {
 	var b strings.Builder
-	sum := map[ledger.Status]int{}
+	sum := map[string]int{}
 	for _, r := range rows {
-		sum[r.Status]++
-		fmt.Fprintf(&b, "%s  %s  %d  %s\n", r.TransactionID, s.paint(statusColour(r.Status), fmt.Sprintf("%-17s", r.Status)), r.ExitCode, r.about())
+		status := cmp.Or(string(r.Status), "damaged")
+		sum[status]++
+		fmt.Fprintf(&b, "%s  %s  %d  %s\n", r.TransactionID, s.paint(statusColour(r.Status), fmt.Sprintf("%-17s", status)), r.ExitCode, r.about())
 	}
 	if len(rows) > 1 {
 		var counts []string

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -111,19 +112,32 @@ func (a *App) bringLedger(ctx context.Context) error {
 	return err
 }
 
-func (a *App) listMatrix(ctx context.Context, f matrixFlags) error {
+// whole is a repository for work on all that is open, oldest first.
+type whole struct {
+	r       *pipeline.Runner
+	open    []ledger.Transaction
+	damaged []*ledger.CorruptError // which keep nobody from the others
+}
+
+func (a *App) openWhole(ctx context.Context) (w whole, err error) {
 	if err := a.bringLedger(ctx); err != nil {
-		return err
+		return w, err
 	}
-	r, err := a.open()
+	if w.r, err = a.open(); err == nil {
+		w.open, w.damaged, err = w.r.Open(ctx)
+	}
+	return w, err
+}
+
+func (a *App) listMatrix(ctx context.Context, f matrixFlags) error {
+	w, err := a.openWhole(ctx)
 	if err != nil {
 		return err
 	}
-	open, err := r.Open(ctx)
-	if err != nil {
-		return err
+	for _, damaged := range w.damaged {
+		a.say("left out: %s", oneLine(damaged))
 	}
-	m := partOf(matrixOf(open, f.pulls), f.max, f.part)
+	m := partOf(matrixOf(w.open, f.pulls), f.max, f.part)
 	a.matrix = &m
 	if m.leftOut > 0 {
 		a.say("%d of %d are left out: another --part has them", m.leftOut, m.leftOut+len(m.Include))

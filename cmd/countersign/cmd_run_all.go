@@ -84,18 +84,23 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 	if f.pr > 0 {
 		a.shareLedger()
 	}
-	r, chosen, err := a.openAll(ctx, f.pr, since, c)
-	if err == nil && !a.flags.push && !a.flags.noPush && len(pullsOf(chosen)) > 0 { // others look at these
+	w, err := a.openWhole(ctx)
+	if err == nil && !a.flags.push && !a.flags.noPush && len(pullsOf(w.open)) > 0 { // others look at these
 		a.shareLedger()
-		r, chosen, err = a.openAll(ctx, f.pr, since, c)
+		w, err = a.openWhole(ctx)
+	}
+	if err == nil {
+		err = c.apply(a, w.r)
 	}
 	if err != nil {
 		return err
 	}
+	chosen := chooseOpen(w.open, f.pr, since)
 	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen)), line: a.progressLine("run")}
-	if err := all.run(ctx, r, f.concurrency, chosen); err != nil {
+	if err := all.run(ctx, w.r, f.concurrency, chosen); err != nil {
 		return err
 	}
+	all.add(w.damaged)
 	return errors.Join(all.show(), all.outcome())
 }
 
@@ -129,31 +134,21 @@ type manyError struct{ sum string }
 
 func (e *manyError) Error() string { return e.sum }
 
-// openAll opens the repository, and chooses among what is open.
-func (a *App) openAll(ctx context.Context, pr int, since time.Time, c checkFlags) (*pipeline.Runner, []ledger.Transaction, error) {
-	if err := a.bringLedger(ctx); err != nil {
-		return nil, nil, err
+// add adds what is too damaged to be chosen or not.
+func (all *advancing) add(damaged []*ledger.CorruptError) {
+	for _, err := range damaged {
+		all.rows = append(all.rows, report.Row{TransactionID: err.ID, ExitCode: exitFailed, Error: oneLine(err)})
+		all.errs = append(all.errs, err)
 	}
-	r, err := c.open(ctx, a, nil, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	chosen, err := chooseOpen(ctx, r, pr, since)
-	return r, chosen, err
 }
 
-// chooseOpen returns the open transactions that are meant, oldest first; pr 0
-// means any.
-func chooseOpen(ctx context.Context, r *pipeline.Runner, pr int, since time.Time) ([]ledger.Transaction, error) {
-	open, err := r.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
+// chooseOpen are the open transactions that are meant; pr 0 means any.
+func chooseOpen(open []ledger.Transaction, pr int, since time.Time) []ledger.Transaction {
 	return slices.DeleteFunc(open, func(tx ledger.Transaction) bool {
 		p := tx.Pointers.Proposal
 		created, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
 		return pr > 0 && (p == nil || p.PullRequest != pr) || err == nil && created.Before(since)
-	}), nil
+	})
 }
 
 // advancing is a run of many transactions, and what became of each.
@@ -186,8 +181,10 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 // is without the secrets of its patch, which only this Runner knows.
 func (all *advancing) advance(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction) (report.Row, error) {
 	row := report.Row{
-		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), PullRequest: tx.Pointers.Proposal.PullRequest,
-		Summary: tx.Notes, Status: tx.Status,
+		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status,
+	}
+	if p := tx.Pointers.Proposal; p != nil {
+		row.PullRequest = p.PullRequest
 	}
 	err := all.stages(ctx, r, &row)
 	if err != nil {

@@ -104,19 +104,15 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 		return &usageError{"--all stands alone", "leave out --pr, --bundle and the transaction"}
 	}
 	a.shareLedger()
-	if err := a.bringLedger(ctx); err != nil {
-		return err
-	}
-	r, err := a.open()
-	if err != nil {
-		return err
-	}
-	open, err := r.Open(ctx)
+	w, err := a.openWhole(ctx)
 	if err != nil {
 		return err
 	}
 	sum := &settlement{a: a, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}}
-	for _, f.pr = range pullsOf(open) {
+	for _, damaged := range w.damaged {
+		sum.fail(damaged)
+	}
+	for _, f.pr = range pullsOf(w.open) {
 		s, err := a.openSettlement(ctx, f, nil)
 		if err != nil {
 			sum.fail(err)

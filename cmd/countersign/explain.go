@@ -121,7 +121,6 @@ var table = []row{
 	{as[*pipeline.ChecksError], exitFailed, nil},
 	{as[policy.Problems], exitRefused, say("docs/policy.md lists the keys and their values")},
 	{as[*policyRefError], exitIO, policyRefHint},
-	{as[*gitstore.RefError], exitRefused, say("choose another with --to branch --branch NAME")},
 	{as[*pipeline.SecretError], exitRefused, say("take it out of the patch, and replace the secret if it is one; close a transaction that has it, and review again")},
 	{as[*pipeline.RedactedError], exitRefused, redactedHint},
 	{as[*seal.Error], exitRefused, say("COUNTERSIGN_AGE_IDENTITY holds the age identity, AGE-SECRET-KEY-1…")},

@@ -5,15 +5,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -68,6 +72,49 @@ func crowdText(i int, last string) string {
 func crowdPatch(i int) string {
 	name, line := crowdFile(i), fmt.Sprintf(" line of file %d\n", i)
 	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -18,4 +18,4 @@\n%[2]s-old\n+new\n", name, strings.Repeat(line, 3))
+}
+
+// T53 A record that somebody damaged is a line of its own, and keeps nobody from
+// the others.
+func TestT53RunAllDamaged(t *testing.T) {
+	t.Parallel()
+	const all = 4
+	dir := crowd(t, all, all)
+	repo, err := gitstore.Open(dir)
+	check(t, err)
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	check(t, err)
+	snap, err := l.Snapshot(t.Context())
+	check(t, err)
+	ids, err := ledger.IDs(snap.Tree)
+	check(t, err)
+	files := map[string][]byte{}
+	for i, spoil := range []func(string) string{
+		func(string) string { return "no JSON" },
+		func(raw string) string {
+			return regexp.MustCompile(`"proposal":\{.*\}\},`).ReplaceAllString(raw, `"proposal":null},`)
+		},
+	} {
+		name := path.Join(ledger.Dir(ids[i]), ledger.TransactionFile)
+		raw, err := fs.ReadFile(snap.Tree, name)
+		check(t, err)
+		files[name] = []byte(spoil(string(raw)))
+		if string(files[name]) == string(raw) {
+			t.Fatalf("nothing is spoiled in %s", raw)
+		}
+	}
+	_, err = l.Append(t.Context(), snap.Tip, ledger.Entry{Message: "spoil\n", When: time.Now(), Files: files})
+	check(t, err)
+	var out bytes.Buffer
+	app := App{Args: []string{"-C", dir, "run", "--all"}, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy()}
+	if code := app.Main(); code != exitFailed || !strings.Contains(out.String(), " 2 completed, 1 damaged, 1 proposed") {
+		t.Errorf("exit code %d\n%s", code, &out)
+	}
+	for _, id := range ids[:2] {
+		if !strings.Contains(out.String(), id) {
+			t.Errorf("%s is not told of\n%s", id, &out)
+		}
+	}
 }
 
 // T41 A run of many is killed at a random moment. Run again, it ends as if
@@ -207,7 +254,7 @@ func TestRunAllRounds(t *testing.T) {
 		check(t, err)
 		store := &countedStore{Store: r.Store, lose: c.lose}
 		r.Store = store
-		open, err := r.Open(t.Context())
+		open, _, err := r.Open(t.Context())
 		check(t, err)
 		done := &advancing{App: app, rows: make([]report.Row, all), errs: make([]error, all), line: &progressLine{}}
 		check(t, done.run(t.Context(), r, 3, open))

@@ -58,7 +58,7 @@ func (b *Batch) Run(ctx context.Context, all []ledger.Transaction, do func(ctx c
 func (b *Batch) run(ctx context.Context, all []ledger.Transaction, do func(context.Context, *pipeline.Runner, ledger.Transaction)) error {
 	b.paths = nil
 	for _, tx := range all {
-		b.paths = append(b.paths, ledger.Dir(tx.TransactionID), ledger.DeniedDir(tx.PatchID()))
+		b.paths = append(b.paths, ledger.Dir(tx.TransactionID))
 	}
 	if err := b.refresh(ctx); err != nil {
 		return err

@@ -27,7 +27,7 @@ type tree struct {
 	users  int
 	unlock func()
 	begun  []string // to be noted before the ledger is told
-	ended  []string // to be forgotten, some time after it was
+	ended  []string // to be forgotten, some time after that
 }
 
 // lock keeps other processes out while a member applies. refresh is called where
@@ -64,7 +64,10 @@ func (t *tree) note() error {
 	if len(t.begun) == 0 {
 		return nil
 	}
-	err := t.Worktree.Begin(t.begun...)
+	err := t.forget()
+	if err == nil {
+		err = t.Worktree.Begin(t.begun...)
+	}
 	if err == nil {
 		t.begun = nil
 	}
@@ -77,7 +80,9 @@ func (t *tree) forget() error {
 		return nil
 	}
 	err := t.Worktree.End(t.ended...)
-	t.ended = nil
+	if err == nil {
+		t.ended = nil
+	}
 	return err
 }
 
@@ -129,6 +134,7 @@ func (m *memberTree) Begin(applies ...string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun = append(t.begun, applies...)
+	t.ended = without(t.ended, applies)
 	return nil
 }
 
@@ -137,7 +143,7 @@ func (m *memberTree) Begun() ([]string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	begun, err := t.Worktree.Begun()
-	return append(begun, t.begun...), err
+	return append(without(begun, t.ended), t.begun...), err
 }
 
 func (m *memberTree) End(applies ...string) error {
@@ -145,7 +151,12 @@ func (m *memberTree) End(applies ...string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = append(t.ended, applies...)
+	t.begun = without(t.begun, applies)
 	return nil
+}
+
+func without(all, some []string) []string {
+	return slices.DeleteFunc(all, func(a string) bool { return slices.Contains(some, a) })
 }
 
 // Write waits for the end of the round.

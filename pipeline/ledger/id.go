@@ -177,21 +177,39 @@ func Newest(tree fs.FS) (string, error) {
 	return ids[len(ids)-1], nil
 }
 
-// All returns the state of every transaction, oldest first.
-func All(tree fs.FS) ([]Transaction, error) {
+// Each returns the state of every transaction, oldest first, but for those that
+// are damaged.
+func Each(tree fs.FS) (all []Transaction, damaged []*CorruptError, err error) {
 	ids, err := IDs(tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = make([]Transaction, 0, len(ids))
+	for _, id := range ids {
+		var corrupt *CorruptError
+		t, err := State(tree, id)
+		switch {
+		case errors.As(err, &corrupt):
+			damaged = append(damaged, corrupt)
+		case err != nil:
+			return nil, nil, err
+		default:
+			all = append(all, t)
+		}
+	}
+	return all, damaged, nil
+}
+
+// All is Each where nothing may be damaged.
+func All(tree fs.FS) ([]Transaction, error) {
+	all, damaged, err := Each(tree)
+	if err == nil && len(damaged) > 0 {
+		err = damaged[0]
+	}
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Transaction, 0, len(ids))
-	for _, id := range ids {
-		t, err := State(tree, id)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	return out, nil
+	return all, nil
 }
 
 // Open returns the transactions that are not closed, oldest first.
