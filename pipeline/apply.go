@@ -62,7 +62,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
 	if !o.DryRun {
-		unlock, err := r.occupy(ctx, to, g)
+		unlock, err := r.occupy(ctx, to)
 		if err != nil {
 			return ApplyOutcome{}, err
 		}
@@ -92,10 +92,10 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 }
 
 // occupy keeps others away from where a change goes.
-func (r *Runner) occupy(ctx context.Context, to effect, g Gated) (leave func(), err error) {
+func (r *Runner) occupy(ctx context.Context, to effect) (leave func(), err error) {
 	done := func() {}
 	if r.Turn != nil {
-		if done, err = r.Turn(ctx, to.target(), g.Transaction().Pointers.Proposal.TargetFiles); err != nil {
+		if done, err = r.Turn(ctx, to.target()); err != nil {
 			return nil, err
 		}
 	}

@@ -10,12 +10,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // Commands runs commands, each on a copy of a commit's tree of its own, in the
 // sandbox. A sandbox that is not there is an error; a command that fails is not.
+// What they print comes back without what known finds.
 type Commands interface {
-	Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error)
+	Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error)
 }
 
 // A NoCommandsError says that there are commands to run, and that they are not
@@ -178,7 +180,7 @@ func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit stri
 	if err != nil {
 		return nil, err
 	}
-	return r.Commands.Run(ctx, mode, files, commands)
+	return r.Commands.Run(ctx, r.Secrets, mode, files, commands)
 }
 
 // Commands are the Policy's that run before the change is applied, in words.

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // A workshop is a world's commits where more can be built, on no branch, and
@@ -23,6 +24,7 @@ type workshop struct {
 	*commits
 	built map[string]fstest.MapFS
 	ran   []string // trees and commands
+	known *secret.Finder
 }
 
 func (w *workshop) Tree(ctx context.Context, commit string) (fs.FS, error) {
@@ -50,7 +52,8 @@ func (w *workshop) BuildCommit(ctx context.Context, parent string, files []patch
 	return id, nil
 }
 
-func (w *workshop) Run(_ context.Context, _ policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+func (w *workshop) Run(_ context.Context, known *secret.Finder, _ policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+	w.known = known
 	var out []checks.Execution
 	for _, c := range commands {
 		w.ran = append(w.ran, strings.Join(c.Argv, " "))
@@ -236,5 +239,32 @@ func TestT19SandboxModes(t *testing.T) {
 		if !c.applies {
 			w.holds(base)
 		}
+	}
+}
+
+// TestT46CommandsKnowThePatch: what commands print is looked through with what
+// is known of the patch at hand, also where many Runners share the commands. A
+// value that is a secret by its line alone would else be cut in two unseen.
+func TestT46CommandsKnowThePatch(t *testing.T) {
+	w, shop := commanded(t, "has x conf.txt?")
+	value := "Zk9vQ2mX7pLr4TsW8yBn"
+	files := map[string]string{"conf.txt": "password = \"" + value + "\"\nold\n"}
+	w.repo.commit(files)
+	w.write(files)
+	tx := w.proposed("diff --git a/conf.txt b/conf.txt\n--- a/conf.txt\n+++ b/conf.txt\n@@ -1,2 +1,2 @@\n password = \"" + value + "\"\n-old\n+new\n")
+	parent := w.in(shop, bot)
+	if parent.Secrets.Text(value) != value {
+		t.Fatal("the value alone is taken for a secret")
+	}
+	r := parent.Fork()
+	g, err := r.Gate(t.Context(), tx)
+	if err == nil {
+		_, err = r.Apply(t.Context(), g, pipeline.ApplyOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shop.known == nil || shop.known.Text(value) == value {
+		t.Error("the commands' output is looked through without the patch's secret")
 	}
 }

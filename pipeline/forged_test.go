@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -157,9 +158,9 @@ type changing struct {
 	meanwhile func()
 }
 
-func (c changing) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+func (c changing) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
 	c.meanwhile()
-	return c.workshop.Run(ctx, mode, tree, commands)
+	return c.workshop.Run(ctx, known, mode, tree, commands)
 }
 
 func read(t *testing.T, tree fs.FS, name string) []byte {

@@ -113,8 +113,8 @@ type Runner struct {
 
 	// Turn waits until no transaction that is taken further beside this one, in
 	// the same process, is at the same place: a target, and of the working tree
-	// these files. It is nil where there is only one.
-	Turn func(ctx context.Context, target string, files []string) (done func(), err error)
+	// the transaction's files. It is nil where there is only one.
+	Turn func(ctx context.Context, target string) (done func(), err error)
 
 	// Pause waits before another try after the ledger has moved; attempt
 	// counts from 1.

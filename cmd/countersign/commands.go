@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // commands runs commands in the sandbox, on copies of a tree below the
@@ -28,7 +29,7 @@ var _ pipeline.Commands = commands{}
 
 // Run runs each command on a copy of its own. What it prints comes back without
 // secrets, those among the variables that the Policy lets in included.
-func (c commands) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, list []policy.Check) ([]checks.Execution, error) {
+func (c commands) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, list []policy.Check) ([]checks.Execution, error) {
 	m, err := sandbox.ParseMode(string(mode))
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (c commands) Run(ctx context.Context, mode policy.Sandbox, tree fs.FS, list
 			c.a.say("will run %q in the sandbox", one.Argv)
 		}
 	}
-	finder := c.a.finder().Knowing(c.passed(list)...)
+	finder := known.Knowing(c.passed(list)...)
 	done, err := checks.Workshop{Box: box, Scratch: scratch, Scrub: finder.Text}.Run(ctx, tree, list)
 	for i := range done {
 		done[i].Error = finder.Text(done[i].Error)

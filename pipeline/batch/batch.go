@@ -23,7 +23,7 @@ type Batch struct {
 	waiting int
 	appends []*appending
 	writes  []*writing
-	queue   []*turn // who waits for a place, in order
+	all     []*member // the oldest first
 	places  places
 
 	snap  pipeline.Snapshot // the ledger as this round sees it
@@ -64,10 +64,17 @@ func (b *Batch) run(ctx context.Context, all []ledger.Transaction, do func(conte
 		return err
 	}
 	var group sync.WaitGroup
-	b.members = len(all)
-	shared := &parts{repo: b.runner.Repo, refs: b.runner.Refs, code: b.runner.Code, ask: b.runner.Rules}
+	b.members, b.all = len(all), nil
 	for i, tx := range all {
 		m := &member{Batch: b, index: i, patch: tx.PatchID()}
+		if p := tx.Pointers.Proposal; p != nil {
+			m.files = folded(p.TargetFiles)
+		}
+		b.all = append(b.all, m)
+	}
+	shared := &parts{repo: b.runner.Repo, refs: b.runner.Refs, code: b.runner.Code, ask: b.runner.Rules}
+	for i, tx := range all {
+		m := b.all[i]
 		group.Go(func() {
 			m.work()
 			defer m.leave(ctx)
@@ -83,6 +90,10 @@ type member struct {
 	*Batch
 	index int // the oldest is 0
 	patch string
+	files []string
+
+	asked *turn // that it waits for
+	over  bool  // it has had its turn, or takes none
 }
 
 func (m *member) runner(shared *parts) *pipeline.Runner {
@@ -118,6 +129,7 @@ func (m *member) await(ctx context.Context, ready <-chan struct{}, enter func())
 func (m *member) leave(ctx context.Context) {
 	m.mu.Lock()
 	m.members--
+	m.over = true
 	m.closeRound(ctx)
 	m.mu.Unlock()
 	m.rest()

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
@@ -68,27 +69,58 @@ func TestTogether(t *testing.T) {
 
 // TestPlaces: who may be where at the same time.
 func TestPlaces(t *testing.T) {
+	type at struct {
+		target string
+		files  []string
+	}
 	for _, c := range []struct {
-		a, b turn
+		a, b at
 		both bool
 	}{
-		{turn{files: []string{"a"}}, turn{files: []string{"b"}}, true},
-		{turn{files: []string{"a"}}, turn{files: []string{"b", "a"}}, false},
-		{turn{files: []string{"a"}}, turn{files: []string{"a/b"}}, false},
-		{turn{files: []string{"a/b/c"}}, turn{files: []string{"a"}}, false},
-		{turn{files: []string{"a/b"}}, turn{files: []string{"a/c"}}, true},
-		{turn{target: "refs/heads/x"}, turn{target: "refs/heads/x"}, false},
-		{turn{target: "refs/heads/x"}, turn{target: "refs/heads/y"}, true},
-		{turn{target: "refs/heads/x"}, turn{files: []string{"x"}}, true},
+		{at{"", []string{"a"}}, at{"", []string{"b"}}, true},
+		{at{"", []string{"a"}}, at{"", []string{"b", "a"}}, false},
+		{at{"", []string{"a"}}, at{"", []string{"a/b"}}, false},
+		{at{"", []string{"a/b/c"}}, at{"", []string{"a"}}, false},
+		{at{"", []string{"a/b"}}, at{"", []string{"a/c"}}, true},
+		{at{"refs/heads/x", []string{"a"}}, at{"refs/heads/x", []string{"b"}}, false},
+		{at{"refs/heads/x", []string{"a"}}, at{"refs/heads/y", []string{"a"}}, true},
+		{at{"refs/heads/x", []string{"a"}}, at{"", []string{"a"}}, true},
 	} {
 		var p places
-		p.take(&c.a, 1)
-		if got := p.free(&c.b); got != c.both {
+		p.take(c.a.target, c.a.files, 1)
+		if got := p.free(c.b.target, c.b.files); got != c.both {
 			t.Errorf("%v beside %v: %v, want %v", c.b, c.a, got, c.both)
 		}
-		p.take(&c.a, -1)
-		if !p.free(&c.a) || !p.free(&c.b) {
+		p.take(c.a.target, c.a.files, -1)
+		if !p.free(c.a.target, c.a.files) || !p.free(c.b.target, c.b.files) {
 			t.Errorf("%v is still taken after %v has gone", c.b, c.a)
+		}
+	}
+}
+
+// TestCall: an older transaction that may still want a file goes first, and one
+// that has had its turn, or takes none, keeps nobody.
+func TestCall(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		older member
+		want  bool
+	}{
+		{"the same file, not asked yet", member{files: []string{"a"}}, false},
+		{"the same file, asked as well", member{files: []string{"a"}, asked: &turn{ready: make(chan struct{})}}, false},
+		{"the same file, over", member{files: []string{"a"}, over: true}, true},
+		{"another file", member{files: []string{"b"}}, true},
+	} {
+		for _, target := range []string{"", "refs/heads/x"} {
+			old, young := c.older, member{files: []string{"a"}, asked: &turn{target: target, ready: make(chan struct{})}}
+			if old.asked != nil {
+				old.asked = &turn{target: target, ready: make(chan struct{})}
+			}
+			b := &Batch{runner: &pipeline.Runner{Store: &storetest.Memory{}}, all: []*member{&old, &young}}
+			b.call(t.Context())
+			if young.over != c.want {
+				t.Errorf("%s, to %q: %v, want %v", c.name, target, young.over, c.want)
+			}
 		}
 	}
 }

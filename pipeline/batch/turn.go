@@ -11,9 +11,7 @@ import (
 
 // A turn is a member's time at a place: a ref, or files of the working tree.
 type turn struct {
-	member *member
-	target string
-	files  []string
+	target string // "" for the working tree
 	ready  chan struct{}
 	err    error
 }
@@ -27,19 +25,16 @@ type places struct {
 
 // turn waits until nobody is at a place, and for the end of the round: whose turn
 // it is does not depend on who was faster.
-func (m *member) turn(ctx context.Context, target string, files []string) (done func(), err error) {
-	t := &turn{member: m, target: target, ready: make(chan struct{})}
+func (m *member) turn(ctx context.Context, target string) (done func(), err error) {
+	t := &turn{target: target, ready: make(chan struct{})}
 	if target == pipeline.TargetWorktree {
 		t.target = ""
-		for _, f := range files {
-			t.files = append(t.files, strings.ToLower(f)) // two names may be one file
-		}
 	}
-	m.await(ctx, t.ready, func() { m.queue = append(m.queue, t) })
+	m.await(ctx, t.ready, func() { m.asked = t })
 	done = func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.places.take(t, -1)
+		m.places.take(t.target, m.files, -1)
 	}
 	if t.err != nil {
 		done()
@@ -47,34 +42,48 @@ func (m *member) turn(ctx context.Context, target string, files []string) (done 
 	return done, t.err
 }
 
-// call gives those who wait their turn, the oldest transaction first. Another
-// process may have been at the place: they see the ledger as it is now.
+// call gives those who wait their turn, the oldest transaction first: nobody goes
+// before an older one that has not had its turn and touches one of its files.
+// Another process may have been at the place: they see the ledger as it is now.
 func (b *Batch) call(ctx context.Context) {
-	if len(b.queue) == 0 {
+	if !slices.ContainsFunc(b.all, func(m *member) bool { return m.asked != nil }) {
 		return
 	}
 	err := b.refresh(ctx)
-	slices.SortFunc(b.queue, func(x, y *turn) int { return x.member.index - y.member.index })
-	left := b.queue[:0]
-	for _, t := range b.queue {
-		if !b.places.free(t) {
-			left = append(left, t)
-			continue
+	var older places
+	for _, m := range b.all {
+		t := m.asked
+		switch {
+		case m.over:
+		case t != nil && b.places.free(t.target, m.files) && older.free("", m.files):
+			b.places.take(t.target, m.files, 1)
+			m.asked, m.over = nil, true
+			b.waiting--
+			t.err = err
+			close(t.ready)
+		default:
+			older.take("", m.files, 1)
 		}
-		b.places.take(t, 1)
-		b.waiting--
-		t.err = err
-		close(t.ready)
 	}
-	b.queue = left
+}
+
+// folded are the names by which files are compared: two may be one.
+func folded(files []string) []string {
+	out := make([]string, len(files))
+	for i, f := range files {
+		out[i] = strings.ToLower(f)
+	}
+	return out
 }
 
 // free tells whether nobody is at a place, at a directory above it, or below it.
-func (p *places) free(t *turn) bool {
-	if p.refs[t.target] {
-		return false
+//
+// A ref is one member's. The files then play no part.
+func (p *places) free(target string, files []string) bool {
+	if target != "" {
+		return !p.refs[target]
 	}
-	for _, file := range t.files {
+	for _, file := range files {
 		if p.files[file] || p.above[file] > 0 {
 			return false
 		}
@@ -88,14 +97,15 @@ func (p *places) free(t *turn) bool {
 }
 
 // take marks a place as taken (1), or leaves it (-1).
-func (p *places) take(t *turn, by int) {
+func (p *places) take(target string, files []string, by int) {
 	if p.refs == nil {
 		p.refs, p.files, p.above = map[string]bool{}, map[string]bool{}, map[string]int{}
 	}
-	if t.target != "" {
-		p.refs[t.target] = by > 0
+	if target != "" {
+		p.refs[target] = by > 0
+		return
 	}
-	for _, file := range t.files {
+	for _, file := range files {
 		p.files[file] = by > 0
 		for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 			p.above[dir] += by
