@@ -36,7 +36,7 @@ type killed struct {
 // COUNTERSIGN_KILLS sets how often.
 func TestT41Killed(t *testing.T) {
 	t.Parallel()
-	kills := 4
+	kills := 2
 	if raceEnabled {
 		kills = 2
 	}

@@ -388,7 +388,7 @@ func edit(doc any, at []string, value any) any {
 
 // mutants: whatever is added to a real document, left out of it, given another
 // type or made a bad hash is refused, but for what testdata/schema/survivors.list
-// lists.
+// lists. COUNTERSIGN_TAMPER tries all of them, not a part.
 func (s *schemas) mutants(t *testing.T) {
 	raw, err := os.ReadFile("testdata/schema/survivors.list")
 	check(t, err)
@@ -398,7 +398,8 @@ func (s *schemas) mutants(t *testing.T) {
 			listed[line] = false
 		}
 	}
-	tried := 0
+	tried, shapes := 0, 0
+	all := os.Getenv("COUNTERSIGN_TAMPER") != ""
 	seen := map[string]bool{}
 	for name, docs := range s.accepted {
 		for _, doc := range docs {
@@ -407,6 +408,9 @@ func (s *schemas) mutants(t *testing.T) {
 				continue // its mutants were tried on another
 			}
 			seen[shape] = true
+			if shapes++; !all && shapes%4 != 0 {
+				continue
+			}
 			mutate(doc, "", func(what string, mutant any) {
 				tried++
 				if s.compiled[name].Validate(mutant) != nil {
@@ -421,7 +425,7 @@ func (s *schemas) mutants(t *testing.T) {
 		}
 	}
 	for what, found := range listed {
-		if !found {
+		if all && !found {
 			t.Errorf("survivors.list: %s does not survive", what)
 		}
 	}
