@@ -92,7 +92,7 @@ func TestT51T53T54T55T59Tampering(t *testing.T) {
 }
 
 // sampled is which part of the mutations a plain run tries.
-var sampled = 40
+var sampled = 80
 
 // row is what became of the mutations of one kind.
 type row struct {

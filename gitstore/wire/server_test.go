@@ -225,13 +225,13 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestFetchLimitEverywhere(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
-		tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 5<<20)})
+		tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 2<<20)})
 		s := side.open(t)
 		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}, Limit: 1 << 20}); !errors.Is(err, wire.ErrTooLarge) {
 			t.Errorf("a limit: %v", err)
 		}
-		pack, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}, Limit: 6 << 20})
-		if err != nil || len(pack) < 5<<20 {
+		pack, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}, Limit: 3 << 20})
+		if err != nil || len(pack) < 2<<20 {
 			t.Errorf("%d bytes, %v", len(pack), err)
 		}
 	})
