@@ -1,13 +1,17 @@
 package gitstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -90,16 +94,27 @@ func (r *Repo) CheckRef(_ context.Context, name string) error {
 // clashes refuses a new ref that is a directory of another, or below one: they
 // cannot both be files.
 func (r *Repo) clashes(name string) error {
-	refs, err := r.git.Storer.IterReferences()
-	if err != nil {
+	packed, err := os.ReadFile(filepath.Join(r.gitDir, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return refs.ForEach(func(other *plumbing.Reference) error {
-		have := other.Name().String()
-		if strings.HasPrefix(have, name+"/") || strings.HasPrefix(name, have+"/") {
-			return &RefError{name, "cannot be beside " + have}
+	for dir := path.Dir(name); strings.Contains(dir, "/"); dir = path.Dir(dir) {
+		info, err := os.Stat(r.refFile(plumbing.ReferenceName(dir)))
+		if err == nil && info.Mode().IsRegular() || bytes.Contains(packed, []byte(" "+dir+"\n")) {
+			return &RefError{name, "cannot be beside " + dir}
 		}
-		return nil
+	}
+	if bytes.Contains(packed, []byte(" "+name+"/")) {
+		return &RefError{name, "cannot be beside those below it"}
+	}
+	return filepath.WalkDir(r.refFile(plumbing.ReferenceName(name)), func(_ string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			return nil
+		case err == nil && !d.IsDir():
+			err = &RefError{name, "cannot be beside those below it"}
+		}
+		return err
 	})
 }
 
