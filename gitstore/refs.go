@@ -111,7 +111,7 @@ func (r *Repo) clashes(name string) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			return nil
-		case err == nil && !d.IsDir():
+		case err == nil && !d.IsDir() && !strings.HasSuffix(d.Name(), ".lock"):
 			err = &RefError{name, "cannot be beside those below it"}
 		}
 		return err

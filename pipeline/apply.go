@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -91,12 +92,19 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 	}
 }
 
+// longWait is after how long a pull request is read again.
+const longWait = 5 * time.Second
+
 // occupy keeps others away from where a change goes.
 func (r *Runner) occupy(ctx context.Context, to effect) (leave func(), err error) {
 	done := func() {}
 	if r.Turn != nil {
+		asked := r.Now()
 		if done, err = r.Turn(ctx, to.target()); err != nil {
 			return nil, err
+		}
+		if r.Now().Sub(asked) > longWait {
+			r.reading = nil
 		}
 	}
 	unlock, err := to.lock(ctx)

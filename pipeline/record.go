@@ -16,6 +16,9 @@ import (
 // the apply first, so that a crash is taken up where it was.
 func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, resumed bool) (ledger.ApplyStart, error) {
 	var start ledger.ApplyStart
+	if len(p.checked.runs) > 0 { // for so long anything may have been said
+		r.reading = nil
+	}
 	_, err := r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
 		if start.ApplyID != "" { // noted, and then another writer was faster
 			if err := to.end(start); err != nil {

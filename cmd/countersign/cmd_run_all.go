@@ -53,6 +53,9 @@ func (f *allFlags) check(given []string) error {
 	return nil
 }
 
+// maxDays is as far as a Duration reaches, and longer than there has been Git.
+const maxDays = 100_000
+
 // sinceWhen reads a moment: a date, a time, or how long ago. Days are UTC.
 func sinceWhen(text string, now time.Time) (time.Time, error) {
 	if text == "" {
@@ -67,7 +70,7 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var n int
 		n, err = strconv.Atoi(days)
-		ago = time.Duration(n) * 24 * time.Hour
+		ago = time.Duration(min(n, maxDays)) * 24 * time.Hour
 	}
 	if err != nil || ago < 0 {
 		return time.Time{}, &usageError{fmt.Sprintf("--since %+q is no time", text), "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
@@ -98,7 +101,7 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 	chosen := chooseOpen(w.open, f.pr, since)
 	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen)), line: a.progressLine("run")}
 	if err := all.run(ctx, w.r, f.concurrency, chosen); err != nil {
-		return err
+		all.unreached(chosen, err)
 	}
 	all.add(w.damaged)
 	return errors.Join(all.show(), all.outcome())
@@ -133,6 +136,17 @@ func (all *advancing) outcome() error {
 type manyError struct{ sum string }
 
 func (e *manyError) Error() string { return e.sum }
+
+// unreached gives those that were not begun the reason.
+func (all *advancing) unreached(chosen []ledger.Transaction, err error) {
+	code, _ := explain(err, all.again)
+	for i, tx := range chosen {
+		if all.rows[i].TransactionID == "" {
+			all.rows[i] = report.Row{TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, ExitCode: code, Error: oneLine(err)}
+			all.errs[i] = err
+		}
+	}
+}
 
 // add adds what is too damaged to be chosen or not.
 func (all *advancing) add(damaged []*ledger.CorruptError) {
@@ -189,6 +203,10 @@ func (all *advancing) advance(ctx context.Context, r *pipeline.Runner, tx ledger
 	err := all.stages(ctx, r, &row)
 	if err != nil {
 		row.ExitCode, _ = explain(err, all.again)
+		var pending *pipeline.PendingError
+		if errors.As(err, &pending) { // of a later look than the gate's
+			row.Verdict, row.Reason = pending.Verdict.State, pending.Verdict.Reason
+		}
 		if row.ExitCode != exitPending {
 			row.Error = r.Secrets.Text(oneLine(err))
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -13,7 +14,7 @@ import (
 
 // A Batch is a set of transactions that are taken further in rounds. When all of
 // its members wait, the last of them closes the round: it does what they wait
-// for, while nobody else does anything.
+// for. Where that would take long the round is closed without those who work.
 type Batch struct {
 	runner *pipeline.Runner
 	slots  chan struct{} // held by those who work
@@ -30,6 +31,9 @@ type Batch struct {
 	paths []string          // what all members read of it
 	tree  tree
 	moves int // how often the ledger has moved in a row
+
+	shared *parts
+	timer  *time.Timer // nil while nobody waits to write the ledger
 }
 
 // maxMembers bounds how many transactions are held in memory at once.
@@ -38,7 +42,10 @@ const maxMembers = 1000
 // New prepares a batch of a Runner's parts, of which at most concurrency work at
 // the same time. The Runner itself is not to be used before Run returns.
 func New(r *pipeline.Runner, concurrency int) *Batch {
-	return &Batch{runner: r, slots: make(chan struct{}, max(1, concurrency)), tree: tree{Worktree: r.Worktree}}
+	return &Batch{
+		runner: r, slots: make(chan struct{}, max(1, concurrency)), tree: tree{Worktree: r.Worktree},
+		shared: &parts{repo: r.Repo, refs: r.Refs, code: r.Code, ask: r.Rules},
+	}
 }
 
 // Run calls do for each transaction, with a Runner that is its own, and returns
@@ -72,13 +79,12 @@ func (b *Batch) run(ctx context.Context, all []ledger.Transaction, do func(conte
 		}
 		b.all = append(b.all, m)
 	}
-	shared := &parts{repo: b.runner.Repo, refs: b.runner.Refs, code: b.runner.Code, ask: b.runner.Rules}
 	for i, tx := range all {
 		m := b.all[i]
 		group.Go(func() {
 			m.work()
 			defer m.leave(ctx)
-			do(ctx, m.runner(shared), tx)
+			do(ctx, m.runner(), tx)
 		})
 	}
 	group.Wait()
@@ -96,9 +102,9 @@ type member struct {
 	over  bool  // it has had its turn, or takes none
 }
 
-func (m *member) runner(shared *parts) *pipeline.Runner {
+func (m *member) runner() *pipeline.Runner {
 	r := m.Batch.runner.Fork()
-	shared.lend(r)
+	m.shared.lend(r)
 	r.Store, r.Turn, r.Pause = m, m.turn, nil
 	if r.Worktree != nil {
 		r.Worktree = &memberTree{Worktree: r.Worktree, member: m}
@@ -115,11 +121,11 @@ func (m *member) rest() { <-m.slots }
 // await waits for the end of the round, or for a turn. enter says what for, and
 // is called while nobody else can come or go; ready is closed when it is over.
 func (m *member) await(ctx context.Context, ready <-chan struct{}, enter func()) {
-	m.mu.Lock()
-	enter()
-	m.waiting++
-	m.closeRound(ctx)
-	m.mu.Unlock()
+	m.locked(func() {
+		enter()
+		m.waiting++
+		m.closeRound(ctx)
+	})
 	m.rest()
 	<-ready
 	m.work()
@@ -127,20 +133,36 @@ func (m *member) await(ctx context.Context, ready <-chan struct{}, enter func())
 
 // leave ends a membership.
 func (m *member) leave(ctx context.Context) {
-	m.mu.Lock()
-	m.members--
-	m.over = true
-	m.closeRound(ctx)
-	m.mu.Unlock()
+	m.locked(func() {
+		m.members--
+		m.over = true
+		m.closeRound(ctx)
+	})
 	m.rest()
 }
 
-// closeRound does what everybody waits for, once everybody waits. It holds the
-// lock all the while, which keeps nobody from anything.
+// locked does something while nobody else can come or go; a panic goes on.
+func (b *Batch) locked(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	do()
+}
+
+// closeRound does what everybody waits for, once everybody waits.
 func (b *Batch) closeRound(ctx context.Context) {
-	if b.waiting < b.members || b.members == 0 {
-		return
+	if b.waiting == b.members {
+		b.close(ctx)
 	}
+}
+
+// close does what those who wait are waiting for.
+func (b *Batch) close(ctx context.Context) {
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+	b.shared.mu.Lock()
+	defer b.shared.mu.Unlock()
 	writes, appends := b.writes, b.appends
 	b.writes, b.appends = nil, nil
 	slices.SortFunc(appends, func(x, y *appending) int { return x.member.index - y.member.index })
@@ -154,6 +176,17 @@ func (b *Batch) closeRound(ctx context.Context) {
 		close(a.ready)
 	}
 	b.call(ctx)
+}
+
+// fresh is how long what was judged waits for others. An approval may end, or a
+// denial be said, while somebody else's commands run.
+var fresh = 2 * time.Second
+
+// hurry closes the round before everybody waits, if that takes long.
+func (b *Batch) hurry(ctx context.Context) {
+	if b.timer == nil {
+		b.timer = time.AfterFunc(fresh, func() { b.locked(func() { b.close(ctx) }) })
+	}
 }
 
 // refresh sees the ledger as it is now.

@@ -1,11 +1,13 @@
 package batch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -179,3 +181,49 @@ func TestWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestFresh: what was judged is written although somebody else works on and on;
+// an approval that it rests on may end meanwhile.
+func TestFresh(t *testing.T) {
+	defer func(was time.Duration) { fresh = was }(fresh)
+	fresh = time.Millisecond
+	txs := []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}}
+	store, written := &storetest.Memory{}, make(chan struct{})
+	b := New(&pipeline.Runner{Store: store}, 2)
+	err := b.Run(t.Context(), txs, func(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction) {
+		if tx.TransactionID == id(2) {
+			<-written
+			return
+		}
+		defer close(written)
+		snap, err := r.Store.Snapshot(ctx)
+		if err == nil {
+			_, err = r.Store.Append(ctx, snap.Tip, ledger.Entry{Message: "x", Files: map[string][]byte{"transactions/x": nil}})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil || len(store.Entries()) != 1 {
+		t.Errorf("%d entries, %v", len(store.Entries()), err)
+	}
+}
+
+// TestPanic: a panic while a round is closed is not kept from anybody.
+func TestPanic(t *testing.T) {
+	b := &Batch{shared: &parts{}}
+	m := &member{Batch: b}
+	b.all, b.members = []*member{m}, 1
+	for range 2 {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			m.await(t.Context(), nil, func() { panic("while entering") })
+		}()
+	}
+}
+
+func id(n int) string { return fmt.Sprintf("tx_%026d", n) }

@@ -38,26 +38,31 @@ func (m *member) At(ctx context.Context, tip string) (pipeline.Snapshot, error) 
 	if tip == m.snap.Tip {
 		return m.snap, nil
 	}
+	m.shared.mu.Lock()
+	defer m.shared.mu.Unlock()
 	return m.Batch.runner.Store.At(ctx, tip)
 }
 
 // Append waits for the end of the round.
 func (m *member) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
 	a := &appending{member: m, tip: tip, entries: entries, ready: make(chan struct{})}
-	m.await(ctx, a.ready, func() { m.appends = append(m.appends, a) })
+	m.await(ctx, a.ready, func() {
+		m.appends = append(m.appends, a)
+		m.hurry(ctx)
+	})
 	return a.made, a.err
 }
 
 // append writes what fits together, and sends the others to look again.
 func (b *Batch) append(ctx context.Context, all []*appending) {
-	if len(all) == 0 {
+	together, entries := b.together(all)
+	if len(together) == 0 {
 		return
 	}
 	if err := b.tree.note(); err != nil {
-		settle(all, "", err)
+		settle(together, "", err)
 		return
 	}
-	together, entries := b.together(all)
 	made, err := b.runner.Store.Append(ctx, b.snap.Tip, entries...)
 	settle(together, made, err)
 	if errors.Is(err, pipeline.ErrMoved) {

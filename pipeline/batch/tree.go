@@ -123,6 +123,8 @@ func (m *memberTree) Lock(ctx context.Context) (func(), error) {
 	return m.member.tree.lock(ctx, func() error {
 		m.member.mu.Lock()
 		defer m.member.mu.Unlock()
+		m.member.shared.mu.Lock()
+		defer m.member.shared.mu.Unlock()
 		return m.member.refresh(ctx)
 	})
 }
