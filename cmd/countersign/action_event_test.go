@@ -82,6 +82,7 @@ func (h *hub) runOf(workflow string, n githubtest.NewWorkflowRun) int64 {
 // TestActionPlan: which pull request an event is about, and whether there is
 // anything to do.
 func TestActionPlan(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.s.Fork(site, "eve/site")
 	fork := h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", Head: "topic", HeadRepository: "eve/site", Title: "Fork"})

@@ -62,6 +62,7 @@ func (h *hub) wantState(what, before string) {
 
 // TestT64SameEventAgain: a job that runs again changes nothing.
 func TestT64SameEventAgain(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	proposed := h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{})
 	fingerprint := h.settled(proposed)["fingerprint"]
@@ -82,6 +83,7 @@ func TestT64SameEventAgain(t *testing.T) {
 
 // TestActionGateVerdict: the output is the verdict that the stage came to.
 func TestActionGateVerdict(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	out := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
 	h.on(commented(h.says("ada", "/approve "+out["fingerprint"])))
@@ -93,6 +95,7 @@ func TestActionGateVerdict(t *testing.T) {
 
 // TestActionDenialThatIsGone: a denial that only the event still tells is final.
 func TestActionDenialThatIsGone(t *testing.T) {
+	t.Parallel()
 	for _, action := range []string{"deleted", "edited"} {
 		t.Run(action, func(t *testing.T) {
 			h := newHub(t)
@@ -119,6 +122,7 @@ func TestActionDenialThatIsGone(t *testing.T) {
 
 // TestActionGuard: the pull request's own diff, from opened to the merge queue.
 func TestActionGuard(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	head := h.s.Ref(site, "refs/heads/topic")
 	fingerprint := h.settled(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: h.pr})["fingerprint"]
@@ -165,6 +169,7 @@ func (h *hub) conclusion(commit string) string {
 
 // TestActionSweep: what an event missed is found.
 func TestActionSweep(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
 	h.says("ada", "/approve "+fingerprint)

@@ -10,6 +10,7 @@ import (
 
 // TestT68BundleIsNotBelieved: the pull request and the proposer are the event's.
 func TestT68BundleIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.s.Fork(site, "eve/site")
 	fork := h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", Head: "topic", HeadRepository: "eve/site", Title: "Fork"})
@@ -31,6 +32,7 @@ func TestT68BundleIsNotBelieved(t *testing.T) {
 // TestT18EventsOfThePullRequest: a workflow whose file the pull request brings
 // settles nothing, whatever it is given.
 func TestT18EventsOfThePullRequest(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
 	review := h.s.Review(githubtest.NewReview{Repository: site, Number: h.pr, By: "ada", State: "COMMENTED", Body: "/approve " + fingerprint})
@@ -65,6 +67,7 @@ func TestT18EventsOfThePullRequest(t *testing.T) {
 // TestT18StagesOfOneTransaction: neither do the stages that take one transaction
 // on read approvals, or act on them, in such a workflow.
 func TestT18StagesOfOneTransaction(t *testing.T) {
+	t.Parallel()
 	for _, stage := range []string{"gate", "apply", "run"} {
 		h := newHub(t)
 		out := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))

@@ -114,6 +114,7 @@ func (w workflowFile) trusted(job workflowJob) bool {
 // TestT21NoExpressionsInScripts: what a workflow's event brings reaches our steps
 // through the environment; an expression inside a script would be part of it.
 func TestT21NoExpressionsInScripts(t *testing.T) {
+	t.Parallel()
 	all := everyWorkflow(t)
 	all["action.yml"] = readWorkflow(t, "../../action.yml")
 	runs := 0
@@ -139,6 +140,7 @@ func TestT21NoExpressionsInScripts(t *testing.T) {
 // commits which the required check let in; who calls a workflow runs it with the
 // caller's rights, on the caller's event, and settle refuses those as well.)
 func TestT18RightsOnlyOnTheDefaultBranch(t *testing.T) {
+	t.Parallel()
 	safe := []string{"issue_comment", "workflow_run", "pull_request_target", "merge_group", "workflow_dispatch", "workflow_call", "schedule", "push"}
 	seen := 0
 	for name, w := range everyWorkflow(t) {
@@ -171,6 +173,7 @@ func TestT18RightsOnlyOnTheDefaultBranch(t *testing.T) {
 // TestT19NoPullRequestIsCheckedOut: a job with rights checks out the default
 // branch, or the tag that was pushed, and says so.
 func TestT19NoPullRequestIsCheckedOut(t *testing.T) {
+	t.Parallel()
 	const branch = "${{ github.event.repository.default_branch || github.ref_name }}"
 	seen := 0
 	for name, w := range everyWorkflow(t) {
@@ -201,6 +204,7 @@ func TestT19NoPullRequestIsCheckedOut(t *testing.T) {
 // TestT25PinnedByCommit: what others publish is named by commit, in workflows
 // and in what the documentation shows.
 func TestT25PinnedByCommit(t *testing.T) {
+	t.Parallel()
 	for name, w := range everyWorkflow(t) {
 		for _, job := range w.Jobs {
 			for _, step := range job.Steps {
@@ -225,6 +229,7 @@ func TestT25PinnedByCommit(t *testing.T) {
 // TestT26NoSharedCache: what other jobs can put into a cache is not taken by one
 // with rights, nor by any of ours.
 func TestT26NoSharedCache(t *testing.T) {
+	t.Parallel()
 	for name, w := range everyWorkflow(t) {
 		for id, job := range w.Jobs {
 			for _, step := range job.Steps {
@@ -240,6 +245,7 @@ func TestT26NoSharedCache(t *testing.T) {
 // TestT66ProposeCanOnlyRead: the job beside the agent, the relay, and the job
 // that runs commands have no right and no token that the others have.
 func TestT66ProposeCanOnlyRead(t *testing.T) {
+	t.Parallel()
 	seen := 0
 	for name, w := range everyWorkflow(t) {
 		for id, job := range w.Jobs {
@@ -273,6 +279,7 @@ func TestT66ProposeCanOnlyRead(t *testing.T) {
 // TestActionFile: every input reaches the program, the workflows use those and no
 // others, and docs/action.md names them all.
 func TestActionFile(t *testing.T) {
+	t.Parallel()
 	action := readWorkflow(t, "../../action.yml")
 	run := action.Runs.Steps[len(action.Runs.Steps)-1]
 	page, err := os.ReadFile("../../docs/action.md")
@@ -307,6 +314,7 @@ func TestActionFile(t *testing.T) {
 
 // TestOwnWorkflows: this repository's workflows are those that init writes.
 func TestOwnWorkflows(t *testing.T) {
+	t.Parallel()
 	for _, file := range initList {
 		have, err := os.ReadFile("../../" + file.path)
 		if file.asked != "" && errors.Is(err, fs.ErrNotExist) {
@@ -322,6 +330,7 @@ func TestOwnWorkflows(t *testing.T) {
 // TestSameBuild: the released program, the image's and the one that is built on
 // a runner are built in the same way, so that one digest can stand for them.
 func TestSameBuild(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{".github/action/install.sh", ".github/action/release.sh", "Dockerfile"} {
 		raw, err := os.ReadFile("../../" + name)
 		check(t, err)

@@ -108,6 +108,7 @@ func lineOf(content, name string) string {
 // TestT25ReleasedProgram: the release's program is run if it is, by its digest,
 // the one that the commit names, and never one with another digest.
 func TestT25ReleasedProgram(t *testing.T) {
+	t.Parallel()
 	right := lineOf(releasedProgram, "countersign_linux_amd64")
 	for _, c := range []struct {
 		name, served, tag, sums string
@@ -142,6 +143,7 @@ func TestT25ReleasedProgram(t *testing.T) {
 // A second step of the job takes the program that is there, after looking at its
 // digest again.
 func TestT25ProgramOfAnEarlierStep(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, served, file string }{
 		{"released", releasedProgram, "released/countersign"}, {"built", "", "built/countersign"},
 	} {
@@ -170,6 +172,7 @@ func TestT25ProgramOfAnEarlierStep(t *testing.T) {
 
 // On a machine that keeps what jobs leave, the build takes nothing from there.
 func TestT26BuildOnAMachineOfOnesOwn(t *testing.T) {
+	t.Parallel()
 	in := newInstaller(t, "")
 	in.env["RUNNER_ENVIRONMENT"] = "self-hosted"
 	fake := "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\necho \"$GOCACHE $GOMODCACHE\" > \"$2\"\n"

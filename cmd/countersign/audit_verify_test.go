@@ -35,6 +35,7 @@ const greetPatch = "diff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/g
 // TestT53VerifyWithGit: what the page says to run takes what is sound, and
 // nothing that was tampered with.
 func TestT53VerifyWithGit(t *testing.T) {
+	t.Parallel()
 	script := verifyScript(t)
 	s := newSandbox(t, map[string]string{"greet.txt": "hello\n"})
 	s.git("init", "-q", "-b", "main")

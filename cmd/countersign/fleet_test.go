@@ -116,6 +116,7 @@ func (f *fleet) process(number int) *exec.Cmd {
 // One more is at what another is at, which a concurrency group prevents: whatever
 // becomes of it, nothing is done twice. COUNTERSIGN_WRITERS sets how many.
 func TestT52FleetAtOnce(t *testing.T) {
+	t.Parallel()
 	many := 3
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_WRITERS")); err == nil {
 		many = n
@@ -139,6 +140,7 @@ func TestT52FleetAtOnce(t *testing.T) {
 
 // TestStageMatrix: what the plan job of the fleet workflow hands on.
 func TestStageMatrix(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.event("schedule", nil)
 	_, out, printed := h.action("matrix")
@@ -169,6 +171,7 @@ func TestStageMatrix(t *testing.T) {
 // TestStageFleet: the app's token starts the workflow where there is one, and has
 // no other right.
 func TestStageFleet(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.s.Bot("starter[bot]")
 	with := map[string]string{".github/workflows/" + fleetWorkflow: "on: workflow_dispatch\n"}
@@ -217,6 +220,7 @@ func openOn(pulls ...int) []ledger.Transaction {
 }
 
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		pulls []int
 		only  bool
@@ -242,6 +246,7 @@ func TestMatrix(t *testing.T) {
 
 // TestMatrixParts: as many runs as there are parts take every job once.
 func TestMatrixParts(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ jobs, limit, parts int }{{0, 256, 1}, {1, 256, 1}, {256, 256, 1}, {257, 256, 2}, {600, 256, 3}, {5, 1, 5}} {
 		all := make([]matrixJob, c.jobs)
 		for i := range all {

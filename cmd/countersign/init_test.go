@@ -13,6 +13,7 @@ import (
 
 // The Policy that init writes is valid, and demands what the defaults do.
 func TestInitPolicy(t *testing.T) {
+	t.Parallel()
 	p, err := policy.Parse(policy.Path, initList[0].render(scaffold{}))
 	check(t, err)
 	if p.Sum() != policy.Default().Sum() {
@@ -21,6 +22,7 @@ func TestInitPolicy(t *testing.T) {
 }
 
 func TestInitState(t *testing.T) {
+	t.Parallel()
 	settle, propose := initList[3], initList[1]
 	now := scaffold{Uses: "acme/countersign@" + strings.Repeat("a", 40), Gate: true}
 	for _, c := range []struct {
@@ -51,6 +53,7 @@ func TestInitState(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
+	t.Parallel()
 	if removed, added := changed([]byte("a\nb\nb\nc\n"), []byte("b\nd\nc\ne\n")); removed != 2 || added != 2 {
 		t.Errorf("changed = %d, %d", removed, added)
 	}
@@ -76,6 +79,7 @@ func works() initFacts {
 }
 
 func TestInitFindings(t *testing.T) {
+	t.Parallel()
 	for _, one := range works().findings() {
 		if one.Level != levelOK {
 			t.Errorf("%s %s", one.Level, one.Text)
@@ -138,6 +142,7 @@ func TestInitFindings(t *testing.T) {
 
 // TestInitReads: what --check takes from the files of the default branch.
 func TestInitReads(t *testing.T) {
+	t.Parallel()
 	s := scaffold{Uses: "acme/countersign@" + strings.Repeat("a", 40)}
 	files := map[string][]byte{policy.Path: []byte("version: 1\nprotected: [{paths: [a], teams: [acme/b, acme/a]}, {paths: [b], teams: [acme/a]}]\n")}
 	for _, file := range initList[2:] {

@@ -43,6 +43,7 @@ func patchID(t *testing.T, stdin string, args ...string) string {
 // One change has one patch_id, whether it comes as a Git diff, a patch.json, a
 // Proposal or a dirty working tree.
 func TestInputsGiveOnePatchID(t *testing.T) {
+	t.Parallel()
 	for seed := range 20 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			oneChangeAllInputs(t, rand.New(rand.NewPCG(7, uint64(seed))))

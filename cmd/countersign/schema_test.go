@@ -42,6 +42,7 @@ type schemas struct {
 // TestSchema validates what the program reads, prints and records, and then
 // turns these documents into ones that must be refused.
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("documents of many processes, each on its own")
 	}

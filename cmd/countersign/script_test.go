@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +26,7 @@ import (
 // TestMain makes this test binary serve as the countersign command in scripts.
 func TestMain(m *testing.M) {
 	sandbox.Child()
+	waitTogether()
 	testscript.Main(m, map[string]func(){
 		"countersign": func() {
 			app := App{
@@ -32,6 +36,21 @@ func TestMain(m *testing.M) {
 			os.Exit(app.Main())
 		},
 	})
+}
+
+// waitTogether lets more tests run side by side than there are processors: most
+// of the time they wait for the disk and for other processes. -parallel says
+// otherwise.
+func waitTogether() {
+	if !strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") {
+		return // it is the program itself
+	}
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // testClock is the real clock, or one that TEST_NOW sets and that stands still.

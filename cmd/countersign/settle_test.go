@@ -187,6 +187,7 @@ func (h *hub) says(by, body string) int64 {
 }
 
 func TestSettleCycle(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	_, fingerprint := h.propose(greetFix)
 	comments, threads := h.s.Comments(site, h.pr), h.s.ReviewComments(site, h.pr)
@@ -226,6 +227,7 @@ func (h *hub) audits() {
 // TestSettleAmongMany: what a settle asks of the server does not grow with the
 // ledger.
 func TestSettleAmongMany(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	repo, err := gitstore.Open(h.dir)
 	check(t, err)
