@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -160,11 +161,29 @@ func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.Ad
 	case err != nil && limited.N <= 0:
 		return nil, s.fail(ErrTooLarge)
 	case err != nil:
+		s.hearOut()
 		return nil, s.fail(err)
 	}
 	transport.FilterUnsupportedCapabilities(adv.Capabilities)
 	s.adv = adv
 	return adv, nil
+}
+
+// lastWords is how long a server that has ended its answer may still say why.
+const lastWords = 2 * time.Second
+
+// hearOut waits for what a server says beside an answer that ended too early: it
+// comes on a stream of its own.
+func (s *sshSession) hearOut() {
+	over := make(chan struct{})
+	go func() {
+		_ = s.sess.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(lastWords):
+	}
 }
 
 func (s *sshSession) start(ctx context.Context) error {
