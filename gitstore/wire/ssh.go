@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -161,7 +162,7 @@ func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.Ad
 	case err != nil && limited.N <= 0:
 		return nil, s.fail(ErrTooLarge)
 	case err != nil:
-		s.hearOut()
+		s.hearOut(err)
 		return nil, s.fail(err)
 	}
 	transport.FilterUnsupportedCapabilities(adv.Capabilities)
@@ -174,7 +175,10 @@ const lastWords = 2 * time.Second
 
 // hearOut waits for what a server says beside an answer that ended too early: it
 // comes on a stream of its own.
-func (s *sshSession) hearOut() {
+func (s *sshSession) hearOut(err error) {
+	if !errors.Is(err, errCut) && !isNetwork(err) {
+		return
+	}
 	over := make(chan struct{})
 	go func() {
 		_ = s.sess.Wait()
