@@ -209,6 +209,50 @@ func TestFresh(t *testing.T) {
 	}
 }
 
+// A busyTree is locked by another process until somebody lets it go.
+type busyTree struct {
+	pipeline.Worktree
+	asked, free chan struct{}
+}
+
+func (b *busyTree) Lock(context.Context) (func(), error) {
+	close(b.asked)
+	<-b.free
+	return func() {}, nil
+}
+
+// TestFreshBesideALock: a member that waits for the working tree keeps nobody
+// from writing the ledger.
+func TestFreshBesideALock(t *testing.T) {
+	defer func(was time.Duration) { fresh = was }(fresh)
+	fresh = time.Millisecond
+	disk := &busyTree{asked: make(chan struct{}), free: make(chan struct{})}
+	b := New(&pipeline.Runner{Store: &storetest.Memory{}, Worktree: disk}, 2)
+	err := b.Run(t.Context(), []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}}, func(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction) {
+		if tx.TransactionID == id(2) {
+			unlock, err := r.Worktree.Lock(ctx)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			unlock()
+			return
+		}
+		<-disk.asked
+		defer close(disk.free)
+		snap, err := r.Store.Snapshot(ctx)
+		if err == nil {
+			_, err = r.Store.Append(ctx, snap.Tip, ledger.Entry{Message: "x", Files: map[string][]byte{"transactions/x": nil}})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPanic: a panic while a round is closed is not kept from anybody.
 func TestPanic(t *testing.T) {
 	b := &Batch{shared: &parts{}}

@@ -23,18 +23,20 @@ type writing struct {
 type tree struct {
 	pipeline.Worktree
 
-	mu     sync.Mutex
+	entry  sync.Mutex // held while the lock is waited for, which may take long
 	users  int
 	unlock func()
-	begun  []string // to be noted before the ledger is told
-	ended  []string // to be forgotten, some time after that
+
+	mu    sync.Mutex // a round is closed with it, whoever waits for the lock
+	begun []string   // to be noted before the ledger is told
+	ended []string   // to be forgotten, some time after that
 }
 
 // lock keeps other processes out while a member applies. refresh is called where
 // there may have been one.
 func (t *tree) lock(ctx context.Context, refresh func() error) (leave func(), err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.entry.Lock()
+	defer t.entry.Unlock()
 	if t.users == 0 {
 		if t.unlock, err = t.Worktree.Lock(ctx); err != nil {
 			return nil, err
@@ -49,10 +51,12 @@ func (t *tree) lock(ctx context.Context, refresh func() error) (leave func(), er
 }
 
 func (t *tree) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.entry.Lock()
+	defer t.entry.Unlock()
 	if t.users--; t.users == 0 {
+		t.mu.Lock()
 		_ = t.forget() // a note that is left names an apply that has ended
+		t.mu.Unlock()
 		t.unlock()
 	}
 }
@@ -74,7 +78,7 @@ func (t *tree) note() error {
 	return err
 }
 
-// forget is note for what has ended.
+// forget is note for what has ended. The caller holds mu.
 func (t *tree) forget() error {
 	if len(t.ended) == 0 {
 		return nil
