@@ -26,15 +26,9 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, re
 			}
 			start = ledger.ApplyStart{}
 		}
-		g, err := r.judge(ctx, snap, id)
+		g, err := r.stillApproved(ctx, snap, id, p)
 		if err != nil {
 			return nil, err
-		}
-		if err := g.Err(); err != nil {
-			return nil, err
-		}
-		if sum := g.rules.Policy.Sum(); sum != p.checked.policy {
-			return nil, &PolicyChangedError{}
 		}
 		open, resuming := g.log.OpenApply()
 		if tx := g.Transaction(); resuming != resumed || tx.Closed || tx.Status == ledger.Applied {
@@ -44,30 +38,52 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, re
 			start = open
 			return nil, nil
 		}
-		// The time is the verdict's, so that an approval cannot expire between.
-		s := ledger.NewStage(g.log, g.at, r.Secrets)
-		r.settle(s, g)
-		g.rules.note(s)
-		verdict := g.onRecord(s)
-		if verdict.State != approval.Approved {
-			return nil, &PendingError{id, verdict, g.Transaction().Pointers.Proposal.PullRequest}
+		var s *ledger.Stage
+		if s, start, err = r.starting(g, to, p); err == nil {
+			err = to.begin(start)
 		}
-		r.recordChecks(s, p.checked, "before")
-		start = ledger.ApplyStart{
-			TransactionID: id, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
-			PatchIDs: []string{g.Transaction().PatchID()}, Target: to.target(), BaseCommit: p.base,
-			Approvals: verdict.Approvals(), Policy: g.rules.ref(),
-		}
-		for _, f := range p.set.Files() {
-			start.Files = append(start.Files, f.Path)
-		}
-		s.Event(&start)
-		if err := to.begin(start); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		return s.Entry(ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to " + place(start.Target)}, false)
 	})
 	return start, err
+}
+
+// stillApproved judges once more what was prepared: by the same Policy.
+func (r *Runner) stillApproved(ctx context.Context, snap Snapshot, id string, p prepared) (Gated, error) {
+	g, err := r.judge(ctx, snap, id)
+	if err == nil {
+		err = g.Err()
+	}
+	if err == nil && g.rules.Policy.Sum() != p.checked.policy {
+		err = &PolicyChangedError{}
+	}
+	return g, err
+}
+
+// starting is the stage that ends with apply/start.
+func (r *Runner) starting(g Gated, to effect, p prepared) (s *ledger.Stage, start ledger.ApplyStart, err error) {
+	tx := g.Transaction()
+	// The time is the verdict's, so that an approval cannot expire between.
+	s = ledger.NewStage(g.log, g.at, r.Secrets)
+	r.settle(s, g)
+	g.rules.note(s)
+	verdict := g.onRecord(s)
+	if verdict.State != approval.Approved {
+		return nil, start, &PendingError{tx.TransactionID, verdict, tx.Pointers.Proposal.PullRequest}
+	}
+	r.recordChecks(s, p.checked, "before")
+	start = ledger.ApplyStart{
+		TransactionID: tx.TransactionID, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
+		PatchIDs: []string{tx.PatchID()}, Target: to.target(), BaseCommit: p.base,
+		Approvals: verdict.Approvals(), Policy: g.rules.ref(),
+	}
+	for _, f := range p.set.Files() {
+		start.Files = append(start.Files, f.Path)
+	}
+	s.Event(&start)
+	return s, start, nil
 }
 
 // place is a target in a sentence.

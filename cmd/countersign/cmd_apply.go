@@ -88,7 +88,7 @@ func (a *App) apply(ctx context.Context, r *pipeline.Runner, args []string, o pi
 	case out.Already:
 		a.say("nothing written: %s is applied already", id)
 	case out.Result.Outcome != result.Success:
-		return &exitError{out.Result.Outcome.ExitCode(), fmt.Errorf("apply: %s", out.Result.Error)}
+		return unapplied(out)
 	case !o.DryRun:
 		a.say("hint: %s", a.again("validate", id))
 	}

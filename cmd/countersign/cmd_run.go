@@ -116,8 +116,7 @@ func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 		return errors.Join(err, a.refresh(ctx, r, rep))
 	}
 	if outcome.Result.Outcome != result.Success {
-		failed := &usageError{"apply: " + outcome.Result.Error, "once what is said of the files is mended, run the same command again"}
-		return errors.Join(&exitError{outcome.Result.Outcome.ExitCode(), failed}, a.refresh(ctx, r, rep))
+		return errors.Join(unapplied(outcome), a.refresh(ctx, r, rep))
 	}
 	v, err := r.Validate(ctx, rep.TransactionID)
 	if err != nil {

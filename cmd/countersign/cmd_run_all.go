@@ -231,7 +231,7 @@ func (all *advancing) stages(ctx context.Context, r *pipeline.Runner, row *repor
 	outcome, err := r.Apply(ctx, g, all.options)
 	row.Outcome, row.AppliedCommit = outcome.Result.Outcome, outcome.Commit
 	if err == nil && outcome.Result.Outcome != result.Success {
-		err = &exitError{outcome.Result.Outcome.ExitCode(), fmt.Errorf("apply: %s", outcome.Result.Error)}
+		err = unapplied(outcome)
 	}
 	if err != nil {
 		log, logErr := r.Log(ctx, row.TransactionID)

@@ -94,6 +94,7 @@ var table = []row{
 	{as[*pipeline.ClosedError], exitRefused, closedHint},
 	{as[*pipeline.NotHereError], exitIO, say("run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on")},
 	{as[*unprovenError], exitFailed, unprovenHint},
+	{as[*unappliedError], exitFailed, say("once what is said of the files is mended, run the same command again")},
 	{as[*pipeline.LimitError], exitRefused, say("split the change into smaller patches")},
 	{as[*pipeline.UndecidedError], exitRefused, nil},
 	{as[*pipeline.NoWorktreeError], exitRefused, say("apply in a clone that has a working tree")},
@@ -227,6 +228,15 @@ func closedHint(err error, again func(...string) string) string {
 	var e *pipeline.ClosedError
 	errors.As(err, &e)
 	return again("show", e.ID)
+}
+
+// An unappliedError is an apply that was begun and did not succeed.
+type unappliedError struct{ why string }
+
+func (e *unappliedError) Error() string { return "apply: " + e.why }
+
+func unapplied(o pipeline.ApplyOutcome) error {
+	return &exitError{o.Result.Outcome.ExitCode(), &unappliedError{o.Result.Error}}
 }
 
 // An unprovenError is a transaction that does not validate.
