@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -23,7 +22,7 @@ func (e *AcceptError) Error() string { return e.Message }
 type Record func(tree fs.FS, remembered string) (ledger.Entry, error)
 
 // acceptable holds a tip to what a person looked at and accepts.
-func (m memory) acceptable(now plumbing.Hash, tip string, descends func(plumbing.Hash) (bool, error)) (seen plumbing.Hash, err error) {
+func (m memory) acceptable(now plumbing.Hash, tip string, c tipCheck) (seen plumbing.Hash, err error) {
 	if seen, err = m.read(); err != nil {
 		return seen, err
 	}
@@ -32,7 +31,7 @@ func (m memory) acceptable(now plumbing.Hash, tip string, descends func(plumbing
 	}
 	var rollback *RollbackError
 	for _, must := range []plumbing.Hash{seen, m.known} {
-		err := m.check(now, must, descends)
+		err := m.check(now, must, c.descends)
 		if errors.As(err, &rollback) {
 			return must, nil
 		}
@@ -40,11 +39,18 @@ func (m memory) acceptable(now plumbing.Hash, tip string, descends func(plumbing
 			return seen, err
 		}
 	}
-	return seen, &AcceptError{fmt.Sprintf("%s needs no acceptance: its tip descends from what was last seen here", m.name)}
+	var unverified *UnverifiedError
+	if err := c.verify(seen); err != nil {
+		if errors.As(err, &unverified) {
+			err = nil
+		}
+		return seen, err
+	}
+	return seen, &AcceptError{fmt.Sprintf("%s needs no acceptance: its tip descends from what was last seen here, and verifies", m.name)}
 }
 
 // AcceptTip takes tip, which must be the ledger's, for good although it does not
-// descend from the one remembered, records that as an entry on it, and returns
+// descend from the one remembered or does not verify, records that as an entry on it, and returns
 // the new tip.
 func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string, error) {
 	now, err := l.repo.tip(l.ref)
@@ -52,7 +58,7 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 		return "", err
 	}
 	objects := l.repo.objects
-	seen, err := l.seen.acceptable(now, tip, func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) })
+	seen, err := l.seen.acceptable(now, tip, l.checkOf(now))
 	if err != nil {
 		return "", err
 	}
@@ -65,6 +71,7 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 	if err != nil {
 		return "", err
 	}
+	defer objects.Release(pack.name)
 	return made.String(), l.move(now, made, pack)
 }
 
@@ -90,13 +97,22 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	if now.IsZero() {
 		return "", &AcceptError{s.seen.name + " is not there"}
 	}
-	objects, store, err := s.fetchAccepted(ctx, now)
+	objects, store, fetched, err := s.fetchAccepted(ctx, now)
 	if err != nil {
 		return "", err
 	}
+	defer store.Release(fetched...)
 	m := s.seen
 	m.known = s.known
-	seen, err := m.acceptable(now, tip, func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) })
+	seen, err := m.acceptable(now, tip, tipCheck{
+		func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) },
+		func(from plumbing.Hash) error {
+			if s.thin != nil {
+				return s.verifyThin(from, now)
+			}
+			return s.verifyWhole(from, plumbing.ZeroHash, now)
+		},
+	})
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +122,7 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 		return "", err
 	}
 	if err := s.push(ctx, now, made, batch); err != nil {
-		if errors.Is(err, pipeline.ErrMoved) {
+		if errors.Is(err, ledger.ErrMoved) {
 			err = &AcceptError{s.seen.name + " has moved meanwhile"}
 		}
 		return "", err
@@ -115,21 +131,23 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	if err != nil {
 		return "", err
 	}
+	defer store.Release(pack.name)
 	s.passed = made
 	return made.String(), s.accepted(made, pack)
 }
 
-// fetchAccepted gets what is needed of a tip that the memory would refuse.
-func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (source, *packfile.Store, error) {
+// fetchAccepted gets what is needed of a tip that the memory would refuse, and
+// returns the packs that are held until a ref leads to it.
+func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (from source, to *packfile.Store, held []string, err error) {
 	if s.thin != nil {
 		s.thin.ctx = ctx
-		return s.thin, s.thin.own, s.thin.fetchTip(now)
+		return s.thin, s.thin.own, nil, s.thin.fetchTip(now)
 	}
 	ours, err := s.local.repo.tip(s.local.ref)
 	if err == nil {
-		err = s.fetchWhole(ctx, now, ours)
+		held, err = s.fetchWhole(ctx, now, ours)
 	}
-	return s.local.repo.objects, s.local.repo.objects, err
+	return s.local.repo.objects, s.local.repo.objects, held, err
 }
 
 // accepted moves the memory, and the clone's own ref if it has one.

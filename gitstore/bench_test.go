@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -140,7 +140,7 @@ func branchApply(b *testing.B, dir string, diff []byte) string {
 	fail(err)
 	set, err := parsed.Resolve(tree)
 	fail(err)
-	commit, err := repo.BuildCommit(ctx, head, set.Files(), pipeline.Commit{Author: "t", Email: "t@localhost", Message: "x\n"})
+	commit, err := repo.BuildCommit(ctx, head, set.Files(), code.Commit{Author: "t", Email: "t@localhost", Message: "x\n"})
 	fail(err)
 	fail(repo.MoveRef(ctx, "refs/heads/fixes", "", commit))
 	return commit

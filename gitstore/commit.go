@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -12,27 +11,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
-
-// Changed returns the paths whose file in the working tree is not HEAD's:
-// changed, deleted, or new and not ignored by a .gitignore. Sorted.
-func (r *Repo) Changed(context.Context) ([]string, error) {
-	w, err := r.git.Worktree()
-	if err != nil {
-		return nil, fmt.Errorf("opening the working tree: %w", err)
-	}
-	status, err := w.Status()
-	if err != nil {
-		return nil, fmt.Errorf("reading the status of the working tree: %w", err)
-	}
-	var out []string
-	for name, s := range status {
-		if s.Worktree != git.Unmodified || s.Staging != git.Unmodified {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out, nil
-}
 
 // CommitAll commits everything in the working tree, as "git add -A" and "git
 // commit" do, and returns the commit id.
@@ -52,7 +30,7 @@ func (r *Repo) CommitAll(message, author string, when time.Time) (string, error)
 	return h.String(), nil
 }
 
-// Descends tells whether ancestor is commit or one of its ancestors; one that
+// Descends reports whether ancestor is commit or one of its ancestors; one that
 // the repository does not have is not.
 func (r *Repo) Descends(_ context.Context, commit, ancestor string) (bool, error) {
 	if commit == ancestor {

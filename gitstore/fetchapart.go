@@ -176,11 +176,7 @@ func (r *Repo) bringTo(ctx context.Context, s *wire.Server, own *packfile.Store,
 	if err != nil {
 		return fmt.Errorf("fetching from %s: %w", s, err)
 	}
-	if batch.Len() == 0 {
-		return nil
-	}
-	_, err = own.WritePack(batch)
-	return err
+	return writeOwn(own, batch)
 }
 
 // FetchMergeBase is MergeBase of two commits that Fetch returned, b from this

@@ -3,6 +3,7 @@ package gitstore
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -25,20 +26,16 @@ func (r *Repo) tips() ([]plumbing.Hash, error) {
 			return nil, err
 		}
 	}
-	refs, err := r.git.References()
-	if err != nil {
-		return nil, fmt.Errorf("reading the refs: %w", err)
+	refs, err := r.refsBelow("refs")
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		id := refs[name]
+		if len(out) >= maxHaves || slices.Contains(out, id) {
+			continue
+		}
+		if kind, _, err := r.objects.Size(id); err == nil && kind == plumbing.CommitObject {
+			out = append(out, id)
+		}
 	}
-	defer refs.Close()
-	err = refs.ForEach(func(ref *plumbing.Reference) error {
-		if ref.Type() != plumbing.HashReference || len(out) >= maxHaves || slices.Contains(out, ref.Hash()) {
-			return nil
-		}
-		if kind, _, err := r.objects.Size(ref.Hash()); err == nil && kind == plumbing.CommitObject {
-			out = append(out, ref.Hash())
-		}
-		return nil
-	})
 	return out, err
 }
 
@@ -49,7 +46,7 @@ const (
 	maxWithin = 200_000
 )
 
-// within tells whether a commit is one of tips or before one, as far as commits
+// within reports whether a commit is one of tips or before one, as far as commits
 // that are not older tell. If so, git sees to it that all of it is here.
 func (r *Repo) within(tips []plumbing.Hash, commit plumbing.Hash) (bool, error) {
 	o, err := r.objects.View(commit)
@@ -81,7 +78,7 @@ func (r *Repo) within(tips []plumbing.Hash, commit plumbing.Hash) (bool, error) 
 	return false, nil
 }
 
-// wholeHistory tells whether a commit and all before it are here.
+// wholeHistory reports whether a commit and all before it are here.
 func (r *Repo) wholeHistory(commit plumbing.Hash) (bool, error) {
 	err := r.reach(commit, map[plumbing.Hash]bool{}, func(plumbing.Hash, []byte) {})
 	return err == nil, missingIsNil(err)
@@ -107,7 +104,7 @@ func (r *Repo) absentFiles(commit, known plumbing.Hash) ([]plumbing.Hash, error)
 	return a.files, err
 }
 
-// wholeTree tells whether all files of a commit are here.
+// wholeTree reports whether all files of a commit are here.
 func (r *Repo) wholeTree(commit, known plumbing.Hash) (bool, error) {
 	files, err := r.absentFiles(commit, known)
 	return err == nil && len(files) == 0, missingIsNil(err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // DefaultFetchLimit is how many bytes a pack may have that Fetch asks for.
@@ -102,9 +102,11 @@ func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip p
 	}
 	within, err := r.within(tips, tip)
 	if err == nil && !within {
-		err = r.bringPack(s, tip, r.objects, func() ([]byte, error) {
-			return s.Fetch(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: tips, Limit: r.fetchLimit()})
-		})
+		held, err := r.bringPack(ctx, s, tip, tips)
+		if err != nil {
+			return err
+		}
+		defer r.objects.Release(held)
 	}
 	if err != nil {
 		return err
@@ -119,20 +121,21 @@ func (r *Repo) fetchLimit() int64 {
 	return r.FetchLimit
 }
 
-// bringPack gets a pack with a commit, and writes it if nothing lacks in it.
-func (r *Repo) bringPack(s *wire.Server, tip plumbing.Hash, to *packfile.Store, get func() ([]byte, error)) error {
-	pack, err := get()
+// bringPack gets a pack with a commit, and writes it if nothing lacks in it. It
+// is held until a ref keeps the commit.
+func (r *Repo) bringPack(ctx context.Context, s *wire.Server, tip plumbing.Hash, haves []plumbing.Hash) (held string, err error) {
+	pack, err := s.Fetch(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: haves, Limit: r.fetchLimit()})
 	if err != nil {
-		return err
+		return "", err
 	}
 	batch, err := packfile.Decode(pack, r.objects.Read)
 	if err == nil {
 		err = r.closed(batch, tip)
 	}
 	if err != nil {
-		return fmt.Errorf("fetching %s from %s: %w", tip, s, err)
+		return "", fmt.Errorf("fetching %s from %s: %w", tip, s, err)
 	}
-	return to.Write(batch)
+	return r.objects.WritePack(batch)
 }
 
 // closed refuses a pack with objects that need others which are neither in it
@@ -209,7 +212,7 @@ func (r *Repo) keep(name plumbing.ReferenceName, commit plumbing.Hash) error {
 	if err == nil && now != commit {
 		err = r.moveRef(name, now, commit)
 	}
-	if errors.Is(err, pipeline.ErrMoved) { // by git itself
+	if errors.Is(err, ledger.ErrMoved) { // by git itself
 		err = fmt.Errorf("keeping %s: %s is being moved by another program", commit, name)
 	}
 	return err

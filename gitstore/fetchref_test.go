@@ -152,7 +152,7 @@ func TestFetch(t *testing.T) {
 		"ssh": func(t *testing.T) *upstream {
 			s, repo := wiretest.NewSSH(t), wiretest.Bare(t, filepath.Join(t.TempDir(), "r"))
 			u := upstreamAt(t, repo, "ssh://git@"+s.Address+repo.Dir)
-			u.ssh = wire.SSH{KeyFile: s.KeyFile, KnownHosts: []string{s.KnownHosts}}
+			u.ssh = wire.SSH{Command: wiretest.Client, KeyFile: s.KeyFile, KnownHosts: []string{s.KnownHosts}, Batch: true}
 			return u
 		},
 	} {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -153,7 +153,7 @@ func (w work) open() *gitstore.Repo {
 }
 
 // Open opens the repository anew and returns its ledger.
-func (w work) Open() pipeline.Store {
+func (w work) Open() ledger.Store {
 	w.t.Helper()
 	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 )
 
 // HistoryOptions say which part of a ledger's history is read, and how.
@@ -42,6 +42,7 @@ type History struct {
 	signers *sshsig.Allowed
 	tip     plumbing.Hash
 	from    plumbing.Hash
+	seen    plumbing.Hash // what was remembered
 
 	shallow, grafted, replaced map[plumbing.Hash]bool
 
@@ -54,7 +55,7 @@ type viewer interface {
 	View(id plumbing.Hash) (packfile.Object, error)
 }
 
-var _ audit.History = (*History)(nil)
+var _ history.Reader = (*History)(nil)
 
 // A NotInHistoryError is a commit that is none of a ledger's.
 type NotInHistoryError struct{ Name, Why string }
@@ -67,7 +68,8 @@ func (e *NotInHistoryError) Error() string {
 var ErrNoLedger = errors.New("there is no ledger here")
 
 // History returns the ledger's history as it stands. The tip is held to the
-// memory, as in Snapshot; but one that does not descend from it can be read.
+// memory, as in Snapshot; but one that does not descend from it can be read, and
+// none is remembered.
 func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) {
 	h := &History{objects: l.repo.objects, store: l.repo.objects, signers: o.Signers}
 	seen, err := l.seen.read()
@@ -77,17 +79,11 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 	if h.tip, err = l.repo.tip(l.ref); err != nil {
 		return nil, err
 	}
-	h.First = seen.IsZero() && l.seen.known.IsZero()
-	l.passed = h.tip
-	if h.tip != seen || !l.seen.known.IsZero() {
-		err := l.seen.hold(seen, h.tip, func(ancestor plumbing.Hash) (bool, error) { return descends(l.repo.objects, h.tip, ancestor) })
-		if err != nil {
-			l.passed = plumbing.ZeroHash
-		}
-		// Any other error is of the history, which is read yet.
-		if errors.As(err, &h.Rollback) && h.tip.IsZero() {
-			return nil, err
-		}
+	h.seen, h.First = seen, seen.IsZero() && l.seen.known.IsZero()
+	// Any other error is of the history, which is read yet.
+	err = l.seen.follows(seen, h.tip, l.checkOf(h.tip).descends)
+	if errors.As(err, &h.Rollback) && h.tip.IsZero() {
+		return nil, err
 	}
 	if h.tip.IsZero() {
 		return nil, ErrNoLedger
@@ -96,6 +92,20 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 		return nil, err
 	}
 	return h, h.distortions(l.repo)
+}
+
+// Remember remembers the tip of a history that was audited and found sound. If
+// the audit did not begin with the first commit, what is new here is audited.
+func (l *Ledger) Remember(h *History) error {
+	c := l.checkOf(h.tip)
+	if h.from.IsZero() {
+		c.verify = func(plumbing.Hash) error { return nil }
+	}
+	err := l.seen.hold(h.seen, h.tip, c)
+	if err == nil {
+		l.passed = h.tip
+	}
+	return err
 }
 
 // commitNamed reads a whole commit id or a ref's full name; "" is none.
@@ -138,16 +148,13 @@ func (h *History) distortions(r *Repo) (err error) {
 		return err
 	}
 	h.replaced = map[plumbing.Hash]bool{}
-	refs, err := r.git.References()
-	if err != nil {
-		return fmt.Errorf("reading the refs: %w", err)
-	}
-	return refs.ForEach(func(ref *plumbing.Reference) error {
-		if id, ok := strings.CutPrefix(ref.Name().String(), "refs/replace/"); ok && plumbing.IsHash(id) {
+	refs, err := r.refsBelow("refs/replace")
+	for name := range refs {
+		if id := strings.TrimPrefix(name, "refs/replace/"); plumbing.IsHash(id) {
 			h.replaced[plumbing.NewHash(id)] = true
 		}
-		return nil
-	})
+	}
+	return err
 }
 
 // idsIn reads the first word of each line.
@@ -170,17 +177,17 @@ func idsIn(file string) (map[plumbing.Hash]bool, error) {
 
 // Packs checks every pack of the repository, to the last bit, and returns what
 // is damaged. progress is told how many bytes are done, of how many.
-func (h *History) Packs(progress func(done, total int64)) []audit.Finding {
+func (h *History) Packs(progress func(done, total int64)) []history.Finding {
 	err := h.store.Verify(progress)
 	if err == nil {
 		return nil
 	}
-	var out []audit.Finding
+	var out []history.Finding
 	for _, one := range unjoin(err) {
 		if errors.Is(one, fs.ErrNotExist) {
 			continue // it was merged into another meanwhile; what is missing is found
 		}
-		out = append(out, audit.Finding{RuleID: "OBJECT", Message: one.Error()})
+		out = append(out, history.Finding{RuleID: "OBJECT", Message: one.Error()})
 	}
 	return out
 }
@@ -193,7 +200,7 @@ func unjoin(err error) []error {
 }
 
 // Blob returns a file's content.
-func (h *History) Blob(id audit.ID) ([]byte, error) {
+func (h *History) Blob(id history.ID) ([]byte, error) {
 	return h.view(plumbing.BlobObject, plumbing.Hash(id))
 }
 
@@ -214,7 +221,7 @@ type rawCommit struct {
 	base bool // no commit is before it that could be read
 	commit
 	former plumbing.Hash
-	wrong  []audit.Finding
+	wrong  []history.Finding
 }
 
 // someCommits is how many commits a worker takes: enough that their trees are
@@ -223,7 +230,7 @@ const someCommits = 256
 
 // Commits reads the history: one goroutine goes from commit to commit, the
 // others take what it has read and compare their trees.
-func (h *History) Commits(visit func(audit.Commit)) error {
+func (h *History) Commits(visit func(history.Commit)) error {
 	chunks := make(chan []rawCommit, 1)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -287,7 +294,7 @@ func (h *History) cut(c *rawCommit, parent plumbing.Hash, err error) {
 	if h.shallow[c.id] {
 		message = fmt.Sprintf("the history is not all here: the clone is shallow, and the commit before, %s, was never fetched", parent)
 	}
-	c.wrong = append(c.wrong, audit.Finding{RuleID: "HISTORY", Commit: c.id.String(), Message: message})
+	c.wrong = append(c.wrong, history.Finding{RuleID: "HISTORY", Commit: c.id.String(), Message: message})
 }
 
 func (h *History) read(id plumbing.Hash, age int) (rawCommit, error) {
@@ -308,7 +315,7 @@ func (h *History) read(id plumbing.Hash, age int) (rawCommit, error) {
 		{h.replaced, "git shows another commit in place of this one (refs/replace/); countersign reads this one"},
 	} {
 		if d.ids[id] {
-			c.wrong = append(c.wrong, audit.Finding{RuleID: "HISTORY", Commit: id.String(), Message: d.text})
+			c.wrong = append(c.wrong, history.Finding{RuleID: "HISTORY", Commit: id.String(), Message: d.text})
 		}
 	}
 	return c, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 )
 
 // ErrNoBranch is a branch that is not there.
@@ -19,7 +19,7 @@ var ErrNoBranch = errors.New("there is no such branch")
 // not, as "git rev-list since..branch" does: none that is since or an ancestor of
 // it. name is a branch's, a remote branch's ("origin/main"), or a ref's full
 // name. A since that is not here leaves out nothing.
-func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]audit.BranchCommit, error) {
+func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.BranchCommit, error) {
 	tip, err := r.branchTip(name)
 	if err != nil {
 		return nil, err
@@ -29,10 +29,10 @@ func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]audit.Bran
 	if err != nil && !errors.Is(err, packfile.ErrMissing) {
 		return nil, err
 	}
-	var out []audit.BranchCommit
+	var out []history.BranchCommit
 	err = r.reach(tip, seen, func(id plumbing.Hash, raw []byte) {
 		_, message, _ := strings.Cut(string(raw), "\n\n")
-		out = append(out, audit.BranchCommit{ID: id.String(), Message: message})
+		out = append(out, history.BranchCommit{ID: id.String(), Message: message})
 	})
 	return out, err
 }

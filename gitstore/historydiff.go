@@ -11,7 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 )
 
 // differ compares the trees of one commit after another, as raw bytes. It is
@@ -21,7 +21,7 @@ type differ struct {
 	trees, older map[plumbing.Hash][]byte // those read lately
 	size         int
 
-	out *audit.Commit
+	out *history.Commit
 }
 
 // keptTrees is how many bytes of trees a differ keeps, in two generations.
@@ -40,10 +40,10 @@ func newDiffer(h *History) *differ {
 }
 
 // commit reads one commit and everything that is new in it but its files.
-func (d *differ) commit(c rawCommit) audit.Commit {
-	out := audit.Commit{ID: audit.ID(c.id), Age: c.age, Problems: c.wrong, Base: c.base}
+func (d *differ) commit(c rawCommit) history.Commit {
+	out := history.Commit{ID: history.ID(c.id), Age: c.age, Problems: c.wrong, Base: c.base}
 	for _, p := range c.parents {
-		out.Parents = append(out.Parents, audit.ID(p))
+		out.Parents = append(out.Parents, history.ID(p))
 	}
 	d.out = &out
 	if !c.base {
@@ -64,9 +64,9 @@ func (d *differ) words(c rawCommit) {
 	case signature == "" && err == nil, errors.Is(err, sshsig.ErrNoSignature): // in its message, perhaps
 		payload = c.raw
 	case err != nil:
-		payload, d.out.Signature, d.out.SignatureError = c.raw, audit.Bad, err
+		payload, d.out.Signature, d.out.SignatureError = c.raw, history.Bad, err
 	default:
-		d.out.Signature = audit.Signed
+		d.out.Signature = history.Signed
 	}
 	head, message, ended := strings.Cut(string(payload), "\n\n")
 	_, who, _ := strings.Cut(head, "\ncommitter "+ourName+" ")
@@ -74,12 +74,18 @@ func (d *differ) words(c rawCommit) {
 	when, _ := strconv.ParseInt(seconds, 10, 64)
 	d.out.When, d.out.Message = when, message
 	d.out.Ours = ended && when >= 0 && head == ourHead(c.commit, when)
-	if d.signers != nil && d.out.Signature == audit.Signed {
-		if _, _, err := d.signers.Verify(payload, signature, time.Unix(when, 0)); err != nil {
-			d.out.Signature, d.out.SignatureError = audit.Bad, err
-		} else {
-			d.out.Signature = audit.Good
-		}
+	if d.out.Signature != history.Signed {
+		return
+	}
+	good := history.Signed
+	if d.signers == nil {
+		err = sshsig.Check(payload, signature)
+	} else {
+		good = history.Good
+		_, _, err = d.signers.Verify(payload, signature, time.Unix(when, 0))
+	}
+	if d.out.Signature = good; err != nil {
+		d.out.Signature, d.out.SignatureError = history.Bad, err
 	}
 }
 
@@ -100,7 +106,7 @@ func ourHead(c commit, when int64) string {
 }
 
 func (d *differ) problem(rule, path, format string, args ...any) {
-	d.out.Problems = append(d.out.Problems, audit.Finding{
+	d.out.Problems = append(d.out.Problems, history.Finding{
 		RuleID: rule, Commit: d.out.ID.String(), Path: path, Message: fmt.Sprintf(format, args...),
 	})
 }
@@ -152,7 +158,7 @@ func (d *differ) dirs(dir string, old, new plumbing.Hash, depth int) {
 		return
 	}
 	if len(after) == 0 && !new.IsZero() {
-		d.change(dir, audit.Entry{}, audit.Entry{Mode: audit.ModeDir, ID: audit.ID(new)})
+		d.change(dir, history.Entry{}, history.Entry{Mode: history.ModeDir, ID: history.ID(new)})
 	}
 	if err := d.entries(dir, before, after, depth); err != nil {
 		d.problem("L10", dir, "the tree %s %v", new, err)
@@ -217,6 +223,6 @@ func (d *differ) entry(dir string, a, b rawEntry, depth int) {
 	d.change(path, a.entry(), b.entry())
 }
 
-func (d *differ) change(path string, old, new audit.Entry) {
-	d.out.Changes = append(d.out.Changes, audit.Change{Path: path, Old: old, New: new})
+func (d *differ) change(path string, old, new history.Entry) {
+	d.out.Changes = append(d.out.Changes, history.Change{Path: path, Old: old, New: new})
 }

@@ -6,12 +6,12 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 )
 
 // Former lists the files at or below a path as they were before the first
 // commit that is visited.
-func (h *History) Former(name string) (map[string]audit.Entry, error) {
+func (h *History) Former(name string) (map[string]history.Entry, error) {
 	if h.base.IsZero() {
 		return nil, nil
 	}
@@ -37,15 +37,15 @@ func (h *History) Former(name string) (map[string]audit.Entry, error) {
 		}
 	}
 	if !e.isDir() {
-		return map[string]audit.Entry{name: e.entry()}, nil
+		return map[string]history.Entry{name: e.entry()}, nil
 	}
 	d := newDiffer(h)
-	d.out = &audit.Commit{}
+	d.out = &history.Commit{}
 	d.dirs(name, plumbing.ZeroHash, e.hash(), 0)
 	if len(d.out.Problems) > 0 {
 		return nil, errors.New(d.out.Problems[0].Message)
 	}
-	out := make(map[string]audit.Entry, len(d.out.Changes))
+	out := make(map[string]history.Entry, len(d.out.Changes))
 	for _, c := range d.out.Changes {
 		out[c.Path] = c.New
 	}

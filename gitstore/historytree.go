@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 )
 
 // A rawEntry is an entry as it stands in a tree.
@@ -25,12 +25,12 @@ func (e rawEntry) hash() (id plumbing.Hash) {
 	return id
 }
 
-func (e rawEntry) entry() audit.Entry {
+func (e rawEntry) entry() history.Entry {
 	if e.id == nil {
-		return audit.Entry{}
+		return history.Entry{}
 	}
 	mode, _ := strconv.ParseUint(string(e.mode), 8, 32)
-	return audit.Entry{Mode: uint32(mode), ID: audit.ID(e.hash())}
+	return history.Entry{Mode: uint32(mode), ID: history.ID(e.hash())}
 }
 
 // cutEntry takes the first entry off a tree. Without one, ok is false.

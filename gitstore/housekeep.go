@@ -88,6 +88,7 @@ func (r *Repo) notedPacks() ([]notedPack, error) {
 // so that there are never more than a few dozen. A failure is no reason to fail
 // what was being done: everything is there, in more files.
 func (r *Repo) mergePacks() {
+	_ = r.objects.Sweep() // what killed processes held
 	for {
 		packs, err := r.notedPacks()
 		if err != nil {
@@ -114,7 +115,7 @@ func crowded(packs []notedPack) []notedPack {
 	return nil
 }
 
-// merge makes one pack of several, and tells whether it did.
+// merge makes one pack of several, and reports whether it did.
 func (r *Repo) merge(group []notedPack) bool {
 	unlock, err := r.lockFile("merge.lock")
 	if err != nil {

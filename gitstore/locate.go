@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	gitconfig "github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -78,7 +79,7 @@ func readPath(file, prefix, base string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// isGitDir tells whether a directory is itself what .git is elsewhere, by what
+// isGitDir reports whether a directory is itself what .git is elsewhere, by what
 // git looks for.
 func isGitDir(dir string) bool {
 	for _, name := range []string{"HEAD", "objects", "refs"} {
@@ -104,7 +105,7 @@ func checkFormat(raw *config.Config) error {
 		switch {
 		case slices.Contains(supported, key), key == "objectformat" && value == "sha1", key == "refstorage" && value == "files":
 		case key == "objectformat":
-			return &UnsupportedError{fmt.Errorf("its objects are named by %s (extensions.objectFormat)", strings.ToUpper(value))}
+			return &UnsupportedError{&wire.HashError{Format: value}}
 		case key == "refstorage":
 			return &UnsupportedError{fmt.Errorf("its refs are stored as %s (extensions.refStorage)", value)}
 		default:

@@ -16,20 +16,25 @@ import (
 // A RollbackError is a ledger whose tip does not descend from the last one that
 // was seen here, or that the caller knows of: somebody rewrote or deleted it
 // (T51). Tip is "" where the ref is gone. Why is set where descent could merely
-// not be shown.
+// not be shown. Source says who named Seen, "" for the memory of this clone.
 type RollbackError struct {
 	Ledger, Tip, Seen string
 	Why               error
+	Source            string
 }
 
 func (e *RollbackError) Error() string {
+	known := "last seen here"
+	if e.Source != "" {
+		known = "named by " + e.Source
+	}
 	switch {
 	case e.Tip == "":
-		return fmt.Sprintf("%s is gone: it was at %s when it was last seen here", e.Ledger, e.Seen)
+		return fmt.Sprintf("%s is gone: it was at %s, %s", e.Ledger, e.Seen, known)
 	case e.Why != nil:
-		return fmt.Sprintf("%s is at %s, which cannot be shown to descend from %s, last seen here: %v", e.Ledger, e.Tip, e.Seen, e.Why)
+		return fmt.Sprintf("%s is at %s, which cannot be shown to descend from %s, %s: %v", e.Ledger, e.Tip, e.Seen, known, e.Why)
 	}
-	return fmt.Sprintf("%s was rewritten: its tip %s does not descend from %s, last seen here", e.Ledger, e.Tip, e.Seen)
+	return fmt.Sprintf("%s was rewritten: its tip %s does not descend from %s, %s", e.Ledger, e.Tip, e.Seen, known)
 }
 
 func (e *RollbackError) Unwrap() error { return e.Why }
@@ -85,20 +90,44 @@ func (m memory) write(tip plumbing.Hash) error {
 	return nil
 }
 
+// A tipCheck says of one tip whether a commit is it or an ancestor of it, and
+// what is wrong with the commits after one; after zero, with all.
+type tipCheck struct {
+	descends func(ancestor plumbing.Hash) (bool, error)
+	verify   func(from plumbing.Hash) error
+}
+
 // hold refuses a tip that does not descend from what is known and from seen,
-// and remembers it. seen is what the memory said before the tip was asked for:
-// read later, it may be another process's, and newer. descends tells whether a
-// commit is the tip or an ancestor of it. Where nothing can be written (an
-// auditor's read-only copy), the tip is held to the memory all the same.
-func (m memory) hold(seen, tip plumbing.Hash, descends func(ancestor plumbing.Hash) (bool, error)) error {
+// or whose commits since then do not verify, and remembers it. seen is what the memory said before the tip was asked for:
+// read later, it may be another process's, and newer. Where nothing can be
+// written (an auditor's read-only copy), the tip is held to the memory all the
+// same.
+func (m memory) hold(seen, tip plumbing.Hash, c tipCheck) error {
+	if err := m.follows(seen, tip, c.descends); err != nil || tip == seen {
+		return err
+	}
+	from := seen
+	if from.IsZero() {
+		from = m.known
+	}
+	if err := c.verify(from); err != nil {
+		return err
+	}
+	return m.remember(seen, tip)
+}
+
+// follows refuses a tip that does not descend from what is known and from seen.
+func (m memory) follows(seen, tip plumbing.Hash, descends func(ancestor plumbing.Hash) (bool, error)) error {
 	for _, must := range []plumbing.Hash{m.known, seen} {
 		if err := m.check(tip, must, descends); err != nil {
 			return err
 		}
 	}
-	if tip == seen {
-		return nil
-	}
+	return nil
+}
+
+// remember is advance where the memory can be written.
+func (m memory) remember(seen, tip plumbing.Hash) error {
 	err := m.advance(seen, tip)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil
@@ -117,7 +146,7 @@ func (m memory) check(tip, must plumbing.Hash, descends func(plumbing.Hash) (boo
 	if ok && err == nil || err != nil && !errors.Is(err, errCutOff) {
 		return err
 	}
-	return &RollbackError{m.name, tip.String(), must.String(), err}
+	return &RollbackError{Ledger: m.name, Tip: tip.String(), Seen: must.String(), Why: err}
 }
 
 // advance remembers a tip that descends from seen. If another process has
@@ -136,7 +165,7 @@ func (m memory) advance(seen, tip plumbing.Hash) error {
 
 var errCutOff = errors.New("the history is not here as far back")
 
-// descends tells whether ancestor is tip or one of its ancestors, as far as a
+// descends reports whether ancestor is tip or one of its ancestors, as far as a
 // source has them. A history that is cut off is an error, unless ancestor was
 // found before.
 func descends(s source, tip, ancestor plumbing.Hash) (bool, error) {

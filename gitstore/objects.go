@@ -29,6 +29,9 @@ func (o overlay) Read(id plumbing.Hash) (packfile.Object, error) {
 	return o.source.Read(id)
 }
 
+// View is Read.
+func (o overlay) View(id plumbing.Hash) (packfile.Object, error) { return o.Read(id) }
+
 // readObject returns the content of an object, which must have this type.
 func readObject(s source, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
 	o, err := s.Read(id)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -62,15 +62,55 @@ func (r *Repo) packedTip(name plumbing.ReferenceName) (plumbing.Hash, error) {
 	return ref.Hash(), nil
 }
 
+// refsBelow returns the refs in a directory such as "refs/replace", with what they
+// stand for; a symbolic one, or one whose file is damaged, stands for zero.
+//
+// go-git takes the lock that git-pack-refs(1) holds on a ref for another ref, and
+// fails as it is empty. Files are read before packed-refs: what git moves there
+// in between is found there.
+func (r *Repo) refsBelow(dir string) (map[string]plumbing.Hash, error) {
+	refs := map[string]plumbing.Hash{}
+	err := filepath.WalkDir(filepath.Join(r.gitDir, filepath.FromSlash(dir)), func(file string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // git removes what it has packed
+		}
+		if err != nil || d.IsDir() || strings.HasSuffix(d.Name(), ".lock") {
+			return err
+		}
+		raw, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		name, relErr := filepath.Rel(r.gitDir, file)
+		var id plumbing.Hash
+		if text := strings.TrimSpace(string(raw)); plumbing.IsHash(text) {
+			id = plumbing.NewHash(text)
+		}
+		refs[filepath.ToSlash(name)] = id
+		return errors.Join(err, relErr)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the refs: %w", err)
+	}
+	packed, err := os.ReadFile(filepath.Join(r.gitDir, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the refs: %w", err)
+	}
+	for line := range strings.Lines(string(packed)) {
+		id, name, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if _, loose := refs[name]; ok && !loose && plumbing.IsHash(id) && strings.HasPrefix(name, dir+"/") {
+			refs[name] = plumbing.NewHash(id)
+		}
+	}
+	return refs, nil
+}
+
 // moveRef sets a ref to next if it still is old (zero: absent), with the
 // protocol of git itself: <ref>.lock exclusively, look, rename. go-git's
 // SetReference ignores that lock and loses updates. ErrMoved says that the ref
 // was not old; nothing was changed then. The caller holds r.lock.
 func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) (err error) {
 	file := r.refFile(name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
 	note, err := r.note(name, file+".lock", next)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
@@ -81,7 +121,7 @@ func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) (er
 	}
 	now, err := r.tip(name)
 	if err == nil && now != old {
-		err = pipeline.ErrMoved
+		err = ledger.ErrMoved
 	}
 	if err == nil {
 		if err = os.Rename(file+".lock", file); err != nil {
@@ -115,20 +155,24 @@ func (r *Repo) note(name plumbing.ReferenceName, lock string, next plumbing.Hash
 	return note, writeState(note, []byte(next.String()+"\n"))
 }
 
-// takeLock waits until the lock is ours. Where a file system has no links, the
-// note is copied, and a lock that a killed process left has to be removed by
-// hand.
+// takeLock waits until the lock is ours. git-pack-refs(1) removes the lock's
+// directory where that is empty, maybe just after it was made. Where a file
+// system has no links, the note is copied, and a lock that a killed process left
+// has to be removed by hand.
 func takeLock(note, lock string) error {
 	for range lockTries {
-		err := os.Link(note, lock)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		err := os.MkdirAll(filepath.Dir(lock), 0o777)
+		if err == nil {
+			err = os.Link(note, lock)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
 			err = copyNew(note, lock)
 		}
-		if !errors.Is(err, fs.ErrExist) {
-			if err != nil {
-				return fmt.Errorf("locking the ledger: %w", err)
-			}
+		if err == nil {
 			return nil
+		}
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("locking the ledger: %w", err)
 		}
 		time.Sleep(lockWait)
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-var _ pipeline.Refs = (*Repo)(nil)
+var _ code.Refs = (*Repo)(nil)
 
 // A RefError is a ref that may not be written.
 type RefError struct{ Name, Message string }
@@ -43,6 +43,23 @@ func (r *Repo) Ref(_ context.Context, name string) (string, error) {
 	return tip.String(), nil
 }
 
+// DefaultBranch returns the branch that a remote's HEAD was on when it was
+// cloned or last asked (git remote set-head), "" where the clone does not know.
+func (r *Repo) DefaultBranch(remote string) (string, error) {
+	head, err := r.git.Reference(plumbing.NewRemoteHEADReferenceName(remote), false)
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading HEAD of the remote %s: %w", remote, err)
+	}
+	branch, _ := strings.CutPrefix(head.Target().String(), "refs/remotes/"+remote+"/")
+	if head.Type() != plumbing.SymbolicReference || branch == head.Target().String() {
+		return "", nil
+	}
+	return branch, nil
+}
+
 func refName(name string) (plumbing.ReferenceName, error) {
 	ref := plumbing.ReferenceName(name)
 	if err := ref.Validate(); err != nil || !strings.HasPrefix(name, "refs/") || strings.Count(name, "/") < 2 {
@@ -52,8 +69,9 @@ func refName(name string) (plumbing.ReferenceName, error) {
 }
 
 // BuildCommit writes the commit that changes these files of its parent. Only
-// trees on the way to a changed file are read and written; no ref moves.
-func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Change, c pipeline.Commit) (string, error) {
+// trees on the way to a changed file are read and written; no ref moves, and
+// until one does, or Close, `git gc` leaves the commit alone.
+func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Change, c code.Commit) (string, error) {
 	id := plumbing.NewHash(parent)
 	base, err := readCommit(r.objects, id)
 	if err != nil {
@@ -62,15 +80,25 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	next := commit{base.tree, []plumbing.Hash{id}}
 	b := builder{r.objects, &packfile.Batch{}}
 	made, err := b.commit(next, files, func(next commit) ([]byte, error) {
-		return signed(encodeCommit(next, identity{c.Author, c.Email}, us, c.When, c.Message), c.Sign)
+		committer := identity{us.name, cmp.Or(c.Committer, us.email)}
+		return signed(encodeCommit(next, identity{c.Author, c.Email}, committer, c.When, c.Message), c.Sign)
 	})
-	if err == nil {
-		err = r.objects.Write(b.batch)
-	}
 	if err != nil {
 		return "", err
 	}
+	pack, err := writePack(r.objects, b.batch)
+	if err != nil {
+		return "", err
+	}
+	r.objects.Release(r.built[made].name)
+	r.built[made] = pack
 	return made.String(), nil
+}
+
+// placed lets go of a commit that was built: a ref leads to it now.
+func (r *Repo) placed(commit plumbing.Hash) {
+	r.objects.Release(r.built[commit].name)
+	delete(r.built, commit)
 }
 
 // CheckRef refuses a name that is none, one that Git would not let be beside
@@ -119,7 +147,7 @@ func (r *Repo) clashes(name string) error {
 }
 
 // MoveRef sets a ref that CheckRef accepts to next if it still is old ("":
-// absent), else it returns pipeline.ErrMoved.
+// absent), else it returns ledger.ErrMoved.
 func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 	if err := r.CheckRef(ctx, name); err != nil {
 		return err
@@ -132,7 +160,17 @@ func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 		return err
 	}
 	defer unlock()
-	return r.moveRef(plumbing.ReferenceName(name), plumbing.NewHash(old), plumbing.NewHash(next))
+	commit := plumbing.NewHash(next)
+	if pack, built := r.built[commit]; built {
+		if err := r.notePacks(pack); err != nil {
+			return err
+		}
+	}
+	if err := r.moveRef(plumbing.ReferenceName(name), plumbing.NewHash(old), commit); err != nil {
+		return err
+	}
+	r.placed(commit)
+	return nil
 }
 
 // gitCounts refuses a commit on one that only Fetch has brought to a shallow or

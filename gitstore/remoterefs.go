@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -27,7 +27,7 @@ type RemoteRefs struct {
 	Pause func(ctx context.Context, attempt int)
 }
 
-var _ pipeline.Refs = (*RemoteRefs)(nil)
+var _ code.Refs = (*RemoteRefs)(nil)
 
 // A PushError is a ref that the remote would not move: it is protected, a rule
 // refuses what the commit holds, or we may not push there. Reason is what the
@@ -52,7 +52,7 @@ func (m *RemoteRefs) Ref(ctx context.Context, name string) (string, error) {
 }
 
 // BuildCommit is the clone's.
-func (m *RemoteRefs) BuildCommit(ctx context.Context, parent string, files []patch.Change, c pipeline.Commit) (string, error) {
+func (m *RemoteRefs) BuildCommit(ctx context.Context, parent string, files []patch.Change, c code.Commit) (string, error) {
 	return m.Repo.BuildCommit(ctx, parent, files, c)
 }
 
@@ -73,7 +73,7 @@ func (m *RemoteRefs) CheckRef(_ context.Context, name string) error {
 
 // MoveRef sends the commit next, with the objects that its parent has not, and
 // sets the ref to it if it still is old ("": absent); else it returns
-// pipeline.ErrMoved. next must be one commit on old. A ref that is at next, or
+// ledger.ErrMoved. next must be one commit on old. A ref that is at next, or
 // at a commit after it, is left alone. What the remote refuses is a *PushError.
 func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error {
 	if err := m.CheckRef(ctx, name); err != nil {
@@ -91,7 +91,11 @@ func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error 
 	if err != nil {
 		return err
 	}
-	return m.push(ctx, name, plumbing.NewHash(old), plumbing.NewHash(next), pack)
+	if err := m.push(ctx, name, plumbing.NewHash(old), plumbing.NewHash(next), pack); err != nil {
+		return err
+	}
+	m.Repo.placed(plumbing.NewHash(next))
+	return nil
 }
 
 // push sends the pack. Whatever goes wrong, what the ref says afterwards
@@ -130,11 +134,11 @@ func (m *RemoteRefs) overtaken(ctx context.Context, name string, ours plumbing.H
 		return err
 	}
 	if tip.IsZero() {
-		return pipeline.ErrMoved
+		return ledger.ErrMoved
 	}
 	after, err := m.Repo.Descends(ctx, tip.String(), ours.String())
 	if err == nil && !after {
-		err = pipeline.ErrMoved
+		err = ledger.ErrMoved
 	}
 	return err
 }

@@ -1,8 +1,11 @@
 package gitstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -42,6 +46,7 @@ func (e *UnsignableError) Error() string {
 // are not among them; denied those of them with a denial that the remote lacks.
 type planned struct {
 	entries           []madeAgain
+	joined            []string // transactions that both sides went on with, and that commute
 	conflicts, denied []string
 }
 
@@ -59,7 +64,7 @@ func (r *replay) plan() (p planned, err error) {
 	if err != nil {
 		return p, err
 	}
-	skip := map[string]int{}
+	skip, joined := map[string]int{}, map[int]map[string][]byte{} // the second by step
 	for _, s := range steps {
 		if _, done := skip[s.place]; done {
 			continue
@@ -67,6 +72,16 @@ func (r *replay) plan() (p planned, err error) {
 		n, err := r.known(steps, s.place, remote)
 		if err != nil {
 			return p, err
+		}
+		if n > len(steps) {
+			done, err := r.join(steps, s.place, remote)
+			if err != nil {
+				return p, err
+			}
+			if done != nil {
+				maps.Copy(joined, done)
+				n, p.joined = 0, append(p.joined, subject(s.place))
+			}
 		}
 		if skip[s.place] = n; n > len(steps) {
 			p.conflicts = append(p.conflicts, subject(s.place))
@@ -79,6 +94,11 @@ func (r *replay) plan() (p planned, err error) {
 		if i < skip[s.place] {
 			continue
 		}
+		if files, ok := joined[i]; ok {
+			if s.files = files; files == nil {
+				continue
+			}
+		}
 		e, err := r.entry(s)
 		if err != nil {
 			return p, err
@@ -88,7 +108,7 @@ func (r *replay) plan() (p planned, err error) {
 	return p, nil
 }
 
-// denies tells whether a step brings a denial that the remote has not.
+// denies reports whether a step brings a denial that the remote has not.
 func (s ourStep) denies() bool {
 	for name := range s.files {
 		if ledger.IsDenial(name) {
@@ -141,6 +161,77 @@ func (r *replay) known(steps []ourStep, place string, remote plumbing.Hash) (int
 		}
 	}
 	return n, nil
+}
+
+// join makes the steps of a transaction, which the remote has advanced as well,
+// again on what the remote has of it, where they commute (ledger.Join). It
+// returns each step's files, nil for a step that has nothing new; and nil if
+// the two contradict.
+func (r *replay) join(steps []ourStep, place string, remote plumbing.Hash) (map[int]map[string][]byte, error) {
+	id, ok := ledger.TransactionOf(place)
+	if !ok {
+		return nil, nil
+	}
+	there, err := r.logAt(remote, place)
+	if err != nil || there == nil {
+		return nil, err
+	}
+	var join *ledger.Join
+	out, done := map[int]map[string][]byte{}, 0
+	for i, s := range steps {
+		if s.place != place {
+			continue
+		}
+		ours, err := r.logAt(s.tree, place)
+		if err != nil || ours == nil {
+			return nil, err
+		}
+		if join == nil {
+			base, err := r.treeOf(r.base)
+			if err != nil {
+				return nil, err
+			}
+			before, err := r.logAt(base, place)
+			if err != nil || before == nil || !bytes.HasPrefix(there.Bytes(), before.Bytes()) || !bytes.HasPrefix(ours.Bytes(), before.Bytes()) {
+				return nil, err
+			}
+			done = len(before.Events())
+			join = ledger.NewJoin(there, done)
+		}
+		added, err := join.Add(ours, done, len(ours.Events()))
+		if err != nil {
+			return nil, nil // a conflict
+		}
+		if out[i], done = nil, len(ours.Events()); !added {
+			continue
+		}
+		state, err := canon.Line(join.Log().Transaction())
+		if err != nil {
+			return nil, err
+		}
+		out[i] = maps.Clone(s.files)
+		out[i][path.Join(ledger.Dir(id), ledger.EventsFile)] = bytes.Clone(join.Log().Bytes())
+		out[i][path.Join(ledger.Dir(id), ledger.TransactionFile)] = state
+	}
+	return out, nil
+}
+
+// logAt reads a transaction's events, nil if there are none or they do not
+// fold.
+func (r *replay) logAt(tree plumbing.Hash, place string) (*ledger.Log, error) {
+	e, err := entryAt(r.source, tree, path.Join(place, ledger.EventsFile))
+	if err != nil || e.id.IsZero() {
+		return nil, err
+	}
+	raw, err := readObject(r.source, plumbing.BlobObject, e.id)
+	if err != nil {
+		return nil, err
+	}
+	log, err := ledger.ReadLog(raw)
+	if err != nil {
+		return nil, nil
+	}
+	return log, nil
 }
 
 func (r *replay) treeOf(commit plumbing.Hash) (plumbing.Hash, error) {

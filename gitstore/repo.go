@@ -10,15 +10,15 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/countersign-dev/countersign/gitstore/index"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
@@ -44,6 +44,9 @@ type Repo struct {
 	// FetchLimit is how many bytes a pack of Fetch may have; 0 is
 	// DefaultFetchLimit.
 	FetchLimit int64
+	// Config is what Changed goes by, as Settings returns it; the zero value is
+	// what git does without a configuration.
+	Config Settings
 
 	git     *git.Repository
 	objects *packfile.Store
@@ -52,8 +55,9 @@ type Repo struct {
 
 	worktree string // root of the working tree, "" for a bare repository
 
-	brought []plumbing.Hash // tips that Fetch has brought
-	index   indexCache
+	brought []plumbing.Hash             // tips that Fetch has brought
+	built   map[plumbing.Hash]notedPack // what BuildCommit made that no ref leads to, held
+	index   *index.Index                // as it was read last
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -74,7 +78,7 @@ func Open(dir string) (*Repo, error) {
 	}
 	files := dotgit.NewRepositoryFilesystem(osfs.New(at.own), osfs.New(at.common))
 	store := filesystem.NewStorage(files, cache.NewObjectLRUDefault())
-	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree}
+	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[plumbing.Hash]notedPack{}}
 	var tree billy.Filesystem
 	if at.worktree != "" {
 		tree = osfs.New(at.worktree)
@@ -85,6 +89,10 @@ func Open(dir string) (*Repo, error) {
 	r.objects, err = packfile.Open(r.gitObjects(), r.ownObjects())
 	return r, err
 }
+
+// Close closes the files that are open, and lets `git gc` have the commits that
+// were built and that no ref leads to.
+func (r *Repo) Close() error { return r.objects.Close() }
 
 // Init makes an empty repository with a working tree at dir.
 func Init(dir string) (*Repo, error) {
@@ -151,32 +159,34 @@ func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
 }
 
 // Index compares the files with their index entries.
-func (r *Repo) Index(_ context.Context, files []patch.Change) (pipeline.IndexState, error) {
-	var state pipeline.IndexState
+func (r *Repo) Index(_ context.Context, files []patch.Change) (code.IndexState, error) {
+	var state code.IndexState
 	if r.worktree == "" {
 		return state, nil
 	}
-	entries, err := r.indexEntries()
+	x, err := r.readIndex()
 	if err != nil {
-		return state, &UnsupportedError{fmt.Errorf("its index cannot be read (%w); \"git update-index --no-split-index\" may write one that can", err)}
+		return state, err
+	}
+	if x.Sparse {
+		if x, err = r.expand(x); err != nil {
+			return state, fmt.Errorf("reading the index: %w", err)
+		}
 	}
 	for _, f := range files {
-		e := entries[f.Path]
-		if e != nil && e.SkipWorktree {
+		e, found := x.Find(f.Path)
+		if e.SkipWorktree {
 			state.Sparse = append(state.Sparse, f.Path)
 		}
-		if !indexed(e, f.Before) {
+		if found != (f.Before != nil) || found && !indexed(e, f.Before) {
 			state.Staged = append(state.Staged, f.Path)
 		}
 	}
 	return state, nil
 }
 
-// indexed tells whether an entry is what the commit has; a stage is an
+// indexed reports whether an entry is what the commit has; a stage is an
 // unmerged file.
-func indexed(e *index.Entry, f *patch.File) bool {
-	if e == nil || f == nil {
-		return (e == nil) == (f == nil)
-	}
-	return e.Stage == 0 && uint32(e.Mode) == uint32(f.Mode) && e.Hash.String() == f.BlobID()
+func indexed(e index.Entry, f *patch.File) bool {
+	return e.Stage == 0 && e.Mode == uint32(f.Mode) && e.ID.String() == f.BlobID()
 }

@@ -193,7 +193,7 @@ func TestKindsOfRepository(t *testing.T) {
 		{"SHA-256", func(w work) {
 			w.git("config", "core.repositoryFormatVersion", "1")
 			w.appendConfig("[extensions]\n\tobjectFormat = sha256\n")
-		}, "objects are named by SHA256"},
+		}, "objects are named by SHA256, and only SHA-1 is supported"},
 		{"an extension of the future", func(w work) { w.appendConfig("[extensions]\n\tnovelty = true\n") }, "extensions.novelty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,6 +16,11 @@ type Settings struct {
 	Name, Email string // user.name and user.email; either may be empty
 	IgnoreMode  bool   // core.fileMode is off
 	Worktree    string // core.worktree
+	Excludes    string // core.excludesFile, or where it is by default; "" for nowhere
+
+	// SSHCommand and SSHVariant are core.sshCommand and ssh.variant of the
+	// system's and the user's files alone: a repository names no program (T84).
+	SSHCommand, SSHVariant string
 
 	values map[string]string
 }
@@ -30,8 +35,13 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	if getenv("GIT_CONFIG_NOSYSTEM") != "" {
 		files = nil
 	}
-	files = append(files, userFiles(getenv)...)
-	for _, file := range append(files, filepath.Join(r.gitDir, "config"), filepath.Join(r.ownDir, "config.worktree")) {
+	for _, file := range append(files, userFiles(getenv)...) {
+		if err := s.read(file, 0); err != nil {
+			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
+		}
+	}
+	command, variant := s.values["core.sshcommand"], s.values["ssh.variant"]
+	for _, file := range []string{filepath.Join(r.gitDir, "config"), filepath.Join(r.ownDir, "config.worktree")} {
 		if err := s.read(file, 0); err != nil {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
 		}
@@ -39,7 +49,9 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	return Settings{
 		Name: s.values["user.name"], Email: s.values["user.email"],
 		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
-		values: s.values,
+		SSHCommand: command, SSHVariant: variant,
+		Excludes: s.excludes(r.worktree, getenv),
+		values:   s.values,
 	}, nil
 }
 
@@ -84,15 +96,36 @@ func userFiles(getenv func(string) string) []string {
 	if file := getenv("GIT_CONFIG_GLOBAL"); file != "" {
 		return []string{file}
 	}
-	home := getenv("HOME")
-	if home == "" {
+	if getenv("HOME") == "" {
 		return nil
 	}
-	xdg := getenv("XDG_CONFIG_HOME")
-	if xdg == "" {
-		xdg = filepath.Join(home, ".config")
+	return []string{filepath.Join(userDir(getenv), "config"), filepath.Join(getenv("HOME"), ".gitconfig")}
+}
+
+// userDir is where the user's other files for git are; "" for nowhere.
+func userDir(getenv func(string) string) string {
+	home, xdg := getenv("HOME"), getenv("XDG_CONFIG_HOME")
+	switch {
+	case xdg != "":
+		return filepath.Join(xdg, "git")
+	case home != "":
+		return filepath.Join(home, ".config", "git")
 	}
-	return []string{filepath.Join(xdg, "git", "config"), filepath.Join(home, ".gitconfig")}
+	return ""
+}
+
+// excludes is the user's list of what is ignored. git runs at the root of the
+// working tree, which a relative path starts from.
+func (s *settings) excludes(worktree string, getenv func(string) string) string {
+	name, set := s.values["core.excludesfile"]
+	dir := userDir(getenv)
+	switch {
+	case name != "":
+		return s.path(filepath.Join(worktree, ".gitignore"), name)
+	case set, dir == "":
+		return ""
+	}
+	return filepath.Join(dir, "ignore")
 }
 
 // isFalse follows git-config(1), "boolean".
@@ -192,7 +225,7 @@ func (s *settings) path(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// holds tells whether an includeIf condition is true. Conditions other than
+// holds reports whether an includeIf condition is true. Conditions other than
 // gitdir are not known here and do not hold.
 func (s *settings) holds(file, condition string) bool {
 	pattern, plain := strings.CutPrefix(condition, "gitdir:")

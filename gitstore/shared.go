@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -25,12 +24,13 @@ type Shared struct {
 	seen   memory // of the remote
 	thin   *thin  // nil where the clone has the ledger itself
 	known  plumbing.Hash
+	demand []Tip         // of the remote's history alone
 	passed plumbing.Hash // the last tip that was held, or made
 	// pause waits before the same push is tried again; attempt counts from 1.
 	pause func(ctx context.Context, attempt int)
 }
 
-var _ pipeline.Store = (*Shared)(nil)
+var _ ledger.Store = (*Shared)(nil)
 
 // maxPushes bounds how often one push is tried.
 const maxPushes = 5
@@ -51,12 +51,75 @@ func (l *Ledger) Share(server *wire.Server, pause func(ctx context.Context, atte
 	return s, err
 }
 
+// A Tip is a commit that a ledger's tip must be or descend from, and in words who
+// says so.
+type Tip struct{ Commit, Source string }
+
+// Demand makes every later reading refuse a remote ledger that is not, or does
+// not descend from, each of these tips, or whose commits since the last of them do
+// not verify. What was read before may have been another ledger: Seen begins anew.
+func (s *Shared) Demand(tips ...Tip) error {
+	for _, t := range tips {
+		if !plumbing.IsHash(t.Commit) {
+			return fmt.Errorf("%s names %q, which is not a commit id of 40 hex digits", t.Source, t.Commit)
+		}
+	}
+	s.demand, s.passed = append(s.demand, tips...), plumbing.ZeroHash
+	return nil
+}
+
+// holdDemanded holds a tip of the remote's to what is demanded of it. To descend is
+// not enough, as a commit on top can have a tree that has lost what came before: what
+// is after the last tip that is known has to verify, whatever this clone had
+// remembered before that tip was demanded.
+func (s *Shared) holdDemanded(tip plumbing.Hash, objects source, c tipCheck) error {
+	if len(s.demand) == 0 {
+		return nil
+	}
+	known := map[plumbing.Hash]bool{}
+	for _, t := range s.demand {
+		must := plumbing.NewHash(t.Commit)
+		err := s.seen.check(tip, must, c.descends)
+		var rollback *RollbackError
+		if errors.As(err, &rollback) {
+			rollback.Source = t.Source
+		}
+		if err != nil {
+			return err
+		}
+		known[must] = true
+	}
+	if s.passed == tip {
+		return nil
+	}
+	from := s.passed
+	for at := tip; from.IsZero(); {
+		if known[at] {
+			from = at
+			break
+		}
+		commit, err := readCommit(objects, at)
+		if err != nil {
+			return err
+		}
+		if len(commit.parents) != 1 { // no ledger has such a commit: the audit says so
+			from = plumbing.NewHash(s.demand[0].Commit)
+			break
+		}
+		at = commit.parents[0]
+	}
+	if from == tip {
+		return nil
+	}
+	return c.verify(from)
+}
+
 // Snapshot returns the remote ledger as it stands.
-func (s *Shared) Snapshot(ctx context.Context, paths ...string) (pipeline.Snapshot, error) {
+func (s *Shared) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
 	if s.thin == nil {
 		done, err := s.Sync(ctx, false)
 		if err != nil {
-			return pipeline.Snapshot{}, err
+			return ledger.Snapshot{}, err
 		}
 		return s.local.At(ctx, done.Tip)
 	}
@@ -64,20 +127,20 @@ func (s *Shared) Snapshot(ctx context.Context, paths ...string) (pipeline.Snapsh
 	tip, err := s.fetchTip(ctx)
 	if err != nil || tip.IsZero() {
 		empty, _ := newTreeFS(s.thin, nil)
-		return pipeline.Snapshot{Tree: empty}, err
+		return ledger.Snapshot{Tree: empty}, err
 	}
 	c, err := readCommit(s.thin, tip)
 	if err == nil {
 		err = s.thin.prefetch(c.tree, paths)
 	}
 	if err != nil {
-		return pipeline.Snapshot{}, err
+		return ledger.Snapshot{}, err
 	}
 	return snapshot(s.thin, tip)
 }
 
 // At returns the ledger as it was at a tip.
-func (s *Shared) At(ctx context.Context, tip string) (pipeline.Snapshot, error) {
+func (s *Shared) At(ctx context.Context, tip string) (ledger.Snapshot, error) {
 	if s.thin == nil {
 		return s.local.At(ctx, tip)
 	}
@@ -89,8 +152,32 @@ func (s *Shared) At(ctx context.Context, tip string) (pipeline.Snapshot, error) 
 // Shared; "" if there was none.
 func (s *Shared) Seen() string { return hexOf(s.passed) }
 
-// fetchTip asks for the tip, and holds it to the memory.
-func (s *Shared) fetchTip(ctx context.Context) (plumbing.Hash, error) {
+// fetchTip asks for the tip, and holds it to the memory. Many servers give only
+// what a ref names: where the ledger has moved on before all was fetched that this
+// takes, the new tip is asked for.
+func (s *Shared) fetchTip(ctx context.Context) (tip plumbing.Hash, err error) {
+	for attempt := 1; attempt <= maxJoins; attempt++ {
+		tip, err = s.holdTip(ctx)
+		if err == nil {
+			s.passed = tip
+			return tip, nil
+		}
+		if tip.IsZero() || unreachable(err) || !s.hasMoved(ctx, tip) {
+			break
+		}
+		s.pause(ctx, attempt)
+	}
+	return tip, err
+}
+
+// hasMoved reports whether tip is the remote's no more.
+func (s *Shared) hasMoved(ctx context.Context, tip plumbing.Hash) bool {
+	now, err := s.server.Tip(ctx, s.local.ref.String())
+	return err == nil && now != tip
+}
+
+// holdTip is one try of fetchTip.
+func (s *Shared) holdTip(ctx context.Context) (plumbing.Hash, error) {
 	seen, err := s.seen.read()
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -103,13 +190,30 @@ func (s *Shared) fetchTip(ctx context.Context) (plumbing.Hash, error) {
 	if err == nil {
 		err = s.seen.check(tip, s.known, back)
 	}
+	check := tipCheck{back, func(from plumbing.Hash) error { return s.verifyThin(from, tip) }}
 	if err == nil {
-		err = s.seen.hold(seen, tip, back)
+		err = s.holdDemanded(tip, s.thin.own, check)
 	}
 	if err == nil {
-		s.passed = tip
+		err = s.seen.hold(seen, tip, check)
 	}
 	return tip, err
+}
+
+// verifyThin gets all that the commits after one brought, and audits it. Where
+// nothing was known before, that would be the whole ledger: the first tip is
+// taken as it is.
+func (s *Shared) verifyThin(from, tip plumbing.Hash) error {
+	if from.IsZero() {
+		from = s.known
+	}
+	if from.IsZero() || from == tip || s.local.verify == nil {
+		return nil
+	}
+	if err := s.thin.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{from}, Shallow: []plumbing.Hash{from}}); err != nil {
+		return err
+	}
+	return s.local.verifyNew(s.seen.name, s.thin, from, tip)
 }
 
 // descends asks for as much history as it takes.
@@ -134,7 +238,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	}
 	parent := plumbing.NewHash(tip)
 	if _, _, err := own.Size(parent); !parent.IsZero() && errors.Is(err, packfile.ErrMissing) {
-		return "", pipeline.ErrMoved // no tip that was ever seen here
+		return "", ledger.ErrMoved // no tip that was ever seen here
 	}
 	batch := &packfile.Batch{}
 	made, err := chain(objects, batch, parent, entries, s.local.sign)
@@ -148,6 +252,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	if err != nil {
 		return "", err
 	}
+	defer own.Release(pack.name)
 	s.passed = made
 	if err := s.seen.advance(parent, made); err != nil {
 		return "", err
@@ -157,7 +262,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	}
 	// The remote has it. Should another process have moved the ref here, the
 	// next join finds that.
-	if err := s.local.move(parent, made, pack); err != nil && !errors.Is(err, pipeline.ErrMoved) {
+	if err := s.local.move(parent, made, pack); err != nil && !errors.Is(err, ledger.ErrMoved) {
 		return "", err
 	}
 	s.local.repo.mergePacks()
@@ -218,7 +323,7 @@ func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
 	for attempt := 1; ; attempt++ {
 		tip, err := s.server.Tip(ctx, s.local.ref.String())
 		if err == nil && tip.IsZero() {
-			return pipeline.ErrMoved // the next snapshot says what that means
+			return ledger.ErrMoved // the next snapshot says what that means
 		}
 		if err == nil {
 			err = t.fetchHistory(tip, ours, old)
@@ -227,7 +332,7 @@ func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
 			if ok, err := descends(t.own, tip, ours); ok && err == nil {
 				return nil
 			}
-			return pipeline.ErrMoved
+			return ledger.ErrMoved
 		}
 		if unreachable(err) || attempt == maxPushes {
 			return err

@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -61,7 +60,7 @@ func (r remote) share(w work, o gitstore.LedgerOptions) *gitstore.Shared {
 func (r remote) clone() work { return newWork(r.t, map[string]string{"a": "1\n"}) }
 
 // Open opens the ledger from a new clone.
-func (r remote) Open() pipeline.Store {
+func (r remote) Open() ledger.Store {
 	s := r.share(r.clone(), gitstore.LedgerOptions{})
 	if r.full {
 		if _, err := s.Sync(r.t.Context(), false); err != nil {
@@ -88,7 +87,7 @@ func TestT52SharedSuite(t *testing.T) {
 	}
 }
 
-func add(t *testing.T, s pipeline.Store, line string) {
+func add(t *testing.T, s ledger.Store, line string) {
 	t.Helper()
 	if err := storetest.AppendLine(s, line); err != nil {
 		t.Fatal(err)
@@ -390,7 +389,7 @@ func TestSharedTransports(t *testing.T) {
 	ssh := wiretest.NewSSH(t)
 	for url, o := range map[string]wire.Options{
 		repo.Dir:          {},
-		ssh.URL(repo.Dir): {SSH: wire.SSH{KeyFile: ssh.KeyFile, KnownHosts: []string{ssh.KnownHosts}}},
+		ssh.URL(repo.Dir): {SSH: wire.SSH{Command: wiretest.Client, KeyFile: ssh.KeyFile, KnownHosts: []string{ssh.KnownHosts}, Batch: true}},
 	} {
 		for range 2 {
 			w := newWork(t, nil)

@@ -1,7 +1,9 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -9,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -29,6 +31,10 @@ type LedgerOptions struct {
 	// Check refuses a tree that is no ledger, before it is joined with another;
 	// nil refuses none.
 	Check func(tree fs.FS) error
+	// Verify audits what others have added before it is remembered, and reports
+	// what is wrong and whether all of it was read. With nil any commits may be in
+	// the ledger.
+	Verify func(h history.Reader, tip string) (found []history.Finding, complete bool, err error)
 }
 
 // Ledger is the ledger in a repository itself.
@@ -39,10 +45,11 @@ type Ledger struct {
 	sign func([]byte) (string, error)
 
 	check  func(fs.FS) error
+	verify func(history.Reader, string) ([]history.Finding, bool, error)
 	passed plumbing.Hash // the last tip that was held, or made
 }
 
-var _ pipeline.Store = (*Ledger)(nil)
+var _ ledger.Store = (*Ledger)(nil)
 
 // Ledger returns the ledger that ref names. The ref must lie below refs/ and
 // hold two slashes, as a forge demands (GitHub docs, REST git/refs). It may be a
@@ -63,15 +70,16 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	if checkedOut {
 		return nil, fmt.Errorf("%q is a branch that is checked out", ref)
 	}
-	return &Ledger{repo: r, ref: name, seen: r.memory(ref, plumbing.NewHash(o.KnownTip)), sign: o.Sign, check: o.Check}, nil
+	return &Ledger{repo: r, ref: name, seen: r.memory(ref, plumbing.NewHash(o.KnownTip)), sign: o.Sign, check: o.Check, verify: o.Verify}, nil
 }
 
 // Snapshot returns the ledger as it stands. A tip that does not descend from
-// the last one that was seen here is a *RollbackError.
-func (l *Ledger) Snapshot(context.Context, ...string) (pipeline.Snapshot, error) {
+// the last one that was seen here is a *RollbackError, one whose commits since
+// then do not verify an *UnverifiedError.
+func (l *Ledger) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
 	tip, err := l.held()
 	if err != nil {
-		return pipeline.Snapshot{}, err
+		return ledger.Snapshot{}, err
 	}
 	return snapshot(l.repo.objects, tip)
 }
@@ -80,43 +88,63 @@ func (l *Ledger) Snapshot(context.Context, ...string) (pipeline.Snapshot, error)
 // Ledger; "" if there was none.
 func (l *Ledger) Seen() string { return hexOf(l.passed) }
 
-// held is the tip, held to the memory. The memory is read before the ref is, so
-// that it cannot be ahead of it.
-func (l *Ledger) held() (plumbing.Hash, error) {
-	var tip plumbing.Hash
+// hold returns the tip, held to the memory. The memory is read before the ref
+// is, so that it cannot be ahead of it. first says that nothing was known.
+func (l *Ledger) hold() (tip plumbing.Hash, first bool, err error) {
 	seen, err := l.seen.read()
 	if err == nil {
 		tip, err = l.repo.tip(l.ref)
 	}
 	if err == nil && (tip != seen || !l.seen.known.IsZero()) {
-		err = l.seen.hold(seen, tip, func(ancestor plumbing.Hash) (bool, error) { return descends(l.repo.objects, tip, ancestor) })
+		err = l.seen.hold(seen, tip, l.checkOf(tip))
 	}
 	if err == nil {
 		l.passed = tip
 	}
+	return tip, seen.IsZero() && l.seen.known.IsZero(), err
+}
+
+// held is hold for who only reads: a ledger of which nothing was known may be
+// looked at although it does not verify. It is not remembered, and nothing is
+// added to it.
+func (l *Ledger) held() (plumbing.Hash, error) {
+	tip, first, err := l.hold()
+	var unverified *UnverifiedError
+	if first && errors.As(err, &unverified) {
+		err = nil
+	}
 	return tip, err
 }
 
+// checkOf checks a tip whose history is in the clone.
+func (l *Ledger) checkOf(tip plumbing.Hash) tipCheck {
+	objects := l.repo.objects
+	return tipCheck{
+		func(ancestor plumbing.Hash) (bool, error) { return descends(objects, tip, ancestor) },
+		func(from plumbing.Hash) error { return l.verifyNew(l.seen.name, objects, from, tip) },
+	}
+}
+
 // At returns the ledger as it was at a tip.
-func (l *Ledger) At(_ context.Context, tip string) (pipeline.Snapshot, error) {
+func (l *Ledger) At(_ context.Context, tip string) (ledger.Snapshot, error) {
 	return snapshot(l.repo.objects, plumbing.NewHash(tip))
 }
 
-func snapshot(s source, tip plumbing.Hash) (pipeline.Snapshot, error) {
+func snapshot(s source, tip plumbing.Hash) (ledger.Snapshot, error) {
 	if tip.IsZero() {
 		empty, err := newTreeFS(s, nil)
-		return pipeline.Snapshot{Tree: empty}, err
+		return ledger.Snapshot{Tree: empty}, err
 	}
 	tree, err := commitTree(s, tip)
 	if err != nil {
-		return pipeline.Snapshot{}, err
+		return ledger.Snapshot{}, err
 	}
-	return pipeline.Snapshot{Tip: tip.String(), Tree: tree}, nil
+	return ledger.Snapshot{Tip: tip.String(), Tree: tree}, nil
 }
 
 // Append adds one commit an entry on tip. The objects are written first, as one
-// pack; the ref then moves by Git's own lock protocol, so a crash leaves the
-// ledger as it was.
+// pack, which is held until the ref has moved by Git's own lock protocol: a
+// crash leaves the ledger as it was, and `git gc` takes nothing away.
 func (l *Ledger) Append(_ context.Context, tip string, entries ...ledger.Entry) (string, error) {
 	parent := plumbing.NewHash(tip)
 	now, err := l.repo.tip(l.ref)
@@ -124,7 +152,12 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 		return "", err
 	}
 	if now != parent {
-		return "", pipeline.ErrMoved
+		return "", ledger.ErrMoved
+	}
+	if parent != l.passed { // what is built on is remembered with what is built
+		if held, _, err := l.hold(); err != nil || held != parent {
+			return "", cmp.Or(err, error(ledger.ErrMoved))
+		}
 	}
 	var batch packfile.Batch
 	made, err := chain(l.repo.objects, &batch, parent, entries, l.sign)
@@ -135,6 +168,7 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 	if err != nil {
 		return "", err
 	}
+	defer l.repo.objects.Release(pack.name)
 	if err := l.move(parent, made, pack); err != nil {
 		return "", err
 	}
@@ -142,6 +176,7 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 	return made.String(), nil
 }
 
+// writePack writes a pack that is held until it is released.
 func writePack(to *packfile.Store, batch *packfile.Batch) (notedPack, error) {
 	name, err := to.WritePack(batch)
 	return notedPack{name, batch.Len()}, err

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -151,7 +150,7 @@ func TestT52StaleLock(t *testing.T) {
 	}
 	_, err = w.Open().Append(t.Context(), snap.Tip, ledger.Entry{Files: map[string][]byte{"x": nil}})
 	var locked *gitstore.LockedError
-	if !errors.As(err, &locked) || !strings.HasSuffix(locked.File, "ledger.lock") || errors.Is(err, pipeline.ErrMoved) {
+	if !errors.As(err, &locked) || !strings.HasSuffix(locked.File, "ledger.lock") || errors.Is(err, ledger.ErrMoved) {
 		t.Errorf("%v", err)
 	}
 	if w.tip() != before {
@@ -220,7 +219,7 @@ func TestT51DamagedRef(t *testing.T) {
 				t.Errorf("a snapshot of %q", snap.Tip)
 			}
 			for _, tip := range []string{"", w.git("rev-parse", "main")} {
-				if tip, err := w.Open().Append(t.Context(), tip, ledger.Entry{}); err == nil || errors.Is(err, pipeline.ErrMoved) {
+				if tip, err := w.Open().Append(t.Context(), tip, ledger.Entry{}); err == nil || errors.Is(err, ledger.ErrMoved) {
 					t.Errorf("appended %q: %v", tip, err)
 				}
 			}

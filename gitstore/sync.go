@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
 	gogitpack "github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // A Joined is what a sync did: how many commits came, how many of ours went, of
@@ -25,8 +27,8 @@ type Joined struct {
 	SetAside                string
 }
 
-// A ConflictError is transactions that were advanced differently here and on
-// the remote. Nothing was changed, on either side.
+// A ConflictError is transactions that were advanced here and on the remote in
+// ways that contradict each other. Nothing was changed, on either side.
 type ConflictError struct {
 	Remote       string
 	Transactions []string
@@ -52,14 +54,15 @@ func (s *Shared) Sync(ctx context.Context, leaveOut bool) (Joined, error) {
 	s.thin = nil // from here on the clone has it itself
 	for attempt := 1; ; attempt++ {
 		done, err := s.joinOnce(ctx, leaveOut)
-		if !errors.Is(err, pipeline.ErrMoved) || attempt == maxJoins {
+		if !errors.Is(err, ledger.ErrMoved) || attempt == maxJoins {
 			return done, err
 		}
 		s.pause(ctx, attempt)
 	}
 }
 
-// maxJoins bounds how often a join is tried against other writers.
+// maxJoins bounds how often a join, or a look at the tip, is tried against other
+// writers.
 const maxJoins = 50
 
 func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
@@ -67,7 +70,8 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 	if err != nil {
 		return Joined{}, err
 	}
-	ours, theirs, err := s.fetchBoth(ctx, seen)
+	ours, theirs, held, err := s.fetchBoth(ctx, seen)
+	defer s.local.repo.objects.Release(held...)
 	if err != nil || theirs == ours {
 		return Joined{Tip: hexOf(theirs)}, err
 	}
@@ -98,33 +102,60 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 }
 
 // fetchBoth returns the clone's tip and the remote's, whose whole history is
-// here then, both held to the memory.
-func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, theirs plumbing.Hash, err error) {
+// here then, both held to the memory; and the packs that came, which are held
+// until a ref leads to them.
+func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, theirs plumbing.Hash, packs []string, err error) {
 	if theirs, err = s.server.Tip(ctx, s.local.ref.String()); err != nil {
-		return ours, theirs, err
+		return ours, theirs, nil, err
 	}
 	if ours, err = s.local.held(); err != nil {
-		return ours, theirs, err
+		return ours, theirs, nil, err
 	}
-	if err = s.fetchWhole(ctx, theirs, ours); err != nil {
-		return ours, theirs, err
+	if packs, err = s.fetchWhole(ctx, theirs, ours); err != nil {
+		if !unreachable(err) && s.hasMoved(ctx, theirs) {
+			err = ledger.ErrMoved
+		}
+		return ours, theirs, packs, err
 	}
 	// What is refused is not remembered: the memory comes last.
-	err = s.holdKnown(ours, theirs)
+	back := func(ancestor plumbing.Hash) (bool, error) { return descends(s.local.repo.objects, theirs, ancestor) }
+	check := tipCheck{back, func(from plumbing.Hash) error { return s.verifyWhole(from, ours, theirs) }}
+	if err = s.holdKnown(ours, theirs); err == nil {
+		err = s.holdDemanded(theirs, s.local.repo.objects, check)
+	}
 	for _, tip := range []plumbing.Hash{ours, theirs} {
 		if err == nil {
 			err = s.isLedger(tip)
 		}
 	}
+	if err == nil && ours != s.local.passed { // it was only looked at
+		_, _, err = s.local.hold()
+	}
 	if err == nil {
-		err = s.seen.hold(seen, theirs, func(ancestor plumbing.Hash) (bool, error) {
-			return descends(s.local.repo.objects, theirs, ancestor)
-		})
+		err = s.seen.hold(seen, theirs, check)
 	}
 	if err == nil {
 		s.passed = theirs
 	}
-	return ours, theirs, err
+	return ours, theirs, packs, err
+}
+
+// verifyWhole audits what is new to this clone. If nothing was remembered of the
+// remote, that may be what is after the clone's own tip, or after what is known.
+func (s *Shared) verifyWhole(from, ours, theirs plumbing.Hash) error {
+	for _, known := range []plumbing.Hash{ours, s.known} {
+		if !from.IsZero() || known.IsZero() {
+			continue
+		}
+		ok, err := descends(s.local.repo.objects, theirs, known)
+		if err != nil {
+			return err
+		}
+		if ok {
+			from = known
+		}
+	}
+	return s.local.verifyNew(s.seen.name, s.local.repo.objects, from, theirs)
 }
 
 // holdKnown demands what is known from elsewhere of either history.
@@ -165,7 +196,15 @@ func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut
 		return r.theirs, err
 	}
 	done.Sent, done.Replayed, done.LeftOut = len(p.entries), len(p.entries), p.conflicts
-	return r.run(p.entries, batch)
+	next, err := r.run(p.entries, batch)
+	if err == nil && len(p.joined) > 0 { // nothing leaves that others would refuse
+		err = s.local.verifyNew(s.seen.name, overlay{batch, r.source}, r.theirs, next)
+		var unverified *UnverifiedError
+		if errors.As(err, &unverified) {
+			err = &ConflictError{Remote: s.server.String(), Transactions: p.joined}
+		}
+	}
+	return next, err
 }
 
 func hexOf(id plumbing.Hash) string {
@@ -183,6 +222,7 @@ func (s *Shared) settle(ours, theirs, next plumbing.Hash, batch *packfile.Batch,
 		if err != nil {
 			return "", err
 		}
+		defer s.local.repo.objects.Release(pack.name)
 		packs = append(packs, pack)
 	}
 	if len(done.LeftOut) > 0 {
@@ -209,22 +249,23 @@ func (r *Repo) keepRef(name string, commit plumbing.Hash) error {
 	}
 	defer unlock()
 	err = r.moveRef(plumbing.ReferenceName(name), plumbing.ZeroHash, commit)
-	if errors.Is(err, pipeline.ErrMoved) {
+	if errors.Is(err, ledger.ErrMoved) {
 		return nil // it keeps that commit already: its name says which
 	}
 	return err
 }
 
-// fetchWhole gets the remote's ledger, as far as it is not here.
-func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) error {
+// fetchWhole gets the remote's ledger, as far as it is not here. The packs that
+// came are held until a ref leads to them.
+func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) (held []string, err error) {
 	repo := s.local.repo
 	if theirs.IsZero() {
-		return nil
+		return nil, nil
 	}
 	// What the clone's own ref leads to is here, all of it.
 	if !ours.IsZero() {
 		if ok, err := descends(repo.objects, ours, theirs); ok || err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if ours.IsZero() {
@@ -232,53 +273,43 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) err
 	}
 	have, err := haves(repo.objects, ours)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pack, err := s.server.Fetch(ctx, wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Haves: have})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	batch, err := packfile.Decode(pack, repo.objects.Read)
 	if err != nil {
-		return fmt.Errorf("fetching the ledger from %s: %w", s.server, err)
+		return nil, fmt.Errorf("fetching the ledger from %s: %w", s.server, err)
 	}
 	fetched, err := writePack(repo.objects, batch)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	unlock, err := repo.lock()
 	if err != nil {
-		return err
+		return []string{fetched.name}, err
 	}
 	defer unlock()
-	return repo.notePacks(fetched)
+	return []string{fetched.name}, repo.notePacks(fetched)
 }
 
 // fetchAll gets a whole ledger, which may be larger than memory: go-git writes
-// it as it comes. It is on the disk before a ref names it.
-func (s *Shared) fetchAll(ctx context.Context, tip plumbing.Hash) error {
-	objects := s.local.repo.objects
-	before, err := objects.PackNames()
-	if err != nil {
-		return err
-	}
-	read, write := io.Pipe()
-	fetched := make(chan error, 1)
-	go func() {
-		err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}}, write)
-		fetched <- err
-		_ = write.CloseWithError(err)
-	}()
-	err = gogitpack.UpdateObjectStorage(s.local.repo.git.Storer, read)
-	_ = read.CloseWithError(err)
-	if err := errors.Join(<-fetched, err); err != nil {
-		return err
-	}
-	after, err := objects.PackNames()
-	if err != nil {
-		return err
-	}
-	return objects.SyncPacks(slices.DeleteFunc(after, func(name string) bool { return slices.Contains(before, name) }))
+// it as it comes, to a directory apart.
+func (s *Shared) fetchAll(ctx context.Context, tip plumbing.Hash) (held []string, err error) {
+	return s.local.repo.objects.TakePacks(func(dir string) error {
+		read, write := io.Pipe()
+		fetched := make(chan error, 1)
+		go func() {
+			err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}}, write)
+			fetched <- err
+			_ = write.CloseWithError(err)
+		}()
+		err := gogitpack.UpdateObjectStorage(filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault()), read)
+		_ = read.CloseWithError(err)
+		return errors.Join(<-fetched, err)
+	})
 }
 
 // haves are the newest commits of a history: the remote has one of them, or the

@@ -19,7 +19,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -36,7 +35,7 @@ func idOf(name string) string {
 
 // advance adds a line to the events of a transaction, and the files of an
 // index and of the root that a first stage has.
-func advance(t *testing.T, s pipeline.Store, name, line string) {
+func advance(t *testing.T, s ledger.Store, name, line string) {
 	t.Helper()
 	id := idOf(name)
 	file := ledger.Dir(id) + "/" + ledger.EventsFile

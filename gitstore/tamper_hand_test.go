@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -27,7 +27,7 @@ type tamper struct {
 	what    string
 }
 
-// A kind is one way to tamper; it tells whether it could.
+// A kind is one way to tamper; it reports whether it could.
 type kind struct {
 	name   string
 	times  int
@@ -67,7 +67,7 @@ var findings = map[string]string{
 	"a proposal removed from the index, or another added":         `^L12 `,
 	"the time of a commit":                                        `^L15 its time`,
 	"a trailer":                                                   `^L15 its (trailer|message)`,
-	"author, committer or another header":                         `^(L15 is not a commit|HISTORY )`,
+	"author, committer or another header":                         `^(L15 is not a commit|HISTORY |L13 )`,
 	"README.md or ledger.json":                                    `^(L16|L8) `,
 	"a transaction at another place":                              `^L10 does not belong`,
 	"an acceptance of another tip, or one that is malformed":      `^(L16|L10) `,
@@ -81,7 +81,7 @@ func (c caught) has(pattern string) bool {
 		return true
 	}
 	re := regexp.MustCompile(pattern)
-	return slices.ContainsFunc(c.found.Findings, func(f audit.Finding) bool { return re.MatchString(f.RuleID + " " + f.Message) })
+	return slices.ContainsFunc(c.found.Findings, func(f history.Finding) bool { return re.MatchString(f.RuleID + " " + f.Message) })
 }
 
 func (s *soundLedger) tamper(k kind, i int) (*forge, string, error) {

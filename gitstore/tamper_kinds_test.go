@@ -507,6 +507,7 @@ var tamperers = []kind{
 			{"author countersign", "author  countersign"}, {" +0000\ncommitter", " +0100\ncommitter"}, {" +0000\n\n", " -0000\n\n"}, {" +0000\n\n", " +0000\nencoding latin1\n\n"},
 			{" +0000\n\n", " +0000\nx y\n\n"}, {" +0000\n\n", " +0000\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n\n"}, {"author ", "author\t"},
 			{" +0000\n\n", " +0000\nmergetag object 0\n\n"},
+			{" +0000\n\n", " +0000\ngpgsig -----BEGIN SSH SIGNATURE-----\n Z2FyYmFnZQ==\n -----END SSH SIGNATURE-----\n\n"},
 		}
 		e := edits[t.r.IntN(len(edits))]
 		t.what = fmt.Sprintf("step %d, %s", i, e)

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -66,7 +67,7 @@ type soundLedger struct {
 	steps    []step
 	commits  []plumbing.Hash
 	trees    []plumbing.Hash
-	audited  map[plumbing.Hash]audit.Commit
+	audited  map[plumbing.Hash]history.Commit
 	unsigned map[string]plumbing.Hash // the commits by their content without the signature
 	signers  sshsig.Allowed
 	sign     func([]byte) (string, error)
@@ -129,10 +130,10 @@ func newSoundLedger(t testing.TB) *soundLedger {
 		s.objects[id], _ = f.batch.Get(id)
 	}
 	s.commits, s.trees = f.commits, f.trees
-	s.audited = map[plumbing.Hash]audit.Commit{}
+	s.audited = map[plumbing.Hash]history.Commit{}
 	var mu sync.Mutex
 	h := f.history()
-	err = h.Commits(func(c audit.Commit) {
+	err = h.Commits(func(c history.Commit) {
 		mu.Lock()
 		defer mu.Unlock()
 		s.audited[plumbing.Hash(c.ID)] = c
@@ -264,7 +265,7 @@ type remembering struct {
 	f *forge
 }
 
-func (r remembering) Commits(visit func(audit.Commit)) error {
+func (r remembering) Commits(visit func(history.Commit)) error {
 	known := r.shallow == nil && r.grafted == nil && r.replaced == nil && r.f.hidden.IsZero() && r.from.IsZero()
 	if !known {
 		return r.History.Commits(visit)
@@ -314,6 +315,15 @@ func (f *forge) audit() (caught, error) {
 	for _, one := range r.Findings {
 		c.signature = c.signature || one.RuleID == "L13"
 		c.rules = c.rules || one.RuleID != "L13"
+	}
+	if !c.rules && slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.Message != "is not signed" }) {
+		unsigned := f.history() // is it a finding for those without a list of keys, too?
+		unsigned.signers = nil
+		plain, err := audit.Run(unsigned, audit.Options{})
+		if err != nil {
+			return c, err
+		}
+		c.rules = !plain.OK
 	}
 	ok, err := descends(f, f.tip, f.soundLedger.commits[len(f.soundLedger.commits)-1])
 	c.memory = !ok || err != nil

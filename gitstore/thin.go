@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -31,23 +33,57 @@ type thin struct {
 	whole bool          // all of the tip was fetched
 }
 
-// maxThinPacks is how many fetches are kept before the cache begins anew.
-const maxThinPacks = 200
-
 func openThin(dir string, server *wire.Server) (*thin, error) {
-	objects := filepath.Join(dir, "objects")
-	packs, err := filepath.Glob(filepath.Join(objects, "pack", "*.pack"))
-	if err == nil && len(packs) > maxThinPacks {
-		err = os.RemoveAll(objects)
-	}
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(objects, "pack"), 0o777)
-	}
+	objects, err := thinObjects(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
 	}
 	own, err := packfile.Open(objects)
 	return &thin{server: server, own: own}, err
+}
+
+// maxThinPacks is how many fetches are kept before the cache begins anew.
+var maxThinPacks = 200
+
+// thinObjects returns the newest of the cache's directories objects, objects-1,
+// objects-2 and so on, or a new one where that has grown too large. Other processes
+// may be at work in the one before, which is removed when the next but one begins.
+func thinObjects(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	newest, objects := 0, filepath.Join(dir, "objects")
+	for _, e := range entries {
+		if n := generationOf(e.Name()); n > newest {
+			newest, objects = n, filepath.Join(dir, e.Name())
+		}
+	}
+	packs, err := filepath.Glob(filepath.Join(objects, "pack", "*.pack"))
+	if err != nil {
+		return "", err
+	}
+	if len(packs) > maxThinPacks {
+		for _, e := range entries {
+			if n := generationOf(e.Name()); n >= 0 && n < newest {
+				_ = os.RemoveAll(filepath.Join(dir, e.Name())) // what is left goes with the next one
+			}
+		}
+		objects = filepath.Join(dir, fmt.Sprintf("objects-%d", newest+1))
+	}
+	return objects, os.MkdirAll(filepath.Join(objects, "pack"), 0o777)
+}
+
+// generationOf is the number of a directory of the cache, -1 of anything else.
+func generationOf(name string) int {
+	if name == "objects" {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "objects-"))
+	if err != nil || name != fmt.Sprintf("objects-%d", n) || n < 1 {
+		return -1
+	}
+	return n
 }
 
 // Read returns an object, which it fetches if it is not here.
@@ -61,6 +97,9 @@ func (t *thin) Read(id plumbing.Hash) (packfile.Object, error) {
 	}
 	return t.own.Read(id)
 }
+
+// View is Read.
+func (t *thin) View(id plumbing.Hash) (packfile.Object, error) { return t.Read(id) }
 
 // Size returns an object's type and size, likewise.
 func (t *thin) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
@@ -149,10 +188,16 @@ func (t *thin) fetch(req wire.FetchRequest) error {
 	if err != nil {
 		return fmt.Errorf("fetching the ledger from %s: %w", t.server, err)
 	}
+	return writeOwn(t.own, batch)
+}
+
+// writeOwn writes to a directory of ours, where git deletes nothing.
+func writeOwn(own *packfile.Store, batch *packfile.Batch) error {
 	if batch.Len() == 0 {
 		return nil
 	}
-	_, err = t.own.WritePack(batch)
+	name, err := own.WritePack(batch)
+	own.Release(name)
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -90,7 +90,7 @@ func TestBuildCommitMakesGitsTrees(t *testing.T) {
 				files = append(files, patch.Change{Path: path, Before: f})
 			}
 		}
-		made, err := repo.BuildCommit(t.Context(), parent, files, pipeline.Commit{Author: "A <x>\n", Email: "<a@example.org>", Message: "x\n"})
+		made, err := repo.BuildCommit(t.Context(), parent, files, code.Commit{Author: "A <x>\n", Email: "<a@example.org>", Message: "x\n"})
 		if err != nil {
 			t.Errorf("%v to %v: %v", slices.Sorted(maps.Keys(old)), slices.Sorted(maps.Keys(next)), err)
 			continue
@@ -134,7 +134,7 @@ func TestBuildCommitRefuses(t *testing.T) {
 			case "a parent that is not there":
 				parent = strings.Repeat("12", 20)
 			}
-			if made, err := w.open().BuildCommit(t.Context(), parent, files, pipeline.Commit{Author: "A", Email: "a"}); err == nil {
+			if made, err := w.open().BuildCommit(t.Context(), parent, files, code.Commit{Author: "A", Email: "a"}); err == nil {
 				t.Errorf("made\n%s", w.git("ls-tree", "-r", made))
 			}
 		})

@@ -16,7 +16,7 @@ func (r *Runner) abandon(ctx context.Context, to effect, g Gated) error {
 	if !applying {
 		return nil
 	}
-	if err := to.mine(open); err != nil {
+	if err := to.canResume(open); err != nil {
 		return err
 	}
 	if err := r.giveUp(ctx, to, g, "the patch was denied"); err != nil {
@@ -30,7 +30,7 @@ func (r *Runner) abandon(ctx context.Context, to effect, g Gated) error {
 func (r *Runner) giveUp(ctx context.Context, to effect, g Gated, why string) error {
 	open, _ := g.log.OpenApply()
 	tx := g.Transaction()
-	set, err := r.onCommit(ctx, tx, open.BaseCommit)
+	set, err := r.onCommit(ctx, g.Ledger.Tree, tx, open.BaseCommit)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (r *Runner) giveUp(ctx context.Context, to effect, g Gated, why string) err
 	}
 	res := result.New(".", tx.Pointers.Proposal.Source(), false, done.ops)
 	_, err = r.finish(ctx, tx.TransactionID, open, res, done)
-	if err != nil && !errors.Is(err, ErrMoved) { // ended by another run, which is as good
+	if err != nil && !errors.Is(err, ledger.ErrMoved) { // ended by another run, which is as good
 		return err
 	}
 	return to.end(open)
@@ -53,34 +53,38 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 	if err := r.endApply(ctx, id); err != nil {
 		return Gated{}, err
 	}
-	var g Gated
-	var err error
-	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		if g, err = r.judge(ctx, snap, id); err != nil {
-			return nil, err
+	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
+		g, err := r.judge(ctx, snap, id, nil)
+		if err != nil {
+			return nothing(g, err)
 		}
 		tx := g.Transaction()
 		if _, applying := g.log.OpenApply(); tx.Closed || applying {
-			return nil, &ClosedError{id, tx.Status}
+			return nothing(g, &ClosedError{id, tx.Status})
 		}
 		s := r.stage(g.log)
 		s.Status(ledger.Interrupted, r.oneLine(reason, 300))
 		s.Close()
 		g.Recorded = true
-		return s.Entry(ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + reason}, false)
+		return recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + reason})
 	})
+	g.Ledger = after
 	return g, err
 }
 
 func (r *Runner) endApply(ctx context.Context, id string) error {
-	g, err := r.History(ctx, id)
+	snap, err := r.Ledger(ctx, transaction(id)...)
+	if err != nil {
+		return err
+	}
+	g, err := r.judge(ctx, snap, id, nil)
 	if err != nil {
 		return err
 	}
 	if _, open := g.log.OpenApply(); !open {
 		return nil
 	}
-	to, err := r.effect(ctx, g, ApplyOptions{})
+	to, err := r.effect(ctx, g, ApplyOptions{}, r.reader())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -98,7 +99,10 @@ func (t checkTest) judge(f *patch.File) string {
 // readChecks reads what a transaction's Proposal asks for beyond its files.
 func readChecks(tree fs.FS, tx ledger.Transaction) (checksDoc, error) {
 	file := tx.Pointers.Proposal.Checks
-	if file == "" {
+	switch proposed := tx.Pointers.Proposal.Kind == KindProposal; {
+	case file == "" && proposed: // a record that lost what was asked for is not one that asks for nothing
+		return checksDoc{}, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the Proposal's checks are not recorded")}
+	case file == "":
 		return checksDoc{}, nil
 	}
 	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), file))

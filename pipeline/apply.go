@@ -33,11 +33,12 @@ type ApplyOptions struct {
 // done it, and Result is that one's; Resumed that one was cut off, and this one
 // has finished it. Commit is the commit that was made, "" for a working tree.
 type ApplyOutcome struct {
-	Result       result.Result
-	LedgerCommit string
-	Commit       string
-	Already      bool
-	Resumed      bool
+	Result  result.Result
+	Ledger  ledger.Snapshot // as the apply left it
+	Commit  string
+	Already bool
+	Resumed bool
+	Learnt  Known // of the patch, and what its checks came to
 }
 
 // Apply carries out an approved change and nothing else: the denials,
@@ -47,8 +48,8 @@ type ApplyOutcome struct {
 //
 // A refusal returns an outcome REFUSED together with the error that says why.
 func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutcome, error) {
-	defer r.ask()()
-	g, err := r.again(ctx, g, o)
+	from := r.reader()
+	g, err := r.again(ctx, g, o, from)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
@@ -58,12 +59,12 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		err := &ReadOnlyError{}
 		return ApplyOutcome{Result: refusal(err, false)}, err
 	}
-	to, err := r.effect(ctx, g, o)
+	to, err := r.effect(ctx, g, o, from)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
 	if !o.DryRun {
-		unlock, err := r.occupy(ctx, to)
+		unlock, err := r.occupy(ctx, to, from)
 		if err != nil {
 			return ApplyOutcome{}, err
 		}
@@ -72,21 +73,25 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 	id := g.Transaction().TransactionID
 	// A branch that moves under us is tried again on its new tip.
 	for attempt := 1; ; attempt++ {
-		snap, err := r.snapshot(ctx, transaction(id)...)
+		snap, err := r.Ledger(ctx, transaction(id)...)
 		if err != nil {
-			return ApplyOutcome{}, err
+			return ApplyOutcome{Learnt: r.known()}, err
 		}
-		if done, err := r.already(snap, id); done != nil || err != nil {
+		if done, err := appliedBefore(snap, id); done != nil || err != nil {
 			if done != nil && !o.DryRun {
 				err = errors.Join(err, forget(snap, id, to))
 			}
-			return deref(done), err
+			out := deref(done)
+			out.Learnt = r.known() // by a try before, perhaps
+			return out, err
 		}
-		if g, err = r.judge(ctx, snap, id); err != nil {
-			return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
+		if g, err = r.judge(ctx, snap, id, from); err != nil {
+			return ApplyOutcome{Result: refusal(err, o.DryRun), Learnt: r.known()}, err
 		}
-		out, err := r.apply(ctx, to, g, snap, o.DryRun)
-		if !errors.Is(err, ErrMoved) || attempt == maxAttempts {
+		out, err := r.apply(ctx, to, g, snap, o.DryRun, from)
+		r = r.With(out.Learnt)
+		out.Learnt = r.known()
+		if !errors.Is(err, ledger.ErrMoved) || attempt == maxAttempts {
 			return out, err
 		}
 	}
@@ -96,7 +101,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 const longWait = 5 * time.Second
 
 // occupy keeps others away from where a change goes.
-func (r *Runner) occupy(ctx context.Context, to effect) (leave func(), err error) {
+func (r *Runner) occupy(ctx context.Context, to effect, from *reader) (leave func(), err error) {
 	done := func() {}
 	if r.Turn != nil {
 		asked := r.Now()
@@ -104,7 +109,7 @@ func (r *Runner) occupy(ctx context.Context, to effect) (leave func(), err error
 			return nil, err
 		}
 		if r.Now().Sub(asked) > longWait {
-			r.reading = nil
+			from.forget()
 		}
 	}
 	unlock, err := to.lock(ctx)
@@ -117,7 +122,7 @@ func (r *Runner) occupy(ctx context.Context, to effect) (leave func(), err error
 
 // again reads the pull request once more, so that an approval that is gone, and
 // a denial that has come, are known before anything is done.
-func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions) (Gated, error) {
+func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions, from *reader) (Gated, error) {
 	tx := g.Transaction()
 	switch {
 	case tx.GateOnly():
@@ -125,7 +130,7 @@ func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions) (Gated, err
 	case tx.Pointers.Proposal.PullRequest == 0 || tx.Closed || o.DryRun:
 		return g, nil
 	}
-	return r.gate(ctx, tx.TransactionID)
+	return r.gate(ctx, tx.TransactionID, from)
 }
 
 // A GateOnlyError says that there is nothing to apply: the change is a pull
@@ -146,23 +151,27 @@ func deref(o *ApplyOutcome) ApplyOutcome {
 	return *o
 }
 
-// already returns the outcome of a transaction that was applied before.
-func (r *Runner) already(snap Snapshot, id string) (*ApplyOutcome, error) {
+// appliedBefore returns the outcome of a transaction that was applied before.
+func appliedBefore(snap ledger.Snapshot, id string) (*ApplyOutcome, error) {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return nil, err
 	}
+	return already(snap, log)
+}
+
+func already(snap ledger.Snapshot, log *ledger.Log) (*ApplyOutcome, error) {
 	tx := log.Transaction()
 	if tx.GateOnly() || tx.Status != ledger.Applied && tx.Status != ledger.Completed {
 		return nil, nil
 	}
-	raw, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(id), ledger.ResultFile))
+	raw, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(tx.TransactionID), ledger.ResultFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading the earlier result: %w", err)
 	}
 	ends := ledger.Of[*ledger.ApplyComplete](log)
 	res, err := result.Parse(raw)
-	return &ApplyOutcome{Result: res, LedgerCommit: snap.Tip, Commit: ends[len(ends)-1].CommitAfter, Already: true}, err
+	return &ApplyOutcome{Result: res, Ledger: snap, Commit: ends[len(ends)-1].CommitAfter, Already: true}, err
 }
 
 // ended refuses a transaction that takes no more events; of a denied one the
@@ -178,9 +187,10 @@ func ended(tx ledger.Transaction) error {
 }
 
 // apply goes on with a transaction that is still to be applied.
-func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap Snapshot, dryRun bool) (ApplyOutcome, error) {
+func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap ledger.Snapshot, dryRun bool, from *reader) (ApplyOutcome, error) {
+	var p prepared
 	refuse := func(err error) (ApplyOutcome, error) {
-		return ApplyOutcome{Result: refusal(err, dryRun), LedgerCommit: snap.Tip}, err
+		return ApplyOutcome{Result: refusal(err, dryRun), Ledger: snap, Learnt: p.known}, err
 	}
 	if err := ended(g.Transaction()); err != nil {
 		return refuse(err)
@@ -192,6 +202,7 @@ func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap Snapshot, d
 		return refuse(err)
 	}
 	p, err := r.approvedPatch(ctx, to, g, snap)
+	r = r.With(p.known)
 	if superseded, ok := err.(*SupersededError); ok && !dryRun {
 		return refuse(r.supersede(ctx, g, superseded))
 	}
@@ -205,9 +216,9 @@ func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap Snapshot, d
 		return refuse(err)
 	}
 	if dryRun {
-		return ApplyOutcome{Result: p.result(true, workspace.Predict(p.set.Files())), LedgerCommit: snap.Tip}, nil
+		return ApplyOutcome{Result: p.result(true, workspace.Predict(p.set.Files())), Ledger: snap, Learnt: p.known}, nil
 	}
-	return r.carryOut(ctx, to, g, p)
+	return r.With(p.known).carryOut(ctx, to, g, p, from)
 }
 
 // result is the ApplyResult of these operations. A file that is not what was
@@ -247,18 +258,18 @@ func refusedFiles(err error) []string {
 }
 
 // carryOut records the intent, makes the change, and records the outcome.
-func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared) (ApplyOutcome, error) {
+func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared, from *reader) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
 	_, resumed := g.log.OpenApply()
-	start, err := r.begin(ctx, to, id, p, resumed)
+	start, err := r.begin(ctx, to, id, p, resumed, from)
 	if err != nil {
-		return ApplyOutcome{Result: refusal(err, false)}, err
+		return ApplyOutcome{Result: refusal(err, false), Learnt: p.known}, err
 	}
 	done := to.write(ctx, p)
 	res := p.result(false, done.ops)
-	commit, err := r.finish(ctx, id, start, res, done)
+	after, err := r.finish(ctx, id, start, res, done)
 	if err == nil {
 		err = to.end(start)
 	}
-	return ApplyOutcome{Result: res, LedgerCommit: commit, Commit: done.after, Resumed: resumed}, errors.Join(err, done.moved)
+	return ApplyOutcome{Result: res, Ledger: after, Commit: done.after, Resumed: resumed, Learnt: p.known}, errors.Join(err, done.moved)
 }

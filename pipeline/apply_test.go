@@ -41,7 +41,7 @@ func TestT03DenialBeforeApply(t *testing.T) {
 
 // meddling lets somebody else write right before its own nth Append.
 type meddling struct {
-	pipeline.Store
+	ledger.Store
 	n  int
 	do func()
 }
@@ -279,7 +279,7 @@ func TestT41CrashDuringApply(t *testing.T) {
 		}
 		w.holds(fixed)
 		w.sound(tx, ledger.Applied)
-		log, err := w.as(bot).Log(t.Context(), tx)
+		log, err := w.log(tx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestT03DenialAfterCrash(t *testing.T) {
 // failingOnce is a store that cannot be written after n appends; with lost, the
 // entry is there all the same.
 type failingOnce struct {
-	pipeline.Store
+	ledger.Store
 	n    int
 	lost bool
 }
@@ -345,7 +345,7 @@ func (f *failingOnce) Append(ctx context.Context, tip string, entries ...ledger.
 		return "", errDisk
 	}
 	got, err := f.Store.Append(ctx, tip, entries...)
-	if errors.Is(err, pipeline.ErrMoved) {
+	if errors.Is(err, ledger.ErrMoved) {
 		f.n++
 	}
 	return got, err
@@ -436,10 +436,10 @@ func TestT03IndexEntryGone(t *testing.T) {
 }
 
 // restless is a ledger in which others are always faster.
-type restless struct{ pipeline.Store }
+type restless struct{ ledger.Store }
 
 func (restless) Append(context.Context, string, ...ledger.Entry) (string, error) {
-	return "", pipeline.ErrMoved
+	return "", ledger.ErrMoved
 }
 
 func TestT52OthersAlwaysFaster(t *testing.T) {
@@ -452,8 +452,9 @@ func TestT52OthersAlwaysFaster(t *testing.T) {
 			t.Errorf("pause %d for attempt %d", pauses, attempt)
 		}
 	}
-	if _, err := r.Review(t.Context(), w.input(fix), false); err == nil || !strings.Contains(err.Error(), "other writers were faster") || pauses != 50 {
-		t.Errorf("%d pauses: %v", pauses, err)
+	done, err := r.Review(t.Context(), w.input(fix), false)
+	if err == nil || !strings.Contains(err.Error(), "other writers were faster") || pauses != 50 || done.Learnt.Secrets == nil {
+		t.Errorf("%d pauses: %v, learnt %v", pauses, err, done.Learnt)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r.Pause = func(context.Context, int) { cancel() }

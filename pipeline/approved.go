@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // prepared is an approved change on the commit that it is about to be applied
@@ -23,11 +24,12 @@ type prepared struct {
 	source  result.Source
 	commit  string // the commit that was built, "" where none was needed
 	checked checked
+	known   Known // with what the patch and its checks have taught
 }
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are
 // those bytes, and puts them on the present base.
-func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap Snapshot) (prepared, error) {
+func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap ledger.Snapshot) (prepared, error) {
 	tx := g.Transaction()
 	diff, err := r.rawPatch(ctx, snap.Tree, tx)
 	if err != nil {
@@ -37,7 +39,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap Sna
 	if err != nil {
 		return prepared{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	p := prepared{source: tx.Pointers.Proposal.Source()}
+	p := prepared{source: tx.Pointers.Proposal.Source(), known: r.known()}
 	if open, resuming := g.log.OpenApply(); resuming {
 		p.base = open.BaseCommit // finish on what it began on
 	} else if p.base, err = to.base(ctx, tx); err != nil {
@@ -60,16 +62,17 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap Sna
 	case p.set.ID() != tx.PatchID():
 		return prepared{}, r.elsewhere(ctx, p.base, tx, &SupersededError{tx.TransactionID, tx.Pointers.Proposal.TargetFiles})
 	}
-	if err := r.asReviewed(tx, p.set); err != nil {
-		return prepared{}, err
+	if p.known.Secrets, err = r.asReviewed(tx, p.set); err != nil {
+		return p, err
 	}
 	return p, recompute(tree, *tx.Pointers.Proposal)
 }
 
 // asReviewed compares a patch with what its record tells about it: people were
 // shown the record. Whoever can write the ledger could have named other files,
-// or hidden some of the patch as if it were a secret.
-func (r *Runner) asReviewed(tx ledger.Transaction, set patch.Patchset) error {
+// or hidden some of the patch as if it were a secret. The Finder that it returns
+// knows the patch's secrets.
+func (r *Runner) asReviewed(tx ledger.Transaction, set patch.Patchset) (*secret.Finder, error) {
 	p := tx.Pointers.Proposal
 	before, after := set.Hashes()
 	var files []string
@@ -77,17 +80,16 @@ func (r *Runner) asReviewed(tx ledger.Transaction, set patch.Patchset) error {
 		files = append(files, f.Path)
 	}
 	if !slices.Equal(files, p.TargetFiles) || !sameHashes(before, p.BaseSHA256) || !sameHashes(after, p.AfterSHA256) {
-		return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the files that it names are not those of its patch")}
+		return r.Secrets, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the files that it names are not those of its patch")}
 	}
 	finder, found := r.Secrets.Learn(set)
-	r.Secrets = finder
 	if len(found) > 0 && !p.ContainsSecrets {
-		return &SecretError{found, "the review did not find it, so nobody was asked about it"}
+		return finder, &SecretError{found, "the review did not find it, so nobody was asked about it"}
 	}
 	if p.PatchRedactedSHA256 != "" && canon.Sum(finder.Diff(set.Bytes())) != p.PatchRedactedSHA256 {
-		return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("what is stored of its patch is not that patch without secrets, by the rules of today")}
+		return finder, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("what is stored of its patch is not that patch without secrets, by the rules of today")}
 	}
-	return nil
+	return finder, nil
 }
 
 func sameHashes(a, b map[string]*string) bool {
@@ -152,18 +154,18 @@ func unchanged(base fs.FS, tx ledger.Transaction) error {
 // transaction has gone on since that was found, it may be the change itself that
 // was made: ErrMoved says to look again.
 func (r *Runner) supersede(ctx context.Context, g Gated, why *SupersededError) error {
-	_, err := r.update(ctx, transaction(why.ID), func(snap Snapshot) (*ledger.Entry, error) {
+	_, _, err := update(ctx, r, transaction(why.ID), func(snap ledger.Snapshot) (try[none], error) {
 		log, err := ledger.Read(snap.Tree, why.ID)
 		if err != nil {
-			return nil, err
+			return nothing(none{}, err)
 		}
 		if len(log.Events()) != len(g.log.Events()) {
-			return nil, ErrMoved
+			return nothing(none{}, ledger.ErrMoved)
 		}
 		s := r.stage(log)
 		s.Status(ledger.Superseded, r.oneLine("the base changed: "+list(why.Files), 300))
 		s.Close()
-		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + list(why.Files)}, false)
+		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + list(why.Files)})
 	})
 	if err != nil {
 		return err

@@ -45,9 +45,9 @@ func askedBy(p proposal.Proposal) checksDoc {
 
 // plan shows a Proposal's actions and tests to the reviewer.
 func (r *Runner) plan(p proposal.Proposal) ledger.Item {
-	item := ledger.Item{ID: "item_3", Type: "plan", Op: "upsert", Status: "proposed"}
+	item := ledger.Item{ID: "item_3", Type: "plan", Op: "upsert", Status: ledger.ItemInProgress}
 	add := func(id, title string) {
-		item.Steps = append(item.Steps, ledger.Step{ID: id, Title: r.oneLine(title, 200), Status: "pending"})
+		item.Steps = append(item.Steps, ledger.Step{ID: id, Title: r.oneLine(title, 200), Status: ledger.StepPending})
 	}
 	for _, a := range p.Actions {
 		add(a.ID, a.Type+" "+a.Target+": "+a.Description)

@@ -18,6 +18,7 @@ type checked struct {
 	tree    string
 	results []TestResult
 	runs    []commandRun
+	ran     map[string]checks.Execution // all that ran in this command, by tree and command
 }
 
 type commandRun struct {
@@ -28,10 +29,6 @@ type commandRun struct {
 // check runs the checks on the tree that a change makes of its base, before
 // anything is written: commands in the sandbox, on a copy.
 func (r *Runner) check(ctx context.Context, g Gated, p *prepared, dryRun bool) error {
-	snap, err := r.last(ctx, transaction(g.Transaction().TransactionID)...)
-	if err != nil {
-		return err
-	}
 	base, err := r.Repo.Tree(ctx, p.base)
 	if err != nil {
 		return err
@@ -40,12 +37,13 @@ func (r *Runner) check(ctx context.Context, g Gated, p *prepared, dryRun bool) e
 		if p.commit != "" {
 			return p.commit, nil
 		}
-		return r.build(ctx, g, *p, nil)
+		return r.build(ctx, g, *p, "", nil)
 	}
-	p.checked, err = r.runChecks(ctx, g.rules.Policy, snap, g.log, after(p.set, base), build)
+	p.checked, err = r.runChecks(ctx, g.rules.Policy, g.Ledger, g.log, after(p.set, base), build)
 	if err != nil {
 		return err
 	}
+	p.known.ran = p.checked.ran
 	found := failures(p.checked.results)
 	if len(found) == 0 {
 		return nil
@@ -72,7 +70,7 @@ func after(set patch.Patchset, base fs.FS) readFile {
 }
 
 // checkApplied runs the checks on what was applied.
-func (r *Runner) checkApplied(ctx context.Context, snap Snapshot, log *ledger.Log, read readFile) (checked, error) {
+func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log, read readFile) (checked, error) {
 	g := Gated{log: log}
 	start, _ := appliedAs(log)
 	begun := log.Payloads()[start].(*ledger.ApplyStart)
@@ -87,28 +85,28 @@ func (r *Runner) checkApplied(ctx context.Context, snap Snapshot, log *ledger.Lo
 	if err != nil {
 		return checked{}, err
 	}
-	g.Verdict = g.verdict(at)
+	g.Verdict = g.verdict(ctx, at)
 	return r.runChecks(ctx, g.rules.Policy, snap, log, read, func() (string, error) {
 		ends := ledger.Of[*ledger.ApplyComplete](log)
 		if done := ends[len(ends)-1]; done.CommitAfter != "" {
 			return done.CommitAfter, nil
 		}
-		set, err := r.onCommit(ctx, log.Transaction(), begun.BaseCommit)
+		set, err := r.onCommit(ctx, snap.Tree, log.Transaction(), begun.BaseCommit)
 		if err != nil {
 			return "", err
 		}
-		return r.build(ctx, g, prepared{set: set, base: begun.BaseCommit}, nil)
+		return r.build(ctx, g, prepared{set: set, base: begun.BaseCommit}, "", nil)
 	})
 }
 
 // runChecks runs a Proposal's tests on files that read returns, and the
 // commands on the tree of a commit that is built only if there are any.
-func (r *Runner) runChecks(ctx context.Context, p policy.Policy, snap Snapshot, log *ledger.Log, read readFile, build func() (string, error)) (checked, error) {
+func (r *Runner) runChecks(ctx context.Context, p policy.Policy, snap ledger.Snapshot, log *ledger.Log, read readFile, build func() (string, error)) (checked, error) {
 	doc, err := readChecks(snap.Tree, log.Transaction())
 	if err != nil {
 		return checked{}, err
 	}
-	out := checked{policy: p.Sum()}
+	out := checked{policy: p.Sum(), ran: r.ran}
 	if out.results, err = runTests(doc, read); err != nil {
 		return checked{}, err
 	}
@@ -176,43 +174,40 @@ func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, 
 
 // CheckTransaction runs the commands that a transaction needs on the tree that
 // its patch makes of what it would be applied to, and records nothing.
-func (r *Runner) CheckTransaction(ctx context.Context, id string, o ApplyOptions) (checks.Results, error) {
-	snap, err := r.last(ctx, transaction(id)...)
+func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id string, o ApplyOptions) (checks.Results, Known, error) {
+	g, err := r.judge(ctx, snap, id, nil)
 	if err != nil {
-		return checks.Results{}, err
+		return checks.Results{}, r.known(), err
 	}
-	g, err := r.judge(ctx, snap, id)
+	to, err := r.effect(ctx, g, o, r.reader())
 	if err != nil {
-		return checks.Results{}, err
-	}
-	to, err := r.effect(ctx, g, o)
-	if err != nil {
-		return checks.Results{}, err
+		return checks.Results{}, r.known(), err
 	}
 	p, err := r.approvedPatch(ctx, to, g, snap)
 	if err != nil {
-		return checks.Results{}, err
+		return checks.Results{}, r.known(), err
 	}
+	r = r.With(p.known)
 	doc, err := readChecks(snap.Tree, g.Transaction())
 	if err != nil {
-		return checks.Results{}, err
+		return checks.Results{}, r.known(), err
 	}
 	var commit string
 	build := func() (string, error) {
 		var err error
-		commit, err = r.build(ctx, g, p, nil)
+		commit, err = r.build(ctx, g, p, "", nil)
 		return commit, err
 	}
 	var out checked
 	if err = r.runCommands(ctx, g.rules.Policy, wantedCommands(g.rules.Policy, doc), build, &out); err != nil {
-		return checks.Results{}, err
+		return checks.Results{}, r.known(), err
 	}
 	if commit == "" { // nothing was to be run; the results say on which tree
 		if commit, err = build(); err == nil {
 			out.tree, err = r.Repo.TreeID(ctx, commit)
 		}
 	}
-	return out.handOver(g.rules.Policy), err
+	return out.handOver(g.rules.Policy), r.known(), err
 }
 
 // handOver is what another job can take these checks from.

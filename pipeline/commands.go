@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
@@ -101,12 +102,12 @@ func (r *Runner) runCommands(ctx context.Context, p policy.Policy, wanted []want
 	if out.tree, err = r.Repo.TreeID(ctx, commit); err != nil {
 		return err
 	}
-	if err := r.runOn(ctx, p, out.tree, commit, commands); err != nil {
+	if out.ran, err = r.runOn(ctx, p, out.tree, commit, commands); err != nil {
 		return err
 	}
 	for _, w := range wanted {
 		if w.message == "" {
-			out.runs = append(out.runs, commandRun{w, r.ran[key(out.tree, w.command)]})
+			out.runs = append(out.runs, commandRun{w, out.ran[key(out.tree, w.command)]})
 		}
 	}
 	return nil
@@ -126,31 +127,33 @@ func key(tree string, c policy.Command) string {
 }
 
 // runOn runs commands on a tree, or takes what came of them elsewhere. What
-// ran on the same tree in this command of ours is not run again.
-func (r *Runner) runOn(ctx context.Context, p policy.Policy, tree, commit string, commands []policy.Check) error {
-	if r.ran == nil {
-		r.ran = map[string]checks.Execution{}
+// ran on the same tree in this command of ours is not run again. All that ran so
+// far is returned.
+func (r *Runner) runOn(ctx context.Context, p policy.Policy, tree, commit string, commands []policy.Check) (map[string]checks.Execution, error) {
+	ran := maps.Clone(r.ran)
+	if ran == nil {
+		ran = map[string]checks.Execution{}
 	}
 	var left []policy.Check
 	for _, c := range commands {
-		if _, known := r.ran[key(tree, c.Command)]; !known || r.Results != nil {
+		if _, known := ran[key(tree, c.Command)]; !known || r.Results != nil {
 			left = append(left, c)
 		}
 	}
 	if len(left) == 0 {
-		return nil
+		return ran, nil
 	}
 	done, err := r.execute(ctx, p, tree, commit, left)
 	if err == nil && len(done) != len(left) {
 		err = fmt.Errorf("%d of %d commands have an outcome", len(done), len(left))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, e := range done {
-		r.ran[key(tree, left[i].Command)] = e
+		ran[key(tree, left[i].Command)] = e
 	}
-	return nil
+	return ran, nil
 }
 
 func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit string, commands []policy.Check) ([]checks.Execution, error) {

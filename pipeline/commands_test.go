@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -35,7 +36,7 @@ func (w *workshop) Tree(ctx context.Context, commit string) (fs.FS, error) {
 }
 
 // BuildCommit makes the one commit that a test needs.
-func (w *workshop) BuildCommit(ctx context.Context, parent string, files []patch.Change, _ pipeline.Commit) (string, error) {
+func (w *workshop) BuildCommit(ctx context.Context, parent string, files []patch.Change, _ code.Commit) (string, error) {
 	base, err := w.Tree(ctx, parent)
 	if err != nil {
 		return "", err
@@ -89,7 +90,7 @@ func (w *world) in(shop *workshop, who ledger.Actor) *pipeline.Runner {
 
 func (w *world) commandItems(tx string) []ledger.Command {
 	w.Helper()
-	log, err := w.as(bot).Log(w.Context(), tx)
+	log, err := w.log(tx)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -131,12 +132,9 @@ func TestCommandsRunBeforeAndAfter(t *testing.T) {
 
 	w, shop = commanded(t, "has world greet.txt")
 	g = w.approved()
-	r = w.in(shop, bot)
-	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if v, err := r.Validate(t.Context(), g.Transaction().TransactionID); err != nil || !v.Completed {
-		t.Fatalf("%+v %v", v, err)
+	out, err := w.in(shop, bot).Advance(t.Context(), g.Transaction().TransactionID, pipeline.Ahead{Until: pipeline.StageValidate})
+	if err != nil || !out.Validated.Completed {
+		t.Fatalf("%+v %v", out.Validated, err)
 	}
 	if len(shop.ran) != 1 {
 		t.Errorf("one command of ours ran %q on one tree", shop.ran)
@@ -182,7 +180,7 @@ func TestT19NoCommandsHere(t *testing.T) {
 	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &none) {
 		t.Errorf("%v", err)
 	}
-	results, err := w.in(shop, bot).CheckTransaction(t.Context(), g.Transaction().TransactionID, pipeline.ApplyOptions{})
+	results, _, err := w.in(shop, bot).CheckTransaction(t.Context(), w.ledger(), g.Transaction().TransactionID, pipeline.ApplyOptions{})
 	if err != nil || len(results.Executions) != 1 || !results.Executions[0].OK() {
 		t.Fatalf("%+v %v", results, err)
 	}
@@ -256,7 +254,7 @@ func TestT46CommandsKnowThePatch(t *testing.T) {
 	if parent.Secrets.Text(value) != value {
 		t.Fatal("the value alone is taken for a secret")
 	}
-	r := parent.Fork()
+	r := parent.With(pipeline.Known{})
 	g, err := r.Gate(t.Context(), tx)
 	if err == nil {
 		_, err = r.Apply(t.Context(), g, pipeline.ApplyOptions{})

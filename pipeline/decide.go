@@ -27,39 +27,39 @@ type Ruling struct {
 
 // Decide records a ruling and what follows from it.
 func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
-	defer r.ask()()
+	from := r.reader()
 	ruling.Reason = r.oneLine(ruling.Reason, 500)
-	var g Gated
-	var err error
-	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		if g, err = r.judge(ctx, snap, id); err != nil {
-			return nil, err
+	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
+		g, err := r.judge(ctx, snap, id, from)
+		if err != nil {
+			return nothing(g, err)
 		}
 		about, err := r.toDecide(g, ruling)
 		if len(about) == 0 || err != nil {
-			return nil, err
+			return nothing(g, err)
 		}
-		var s *ledger.Stage
-		if g, s, err = r.decide(ctx, snap, g, about, ruling); err != nil {
-			return nil, err
+		g, s, err := r.decide(ctx, snap, g, about, ruling, from)
+		if err != nil {
+			return nothing(g, err)
 		}
-		r.settle(s, g)
-		return s.Entry(ledger.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)}, false)
+		r.recordVerdict(s, g)
+		return recording(g, s, ledger.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)})
 	})
+	g.Ledger = after
 	return g, err
 }
 
 // decide says what a ruling is about, and judges with that. What does not
 // count is not recorded: the person is told why, and of several things the
 // others are said again without it.
-func (r *Runner) decide(ctx context.Context, snap Snapshot, g Gated, about []approval.Request, ruling Ruling) (Gated, *ledger.Stage, error) {
+func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, about []approval.Request, ruling Ruling, from *reader) (Gated, *ledger.Stage, error) {
 	var uncounted []string
 	for {
 		s := r.stage(g.log)
 		for _, one := range about {
 			r.rule(s, g, one, ruling)
 		}
-		g.Verdict = g.verdict(r.Now())
+		g.Verdict = g.verdict(ctx, r.Now())
 		all := g.Verdict.Decisions
 		said := all[max(0, len(all)-len(about)):]
 		i := slices.IndexFunc(said, func(j approval.Judged) bool { return !j.Counted })
@@ -73,7 +73,7 @@ func (r *Runner) decide(ctx context.Context, snap Snapshot, g Gated, about []app
 		}
 		uncounted, about = append(uncounted, why), slices.Delete(slices.Clone(about), i, i+1)
 		var err error
-		if g, err = r.judge(ctx, snap, g.Transaction().TransactionID); err != nil {
+		if g, err = r.judge(ctx, snap, g.Transaction().TransactionID, from); err != nil {
 			return g, nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 	return slices.DeleteFunc(about, func(one approval.Request) bool { return r.needless(g, one) }), nil
 }
 
-// needless tells whether an approval changes nothing: enough people have
+// needless reports whether an approval changes nothing: enough people have
 // approved, or this one has.
 func (r *Runner) needless(g Gated, one approval.Request) bool {
 	voted := slices.ContainsFunc(g.Verdict.Decisions, func(j approval.Judged) bool {

@@ -32,8 +32,8 @@ type effect interface {
 	ready(ctx context.Context, g Gated, p *prepared) error
 	// begin notes the apply, before the ledger is told.
 	begin(start ledger.ApplyStart) error
-	// mine tells whether an apply that was cut off is this effect's to finish.
-	mine(open ledger.ApplyStart) error
+	// canResume reports whether an apply that was cut off is this effect's to finish.
+	canResume(open ledger.ApplyStart) error
 	// write makes the change and reads it back.
 	write(ctx context.Context, p prepared) written
 	// found reports an apply that will not be finished as what is there.
@@ -52,12 +52,12 @@ type written struct {
 
 // effect returns the way to the place that the options name; an apply that was
 // cut off is finished where it was begun.
-func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions) (effect, error) {
+func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions, from *reader) (effect, error) {
 	if g.Transaction().Pointers.Proposal.PullRequest > 0 && o.To != TargetWorktree {
-		return r.pullEffect(ctx, g, o)
+		return r.pullEffect(ctx, g, o, from)
 	}
 	if open, resuming := g.log.OpenApply(); resuming && open.Target != TargetWorktree {
-		return &refEffect{r, open.Target, r.Refs}, nil
+		return &refEffect{r: r, ref: open.Target, refs: r.Refs}, nil
 	} else if resuming {
 		o.To = TargetWorktree
 	}
@@ -78,9 +78,9 @@ func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions) (effect, e
 		if o.Branch == "" {
 			o.Branch = "countersign/" + tx[len(tx)-8:]
 		}
-		return &refEffect{r, "refs/heads/" + o.Branch, r.Refs}, nil
+		return &refEffect{r: r, ref: "refs/heads/" + o.Branch, refs: r.Refs}, nil
 	case TargetRef:
-		return &refEffect{r, appliedRef(tx), r.Refs}, nil
+		return &refEffect{r: r, ref: appliedRef(tx), refs: r.Refs}, nil
 	}
 	return nil, fmt.Errorf("pipeline: no target is called %q", o.To)
 }
@@ -116,7 +116,7 @@ func (e *worktreeEffect) ready(ctx context.Context, g Gated, p *prepared) error 
 	tx := g.Transaction()
 	open, resuming := g.log.OpenApply()
 	if resuming {
-		if err := e.mine(open); err != nil {
+		if err := e.canResume(open); err != nil {
 			return err
 		}
 	}
@@ -147,9 +147,9 @@ func (e *worktreeEffect) begin(start ledger.ApplyStart) error {
 	return e.r.Worktree.Begin(noted(start))
 }
 
-// mine refuses to take up an apply that was begun in another working tree,
+// canResume refuses to take up an apply that was begun in another working tree,
 // which it has left half-written.
-func (e *worktreeEffect) mine(open ledger.ApplyStart) error {
+func (e *worktreeEffect) canResume(open ledger.ApplyStart) error {
 	begun, err := e.r.Worktree.Begun()
 	if err == nil && !slices.Contains(begun, noted(open)) {
 		err = &ElsewhereError{ID: open.TransactionID}

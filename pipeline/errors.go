@@ -49,11 +49,12 @@ func (e *PendingError) Error() string {
 }
 
 // A DeniedError says that a human denied the patch. ID is the transaction, or
-// "" where none was made.
+// "" where none was made; In is the one that has the denial, where that is known.
 type DeniedError struct {
 	ID      string
 	PatchID string
 	Reason  string
+	In      string
 }
 
 func (e *DeniedError) Error() string {

@@ -54,7 +54,7 @@ func (r *Runner) ranAt() string {
 	return "here"
 }
 
-// told tells whether an item names an artifact as its evidence.
+// told reports whether an item names an artifact as its evidence.
 func told(log *ledger.Log, file string) bool {
 	return slices.ContainsFunc(ledger.Of[*ledger.CommandItem](log), func(c *ledger.CommandItem) bool {
 		return c.Item.Metadata.Artifact.Path == file
@@ -90,18 +90,18 @@ func nextItem(log *ledger.Log) string {
 
 // recordFailed records an apply that its checks refused before it began.
 func (r *Runner) recordFailed(ctx context.Context, failed *ChecksError, done checked) error {
-	_, err := r.update(ctx, transaction(failed.ID), func(snap Snapshot) (*ledger.Entry, error) {
-		g, err := r.judge(ctx, snap, failed.ID)
+	_, _, err := update(ctx, r, transaction(failed.ID), func(snap ledger.Snapshot) (try[none], error) {
+		g, err := r.judge(ctx, snap, failed.ID, nil)
 		if err != nil {
-			return nil, err
+			return nothing(none{}, err)
 		}
 		if _, applying := g.log.OpenApply(); applying || g.Transaction().Status != ledger.Proposed {
-			return nil, nil
+			return nothing(none{}, nil)
 		}
 		s := r.stage(g.log)
 		r.recordChecks(s, done, "before")
 		s.Status(ledger.Failed, r.oneLine(failed.Violations[0].Message, 300))
-		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message}, false)
+		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message})
 	})
 	if err != nil {
 		return err

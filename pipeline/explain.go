@@ -37,10 +37,10 @@ type ExplainedNeed struct {
 }
 
 // Explain says what a patch would meet, and records nothing.
-func (r *Runner) Explain(ctx context.Context, in Input) (Explanation, error) {
+func (r *Runner) Explain(ctx context.Context, in Input) (Explanation, Known, error) {
 	g, err := r.gather(ctx, in)
 	if err != nil {
-		return Explanation{}, err
+		return Explanation{}, g.known, err
 	}
 	paths := make([]string, 0, len(g.set.Files()))
 	for _, f := range g.set.Files() {
@@ -66,7 +66,7 @@ func (r *Runner) Explain(ctx context.Context, in Input) (Explanation, error) {
 	for _, w := range wantedCommands(p, asked) {
 		e.Commands = append(e.Commands, w.target)
 	}
-	return e, nil
+	return e, g.known, nil
 }
 
 func orEmpty(words []string) []string {

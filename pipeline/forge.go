@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -19,7 +20,7 @@ type Forge interface {
 	// Access asks what an account may do in the repository now. It fails if the
 	// account of that login has another id than who.
 	Access(ctx context.Context, who ledger.Actor) (approval.Access, error)
-	// Member tells whether an account is an active member of "org/team".
+	// Member reports whether an account is an active member of "org/team".
 	Member(ctx context.Context, team string, who ledger.Actor) (bool, error)
 }
 
@@ -38,7 +39,7 @@ type Code interface {
 	// first is the second's first parent.
 	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	// Refs are those of the repository that a side of a pull request is in.
-	Refs(ctx context.Context, s Side) (Refs, error)
+	Refs(ctx context.Context, s Side) (code.Refs, error)
 }
 
 // The states of a pull request.
@@ -82,7 +83,7 @@ type Side struct {
 	Protected  bool               `json:"protected"` // only known of a head in the same repository
 }
 
-// Fork tells whether the head is in another repository than the base.
+// Fork reports whether the head is in another repository than the base.
 func (p PullRequest) Fork() bool {
 	return p.Head.Repository == nil || p.Base.Repository == nil || p.Head.Repository.ID != p.Base.Repository.ID
 }

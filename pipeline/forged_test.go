@@ -27,7 +27,7 @@ func (w *world) forged(patch string, stored func(string) string, edit func(*ledg
 	if err != nil {
 		w.Fatal(err)
 	}
-	log, err := honest.as(bot).Log(w.Context(), out.ID)
+	log, err := honest.log(out.ID)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (w *world) forged(patch string, stored func(string) string, edit func(*ledg
 	for {
 		if _, err := w.store.Append(w.Context(), "", *entry); err == nil {
 			break
-		} else if !errors.Is(err, pipeline.ErrMoved) {
+		} else if !errors.Is(err, ledger.ErrMoved) {
 			w.Fatal(err)
 		}
 	}
@@ -76,8 +76,8 @@ func (w *world) refuses(tx, patch, why string) {
 	w.Helper()
 	w.gate(tx)
 	w.says(ada, ledger.Approve, tx)
-	r := w.as(bot)
-	if err := r.Give(w.Context(), tx, []byte(patch)); err != nil {
+	r, err := w.as(bot).Give(w.Context(), w.ledger(), tx, []byte(patch))
+	if err != nil {
 		w.Fatal(err)
 	}
 	g, err := r.Gate(w.Context(), tx)
@@ -140,10 +140,12 @@ func TestPolicyChangesDuringChecks(t *testing.T) {
 		w.policy.Commands.Run[1].Argv = []string{"has", "mars", "greet.txt"}
 	}}
 	var changed *pipeline.PolicyChangedError
-	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &changed) {
+	out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{})
+	if !errors.As(err, &changed) {
 		t.Fatalf("%v", err)
 	}
 	w.holds(base)
+	r = r.With(out.Learnt)
 	r.Commands = shop
 	var failed *pipeline.ChecksError
 	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &failed) || len(shop.ran) != 2 {

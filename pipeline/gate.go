@@ -16,9 +16,9 @@ import (
 // A Gated is a transaction with its Verdict. Apply takes one, so that no change
 // gets there without having been through the gate.
 type Gated struct {
-	Verdict      approval.Verdict
-	LedgerCommit string
-	// Recorded tells whether this call added anything to the ledger.
+	Verdict approval.Verdict
+	Ledger  ledger.Snapshot // as the stage left it
+	// Recorded reports whether this call added anything to the ledger.
 	Recorded bool
 	// Uncounted are what Decide left out of several decisions, and why.
 	Uncounted []string
@@ -31,13 +31,15 @@ type Gated struct {
 	reading  *reading              // of its pull request, nil where that was not read
 	talk     approval.Conversation // on the pull request
 	standing *approval.Standing    // recorded with the apply, once there is one
-	ctx      context.Context       // of the stage, for what a verdict asks of the forge
 }
+
+// Log are the events that the Verdict is about.
+func (g Gated) Log() *ledger.Log { return g.log }
 
 // Transaction is the state that the Verdict is about.
 func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
 
-// Applying tells whether an apply was begun and has no end yet.
+// Applying reports whether an apply was begun and has no end yet.
 func (g Gated) Applying() bool {
 	_, open := g.log.OpenApply()
 	return open
@@ -58,34 +60,34 @@ func (g Gated) Err() error {
 // Gate adds up the decisions, opens the requests that are missing, and records
 // the verdict where it moves the transaction on.
 func (r *Runner) Gate(ctx context.Context, id string) (Gated, error) {
-	defer r.ask()()
-	return r.gate(ctx, id)
+	return r.gate(ctx, id, r.reader())
 }
 
-// ask lets a stage read the pull request anew.
-func (r *Runner) ask() (done func()) {
-	r.reading, r.asks = nil, true
-	return func() { r.asks = false }
+// Gates is Gate for the transactions of one pull request in turn, which is read
+// once for all of them.
+func (r *Runner) Gates() func(ctx context.Context, id string) (Gated, error) {
+	from := r.reader()
+	return func(ctx context.Context, id string) (Gated, error) { return r.gate(ctx, id, from) }
 }
 
-func (r *Runner) gate(ctx context.Context, id string) (Gated, error) {
-	var g Gated
-	var err error
-	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		if g, err = r.judge(ctx, snap, id); err != nil || g.Transaction().Closed {
-			return nil, err
+func (r *Runner) gate(ctx context.Context, id string, from *reader) (Gated, error) {
+	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
+		g, err := r.judge(ctx, snap, id, from)
+		if err != nil || g.Transaction().Closed {
+			return nothing(g, err)
 		}
 		before := len(g.log.Events())
 		s := r.stage(g.log)
-		if err := r.hear(ctx, s, &g); err != nil {
-			return nil, err
+		if err := r.recordDecisions(ctx, s, &g); err != nil {
+			return nothing(g, err)
 		}
-		r.settle(s, g)
+		r.recordVerdict(s, g)
 		if g.Recorded = len(g.log.Events()) > before; !g.Recorded {
-			return nil, nil
+			return nothing(g, nil)
 		}
-		return s.Entry(ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)}, false)
+		return recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
 	})
+	g.Ledger = after
 	return g, err
 }
 
@@ -100,8 +102,9 @@ func gateSubject(v approval.Verdict) string {
 // verdict is history: by the Policy, and at the time, of its apply.
 //
 // A record that does not verify is no basis for a verdict: the first finding
-// comes back as a *ledger.CorruptError.
-func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, error) {
+// comes back as a *ledger.CorruptError. Of a pull request from reads what was
+// said there; without it nobody is asked, and no approval there counts.
+func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, from *reader) (Gated, error) {
 	log, found, err := readRecord(snap.Tree, id)
 	if err != nil {
 		return Gated{}, err
@@ -113,11 +116,11 @@ func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, er
 	if !canon.IsHex64(tx.PatchID()) {
 		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
-	g := Gated{log: log, at: r.Now(), ctx: ctx}
+	g := Gated{Ledger: snap, log: log, at: r.Now()}
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
-	if err := r.conversation(ctx, snap, &g); err != nil {
+	if err := r.conversation(ctx, snap, &g, from); err != nil {
 		return Gated{}, err
 	}
 	if event, policy, done := decidedAt(log); done {
@@ -129,7 +132,7 @@ func (r *Runner) judge(ctx context.Context, snap Snapshot, id string) (Gated, er
 		return Gated{}, err
 	}
 	g.head = r.headOf(ctx, g)
-	g.Verdict = g.verdict(g.at)
+	g.Verdict = g.verdict(ctx, g.at)
 	return g, nil
 }
 
@@ -168,7 +171,7 @@ func standing(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
 }
 
 // asItWas takes the verdict's time, Policy and standing from the record.
-func (g *Gated) asItWas(snap Snapshot, event int, policy ledger.PolicyRef) (err error) {
+func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef) (err error) {
 	if g.at, err = g.log.Time(event); err != nil {
 		return err
 	}
@@ -215,7 +218,7 @@ func appliedAs(log *ledger.Log) (event int, done bool) {
 }
 
 // verdict decides on a transaction under the rules at a moment.
-func (g Gated) verdict(now time.Time) approval.Verdict {
+func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	p := g.Transaction().Pointers.Proposal
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
@@ -225,13 +228,13 @@ func (g Gated) verdict(now time.Time) approval.Verdict {
 		return c.On(*g.standing).Decide()
 	}
 	if g.reading != nil {
-		c.Stands, c.Teams, c.Owners = g.stands, g.reading.team(g.ctx), g.reading.owner(g.ctx, g.rules.Commit)
+		c.Stands, c.Teams, c.Owners = g.stands, g.reading.team(ctx), g.reading.owner(ctx, g.rules.Commit)
 	}
 	return c.Decide()
 }
 
-// settle records what a verdict means for a transaction that is still open.
-func (r *Runner) settle(s *ledger.Stage, g Gated) {
+// recordVerdict records what a verdict means for a transaction that is still open.
+func (r *Runner) recordVerdict(s *ledger.Stage, g Gated) {
 	status := s.Log.Transaction().Status
 	switch v := g.Verdict; v.State {
 	case approval.Pending:

@@ -44,7 +44,7 @@ type Input struct {
 	Proposer *ledger.Actor // nil: whoever runs this
 }
 
-// computed tells whether the change was not given as a document, but made here.
+// computed reports whether the change was not given as a document, but made here.
 func (in Input) computed() bool { return in.Kind == KindWorktree || in.Kind == KindRecipe }
 
 // DiffInput reads a Git diff.

@@ -12,65 +12,64 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
-// HearLate records the denials on a pull request of patches whose transactions
+// RecordLateDenials records the denials on a pull request of patches whose transactions
 // there were superseded: a denial is for ever and everywhere, whether somebody
 // was asked for it or not. A record that is closed takes nothing more, so that
 // the patch is entered once more, as denied. The ids of these records are
-// returned.
-func (r *Runner) HearLate(ctx context.Context, in ledger.Repository, number int) ([]string, error) {
-	defer r.ask()()
-	snap, err := r.last(ctx, ledger.PullDir(number))
+// returned, and the ledger as it is then.
+func (r *Runner) RecordLateDenials(ctx context.Context, in ledger.Repository, number int) ([]string, ledger.Snapshot, error) {
+	from := r.reader()
+	snap, err := r.Ledger(ctx, ledger.PullDir(number))
 	if err != nil {
-		return nil, err
+		return nil, snap, err
 	}
 	all, err := statesOnPull(snap.Tree, in, number)
 	if err != nil {
-		return nil, err
+		return nil, snap, err
 	}
 	var denied []string
 	for _, tx := range all {
 		if tx.Status != ledger.Superseded {
 			continue
 		}
-		id, err := r.hearLate(ctx, tx)
+		id, after, err := r.recordLateDenial(ctx, tx, from)
 		if err != nil {
-			return denied, err
+			return denied, snap, err
 		}
-		if id != "" {
+		if snap = after; id != "" {
 			denied = append(denied, id)
 		}
 	}
-	return denied, nil
+	return denied, snap, nil
 }
 
-func (r *Runner) hearLate(ctx context.Context, tx ledger.Transaction) (denied string, err error) {
+// recordLateDenial returns the id of the record that a late denial was entered as, "" for
+// none.
+func (r *Runner) recordLateDenial(ctx context.Context, tx ledger.Transaction, from *reader) (string, ledger.Snapshot, error) {
 	paths := append(transaction(tx.TransactionID), ledger.DeniedDir(tx.PatchID()), ledger.Day(r.Now()))
-	_, err = r.update(ctx, paths, func(snap Snapshot) (*ledger.Entry, error) {
-		denied = ""
-		g, err := r.judge(ctx, snap, tx.TransactionID)
+	return update(ctx, r, paths, func(snap ledger.Snapshot) (try[string], error) {
+		g, err := r.judge(ctx, snap, tx.TransactionID, nil)
 		if err != nil || len(g.denials) > 0 {
-			return nil, err
+			return nothing("", err)
 		}
-		said, access, err := r.denial(ctx, snap, &g)
+		said, access, err := r.denial(ctx, snap, &g, from)
 		if said == nil || err != nil {
-			return nil, err
+			return nothing("", err)
 		}
-		s, err := r.enterDenied(snap.Tree, &g, *said, access)
+		s, err := r.enterDenied(ctx, snap.Tree, &g, *said, access)
 		if err != nil {
-			return nil, err
+			return nothing("", err)
 		}
 		entered := s.Log.Transaction()
-		denied = entered.TransactionID
-		return s.Entry(ledger.Title{Stage: "review", Outcome: string(entered.Status), Subject: entered.Notes}, false)
+		return recording(entered.TransactionID, s, ledger.Title{Stage: "review", Outcome: string(entered.Status), Subject: entered.Notes})
 	})
-	return denied, err
 }
 
 // denial is the first that is heard of a closed transaction's patch, nil for
 // none.
-func (r *Runner) denial(ctx context.Context, snap Snapshot, g *Gated) (*approval.Said, approval.Access, error) {
+func (r *Runner) denial(ctx context.Context, snap ledger.Snapshot, g *Gated, from *reader) (*approval.Said, approval.Access, error) {
 	var err error
-	if g.reading, err = r.read(ctx, g.Transaction()); err != nil {
+	if g.reading, err = from.read(ctx, g.Transaction()); err != nil {
 		return nil, approval.Access{}, err
 	}
 	if err := r.listen(ctx, snap.Tree, g); err != nil {
@@ -97,7 +96,7 @@ func (r *Runner) denial(ctx context.Context, snap Snapshot, g *Gated) (*approval
 
 // enterDenied enters the patch of a closed transaction as one that was denied:
 // the proposal as it is recorded, and the decision on it.
-func (r *Runner) enterDenied(tree fs.FS, g *Gated, said approval.Said, access approval.Access) (*ledger.Stage, error) {
+func (r *Runner) enterDenied(ctx context.Context, tree fs.FS, g *Gated, said approval.Said, access approval.Access) (*ledger.Stage, error) {
 	dir, err := fs.Sub(tree, ledger.Dir(g.Transaction().TransactionID))
 	if err != nil {
 		return nil, err
@@ -108,8 +107,8 @@ func (r *Runner) enterDenied(tree fs.FS, g *Gated, said approval.Said, access ap
 	}
 	g.log = s.Log
 	r.record(s, g, said, access)
-	g.Verdict = g.verdict(g.at)
-	r.settle(s, *g)
+	g.Verdict = g.verdict(ctx, g.at)
+	r.recordVerdict(s, *g)
 	return s, nil
 }
 

@@ -15,7 +15,7 @@ import (
 // late has what was superseded heard once more.
 func (h *hub) late(r *pipeline.Runner) []string {
 	h.w.Helper()
-	denied, err := r.HearLate(h.w.Context(), h.pull.Repository, 7)
+	denied, _, err := r.RecordLateDenials(h.w.Context(), h.pull.Repository, 7)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestDenialOfSuperseded(t *testing.T) {
 			h.w.sound(old.ID, ledger.Superseded)
 			h.w.sound(denied[0], ledger.Denied)
 			h.heldTo(denied[0])
-			if posted, err := h.runner().Posted(t.Context(), denied[0]); err != nil || !slices.Equal(posted, []approval.Posted{asked}) {
+			if posted, err := h.w.history(denied[0]).Posted(); err != nil || !slices.Equal(posted, []approval.Posted{asked}) {
 				t.Errorf("asked with %v (%v), want %v", posted, err, asked)
 			}
 			if p := h.log(denied[0]).Transaction().Pointers.Proposal; p.Supersedes != nil || p.PatchID != old.PatchID {
@@ -128,7 +128,7 @@ func TestDenialOfSuperseded(t *testing.T) {
 // evidence.
 func (h *hub) heldTo(tx string) {
 	h.w.Helper()
-	dir, err := h.runner().Directory(h.w.Context(), tx)
+	dir, err := h.w.directory(tx)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestNoDenialOfSuperseded(t *testing.T) {
 			}
 		}
 		var reading *pipeline.ReadingError
-		if denied, err := h.runner().HearLate(t.Context(), h.pull.Repository, 7); !errors.As(err, &reading) || denied != nil || h.w.tip() != tip {
+		if denied, _, err := h.runner().RecordLateDenials(t.Context(), h.pull.Repository, 7); !errors.As(err, &reading) || denied != nil || h.w.tip() != tip {
 			t.Errorf("%s: %v %v", method, denied, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestDenialOfSupersededSecret(t *testing.T) {
 		t.Fatalf("recorded as denied: %v", denied)
 	}
 	h.w.sound(denied[0], ledger.Denied)
-	dir, err := h.runner().Directory(t.Context(), denied[0])
+	dir, err := h.w.directory(denied[0])
 	if err != nil {
 		t.Fatal(err)
 	}

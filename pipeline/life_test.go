@@ -41,7 +41,7 @@ func TestLife(t *testing.T) {
 	w.holds(base)
 
 	out := w.apply(w.gate(r.ID))
-	if out.Already || out.Result.Outcome != result.Success || out.Result.Summary.Succeeded != 3 || out.LedgerCommit != w.tip() {
+	if out.Already || out.Result.Outcome != result.Success || out.Result.Summary.Succeeded != 3 || out.Ledger.Tip != w.tip() {
 		t.Errorf("applied %+v", out)
 	}
 	w.sound(r.ID, ledger.Applied)
@@ -215,20 +215,20 @@ func TestDecideRefused(t *testing.T) {
 // TestFind: by name, the open one, the newest.
 func TestFind(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.as(bot).Find(t.Context(), "", true); !errors.Is(err, ledger.ErrNoTransactions) {
+	if _, _, err := w.as(bot).Find(t.Context(), "", true); !errors.Is(err, ledger.ErrNoTransactions) {
 		t.Errorf("an empty ledger: %v", err)
 	}
 	r := w.review()
 	for _, name := range []string{"", r.ID, r.PatchID} {
-		if got, err := w.as(bot).Find(t.Context(), name, false); got != r.ID || err != nil {
+		if _, got, err := w.as(bot).Find(t.Context(), name, false); got != r.ID || err != nil {
 			t.Errorf("%q: %s %v", name, got, err)
 		}
 	}
 	w.says(ada, ledger.Deny, r.ID)
-	if _, err := w.as(bot).Find(t.Context(), "", false); !errors.Is(err, ledger.ErrNoneOpen) {
+	if _, _, err := w.as(bot).Find(t.Context(), "", false); !errors.Is(err, ledger.ErrNoneOpen) {
 		t.Errorf("none open: %v", err)
 	}
-	if got, err := w.as(bot).Find(t.Context(), "", true); got != r.ID || err != nil {
+	if _, got, err := w.as(bot).Find(t.Context(), "", true); got != r.ID || err != nil {
 		t.Errorf("the newest: %s %v", got, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pack"
@@ -14,27 +15,16 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// History returns the verdict on a transaction as it stands, recording nothing.
-func (r *Runner) History(ctx context.Context, id string) (Gated, error) {
-	snap, err := r.last(ctx, transaction(id)...)
-	if err != nil {
-		return Gated{}, err
-	}
-	g, err := r.judge(ctx, snap, id)
-	g.LedgerCommit = snap.Tip
-	return g, err
-}
-
-// snapshot returns the ledger as it stands now.
-func (r *Runner) snapshot(ctx context.Context, paths ...string) (Snapshot, error) {
+// Ledger returns the ledger as it is now. paths are what will be read of it, so
+// that one which is elsewhere can be asked for them at once.
+func (r *Runner) Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
 	snap, err := r.Store.Snapshot(ctx, paths...)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
+		return ledger.Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if snap.Tip != "" {
 		err = ledger.CheckSchema(snap.Tree) // never act on, or extend, something else
 	}
-	r.tip = &snap.Tip
 	return snap, err
 }
 
@@ -46,72 +36,38 @@ func transaction(id string) []string {
 	return []string{ledger.Dir(id)}
 }
 
-// last returns the ledger as the last stage left it.
-func (r *Runner) last(ctx context.Context, paths ...string) (Snapshot, error) {
-	if r.tip == nil {
-		return r.snapshot(ctx, paths...)
-	}
-	snap, err := r.Store.At(ctx, *r.tip)
-	if err != nil {
-		return Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
-	}
-	return snap, nil
-}
-
-// Find returns the id of the transaction that name means; an empty name means
-// the one that is open, or with look the newest.
-func (r *Runner) Find(ctx context.Context, name string, look bool) (string, error) {
+// Find returns the ledger as it is now, and the id of the transaction in it that
+// name means; an empty name means the one that is open, or with look the newest.
+func (r *Runner) Find(ctx context.Context, name string, look bool) (ledger.Snapshot, string, error) {
 	var all []string
 	if name == "" && !look {
 		all = []string{ledger.TransactionsDir} // each is looked at
 	}
-	snap, err := r.last(ctx, all...)
+	snap, err := r.Ledger(ctx, all...)
+	if err != nil {
+		return snap, "", err
+	}
+	find := ledger.FindOpen
 	switch {
-	case err != nil:
-		return "", err
 	case name != "":
-		return ledger.Find(snap.Tree, name)
+		find = func(tree fs.FS) (string, error) { return ledger.Find(tree, name) }
 	case look:
-		return ledger.Newest(snap.Tree)
+		find = ledger.Newest
 	}
-	return ledger.FindOpen(snap.Tree)
+	id, err := find(snap.Tree)
+	return snap, id, err
 }
 
-// List returns the state of every transaction, oldest first.
-func (r *Runner) List(ctx context.Context) ([]ledger.Transaction, error) {
-	snap, err := r.last(ctx, ledger.TransactionsDir)
-	if err != nil {
-		return nil, err
-	}
-	return ledger.All(snap.Tree)
-}
-
-// Log returns a transaction's events.
-func (r *Runner) Log(ctx context.Context, id string) (*ledger.Log, error) {
-	snap, err := r.last(ctx, transaction(id)...)
-	if err != nil {
-		return nil, err
-	}
-	return ledger.Read(snap.Tree, id)
-}
-
-// Directory returns a transaction's directory as it is in the ledger.
-func (r *Runner) Directory(ctx context.Context, id string) (fs.FS, error) {
-	snap, err := r.last(ctx, transaction(id)...)
-	if err != nil {
-		return nil, err
-	}
-	return fs.Sub(snap.Tree, ledger.Dir(id))
+// History returns the verdict on a transaction as a ledger has it, asking nobody
+// and recording nothing.
+func (r *Runner) History(ctx context.Context, snap ledger.Snapshot, id string) (Gated, error) {
+	return r.judge(ctx, snap, id, nil)
 }
 
 // Result returns a transaction's ApplyResult, nil before it is applied, and the
 // commit that was made, "" for a working tree.
-func (r *Runner) Result(ctx context.Context, id string) (*result.Result, string, error) {
-	snap, err := r.last(ctx, transaction(id)...)
-	if err != nil {
-		return nil, "", err
-	}
-	done, err := r.already(snap, id)
+func (g Gated) Result() (*result.Result, string, error) {
+	done, err := already(g.Ledger, g.log)
 	if done == nil || err != nil {
 		return nil, "", err
 	}
@@ -121,30 +77,41 @@ func (r *Runner) Result(ctx context.Context, id string) (*result.Result, string,
 // Diff returns what the ledger has of the patch that a transaction proposes,
 // having checked that it is what was stored: its canonical bytes, or these
 // without the secrets in them.
-func (r *Runner) Diff(ctx context.Context, id string) ([]byte, error) {
-	snap, err := r.last(ctx, transaction(id)...)
-	if err != nil {
-		return nil, err
-	}
+func (g Gated) Diff() ([]byte, error) { return storedPatch(g.Ledger.Tree, g.Transaction()) }
+
+// Posted returns the comments that were made for a transaction, in the order in
+// which they were.
+func (g Gated) Posted() ([]approval.Posted, error) { return posted(g.Ledger.Tree, g.log) }
+
+// Posted is Gated.Posted for those who only want to know that.
+func Posted(snap ledger.Snapshot, id string) ([]approval.Posted, error) {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return nil, err
 	}
-	diff, err := storedPatch(snap.Tree, log.Transaction())
-	return bytes.Clone(diff), err
+	return posted(snap.Tree, log)
+}
+
+// Diff is Gated.Diff for those who only look at the patch.
+func Diff(snap ledger.Snapshot, id string) ([]byte, error) {
+	log, err := ledger.Read(snap.Tree, id)
+	if err != nil {
+		return nil, err
+	}
+	return storedPatch(snap.Tree, log.Transaction())
 }
 
 // Pack writes a transaction's change as a patch.json that another
 // implementation of APPLY_SPEC can verify and apply to the base commit's files.
 // A change that the format cannot express (content that is not UTF-8, an
 // executable bit) is a *patch.Error.
-func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
-	log, err := r.Log(ctx, id)
+func (r *Runner) Pack(ctx context.Context, snap ledger.Snapshot, id string) ([]byte, error) {
+	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return nil, err
 	}
 	tx := log.Transaction()
-	set, err := r.onCommit(ctx, tx, tx.Pointers.Proposal.BaseCommit)
+	set, err := r.onCommit(ctx, snap.Tree, tx, tx.Pointers.Proposal.BaseCommit)
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +127,8 @@ func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
 			if !utf8.Valid(op.Content) || bytes.IndexByte(op.Content, 0) >= 0 {
 				return nil, &patch.Error{Path: op.Path, Message: "patch.json can only hold UTF-8 text"}
 			}
-			content := string(op.Content)
-			o.Content, o.ExpectedHash = &content, canon.Sum(op.Content)
+			content, hash := string(op.Content), canon.Sum(op.Content)
+			o.Content, o.ExpectedHash = &content, &hash
 		}
 		p.Operations = append(p.Operations, o)
 	}
@@ -169,12 +136,8 @@ func (r *Runner) Pack(ctx context.Context, id string) ([]byte, error) {
 }
 
 // onCommit puts a transaction's patch on a commit.
-func (r *Runner) onCommit(ctx context.Context, tx ledger.Transaction, commit string) (patch.Patchset, error) {
-	snap, err := r.last(ctx, transaction(tx.TransactionID)...)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
-	diff, err := r.rawPatch(ctx, snap.Tree, tx)
+func (r *Runner) onCommit(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) (patch.Patchset, error) {
+	diff, err := r.rawPatch(ctx, tree, tx)
 	if err != nil {
 		return patch.Patchset{}, err
 	}

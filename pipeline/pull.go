@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -80,12 +81,12 @@ func (e *PullClosedError) Error() string {
 
 // pullEffect is the way to the head branch of a pull request, or to another ref
 // on its repository; an apply that was cut off is finished where it was begun.
-func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions) (effect, error) {
+func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *reader) (effect, error) {
 	tx := g.Transaction()
 	if r.Forge == nil { // a job without a token takes what was fetched
-		return &refEffect{r, fetchedHead(tx.Pointers.Proposal.PullRequest), r.Refs}, nil
+		return &refEffect{r: r, ref: fetchedHead(tx.Pointers.Proposal.PullRequest), refs: r.Refs}, nil
 	}
-	pull, err := r.pullOf(ctx, g)
+	pull, err := r.pullOf(ctx, g, from)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions) (effec
 		}
 	}
 	if side.Repository == nil {
-		return nil, &NoHeadError{pull.Number}
+		return nil, &NoHeadError{PullRequest: pull.Number}
 	}
 	if err := r.keepableBranch(ref); err != nil {
 		return nil, err
@@ -113,22 +114,42 @@ func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions) (effec
 	if err != nil {
 		return nil, err
 	}
-	return &refEffect{r, ref, refs}, nil
+	to := &refEffect{r: r, ref: ref, refs: refs, host: hostOf(pull.Base.CloneURL)}
+	if ref == "refs/heads/"+pull.Head.Branch && side.Repository.ID == pull.Head.Repository.ID {
+		to.headOf = pull.Number
+	}
+	return to, nil
+}
+
+// hostOf is the name of the server that a repository is cloned from.
+func hostOf(cloneURL string) string {
+	u, err := url.Parse(cloneURL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // fetchedHead is where the repository has the head of a pull request that was
 // fetched.
 func fetchedHead(number int) string { return fmt.Sprintf("refs/countersign/pull/%d/head", number) }
 
-// A NoHeadError says that the repository of a pull request's head is gone.
-type NoHeadError struct{ PullRequest int }
+// A NoHeadError says that the head branch of a pull request is gone, or, where
+// Branch is "", the repository that it was in.
+type NoHeadError struct {
+	PullRequest int
+	Branch      string
+}
 
 func (e *NoHeadError) Error() string {
+	if e.Branch != "" {
+		return fmt.Sprintf("the head branch %+q of pull request %d is gone", e.Branch, e.PullRequest)
+	}
 	return fmt.Sprintf("the repository that the head of pull request %d was in is gone", e.PullRequest)
 }
 
 // pullOf is the transaction's pull request, as this stage read it.
-func (r *Runner) pullOf(ctx context.Context, g Gated) (PullRequest, error) {
+func (r *Runner) pullOf(ctx context.Context, g Gated, from *reader) (PullRequest, error) {
 	if g.reading != nil {
 		return g.reading.pull, nil
 	}
@@ -136,7 +157,7 @@ func (r *Runner) pullOf(ctx context.Context, g Gated) (PullRequest, error) {
 	if r.Forge == nil || r.Code == nil {
 		return PullRequest{}, &NoForgeError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
 	}
-	x, err := r.read(ctx, tx)
+	x, err := from.read(ctx, tx)
 	if err != nil {
 		return PullRequest{}, err
 	}
@@ -154,7 +175,7 @@ func (g Gated) Pull() *PullRequest {
 // Statements are what was said on the pull request that a stage read.
 func (g Gated) Statements() []approval.Statement { return g.talk.Statements }
 
-// TeamsUnread tells whether a team was asked about that the forge does not show.
+// TeamsUnread reports whether a team was asked about that the forge does not show.
 func (g Gated) TeamsUnread() bool { return g.reading != nil && g.reading.unread }
 
 // Policy is the one that the Verdict goes by.
@@ -178,7 +199,7 @@ func (r *Runner) PatchBetween(ctx context.Context, ref, base, commit string) (st
 
 // onRecord is the verdict as anybody can find it again from the record alone:
 // what the forge answered when it was asked again goes into it.
-func (g Gated) onRecord(s *ledger.Stage) approval.Verdict {
+func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
 	if g.reading == nil {
 		return g.Verdict
 	}
@@ -194,7 +215,7 @@ func (g Gated) onRecord(s *ledger.Stage) approval.Verdict {
 	eachYes(g.reading.owners, doc.AddOwner)
 	s.Artifact(approval.KindStanding, doc)
 	g.standing = &doc
-	return g.verdict(g.at)
+	return g.verdict(ctx, g.at)
 }
 
 // eachYes calls add for every answer that was yes.
@@ -227,35 +248,35 @@ func (r *Runner) fetchApplied(ctx context.Context, log *ledger.Log) error {
 // was closed: as completed if it was approved and what was merged is the patch,
 // as it can be proved by hashing that again, else as interrupted.
 func (r *Runner) Merged(ctx context.Context, id string) (Gated, error) {
-	defer r.ask()()
-	var g Gated
-	var err error
-	g.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		if g, err = r.judge(ctx, snap, id); err != nil || g.Transaction().Closed {
-			return nil, err
+	from := r.reader()
+	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
+		g, err := r.judge(ctx, snap, id, from)
+		if err != nil || g.Transaction().Closed {
+			return nothing(g, err)
 		}
 		s := r.stage(g.log)
-		if err := r.hear(ctx, s, &g); err != nil {
-			return nil, err
+		if err := r.recordDecisions(ctx, s, &g); err != nil {
+			return nothing(g, err)
 		}
 		if g.Verdict.State != approval.Pending { // nobody is asked any more
-			r.settle(s, g)
+			r.recordVerdict(s, g)
 		}
 		g.Recorded = true
 		if s.Log.Transaction().Closed { // denied
-			return s.Entry(ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)}, false)
+			return recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
 		}
 		why := r.unmerged(ctx, g)
 		if why == "" {
-			if g.onRecord(s).State == approval.Approved {
-				return r.completeMerged(s)
+			if g.onRecord(ctx, s).State == approval.Approved {
+				return recording(g, s, completeMerged(s))
 			}
 			why = "the pull request was merged without every approval"
 		}
 		s.Status(ledger.Interrupted, why)
 		s.Close()
-		return s.Entry(ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + why}, false)
+		return recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + why})
 	})
+	g.Ledger = after
 	return g, err
 }
 
@@ -287,19 +308,20 @@ func (r *Runner) mergedDiff(ctx context.Context, pull PullRequest) (patch.Patchs
 	return r.Code.Diff(ctx, "", pull.MergeCommit)
 }
 
-func (r *Runner) completeMerged(s *ledger.Stage) (*ledger.Entry, error) {
+// completeMerged ends a transaction whose patch was merged.
+func completeMerged(s *ledger.Stage) ledger.Title {
 	id := s.Log.Transaction().TransactionID
 	s.Event(&ledger.ValidateStart{TransactionID: id, ValidateID: "validate_1"})
 	s.Event(&ledger.ValidateComplete{TransactionID: id, ValidateID: "validate_1", Success: true})
 	s.Status(ledger.Completed, "what was merged is the approved patch")
 	s.Close()
-	return s.Entry(ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, what was merged is the approved patch"}, false)
+	return ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, what was merged is the approved patch"}
 }
 
 // Replace ends the open transactions of a pull request's own diff that its diff
 // is no more; keep is the one that it is now.
 func (r *Runner) Replace(ctx context.Context, pull PullRequest, keep string) error {
-	open, err := r.OpenOn(ctx, pull.Repository, pull.Number)
+	open, _, err := r.OpenOn(ctx, pull.Repository, pull.Number)
 	if err != nil {
 		return err
 	}
@@ -315,26 +337,41 @@ func (r *Runner) Replace(ctx context.Context, pull PullRequest, keep string) err
 }
 
 func (r *Runner) replaced(ctx context.Context, id, by string) error {
-	_, err := r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
+	_, _, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil || log.Transaction().Closed {
-			return nil, err
+			return nothing(none{}, err)
 		}
-		return r.succeeded(log, by, "the pull request's diff is another now")
+		s, title := r.succeeded(log, by, "the pull request's diff is another now")
+		return recording(none{}, s, title)
 	})
 	return err
 }
 
-// OpenOn returns the open transactions of a pull request, oldest first.
-func (r *Runner) OpenOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, error) {
-	all, err := r.onPull(ctx, in, number)
-	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), err
+// TransactionsOn returns all transactions of a pull request, oldest first.
+func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, error) {
+	all, _, err := r.onPull(ctx, in, number)
+	return all, err
+}
+
+// OpenOn returns the open transactions of a pull request, oldest first, and the
+// ledger that has them.
+func (r *Runner) OpenOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
+	all, snap, err := r.onPull(ctx, in, number)
+	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), snap, err
+}
+
+// ClosedOn returns the transactions of a pull request that have ended, oldest
+// first.
+func ClosedOn(snap ledger.Snapshot, in ledger.Repository, number int) ([]ledger.Transaction, error) {
+	all, err := statesOnPull(snap.Tree, in, number)
+	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return !tx.Closed }), err
 }
 
 // Open returns the open transactions, oldest first, and those of which nobody can
 // tell whether they are.
 func (r *Runner) Open(ctx context.Context) (open []ledger.Transaction, damaged []*ledger.CorruptError, err error) {
-	snap, err := r.snapshot(ctx, ledger.TransactionsDir)
+	snap, err := r.Ledger(ctx, ledger.TransactionsDir)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -119,7 +120,7 @@ func (h *hub) Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	return patch.Between(old, after)
 }
 
-func (h *hub) Refs(context.Context, pipeline.Side) (pipeline.Refs, error) { return h.refs, nil }
+func (h *hub) Refs(context.Context, pipeline.Side) (code.Refs, error) { return h.refs, nil }
 
 // says adds a comment.
 func (h *hub) says(who ledger.Actor, body string) *approval.Statement {
@@ -370,11 +371,11 @@ func TestT09AccessLost(t *testing.T) {
 	if _, err := h.runner().Apply(t.Context(), h.want(tx, approval.Approved, ""), pipeline.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := h.runner().Directory(t.Context(), tx)
+	dir, err := h.w.directory(tx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := h.runner().Log(t.Context(), tx)
+	log, err := h.w.log(tx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -530,6 +531,11 @@ func TestGateOnly(t *testing.T) {
 	var never *pipeline.GateOnlyError
 	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &never) {
 		t.Errorf("%v", err)
+	}
+	for until, want := range map[pipeline.Stage]bool{pipeline.StageGate: true, pipeline.StageApply: false, pipeline.StageValidate: false} {
+		if out, err := h.runner().Advance(t.Context(), done.ID, pipeline.Ahead{Until: until}); (err == nil) != want || !want && !errors.As(err, &never) || out.Applied != nil {
+			t.Errorf("until %d: %v", until, err)
+		}
 	}
 	// A rebase that leaves the diff alone is the same transaction, still approved.
 	if again := h.ownDiff(); again.ID != done.ID || !again.Known {

@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/owners"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // A NoForgeError says that a transaction's approvals are on a pull request, and
@@ -38,22 +39,34 @@ func (e *ReadingError) Unwrap() error { return e.Err }
 // A reading is what one stage read of a pull request. What it asked about
 // people is kept: it is recorded with an apply.
 type reading struct {
-	r          *Runner
+	forge      Forge
+	repo       code.Repository
 	pull       PullRequest
 	statements []approval.Statement
 	access     map[string]approval.Access // by account id
 	members    map[string]map[string]bool // by team and account id
 	owners     map[string]map[string]bool // by path and account id
 	unread     bool                       // some team could not be read
-	rules      *owners.Rules              // of the Policy's commit
+	rules      *policy.CodeOwners         // of the Policy's commit
 	rulesFrom  string
 }
 
-// read reads a pull request: once in a stage, however often the ledger moves.
-func (r *Runner) read(ctx context.Context, tx ledger.Transaction) (*reading, error) {
+// A reader reads a pull request for a stage: once, however often the ledger
+// moves, until it is told to forget.
+type reader struct {
+	*Runner
+	last *reading
+}
+
+func (r *Runner) reader() *reader { return &reader{Runner: r} }
+
+// forget lets the next read ask anew: for so long anything may have been said.
+func (r *reader) forget() { r.last = nil }
+
+func (r *reader) read(ctx context.Context, tx ledger.Transaction) (*reading, error) {
 	p := tx.Pointers.Proposal
-	if r.reading != nil && r.reading.of(p) {
-		return r.reading, nil
+	if r.last != nil && r.last.of(p) {
+		return r.last, nil
 	}
 	if r.Forge == nil {
 		return nil, &NoForgeError{tx.TransactionID, p.PullRequest}
@@ -73,14 +86,14 @@ func (r *Runner) read(ctx context.Context, tx ledger.Transaction) (*reading, err
 	if r.WitnessedOn == p.PullRequest {
 		said = witnessed(said, r.Witnessed)
 	}
-	r.reading = &reading{
-		r: r, pull: pull, statements: said,
+	r.last = &reading{
+		forge: r.Forge, repo: r.Repo, pull: pull, statements: said,
 		access: map[string]approval.Access{}, members: map[string]map[string]bool{}, owners: map[string]map[string]bool{},
 	}
-	return r.reading, nil
+	return r.last, nil
 }
 
-// of tells whether this is what was read of a proposal's pull request.
+// of reports whether this is what was read of a proposal's pull request.
 func (x *reading) of(p *ledger.Proposal) bool {
 	return x.pull.Number == p.PullRequest && p.Repository != nil && x.pull.Repository.ID == p.Repository.ID
 }
@@ -105,7 +118,7 @@ func (x *reading) accessOf(ctx context.Context, who ledger.Actor) (approval.Acce
 	if a, known := x.access[who.ID]; known || who.ID == "" {
 		return a, nil
 	}
-	a, err := x.r.Forge.Access(ctx, who)
+	a, err := x.forge.Access(ctx, who)
 	if err != nil {
 		return a, &ReadingError{x.pull.Number, err}
 	}
@@ -113,18 +126,18 @@ func (x *reading) accessOf(ctx context.Context, who ledger.Actor) (approval.Acce
 	return a, nil
 }
 
-// team tells whether somebody is in a team.
+// team reports whether somebody is in a team.
 func (x *reading) team(ctx context.Context) func(string, ledger.Actor) (bool, error) {
 	return func(team string, who ledger.Actor) (bool, error) {
 		return remember(x.members, team, who.ID, func() (bool, error) {
-			in, err := x.r.Forge.Member(ctx, team, who)
+			in, err := x.forge.Member(ctx, team, who)
 			x.unread = x.unread || err != nil
 			return in, err
 		})
 	}
 }
 
-// owner tells whether somebody owns a path, by the CODEOWNERS of the commit
+// owner reports whether somebody owns a path, by the CODEOWNERS of the commit
 // that has the Policy: never by what a pull request brings.
 func (x *reading) owner(ctx context.Context, commit string) func(string, ledger.Actor) (bool, error) {
 	return func(path string, who ledger.Actor) (bool, error) {
@@ -150,11 +163,11 @@ func remember(known map[string]map[string]bool, what, id string, ask func() (boo
 
 func (x *reading) owns(ctx context.Context, commit, path string, who ledger.Actor) (bool, error) {
 	if x.rules == nil || x.rulesFrom != commit {
-		tree, err := x.r.Repo.Tree(ctx, commit)
+		tree, err := x.repo.Tree(ctx, commit)
 		if err != nil {
 			return false, err
 		}
-		rules, err := owners.Read(tree)
+		rules, err := policy.ReadCodeOwners(tree)
 		if err != nil {
 			return false, err
 		}

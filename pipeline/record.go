@@ -14,45 +14,39 @@ import (
 // begin records apply/start on a state that is still approved. An apply that
 // was cut off, as resumed says, is taken up under its own id. The target notes
 // the apply first, so that a crash is taken up where it was.
-func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, resumed bool) (ledger.ApplyStart, error) {
-	var start ledger.ApplyStart
-	if len(p.checked.runs) > 0 { // for so long anything may have been said
-		r.reading = nil
+func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, resumed bool, from *reader) (ledger.ApplyStart, error) {
+	if len(p.checked.runs) > 0 {
+		from.forget()
 	}
-	_, err := r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		if start.ApplyID != "" { // noted, and then another writer was faster
-			if err := to.end(start); err != nil {
-				return nil, err
-			}
-			start = ledger.ApplyStart{}
-		}
-		g, err := r.stillApproved(ctx, snap, id, p)
+	start, _, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[ledger.ApplyStart], error) {
+		g, err := r.stillApproved(ctx, snap, id, p, from)
 		if err != nil {
-			return nil, err
+			return nothing(ledger.ApplyStart{}, err)
 		}
 		open, resuming := g.log.OpenApply()
 		if tx := g.Transaction(); resuming != resumed || tx.Closed || tx.Status == ledger.Applied {
-			return nil, ErrMoved // another run was faster
+			return nothing(open, ledger.ErrMoved) // another run was faster
 		}
 		if resuming {
-			start = open
-			return nil, nil
+			return nothing(open, nil)
 		}
-		var s *ledger.Stage
-		if s, start, err = r.starting(g, to, p); err == nil {
+		s, start, err := r.starting(ctx, g, to, p)
+		if err == nil {
 			err = to.begin(start)
 		}
 		if err != nil {
-			return nil, err
+			return nothing(start, err)
 		}
-		return s.Entry(ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to " + place(start.Target)}, false)
+		done, err := recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to " + place(start.Target)})
+		done.undo = func() error { return to.end(start) }
+		return done, err
 	})
 	return start, err
 }
 
 // stillApproved judges once more what was prepared: by the same Policy.
-func (r *Runner) stillApproved(ctx context.Context, snap Snapshot, id string, p prepared) (Gated, error) {
-	g, err := r.judge(ctx, snap, id)
+func (r *Runner) stillApproved(ctx context.Context, snap ledger.Snapshot, id string, p prepared, from *reader) (Gated, error) {
+	g, err := r.judge(ctx, snap, id, from)
 	if err == nil {
 		err = g.Err()
 	}
@@ -63,13 +57,13 @@ func (r *Runner) stillApproved(ctx context.Context, snap Snapshot, id string, p 
 }
 
 // starting is the stage that ends with apply/start.
-func (r *Runner) starting(g Gated, to effect, p prepared) (s *ledger.Stage, start ledger.ApplyStart, err error) {
+func (r *Runner) starting(ctx context.Context, g Gated, to effect, p prepared) (s *ledger.Stage, start ledger.ApplyStart, err error) {
 	tx := g.Transaction()
 	// The time is the verdict's, so that an approval cannot expire between.
 	s = ledger.NewStage(g.log, g.at, r.Secrets)
-	r.settle(s, g)
+	r.recordVerdict(s, g)
 	g.rules.note(s)
-	verdict := g.onRecord(s)
+	verdict := g.onRecord(ctx, s)
 	if verdict.State != approval.Approved {
 		return nil, start, &PendingError{tx.TransactionID, verdict, tx.Pointers.Proposal.PullRequest}
 	}
@@ -96,7 +90,7 @@ func place(target string) string {
 
 // forget drops what a target noted of applies that are over: a process that was
 // killed after it had told the ledger could not.
-func forget(snap Snapshot, id string, to effect) error {
+func forget(snap ledger.Snapshot, id string, to effect) error {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return err
@@ -109,14 +103,14 @@ func forget(snap Snapshot, id string, to effect) error {
 
 // finish records what came of an apply. ErrMoved says that another run which took
 // up the same one has told its end: what that means is for the caller to see.
-func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done written) (string, error) {
-	return r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
+func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done written) (ledger.Snapshot, error) {
+	_, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
-			return nil, err
+			return nothing(none{}, err)
 		}
 		if open, ok := log.OpenApply(); !ok || open.ApplyID != start.ApplyID {
-			return nil, ErrMoved
+			return nothing(none{}, ledger.ErrMoved)
 		}
 		s := r.stage(log)
 		success := res.Outcome == result.Success
@@ -133,8 +127,9 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 			s.Result(res)
 		}
 		subject := string(res.Outcome) + ", " + plural(res.Summary.Succeeded, "file", "files") + " written and read back"
-		return s.Entry(ledger.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject}, false)
+		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject})
 	})
+	return after, err
 }
 
 // recordState moves the transaction on; a failed apply may be tried again.
@@ -153,7 +148,7 @@ func (r *Runner) recordState(s *ledger.Stage, success bool) {
 	for i := range item.Item.Changes {
 		item.Item.Changes[i].UnifiedDiff = "" // the upsert changes nothing there
 	}
-	item.Item.Metadata, item.Item.Status, item.Item.Op = &meta, "applied", "upsert"
+	item.Item.Metadata, item.Item.Status, item.Item.Op = &meta, ledger.ItemCompleted, "upsert"
 	s.Event(&item)
 	s.Status(ledger.Applied, "every file was written and read back")
 }

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -33,7 +34,7 @@ func (r *refs) Ref(_ context.Context, name string) (string, error) { return r.ti
 
 func (r *refs) CheckRef(context.Context, string) error { return nil }
 
-func (r *refs) BuildCommit(ctx context.Context, parent string, files []patch.Change, c pipeline.Commit) (string, error) {
+func (r *refs) BuildCommit(ctx context.Context, parent string, files []patch.Change, c code.Commit) (string, error) {
 	key := parent + c.Author + c.Email + c.When.String() + c.Message
 	if r.built[key] == "" {
 		base, err := r.Tree(ctx, parent)
@@ -60,7 +61,7 @@ func (r *refs) MoveRef(_ context.Context, name, old, next string) error {
 		before()
 	}
 	if r.tips[name] != old {
-		return pipeline.ErrMoved
+		return ledger.ErrMoved
 	}
 	r.tips[name] = next
 	return nil
@@ -161,7 +162,7 @@ func TestT40BranchChangesTheFile(t *testing.T) {
 
 // lastStore fails the nth append after the intent.
 type lastStore struct {
-	pipeline.Store
+	ledger.Store
 	n int
 }
 

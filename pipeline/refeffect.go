@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -14,38 +17,15 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
-// A Commit is what a commit says beside its tree.
-type Commit struct {
-	Author, Email string
-	When          time.Time
-	Message       string
-	// Sign returns the armored SSH signature of a commit, always the same for
-	// the same one; nil signs nothing.
-	Sign func(commit []byte) (string, error)
-}
-
-// Refs makes commits and moves refs, without any working tree.
-type Refs interface {
-	// Ref returns the commit that a full ref name stands for, "" if there is
-	// none.
-	Ref(ctx context.Context, name string) (string, error)
-	// BuildCommit writes the commit that changes these files of its parent, and
-	// moves no ref.
-	BuildCommit(ctx context.Context, parent string, files []patch.Change, c Commit) (string, error)
-	// CheckRef refuses a name that is none, and a branch that is checked out
-	// anywhere: its files would no longer be what HEAD says.
-	CheckRef(ctx context.Context, name string) error
-	// MoveRef sets a ref that CheckRef accepts to next if it still is old ("":
-	// absent), else it returns ErrMoved.
-	MoveRef(ctx context.Context, name, old, next string) error
-}
-
 // refEffect builds a commit on the tip of a ref and moves the ref to it: one of
 // the repository, or of the one that a pull request's head is in.
 type refEffect struct {
 	r    *Runner
 	ref  string
-	refs Refs
+	refs code.Refs
+	host string // of the forge whose accounts commits are of, "" for none
+
+	headOf int // the pull request whose head branch the ref is, which nobody makes anew; 0 for none
 }
 
 func (e *refEffect) target() string { return e.ref }
@@ -57,9 +37,18 @@ func (e *refEffect) lock(context.Context) (func(), error) { return func() {}, ni
 func (e *refEffect) base(ctx context.Context, tx ledger.Transaction) (string, error) {
 	tip, err := e.refs.Ref(ctx, e.ref)
 	if err == nil && tip == "" {
-		tip = tx.Pointers.Proposal.BaseCommit
+		tip, err = tx.Pointers.Proposal.BaseCommit, e.gone()
 	}
 	return tip, err
+}
+
+// gone refuses to make the head branch of a pull request anew: whoever deleted
+// it did so on purpose, and the pull request would not take it up again.
+func (e *refEffect) gone() error {
+	if e.headOf == 0 {
+		return nil
+	}
+	return &NoHeadError{e.headOf, strings.TrimPrefix(e.ref, "refs/heads/")}
 }
 
 // ready builds the commit, whose tree the required checks then run on: a branch
@@ -70,7 +59,7 @@ func (e *refEffect) ready(ctx context.Context, g Gated, p *prepared) error {
 	}
 	sign, err := e.r.applySigner(g.rules.Policy)
 	if err == nil {
-		p.commit, err = e.r.build(ctx, g, *p, sign)
+		p.commit, err = e.r.build(ctx, g, *p, e.host, sign)
 	}
 	return err
 }
@@ -113,8 +102,8 @@ func (r *Runner) applySigner(p policy.Policy) (func([]byte) (string, error), err
 
 // build writes the commit that the approved change makes of its base. No ref
 // points to it yet.
-func (r *Runner) build(ctx context.Context, g Gated, p prepared, sign func([]byte) (string, error)) (string, error) {
-	commit, err := commitOf(g)
+func (r *Runner) build(ctx context.Context, g Gated, p prepared, host string, sign func([]byte) (string, error)) (string, error) {
+	commit, err := commitOf(g, host)
 	if err != nil {
 		return "", err
 	}
@@ -123,26 +112,57 @@ func (r *Runner) build(ctx context.Context, g Gated, p prepared, sign func([]byt
 }
 
 // commitOf makes a commit's words from the transaction alone, so that the same
-// approved transaction on the same parent is the same commit.
-func commitOf(g Gated) (Commit, error) {
+// approved transaction on the same parent is the same commit. On a forge it is
+// one of the proposer's account.
+func commitOf(g Gated, host string) (code.Commit, error) {
 	tx := g.Transaction()
 	when, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
 	if err != nil {
-		return Commit{}, fmt.Errorf("reading the transaction's time: %w", err)
+		return code.Commit{}, fmt.Errorf("reading the transaction's time: %w", err)
 	}
 	subject := tx.Notes
 	if subject == "" {
 		subject = "Apply patch " + tx.PatchID()[:12]
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nCountersign-Transaction: %s\nCountersign-Patch: %s\n", ledger.OneLine(subject, 200), tx.TransactionID, tx.PatchID())
+	fmt.Fprintf(&b, "%s\n\nCountersign-Transaction: %s\nCountersign-Patch: %s\n", withoutCommands(ledger.OneLine(subject, 200)), tx.TransactionID, tx.PatchID())
 	for _, d := range g.Verdict.Decisions {
 		if d.Counted && d.Decision == ledger.Approve {
-			fmt.Fprintf(&b, "Countersign-Approved-By: %s\n", ledger.OneLine(d.Author.Login, 100))
+			fmt.Fprintf(&b, "Countersign-Approved-By: %s\n", withoutCommands(ledger.OneLine(d.Author.Login, 100)))
 		}
 	}
-	return Commit{Author: tx.Proposer.Login, Email: email(tx.Proposer), When: when, Message: b.String()}, nil
+	c := code.Commit{Author: tx.Proposer.Login, Email: email(tx.Proposer), When: when, Message: b.String()}
+	if login, address := account(tx.Proposer, host); address != "" {
+		c.Author, c.Email, c.Committer = login, address, address
+	}
+	return c, nil
 }
+
+// account is the login of an account of a forge as its pages show it, and the
+// address by which a commit is the account's without giving away another:
+// ID+LOGIN@users.noreply.HOST (GitHub's documentation, "Setting your commit
+// email address"). The address of what is no account there is "".
+func account(a ledger.Actor, host string) (login, address string) {
+	if id, err := strconv.ParseUint(a.ID, 10, 64); err != nil || id == 0 || a.Login == "" || host == "" {
+		return "", ""
+	}
+	login = a.Login
+	if a.Kind != "user" {
+		login = strings.TrimSuffix(login, "[bot]") + "[bot]"
+	}
+	return login, ledger.OneLine(a.ID+"+"+login+"@users.noreply."+host, 200)
+}
+
+// withoutCommands takes from a proposer's words what a forge or its CI obeys in
+// a commit message, such as "[skip ci]" (GitHub's documentation, "Skipping
+// workflow runs"): other services have other words, all of them in brackets or
+// asterisks.
+func withoutCommands(words string) string {
+	words = strings.NewReplacer("[", "(", "]", ")", "***", "* * *").Replace(words)
+	return skipChecks.ReplaceAllString(words, "skip checks")
+}
+
+var skipChecks = regexp.MustCompile(`(?i)skip-checks`)
 
 // email is the proposer's address, where the id holds one.
 func email(a ledger.Actor) string {
@@ -154,8 +174,8 @@ func email(a ledger.Actor) string {
 
 func (e *refEffect) begin(ledger.ApplyStart) error { return nil }
 
-// mine: any clone can finish what it can build again.
-func (e *refEffect) mine(ledger.ApplyStart) error { return nil }
+// canResume: any clone can finish what it can build again.
+func (e *refEffect) canResume(ledger.ApplyStart) error { return nil }
 
 // found: the ref was moved, or it was not; nothing is half-done.
 func (e *refEffect) found(ctx context.Context, files []patch.Change, open ledger.ApplyStart, why string) (written, error) {
@@ -190,7 +210,7 @@ func (e *refEffect) write(ctx context.Context, p prepared) written {
 		return written{ops: failedOps(p.set.Files(), "cannot write: "+err.Error()), before: p.base, moved: moved(err)}
 	}
 	err := e.place(ctx, p)
-	if errors.Is(err, ErrMoved) { // it may have been another run of this apply
+	if errors.Is(err, ledger.ErrMoved) { // it may have been another run of this apply
 		err = e.place(ctx, p)
 	}
 	if err != nil {
@@ -221,14 +241,16 @@ func (e *refEffect) place(ctx context.Context, p prepared) error {
 	}
 	old := p.base
 	if tip == "" {
-		old = ""
+		if old, err = "", e.gone(); err != nil {
+			return err
+		}
 	}
 	return e.refs.MoveRef(ctx, e.ref, old, p.commit)
 }
 
 func moved(err error) error {
-	if errors.Is(err, ErrMoved) {
-		return ErrMoved
+	if errors.Is(err, ledger.ErrMoved) {
+		return ledger.ErrMoved
 	}
 	return nil
 }

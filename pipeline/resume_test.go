@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -16,7 +17,7 @@ import (
 // ends are the outcomes of a transaction's applies.
 func (w *world) ends(tx string) (outcomes []string) {
 	w.Helper()
-	log, err := w.as(ada).Log(w.Context(), tx)
+	log, err := w.log(tx)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -106,6 +107,9 @@ func TestT52AppliedBeforeBegin(t *testing.T) {
 	if err != nil || !out.Already || out.Commit != r.tips[branch] {
 		t.Errorf("%+v %v", out, err)
 	}
+	if out.Learnt.Secrets == nil {
+		t.Error("what this run learnt of the patch is lost")
+	}
 }
 
 // beforeBuild does something before a commit is built.
@@ -114,7 +118,7 @@ type beforeBuild struct {
 	do func()
 }
 
-func (b beforeBuild) BuildCommit(ctx context.Context, parent string, files []patch.Change, c pipeline.Commit) (string, error) {
+func (b beforeBuild) BuildCommit(ctx context.Context, parent string, files []patch.Change, c code.Commit) (string, error) {
 	b.do()
 	return b.refs.BuildCommit(ctx, parent, files, c)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -19,13 +20,17 @@ import (
 
 // A Reviewed is a recorded proposal. Known says that it was there already.
 type Reviewed struct {
-	ID           string
-	Patchset     patch.Patchset
-	PatchID      string
-	Status       ledger.Status
-	BaseCommit   string
-	LedgerCommit string
-	Known        bool
+	ID         string
+	Patchset   patch.Patchset
+	PatchID    string
+	Status     ledger.Status
+	BaseCommit string
+	Ledger     ledger.Snapshot // as the review left it
+	Known      bool
+	Learnt     Known // of the patch and its secrets
+	// InputSHA256 is of the file that was given, "sha256:…"; "" where none was, or
+	// where it holds secrets, which a hash of what surrounds them can give away.
+	InputSHA256 string
 	// Supersedes are the transactions whose place it takes, or would take.
 	Supersedes []string
 }
@@ -36,36 +41,42 @@ type Reviewed struct {
 func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, error) {
 	p, err := r.gather(ctx, in)
 	if err != nil {
-		return Reviewed{}, err
+		return Reviewed{Learnt: p.known}, err
 	}
-	out := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base}
+	r = r.With(p.known)
 	p.pull, p.own, p.proposer = in.For, in.Kind == KindPullRequest, r.proposer(in)
+	proposed := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base, Learnt: p.known}
+	if (in.Kind == KindPatch || in.Kind == KindPack || in.Kind == KindProposal) && p.redacted() == "" {
+		proposed.InputSHA256 = canon.Sum(in.Raw)
+	}
 	paths, err := r.rivals(ctx, p)
 	if err != nil {
-		return out, err
+		return proposed, err
 	}
 	paths = append(paths, ledger.DeniedDir(p.id), ledger.ProposedDir(p.id), ledger.Day(r.Now()))
-	out.LedgerCommit, err = r.updateAll(ctx, paths, func(snap Snapshot) ([]ledger.Entry, error) {
-		known, err := r.known(ctx, snap.Tree, p)
+	out, after, err := update(ctx, r, paths, func(snap ledger.Snapshot) (try[Reviewed], error) {
+		out := proposed
+		known, err := r.recorded(ctx, snap.Tree, p)
 		if err != nil {
-			return nil, err
+			return nothing(out, err)
 		}
 		if known != nil {
-			out.ID, out.Status, out.Known, out.Supersedes = known.TransactionID, known.Status, true, nil
-			return nil, nil
+			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
+			return nothing(out, nil)
 		}
 		if err := r.refuseDirty(ctx, in, p.set.Files()); err != nil {
-			return nil, err
+			return nothing(out, err)
 		}
 		old, err := p.superseded(snap.Tree)
 		if err != nil {
-			return nil, err
+			return nothing(out, err)
 		}
 		if out.Supersedes = ids(old); dryRun {
-			return nil, nil
+			return nothing(out, nil)
 		}
-		return r.succeed(in, p, old, &out, snap.Tip == "")
+		return r.succeed(in, p, old, out, snap.Tip == "")
 	})
+	out.Ledger, out.Learnt = after, p.known
 	return out, err
 }
 
@@ -82,6 +93,7 @@ type gathered struct {
 	mode   policy.Sandbox // the Policy's, or read-only where the proposer asks for that
 	pull   *PullRequest
 	own    bool // it is the pull request's own diff
+	known  Known
 
 	proposer ledger.Actor
 }
@@ -114,16 +126,17 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 	if size := int64(len(diff)); in.computed() && size > limits.Bytes {
 		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
 	}
-	found, err := r.secrets(rules.Policy, set)
+	finder, found, err := r.secrets(rules.Policy, set)
+	known := Known{finder, r.patches, r.ran}.given(diff)
+	r = r.With(known) // from here on it knows what the patch holds
 	if err == nil {
 		err = r.keepable(in)
 	}
 	if err != nil {
-		return gathered{}, err
+		return gathered{known: known}, err
 	}
-	r.given(diff)
 	g := gathered{
-		set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found, base: base, rules: rules, mode: rules.Policy.Sandbox,
+		known: known, set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found, base: base, rules: rules, mode: rules.Policy.Sandbox,
 	}
 	if r.Sandbox == policy.ReadOnly {
 		g.mode = policy.ReadOnly
@@ -142,10 +155,10 @@ func (r *Runner) baseOf(ctx context.Context, in Input) (string, error) {
 	return r.Repo.Head(ctx)
 }
 
-// known returns the transaction that there is for the patch on this base, nil
+// recorded returns the transaction that there is for the patch on this base, nil
 // if there is none: the open one, or the one that put the files on disk where
 // they are. A patch that was ever denied is a *DeniedError.
-func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Transaction, error) {
+func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.Transaction, error) {
 	if err := refuseDenied(tree, p.id); err != nil {
 		return nil, err
 	}
@@ -163,7 +176,7 @@ func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Tra
 		case t.PatchID() != p.id:
 			return nil, &ledger.CorruptError{ID: t.TransactionID, Err: errors.New("it does not propose the patch that it is listed under")}
 		case t.Status == ledger.Denied:
-			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.id, Reason: "denied"}
+			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.id, Reason: "denied", In: t.TransactionID}
 		case !p.sameAs(t):
 		case !t.Closed:
 			return &t, nil
@@ -181,7 +194,7 @@ func (r *Runner) known(ctx context.Context, tree fs.FS, p gathered) (*ledger.Tra
 	return done, nil
 }
 
-// sameAs tells whether a transaction of this patch is about the same place: the
+// sameAs reports whether a transaction of this patch is about the same place: the
 // same base or pull request, and one that may be applied if this one may. A
 // patch names by hash what it changes, so that a push which leaves that alone
 // changes nothing on a pull request. Only a patch that is stored without its
@@ -255,7 +268,7 @@ func refuseDenied(tree fs.FS, patchID string) error {
 	if d.Reason != "" {
 		why += ": " + ledger.OneLine(d.Reason, 200)
 	}
-	return &DeniedError{PatchID: patchID, Reason: why}
+	return &DeniedError{PatchID: patchID, Reason: why, In: d.TransactionID}
 }
 
 // propose builds the first stage: what is proposed, by whom, on what base, in
@@ -363,7 +376,7 @@ func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
 	if in.Proposal != nil {
 		meta.Confidence, meta.RequiresApproval = &in.Proposal.Confidence, &in.Proposal.RequiresApproval
 	}
-	item := ledger.Item{ID: "item_1", Type: "fileChange", Op: "upsert", Status: "proposed", PatchID: p.id, Metadata: meta}
+	item := ledger.Item{ID: "item_1", Type: "fileChange", Op: "upsert", Status: ledger.ItemInProgress, PatchID: p.id, Metadata: meta}
 	left := maxShown // for all files together
 	sections := sections(p.stored)
 	for i, c := range p.set.Changes {
@@ -396,13 +409,14 @@ func sections(diff []byte) [][]byte {
 // maxShown is how many bytes of diff an item holds.
 const maxShown = 128 << 10
 
-// shown is a diff for display in an event: cut to a size that is safe to
+// shown is a diff for display in an event: text, cut to a size that is safe to
 // print. patches/<patch_id>.diff has the whole.
 func shown(diff []byte, limit int) string {
-	if len(diff) <= limit {
-		return string(diff)
+	text := ledger.EscapeBytes(string(diff))
+	if len(text) <= limit {
+		return text
 	}
-	return string(diff[:limit]) + "\n… cut here; the whole is in patches/\n"
+	return strings.ToValidUTF8(text[:limit], "") + "\n… cut here; the whole is in patches/\n"
 }
 
 // provenance says where the proposal came from.

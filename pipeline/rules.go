@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -23,7 +24,7 @@ type Rules struct {
 // ReadRules reads the Policy of a commit, and that of another which may only
 // make it stricter: the base branch of a pull request ("" for none). A Policy
 // that cannot be read, or whose commit is not there, is an error.
-func ReadRules(ctx context.Context, repo Repository, commit, base string) (Rules, error) {
+func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (Rules, error) {
 	tree, err := repo.Tree(ctx, commit)
 	if err != nil {
 		return Rules{}, fmt.Errorf("reading the Policy: %w", err)

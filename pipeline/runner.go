@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -21,52 +22,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
-
-// A Snapshot is the ledger at one moment. Tree stays readable and unchanged
-// however the ledger moves on. Before the first entry Tip is "" and Tree empty.
-type Snapshot struct {
-	Tip  string
-	Tree fs.FS
-}
-
-// ErrMoved is what a Store's Append returns when the ledger's tip is not the
-// one given. Nothing was written.
-var ErrMoved = errors.New("the ledger has moved")
-
-// A Store keeps the ledger. Snapshot may be told which paths will be read, so
-// that a ledger which is elsewhere can be asked for them at once; any other can
-// be read as well. Append adds one commit an entry on exactly the given tip and
-// returns the last one; when it returns an error that is not ErrMoved, the
-// entries may or may not be there, and a new Snapshot tells.
-//
-// At returns the ledger as it was at a tip that Snapshot or Append returned.
-type Store interface {
-	Snapshot(ctx context.Context, paths ...string) (Snapshot, error)
-	At(ctx context.Context, tip string) (Snapshot, error)
-	Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error)
-}
-
-// A Repository is where the code lives. Tree must implement fs.ReadLinkFS, and
-// must fail, not say "not found", where an object is missing.
-type Repository interface {
-	// Head returns the commit id of HEAD.
-	Head(ctx context.Context) (string, error)
-	Tree(ctx context.Context, commit string) (fs.FS, error)
-	// TreeID returns the id of a commit's tree, which names its content.
-	TreeID(ctx context.Context, commit string) (string, error)
-	// Index compares the files with their index entries.
-	Index(ctx context.Context, files []patch.Change) (IndexState, error)
-	// Changed returns the paths whose file in the working tree is not HEAD's:
-	// changed, deleted, or new and not ignored.
-	Changed(ctx context.Context) ([]string, error)
-	// Descends tells whether ancestor is commit or one of its ancestors; one
-	// that the repository does not have is not.
-	Descends(ctx context.Context, commit, ancestor string) (bool, error)
-}
-
-// An IndexState says which files differ from the commit in the index, and which
-// are not checked out at all (git-sparse-checkout).
-type IndexState struct{ Staged, Sparse []string }
 
 // Claims say which applies are a working tree's to finish.
 type Claims interface {
@@ -92,14 +47,14 @@ type Worktree interface {
 	Write(files []patch.Change) []result.Operation
 }
 
-// A Runner runs the stages of one command: what it shows after a stage is the
-// ledger as that stage left it, not what others have made of it since. The
+// A Runner runs the stages of one command. What a stage returns has the ledger as
+// that stage left it, not what others have made of it since. The
 // fields down to Entropy are needed, but for Worktree, which is nil in a bare
 // repository.
 type Runner struct {
-	Store    Store
-	Repo     Repository
-	Refs     Refs
+	Store    ledger.Store
+	Repo     code.Repository
+	Refs     code.Refs
 	Worktree Worktree
 	// Rules returns the Policy as it is now; every stage asks again. base is the
 	// branch that a pull request is to, whose own Policy may make it stricter, ""
@@ -141,21 +96,38 @@ type Runner struct {
 	Witnessed   []approval.Statement
 	WitnessedOn int
 
-	reading *reading // what this stage, or the last, read of a pull request
-	asks    bool     // whether the stage may ask the forge
-
-	tip     *string                     // what the last stage saw, or left
 	patches map[string][]byte           // by patch_id: what was given in this command
 	ran     map[string]checks.Execution // by tree and command: what came of it in this command
 }
 
-// Fork returns a Runner of the same parts that has seen nothing yet, for another
-// transaction beside this one's.
-func (r *Runner) Fork() *Runner {
-	fork := *r
-	fork.reading, fork.asks, fork.tip = nil, false, nil
-	fork.patches, fork.ran = maps.Clone(r.patches), nil
-	return &fork
+// Known is what a command knows of a patch beside the ledger: its secrets, its
+// bytes where they were given, and what its commands came to. It is a value, and
+// a stage that learns more returns another one.
+type Known struct {
+	Secrets *secret.Finder
+	patches map[string][]byte
+	ran     map[string]checks.Execution
+}
+
+// With returns a Runner of the same parts that knows what another stage learnt.
+func (r *Runner) With(k Known) *Runner {
+	copied := *r
+	if k.Secrets != nil {
+		copied.Secrets, copied.patches, copied.ran = k.Secrets, k.patches, k.ran
+	}
+	return &copied
+}
+
+func (r *Runner) known() Known { return Known{r.Secrets, r.patches, r.ran} }
+
+// given adds a patch's bytes to what is known.
+func (k Known) given(diff []byte) Known {
+	k.patches = maps.Clone(k.patches)
+	if k.patches == nil {
+		k.patches = map[string][]byte{}
+	}
+	k.patches[canon.Hex(diff)] = diff
+	return k
 }
 
 // stage begins what one stage records.
@@ -166,45 +138,66 @@ func (r *Runner) stage(log *ledger.Log) *ledger.Stage {
 // maxAttempts bounds how often a stage is evaluated again on a moved ledger.
 const maxAttempts = 50
 
-// update runs a stage until its entry is in the ledger. fn sees the ledger as
-// it is, and runs again on the new state when somebody else was faster; a nil
-// entry means that there is nothing to record. paths are what fn will read.
-func (r *Runner) update(ctx context.Context, paths []string, fn func(Snapshot) (*ledger.Entry, error)) (string, error) {
-	return r.updateAll(ctx, paths, func(snap Snapshot) ([]ledger.Entry, error) {
-		entry, err := fn(snap)
-		if err != nil || entry == nil {
-			return nil, err
-		}
-		return []ledger.Entry{*entry}, nil
-	})
+// A try is what a stage makes of the ledger as it is: the value that it comes to,
+// and the entries that it records, none where there is nothing to record. undo
+// takes back what the try has noted elsewhere, for a ledger that has moved.
+type try[T any] struct {
+	value   T
+	entries []ledger.Entry
+	undo    func() error
 }
 
-// updateAll is update for a stage of several entries, which come into the ledger
-// together.
-func (r *Runner) updateAll(ctx context.Context, paths []string, fn func(Snapshot) ([]ledger.Entry, error)) (string, error) {
+// none is the value of a stage that comes to nothing but its entries.
+type none struct{}
+
+// nothing is a try that records nothing.
+func nothing[T any](value T, err error) (try[T], error) { return try[T]{value: value}, err }
+
+// recording is a try that records one entry.
+func recording[T any](value T, s *ledger.Stage, title ledger.Title) (try[T], error) {
+	entry, err := s.Entry(title, false)
+	if err != nil {
+		return try[T]{value: value}, err
+	}
+	return try[T]{value: value, entries: []ledger.Entry{*entry}}, nil
+}
+
+// update runs a stage until its entries are in the ledger, and returns what it
+// came to and the ledger as that leaves it. fn sees the ledger as it is, and runs
+// again on the new state when somebody else was faster. paths are what fn will
+// read.
+func update[T any](ctx context.Context, r *Runner, paths []string, fn func(ledger.Snapshot) (try[T], error)) (T, ledger.Snapshot, error) {
+	var none T
 	for attempt := 1; attempt <= maxAttempts; attempt++ {
-		snap, err := r.snapshot(ctx, paths...)
+		snap, err := r.Ledger(ctx, paths...)
 		if err != nil {
-			return "", err
+			return none, snap, err
 		}
-		entries, err := fn(snap)
-		if err != nil || len(entries) == 0 {
-			return snap.Tip, err
+		done, err := fn(snap)
+		if err != nil || len(done.entries) == 0 {
+			return done.value, snap, err
 		}
-		tip, err := r.Store.Append(ctx, snap.Tip, entries...)
+		tip, err := r.Store.Append(ctx, snap.Tip, done.entries...)
 		if err == nil {
-			r.tip = &tip
-			return tip, nil
+			if snap, err = r.Store.At(ctx, tip); err != nil {
+				err = fmt.Errorf("reading the ledger: %w", err)
+			}
+			return done.value, snap, err
 		}
-		if !errors.Is(err, ErrMoved) {
-			return "", fmt.Errorf("writing the ledger: %w", err)
+		if !errors.Is(err, ledger.ErrMoved) {
+			return done.value, snap, fmt.Errorf("writing the ledger: %w", err)
+		}
+		if done.undo != nil {
+			if err := done.undo(); err != nil {
+				return none, snap, err
+			}
 		}
 		if r.Pause != nil {
 			r.Pause(ctx, attempt)
 		}
 		if ctx.Err() != nil {
-			return "", ctx.Err()
+			return none, snap, ctx.Err()
 		}
 	}
-	return "", fmt.Errorf("writing the ledger: other writers were faster %d times", maxAttempts)
+	return none, ledger.Snapshot{}, fmt.Errorf("writing the ledger: other writers were faster %d times", maxAttempts)
 }

@@ -48,19 +48,20 @@ func (e *RedactedError) Error() string {
 // secrets finds what looks like secrets in a proposal, and refuses it where the
 // Policy does, or where a path is one: paths tie hashes to files and must stand
 // in the ledger as they are.
-func (r *Runner) secrets(p policy.Policy, set patch.Patchset) ([]secret.PatchFinding, error) {
+//
+// The Finder that it returns knows the patch's secrets.
+func (r *Runner) secrets(p policy.Policy, set patch.Patchset) (*secret.Finder, []secret.PatchFinding, error) {
 	for _, f := range set.Files() {
 		if found := r.Secrets.Find(f.Path); len(found) > 0 {
 			at := secret.PatchFinding{Path: r.Secrets.Text(f.Path), Kind: found[0].Kind}
-			return nil, &SecretError{[]secret.PatchFinding{at}, "a file's name cannot be kept out of the ledger"}
+			return r.Secrets, nil, &SecretError{[]secret.PatchFinding{at}, "a file's name cannot be kept out of the ledger"}
 		}
 	}
 	finder, found := r.Secrets.Learn(set)
-	r.Secrets = finder // from here on it knows what the patch holds
 	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
-		return nil, &SecretError{found, "the Policy refuses secrets"}
+		return finder, nil, &SecretError{found, "the Policy refuses secrets"}
 	}
-	return found, nil
+	return finder, found, nil
 }
 
 // keepable refuses a Proposal whose tests could not be run from the ledger: what
@@ -104,43 +105,34 @@ func (g *gathered) redacted() string {
 	return ""
 }
 
-// Give hands the runner a patch whose transaction has it only redacted. Which
-// transaction that is, its hash says; the patch goes on the commit it was
+// Give returns a Runner that has a patch whose transaction has it only redacted.
+// Which transaction that is, its hash says; the patch goes on the commit it was
 // reviewed on.
-func (r *Runner) Give(ctx context.Context, id string, raw []byte) error {
-	log, err := r.Log(ctx, id)
+func (r *Runner) Give(ctx context.Context, snap ledger.Snapshot, id string, raw []byte) (*Runner, error) {
+	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
-		return err
+		return r, err
 	}
 	tx := log.Transaction()
 	if tx.Pointers.Proposal == nil {
-		return &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
+		return r, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
 	base, err := r.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
 	if err != nil {
-		return err
+		return r, err
 	}
 	parsed, err := patch.Parse(raw)
 	if err != nil {
-		return err
+		return r, err
 	}
 	set, err := parsed.Resolve(base)
 	if err != nil {
-		return err
+		return r, err
 	}
 	if set.ID() != tx.PatchID() {
-		return &patch.Error{Message: fmt.Sprintf("it is the patch %.12s, and %s is about %.12s", set.ID(), id, tx.PatchID())}
+		return r, &patch.Error{Message: fmt.Sprintf("it is the patch %.12s, and %s is about %.12s", set.ID(), id, tx.PatchID())}
 	}
-	r.given(set.Bytes())
-	return nil
-}
-
-// given keeps a patch for the rest of the command.
-func (r *Runner) given(diff []byte) {
-	if r.patches == nil {
-		r.patches = map[string][]byte{}
-	}
-	r.patches[canon.Hex(diff)] = diff
+	return r.With(r.known().given(set.Bytes())), nil
 }
 
 // storedPatch reads what the ledger has of a transaction's patch, and proves
@@ -172,7 +164,6 @@ func (r *Runner) rawPatch(ctx context.Context, tree fs.FS, tx ledger.Transaction
 		return diff, err
 	}
 	if restored, ok := r.restored(ctx, tx, diff); ok {
-		r.given(restored)
 		return restored, nil
 	}
 	return r.unsealed(tree, tx)
@@ -213,7 +204,6 @@ func (r *Runner) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 	if canon.Hex(diff) != tx.PatchID() {
 		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the sealed patch does not hash to its patch_id")}
 	}
-	r.given(diff)
 	return diff, nil
 }
 

@@ -79,10 +79,11 @@ func TestT46SecretOverride(t *testing.T) {
 	}
 	w.holds(base)
 	r := w.as(bot)
-	if err := r.Give(t.Context(), tx, []byte(fix)); err == nil {
+	if _, err := r.Give(t.Context(), w.ledger(), tx, []byte(fix)); err == nil {
 		t.Error("another patch was taken")
 	}
-	if err := r.Give(t.Context(), tx, []byte(patch)); err != nil {
+	r, err := r.Give(t.Context(), w.ledger(), tx, []byte(patch))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
@@ -174,7 +175,7 @@ func TestT20NewestPolicy(t *testing.T) {
 	w.apply(w.gate(tx))
 	w.sound(tx, ledger.Applied)
 	w.policy.Approvals.Required = 3
-	if h, err := w.as(bot).History(t.Context(), tx); err != nil || h.Verdict.State != approval.Approved {
+	if h, err := w.as(bot).History(t.Context(), w.ledger(), tx); err != nil || h.Verdict.State != approval.Approved {
 		t.Errorf("%+v %v", h.Verdict, err)
 	}
 	if v, err := w.as(bot).Validate(t.Context(), tx); err != nil || !v.Completed {
@@ -202,7 +203,7 @@ func TestT49NoRawHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.keeps(canon.Hex(raw))
-	log, err := w.as(bot).Log(t.Context(), out.ID)
+	log, err := w.log(out.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,8 +224,8 @@ func TestRedactedPatchAndCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	given := func() *pipeline.Runner {
-		r := w.in(shop, bot)
-		if err := r.Give(t.Context(), tx, []byte(patch)); err != nil {
+		r, err := w.in(shop, bot).Give(t.Context(), w.ledger(), tx, []byte(patch))
+		if err != nil {
 			t.Fatal(err)
 		}
 		return r

@@ -18,24 +18,26 @@ import (
 // are asked about, and the second does not fit any more once the first is
 // applied. What is applied, or being applied, is left alone.
 
-// onPull returns the transactions of a pull request, oldest first.
-func (r *Runner) onPull(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, error) {
-	snap, err := r.snapshot(ctx, ledger.PullDir(number))
+// onPull returns the transactions of a pull request, oldest first, and the ledger
+// that has them.
+func (r *Runner) onPull(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
+	snap, err := r.Ledger(ctx, ledger.PullDir(number))
 	if err != nil {
-		return nil, err
+		return nil, snap, err
 	}
 	listed, err := ledger.OnPull(snap.Tree, number)
 	if err != nil || len(listed) == 0 {
-		return nil, err
+		return nil, snap, err
 	}
 	var paths []string
 	for _, l := range listed {
 		paths = append(paths, transaction(l.TransactionID)...)
 	}
-	if snap, err = r.snapshot(ctx, paths...); err != nil {
-		return nil, err
+	if snap, err = r.Ledger(ctx, paths...); err != nil {
+		return nil, snap, err
 	}
-	return statesOnPull(snap.Tree, in, number)
+	all, err := statesOnPull(snap.Tree, in, number)
+	return all, snap, err
 }
 
 func statesOnPull(tree fs.FS, in ledger.Repository, number int) ([]ledger.Transaction, error) {
@@ -61,7 +63,7 @@ func (r *Runner) rivals(ctx context.Context, p gathered) ([]string, error) {
 	if p.pull == nil || p.own {
 		return nil, nil
 	}
-	all, err := r.onPull(ctx, p.pull.Repository, p.pull.Number)
+	all, _, err := r.onPull(ctx, p.pull.Repository, p.pull.Number)
 	paths := []string{ledger.PullDir(p.pull.Number)}
 	for _, tx := range all {
 		if p.supersedes(tx) {
@@ -96,7 +98,7 @@ func (p gathered) superseded(tree fs.FS) ([]*ledger.Log, error) {
 	return out, nil
 }
 
-// supersedes tells whether a transaction of the same pull request is one whose
+// supersedes reports whether a transaction of the same pull request is one whose
 // place the proposal takes, unless it is being applied.
 func (p gathered) supersedes(tx ledger.Transaction) bool {
 	if tx.Closed || tx.Status == ledger.Applied || tx.GateOnly() || tx.Proposer.Kind != p.proposer.Kind || tx.Proposer.ID != p.proposer.ID {
@@ -108,29 +110,30 @@ func (p gathered) supersedes(tx ledger.Transaction) bool {
 }
 
 // succeed records a proposal, after the end of what it supersedes.
-func (r *Runner) succeed(in Input, p gathered, old []*ledger.Log, out *Reviewed, first bool) ([]ledger.Entry, error) {
+func (r *Runner) succeed(in Input, p gathered, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
 	stage, err := r.propose(in, p, out.Supersedes)
 	if err != nil {
-		return nil, err
+		return nothing(out, err)
 	}
 	tx := stage.Log.Transaction()
 	out.ID, out.Status = tx.TransactionID, tx.Status
 	entries, err := r.succession(old, tx.TransactionID)
 	if err != nil {
-		return nil, err
+		return nothing(out, err)
 	}
 	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.subject(in.Summary)}, first)
 	if err != nil {
-		return nil, err
+		return nothing(out, err)
 	}
-	return append(entries, *entry), nil
+	return try[Reviewed]{value: out, entries: append(entries, *entry)}, nil
 }
 
 // succession are the entries that end what a proposal supersedes.
 func (r *Runner) succession(old []*ledger.Log, by string) ([]ledger.Entry, error) {
 	var out []ledger.Entry
 	for _, log := range old {
-		e, err := r.succeeded(log, by, "the proposer proposed another change of its files for this pull request")
+		s, title := r.succeeded(log, by, "the proposer proposed another change of its files for this pull request")
+		e, err := s.Entry(title, false)
 		if err != nil {
 			return nil, err
 		}
@@ -140,11 +143,11 @@ func (r *Runner) succession(old []*ledger.Log, by string) ([]ledger.Entry, error
 }
 
 // succeeded ends a transaction whose place another one has taken.
-func (r *Runner) succeeded(log *ledger.Log, by, why string) (*ledger.Entry, error) {
+func (r *Runner) succeeded(log *ledger.Log, by, why string) (*ledger.Stage, ledger.Title) {
 	s := r.stage(log)
 	s.Status(ledger.Superseded, fmt.Sprintf("superseded by %s: %s", by, why))
 	s.Close()
-	return s.Entry(ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}, false)
+	return s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}
 }
 
 func ids(logs []*ledger.Log) []string {
@@ -155,9 +158,10 @@ func ids(logs []*ledger.Log) []string {
 	return out
 }
 
-// since is when a transaction began, as the forge tells time: to the second. An
-// approval of that very second may be one of the transaction before, where that
-// was of the same bytes, and approvals do not carry over.
+// since is the first second, as the forge tells time, that is surely of a
+// transaction. In the very second in which it began something else may have been
+// approved: the same bytes in the transaction before, and approvals do not carry
+// over; or, by a green review, which names no bytes, the diff to another base.
 func since(tree fs.FS, log *ledger.Log) (time.Time, error) {
 	at, err := log.Time(0)
 	if err != nil {
@@ -165,6 +169,9 @@ func since(tree fs.FS, log *ledger.Log) (time.Time, error) {
 	}
 	at = at.Truncate(time.Second)
 	tx := log.Transaction()
+	if tx.GateOnly() {
+		return at.Add(time.Second), nil
+	}
 	for _, id := range tx.Pointers.Proposal.Supersedes {
 		old, err := state(tree, id)
 		if err != nil {

@@ -37,7 +37,7 @@ func (h *hub) offers(r *pipeline.Runner, diff string, by *ledger.Actor) pipeline
 
 func (h *hub) log(tx string) *ledger.Log {
 	h.w.Helper()
-	log, err := h.runner().Log(h.w.Context(), tx)
+	log, err := h.w.log(tx)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestSupersededAtOnce(t *testing.T) {
 
 // countingStore counts appends, and runs before ahead of the first one.
 type countingStore struct {
-	pipeline.Store
+	ledger.Store
 	calls, entries int
 	before         func()
 }
@@ -214,7 +214,7 @@ func TestApprovalStaysBehind(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	var superseded *pipeline.SupersededError
-	g, err := h.runner().History(t.Context(), old.ID)
+	g, err := h.runner().History(t.Context(), h.w.ledger(), old.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,14 +156,18 @@ func isPlan(v any) bool {
 // turn, each marked as the proposer's word.
 func (r *Runner) tell(s *ledger.Stage, in Input) {
 	file := s.Artifact("trace", map[string]any{"schema": "countersign/trace/1", "calls": in.Trace})
-	first := 3 // item_1 is the fileChange, item_2 the turnDiff
+	next := 3 // item_1 is the fileChange, item_2 the turnDiff
 	if in.Proposal != nil {
-		first++ // and item_3 the Proposal's plan
+		next++ // and item_3 the Proposal's plan
 	}
 	for i, doc := range in.Trace[:min(maxTold, len(in.Trace))] {
 		step, _ := doc.(map[string]any)
 		item := r.stepItem(step)
-		item.ID, item.Op = fmt.Sprintf("item_%d", first+i), "final"
+		if item.Type == "plan" && len(item.Steps) == 0 {
+			continue // says nothing, and is no item of the schema
+		}
+		item.ID, item.Op = fmt.Sprintf("item_%d", next), "final"
+		next++
 		item.Metadata = ledger.TraceMetadata{
 			Artifact: ledger.ArtifactRef{ArtifactID: strings.TrimSuffix(path.Base(file), ".json"), Path: file},
 			Source:   ledger.SourceTrace, Step: i + 1, Steps: len(in.Trace),
@@ -179,21 +183,24 @@ func (r *Runner) stepItem(step map[string]any) ledger.TraceStep {
 	case stepPlan:
 		return ledger.TraceStep{Type: "plan", Steps: r.planSteps(step["steps"])}
 	case stepReasoning:
-		return ledger.TraceStep{Type: "reasoning", Summary: r.cut(said(step, "summary"))}
+		summary := r.cut(said(step, "summary"))
+		return ledger.TraceStep{Type: "reasoning", Summary: &summary}
 	case stepMessage:
-		return ledger.TraceStep{Type: "agentMessage", Content: r.cut(said(step, "content"))}
+		content := r.cut(said(step, "content"))
+		return ledger.TraceStep{Type: "agentMessage", Content: &content}
 	}
 	code, isCommand := step["exit_code"].(float64)
 	if !isCommand {
-		return ledger.TraceStep{Type: "mcpToolCall", Server: r.oneLine(said(step, "server"), 200), Tool: r.oneLine(said(step, "tool"), 200)}
+		server, tool := r.oneLine(said(step, "server"), 200), r.oneLine(said(step, "tool"), 200)
+		return ledger.TraceStep{Type: "mcpToolCall", Server: &server, Tool: &tool}
 	}
-	exit := int(code)
+	exit, command := int(code), r.oneLine(cmp.Or(display(step["input"]), said(step, "tool")), 500)
 	item := ledger.TraceStep{
-		Type: ledger.CommandExecution, Status: "completed", Command: r.oneLine(cmp.Or(display(step["input"]), said(step, "tool")), 500),
+		Type: ledger.CommandExecution, Status: ledger.ItemCompleted, Command: &command,
 		CWD: r.oneLine(said(step, "cwd"), 500), AggregatedOutput: r.cut(display(step["output"])), ExitCode: &exit, DurationMS: duration(step),
 	}
 	if exit != 0 {
-		item.Status = "failed"
+		item.Status = ledger.ItemFailed
 	}
 	return item
 }
@@ -206,9 +213,26 @@ func (r *Runner) planSteps(v any) []ledger.Step {
 	var out []ledger.Step
 	for i, step := range steps[:min(maxPlan, len(steps))] {
 		doc, _ := step.(map[string]any)
-		out = append(out, ledger.Step{ID: fmt.Sprintf("step_%d", i+1), Title: r.oneLine(said(doc, "title"), 200), Status: r.oneLine(said(doc, "status"), 40)})
+		out = append(out, ledger.Step{ID: fmt.Sprintf("step_%d", i+1), Title: r.oneLine(said(doc, "title"), 200), Status: stepStatus(said(doc, "status"))})
 	}
 	return out
+}
+
+// stepStatus is the word that a plan's step has in an item for one that an agent
+// uses. What is left out, or is no word known here, is not done yet, as far as
+// the item says; the artifact has the agent's own.
+func stepStatus(said string) string {
+	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(said)) {
+	case "inprogress", "active", "doing":
+		return ledger.ItemInProgress
+	case "completed", "complete", "done":
+		return ledger.ItemCompleted
+	case "skipped", "cancelled", "canceled":
+		return ledger.StepSkipped
+	case "failed":
+		return ledger.ItemFailed
+	}
+	return ledger.StepPending
 }
 
 // cut is the beginning of a text, without secrets.

@@ -122,7 +122,7 @@ func (w *world) traced(trace string) (tx string, items []*ledger.TraceItem) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	log, err := w.as(bot).Log(w.Context(), out.ID)
+	log, err := w.log(out.ID)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -150,14 +150,14 @@ func TestTraceItems(t *testing.T) {
 {"type":"message","content":"Done."}
 `)
 	want := []string{
-		`{"id":"item_3","op":"final","steps":[{"id":"step_1","status":"","title":"read"},{"id":"step_2","status":"done","title":"fix"}],"type":"plan"}`,
+		`{"id":"item_3","op":"final","steps":[{"id":"step_1","status":"pending","title":"read"},{"id":"step_2","status":"completed","title":"fix"}],"type":"plan"}`,
 		`{"id":"item_4","op":"final","summary":"It greets nobody.","type":"reasoning"}`,
 		`{"id":"item_5","op":"final","server":"docs","tool":"search","type":"mcpToolCall"}`,
 		`{"aggregatedOutput":"ok\n","command":"go test ./...","cwd":"sub","durationMs":1500,"exitCode":0,"id":"item_6","op":"final","status":"completed","type":"commandExecution"}`,
 		`{"aggregatedOutput":"{\"lines\":2}","command":"make","exitCode":2,"id":"item_7","op":"final","status":"failed","type":"commandExecution"}`,
 		`{"content":"Done.","id":"item_8","op":"final","type":"agentMessage"}`,
 	}
-	dir, err := w.as(bot).Directory(t.Context(), tx)
+	dir, err := w.directory(tx)
 	if err != nil || len(items) != len(want) {
 		t.Fatalf("%v, %d items", err, len(items))
 	}
@@ -183,6 +183,54 @@ func TestTraceItems(t *testing.T) {
 	}
 	w.says(ada, ledger.Approve, tx)
 	w.apply(w.gate(tx))
+	w.sound(tx, ledger.Applied)
+}
+
+// Items have the statuses and the members of turn item schema 0.1, whatever an
+// agent calls its own; an empty plan is none of its items.
+func TestItemsFollowTheSchema(t *testing.T) {
+	w := newWorld(t)
+	tx, items := w.traced(`{"type":"plan","steps":[]}
+{"type":"plan","steps":[{"title":"a","status":"in_progress"},{"title":"b","status":"Done"},{"title":"c","status":"cancelled"},{"title":"d","status":"failed"},{"title":"e","status":"later"}]}
+{"type":"reasoning","summary":""}
+{"type":"message","content":""}
+{"tool":"search"}
+{"tool":"make","exit_code":1,"input":""}
+`)
+	var got []string
+	for _, p := range items {
+		p.Item.Metadata = ledger.TraceMetadata{}
+		line, err := canon.Marshal(p.Item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Replace(string(line), `"metadata":{"artifact":{"artifact_id":"","path":""},"source":"","step":0,"steps":0},`, "", 1))
+	}
+	want := []string{
+		`{"id":"item_3","op":"final","steps":[{"id":"step_1","status":"inProgress","title":"a"},{"id":"step_2","status":"completed","title":"b"},` +
+			`{"id":"step_3","status":"skipped","title":"c"},{"id":"step_4","status":"failed","title":"d"},{"id":"step_5","status":"pending","title":"e"}],"type":"plan"}`,
+		`{"id":"item_4","op":"final","summary":"","type":"reasoning"}`,
+		`{"content":"","id":"item_5","op":"final","type":"agentMessage"}`,
+		`{"id":"item_6","op":"final","server":"","tool":"search","type":"mcpToolCall"}`,
+		`{"command":"make","exitCode":1,"id":"item_7","op":"final","status":"failed","type":"commandExecution"}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	change := func() string {
+		log, err := w.log(tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, _ := log.FileChange()
+		return fmt.Sprintf("%s, applied %v", item.Item.Status, item.Item.Metadata.Applied)
+	}
+	before := change()
+	w.says(ada, ledger.Approve, tx)
+	w.apply(w.gate(tx))
+	if after := change(); before != "inProgress, applied false" || after != "completed, applied true" {
+		t.Errorf("the change: %s, then %s", before, after)
+	}
 	w.sound(tx, ledger.Applied)
 }
 
@@ -246,7 +294,7 @@ func TestDecideRequest(t *testing.T) {
 	if err := answer("req_2"); !errors.As(err, &undecided) {
 		t.Errorf("twice: %v", err)
 	}
-	log, err := w.as(ada).Log(t.Context(), tx)
+	log, err := w.log(tx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,11 @@ import (
 // A Validation is what Validate found. Completed says that it closed the
 // transaction.
 type Validation struct {
-	Report       rule.Report
-	ID           string
-	Status       ledger.Status
-	LedgerCommit string
-	Completed    bool
+	Report    rule.Report
+	ID        string
+	Status    ledger.Status
+	Ledger    ledger.Snapshot // as it left it
+	Completed bool
 }
 
 // Validate proves a transaction: the record by itself (I1–I12, L1–L7, L9–L11),
@@ -29,45 +29,46 @@ type Validation struct {
 // the approved after-hashes. With no finding an applied transaction is
 // completed and closed; otherwise nothing is recorded.
 func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
-	v := Validation{ID: id}
-	var err error
-	v.LedgerCommit, err = r.update(ctx, transaction(id), func(snap Snapshot) (*ledger.Entry, error) {
-		v.Completed = false
+	known := r.known() // a command runs once, however often the ledger moves
+	v, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Validation], error) {
+		v := Validation{ID: id}
 		log, found, err := checkRecord(snap.Tree, id)
 		if err != nil {
-			return nil, err
+			return nothing(v, err)
 		}
 		if v.Report = rule.NewReport(found); !v.Report.OK {
-			return nil, nil
+			return nothing(v, nil)
 		}
 		v.Status = log.Transaction().Status
 		if v.Status != ledger.Applied {
-			return nil, nil
+			return nothing(v, nil)
 		}
 		if err := r.fetchApplied(ctx, log); err != nil {
-			return nil, err
+			return nothing(v, err)
 		}
 		if err := r.rebuildApplied(ctx, snap, log); err != nil {
-			return nil, err
+			return nothing(v, err)
 		}
 		read, err := r.applied(ctx, log)
 		if err != nil {
-			return nil, err
+			return nothing(v, err)
 		}
-		if found, err = r.readBack(ctx, log, read); err != nil {
-			return nil, err
+		if found, err = r.readBack(ctx, snap.Tree, log, read); err != nil {
+			return nothing(v, err)
 		}
-		done, err := r.checkApplied(ctx, snap, log, read)
+		done, err := r.With(known).checkApplied(ctx, snap, log, read)
 		if err != nil {
-			return nil, err
+			return nothing(v, err)
 		}
+		known.ran = done.ran
 		found = append(found, failures(done.results)...)
 		if v.Report = rule.NewReport(found); !v.Report.OK {
-			return nil, nil
+			return nothing(v, nil)
 		}
 		v.Completed, v.Status = true, ledger.Completed
-		return r.complete(log, done)
+		return recording(v, r.complete(log, done), ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, the record and the files are as approved"})
 	})
+	v.ID, v.Ledger = id, after
 	return v, err
 }
 
@@ -173,7 +174,7 @@ func (e *NotHereError) Unwrap() error { return e.Err }
 // rebuildApplied makes the commit of an apply to a branch again where another
 // clone has made it: the same approved change on the same parent is the same
 // commit.
-func (r *Runner) rebuildApplied(ctx context.Context, snap Snapshot, log *ledger.Log) error {
+func (r *Runner) rebuildApplied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log) error {
 	ends := ledger.Of[*ledger.ApplyComplete](log)
 	done, tx := ends[len(ends)-1], log.Transaction()
 	if done.CommitAfter == "" || tx.Pointers.Proposal.PullRequest > 0 {
@@ -189,12 +190,12 @@ func (r *Runner) rebuildApplied(ctx context.Context, snap Snapshot, log *ledger.
 	return nil
 }
 
-func (r *Runner) buildAgain(ctx context.Context, snap Snapshot, tx ledger.Transaction, base string) (string, error) {
-	g, err := r.judge(ctx, snap, tx.TransactionID)
+func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger.Transaction, base string) (string, error) {
+	g, err := r.judge(ctx, snap, tx.TransactionID, nil)
 	if err != nil {
 		return "", err
 	}
-	set, err := r.onCommit(ctx, tx, base)
+	set, err := r.onCommit(ctx, snap.Tree, tx, base)
 	if err != nil {
 		return "", err
 	}
@@ -202,13 +203,13 @@ func (r *Runner) buildAgain(ctx context.Context, snap Snapshot, tx ledger.Transa
 	if err != nil {
 		return "", err
 	}
-	return r.build(ctx, g, prepared{set: set, base: base}, sign)
+	return r.build(ctx, g, prepared{set: set, base: base}, "", sign)
 }
 
 // readBack compares the files with what was approved.
-func (r *Runner) readBack(ctx context.Context, log *ledger.Log, read readFile) ([]rule.Violation, error) {
+func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log, read readFile) ([]rule.Violation, error) {
 	starts := ledger.Of[*ledger.ApplyStart](log)
-	set, err := r.onCommit(ctx, log.Transaction(), starts[len(starts)-1].BaseCommit)
+	set, err := r.onCommit(ctx, tree, log.Transaction(), starts[len(starts)-1].BaseCommit)
 	var redacted *RedactedError
 	if errors.As(err, &redacted) {
 		return readBackHashes(*log.Transaction().Pointers.Proposal, read)
@@ -246,7 +247,8 @@ func readBackHashes(p ledger.Proposal, read readFile) ([]rule.Violation, error) 
 	return found, nil
 }
 
-func (r *Runner) complete(log *ledger.Log, done checked) (*ledger.Entry, error) {
+// complete ends a transaction that is proved.
+func (r *Runner) complete(log *ledger.Log, done checked) *ledger.Stage {
 	tx := log.Transaction()
 	s := r.stage(log)
 	s.Event(&ledger.ValidateStart{TransactionID: tx.TransactionID, ValidateID: "validate_1"})
@@ -257,7 +259,7 @@ func (r *Runner) complete(log *ledger.Log, done checked) (*ledger.Entry, error) 
 	s.Event(&ledger.ValidateComplete{TransactionID: tx.TransactionID, ValidateID: "validate_1", Success: true})
 	s.Status(ledger.Completed, "the record and the files on disk are as approved")
 	s.Close()
-	return s.Entry(ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, the record and the files are as approved"}, false)
+	return s
 }
 
 // CheckDir verifies a transaction directory that is not in a ledger: one that

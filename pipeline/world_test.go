@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -59,8 +60,8 @@ var (
 // commits is a repository: trees by commit id, the last one HEAD. What it has
 // staged is what HEAD has.
 type commits struct {
-	pipeline.Repository
-	pipeline.Refs
+	code.Repository
+	code.Refs
 	trees []fstest.MapFS
 	// parents are those of commits beside the line that the others are.
 	parents map[string]string
@@ -90,8 +91,8 @@ func (c *commits) Tree(_ context.Context, commit string) (fs.FS, error) {
 // TreeID: no two commits have the same tree.
 func (c *commits) TreeID(_ context.Context, commit string) (string, error) { return commit, nil }
 
-func (c *commits) Index(context.Context, []patch.Change) (pipeline.IndexState, error) {
-	return pipeline.IndexState{}, nil
+func (c *commits) Index(context.Context, []patch.Change) (code.IndexState, error) {
+	return code.IndexState{}, nil
 }
 
 // Descends: the commits are one line, on which their ids count, and those beside
@@ -111,6 +112,7 @@ type world struct {
 	dir    string
 	policy policy.Policy
 	clock  int
+	still  bool // the clock moves on only when somebody begins something
 	random io.Reader
 }
 
@@ -137,15 +139,21 @@ func (w *world) write(files map[string]string) {
 	}
 }
 
-// now is a clock that moves on by a second whenever it is read.
+// now is a clock that moves on by a second whenever it is read, unless it stands
+// still.
 func (w *world) now() time.Time {
-	w.clock++
+	if !w.still {
+		w.clock++
+	}
 	return time.Date(2026, 1, 5, 0, 0, w.clock, 0, time.UTC)
 }
 
 // as is the program, run by somebody.
 func (w *world) as(who ledger.Actor) *pipeline.Runner {
 	w.Helper()
+	if w.still {
+		w.clock += 60
+	}
 	tree, err := workspace.Open(w.dir, w.dir+"-state", false)
 	if err != nil {
 		w.Fatal(err)
@@ -265,4 +273,27 @@ func (w *world) tip() string {
 		w.Fatal(err)
 	}
 	return snap.Tip
+}
+
+// ledger is the ledger as it is now.
+func (w *world) ledger() ledger.Snapshot {
+	w.Helper()
+	snap, err := w.store.Snapshot(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return snap
+}
+
+func (w *world) log(tx string) (*ledger.Log, error) { return ledger.Read(w.ledger().Tree, tx) }
+
+func (w *world) directory(tx string) (fs.FS, error) { return fs.Sub(w.ledger().Tree, ledger.Dir(tx)) }
+
+func (w *world) history(tx string) pipeline.Gated {
+	w.Helper()
+	g, err := w.as(bot).History(w.Context(), w.ledger(), tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return g
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// waits tells whether people on a pull request are asked now.
+// waits reports whether people on a pull request are asked now.
 func (r Report) waits() bool {
 	return r.Ended == "" && r.PullRequest > 0 && r.Verdict != nil && r.Verdict.State == approval.Pending
 }

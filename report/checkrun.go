@@ -36,23 +36,27 @@ type CheckRun struct {
 	Annotations []Annotation
 }
 
+// transactionCheck begins the name of each transaction's check run.
+const transactionCheck = "countersign/"
+
 // CheckRun renders the report as a check run of its own name. A proposal that
 // nobody answered, or that a human denied, is neutral: it must not paint a pull
 // request red.
 func (r Report) CheckRun() CheckRun {
 	c := CheckRun{
-		Name: "countersign/" + r.PatchID[:min(12, len(r.PatchID))], Title: r.title(), ExternalID: r.TransactionID,
+		Name: transactionCheck + r.PatchID[:min(12, len(r.PatchID))], Title: r.title(), ExternalID: r.TransactionID,
 		Status: CheckCompleted, Conclusion: r.conclusion(), Text: r.resultBlock(),
 	}
 	if r.Status == ledger.Created || r.Status == ledger.InProgress {
 		c.Status, c.Conclusion = CheckInProgress, ""
 	}
-	p := newPage(MaxCheckText)
+	marker := tipMarker(r.LedgerRef, r.LedgerCommit)
+	p := newPage(MaxCheckText - len(marker))
 	var cut string
 	c.Annotations, cut = r.annotations()
 	r.write(p, "###")
 	p.write(cut)
-	c.Summary = p.String()
+	c.Summary = p.String() + marker
 	return c
 }
 

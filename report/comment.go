@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,43 @@ type Comment struct {
 	Threads      map[string]string // by transaction: the address of its request
 	Notes        []string          // plain text, a line each
 	Obstacles    []Obstacle
+	// Told is what was told of each transaction in full, its check runs too. The
+	// next run reads it with ToldIn, and tells again what is not there.
+	Told map[string]ledger.Status
+}
+
+const (
+	toldMark    = "<!-- countersign:told"
+	toldMarkEnd = " -->"
+	maxTold     = 200 // transactions, the newest
+)
+
+// told is the line that ToldIn reads.
+func (c Comment) told() string {
+	ids := slices.Sorted(maps.Keys(c.Told))
+	line := toldMark
+	for _, id := range ids[max(0, len(ids)-maxTold):] {
+		line += " " + id + "=" + string(c.Told[id])
+	}
+	return line + toldMarkEnd + "\n"
+}
+
+// ToldIn reads Comment.Told back from a body; nil where that is no Comment's.
+func ToldIn(body string) map[string]ledger.Status {
+	lines := strings.Split(strings.TrimSpace(body), "\n")
+	if len(lines) < 2 || lines[len(lines)-1] != CommentMarker {
+		return nil
+	}
+	text, ok := strings.CutPrefix(strings.TrimSpace(lines[len(lines)-2]), toldMark)
+	if !ok {
+		return nil
+	}
+	told := map[string]ledger.Status{}
+	for _, one := range strings.Fields(strings.TrimSuffix(text, toldMarkEnd)) {
+		id, status, _ := strings.Cut(one, "=")
+		told[id] = ledger.Status(status)
+	}
+	return told
 }
 
 const (
@@ -41,7 +79,7 @@ func (c Comment) Body() string {
 	full := list[:min(len(list), inFull)]
 	tail := newPage(maxLines)
 	c.writeLines(tail, list[len(full):])
-	below := tail.String() + CommentMarker + "\n"
+	below := tail.String() + c.told() + CommentMarker + "\n"
 	p := newPage(MaxComment - len(below))
 	p.write(c.broken() + obstacleBox(c.Obstacles))
 	if len(full) == 0 {

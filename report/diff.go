@@ -4,18 +4,20 @@ import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // Diff shows canonical bytes to a person: coloured by line, and with every
-// character that does not print shown as an escape, so that nothing in the
-// patch can move the cursor, hide or reorder text (T14). It is for eyes; the
-// bytes themselves are what is approved.
+// character that does not print, and every byte that is not UTF-8, shown as an
+// escape, so that nothing in the patch can move the cursor, hide or reorder text
+// (T14, T71). A note below it says where escapes stand, since a patch may also
+// hold text that only looks like one. It is for eyes; the bytes themselves are
+// what is approved.
 func Diff(diff []byte, s Style) string {
 	var b strings.Builder
-	inHunk := false
+	var escaped []int
+	n, inHunk := 0, false
 	for line := range bytes.Lines(diff) {
+		n++
 		text := strings.TrimSuffix(string(line), "\n")
 		switch {
 		case strings.HasPrefix(text, "diff --git "):
@@ -23,8 +25,14 @@ func Diff(diff []byte, s Style) string {
 		case strings.HasPrefix(text, "@@ "):
 			inHunk = true
 		}
+		if plain := (Style{}).reveal(text); plain != text && plain+"\r" != text {
+			escaped = append(escaped, n)
+		}
 		b.WriteString(s.diffLine(text, inHunk))
 		b.WriteByte('\n')
+	}
+	if len(escaped) > 0 {
+		b.WriteString(s.paint(yellow, "Escapes such as \\x1b stand for what does not show in "+lineNumbers(escaped)+" of this diff.") + "\n")
 	}
 	return b.String()
 }
@@ -50,9 +58,6 @@ func (s Style) diffLine(text string, inHunk bool) string {
 func (s Style) reveal(text string) string {
 	if strings.HasPrefix(text, " ") {
 		text = strings.TrimSuffix(text, "\r")
-	}
-	if strings.IndexFunc(text, func(r rune) bool { return !ledger.Visible(r) && r != '\t' }) < 0 {
-		return text
 	}
 	var b strings.Builder
 	for len(text) > 0 {

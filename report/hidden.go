@@ -8,40 +8,48 @@ import (
 	"unicode/utf8"
 )
 
-// A hidden character is one that does not show, in lines that a diff adds.
+// A hidden character is one that does not show, in lines that a diff adds, or a
+// byte that is not UTF-8, in lines that it adds or removes: without a word, a
+// change from that byte to the text of its escape would look like none.
 type hidden struct {
-	file  int    // the diff's, counted from 0
-	shown string // as an escape
-	lines []int  // of the file after the change
+	file    int    // the diff's, counted from 0
+	shown   string // as an escape
+	removed bool
+	lines   []int // of the file after the change, or before it where they are removed
 }
 
 // maxHiddenLines is how many lines of one character are named.
 const maxHiddenLines = 5
 
-// hiddenIn finds what does not show in the lines that canonical bytes add
-// (T14), once for each file and character.
+// hiddenIn finds what does not show in canonical bytes (T14, T71), once for each
+// file, character and side.
 func hiddenIn(diff []byte) []hidden {
 	found := finder{known: map[string]int{}}
-	file, at, inHunk := -1, 0, false
+	file, before, after, inHunk := -1, 0, 0, false
 	for line := range bytes.Lines(diff) {
+		text := string(bytes.TrimSuffix(line[1:], []byte("\n")))
 		switch {
 		case bytes.HasPrefix(line, []byte("diff --git ")):
 			file, inHunk = file+1, false
 		case bytes.HasPrefix(line, []byte("@@ ")):
-			at, inHunk = hunkStart(line), true
+			before, after, inHunk = hunkStart(line, " -"), hunkStart(line, " +"), true
 		case inHunk && line[0] == '+':
-			found.line(file, at, string(bytes.TrimSuffix(line[1:], []byte("\n"))))
-			at++
+			found.line(hidden{file: file, lines: []int{after}}, text)
+			after++
+		case inHunk && line[0] == '-':
+			found.line(hidden{file: file, lines: []int{before}, removed: true}, text)
+			before++
 		case inHunk && line[0] == ' ':
-			at++
+			before++
+			after++
 		}
 	}
 	return found.list
 }
 
-// hunkStart is the first line, after the change, of "@@ -a,b +c,d @@".
-func hunkStart(line []byte) int {
-	_, after, _ := strings.Cut(string(line), " +")
+// hunkStart is the first line of "@@ -a,b +c,d @@" on the side with that sign.
+func hunkStart(line []byte, sign string) int {
+	_, after, _ := strings.Cut(string(line), sign)
 	number, _, _ := strings.Cut(after, " ")
 	number, _, _ = strings.Cut(number, ",")
 	n, _ := strconv.Atoi(number)
@@ -51,21 +59,24 @@ func hunkStart(line []byte) int {
 // A finder gathers hidden characters in the order in which they appear.
 type finder struct {
 	list  []hidden
-	known map[string]int // by file and character: where in list
+	known map[string]int // by file, character and side: where in list
 }
 
-func (f *finder) line(file, at int, text string) {
+func (f *finder) line(at hidden, text string) {
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		if v := visible(r, text[:size]); v != text[:size] && r != '\t' {
-			f.add(hidden{file, v, []int{at}})
+		v := visible(r, text[:size])
+		isByte := r == utf8.RuneError && size == 1
+		if v != text[:size] && r != '\t' && (isByte || !at.removed) {
+			at.shown = v
+			f.add(at)
 		}
 		text = text[size:]
 	}
 }
 
 func (f *finder) add(h hidden) {
-	key := fmt.Sprint(h.file, h.shown)
+	key := fmt.Sprint(h.file, h.shown, h.removed)
 	i, known := f.known[key]
 	if !known {
 		f.known[key] = len(f.list)
@@ -83,16 +94,25 @@ func (h hidden) row(files []File) string {
 	if h.file >= 0 && h.file < len(files) {
 		where = name(files[h.file].Path)
 	}
-	var lines []string
-	for _, n := range h.lines[:min(len(h.lines), maxHiddenLines)] {
-		lines = append(lines, strconv.Itoa(n))
+	text := fmt.Sprintf("- %s in %s, %s", code(h.shown), where, lineNumbers(h.lines))
+	if h.removed {
+		text += " of what is removed"
 	}
-	if more := len(h.lines) - maxHiddenLines; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", more))
+	return text + "\n"
+}
+
+// lineNumbers is "line 3", or "lines 1, 2, 3, 4, 5, and 7 more".
+func lineNumbers(lines []int) string {
+	var out []string
+	for _, n := range lines[:min(len(lines), maxHiddenLines)] {
+		out = append(out, strconv.Itoa(n))
+	}
+	if more := len(lines) - maxHiddenLines; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	noun := "line"
-	if len(h.lines) > 1 {
+	if len(lines) > 1 {
 		noun = "lines"
 	}
-	return fmt.Sprintf("- %s in %s, %s %s\n", code(h.shown), where, noun, strings.Join(lines, ", "))
+	return noun + " " + strings.Join(out, ", ")
 }

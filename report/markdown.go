@@ -30,7 +30,7 @@ func (r Report) write(p *page, level string) {
 	r.writeFiles(p)
 }
 
-// glassBroken tells whether somebody's break-glass stands in for the approvals
+// glassBroken reports whether somebody's break-glass stands in for the approvals
 // that the Policy asks for.
 func (r Report) glassBroken() bool {
 	return r.Verdict != nil && r.Verdict.BreakGlass

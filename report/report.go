@@ -19,6 +19,7 @@ import (
 type Report struct {
 	TransactionID string        `json:"transaction_id"`
 	PatchID       string        `json:"patch_id"`
+	InputSHA256   string        `json:"input_sha256,omitempty"` // of the file that was given to review; not the patch's
 	Fingerprint   string        `json:"fingerprint"`
 	Status        ledger.Status `json:"status"`
 	Summary       string        `json:"summary"`
@@ -127,6 +128,15 @@ func (r Report) Outcome() string {
 		return string(r.ApplyResult.Outcome)
 	}
 	return string(r.Status)
+}
+
+// AppliedOutcome is SUCCESS, PARTIAL or FAILED, "" where nothing was begun: a
+// refusal applies nothing.
+func (r Report) AppliedOutcome() string {
+	if r.ApplyResult == nil || r.ApplyResult.Outcome == result.Refused {
+		return ""
+	}
+	return string(r.ApplyResult.Outcome)
 }
 
 // Operations returns the ApplyResult's operations, failures first.

@@ -1,6 +1,9 @@
 package report_test
 
 import (
+	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -45,6 +48,60 @@ func TestT14Diff(t *testing.T) {
 	}
 	if !strings.Contains(colour, "\x1b[1m--- a/f\x1b[0m") {
 		t.Errorf("a header is not told from a deleted line: %q", colour)
+	}
+}
+
+// T71 A byte that is not UTF-8 reaches neither a terminal nor a comment: C1
+// controls of 8 bits, and a change of Latin-1 that would look like none.
+func TestT71NotUTF8(t *testing.T) {
+	diff := []byte("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -3,2 +3,4 @@\n ctx\x9b1m\n-caf\xe9\n+caf\\xe9\n+\x9b2J\x9b8mhidden\n+ok \ufffd\n")
+	for _, s := range []report.Style{{}, {Colour: true}} {
+		shown := report.Diff(diff, s)
+		if !utf8.ValidString(shown) || strings.ContainsRune(shown, '\u009b') {
+			t.Errorf("raw bytes: %q", shown)
+		}
+		if !strings.Contains(shown, "does not show in lines 5, 6, 8 of this diff.") {
+			t.Errorf("nothing tells an escape from a text that looks like one: %q", shown)
+		}
+	}
+	if shown := report.Diff(diff, report.Style{}); !strings.Contains(shown, "\n+\\x9b2J\\x9b8mhidden\n+ok \ufffd\n") {
+		t.Errorf("shown: %q", shown)
+	}
+	q := request()
+	q.Report.Files, q.Diff = []report.File{{Path: "f"}}, diff
+	body := q.Body()
+	for _, want := range []string{
+		"<code>&#92;xe9</code> in `f`, line 4 of what is removed\n", "<code>&#92;x9b</code> in `f`, line 5\n", "\n-caf\\xe9\n+caf\\xe9\n", "bytes that are not UTF-8",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%q is not in %s", want, body)
+		}
+	}
+	if !utf8.ValidString(body) || strings.Contains(report.Diff([]byte(theDiff), report.Style{}), "does not show") {
+		t.Error("raw bytes in a comment, or a note below a plain diff")
+	}
+}
+
+// T71 What a terminal would obey stands in JSON as JSON's own escapes.
+func TestT71EscapeJSON(t *testing.T) {
+	doc := "{\"a\":\"\u009b2J \u202e é \U000e0041 \\u001b \\\\ \u007f\"}\n"
+	want := "{\"a\":\"\\u009b2J \\u202e é \\udb40\\udc41 \\u001b \\\\ \\u007f\"}\n"
+	got := report.EscapeJSON(doc)
+	if got != want {
+		t.Errorf("EscapeJSON(%q) = %q", doc, got)
+	}
+	var before, after any
+	if err := errors.Join(json.Unmarshal([]byte(doc), &before), json.Unmarshal([]byte(got), &after)); err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("another document: %v", err)
+	}
+}
+
+// T71 A text that is cut shows its bytes as escapes too.
+func TestT71Shortened(t *testing.T) {
+	r := some()
+	r.Summary = strings.Repeat("\xe9", 400)
+	if md := r.Markdown(); strings.Contains(md, "\ufffd") || !strings.Contains(md, strings.Repeat(`\\xe9`, 300)+"…") {
+		t.Errorf("a long summary in Latin-1: %s", md)
 	}
 }
 

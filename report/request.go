@@ -104,10 +104,10 @@ func (q Request) asked() []approval.Need {
 	return Report{Verdict: &v}.missing()
 }
 
-// writeHidden lists what does not show in added lines.
+// writeHidden lists what does not show in the lines that are changed.
 func (q Request) writeHidden(p *page) {
 	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
-	head := warning("**This change adds characters that do not show.** They can make code look like what it is not. The diff has them as escapes.")
+	head := warning("**This change has characters that do not show, or bytes that are not UTF-8.** They can make code look like what it is not. The diff has them as escapes.")
 	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -40,6 +41,9 @@ func (r Report) Text(s Style) string {
 	}
 	row("transaction", r.TransactionID+" ("+s.paint(statusColour(r.Status), string(r.Status))+")")
 	row("patch", r.PatchID)
+	if r.InputSHA256 != "" && r.InputSHA256 != "sha256:"+r.PatchID {
+		row("file given", strings.TrimPrefix(r.InputSHA256, "sha256:"))
+	}
 	if r.PullRequest > 0 {
 		row("pull request", r.pullText())
 	}
@@ -210,6 +214,24 @@ func visible(r rune, raw string) string {
 		return fmt.Sprintf(`\x%02x`, r)
 	}
 	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// EscapeJSON writes what does not show in a JSON document, which is UTF-8 and
+// stands in one line, with JSON's escapes (RFC 8259, section 7).
+func EscapeJSON(doc string) string {
+	var b strings.Builder
+	for _, r := range doc {
+		switch {
+		case ledger.Visible(r) || r == '\n':
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // Red is text in the colour of errors.

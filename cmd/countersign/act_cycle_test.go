@@ -5,17 +5,26 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/report"
 )
+
+// An actCase is a cycle, and the repository that it is run in.
+type actCase struct {
+	name      string
+	private   bool
+	proposals bool   // as init writes the workflows without --gate
+	policy    string // added to the one that init writes
+	cycle     func(*runner)
+}
 
 // TestAct: whole cycles, from what a bot proposes to what GitHub then has.
 func TestAct(t *testing.T) {
 	o := newTool(t)
-	for _, c := range []struct {
-		name   string
-		policy string // added to the one that init writes
-		cycle  func(*runner)
-	}{
+	for _, c := range []actCase{
 		{name: "approve", cycle: actApprove},
+		{name: "private repository", private: true, cycle: actApprove},
+		{name: "proposals alone", proposals: true, cycle: actProposals},
+		{name: "private repository with commands", private: true, policy: "commands:\n  run: [{argv: [grep, -q, \"no line break\", feature.txt]}]\n", cycle: actCommands},
 		{name: "deny", cycle: actDeny},
 		{name: "review", cycle: actReview},
 		{name: "fork", cycle: actFork},
@@ -28,7 +37,7 @@ func TestAct(t *testing.T) {
 		{name: "fleet with commands", policy: "commands:\n  run: [{argv: [grep, -q, more, work.txt]}]\n", cycle: actFleetCommands},
 		{name: "time", cycle: actTime},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.cycle(newRunner(t, o, c.policy)) })
+		t.Run(c.name, func(t *testing.T) { c.cycle(newRunner(t, o, c)) })
 	}
 }
 
@@ -59,6 +68,26 @@ func actApprove(r *runner) {
 	}
 	if comments := r.s.Comments(site, r.pr); len(comments) != 2 {
 		r.Errorf("there are %d comments, want ada's and one report", len(comments))
+	}
+	r.wantAudit()
+}
+
+// actProposals: "Try it" of docs/setup.md. One line answers, and nothing is red.
+func actProposals(r *runner) {
+	r.settles(r.proposes())
+	head, fingerprint := r.tip(), r.asked()
+	if n := strings.Count(r.report(), approveLine); n != 1 {
+		r.Errorf("the report has %d lines that approve:\n%s", n, r.report())
+	}
+	r.settles(commented(r.says("ada", approveLine+fingerprint)))
+	r.wantApplied(head, fingerprint)
+	for _, c := range r.s.CheckRuns(site, "") {
+		if c.Name == report.LedgerCheckName("refs/agent/ledger") {
+			continue // it remembers the ledger, on the commit that the repository began with
+		}
+		if c.Name == "countersign" || c.Conclusion != "success" {
+			r.Errorf("the check %s is %s", c.Name, c.Conclusion)
+		}
 	}
 	r.wantAudit()
 }

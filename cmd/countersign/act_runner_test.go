@@ -29,11 +29,11 @@ const actUses = "acme/countersign@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 // newRunner is a hub whose default branch has the workflows, and whose pull
 // request brings a text without the line break at its end: what the bot of the
-// propose workflow mends. policy is added to the Policy.
-func newRunner(t *testing.T, o tool, policy string) *runner {
+// propose workflow mends.
+func newRunner(t *testing.T, o tool, c actCase) *runner {
 	t.Helper()
-	r := &runner{hub: newHub(t), tool: o, head: site, jobs: 1}
-	if code, _, stderr := r.run("init", "--fleet", "--organization", "--uses", actUses); code != 0 {
+	r := &runner{hub: openHub(t, c.private), tool: o, head: site, jobs: 1}
+	if code, _, stderr := r.run("init", "--fleet", "--organization", "--uses", actUses, fmt.Sprintf("--gate=%t", !c.proposals)); code != 0 {
 		t.Fatal(stderr)
 	}
 	files := map[string]string{}
@@ -42,7 +42,7 @@ func newRunner(t *testing.T, o tool, policy string) *runner {
 		check(t, err)
 		files[file.path] = string(raw)
 	}
-	files[initList[0].path] += policy
+	files[initList[0].path] += c.policy
 	r.push(site, "main", files)
 	r.push(site, "topic", map[string]string{"feature.txt": before})
 	r.clone()
@@ -97,12 +97,16 @@ func (r *runner) end(a *running) (log string, failed bool) {
 func (r *runner) start(workflow string, e githubtest.Event) *running {
 	r.Helper()
 	e.Repository = site
+	token := r.token
+	if workflow == "countersign-propose.yml" { // act gives each job the same token, whatever its permissions say
+		token = r.s.ActionsToken(site, "contents:read")
+	}
 	home := r.TempDir()
 	r.uploads = filepath.Join(home, "artifacts")
 	args := []string{
 		e.Name, "-C", r.dir, "-W", filepath.Join(r.dir, ".github", "workflows", workflow), "-e", r.write("event.json", string(r.s.Event(e))),
 		"-a", "ada", "-P", "ubuntu-latest=-self-hosted", "--no-cache-server", fmt.Sprintf("--concurrent-jobs=%d", r.jobs),
-		"--action-cache-path", filepath.Join(home, "cache"), "-s", "GITHUB_TOKEN=" + r.token,
+		"--action-cache-path", filepath.Join(home, "cache"), "-s", "GITHUB_TOKEN=" + token,
 	}
 	for uses, folder := range r.actions() {
 		args = append(args, "--local-repository", uses+"="+folder)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -176,5 +178,117 @@ func TestActionSweep(t *testing.T) {
 	h.on(githubtest.Event{Name: "schedule"})
 	if code, out, printed := h.action("sweep"); code != 0 || out["outcome"] != "SUCCESS" || out["needs-checks"] != "[]" {
 		t.Errorf("exit code %d, outputs %v\n%s", code, out, printed)
+	}
+}
+
+// TestActionPrivateRepository: the propose job of a private repository reads with
+// the rights that its workflow gives it, and a whole cycle follows.
+func TestActionPrivateRepository(t *testing.T) {
+	t.Parallel()
+	h := openHub(t, true)
+	rights := h.token
+	review := func(token string) (code int, bundle, printed string) {
+		file := h.write("bundle.json", "")
+		h.on(githubtest.Event{Name: "pull_request", Action: "synchronize", Number: h.pr})
+		h.env["INPUT_TOKEN"] = token
+		code, _, printed = h.action("review", "patch="+h.write("fix.patch", greetFix), "summary=greet", "bundle-out="+file)
+		raw, err := os.ReadFile(file)
+		check(t, err)
+		return code, string(raw), printed
+	}
+	if code, _, printed := review(""); code == 0 {
+		t.Errorf("a private repository was read without a token\n%s", printed)
+	}
+	code, bundle, printed := review(h.s.ActionsToken(site, "contents:read"))
+	if code != 0 {
+		t.Fatalf("review with contents: read: %d\n%s", code, printed)
+	}
+	h.env["INPUT_TOKEN"] = rights
+	fingerprint := h.settled(h.proposedBy(bundle, githubtest.NewWorkflowRun{}))["fingerprint"]
+	if out := h.settled(commented(h.says("ada", "/approve "+fingerprint))); out["outcome"] != "SUCCESS" {
+		t.Errorf("outputs %v", out)
+	}
+}
+
+// TestActionOutputsOfOne: where a pull request has a proposal and its own diff, all
+// outputs are of the proposal, and "transactions" has both.
+func TestActionOutputsOfOne(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	own := h.settled(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: h.pr})
+	proposed := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
+	if proposed["verdict"] != "pending" || proposed["transaction"] == own["transaction"] || proposed["outcome"]+proposed["applied-commit"] != "" {
+		t.Errorf("outputs of the proposal %v", proposed)
+	}
+	done := h.settled(commented(h.says("ada", "/approve "+proposed["fingerprint"])))
+	want := map[string]string{
+		"transaction": proposed["transaction"], "fingerprint": proposed["fingerprint"], "patch-id": proposed["patch-id"],
+		"verdict": "approved", "outcome": "SUCCESS", "applied-commit": h.s.Ref(site, "refs/heads/topic"),
+	}
+	for name, value := range want {
+		if done[name] != value {
+			t.Errorf("%s is %q, want %q", name, done[name], value)
+		}
+	}
+	if !strings.Contains(done["check-run-url"], "/runs/") {
+		t.Errorf("check-run-url is %q", done["check-run-url"])
+	}
+	var all []map[string]any
+	if err := json.Unmarshal([]byte(done["transactions"]), &all); err != nil || len(all) != 2 {
+		t.Fatalf("transactions: %v\n%s", err, done["transactions"])
+	}
+	if all[0]["transaction"] != want["transaction"] || all[0]["outcome"] != "SUCCESS" || all[0]["own-diff"] != false {
+		t.Errorf("the proposal is listed as %v", all[0])
+	}
+	if all[1]["own-diff"] != true || all[1]["verdict"] != "pending" || all[1]["outcome"] != "" || all[1]["applied-commit"] != "" {
+		t.Errorf("the own diff is listed as %v", all[1])
+	}
+}
+
+// TestActionWaitsForCommands: until the job without rights has run the commands,
+// an approved change is neither refused nor failed.
+func TestActionWaitsForCommands(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.policy("commands:\n  run: [{argv: [\"true\"]}]\n")
+	fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
+	head := h.s.Ref(site, "refs/heads/topic")
+	out := h.settled(commented(h.says("ada", "/approve "+fingerprint)))
+	if out["verdict"] != "approved" || out["outcome"] != "" || !strings.Contains(out["needs-checks"], "tx_") {
+		t.Errorf("outputs %v", out)
+	}
+	if check := h.check(checkOf(fingerprint), head); check.Conclusion != "neutral" || strings.Contains(check.Title+check.Summary, "REFUSED") {
+		t.Errorf("the check is %s: %s\n%s", check.Conclusion, check.Title, check.Summary)
+	}
+	if comment := h.comment(); strings.Contains(comment, "REFUSED") || !strings.Contains(comment, "approved (1 of 1 approvals)") {
+		t.Errorf("the comment:\n%s", comment)
+	}
+}
+
+// TestActionDeniedAgain: what was denied and is proposed again is told, in the
+// output and on the pull request, and nobody is asked about it.
+func TestActionDeniedAgain(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	proposed := h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{})
+	first := h.settled(proposed)
+	h.settled(commented(h.says("ada", "/deny "+first["fingerprint"]+" no greeting")))
+	ledger := h.s.Ref(site, "refs/agent/ledger")
+	for range 2 {
+		if out := h.settled(proposed); out["verdict"] != "denied" || out["transaction"] != first["transaction"] || out["outcome"] != "" {
+			t.Errorf("outputs %v", out)
+		}
+		if comment := h.comment(); !strings.Contains(comment, "Proposed again") || !strings.Contains(comment, "no greeting") || strings.Contains(comment, "\n    /approve") {
+			t.Errorf("the comment:\n%s", comment)
+		}
+	}
+	h.pushes("bob", "more", "more.txt", "more\n")
+	h.pr = h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "more", Title: "More"}).Number
+	elsewhere := h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{HeadBranch: "more"})
+	if out := h.settled(elsewhere); out["verdict"] != "denied" || out["transaction"] != "" || !strings.Contains(h.comment(), "Proposed again") {
+		t.Errorf("on another pull request: outputs %v, the comment:\n%s", out, h.comment())
+	}
+	if h.s.Ref(site, "refs/agent/ledger") != ledger {
+		t.Error("the ledger has more than the denial")
 	}
 }

@@ -83,3 +83,28 @@ func TestT18StagesOfOneTransaction(t *testing.T) {
 		}
 	}
 }
+
+// TestT15EventOfAnotherRepository: an event that names another repository, or none,
+// moves nothing, whatever the repository is called now.
+func TestT15EventOfAnotherRepository(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	tx, fingerprint := h.propose(greetFix)
+	h.says("ada", "/approve "+fingerprint)
+	before := h.state()
+	for name, repository := range map[string]any{
+		"another": map[string]any{"id": h.id + 1, "full_name": site, "default_branch": "main"},
+		"none":    map[string]any{"full_name": site, "default_branch": "main"},
+	} {
+		h.event("workflow_dispatch", map[string]any{"repository": repository})
+		code, _, stderr := h.run("settle", "--pr", fmt.Sprint(h.pr))
+		if code != exitRefused || !strings.Contains(stderr, "the workflow's event is of the repository with the number") {
+			t.Errorf("%s: exit code %d\n%s", name, code, stderr)
+		}
+		h.wantState(name, before)
+	}
+	h.event("workflow_dispatch", nil)
+	if done := h.settle(0, "--no-gate"); done.Transactions[0].ID != tx {
+		t.Errorf("%+v", done)
+	}
+}

@@ -65,7 +65,7 @@ func everyWorkflow(t *testing.T) map[string]workflowFile {
 		out[filepath.Base(file)] = readWorkflow(t, file)
 	}
 	for name, s := range map[string]scaffold{
-		"init": {Uses: placeholder, Gate: true}, "init --gate=false": {Uses: placeholder, LedgerRef: "refs/heads/ledger"}, "init --uses ./": {Uses: "./", Gate: true},
+		"init": {Uses: placeholder, LedgerRef: "refs/heads/ledger"}, "init --gate": {Uses: placeholder, Gate: true}, "init --gate --uses ./": {Uses: "./", Gate: true},
 	} {
 		for _, file := range initList[1:] {
 			out[name+" "+file.source] = parseWorkflow(t, file.render(s))
@@ -98,7 +98,7 @@ func (w workflowFile) may(job workflowJob) map[string]any {
 	return may
 }
 
-// trusted tells whether a job can write anything, or is given a secret.
+// trusted reports whether a job can write anything, or is given a secret.
 func (w workflowFile) trusted(job workflowJob) bool {
 	for _, step := range job.Steps {
 		for _, v := range append(slices.Collect(maps.Values(step.With)), slices.Collect(maps.Values(step.Env))...) {
@@ -246,7 +246,7 @@ func TestT26NoSharedCache(t *testing.T) {
 // that runs commands have no right and no token that the others have.
 func TestT66ProposeCanOnlyRead(t *testing.T) {
 	t.Parallel()
-	seen := 0
+	seen, reads := 0, 0
 	for name, w := range everyWorkflow(t) {
 		for id, job := range w.Jobs {
 			want := map[string]int{"propose": 1, "relay": 0, "checks": 0}
@@ -261,6 +261,10 @@ func TestT66ProposeCanOnlyRead(t *testing.T) {
 			}
 			for _, step := range job.Steps {
 				for key, v := range step.With {
+					if id == "propose" && step.With["stage"] == "review" && key == "token" && v == "${{ github.token }}" {
+						reads++ // with the job's own rights, as a private repository needs it; the bot is in another step
+						continue
+					}
 					if s, _ := v.(string); strings.Contains(key, "token") || strings.Contains(s, "token") {
 						t.Errorf("%s: %s is given %s: %v", name, id, key, v)
 					}
@@ -271,8 +275,8 @@ func TestT66ProposeCanOnlyRead(t *testing.T) {
 			}
 		}
 	}
-	if seen < 12 {
-		t.Errorf("only %d such jobs were seen", seen)
+	if seen < 12 || reads < 3 {
+		t.Errorf("only %d such jobs were seen, %d steps that read with a token", seen, reads)
 	}
 }
 
@@ -321,7 +325,7 @@ func TestOwnWorkflows(t *testing.T) {
 			continue
 		}
 		check(t, err)
-		if !bytes.Equal(have, file.render(scaffold{Uses: "./", Gate: true})) {
+		if !bytes.Equal(have, file.render(scaffold{Uses: "./"})) {
 			t.Errorf("%s: countersign init --uses ./ --force writes another", file.path)
 		}
 	}

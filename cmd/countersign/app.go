@@ -31,16 +31,17 @@ type App struct {
 	Now            func() time.Time
 	Entropy        io.Reader
 	Wait           func(ctx context.Context, d time.Duration) error // before a request is sent again; nil: a timer
+	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: emptyInput
 
 	flags       globalFlags
-	secrets     *secret.Finder   // what is taken out of everything that is printed
-	runner      *pipeline.Runner // knows the secrets of the patch as well, once there is one
-	client      *github.Client   // to GitHub, where there is a token
-	seen        func() string    // the ledger's last tip that held, once one was opened
-	transaction string           // the one that this run is about, once that is known
-	settled     *settlement      // what a run of settle did
-	matrix      *matrix          // what list --matrix printed
-	shown       *report.Report   // the last that was shown
+	secrets     *secret.Finder // what is taken out of everything that is printed, also of the patch once there is one
+	repo        *gitstore.Repo // what open opened
+	client      *github.Client // to GitHub, where there is a token
+	seen        func() string  // the ledger's last tip that held, once one was opened
+	transaction string         // the one that this run is about, once that is known
+	settled     *settlement    // what a run of settle did
+	matrix      *matrix        // what list --matrix printed
+	shown       *report.Report // the last that was shown
 }
 
 // globalFlags are the flags that every command takes.
@@ -69,6 +70,9 @@ func (a *App) Main() int {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	err := root.ExecuteContext(context.Background())
+	if a.repo != nil {
+		_ = a.repo.Close() // `git gc` may have what was built for nothing
+	}
 	return a.finish(errors.Join(err, a.writeTip()))
 }
 
@@ -133,12 +137,12 @@ func (a *App) finish(err error) int {
 	message := oneLine(err)
 	text := a.errStyle().Red("countersign: error:") + " " + message + "\n"
 	if hint != "" && !a.flags.quiet {
-		text += "countersign: hint: " + hint + "\n"
+		text += "countersign: hint: " + report.Clean(hint) + "\n"
 	}
 	if a.flags.json {
 		doc := map[string]any{"error": message, "exit": float64(code)}
 		if hint != "" {
-			doc["hint"] = hint
+			doc["hint"] = report.Clean(hint)
 		}
 		if line, err := canon.Line(doc); err == nil {
 			text += string(line)
@@ -190,10 +194,10 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// say prints a remark for a person on stderr.
+// say prints a remark for a person on stderr, in one line.
 func (a *App) say(format string, args ...any) {
 	if !a.flags.quiet {
-		_ = emit(a.Stderr, a.redact(fmt.Sprintf("countersign: "+format+"\n", args...)))
+		_ = emit(a.Stderr, a.redact("countersign: "+report.Clean(fmt.Sprintf(format, args...))+"\n"))
 	}
 }
 
@@ -208,20 +212,30 @@ func emit(w io.Writer, text secret.Redacted) error {
 func (a *App) redact(text string) secret.Redacted { return a.finder().Redact(text) }
 
 func (a *App) finder() *secret.Finder {
-	if a.runner != nil {
-		return a.runner.Secrets
-	}
 	if a.secrets == nil {
 		a.secrets = secret.Default().Knowing(a.tokens()...)
 	}
 	return a.secrets
 }
 
-// printJSON prints a document as canonical JSON.
+// learn takes over what a stage has learnt about secrets, before anything of it
+// is printed.
+func (a *App) learn(k pipeline.Known) {
+	if k.Secrets != nil {
+		a.secrets = k.Secrets.Also(a.finder())
+	}
+}
+
+// printJSON prints a document as canonical JSON. On a terminal, what does not
+// show is written with JSON's own escapes (T71): the same document, in which
+// nothing moves the cursor.
 func (a *App) printJSON(doc any) error {
 	line, err := a.redactJSON(doc)
 	if err != nil {
 		return err
+	}
+	if isTerminal(a.Stdout) {
+		line = line.Show(report.EscapeJSON)
 	}
 	return emit(a.Stdout, line)
 }
@@ -234,14 +248,17 @@ func (a *App) redactJSON(doc any) (secret.Redacted, error) {
 		return secret.Redacted{}, err
 	}
 	clean, err := a.finder().RedactJSON(raw, func(key, value string) bool {
-		return key == diffKey || ledger.IsTyped(key, value)
+		return key == diffKey || key == diffBytesKey || ledger.IsTyped(key, value)
 	})
 	return clean.Show(func(doc string) string { return doc + "\n" }), err
 }
 
-// diffKey is the member of a document that holds a whole diff, which showDiff
-// has redacted as one.
-const diffKey = "diff"
+// diffKey and diffBytesKey are the members of a document that hold a whole diff,
+// which redactDiff has redacted as one.
+const (
+	diffKey      = "diff"
+	diffBytesKey = "diff_base64"
+)
 
 func (a *App) print(text string) error { return emit(a.Stdout, a.redact(text)) }
 

@@ -76,7 +76,7 @@ func (a *attack) applies(name string, fault githubtest.Fault, at iter.Seq[int]) 
 	a.audits()
 }
 
-// fails settles with a fault, and tells whether it came to that.
+// fails settles with a fault, and reports whether it came to that.
 func (a *attack) fails(f githubtest.Fault) bool {
 	a.Helper()
 	a.s.ResetRequests()

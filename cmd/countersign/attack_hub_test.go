@@ -66,6 +66,12 @@ func (h *hub) later() {
 	h.s.SetNow(func() time.Time { return time.Now().Add(ahead) })
 }
 
+// stop stops the program's clock and GitHub's.
+func (h *hub) stop(at time.Time) {
+	h.stopped = at
+	h.s.SetNow(func() time.Time { return at })
+}
+
 // person is an account with a role in the repository.
 func (h *hub) person(login, role string) {
 	h.s.User(login)
@@ -89,7 +95,9 @@ func (h *hub) answersTo(first int64, by, body string) int64 {
 	return h.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: h.pr, By: by, Body: body, ReplyTo: first}).ID
 }
 
+// reviews reviews in a later second than all that was, as people do.
 func (h *hub) reviews(by, state, body string) int64 {
+	h.later()
 	return h.s.Review(githubtest.NewReview{Repository: site, Number: h.pr, By: by, State: state, Body: body}).ID
 }
 
@@ -229,7 +237,7 @@ func (a *attack) tells(out settled, reasons ...string) {
 	}
 }
 
-// says tells whether some decision does not count for a reason.
+// says reports whether some decision does not count for a reason.
 func (s settled) says(reason string) bool {
 	for _, tx := range s.Transactions {
 		for _, d := range tx.Verdict.Decisions {
@@ -266,7 +274,7 @@ func (h *hub) bundle(diff string) string {
 	return file
 }
 
-// everyFault tells whether everything is to fail in turn, which takes minutes.
+// everyFault reports whether everything is to fail in turn, which takes minutes.
 func everyFault() bool { return os.Getenv("COUNTERSIGN_FAULTS") != "" }
 
 // sweep is 1 to n where every fault is asked for, else those that are named.
@@ -280,7 +288,7 @@ func sweep(n int, named ...int) iter.Seq[int] {
 	}
 }
 
-// asked tells whether an address was asked since the requests were forgotten.
+// asked reports whether an address was asked since the requests were forgotten.
 func (h *hub) asked(path string) bool {
 	return slices.ContainsFunc(h.s.Requests(), func(r githubtest.Request) bool { return r.Path == path })
 }

@@ -48,6 +48,31 @@ func TestT04PushAfterTheApproval(t *testing.T) {
 	})
 }
 
+// Somebody deletes the branch right before any of the requests of the settle that
+// applies: nobody makes it anew.
+func TestT05BranchDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	refused := 0
+	for n := range sweep(15, 5, 7, 9) {
+		a := newAttack(t, "")
+		a.says("ada", "/approve "+a.fingerprint)
+		requests := a.at(n, func() { a.s.Git(site, "update-ref", "-d", "refs/heads/topic") })
+		_, stdout, stderr := a.run("settle", "--json", "--pr", fmt.Sprint(a.pr), "--no-gate")
+		if requests() < n {
+			break
+		}
+		if tip := a.s.Ref(site, "refs/heads/topic"); tip != "" {
+			t.Errorf("deleted before request %d, the branch was made anew at %s\n%s%s", n, tip, stdout, stderr)
+		}
+		if strings.Contains(stderr, `the head branch \"topic\" of pull request 1 is gone`) {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("no settle found the branch gone")
+	}
+}
+
 // Somebody pushes right before any of the requests of the settle that applies.
 func TestT05PushMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -103,7 +128,7 @@ func TestT09LostMeanwhile(t *testing.T) {
 			a := newAttack(t, "")
 			a.closes()
 			late, moved := 0, 0
-			for n := range sweep(30, 9, 14) {
+			for n := range sweep(30, 11, 12, 13, 18) {
 				a.proposes(fmt.Sprintf("hello, %d", n))
 				a.says("ada", "/approve "+a.fingerprint)
 				a.s.ResetRequests()

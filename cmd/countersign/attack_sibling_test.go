@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
@@ -72,6 +73,23 @@ func TestT16Retargeted(t *testing.T) {
 	a.s.Retarget(site, a.pr, "release")
 	a.happens(githubtest.Event{Name: "pull_request_target", Action: "edited", Number: a.pr})
 	a.guards(asks)
+}
+
+// A review of the diff to one branch does not count for the larger diff to
+// another, though all is in one second: the forge's times have no fractions.
+func TestT16RetargetedWithinTheSecond(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "gate: {bases: [main, dev]}\n")
+	a.s.Git(site, "update-ref", "refs/heads/dev", a.s.Ref(site, "refs/heads/topic"))
+	a.pushes("bob", "topic", "more.txt", "more\n")
+	a.s.Retarget(site, a.pr, "dev")
+	a.happens(githubtest.Event{Name: "pull_request_target", Action: "edited", Number: a.pr})
+	a.guards(asks)
+	a.stop(time.Now().Add(time.Minute).Truncate(time.Second))
+	a.s.Review(githubtest.NewReview{Repository: site, Number: a.pr, By: "ada", State: "APPROVED"})
+	a.guards(passes)
+	a.s.Retarget(site, a.pr, "main")
+	a.guards(asks, "is from before this was proposed")
 }
 
 // Another workflow with the same token says that all is well.

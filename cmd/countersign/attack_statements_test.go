@@ -42,6 +42,23 @@ func TestT01EditedAfterItCounted(t *testing.T) {
 	a.approves("bob")
 }
 
+// TestT01Hidden: what readers of the pull request do not see approves nothing.
+func TestT01Hidden(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	comment, answer := a.says("ada", "/approve "+a.fingerprint), a.answers("ada", "/approve")
+	review := a.reviews("ada", "COMMENTED", "/approve "+a.fingerprint)
+	for _, id := range []int64{comment, answer, review} {
+		a.s.Hide(id, true)
+	}
+	out := a.waits("is hidden")
+	if n := len(out.Transactions[0].Verdict.Decisions); n != 3 {
+		t.Errorf("%d decisions are told, want 3", n)
+	}
+	a.s.Hide(comment, false)
+	a.settle(0, "--no-gate")
+}
+
 func TestT02OwnEditAfterPush(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t, "")
@@ -68,6 +85,7 @@ func TestT03DenialTakenBack(t *testing.T) {
 			a.s.Delete(id)
 			a.happens(githubtest.Event{Name: "issue_comment", Action: "deleted", ID: id})
 		},
+		"hidden":     func(a *attack, id int64) { a.s.Hide(id, true) },
 		"taken back": func(a *attack, _ int64) { a.says("ada", "/withdraw-deny "+a.fingerprint+" I was wrong") },
 	} {
 		t.Run(name, func(t *testing.T) {

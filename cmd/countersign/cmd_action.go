@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -82,17 +83,42 @@ func (a *App) actionPlan(ctx context.Context, step action.Step) error {
 	return err
 }
 
-// publishTo sets the outputs of a settlement: of its newest transaction, the
-// ones that can be only one.
+// publishTo sets the outputs of a settlement: all of one transaction.
 func (s *settlement) publishTo(step action.Step) error {
+	var all []report.Report
 	for _, rep := range s.Transactions {
 		clean, err := s.a.cleanReport(rep)
 		if err != nil {
 			return err
 		}
-		step.Publish(clean)
+		all = append(all, clean)
+	}
+	about := s.about()
+	if err := step.Publish(all, about); err != nil {
+		return err
+	}
+	switch {
+	case about >= 0:
+		step.CheckRun(s.checkURLs[all[about].TransactionID])
+	case s.deniedBefore:
+		step.Denied()
 	}
 	return step.NeedsChecks(s.NeedsChecks)
+}
+
+// about is which transaction a step's outputs are of (docs/action.md): what its
+// bundle proposed, else the newest proposal, else the pull request's own diff;
+// -1 for none.
+func (s *settlement) about() int {
+	if s.deniedBefore || s.proposed != "" {
+		return slices.IndexFunc(s.Transactions, func(r report.Report) bool { return s.proposed != "" && r.TransactionID == s.proposed })
+	}
+	for i, r := range slices.Backward(s.Transactions) {
+		if !r.GateOnly {
+			return i
+		}
+	}
+	return len(s.Transactions) - 1
 }
 
 func actionArgs(step action.Step) ([]string, error) {
@@ -153,7 +179,9 @@ func (a *App) publish(ctx context.Context, step action.Step, child *App) error {
 	if child.shown != nil && child.shown.Verdict != nil {
 		rep.Verdict = child.shown.Verdict
 	}
-	step.Publish(rep)
+	if err := step.Publish([]report.Report{rep}, 0); err != nil {
+		return err
+	}
 	return a.publishCheck(ctx, step, rep)
 }
 

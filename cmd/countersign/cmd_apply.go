@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -67,15 +68,16 @@ checks on its tree, and moves the branch or ref to it; no working tree is involv
 }
 
 func (a *App) apply(ctx context.Context, r *pipeline.Runner, args []string, o pipeline.ApplyOptions) error {
-	id, err := a.find(ctx, r, args, false)
+	snap, id, err := a.find(ctx, r, args, false)
 	if err != nil {
 		return err
 	}
-	g, err := a.gateFor(ctx, r, id, o.DryRun)
+	g, err := a.gateFor(ctx, r, snap, id, o.DryRun)
 	if err != nil {
 		return err
 	}
 	out, err := r.Apply(ctx, g, o)
+	a.learn(out.Learnt)
 	a.sayResumed(id, out)
 	if out.Result.Outcome != "" {
 		if showErr := a.showResult(ctx, r, id, out); showErr != nil {
@@ -88,7 +90,7 @@ func (a *App) apply(ctx context.Context, r *pipeline.Runner, args []string, o pi
 	case out.Already:
 		a.say("nothing written: %s is applied already", id)
 	case out.Result.Outcome != result.Success:
-		return unapplied(out)
+		return &pipeline.UnappliedError{Result: out.Result}
 	case !o.DryRun:
 		a.say("hint: %s", a.again("validate", id))
 	}
@@ -102,9 +104,9 @@ func (a *App) sayResumed(id string, out pipeline.ApplyOutcome) {
 }
 
 // gateFor asks the gate; a dry run records nothing, not even a request.
-func (a *App) gateFor(ctx context.Context, r *pipeline.Runner, id string, dryRun bool) (pipeline.Gated, error) {
+func (a *App) gateFor(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string, dryRun bool) (pipeline.Gated, error) {
 	if dryRun {
-		return r.History(ctx, id)
+		return r.History(ctx, snap, id)
 	}
 	return r.Gate(ctx, id)
 }
@@ -118,12 +120,18 @@ func (a *App) showResult(ctx context.Context, r *pipeline.Runner, id string, out
 		}
 		return a.print(string(line))
 	}
-	g, err := r.History(ctx, id)
+	after := out.Ledger
+	if after.Tree == nil { // it did not get as far as the ledger
+		var err error
+		if after, err = r.Ledger(ctx, ledger.Dir(id)); err != nil {
+			return err
+		}
+	}
+	g, err := r.History(ctx, after, id)
 	if err != nil {
 		return err
 	}
-	g.LedgerCommit = out.LedgerCommit
-	rep, err := a.report(ctx, r, g)
+	rep, err := a.report(g)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -42,7 +43,7 @@ when a transaction of it was applied, or, where a pull request's own diff is the
 That the ledger itself is sound is for audit without --commit to say.
 
 Exit code 1 means a violation, a history that is not all here, or a commit that no transaction
-explains; 3, that something cannot be read.`,
+explains; 2, that there is no ledger; 3, that something cannot be read.`,
 		Example: `  countersign audit
   countersign audit --allowed-signers .github/ledger-signers --json
   countersign audit --from refs/tags/ledger-2026 --branch main
@@ -88,6 +89,9 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 		}
 	}
 	if found.OK {
+		if err := local.Remember(h); err != nil {
+			return err
+		}
 		a.seen = local.Seen
 	}
 	if a.flags.json {
@@ -126,7 +130,7 @@ func (a *App) runAudit(h *gitstore.History, signatures bool) (audit.Result, erro
 	o := audit.Options{Tip: h.Tip(), Signatures: signatures, Progress: p.show}
 	o.Found = h.Packs(func(done, total int64) { p.show("MB of packs", int(done>>20), int(total>>20)) })
 	if h.Rollback != nil {
-		o.Found = append(o.Found, audit.Finding{RuleID: "L14", Commit: h.Tip(), Message: h.Rollback.Error()})
+		o.Found = append(o.Found, history.Finding{RuleID: "L14", Commit: h.Tip(), Message: h.Rollback.Error()})
 	}
 	found, err := audit.Run(h, o)
 	found.From = h.From()

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -98,7 +97,7 @@ func codeCommit(ctx context.Context, repo *gitstore.Repo, name string) (string, 
 }
 
 // find makes the change's patch_id from the files alone, and looks it up.
-func (e *explanation) find(ctx context.Context, repo *gitstore.Repo, snap pipeline.Snapshot) error {
+func (e *explanation) find(ctx context.Context, repo *gitstore.Repo, snap ledger.Snapshot) error {
 	e.LedgerCommit = snap.Tip
 	set, err := repo.Diff(ctx, e.From, e.Commit)
 	var unfit *patch.Error

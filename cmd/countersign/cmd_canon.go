@@ -85,7 +85,7 @@ func (a *App) document(name string, unread, unparsed int) (any, error) {
 	return doc, nil
 }
 
-// oneFile is cobra's ExactArgs(1) with our exit code and a hint.
+// oneFile demands one argument. cobra's own ExactArgs would exit with 3.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return &usageError{"no document given", "name a file, or - for stdin"}

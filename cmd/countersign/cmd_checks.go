@@ -64,10 +64,13 @@ func (a *App) checks(ctx context.Context, r *pipeline.Runner, o pipeline.ApplyOp
 	if tree != "" {
 		results, err = r.CheckTree(ctx, tree)
 	} else {
-		var id string
-		if id, err = a.find(ctx, r, args, false); err == nil {
-			results, err = r.CheckTransaction(ctx, id, o)
+		snap, id, findErr := a.find(ctx, r, args, false)
+		if findErr != nil {
+			return findErr
 		}
+		var learnt pipeline.Known
+		results, learnt, err = r.CheckTransaction(ctx, snap, id, o)
+		a.learn(learnt)
 	}
 	if err != nil {
 		return err

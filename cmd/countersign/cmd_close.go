@@ -24,10 +24,10 @@ is decided and done.`,
 			if err != nil {
 				return err
 			}
-			if err := a.give(cmd.Context(), r, args, file); err != nil {
+			if r, err = a.give(cmd.Context(), r, args, file); err != nil {
 				return err
 			}
-			id, err := a.find(cmd.Context(), r, args, false)
+			_, id, err := a.find(cmd.Context(), r, args, false)
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ is decided and done.`,
 			if err != nil {
 				return err
 			}
-			return a.showGate(cmd.Context(), r, g)
+			return a.showGate(g)
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, recorded with it")

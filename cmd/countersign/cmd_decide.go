@@ -7,7 +7,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/report"
 )
 
 type decideFlags struct {
@@ -43,7 +42,7 @@ func (a *App) decide(ctx context.Context, d ledger.Decision, f decideFlags, args
 	if err != nil {
 		return err
 	}
-	id, err := a.find(ctx, r, args, false)
+	_, id, err := a.find(ctx, r, args, false)
 	if err != nil {
 		return err
 	}
@@ -53,9 +52,9 @@ func (a *App) decide(ctx context.Context, d ledger.Decision, f decideFlags, args
 	}
 	a.sayUncounted(g)
 	if !g.Recorded {
-		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, report.Clean(g.Verdict.Reason))
+		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, g.Verdict.Reason)
 	}
-	if err := a.showGate(ctx, r, g); err != nil {
+	if err := a.showGate(g); err != nil {
 		return err
 	}
 	if g.Err() == nil && !g.Transaction().Closed {
@@ -67,7 +66,7 @@ func (a *App) decide(ctx context.Context, d ledger.Decision, f decideFlags, args
 // sayUncounted says which of several decisions were not recorded, and why.
 func (a *App) sayUncounted(g pipeline.Gated) {
 	for _, why := range g.Uncounted {
-		a.say("%s", report.Clean(why))
+		a.say("%s", why)
 	}
 }
 
@@ -82,7 +81,7 @@ func (a *App) gateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, err := a.find(cmd.Context(), r, args, false)
+			_, id, err := a.find(cmd.Context(), r, args, false)
 			if err != nil {
 				return err
 			}
@@ -90,16 +89,16 @@ func (a *App) gateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.showGate(cmd.Context(), r, g); err != nil {
+			if err := a.showGate(g); err != nil {
 				return err
 			}
-			return ending(g)
+			return g.Ending()
 		},
 	}
 }
 
-func (a *App) showGate(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) error {
-	rep, err := a.report(ctx, r, g)
+func (a *App) showGate(g pipeline.Gated) error {
+	rep, err := a.report(g)
 	if err != nil {
 		return err
 	}

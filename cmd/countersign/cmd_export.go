@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -38,11 +39,11 @@ func (a *App) export(ctx context.Context, args []string, out string, asPack bool
 	if err != nil {
 		return err
 	}
-	id, err := a.find(ctx, r, args, true)
+	snap, id, err := a.find(ctx, r, args, true)
 	if err != nil {
 		return err
 	}
-	dir, err := a.exported(ctx, r, id, asPack)
+	dir, err := exportedFiles(ctx, r, snap, id, asPack)
 	if err != nil {
 		return err
 	}
@@ -58,13 +59,13 @@ func (a *App) export(ctx context.Context, args []string, out string, asPack bool
 	return a.print(report.Clean(out) + "\n")
 }
 
-// exported is the transaction's directory, or a pack made of its change.
-func (a *App) exported(ctx context.Context, r *pipeline.Runner, id string, asPack bool) (map[string][]byte, error) {
+// exportedFiles are the transaction's directory, or a pack made of its change.
+func exportedFiles(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string, asPack bool) (map[string][]byte, error) {
 	if asPack {
-		line, err := r.Pack(ctx, id)
+		line, err := r.Pack(ctx, snap, id)
 		return map[string][]byte{"patch.json": line}, err
 	}
-	dir, err := r.Directory(ctx, id)
+	dir, err := fs.Sub(snap.Tree, ledger.Dir(id))
 	if err != nil {
 		return nil, err
 	}

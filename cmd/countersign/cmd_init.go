@@ -31,7 +31,8 @@ func (a *App) initCommand() *cobra.Command {
 countersign-propose (an example of a bot, with no rights but to read), countersign-relay,
 countersign-settle and countersign-sweep. The first two files are yours to change and are
 never written over; of the others, one that was changed is written over with --force alone.
---fleet adds countersign-fleet, which settles many pull requests at once; --organization adds
+What bots propose is settled; with --gate the diffs of pull requests themselves are put up for
+approval too. --fleet adds countersign-fleet, which settles many pull requests at once; --organization adds
 countersign-organization, which starts that workflow in all repositories of an organisation
 (docs/scaling.md). Once they are there they are kept up to date like the others.
 
@@ -56,6 +57,7 @@ repository further, as requests to GitHub's API.`,
 			case f.check:
 				return a.initCheck(cmd.Context(), f)
 			case f.harden:
+				f.branch = firstOf(f.branch, "main")
 				return a.initHarden(f)
 			}
 			return a.init(cmd.Context(), f)
@@ -63,14 +65,14 @@ repository further, as requests to GitHub's API.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign@COMMIT, or ./ in its own repository")
-	flags.BoolVar(&f.gate, "gate", true, "guard pull requests themselves, by the check \"countersign\"; --gate=false leaves that to proposals")
+	flags.BoolVar(&f.gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
 	flags.BoolVar(&f.fleet, askedFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, askedOrganization, false, "also write a workflow that starts the former in every repository of an organisation")
 	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	flags.BoolVar(&f.check, "check", false, "write nothing; ask GitHub, and say what will not work")
 	flags.BoolVar(&f.harden, "harden", false, "write nothing; print the requests that protect the ledger's branch and the signing key")
-	flags.StringVar(&f.branch, "branch", "main", "with --harden, the default branch's `NAME`")
+	flags.StringVar(&f.branch, "branch", "", "the default branch's `NAME`: with --check, where GitHub is not asked; with --harden (main)")
 	flags.Int64Var(&f.app, "app", 0, "with --harden, the `NUMBER` of the app that alone may write the ledger's branch")
 	return cmd
 }
@@ -136,7 +138,9 @@ func initPlan(root *os.Root, f initFlags) ([]planned, scaffold, error) {
 		if file.source == "settle.yml" && have != nil {
 			was := scaffoldOf(have)
 			s.Uses, s.LedgerRef = firstOf(s.Uses, was.Uses), firstOf(s.LedgerRef, was.LedgerRef)
-			s.Gate = s.Gate && (f.gateSet || was.Gate)
+			if !f.gateSet {
+				s.Gate = was.Gate
+			}
 		}
 	}
 	s.Uses = firstOf(s.Uses, placeholder)
@@ -150,7 +154,7 @@ func initPlan(root *os.Root, f initFlags) ([]planned, scaffold, error) {
 	return files, s, nil
 }
 
-// wants tells whether a file is written where there is none.
+// wants reports whether a file is written where there is none.
 func (f initFlags) wants(file initFile) bool {
 	return file.asked == "" || file.asked == askedFleet && f.fleet || file.asked == askedOrganization && f.organization
 }

@@ -42,6 +42,18 @@ func (a *App) probe(ctx context.Context, repo *gitstore.Repo, client *github.Cli
 	if branch == f.LedgerRef {
 		branch = ""
 	}
+	if client == nil && f.Branch == "" {
+		var err error
+		if f.Branch, err = repo.DefaultBranch(a.flags.remote); err != nil {
+			return err
+		}
+		if f.Branch == "" {
+			return &usageError{
+				"this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one",
+				"--branch NAME, or git remote set-head " + shellQuote(a.flags.remote) + " --auto; with COUNTERSIGN_TOKEN, GitHub says it",
+			}
+		}
+	}
 	if client == nil {
 		return a.readBranch(ctx, repo, f)
 	}

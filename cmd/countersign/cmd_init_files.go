@@ -55,7 +55,7 @@ func (s scaffold) Clone() string {
 // Pull is the number of the settle workflow's pull request, as an expression.
 func (s scaffold) Pull() string { return "inputs.pr || needs.plan.outputs.pull-request" }
 
-// Local tells whether the action is in the repository itself.
+// Local reports whether the action is in the repository itself.
 func (s scaffold) Local() bool { return strings.HasPrefix(s.Uses, "./") }
 
 // Ledger is the step's input that names the ledger, where it needs one.
@@ -110,7 +110,7 @@ func (f initFile) render(s scaffold) []byte {
 	return bytes.ReplaceAll(b.Bytes(), []byte("\r\n"), []byte("\n"))
 }
 
-// untouched tells whether some earlier init wrote a file, and nobody changed it
+// untouched reports whether some earlier init wrote a file, and nobody changed it
 // since.
 func (f initFile) untouched(have []byte) bool {
 	return bytes.Equal(have, f.render(scaffoldOf(have)))

@@ -18,7 +18,7 @@ func (a *App) initHarden(f initFlags) error {
 		a.say("no ruleset reaches %s: rulesets are for branches and tags, so whoever may push can rewrite or delete that ref", a.flags.ledgerRef)
 		a.say("hint: countersign remembers the last tip and refuses a ledger that was rewritten; --ledger-ref refs/heads/countersign-ledger keeps it where a ruleset holds")
 	}
-	if f.gateSet && f.gate {
+	if f.gate {
 		requests = append(requests, checkRuleset(f.app))
 	}
 	a.say("hint: after these requests, put the secrets COUNTERSIGN_SIGN_KEY and COUNTERSIGN_APP_KEY into the environment %q, and that name into the variable COUNTERSIGN_ENVIRONMENT", signEnvironment)
@@ -78,7 +78,7 @@ func environmentRequests(f initFlags) []any {
 		request("PUT", path, document{"deployment_branch_policy": document{"protected_branches": false, "custom_branch_policies": true}}),
 		request("POST", path+"/deployment-branch-policies", document{"name": f.branch}),
 	}
-	if f.gateSet && f.gate {
+	if f.gate {
 		out = append(out, request("POST", path+"/deployment-branch-policies", document{"name": "gh-readonly-queue/" + f.branch + "/*"}))
 	}
 	return out

@@ -55,8 +55,13 @@ the last tip that was seen here. Only a person who knows why the ledger was rewr
 is missing from it is gone. The acceptance is itself an event of the ledger, with your name and the
 reason. What this clone had is kept on a ref.`,
 		Example: `  countersign ledger accept-tip 3f0c… --reason "the server was restored from last night's backup"`,
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.acceptTip(cmd.Context(), args[0], reason) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{"no commit given", "name the ledger's tip as it is now, all 40 digits"}
+			}
+			return noArgs(cmd, args[1:])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.acceptTip(cmd.Context(), args[0], reason) },
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, recorded with it (needed)")
 	return cmd

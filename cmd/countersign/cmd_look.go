@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -14,49 +17,75 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
+// listFlags say which transactions are listed.
+type listFlags struct {
+	open, all bool
+	limit     int
+}
+
+// newestShown is how many transactions list shows without --limit or --all.
+const newestShown = 50
+
 func (a *App) listCommand() *cobra.Command {
-	var open bool
+	var f listFlags
 	var m matrixFlags
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the transactions, newest last",
-		Example: "  countersign list --open\n  countersign list --json\n  countersign list --matrix --max 40",
+		Short:   "List the newest transactions, newest last",
+		Example: "  countersign list --open\n  countersign list --all --json\n  countersign list --matrix --max 40",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := m.check(); err != nil {
 				return err
 			}
-			if m.on {
+			limited := cmd.Flags().Changed("limit")
+			switch {
+			case m.on && (limited || f.all):
+				return &usageError{"--limit and --all do not go with --matrix", "its own flag is --max"}
+			case limited && f.all:
+				return &usageError{"--limit and --all were given", "give one of them"}
+			case f.limit < 1:
+				return &usageError{fmt.Sprintf("--limit %d is less than 1", f.limit), "list all with --all"}
+			case m.on:
 				return a.listMatrix(cmd.Context(), m)
 			}
-			return a.list(cmd.Context(), open)
+			return a.list(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().BoolVar(&open, "open", false, "only those that are not closed")
+	cmd.Flags().BoolVar(&f.open, "open", false, "only those that are not closed")
+	cmd.Flags().IntVarP(&f.limit, "limit", "n", newestShown, "list the newest, up to this `NUMBER`")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list all of them")
 	m.add(cmd)
 	return cmd
 }
 
-func (a *App) list(ctx context.Context, openOnly bool) error {
+func (a *App) list(ctx context.Context, f listFlags) error {
 	r, err := a.open()
 	if err != nil {
 		return err
 	}
-	all, err := r.List(ctx)
+	snap, err := r.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return err
+	}
+	if f.all {
+		f.limit = math.MaxInt
+	}
+	latest, more, err := ledger.Latest(snap.Tree, f.limit, f.open)
 	if err != nil {
 		return err
 	}
 	rows := []any{}
 	var text strings.Builder
-	for _, t := range all {
-		if openOnly && t.Closed {
-			continue
-		}
+	for _, t := range latest {
 		rows = append(rows, listed(t))
 		fmt.Fprintf(&text, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, report.Clean(t.PatchID()), report.Clean(t.CreatedAt), report.Clean(t.Notes))
 	}
+	if more {
+		a.say("there are older ones: --all lists all, --limit N more of them")
+	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"transactions": rows})
+		return a.printJSON(map[string]any{"transactions": rows, "more": more})
 	}
 	if len(rows) == 0 {
 		a.say("no transactions")
@@ -73,16 +102,16 @@ func listed(t ledger.Transaction) map[string]any {
 }
 
 func (a *App) showCommand() *cobra.Command {
-	return a.lookCommand("show [TX]", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, id string) error {
-		g, err := r.History(ctx, id)
+	return a.lookCommand("show [TX]", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+		g, err := r.History(ctx, snap, id)
 		if err != nil {
 			return err
 		}
-		rep, err := a.report(ctx, r, g)
+		rep, err := a.report(g)
 		if err != nil {
 			return err
 		}
-		if rep.ApplyResult, rep.AppliedCommit, err = r.Result(ctx, id); err != nil {
+		if rep.ApplyResult, rep.AppliedCommit, err = g.Result(); err != nil {
 			return err
 		}
 		return a.show(rep)
@@ -90,20 +119,32 @@ func (a *App) showCommand() *cobra.Command {
 }
 
 func (a *App) diffCommand() *cobra.Command {
-	return a.lookCommand("diff [TX]", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, id string) error {
-		diff, err := r.Diff(ctx, id)
+	return a.lookCommand("diff [TX]", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+		diff, err := pipeline.Diff(snap, id)
 		if err != nil {
 			return err
 		}
 		shown := a.redactDiff(diff)
 		switch {
 		case a.flags.json:
-			return a.printJSON(map[string]any{"transaction_id": id, diffKey: strings.ToValidUTF8(shown.String(), "\ufffd")})
+			return a.printJSON(diffDocument(id, shown.String()))
 		case isTerminal(a.Stdout):
 			shown = shown.Show(func(diff string) string { return report.Diff([]byte(diff), a.style()) })
 		}
 		return emit(a.Stdout, shown) // a file or a pipe gets the bytes as they are
 	})
+}
+
+// diffDocument is a diff as JSON. A string of JSON holds no bytes that are not
+// UTF-8: where there are some they are escaped as for a person, and the bytes
+// themselves stand beside it (T71).
+func diffDocument(id, diff string) map[string]any {
+	doc := map[string]any{"transaction_id": id, diffKey: diff}
+	if !utf8.ValidString(diff) {
+		doc[diffKey] = ledger.EscapeBytes(diff)
+		doc[diffBytesKey] = base64.StdEncoding.EncodeToString([]byte(diff))
+	}
+	return doc
 }
 
 // redactDiff is a stored diff as it is shown. It was stored without secrets, so
@@ -118,8 +159,8 @@ func (a *App) redactDiff(diff []byte) secret.Redacted {
 }
 
 func (a *App) logCommand() *cobra.Command {
-	return a.lookCommand("log [TX]", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, id string) error {
-		log, err := r.Log(ctx, id)
+	return a.lookCommand("log [TX]", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return err
 		}
@@ -153,11 +194,11 @@ func eventText(p ledger.Payload) string {
 	case *ledger.TurnStart:
 		return p.TurnID + " " + p.Input
 	case *ledger.TurnItem:
-		return p.Item.ID + " " + p.Item.Type + " " + p.Item.Status
+		return strings.TrimSpace(p.Item.ID + " " + p.Item.Type + " " + p.Item.Status)
 	case *ledger.CommandItem:
 		return fmt.Sprintf("%s %s %s: %s", p.Item.ID, p.Item.Type, p.Item.Status, p.Item.Command)
 	case *ledger.TraceItem:
-		return fmt.Sprintf("%s %s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, firstOf(p.Item.Command, p.Item.Tool, p.Item.Summary, p.Item.Content))
+		return fmt.Sprintf("%s %s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, p.Item.Said())
 	case *ledger.ArtifactStored:
 		return p.Kind + " " + p.Path
 	case *ledger.ApprovalRequest:
@@ -178,7 +219,7 @@ func eventText(p ledger.Payload) string {
 
 // lookCommand is a command that only reads: without an argument it takes the
 // newest transaction.
-func (a *App) lookCommand(use, short string, look func(context.Context, *pipeline.Runner, string) error) *cobra.Command {
+func (a *App) lookCommand(use, short string, look func(context.Context, *pipeline.Runner, ledger.Snapshot, string) error) *cobra.Command {
 	word, _, _ := strings.Cut(use, " ")
 	return &cobra.Command{
 		Use: use, Short: short, Args: upToOne,
@@ -188,11 +229,11 @@ func (a *App) lookCommand(use, short string, look func(context.Context, *pipelin
 			if err != nil {
 				return err
 			}
-			id, err := a.find(cmd.Context(), r, args, true)
+			snap, id, err := a.find(cmd.Context(), r, args, true)
 			if err != nil {
 				return err
 			}
-			return look(cmd.Context(), r, id)
+			return look(cmd.Context(), r, snap, id)
 		},
 	}
 }

@@ -109,7 +109,8 @@ func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {
 	if err != nil {
 		return err
 	}
-	e, err := r.Explain(ctx, in)
+	e, learnt, err := r.Explain(ctx, in)
+	a.learn(learnt)
 	if err != nil {
 		return inFile(name, err)
 	}

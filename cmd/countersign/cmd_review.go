@@ -96,16 +96,15 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if f.dryRun {
 		return a.showDryRun(done)
 	}
-	g, err := r.History(ctx, done.ID)
+	g, err := r.History(ctx, done.Ledger, done.ID)
 	if err != nil {
 		return err
 	}
-	g.LedgerCommit = done.LedgerCommit
-	rep, err := a.report(ctx, r, g)
+	rep, err := a.report(g)
 	if err != nil {
 		return err
 	}
-	rep.Verdict = nil
+	rep.Verdict, rep.InputSHA256 = nil, done.InputSHA256
 	if done.Known {
 		a.say("this patch is known: nothing recorded")
 	}
@@ -131,6 +130,9 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 		doc := map[string]any{
 			"base_commit": done.BaseCommit, "dry_run": true, "patch_id": done.PatchID, "fingerprint": "patchset:" + done.PatchID,
 		}
+		if done.InputSHA256 != "" {
+			doc["input_sha256"] = done.InputSHA256
+		}
 		if len(done.Supersedes) > 0 {
 			doc["supersedes"] = done.Supersedes
 		}
@@ -141,7 +143,11 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 	}
 	shown := a.finder().RedactDiff(done.Patchset.Bytes())
 	return emit(a.Stdout, shown.Show(func(diff string) string {
-		return report.Diff([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
+		text := report.Diff([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
+		if given := strings.TrimPrefix(done.InputSHA256, "sha256:"); given != "" && given != done.PatchID {
+			text += "file given " + given + "\n"
+		}
+		return text
 	}))
 }
 

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -65,7 +65,7 @@ goes wrong with one stops no other, and the exit code is that of the worst.`,
 }
 
 func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipeline.ApplyOptions, args []string) error {
-	id, err := a.start(ctx, r, f, args)
+	r, id, err := a.start(ctx, r, f, args)
 	if err != nil {
 		return err
 	}
@@ -79,78 +79,39 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 			return err
 		}
 	}
-	rep, err := a.report(ctx, r, g)
-	if err != nil {
-		return err
+	out, stop := r.Continue(ctx, pipeline.Outcome{Gated: g}, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: o})
+	a.learn(out.Learnt)
+	if out.Applied != nil {
+		a.sayResumed(id, *out.Applied)
 	}
-	stop := ending(g)
-	begun := g.Applying() || g.Transaction().Status == ledger.Applied
-	if stop == nil || begun { // one that was denied since is ended
-		if err := a.settle(ctx, r, g, o, &rep); stop == nil || err != nil {
-			stop = err
-		}
+	rep, err := a.reportRun(out)
+	if err == nil {
+		err = a.show(rep)
 	}
-	if err := a.show(rep); err != nil {
-		return err
-	}
-	return stop
+	return errors.Join(err, stop)
 }
 
-// start returns the transaction to advance, recording a new one for a patch.
-func (a *App) start(ctx context.Context, r *pipeline.Runner, f reviewFlags, args []string) (string, error) {
+// start returns the transaction to advance, recording a new one for a patch, and
+// a Runner that knows what there is to know of it.
+func (a *App) start(ctx context.Context, r *pipeline.Runner, f reviewFlags, args []string) (*pipeline.Runner, string, error) {
 	if len(f.given()) == 0 {
-		return a.find(ctx, r, args, false)
+		_, id, err := a.find(ctx, r, args, false)
+		return r, id, err
 	}
 	done, err := a.propose(ctx, r, f)
-	return done.ID, err
+	return r.With(done.Learnt), done.ID, err
 }
 
-// settle applies and validates an approved transaction and fills in the report.
-func (a *App) settle(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, o pipeline.ApplyOptions, rep *report.Report) error {
-	outcome, err := r.Apply(ctx, g, o)
-	a.sayResumed(rep.TransactionID, outcome)
-	if outcome.Result.Outcome != "" {
-		rep.ApplyResult, rep.AppliedCommit = &outcome.Result, outcome.Commit
-	}
-	if err != nil {
-		return errors.Join(err, a.refresh(ctx, r, rep))
-	}
-	if outcome.Result.Outcome != result.Success {
-		return errors.Join(unapplied(outcome), a.refresh(ctx, r, rep))
-	}
-	v, err := r.Validate(ctx, rep.TransactionID)
-	if err != nil {
-		return err
-	}
-	rep.Validation, rep.Status, rep.LedgerCommit = &v.Report, v.Status, v.LedgerCommit
-	if !v.Report.OK {
-		return &unprovenError{v}
-	}
-	return nil
-}
-
-// refresh takes over what a failed apply recorded.
-func (a *App) refresh(ctx context.Context, r *pipeline.Runner, rep *report.Report) error {
-	g, err := r.History(ctx, rep.TransactionID)
-	if err != nil {
-		return err
-	}
-	log, err := r.Log(ctx, rep.TransactionID)
-	if err != nil {
-		return err
-	}
-	rep.Status, rep.Ended, rep.LedgerCommit = g.Transaction().Status, report.Ended(log), g.LedgerCommit
-	return nil
-}
-
-// ask shows the patch to the person at the terminal and records the answer.
+// ask shows the patch to the person at the terminal and records the answer. What
+// was typed before the question is no answer to it (T70): where that cannot be
+// told apart, nobody is asked.
 func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, person io.Writer) (pipeline.Gated, error) {
 	id := g.Transaction().TransactionID
-	diff, err := r.Diff(ctx, id)
+	diff, err := g.Diff()
 	if err != nil {
 		return g, err
 	}
-	rep, err := a.report(ctx, r, g)
+	rep, err := a.report(g)
 	if err != nil {
 		return g, err
 	}
@@ -160,14 +121,28 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, per
 		return g, err
 	}
 	shown := a.redactDiff(diff).Show(func(diff string) string {
-		question := s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:")
-		return report.Diff([]byte(diff), s) + "\n" + about.String() + "\n" + question + " "
+		return report.Diff([]byte(diff), s) + "\n" + about.String() + "\n"
 	})
 	if err := emit(person, shown); err != nil {
 		return g, err
 	}
+	empty := a.EmptyInput
+	if empty == nil {
+		empty = emptyInput
+	}
+	if err := empty(a.Stdin.(*os.File)); err != nil {
+		a.say("not asked: what was typed before cannot be told from an answer: %s", oneLine(err))
+		return g, nil
+	}
+	question := s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:") + " "
+	if err := emit(person, a.redact(question)); err != nil {
+		return g, err
+	}
 	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) { // the terminal is gone, or closed: no answer
+		return g, nil
+	}
+	if err != nil {
 		return g, err
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {

@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -192,7 +191,7 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 }
 
 // advance takes one transaction as far as its approvals allow. What the row says
-// is without the secrets of its patch, which only this Runner knows.
+// is without the secrets of its patch, which only this run of it knows.
 func (all *advancing) advance(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction) (report.Row, error) {
 	row := report.Row{
 		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status,
@@ -200,7 +199,17 @@ func (all *advancing) advance(ctx context.Context, r *pipeline.Runner, tx ledger
 	if p := tx.Pointers.Proposal; p != nil {
 		row.PullRequest = p.PullRequest
 	}
-	err := all.stages(ctx, r, &row)
+	out, err := r.Advance(ctx, tx.TransactionID, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options})
+	if errors.As(err, new(*pipeline.GateOnlyError)) {
+		err = nil // it is merged, not applied
+	}
+	if out.Log() != nil {
+		row.Status, row.Verdict, row.Reason = out.Status(), out.Verdict.State, out.Verdict.Reason
+	}
+	if out.Applied != nil {
+		row.Outcome, row.AppliedCommit = out.Applied.Result.Outcome, out.Applied.Commit
+	}
+	known := r.With(out.Learnt).Secrets
 	if err != nil {
 		row.ExitCode, _ = explain(err, all.again)
 		var pending *pipeline.PendingError
@@ -208,47 +217,11 @@ func (all *advancing) advance(ctx context.Context, r *pipeline.Runner, tx ledger
 			row.Verdict, row.Reason = pending.Verdict.State, pending.Verdict.Reason
 		}
 		if row.ExitCode != exitPending {
-			row.Error = r.Secrets.Text(oneLine(err))
+			row.Error = known.Text(oneLine(err))
 		}
 	}
-	row.Summary, row.Reason = r.Secrets.Text(row.Summary), r.Secrets.Text(row.Reason)
+	row.Summary, row.Reason = known.Text(row.Summary), known.Text(row.Reason)
 	return row, err
-}
-
-func (all *advancing) stages(ctx context.Context, r *pipeline.Runner, row *report.Row) error {
-	g, err := r.Gate(ctx, row.TransactionID)
-	if err != nil {
-		return err
-	}
-	tx := g.Transaction()
-	row.Status, row.Verdict, row.Reason = tx.Status, g.Verdict.State, g.Verdict.Reason
-	if err := g.Err(); err != nil && !g.Applying() {
-		return err
-	}
-	if tx.GateOnly() {
-		return nil // it is merged, not applied
-	}
-	outcome, err := r.Apply(ctx, g, all.options)
-	row.Outcome, row.AppliedCommit = outcome.Result.Outcome, outcome.Commit
-	if err == nil && outcome.Result.Outcome != result.Success {
-		err = unapplied(outcome)
-	}
-	if err != nil {
-		log, logErr := r.Log(ctx, row.TransactionID)
-		if logErr == nil {
-			row.Status = log.Transaction().Status
-		}
-		return errors.Join(err, logErr)
-	}
-	v, err := r.Validate(ctx, row.TransactionID)
-	if err != nil {
-		return err
-	}
-	row.Status = v.Status
-	if !v.Report.OK {
-		return &exitError{exitFailed, fmt.Errorf("%s does not validate: %s", row.TransactionID, v.Report.Violations[0].Message)}
-	}
-	return nil
 }
 
 // show prints the table.

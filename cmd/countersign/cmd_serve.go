@@ -110,6 +110,7 @@ func (s *service) methods() map[string]rpc.Method {
 		"thread/list":        method(s, (*call).threadList),
 		"turn/start":         method(s, (*call).turnStart),
 		"turn/get":           method(s, (*call).turnGet),
+		"turn/interrupt":     method(s, (*call).turnInterrupt),
 		"transaction/list":   method(s, (*call).transactionList),
 		"transaction/get":    method(s, (*call).transactionGet),
 		"transaction/resume": method(s, (*call).transactionResume),
@@ -154,7 +155,7 @@ type call struct {
 func method[P any](s *service, do func(c *call, ctx context.Context, params P) (any, error)) rpc.Method {
 	return rpc.Of(func(ctx context.Context, params P, notify rpc.Notify) (any, error) {
 		app := *s.app
-		app.runner, app.secrets = nil, nil // the rules may have changed
+		app.secrets = nil // the rules may have changed
 		c := &call{App: &app, service: s}
 		var err error
 		if c.r, err = app.open(); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -72,7 +73,7 @@ func (a *App) openSettlement(ctx context.Context, f settleFlags, args []string) 
 	if err := f.checks.apply(a, r); err != nil {
 		return nil, err
 	}
-	s := &settlement{a: a, r: r, client: a.client, flags: f, options: o, number: f.pr, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}}
+	s := &settlement{a: a, r: r, client: a.client, flags: f, options: o, number: f.pr, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}, checkURLs: map[string]string{}, told: map[string]ledger.Status{}}
 	if s.client == nil {
 		return nil, &usageError{"there is no token to read pull requests with", "set COUNTERSIGN_TOKEN, or give the Action its input token"}
 	}
@@ -105,14 +106,25 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	}
 	a.shareLedger()
 	w, err := a.openWhole(ctx)
+	if err == nil {
+		err = a.demandTipsOfAll(ctx, w.r)
+	}
 	if err != nil {
 		return err
 	}
-	sum := &settlement{a: a, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}}
+	sum := &settlement{a: a, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}, checkURLs: map[string]string{}}
 	for _, damaged := range w.damaged {
 		sum.fail(damaged)
 	}
-	for _, f.pr = range pullsOf(w.open) {
+	untold, err := a.untoldPulls(ctx, w)
+	sum.fail(err)
+	pulls := append(pullsOf(w.open), untold...)
+	untaken, err := a.untakenPulls(ctx, pulls)
+	sum.fail(err)
+	before := a.finder()
+	learnt := before
+	for _, f.pr = range append(pulls, untaken...) {
+		a.secrets = before
 		s, err := a.openSettlement(ctx, f, nil)
 		if err != nil {
 			sum.fail(err)
@@ -120,7 +132,9 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 		}
 		s.run(ctx)
 		sum.add(s)
+		learnt = learnt.Also(a.secrets)
 	}
+	a.secrets = learnt
 	return sum.show()
 }
 
@@ -139,6 +153,7 @@ func (s *settlement) add(one *settlement) {
 	s.Transactions = append(s.Transactions, one.Transactions...)
 	s.NeedsChecks = append(s.NeedsChecks, one.NeedsChecks...)
 	s.Notes = append(s.Notes, one.Notes...)
+	maps.Copy(s.checkURLs, one.checkURLs)
 	s.errs = append(s.errs, one.errs...)
 }
 
@@ -149,11 +164,11 @@ func (s *settlement) findPull(ctx context.Context, args []string) (err error) {
 	case s.number > 0:
 		return nil
 	case len(args) > 0:
-		id, err := s.a.find(ctx, s.r, args, false)
+		snap, id, err := s.a.find(ctx, s.r, args, false)
 		if err != nil {
 			return err
 		}
-		log, err := s.r.Log(ctx, id)
+		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return err
 		}
@@ -233,7 +248,7 @@ func (s *settlement) print() error {
 		}
 	}
 	for _, note := range s.Notes {
-		s.a.say("%s", report.Clean(note))
+		s.a.say("%s", note)
 	}
 	return nil
 }

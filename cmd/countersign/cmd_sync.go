@@ -18,7 +18,8 @@ func (a *App) syncCommand() *cobra.Command {
 		Long: `sync brings the whole ledger of the remote here, makes what was recorded here in the meantime
 again on top of it, and pushes that. No other ref is touched.
 
-A transaction that was advanced differently on both sides is a conflict: nothing is changed then.
+Requests, approvals and denials of both sides are joined. A transaction that both sides advanced in
+ways that contradict each other is a conflict: nothing is changed then.
 With --set-aside the remote's transactions stand, and what this clone had is kept on a ref.`,
 		Example: "  countersign sync\n  countersign sync --remote upstream",
 		Args:    noArgs,

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -57,9 +59,9 @@ func (a *App) validateDir(dir string) error {
 }
 
 func (a *App) validate(ctx context.Context, r *pipeline.Runner, args []string) error {
-	id, err := a.find(ctx, r, args, false)
-	if err != nil && len(args) == 0 {
-		id, err = a.find(ctx, r, args, true) // none is open: look at the newest
+	_, id, err := a.find(ctx, r, args, false)
+	if err != nil && len(args) == 0 && !errors.As(err, new(*ledger.AmbiguousError)) {
+		_, id, err = a.find(ctx, r, args, true) // none is open: look at the newest
 	}
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +51,7 @@ func (a *App) proposalCommand() *cobra.Command {
 		return verifyProposal(doc, proposal.Strict{Bundle: source, HasBundle: bundle != ""}, strict), err
 	})
 	verify.Flags().StringVar(&bundle, "bundle", "", "check source_bundle_hash against the source bundle, `FILE`")
-	verify.Flags().BoolVar(&strict, "strict", false, "also derive the ids again and check every hash (ID1 to ID6)")
+	verify.Flags().BoolVar(&strict, "strict", false, "also want every field, derive the ids again and check every hash (ID1 to ID6)")
 	return group("proposal", "Check a Proposal", verify)
 }
 
@@ -62,8 +61,13 @@ func verifyProposal(doc any, s proposal.Strict, strict bool) []rule.Violation {
 	if !strict && !s.HasBundle {
 		return proposal.Verify(doc)
 	}
-	return slices.DeleteFunc(proposal.VerifyStrict(doc, s), func(v rule.Violation) bool {
-		return !strict && strings.HasPrefix(v.RuleID, "ID") && v.RuleID != "ID4"
+	found := proposal.VerifyStrict(doc, s)
+	if strict {
+		return found
+	}
+	plain := proposal.Verify(doc)
+	return slices.DeleteFunc(found, func(v rule.Violation) bool {
+		return v.RuleID != "ID4" && !slices.Contains(plain, v)
 	})
 }
 

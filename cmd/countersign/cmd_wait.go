@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 func (a *App) waitCommand() *cobra.Command {
@@ -28,7 +27,7 @@ of gate: 0 approved, 5 denied; 4 when the time is over and approvals are still p
 			if err != nil {
 				return err
 			}
-			id, err := a.find(cmd.Context(), r, args, false)
+			_, id, err := a.find(cmd.Context(), r, args, false)
 			if err != nil {
 				return err
 			}
@@ -53,7 +52,7 @@ func (a *App) wait(ctx context.Context, r *pipeline.Runner, id string, timeout, 
 		case unread:
 			a.say("%s", oneLine(err))
 		case g.Transaction().Closed || !errors.As(g.Err(), new(*pipeline.PendingError)):
-			return errors.Join(a.showGate(ctx, r, g), ending(g))
+			return errors.Join(a.showGate(g), g.Ending())
 		}
 		if timeout > 0 && a.Now().Sub(began) >= timeout {
 			if unread {
@@ -65,19 +64,6 @@ func (a *App) wait(ctx context.Context, r *pipeline.Runner, id string, timeout, 
 			return err
 		}
 	}
-}
-
-// ending is why a transaction is not approved: one that was closed waits for
-// nobody any more.
-func ending(g pipeline.Gated) error {
-	tx := g.Transaction()
-	if err := g.Err(); err == nil || !tx.Closed || errors.As(err, new(*pipeline.DeniedError)) {
-		return err
-	}
-	if tx.Status == ledger.Superseded {
-		return &pipeline.SupersededError{ID: tx.TransactionID}
-	}
-	return &pipeline.ClosedError{ID: tx.TransactionID, Status: tx.Status}
 }
 
 // patience is how long to wait before the next look: a forge counts requests.

@@ -10,12 +10,13 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// code brings the commits of pull requests from the remote, and applied ones
+// pullCode brings the commits of pull requests from the remote, and applied ones
 // back. The push token goes to pushes alone.
-type code struct {
+type pullCode struct {
 	a        *App
 	repo     *gitstore.Repo
 	settings gitstore.Settings
@@ -24,10 +25,10 @@ type code struct {
 	bases    map[string]string // by branch, its tip
 }
 
-var _ pipeline.Code = (*code)(nil)
+var _ pipeline.Code = (*pullCode)(nil)
 
 // origin is the repository that pull requests are made to.
-func (c *code) origin() (*wire.Server, error) {
+func (c *pullCode) origin() (*wire.Server, error) {
 	address := c.settings.RemoteURL(c.a.flags.remote)
 	if address == "" {
 		return nil, &usageError{fmt.Sprintf("%q is no remote of this repository", c.a.flags.remote), "git remote -v lists them; --remote takes an address as well"}
@@ -35,7 +36,7 @@ func (c *code) origin() (*wire.Server, error) {
 	return c.open(address, "")
 }
 
-func (c *code) open(address, token string) (*wire.Server, error) {
+func (c *pullCode) open(address, token string) (*wire.Server, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := address + " " + token
@@ -51,7 +52,7 @@ func (c *code) open(address, token string) (*wire.Server, error) {
 
 // Head fetches refs/pull/<number>/head, which GitHub keeps for every pull
 // request (documentation, "Checking out pull requests locally").
-func (c *code) Head(ctx context.Context, number int) (string, error) {
+func (c *pullCode) Head(ctx context.Context, number int) (string, error) {
 	origin, err := c.origin()
 	if err != nil {
 		return "", err
@@ -59,7 +60,7 @@ func (c *code) Head(ctx context.Context, number int) (string, error) {
 	return c.repo.Fetch(ctx, origin, fmt.Sprintf("refs/pull/%d/head", number))
 }
 
-func (c *code) MergeBase(ctx context.Context, branch, commit string) (string, error) {
+func (c *pullCode) MergeBase(ctx context.Context, branch, commit string) (string, error) {
 	origin, err := c.origin()
 	if err != nil {
 		return "", err
@@ -73,7 +74,7 @@ func (c *code) MergeBase(ctx context.Context, branch, commit string) (string, er
 
 // base is the tip of a branch that pull requests are made to, as it was when
 // this command first asked.
-func (c *code) base(ctx context.Context, branch string) (string, error) {
+func (c *pullCode) base(ctx context.Context, branch string) (string, error) {
 	if tip, ok := c.bases[branch]; ok {
 		return tip, nil
 	}
@@ -88,7 +89,7 @@ func (c *code) base(ctx context.Context, branch string) (string, error) {
 	return tip, err
 }
 
-func (c *code) Fetch(ctx context.Context, ref, commit string) error {
+func (c *pullCode) Fetch(ctx context.Context, ref, commit string) error {
 	origin, err := c.origin()
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (c *code) Fetch(ctx context.Context, ref, commit string) error {
 	return err
 }
 
-func (c *code) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
+func (c *pullCode) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
 	if from == "" {
 		var err error
 		if from, err = c.repo.FirstParent(ctx, to); err != nil {
@@ -111,7 +112,7 @@ func (c *code) Diff(ctx context.Context, from, to string) (patch.Patchset, error
 }
 
 // Refs are those of a side's repository, to push to.
-func (c *code) Refs(_ context.Context, s pipeline.Side) (pipeline.Refs, error) {
+func (c *pullCode) Refs(_ context.Context, s pipeline.Side) (code.Refs, error) {
 	address := s.CloneURL
 	if origin := c.settings.RemoteURL(c.a.flags.remote); address == "" || sameRepository(origin, address) {
 		address = origin // as the user reaches it
@@ -123,7 +124,7 @@ func (c *code) Refs(_ context.Context, s pipeline.Side) (pipeline.Refs, error) {
 	return &gitstore.RemoteRefs{Repo: c.repo, Server: server, Pause: pause}, nil
 }
 
-// sameRepository tells whether two http addresses are of one repository.
+// sameRepository reports whether two http addresses are of one repository.
 func sameRepository(a, b string) bool {
 	return hostOf(a) != "" && strings.EqualFold(repositoryOf(a), repositoryOf(b)) && strings.EqualFold(hostOf(a), hostOf(b))
 }

@@ -117,7 +117,7 @@ func (f *checkFlags) open(ctx context.Context, a *App, args []string, file strin
 		err = f.apply(a, r)
 	}
 	if err == nil {
-		err = a.give(ctx, r, args, file)
+		r, err = a.give(ctx, r, args, file)
 	}
 	return r, err
 }

@@ -124,6 +124,20 @@ func (e event) trusted(ref string) error {
 	}
 }
 
+// isOf refuses an event of another repository than the one that is worked on,
+// whose name may be another's by now: a number is nobody else's. The event of a
+// schedule may name none.
+func (e event) isOf(here ledger.Repository) error {
+	id := strconv.FormatInt(e.Repository.ID, 10)
+	switch {
+	case e.name == "" || id == here.ID: // by hand there is no event
+		return nil
+	case e.name == "schedule" && e.Repository.ID == 0:
+		return nil
+	}
+	return &usageError{fmt.Sprintf("the workflow's event is of the repository with the number %s, and %s has the number %s", id, report.Clean(here.Name), report.Clean(here.ID)), ""}
+}
+
 // findPull returns the number of the pull request that an event is about, 0 for
 // none. It is the event's word, and for a run GitHub's, never a bundle's (T68).
 func (e event) findPull(ctx context.Context, client *github.Client) (int, error) {
@@ -143,7 +157,7 @@ func (e event) findPull(ctx context.Context, client *github.Client) (int, error)
 	return inputPull(e.Inputs["pr"])
 }
 
-// is tells whether a run is of a workflow file; GitHub may add the ref to it.
+// is reports whether a run is of a workflow file; GitHub may add the ref to it.
 func (r eventRun) is(file string) bool {
 	path, _, _ := strings.Cut(r.Path, "@")
 	return path == file
@@ -220,7 +234,7 @@ func (e event) witnessed() []approval.Statement {
 	return []approval.Statement{s}
 }
 
-// acts tells whether there is anything to do for a pull request: an ordinary
+// acts reports whether there is anything to do for a pull request: an ordinary
 // comment costs no more than this look.
 func (e event) acts() bool {
 	if e.Comment == nil || e.name != "issue_comment" {

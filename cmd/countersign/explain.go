@@ -19,11 +19,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/seal"
 )
 
-// The exit codes; they are an interface (README.md).
+// The exit codes; they are an interface (README.md). What is not there is 3 where
+// it was to be read: a file, a directory, the Policy's ref, an object, a server.
+// It is 2 where the ledger does not have it: a transaction, or any at all.
 const (
 	exitFailed  = 1 // PARTIAL, FAILED, a violation
 	exitRefused = 2 // REFUSED, or a usage error
-	exitIO      = 3 // file, Git or network could not be read or written
+	exitIO      = 3 // file, directory, Git or network could not be read or written
 	exitPending = 4
 	exitDenied  = 5
 )
@@ -93,8 +95,8 @@ var table = []row{
 	{as[*pipeline.ElsewhereError], exitRefused, elsewhereHint},
 	{as[*pipeline.ClosedError], exitRefused, closedHint},
 	{as[*pipeline.NotHereError], exitIO, say("run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on")},
-	{as[*unprovenError], exitFailed, unprovenHint},
-	{as[*unappliedError], exitFailed, say("once what is said of the files is mended, run the same command again")},
+	{as[*pipeline.UnprovenError], exitFailed, unprovenHint},
+	{as[*pipeline.UnappliedError], exitFailed, say("once what is said of the files is mended, run the same command again")},
 	{as[*pipeline.LimitError], exitRefused, say("split the change into smaller patches")},
 	{as[*pipeline.UndecidedError], exitRefused, nil},
 	{as[*pipeline.NoWorktreeError], exitRefused, say("apply in a clone that has a working tree")},
@@ -104,20 +106,24 @@ var table = []row{
 	{as[*gitstore.AcceptError], exitRefused, nil},
 	{as[*gitstore.NotInHistoryError], exitRefused, say("git log --oneline on the ledger's ref lists them")},
 	{as[*unexplainedError], exitFailed, say("countersign sync brings the remote's ledger here; a change of several commits is a range: --commit A..B")},
-	{is(gitstore.ErrNoLedger), exitIO, noLedgerHint},
+	{is(gitstore.ErrNoLedger), exitRefused, noLedgerHint},
 	{is(gitstore.ErrNoBranch), exitRefused, say("git branch --all lists them")},
 	{as[*pipeline.SignerError], exitRefused, say("put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE")},
 	{as[*gitstore.UnsignableError], exitRefused, say("give the key: --sign-key FILE")},
-	{as[*wire.AuthError], exitIO, say("set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address")},
+	{as[*wire.AuthError], exitIO, accessHint},
+	{as[*wire.HostKeyError], exitIO, say("ssh to the server once by hand and compare its key with what its owner publishes; SSH_KNOWN_HOSTS names a file of known keys")},
+	{is(wire.ErrNoSSH), exitIO, say("install OpenSSH's client, name another program in GIT_SSH_COMMAND, or use an https address")},
 	{as[*wire.RejectedError], exitIO, say("the remote says why it does not take the ledger; once it does, run the same command again")},
 	{as[*wire.NetworkError], exitIO, say("the record stays here with --no-push; countersign sync joins it with the remote's later")},
 	{as[*gitstore.RollbackError], exitFailed, rollbackHint},
+	{as[*gitstore.UnverifiedError], exitFailed, unverifiedHint},
 	{as[*ledger.AmbiguousError], exitRefused, say("name one of them by its id, or by more characters of it")},
 	{is(ledger.ErrNoTransactions), exitRefused, reviewHint},
 	{is(ledger.ErrNoneOpen), exitRefused, reviewHint},
 	{is(ledger.ErrNotFound), exitRefused, listHint},
 	{is(gitstore.ErrNotRepository), exitRefused, say("run it inside a Git repository, or name one with -C DIR")},
 	{is(gitstore.ErrNoCommits), exitRefused, say("make a first commit; a patch needs a base to apply to")},
+	{as[*wire.HashError], exitRefused, say("SHA-256 repositories are not supported, and a clone of one is one too; git init --object-format=sha1 makes one that is")},
 	{as[*gitstore.UnsupportedError], exitRefused, say("a plain clone of it (git clone --no-local) is supported")},
 	{as[*pipeline.ChecksError], exitFailed, nil},
 	{as[policy.Problems], exitRefused, say("docs/policy.md lists the keys and their values")},
@@ -230,22 +236,8 @@ func closedHint(err error, again func(...string) string) string {
 	return again("show", e.ID)
 }
 
-// An unappliedError is an apply that was begun and did not succeed.
-type unappliedError struct{ why string }
-
-func (e *unappliedError) Error() string { return "apply: " + e.why }
-
-func unapplied(o pipeline.ApplyOutcome) error {
-	return &exitError{o.Result.Outcome.ExitCode(), &unappliedError{o.Result.Error}}
-}
-
-// An unprovenError is a transaction that does not validate.
-type unprovenError struct{ pipeline.Validation }
-
-func (e *unprovenError) Error() string { return e.ID + " does not validate" }
-
 func unprovenHint(err error, again func(...string) string) string {
-	var e *unprovenError
+	var e *pipeline.UnprovenError
 	errors.As(err, &e)
 	if slices.ContainsFunc(e.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
 		return "run it in the working tree where it was applied, with the files as the patch leaves them"
@@ -259,13 +251,32 @@ func corruptHint(err error, again func(...string) string) string {
 	return again("validate", e.ID)
 }
 
+func accessHint(err error, _ func(...string) string) string {
+	var e *wire.AuthError
+	if errors.As(err, &e) && e.Status == 0 {
+		return "the same host must let you in with ssh -T; COUNTERSIGN_SSH_KEY names the key, and core.sshCommand counts in your own Git configuration only"
+	}
+	return "set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address"
+}
+
 func rollbackHint(err error, again func(...string) string) string {
 	var e *gitstore.RollbackError
 	errors.As(err, &e)
+	if e.Source != "" {
+		return "find out who did that; a clone that has " + e.Seen + " can push it there again; docs/ledger.md, Memory of a workflow, says more, and how an owner accepts another ledger"
+	}
 	if e.Tip == "" {
 		return "find out who removed it; git push or git update-ref puts " + e.Seen + " back"
 	}
 	return "find out who moved it and why; only if that was right: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY")
+}
+
+func unverifiedHint(err error, again func(...string) string) string {
+	var e *gitstore.UnverifiedError
+	errors.As(err, &e)
+	return "nothing of it was remembered: find out who added it, and put " + firstOf(e.Since, "the ledger as it was") +
+		" back; only if it is to stay: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY") +
+		"; for settle also docs/ledger.md, Memory of a workflow"
 }
 
 func conflictHint(err error, again func(...string) string) string {

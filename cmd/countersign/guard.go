@@ -21,14 +21,19 @@ import (
 func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	rules, err := s.rules(ctx)
 	if err != nil {
-		s.alarm(ctx, err, open)
+		s.alarm(ctx, err)
 		return
 	}
-	if s.flags.noGate || !s.gated(rules.Policy, s.pull.Base.Branch) || !s.wanted(rules.Policy, open) {
+	wanted, err := s.wanted(rules.Policy, open)
+	if err != nil {
+		s.alarm(ctx, err)
+		return
+	}
+	if s.flags.noGate || !s.gated(rules.Policy, s.pull.Base.Branch) || !wanted {
 		return
 	}
 	if err := s.trustedServer(ctx); err != nil {
-		s.alarm(ctx, err, open)
+		s.alarm(ctx, err)
 		return
 	}
 	if s.event.MergeGroup != nil {
@@ -53,14 +58,20 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	if rep != nil {
 		s.fail(s.publish(ctx, *rep))
 	}
-	s.fail(s.check(ctx, g))
+	err = s.check(ctx, g)
+	s.untold = err != nil
+	s.fail(err)
 }
 
-// wanted tells whether pull requests are guarded here at all: the Policy names
-// bases, a workflow runs on the events of pull requests, or one is guarded.
-func (s *settlement) wanted(p policy.Policy, open []ledger.Transaction) bool {
-	return len(p.Gate.Bases) > 0 || s.event.name == "pull_request_target" || s.event.name == "merge_group" ||
-		slices.ContainsFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() })
+// wanted reports whether pull requests are guarded here at all: the Policy names
+// bases, a workflow runs on the events of pull requests, or this one is guarded, or
+// was: the check of one that was denied may still stand from before.
+func (s *settlement) wanted(p policy.Policy, open []ledger.Transaction) (bool, error) {
+	if len(p.Gate.Bases) > 0 || s.event.name == "pull_request_target" || s.event.name == "merge_group" {
+		return true, nil
+	}
+	closed, err := pipeline.ClosedOn(s.ledger, s.pull.Repository, s.number)
+	return slices.ContainsFunc(append(closed, open...), func(tx ledger.Transaction) bool { return tx.GateOnly() }), err
 }
 
 // trustedServer refuses a server that takes the file of a pull_request_target
@@ -81,13 +92,13 @@ func (s *settlement) trustedServer(ctx context.Context) error {
 
 // alarm notes an error before anything could be decided, and takes back a check
 // that may stand from before: what cannot be decided is not approved.
-func (s *settlement) alarm(ctx context.Context, err error, open []ledger.Transaction) {
+func (s *settlement) alarm(ctx context.Context, err error) {
 	s.fail(err)
-	if s.pull.State != pipeline.PullRequestOpen || s.flags.noGate || open != nil && !s.wanted(policy.Policy{}, open) {
+	if s.pull.State != pipeline.PullRequestOpen || s.flags.noGate {
 		return
 	}
 	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.dedicated(), Errors: []string{s.a.redact(oneLine(err)).String()}}
-	if open == nil && s.event.name != "pull_request_target" { // whether it is guarded is not known: only a check that is there is taken back
+	if s.event.name != "pull_request_target" { // whether it is guarded is not known: only a check that is there is taken back
 		runs, err := s.client.CheckRuns(ctx, g.HeadCommit, g.CheckRun().Name)
 		if err != nil || len(runs) == 0 {
 			s.fail(err)
@@ -97,18 +108,18 @@ func (s *settlement) alarm(ctx context.Context, err error, open []ledger.Transac
 	s.fail(s.check(ctx, g))
 }
 
-// dedicated tells whether checks are written with the token of an app of one's
+// dedicated reports whether checks are written with the token of an app of one's
 // own, which branch protection can expect them from. action.yml says so (T67).
 func (s *settlement) dedicated() bool {
 	return s.flags.dedicated || s.a.Getenv("COUNTERSIGN_OWN_APP") == "true"
 }
 
-// waits tells whether an error says no more than that people have not approved.
+// waits reports whether an error says no more than that people have not approved.
 func waits(err error) bool {
 	return errors.As(err, new(*pipeline.PendingError)) || errors.As(err, new(*pipeline.DeniedError))
 }
 
-// gated tells whether pull requests to a branch are guarded. Where nothing tells
+// gated reports whether pull requests to a branch are guarded. Where nothing tells
 // the default branch, every branch may be it.
 func (s *settlement) gated(p policy.Policy, base string) bool {
 	if len(p.Gate.Bases) > 0 {
@@ -137,6 +148,7 @@ func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.R
 		s.note(noteStrangers)
 	}
 	done, err := s.r.Review(ctx, in, false)
+	s.learn(done.Learnt)
 	if err != nil {
 		return nil, err
 	}
@@ -209,6 +221,7 @@ func (s *settlement) unapproved(ctx context.Context, other github.Open) (string,
 		return "", err
 	}
 	done, err := s.r.Review(ctx, in, true)
+	s.learn(done.Learnt)
 	if err != nil {
 		return s.a.redact(oneLine(err)).String(), nil
 	}
@@ -227,7 +240,7 @@ func (s *settlement) unapproved(ctx context.Context, other github.Open) (string,
 
 // check publishes the check run "countersign".
 func (s *settlement) check(ctx context.Context, g report.Guard) error {
-	_, err := s.client.PublishCheck(ctx, g.HeadCommit, g.CheckRun())
+	_, err := s.showCheck(ctx, g.HeadCommit, g.CheckRun())
 	return err
 }
 

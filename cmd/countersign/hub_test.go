@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -24,6 +25,7 @@ type scriptHub struct {
 	repository string
 	pull       int
 	said       int64
+	ahead      time.Duration // of GitHub's clock
 }
 
 // hubKey is where a script's Env.Values has its *scriptHub.
@@ -72,6 +74,9 @@ var hubVerbs = map[string]struct {
 	"comment": {2, (*scriptHub).comment},
 	"reply":   {2, (*scriptHub).reply},
 	"review": {3, func(h *scriptHub, a []string) {
+		h.ahead += time.Second // people take longer than a script
+		ahead := h.ahead
+		h.SetNow(func() time.Time { return time.Now().Add(ahead) })
 		h.said = h.Review(githubtest.NewReview{Repository: h.repository, Number: h.pull, By: a[0], State: a[1], Body: a[2]}).ID
 	}},
 	"edit":    {2, func(h *scriptHub, a []string) { h.Edit(h.said, a[0], a[1]) }},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,46 +25,50 @@ var mayImport = map[string][]string{
 	"pipeline/patch": {
 		"pipeline/canon", "pipeline/patch/linediff", "github.com/bluekeyes/go-gitdiff", "golang.org/x/text",
 	},
-	"pipeline/pack":      {"pipeline/canon", "pipeline/rule"},
-	"pipeline/proposal":  {"pipeline/canon", "pipeline/rule"},
-	"pipeline/result":    {"pipeline/canon", "pipeline/rule"},
-	"pipeline/packapply": {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
-	"pipeline/ledger":    {"pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
-	"pipeline/audit":     {"pipeline/approval", "pipeline/canon", "pipeline/ledger"},
-	"pipeline/policy":    {"pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
-	"pipeline/approval":  {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule"},
-	"pipeline/owners":    {"github.com/hmarr/codeowners"},
-	"pipeline/seal":      {"filippo.io/age"},
-	"pipeline/secret":    {"pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
-	"pipeline/sandbox":   {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
-	"pipeline/checks":    {"pipeline/canon", "pipeline/policy", "pipeline/sandbox"},
-	"pipeline/workspace": {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
+	"pipeline/pack":          {"pipeline/canon", "pipeline/rule"},
+	"pipeline/proposal":      {"pipeline/canon", "pipeline/rule"},
+	"pipeline/result":        {"pipeline/canon", "pipeline/rule"},
+	"pipeline/packapply":     {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
+	"pipeline/ledger":        {"pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
+	"pipeline/audit/history": {},
+	"pipeline/audit":         {"pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
+	"pipeline/code":          {"pipeline/patch"},
+	"pipeline/policy":        {"pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
+	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule"},
+	"pipeline/seal":          {"filippo.io/age"},
+	"pipeline/secret":        {"pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
+	"pipeline/sandbox":       {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
+	"pipeline/checks":        {"pipeline/canon", "pipeline/policy", "pipeline/sandbox"},
+	"pipeline/workspace":     {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
 	"pipeline": {
-		"pipeline/canon", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
-		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace", "pipeline/owners",
+		"pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
+		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
 	},
-	"pipeline/batch":    {"pipeline", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
-	"gitstore/packfile": {"github.com/go-git/go-git/v5"},
+	"pipeline/batch":    {"pipeline", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
+	"gitstore/packfile": {"github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
+	"gitstore/index":    {"github.com/go-git/go-git/v5"},
+	"gitstore/ignore":   {},
+	"gitstore/status":   {"gitstore/index", "gitstore/ignore", "github.com/go-git/go-git/v5", "golang.org/x/sys"},
 	"gitstore/sshsig":   {"golang.org/x/crypto"},
-	"gitstore/wire":     {"github.com/go-git/go-git/v5", "golang.org/x/crypto"},
+	"gitstore/wire":     {"github.com/go-git/go-git/v5"},
 	"gitstore": {
-		"gitstore/packfile", "gitstore/sshsig", "gitstore/wire", "pipeline", "pipeline/audit", "pipeline/canon", "pipeline/ledger", "pipeline/patch",
+		"gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/status", "gitstore/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
 		"pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
-	"cmd/countersign/internal/rpc":    {"pipeline/canon", "github.com/sourcegraph/jsonrpc2"},
+	"cmd/countersign/internal/rpc":    {"pipeline/canon"},
 	"cmd/countersign/internal/action": {"report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/github": {
 		"report", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
 	},
 	"cmd/countersign": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
-		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/canon", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
+		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/batch", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",
-		"github.com/spf13/cobra", "golang.org/x/term",
+		"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys",
 	},
 }
 
@@ -105,12 +110,52 @@ func TestImportMap(t *testing.T) {
 	}
 }
 
+// TestDesignNamesPackages: docs/design.md has a line for each package, and none
+// for another.
+func TestDesignNamesPackages(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/design.md")
+	check(t, err)
+	var told, want []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\|").FindAllStringSubmatch(string(raw), -1) {
+		told = append(told, row[1])
+	}
+	for _, pkg := range packages(t) {
+		want = append(want, strings.TrimPrefix(pkg.ImportPath, module))
+	}
+	slices.Sort(told)
+	slices.Sort(want)
+	if !slices.Equal(told, want) {
+		t.Errorf("docs/design.md has %q, go list %q", told, want)
+	}
+}
+
 // door is the room that one comes through to reach a package.
 func door(name string) string {
 	if strings.HasPrefix(name, "gitstore/") {
 		return "gitstore"
 	}
 	return name
+}
+
+// TestGitstoreDeps: what keeps the ledger in Git knows neither the stages nor
+// what they need.
+func TestGitstoreDeps(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./gitstore")
+	cmd.Dir, cmd.Stderr = "../..", os.Stderr
+	out, err := cmd.Output()
+	check(t, err)
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, module+"pipeline/ledger") {
+		t.Fatal("the list lacks what gitstore imports")
+	}
+	for _, dep := range deps {
+		for _, not := range []string{"yaml", "filippo.io/age", "go-landlock", "viper", "gitleaks", module + "pipeline/policy", module + "pipeline/approval"} {
+			if strings.Contains(dep, not) || dep == module+"pipeline" {
+				t.Errorf("gitstore needs %s", dep)
+				break
+			}
+		}
+	}
 }
 
 type goPackage struct {

@@ -26,6 +26,7 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 		return pipeline.Reviewed{}, err
 	}
 	done, err := r.Review(ctx, in, f.dryRun)
+	a.learn(done.Learnt)
 	a.transaction = done.ID
 	return done, inFile(name, err)
 }
@@ -52,6 +53,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	}
 	r.Worktree = nil // a bot leaves its changes there, and nobody is shown them
 	done, err := r.Review(ctx, in, true)
+	a.learn(done.Learnt)
 	if err != nil {
 		return inFile(name, err)
 	}
@@ -72,7 +74,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	if err := writeFile(a.path(f.bundleOut), line); err != nil {
 		return err
 	}
-	a.say("%s has the proposal; nothing was recorded", report.Clean(f.bundleOut))
+	a.say("%s has the proposal; nothing was recorded", f.bundleOut)
 	return a.showDryRun(done)
 }
 
@@ -106,27 +108,29 @@ func (a *App) readTrace(name string, p policy.Policy) ([]any, error) {
 	return pipeline.ReadTrace(raw)
 }
 
-// give hands the runner a patch that the ledger has only without its secrets.
-func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file string) error {
+// give returns a Runner that has a patch which the ledger has only without its
+// secrets.
+func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file string) (*pipeline.Runner, error) {
 	if file == "" {
-		return nil
+		return r, nil
 	}
-	id, err := a.find(ctx, r, args, false)
+	snap, id, err := a.find(ctx, r, args, false)
 	if err != nil {
-		return err
+		return r, err
 	}
 	rules, err := r.Rules(ctx, "")
 	if err != nil {
-		return err
+		return r, err
 	}
 	raw, err := a.readInput(file, rules.Policy.Limits.Bytes)
 	if err != nil {
-		return err
+		return r, err
 	}
 	if have := int64(len(raw)); have > rules.Policy.Limits.Bytes {
-		return inFile(file, &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
+		return r, inFile(file, &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}
-	return inFile(file, r.Give(ctx, id, raw))
+	r, err = r.Give(ctx, snap, id, raw)
+	return r, inFile(file, err)
 }
 
 // givePatch adds the flag for give.

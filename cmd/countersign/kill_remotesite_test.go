@@ -93,7 +93,7 @@ func (s *killSite) lastStage() string {
 		"--format=%(trailers:key=Countersign-Stage,valueonly,separator=) %(trailers:key=Countersign-Outcome,valueonly,separator=)"))
 }
 
-// changed tells whether the change was begun to be made in this clone.
+// changed reports whether the change was begun to be made in this clone.
 func (s *killSite) changed() bool {
 	raw, _ := os.ReadFile(filepath.Join(s.repo, "changed.txt"))
 	return string(raw) == "new\n" || len(s.branches()) > 0

@@ -157,10 +157,10 @@ func (s playground) journals() []string {
 	return found
 }
 
-// recorded tells whether a write is under way.
+// recorded reports whether a write is under way.
 func (s playground) recorded() bool { return len(s.journals()) > 0 }
 
-// begun tells whether the first of the files that go is gone.
+// begun reports whether the first of the files that go is gone.
 func (k *killed) begun(s playground) func() bool {
 	var going []string
 	for name := range k.before {

@@ -6,13 +6,13 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -20,7 +20,7 @@ const defaultRemote = "origin"
 
 // A rememberedStore is a ledger that knows the last tip it saw.
 type rememberedStore interface {
-	pipeline.Store
+	ledger.Store
 	Seen() string
 }
 
@@ -52,14 +52,20 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{KnownTip: known, Sign: sign, Check: ledger.CheckSchema})
+	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{KnownTip: known, Sign: sign, Check: ledger.CheckSchema, Verify: auditNew})
 	if err != nil {
 		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
 	}
 	return l, nil
 }
 
-// shares tells whether the remote's ledger is meant: when asked for, and in CI,
+// auditNew holds what is new in a ledger to the rules.
+func auditNew(h history.Reader, tip string) ([]history.Finding, bool, error) {
+	r, err := audit.Run(h, audit.Options{Tip: tip})
+	return r.Findings, r.Complete, err
+}
+
+// shares reports whether the remote's ledger is meant: when asked for, and in CI,
 // where the clone is gone when the job ends.
 func (a *App) shares(settings gitstore.Settings) (bool, error) {
 	switch {
@@ -123,15 +129,16 @@ func hostOf(address string) string {
 // remote. A token goes to one host alone: that of the workflow's server, else
 // the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
 func (a *App) credentials(address string, settings gitstore.Settings, first string) (wire.Options, error) {
-	home := a.Getenv("HOME")
-	o := wire.Options{SSH: wire.SSH{AgentSocket: a.Getenv("SSH_AUTH_SOCK")}}
-	if home != "" {
-		o.SSH.KnownHosts = []string{filepath.Join(home, ".ssh", "known_hosts")}
-	}
+	o := wire.Options{SSH: wire.SSH{
+		Command: firstOf(a.Getenv("GIT_SSH_COMMAND"), settings.SSHCommand),
+		Program: a.Getenv("GIT_SSH"),
+		Variant: firstOf(a.Getenv("GIT_SSH_VARIANT"), settings.SSHVariant),
+		KeyFile: a.Getenv("COUNTERSIGN_SSH_KEY"),
+		Batch:   !isTerminal(a.Stdin),
+	}}
 	if file := a.Getenv("SSH_KNOWN_HOSTS"); file != "" {
 		o.SSH.KnownHosts = []string{file}
 	}
-	o.SSH.KeyFile = a.Getenv("COUNTERSIGN_SSH_KEY")
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return o, nil

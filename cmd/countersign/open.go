@@ -28,10 +28,12 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err != nil {
 		return nil, a.inDir(err)
 	}
+	a.repo = repo
 	settings, err := repo.Settings(a.Getenv)
 	if err != nil {
 		return nil, err
 	}
+	repo.Config = settings
 	store, err := a.store(repo, settings)
 	if err != nil {
 		return nil, err
@@ -39,13 +41,12 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err := a.readSecretRules(repo); err != nil {
 		return nil, err
 	}
-	pulls := &code{a: a, repo: repo, settings: settings, opened: map[string]*wire.Server{}, bases: map[string]string{}}
+	pulls := &pullCode{a: a, repo: repo, settings: settings, opened: map[string]*wire.Server{}, bases: map[string]string{}}
 	r := &pipeline.Runner{
 		Store: store, Repo: repo, Refs: repo, Code: pulls, Rules: a.rules(repo, pulls), Secrets: a.finder(),
 		Actor: a.actor(settings), Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
 		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
-	a.runner = r
 	if err := a.openForge(r, settings); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (a *App) openForge(r *pipeline.Runner, settings gitstore.Settings) error {
 
 func (a *App) inDir(err error) error {
 	if _, statErr := os.Stat(a.flags.dir); statErr != nil {
-		return &usageError{fmt.Sprintf("%s: %v", a.flags.dir, plain(statErr)), ""}
+		return &exitError{exitIO, fmt.Errorf("%s: %w", a.flags.dir, plain(statErr))}
 	}
 	abs, absErr := filepath.Abs(a.flags.dir)
 	if absErr != nil {
@@ -120,17 +121,18 @@ func pause(ctx context.Context, attempt int) {
 	}
 }
 
-// find returns the one transaction that the arguments mean.
-func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look bool) (string, error) {
+// find returns the one transaction that the arguments mean, and the ledger that it
+// was found in.
+func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look bool) (ledger.Snapshot, string, error) {
 	name := ""
 	if len(args) > 0 {
 		if name = args[0]; name == "" {
-			return "", &usageError{"the transaction's name is empty", "leave it out to take the open one"}
+			return ledger.Snapshot{}, "", &usageError{"the transaction's name is empty", "leave it out to take the open one"}
 		}
 	}
-	id, err := r.Find(ctx, name, look)
+	snap, id, err := r.Find(ctx, name, look)
 	a.transaction = id
-	return id, err
+	return snap, id, err
 }
 
 // path is where a file named on the command line is: below -C, if it is given.
@@ -169,20 +171,27 @@ func plain(err error) error {
 	return err
 }
 
-// report describes a transaction as it stands.
-func (a *App) report(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) (report.Report, error) {
-	id := g.Transaction().TransactionID
-	diff, err := r.Diff(ctx, id)
+// report describes a transaction as a stage left it.
+func (a *App) report(g pipeline.Gated) (report.Report, error) {
+	diff, err := g.Diff()
 	if err != nil {
 		return report.Report{}, err
 	}
-	log, err := r.Log(ctx, id)
-	if err != nil {
-		return report.Report{}, err
-	}
-	rep := report.New(log, diff)
-	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.LedgerCommit
+	rep := report.New(g.Log(), diff)
+	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.Ledger.Tip
 	return rep, nil
+}
+
+// reportRun is report with what a run came to.
+func (a *App) reportRun(o pipeline.Outcome) (report.Report, error) {
+	rep, err := a.report(o.Gated)
+	if done := o.Applied; done != nil && done.Result.Outcome != "" {
+		rep.ApplyResult, rep.AppliedCommit = &done.Result, done.Commit
+	}
+	if o.Validated != nil {
+		rep.Validation = &o.Validated.Report
+	}
+	return rep, err
 }
 
 // show prints a report as text or JSON.

@@ -15,7 +15,7 @@ import (
 // rules returns where the Policy is read: at the tip of the ref that --policy-ref
 // names, in a workflow of the default branch, else at HEAD; and at the tip of the
 // branch that a pull request is to. The Policy of the same commits is read once.
-func (a *App) rules(repo *gitstore.Repo, c *code) func(context.Context, string) (pipeline.Rules, error) {
+func (a *App) rules(repo *gitstore.Repo, c *pullCode) func(context.Context, string) (pipeline.Rules, error) {
 	known := map[[2]string]pipeline.Rules{}
 	return func(ctx context.Context, branch string) (pipeline.Rules, error) {
 		commit, err := a.policyCommit(ctx, repo)
@@ -39,7 +39,7 @@ func (a *App) rules(repo *gitstore.Repo, c *code) func(context.Context, string) 
 	}
 }
 
-// hasPolicy tells whether a branch is the default one of a workflow's event,
+// hasPolicy reports whether a branch is the default one of a workflow's event,
 // which has the Policy as it is.
 func (a *App) hasPolicy(branch string) bool {
 	ref, err := workflowPolicyRef(a.Getenv)
@@ -75,7 +75,7 @@ func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, er
 	return commit, err
 }
 
-// isCodeRef tells whether a ref is where commits of code are: a ledger has no
+// isCodeRef reports whether a ref is where commits of code are: a ledger has no
 // Policy, and must not read as a repository without one.
 func isCodeRef(ref string) bool {
 	for _, root := range []string{"refs/heads/", "refs/tags/", "refs/remotes/"} {
@@ -154,7 +154,7 @@ func (a *App) tokens() []string {
 	return out
 }
 
-// holdsToken tells whether this is a job of a workflow that has rights: it runs
+// holdsToken reports whether this is a job of a workflow that has rights: it runs
 // nobody's commands, as the jobs are split by trust. actions/checkout leaves a
 // token in Git's configuration unless it is told not to.
 func (a *App) holdsToken(settings gitstore.Settings) bool {

@@ -228,7 +228,7 @@ func BenchmarkRunAll(b *testing.B) {
 // A countedStore counts the rounds of a batch: its appends, each a push of a shared
 // ledger. One in some fails as if another writer had been faster.
 type countedStore struct {
-	pipeline.Store
+	ledger.Store
 	appends, entries, lose int
 }
 
@@ -236,7 +236,7 @@ func (c *countedStore) Append(ctx context.Context, tip string, entries ...ledger
 	c.appends++
 	c.entries += len(entries)
 	if c.lose > 0 && c.appends%c.lose == 1 {
-		return "", pipeline.ErrMoved
+		return "", ledger.ErrMoved
 	}
 	return c.Store.Append(ctx, tip, entries...)
 }

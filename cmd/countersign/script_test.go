@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"filippo.io/age"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
@@ -112,7 +114,7 @@ func repoCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// hasSandbox tells whether commands can be run here at all.
+// hasSandbox reports whether commands can be run here at all.
 func hasSandbox(dir string) bool {
 	done, err := sandbox.Sandbox{Mode: sandbox.WorkspaceWrite, Scratch: dir}.Run(context.Background(), dir, sandbox.Command{Argv: []string{"true"}})
 	return err == nil && done.ExitCode == 0
@@ -290,4 +292,31 @@ func TestHelp(t *testing.T) {
 	if code := app.Main(); code != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "demo") {
 		t.Errorf("--help: exit %d, stderr %q", code, &errs)
 	}
+}
+
+// TestArguments: whichever command has too few or too many arguments, that is a
+// usage error with exit code 2.
+func TestArguments(t *testing.T) {
+	var app App
+	var all func(c *cobra.Command)
+	all = func(c *cobra.Command) {
+		refused := false
+		for n := range 6 {
+			err := c.ValidateArgs(slices.Repeat([]string{"x"}, n))
+			if err == nil {
+				continue
+			}
+			refused = true
+			if code, _ := explain(err, app.again); code != exitRefused {
+				t.Errorf("%s with %d arguments: exit code %d, %v", c.CommandPath(), n, code, err)
+			}
+		}
+		if !refused {
+			t.Errorf("%s takes any number of arguments", c.CommandPath())
+		}
+		for _, below := range c.Commands() {
+			all(below)
+		}
+	}
+	all(app.rootCommand())
 }

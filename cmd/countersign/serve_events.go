@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -63,7 +62,7 @@ func (t *toldEvents) upTo(id string, events []byte, first int, tell func(json.Ra
 
 // A tellingStore tells a client of each event once it is in the ledger.
 type tellingStore struct {
-	pipeline.Store
+	ledger.Store
 	told *toldEvents
 	tell func(event json.RawMessage) error
 }

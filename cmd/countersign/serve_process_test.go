@@ -110,7 +110,7 @@ func TestServePipe(t *testing.T) {
 	cmd := s.command("serve", "--stdio")
 	cmd.Stdin = strings.NewReader("\n" + `{"jsonrpc":"2.0","id":"a","method":"transaction/list"}` + "\n{\n" + `{"jsonrpc":"2.0","id":"b","method":"thread/list","params":{}}`)
 	out, errs := s.runCmd(0, cmd)
-	if errs != "" || strings.Count(out, "\n") != 3 || !strings.Contains(out, `{"id":"a","jsonrpc":"2.0","result":{"transactions":[]}}`) || !strings.Contains(out, `"code":-32700`) || !strings.Contains(out, `{"id":"b"`) {
+	if errs != "" || strings.Count(out, "\n") != 3 || !strings.Contains(out, `{"id":"a","jsonrpc":"2.0","result":{"data":[],"more":false,"transactions":[]}}`) || !strings.Contains(out, `"code":-32700`) || !strings.Contains(out, `{"id":"b"`) {
 		t.Errorf("%s%s", out, errs)
 	}
 	s.run(2, "serve")

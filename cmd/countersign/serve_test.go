@@ -232,7 +232,7 @@ func (s *served) recommended() string {
 	s.must("thread/list", obj{})
 	id := s.turn(obj{"threadId": thread, "input": "remove the markers", "needle": "TODO(bot)", "targetFiles": []string{"a.go", "sub/b.go"}})
 	items := s.must("turn/get", obj{"transactionId": id})["turn"].(map[string]any)["items"].([]any)
-	if len(items) != 2 || items[0].(map[string]any)["type"] != "fileChange" || items[0].(map[string]any)["status"] != "proposed" {
+	if len(items) != 2 || items[0].(map[string]any)["type"] != "fileChange" || items[0].(map[string]any)["status"] != "inProgress" {
 		s.t.Errorf("the turn's items are %v", items)
 	}
 	if s.read("a.go") != todoFiles["a.go"] {

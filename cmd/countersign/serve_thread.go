@@ -128,7 +128,7 @@ func (s *service) thread(id string) (thread, error) {
 	return t, err
 }
 
-// within tells whether a path is one of these directories, or below one.
+// within reports whether a path is one of these directories, or below one.
 func within(name string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		return dir == "." || name == dir || strings.HasPrefix(name, dir+"/")

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
 type transactionParams struct {
@@ -25,20 +25,39 @@ func (c *call) log(ctx context.Context, id string) (*ledger.Log, error) {
 	if ledger.CheckID(id) != nil {
 		return nil, &usageError{"params.transactionId is no transaction's id", ""}
 	}
-	log, err := c.r.Log(ctx, id)
+	snap, err := c.r.Ledger(ctx, ledger.Dir(id))
+	if err != nil {
+		return nil, err
+	}
+	log, err := ledger.Read(snap.Tree, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &usageError{"there is no transaction " + id, ""}
 	}
 	return log, err
 }
 
-func (c *call) transactionList(ctx context.Context, _ struct{}) (any, error) {
-	all, err := c.r.List(ctx)
+type listParams struct {
+	Limit *int `json:"limit,omitempty"` // the newest; nil: all
+}
+
+// transactionList answers the same rows under two names.
+func (c *call) transactionList(ctx context.Context, p listParams) (any, error) {
+	limit := math.MaxInt
+	if p.Limit != nil {
+		if limit = *p.Limit; limit < 1 {
+			return nil, &usageError{"params.limit is less than 1", ""}
+		}
+	}
+	snap, err := c.r.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return nil, err
+	}
+	latest, more, err := ledger.Latest(snap.Tree, limit, false)
 	rows := []any{}
-	for _, t := range all {
+	for _, t := range latest {
 		rows = append(rows, listed(t))
 	}
-	return map[string]any{"transactions": rows}, err
+	return map[string]any{"transactions": rows, "data": rows, "more": more}, err
 }
 
 func (c *call) transactionGet(ctx context.Context, p transactionParams) (any, error) {
@@ -127,55 +146,29 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 	if tx := log.Transaction(); !tx.Closed && tx.SandboxPolicy.Type == string(policy.ReadOnly) {
 		return nil, &applyError{&pipeline.ReadOnlyError{}} // and nobody is asked
 	}
+	r := c.r
 	if p.Patch != "" {
-		if err := c.r.Give(ctx, p.TransactionID, []byte(p.Patch)); err != nil {
+		snap, err := r.Ledger(ctx, ledger.Dir(p.TransactionID))
+		if err == nil {
+			r, err = r.Give(ctx, snap, p.TransactionID, []byte(p.Patch))
+		}
+		if err != nil {
 			return nil, &applyError{err}
 		}
 	}
-	done, err := c.applyNow(ctx, p.TransactionID)
+	out, err := r.Advance(ctx, p.TransactionID, pipeline.Ahead{Until: pipeline.StageValidate})
+	c.learn(out.Learnt)
 	if as[*pipeline.PendingError](err) {
-		if log, err = c.r.Log(ctx, p.TransactionID); err == nil {
-			return map[string]any{"ok": false, "pendingApprovals": pending(log)}, nil
-		}
+		return map[string]any{"ok": false, "pendingApprovals": pending(out.Log())}, nil
 	}
 	if err != nil {
 		return nil, &applyError{err}
 	}
-	return done, nil
-}
-
-func (c *call) applyNow(ctx context.Context, id string) (any, error) {
-	g, err := c.r.Gate(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Err(); as[*pipeline.PendingError](err) && !g.Applying() && !g.Transaction().Closed {
-		return nil, err
-	}
-	out, err := c.r.Apply(ctx, g, pipeline.ApplyOptions{})
-	if err == nil && out.Result.Outcome != result.Success {
-		err = &exitError{out.Result.Outcome.ExitCode(), errors.New(out.Result.Error)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	v, err := c.r.Validate(ctx, id)
-	if err == nil && !v.Report.OK {
-		first := v.Report.Violations[0]
-		err = &exitError{exitFailed, fmt.Errorf("%s does not validate: %s %s: %s", id, first.RuleID, first.Path, first.Message)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	log, err := c.r.Log(ctx, id)
-	if err != nil {
-		return nil, err
-	}
 	files := []string{}
-	for _, op := range out.Result.Operations {
+	for _, op := range out.Applied.Result.Operations {
 		files = append(files, op.Path)
 	}
-	ends := ledger.Of[*ledger.ApplyComplete](log)
+	ends := ledger.Of[*ledger.ApplyComplete](out.Log())
 	return map[string]any{"ok": true, "appliedFiles": files, "apply_artifact": ends[len(ends)-1].ApplyArtifact}, nil
 }
 
@@ -203,12 +196,8 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 	if err != nil {
 		return nil, err
 	}
-	log, err := c.r.Log(ctx, p.TransactionID)
-	if err != nil {
-		return nil, err
-	}
 	return map[string]any{
-		"ok": g.Recorded, "verdict": g.Verdict.State, "reason": g.Verdict.Reason, "pendingApprovals": pending(log),
+		"ok": g.Recorded, "verdict": g.Verdict.State, "reason": g.Verdict.Reason, "pendingApprovals": pending(g.Log()),
 	}, nil
 }
 
@@ -221,8 +210,12 @@ type closeParams struct {
 func (p closeParams) Key() string { return p.TransactionID }
 
 func (c *call) txClose(ctx context.Context, p closeParams) (any, error) {
-	if _, err := c.log(ctx, p.TransactionID); err != nil {
+	log, err := c.log(ctx, p.TransactionID)
+	if err != nil {
 		return nil, err
+	}
+	if tx := log.Transaction(); tx.Closed && p.Status == string(tx.Status) { // it is as it is asked to be
+		return map[string]any{"ok": true, "status": tx.Status}, nil
 	}
 	if err := closeStatus("params.status", firstOf(p.Status, string(ledger.Interrupted))); err != nil {
 		return nil, err

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -13,32 +15,60 @@ import (
 )
 
 type turnParams struct {
-	ThreadID       string          `json:"threadId"`
-	Input          string          `json:"input"`
-	Needle         string          `json:"needle,omitempty"`
-	TargetFiles    []string        `json:"targetFiles,omitempty"`
-	Patch          string          `json:"patch,omitempty"`
-	SandboxPolicy  *sandboxParams  `json:"sandboxPolicy,omitempty"`
-	ApprovalPolicy *approvalParams `json:"approvalPolicy,omitempty"`
-	Trace          string          `json:"trace,omitempty"`
+	ThreadID       string         `json:"threadId"`
+	Input          any            `json:"input"` // a text, or a list of items of text
+	Description    string         `json:"description,omitempty"`
+	CWD            string         `json:"cwd,omitempty"`
+	WorkspaceRoot  string         `json:"workspaceRoot,omitempty"`
+	Needle         string         `json:"needle,omitempty"`
+	TargetFiles    []string       `json:"targetFiles,omitempty"`
+	Patch          string         `json:"patch,omitempty"`
+	SandboxPolicy  *sandboxParams `json:"sandboxPolicy,omitempty"`
+	ApprovalPolicy any            `json:"approvalPolicy,omitempty"` // an object, or a word
+	Trace          string         `json:"trace,omitempty"`
 }
 
 // Key keeps the turns of a thread in order.
 func (p turnParams) Key() string { return p.ThreadID }
 
-type sandboxParams struct {
-	Type          policy.Sandbox `json:"type"`
-	WritableRoots []string       `json:"writable_roots,omitempty"`
-	NetworkAccess bool           `json:"network_access,omitempty"`
+// summary is what the change is for: the description, and the text of the input.
+func (p turnParams) summary() (string, error) {
+	var parts []string
+	if p.Description != "" {
+		parts = append(parts, p.Description)
+	}
+	items, isList := p.Input.([]any)
+	if !isList {
+		items = []any{p.Input}
+	}
+	for _, one := range items {
+		text, ok := one.(string)
+		if item, _ := one.(map[string]any); isList && len(item) == 2 && (item["type"] == "input_text" || item["type"] == "text") {
+			text, ok = item["text"].(string)
+		} else if isList {
+			ok = false
+		}
+		if !ok {
+			return "", &usageError{`params.input is a text, or a list of items {"type": "input_text", "text": "…"}`, ""}
+		}
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, ": "), nil
 }
 
-type approvalParams struct {
-	Required *int  `json:"required,omitempty"`
-	Local    *bool `json:"local,omitempty"`
+// sandboxParams are a sandboxPolicy; its members have two spellings.
+type sandboxParams struct {
+	Type           policy.Sandbox `json:"type"`
+	WritableRoots  []string       `json:"writable_roots,omitempty"`
+	NetworkAccess  bool           `json:"network_access,omitempty"`
+	WritableRoots2 []string       `json:"writableRoots,omitempty"`
+	NetworkAccess2 bool           `json:"networkAccess,omitempty"`
 }
 
 func (c *call) turnStart(ctx context.Context, p turnParams) (any, error) {
-	t, err := c.thread(p.ThreadID)
+	t, err := c.turnThread(p)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +77,40 @@ func (c *call) turnStart(ctx context.Context, p turnParams) (any, error) {
 		return nil, err
 	}
 	done, err := c.r.Review(ctx, in, false)
+	c.learn(done.Learnt)
 	if err != nil {
 		return nil, err
 	}
-	log, err := c.r.Log(ctx, done.ID)
+	log, err := ledger.Read(done.Ledger.Tree, done.ID)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"turnId": log.Transaction().Pointers.Proposal.ProposalTurnID, "transactionId": done.ID}, nil
+	return map[string]any{"turnId": done.ID + turnMark + log.Transaction().Pointers.Proposal.ProposalTurnID, "transactionId": done.ID}, nil
+}
+
+// turnThread is the thread of a turn, with the narrower directories that the turn
+// names.
+func (c *call) turnThread(p turnParams) (thread, error) {
+	t, err := c.thread(p.ThreadID)
+	if err != nil {
+		return t, err
+	}
+	roots := t.roots
+	for _, dir := range []string{p.CWD, p.WorkspaceRoot} { // what targetFiles begin in: the last that is given
+		if dir == "" {
+			continue
+		}
+		if t.cwd, err = c.inside(dir); err != nil {
+			return t, err
+		}
+		if !within(t.cwd, roots) {
+			return t, &usageError{report.Clean(dir) + " is in none of the thread's workspace roots", ""}
+		}
+		if dir == p.WorkspaceRoot {
+			t.roots = []string{t.cwd}
+		}
+	}
+	return t, nil
 }
 
 // turnInput is what a turn proposes, in the bounds that it was given.
@@ -63,7 +119,11 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in pipeli
 	if err != nil {
 		return in, err
 	}
-	if err := p.ApprovalPolicy.check(rules.Policy); err != nil {
+	if err := checkApprovals(p.ApprovalPolicy, rules.Policy); err != nil {
+		return in, err
+	}
+	summary, err := p.summary()
+	if err != nil {
 		return in, err
 	}
 	switch {
@@ -72,9 +132,9 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in pipeli
 	case p.Patch != "" && p.TargetFiles != nil:
 		return in, &usageError{"params.targetFiles belong to params.needle", ""}
 	case p.Patch != "":
-		in, err = pipeline.DiffInput([]byte(p.Patch), p.Input)
+		in, err = pipeline.DiffInput([]byte(p.Patch), summary)
 	default:
-		in, err = pipeline.RecipeInput(p.Needle, t.files(p.TargetFiles), p.Input)
+		in, err = pipeline.RecipeInput(p.Needle, t.files(p.TargetFiles), summary)
 	}
 	if err == nil && p.Trace != "" {
 		in.Trace, err = readTurnTrace(p.Trace, rules.Policy)
@@ -103,20 +163,24 @@ func (c *call) inSandbox(in pipeline.Input, want *sandboxParams) (pipeline.Input
 	if want == nil {
 		return in, nil
 	}
+	if want.WritableRoots != nil && want.WritableRoots2 != nil {
+		return in, &usageError{"params.sandboxPolicy has both writable_roots and writableRoots", ""}
+	}
+	roots := append(want.WritableRoots, want.WritableRoots2...)
 	switch want.Type {
 	case policy.ReadOnly, policy.WorkspaceWrite:
 		c.r.Sandbox = want.Type
 	default:
 		return in, &usageError{fmt.Sprintf("params.sandboxPolicy.type is %+q: it can be read-only or workspace-write", ledger.OneLine(string(want.Type), 40)), ""}
 	}
-	if want.NetworkAccess {
+	if want.NetworkAccess || want.NetworkAccess2 {
 		return in, &usageError{"params.sandboxPolicy.network_access: commands have the network where the Policy says so, and nowhere else", ""}
 	}
-	if len(want.WritableRoots) == 0 {
+	if len(roots) == 0 {
 		return in, nil
 	}
 	var dirs []string
-	for _, dir := range want.WritableRoots {
+	for _, dir := range roots {
 		if !filepath.IsAbs(dir) { // as the ledger has them
 			dir = filepath.Join(c.root, dir)
 		}
@@ -129,41 +193,110 @@ func (c *call) inSandbox(in pipeline.Input, want *sandboxParams) (pipeline.Input
 	return keepTo(in, dirs), nil
 }
 
-// check refuses a policy that is not the Policy's: whoever asks for more would
-// not get it, and nobody gets less.
-func (a *approvalParams) check(p policy.Policy) error {
-	if a == nil {
+// checkApprovals refuses an approvalPolicy that is not the Policy's: whoever asks
+// for more would not get it, and nobody gets less. The words on-request and
+// untrusted ask for what is always so: people are asked.
+func checkApprovals(asked any, p policy.Policy) error {
+	if asked == nil || asked == "on-request" || asked == "untrusted" {
 		return nil
 	}
 	required, local := p.Approvals.Required, p.Approvals.Local.Counts(false)
-	if a.Required != nil && *a.Required != required || a.Local != nil && *a.Local != local {
-		return &usageError{fmt.Sprintf("params.approvalPolicy is the Policy's to say, and it says required %d, local %v", required, local), ""}
+	says := map[string]any{"required": float64(required), "local": local}
+	members, ok := asked.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value, known := says[name]
+		if !known {
+			return &usageError{fmt.Sprintf("params.approvalPolicy has no member %+q", ledger.OneLine(name, 40)), ""}
+		}
+		ok = ok && (members[name] == nil || members[name] == value)
+	}
+	if !ok {
+		return &usageError{fmt.Sprintf("params.approvalPolicy is the Policy's to say, and it says required %d, local %v (or on-request)", required, local), ""}
 	}
 	return nil
 }
 
-type turnGetParams struct {
-	TransactionID string `json:"transactionId"`
+// turnMark stands between a transaction's id and a turn's in what clients get as
+// turnId: by itself turn_1 says nothing, and a server remembers nothing.
+const turnMark = "/"
+
+type turnNameParams struct {
+	TransactionID string `json:"transactionId,omitempty"`
 	TurnID        string `json:"turnId,omitempty"`
 }
 
-// Key keeps the calls about a transaction in order.
-func (p turnGetParams) Key() string { return p.TransactionID }
-
-func (c *call) turnGet(ctx context.Context, p turnGetParams) (any, error) {
-	log, err := c.log(ctx, p.TransactionID)
-	if err != nil {
-		return nil, err
+// split returns a turn's transaction and its id in there, "" for the latest.
+func (p turnNameParams) split() (transaction, turn string, err error) {
+	transaction, turn, whole := strings.Cut(p.TurnID, turnMark)
+	if !whole {
+		transaction, turn = p.TransactionID, p.TurnID
 	}
-	turn := firstOf(p.TurnID, log.Transaction().CurrentTurnID)
+	if transaction == "" {
+		return "", "", &usageError{"params.transactionId is no transaction's id, and params.turnId none that turn/start gave", ""}
+	}
+	if p.TransactionID != "" && p.TransactionID != transaction {
+		return "", "", &usageError{"params.turnId is a turn of another transaction", ""}
+	}
+	return transaction, turn, nil
+}
+
+// Key keeps the calls about a transaction in order.
+func (p turnNameParams) Key() string {
+	transaction, _, _ := p.split()
+	return transaction
+}
+
+// turn finds a turn that a client names.
+func (c *call) turn(ctx context.Context, p turnNameParams) (*ledger.Log, *ledger.TurnStart, error) {
+	id, turn, err := p.split()
+	if err != nil {
+		return nil, nil, err
+	}
+	log, err := c.log(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	turn = firstOf(turn, log.Transaction().CurrentTurnID)
 	starts := ledger.Of[*ledger.TurnStart](log)
 	i := slices.IndexFunc(starts, func(s *ledger.TurnStart) bool { return s.TurnID == turn })
 	if i < 0 {
-		return nil, &usageError{fmt.Sprintf("%s has no turn %s", p.TransactionID, report.Clean(ledger.OneLine(turn, 40))), ""}
+		return nil, nil, &usageError{fmt.Sprintf("%s has no turn %s", id, report.Clean(ledger.OneLine(turn, 40))), ""}
 	}
-	return map[string]any{"turn": map[string]any{
-		"turnId": turn, "transactionId": p.TransactionID, "input": starts[i].Input, "mode": starts[i].Mode, "items": items(log, turn),
-	}}, nil
+	return log, starts[i], nil
+}
+
+// turnGet answers what a turn is now, once by itself and once under the name
+// turn. A turn is recorded whole, and so is completed once it can be asked for.
+func (c *call) turnGet(ctx context.Context, p turnNameParams) (any, error) {
+	log, start, err := c.turn(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	tx := log.Transaction()
+	turn := map[string]any{
+		"turnId": start.TurnID, "transactionId": tx.TransactionID, "input": start.Input, "mode": start.Mode, "items": items(log, start.TurnID),
+	}
+	answer := maps.Clone(turn)
+	answer["turn"], answer["turnId"], answer["status"], answer["error"] = turn, tx.TransactionID+turnMark+start.TurnID, "completed", nil
+	if tx.Status == ledger.Interrupted {
+		answer["status"] = "interrupted"
+	}
+	for _, p := range ledger.Of[*ledger.TurnItem](log) {
+		if p.TurnID == start.TurnID && p.Item.Type == "turnDiff" {
+			answer["diff"] = p.Item.UnifiedDiff
+		}
+	}
+	return answer, nil
+}
+
+// turnInterrupt ends a turn's transaction as interrupted: what nobody wants any
+// more must not be applied later.
+func (c *call) turnInterrupt(ctx context.Context, p turnNameParams) (any, error) {
+	log, _, err := c.turn(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return c.txClose(ctx, closeParams{TransactionID: log.Transaction().TransactionID, Status: string(ledger.Interrupted)})
 }
 
 // items are those of a turn as they stand now, each once, in the order in which

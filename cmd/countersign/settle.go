@@ -31,9 +31,17 @@ type settlement struct {
 	errs    []error
 
 	pull      pipeline.PullRequest
-	moved     string // the head after an apply of this run, "" if there was none
-	obstacles []report.Obstacle
-	said      []approval.Statement // as the last stage read them
+	memory    tipMemory
+	proposed  string                   // the transaction of the bundle, "" for none
+	told      map[string]ledger.Status // what the forge was told in full, by transaction
+	untold    bool                     // the check "countersign" could not be written
+	checkURLs map[string]string        // by transaction: where its newest check run is
+	moved     string                   // the head after an apply of this run, "" if there was none
+
+	deniedBefore bool // the bundle proposes what was denied
+	obstacles    []report.Obstacle
+	said         []approval.Statement // as the last stage read them
+	ledger       ledger.Snapshot      // as it was before the first stage, and as the last one left it
 
 	Transactions []report.Report
 	NeedsChecks  []string
@@ -68,27 +76,53 @@ func (s *settlement) note(text string) {
 // head, then the pull request itself.
 func (s *settlement) run(ctx context.Context) {
 	var err error
-	if s.pull, err = s.client.PullRequest(ctx, s.number); err != nil {
+	if s.pull, err = s.client.PullRequest(ctx, s.number); err == nil {
+		err = s.event.isOf(s.pull.Repository)
+	}
+	if err != nil {
 		s.fail(err)
 		return
 	}
-	if s.pull.State == pipeline.PullRequestOpen {
-		s.fail(s.takeBundle(ctx))
-	}
-	open, err := s.r.OpenOn(ctx, s.pull.Repository, s.number)
-	if err != nil {
-		s.alarm(ctx, err, nil)
+	if err := s.demandTips(ctx); err != nil {
+		s.alarm(ctx, err)
 		return
 	}
+	if s.pull.State == pipeline.PullRequestOpen {
+		s.fail(s.takeBundles(ctx))
+	}
+	open, snap, err := s.r.OpenOn(ctx, s.pull.Repository, s.number)
+	if err != nil {
+		s.alarm(ctx, err)
+		return
+	}
+	s.ledger = snap
+	gate, head := s.r.Gates(), s.moved
 	for _, tx := range open {
-		if !tx.GateOnly() {
-			s.fail(s.transaction(ctx, tx.TransactionID))
+		if tx.GateOnly() {
+			continue
+		}
+		s.fail(s.transaction(ctx, gate, tx.TransactionID))
+		if s.moved != head { // what was read is of the head before
+			gate, head = s.r.Gates(), s.moved
 		}
 	}
 	s.guard(ctx, open)
 	s.fail(s.ends(ctx, open))
+	s.fail(s.catchUp(ctx))
 	s.fail(s.comment(ctx))
+	s.fail(s.rememberTip(ctx))
 	s.fail(s.handOver())
+}
+
+// learn takes over what a stage has learnt, for the next and for what is printed.
+// What is a secret in one patch is none in another: whoever may propose could keep
+// others' changes from being applied.
+func (s *settlement) learn(k pipeline.Known) {
+	s.a.learn(k)
+	if k.Secrets != nil {
+		k.Secrets = s.r.Secrets
+	}
+	s.r = s.r.With(k)
 }
 
 // rules are those of the pull request; where that is closed, its base branch may
@@ -102,8 +136,8 @@ func (s *settlement) rules(ctx context.Context) (pipeline.Rules, error) {
 
 // took notes what a stage came to, and returns its report without secrets.
 func (s *settlement) took(ctx context.Context, g pipeline.Gated) (raw, clean report.Report, err error) {
-	s.said = g.Statements()
-	if raw, err = s.a.report(ctx, s.r, g); err != nil {
+	s.said, s.ledger = g.Statements(), g.Ledger
+	if raw, err = s.a.report(g); err != nil {
 		return raw, clean, err
 	}
 	s.Transactions = append(s.Transactions, raw)
@@ -111,61 +145,42 @@ func (s *settlement) took(ctx context.Context, g pipeline.Gated) (raw, clean rep
 	return raw, clean, err
 }
 
-// takeBundle proposes what a bundle holds: one that was named, or the one of the
-// run that this event is about.
-func (s *settlement) takeBundle(ctx context.Context) error {
-	rules, err := s.rules(ctx)
+// tellDenied says on the pull request that a bundle proposes what was denied
+// before, which nobody is asked about again.
+func (s *settlement) tellDenied(ctx context.Context, why *pipeline.DeniedError) error {
+	s.deniedBefore = true
+	s.note("Proposed again, and not asked about: " + oneLine(why))
+	var err error
+	if s.ledger, err = s.r.Ledger(ctx, ledger.Dir(why.In)); err != nil {
+		return err
+	}
+	g, err := s.r.History(ctx, s.ledger, why.In)
 	if err != nil {
 		return err
 	}
-	raw, err := s.bundle(ctx, maxBundle(rules.Policy))
-	if raw == nil || err != nil {
-		return err
+	p := g.Transaction().Pointers.Proposal
+	if p.Repository == nil || p.Repository.ID != s.pull.Repository.ID || p.PullRequest != s.number {
+		return nil // denied elsewhere, which that place tells
 	}
-	in, err := readBundle(raw, rules.Policy)
-	if err != nil {
-		return &exitError{exitRefused, err}
-	}
-	if in, err = s.r.OnPull(ctx, in, s.number); err != nil {
-		return err
-	}
-	if in.For.Fork() { // whoever made the fork could have made the bundle (T68)
-		in.Proposer = &in.For.Author
-	}
-	_, err = s.r.Review(ctx, in, false)
+	s.proposed = why.In
+	_, err = s.tell(ctx, why.In)
 	return err
 }
 
-// proposeWorkflow is the file whose runs hand over bundles.
-const proposeWorkflow = ".github/workflows/countersign-propose.yml"
-
-func (s *settlement) bundle(ctx context.Context, limit int64) ([]byte, error) {
-	if s.flags.bundle != "" {
-		return s.a.readInput(s.flags.bundle, limit)
-	}
-	run := s.event.WorkflowRun
-	if run == nil || s.event.Action != "completed" || run.Conclusion != "success" || !run.is(proposeWorkflow) {
-		return nil, nil
-	}
-	raw, err := s.client.Artifact(ctx, run.ID, bundleName, limit)
-	var e *github.Error
-	if errors.As(err, &e) && e.Kind == github.KindNotFound {
-		return nil, nil // there was nothing to propose
-	}
-	return raw, err
-}
+// A gateFunc is pipeline.Runner's Gate, or one of its Gates.
+type gateFunc func(ctx context.Context, id string) (pipeline.Gated, error)
 
 // transaction takes one proposal as far as its approvals allow.
-func (s *settlement) transaction(ctx context.Context, id string) error {
-	g, err := s.r.Gate(ctx, id)
+func (s *settlement) transaction(ctx context.Context, gate gateFunc, id string) error {
+	g, err := gate(ctx, id)
 	if err != nil {
 		return err
 	}
-	rep, err := s.a.report(ctx, s.r, g)
+	rep, err := s.a.report(g)
 	if err != nil {
 		return err
 	}
-	s.said = g.Statements()
+	s.said, s.ledger = g.Statements(), g.Ledger
 	if g.TeamsUnread() {
 		s.note(report.NoteTeams)
 	}
@@ -193,8 +208,11 @@ func (s *settlement) transaction(ctx context.Context, id string) error {
 // denied after its place was taken, and what the open ones took the place of, so
 // that nobody is asked about it any more.
 func (s *settlement) ends(ctx context.Context, open []ledger.Transaction) error {
-	denied, err := s.r.HearLate(ctx, s.pull.Repository, s.number)
+	denied, after, err := s.r.RecordLateDenials(ctx, s.pull.Repository, s.number)
 	s.fail(err)
+	if err == nil || len(denied) > 0 {
+		s.ledger = after
+	}
 	for _, id := range denied {
 		g, err := s.tell(ctx, id)
 		s.fail(errors.Join(err, g.Err()))
@@ -213,12 +231,19 @@ func (s *settlement) ends(ctx context.Context, open []ledger.Transaction) error 
 // last one is what a step's outputs are about. Of one whose patch was denied
 // since, the record that says so tells more.
 func (s *settlement) tell(ctx context.Context, id string) (pipeline.Gated, error) {
-	g, err := s.r.History(ctx, id)
-	if err != nil || g.Verdict.State == approval.Denied && g.Transaction().Status != ledger.Denied {
+	g, err := s.r.History(ctx, s.ledger, id)
+	if err != nil {
 		return g, err
 	}
-	rep, err := s.a.report(ctx, s.r, g)
+	if tx := g.Transaction(); g.Verdict.State == approval.Denied && tx.Status != ledger.Denied {
+		s.told[id] = tx.Status
+		return g, nil
+	}
+	rep, err := s.a.report(g)
 	if err != nil {
+		return g, err
+	}
+	if rep.ApplyResult, rep.AppliedCommit, err = g.Result(); err != nil {
 		return g, err
 	}
 	s.Transactions = slices.Insert(s.Transactions, 0, rep)
@@ -230,8 +255,8 @@ func (s *settlement) tell(ctx context.Context, id string) (pipeline.Gated, error
 func (s *settlement) interrupt(ctx context.Context, rep *report.Report) error {
 	g, err := s.r.Interrupt(ctx, rep.TransactionID, fmt.Sprintf("pull request %d is %s", s.number, s.pull.State))
 	if err == nil {
-		rep.Verdict = &g.Verdict
-		err = s.a.refresh(ctx, s.r, rep)
+		s.ledger = g.Ledger
+		*rep, err = s.a.report(g)
 	}
 	return err
 }
@@ -269,7 +294,7 @@ func (s *settlement) preflight(g pipeline.Gated) []report.Obstacle {
 
 func isWorkflow(path string) bool { return strings.HasPrefix(path, ".github/workflows/") }
 
-// pushesAsActions tells whether pushes are made with the workflow's own token,
+// pushesAsActions reports whether pushes are made with the workflow's own token,
 // which starts no workflows and may not change them. action.yml says so.
 func (a *App) pushesAsActions() bool {
 	return a.Getenv("COUNTERSIGN_ACTIONS_TOKEN") == "true"
@@ -277,10 +302,22 @@ func (a *App) pushesAsActions() bool {
 
 // apply carries out an approved proposal and validates it.
 func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Report) error {
-	err := s.a.settle(ctx, s.r, g, s.options, rep)
-	if errors.As(err, new(*pipeline.NoCommandsError)) {
+	out, err := s.r.Continue(ctx, pipeline.Outcome{Gated: g}, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: s.options})
+	s.learn(out.Learnt)
+	if out.Applied != nil {
+		s.a.sayResumed(rep.TransactionID, *out.Applied)
+	}
+	s.ledger = out.Ledger
+	done, repErr := s.a.reportRun(out)
+	if repErr != nil {
+		return errors.Join(err, repErr)
+	}
+	*rep = done
+	if errors.As(err, new(*pipeline.NoCommandsError)) { // the job without rights runs them: nothing is refused yet
 		s.NeedsChecks = append(s.NeedsChecks, rep.TransactionID)
-		return nil // the job without rights runs them
+		s.note(noteCommands)
+		rep.ApplyResult, rep.AppliedCommit = nil, ""
+		return nil
 	}
 	if rep.ApplyResult != nil && rep.ApplyResult.Outcome == result.Success && rep.AppliedCommit != "" {
 		s.moved = rep.AppliedCommit
@@ -292,9 +329,11 @@ func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Re
 	return err
 }
 
+const noteCommands = "The commands that the Policy asks for run in a job without rights; what is approved is applied once they succeed."
+
 // resolve marks the request's thread as resolved, where the token may.
 func (s *settlement) resolve(ctx context.Context, id string) error {
-	posted, err := s.r.Posted(ctx, id)
+	posted, err := pipeline.Posted(s.ledger, id)
 	if err != nil {
 		return err
 	}
@@ -311,7 +350,7 @@ func (s *settlement) resolve(ctx context.Context, id string) error {
 // one comment on the pull request always works.
 func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.Report) error {
 	id := rep.TransactionID
-	posted, err := s.r.Posted(ctx, id)
+	posted, err := g.Posted()
 	if err != nil || len(posted) > 0 {
 		return err
 	}
@@ -332,9 +371,9 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 			return err
 		}
 	}
-	tip, err := s.r.Note(ctx, id, []approval.Posted{comment})
+	after, err := s.r.Note(ctx, id, []approval.Posted{comment})
 	if err == nil {
-		rep.LedgerCommit = tip
+		s.ledger, rep.LedgerCommit = after, after.Tip
 	}
 	return err
 }
@@ -357,7 +396,7 @@ func (s *settlement) requestBody(ctx context.Context, g pipeline.Gated, rep repo
 	if err != nil {
 		return "", err
 	}
-	diff, err := s.r.Diff(ctx, rep.TransactionID)
+	diff, err := g.Diff()
 	if err != nil {
 		return "", err
 	}
@@ -389,17 +428,32 @@ func (s *settlement) publish(ctx context.Context, rep report.Report) error {
 		heads = append(heads, s.moved)
 	}
 	for _, head := range heads {
-		_, err := s.client.PublishCheck(ctx, head, clean.CheckRun())
+		run, err := s.showCheck(ctx, head, clean.CheckRun())
 		var e *github.Error
 		if errors.As(err, &e) && e.Kind == github.KindPermission { // a person's token
 			s.note(noteNoCheck)
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
+		s.checkURLs[rep.TransactionID] = run.URL
 	}
+	s.told[rep.TransactionID] = rep.Status
 	return nil
+}
+
+// showCheck publishes a check run, unless the newest of ours of that name says the
+// same already. Another app's is no reason to leave ours out (T67).
+func (s *settlement) showCheck(ctx context.Context, head string, run report.CheckRun) (github.CheckRun, error) {
+	known, err := s.client.CheckRuns(ctx, head, run.Name)
+	if err != nil {
+		return github.CheckRun{}, err
+	}
+	if len(known) > 0 && known[0].App == s.viewer.Login && known[0].Says(run) {
+		return known[0], nil
+	}
+	return s.client.PublishCheckOver(ctx, head, run, known)
 }
 
 const noteNoCheck = "This token may not write check runs: only an app's may, with checks: write."
@@ -410,14 +464,17 @@ func (s *settlement) comment(ctx context.Context) error {
 	if len(s.Transactions) == 0 && len(s.Notes) == 0 {
 		return nil
 	}
-	c := report.Comment{Threads: map[string]string{}, Notes: s.Notes, Obstacles: s.obstacles}
+	c := report.Comment{Threads: map[string]string{}, Notes: s.Notes, Obstacles: s.obstacles, Told: s.told}
+	if s.untold { // the next run, or the sweep, tells all of it again
+		c.Told = nil
+	}
 	for _, rep := range s.Transactions {
 		clean, err := s.a.cleanReport(rep)
 		if err != nil {
 			return err
 		}
 		c.Transactions = append(c.Transactions, clean)
-		posted, err := s.r.Posted(ctx, rep.TransactionID)
+		posted, err := pipeline.Posted(s.ledger, rep.TransactionID)
 		if err != nil {
 			return err
 		}

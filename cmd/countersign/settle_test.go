@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,16 +36,21 @@ const greetFix = `diff --git a/greet.txt b/greet.txt
 // "topic", and a clone in which a workflow's job runs.
 type hub struct {
 	*testing.T
-	s     *githubtest.Server
-	dir   string
-	env   map[string]string
-	token string
-	pr    int
-	ahead time.Duration // of the program's clock
+	s       *githubtest.Server
+	id      int64 // of the repository
+	dir     string
+	env     map[string]string
+	token   string
+	pr      int
+	ahead   time.Duration // of the program's clock
+	stopped time.Time     // what it says once it was stopped
 }
 
 // newHub: ada and bob may write, eve may read.
-func newHub(t *testing.T) *hub {
+func newHub(t *testing.T) *hub { return openHub(t, false) }
+
+// openHub is newHub, of a repository that may be private.
+func openHub(t *testing.T, private bool) *hub {
 	if testing.Short() && t.Name() != "TestSettleCycle" {
 		t.Skip("many runs of the whole program against a whole GitHub")
 	}
@@ -53,14 +59,14 @@ func newHub(t *testing.T) *hub {
 	for _, login := range []string{"ada", "bob", "eve"} {
 		s.User(login)
 	}
-	s.Repository(githubtest.NewRepository{Name: site, Files: map[string]string{
+	repository := s.Repository(githubtest.NewRepository{Name: site, Private: private, Files: map[string]string{
 		"greet.txt": "one\nhello\nthree\n", "other.txt": "other\n", "README.md": "# Site\n",
 	}})
 	s.Role(site, "ada", "write")
 	s.Role(site, "bob", "write")
 	s.Role(site, "eve", "read")
 	s.Push(githubtest.NewCommit{Repository: site, Branch: "topic", By: "bob", Files: map[string]string{"feature.txt": "feature\n"}, Message: "feature"})
-	h := &hub{T: t, s: s}
+	h := &hub{T: t, s: s, id: repository.ID}
 	h.pr = s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "topic", Base: "main", Title: "Feature"}).Number
 	h.token = s.ActionsToken(site, "contents:write", "pull_requests:write", "issues:write", "checks:write", "actions:read")
 	h.clone()
@@ -71,7 +77,8 @@ func newHub(t *testing.T) *hub {
 func (h *hub) clone() {
 	h.Helper()
 	h.dir = filepath.Join(h.TempDir(), "clone")
-	h.git("", "clone", "-q", h.s.URL+"/"+site+".git", h.dir)
+	header := "http.extraHeader=Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+h.token))
+	h.git("", "-c", header, "clone", "-q", h.s.URL+"/"+site+".git", h.dir) // which keeps no token in it
 	h.env = map[string]string{
 		"HOME": h.TempDir(), "CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": site, "GIT_CONFIG_NOSYSTEM": "1",
 		"GITHUB_API_URL": h.s.API(), "GITHUB_GRAPHQL_URL": h.s.GraphQL(), "GITHUB_SERVER_URL": h.s.URL,
@@ -94,7 +101,7 @@ func (h *hub) git(dir string, args ...string) string {
 // event is what the next run finds in its event file, beside the repository.
 func (h *hub) event(name string, more map[string]any) {
 	h.Helper()
-	doc := map[string]any{"repository": map[string]any{"id": 1, "full_name": site, "default_branch": "main"}}
+	doc := map[string]any{"repository": map[string]any{"id": h.id, "full_name": site, "default_branch": "main"}}
 	for key, value := range more {
 		doc[key] = value
 	}
@@ -115,13 +122,21 @@ func (h *hub) write(name, text string) string {
 	return path
 }
 
+// now is the program's clock.
+func (h *hub) now() time.Time {
+	if h.stopped.IsZero() {
+		return time.Now().Add(h.ahead)
+	}
+	return h.stopped
+}
+
 // run runs a command line in the clone.
 func (h *hub) run(args ...string) (code int, stdout, stderr string) {
 	h.Helper()
 	var out, errs bytes.Buffer
 	app := App{
 		Args: append([]string{"-C", h.dir}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Getenv: func(name string) string { return h.env[name] }, Now: func() time.Time { return time.Now().Add(h.ahead) }, Entropy: testEntropy(),
+		Getenv: func(name string) string { return h.env[name] }, Now: h.now, Entropy: testEntropy(),
 		Wait: func(context.Context, time.Duration) error { return nil },
 	}
 	code = app.Main()
@@ -246,5 +261,70 @@ func TestSettleAmongMany(t *testing.T) {
 	h.settle(0, "--no-gate")
 	if n := h.s.Count(); n.Git > 40 {
 		t.Errorf("%+v", n)
+	}
+}
+
+// TestT10AppliedCommitIsOfAnAccount: what was applied is of the account that
+// proposed it, so that nobody is warned of our own commits; and no word of a bot
+// reaches the forge's CI as a command.
+func TestT10AppliedCommitIsOfAnAccount(t *testing.T) {
+	t.Parallel()
+	for _, own := range []bool{false, true} { // the workflow's token, and one of an app of its own
+		h := newHub(t)
+		if own {
+			h.s.Bot("countersign-app[bot]")
+			h.token = h.s.AppToken(githubtest.AppToken{Bot: "countersign-app[bot]", Repositories: []string{site}, Permissions: map[string]string{
+				"contents": "write", "pull_requests": "write", "issues": "write", "checks": "write", "actions": "read",
+			}})
+			h.env["INPUT_TOKEN"] = h.token
+		}
+		bundle := h.write("bundle.json", strings.Replace(bundleOf(greetFix, ""), `"greet"`, `"greet [skip ci] ***NO_CI*** [Actions Skip] skip-checks: true"`, 1))
+		fingerprint := h.settle(exitPending, "--no-gate", "--bundle", bundle).Transactions[0].Fingerprint
+		h.says("ada", "/approve "+fingerprint)
+		h.settle(0, "--no-gate")
+		said := h.s.Git(site, "log", "-1", "--format=%an <%ae>%n%cn <%ce>%n%B", "topic")
+		login, id := "github-actions[bot]", "41898282"
+		if own {
+			login, id = "countersign-app[bot]", ""
+		}
+		address := id + "+" + login + "@users.noreply.127.0.0.1>"
+		if !strings.HasPrefix(said, login+" <") || strings.Count(said, address) != 2 || !strings.Contains(said, "\ncountersign <") {
+			t.Errorf("the commit is of %s", said)
+		}
+		for _, word := range []string{"[skip ci]", "***NO_CI***", "[Actions Skip]", "skip-checks"} {
+			if strings.Contains(said, word) {
+				t.Errorf("the commit says %q:\n%s", word, said)
+			}
+		}
+		h.on(githubtest.Event{Name: "pull_request_target", Action: "synchronize", Number: h.pr})
+		guarded := h.settle(exitPending)
+		if len(guarded.Transactions) == 0 || len(guarded.Notes) > 0 {
+			t.Errorf("the pull request's own diff: %+v", guarded)
+		}
+	}
+}
+
+// TestSettleSixWaiting: six proposals that wait, and nothing new, cost few requests.
+func TestSettleSixWaiting(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	for n := range 6 {
+		h.propose(fmt.Sprintf("diff --git a/new%d.txt b/new%d.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new%d.txt\n@@ -0,0 +1 @@\n+new\n", n, n, n))
+	}
+	h.settle(exitPending, "--no-gate") // the comment may still be of the last
+	h.clone()
+	h.s.ResetRequests()
+	out := h.settle(exitPending, "--no-gate")
+	rest := 0
+	for _, r := range h.s.Requests() {
+		if r.Kind != "rest" {
+			continue
+		}
+		if rest++; r.Method != "GET" {
+			t.Errorf("it writes: %s %s", r.Method, r.Path)
+		}
+	}
+	if t.Logf("%d REST requests, %+v", rest, h.s.Count()); len(out.Transactions) != 6 || rest > 14 {
+		t.Errorf("%d transactions, %d REST requests", len(out.Transactions), rest)
 	}
 }

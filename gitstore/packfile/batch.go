@@ -59,7 +59,7 @@ func (b *Batch) Len() int { return len(b.ids) }
 // IDs returns the names of the objects in their order.
 func (b *Batch) IDs() []plumbing.Hash { return append([]plumbing.Hash(nil), b.ids...) }
 
-// Has tells whether an object is in the batch.
+// Has reports whether an object is in the batch.
 func (b *Batch) Has(id plumbing.Hash) bool {
 	_, ok := b.at[id]
 	return ok

@@ -196,16 +196,20 @@ func TestEncode(t *testing.T) {
 	}
 	file := filepath.Join(r.objects(), "pack", before)
 	onDisk, err := os.ReadFile(file + ".pack")
-	if err != nil || !bytes.Equal(data, onDisk) || p.Size() != int64(len(data)) || p.Name() != before {
-		t.Fatalf("%s of %d bytes, on the disk %s of %d: %v", p.Name(), p.Size(), before, len(onDisk), err)
+	if err != nil || !bytes.Equal(data, onDisk) || p.Size() != int64(len(data)) {
+		t.Fatalf("%d bytes, on the disk %d: %v", p.Size(), len(onDisk), err)
 	}
 	for _, ext := range []string{".pack", ".idx"} {
 		if err := os.Remove(file + ext); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if name, err := s.WritePack(book.batch); name != before || err != nil {
-		t.Errorf("%s, %v", name, err)
+	name, err := s.WritePack(book.batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(filepath.Join(r.objects(), "pack", name+".pack")); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("written again it is other bytes: %v", err)
 	}
 	r.sound()
 	if again, err := book.batch.Encode(); again != p || err != nil {

@@ -45,7 +45,7 @@ func deltaSize(delta []byte) (n uint64, rest []byte, ok bool) {
 	return 0, nil, false
 }
 
-// deltaMakes adds up what the operations append, and tells whether all of them
+// deltaMakes adds up what the operations append, and reports whether all of them
 // are complete.
 func deltaMakes(ops []byte) (n uint64, ok bool) {
 	for len(ops) > 0 {

@@ -76,8 +76,8 @@ func (d *dir) keep(have map[string]bool) {
 	d.last.Store(nil)
 }
 
-// forget takes packs out of the list. Who reads one of them goes on, and the
-// collector closes its files.
+// forget takes packs out of the list, which is read again before it is used.
+// Who reads one of them goes on, and the collector closes its files.
 func (d *dir) forget(names []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,9 +7,10 @@
 // for, that a damaged file is an error that is [ErrDamaged] and never a panic
 // or an allocation that the file merely claims to need, and that an object
 // which is nowhere is [ErrMissing], never fs.ErrNotExist. What it writes is
-// complete on the disk before it gets its name. [Store.Verify] finds any bit of
-// a pack or index that changed; [Store.Merge] makes one pack of many and loses
-// nothing, wherever it stops.
+// complete on the disk before it gets its name, and `git gc` leaves it alone
+// until [Store.Release]. [Store.Verify] finds any bit of a pack or index that
+// changed; [Store.Merge] makes one pack of many and loses nothing, wherever it
+// stops.
 //
 // A [Batch] is what is to be written or sent: objects that a program made, each
 // maybe as a delta on an earlier version, or those of a pack that was received
@@ -25,6 +26,11 @@
 //	    "PACK", version 2, number of objects       4 bytes each, big-endian
 //	    entries: type and size, base, zlib(content or delta)
 //	    SHA-1 of all of the above
+//	    (the name is a random one: no two packs are ever the same file)
+//	objects/pack/pack-<40 hex>.keep
+//	    "countersign-<16 hex>\n": held until a ref leads to what is in it
+//	objects/countersign-<16 hex>/
+//	    lock, and files that are not done; it is there while a pack is written or held
 //	objects/pack/pack-<40 hex>.idx, version 2
 //	    "\377tOc", 2
 //	    256 x 4 bytes: how many names begin with this byte or a lower one

@@ -2,18 +2,14 @@ package packfile
 
 import (
 	"bytes"
-	"compress/zlib"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
-	"hash/adler32"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -76,147 +72,6 @@ func stored(tb testing.TB, data []byte) []byte {
 		tb.Fatal(err)
 	}
 	return bytes.Clone(w.buf.Bytes())
-}
-
-// streams are zlib streams of all kinds, and the sizes of what is in them.
-func streams(tb testing.TB) (out [][]byte, sizes []int) {
-	text := []byte(strings.Repeat("to be or not to be", 20) + "that is the question\x00\x01\x02\xff")
-	random := make([]byte, 3000)
-	source := rand.New(rand.NewPCG(1, 2))
-	for i := range random {
-		random[i] = byte(source.IntN(1 + source.IntN(256)))
-	}
-	for _, data := range [][]byte{nil, []byte("a"), text, random, make([]byte, 2000), []byte("abcabcabcabcabcabcabc")} {
-		for _, level := range []int{zlib.NoCompression, zlib.BestSpeed, zlib.DefaultCompression, zlib.BestCompression, zlib.HuffmanOnly} {
-			var b bytes.Buffer
-			w, err := zlib.NewWriterLevel(&b, level)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			_, err1 := w.Write(data)
-			if err := errors.Join(err1, w.Flush(), w.Close()); err != nil {
-				tb.Fatal(err)
-			}
-			out, sizes = append(out, b.Bytes()), append(sizes, len(data))
-		}
-	}
-	return out, sizes
-}
-
-// alike holds our decompression to the standard library's: what it takes is the
-// same, and so is where it ends.
-func alike(t *testing.T, f *inflater, in []byte, size int) {
-	t.Helper()
-	out := make([]byte, size)
-	n, ok := f.zlib(in, out)
-	rest := bytes.NewReader(in)
-	var want []byte
-	r, err := zlib.NewReader(rest)
-	if err == nil {
-		want, err = io.ReadAll(io.LimitReader(r, 1<<17))
-	}
-	switch {
-	case ok && (err != nil || !bytes.Equal(out, want) || len(in)-rest.Len() != n):
-		t.Errorf("%q: %v; %d bytes of %d, want %d of %d", in, err, len(out), n, len(want), len(in)-rest.Len())
-	case !ok && err == nil && len(want) == size:
-		t.Errorf("%q of %d bytes is left to others", in, size)
-	}
-}
-
-// mended is a stream with the checksum of what it makes, and its size.
-func mended(in []byte) ([]byte, int) {
-	r, err := zlib.NewReader(bytes.NewReader(in))
-	if err != nil || len(in) < 6 {
-		return in, 0
-	}
-	made, _ := io.ReadAll(io.LimitReader(r, 1<<16-1))
-	return binary.BigEndian.AppendUint32(bytes.Clone(in[:len(in)-4]), adler32.Checksum(made)), len(made)
-}
-
-// TestInflate: whole streams, with each bit flipped, and cut short everywhere.
-func TestInflate(t *testing.T) {
-	f := &inflater{}
-	all, sizes := streams(t)
-	for i, in := range all {
-		if n, ok := f.zlib(in, make([]byte, sizes[i])); !ok || n != len(in) {
-			t.Errorf("stream %d: %d of %d bytes, %v", i, n, len(in), ok)
-		}
-		alike(t, f, in, sizes[i])
-		if len(in) > 500 {
-			continue
-		}
-		for bit := range 8 * len(in) {
-			changed := bytes.Clone(in)
-			changed[bit/8] ^= 1 << (bit % 8)
-			alike(t, f, changed, sizes[i])
-			again, size := mended(changed)
-			alike(t, f, again, size)
-		}
-		for n := range in {
-			alike(t, f, in[:n], sizes[i])
-		}
-	}
-}
-
-// TestInflateCodes: codes for more symbols than there are.
-func TestInflateCodes(t *testing.T) {
-	for _, c := range []struct{ literals, distances uint64 }{{286, 30}, {286, 32}, {288, 30}, {288, 32}, {257, 1}} {
-		var b bitWriter
-		b.add(1, 1)
-		b.add(2, 2)
-		b.add(c.literals-257, 5)
-		b.add(c.distances-1, 5)
-		b.add(15, 4)
-		for _, symbol := range codeOrder { // of 0 and 18, one bit each
-			if symbol == 0 || symbol == 18 {
-				b.add(1, 3)
-			} else {
-				b.add(0, 3)
-			}
-		}
-		for left := c.literals + c.distances; left > 0; {
-			if left < 11 {
-				b.add(0, 1)
-				left--
-				continue
-			}
-			n := min(left, 138)
-			b.add(1, 1)
-			b.add(n-11, 7)
-			left -= n
-		}
-		in := append([]byte{0x78, 0x01}, b.bytes...)
-		alike(t, &inflater{}, append(in, make([]byte, 20)...), 0)
-	}
-}
-
-// bitWriter writes the lowest bit first.
-type bitWriter struct {
-	bytes []byte
-	n     int
-}
-
-func (b *bitWriter) add(v uint64, n int) {
-	for i := range n {
-		if b.n%8 == 0 {
-			b.bytes = append(b.bytes, 0)
-		}
-		b.bytes[b.n/8] |= byte(v>>i&1) << (b.n % 8)
-		b.n++
-	}
-}
-
-func FuzzInflate(f *testing.F) {
-	all, sizes := streams(f)
-	for i, in := range all {
-		f.Add(in, uint16(sizes[i]))
-	}
-	used := &inflater{}
-	f.Fuzz(func(t *testing.T, in []byte, size uint16) {
-		alike(t, used, in, int(size))
-		again, made := mended(in)
-		alike(t, used, again, made)
-	})
 }
 
 // TestSameEnds: how far two texts are alike, from either end.

@@ -34,6 +34,7 @@ func (b *book) flush(s *Store) (name string) {
 	if err != nil {
 		b.tb.Fatal(err)
 	}
+	s.Release(name)
 	b.batch = &Batch{}
 	return name
 }

@@ -2,11 +2,9 @@ package packfile
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -76,25 +74,4 @@ func looseHeader(z io.Reader) (header, error) {
 		return header{}, damaged("a loose object with the header %+q", text)
 	}
 	return header{kind: kind, size: int64(size)}, nil
-}
-
-// writeLoose makes one loose object. An old file of that name is replaced
-// rather than left: that makes it young again, so that `git gc` does not take
-// it for garbage before a ref names it, and sound again.
-func writeLoose(objectsDir string, o Object, id plumbing.Hash) error {
-	name := id.String()
-	dir := filepath.Join(objectsDir, name[:2])
-	z := getWriter()
-	defer z.put()
-	z.begin()
-	_, err1 := fmt.Fprintf(z, "%s %d\x00", o.Type, len(o.Data))
-	_, err2 := z.Write(o.Data)
-	if err := errors.Join(err1, err2, z.end()); err != nil {
-		return err
-	}
-	tmp, err := writeTemp(dir, "tmp_obj_", z.buf.Bytes())
-	if err != nil {
-		return err
-	}
-	return install(tmp, filepath.Join(dir, name[2:]))
 }

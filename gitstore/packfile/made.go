@@ -31,9 +31,6 @@ func (b *Batch) Encode() (*Pack, error) {
 	return p, nil
 }
 
-// Name is the pack's name on the disk without its extension: "pack-<hex>".
-func (p *Pack) Name() string { return packName(p.sum) }
-
 // Size is how many bytes the pack has.
 func (p *Pack) Size() int64 { return p.blocks.size() }
 

@@ -59,16 +59,16 @@ func (s *Store) merge(names []string, plan Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return merged, s.replace(dir, names, merged)
+	defer s.Release(merged)
+	return merged, s.replace(dir, names)
 }
 
 // replace removes the packs that another one holds the objects of.
-func (s *Store) replace(dir string, names []string, by string) error {
+func (s *Store) replace(dir string, names []string) error {
 	names, err := mergeable(dir, names) // somebody may have marked one since
 	if err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == by })
 	s.dirs[0].forget(names)
 	var errs []error
 	for _, name := range names {

@@ -28,7 +28,6 @@ type reader struct {
 	start, end int64 // of what is in buf; where src ends
 	buf        []byte
 	pos        int
-	inflater   inflater
 	zlib       io.ReadCloser
 	one        [1]byte
 }
@@ -146,32 +145,11 @@ func (r *reader) stream() (err error) {
 
 // inflate reads a zlib stream of exactly size bytes.
 func (r *reader) inflate(size int64) ([]byte, error) {
-	if data, ok := r.whole(size); ok {
-		return data, nil
-	}
 	if err := r.stream(); err != nil {
 		return nil, err
 	}
 	return r.rest(size)
 }
-
-// small is the size of objects that are decompressed in one go.
-const small = 64 << 10
-
-// whole reads a zlib stream, if all of it was read from the file.
-func (r *reader) whole(size int64) ([]byte, bool) {
-	in := r.buf[r.pos:]
-	if size > small || size > int64(len(in))*maxRatio {
-		return nil, false
-	}
-	data := make([]byte, size)
-	n, ok := r.inflater.zlib(in, data)
-	r.pos += n
-	return data, ok
-}
-
-// maxRatio is how much smaller zlib makes anything.
-const maxRatio = 1032
 
 // rest reads what is left of the stream, which must be size bytes, and lets
 // zlib check its sum.

@@ -3,6 +3,8 @@ package packfile
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -29,6 +31,7 @@ type Object struct {
 type Store struct {
 	dirs  []*dir
 	cache *cache
+	hold  hold // in the first directory
 }
 
 // Open opens an objects directory and what its info/alternates names, then
@@ -39,15 +42,17 @@ func Open(objectsDir string, more ...string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cache: newCache()}
+	s := &Store{cache: newCache(), hold: hold{objects: objectsDir}}
 	for _, path := range append(paths, more...) {
 		s.dirs = append(s.dirs, &dir{path: path})
 	}
 	return s, nil
 }
 
-// Close closes the files that are open. Reading opens them again.
+// Close closes the files that are open, and releases the packs that are held.
+// Reading opens them again.
 func (s *Store) Close() error {
+	s.Release(slices.Collect(maps.Keys(s.hold.held))...)
 	var errs []error
 	for _, d := range s.dirs {
 		errs = append(errs, d.close())

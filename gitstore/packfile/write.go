@@ -4,43 +4,61 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// maxLoose is how many objects become files of their own, as git's own commands
-// leave them; more become a pack.
-const maxLoose = 20
-
-// Write adds the objects to the repository, durably: when it returns, the
-// files are on the disk. Objects that the repository has already are written
-// again, since an old one that no ref names may be about to be deleted.
-func (s *Store) Write(b *Batch) error {
-	if len(b.ids) > maxLoose {
-		_, err := s.WritePack(b)
-		return err
-	}
-	return wrapWrite(writeFiles(s.dirs[0].path, b))
-}
-
 // WritePack adds the objects as one pack, however few, and returns the pack's
-// name: "pack-<hex>".
+// name: "pack-<hex>". The files are on the disk then, and `git gc` leaves the
+// pack alone until Release. Objects that the repository has already are written
+// again, under a new name: an old pack that no ref needs may be about to be
+// deleted.
 func (s *Store) WritePack(b *Batch) (name string, err error) {
-	if b.pack != nil {
-		return b.pack.Name(), s.Install(b.pack)
+	encode := func(to io.Writer) ([]packed, plumbing.Hash, error) { return encodePack(to, b) }
+	if p := b.pack; p != nil {
+		encode = func(to io.Writer) ([]packed, plumbing.Hash, error) {
+			_, err := p.WriteTo(to)
+			return p.entries, p.sum, err
+		}
 	}
-	name, err = s.writePack(func(to io.Writer) ([]packed, plumbing.Hash, error) { return encodePack(to, b) }, noCheck)
+	name, err = s.writePack(encode, noCheck)
 	return name, wrapWrite(err)
 }
 
-// Install adds the objects of a pack, and the pack as it is, durably.
-func (s *Store) Install(p *Pack) error {
-	_, err := s.writePack(func(to io.Writer) ([]packed, plumbing.Hash, error) {
-		_, err := p.WriteTo(to)
-		return p.entries, p.sum, err
-	}, noCheck)
-	return wrapWrite(err)
+// TakePacks lets fill write packs to the folder objects/pack of a directory that
+// is empty and goes afterwards, and adds them as WritePack does.
+func (s *Store) TakePacks(fill func(dir string) error) (names []string, err error) {
+	dir, err := s.hold.begin()
+	if err != nil {
+		return nil, wrapWrite(err)
+	}
+	defer s.hold.end()
+	if dir, err = os.MkdirTemp(dir, "take"); err != nil {
+		return nil, wrapWrite(err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := fill(dir); err != nil {
+		return nil, err
+	}
+	found, err := packNames(filepath.Join(dir, "objects"))
+	if err != nil {
+		return nil, err
+	}
+	for _, pack := range found {
+		path := filepath.Join(dir, "objects", "pack", pack)
+		if err = errors.Join(syncPath(path+".pack"), syncPath(path+".idx")); err != nil {
+			break
+		}
+		name, err := s.place(path+".pack", path+".idx")
+		if err != nil {
+			return names, wrapWrite(err)
+		}
+		names = append(names, name)
+	}
+	return names, wrapWrite(err)
 }
 
 func wrapWrite(err error) error {
@@ -50,35 +68,15 @@ func wrapWrite(err error) error {
 	return err
 }
 
-// SyncPacks puts packs on the disk that somebody else wrote into this
-// repository.
-func (s *Store) SyncPacks(names []string) error {
-	dir := filepath.Join(s.dirs[0].path, "pack")
-	var errs []error
-	for _, name := range names {
-		for _, ext := range []string{".pack", ".idx"} {
-			errs = append(errs, syncPath(filepath.Join(dir, name+ext)))
-		}
-	}
-	if err := errors.Join(append(errs, syncPath(dir))...); err != nil {
-		return fmt.Errorf("writing Git objects: %w", err)
-	}
-	return nil
-}
-
-func writeFiles(dir string, b *Batch) error {
-	errs := make([]error, len(b.ids))
-	atOnce(len(b.ids), func(i int) { errs[i] = writeLoose(dir, b.object(int32(i)), b.ids[i]) })
-	return errors.Join(errs...)
-}
-
-// writePack writes a pack and its index under temporary names that `git gc`
-// knows and clears away, and then gives them theirs: the index last, as a pack
-// without one does not count. Before they get their names, check may refuse
-// them.
+// writePack writes a pack and its index, which check may refuse before they get
+// their names.
 func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error), check func(pack, idx string) error) (_ string, err error) {
-	dir := filepath.Join(s.dirs[0].path, "pack")
-	pack, err := createTemp(dir, "tmp_pack_")
+	dir, err := s.hold.begin()
+	if err != nil {
+		return "", err
+	}
+	defer s.hold.end()
+	pack, err := createTemp(dir, "pack")
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +85,7 @@ func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error
 	if err != nil {
 		return "", err
 	}
-	idx, err := createTemp(dir, "tmp_idx_")
+	idx, err := createTemp(dir, "idx")
 	if err != nil {
 		return "", err
 	}
@@ -106,16 +104,40 @@ func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error
 	if err := check(pack.Name(), idx.Name()); err != nil {
 		return "", err
 	}
-	name := packName(sum)
-	if err := install(pack, filepath.Join(dir, name+".pack")); err != nil {
+	return s.place(pack.Name(), idx.Name())
+}
+
+// place gives a pack a name of its own, held: first its .keep, then the pack,
+// and the index last, as a pack without one does not count.
+func (s *Store) place(pack, idx string) (name string, err error) {
+	holder, err := s.hold.begin()
+	if err != nil {
 		return "", err
 	}
-	if err := install(idx, filepath.Join(dir, name+".idx")); err != nil {
+	name = fmt.Sprintf("pack-%016x%016x%08x", rand.Uint64(), rand.Uint64(), rand.Uint32())
+	s.hold.holds(name)
+	to := filepath.Join(s.dirs[0].path, "pack", name)
+	defer func() {
+		if err != nil {
+			_ = removePack(to)
+			s.Release(name)
+		}
+	}()
+	keep, err := createTemp(holder, "keep")
+	if err != nil {
 		return "", err
 	}
-	return name, syncPath(dir)
+	_, err = keep.WriteString(filepath.Base(holder) + "\n")
+	if err = errors.Join(err, keep.Close(), os.MkdirAll(filepath.Dir(to), 0o777)); err != nil {
+		return "", err
+	}
+	for _, file := range []struct{ from, to string }{{keep.Name(), to + ".keep"}, {pack, to + ".pack"}, {idx, to + ".idx"}} {
+		if err := os.Rename(file.from, file.to); err != nil {
+			return "", err
+		}
+	}
+	s.dirs[0].forget(nil)
+	return name, syncPath(filepath.Dir(to))
 }
 
 func noCheck(_, _ string) error { return nil }
-
-func packName(sum plumbing.Hash) string { return "pack-" + sum.String() }

@@ -24,6 +24,9 @@ func TestEveryBit(t *testing.T) {
 			if _, _, err := verifyCommit(allowed, commit); err != nil {
 				t.Fatal(err)
 			}
+			if payload, signature, err := Split([]byte(commit)); err != nil || Check(payload, signature) != nil {
+				t.Fatal(err, Check(payload, signature))
+			}
 			fast := f.name == "ed25519" || f.name == "rsa-2048"
 			for i := range len(commit) {
 				for bit := range 8 {
@@ -49,6 +52,12 @@ func refuse(t *testing.T, a Allowed, what string, i int, commit string) {
 	t.Helper()
 	if _, _, err := verifyCommit(a, commit); err == nil {
 		t.Errorf("%s %d: verified\n%s", what, i, commit)
+	}
+	if what != "bit 0" { // one in eight is enough for what needs no list
+		return
+	}
+	if payload, signature, err := Split([]byte(commit)); err == nil && Check(payload, signature) == nil {
+		t.Errorf("%s %d: it is said to be its key's\n%s", what, i, commit)
 	}
 }
 

@@ -3,6 +3,7 @@ package sshsig
 import (
 	"bytes"
 	"crypto/rsa"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/big"
@@ -40,6 +41,21 @@ func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal
 		refused = append(refused, err)
 	}
 	return "", "", errors.Join(refused...)
+}
+
+// Check refuses what is no signature of a message, whoever may have made it: it
+// must be in its one form, for git, and made with the key that it names. Whose
+// key that is, only [Allowed.Verify] says.
+func Check(message []byte, armored string) error {
+	e, err := dearmor(armored)
+	if err != nil {
+		return err
+	}
+	key, err := parsePublicKey(blobType(e.PublicKey), base64.StdEncoding.EncodeToString(e.PublicKey))
+	if err != nil {
+		return malformed("%v", err)
+	}
+	return e.verify(key, message)
 }
 
 // verify checks the signature itself. The key is the one that e names.

@@ -82,6 +82,9 @@ func readAdvertisement(r io.Reader, service string) (*packp.AdvRefs, error) {
 		return nil, err
 	}
 	if !none {
+		if bytes.HasSuffix(first, []byte("^{}")) {
+			return nil, errors.New("the list of refs begins with what a tag points to")
+		}
 		if err := addRef(adv, first); err != nil {
 			return nil, err
 		}
@@ -133,7 +136,7 @@ func readCapabilities(list *capability.List, raw []byte) error {
 	}
 	for _, format := range list.Get(capability.ObjectFormat) {
 		if format != "sha1" {
-			return fmt.Errorf("the repository uses %s hashes, and only SHA-1 is supported", format)
+			return &HashError{format}
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,42 +188,45 @@ func TestNoSecretInErrors(t *testing.T) {
 
 func TestSSHKeys(t *testing.T) {
 	sshd, side := sshSide(t)
-	_, otherKey := wiretest.NewKey(t)
+	dir := t.TempDir()
+	_, key := wiretest.NewKey(t)
+	otherKey, noKey := filepath.Join(dir, "a key of 100%"), filepath.Join(dir, "no key")
+	write(t, otherKey, string(key))
+	write(t, noKey, "no key")
 	otherHost := wiretest.NewSSH(t)
-	empty := filepath.Join(t.TempDir(), "known_hosts")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	empty := filepath.Join(dir, "known_hosts")
+	write(t, empty, "")
 	known := []string{sshd.KnownHosts}
 	wrong := strings.Replace(readFile(t, otherHost.KnownHosts), otherHost.Address[strings.Index(otherHost.Address, ":")+1:], sshd.Address[strings.Index(sshd.Address, ":")+1:], 1)
-	changed := filepath.Join(t.TempDir(), "known_hosts")
-	if err := os.WriteFile(changed, []byte(wrong), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	changed := filepath.Join(dir, "changed hosts")
+	write(t, changed, wrong)
+	right, wrongAgent := startAgent(t, sshd.Key), startAgent(t, key)
 	var auth *wire.AuthError
 	var host *wire.HostKeyError
 	rows := []struct {
-		name string
-		ssh  wire.SSH
-		as   any
+		name  string
+		ssh   wire.SSH
+		agent string
+		as    any
+		words string
 	}{
-		{"key", wire.SSH{Key: sshd.Key, KnownHosts: known}, nil},
-		{"key file", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: known}, nil},
-		{"agent", wire.SSH{AgentSocket: startAgent(t, sshd.Key), KnownHosts: known}, nil},
-		{"another key and the agent", wire.SSH{Key: otherKey, AgentSocket: startAgent(t, sshd.Key), KnownHosts: known}, nil},
-		{"another key", wire.SSH{Key: otherKey, KnownHosts: known}, &auth},
-		{"another agent", wire.SSH{AgentSocket: startAgent(t, otherKey), KnownHosts: known}, &auth},
-		{"nothing", wire.SSH{KnownHosts: known}, &auth},
-		{"no key", wire.SSH{Key: []byte("no key"), KnownHosts: known}, &auth},
-		{"no key file", wire.SSH{KeyFile: sshd.KeyFile + "x", KnownHosts: known}, &auth},
-		{"no agent", wire.SSH{AgentSocket: empty, KnownHosts: known}, &auth},
-		{"unknown host", wire.SSH{Key: sshd.Key, KnownHosts: []string{empty}}, &host},
-		{"changed host", wire.SSH{Key: sshd.Key, KnownHosts: []string{changed}}, &host},
-		{"no known hosts", wire.SSH{Key: sshd.Key, KnownHosts: []string{empty + "x"}}, &host},
+		{"key file", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: known}, "", nil, ""},
+		{"key file, two lists of hosts", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: []string{empty, sshd.KnownHosts}}, "", nil, ""},
+		{"agent", wire.SSH{KnownHosts: known}, right, nil, ""},
+		{"another key, and the agent has the right one", wire.SSH{KeyFile: otherKey, KnownHosts: known}, right, &auth, "Permission denied"},
+		{"another key", wire.SSH{KeyFile: otherKey, KnownHosts: known}, "", &auth, "Permission denied"},
+		{"another agent", wire.SSH{KnownHosts: known}, wrongAgent, &auth, "Permission denied"},
+		{"no key in the file", wire.SSH{KeyFile: noKey, KnownHosts: known}, "", &auth, ""},
+		{"no key file", wire.SSH{KeyFile: sshd.KeyFile + "x", KnownHosts: known}, right, &auth, "no such file"},
+		{"unknown host", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: []string{empty}}, "", &host, "verification failed"},
+		{"changed host", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: []string{changed}}, "", &host, "verification failed"},
+		{"no known hosts", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: []string{empty + "x"}}, "", &host, "verification failed"},
 	}
 	for _, row := range rows {
+		t.Setenv("SSH_AUTH_SOCK", row.agent)
+		row.ssh.Command, row.ssh.Batch = wiretest.Client, true
 		_, err := open(t, side.url, wire.Options{SSH: row.ssh}).Tip(t.Context(), ledger)
-		if row.as == nil && err != nil || row.as != nil && !errors.As(err, row.as) {
+		if row.as == nil && err != nil || row.as != nil && (!errors.As(err, row.as) || !strings.Contains(err.Error(), row.words)) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
@@ -270,41 +274,20 @@ func startAgent(t *testing.T, pem []byte) (socket string) {
 	return filepath.Join(dir, "s")
 }
 
-// Calls share a connection, and a new one is made when it is gone.
-func TestSSHConnections(t *testing.T) {
+// The server runs git's services, on the path as it is named.
+func TestSSHCommands(t *testing.T) {
 	sshd, side := sshSide(t)
 	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
 	s := side.open(t)
-	for range 3 {
-		mustTip(t, s, ledger, tip)
-		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}}); err != nil {
-			t.Fatal(err)
-		}
+	mustTip(t, s, ledger, tip)
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}}); err != nil {
+		t.Fatal(err)
 	}
-	if n := sshd.Connections(); n != 1 {
-		t.Errorf("%d connections", n)
+	next, pack := side.repo.Pack(tip, map[string]string{"a": "2"})
+	mustPush(t, s, tip, next, pack)
+	path := " '" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(side.repo.Dir) + "'"
+	want := []string{"git-upload-pack" + path, "git-upload-pack" + path, "git-receive-pack" + path}
+	if got := sshd.Commands(); !slices.Equal(got, want) {
+		t.Errorf("commands %q, want %q", got, want)
 	}
-	sshd.Cut()
-	if _, err := s.Tip(t.Context(), ledger); err != nil {
-		t.Errorf("after the server was restarted: %v", err)
-	}
-	want := "git-upload-pack '" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(side.repo.Dir) + "'"
-	for _, c := range sshd.Commands() {
-		if c != want {
-			t.Errorf("command %s, want %s", c, want)
-		}
-	}
-}
-
-func TestSSHConfig(t *testing.T) {
-	sshd, side := sshSide(t)
-	host, port, _ := strings.Cut(sshd.Address, ":")
-	side.o.SSH.Config = func(name, key string) string {
-		if name != "forge" {
-			return ""
-		}
-		return map[string]string{"Hostname": host, "Port": port, "User": "me"}[key]
-	}
-	s := open(t, "forge:"+side.repo.Dir, side.o)
-	mustTip(t, s, ledger, plumbing.ZeroHash)
 }

@@ -24,6 +24,6 @@
 // A push over http is the last line alone. Over ssh, and to a path, the server
 // sends its refs first, each time. Lists of refs and reports are read here and
 // strictly, because go-git takes "ng REF ok" for success and a hash that is
-// none for the zero hash. A repository by its path is served by git-upload-pack
-// and git-receive-pack, which go-git's file transport runs, so that its hooks run.
+// none for the zero hash. A repository by its path is served by git itself, so
+// that its hooks run; one on an ssh server by way of the user's ssh ([SSH]).
 package wire

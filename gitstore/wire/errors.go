@@ -69,6 +69,14 @@ func (e *HostKeyError) Error() string { return "the server's key is not trusted:
 // Unwrap returns the cause.
 func (e *HostKeyError) Unwrap() error { return e.Err }
 
+// A HashError is a repository whose objects are not named by SHA-1. go-git is
+// built for one kind, and an id of the canonical diff has 40 digits.
+type HashError struct{ Format string }
+
+func (e *HashError) Error() string {
+	return "its objects are named by " + strings.ToUpper(e.Format) + ", and only SHA-1 is supported"
+}
+
 // A StatusError is an HTTP answer that is none of the others: overload, a
 // server's own fault.
 type StatusError struct{ Status int }

@@ -264,16 +264,6 @@ func TestHookRefuses(t *testing.T) {
 	})
 }
 
-// A local repository's report is not seen raw, so the ref is read back.
-func TestReadBack(t *testing.T) {
-	side := fileSide(t)
-	side.repo.Hook("post-receive", "git update-ref -d "+ledger)
-	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
-	if err := side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
-		t.Error("a push was done, and the ref is not there")
-	}
-}
-
 // Lists of refs that leave a doubt.
 func TestT61Advertisements(t *testing.T) {
 	const h = "1234567890123456789012345678901234567890"
@@ -290,6 +280,7 @@ func TestT61Advertisements(t *testing.T) {
 		"no name":              first + pkt(h+" \n") + "0000",
 		"no capabilities":      pkt(h+" refs/heads/a\n") + "0000",
 		"an error":             first + pkt("ERR no\n"),
+		"peeled first":         pkt(h+" refs/tags/v1^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
 		"none, and some":       pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
 		"none, with a hash":    pkt(h+" capabilities^{}\x00agent=x\n") + "0000",
 		"version 2":            pkt("version 2\n") + pkt("ls-refs\n") + "0000",

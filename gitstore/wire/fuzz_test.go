@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"crypto/sha1"
+	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -38,10 +39,20 @@ func FuzzParseRemote(f *testing.F) {
 // A list that is accepted is read by go-git alike, and is bounded by its bytes.
 func FuzzReadAdvertisement(f *testing.F) {
 	const h = "1234567890123456789012345678901234567890"
-	f.Add([]byte("0041" + h + " refs/heads/a\x00agent=x\n0000"))
-	f.Add([]byte("0045" + strings.Repeat("0", 40) + " capabilities^{}\x00agent=x\n0000"))
-	f.Add([]byte("0000"))
-	f.Add([]byte("0035" + h + " HEAD\x00a\n003f" + h + " refs/tags/v1^{}\n0035shallow " + h + "\n0000"))
+	for _, list := range [][]string{
+		{h + " refs/heads/a\x00agent=x\n"},
+		{strings.Repeat("0", 40) + " capabilities^{}\x00agent=x\n"},
+		{},
+		{h + " HEAD\x00agent=x\n", h + " refs/tags/v1\n", h + " refs/tags/v1^{}\n", "shallow " + h + "\n"},
+		{h + " refs/tags/v1^{}\x00agent=x\n", h + " refs/tags/v1\n"},
+		{h + " HEAD\x00agent=x\n", h + " refs/tags/v1^{}\n"},
+	} {
+		var raw strings.Builder
+		for _, line := range list {
+			fmt.Fprintf(&raw, "%04x%s", len(line)+4, line)
+		}
+		f.Add([]byte(raw.String() + "0000"))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		in := bytes.NewReader(raw)
 		adv, err := readAdvertisement(in, "")

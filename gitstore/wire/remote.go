@@ -29,6 +29,7 @@ var (
 	hasHelper = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
 	hasDrive  = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
 	hostName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	userName  = regexp.MustCompile(`^[\pL\pN_]([\pL\pN_.@+=\\-]*[\pL\pN_.+=-])?$`)
 	scpLike   = regexp.MustCompile(`^(?:([^@:/\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):([^:@]+)$`)
 )
 
@@ -97,6 +98,9 @@ func parseURL(raw string) (Remote, error) {
 	case "https", "http":
 		r.path = strings.TrimRight(u.EscapedPath(), "/")
 	case "ssh":
+		if err := r.checkUser(); err != nil {
+			return Remote{}, err
+		}
 		r.path = u.Path
 		if strings.HasPrefix(r.path, "/~") { // git, too, sends it without the slash
 			r.path = r.path[1:]
@@ -131,6 +135,9 @@ func parseSCP(raw string) (Remote, error) {
 	r := Remote{scheme: "ssh", host: strings.Trim(m[2], "[]"), path: m[3]}
 	if m[1] != "" {
 		r.user = url.User(m[1])
+		if err := r.checkUser(); err != nil {
+			return Remote{}, err
+		}
 	}
 	switch strings.ToLower(r.host) {
 	case "http", "https", "ssh", "git", "file", "ftp", "ftps": // "https:/user:password@host" is no host called https
@@ -148,6 +155,15 @@ func (r Remote) checkHost() error {
 	}
 	if addr, err := netip.ParseAddr(r.host); (err != nil || addr.Zone() != "") && !hostName.MatchString(r.host) {
 		return errors.New("the URL's host is not one")
+	}
+	return nil
+}
+
+// checkUser keeps away from ssh what it could take for an option, and from the
+// commands of ssh_config, which may name the user (%r), what a shell would run.
+func (r Remote) checkUser() error {
+	if name := r.user.Username(); name != "" && !userName.MatchString(name) {
+		return errors.New("the URL's user is not one")
 	}
 	return nil
 }

@@ -65,9 +65,9 @@ func Open(url string, o Options) (*Server, error) {
 	s := &Server{remote: r, agent: o.UserAgent, timeout: o.Timeout, at: r.endpoint()}
 	switch r.scheme {
 	case "file":
-		s.client = &fileClient{path: r.path}
+		s.client = newFileClient(r.path)
 	case "ssh":
-		s.client = &sshClient{remote: r, ssh: o.SSH}
+		s.client = newSSHClient(r, o.SSH)
 	default:
 		s.client = newHTTPClient(r, o)
 	}

@@ -56,7 +56,7 @@ func sshSide(t *testing.T) (*wiretest.SSH, side) {
 	s := wiretest.NewSSH(t)
 	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "it's r!.git"))
 	url := "ssh://git@" + s.Address + strings.ReplaceAll(repo.Dir, " ", "%20")
-	return s, side{repo, url, wire.Options{SSH: wire.SSH{KeyFile: s.KeyFile, KnownHosts: []string{s.KnownHosts}}}}
+	return s, side{repo, url, wire.Options{SSH: wire.SSH{Command: wiretest.Client, KeyFile: s.KeyFile, KnownHosts: []string{s.KnownHosts}, Batch: true}}}
 }
 
 func httpSide(t *testing.T, o wiretest.Options) (*wiretest.Server, side) {

@@ -1,215 +1,160 @@
 package wire
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/go-git/go-git/v5/plumbing/format/pktline"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/transport"
-	"golang.org/x/crypto/ssh"
 )
 
-// An sshClient is a transport of our own, because go-git's waits for a server's
-// handshake, and reads its list of refs, without end. The connection is kept
-// for the next call, until one fails.
-type sshClient struct {
-	remote Remote
-	ssh    SSH
-	notes  *notes
+// ErrNoSSH is a machine without the program that connects to ssh servers.
+var ErrNoSSH = errors.New("there is no ssh program")
 
-	conn  *ssh.Client
-	inner net.Conn // conn's
+// SSH is the program that connects to ssh servers, and what it is told besides
+// the user's own ssh_config(5). It is the one that git would run: the zero value
+// is ssh. None of it may come from a repository's configuration, which could
+// then run any program (T84).
+type SSH struct {
+	// Command is a command with its options, as GIT_SSH_COMMAND has it. The
+	// shell reads it, as with git: whoever sets it is the user.
+	Command string
+
+	// Program is a program alone, as GIT_SSH has it. Command goes before it.
+	Program string
+
+	// Variant is what options the program takes, as GIT_SSH_VARIANT has it: ssh,
+	// plink, putty, tortoiseplink or simple. "" and auto tell it by the
+	// program's name, and else by whether it takes ssh's option -G.
+	Variant string
+
+	KeyFile    string   // the only key that is offered; "" leaves that to the program
+	KnownHosts []string // the only files with servers' keys; none leaves that to the program
+	Batch      bool     // nobody is there to answer a question of the program's
 }
 
-func (c *sshClient) begin(n *notes) { c.notes = n }
-
-func (c *sshClient) Close() error {
-	if c.conn == nil {
-		return nil
+// newSSHClient runs the services on r's server, by way of the user's ssh.
+func newSSHClient(r Remote, o SSH) *childClient {
+	variant := ""
+	return &childClient{
+		command: func(ctx context.Context, service string) (*exec.Cmd, error) {
+			if _, err := exec.LookPath(o.program(ctx).Args[0]); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrNoSSH, err)
+			}
+			if variant == "" {
+				variant = o.variant(ctx, r)
+			}
+			options, err := o.options(variant, r.port)
+			if err != nil {
+				return nil, err
+			}
+			return o.program(ctx, append(options, r.destination(), "git-"+service+" "+quote(r.path))...), nil
+		},
+		why: whySSHEnded,
 	}
-	conn := c.conn
-	c.conn = nil
-	return conn.Close()
 }
 
-func (c *sshClient) NewUploadPackSession(*transport.Endpoint, transport.AuthMethod) (transport.UploadPackSession, error) {
-	return &sshSession{client: c, service: transport.UploadPackServiceName}, nil
+func (o SSH) program(ctx context.Context, args ...string) *exec.Cmd {
+	if o.Command != "" {
+		return exec.CommandContext(ctx, "sh", append([]string{"-c", o.Command + ` "$@"`, o.Command}, args...)...)
+	}
+	return exec.CommandContext(ctx, cmp.Or(o.Program, "ssh"), args...)
 }
 
-func (c *sshClient) NewReceivePackSession(*transport.Endpoint, transport.AuthMethod) (transport.ReceivePackSession, error) {
-	return &sshSession{client: c, service: transport.ReceivePackServiceName}, nil
+// variant is what options the program takes, told as git tells it.
+func (o SSH) variant(ctx context.Context, r Remote) string {
+	if o.Variant != "" && o.Variant != "auto" {
+		return o.Variant
+	}
+	name := cmp.Or(o.Program, "ssh")
+	if words := strings.Fields(o.Command); len(words) > 0 {
+		name = words[0]
+	}
+	switch name = strings.TrimSuffix(strings.ToLower(filepath.Base(name)), ".exe"); name {
+	case "ssh", "plink", "tortoiseplink":
+		return name
+	}
+	probe := o.program(ctx, "-G", r.destination()) // prints the configuration, and does not connect
+	probe.WaitDelay = lastWords
+	if probe.Run() == nil {
+		return "ssh"
+	}
+	return "simple"
 }
 
-// channel opens a session, on the connection that there is if it still works.
-func (c *sshClient) channel(ctx context.Context) (*ssh.Session, error) {
-	if c.conn != nil {
-		stop := context.AfterFunc(ctx, func() { _ = c.inner.Close() })
-		sess, err := c.conn.NewSession()
-		if stop(); err == nil {
-			return sess, nil
+// options are those that go before the destination.
+func (o SSH) options(variant string, port int) (args []string, err error) {
+	if o.KeyFile != "" {
+		if _, err := os.Stat(o.KeyFile); err != nil { // ssh would go on with other keys
+			return nil, &AuthError{Err: fmt.Errorf("reading the key: %w", err)}
 		}
-		_ = c.Close()
 	}
-	if err := c.dial(ctx); err != nil {
-		return nil, err
+	portFlag := ""
+	switch variant {
+	case "ssh":
+		portFlag = "-p"
+		if o.Batch {
+			args = append(args, "-oBatchMode=yes")
+		}
+		if o.KeyFile != "" {
+			args = append(args, "-oIdentitiesOnly=yes", "-oIdentityFile="+quoteFiles(o.KeyFile))
+		}
+		if len(o.KnownHosts) > 0 {
+			files := quoteFiles(o.KnownHosts...)
+			args = append(args, "-oStrictHostKeyChecking=yes", "-oUserKnownHostsFile="+files, "-oGlobalKnownHostsFile="+files)
+		}
+	case "plink", "putty", "tortoiseplink":
+		portFlag = "-P"
+		if o.Batch || variant == "tortoiseplink" {
+			args = append(args, "-batch")
+		}
+		if o.KeyFile != "" {
+			args = append(args, "-i", o.KeyFile)
+		}
+	case "simple":
+		if o.KeyFile != "" {
+			return nil, errors.New("the ssh program takes no options (GIT_SSH_VARIANT is simple), and so no key")
+		}
+	default:
+		return nil, fmt.Errorf("GIT_SSH_VARIANT %q is none that git knows", variant)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.inner.Close() })
-	defer stop()
-	sess, err := c.conn.NewSession()
-	if err != nil {
-		return nil, &NetworkError{err}
+	if len(o.KnownHosts) > 0 && variant != "ssh" {
+		return nil, errors.New("only OpenSSH can be told in which file servers' keys are (SSH_KNOWN_HOSTS)")
 	}
-	return sess, nil
-}
-
-func (c *sshClient) dial(ctx context.Context) error {
-	host, port := c.address()
-	address := net.JoinHostPort(host, strconv.Itoa(port))
-	config, done, err := c.config(address)
-	if err != nil {
-		return err
-	}
-	defer done()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return &NetworkError{err}
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	var trusted bool
-	var distrusted error
-	check := config.HostKeyCallback
-	config.HostKeyCallback = func(name string, from net.Addr, key ssh.PublicKey) error {
-		distrusted = check(name, from, key)
-		trusted = distrusted == nil
-		return distrusted
-	}
-	sc, channels, requests, err := ssh.NewClientConn(conn, address, config)
 	switch {
-	case err == nil:
-		c.conn, c.inner = ssh.NewClient(sc, channels, requests), conn
-		return nil
-	case distrusted != nil:
-		err = &HostKeyError{distrusted}
-	case isNetwork(err) || !trusted:
-		err = &NetworkError{err}
-	default: // nothing but authentication comes after the key
-		err = &AuthError{Err: err}
+	case port == 0:
+	case portFlag == "":
+		return nil, errors.New("the ssh program takes no options (GIT_SSH_VARIANT is simple), and so no port")
+	default:
+		args = append(args, portFlag, strconv.Itoa(port))
 	}
-	_ = conn.Close()
-	return err
+	return args, nil
 }
 
-// address heeds ~/.ssh/config as far as go-git does.
-func (c *sshClient) address() (host string, port int) {
-	host, port = c.remote.host, c.remote.dialPort()
-	if c.ssh.Config == nil {
-		return host, port
+// quoteFiles is a list of files as ssh_config(5) has it: absolute, as "~" means
+// something at the beginning.
+func quoteFiles(files ...string) string {
+	var quoted []string
+	for _, f := range files {
+		if abs, err := filepath.Abs(f); err == nil {
+			f = abs
+		}
+		quoted = append(quoted, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(f)+`"`)
 	}
-	if name := c.ssh.Config(c.remote.host, "Hostname"); name != "" {
-		host = strings.ReplaceAll(name, "%h", c.remote.host)
-	}
-	if p, err := strconv.Atoi(c.ssh.Config(c.remote.host, "Port")); err == nil && c.remote.port == 0 {
-		port = p
-	}
-	return host, port
+	return strings.Join(quoted, " ")
 }
 
-// An sshSession is one run of a service on the server.
-type sshSession struct {
-	client  *sshClient
-	service string
-
-	sess   *ssh.Session
-	in     io.WriteCloser
-	out    *bufio.Reader
-	adv    *packp.AdvRefs
-	stop   func() bool
-	failed bool
-}
-
-func (s *sshSession) fail(err error) error {
-	s.failed = true
-	if isNetwork(err) {
-		err = &NetworkError{err}
+// destination is the argument that names the server and the user there.
+// ParseRemote has seen to it that neither can be taken for an option.
+func (r Remote) destination() string {
+	if r.user != nil && r.user.Username() != "" {
+		return r.user.Username() + "@" + r.host
 	}
-	return s.client.notes.failed(err)
-}
-
-func (s *sshSession) AdvertisedReferences() (*packp.AdvRefs, error) {
-	return s.AdvertisedReferencesContext(context.Background())
-}
-
-func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error) {
-	if s.adv != nil {
-		return s.adv, nil
-	}
-	if err := s.start(ctx); err != nil {
-		return nil, s.fail(err)
-	}
-	limited := &io.LimitedReader{R: s.out, N: maxAdvertisement}
-	adv, err := readAdvertisement(limited, "")
-	switch {
-	case err != nil && limited.N <= 0:
-		return nil, s.fail(ErrTooLarge)
-	case err != nil:
-		s.hearOut(err)
-		return nil, s.fail(err)
-	}
-	transport.FilterUnsupportedCapabilities(adv.Capabilities)
-	s.adv = adv
-	return adv, nil
-}
-
-// lastWords is how long a server that has ended its answer may still say why.
-const lastWords = 2 * time.Second
-
-// hearOut waits for what a server says beside an answer that ended too early: it
-// comes on a stream of its own.
-func (s *sshSession) hearOut(err error) {
-	if !errors.Is(err, errCut) && !isNetwork(err) {
-		return
-	}
-	over := make(chan struct{})
-	go func() {
-		_ = s.sess.Wait()
-		close(over)
-	}()
-	select {
-	case <-over:
-	case <-time.After(lastWords):
-	}
-}
-
-func (s *sshSession) start(ctx context.Context) error {
-	sess, err := s.client.channel(ctx)
-	if err != nil {
-		return err
-	}
-	inner := s.client.inner
-	s.sess, s.stop = sess, context.AfterFunc(ctx, func() { _ = inner.Close() })
-	if s.in, err = sess.StdinPipe(); err != nil {
-		return err
-	}
-	out, err := sess.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	s.out = bufio.NewReaderSize(out, 32<<10)
-	sess.Stderr = s.client.notes
-	if err := sess.Start(s.service + " " + quote(s.client.remote.path)); err != nil {
-		return fmt.Errorf("running %s: %w", s.service, err)
-	}
-	return nil
+	return r.host
 }
 
 // quote is for the server's shell, as git does it.
@@ -217,79 +162,23 @@ func quote(path string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(path) + "'"
 }
 
-func (s *sshSession) UploadPack(ctx context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
-	if _, err := s.AdvertisedReferencesContext(ctx); err != nil {
-		return nil, err
+// whySSHEnded tells ssh's own failures, which end with 255, from those of what
+// it ran. By the words only a hint is chosen.
+func whySSHEnded(status int, said string) error {
+	if status <= 0 {
+		return nil
 	}
-	if err := s.ask(req); err != nil {
-		return nil, s.fail(fmt.Errorf("asking: %w", err))
+	err := fmt.Errorf("ssh ended with status %d", status)
+	if said != "" {
+		err = fmt.Errorf("%w: %s", err, oneLine(said))
 	}
-	resp := packp.NewUploadPackResponse(req)
-	if err := resp.Decode(io.NopCloser(&sshBody{s})); err != nil {
-		return nil, s.fail(err)
-	}
-	return resp, nil
-}
-
-func (s *sshSession) ask(req *packp.UploadPackRequest) error {
-	if err := req.UploadRequest.Encode(s.in); err != nil {
-		return err
-	}
-	if err := req.UploadHaves.Encode(s.in, true); err != nil {
-		return err
-	}
-	if err := pktline.NewEncoder(s.in).EncodeString("done\n"); err != nil {
-		return err
-	}
-	return s.in.Close()
-}
-
-// An sshBody remembers how reading failed, which packp turns to text.
-type sshBody struct{ s *sshSession }
-
-func (b *sshBody) Read(p []byte) (int, error) {
-	n, err := b.s.out.Read(p)
-	if err != nil && err != io.EOF {
-		return n, b.s.fail(err)
-	}
-	if long := b.s.client.notes.count(n); long != nil {
-		return 0, b.s.fail(long)
-	}
-	return n, err
-}
-
-func (s *sshSession) ReceivePack(ctx context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {
-	if _, err := s.AdvertisedReferencesContext(ctx); err != nil {
-		return nil, err
-	}
-	if err := req.Encode(s.in); err != nil {
-		return nil, s.fail(err)
-	}
-	if err := s.in.Close(); err != nil {
-		return nil, s.fail(err)
-	}
-	limited := &io.LimitedReader{R: s.out, N: maxReport}
-	report, err := readReport(limited, req.Capabilities.Supports(capability.Sideband64k), s.client.notes)
 	switch {
-	case err != nil && limited.N <= 0:
-		return nil, s.fail(ErrTooLarge)
-	case err != nil:
-		return nil, s.fail(err)
+	case status != 255:
+		return err
+	case strings.Contains(said, "Host key verification failed"):
+		return &HostKeyError{err}
+	case strings.Contains(said, "Permission denied"), strings.Contains(said, "Too many authentication failures"):
+		return &AuthError{Err: err}
 	}
-	return report, report.Error()
-}
-
-// Close ends the run, and the connection too if something went wrong on it.
-func (s *sshSession) Close() error {
-	if s.sess != nil {
-		if s.adv != nil && s.in != nil {
-			_, _ = s.in.Write(pktline.FlushPkt) // a server that was asked nothing ends in peace; another has its input closed
-		}
-		_ = s.sess.Close()
-		s.stop()
-	}
-	if s.failed {
-		return s.client.Close()
-	}
-	return nil
+	return &NetworkError{err}
 }

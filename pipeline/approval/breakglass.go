@@ -40,10 +40,10 @@ func (c Case) breakGlass(d ledger.ApprovalDecision, tallies []*tally) (bool, str
 	return true, "approved by breaking the glass"
 }
 
-// coveredByGlass tells whether a broken glass stands in for a need.
+// coveredByGlass reports whether a broken glass stands in for a need.
 func (t *tally) coveredByGlass() bool { return t.need.Kind != policy.KindSecret }
 
-// needsGlass tells whether a need that a broken glass stands in for is not met.
+// needsGlass reports whether a need that a broken glass stands in for is not met.
 func (t *tally) needsGlass() bool {
 	n := t.sum()
 	return t.coveredByGlass() && n.Approved < n.Required

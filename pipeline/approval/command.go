@@ -33,7 +33,7 @@ const (
 	reasonLimit    = 500 // characters
 )
 
-// ParseCommand reads the command that a comment is, and tells whether it is one:
+// ParseCommand reads the command that a comment is, and reports whether it is one:
 //
 //	/approve <fingerprint>
 //	/approve --break-glass <fingerprint> <reason>
@@ -121,7 +121,7 @@ func isFingerprint(s string) bool {
 	return ok && canon.IsHex64(digits)
 }
 
-// LooksLike tells whether the first line seems to be meant as a command, right or
+// LooksLike reports whether the first line seems to be meant as a command, right or
 // wrong, so that its author can be told why it counts for nothing.
 func LooksLike(body string) bool {
 	line := strings.ToLower(strings.Map(shown, firstLine(body)))

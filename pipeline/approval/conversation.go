@@ -16,7 +16,7 @@ import (
 // review counts as well, of a commit in Heads, the commits whose diff is the
 // patch.
 //
-// Since is when the transaction began, to the second, as the forge tells time: an
+// Since is the first second that is surely after the transaction began: an
 // approval from before is of an earlier one with the same bytes, and its effect
 // may have been undone since. In gate-only it bounds green reviews alone, which
 // name no bytes. The zero time sets no bound; denials have none.
@@ -92,7 +92,7 @@ func compareIDs(a, b Statement) int {
 	return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID), strings.Compare(a.Kind, b.Kind))
 }
 
-// ours tells whether a statement is a comment that this program posted.
+// ours reports whether a statement is a comment that this program posted.
 func (c Conversation) ours(s Statement) bool {
 	return slices.ContainsFunc(c.Posted, func(p Posted) bool { return p.Kind == s.Kind && p.ID == s.ID })
 }
@@ -116,7 +116,7 @@ func (c Conversation) denials(s Statement) []Said {
 	return out
 }
 
-// names tells whether a command is about this patch, by any of its fingerprints.
+// names reports whether a command is about this patch, by any of its fingerprints.
 func (c Conversation) names(command Command) bool {
 	return slices.Contains(policy.Fingerprints(c.PatchID), command.Fingerprint)
 }

@@ -49,6 +49,7 @@ func review(state, commit string) func(*approval.Statement) {
 }
 
 func gone(s *approval.Statement)    { s.Gone = true }
+func hidden(s *approval.Statement)  { s.Hidden = true }
 func byApp(s *approval.Statement)   { s.App = "helper\u202e" }
 func byEmail(s *approval.Statement) { s.Email = true }
 
@@ -195,6 +196,8 @@ func TestT03DenialsStick(t *testing.T) {
 		{"in a thread that was changed", talk(first(edited("x")), comment("/deny", reply("7"))), "/deny patchset:P"},
 		{"in a thread that is gone", talk(comment("/deny", reply("7"))), "/deny patchset:P"},
 		{"an approval that is gone", talk(comment("/approve "+own, gone)), "/approve patchset:P (is gone)"},
+		{"hidden", talk(comment("/deny "+own, hidden)), "/deny patchset:P"},
+		{"an approval that is hidden", talk(comment("/approve "+own, hidden)), "/approve patchset:P (is hidden)"},
 		{"an approval that was dismissed", talk(comment("/approve "+own, review("DISMISSED", "head"))), "/approve patchset:P (was dismissed)"},
 		{"without a time", talk(comment("/deny "+own, id("1", ""))), "/deny patchset:P"},
 		{"with a slip", talk(comment("/deny patchset:abc")), "/deny patchset:abc (is not an exact command)"},
@@ -270,7 +273,10 @@ func TestNativeReviews(t *testing.T) {
 			"/approve patchset:" + strings.Repeat("0", 64) + " (names another patch)"},
 		{"with a slip", gateOnly(comment("/aprove "+own, review("APPROVED", "head"))), "? (is not an exact command)"},
 		{"and no", gateOnly(comment("/deny it", review("APPROVED", "head"))), "/deny it (is not in the thread of the request)"},
+		{"hidden", gateOnly(comment("", review("APPROVED", "head"), hidden)), native + " (is hidden)"},
 		{"dismissed", gateOnly(comment("", review("DISMISSED", "head"))), native + " (was dismissed)"},
+		{"at no time that can be read", gateOnly(comment("", review("APPROVED", "head"), id("2", "today"))), native + " (its time cannot be read)"},
+		{"at no time", gateOnly(comment("", review("APPROVED", "head"), id("2", ""))), native + " (its time cannot be read)"},
 		{"gone", gateOnly(comment("", review("APPROVED", "head"), gone)), native + " (is gone)"},
 		{"not green", gateOnly(comment("", review("COMMENTED", "head")), comment("", review("CHANGES_REQUESTED", "head"))), ""},
 		{"a comment with a state", gateOnly(comment("", review("APPROVED", "head"), func(s *approval.Statement) { s.Kind = "issue_comment" })), ""},
@@ -402,6 +408,8 @@ func TestT09StandsInConversation(t *testing.T) {
 		{"in the thread", talk(first(), comment("/approve", reply("7"))), talk(first(), comment("/approve", reply("7"))), ""},
 		{"green", gateOnly(green), gateOnly(green), ""},
 		{"green, with other words", gateOnly(green), gateOnly(comment("Nice!", review("APPROVED", "head"), edited(""))), ""},
+		{"hidden", talk(comment(line)), talk(comment(line, hidden)), "is hidden"},
+		{"green, hidden", gateOnly(green), gateOnly(comment("", review("APPROVED", "head"), hidden)), "is hidden"},
 		{"green no more", gateOnly(green), gateOnly(comment("", review("DISMISSED", "head"))), "was dismissed"},
 		{"green of another diff", gateOnly(green), func() approval.Conversation { c := gateOnly(green); c.Heads = nil; return c }(), "is of another commit"},
 		{"taken back", gateOnly(green), gateOnly(green, comment("", review("CHANGES_REQUESTED", "head"), id("30", hour))), "taken back by a later review"},

@@ -74,7 +74,7 @@ func (s Said) Source(a Access, head, evidence string) ledger.Source {
 	}
 }
 
-// Recorded tells whether the log has this decision of this statement.
+// Recorded reports whether the log has this decision of this statement.
 func (s Said) Recorded(log *ledger.Log) bool {
 	decision, _ := s.Decision()
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {

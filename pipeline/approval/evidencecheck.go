@@ -80,7 +80,7 @@ func (doc StatementDoc) check(d *ledger.ApprovalDecision, kind string) error {
 	return nil
 }
 
-// says tells whether the text, which has to be one of the statement's, reads as
+// says reports whether the text, which has to be one of the statement's, reads as
 // the command. An approval is in the present text.
 func (doc StatementDoc) says() bool {
 	s := doc.Statement
@@ -96,7 +96,7 @@ func (doc StatementDoc) says() bool {
 	return ok && known && command == doc.Command
 }
 
-// isPlain tells whether a fingerprint is of the kind that names the change alone.
+// isPlain reports whether a fingerprint is of the kind that names the change alone.
 func isPlain(fingerprint string) bool {
 	return fingerprint == policy.Fingerprint(policy.KindFileChange, ledger.FingerprintPatch(fingerprint))
 }

@@ -2,11 +2,12 @@ package approval
 
 import (
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// wordless tells whether a statement is a green review, or one that was, whose
+// wordless reports whether a statement is a green review, or one that was, whose
 // state speaks for it: its text is no command that names a patch, nor anything
 // that looks like one. A bare /approve means there what the state means.
 func wordless(s Statement) bool {
@@ -38,16 +39,20 @@ func (c Conversation) native(said Said) Said {
 
 // voidState says why a review's state cannot count, whatever it is of.
 func (s Statement) voidState() string {
-	switch {
+	switch _, err := time.Parse(time.RFC3339, s.CreatedAt); {
 	case s.State == ReviewDismissed:
 		return "was dismissed"
 	case s.Gone:
 		return voidGone
+	case s.Hidden:
+		return voidHidden
+	case err != nil:
+		return "its time cannot be read"
 	}
 	return s.foreign()
 }
 
-// takenBack tells whether the author of a statement later asked for changes, or
+// takenBack reports whether the author of a statement later asked for changes, or
 // had a later review dismissed. The statements are in order.
 func (c Conversation) takenBack(s Statement) bool {
 	at := slices.IndexFunc(c.Statements, func(o Statement) bool { return o.Kind == s.Kind && o.ID == s.ID })

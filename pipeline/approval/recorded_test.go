@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// TestRedo: the record alone tells whether an apply was begun on enough
+// TestRedo: the record alone reports whether an apply was begun on enough
 // approvals by the Policy that it names.
 func TestRedo(t *testing.T) {
 	strict := policy.Default()

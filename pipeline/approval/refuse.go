@@ -91,7 +91,7 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 	return ""
 }
 
-// wrote tells whether the change is somebody's own. The id is the person (T11);
+// wrote reports whether the change is somebody's own. The id is the person (T11);
 // only where there is none the login has to do.
 func (c Case) wrote(who ledger.Actor) bool {
 	if same(who, c.Log.Meta().Proposer) {

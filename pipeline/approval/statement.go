@@ -28,6 +28,7 @@ type Statement struct {
 	Gone      bool         `json:"gone,omitempty"`     // an event told it, and the forge has it no more
 	App       string       `json:"app,omitempty"`      // the app that posted it for its author
 	Email     bool         `json:"email,omitempty"`    // it came by e-mail
+	Hidden    bool         `json:"hidden,omitempty"`   // somebody hid ("minimized") it
 	State     string       `json:"state,omitempty"`    // of a review
 	Commit    string       `json:"commit,omitempty"`   // that a review, or a comment of one, was made on
 	ReplyTo   string       `json:"reply_to,omitempty"` // the id of the first comment of a review comment's thread

@@ -14,9 +14,10 @@ import (
 const (
 	voidGone   = "is gone"
 	voidEdited = "edited after posting"
+	voidHidden = "is hidden"
 )
 
-// buried tells whether a line below the first is a command that names the patch.
+// buried reports whether a line below the first is a command that names the patch.
 func (c Conversation) buried(body string) bool {
 	if strings.Contains(body, "<!-- countersign:") {
 		return false // a report of ours, with the lines to copy
@@ -70,13 +71,15 @@ func (s Statement) void() string {
 		return voidEdited
 	case s.State == ReviewDismissed:
 		return "was dismissed"
+	case s.Hidden:
+		return voidHidden
 	case err != nil:
 		return "its time cannot be read"
 	}
 	return s.foreign()
 }
 
-// changed tells whether a statement ever had another text than it has.
+// changed reports whether a statement ever had another text than it has.
 func (s Statement) changed() bool {
 	return s.Edited || slices.ContainsFunc(s.Earlier, func(text string) bool { return text != s.Body })
 }
@@ -92,7 +95,7 @@ func (s Statement) foreign() string {
 	return ""
 }
 
-// inThread tells whether a statement replies to a comment that we posted, be
+// inThread reports whether a statement replies to a comment that we posted, be
 // that as it was or not.
 func (c Conversation) inThread(s Statement) bool {
 	return s.Kind == KindReviewComment && s.ReplyTo != "" && c.ours(Statement{Kind: KindReviewComment, ID: s.ReplyTo})

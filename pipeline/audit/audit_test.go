@@ -9,16 +9,17 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
-// A history is commits by hand, and no files. What an audit makes of real ones
+// byHand are commits made by hand, and no files. What an audit makes of real ones
 // is tested in gitstore.
-type history []audit.Commit
+type byHand []history.Commit
 
-func (h history) Commits(visit func(audit.Commit)) error {
+func (h byHand) Commits(visit func(history.Commit)) error {
 	for i, c := range h {
 		c.Age = len(h) - 1 - i
 		visit(c)
@@ -26,11 +27,13 @@ func (h history) Commits(visit func(audit.Commit)) error {
 	return nil
 }
 
-func (h history) Blob(id audit.ID) ([]byte, error) { return nil, errors.New("no file " + id.String()) }
+func (h byHand) Blob(id history.ID) ([]byte, error) {
+	return nil, errors.New("no file " + id.String())
+}
 
-func (h history) Former(string) (map[string]audit.Entry, error) { return nil, nil }
+func (h byHand) Former(string) (map[string]history.Entry, error) { return nil, nil }
 
-func run(t *testing.T, h history, o audit.Options) audit.Result {
+func run(t *testing.T, h byHand, o audit.Options) audit.Result {
 	t.Helper()
 	r, err := audit.Run(h, o)
 	if err != nil {
@@ -41,11 +44,11 @@ func run(t *testing.T, h history, o audit.Options) audit.Result {
 
 // TestBounded: however much is wrong, a result is short, and says how much.
 func TestBounded(t *testing.T) {
-	var h history
+	var h byHand
 	for i := range 3000 {
-		h = append(h, audit.Commit{
-			ID: audit.ID{byte(i >> 8), byte(i)}, Parents: []audit.ID{{1}}, Ours: true, Message: "x",
-			Changes: []audit.Change{{Path: fmt.Sprintf("%05d", 2999-i), New: audit.Entry{Mode: audit.ModeFile, ID: audit.ID{1}}}},
+		h = append(h, history.Commit{
+			ID: history.ID{byte(i >> 8), byte(i)}, Parents: []history.ID{{1}}, Ours: true, Message: "x",
+			Changes: []history.Change{{Path: fmt.Sprintf("%05d", 2999-i), New: history.Entry{Mode: history.ModeFile, ID: history.ID{1}}}},
 		})
 	}
 	r := run(t, h, audit.Options{})
@@ -62,11 +65,11 @@ func TestBounded(t *testing.T) {
 // TestEscaped: what a forger puts into names and messages does not reach a
 // terminal, or a JSON document, as it is.
 func TestEscaped(t *testing.T) {
-	h := history{{
-		ID: audit.ID{1}, Message: "x\x1b[2J", Signature: audit.Bad, SignatureError: errors.New("bad\x1b[2J"),
-		Changes: []audit.Change{
-			{Path: "a\x1b[2J\u202e", New: audit.Entry{Mode: 0o120000}}, {Path: "b\xff", New: audit.Entry{Mode: 0o160000}},
-			{Path: "denied/\n", New: audit.Entry{Mode: audit.ModeFile}},
+	h := byHand{{
+		ID: history.ID{1}, Message: "x\x1b[2J", Signature: history.Bad, SignatureError: errors.New("bad\x1b[2J"),
+		Changes: []history.Change{
+			{Path: "a\x1b[2J\u202e", New: history.Entry{Mode: 0o120000}}, {Path: "b\xff", New: history.Entry{Mode: 0o160000}},
+			{Path: "denied/\n", New: history.Entry{Mode: history.ModeFile}},
 		},
 	}}
 	r := run(t, h, audit.Options{Notes: []audit.Note{{Message: "n\x1b"}}})
@@ -87,7 +90,7 @@ func TestEscaped(t *testing.T) {
 // TestCallerFindings: what the caller found before is part of the verdict, and
 // an empty history is never sound by itself.
 func TestCallerFindings(t *testing.T) {
-	found := []audit.Finding{{RuleID: "L14", Message: "rewritten"}}
+	found := []history.Finding{{RuleID: "L14", Message: "rewritten"}}
 	if r := run(t, nil, audit.Options{Found: found}); r.OK || r.Count != 1 || !slices.Equal(r.Findings, found) || !r.Complete {
 		t.Errorf("%+v", r)
 	}
@@ -131,7 +134,7 @@ func TestExplain(t *testing.T) {
 		"":                                             "names no transaction",
 		trailer + whole.TransactionID + "\n" + trailer: "names no transaction", // the last one counts
 	} {
-		b, err := audit.Explain(tree, "main", since, []audit.BranchCommit{{ID: made, Message: message}})
+		b, err := audit.Explain(tree, "main", since, []history.BranchCommit{{ID: made, Message: message}})
 		got := ""
 		if len(b.Unexplained) > 0 {
 			got = b.Unexplained[0].Reason

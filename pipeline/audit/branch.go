@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -26,9 +27,6 @@ type Unexplained struct {
 	Reason  string `json:"reason"`
 }
 
-// A BranchCommit is a commit of the code.
-type BranchCommit struct{ ID, Message string }
-
 // Since returns the commit that the oldest transaction was reviewed on, "" in a
 // ledger without one.
 func Since(tree fs.FS) (string, error) {
@@ -46,7 +44,7 @@ func Since(tree fs.FS) (string, error) {
 // Explain looks for the transaction that made each commit: its message names
 // one with the trailer Countersign-Transaction, and an apply/complete of that
 // transaction names the commit. tree is the ledger's tip.
-func Explain(tree fs.FS, name, since string, commits []BranchCommit) (Branch, error) {
+func Explain(tree fs.FS, name, since string, commits []history.BranchCommit) (Branch, error) {
 	b := Branch{Name: name, Since: since, Commits: len(commits), Unexplained: []Unexplained{}}
 	for _, c := range commits {
 		reason, err := unexplained(tree, c)
@@ -62,7 +60,7 @@ func Explain(tree fs.FS, name, since string, commits []BranchCommit) (Branch, er
 }
 
 // unexplained says why a commit is; "" if a transaction made it.
-func unexplained(tree fs.FS, c BranchCommit) (reason string, err error) {
+func unexplained(tree fs.FS, c history.BranchCommit) (reason string, err error) {
 	id := ""
 	for line := range strings.Lines(c.Message) {
 		if value, ok := strings.CutPrefix(line, "Countersign-Transaction: "); ok {

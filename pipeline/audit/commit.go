@@ -4,12 +4,13 @@ import (
 	"path"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // commit takes one commit in: what can be said of it alone is checked, the rest
 // goes to the transaction that it is about. It is called on several goroutines.
-func (a *auditor) commit(c Commit) {
+func (a *auditor) commit(c history.Commit) {
 	for _, p := range c.Problems {
 		a.found.add(p)
 	}
@@ -27,30 +28,30 @@ func (a *auditor) commit(c Commit) {
 	a.sort(c)
 }
 
-func (a *auditor) signature(c Commit) {
-	if c.Signature != Unsigned {
+func (a *auditor) signature(c history.Commit) {
+	if c.Signature != history.Unsigned {
 		a.signed.Add(1)
 	}
 	switch {
-	case c.Signature == Bad:
+	case c.Signature == history.Bad:
 		a.add("L13", c.ID, "", "%v", c.SignatureError)
-	case a.o.Signatures && c.Signature != Good:
+	case a.o.Signatures && c.Signature != history.Good:
 		a.add("L13", c.ID, "", "is not signed")
 	}
 }
 
 // sorted changes of one commit, by what they are part of.
 type parts struct {
-	transactions map[string][]Change // by id, paths inside the directory
-	index        []Change            // in denied/ and proposed/
+	transactions map[string][]history.Change // by id, paths inside the directory
+	index        []history.Change            // in denied/ and proposed/
 	readme       bool
-	schema       ID
-	events       *Change // the ledger's own
-	foreign      bool    // something else was found, and told
+	schema       history.ID
+	events       *history.Change // the ledger's own
+	foreign      bool            // something else was found, and told
 }
 
-func (a *auditor) sort(c Commit) {
-	p := parts{transactions: map[string][]Change{}}
+func (a *auditor) sort(c history.Commit) {
+	p := parts{transactions: map[string][]history.Change{}}
 	for _, ch := range c.Changes {
 		a.entry(c, ch)
 		a.part(&p, c, ch)
@@ -65,7 +66,7 @@ func (a *auditor) sort(c Commit) {
 }
 
 // oneSubject: a commit adds to one transaction, or to the ledger's own events.
-func (a *auditor) oneSubject(c Commit, p *parts) {
+func (a *auditor) oneSubject(c history.Commit, p *parts) {
 	switch n := len(p.transactions); {
 	case n > 1:
 		a.add("L8", c.ID, "", "adds to %d transactions, not to one", n)
@@ -84,7 +85,7 @@ func (a *auditor) oneSubject(c Commit, p *parts) {
 }
 
 // keep remembers what the second pass looks at.
-func (a *auditor) keep(c Commit, p parts, words words, fit bool) {
+func (a *auditor) keep(c history.Commit, p parts, words words, fit bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for id, changes := range p.transactions {
@@ -107,23 +108,23 @@ func (a *auditor) keep(c Commit, p parts, words words, fit bool) {
 }
 
 // entry checks a change by itself: files are added, and are regular ones.
-func (a *auditor) entry(c Commit, ch Change) {
+func (a *auditor) entry(c history.Commit, ch history.Change) {
 	switch {
-	case ch.New == Entry{}:
+	case ch.New == history.Entry{}:
 		a.add("L8", c.ID, ch.Path, "was removed")
-	case ch.Old != Entry{} && !mayChange(ch.Path):
+	case ch.Old != history.Entry{} && !mayChange(ch.Path):
 		a.add("L8", c.ID, ch.Path, "was changed")
 	}
 	switch {
-	case ch.New == Entry{} || ch.New.Mode == ModeFile:
-	case ch.New.Mode == ModeDir:
+	case ch.New == history.Entry{} || ch.New.Mode == history.ModeFile:
+	case ch.New.Mode == history.ModeDir:
 		a.add("L10", c.ID, ch.Path, "is an empty directory")
 	default:
 		a.add("L10", c.ID, ch.Path, "has mode %06o, not that of a file", ch.New.Mode)
 	}
 }
 
-// mayChange tells whether a path may be written again. How it is, is checked
+// mayChange reports whether a path may be written again. How it is, is checked
 // later.
 func mayChange(name string) bool {
 	if _, ok := ledger.TransactionOf(name); !ok {
@@ -133,7 +134,7 @@ func mayChange(name string) bool {
 	return strings.Count(name, "/") == 6 && (base == ledger.TransactionFile || base == ledger.EventsFile)
 }
 
-func (a *auditor) part(p *parts, c Commit, ch Change) {
+func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	if id, ok := ledger.TransactionOf(ch.Path); ok {
 		ch.Path = inside(ch.Path, id)
 		p.transactions[id] = append(p.transactions[id], ch)
@@ -173,7 +174,7 @@ func inside(name, id string) string {
 }
 
 // roots: README.md and ledger.json come with the first commit.
-func (a *auditor) roots(c Commit, p parts) {
+func (a *auditor) roots(c history.Commit, p parts) {
 	has := [2]bool{p.readme, !p.schema.IsZero()}
 	for i, name := range []string{ledger.ReadmeFile, ledger.SchemaFile} {
 		switch first := len(c.Parents) == 0; {
@@ -185,12 +186,12 @@ func (a *auditor) roots(c Commit, p parts) {
 	}
 	if len(p.transactions) == 0 && !p.schema.IsZero() {
 		a.add("L16", c.ID, ledger.SchemaFile, "was not added by a review")
-		a.read(c.ID, ledger.SchemaFile, Entry{ModeFile, p.schema})
+		a.read(c.ID, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: p.schema})
 	}
 }
 
 // read returns the content of a file; nil if it cannot be read, which is told.
-func (a *auditor) read(commit ID, name string, e Entry) []byte {
+func (a *auditor) read(commit history.ID, name string, e history.Entry) []byte {
 	if !isFile(e) {
 		return nil
 	}
@@ -205,9 +206,11 @@ func (a *auditor) read(commit ID, name string, e Entry) []byte {
 	return raw
 }
 
-// isFile tells whether an entry has content: not nothing, a directory or a
+// isFile reports whether an entry has content: not nothing, a directory or a
 // submodule.
-func isFile(e Entry) bool { return !e.ID.IsZero() && e.Mode != ModeDir && e.Mode != 0o160000 }
+func isFile(e history.Entry) bool {
+	return !e.ID.IsZero() && e.Mode != history.ModeDir && e.Mode != 0o160000
+}
 
 func indexRule(name string) string {
 	if ledger.IsDenial(name) {

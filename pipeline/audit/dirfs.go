@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"io"
 	"io/fs"
 	"path"
@@ -12,8 +13,8 @@ import (
 // dirFS is the files of a transaction, with what is needed of fs.FS to check
 // them: a walk, Lstat, and reading.
 type dirFS struct {
-	files   map[string]Entry
-	content map[ID][]byte
+	files   map[string]history.Entry
+	content map[history.ID][]byte
 	dirs    map[string][]string // names in each directory
 }
 
@@ -23,7 +24,7 @@ var (
 	_ fs.ReadLinkFS = (*dirFS)(nil)
 )
 
-func newDirFS(files map[string]Entry, content map[ID][]byte) *dirFS {
+func newDirFS(files map[string]history.Entry, content map[history.ID][]byte) *dirFS {
 	d := &dirFS{files, content, map[string][]string{".": nil}}
 	for name := range files {
 		if fs.ValidPath(name) && name != "." {
@@ -53,9 +54,9 @@ func (d *dirFS) info(op, name string) (dirInfo, error) {
 	}
 	mode := fs.ModeIrregular
 	switch e.Mode {
-	case ModeFile:
+	case history.ModeFile:
 		mode = 0o644
-	case ModeDir:
+	case history.ModeDir:
 		mode = fs.ModeDir | 0o555
 	case 0o120000:
 		mode = fs.ModeSymlink | 0o777
@@ -87,7 +88,7 @@ func (d *dirFS) ReadFile(name string) ([]byte, error) {
 func (d *dirFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	names, ok := d.dirs[name]
 	if !ok {
-		if e := d.files[name]; e.Mode == ModeDir {
+		if e := d.files[name]; e.Mode == history.ModeDir {
 			return nil, nil
 		}
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}

@@ -8,18 +8,10 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
-
-// A Finding is one broken rule. Commit and Path are empty where it is about no
-// single one.
-type Finding struct {
-	RuleID  string `json:"rule_id"`
-	Commit  string `json:"commit"`
-	Path    string `json:"path"`
-	Message string `json:"message"`
-}
 
 // A Note is worth knowing and breaks no rule.
 type Note struct {
@@ -32,17 +24,17 @@ type Note struct {
 // began. Complete says that everything from there on was read. Findings are sorted by rule, path and commit, and are at
 // most MaxFindings; Count is how many there are.
 type Result struct {
-	OK           bool      `json:"ok"`
-	Complete     bool      `json:"complete"`
-	Tip          string    `json:"tip"`
-	From         string    `json:"from"`
-	Commits      int       `json:"commits"`
-	Transactions int       `json:"transactions"`
-	Signed       int       `json:"signed"`
-	Count        int       `json:"count"`
-	Findings     []Finding `json:"findings"`
-	Notes        []Note    `json:"notes"`
-	Branch       *Branch   `json:"branch,omitempty"` // if one was asked for
+	OK           bool              `json:"ok"`
+	Complete     bool              `json:"complete"`
+	Tip          string            `json:"tip"`
+	From         string            `json:"from"`
+	Commits      int               `json:"commits"`
+	Transactions int               `json:"transactions"`
+	Signed       int               `json:"signed"`
+	Count        int               `json:"count"`
+	Findings     []history.Finding `json:"findings"`
+	Notes        []Note            `json:"notes"`
+	Branch       *Branch           `json:"branch,omitempty"` // if one was asked for
 }
 
 // MaxFindings is how many findings, and how many notes, a Result holds.
@@ -54,7 +46,7 @@ func (a *auditor) result(transactions int) Result {
 		Signed: int(a.signed.Load()), Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete,
 	}
 	a.found.trim()
-	r.Findings = append([]Finding{}, a.found.all...)
+	r.Findings = append([]history.Finding{}, a.found.all...)
 	r.Notes = append([]Note{}, a.found.notes...)
 	slices.SortFunc(r.Notes, func(x, y Note) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Commit, y.Commit), strings.Compare(x.Message, y.Message))
@@ -67,13 +59,13 @@ func (a *auditor) result(transactions int) Result {
 // in order are kept.
 type findings struct {
 	mu         sync.Mutex
-	all        []Finding
+	all        []history.Finding
 	notes      []Note
 	count      int
 	incomplete bool
 }
 
-func (f *findings) add(one Finding) {
+func (f *findings) add(one history.Finding) {
 	one.Path, one.Message = shown(one.Path), shown(one.Message)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +84,7 @@ func (f *findings) note(one Note) {
 }
 
 func (f *findings) trim() {
-	slices.SortFunc(f.all, func(x, y Finding) int {
+	slices.SortFunc(f.all, func(x, y history.Finding) int {
 		return cmp.Or(canon.Compare(x.RuleID, y.RuleID), canon.Compare(x.Path, y.Path),
 			strings.Compare(x.Commit, y.Commit), strings.Compare(x.Message, y.Message))
 	})
@@ -108,6 +100,6 @@ func shown(s string) string {
 	return fmt.Sprintf("%+q", s)
 }
 
-func (a *auditor) add(rule string, commit ID, path, format string, args ...any) {
-	a.found.add(Finding{rule, commit.String(), path, fmt.Sprintf(format, args...)})
+func (a *auditor) add(rule string, commit history.ID, path, format string, args ...any) {
+	a.found.add(history.Finding{RuleID: rule, Commit: commit.String(), Path: path, Message: fmt.Sprintf(format, args...)})
 }

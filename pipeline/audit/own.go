@@ -7,18 +7,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // An ownVersion is a commit that adds to the ledger's own events.
 type ownVersion struct {
-	commit  ID
-	parents []ID
+	commit  history.ID
+	parents []history.ID
 	age     int
 	when    int64
 	message string
-	change  Change
+	change  history.Change
 }
 
 // ownEvents checks the ledger's own events.jsonl: each commit of it is the one

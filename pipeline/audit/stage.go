@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -20,7 +21,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 	l.time(v, from, to, tx)
 	need := l.accounted(from, to)
 	for _, ch := range v.changes {
-		if ch.Old != (Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile {
+		if ch.Old != (history.Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile {
 			continue
 		}
 		if _, ok := need[ch.Path]; !ok {
@@ -36,7 +37,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 		}
 	}
 	if !v.schema.IsZero() {
-		raw := l.read(v.commit, ledger.SchemaFile, Entry{ModeFile, v.schema})
+		raw := l.read(v.commit, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: v.schema})
 		if raw != nil && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt)) {
 			l.add("L16", v.commit, ledger.SchemaFile, "is not what countersign writes there in a first commit of this time")
 		}
@@ -69,7 +70,7 @@ func (l *life) index(v *version, need map[string][]byte) {
 	}
 }
 
-// deniedBefore tells whether an older commit has a denial of the same patch,
+// deniedBefore reports whether an older commit has a denial of the same patch,
 // which is then the one that the index keeps.
 func (l *life) deniedBefore(dir string, age int) bool {
 	if l.denied[dir] > age+1 {

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // A heir is a transaction that says whose place it took.
 type heir struct {
-	commit ID // the first one that is audited
+	commit history.ID // the first one that is audited
 	age    int
 	tx     ledger.Transaction
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -20,11 +21,11 @@ import (
 type written struct {
 	entries []ledger.Entry
 	from    int
-	blobs   map[audit.ID][]byte
+	blobs   map[history.ID][]byte
 }
 
 func newWritten(entries []ledger.Entry, from int) *written {
-	w := &written{entries, from, map[audit.ID][]byte{}}
+	w := &written{entries, from, map[history.ID][]byte{}}
 	for _, e := range entries {
 		for _, data := range e.Files {
 			w.blobs[file(data).ID] = data
@@ -33,17 +34,19 @@ func newWritten(entries []ledger.Entry, from int) *written {
 	return w
 }
 
-func file(data []byte) audit.Entry { return audit.Entry{Mode: audit.ModeFile, ID: sha1.Sum(data)} }
+func file(data []byte) history.Entry {
+	return history.Entry{Mode: history.ModeFile, ID: sha1.Sum(data)}
+}
 
-func (w *written) Commits(visit func(audit.Commit)) error {
-	tree := map[string]audit.Entry{}
+func (w *written) Commits(visit func(history.Commit)) error {
+	tree := map[string]history.Entry{}
 	for i, e := range w.entries {
-		c := audit.Commit{ID: audit.ID{byte(i + 1)}, Age: len(w.entries) - 1 - i, Ours: true, When: e.When.Unix(), Message: e.Message, Base: i < w.from}
+		c := history.Commit{ID: history.ID{byte(i + 1)}, Age: len(w.entries) - 1 - i, Ours: true, When: e.When.Unix(), Message: e.Message, Base: i < w.from}
 		if i > 0 {
-			c.Parents = []audit.ID{{byte(i)}}
+			c.Parents = []history.ID{{byte(i)}}
 		}
 		for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-			c.Changes = append(c.Changes, audit.Change{Path: name, Old: tree[name], New: file(e.Files[name])})
+			c.Changes = append(c.Changes, history.Change{Path: name, Old: tree[name], New: file(e.Files[name])})
 			tree[name] = file(e.Files[name])
 		}
 		visit(c)
@@ -51,10 +54,10 @@ func (w *written) Commits(visit func(audit.Commit)) error {
 	return nil
 }
 
-func (w *written) Blob(id audit.ID) ([]byte, error) { return w.blobs[id], nil }
+func (w *written) Blob(id history.ID) ([]byte, error) { return w.blobs[id], nil }
 
-func (w *written) Former(name string) (map[string]audit.Entry, error) {
-	out := map[string]audit.Entry{}
+func (w *written) Former(name string) (map[string]history.Entry, error) {
+	out := map[string]history.Entry{}
 	for _, e := range w.entries[:w.from] {
 		for at, data := range e.Files {
 			if at == name || strings.HasPrefix(at, name+"/") {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -20,14 +21,14 @@ type transaction struct {
 // A version is one commit's part in a transaction. Paths of changes are inside
 // the transaction's directory, those of index from the root.
 type version struct {
-	commit  ID
+	commit  history.ID
 	age     int
 	when    int64
 	words   words
 	fit     bool // the message has the form that words need
-	changes []Change
-	index   []Change
-	schema  ID // of ledger.json, where the commit brings it
+	changes []history.Change
+	index   []history.Change
+	schema  history.ID // of ledger.json, where the commit brings it
 }
 
 // sorted returns the transactions by id, each with its oldest version first.
@@ -46,8 +47,8 @@ type life struct {
 	*auditor
 	*transaction
 	dir     string
-	files   map[string]Entry // as the last version so far leaves them
-	content map[ID][]byte
+	files   map[string]history.Entry // as the last version so far leaves them
+	content map[history.ID][]byte
 	unread  bool
 
 	log   *ledger.Log
@@ -59,25 +60,25 @@ type life struct {
 // transaction checks all versions of one transaction.
 func (a *auditor) transaction(tx *transaction) {
 	l := &life{
-		auditor: a, transaction: tx, dir: ledger.Dir(tx.id), files: map[string]Entry{}, content: map[ID][]byte{}, named: map[string]bool{},
+		auditor: a, transaction: tx, dir: ledger.Dir(tx.id), files: map[string]history.Entry{}, content: map[history.ID][]byte{}, named: map[string]bool{},
 	}
 	defer func() { tx.versions = tx.versions[len(tx.versions)-1:] }() // the rest is not needed any more
 	if !l.begin() {
 		return
 	}
-	history := l.histories()
+	eventsFiles := l.histories()
 	if l.unread {
 		return // there is no telling what else holds
 	}
 	l.now()
 	if l.log != nil {
-		l.grown(history)
+		l.grown(eventsFiles)
 		l.past()
 		l.succession()
 	}
 }
 
-func (l *life) last() ID { return l.versions[len(l.versions)-1].commit }
+func (l *life) last() history.ID { return l.versions[len(l.versions)-1].commit }
 
 func (l *life) fail(rule string, v *version, name, format string, args ...any) {
 	l.add(rule, v.commit, path.Join(l.dir, name), format, args...)
@@ -99,8 +100,8 @@ func (l *life) begin() bool {
 	return true
 }
 
-func (l *life) load(v *version, name string, e Entry) {
-	if _, known := l.content[e.ID]; known || e == (Entry{}) {
+func (l *life) load(v *version, name string, e history.Entry) {
+	if _, known := l.content[e.ID]; known || e == (history.Entry{}) {
 		return
 	}
 	if !isFile(e) {
@@ -117,20 +118,20 @@ func (l *life) load(v *version, name string, e Entry) {
 
 // histories reads every file that a version brought, and returns the versions
 // of events.jsonl: none where a version did not bring one.
-func (l *life) histories() []Entry {
-	history := make([]Entry, len(l.versions)+1)
-	history[0] = l.files[ledger.EventsFile]
+func (l *life) histories() []history.Entry {
+	eventsFiles := make([]history.Entry, len(l.versions)+1)
+	eventsFiles[0] = l.files[ledger.EventsFile]
 	for i := range l.versions {
 		v := &l.versions[i]
 		for _, ch := range v.changes {
 			l.load(v, ch.Path, ch.New)
-			if ch.New == (Entry{}) {
+			if ch.New == (history.Entry{}) {
 				delete(l.files, ch.Path)
 			} else {
 				l.files[ch.Path] = ch.New
 			}
 			if ch.Path == ledger.EventsFile {
-				history[i+1] = ch.New
+				eventsFiles[i+1] = ch.New
 			}
 		}
 		for _, ch := range v.index {
@@ -141,7 +142,7 @@ func (l *life) histories() []Entry {
 			}
 		}
 	}
-	return history
+	return eventsFiles
 }
 
 // now checks the directory as it stands.
@@ -164,12 +165,12 @@ func (l *life) now() {
 
 // grown checks that events.jsonl only grew at its end, by whole lines, and notes
 // which versions are beginnings of the last one.
-func (l *life) grown(history []Entry) {
+func (l *life) grown(eventsFiles []history.Entry) {
 	final := l.log.Bytes()
-	for i, e := range history {
+	for i, e := range eventsFiles {
 		raw := l.content[e.ID]
 		switch end := int64(len(raw)); {
-		case e == Entry{}:
+		case e == history.Entry{}:
 			if i > 0 {
 				l.fail("L8", &l.versions[i-1], ledger.EventsFile, "did not grow")
 			}
@@ -210,9 +211,9 @@ func (l *life) past() {
 }
 
 // states is transaction.json as each version leaves it.
-func (l *life) states() []ID {
-	out := make([]ID, len(l.versions))
-	var state ID
+func (l *life) states() []history.ID {
+	out := make([]history.ID, len(l.versions))
+	var state history.ID
 	if former, err := l.Former(path.Join(l.dir, ledger.TransactionFile)); err == nil {
 		for _, e := range former {
 			state = e.ID
@@ -229,7 +230,7 @@ func (l *life) states() []ID {
 	return out
 }
 
-func (l *life) folded(v *version, state ID, tx ledger.Transaction) {
+func (l *life) folded(v *version, state history.ID, tx ledger.Transaction) {
 	want, err := canon.Line(tx)
 	if err != nil || !bytes.Equal(l.content[state], want) {
 		l.fail("L9", v, ledger.TransactionFile, "is not what the events of this commit fold to")

@@ -27,8 +27,8 @@ type Batch struct {
 	all     []*member // the oldest first
 	places  places
 
-	snap  pipeline.Snapshot // the ledger as this round sees it
-	paths []string          // what all members read of it
+	snap  ledger.Snapshot // the ledger as this round sees it
+	paths []string        // what all members read of it
 	tree  tree
 	moves int // how often the ledger has moved in a row
 
@@ -103,7 +103,7 @@ type member struct {
 }
 
 func (m *member) runner() *pipeline.Runner {
-	r := m.Batch.runner.Fork()
+	r := m.Batch.runner.With(pipeline.Known{})
 	m.shared.lend(r)
 	r.Store, r.Turn, r.Pause = m, m.turn, nil
 	if r.Worktree != nil {

@@ -40,7 +40,7 @@ func TestTogether(t *testing.T) {
 		{"something else", [][]string{{"a", own(0), "proposed/aa/x.json"}, {"b", own(1)}}, []int{0}},
 		{"not quite a denial", [][]string{{"a", own(0), "denied/x.json"}, {"b", own(1)}}, []int{0}},
 	} {
-		b := &Batch{snap: pipeline.Snapshot{Tip: "tip"}}
+		b := &Batch{snap: ledger.Snapshot{Tip: "tip"}}
 		var all []*appending
 		for i, files := range c.files {
 			e := ledger.Entry{Files: map[string][]byte{}}
@@ -58,12 +58,12 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%s: %v of %d entries, want %v", c.name, got, len(entries), c.want)
 		}
 		for _, a := range all {
-			if !slices.Contains(got, a.member.index) && !errors.Is(a.err, pipeline.ErrMoved) {
+			if !slices.Contains(got, a.member.index) && !errors.Is(a.err, ledger.ErrMoved) {
 				t.Errorf("%s: %d is not sent to look again: %v", c.name, a.member.index, a.err)
 			}
 		}
 	}
-	late := &Batch{snap: pipeline.Snapshot{Tip: "tip"}}
+	late := &Batch{snap: ledger.Snapshot{Tip: "tip"}}
 	if chosen, _ := late.together([]*appending{{member: &member{}, tip: "another"}}); len(chosen) > 0 {
 		t.Error("what was made on another tip is appended")
 	}

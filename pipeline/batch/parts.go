@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -13,8 +14,8 @@ import (
 // trees that it serves may be read side by side.
 type parts struct {
 	mu   sync.Mutex
-	repo pipeline.Repository
-	refs pipeline.Refs
+	repo code.Repository
+	refs code.Refs
 	code pipeline.Code
 	ask  func(context.Context, string) (pipeline.Rules, error)
 }
@@ -54,8 +55,8 @@ func (s sharedRepo) TreeID(ctx context.Context, commit string) (string, error) {
 	return alone(&s.mu, func() (string, error) { return s.repo.TreeID(ctx, commit) })
 }
 
-func (s sharedRepo) Index(ctx context.Context, files []patch.Change) (pipeline.IndexState, error) {
-	return alone(&s.mu, func() (pipeline.IndexState, error) { return s.repo.Index(ctx, files) })
+func (s sharedRepo) Index(ctx context.Context, files []patch.Change) (code.IndexState, error) {
+	return alone(&s.mu, func() (code.IndexState, error) { return s.repo.Index(ctx, files) })
 }
 
 func (s sharedRepo) Changed(ctx context.Context) ([]string, error) {
@@ -68,14 +69,14 @@ func (s sharedRepo) Descends(ctx context.Context, commit, ancestor string) (bool
 
 type sharedRefs struct {
 	mu   *sync.Mutex
-	refs pipeline.Refs
+	refs code.Refs
 }
 
 func (s sharedRefs) Ref(ctx context.Context, name string) (string, error) {
 	return alone(s.mu, func() (string, error) { return s.refs.Ref(ctx, name) })
 }
 
-func (s sharedRefs) BuildCommit(ctx context.Context, parent string, files []patch.Change, c pipeline.Commit) (string, error) {
+func (s sharedRefs) BuildCommit(ctx context.Context, parent string, files []patch.Change, c code.Commit) (string, error) {
 	return alone(s.mu, func() (string, error) { return s.refs.BuildCommit(ctx, parent, files, c) })
 }
 
@@ -111,7 +112,7 @@ func (s sharedCode) Fetch(ctx context.Context, ref, commit string) error {
 	return s.code.Fetch(ctx, ref, commit)
 }
 
-func (s sharedCode) Refs(ctx context.Context, side pipeline.Side) (pipeline.Refs, error) {
-	refs, err := alone(&s.mu, func() (pipeline.Refs, error) { return s.code.Refs(ctx, side) })
+func (s sharedCode) Refs(ctx context.Context, side pipeline.Side) (code.Refs, error) {
+	refs, err := alone(&s.mu, func() (code.Refs, error) { return s.code.Refs(ctx, side) })
 	return sharedRefs{&s.mu, refs}, err
 }

@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -21,18 +20,18 @@ type appending struct {
 	err  error
 }
 
-var _ pipeline.Store = (*member)(nil)
+var _ ledger.Store = (*member)(nil)
 
 // Snapshot returns the ledger as this round sees it. It may have moved on; then
 // what is appended to it does not get there.
-func (m *member) Snapshot(context.Context, ...string) (pipeline.Snapshot, error) {
+func (m *member) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.snap, nil
 }
 
 // At returns the ledger as it was.
-func (m *member) At(ctx context.Context, tip string) (pipeline.Snapshot, error) {
+func (m *member) At(ctx context.Context, tip string) (ledger.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if tip == m.snap.Tip {
@@ -65,7 +64,7 @@ func (b *Batch) append(ctx context.Context, all []*appending) {
 	}
 	made, err := b.runner.Store.Append(ctx, b.snap.Tip, entries...)
 	settle(together, made, err)
-	if errors.Is(err, pipeline.ErrMoved) {
+	if errors.Is(err, ledger.ErrMoved) {
 		b.moves++
 		b.runner.Pause(ctx, b.moves)
 	} else {
@@ -78,7 +77,7 @@ func (b *Batch) append(ctx context.Context, all []*appending) {
 // can go on: what they make of the old one is refused.
 func (b *Batch) look(ctx context.Context, made string, err error, all []*appending) {
 	if err == nil {
-		var snap pipeline.Snapshot
+		var snap ledger.Snapshot
 		if snap, err = b.runner.Store.At(ctx, made); err == nil {
 			b.snap = snap
 		}
@@ -107,7 +106,7 @@ func (b *Batch) together(all []*appending) (chosen []*appending, entries []ledge
 	denied := map[string]bool{} // patches of which a denial is written
 	closed := false             // by an entry that writes anywhere else
 	for _, a := range all {
-		if a.err = pipeline.ErrMoved; closed || a.tip != b.snap.Tip || denied[a.member.patch] {
+		if a.err = ledger.ErrMoved; closed || a.tip != b.snap.Tip || denied[a.member.patch] {
 			continue
 		}
 		for _, e := range a.entries {

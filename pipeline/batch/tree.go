@@ -110,7 +110,7 @@ func (t *tree) write(all []*writing) {
 	}
 }
 
-// unfinished tells whether a write may do better alone. One that read back
+// unfinished reports whether a write may do better alone. One that read back
 // something else than it wrote has its answer.
 func unfinished(ops []result.Operation) bool {
 	return slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Status != result.StatusSuccess }) &&

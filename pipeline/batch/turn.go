@@ -76,7 +76,7 @@ func folded(files []string) []string {
 	return out
 }
 
-// free tells whether nobody is at a place, at a directory above it, or below it.
+// free reports whether nobody is at a place, at a directory above it, or below it.
 //
 // A ref is one member's. The files then play no part.
 func (p *places) free(target string, files []string) bool {

@@ -112,7 +112,7 @@ func Hex(b []byte) string {
 // "sha256:" and 64 lower-case hex digits (APPLY_SPEC 7.2).
 func Sum(b []byte) string { return "sha256:" + Hex(b) }
 
-// IsHex64 tells whether s is 64 lower-case hex digits.
+// IsHex64 reports whether s is 64 lower-case hex digits.
 func IsHex64(s string) bool {
 	if len(s) != 64 {
 		return false

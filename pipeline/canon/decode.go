@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// unmarshal is the fast half of Unmarshal: it decodes while it scans. True
+// unmarshal is the fast half of Unmarshal: it decodes while it scans. Without it
+// an audit takes 1.6 times as long, and longer than git fsck (BenchmarkAudit). True
 // means that v is what Unmarshal's definition would make it; after false v is
 // empty, and the definition has to decide.
 //

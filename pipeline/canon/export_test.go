@@ -11,12 +11,6 @@ func UnmarshalSlowly(data []byte, v any) error {
 	return unmarshalSlowly(bytes.TrimSuffix(data, []byte("\n")), v)
 }
 
-func MarshalSlowly(v any) ([]byte, error) { return appendAnyOther(nil, v, 0) }
-
-func AppendOther(v any, depth int) ([]byte, error) { return appendOther(nil, v, depth) }
-
-func AppendOtherSlowly(v any, depth int) ([]byte, error) { return appendAnyOther(nil, v, depth) }
-
 func CompareSlowly(a, b string) int { return slices.Compare(units(a), units(b)) }
 
 // IsSurelyCanonical is IsCanonical without its way out, UnmarshalFast Unmarshal

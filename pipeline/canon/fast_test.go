@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/gowebpki/jcs"
 )
 
 // A record has every kind of field that our records have.
@@ -152,7 +153,7 @@ func sameCanonical(t *testing.T, data []byte) {
 }
 
 // sameUnmarshal compares Unmarshal with its definition, and writes what was
-// read both ways.
+// read.
 func sameUnmarshal(t *testing.T, data []byte) {
 	t.Helper()
 	for i, slow := range newRecords() {
@@ -161,17 +162,30 @@ func sameUnmarshal(t *testing.T, data []byte) {
 		if fmt.Sprint(errFast) != fmt.Sprint(errSlow) || !reflect.DeepEqual(fast, slow) {
 			t.Errorf("Unmarshal(%q): %v, %+v; want %v, %+v", data, errFast, fast, errSlow, slow)
 		}
-		sameMarshal(t, fast)
+		marshalAgrees(t, fast)
 	}
 }
 
-// sameMarshal compares Marshal with its definition.
-func sameMarshal(t *testing.T, v any) {
+// marshalAgrees holds Marshal of a Go value to what jcs makes of the document
+// that encoding/json makes of it, where jcs takes that.
+func marshalAgrees(t *testing.T, v any) {
 	t.Helper()
-	got, errFast := canon.Marshal(v)
-	want, errSlow := canon.MarshalSlowly(v)
-	if fmt.Sprint(errFast) != fmt.Sprint(errSlow) || !bytes.Equal(got, want) {
-		t.Errorf("Marshal(%+v) = %q, %v; want %q, %v", v, got, errFast, want, errSlow)
+	got, err := canon.Marshal(v)
+	raw, errJSON := json.Marshal(v)
+	if errJSON != nil {
+		if err == nil {
+			t.Errorf("Marshal(%+v) = %q; want %v", v, got, errJSON)
+		}
+		return
+	}
+	if err != nil {
+		if _, errParse := canon.Parse(raw); errParse == nil {
+			t.Errorf("Marshal(%+v): %v", v, err)
+		}
+		return
+	}
+	if want, err := jcs.Transform(raw); err == nil && !bytes.Equal(got, want) {
+		t.Errorf("Marshal(%+v) = %q; want %q", v, got, want)
 	}
 }
 
@@ -240,12 +254,10 @@ func TestFastDepth(t *testing.T) {
 				t.Errorf("%d levels: %v", n, got)
 			}
 			raw := &struct{ R json.RawMessage }{json.RawMessage(s)}
-			sameMarshal(t, raw)
-			for depth := range 3 {
-				got, errFast := canon.AppendOther(raw, depth)
-				want, errSlow := canon.AppendOtherSlowly(raw, depth)
-				if fmt.Sprint(errFast) != fmt.Sprint(errSlow) || !bytes.Equal(got, want) {
-					t.Errorf("%d levels below %d: %v, want %v", n, depth, errFast, errSlow)
+			marshalAgrees(t, raw)
+			for depth, v := 1, any(raw); depth <= 3; depth, v = depth+1, []any{v} {
+				if _, err := canon.Marshal(v); (err == nil) != (n+depth <= canon.MaxDepth) {
+					t.Errorf("%d levels below %d: %v", n, depth, err)
 				}
 			}
 			slow := &struct{ R json.RawMessage }{}
@@ -259,7 +271,7 @@ func TestFastDepth(t *testing.T) {
 	}
 }
 
-func TestFastMarshalText(t *testing.T) {
+func TestMarshalText(t *testing.T) {
 	one := 1
 	for _, text := range []string{"", "a", "<&>\u2028", "\xff", "\xed\xa0\x80", "a\xed", "\ufffd", "\x00\x1f\x7f", "\U0010ffff", "\"\\/"} {
 		for _, v := range []any{
@@ -268,12 +280,12 @@ func TestFastMarshalText(t *testing.T) {
 			struct{ R json.RawMessage }{json.RawMessage(text)}, struct{ R json.RawMessage }{json.RawMessage(`"` + text + `"`)},
 			map[string]any{"r": record{Text: text, Count: &one}}, numeral{json.Number(text)}, loud{shout(text)},
 		} {
-			sameMarshal(t, v)
+			marshalAgrees(t, v)
 		}
 	}
 	for _, n := range []int64{0, -1, 999999999999999, 1e15, -1e15, 1e15 + 1, 1<<53 + 1, 1<<63 - 1, -1 << 63} {
-		sameMarshal(t, struct{ N int64 }{n})
-		sameMarshal(t, map[string]any{"n": float64(n), "half": float64(n) + 0.5})
+		marshalAgrees(t, struct{ N int64 }{n})
+		marshalAgrees(t, map[string]any{"n": float64(n), "half": float64(n) + 0.5})
 	}
 }
 
@@ -310,8 +322,8 @@ func FuzzFast(f *testing.F) {
 		sameUnmarshal(t, data)
 		var lax record
 		_ = json.Unmarshal(data, &lax)
-		sameMarshal(t, lax)
-		sameMarshal(t, record{Text: string(data), Table: map[string]*string{string(data): nil}, Raw: data})
+		marshalAgrees(t, lax)
+		marshalAgrees(t, record{Text: string(data), Table: map[string]*string{string(data): nil}, Raw: data})
 	})
 }
 

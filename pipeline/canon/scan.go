@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsCanonical tells whether data is a document as Marshal writes it, byte for
+// IsCanonical reports whether data is a document as Marshal writes it, byte for
 // byte: whether Parse takes it and Marshal gives it back. What our own records
 // hold is decided in one pass and without allocation.
 func IsCanonical(data []byte) bool {
@@ -18,7 +18,7 @@ func IsCanonical(data []byte) bool {
 	return isCanonicalSlowly(data)
 }
 
-// IsLine tells whether data is a document as Line writes it: canonical, and one
+// IsLine reports whether data is a document as Line writes it: canonical, and one
 // LF.
 func IsLine(data []byte) bool {
 	body, ended := bytes.CutSuffix(data, []byte("\n"))
@@ -134,6 +134,9 @@ func (s *scanner) key() ([]byte, bool) {
 // length is a double, and its form in ECMAScript is those digits.
 const maxDigits = 15
 
+// maxInteger bounds the numbers of maxDigits digits.
+const maxInteger = 1e15
+
 // integer moves over an integer of at most maxDigits digits.
 func (s *scanner) integer() (int64, bool) {
 	negative := s.accept('-')
@@ -156,7 +159,7 @@ func (s *scanner) integer() (int64, bool) {
 	return n, true
 }
 
-// inNumber tells whether a fraction or an exponent goes on here.
+// inNumber reports whether a fraction or an exponent goes on here.
 func (s *scanner) inNumber() bool {
 	return s.pos < len(s.data) && (s.data[s.pos] == '.' || s.data[s.pos]|0x20 == 'e')
 }
@@ -245,7 +248,7 @@ func escapeLength(b []byte) int {
 	return 0
 }
 
-// isControl tells whether b is the lower-case hex of a control character that
+// isControl reports whether b is the lower-case hex of a control character that
 // has no shorter escape.
 func isControl(b []byte) bool {
 	if b[0] != '0' || b[1] != '0' {

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// A shape is how encoding/json reads and writes a Go type, worked out once: the
-// fields of a struct in canonical order. Types that our records are not made of
-// (interfaces, floats, embedded fields, types with methods of their own, types
-// that contain themselves) have none, and are left to encoding/json.
+// A shape is how encoding/json reads a Go type, worked out once: the fields of a
+// struct in canonical order. Types that our records are not made of (interfaces,
+// floats, embedded fields, types with methods of their own, types that contain
+// themselves) have none, and are left to encoding/json.
 type shape struct {
 	kind   reflect.Kind // String, Bool, Int, Pointer, Slice, Map, Struct; Invalid for json.RawMessage
 	typ    reflect.Type
@@ -120,7 +120,7 @@ func (s *shape) readFields(around []reflect.Type) bool {
 	return true
 }
 
-// isWord tells whether a key means the same to everyone: letters, digits, _.
+// isWord reports whether a key means the same to everyone: letters, digits, _.
 func isWord(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -21,7 +21,7 @@ func Compare(a, b string) int {
 	return slices.Compare(units(a), units(b))
 }
 
-// asciiAt tells whether s ends at i or goes on with ASCII, so that nothing from
+// asciiAt reports whether s ends at i or goes on with ASCII, so that nothing from
 // there on changes how the bytes before are decoded.
 func asciiAt(s string, i int) bool { return i == len(s) || s[i] < utf8.RuneSelf }
 

@@ -3,7 +3,6 @@ package canon
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -45,18 +44,9 @@ func appendNumber(b []byte, f float64) ([]byte, error) {
 	return append(b, s...), nil
 }
 
-// appendOther writes a Go value that is not of a parsed document's types.
+// appendOther writes a Go value that is not of a parsed document's types, as the
+// document that encoding/json makes of it.
 func appendOther(b []byte, v any, depth int) ([]byte, error) {
-	if s := shapeOf(reflect.TypeOf(v)); s != nil {
-		if out, ok := appendShaped(b, s, reflect.ValueOf(v), depth); ok {
-			return out, nil
-		}
-	}
-	return appendAnyOther(b, v, depth)
-}
-
-// appendAnyOther is the definition of appendOther.
-func appendAnyOther(b []byte, v any, depth int) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encoding JSON: %w", err)
@@ -95,7 +85,9 @@ func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	sortKeys(keys)
+	if !slices.IsSortedFunc(keys, Compare) {
+		slices.SortFunc(keys, Compare)
+	}
 	b = append(b, '{')
 	for i, k := range keys {
 		if i > 0 {
@@ -111,12 +103,6 @@ func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
 		}
 	}
 	return append(b, '}'), nil
-}
-
-func sortKeys(keys []string) {
-	if !slices.IsSortedFunc(keys, Compare) {
-		slices.SortFunc(keys, Compare)
-	}
 }
 
 // appendString follows RFC 8785 3.2.2.2: two-character escapes where they

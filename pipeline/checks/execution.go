@@ -30,7 +30,7 @@ type Execution struct {
 	Protection  sandbox.Protection `json:"protection"`
 }
 
-// OK tells whether the command ran to its end and reported success.
+// OK reports whether the command ran to its end and reported success.
 func (e Execution) OK() bool {
 	return len(e.Argv) > 0 && e.Error == "" && e.Signal == "" && !e.TimedOut && e.ExitCode == 0
 }
@@ -73,7 +73,7 @@ func checkProtection(p sandbox.Protection) error {
 	return nil
 }
 
-// allText tells whether strings are valid UTF-8. A string from JSON may hold
+// allText reports whether strings are valid UTF-8. A string from JSON may hold
 // half of a surrogate pair, which is not.
 func allText(all ...string) bool {
 	return !slices.ContainsFunc(all, func(s string) bool { return !utf8.ValidString(s) })

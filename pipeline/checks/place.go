@@ -94,7 +94,7 @@ func failure(name string, err error) error {
 	return fmt.Errorf("%+q: %w", name, err)
 }
 
-// checkName tells whether a name from a tree can be one of a file in the copy.
+// checkName reports whether a name from a tree can be one of a file in the copy.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
 		return errors.New("not a file name")
@@ -108,7 +108,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// isDotGit tells whether a file system may read a name as .git: in any letter
+// isDotGit reports whether a file system may read a name as .git: in any letter
 // case, with characters that HFS+ ignores, with the dots, spaces and stream
 // names that Windows drops, or in its short form.
 func isDotGit(name string) bool {

@@ -3,7 +3,7 @@ package ledger
 import "fmt"
 
 // admit refuses an event that refers to what is not there: an item of a turn
-// that has not started, a decision on no open request or on another
+// that has not started, or with a status that no item has, a decision on no open request or on another
 // fingerprint, an apply inside an apply. A record that breaks I4 to I8 is thus
 // never written, and never acted upon.
 func (l *Log) admit(p Payload) error {
@@ -13,15 +13,15 @@ func (l *Log) admit(p Payload) error {
 			return fmt.Errorf("turn %q cannot start", p.TurnID)
 		}
 	case *TurnItem:
-		if !l.hasTurn(p.TurnID) || p.Item.ID == "" || p.Item.Type == "" {
+		if !l.hasTurn(p.TurnID) || !p.Item.follows() {
 			return fmt.Errorf("item %q of turn %q has no place", p.Item.ID, p.TurnID)
 		}
 	case *CommandItem:
-		if !l.hasTurn(p.TurnID) || p.Item.ID == "" {
+		if !l.hasTurn(p.TurnID) || !p.Item.follows() {
 			return fmt.Errorf("item %q of turn %q has no place", p.Item.ID, p.TurnID)
 		}
 	case *TraceItem:
-		if !l.hasTurn(p.TurnID) || p.Item.ID == "" {
+		if !l.hasTurn(p.TurnID) || !p.Item.follows() {
 			return fmt.Errorf("item %q of turn %q has no place", p.Item.ID, p.TurnID)
 		}
 	case *ApprovalRequest:

@@ -59,7 +59,7 @@ func reviewed(s *ledger.Stage) ledger.Proposal {
 		p.BaseSHA256[name], p.AfterSHA256[name] = &before, &after
 		it.Changes = append(it.Changes, ledger.ItemChange{Path: name, Kind: "update", UnifiedDiff: hunks(name, 6)})
 	}
-	it.Op, it.Status = "upsert", "proposed"
+	it.Op, it.Status = "upsert", ledger.ItemInProgress
 	s.Event(item(it))
 	s.Event(item(ledger.Item{ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: hunks("a", 6) + hunks("dir/b.go", 6) + hunks("dir/c.go", 6)}))
 	s.Status(ledger.Proposed, "review recorded the proposal")
@@ -109,7 +109,7 @@ func landed(s *ledger.Stage, p ledger.Proposal) {
 	})
 	it := change()
 	p.Applied = true
-	it.Metadata, it.Op, it.Status = &p, "upsert", "applied"
+	it.Metadata, it.Op, it.Status = &p, "upsert", ledger.ItemCompleted
 	s.Event(item(it))
 	s.Status(ledger.Applied, "apply succeeded")
 	s.Event(&ledger.ValidateStart{TransactionID: txID, ValidateID: "validate_1"})

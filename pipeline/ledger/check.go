@@ -190,7 +190,7 @@ func show(s string) string {
 	return fmt.Sprintf("%+q", s)
 }
 
-// Foreign tells whether Check judges a directory as another program's, by
+// Foreign reports whether Check judges a directory as another program's, by
 // I1–I12 alone.
 func Foreign(dir fs.FS) bool { return !newChecker(dir).own() }
 
@@ -208,7 +208,7 @@ func (c *checker) read(name string) ([]byte, error) {
 	return f.data, f.err
 }
 
-// exists tells whether a path inside the directory is a regular file.
+// exists reports whether a path inside the directory is a regular file.
 func (c *checker) exists(path string) bool { return c.file(path).regular }
 
 func (c *checker) file(path string) *file {

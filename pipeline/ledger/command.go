@@ -32,6 +32,12 @@ type Command struct {
 	Metadata         CommandMetadata `json:"metadata"`
 }
 
+// follows reports whether the item is one of turn item schema 0.1. A command is
+// recorded once it has ended, and has an artifact then (I12).
+func (c Command) follows() bool {
+	return c.ID != "" && (c.Status == ItemCompleted || c.Status == ItemFailed)
+}
+
 // CommandMetadata names the evidence and says what the outcome decided. Tree is
 // the Git tree that the command ran on; When is "before" or "after" the apply.
 type CommandMetadata struct {

@@ -200,14 +200,15 @@ Every change here was proposed, decided and applied through countersign. Each
 commit is one stage of one transaction; nothing is ever changed or removed but
 a transaction's transaction.json (its state) and the end of its events.jsonl.
 
-    git log refs/agent/ledger
-    git ls-tree -r --name-only refs/agent/ledger
-    git show refs/agent/ledger:transactions/YYYY/MM/DD/XX/<id>/events.jsonl
+    L=refs/agent/ledger    # or the branch that has this file
+    git log $L
+    git ls-tree -r --name-only $L
+    git show $L:transactions/YYYY/MM/DD/XX/<id>/events.jsonl
 
 An event's "prev" is the SHA-256 of the line before it, LF included. A patch's
 file name is its SHA-256:
 
-    git show refs/agent/ledger:transactions/YYYY/MM/DD/XX/<id>/patches/<patch_id>.diff | sha256sum
+    git show $L:transactions/YYYY/MM/DD/XX/<id>/patches/<patch_id>.diff | sha256sum
 
 XX is the first byte of SHA-256(<id>), as two hex digits. denied/ holds the
 denials that stick, proposed/ the transactions that propose a patch, both by

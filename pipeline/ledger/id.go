@@ -26,7 +26,7 @@ func NewID(at time.Time, entropy io.Reader) (string, error) {
 	return idPrefix + u.String(), nil
 }
 
-// CheckID tells whether s is a whole transaction id.
+// CheckID reports whether s is a whole transaction id.
 func CheckID(s string) error {
 	body, ok := strings.CutPrefix(s, idPrefix)
 	if u, err := ulid.ParseStrict(body); !ok || err != nil || u.String() != body {
@@ -167,14 +167,37 @@ func FindOpen(tree fs.FS) (string, error) {
 
 // Newest returns the id of the transaction that was made last.
 func Newest(tree fs.FS) (string, error) {
-	ids, err := IDs(tree)
-	if err != nil {
-		return "", err
+	for id, err := range Backward(tree) {
+		return id, err
 	}
-	if len(ids) == 0 {
-		return "", ErrNoTransactions
+	return "", ErrNoTransactions
+}
+
+// Latest returns the state of the newest transactions, up to max of them, oldest
+// first, and whether there are more. It reads none that is older. openOnly leaves
+// out those that are closed.
+func Latest(tree fs.FS, max int, openOnly bool) (latest []Transaction, more bool, err error) {
+	for id, err := range Backward(tree) {
+		if err != nil {
+			return nil, false, err
+		}
+		t, err := State(tree, id)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case openOnly && t.Closed:
+			continue
+		case len(latest) == max:
+			more = true
+		default:
+			latest = append(latest, t)
+		}
+		if more {
+			break
+		}
 	}
-	return ids[len(ids)-1], nil
+	slices.Reverse(latest)
+	return latest, more, nil
 }
 
 // Each returns the state of every transaction, oldest first, but for those that

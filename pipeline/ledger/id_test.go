@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -71,6 +72,36 @@ func three(t *testing.T) (fstest.MapFS, []string) {
 	tree[ledger.Dir(ids[0])+"/"+ledger.PatchFile(patchID)] = &fstest.MapFile{}
 	listed(t, tree, patchID, ids[0])
 	return tree, ids
+}
+
+// TestLatest: the newest are found without a look at older ones.
+func TestLatest(t *testing.T) {
+	tree, ids := three(t)
+	for _, c := range []struct {
+		max  int
+		open bool
+		want []string
+		more bool
+	}{
+		{1, false, ids[2:], true}, {2, false, ids[1:], true}, {3, false, ids, false}, {4, false, ids, false},
+		{1, true, ids[2:], true}, {2, true, []string{ids[0], ids[2]}, false},
+	} {
+		latest, more, err := ledger.Latest(tree, c.max, c.open)
+		var got []string
+		for _, t := range latest {
+			got = append(got, t.TransactionID)
+		}
+		if err != nil || more != c.more || !slices.Equal(got, c.want) {
+			t.Errorf("%d: %v %v %v, want %v %v", c.max, got, more, err, c.want, c.more)
+		}
+	}
+	tree["transactions/2025"] = &fstest.MapFile{} // a year that cannot be read
+	if latest, _, err := ledger.Latest(tree, 2, false); err != nil || len(latest) != 2 {
+		t.Errorf("%v %v", latest, err)
+	}
+	if latest, _, err := ledger.Latest(tree, 3, false); err == nil {
+		t.Errorf("a file for a year: %v", latest)
+	}
 }
 
 // listed puts a transaction in the index.

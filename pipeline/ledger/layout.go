@@ -2,9 +2,11 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strconv"
@@ -31,7 +33,7 @@ const (
 	proposedRoot     = "proposed"
 )
 
-// CheckSchema tells whether a tree is a ledger of the version that this package
+// CheckSchema reports whether a tree is a ledger of the version that this package
 // reads: ledger.json at its root says so.
 func CheckSchema(tree fs.FS) error {
 	raw, err := fs.ReadFile(tree, SchemaFile)
@@ -95,7 +97,7 @@ func DeniedDir(patchID string) string {
 	return path.Join(deniedRoot, patchID[:2], patchID)
 }
 
-// IsDenial tells whether a path is below denied/.
+// IsDenial reports whether a path is below denied/.
 func IsDenial(name string) bool { return strings.HasPrefix(name, deniedRoot+"/") }
 
 // ProposedDir is where the transactions that propose a patch are listed, one
@@ -245,28 +247,84 @@ func listDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
 
 // IDs returns the ids of all transactions, oldest first.
 func IDs(tree fs.FS) ([]string, error) {
-	dirs := []string{TransactionsDir}
-	for range 5 { // year, month, day, two digits, transaction
-		var below []string
-		for _, dir := range dirs {
-			entries, err := listDir(tree, dir)
-			if err != nil {
-				return nil, err
-			}
-			for _, e := range entries {
-				below = append(below, path.Join(dir, e.Name()))
-			}
-		}
-		dirs = below
-	}
-	ids := make([]string, 0, len(dirs))
-	for _, dir := range dirs {
-		id := path.Base(dir)
-		if CheckID(id) != nil || Dir(id) != dir {
-			return nil, &DamagedError{dir, "is not where a transaction belongs"}
+	ids := []string{}
+	for id, err := range Backward(tree) {
+		if err != nil {
+			return nil, err
 		}
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, strings.Compare)
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+// Backward yields the ids of all transactions, newest first, and reads no day
+// before it comes to it. It ends with the first error.
+func Backward(tree fs.FS) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		err := eachDay(tree, TransactionsDir, 3, func(day string) error { // year, month, day
+			ids, err := idsOf(tree, day)
+			if err != nil {
+				return err
+			}
+			for _, id := range slices.Backward(ids) {
+				if !yield(id, nil) {
+					return errEnough
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield("", err)
+		}
+	}
+}
+
+var errEnough = errors.New("no more are asked for")
+
+// eachDay calls do for each day's directory, the last day first. They are so
+// many levels below dir.
+func eachDay(tree fs.FS, dir string, levels int, do func(day string) error) error {
+	if levels == 0 {
+		return do(dir)
+	}
+	below, err := listDir(tree, dir)
+	if err != nil {
+		return err
+	}
+	// A year of five digits comes after one of four.
+	slices.SortFunc(below, func(a, b fs.DirEntry) int {
+		return cmp.Or(len(a.Name())-len(b.Name()), strings.Compare(a.Name(), b.Name()))
+	})
+	for _, e := range slices.Backward(below) {
+		if err := eachDay(tree, path.Join(dir, e.Name()), levels-1, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idsOf returns the ids of a day's transactions, oldest first.
+func idsOf(tree fs.FS, day string) ([]string, error) {
+	var ids []string
+	shards, err := listDir(tree, day)
+	if err != nil {
+		return nil, err
+	}
+	for _, shard := range shards {
+		dir := path.Join(day, shard.Name())
+		entries, err := listDir(tree, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			id := e.Name()
+			if dir := path.Join(dir, id); CheckID(id) != nil || Dir(id) != dir {
+				return nil, &DamagedError{dir, "is not where a transaction belongs"}
+			}
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
 	return ids, nil
 }

@@ -116,18 +116,18 @@ type seen struct {
 	applyID  string            // of the open apply, else ""
 }
 
-// admits tells whether admit takes p, which is where the rules stand and who
+// admits reports whether admit takes p, which is where the rules stand and who
 // says what is wrong.
 func (s *seen) admits(p Payload) bool {
 	switch p := p.(type) {
 	case *TurnStart:
 		return p.TurnID != "" && !s.turns[p.TurnID]
 	case *TurnItem:
-		return s.turns[p.TurnID] && p.Item.ID != "" && p.Item.Type != ""
+		return s.turns[p.TurnID] && p.Item.follows()
 	case *CommandItem:
-		return s.turns[p.TurnID] && p.Item.ID != ""
+		return s.turns[p.TurnID] && p.Item.follows()
 	case *TraceItem:
-		return s.turns[p.TurnID] && p.Item.ID != ""
+		return s.turns[p.TurnID] && p.Item.follows()
 	case *ApprovalRequest:
 		_, twice := s.requests[p.ApprovalRequestID]
 		return p.ApprovalRequestID != "" && !twice

@@ -125,7 +125,7 @@ func (v voters) of(what, without string) int {
 	return len(v[what])
 }
 
-// enough tells whether an apply/start asks for what its patch needs, and has it.
+// enough reports whether an apply/start asks for what its patch needs, and has it.
 // Nobody approves the secrets of their own proposal, nor breaks the glass for
 // them. A broken glass stands beside the approval of secrets alone.
 func enough(start *ApplyStart, proposed Proposal, approvers voters, proposer string) bool {
@@ -242,7 +242,7 @@ func (c *checker) result(log *Log) {
 	}
 }
 
-// fits tells whether a successful result is about exactly the proposal's files,
+// fits reports whether a successful result is about exactly the proposal's files,
 // with the hashes that were approved.
 func fits(raw []byte, p Proposal) bool {
 	res, err := result.Parse(raw)

@@ -35,7 +35,7 @@ func scrubbed(scrub Scrubber, p Payload) (Payload, error) {
 // are no secrets however random they look. A value that has not the form is
 // text like any other.
 var forms = map[string]func(string) bool{
-	"stored_sha256": isHash, "policy_sha256": isHash, "body_sha256": isHash, "sha256": isHash,
+	"stored_sha256": isHash, "policy_sha256": isHash, "body_sha256": isHash, "sha256": isHash, "input_sha256": isHash,
 	"patch_redacted_sha256": isHash, "patch_sealed_sha256": isHash, "before_hash": isHash, "after_hash": isHash,
 	"source_proposal_hash": isHash, "proposal_hash": isHash, "base_sha256": isHash, "after_sha256": isHash,
 
@@ -49,7 +49,7 @@ var forms = map[string]func(string) bool{
 	"transaction_id": isID, "supersedes": isID,
 }
 
-// IsTyped tells whether a value stands where ids and hashes do, and is one: such
+// IsTyped reports whether a value stands where ids and hashes do, and is one: such
 // a string is never taken for a secret (T48).
 func IsTyped(key, value string) bool {
 	form, ok := forms[key]

@@ -22,19 +22,20 @@ func (*TraceItem) Type() Type { return TypeTurnItem }
 
 // A TraceStep is an item whose fields go by its Type: "agentMessage" has
 // Content, "reasoning" Summary, "plan" Steps, "mcpToolCall" Server and Tool,
-// "commandExecution" Command and what follows it. Texts are for display and cut;
-// the artifact has all.
+// "commandExecution" Command and what follows it. The pointers are to what an
+// item of its type must have, also when it is empty. Texts are for display and
+// cut; the artifact has all.
 type TraceStep struct {
 	ID               string        `json:"id"`
 	Type             string        `json:"type"`
 	Op               string        `json:"op"`
 	Status           string        `json:"status,omitempty"`
-	Content          string        `json:"content,omitempty"`
-	Summary          string        `json:"summary,omitempty"`
+	Content          *string       `json:"content,omitempty"`
+	Summary          *string       `json:"summary,omitempty"`
 	Steps            []Step        `json:"steps,omitempty"`
-	Server           string        `json:"server,omitempty"`
-	Tool             string        `json:"tool,omitempty"`
-	Command          string        `json:"command,omitempty"`
+	Server           *string       `json:"server,omitempty"`
+	Tool             *string       `json:"tool,omitempty"`
+	Command          *string       `json:"command,omitempty"`
 	CWD              string        `json:"cwd,omitempty"`
 	AggregatedOutput string        `json:"aggregatedOutput,omitempty"`
 	ExitCode         *int          `json:"exitCode,omitempty"`
@@ -53,7 +54,26 @@ type TraceMetadata struct {
 	EndedAt   string      `json:"ended_at,omitempty"`
 }
 
-// isTrace tells whether an item may be one of a trace.
+// Said is the text that the item is about, "" for a plan.
+func (i TraceStep) Said() string {
+	for _, text := range []*string{i.Command, i.Tool, i.Summary, i.Content} {
+		if text != nil {
+			return *text
+		}
+	}
+	return ""
+}
+
+// follows reports whether the item is one of turn item schema 0.1.
+func (i TraceStep) follows() bool {
+	has := map[string]bool{
+		"agentMessage": i.Content != nil, "reasoning": i.Summary != nil, "plan": len(i.Steps) > 0,
+		"mcpToolCall": i.Server != nil && i.Tool != nil, CommandExecution: i.Command != nil && i.Status != "",
+	}
+	return i.ID != "" && has[i.Type] && isItemStatus(i.Status) && areSteps(i.Steps)
+}
+
+// isTrace reports whether an item may be one of a trace.
 func (i TraceStep) isTrace() bool {
 	return i.Metadata.Source == SourceTrace && slices.Contains(traceTypes, i.Type)
 }

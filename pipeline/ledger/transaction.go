@@ -146,7 +146,7 @@ func (t *Transaction) move(p *StatusChange) error {
 // nothing is applied, and what completes it is that it was merged.
 const KindPullRequest = "pr_diff"
 
-// GateOnly tells whether the transaction is about a pull request's own diff.
+// GateOnly reports whether the transaction is about a pull request's own diff.
 func (t *Transaction) GateOnly() bool {
 	return t.Pointers.Proposal != nil && t.Pointers.Proposal.Kind == KindPullRequest
 }

@@ -43,7 +43,7 @@ type Operation struct {
 	Op           string  // create, modify or delete
 	Path         string  // relative, with slashes
 	Content      *string // the whole file; nil for a delete
-	ExpectedHash string  // empty where there is none
+	ExpectedHash *string // nil where there is none
 	SizeBytes    int64   // length of Content; what a foreign document says is ignored
 	Order        float64 // 0 where there is none
 }
@@ -115,33 +115,38 @@ func (o Operation) document(order int) map[string]any {
 	if o.Content != nil {
 		m["content"], m["size_bytes"] = *o.Content, float64(len(*o.Content))
 	}
-	if o.ExpectedHash != "" {
-		m["expected_hash"] = o.ExpectedHash
+	if o.ExpectedHash != nil {
+		m["expected_hash"] = *o.ExpectedHash
 	}
 	return m
 }
 
-// CheckHash compares the content with the expected hash, where there are both:
+// CheckHash compares the content with the expected hash, where there is one:
 // "sha256:" and 64 hex digits is the hash of its bytes, 64 hex digits alone is
 // canonicalHash of the content as a JSON string, what the reference exporter
-// writes. The error wraps ErrHash unless the expected hash has neither form.
+// writes. Without content nothing matches it. The error wraps ErrHash unless the
+// expected hash has neither form.
 func (o Operation) CheckHash() error {
-	if o.ExpectedHash == "" || o.Content == nil {
+	if o.ExpectedHash == nil {
 		return nil
 	}
-	got := canon.Sum([]byte(*o.Content))
-	digits, prefixed := strings.CutPrefix(o.ExpectedHash, "sha256:")
+	want := *o.ExpectedHash
+	digits, prefixed := strings.CutPrefix(want, "sha256:")
 	if !canon.IsHex64(digits) {
-		return fmt.Errorf("%s: expected_hash %q is not a SHA-256 in lower-case hex", o.Path, o.ExpectedHash)
+		return fmt.Errorf("%s: expected_hash %q is not a SHA-256 in lower-case hex", o.Path, want)
 	}
+	if o.Content == nil {
+		return fmt.Errorf("%s: %w: want %s, and there is no content", o.Path, ErrHash, want)
+	}
+	got := canon.Sum([]byte(*o.Content))
 	if !prefixed {
 		var err error
 		if got, err = canon.Hash(*o.Content); err != nil {
 			return fmt.Errorf("%s: hashing content: %w", o.Path, err)
 		}
 	}
-	if got != o.ExpectedHash {
-		return fmt.Errorf("%s: %w: want %s, got %s", o.Path, ErrHash, o.ExpectedHash, got)
+	if got != want {
+		return fmt.Errorf("%s: %w: want %s, got %s", o.Path, ErrHash, want, got)
 	}
 	return nil
 }

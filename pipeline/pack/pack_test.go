@@ -24,7 +24,7 @@ func Example() {
 func TestDecode(t *testing.T) {
 	p, err := pack.Decode(parse(t, `{"patch_schema_version":"9","source_proposal_id":5,"source_proposal_hash":null,"x":1,
 		"operations":[{"op":"modify","path":"b","content":"é","size_bytes":99,"order":-1.5,"expected_hash":"h","y":2},
-		{"op":"create","path":"c","content":"","order":"1","expected_hash":null},{"op":"delete","path":"a","order":7}],"total_bytes":2}`))
+		{"op":"create","path":"c","content":"","expected_hash":null},{"op":"delete","path":"a","order":7}],"total_bytes":2}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +33,10 @@ func TestDecode(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	b, c, a := p.Operations[0], p.Operations[1], p.Operations[2]
-	if b.Op != "modify" || b.Path != "b" || *b.Content != "é" || b.SizeBytes != 2 || b.Order != -1.5 || b.ExpectedHash != "h" {
+	if b.Op != "modify" || b.Path != "b" || *b.Content != "é" || b.SizeBytes != 2 || b.Order != -1.5 || *b.ExpectedHash != "h" {
 		t.Errorf("%+v", b)
 	}
-	if *c.Content != "" || c.Order != 0 || c.ExpectedHash != "" {
+	if *c.Content != "" || c.Order != 0 || c.ExpectedHash != nil {
 		t.Errorf("%+v", c)
 	}
 	if a.Content != nil || a.SizeBytes != 0 || a.Order != 7 {
@@ -45,12 +45,12 @@ func TestDecode(t *testing.T) {
 }
 
 func TestLineIsNormal(t *testing.T) {
-	x, long := "x", "long"
+	x, long, hash := "x", "long", "h"
 	p := pack.Pack{
 		PatchSchemaVersion: "2", SourceProposalID: "prop_1", SourceProposalHash: "sha256:0",
 		TotalBytes: 99,
 		Operations: []pack.Operation{
-			{Op: "create", Path: "\ue000", Content: &long, Order: 1, ExpectedHash: "h"},
+			{Op: "create", Path: "\ue000", Content: &long, Order: 1, ExpectedHash: &hash},
 			{Op: "modify", Path: "😀", Content: &x, Order: 2, SizeBytes: 9},
 			{Op: "delete", Path: "a\xed\xa0\x80", Order: 3},
 		},
@@ -99,8 +99,8 @@ func TestCheckHash(t *testing.T) {
 		content    *string
 		want       string
 	}{
-		{"none", "", &content, ""},
-		{"no content", sum, nil, ""},
+		{"empty", "", &content, `a: expected_hash "" is not a SHA-256`},
+		{"no content", sum, nil, "a: content does not match expected_hash: want " + sum + ", and there is no content"},
 		{"bytes", sum, &content, ""},
 		{"string", bare, &content, ""},
 		{"bytes, bare", sum[7:], &content, "a: content does not match expected_hash: want " + sum[7:] + ", got " + bare},
@@ -110,7 +110,7 @@ func TestCheckHash(t *testing.T) {
 		{"short", "sha256:ab", &content, `a: expected_hash "sha256:ab" is not a SHA-256 in lower-case hex`},
 		{"twice prefixed", "sha256:" + sum, &content, "is not a SHA-256"},
 	} {
-		err := pack.Operation{Path: "a", Content: c.content, ExpectedHash: c.hash}.CheckHash()
+		err := pack.Operation{Path: "a", Content: c.content, ExpectedHash: &c.hash}.CheckHash()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -118,8 +118,11 @@ func TestCheckHash(t *testing.T) {
 			t.Errorf("%s: wraps ErrHash wrongly: %v", c.name, err)
 		}
 	}
+	if err := (pack.Operation{Content: &content}).CheckHash(); err != nil {
+		t.Errorf("no expected hash: %v", err)
+	}
 	bad := "\xff"
-	if err := (pack.Operation{Content: &bad, ExpectedHash: bare}).CheckHash(); err == nil {
+	if err := (pack.Operation{Content: &bad, ExpectedHash: &bare}).CheckHash(); err == nil {
 		t.Error("content that is not UTF-8: no error")
 	}
 }

@@ -13,14 +13,14 @@ type entry struct {
 	printedOp     string // as ECMAScript prints it, whatever it is
 	path, content string
 	hasContent    bool
-	expectedHash  string
+	expectedHash  *string
 	order         float64
 }
 
 var required = []string{"patch_schema_version", "source_proposal_id", "source_proposal_hash",
 	"operations", "total_bytes"}
 
-// shape reads m, and tells whether its shape is good.
+// shape reads m, and reports whether its shape is good.
 func (c *checker) shape(m map[string]any) ([]entry, bool) {
 	before := len(c.Found)
 	for _, f := range required {
@@ -59,8 +59,12 @@ func (c *checker) entry(at string, v any) entry {
 		c.Schema(at+".content", "content must be a string")
 	}
 	if hash := m["expected_hash"]; hash != nil {
-		e.expectedHash = canon.String(hash, true)
+		printed := canon.String(hash, true)
+		e.expectedHash = &printed
 	}
-	e.order, _ = m["order"].(float64)
+	order, present := m["order"]
+	if e.order, ok = order.(float64); present && !ok {
+		c.Schema(at+".order", "order must be a number")
+	}
 	return e
 }

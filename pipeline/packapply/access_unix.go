@@ -4,6 +4,6 @@ package packapply
 
 import "syscall"
 
-// writable tells whether the process may list, enter and change a directory
+// writable reports whether the process may list, enter and change a directory
 // (access(2): R_OK, W_OK and X_OK), without trying.
 func writable(dir string) bool { return syscall.Access(dir, 4|2|1) == nil }

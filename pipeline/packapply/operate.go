@@ -87,7 +87,7 @@ func misfit(op string, k kind) string {
 	return "cannot write"
 }
 
-// absent tells whether an error says that nothing is at a name: also below a
+// absent reports whether an error says that nothing is at a name: also below a
 // file, and at a name that is too long to be.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)

@@ -118,7 +118,7 @@ func (c *collider) listing(dir string) (map[string]string, error) {
 	return names, nil
 }
 
-// stays tells whether anything is left at a base path after the removals.
+// stays reports whether anything is left at a base path after the removals.
 func (c *collider) stays(path string, e fs.DirEntry) (bool, error) {
 	if !e.IsDir() {
 		return !c.gone[path], nil

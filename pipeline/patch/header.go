@@ -174,12 +174,15 @@ func (h *header) index(value string) (err error) {
 	return err
 }
 
-// isID: git abbreviates to four digits at least; SHA-256 ids have 64.
-func isID(s string) bool { return 4 <= len(s) && len(s) <= 64 && isHex(s) }
+// isID: git abbreviates to four digits at least; SHA-1 ids have 40, SHA-256 ids 64.
+func isID(s string) bool { return (4 <= len(s) && len(s) <= 40 || len(s) == 64) && isHex(s) }
+
+// isWhole reports whether an id is not abbreviated.
+func isWhole(id string) bool { return len(id) == 40 || len(id) == 64 }
 
 func parseMode(s string) (Mode, error) {
 	switch s {
-	case "100644", "100664":
+	case "100644":
 		return Regular, nil
 	case "100755":
 		return Executable, nil

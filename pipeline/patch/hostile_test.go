@@ -89,7 +89,7 @@ func judge(diff []byte, base fs.FS) string {
 	return out
 }
 
-// judge tells whether git apply --check takes the diff on the base.
+// judge reports whether git apply --check takes the diff on the base.
 func (r repo) judge(base fs.FS, diff []byte) bool {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil {

@@ -87,7 +87,7 @@ func (h *header) checkMarks(old, new string) error {
 	return nil
 }
 
-// markIs tells whether a "---" or "+++" line names the file, or /dev/null where
+// markIs reports whether a "---" or "+++" line names the file, or /dev/null where
 // the header has the word.
 func (h *header) markIs(mark, word, name string) bool {
 	if h.seen[rankExists] == word {
@@ -109,7 +109,7 @@ func (h *header) checkQuotes(old, new string) error {
 	return nil
 }
 
-// isPair tells whether a title names a and b in one of git's two quotings, by
+// isPair reports whether a title names a and b in one of git's two quotings, by
 // its core.quotePath.
 func isPair(title, a, b string) bool {
 	return title == cQuote(a, true)+" "+cQuote(b, true) || title == cQuote(a, false)+" "+cQuote(b, false)

@@ -37,7 +37,7 @@ const (
 	copies
 )
 
-// removes tells whether the old path is not free for another section.
+// removes reports whether the old path is not free for another section.
 func (s section) removes() bool { return s.does != makes && s.does != copies }
 
 // Parse reads a Git diff (git diff, git show --format=, one format-patch mail).

@@ -48,7 +48,7 @@ type File struct {
 	Data []byte
 }
 
-// Equal tells whether both are absent, or have the same mode and bytes.
+// Equal reports whether both are absent, or have the same mode and bytes.
 func (f *File) Equal(g *File) bool {
 	if f == nil || g == nil {
 		return f == g

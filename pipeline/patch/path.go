@@ -7,9 +7,10 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/unicode/rangetable"
 )
 
-// CheckPath tells whether a path may be touched at all: relative, slash
+// CheckPath reports whether a path may be touched at all: relative, slash
 // separated, and harmless on every file system that a clone may land on. The
 // error is an *Error that names the path. What is refused, and why:
 //
@@ -99,14 +100,21 @@ func badName(name string) string {
 
 // unsafeRune covers what a reader cannot see or is misled by: C0, C1, DEL, the
 // Unicode Cf and Zl/Zp classes (zero width, bidi, HFS+ ignorable), variation
-// selectors and other default-ignorable code points, and private use.
+// selectors and other default-ignorable code points, every space but the plain
+// one, what is drawn as nothing, and private use.
 func unsafeRune(r rune) bool {
 	if r < unicode.MaxASCII {
 		return r < ' '
 	}
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co,
-		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Z, unicode.Co,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, blank)
 }
+
+// blank are the characters whose class is that of a symbol, letter or mark
+// although fonts draw nothing for them: a braille pattern without dots, the
+// musical null notehead, the Khitan filler, and the hieroglyphic blanks. The
+// fillers of Hangul and the inherent vowels of Khmer are default-ignorable.
+var blank = rangetable.New(0x2800, 0x1d159, 0x16fe4, 0x13441, 0x13442)
 
 // lookalike is the name in compatibility form: full-width letters and the like
 // become ASCII, as Windows does when a program uses a code page.

@@ -113,6 +113,9 @@ func (j *job) apply() {
 		j.data, err = j.applyBinary(j.before.Data)
 	} else {
 		j.data, err = applyHunks(j.before.Data, j.hunks)
+		if err == nil {
+			err = j.checkBlobs(j.before.Data, j.data)
+		}
 	}
 	j.err = j.misfit(err)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// IsAccount tells whether an entry of the file names an account. Digits are a
+// IsAccount reports whether an entry of the file names an account. Digits are a
 // numeric id and never a login, so that nobody registers a login which is
 // another's id; what has a colon, as local:ada@example.org, is an id too.
 // Anything else is a login, in which case does not count. A login can be given
@@ -20,10 +20,10 @@ func IsAccount(entry, id, login string) bool {
 	return strings.EqualFold(entry, login)
 }
 
-// IsBot tells whether the file lists an account under bots.
+// IsBot reports whether the file lists an account under bots.
 func (p Policy) IsBot(id, login string) bool { return listed(p.Bots, id, login) }
 
-// Lists tells whether a need's Users have an account.
+// Lists reports whether a need's Users have an account.
 func (n Need) Lists(id, login string) bool { return listed(n.Users, id, login) }
 
 func listed(entries []string, id, login string) bool {

@@ -26,7 +26,7 @@ type Check struct {
 	Required bool `json:"required"`
 }
 
-// Same tells whether argv is this command: every argument, byte for byte.
+// Same reports whether argv is this command: every argument, byte for byte.
 func (c Command) Same(argv []string) bool { return slices.Equal(c.Argv, argv) }
 
 // Allowed returns the entry of Allow that argv is, and whether there is one.

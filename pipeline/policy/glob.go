@@ -27,6 +27,8 @@ import (
 type Glob struct {
 	parts     []part // one for each component
 	directory bool   // ends in a slash
+	exact     bool   // case and Unicode form count
+	shallow   bool   // does not match what is in a directory that it matches
 }
 
 // A part is a component of a glob: **, or tokens.
@@ -42,7 +44,11 @@ func ParseGlob(s string) (Glob, error) {
 	if err := checkGlob(s); err != nil {
 		return Glob{}, err
 	}
-	var g Glob
+	return parseGlob(s, false)
+}
+
+func parseGlob(s string, exact bool) (Glob, error) {
+	g := Glob{exact: exact}
 	body, directory := strings.CutSuffix(s, "/")
 	g.directory = directory
 	body, rooted := strings.CutPrefix(body, "/")
@@ -51,7 +57,7 @@ func ParseGlob(s string) (Glob, error) {
 	}
 	names := strings.Split(body, "/")
 	for i, name := range names {
-		p, err := parsePart(name)
+		p, err := parsePart(name, exact)
 		if err != nil {
 			return Glob{}, fmt.Errorf("glob %q: %w", shorten(s), err)
 		}
@@ -81,7 +87,7 @@ func checkGlob(s string) error {
 	return nil
 }
 
-func parsePart(name string) (part, error) {
+func parsePart(name string, exact bool) (part, error) {
 	switch name {
 	case "":
 		return part{}, errors.New("has an empty component")
@@ -90,18 +96,21 @@ func parsePart(name string) (part, error) {
 	case "**":
 		return part{deep: true}, nil
 	}
-	tokens, err := parseTokens(name)
+	tokens, err := parseTokens(name, exact)
 	return part{tokens: tokens}, err
 }
 
-// Match tells whether the glob is about a path, relative and with slashes: it
+// Match reports whether the glob is about a path, relative and with slashes: it
 // matches the path or a directory that the path is in.
 func (g Glob) Match(path string) bool {
-	return g.match(strings.Split(fold(path), "/"))
+	if !g.exact {
+		path = fold(path)
+	}
+	return g.match(strings.Split(path, "/"))
 }
 
-// match walks down the names of a folded path with the set of parts that may
-// come next, as a finite automaton does: no backtracking.
+// match walks down the names of a path, folded unless the glob is exact, with
+// the set of parts that may come next, as a finite automaton does: no backtracking.
 func (g Glob) match(names []string) bool {
 	next := make([]bool, len(g.parts)+1)
 	g.reach(next, 0)
@@ -117,7 +126,7 @@ func (g Glob) match(names []string) bool {
 			}
 		}
 		next = after
-		if next[len(g.parts)] && (i < len(names)-1 || !g.directory) {
+		if last := i == len(names)-1; next[len(g.parts)] && (!last || !g.directory) && (last || !g.shallow) {
 			return true
 		}
 	}

@@ -84,7 +84,7 @@ func classChar(s string) (rune, string, error) {
 	return c, s[size:], nil
 }
 
-// has tells whether a character, in any case, is in the class.
+// has reports whether a character, in any case, is in the class.
 func (s *class) has(c rune) bool {
 	in := s.hasExactly(c)
 	for o := unicode.SimpleFold(c); o != c && !in; o = unicode.SimpleFold(o) {

@@ -11,11 +11,11 @@ type globToken struct {
 	star  bool
 	any   bool // ?
 	class *class
-	char  rune // folded, where it is none of the others
+	char  rune // folded unless the glob is exact, where it is none of the others
 }
 
 // parseTokens reads a component of a glob.
-func parseTokens(name string) ([]globToken, error) {
+func parseTokens(name string, exact bool) ([]globToken, error) {
 	var out []globToken
 	for name != "" {
 		switch name[0] {
@@ -37,7 +37,10 @@ func parseTokens(name string) ([]globToken, error) {
 			if plain, name = cutPlain(name); plain == "" {
 				return nil, errors.New(`ends in \, or has it before a slash`)
 			}
-			for _, c := range fold(plain) {
+			if !exact {
+				plain = fold(plain)
+			}
+			for _, c := range plain {
 				out = append(out, globToken{char: c})
 			}
 		}

@@ -115,10 +115,10 @@ func sorted(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// BreaksGlass tells whether the file lists an account under break_glass.
+// BreaksGlass reports whether the file lists an account under break_glass.
 func (p Policy) BreaksGlass(id, login string) bool { return listed(p.Approvals.BreakGlass, id, login) }
 
-// Names tells whether the need is for certain people.
+// Names reports whether the need is for certain people.
 func (n Need) Names() bool { return n.Owners || len(n.Users)+len(n.Teams) > 0 }
 
 // People says in words whom a need names, "" for anybody with the permission.

@@ -56,8 +56,9 @@ func TestParseSample(t *testing.T) {
 				Argv: []string{"go", "test", "./..."}, Timeout: policy.DefaultTimeout, Env: []string{"GOCACHE"},
 			}},
 		},
-		Apply: policy.Apply{To: policy.ToBranch, Sign: "COUNTERSIGN_SIGN_KEY"},
-		Gate:  policy.Gate{Bases: []string{"main"}},
+		Apply:  policy.Apply{To: policy.ToBranch, Sign: "COUNTERSIGN_SIGN_KEY"},
+		Gate:   policy.Gate{Bases: []string{"main"}},
+		Ledger: policy.Ledger{Tip: "3f786850e387550fdab836ed7e6dc881de23001b", Since: "2026-01-05T12:00:00Z"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %s\nwant %s", got.JSON(), want.JSON())
@@ -95,6 +96,7 @@ func TestParse(t *testing.T) {
 		{"limits: {bytes: 1 GiB}", func(p *policy.Policy) { p.Limits.Bytes = 1 << 30 }},
 		{"limits: {bytes: 12 B}", func(p *policy.Policy) { p.Limits.Bytes = 12 }},
 		{"apply: {to: ref}", func(p *policy.Policy) { p.Apply.To = policy.ToRef }},
+		{"ledger: {since: '2026-01-05T12:00:00Z'}", func(p *policy.Policy) { p.Ledger.Since = "2026-01-05T12:00:00Z" }},
 		{"gate: {bases: [main, release/1.x]}", func(p *policy.Policy) { p.Gate.Bases = []string{"main", "release/1.x"} }},
 		{"protected:\n- paths: ['/a b/**']\n  owners: true", func(p *policy.Policy) {
 			p.Protected = []policy.Rule{{Paths: []string{"/a b/**"}, Required: 1, Owners: true}}

@@ -27,6 +27,7 @@
 //	    - {argv: [go, test, ./...], timeout: 10m, network: false, env: [GOCACHE]}
 //	apply: {to: branch, sign: COUNTERSIGN_SIGN_KEY}
 //	gate: {bases: [main]}
+//	ledger: {tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
 //
 // Reading is strict: a key or word that is not known, a key twice, anchors,
 // aliases, tags, a second document, a character that does not show, and any
@@ -54,6 +55,7 @@ type Policy struct {
 	Commands  Commands  `json:"commands"`
 	Apply     Apply     `json:"apply"`
 	Gate      Gate      `json:"gate"`
+	Ledger    Ledger    `json:"ledger,omitzero"`
 }
 
 // Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is
@@ -112,6 +114,14 @@ type Apply struct {
 // none stands for the default branch.
 type Gate struct {
 	Bases []string `json:"bases,omitempty"`
+}
+
+// Ledger says which ledger a job of a workflow takes for the right one: it must be
+// at Tip, a commit, or descend from it; and what check runs said of an earlier one
+// before Since, a time of RFC 3339 in UTC, is passed over. Either may be "".
+type Ledger struct {
+	Tip   string `json:"tip,omitempty"`
+	Since string `json:"since,omitempty"`
 }
 
 // Default is the Policy of a repository that has no file: one human with write

@@ -11,8 +11,8 @@ func protected(dst *[]Rule) read {
 		ok := r.mapping(n, key,
 			field{"paths", paths(&rule.Paths)},
 			field{"required", number(&rule.Required, 1, mostApprovals)},
-			field{"users", accounts(&rule.Users)},
-			field{"teams", texts(&rule.Teams, teamForm)},
+			field{"users", filled(accounts(&rule.Users), "which lets anybody approve; leave it out for that")},
+			field{"teams", filled(texts(&rule.Teams, teamForm), "which lets anybody approve; leave it out for that")},
 			field{"owners", boolean(&rule.Owners)},
 		)
 		globs += len(rule.Paths)
@@ -26,7 +26,7 @@ func protected(dst *[]Rule) read {
 	})
 }
 
-// has tells whether a mapping has a key.
+// has reports whether a mapping has a key.
 func (n node) has(key string) bool {
 	for _, k := range n.keys {
 		if k.text == key {
@@ -36,14 +36,21 @@ func (n node) has(key string) bool {
 	return false
 }
 
+// filled refuses an empty list, which would mean less than it seems to.
+func filled(list read, why string) read {
+	return func(r *reader, n node, key string) {
+		list(r, n, key)
+		if n.kind == isSequence && len(n.values) == 0 {
+			r.problem(n.mark, key, "is an empty list, "+why)
+		}
+	}
+}
+
 func paths(dst *[]string) read {
 	return func(r *reader, n node, key string) {
-		texts(dst, anyText(mostGlob))(r, n, key)
+		filled(texts(dst, anyText(mostGlob)), "which protects nothing")(r, n, key)
 		if n.kind != isSequence {
 			return
-		}
-		if len(n.values) == 0 {
-			r.problem(n.mark, key, "is an empty list, which protects nothing")
 		}
 		for i, v := range n.values {
 			if _, err := ParseGlob(v.text); err != nil && v.kind == isText {

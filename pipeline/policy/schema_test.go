@@ -37,7 +37,7 @@ version: 1
 {}
 approvals: {required: 100, permission: triage, allow_author: true, same_head: false, max_age: 72h, local: true, withdraw_deny: 2, break_glass: [ada, 7]}
 bots: ["dependabot[bot]", 49699333, "local:ada@example.org"]
-protected: [{paths: ["*.tf", "/a/", "a/**/b", "\\!x"], required: 2, users: [1, ada], teams: [acme/sec, ops], owners: true}]
+protected: [{paths: ["*.tf", "/a/", "a/**/b", "\\!x"], required: 2, users: [1, ada], teams: [acme/sec, acme/ops], owners: true}]
 sandbox: danger-full-access
 secrets: refuse
 secrets: {mode: require-approval}

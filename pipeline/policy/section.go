@@ -71,3 +71,12 @@ func gate(g *Gate) read {
 		r.mapping(n, key, field{"bases", texts(&g.Bases, branchForm)})
 	}
 }
+
+func ledger(l *Ledger) read {
+	return func(r *reader, n node, key string) {
+		r.mapping(n, key,
+			field{"tip", text(&l.Tip, commitForm)},
+			field{"since", text(&l.Since, timeForm)},
+		)
+	}
+}

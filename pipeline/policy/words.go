@@ -21,7 +21,7 @@ const (
 
 var permissions = []Permission{CanRead, CanTriage, CanWrite, CanMaintain, CanAdmin}
 
-// AtLeast tells whether p includes least. A word that is no Permission is
+// AtLeast reports whether p includes least. A word that is no Permission is
 // included in nothing and includes nothing.
 func (p Permission) AtLeast(least Permission) bool {
 	have, want := slices.Index(permissions, p), slices.Index(permissions, least)
@@ -77,7 +77,7 @@ const (
 	LocalAlways Local = 1
 )
 
-// Counts tells whether local decisions count for a transaction that is, or is
+// Counts reports whether local decisions count for a transaction that is, or is
 // not, bound to a pull request.
 func (l Local) Counts(pullRequest bool) bool {
 	return l == LocalAlways || l == LocalAlone && !pullRequest

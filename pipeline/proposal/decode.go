@@ -6,9 +6,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
-// Decode turns a parsed document that Verify found sound into a Proposal. What is
-// missing or null is the zero value. It fails where a field has another type,
-// which Verify reports too.
+// Decode turns a parsed document that VerifyStrict found sound into a Proposal. It
+// fails where a field has another type, is missing or is null, which VerifyStrict
+// reports too; only an action's content and expected_hash may be left out.
 func Decode(doc any) (Proposal, error) {
 	if _, ok := doc.(map[string]any); !ok {
 		return Proposal{}, fmt.Errorf("decoding proposal: document is no object")
@@ -43,16 +43,25 @@ type decoder struct {
 }
 
 func field[T any](d *decoder, name string) T {
-	var zero T
 	raw := d.f[name]
-	if raw == nil {
-		return zero
-	}
 	v, ok := raw.(T)
-	if !ok && d.err == nil {
+	switch {
+	case ok || d.err != nil:
+	case raw == nil:
+		d.err = fmt.Errorf("%s: %s is missing", d.where, name)
+	default:
 		d.err = fmt.Errorf("%s: %s cannot be %s", d.where, name, canon.TypeOf(raw, true))
 	}
 	return v
+}
+
+// optional is a text that may be left out.
+func (d *decoder) optional(name string) *string {
+	if d.f[name] == nil {
+		return nil
+	}
+	s := field[string](d, name)
+	return &s
 }
 
 // item begins an element of a list.
@@ -67,17 +76,16 @@ func (d *decoder) item(v any, list string, i int) decoder {
 func (d *decoder) action(v any, i int) Action {
 	a := d.item(v, "actions", i)
 	out := Action{
-		ID:           field[string](&a, "id"),
-		Type:         field[string](&a, "type"),
-		Target:       field[string](&a, "target"),
-		ExpectedHash: field[string](&a, "expected_hash"),
-		Required:     field[bool](&a, "required"),
-		Description:  field[string](&a, "description"),
-		Order:        field[float64](&a, "order"),
+		ID:          field[string](&a, "id"),
+		Type:        field[string](&a, "type"),
+		Target:      field[string](&a, "target"),
+		Content:     a.optional("content"),
+		Required:    field[bool](&a, "required"),
+		Description: field[string](&a, "description"),
+		Order:       field[float64](&a, "order"),
 	}
-	if a.f["content"] != nil {
-		content := field[string](&a, "content")
-		out.Content = &content
+	if hash := a.optional("expected_hash"); hash != nil {
+		out.ExpectedHash = *hash
 	}
 	d.err = a.err
 	return out

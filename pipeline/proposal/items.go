@@ -11,25 +11,28 @@ var (
 	testTypes   = []string{HashMatch, CommandSuccess, FileExists, ContentMatch}
 )
 
-// A typed field may be missing but must have its type. The fields with a rule of
-// their own are not among these.
-type typed struct{ name, word string }
+// A typed field of an action or a test must have its type where it is there. A
+// missing one is reported where it is needed, by VerifyStrict. The fields with a
+// rule of their own are not among these.
+type typed struct {
+	name, word string
+	needed     bool
+}
 
 var (
 	actionFields = []typed{
-		{"target", "string"},
-		{"content", "string"},
-		{"expected_hash", "string"},
-		{"required", "boolean"},
-		{"description", "string"},
-		{"order", "number"},
+		{"target", "string", true},
+		{"content", "string", false},
+		{"expected_hash", "string", false},
+		{"required", "boolean", true},
+		{"description", "string", true},
 	}
 	testFields = []typed{
-		{"id", "string"},
-		{"name", "string"},
-		{"target", "string"},
-		{"expected", "string"},
-		{"required", "boolean"},
+		{"id", "string", true},
+		{"name", "string", true},
+		{"target", "string", true},
+		{"expected", "string", true},
+		{"required", "boolean", true},
 	}
 )
 
@@ -43,14 +46,30 @@ func (v *verifier) types(f fields, want []typed) {
 
 func (v *verifier) actions(list []any) {
 	for _, item := range list {
-		v.action(fieldsOf(item))
+		if v.object(item, "Action") {
+			v.action(fieldsOf(item))
+		}
 	}
 	v.duplicates(list, "PR4", "Duplicate action ID: %s")
 	v.actionOrder(list)
 }
 
+// object checks what is in a list; what is no object has no fields to report.
+func (v *verifier) object(item any, what string) bool {
+	_, ok := item.(map[string]any)
+	if !ok {
+		v.Add("SCHEMA", "", "%s must be a non-null object", what)
+	}
+	return ok
+}
+
 func (v *verifier) action(a fields) {
 	v.types(a, actionFields)
+	if a["order"] == nil { // PR11 cannot be judged without
+		v.Add("SCHEMA", a.id(), "Action missing order field")
+	} else if _, ok := a.order(); !ok {
+		v.Add("SCHEMA", a.id(), "order must be number, got %s", a.word("order"))
+	}
 	v.kind(a, "PR5", "Action missing type field", "Invalid action type: %s", actionTypes)
 	if a["id"] == nil {
 		v.Add("PR6", "", "Action missing id field")
@@ -94,9 +113,11 @@ func (v *verifier) duplicates(list []any, id, message string) {
 
 func (v *verifier) tests(list []any) {
 	for _, item := range list {
-		t := fieldsOf(item)
-		v.types(t, testFields)
-		v.kind(t, "PR8", "Test missing type field", "Invalid test type: %s", testTypes)
+		if v.object(item, "Test") {
+			t := fieldsOf(item)
+			v.types(t, testFields)
+			v.kind(t, "PR8", "Test missing type field", "Invalid test type: %s", testTypes)
+		}
 	}
 	v.duplicates(list, "PR7", "Duplicate test ID: %s")
 	for i := 1; i < len(list); i++ {
@@ -108,11 +129,16 @@ func (v *verifier) tests(list []any) {
 	}
 }
 
-// actionOrder reports the first action that is out of order.
+// actionOrder reports the first action that is out of order. An action without an
+// order is reported for that, and is compared with none.
 func (v *verifier) actionOrder(list []any) {
 	for i := 1; i < len(list); i++ {
 		a, b := fieldsOf(list[i-1]), fieldsOf(list[i])
-		x, y := a.order(), b.order()
+		x, sorted := a.order()
+		y, also := b.order()
+		if !sorted || !also {
+			continue
+		}
 		if x > y {
 			v.Add("PR11", b.id(), "Actions not sorted by order: %s (order=%s) before %s (order=%s)",
 				a.text("id"), canon.String(x, true), b.text("id"), canon.String(y, true))
@@ -125,13 +151,12 @@ func (v *verifier) actionOrder(list []any) {
 	}
 }
 
-// order is 0 where it is missing or no number.
-func (f fields) order() float64 {
-	n, _ := f["order"].(float64)
-	return n
+func (f fields) order() (float64, bool) {
+	n, ok := f["order"].(float64)
+	return n, ok
 }
 
-// idAfter tells whether a's id sorts after b's. Only strings can be compared.
+// idAfter reports whether a's id sorts after b's. Only strings can be compared.
 func idAfter(a, b fields) bool {
 	x, ok := a["id"].(string)
 	y, also := b["id"].(string)

@@ -37,7 +37,8 @@
 //	        Proposal ID does not match pattern prop_{hash16}: {id} ·
 //	        Missing acceptance_tests field · acceptance_tests must be array, got {type} ·
 //	        Missing requires_approval field · requires_approval must be boolean, got {type} ·
-//	        {field} must be {type}, got {type}, in an action or a test
+//	        Action must be a non-null object · Test must be a non-null object ·
+//	        Action missing order field · {field} must be {type}, got {type}, in an action or a test
 //	PR1     Missing schema_version field · schema_version must be string, got {type} ·
 //	        schema_version must be non-empty
 //	PR2     the same of source_bundle_id · Missing source_bundle_hash field ·
@@ -58,11 +59,16 @@
 //	PR12    {action type} action must have content · delete_file action must not have content
 //
 // A null field is a missing one, except that an action to delete a file must
-// not have even a null content. A missing order is 0. An action or test that is
-// not an object has no fields. {type} is ECMAScript's typeof word.
+// not have even a null content. Where an object must be, an array is none, and
+// nothing is reported of its fields. An action whose order is no number is
+// compared with none. {type} is ECMAScript's typeof word.
 //
-// VerifyStrict adds rules of our own:
+// The reference does not look for the other fields that an action and a test
+// must have, and neither does Verify. VerifyStrict does, and adds rules of our own:
 //
+//	SCHEMA  Action missing {field} field, of target, required and description ·
+//	        Test missing {field} field, of id, name, target, expected and required ·
+//	        Test id must be non-empty
 //	ID1  Proposal ID does not match derived id {id}: {id} ·
 //	     Action ID does not match derived id {id}: {id}, which is act_ and the
 //	     first 16 hex of the hash of {type, target, content}, content if present

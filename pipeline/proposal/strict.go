@@ -18,9 +18,9 @@ type Strict struct {
 	Commands  []string // the commands that the Policy allows, as an action's target writes them
 }
 
-// VerifyStrict is Verify and the rules ID1 to ID6, listed in the package
-// comment. A field that breaks a rule of Verify by its shape is not reported
-// again.
+// VerifyStrict is Verify, every missing field of PROPOSAL_INTERNAL_SPEC 3.3 and
+// 3.4, and the rules ID1 to ID6, listed in the package comment. A field that
+// breaks a rule of Verify by its shape is not reported again.
 func VerifyStrict(doc any, s Strict) []rule.Violation {
 	v := verifier{}
 	v.proposal(doc)
@@ -41,7 +41,29 @@ func (v *verifier) strict(p fields, s Strict) {
 	names := namesOf(p, s.Commands)
 	actions, _ := p["actions"].([]any)
 	for _, item := range actions {
-		v.strictAction(fieldsOf(item), names)
+		if a := fieldsOf(item); a != nil {
+			v.missing(a, "Action", actionFields)
+			v.strictAction(a, names)
+		}
+	}
+	tests, _ := p["acceptance_tests"].([]any)
+	for _, item := range tests {
+		if t := fieldsOf(item); t != nil {
+			v.missing(t, "Test", testFields)
+			if t["id"] == "" { // a reviewer is shown each test by its id
+				v.Add("SCHEMA", "", "Test id must be non-empty")
+			}
+		}
+	}
+}
+
+// missing reports needed fields that are not there: a test without "required"
+// would otherwise be one that may fail.
+func (v *verifier) missing(f fields, what string, want []typed) {
+	for _, t := range want {
+		if t.needed && f[t.name] == nil {
+			v.Add("SCHEMA", f.id(), "%s missing %s field", what, t.name)
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func (f fields) text(name string) string {
 }
 
 func (v *verifier) proposal(doc any) {
-	if doc == nil || canon.TypeOf(doc, true) != "object" {
+	if _, ok := doc.(map[string]any); !ok {
 		v.Add("SCHEMA", "", "Proposal must be a non-null object")
 		return
 	}

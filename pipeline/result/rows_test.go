@@ -50,18 +50,25 @@ var rows = []struct{ name, old, new, want string }{
 
 	{"operations null", valid[strings.Index(valid, `[{`) : strings.Index(valid, `}]`)+2], `null`,
 		"SCHEMA $.operation_results: operation_results must be an array"},
-	{"operation null", `{"op":"modify"`, `null,{"op":"modify"`, "SCHEMA $.operation_results[0]: operation result must be an object"},
-	{"operation array", `{"op":"modify"`, `[],{"op":"modify"`, "SCHEMA $.operation_results[0]: operation result must be an object"},
+	{"operation null", `{"op":"modify"`, `null,{"op":"modify"`, "SCHEMA $.operation_results[0]: operation result must be an object\n" +
+		"SCHEMA $.summary.total_operations: total_operations (2) does not match operation_results length (3)"},
+	{"operation array", `{"op":"modify"`, `[],{"op":"modify"`, "SCHEMA $.operation_results[0]: operation result must be an object\n" +
+		"SCHEMA $.summary.total_operations: total_operations (2) does not match operation_results length (3)"},
 	{"operation empty", `{"op":"modify"`, `{},{"op":"modify"`,
-		"SCHEMA $.operation_results[0].bytes_written: bytes_written must be a number\n" +
+		"AS7 $.operation_results[0].after_hash: invalid hash format: undefined\n" +
+			"AS7 $.operation_results[0].before_hash: invalid hash format: undefined\n" +
+			"SCHEMA $.operation_results[0].bytes_written: bytes_written must be a number\n" +
 			"SCHEMA $.operation_results[0].op: invalid op: undefined\n" +
 			"SCHEMA $.operation_results[0].path: path must be a string\n" +
-			"SCHEMA $.operation_results[0].status: invalid status: undefined"},
+			"SCHEMA $.operation_results[0].status: invalid status: undefined\n" +
+			"SCHEMA $.summary.total_operations: total_operations (2) does not match operation_results length (3)"},
 	{"op rename", `"op":"delete"`, `"op":"rename"`, "SCHEMA $.operation_results[1].op: invalid op: rename"},
 	{"op number", `"op":"delete"`, `"op":1e21`, "SCHEMA $.operation_results[1].op: invalid op: 1e+21"},
 	{"path number", `"path":"b"`, `"path":5`, "SCHEMA $.operation_results[1].path: path must be a string"},
-	{"status done", `"status":"success"`, `"status":"done"`, "SCHEMA $.operation_results[0].status: invalid status: done"},
-	{"status null", `"status":"success"`, `"status":null`, "SCHEMA $.operation_results[0].status: invalid status: null"},
+	{"status done", `"status":"success"`, `"status":"done"`, "SCHEMA $.operation_results[0].status: invalid status: done\n" +
+		"SCHEMA $.summary.succeeded: succeeded count (2) does not match actual (1)"},
+	{"status null", `"status":"success"`, `"status":null`, "SCHEMA $.operation_results[0].status: invalid status: null\n" +
+		"SCHEMA $.summary.succeeded: succeeded count (2) does not match actual (1)"},
 	{"bytes text", `"bytes_written":1`, `"bytes_written":"1"`,
 		"SCHEMA $.operation_results[0].bytes_written: bytes_written must be a number"},
 	{"operation error number", `"path":"b"`, `"error":1,"path":"b"`, "SCHEMA $.operation_results[1].error: error must be a string"},
@@ -121,9 +128,20 @@ var rows = []struct{ name, old, new, want string }{
 	{"partial needs none", `"SUCCESS"`, `"PARTIAL"`, ""},
 	{"error number", `"SUCCESS"`, `"FAILED","error":5`, "SCHEMA $.error: error must be a string"},
 	{"operation without error", `"success","before_hash":"` + hashA + `","after_hash":null`, `"error","before_hash":null,"after_hash":null`,
-		"AS9 $.operation_results[1].error: operation status is error but no error message provided\n" +
+		"AS9 $.operation_results[1]: operation status is error but no error message provided\n" +
 			"SCHEMA $.summary.failed: failed count (0) does not match actual (1)\n" +
 			"SCHEMA $.summary.succeeded: succeeded count (2) does not match actual (1)"},
+
+	{"wrong type and AS2", `"dry_run":false,"target_root":"w","patch_source":{"proposal_id":"p","proposal_hash":"h"},"operation_results":[{"op":"modify","path":"a"`,
+		`"dry_run":0,"target_root":"w","patch_source":{"proposal_id":"p","proposal_hash":"h"},"operation_results":[{"op":"modify","path":"c"`,
+		"AS2 $.operation_results[1]: operation_results not sorted by path: c > b\nSCHEMA $.dry_run: dry_run must be boolean, got number"},
+	{"wrong type and AS7", `"path":"b","status":"success","before_hash":"`, `"path":5,"status":"success","before_hash":"x`,
+		"AS7 $.operation_results[1].before_hash: invalid hash format: x" + hashA + "\nSCHEMA $.operation_results[1].path: path must be a string"},
+	{"wrong type and AS9", `"SUCCESS","dry_run":false`, `"FAILED","dry_run":null`,
+		"AS9 : outcome is FAILED but no error message provided\nSCHEMA $.dry_run: dry_run must be boolean, got object"},
+	{"wrong type and AS12", `"target_root":"w","patch_source":{"proposal_id":"p"`, `"target_root":"/w","patch_source":{"proposal_id":1`,
+		"AS12 $.target_root: absolute path in target_root: /w\nSCHEMA $.patch_source.proposal_id: patch_source.proposal_id must be a string"},
+	{"a missing field hides AS12", `"dry_run":false,"target_root":"w"`, `"target_root":"/w"`, "SCHEMA $.dry_run: required field dry_run is missing"},
 
 	{"root drive", `"target_root":"w"`, `"target_root":"z:w"`, "AS12 $.target_root: absolute path in target_root: z:w"},
 	{"root no drive", `"target_root":"w"`, `"target_root":"1:/"`, ""},

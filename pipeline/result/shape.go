@@ -5,23 +5,35 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
-// A view is a result document of the right shape, its values not yet judged.
+// A view is what could be read of a result document, its values not yet judged.
+// What has another type than it must is reported, and is nil or false here, so
+// that the rules about it are left out and all others are not.
 type view struct {
-	outcome, root, err string
-	summary            map[string]float64
-	operations         []operation
-	violations         []rule.Violation
+	outcome    string
+	root       *string
+	hasError   bool
+	summary    map[string]float64 // the numbers of it
+	total      int                // length of operation_results
+	operations []operation        // those that are objects
+	violations []problem          // likewise
 }
 
 // An operation is one of operation_results, found at a JSON path. fields still
 // holds the hashes, which AS7 judges.
 type operation struct {
-	at, path, status, err string
-	bytes                 float64
-	fields                map[string]any
+	at       string
+	path     *string
+	status   string
+	hasError bool
+	bytes    *float64
+	fields   map[string]any
+}
+
+type problem struct {
+	at           string
+	ruleID, path *string
 }
 
 var (
@@ -33,23 +45,30 @@ var (
 		"patch_source", "operation_results", "summary"}
 )
 
-// shape reads m, and tells whether its shape is good.
+// shape reads m, and reports whether there is enough of it to judge: every
+// required field, and a list of operations.
 func (c *checker) shape(m map[string]any) (view, bool) {
-	before := len(c.Found)
+	_, enough := m["operation_results"].([]any)
 	var v view
 	for _, f := range required {
 		if _, ok := m[f]; ok {
 			c.field(m, f, &v)
 		} else {
+			enough = false
 			c.Schema("$."+f, "required field %s is missing", f)
 		}
 	}
-	v.err = c.optionalText("$", m, "error")
+	c.optionalText("$", m, "error")
+	v.hasError = given(m["error"])
 	if list := m["violations"]; list != nil {
 		v.violations = c.violations(list)
 	}
-	return v, len(c.Found) == before
+	return v, enough
 }
+
+// given reports whether an error says something. One of another type does, and
+// is reported for its type.
+func given(err any) bool { return err != nil && err != "" }
 
 // field reads a required field that is there.
 func (c *checker) field(m map[string]any, name string, v *view) {
@@ -65,24 +84,26 @@ func (c *checker) field(m map[string]any, name string, v *view) {
 	case "patch_source":
 		c.source(m[name])
 	case "operation_results":
-		v.operations = c.operations(m[name])
+		v.operations, v.total = c.operations(m[name])
 	case "summary":
 		v.summary = c.summary(m[name])
 	}
 }
 
-func (c *checker) text(at string, m map[string]any, field string) string {
+// text is nil where the field is no string.
+func (c *checker) text(at string, m map[string]any, field string) *string {
 	s, ok := m[field].(string)
 	if !ok {
 		c.Schema(at+"."+field, "%s must be a string", field)
+		return nil
 	}
-	return s
+	return &s
 }
 
-// optionalText is a string that may be absent or null.
-func (c *checker) optionalText(at string, m map[string]any, field string) string {
+// optionalText is a string that may be absent or null, and is empty then.
+func (c *checker) optionalText(at string, m map[string]any, field string) *string {
 	if m[field] == nil {
-		return ""
+		return new(string)
 	}
 	return c.text(at, m, field)
 }
@@ -117,48 +138,50 @@ func (c *checker) summary(v any) map[string]float64 {
 	}
 	out := map[string]float64{}
 	for _, f := range counted {
-		if out[f], ok = m[f].(float64); !ok {
+		if n, ok := m[f].(float64); ok {
+			out[f] = n
+		} else {
 			c.Schema("$.summary."+f, "summary.%s must be a number", f)
 		}
 	}
 	return out
 }
 
-func (c *checker) operations(v any) []operation {
+// operations also returns how many there are in all.
+func (c *checker) operations(v any) ([]operation, int) {
 	list, ok := v.([]any)
 	if !ok {
 		c.Schema("$.operation_results", "operation_results must be an array")
 	}
-	out := make([]operation, len(list))
+	var out []operation
 	for i, v := range list {
-		out[i] = c.operation(fmt.Sprintf("$.operation_results[%d]", i), v)
+		at := fmt.Sprintf("$.operation_results[%d]", i)
+		m, ok := v.(map[string]any)
+		if !ok {
+			c.Schema(at, "operation result must be an object")
+			continue
+		}
+		c.oneOf(at, m, "op", ops)
+		o := operation{
+			at: at, fields: m, path: c.text(at, m, "path"), status: c.oneOf(at, m, "status", statuses), hasError: given(m["error"]),
+		}
+		c.optionalText(at, m, "error")
+		if n, ok := m["bytes_written"].(float64); ok {
+			o.bytes = &n
+		} else {
+			c.Schema(at+".bytes_written", "bytes_written must be a number")
+		}
+		out = append(out, o)
 	}
-	return out
+	return out, len(list)
 }
 
-func (c *checker) operation(at string, v any) operation {
-	m, ok := v.(map[string]any)
-	if !ok {
-		c.Schema(at, "operation result must be an object")
-		return operation{}
-	}
-	c.oneOf(at, m, "op", ops)
-	o := operation{
-		at: at, fields: m, path: c.text(at, m, "path"), status: c.oneOf(at, m, "status", statuses),
-		err: c.optionalText(at, m, "error"),
-	}
-	if o.bytes, ok = m["bytes_written"].(float64); !ok {
-		c.Schema(at+".bytes_written", "bytes_written must be a number")
-	}
-	return o
-}
-
-func (c *checker) violations(v any) []rule.Violation {
+func (c *checker) violations(v any) []problem {
 	list, ok := v.([]any)
 	if !ok {
 		c.Schema("$.violations", "violations must be an array")
 	}
-	out := make([]rule.Violation, len(list))
+	var out []problem
 	for i, v := range list {
 		at := fmt.Sprintf("$.violations[%d]", i)
 		m, ok := v.(map[string]any)
@@ -166,9 +189,8 @@ func (c *checker) violations(v any) []rule.Violation {
 			c.Schema(at, "violation must be an object")
 			continue
 		}
-		out[i] = rule.Violation{
-			RuleID: c.text(at, m, "rule_id"), Path: c.optionalText(at, m, "path"), Message: c.text(at, m, "message"),
-		}
+		out = append(out, problem{at, c.text(at, m, "rule_id"), c.optionalText(at, m, "path")})
+		c.text(at, m, "message")
 	}
 	return out
 }

@@ -10,8 +10,9 @@ import (
 // or the parsed patch.json that doc is the result of, for AS6.
 //
 // Rules are AS1, AS2, AS6, AS7, AS9, AS12, and SCHEMA for shape and counts; a
-// path is a JSON path, but AS6's is the file's. Where the shape is bad, only
-// AS1 and SCHEMA are looked at.
+// path is a JSON path, but AS6's is the file's. Where doc is no object, a field
+// is missing, or the operations are no list, only AS1 and SCHEMA are looked at;
+// where a value has a wrong type, all but the rules about this value.
 func Verify(doc, patch any) []rule.Violation {
 	c := &checker{}
 	c.document(doc, patch)

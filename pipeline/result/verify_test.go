@@ -75,6 +75,10 @@ func TestWriteSet(t *testing.T) {
 		{"no operations", valid, `{}`, none},
 		{"no list", valid, `{"operations":{"path":"a"}}`, none},
 		{"no paths", valid, `{"operations":[1,null,{},{"path":2}]}`, none},
+		{"wrong type", strings.Replace(valid, `"dry_run":false`, `"dry_run":0`, 1), `5`,
+			none + "\nSCHEMA $.dry_run: dry_run must be boolean, got number"},
+		{"path of another type", strings.Replace(valid, `"path":"b"`, `"path":5`, 1), `{"operations":[{"path":"a"},{"path":"b"}]}`,
+			"AS6 b: path in patch but not in result: b\nSCHEMA $.operation_results[1].path: path must be a string"},
 		{"bad result", `{"operation_results":5}`, `{"operations":[{"path":"a"}]}`,
 			lines(result.Verify(parse(t, `{"operation_results":5}`), nil))},
 	} {

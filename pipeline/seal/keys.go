@@ -7,7 +7,7 @@ import (
 	"filippo.io/age"
 )
 
-// CheckRecipient tells whether Seal accepts a recipient: an X25519 public key as
+// CheckRecipient reports whether Seal accepts a recipient: an X25519 public key as
 // age-keygen prints it, age1 and 58 characters. Refused are post-quantum keys,
 // which age does not mix with others, SSH keys, which need one more library, and
 // plugins, which are other programs. The error is an *Error.

@@ -93,6 +93,18 @@ func newAllowlist(file allowFile) (allowlist, error) {
 	return a, nil
 }
 
+func newAllowlists(files []allowFile) ([]allowlist, error) {
+	var out []allowlist
+	for _, file := range files {
+		a, err := newAllowlist(file)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
 func compileAll(exprs []string) ([]*regexp.Regexp, error) {
 	var out []*regexp.Regexp
 	for _, expr := range exprs {
@@ -115,7 +127,7 @@ func nonEmpty(list []string) []string {
 	return out
 }
 
-// allows tells whether the candidate is excused. Commits are not known here,
+// allows reports whether the candidate is excused. Commits are not known here,
 // so a condition on them never holds.
 func (a allowlist) allows(c candidate) bool {
 	var checks []bool

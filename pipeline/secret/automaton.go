@@ -92,7 +92,7 @@ func (a *automaton) classify(sets []*syntax.Inst) {
 	a.classes = len(groups) + 1
 }
 
-// beyondASCII tells whether the instruction reads any rune from U+0080 on.
+// beyondASCII reports whether the instruction reads any rune from U+0080 on.
 func beyondASCII(inst *syntax.Inst) bool {
 	if inst.Op == syntax.InstRuneAny || inst.Op == syntax.InstRuneAnyNotNL {
 		return true

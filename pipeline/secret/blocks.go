@@ -3,17 +3,18 @@ package secret
 import (
 	"bytes"
 	"regexp"
-	"sort"
+	"slices"
 )
 
 // Private keys in PEM are found without an expression that would have to look
-// for the end of every beginning: gitleaks' rule private-key, and also blocks
-// whose other half is not there.
+// for the end of every beginning, and also where their other half is not there
+// (gitleaks' rule private-key). A secret in them is the base64 and what only
+// separates its lines: code between a BEGIN and an END line stays to be read.
 
 const (
 	maxBlock  = 64 << 10
 	maxHeader = 150
-	minBlock  = 40 // digits of base64
+	minLine   = 32 // digits of base64, of every line but the last
 )
 
 var (
@@ -21,155 +22,180 @@ var (
 	blockEnd   = regexp.MustCompile(`(?i)\A-----END[ A-Z0-9_-]{0,100}KEY(?: BLOCK)?-----`)
 )
 
-// blocks takes the places of "-----BEGIN" and "-----END" in the view.
+// A boundary is a line that begins or ends a block.
+type boundary struct {
+	start, end     int // end is start where the line is of no key
+	begin, private bool
+}
+
+// blocks takes the places of "-----BEGIN" and "-----END" in the view. What
+// stands between two of them is read at most twice.
 func (w *work) blocks(v *view, begins, ends []int) {
-	done := 0
-	for _, b := range begins {
-		if b < done {
+	list := make([]boundary, 0, len(begins)+len(ends))
+	for _, at := range begins {
+		list = append(list, boundary{start: at, begin: true})
+	}
+	for _, at := range ends {
+		list = append(list, boundary{start: at})
+	}
+	slices.SortFunc(list, func(a, b boundary) int { return a.start - b.start })
+	for i := range list {
+		if !w.spend(&w.exprs, 30) {
+			w.unscanned(v, list[i].start, len(v.text))
+			list = list[:i]
+			break
+		}
+		limit := len(v.text)
+		if i+1 < len(list) {
+			limit = list[i+1].start
+		}
+		list[i].read(v.text[:limit])
+	}
+	for i, b := range list {
+		if !b.private {
 			continue
 		}
-		if to := w.block(v, b, ends); to > b {
-			w.secret(v, b, to, privateKey)
-			done = to
+		before, after := boundary{}, boundary{start: len(v.text), begin: true}
+		if i > 0 {
+			before = list[i-1]
 		}
-	}
-	done = 0
-	for _, e := range ends {
-		if from := w.tail(v, e, done); from < e {
-			w.secret(v, from, e, privateKey)
+		if i+1 < len(list) {
+			after = list[i+1]
 		}
-		done = e
-	}
-}
-
-func (w *work) header(re *regexp.Regexp, v *view, at int) int {
-	text := v.text[at:min(len(v.text), at+maxHeader)]
-	if !w.spend(&w.exprs, 30) {
-		w.unscanned(v, at, len(v.text))
-		return 0
-	}
-	loc := re.FindIndex(text)
-	if loc == nil {
-		return 0
-	}
-	return at + loc[1]
-}
-
-// block returns the end of the key that begins at b, or b.
-func (w *work) block(v *view, b int, ends []int) int {
-	body := w.header(blockBegin, v, b)
-	if body == 0 {
-		return b
-	}
-	if i := sort.SearchInts(ends, body); i < len(ends) && ends[i]-body <= maxBlock {
-		inside := v.text[body:ends[i]]
-		if isBarren(inside) || countDigits(inside) < minBlock {
-			return max(b, keyBody(v.text, body, b))
-		}
-		return max(ends[i]+len("-----END"), w.header(blockEnd, v, ends[i]))
-	}
-	return keyBody(v.text, body, b)
-}
-
-func isPrivate(header []byte) bool {
-	return bytes.Contains(bytes.ToUpper(header), []byte("PRIVATE"))
-}
-
-func countDigits(text []byte) int {
-	n := 0
-	for _, c := range text {
-		if digits[c] < 64 && c != '-' {
-			n++
-		}
-	}
-	return n
-}
-
-// keyBody follows the lines of a key without an end. It returns otherwise
-// where there are none.
-func keyBody(text []byte, start, otherwise int) int {
-	end, found := start, 0
-	for at := start; at-start < maxBlock; {
-		at = betweenLines(text, at)
-		n := 0
-		for at+n < len(text) && (digits[text[at+n]] < 64 || text[at+n] == '=') {
-			n++
-		}
-		if n < minPiece && found < minBlock {
-			break
-		}
-		if n == 0 {
-			break
-		}
-		found, at = found+n, at+n
-		end = at
-		if n < minPiece {
-			break
-		}
-	}
-	if found < minBlock {
-		return otherwise
-	}
-	return end
-}
-
-// betweenLines skips what may stand between two lines of a key: ends of
-// lines, as such or escaped, quotes, operators, and PEM's own header fields.
-func betweenLines(text []byte, at int) int {
-	for at < len(text) {
-		rest := text[at:]
 		switch {
-		case bytes.HasPrefix(rest, []byte(`\n`)), bytes.HasPrefix(rest, []byte(`\r`)):
-			at += 2
-		case bytes.IndexByte([]byte(" \t\r\n\"'`\\,+;|>"), rest[0]) >= 0:
-			at++
-		case field(rest) > 0:
-			at += field(rest)
-		default:
-			return at
+		case b.begin:
+			w.key(v, b, after, !after.begin && after.start-b.end <= maxBlock)
+		case !before.begin || !before.private || b.start-before.end > maxBlock:
+			w.tail(v, max(before.end, b.start-maxBlock), b.start)
 		}
 	}
-	return at
 }
 
-// field is the length of a line such as "Proc-Type: 4,ENCRYPTED".
-func field(text []byte) int {
-	for _, name := range []string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "} {
-		if !bytes.HasPrefix(text, []byte(name)) {
-			continue
-		}
-		line := text[:min(len(text), maxHeader)]
-		if i := bytes.IndexByte(line, '\n'); i > 0 {
-			return i
-		}
+func (b *boundary) read(text []byte) {
+	expr := blockEnd
+	if b.begin {
+		expr = blockBegin
 	}
-	return 0
+	b.end = b.start
+	if loc := expr.FindIndex(text[b.start:min(len(text), b.start+maxHeader)]); loc != nil {
+		b.end = b.start + loc[1]
+		b.private = bytes.Contains(bytes.ToUpper(text[b.start:b.end]), []byte("PRIVATE"))
+	}
 }
 
-// tail returns where the key begins whose end is at e and whose beginning is
-// not there: the lines of base64 before it, none before done.
-func (w *work) tail(v *view, e, done int) int {
-	if to := w.header(blockEnd, v, e); !isPrivate(v.text[e:max(e, to)]) {
-		return e
-	}
-	from, found := e, 0
-	for at := e; at > done && e-at < maxBlock; {
-		end := back(v.text, at)
-		for end > done && v.text[end-1] == '\n' {
-			end = back(v.text, end-1)
-		}
-		at = end
-		for at > done && (digits[v.text[at-1]] < 64 || v.text[at-1] == '=') {
-			at--
-		}
-		// Only the last line of a key is short.
-		if n := end - at; n < minPiece && (found > 0 || n == 0) {
+// key finds what is a key after its beginning: up to its end, or, where it is
+// not closed, up to what is no line of a key. The lines that begin and end it
+// go with it where only separators stand between.
+func (w *work) key(v *view, begin, end boundary, closed bool) {
+	from, to, found := begin.start, begin.end, false
+	runs := keyRuns(v.text[:min(end.start, begin.end+maxBlock)], begin.end)
+	for i, r := range runs {
+		joins := separates(v.text[to:r.start])
+		if !closed && (found && !joins || !found && r.start-begin.end > maxHeader) {
 			break
 		}
-		from, found = at, found+end-at
+		switch {
+		case r.long && !joins:
+			if found {
+				w.add(v, from, to, privateKey)
+			}
+			from = r.start
+			fallthrough
+		case r.long:
+			to, found = r.end, true
+			w.learn(v, r)
+		case found && joins && r.last && (!closed || i >= len(runs)-2): // perhaps with a checksum after it
+			to = r.end
+			w.learn(v, r)
+		}
 	}
-	if found < minBlock {
-		return e
+	if closed && separates(v.text[to:end.start]) {
+		to = max(end.end, end.start+len("-----END"))
 	}
-	return from
+	if found {
+		w.add(v, from, to, privateKey)
+	}
+}
+
+// tail finds the lines of a key before its end whose beginning is not there.
+func (w *work) tail(v *view, from, end int) {
+	runs := keyRuns(v.text[:end], from)
+	slices.Reverse(runs)
+	at, found := end, false
+	for i, r := range runs {
+		if !separates(v.text[r.end:at]) || !r.long && (found || !r.last || i > 1) {
+			break
+		}
+		at, found = r.start, found || r.long
+	}
+	if !found {
+		return
+	}
+	for _, r := range runs {
+		if r.start >= at {
+			w.learn(v, r)
+		}
+	}
+	w.add(v, at, runs[0].end, privateKey)
+}
+
+// A keyRun is a run of base64 digits between the lines of a block.
+type keyRun struct {
+	start, end int
+	long       bool // as every line of a key but the last
+	last       bool // may be the last line: more than a word
+	padded     bool
+}
+
+// learn looks for a line of a key everywhere. A short line could be a name
+// that code uses.
+func (w *work) learn(v *view, r keyRun) {
+	if r.long || r.padded && r.end-r.start >= minPiece {
+		w.secrets = append(w.secrets, pieces(slices.Clone(v.text[r.start:r.end]), privateKey)...)
+	}
+}
+
+// keyRuns returns the runs of base64 digits in text from start on. A line is
+// long enough, and has letters of both cases and digits, as all but one in
+// 50,000 random ones of 64 digits have; that one is as long as its neighbour.
+func keyRuns(text []byte, start int) []keyRun {
+	var out []keyRun
+	for at := start; at < len(text); at++ {
+		r := keyRun{start: at}
+		var low, high, digit bool
+		for ; at < len(text) && (digits[text[at]] < 62 || text[at] == '+' || text[at] == '/' || text[at] == '='); at++ {
+			c := text[at]
+			low, high, digit = low || 'a' <= c && c <= 'z', high || 'A' <= c && c <= 'Z', digit || '0' <= c && c <= '9'
+			r.padded = r.padded || c == '='
+		}
+		if r.end = at; low || high || digit || r.padded {
+			r.long = r.end-r.start >= minLine && low && high && digit
+			r.last = digit || r.padded
+			out = append(out, r)
+		}
+		if at+1 < len(text) && text[at] == '\\' && bytes.IndexByte([]byte("nrt"), text[at+1]) >= 0 {
+			at++
+		}
+	}
+	for i := range out {
+		out[i].long = out[i].long || i > 0 && out[i].like(out[i-1]) || i+1 < len(out) && out[i].like(out[i+1])
+	}
+	return out
+}
+
+// like reports whether a run is as long as a line of a key.
+func (r keyRun) like(line keyRun) bool { return line.long && r.end-r.start == line.end-line.start }
+
+// separates reports whether text is only what may stand between two lines of a
+// key: ends of lines, as such or escaped, quotes, operators and the signs that
+// comments begin with.
+func separates(text []byte) bool {
+	for at := 0; at < len(text); at++ {
+		if text[at] == '\\' && at+1 < len(text) && bytes.IndexByte([]byte("nrt"), text[at+1]) >= 0 {
+			at++
+		} else if bytes.IndexByte([]byte(" \t\r\n\"'`\\,;|>#*&.+/"), text[at]) < 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -52,22 +52,6 @@ const (
 // privateKey is the rule that keyBlocks stands in for.
 const privateKey = "private-key"
 
-// A ruleset is everything that is looked for, ready to be run.
-type ruleset struct {
-	rules    []*rule
-	paths    []*pathRule
-	allowed  []allowlist // of every rule
-	literals *keywords
-	led      [][]int // by literal: rules whose matches begin with it
-	near     [][]int // by literal: rules that are tried around it
-	always   []int   // rules without any literal
-	begin    uint16  // the literals of keyBlocks
-	end      uint16
-	blocks   bool
-	kinds    map[string]bool
-	engines  engines
-}
-
 func readConfig(data []byte) (c configFile, err error) {
 	if len(data) > maxConfig {
 		return c, fmt.Errorf("more than %d bytes", maxConfig)
@@ -97,23 +81,69 @@ func (c *configFile) fold() {
 	}
 }
 
+// A ruleEntry is a rule that is read when it is first needed: reading all takes
+// ten times as long as starting does otherwise, and few are met in a run.
+type ruleEntry struct {
+	id    string
+	wakes []string // it finds nothing in a text without one of these; none: not known
+	read  func() (ruleFile, error)
+}
+
+// entry is a rule that was read.
+func entry(r ruleFile) ruleEntry {
+	return ruleEntry{id: r.ID, read: func() (ruleFile, error) { return r, nil }}
+}
+
+// wakes are for the rules that find something also where none of their keywords
+// is: what all of their matches begin with.
+var wakes = map[string][]string{
+	"airtable-personnal-access-token": {"pat"}, "kubernetes-secret-yaml": {"kind:", "data:"}, "lob-api-key": {"lob"}, "lob-pub-api-key": {"lob"},
+	"microsoft-teams-webhook": {"https://"}, "new-relic-browser-api-token": newRelic, "new-relic-insert-key": newRelic, "new-relic-user-api-key": newRelic,
+	"openai-api-key": {"sk-"}, "sidekiq-sensitive-url": {"https://", "http://"}, "slack-config-access-token": {"xoxe"}, "slack-webhook-url": {"hooks"},
+	"typeform-api-token": {"typeform"},
+}
+
+var newRelic = []string{"new-relic", "newrelic", "new_relic"}
+
 // defaults are gitleaks' rules, less what would let a patch excuse itself (no
-// path exempts content, and no rule is limited to paths), and our own.
-func defaults() (configFile, error) {
-	c, err := readConfig([]byte(config.DefaultConfig))
-	if err != nil {
-		return c, err
+// path exempts content, and no rule is limited to paths), and our own; and the
+// part of gitleaks' file before its rules.
+func defaults() (head string, rules []ruleEntry) {
+	sections := strings.Split(config.DefaultConfig, rulesHeader)
+	_, own, _ := strings.Cut(ownRules, rulesHeader)
+	for _, s := range slices.Concat(sections[1:], strings.Split(own, rulesHeader)) {
+		rules = append(rules, outline(rulesHeader+s))
 	}
-	own, err := readConfig([]byte(ownRules))
-	if err != nil {
-		return c, err
+	return sections[0], rules
+}
+
+const rulesHeader = "\n[[rules]]\n"
+
+// outline takes a rule's id and keywords from its part of the file. All of it
+// is read when it is needed.
+func outline(section string) ruleEntry {
+	e := ruleEntry{read: func() (ruleFile, error) {
+		c, err := readConfig([]byte(section))
+		if err != nil {
+			return ruleFile{}, err
+		}
+		r := c.Rules[0]
+		r.Allowlists = strictly(r.Allowlists)
+		return r, nil
+	}}
+	_, rest, _ := strings.Cut(section, "\nid = \"")
+	e.id, _, _ = strings.Cut(rest, "\"")
+	if e.wakes = wakes[e.id]; e.wakes != nil || !strings.Contains(section, "\nregex = ") {
+		return e
 	}
-	c.Rules = append(c.Rules, own.Rules...)
-	c.Allowlists = strictly(c.Allowlists)
-	for i := range c.Rules {
-		c.Rules[i].Allowlists = strictly(c.Rules[i].Allowlists)
+	_, rest, _ = strings.Cut(section, "\nkeywords = [")
+	rest, _, _ = strings.Cut(rest, "]")
+	for i, part := range strings.Split(rest, "\"") {
+		if i%2 == 1 {
+			e.wakes = append(e.wakes, part)
+		}
 	}
-	return c, nil
+	return e
 }
 
 // meant has the allowlist expressions that excuse more than is meant: what has
@@ -139,35 +169,50 @@ func strictly(list []allowFile) []allowFile {
 	return out
 }
 
-// extend adds a repository's file to the defaults, as gitleaks' useDefault
-// does: a rule of the same id changes the fields that it gives.
-func (c *configFile) extend(own configFile) error {
-	c.Rules = slices.DeleteFunc(c.Rules, func(r ruleFile) bool { return slices.Contains(own.Extend.DisabledRules, r.ID) })
-	for _, r := range own.Rules {
-		i := c.find(r.ID)
+// extended adds a repository's file to rules, as gitleaks' useDefault does: a
+// rule of the same id changes the fields that it gives. It returns also the
+// allowlists of every rule.
+func extended(rules []ruleEntry, own configFile) ([]ruleEntry, []allowFile, error) {
+	rules = slices.DeleteFunc(rules, func(e ruleEntry) bool { return slices.Contains(own.Extend.DisabledRules, e.id) })
+	change := func(id string, to func(ruleFile) ruleFile) (bool, error) {
+		i := slices.IndexFunc(rules, func(e ruleEntry) bool { return e.id == id })
 		if i < 0 {
-			c.Rules = append(c.Rules, r)
-			continue
+			return false, nil
 		}
-		c.Rules[i] = c.Rules[i].changed(r)
+		r, err := rules[i].read()
+		if err == nil {
+			rules[i] = entry(to(r))
+		}
+		return true, err
 	}
+	for _, r := range own.Rules {
+		known, err := change(r.ID, func(old ruleFile) ruleFile { return old.changed(r) })
+		if err != nil {
+			return nil, nil, err
+		}
+		if !known {
+			rules = append(rules, entry(r))
+		}
+	}
+	var all []allowFile
 	for _, a := range own.Allowlists {
 		if len(a.TargetRules) == 0 {
-			c.Allowlists = append(c.Allowlists, a)
+			all = append(all, a)
 		}
 		for _, id := range a.TargetRules {
-			i := c.find(id)
-			if i < 0 {
-				return fmt.Errorf("allowlist: target rule %q does not exist", id)
+			known, err := change(id, func(r ruleFile) ruleFile {
+				r.Allowlists = append(slices.Clip(r.Allowlists), a)
+				return r
+			})
+			if err != nil {
+				return nil, nil, err
 			}
-			c.Rules[i].Allowlists = append(slices.Clip(c.Rules[i].Allowlists), a)
+			if !known {
+				return nil, nil, fmt.Errorf("allowlist: target rule %q does not exist", id)
+			}
 		}
 	}
-	return nil
-}
-
-func (c *configFile) find(id string) int {
-	return slices.IndexFunc(c.Rules, func(r ruleFile) bool { return r.ID == id })
+	return rules, all, nil
 }
 
 func (r ruleFile) changed(own ruleFile) ruleFile {

@@ -61,7 +61,7 @@ func (w *work) decoded(v *view) *view {
 	return out
 }
 
-// crosses tells whether a joined view brought text[lo:hi] together.
+// crosses reports whether a joined view brought text[lo:hi] together.
 func (v *view) crosses(lo, hi int) bool {
 	if v.joints == nil {
 		return true

@@ -26,44 +26,80 @@ func (r *rule) matcher(v *view) *matcher {
 // A window is a part of a view in which a rule is tried everywhere.
 type window struct{ start, end int }
 
-// detect runs the rules over a view. Where the budget ends, so does the scan,
-// and the rest counts as unscanned.
+// detect runs the rules over a view. Where it wakes rules, the view is read
+// again from the beginning, so that the outcome does not depend on which rules
+// were awake.
 func (w *work) detect(v *view) {
+	steps, exprs, secrets := w.steps, w.exprs, len(w.secrets)
+	root := v
+	for root.parent != nil {
+		root = root.parent
+	}
+	found := len(w.found[root])
+	w.index = w.set.current.Load()
+	for {
+		asleep := w.scan(v)
+		if len(asleep) == 0 {
+			return
+		}
+		w.index = w.set.wake(w.index, asleep)
+		w.steps, w.exprs, w.secrets, w.found[root] = steps, exprs, w.secrets[:secrets], w.found[root][:found]
+	}
+}
+
+// scan runs the rules that are awake, and returns the literals of those that
+// are not, though the view has them. Where the budget ends, so does the scan,
+// and the rest counts as unscanned.
+func (w *work) scan(v *view) (asleep map[uint16]bool) {
 	clear(w.engine.until)
 	clear(w.engine.tried)
+	x := w.index
 	near := map[int][]window{}
 	var begins, ends []int
 	stopped := -1
-	w.set.literals.scan(v.text, func(id uint16, start, end int) bool {
-		for _, i := range w.set.led[id] {
+	x.literals.scan(v.text, func(id uint16, start, end int) bool {
+		if x.asleep[id] != nil {
+			if asleep == nil {
+				asleep = map[uint16]bool{}
+			}
+			asleep[id] = true
+		}
+		if asleep != nil {
+			return true
+		}
+		for _, i := range x.led[id] {
 			if !w.try(v, i, start) {
 				stopped = start
 				return false
 			}
 		}
-		for _, i := range w.set.near[id] {
+		for _, i := range x.near[id] {
 			near[i] = extend(near[i], start-nearReach, min(len(v.text), end+nearReach))
 		}
 		switch id {
-		case w.set.begin:
+		case x.begin:
 			begins = append(begins, start)
-		case w.set.end:
+		case x.end:
 			ends = append(ends, start)
 		}
 		return true
 	})
+	if asleep != nil {
+		return asleep
+	}
 	if stopped >= 0 {
 		w.unscanned(v, stopped, len(v.text))
 	}
-	for _, i := range w.set.always {
+	for _, i := range x.always {
 		near[i] = []window{{0, len(v.text)}}
 	}
-	for i := range w.set.rules {
+	for i := range x.rules {
 		w.tryNear(v, i, near[i])
 	}
 	if w.set.blocks && v.joints == nil {
 		w.blocks(v, begins, ends)
 	}
+	return nil
 }
 
 func extend(list []window, start, end int) []window {
@@ -82,7 +118,7 @@ func (w *work) try(v *view, i, start int) bool {
 		return true
 	}
 	w.engine.tried[i] = start + 1
-	r := w.set.rules[i]
+	r := w.index.rules[i]
 	m := r.matcher(v)
 	end, maybe := w.engine.automaton(i, m, false).run(v.text, start, min(len(v.text), start+reach))
 	if !w.spend(&w.steps, end-start+1) {
@@ -129,7 +165,7 @@ func (w *work) tryNear(v *view, i int, windows []window) {
 }
 
 func (w *work) tryPart(v *view, i int, part window) bool {
-	r := w.set.rules[i]
+	r := w.index.rules[i]
 	m := r.matcher(v)
 	text := v.text[part.start:part.end]
 	if !v.crosses(part.start, part.end) {

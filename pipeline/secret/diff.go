@@ -187,7 +187,7 @@ func (d *diffText) side(hidden []span, wanted func(diffLine) bool) *view {
 	return v
 }
 
-// covered tells whether a hidden span covers the byte at.
+// covered reports whether a hidden span covers the byte at.
 func covered(hidden []span, at int) bool { return len(within(hidden, at, at+1)) > 0 }
 
 // within returns the spans that touch [from, to).

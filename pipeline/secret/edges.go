@@ -24,7 +24,7 @@ func loosen(re *syntax.Regexp) *syntax.Regexp {
 	return &out
 }
 
-// isEdge tells whether an expression is a choice between the edge of the text
+// isEdge reports whether an expression is a choice between the edge of the text
 // and something else.
 func isEdge(re *syntax.Regexp) bool {
 	if re.Op != syntax.OpAlternate || re.MaxCap() > 0 {

@@ -12,7 +12,7 @@ type engine struct {
 }
 
 func newEngine(set *ruleset) *engine {
-	n := len(set.rules)
+	n := len(set.entries)
 	return &engine{
 		strict: make([]*automaton, n), loose: make([]*automaton, n),
 		until: make([]int, n), tried: make([]int, n),

@@ -1,7 +1,6 @@
 package secret
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 )
@@ -36,7 +35,7 @@ func (w *work) judge(v *view, r *rule, loc []int, end int) bool {
 	return true
 }
 
-// split tells whether a match in a joined view is a secret that was split. It
+// split reports whether a match in a joined view is a secret that was split. It
 // is not if a joint only brings the next line's words to the end of a value
 // that is one without them.
 func (w *work) split(v *view, r *rule, c candidate) bool {
@@ -55,7 +54,7 @@ func (w *work) split(v *view, r *rule, c candidate) bool {
 	return v.wrapped(i, c.until)
 }
 
-// wrapped tells whether a value looks as if it was broken at joint i because
+// wrapped reports whether a value looks as if it was broken at joint i because
 // the line was full: the line is long, and the value goes on to the end of
 // another.
 func (v *view) wrapped(i, until int) bool {
@@ -77,7 +76,7 @@ func trimmed(text []byte, start, end int) (int, int) {
 	return start, end
 }
 
-// inWord tells whether a joined view has a letter or digit before start, on the
+// inWord reports whether a joined view has a letter or digit before start, on the
 // same line. There, loosened rules would begin within words.
 func (v *view) inWord(start int) bool {
 	if v.joints == nil || start == 0 || !isWord(v.text[start-1]) || v.text[start-1] == '.' || v.text[start-1] == '-' {
@@ -96,7 +95,7 @@ func (w *work) allowed(v *view, r *rule, c *candidate) bool {
 	c.engine = w.engine
 	root, lo, hi := v.root(c.value, c.until)
 	root.ranges(lo, hi, func(from, _ int) { c.path = w.source.path(from) })
-	for _, lists := range [][]allowlist{w.set.allowed, r.allowed} {
+	for _, lists := range [][]allowlist{w.set.allowed(), r.allowed} {
 		for _, a := range lists {
 			if a.allows(*c) {
 				return true
@@ -105,6 +104,3 @@ func (w *work) allowed(v *view, r *rule, c *candidate) bool {
 	}
 	return false
 }
-
-// isBarren tells whether text holds a barrier.
-func isBarren(text []byte) bool { return bytes.IndexByte(text, barrier) >= 0 }

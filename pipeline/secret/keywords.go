@@ -93,7 +93,7 @@ func (k *keywords) scan(text []byte, hit func(id uint16, start, end int) bool) {
 	}
 }
 
-// in tells whether any literal occurs in text.
+// in reports whether any literal occurs in text.
 func (k *keywords) in(text []byte) bool {
 	found := false
 	k.scan(text, func(uint16, int, int) bool {

@@ -58,10 +58,10 @@ func newRule(file ruleFile) (*rule, error) {
 var generic = map[string]bool{
 	"generic-api-key": true, "hashicorp-tf-password": true, "kubernetes-secret-yaml": true,
 	"curl-auth-header": true, "curl-auth-user": true, "nuget-config-password": true, "jwt-base64": true,
-	"sourcegraph-access-token": true,
+	"sourcegraph-access-token": true, "random-value": true, "hexadecimal-secret": true, "docker-config-auth": true,
 }
 
-// bound tells whether an expression begins with a word boundary.
+// bound reports whether an expression begins with a word boundary.
 func bound(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpWordBoundary:

@@ -6,7 +6,33 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
+
+// A ruleset is everything that is looked for.
+type ruleset struct {
+	entries []ruleEntry
+	paths   []*pathRule
+	allowed func() []allowlist // of every rule
+	blocks  bool
+	kinds   map[string]bool
+	engines engines
+	waking  sync.Mutex
+	current atomic.Pointer[index]
+}
+
+// An index has the rules of a set that are awake, ready to be run, and the
+// literals of all: those of the others wake them.
+type index struct {
+	rules    []*rule // by entry; nil where it sleeps, or finds nothing by itself
+	literals *keywords
+	asleep   [][]int // by literal: entries that it wakes
+	led      [][]int // by literal: rules whose matches begin with it
+	near     [][]int // by literal: rules that are tried around it
+	always   []int   // rules without any literal
+	begin    uint16  // the literals of blocks
+	end      uint16
+}
 
 // A pathRule finds files that are secrets by their names.
 type pathRule struct {
@@ -16,63 +42,75 @@ type pathRule struct {
 
 // defaultRules are made at the first scan, once a process.
 var defaultRules = sync.OnceValue(func() *ruleset {
-	c, err := defaults()
-	if err != nil {
-		panic("secret: gitleaks' default rules: " + err.Error())
-	}
-	set, err := newRuleset(c)
+	set, err := newRuleset(configFile{})
 	if err != nil {
 		panic("secret: gitleaks' default rules: " + err.Error())
 	}
 	return set
 })
 
-func newRuleset(c configFile) (*ruleset, error) {
-	set := &ruleset{kinds: map[string]bool{KindKnown: true, KindUnscanned: true}}
-	for _, a := range c.Allowlists {
-		list, err := newAllowlist(a)
+// newRuleset adds a repository's own file to the default rules. Everything in
+// that file is read now; default rules that it leaves alone sleep.
+func newRuleset(own configFile) (*ruleset, error) {
+	head, rules := defaults()
+	rules, lists, err := extended(rules, own)
+	if err != nil {
+		return nil, err
+	}
+	ownAllowed, err := newAllowlists(lists)
+	if err != nil {
+		return nil, err
+	}
+	set := &ruleset{entries: rules, kinds: map[string]bool{KindKnown: true, KindUnscanned: true}}
+	set.allowed = sync.OnceValue(func() []allowlist {
+		file, err := readConfig([]byte(head))
 		if err != nil {
-			return nil, err
+			panic("secret: gitleaks' allowlist: " + err.Error())
 		}
-		set.allowed = append(set.allowed, list)
-	}
-	for _, file := range c.Rules {
-		if err := set.add(file); err != nil {
-			return nil, err
+		list, err := newAllowlists(strictly(file.Allowlists))
+		if err != nil {
+			panic("secret: gitleaks' allowlist: " + err.Error())
+		}
+		return append(list, ownAllowed...)
+	})
+	awake := make([]*rule, len(rules))
+	for i, e := range rules {
+		set.kinds[kindOf(e.id)] = true
+		if e.id == privateKey {
+			set.blocks = true
+		} else if len(e.wakes) == 0 {
+			if awake[i], err = set.prepare(e); err != nil {
+				return nil, err
+			}
 		}
 	}
-	set.index()
+	set.current.Store(set.index(awake))
 	return set, nil
 }
 
-// add files one rule. A rule that is only part of others (skipReport) finds
+// prepare reads one rule. A rule that is only part of others (skipReport) finds
 // nothing by itself; what a rule requires beside its match is not required
 // here, so that less is missed.
-func (set *ruleset) add(file ruleFile) error {
-	if file.SkipReport {
-		return nil
+func (set *ruleset) prepare(e ruleEntry) (*rule, error) {
+	file, err := e.read()
+	if err != nil {
+		return nil, err
 	}
-	set.kinds[kindOf(file.ID)] = true
-	if file.ID == privateKey {
-		set.blocks = true
-		return nil
+	if file.SkipReport {
+		delete(set.kinds, kindOf(e.id))
+		return nil, nil
 	}
 	if file.Regex == "" {
-		return set.addPath(file)
+		return nil, set.addPath(file)
 	}
 	r, err := newRule(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, a := range file.Allowlists {
-		list, err := newAllowlist(a)
-		if err != nil {
-			return fmt.Errorf("rule %s: %w", r.kind, err)
-		}
-		r.allowed = append(r.allowed, list)
+	if r.allowed, err = newAllowlists(file.Allowlists); err != nil {
+		return nil, fmt.Errorf("rule %s: %w", r.kind, err)
 	}
-	set.rules = append(set.rules, r)
-	return nil
+	return r, nil
 }
 
 func (set *ruleset) addPath(file ruleFile) error {
@@ -88,8 +126,32 @@ func (set *ruleset) addPath(file ruleFile) error {
 	return nil
 }
 
-// index gathers the literals of all rules.
-func (set *ruleset) index() {
+// wake prepares the rules that these literals of x wake, and returns the index
+// with them. Only default rules sleep, so what is wrong with one is a bug.
+func (set *ruleset) wake(x *index, literals map[uint16]bool) *index {
+	set.waking.Lock()
+	defer set.waking.Unlock()
+	awake := slices.Clone(set.current.Load().rules)
+	for id := range literals {
+		for _, i := range x.asleep[id] {
+			if awake[i] != nil {
+				continue
+			}
+			r, err := set.prepare(set.entries[i])
+			if err != nil || r == nil {
+				panic(fmt.Sprintf("secret: gitleaks' rule %s: %v", set.entries[i].id, err))
+			}
+			awake[i] = r
+		}
+	}
+	made := set.index(awake)
+	set.current.Store(made)
+	return made
+}
+
+// index gathers the literals of all entries.
+func (set *ruleset) index(awake []*rule) *index {
+	x := &index{rules: awake}
 	ids := map[string]uint16{}
 	var literals []string
 	number := func(literal string) uint16 {
@@ -98,30 +160,33 @@ func (set *ruleset) index() {
 		if !ok {
 			id = uint16(len(literals))
 			ids[literal], literals = id, append(literals, literal)
-			set.led, set.near = append(set.led, nil), append(set.near, nil)
+			x.led, x.near, x.asleep = append(x.led, nil), append(x.near, nil), append(x.asleep, nil)
 		}
 		return id
 	}
-	set.begin, set.end = number("-----begin"), number("-----end")
-	for i, r := range set.rules {
-		for _, l := range r.leads {
-			id := number(l)
-			set.led[id] = appendNew(set.led[id], i)
-		}
-		if r.leads != nil {
+	x.begin, x.end = number("-----begin"), number("-----end")
+	for i, e := range set.entries {
+		r := awake[i]
+		list, words := &x.asleep, e.wakes
+		switch {
+		case e.id == privateKey, r == nil && len(e.wakes) == 0:
 			continue
-		}
-		words := nonEmpty(r.keywords)
-		if len(words) < len(r.keywords) || len(words) == 0 {
-			set.always = append(set.always, i)
-			continue
+		case r != nil && r.leads != nil:
+			list, words = &x.led, r.leads
+		case r != nil:
+			list, words = &x.near, nonEmpty(r.keywords)
+			if len(words) < len(r.keywords) || len(words) == 0 {
+				x.always = append(x.always, i)
+				continue
+			}
 		}
 		for _, word := range words {
 			id := number(word)
-			set.near[id] = appendNew(set.near[id], i)
+			(*list)[id] = appendNew((*list)[id], i)
 		}
 	}
-	set.literals = newKeywords(literals)
+	x.literals = newKeywords(literals)
+	return x
 }
 
 func appendNew(list []int, i int) []int {

@@ -46,8 +46,8 @@ type Finding struct {
 	Start, End int
 }
 
-// Default returns a Finder with gitleaks' default rules. They are prepared at
-// the first scan, once a process.
+// Default returns a Finder with gitleaks' default rules. Each is read and
+// prepared once a process, when a text first has one of its keywords.
 func Default() *Finder { return &Finder{rules: defaultRules} }
 
 // New returns a Finder that also follows a repository's own gitleaks
@@ -59,14 +59,7 @@ func New(config []byte) (*Finder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gitleaks configuration: %w", err)
 	}
-	all, err := defaults()
-	if err != nil {
-		return nil, fmt.Errorf("gitleaks' default rules: %w", err)
-	}
-	if err := all.extend(own); err != nil {
-		return nil, fmt.Errorf("gitleaks configuration: %w", err)
-	}
-	set, err := newRuleset(all)
+	set, err := newRuleset(own)
 	if err != nil {
 		return nil, fmt.Errorf("gitleaks configuration: %w", err)
 	}
@@ -86,6 +79,15 @@ func (f *Finder) Knowing(values ...string) *Finder {
 		}
 	}
 	return f.learning(list)
+}
+
+// Also returns a Finder that also finds the values that another one knows.
+func (f *Finder) Also(other *Finder) *Finder {
+	have := map[string]bool{}
+	for _, k := range f.values {
+		have[string(k.value)] = true
+	}
+	return f.learning(slices.DeleteFunc(slices.Clone(other.values), func(k known) bool { return have[string(k.value)] }))
 }
 
 // learning returns a Finder that knows more values.

@@ -108,7 +108,7 @@ func (p piece) covers(lo, hi int) (int, int) {
 	return int(p.from) + lo*int(p.step), min(int(p.from)+hi*int(p.step), int(p.from+p.over))
 }
 
-// spans tells whether view[lo:hi] goes across a joint, and whether all joints
+// spans reports whether view[lo:hi] goes across a joint, and whether all joints
 // in it are firm.
 func (v *view) spans(lo, hi int) (any, firm bool) {
 	i := sort.Search(len(v.joints), func(i int) bool { return int(v.joints[i].at) > lo })

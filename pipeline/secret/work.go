@@ -37,6 +37,7 @@ type work struct {
 	finder  *Finder
 	set     *ruleset
 	engine  *engine
+	index   *index
 	source  source
 	bytes   int // budgets
 	steps   int
@@ -91,7 +92,7 @@ func (f *Finder) round(src source, hidden []span) *work {
 	return w
 }
 
-// spend takes n from a budget, and tells whether there was enough.
+// spend takes n from a budget, and reports whether there was enough.
 func (w *work) spend(budget *int, n int) bool {
 	if *budget < n {
 		return false

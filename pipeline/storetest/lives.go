@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -181,7 +182,12 @@ func (l *life) says(d ledger.Decision, namesake string) step {
 func (l *life) apply(broken error, must bool) step {
 	return func() error {
 		l.head = l.base
-		g, err := l.bot().History(context.Background(), l.id)
+		r := l.bot()
+		snap, err := r.Ledger(context.Background())
+		if err != nil {
+			return err
+		}
+		g, err := r.History(context.Background(), snap, l.id)
 		if err != nil {
 			return err
 		}
@@ -251,16 +257,16 @@ func (w *world) commit(tree fstest.MapFS) string {
 }
 
 // Snapshot returns the ledger, which goes on changing.
-func (w *world) Snapshot(context.Context, ...string) (pipeline.Snapshot, error) {
+func (w *world) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
 	tip := ""
 	if w.tip > 0 {
 		tip = fmt.Sprintf("%040x", w.tip)
 	}
-	return pipeline.Snapshot{Tip: tip, Tree: w.tree}, nil
+	return ledger.Snapshot{Tip: tip, Tree: w.tree}, nil
 }
 
 // At is Snapshot: there is one writer.
-func (w *world) At(ctx context.Context, _ string) (pipeline.Snapshot, error) { return w.Snapshot(ctx) }
+func (w *world) At(ctx context.Context, _ string) (ledger.Snapshot, error) { return w.Snapshot(ctx) }
 
 // Append adds entries.
 func (w *world) Append(_ context.Context, _ string, entries ...ledger.Entry) (string, error) {
@@ -290,8 +296,8 @@ func (w *world) Tree(_ context.Context, commit string) (fs.FS, error) {
 func (w *world) TreeID(_ context.Context, commit string) (string, error) { return commit, nil }
 
 // Index says that everything is as HEAD has it.
-func (w *world) Index(context.Context, []patch.Change) (pipeline.IndexState, error) {
-	return pipeline.IndexState{}, nil
+func (w *world) Index(context.Context, []patch.Change) (code.IndexState, error) {
+	return code.IndexState{}, nil
 }
 
 // Changed is nothing.
@@ -304,7 +310,7 @@ func (w *world) Descends(context.Context, string, string) (bool, error) { return
 func (w *world) Ref(_ context.Context, name string) (string, error) { return w.refs[name], nil }
 
 // BuildCommit makes a commit.
-func (w *world) BuildCommit(_ context.Context, parent string, files []patch.Change, _ pipeline.Commit) (string, error) {
+func (w *world) BuildCommit(_ context.Context, parent string, files []patch.Change, _ code.Commit) (string, error) {
 	tree := maps.Clone(w.trees[parent])
 	for _, f := range files {
 		tree[f.Path] = &fstest.MapFile{Data: f.After.Data, Mode: 0o644}

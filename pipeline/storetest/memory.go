@@ -1,4 +1,4 @@
-// Package storetest is for tests: the suite that every pipeline.Store must
+// Package storetest is for tests: the suite that every ledger.Store must
 // pass, and a Store in memory that passes it.
 package storetest
 
@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -28,32 +27,32 @@ type Memory struct {
 	at      map[string]map[string][]byte // the files at each tip
 }
 
-var _ pipeline.Store = (*Memory)(nil)
+var _ ledger.Store = (*Memory)(nil)
 
 // Snapshot returns the ledger as it stands.
-func (m *Memory) Snapshot(context.Context, ...string) (pipeline.Snapshot, error) {
+func (m *Memory) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.snapshot(m.tip)
 }
 
 // At returns the ledger as it was at a tip.
-func (m *Memory) At(_ context.Context, tip string) (pipeline.Snapshot, error) {
+func (m *Memory) At(_ context.Context, tip string) (ledger.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.snapshot(tip)
 }
 
-func (m *Memory) snapshot(tip string) (pipeline.Snapshot, error) {
+func (m *Memory) snapshot(tip string) (ledger.Snapshot, error) {
 	files, known := m.at[tip]
 	if !known && tip != "" {
-		return pipeline.Snapshot{}, fmt.Errorf("there was no tip %q", tip)
+		return ledger.Snapshot{}, fmt.Errorf("there was no tip %q", tip)
 	}
 	tree := fstest.MapFS{}
 	for name, data := range files {
 		tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 	}
-	return pipeline.Snapshot{Tip: tip, Tree: tree}, nil
+	return ledger.Snapshot{Tip: tip, Tree: tree}, nil
 }
 
 // Append adds an entry on tip. The new tip is a hash of all there is.
@@ -62,7 +61,7 @@ func (m *Memory) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 	defer m.mu.Unlock()
 	m.appends++
 	if tip != m.tip || m.appends%10 == 3 {
-		return "", pipeline.ErrMoved
+		return "", ledger.ErrMoved
 	}
 	for _, e := range entries {
 		m.add(e)

@@ -50,7 +50,7 @@ func (t *Tree) see(dir *os.Root, f patch.Change, gone map[string]bool, buf []byt
 	return s
 }
 
-// onlyGone tells whether a directory holds nothing but directories and files
+// onlyGone reports whether a directory holds nothing but directories and files
 // that the same change removes.
 func onlyGone(dir *os.Root, name string, gone map[string]bool) bool {
 	above := path.Dir(name)

@@ -117,7 +117,7 @@ func permissions(f patch.Change, was fs.FileInfo) (perm fs.FileMode, exact bool)
 	return perm, true
 }
 
-// sameFile tells whether a file is still the one it was, as far as can be told
+// sameFile reports whether a file is still the one it was, as far as can be told
 // without reading it again.
 func sameFile(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && was.Mode() == is.Mode() && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())

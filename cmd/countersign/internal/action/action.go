@@ -31,21 +31,54 @@ func (s Step) Mask(value string) {
 	}
 }
 
-// Publish sets the outputs of action.yml and adds the report to the job
-// summary.
-func (s Step) Publish(r report.Report) {
-	s.gha.SetOutput("transaction", r.TransactionID)
-	s.gha.SetOutput("patch-id", r.PatchID)
-	s.gha.SetOutput("fingerprint", r.Fingerprint)
-	s.gha.SetOutput("ledger-commit", r.LedgerCommit)
-	s.gha.SetOutput("applied-commit", r.AppliedCommit)
+// An output is one of the transactions that the output "transactions" lists,
+// each member as the output of that name.
+type output struct {
+	Transaction   string `json:"transaction"`
+	PatchID       string `json:"patch-id"`
+	Fingerprint   string `json:"fingerprint"`
+	PullRequest   int    `json:"pull-request,omitempty"`
+	OwnDiff       bool   `json:"own-diff"` // of the pull request; else a proposal
+	Status        string `json:"status"`
+	Verdict       string `json:"verdict"`
+	Outcome       string `json:"outcome"`
+	AppliedCommit string `json:"applied-commit"`
+	LedgerCommit  string `json:"ledger-commit"`
+}
+
+func outputOf(r report.Report) output {
+	out := output{
+		Transaction: r.TransactionID, PatchID: r.PatchID, Fingerprint: r.Fingerprint, PullRequest: r.PullRequest, OwnDiff: r.GateOnly,
+		Status: string(r.Status), Outcome: r.AppliedOutcome(), AppliedCommit: r.AppliedCommit, LedgerCommit: r.LedgerCommit,
+	}
 	if r.Verdict != nil {
-		s.gha.SetOutput("verdict", string(r.Verdict.State))
+		out.Verdict = string(r.Verdict.State)
 	}
-	if r.ApplyResult != nil {
-		s.gha.SetOutput("outcome", string(r.ApplyResult.Outcome))
+	return out
+}
+
+// Publish sets the outputs of action.yml, all of one transaction, and adds the
+// reports to the job summary. about is which of all the outputs are of; none, or
+// -1, leaves them empty.
+func (s Step) Publish(all []report.Report, about int) error {
+	list := []output{}
+	for _, r := range all {
+		list = append(list, outputOf(r))
+		s.gha.AddStepSummary(r.Markdown())
 	}
-	s.gha.AddStepSummary(r.Markdown())
+	var one output
+	if about >= 0 {
+		one = list[about]
+	}
+	for name, value := range map[string]string{
+		"transaction": one.Transaction, "patch-id": one.PatchID, "fingerprint": one.Fingerprint, "verdict": one.Verdict,
+		"outcome": one.Outcome, "applied-commit": one.AppliedCommit, "ledger-commit": one.LedgerCommit,
+	} {
+		s.gha.SetOutput(name, value)
+	}
+	line, err := json.Marshal(list)
+	s.gha.SetOutput("transactions", string(line))
+	return err
 }
 
 // Planned sets the outputs of the stage plan; number 0 is no pull request.

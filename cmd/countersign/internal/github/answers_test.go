@@ -10,7 +10,7 @@ import (
 )
 
 // oneComment is what a connection of statements may hold.
-const oneComment = `{"id":"IC_1","fullDatabaseId":"1","url":"u","body":"b","createdAt":"2026-01-05T12:00:00Z","author":null}`
+const oneComment = `{"id":"IC_1","fullDatabaseId":"1","url":"u","body":"b","createdAt":"2026-01-05T12:00:00Z","includesCreatedEdit":false,"createdViaEmail":false,"isMinimized":false,"author":null}`
 
 func connection(total int, more string, nodes string) string {
 	return fmt.Sprintf(`{"totalCount":%d,"pageInfo":{"hasNextPage":%v,"endCursor":"%s"},"nodes":%s}`, total, more != "", more, nodes)
@@ -54,6 +54,12 @@ func TestT61IncompleteAnswers(t *testing.T) {
 		{"no number", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"1"`, "null", 1)+"]")), KindAnswer},
 		{"no number at all", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "fullDatabaseId", "x", 1)+"]")), KindAnswer},
 		{"a number that is none", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"1"`, `"-1"`, 1)+"]")), KindAnswer},
+		{"a comment that may be hidden", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"isMinimized":false`, `"isMinimized":null`, 1)+"]")), KindAnswer},
+		{"a comment of a thread that may be hidden", statementsOf(none, thread(connection(1, "", "["+strings.Replace(oneComment, "isMinimized", "x", 1)+"]")), none), KindAnswer},
+		{"T82 a comment that may be edited", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "includesCreatedEdit", "x", 1)+"]")), KindAnswer},
+		{"T82 a review that may be edited", statementsOf(connection(1, "", "["+strings.Replace(oneComment, `"includesCreatedEdit":false`, `"includesCreatedEdit":null`, 1)+"]"), none, none), KindAnswer},
+		{"T82 a comment that may have come by e-mail", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "createdViaEmail", "x", 1)+"]")), KindAnswer},
+		{"T82 a page that may not be the last", statementsOf(none, none, strings.Replace(connection(1, "", "["+oneComment+"]"), "hasNextPage", "x", 1)), KindAnswer},
 		{"no date", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "createdAt", "x", 1)+"]")), KindAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {

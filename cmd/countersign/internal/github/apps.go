@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -9,13 +10,17 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // postedComment is what only the REST API tells of a conversation comment.
 type postedComment struct {
 	ID   int64  `json:"id"`
 	Body string `json:"body"`
-	App  *struct {
+	User *struct {
+		ID int64 `json:"id"`
+	} `json:"user"`
+	App *struct {
 		Slug string `json:"slug"`
 		Name string `json:"name"`
 	} `json:"performed_via_github_app"`
@@ -75,7 +80,7 @@ func addApps(all []approval.Statement, posted map[string]postedComment) error {
 	return nil
 }
 
-// mayDecide tells whether a text can be a command: more texts than are.
+// mayDecide reports whether a text can be a command: more texts than are.
 func mayDecide(body string, earlier []string) bool {
 	for _, text := range append([]string{body}, earlier...) {
 		if strings.HasPrefix(strings.TrimSpace(text), "/") {
@@ -83,4 +88,17 @@ func mayDecide(body string, earlier []string) bool {
 		}
 	}
 	return false
+}
+
+// CommentsBy returns the texts of the conversation comments that an account
+// posted, as they are now, in no order.
+func (c *Client) CommentsBy(ctx context.Context, number int, author ledger.Actor) ([]string, error) {
+	posted, err := c.postedComments(ctx, number)
+	var out []string
+	for _, p := range posted {
+		if p.User != nil && strconv.FormatInt(p.User.ID, 10) == author.ID {
+			out = append(out, p.Body)
+		}
+	}
+	return out, failed(fmt.Sprintf("reading the comments of pull request %d", number), err)
 }

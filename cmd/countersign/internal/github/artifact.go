@@ -45,6 +45,15 @@ func (c *Client) Artifact(ctx context.Context, runID int64, name string, limit i
 	return data, failed(op, err)
 }
 
+// HasArtifact tells whether a workflow run has an artifact of a name.
+func (c *Client) HasArtifact(ctx context.Context, runID int64, name string) (bool, error) {
+	_, err := c.findArtifact(ctx, runID, name)
+	if isKind(err, KindNotFound) {
+		return false, nil
+	}
+	return err == nil, failed(fmt.Sprintf("looking for artifact %s of workflow run %d", ledger.OneLine(name, 60), runID), err)
+}
+
 func (c *Client) findArtifact(ctx context.Context, runID int64, name string) (int64, error) {
 	newest := artifact{}
 	err := allPages(func(page int) (*github.Response, error) {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/go-github/v60/github"
 
@@ -30,9 +31,15 @@ type CheckRun struct {
 	App         string
 	AppID       int64
 	Annotations int
+	Title       string
+	Summary     string
+	Text        string
+	StartedAt   time.Time
+	CompletedAt time.Time // the zero time where that is not told
 }
 
-// CheckRuns lists the check runs of a commit that have a name, newest first.
+// CheckRuns lists the check runs of a commit that have a name, for "" all of
+// them, newest first. A newer one hides none: it may be another's.
 func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]CheckRun, error) {
 	op := "reading the check runs " + ledger.OneLine(name, 60)
 	if err := checkCommit(head); err != nil {
@@ -42,10 +49,16 @@ func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]CheckRun, 
 	total := 0
 	err := allPages(func(page int) (*github.Response, error) {
 		var got github.ListCheckRunsResults
-		query := url.Values{"check_name": {name}, "per_page": {"100"}, "page": {strconv.Itoa(page)}}
+		query := url.Values{"filter": {"all"}, "per_page": {"100"}, "page": {strconv.Itoa(page)}}
+		if name != "" {
+			query.Set("check_name", name)
+		}
 		resp, err := c.inRepository(ctx, &got, query, "commits", head, "check-runs")
 		if err != nil {
 			return nil, err
+		}
+		if got.Total == nil {
+			return nil, unusable("the answer does not tell how many check runs there are")
 		}
 		total = got.GetTotal()
 		for _, run := range got.CheckRuns {
@@ -59,7 +72,7 @@ func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]CheckRun, 
 	if err != nil {
 		return nil, failed(op, err)
 	}
-	out = slices.DeleteFunc(out, func(run CheckRun) bool { return run.Name != name })
+	out = slices.DeleteFunc(out, func(run CheckRun) bool { return name != "" && run.Name != name })
 	slices.SortFunc(out, func(a, b CheckRun) int { return cmp.Compare(b.ID, a.ID) })
 	return out, nil
 }
@@ -69,7 +82,15 @@ func checkRun(run *github.CheckRun) CheckRun {
 		ID: run.GetID(), Name: run.GetName(), Head: run.GetHeadSHA(), Status: run.GetStatus(), Conclusion: run.GetConclusion(),
 		URL: run.GetHTMLURL(), ExternalID: run.GetExternalID(), App: run.GetApp().GetSlug(), AppID: run.GetApp().GetID(),
 		Annotations: run.GetOutput().GetAnnotationsCount(),
+		Title:       run.GetOutput().GetTitle(), Summary: run.GetOutput().GetSummary(), Text: run.GetOutput().GetText(),
+		StartedAt: run.GetStartedAt().Time, CompletedAt: run.GetCompletedAt().Time,
 	}
+}
+
+// Says tells whether a check run shows what another would.
+func (c CheckRun) Says(run report.CheckRun) bool {
+	return c.Name == run.Name && c.Status == run.Status && c.Conclusion == run.Conclusion && c.ExternalID == run.ExternalID &&
+		c.Title == run.Title && c.Summary == run.Summary && c.Text == run.Text && c.Annotations >= len(run.Annotations)
 }
 
 // PublishCheck updates the newest check run of that name on a commit, or creates
@@ -80,6 +101,12 @@ func (c *Client) PublishCheck(ctx context.Context, head string, run report.Check
 	if err != nil {
 		return CheckRun{}, err
 	}
+	return c.PublishCheckOver(ctx, head, run, runs)
+}
+
+// PublishCheckOver is PublishCheck where the check runs of that name, newest
+// first, are known.
+func (c *Client) PublishCheckOver(ctx context.Context, head string, run report.CheckRun, runs []CheckRun) (CheckRun, error) {
 	op := "publishing the check run " + ledger.OneLine(run.Name, 60)
 	batches := slices.Collect(slices.Chunk(run.Annotations, maxAnnotations))
 	if len(runs) > 0 && runs[0].Annotations > 0 {

@@ -77,7 +77,7 @@ func failed(op string, err error) error {
 	return &Error{Op: op, Kind: KindAnswer, Message: "the answer cannot be read", Err: err}
 }
 
-// isKind tells whether an error is of one of the kinds.
+// isKind reports whether an error is of one of the kinds.
 func isKind(err error, kinds ...Kind) bool {
 	var e *Error
 	if !errors.As(err, &e) {

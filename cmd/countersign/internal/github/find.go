@@ -45,25 +45,34 @@ type openNode struct {
 // and 0 if there is none, as after a push. Several, which differ in their base,
 // are an error.
 func (c *Client) PullRequestOf(ctx context.Context, head Head) (int, error) {
-	op := "looking for the pull request of " + ledger.OneLine(head.Owner+":"+head.Branch, 120)
+	found, err := c.PullRequestsOf(ctx, head)
+	switch {
+	case err != nil || len(found) == 0:
+		return 0, err
+	case len(found) > 1:
+		return 0, failed(lookingFor(head), unusable("it is the head of pull requests %d and %d", found[0], found[1]))
+	}
+	return found[0], nil
+}
+
+// PullRequestsOf returns the numbers of the open pull requests with this head.
+func (c *Client) PullRequestsOf(ctx context.Context, head Head) ([]int, error) {
+	op := lookingFor(head)
 	if head.Owner == "" || head.Branch == "" {
-		return 0, failed(op, unusable("the head has no owner or no branch"))
+		return nil, failed(op, unusable("the head has no owner or no branch"))
 	}
 	open, err := c.open(ctx, op, head.Branch, head.Commit)
-	if err != nil {
-		return 0, failed(op, err)
-	}
-	found := 0
+	var found []int
 	for _, pr := range open {
-		if !pr.Head.is(head) {
-			continue
+		if pr.Head.is(head) {
+			found = append(found, pr.Number)
 		}
-		if found != 0 {
-			return 0, failed(op, unusable("it is the head of pull requests %d and %d", found, pr.Number))
-		}
-		found = pr.Number
 	}
-	return found, nil
+	return found, failed(op, err)
+}
+
+func lookingFor(head Head) string {
+	return "looking for the pull request of " + ledger.OneLine(head.Owner+":"+head.Branch, 120)
 }
 
 // is compares repositories by their number, where that is known: it stays, and
@@ -82,6 +91,20 @@ func (c *Client) PullRequestsAt(ctx context.Context, commit string) ([]Open, err
 	const op = "looking for the pull requests with the same head"
 	open, err := c.open(ctx, op, "", commit)
 	return open, failed(op, err)
+}
+
+// Open lists the open pull requests.
+func (c *Client) Open(ctx context.Context) ([]Open, error) {
+	const op = "listing the open pull requests"
+	nodes, err := c.readOpen(ctx, op, "")
+	if isKind(err, KindChanged) {
+		nodes, err = c.readOpen(ctx, op, "")
+	}
+	out := []Open{}
+	for _, n := range nodes {
+		out = append(out, n.open())
+	}
+	return out, failed(op, err)
 }
 
 // open lists the open pull requests with a head commit, of one branch name or,

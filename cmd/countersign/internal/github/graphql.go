@@ -76,7 +76,7 @@ func judgeGraphQL(resp *http.Response, body []byte) *trouble {
 type page[T any] struct {
 	TotalCount int `json:"totalCount"`
 	PageInfo   struct {
-		HasNextPage bool   `json:"hasNextPage"`
+		HasNextPage *bool  `json:"hasNextPage"`
 		EndCursor   string `json:"endCursor"`
 	} `json:"pageInfo"`
 	Nodes []*T `json:"nodes"`
@@ -98,18 +98,21 @@ func (l *list[T]) add(p *page[T]) error {
 	if p == nil || p.Nodes == nil {
 		return unusable("a page is missing")
 	}
+	if p.PageInfo.HasNextPage == nil {
+		return unusable("a page does not say whether it is the last")
+	}
 	for _, n := range p.Nodes {
 		if n == nil {
 			return unusable("an entry of a page cannot be read")
 		}
 		l.nodes = append(l.nodes, *n)
 	}
-	l.total, l.cursor, l.done = p.TotalCount, p.PageInfo.EndCursor, !p.PageInfo.HasNextPage
+	l.total, l.cursor, l.done = p.TotalCount, p.PageInfo.EndCursor, !*p.PageInfo.HasNextPage
 	if !l.done && (len(p.Nodes) == 0 || p.PageInfo.EndCursor == "") {
 		return unusable("a page has no end")
 	}
 	return nil
 }
 
-// whole tells whether there are as many nodes as the forge counts.
+// whole reports whether there are as many nodes as the forge counts.
 func (l *list[T]) whole() bool { return l.done && len(l.nodes) == l.total }

@@ -20,7 +20,7 @@ type trouble struct {
 	after     time.Duration // limited: when to try again
 }
 
-// again tells whether to try once more: a write only if nothing was done.
+// again reports whether to try once more: a write only if nothing was done.
 func (t *trouble) again(read bool) bool {
 	return t.limited || t.transient && (read || t.unsent)
 }

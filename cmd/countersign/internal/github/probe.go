@@ -35,7 +35,7 @@ var Rights = []string{"contents: write", "pull-requests: write", "checks: write"
 
 // Probe asks for facts. It changes nothing: each write that it tries is one that
 // GitHub must refuse (a commit that cannot exist, a pull request of a branch into
-// itself), so that the kind of refusal tells whether the token may write. The
+// itself), so that the kind of refusal reports whether the token may write. The
 // ledger's branch is "" where the ledger is on no branch.
 func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) {
 	f := Facts{Rights: map[string]bool{}}

@@ -41,6 +41,7 @@ fragment said on Comment {
   id body createdAt lastEditedAt includesCreatedEdit createdViaEmail
   author { ...who }
   editor { login }
+  ... on Minimizable { isMinimized }
 }
 fragment thread on PullRequestReviewCommentConnection {
   totalCount pageInfo { hasNextPage endCursor }

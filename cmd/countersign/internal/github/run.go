@@ -1,10 +1,16 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/google/go-github/v60/github"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -22,6 +28,7 @@ type Run struct {
 	HeadOwner      string
 	HeadBranch     string
 	HeadCommit     string
+	UpdatedAt      time.Time // when it was completed, if it is
 }
 
 type runAnswer struct {
@@ -35,6 +42,7 @@ type runAnswer struct {
 	HeadSHA    string          `json:"head_sha"`
 	Repository *repositoryPart `json:"repository"`
 	Head       *repositoryPart `json:"head_repository"`
+	UpdatedAt  time.Time       `json:"updated_at"`
 }
 
 type repositoryPart struct {
@@ -52,11 +60,56 @@ func (c *Client) Run(ctx context.Context, id int64) (Run, error) {
 	if _, err := c.inRepository(ctx, &got, nil, "actions", "runs", strconv.FormatInt(id, 10)); err != nil {
 		return Run{}, failed(op, err)
 	}
-	if got.ID != id || got.Repository == nil || checkCommit(got.HeadSHA) != nil {
-		return Run{}, failed(op, unusable("the run has no number, repository or head"))
+	if got.ID != id {
+		return Run{}, failed(op, unusable("it is another run"))
+	}
+	run, err := got.run()
+	return run, failed(op, err)
+}
+
+// PullRuns lists the workflow runs of pull requests that succeeded, in the order in
+// which they ended: those on a commit or, for "", those that ended after since. The
+// answers have the newest first.
+func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) ([]Run, error) {
+	op := "looking for workflow runs of pull requests"
+	query := url.Values{"event": {"pull_request"}, "status": {"success"}, "per_page": {"100"}}
+	if commit != "" {
+		if err := checkCommit(commit); err != nil {
+			return nil, failed(op, err)
+		}
+		query.Set("head_sha", commit)
+	}
+	var out []Run
+	err := allPages(func(page int) (*github.Response, error) {
+		var got struct {
+			Runs []runAnswer `json:"workflow_runs"`
+		}
+		query.Set("page", strconv.Itoa(page))
+		resp, err := c.inRepository(ctx, &got, query, "actions", "runs")
+		for _, answer := range got.Runs {
+			run, runErr := answer.run()
+			if runErr != nil {
+				return nil, runErr
+			}
+			switch {
+			case run.UpdatedAt.Before(since):
+				resp.NextPage = 0
+			case (commit == "" || run.HeadCommit == commit) && run.Event == "pull_request" && run.Conclusion == "success":
+				out = append(out, run)
+			}
+		}
+		return resp, err
+	})
+	slices.SortFunc(out, func(a, b Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
+	return out, failed(op, err)
+}
+
+func (got runAnswer) run() (Run, error) {
+	if got.ID <= 0 || got.Repository == nil || checkCommit(got.HeadSHA) != nil {
+		return Run{}, unusable("the run has no number, repository or head")
 	}
 	run := Run{
-		ID: id, Attempt: got.Attempt, Event: got.Event, Status: got.Status, Conclusion: got.Conclusion,
+		ID: got.ID, Attempt: got.Attempt, Event: got.Event, Status: got.Status, Conclusion: got.Conclusion, UpdatedAt: got.UpdatedAt,
 		HeadBranch: got.HeadBranch, HeadCommit: got.HeadSHA, Workflow: workflowOf(got.Path, got.Repository.FullName),
 	}
 	if got.Head != nil && got.Head.ID > 0 {

@@ -65,6 +65,9 @@ func (c *Client) statements(ctx context.Context, op string, number int) ([]appro
 		if s.ID == "" || s.FullDatabaseID == "" || s.CreatedAt == "" {
 			return nil, unusable("a statement has no number or no date")
 		}
+		if s.untold() {
+			return nil, unusable("it is not told whether a comment is edited, came by e-mail or is hidden")
+		}
 		if ids[s.ID] {
 			return nil, changed("the statements")
 		}

@@ -9,51 +9,41 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
-// A Method reads its parameters and does its work.
-type Method struct {
-	read func(params *json.RawMessage) (value any, key string, err error)
-	do   func(ctx context.Context, params any, notify Notify) (any, error)
-}
+// A Method reads its parameters, a JSON object, and returns what does the work
+// and the key of the call.
+type Method func(params json.RawMessage) (do func(context.Context, Notify) (any, error), key string, err error)
 
 // Of makes a method of a function whose parameters are the fields of P, by
 // their JSON names. A field is required unless its tag says omitempty; null
 // stands for one that is not there. Where P has a method Key() string, calls of
 // one key run one after the other.
 func Of[P any](do func(ctx context.Context, params P, notify Notify) (any, error)) Method {
-	return Method{
-		read: func(raw *json.RawMessage) (any, string, error) {
-			p := new(P)
-			if err := decode(raw, p); err != nil {
-				return nil, "", err
-			}
-			key := ""
-			if keyed, ok := any(*p).(interface{ Key() string }); ok {
-				key = keyed.Key()
-			}
-			return *p, key, nil
-		},
-		do: func(ctx context.Context, params any, notify Notify) (any, error) { return do(ctx, params.(P), notify) },
+	return func(raw json.RawMessage) (func(context.Context, Notify) (any, error), string, error) {
+		var p P
+		if err := decode(raw, &p); err != nil {
+			return nil, "", err
+		}
+		key := ""
+		if keyed, ok := any(p).(interface{ Key() string }); ok {
+			key = keyed.Key()
+		}
+		return func(ctx context.Context, notify Notify) (any, error) { return do(ctx, p, notify) }, key, nil
 	}
 }
 
 // decode reads parameters, and refuses those that the method does not have:
 // one that is misspelt must not read as one that was not given.
-func decode(raw *json.RawMessage, into any) error {
-	doc := any(map[string]any{})
-	if raw != nil {
-		var err error
-		if doc, err = canon.Parse(*raw); err != nil {
-			return err
-		}
-	}
-	if err := checkShape("params", doc, reflect.TypeOf(into).Elem()); err != nil || raw == nil {
+func decode(raw json.RawMessage, into any) error {
+	var doc any
+	if err := json.Unmarshal(raw, &doc); err != nil {
 		return err
 	}
-	err := json.Unmarshal(*raw, into)
+	if err := checkShape("params", doc, reflect.TypeOf(into).Elem()); err != nil {
+		return err
+	}
+	err := json.Unmarshal(raw, into)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		return fmt.Errorf("params.%s is of the wrong type: %s", wrong.Field, wrong.Value)

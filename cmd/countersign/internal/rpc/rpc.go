@@ -18,13 +18,16 @@
 package rpc
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
-
-	"github.com/sourcegraph/jsonrpc2"
+	"sync"
+	"sync/atomic"
 )
 
 // MaxLine is how many bytes a line may have without its LF.
@@ -35,19 +38,19 @@ const MaxCalls = 32
 
 // The error codes of JSON-RPC 2.0, section 5.1.
 const (
-	CodeParse          = jsonrpc2.CodeParseError
-	CodeInvalidRequest = jsonrpc2.CodeInvalidRequest
-	CodeMethodNotFound = jsonrpc2.CodeMethodNotFound
-	CodeInvalidParams  = jsonrpc2.CodeInvalidParams
-	CodeInternal       = jsonrpc2.CodeInternalError
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
 )
 
 // An Error is what a call is answered with where it has no result. Data may be
-// nil.
+// nil. As in all that is sent, the members have the order of canonical JSON.
 type Error struct {
-	Code    int64
-	Message string
-	Data    any
+	Code    int64  `json:"code"`
+	Data    any    `json:"data,omitempty"`
+	Message string `json:"message"`
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -65,49 +68,62 @@ type Server struct {
 
 // Serve answers what it reads until the input ends or nothing can be written
 // any more; then it waits for the calls that still run. It returns nil where the
-// input merely ended.
+// input merely ended. ctx is for the methods: it does not end the reading.
 func (s *Server) Serve(ctx context.Context, in io.Reader) error {
-	calls := newCalls()
-	l := newLines(in, s.Write, calls)
-	conn := jsonrpc2.NewConn(ctx, l, &handler{s.Methods, calls}, jsonrpc2.SetLogger(silent{}))
-	<-conn.DisconnectNotify()
-	calls.running.Wait()
-	return l.failure()
+	c := &conn{methods: s.Methods, write: s.Write, calls: newCalls()}
+	r := bufio.NewReaderSize(in, 64<<10)
+	line, err := nextLine(r, MaxLine)
+	for err == nil && c.broken.Load() == nil {
+		c.take(ctx, line)
+		line, err = nextLine(r, MaxLine)
+	}
+	c.calls.running.Wait()
+	if broken := c.broken.Load(); broken != nil {
+		return fmt.Errorf("writing to the client: %w", *broken)
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading from the client: %w", err)
+	}
+	return nil
 }
 
-// silent drops what the library would print: whatever concerns the client is
-// an answer, and nothing else may reach stderr past the program's own door.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-
-// handler hands requests to methods. The library calls Handle for one after the
-// other.
-type handler struct {
+// conn is the connection to the client while it is served.
+type conn struct {
 	methods map[string]Method
 	calls   *calls
+	writing sync.Mutex // held while a line is written, which a slow client can make long
+	write   func(doc json.RawMessage) error
+	broken  atomic.Pointer[error] // why nothing can be written any more
 }
 
-func (h *handler) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
-	if req.Notif {
+// take begins to answer a line.
+func (c *conn) take(ctx context.Context, line []byte) {
+	// Of a line that is too long only the beginning is here: it is not blank.
+	if len(line) <= MaxLine && len(bytes.Trim(line, " \t\r")) == 0 {
 		return
 	}
-	refuse := func(code int64, message string) {
-		h.calls.run("", func() { reply(ctx, conn, req.ID, nil, &Error{Code: code, Message: message}) })
+	req, bad := readRequest(line)
+	refuse := func(e *Error) { c.calls.run("", func() { c.reply(req.ID, nil, e) }) }
+	if bad != nil {
+		refuse(bad)
+		return
 	}
-	method, known := h.methods[req.Method]
+	if req.ID == nil { // a notification
+		return
+	}
+	method, known := c.methods[req.Method]
 	if !known {
-		refuse(CodeMethodNotFound, "Method not found: "+clip(req.Method))
+		refuse(&Error{Code: CodeMethodNotFound, Message: "Method not found: " + clip(req.Method)})
 		return
 	}
-	params, key, err := method.read(req.Params)
+	do, key, err := method(req.Params)
 	if err != nil {
-		refuse(CodeInvalidParams, err.Error())
+		refuse(&Error{Code: CodeInvalidParams, Message: err.Error()})
 		return
 	}
-	h.calls.run(key, func() {
-		result, err := method.do(ctx, params, func(method string, params any) error { return conn.Notify(ctx, method, params) })
-		reply(ctx, conn, req.ID, result, err)
+	c.calls.run(key, func() {
+		result, err := do(ctx, c.notify)
+		c.reply(req.ID, result, err)
 	})
 }
 
@@ -120,24 +136,51 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
-// reply answers a request. That it cannot be sent is told by the stream.
-func reply(ctx context.Context, conn *jsonrpc2.Conn, id jsonrpc2.ID, result any, err error) {
-	response := &jsonrpc2.Response{ID: id}
+// reply answers a request with its result, or with err where that is not nil.
+// Serve tells that the answer could not be sent.
+func (c *conn) reply(id, result any, err error) {
+	answer := struct {
+		Error   *Error          `json:"error,omitempty"`
+		ID      any             `json:"id"`
+		JSONRPC string          `json:"jsonrpc"`
+		Result  json.RawMessage `json:"result,omitempty"`
+	}{ID: id, JSONRPC: "2.0"}
 	if err == nil {
-		err = response.SetResult(result)
+		answer.Result, err = json.Marshal(result)
 	}
 	if err != nil {
-		response.Error = errorOf(err)
+		answer.Error = &Error{Code: CodeInternal, Message: err.Error()}
+		errors.As(err, &answer.Error)
 	}
-	_ = conn.SendResponse(ctx, response)
+	doc, err := json.Marshal(answer)
+	if err != nil {
+		panic("rpc: the data of an error: " + err.Error())
+	}
+	_ = c.send(doc)
 }
 
-func errorOf(err error) *jsonrpc2.Error {
-	e := &Error{Code: CodeInternal, Message: err.Error()}
-	errors.As(err, &e)
-	out := &jsonrpc2.Error{Code: e.Code, Message: e.Message}
-	if e.Data != nil {
-		out.SetError(e.Data)
+func (c *conn) notify(method string, params any) error {
+	message := map[string]any{"jsonrpc": "2.0", "method": method}
+	if params != nil {
+		message["params"] = params
 	}
-	return out
+	doc, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	return c.send(doc)
+}
+
+// send writes a line, unless an earlier one could not be written.
+func (c *conn) send(doc json.RawMessage) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if broken := c.broken.Load(); broken != nil {
+		return *broken
+	}
+	err := c.write(doc)
+	if err != nil {
+		c.broken.Store(&err)
+	}
+	return err
 }

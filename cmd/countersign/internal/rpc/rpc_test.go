@@ -53,9 +53,9 @@ func TestLines(t *testing.T) {
 		return fmt.Sprintf(`{"error":{"code":%d,"message":%q},"id":%s,"jsonrpc":"2.0"}`, code, message, id)
 	}
 	result := func(id, result string) string {
-		return fmt.Sprintf(`{"id":%s,"result":%s,"jsonrpc":"2.0"}`, id, result)
+		return fmt.Sprintf(`{"id":%s,"jsonrpc":"2.0","result":%s}`, id, result)
 	}
-	failed := func(id, e string) string { return fmt.Sprintf(`{"id":%s,"error":%s,"jsonrpc":"2.0"}`, id, e) }
+	failed := func(id, e string) string { return fmt.Sprintf(`{"error":%s,"id":%s,"jsonrpc":"2.0"}`, e, id) }
 	const badID = "Invalid Request: id is a string of at most 200 bytes or a whole number from 0 to 9007199254740991"
 	for _, c := range []struct {
 		name, in string
@@ -73,7 +73,7 @@ func TestLines(t *testing.T) {
 		{"a notification of the client", `{"jsonrpc":"2.0","method":"echo","params":{"text":"hi"}}`, nil},
 		{"other members", `{"jsonrpc":"2.0","id":1,"method":"none","meta":{"a":1},"Result":1,"ERROR":2,"Method":"x"}`, []string{result("1", `"done"`)}},
 		{"an error", `{"jsonrpc":"2.0","id":1,"method":"break"}`, []string{failed("1", `{"code":-32603,"message":"broken"}`)}},
-		{"an error with data", `{"jsonrpc":"2.0","id":1,"method":"refuse"}`, []string{failed("1", `{"code":-32602,"message":"refused","data":{"exit":2}}`)}},
+		{"an error with data", `{"jsonrpc":"2.0","id":1,"method":"refuse"}`, []string{failed("1", `{"code":-32602,"data":{"exit":2},"message":"refused"}`)}},
 		{"no JSON", `{"jsonrpc":`, []string{bad(-32700, "null", "Parse error: invalid JSON at byte 11: unexpected end")}},
 		{"two documents", `{} {}`, []string{bad(-32700, "null", "Parse error: invalid JSON at byte 3: text after the document")}},
 		{"a key twice", `{"id":1,"id":2}`, []string{bad(-32700, "null", `Parse error: invalid JSON at byte 8: duplicate key "id"`)}},
@@ -101,6 +101,7 @@ func TestLines(t *testing.T) {
 		{"a list is an object", `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"text":"","list":{}}}`, []string{failed("1", `{"code":-32602,"message":"params.list is of the wrong type: object"}`)}},
 		{"params by position", `{"jsonrpc":"2.0","id":1,"method":"none","params":[1]}`, []string{failed("1", `{"code":-32602,"message":"params must be an object"}`)}},
 		{"params null", `{"jsonrpc":"2.0","id":1,"method":"none","params":null}`, []string{failed("1", `{"code":-32602,"message":"params must be an object"}`)}},
+		{"half a surrogate pair", `{"jsonrpc":"2.0","id":"\ud800","method":"\udc00"}`, []string{failed("\"\ufffd\"", "{\"code\":-32601,\"message\":\"Method not found: \ufffd\"}")}},
 		{"it goes on", "{\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"none\"}\n", []string{
 			bad(-32700, "null", "Parse error: invalid JSON at byte 1: expected a key"), result("1", `"done"`)}},
 	} {
@@ -117,13 +118,14 @@ func TestLines(t *testing.T) {
 }
 
 // A line of exactly the limit is read; one byte more, and the line is skipped
-// to its end.
+// to its end, and refused even where what is kept of it is blank.
 func TestLongLine(t *testing.T) {
 	request := func(size int) string {
 		head, tail := `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"text":"`, `"}}`
 		return head + strings.Repeat("x", size-len(head)-len(tail)) + tail
 	}
-	in := request(rpc.MaxLine) + "\n" + request(rpc.MaxLine+1) + "\n" + strings.Repeat("y", 3*rpc.MaxLine) + "\n" + request(100)
+	in := request(rpc.MaxLine) + "\n" + request(rpc.MaxLine+1) + "\n" + strings.Repeat("y", 3*rpc.MaxLine) + "\n" +
+		strings.Repeat(" ", rpc.MaxLine+1) + "{}\n" + request(100)
 	got := serve(t, strings.NewReader(in), methods)
 	long := fmt.Sprintf(`{"error":{"code":-32600,"message":"Invalid Request: the line is longer than %d bytes"},"id":null,"jsonrpc":"2.0"}`, rpc.MaxLine)
 	n := 0
@@ -132,7 +134,7 @@ func TestLongLine(t *testing.T) {
 			n++
 		}
 	}
-	if n != 2 || len(got) != 2+2*2 {
+	if n != 3 || len(got) != 3+2*2 {
 		t.Errorf("%d refusals, %d lines", n, len(got))
 	}
 }

@@ -55,7 +55,10 @@ func (s *Server) make(login, kind string) Account {
 
 func (s *Server) addAccount(login, kind string) *account {
 	a := &account{id: s.nextID(), login: login, kind: kind, created: s.time()}
-	a.email = fmt.Sprintf("%d+%s@users.noreply.localhost", a.id, login)
+	if login == "github-actions[bot]" {
+		a.id = actionsID
+	}
+	a.email = fmt.Sprintf("%d+%s@users.noreply.127.0.0.1", a.id, login)
 	if kind == "Organization" {
 		s.orgs[a.id] = &organization{teams: map[string]map[int64]string{}}
 	}

@@ -56,6 +56,12 @@ func (s *Server) Dismiss(id int64) {
 	misuse("no review %d", id)
 }
 
+// Hide hides a comment or review ("minimizes" it), or shows it again.
+func (s *Server) Hide(id int64, on bool) {
+	defer s.lock()()
+	s.text(id).hidden = on
+}
+
 // Resolve resolves the thread of a review comment as an account.
 func (s *Server) Resolve(id int64, by string) {
 	defer s.lock()()

@@ -76,13 +76,18 @@ func (c *checker) set(kind string, set []selection, times int, within []string) 
 	}
 }
 
+// overlap reports whether some type is possible in both places.
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(kind string) bool { return slices.Contains(b, kind) })
+}
+
 func (c *checker) fragment(kind, on string, set []selection, times int, within []string) {
 	t, known := c.schema.Types[kind]
 	switch {
 	case c.schema.Types[on].Kind == "":
 		c.fail("undefinedType", "No such type %s, so it can't be a fragment condition", on)
 		return
-	case known && on != kind && !slices.Contains(t.Possible, on) && !slices.Contains(c.schema.Types[on].Possible, kind) && kind != "Node" && on != "Node":
+	case known && on != kind && !overlap(slices.Concat(t.Possible, []string{kind}), slices.Concat(c.schema.Types[on].Possible, []string{on})) && kind != "Node" && on != "Node":
 		c.fail("cannotSpreadFragment", "Fragment on %s can't be spread inside %s", on, kind)
 	}
 	c.set(on, set, times, within)

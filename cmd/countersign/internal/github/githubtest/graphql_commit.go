@@ -56,8 +56,8 @@ func coAuthor(line string) (name, email string, ok bool) {
 
 func (g *graph) gitActor(by signature) *node {
 	n := &node{"GitActor", object{"name": by.name, "email": by.email, "date": by.date, "user": nil}}
-	if a := g.byEmail(by.email); a != nil && a.kind == "User" {
-		n.fields["user"] = g.accountNode(a)
+	if a := g.byEmail(by.email); a != nil && a.kind != "Organization" {
+		n.fields["user"] = g.asUser(a)
 	}
 	return n
 }

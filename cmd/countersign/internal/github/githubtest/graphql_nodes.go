@@ -29,10 +29,15 @@ func (g *graph) query() *node {
 // viewer is who asks. An app's installation is shown as a User with the bot's
 // number and its login with the suffix, here alone.
 func (g *graph) viewer() *node {
-	n := g.accountNode(g.token.account)
-	viewer := &node{"User", maps.Clone(n.fields)}
-	viewer.fields["login"] = g.token.account.login
-	return viewer
+	return g.asUser(g.token.account)
+}
+
+// asUser is an account where the schema has a User: the login of a bot keeps its
+// suffix there.
+func (g *graph) asUser(a *account) *node {
+	n := &node{"User", maps.Clone(g.accountNode(a).fields)}
+	n.fields["login"] = a.login
+	return n
 }
 
 func (g *graph) accountNamed(login, kind string) any {

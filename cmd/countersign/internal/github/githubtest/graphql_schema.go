@@ -48,7 +48,7 @@ var scalars = map[string]bool{
 	"HTML": true, "GitObjectID": true, "GitTimestamp": true, "GitSSHRemote": true, "Base64String": true,
 }
 
-// leaf tells whether a type has no fields: a scalar, or an enum, which is what
+// leaf reports whether a type has no fields: a scalar, or an enum, which is what
 // the cut schema does not have.
 func (s schema) leaf(kind string) bool {
 	t, known := s.Types[named(kind)]

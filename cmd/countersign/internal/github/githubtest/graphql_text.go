@@ -13,7 +13,7 @@ func (g *graph) textFields(t *text) object {
 	return object{
 		"databaseId": t.id, "fullDatabaseId": strconv.FormatInt(t.id, 10), "author": g.actor(t.author), "body": t.body, "bodyText": t.body,
 		"createdAt": stamp(t.created), "publishedAt": stamp(t.created), "updatedAt": stamp(t.updated), "lastEditedAt": maybe(t.edited),
-		"editor": g.actor(t.editor), "createdViaEmail": t.email, "includesCreatedEdit": len(t.history) > 0, "isMinimized": false,
+		"editor": g.actor(t.editor), "createdViaEmail": t.email, "includesCreatedEdit": len(t.history) > 0, "isMinimized": t.hidden,
 		"userContentEdits": g.edits(t),
 	}
 }

@@ -46,7 +46,7 @@ func (c *checker) value(v any, wanted string) {
 	}
 }
 
-// fits tells whether a literal may stand for a scalar; others are not judged.
+// fits reports whether a literal may stand for a scalar; others are not judged.
 func fits(v any, kind string) bool {
 	_, text := v.(string)
 	_, whole := v.(float64)

@@ -101,7 +101,7 @@ func (p *pull) state() string {
 	return "open"
 }
 
-// fork tells whether the head is in another repository.
+// fork reports whether the head is in another repository.
 func (p *pull) fork() bool { return p.head.repo != p.repo }
 
 // findPull returns the pull request, or nil.

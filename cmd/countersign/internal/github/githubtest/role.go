@@ -5,7 +5,7 @@ import "slices"
 // roles are GitHub's own, the least first.
 var roles = []string{"none", "read", "triage", "write", "maintain", "admin"}
 
-// atLeast tells whether a role includes another.
+// atLeast reports whether a role includes another.
 func atLeast(role, least string) bool {
 	return slices.Index(roles, role) >= slices.Index(roles, least)
 }

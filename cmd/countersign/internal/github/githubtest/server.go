@@ -65,8 +65,7 @@ func Start() (*Server, error) {
 		dir: dir, rest: rest, now: time.Now, lastID: 1000,
 		tokens: map[string]*token{}, orgs: map[int64]*organization{},
 	}
-	actions := s.addAccount("github-actions[bot]", "Bot")
-	actions.id = actionsID
+	s.addAccount("github-actions[bot]", "Bot")
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	s.http.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.http.Start()

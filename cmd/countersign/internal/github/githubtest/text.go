@@ -14,6 +14,7 @@ type text struct {
 	email   bool
 	editor  *account
 	edited  *time.Time
+	hidden  bool
 	history []edit // with the first text, oldest first; empty if never edited
 }
 

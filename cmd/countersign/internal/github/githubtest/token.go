@@ -86,13 +86,13 @@ func (s *Server) authenticate(r *http.Request) *token {
 	return t
 }
 
-// has tells whether the token of an installation was given a permission.
+// has reports whether the token of an installation was given a permission.
 func (t *token) has(permission, level string) bool {
 	got := t.permissions[permission]
 	return got == level || got == "write"
 }
 
-// sees tells whether a repository exists for the token.
+// sees reports whether a repository exists for the token.
 func (s *Server) sees(t *token, r *repository) bool {
 	switch {
 	case !r.private:
@@ -105,7 +105,7 @@ func (s *Server) sees(t *token, r *repository) bool {
 	return atLeast(s.permission(r, t.account), "read")
 }
 
-// may tells whether the token has a right in a repository that it sees.
+// may reports whether the token has a right in a repository that it sees.
 // Reading in public is everybody's.
 func (s *Server) may(t *token, r *repository, permission, level string) bool {
 	switch {

@@ -41,7 +41,7 @@ func text(v any) string {
 	return string(data)
 }
 
-// isSchema tells whether v is a schema of an object, and not for instance the
+// isSchema reports whether v is a schema of an object, and not for instance the
 // list of its properties.
 func isSchema(v object) bool {
 	_, properties := v["properties"].(object)

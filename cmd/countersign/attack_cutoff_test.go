@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// cutOffs are places at which a report ends early.
+var cutOffs = map[string][]githubtest.Fault{
+	"at the check run": {
+		{Status: 500, Path: "/api/v3/repos/acme/site/check-runs", Times: -1},
+		{Status: 500, Method: "PATCH", Path: "/api/v3/repos/acme/site/issues/comments", Times: -1},
+		{Status: 500, Method: "POST", Path: "/api/v3/repos/acme/site/issues/1/comments", Times: -1},
+	},
+	"the check run answers 500 once": {{Status: 500, Path: "/api/v3/repos/acme/site/check-runs"}},
+	"at the comment":                 {{Status: 500, Method: "PATCH", Path: "/api/v3/repos/acme/site/issues/comments", Times: -1}},
+}
+
+// TestReportCutOff: what the forge was not told of a transaction that has ended is
+// told by the next settle, or sweep, and then no more.
+func TestReportCutOff(t *testing.T) {
+	t.Parallel()
+	for where, faults := range cutOffs {
+		for _, command := range []string{"/approve", "/deny"} {
+			for _, again := range [][]string{{"settle", "--pr", "1", "--no-gate"}, {"settle", "--all", "--no-gate"}} {
+				if again[1] == "--all" && where != "at the check run" || !everyFault() && (command == "/approve") == (again[1] == "--all") {
+					continue // a sample
+				}
+				t.Run(fmt.Sprint(where, " ", command, " ", again[1]), func(t *testing.T) {
+					t.Parallel()
+					a := newAttack(t, "")
+					a.says("ada", command+" "+a.fingerprint)
+					for _, f := range faults {
+						a.s.Fail(f)
+					}
+					if code, _, stderr := a.run("settle", "--pr", "1", "--no-gate"); code != exitIO {
+						t.Errorf("cut off: exit code %d: %s", code, stderr)
+					}
+					a.s.Heal()
+					a.tellsEnd(again, map[string]string{"/approve": "completed", "/deny": "denied"}[command])
+				})
+			}
+		}
+	}
+}
+
+// tellsEnd wants a run to tell how the transaction ended, and the next to tell nothing.
+func (a *attack) tellsEnd(again []string, status string) {
+	a.Helper()
+	if got := a.status(a.tx); got != status {
+		a.Fatalf("the ledger says %s", got)
+	}
+	a.clone()
+	if code, _, stderr := a.run(again...); code != 0 {
+		a.Errorf("exit code %d: %s", code, stderr)
+	}
+	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.s.Pull(site, a.pr).Head)
+	for what, text := range map[string]string{"comment": a.comment(), "check run": check.Summary} {
+		if !strings.Contains(text, "("+status+")") || strings.Contains(text, "0 of 1 approvals") {
+			a.Errorf("the %s does not say %s: %s", what, status, text)
+		}
+	}
+	done := a.state()
+	a.clone()
+	a.run(again...)
+	a.wantState("once more", done)
+}
+
+// T61: a settle that cannot read the conversation says so, also where a proposal
+// has taken another one's place.
+func TestT61UnreadAfterSuperseding(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	old := a.tx
+	a.proposes("hello, everybody")
+	if got := a.status(old); got != "superseded" {
+		t.Fatalf("the first proposal is %s", got)
+	}
+	a.clone()
+	a.s.Fail(githubtest.Fault{Status: 500, Path: "/api/v3/repos/acme/site/issues/1/comments", Times: -1})
+	code, _, stderr := a.run("settle", "--pr", "1", "--no-gate")
+	if code != exitIO || !strings.Contains(stderr, "500") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	a.s.Heal()
+	a.says("ada", "/deny "+a.fingerprint)
+	a.settle(exitDenied, "--no-gate")
+}
+
+// A check that passed is taken back by the next settle after one that recorded a
+// denial of the pull request's own diff and was cut off, on whatever event, and by the
+// sweep.
+func TestGuardCutOff(t *testing.T) {
+	t.Parallel()
+	for what, f := range map[string]githubtest.Fault{
+		"every check run": {Status: 500, Path: "/api/v3/repos/acme/site/check-runs", Times: -1},
+		"the check":       {Status: 500, Path: "/api/v3/repos/acme/site/check-runs", Contains: `"name":"countersign"`, Times: -1},
+	} {
+		for _, again := range []string{"a comment", "the sweep"} {
+			if !everyFault() && (what == "the check") == (again == "the sweep") {
+				continue // a sample
+			}
+			t.Run(what+", "+again, func(t *testing.T) {
+				t.Parallel()
+				a := newGuard(t, "")
+				a.says("ada", "/approve "+a.fingerprint)
+				a.guards(passes)
+				a.later()
+				said := a.says("ada", "/deny "+a.fingerprint+" no")
+				a.s.Fail(f)
+				a.happens(commented(said))
+				if code, _, stderr := a.run("settle", "--pr", fmt.Sprint(a.pr)); code != exitIO || a.status(a.tx) != "denied" {
+					t.Fatalf("cut off: exit code %d, %s: %s", code, a.status(a.tx), stderr)
+				}
+				a.s.Heal()
+				if again == "a comment" {
+					a.happens(commented(a.says("eve", "/approve it")))
+					a.guards(broken, "denied")
+					return
+				}
+				a.happens(githubtest.Event{Name: "schedule"})
+				a.run("settle", "--all")
+				if got := a.check("countersign", a.s.Pull(site, a.pr).Head); got.Conclusion != broken {
+					t.Errorf("the check is %+v", got)
+				}
+			})
+		}
+	}
+}
+
+// A pull request that cannot be read keeps the sweep from none of the others.
+func TestSweepGoesOn(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.s.Push(githubtest.NewCommit{Repository: site, Branch: "another", By: "bob", Files: map[string]string{"another.txt": "x\n"}})
+	second := a.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "another", Base: "main", Title: "Another"}).Number
+	for _, pr := range []int{a.pr, second} {
+		if a.pr = pr; pr == second {
+			a.tx, a.fingerprint = a.propose(strings.ReplaceAll(greetFix, "world", "all"))
+		}
+		a.says("ada", "/deny "+a.fingerprint)
+		a.s.Fail(githubtest.Fault{Status: 500, Path: "/api/v3/repos/acme/site/check-runs", Times: -1})
+		if code, _, stderr := a.run("settle", "--pr", fmt.Sprint(pr), "--no-gate"); code != exitIO || a.status(a.tx) != "denied" {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		a.s.Heal()
+	}
+	a.clone()
+	a.s.Fail(githubtest.Fault{Status: 500, Path: "/api/v3/repos/acme/site/issues/1/comments", Times: -1})
+	code, _, stderr := a.run("settle", "--all", "--no-gate")
+	a.s.Heal()
+	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.s.Pull(site, second).Head)
+	if code != exitIO || !strings.Contains(check.Summary, "(denied)") {
+		t.Errorf("exit code %d: %s; the check is %+v", code, stderr, check)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The rule of README.md's exit codes, held by every command: what was to be read
+// and is not there is 3, what the ledger does not have is 2. The verifiers and
+// pack apply have the exit codes of their specifications.
+func TestExitCodeOfWhatIsNotThere(t *testing.T) {
+	s := newSandbox(t, map[string]string{"a.txt": "a\n"})
+	s.git("init", "-q", "-b", "main")
+	s.commit()
+	file := filepath.Join(s.dir, "new.patch")
+	check(t, os.WriteFile(file, []byte(addition("new.txt", "x\n")), 0o644))
+	const commit = "0123456789012345678901234567890123456789"
+	covered := map[string]bool{}
+	hold := func(want int, dir, lines string) {
+		t.Helper()
+		for line := range strings.Lines(lines) {
+			args := strings.Fields(line)
+			covered[args[0]] = true
+			cmd := s.command(append([]string{"-C", dir}, args...)...)
+			if code, _, errs := runCode(cmd); code != want || want > 0 && !strings.Contains(errs, "countersign: error: ") {
+				t.Errorf("-C %s %s: exit %d, want %d\n%s", dir, strings.TrimSpace(line), code, want, errs)
+			}
+		}
+	}
+	// A directory that is not there.
+	hold(exitIO, filepath.Join(s.dir, "nowhere"), `run --patch x
+run --all
+review --patch x
+approve
+deny
+gate
+apply
+validate
+list
+show
+log
+diff
+export --out o
+close
+wait
+serve --stdio
+sync
+ledger tip
+ledger accept-tip `+commit+` --reason x
+audit
+audit --commit HEAD
+policy check
+policy explain --patch x
+checks --out o
+init
+init --check
+settle --pr 1
+`)
+	// A file that is not there.
+	hold(exitIO, s.repo, `run --patch no
+run --checks no
+review --patch no
+review --pack no
+review --proposal no
+review --proposal no --bundle no
+review --recipe remove-todo --needle a --trace no
+review --worktree --sign-key no
+validate --dir no
+audit --allowed-signers no
+policy check no
+policy explain --patch no
+canon no
+`)
+	// No ledger: a list of nothing, and otherwise nothing that is meant.
+	hold(0, s.repo, "list\nlist --matrix --max 3\nrun --all\nledger tip\npolicy check\n")
+	hold(exitRefused, s.repo, `run
+approve
+deny
+gate
+apply
+validate
+show
+show tx_0
+log
+diff
+export --out o
+close
+wait
+checks --out o
+ledger accept-tip `+commit+` --reason x
+audit
+audit --commit HEAD
+`)
+	// A transaction that is not there.
+	s.run(0, "review", "--patch", file)
+	hold(exitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
+	// No repository.
+	hold(exitRefused, s.dir, "run --patch x\nlist\naudit\nserve --stdio\ninit\n")
+	// By their specifications.
+	hold(verifyIO, s.repo, "patch verify no\nresult verify no\nproposal verify no\n")
+	hold(exitIO, s.repo, "pack apply --pack no --target .\n")
+	hold(exitRefused, s.repo, "pack apply --pack . --target no\n")
+
+	for _, c := range (&App{}).rootCommand().Commands() {
+		switch name := c.Name(); name {
+		case "demo", "version", "help", "completion": // read nothing of a user's
+		case "action", "plan", "fleet": // of workflows
+		default:
+			if !covered[name] {
+				t.Errorf("no row has %s", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package packfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+)
+
+// holdPrefix begins the name of a directory beside git's own, in which one
+// Store prepares what it writes, and the text of its .keep files. git removes
+// what is called tmp_ something at any time (git-prune(1)), and nothing else.
+const holdPrefix = "countersign-"
+
+// hold keeps new packs from `git gc` until a ref leads to what they hold, as
+// git-receive-pack(1) does: pack-X.keep is there before pack-X is, and goes
+// after the ref has moved. A pack that is there without it when `git repack -d`
+// begins may be removed when that ends.
+//
+// The .keep has the name of a directory with a locked file: the operating
+// system ends the lock with the process, and Sweep then removes both. Without
+// a pack that is held or being written there is no such directory.
+type hold struct {
+	objects string
+
+	mu   sync.Mutex
+	dir  string // "" while there is none
+	lock *flock.Flock
+	uses int             // packs that are held or being written
+	held map[string]bool // by name
+}
+
+// begin makes the directory, if there is none. end is to be called once for it.
+func (h *hold) begin() (dir string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for try := 0; h.dir == ""; try++ {
+		dir := filepath.Join(h.objects, fmt.Sprintf("%s%016x", holdPrefix, rand.Uint64()))
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			return "", err
+		}
+		lock, err := lockHold(dir, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+		if err != nil {
+			return "", errors.Join(err, os.RemoveAll(dir))
+		}
+		if lock != nil {
+			h.dir, h.lock = dir, lock
+		} else if try == 100 {
+			return "", fmt.Errorf("%s cannot be locked", dir)
+		}
+	}
+	h.uses++
+	return h.dir, nil
+}
+
+// end removes the directory with its last use. What cannot be removed is left
+// to Sweep.
+func (h *hold) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.uses--; h.uses == 0 {
+		removeHold(h.dir, h.lock)
+		h.dir, h.lock = "", nil
+	}
+}
+
+// lockHold returns nil where another process has the lock, or had it and has
+// removed the directory. Only who made the directory makes the file, once.
+func lockHold(dir string, flags int) (*flock.Flock, error) {
+	file := filepath.Join(dir, "lock")
+	lock := flock.New(file, flock.SetFlag(flags), flock.SetPermissions(0o666))
+	ours, err := lock.TryLock()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !ours {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(file); err != nil {
+		return nil, lock.Close()
+	}
+	return lock, nil
+}
+
+// removeHold removes the locked file last: until then Sweep can do the rest.
+func removeHold(dir string, lock *flock.Flock) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != "lock" {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	_ = os.Remove(filepath.Join(dir, "lock"))
+	_ = lock.Close()
+	_ = os.Remove(dir)
+}
+
+func (s *Store) keepFile(name string) string {
+	return filepath.Join(s.dirs[0].path, "pack", name+".keep")
+}
+
+// holds notes that a pack is held, which is a use.
+func (h *hold) holds(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held == nil {
+		h.held = map[string]bool{}
+	}
+	h.held[name] = true
+}
+
+// forget reports whether a pack was held.
+func (h *hold) forget(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was := h.held[name]
+	delete(h.held, name)
+	return was
+}
+
+// Release lets packs go that WritePack or TakePacks returned: a ref leads to
+// their objects now, or nobody wants them.
+func (s *Store) Release(names ...string) {
+	for _, name := range names {
+		if s.hold.forget(name) {
+			_ = os.Remove(s.keepFile(name)) // one that stays is Sweep's, after this process
+			s.hold.end()
+		}
+	}
+}
+
+// Sweep releases what processes held that were killed. A .keep of anybody else
+// is left alone.
+func (s *Store) Sweep() error {
+	objects := s.dirs[0].path
+	keeps, err := filepath.Glob(filepath.Join(objects, "pack", "*.keep"))
+	if err != nil {
+		return err
+	}
+	dirs, err := filepath.Glob(filepath.Join(objects, holdPrefix+"*"))
+	if err != nil || len(keeps)+len(dirs) == 0 {
+		return err
+	}
+	byHold := map[string][]string{} // .keep files
+	for _, keep := range keeps {
+		if name := holdOf(keep); name != "" {
+			byHold[name] = append(byHold[name], keep)
+			dirs = append(dirs, filepath.Join(objects, name))
+		}
+	}
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, sweep(dir, byHold[filepath.Base(dir)]))
+	}
+	return errors.Join(errs...)
+}
+
+// holdOf is the directory that a .keep is of, "" if it is somebody else's.
+func holdOf(keep string) string {
+	text, err := os.ReadFile(keep)
+	name, line := strings.CutSuffix(string(text), "\n")
+	if err != nil || !line || !strings.HasPrefix(name, holdPrefix) || filepath.Base(name) != name {
+		return ""
+	}
+	return name
+}
+
+// sweep removes these .keep files and then the directory, if its process is
+// gone.
+func sweep(dir string, keeps []string) (err error) {
+	lock, err := lockHold(dir, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	if lock == nil { // it is alive, was killed before it locked the directory, or is gone
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	for _, keep := range keeps {
+		if removed := os.Remove(keep); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
+	switch {
+	case lock == nil:
+	case err != nil: // the next Sweep goes on
+		err = errors.Join(err, lock.Close())
+	default:
+		removeHold(dir, lock)
+	}
+	return err
+}

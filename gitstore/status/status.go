@@ -1,0 +1,283 @@
+// Package status says which files of a working tree are not what the index has,
+// and which are in neither the index nor a list of what is to be ignored, as
+// "git status --untracked-files=all" does. It runs nothing: no file system
+// monitor that the configuration names, and no filter. A file is compared as its
+// bytes are, unless what lstat tells of it is what the index noted.
+//
+// One walk looks at every directory once, on all cores: it is opened by its name
+// in the directory above, never through a link, listed, and each file in it that
+// the index has is looked at by its name there.
+package status
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/ignore"
+	"github.com/countersign-dev/countersign/gitstore/index"
+)
+
+// Options are what the configuration and the rest of the repository say. The
+// zero value is a repository without either.
+type Options struct {
+	IgnoreMode  bool // core.fileMode is off: the executable bit means nothing
+	IgnoreCase  bool // core.ignoreCase: names that differ in case alone are one
+	NoLinks     bool // core.symlinks is off: links are files that hold where they point
+	IgnoreCtime bool // core.trustCtime is off
+	CheckLess   bool // core.checkStat is "minimal"
+	Sparse      bool // core.sparseCheckout: what is there although it need not be counts
+
+	// Ignored are the lists that are about the whole working tree, the last one
+	// asked first.
+	Ignored []ignore.List
+
+	// Submodule returns the commit that the repository at a path has checked out;
+	// false where there is none.
+	Submodule func(name string) (plumbing.Hash, bool)
+	// Blob returns the content of a blob, of which there may be a .gitignore that is
+	// not checked out.
+	Blob func(id plumbing.Hash) ([]byte, error)
+}
+
+// Changed returns the paths of the working tree at dir that are changed, gone,
+// or new and not ignored. A path that is not merged is changed. They are in no
+// order.
+func Changed(dir string, x *index.Index, o Options) ([]string, error) {
+	root, err := openRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &walker{x: x, Options: o, tokens: make(chan struct{}, runtime.GOMAXPROCS(0)-1)}
+	if o.IgnoreCase {
+		w.folded = fold(x)
+	}
+	w.walk(root, &place{list: ignore.List{}}, 0, x.Len(), "")
+	w.group.Wait()
+	return w.changed, w.err
+}
+
+// A walker walks one working tree.
+type walker struct {
+	Options
+	x      *index.Index
+	folded map[string]bool // in lower case, what the index has and is below
+
+	tokens chan struct{} // one for each goroutine that may be started
+	group  sync.WaitGroup
+
+	mu      sync.Mutex
+	changed []string
+	err     error
+}
+
+func (w *walker) add(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed = append(w.changed, name)
+}
+
+// fail notes the first error. The others go on to their end.
+func (w *walker) fail(name string, err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = fmt.Errorf("%+q: %w", name, err)
+	}
+}
+
+// A name is one name of a directory.
+type name struct {
+	name string
+	kind fs.FileMode
+}
+
+func (n name) isDir() bool  { return n.kind.IsDir() }
+func (n name) isFile() bool { return n.kind.IsRegular() || n.kind == fs.ModeSymlink }
+
+// walk looks at a directory, which it closes. The index has the entries from lo
+// up to hi below it; prefix is its path with a slash, "" for the root.
+func (w *walker) walk(dir *dir, at *place, lo, hi int, prefix string) {
+	defer dir.close()
+	names, err := dir.list()
+	if err != nil {
+		w.fail(prefix, err)
+		return
+	}
+	w.readIgnored(dir, names, at, prefix, lo, hi)
+	for i := lo; i < hi; {
+		rest := w.x.Name(i)[len(prefix):]
+		slash := bytes.IndexByte(rest, '/')
+		if slash < 0 {
+			i = w.file(dir, i, hi, prefix)
+			continue
+		}
+		end := w.x.Below(i, hi, len(prefix)+slash+1)
+		w.tracked(dir, at, i, end, prefix, string(rest[:slash]))
+		i = end
+	}
+	for _, n := range names {
+		if !w.has(n, prefix, lo, hi) {
+			w.untracked(dir, at, n, prefix)
+		}
+	}
+}
+
+// tracked goes into a directory that the index has entries below.
+func (w *walker) tracked(above *dir, at *place, lo, hi int, prefix, name string) {
+	prefix += name + "/"
+	d, err := above.open(name)
+	switch {
+	case isAbsent(err):
+		for i := lo; i < hi; i++ {
+			w.gone(w.x.Entry(i))
+		}
+	case err != nil:
+		w.fail(prefix, err)
+	default:
+		w.start(func() { w.walk(d, &place{above: at, name: name}, lo, hi, prefix) })
+	}
+}
+
+// start does something in a goroutine of its own, if a core may be free.
+func (w *walker) start(do func()) {
+	select {
+	case w.tokens <- struct{}{}:
+		w.group.Go(func() {
+			do()
+			<-w.tokens
+		})
+	default:
+		do()
+	}
+}
+
+// file compares the entries of one name with what is on disk, and returns the
+// entry after them.
+func (w *walker) file(dir *dir, i, hi int, prefix string) (next int) {
+	e := w.x.Entry(i)
+	next = i + 1
+	for next < hi && bytes.Equal(w.x.Name(next), e.Name) {
+		next++
+	}
+	if e.Stage != 0 {
+		w.add(string(e.Name))
+		return next
+	}
+	if e.AssumeValid || e.SkipWorktree && !w.Sparse || e.Mode == index.ModeDir {
+		return next
+	}
+	name := e.Name[len(prefix):]
+	s, err := dir.lstat(name)
+	switch {
+	case isAbsent(err):
+		w.gone(e)
+	case err != nil:
+		w.fail(string(e.Name), err)
+	default:
+		changed, err := w.differs(dir, e, s, string(name))
+		if w.fail(string(e.Name), err); changed {
+			w.add(string(e.Name))
+		}
+	}
+	return next
+}
+
+// gone notes an entry whose file is not there.
+func (w *walker) gone(e index.Entry) {
+	if e.Stage != 0 || !e.AssumeValid && !e.SkipWorktree {
+		w.add(string(e.Name))
+	}
+}
+
+// has reports whether a name of a directory is the index's: a file of it, or a
+// directory that it has entries below.
+func (w *walker) has(n name, prefix string, lo, hi int) bool {
+	if lo < hi {
+		full := append(append(make([]byte, 0, 256), prefix...), n.name...)
+		i := w.x.Search(full, lo, hi)
+		if i < hi && bytes.Equal(w.x.Name(i), full) {
+			return !n.isDir() || w.x.Entry(i).Mode == index.ModeGitlink
+		}
+		if full = append(full, '/'); n.isDir() {
+			i = w.x.Search(full, i, hi)
+			return i < hi && bytes.HasPrefix(w.x.Name(i), full)
+		}
+	}
+	if w.folded == nil {
+		return false
+	}
+	full := strings.ToLower(prefix + n.name)
+	if n.isDir() {
+		full += "/"
+	}
+	return w.folded[full]
+}
+
+// fold lists in lower case what the index has: files, and directories with a
+// slash.
+func fold(x *index.Index) map[string]bool {
+	out := map[string]bool{}
+	for i := range x.Len() {
+		name := strings.ToLower(string(x.Name(i)))
+		for !out[name] && name != "./" {
+			out[name] = true
+			name = path.Dir(strings.TrimSuffix(name, "/")) + "/"
+		}
+	}
+	return out
+}
+
+// untracked notes a file that the index has not, or those below a directory.
+func (w *walker) untracked(above *dir, at *place, n name, prefix string) {
+	full := prefix + n.name
+	switch {
+	case n.name == ".git", w.IgnoreCase && strings.EqualFold(n.name, ".git"):
+		return
+	case !n.isDir() && !n.isFile(), w.ignored(at, n.name, n.isDir()):
+		return
+	case n.isFile():
+		w.add(full)
+		return
+	}
+	d, err := above.open(n.name)
+	switch {
+	case isAbsent(err):
+	case err != nil && errors.Is(err, fs.ErrPermission): // git warns, and goes on
+	case err != nil:
+		w.fail(full, err)
+	case d.isRepository():
+		d.close()
+	default:
+		w.start(func() { w.walk(d, &place{above: at, name: n.name}, 0, 0, full+"/") })
+	}
+}
+
+// isRepository reports whether a directory is the working tree of another
+// repository: its files are not this one's to have.
+func (d *dir) isRepository() bool {
+	if file, err := d.read(".git"); err == nil {
+		return bytes.HasPrefix(file, []byte("gitdir: "))
+	}
+	git, err := d.open(".git")
+	if err != nil {
+		return false
+	}
+	defer git.close()
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := git.lstat([]byte(name)); err != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,235 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// A childClient is the transport to a service of git's that is reached through
+// the input and output of a child process: git itself for a repository on this
+// machine, and the user's ssh for one on a server. Each session is one child.
+// go-git's own transports wait for a server's first words without end.
+type childClient struct {
+	// command returns the child, which is not started yet and is to end with ctx.
+	command func(ctx context.Context, service string) (*exec.Cmd, error)
+
+	// why returns what it means that the child ended with this status, after it
+	// wrote this to its stderr, and without a whole answer.
+	why func(status int, said string) error
+
+	notes *notes
+}
+
+func (c *childClient) begin(n *notes) { c.notes = n }
+
+func (c *childClient) Close() error { return nil }
+
+func (c *childClient) NewUploadPackSession(*transport.Endpoint, transport.AuthMethod) (transport.UploadPackSession, error) {
+	return &childSession{client: c, service: "upload-pack"}, nil
+}
+
+func (c *childClient) NewReceivePackSession(*transport.Endpoint, transport.AuthMethod) (transport.ReceivePackSession, error) {
+	return &childSession{client: c, service: "receive-pack"}, nil
+}
+
+// A childSession is one run of a service.
+type childSession struct {
+	client  *childClient
+	service string
+
+	cmd    *exec.Cmd // nil before the start
+	in     *os.File
+	out    *os.File
+	answer *bufio.Reader      // of out
+	over   chan struct{}      // closed when the child has ended
+	end    context.CancelFunc // ends the child, and reading and writing, at once
+	adv    *packp.AdvRefs
+	failed bool
+}
+
+// lastWords is how long a child that has nothing more to answer may take to say
+// why, and to end.
+const lastWords = 2 * time.Second
+
+func (s *childSession) start(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	cmd, err := s.client.command(ctx, s.service)
+	if err != nil {
+		end()
+		return err
+	}
+	cmd.Stderr = s.client.notes
+	cmd.WaitDelay = lastWords // a hook in the background may hold stderr for as long as it likes
+	cmd.Cancel = func() error {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err == nil { // so that git removes its locks
+			return nil
+		}
+		return cmd.Process.Kill()
+	}
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		end()
+		return err
+	}
+	out, theirOut, err := os.Pipe() // Wait would close a StdoutPipe before all of it is read
+	if err != nil {
+		end()
+		_, _ = theirIn.Close(), in.Close()
+		return err
+	}
+	cmd.Stdin, cmd.Stdout = theirIn, theirOut
+	err = cmd.Start()
+	_, _ = theirIn.Close(), theirOut.Close()
+	if err != nil {
+		end()
+		_, _ = in.Close(), out.Close()
+		return err
+	}
+	context.AfterFunc(ctx, func() { // whatever the child started may hold the other ends
+		_, _ = in.Close(), out.Close()
+	})
+	s.cmd, s.in, s.out, s.end, s.over = cmd, in, out, end, make(chan struct{})
+	s.answer = bufio.NewReaderSize(out, 32<<10)
+	go func() {
+		_ = cmd.Wait()
+		close(s.over)
+	}()
+	return nil
+}
+
+// await waits for the child to end, but not for long. There is nothing more to
+// say to it or to hear.
+func (s *childSession) await() (ended bool) {
+	_, _ = s.in.Close(), s.out.Close()
+	select {
+	case <-s.over:
+		return true
+	case <-time.After(lastWords):
+		return false
+	}
+}
+
+// fail notes why the call fails: where the child's answer stopped too early,
+// the reason is what the child says of it.
+func (s *childSession) fail(err error) error {
+	s.failed = true
+	cut := errors.Is(err, errCut) || isNetwork(err) || errors.Is(err, syscall.EPIPE)
+	if cut && s.cmd != nil && s.await() {
+		if why := s.client.why(s.cmd.ProcessState.ExitCode(), s.client.notes.message()); why != nil {
+			err = why
+		}
+	}
+	return s.client.notes.failed(err)
+}
+
+func (s *childSession) AdvertisedReferences() (*packp.AdvRefs, error) {
+	return s.AdvertisedReferencesContext(context.Background())
+}
+
+func (s *childSession) AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error) {
+	if s.adv != nil {
+		return s.adv, nil
+	}
+	if err := s.start(ctx); err != nil {
+		return nil, s.fail(err)
+	}
+	limited := &io.LimitedReader{R: s.answer, N: maxAdvertisement}
+	adv, err := readAdvertisement(limited, "")
+	switch {
+	case err != nil && limited.N <= 0:
+		return nil, s.fail(ErrTooLarge)
+	case err != nil:
+		return nil, s.fail(err)
+	}
+	transport.FilterUnsupportedCapabilities(adv.Capabilities)
+	s.adv = adv
+	return adv, nil
+}
+
+func (s *childSession) UploadPack(ctx context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
+	if _, err := s.AdvertisedReferencesContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.ask(req); err != nil {
+		return nil, s.fail(fmt.Errorf("asking: %w", err))
+	}
+	resp := packp.NewUploadPackResponse(req)
+	if err := resp.Decode(io.NopCloser(&childBody{s})); err != nil {
+		return nil, s.fail(err)
+	}
+	return resp, nil
+}
+
+func (s *childSession) ask(req *packp.UploadPackRequest) error {
+	if err := req.UploadRequest.Encode(s.in); err != nil {
+		return err
+	}
+	if err := req.UploadHaves.Encode(s.in, true); err != nil {
+		return err
+	}
+	if err := pktline.NewEncoder(s.in).EncodeString("done\n"); err != nil {
+		return err
+	}
+	return s.in.Close()
+}
+
+// A childBody remembers how reading failed, which packp turns to text.
+type childBody struct{ s *childSession }
+
+func (b *childBody) Read(p []byte) (int, error) {
+	n, err := b.s.answer.Read(p)
+	if err != nil && err != io.EOF {
+		return n, b.s.fail(err)
+	}
+	if long := b.s.client.notes.count(n); long != nil {
+		return 0, b.s.fail(long)
+	}
+	return n, err
+}
+
+func (s *childSession) ReceivePack(ctx context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {
+	if _, err := s.AdvertisedReferencesContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := req.Encode(s.in); err != nil {
+		return nil, s.fail(err)
+	}
+	if err := s.in.Close(); err != nil {
+		return nil, s.fail(err)
+	}
+	limited := &io.LimitedReader{R: s.answer, N: maxReport}
+	report, err := readReport(limited, req.Capabilities.Supports(capability.Sideband64k), s.client.notes)
+	switch {
+	case err != nil && limited.N <= 0:
+		return nil, s.fail(ErrTooLarge)
+	case err != nil:
+		return nil, s.fail(err)
+	}
+	return report, report.Error()
+}
+
+// Close lets a child that has done what it was asked for end in peace, and ends
+// any other.
+func (s *childSession) Close() error {
+	if s.cmd == nil {
+		return nil
+	}
+	if !s.failed {
+		_, _ = s.in.Write(pktline.FlushPkt) // for one that was asked nothing; another has its input closed
+		s.await()
+	}
+	s.end()
+	return nil
+}

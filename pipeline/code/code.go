@@ -1,0 +1,61 @@
+// Package code is the repository that changes are made to, as far as the stages
+// need it: package gitstore keeps it in Git, and knows nothing of the stages.
+package code
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// A Repository is where the code lives. Tree must implement fs.ReadLinkFS, and
+// must fail, not say "not found", where an object is missing.
+type Repository interface {
+	// Head returns the commit id of HEAD.
+	Head(ctx context.Context) (string, error)
+	Tree(ctx context.Context, commit string) (fs.FS, error)
+	// TreeID returns the id of a commit's tree, which names its content.
+	TreeID(ctx context.Context, commit string) (string, error)
+	// Index compares the files with their index entries.
+	Index(ctx context.Context, files []patch.Change) (IndexState, error)
+	// Changed returns the paths whose file in the working tree is not HEAD's:
+	// changed, deleted, or new and not ignored.
+	Changed(ctx context.Context) ([]string, error)
+	// Descends reports whether ancestor is commit or one of its ancestors; one
+	// that the repository does not have is not.
+	Descends(ctx context.Context, commit, ancestor string) (bool, error)
+}
+
+// An IndexState says which files differ from the commit in the index, and which
+// are not checked out at all (git-sparse-checkout).
+type IndexState struct{ Staged, Sparse []string }
+
+// A Commit is what a commit says beside its tree. Committer is the address of
+// the committer, whose name is this program's; "" for its own.
+type Commit struct {
+	Author, Email string
+	Committer     string
+	When          time.Time
+	Message       string
+	// Sign returns the armored SSH signature of a commit, always the same for
+	// the same one; nil signs nothing.
+	Sign func(commit []byte) (string, error)
+}
+
+// Refs makes commits and moves refs, without any working tree.
+type Refs interface {
+	// Ref returns the commit that a full ref name stands for, "" if there is
+	// none.
+	Ref(ctx context.Context, name string) (string, error)
+	// BuildCommit writes the commit that changes these files of its parent, and
+	// moves no ref.
+	BuildCommit(ctx context.Context, parent string, files []patch.Change, c Commit) (string, error)
+	// CheckRef refuses a name that is none, and a branch that is checked out
+	// anywhere: its files would no longer be what HEAD says.
+	CheckRef(ctx context.Context, name string) error
+	// MoveRef sets a ref that CheckRef accepts to next if it still is old ("":
+	// absent), else it returns ledger.ErrMoved.
+	MoveRef(ctx context.Context, name, old, next string) error
+}

@@ -1,0 +1,166 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Join adds to one log of a transaction what another one has that began the
+// same way. Requests, decisions and notes of what is stored commute with each
+// other and with what only one of the two did besides; everything else that both
+// did contradicts.
+type Join struct {
+	log     *Log
+	common  int               // how many events both have
+	renamed map[string]string // requests of the other log, by their ids there
+	hard    bool              // the log has more than what commutes
+}
+
+// NewJoin begins after the first events, which both logs have.
+func NewJoin(log *Log, common int) *Join {
+	j := &Join{log: log, common: min(common, len(log.payloads)), renamed: map[string]string{}}
+	for _, p := range log.payloads[j.common:] {
+		j.hard = j.hard || !commutes(p)
+	}
+	return j
+}
+
+func commutes(p Payload) bool {
+	switch p := p.(type) {
+	case *ApprovalRequest, *ArtifactStored:
+		return true
+	case *ApprovalDecision:
+		return p.Decision == Approve
+	case *StatusChange:
+		return p.To == Awaiting || p.From == Awaiting && p.To == Proposed
+	}
+	return false
+}
+
+// Log is what was joined so far.
+func (j *Join) Log() *Log { return j.log }
+
+// Add adds the events of the other log from one to before another, and tells
+// whether any was new. The error says what contradicts.
+func (j *Join) Add(other *Log, from, to int) (added bool, err error) {
+	before := len(j.log.events)
+	for i := from; i < to; i++ {
+		at, err := other.Time(i)
+		if err != nil {
+			return false, err
+		}
+		if err := j.add(at, other.payloads[i]); err != nil {
+			return false, fmt.Errorf("event %d: %w", i+1, err)
+		}
+	}
+	return len(j.log.events) > before, nil
+}
+
+func (j *Join) add(at time.Time, p Payload) error {
+	tx := j.log.tx
+	switch p := p.(type) {
+	case *ApprovalRequest:
+		return j.request(at, *p)
+	case *ArtifactStored:
+		for _, stored := range Of[*ArtifactStored](j.log) {
+			if stored.Path == p.Path {
+				return nil
+			}
+		}
+		if tx.Closed {
+			return nil // a note of what nobody needs any more
+		}
+	case *ApprovalDecision:
+		if p.Decision == Deny && tx.Status == Denied {
+			return nil // the other's denial is as final
+		}
+		if err := j.contradicts(p); err != nil {
+			return err
+		}
+		d := *p
+		if err := j.answers(at, &d); err != nil {
+			return err
+		}
+		return j.log.Append(at, &d)
+	case *StatusChange:
+		if p.To == tx.Status || commutes(p) && p.From != tx.Status {
+			return nil
+		}
+		if p.To == Awaiting && len(j.log.OpenRequests()) == 0 {
+			return nil // what was asked is answered
+		}
+		if err := j.contradicts(p); err != nil {
+			return err
+		}
+		s := *p
+		if s.From == Proposed || s.From == Awaiting { // a request moves between these two
+			if tx.Status == Proposed || tx.Status == Awaiting {
+				s.From = tx.Status
+			}
+		}
+		return j.log.Append(at, &s)
+	case *Close:
+		if tx.Closed && p.Status == tx.Status && tx.Status == Denied {
+			return nil
+		}
+	}
+	if err := j.contradicts(p); err != nil {
+		return err
+	}
+	return j.log.Append(at, p)
+}
+
+func (j *Join) contradicts(p Payload) error {
+	if j.hard && !commutes(p) {
+		return fmt.Errorf("%s, and the other side went on as well", p.Type())
+	}
+	return nil
+}
+
+// answers finds the request that a decision answers. One that is answered
+// already is asked again: two people may have said the same.
+func (j *Join) answers(at time.Time, d *ApprovalDecision) error {
+	asked := d.ApprovalRequestID
+	if id, ok := j.renamed[asked]; ok {
+		d.ApprovalRequestID = id
+	}
+	if !j.log.seen.answered[d.ApprovalRequestID] {
+		return nil
+	}
+	for _, q := range Of[*ApprovalRequest](j.log) {
+		if q.ApprovalRequestID == d.ApprovalRequestID {
+			if err := j.ask(at, asked, *q); err != nil {
+				return err
+			}
+			d.ApprovalRequestID = j.renamed[asked]
+			break
+		}
+	}
+	return nil
+}
+
+// request takes a request that the other side made for the same one, whether it
+// is answered or not, or opens it. What is closed asks for nothing.
+func (j *Join) request(at time.Time, q ApprovalRequest) error {
+	taken := map[string]bool{}
+	for _, id := range j.renamed {
+		taken[id] = true
+	}
+	for _, p := range j.log.payloads[j.common:] {
+		same, ok := p.(*ApprovalRequest)
+		if ok && same.Fingerprint == q.Fingerprint && same.Kind == q.Kind && !taken[same.ApprovalRequestID] {
+			j.renamed[q.ApprovalRequestID] = same.ApprovalRequestID
+			return nil
+		}
+	}
+	if j.log.tx.Closed {
+		return nil
+	}
+	return j.ask(at, q.ApprovalRequestID, q)
+}
+
+func (j *Join) ask(at time.Time, instead string, q ApprovalRequest) error {
+	q.ApprovalRequestID = fmt.Sprintf("req_%d", len(Of[*ApprovalRequest](j.log))+1)
+	j.renamed[instead] = q.ApprovalRequestID
+	return j.log.Append(at, &q)
+}

@@ -1,0 +1,104 @@
+package secret
+
+import (
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zricethezav/gitleaks/v8/config"
+)
+
+// TestOutline: read one by one, the rules are those of the whole file, and a
+// rule that sleeps is woken by every text that it can find something in.
+func TestOutline(t *testing.T) {
+	want, err := readConfig([]byte(config.DefaultConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, entries := defaults()
+	if first, err := readConfig([]byte(head)); err != nil || !reflect.DeepEqual(first.Allowlists, want.Allowlists) {
+		t.Errorf("%+v %v", first.Allowlists, err)
+	}
+	if len(entries) < len(want.Rules) {
+		t.Fatal(len(entries), len(want.Rules))
+	}
+	unused := maps.Clone(wakes)
+	for i, e := range entries {
+		got, err := e.read()
+		if err != nil {
+			t.Fatal(e.id, err)
+		}
+		if i < len(want.Rules) {
+			want.Rules[i].Allowlists = strictly(want.Rules[i].Allowlists)
+			if !reflect.DeepEqual(got, want.Rules[i]) || e.id != got.ID {
+				t.Errorf("%s: %+v, want %+v", e.id, got, want.Rules[i])
+			}
+		}
+		delete(unused, e.id)
+		if e.id == privateKey || len(e.wakes) == 0 {
+			continue
+		}
+		r, err := newRule(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		literals := r.leads
+		if literals == nil {
+			literals = r.keywords
+		}
+		for _, l := range literals {
+			if !slices.ContainsFunc(e.wakes, func(word string) bool { return word != "" && strings.Contains(l, word) }) {
+				t.Errorf("%s is tried at %q, and sleeps until one of %q", e.id, l, e.wakes)
+			}
+		}
+	}
+	if len(unused) > 0 {
+		t.Error("no such rules:", unused)
+	}
+}
+
+// T42: what is found does not depend on what this process has looked at before.
+func TestT42SameWhenAwake(t *testing.T) {
+	fresh := func() *Finder {
+		set, err := newRuleset(configFile{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Finder{rules: func() *ruleset { return set }}
+	}
+	awake := fresh()
+	for _, e := range awake.rules().entries {
+		awake.Text(strings.Join(e.wakes, " "))
+	}
+	if x := awake.rules().current.Load(); slices.ContainsFunc(x.asleep, func(list []int) bool { return list != nil }) {
+		t.Error("rules are asleep still")
+	}
+	r := rand.New(rand.NewPCG(51, 52))
+	entries := awake.rules().entries
+	for range 60 {
+		var b strings.Builder
+		for range 20 {
+			e := entries[r.IntN(len(entries))]
+			if len(e.wakes) > 0 {
+				b.WriteString(e.wakes[r.IntN(len(e.wakes))] + []string{"", "_key = \"", ": "}[r.IntN(3)])
+			}
+			for range []int{8, 20, 32, 40, 64}[r.IntN(5)] {
+				b.WriteByte("abcdef0123456789ABCDEFGHIJ"[r.IntN(26)])
+			}
+			b.WriteString([]string{"\n", "\"\n", " and "}[r.IntN(3)])
+		}
+		f, text := fresh(), b.String()
+		if got, want := f.Text(text), awake.Text(text); got != want || f.Measure(text) != awake.Measure(text) {
+			t.Errorf("%+v, later %+v", f.Measure(text), awake.Measure(text))
+		}
+	}
+	// Clean text wakes nothing.
+	f := fresh()
+	before := f.rules().current.Load()
+	if f.Text("two files, added lines: a.go and b.go"); f.rules().current.Load() != before {
+		t.Error("clean text wakes rules")
+	}
+}
