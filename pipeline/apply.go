@@ -169,9 +169,8 @@ func already(snap ledger.Snapshot, log *ledger.Log) (*ApplyOutcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the earlier result: %w", err)
 	}
-	ends := ledger.Of[*ledger.ApplyComplete](log)
 	res, err := result.Parse(raw)
-	return &ApplyOutcome{Result: res, Ledger: snap, Commit: ends[len(ends)-1].CommitAfter, Already: true}, err
+	return &ApplyOutcome{Result: res, Ledger: snap, Commit: log.LastApply().CommitAfter, Already: true}, err
 }
 
 // ended refuses a transaction that takes no more events; of a denied one the

@@ -87,8 +87,7 @@ func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *le
 	}
 	g.Verdict = g.verdict(ctx, at)
 	return r.runChecks(ctx, g.rules.Policy, snap, log, read, func() (string, error) {
-		ends := ledger.Of[*ledger.ApplyComplete](log)
-		if done := ends[len(ends)-1]; done.CommitAfter != "" {
+		if done := log.LastApply(); done.CommitAfter != "" {
 			return done.CommitAfter, nil
 		}
 		set, err := r.onCommit(ctx, snap.Tree, log.Transaction(), begun.BaseCommit)

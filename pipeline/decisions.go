@@ -132,13 +132,7 @@ func (g Gated) keep(s *ledger.Stage, said approval.Said) {
 	if _, exact := said.Decision(); !exact || ledger.FingerprintPatch(said.Command.Fingerprint) != g.Transaction().PatchID() {
 		return
 	}
-	kept := 0
-	for _, a := range ledger.Of[*ledger.ArtifactStored](s.Log) {
-		if a.Kind == approval.KindStatement {
-			kept++
-		}
-	}
-	if kept < maxUncounted {
+	if len(s.Log.Artifacts(approval.KindStatement)) < maxUncounted {
 		s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.reading.access[said.Author.ID]))
 	}
 }
@@ -264,10 +258,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted
 func posted(tree fs.FS, log *ledger.Log) ([]approval.Posted, error) {
 	var out []approval.Posted
 	tx := log.Transaction().TransactionID
-	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
-		if a.Kind != kindPosted {
-			continue
-		}
+	for _, a := range log.Artifacts(kindPosted) {
 		var doc postedDoc
 		raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx), a.Path))
 		if err == nil {

@@ -231,8 +231,7 @@ func eachYes(known map[string]map[string]bool, add func(what, id string)) {
 
 // fetchApplied brings the commit that was made where this clone has it not.
 func (r *Runner) fetchApplied(ctx context.Context, log *ledger.Log) error {
-	ends := ledger.Of[*ledger.ApplyComplete](log)
-	done := ends[len(ends)-1]
+	done := log.LastApply()
 	p := log.Transaction().Pointers.Proposal
 	if p.PullRequest == 0 || done.CommitAfter == "" || r.Code == nil {
 		return nil

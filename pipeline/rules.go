@@ -67,7 +67,7 @@ func (r *Runner) rules(ctx context.Context, base string) (Rules, error) {
 // request was not read, nothing tells which branch that is to: it is what was
 // asked for last, and no approval counts by it.
 func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, error) {
-	requests := ledger.Of[*ledger.ApprovalRequest](g.log)
+	asked := ledger.Last[*ledger.ApprovalRequest](g.log)
 	switch {
 	case g.reading != nil && g.reading.pull.State != PullRequestOpen:
 		if rules, err := r.rules(ctx, g.reading.pull.Base.Branch); err == nil {
@@ -76,8 +76,8 @@ func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, erro
 		return r.rules(ctx, "")
 	case g.reading != nil:
 		return r.rules(ctx, g.reading.pull.Base.Branch)
-	case g.Transaction().Pointers.Proposal.PullRequest > 0 && len(requests) > 0:
-		return recorded(tree, g.log, requests[len(requests)-1].Policy)
+	case g.Transaction().Pointers.Proposal.PullRequest > 0 && asked != nil:
+		return recorded(tree, g.log, asked.Policy)
 	}
 	return r.rules(ctx, "")
 }

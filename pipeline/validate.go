@@ -139,8 +139,7 @@ func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
 // applied returns a reader of the files where the last apply put them: the
 // working tree, or the commit that was made.
 func (r *Runner) applied(ctx context.Context, log *ledger.Log) (readFile, error) {
-	ends := ledger.Of[*ledger.ApplyComplete](log)
-	done := ends[len(ends)-1]
+	done := log.LastApply()
 	if done.Target == TargetWorktree {
 		if r.Worktree == nil {
 			return nil, &NoWorktreeError{}
@@ -175,8 +174,7 @@ func (e *NotHereError) Unwrap() error { return e.Err }
 // clone has made it: the same approved change on the same parent is the same
 // commit.
 func (r *Runner) rebuildApplied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log) error {
-	ends := ledger.Of[*ledger.ApplyComplete](log)
-	done, tx := ends[len(ends)-1], log.Transaction()
+	done, tx := log.LastApply(), log.Transaction()
 	if done.CommitAfter == "" || tx.Pointers.Proposal.PullRequest > 0 {
 		return nil
 	}
@@ -208,8 +206,7 @@ func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger
 
 // readBack compares the files with what was approved.
 func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log, read readFile) ([]rule.Violation, error) {
-	starts := ledger.Of[*ledger.ApplyStart](log)
-	set, err := r.onCommit(ctx, tree, log.Transaction(), starts[len(starts)-1].BaseCommit)
+	set, err := r.onCommit(ctx, tree, log.Transaction(), ledger.Last[*ledger.ApplyStart](log).BaseCommit)
 	var redacted *RedactedError
 	if errors.As(err, &redacted) {
 		return readBackHashes(*log.Transaction().Pointers.Proposal, read)

@@ -87,8 +87,7 @@ func Ended(log *ledger.Log) string {
 	if s := log.Transaction().Status; s != ledger.Superseded && s != ledger.Interrupted {
 		return ""
 	}
-	changes := ledger.Of[*ledger.StatusChange](log)
-	return changes[len(changes)-1].Reason
+	return ledger.Last[*ledger.StatusChange](log).Reason
 }
 
 type stat struct{ added, deleted int }

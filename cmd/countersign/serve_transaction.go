@@ -168,8 +168,7 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 	for _, op := range out.Applied.Result.Operations {
 		files = append(files, op.Path)
 	}
-	ends := ledger.Of[*ledger.ApplyComplete](out.Log())
-	return map[string]any{"ok": true, "appliedFiles": files, "apply_artifact": ends[len(ends)-1].ApplyArtifact}, nil
+	return map[string]any{"ok": true, "appliedFiles": files, "apply_artifact": out.Log().LastApply().ApplyArtifact}, nil
 }
 
 type respondParams struct {

@@ -40,18 +40,9 @@ func checkEvidence(dir fs.FS, log *ledger.Log, n int, d *ledger.ApprovalDecision
 		if !a.Redacted && canon.Sum([]byte(doc.Text)) != d.Source.BodySHA256 {
 			return errors.New("the text of its statement does not hash to body_sha256")
 		}
-		return doc.check(d, requestKind(log, d.ApprovalRequestID))
+		return doc.check(d, log.Request(d.ApprovalRequestID).Kind)
 	}
 	return errors.New("the statement that the decision was read from is not recorded")
-}
-
-func requestKind(log *ledger.Log, id string) string {
-	for _, q := range ledger.Of[*ledger.ApprovalRequest](log) {
-		if q.ApprovalRequestID == id {
-			return q.Kind
-		}
-	}
-	return ""
 }
 
 // check holds a decision on a request of some kind to the statement that it was

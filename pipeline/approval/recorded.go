@@ -41,10 +41,7 @@ type Policies struct{ known sync.Map } // by text: policy.Policy
 
 // Recorded reads a Policy that a transaction went by from its directory.
 func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (policy.Policy, PolicyDoc, error) {
-	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
-		if a.Kind != KindPolicy {
-			continue
-		}
+	for _, a := range log.Artifacts(KindPolicy) {
 		var doc PolicyDoc
 		raw, err := fs.ReadFile(dir, a.Path)
 		if err == nil {

@@ -117,15 +117,10 @@ func (l *life) accounted(from, to int) map[string][]byte {
 
 // denial is what the index holds of a decision.
 func (l *life) denial(p *ledger.ApprovalDecision) ledger.Denial {
-	d := ledger.Denial{
-		Fingerprint: p.Fingerprint, TransactionID: l.id, Author: p.Source.Author, Reason: p.Reason, DeniedAt: p.Source.CreatedAt,
+	return ledger.Denial{
+		Fingerprint: p.Fingerprint, Kind: l.log.Request(p.ApprovalRequestID).Kind, TransactionID: l.id,
+		Author: p.Source.Author, Reason: p.Reason, DeniedAt: p.Source.CreatedAt,
 	}
-	for _, q := range ledger.Of[*ledger.ApprovalRequest](l.log) {
-		if q.ApprovalRequestID == p.ApprovalRequestID {
-			d.Kind = q.Kind
-		}
-	}
-	return d
 }
 
 // time: a stage has one time, which is its events' and its commit's.

@@ -34,8 +34,8 @@ func (l *life) succession() {
 	if p := tx.Pointers.Proposal; p != nil && len(p.Supersedes) > 0 {
 		l.heirs = append(l.heirs, heir{l.versions[0].commit, l.versions[0].age, tx})
 	}
-	if changes := ledger.Of[*ledger.StatusChange](l.log); tx.Status == ledger.Superseded && tx.Closed {
-		l.superseded[tx.TransactionID] = ended{l.versions[len(l.versions)-1].age, tx, changes[len(changes)-1].Reason}
+	if tx.Status == ledger.Superseded && tx.Closed {
+		l.superseded[tx.TransactionID] = ended{l.versions[len(l.versions)-1].age, tx, ledger.Last[*ledger.StatusChange](l.log).Reason}
 	}
 }
 

@@ -220,10 +220,37 @@ func Of[P Payload](l *Log) []P {
 	return out
 }
 
+// Last returns the last payload of one type; nil where there is none.
+func Last[P Payload](l *Log) (last P) {
+	for _, p := range slices.Backward(l.payloads) {
+		if p, ok := p.(P); ok {
+			return p
+		}
+	}
+	return last
+}
+
+// LastApply returns how the last apply ended; nil where none has.
+func (l *Log) LastApply() *ApplyComplete { return Last[*ApplyComplete](l) }
+
+// Artifacts returns the artifacts of one kind, in order.
+func (l *Log) Artifacts(kind string) []*ArtifactStored {
+	return slices.DeleteFunc(Of[*ArtifactStored](l), func(a *ArtifactStored) bool { return a.Kind != kind })
+}
+
+// Request returns the approval request with an id, nil where there is none.
+func (l *Log) Request(id string) *ApprovalRequest {
+	for _, p := range l.payloads {
+		if q, ok := p.(*ApprovalRequest); ok && q.ApprovalRequestID == id {
+			return q
+		}
+	}
+	return nil
+}
+
 // FileChange returns the item that proposes the patch, as it stands now.
 func (l *Log) FileChange() (TurnItem, bool) {
-	items := Of[*TurnItem](l)
-	for _, it := range slices.Backward(items) {
+	for _, it := range slices.Backward(Of[*TurnItem](l)) {
 		if it.Item.Type == FileChange {
 			return *it, true
 		}
@@ -249,9 +276,8 @@ func (l *Log) OpenRequests() []ApprovalRequest {
 // OpenApply returns the apply/start that has no apply/complete, if there is one:
 // an apply that is going on, or was cut off.
 func (l *Log) OpenApply() (ApplyStart, bool) {
-	starts, ends := Of[*ApplyStart](l), Of[*ApplyComplete](l)
-	if len(starts) <= len(ends) {
+	if len(Of[*ApplyStart](l)) <= len(Of[*ApplyComplete](l)) {
 		return ApplyStart{}, false
 	}
-	return *starts[len(starts)-1], true
+	return *Last[*ApplyStart](l), true
 }
