@@ -1,7 +1,12 @@
 package packfile
 
 import (
+	"bytes"
+	"io"
+	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -57,7 +62,7 @@ func (b *Batch) AddOn(o Object, base plumbing.Hash) (plumbing.Hash, error) {
 func (b *Batch) Len() int { return len(b.ids) }
 
 // IDs returns the names of the objects in their order.
-func (b *Batch) IDs() []plumbing.Hash { return append([]plumbing.Hash(nil), b.ids...) }
+func (b *Batch) IDs() []plumbing.Hash { return slices.Clone(b.ids) }
 
 // Has reports whether an object is in the batch.
 func (b *Batch) Has(id plumbing.Hash) bool {
@@ -108,9 +113,13 @@ func (b *Batch) add(o Object, id, base plumbing.Hash) {
 	at, ok := b.at[base]
 	switch {
 	case ok:
-		if delta := b.delta(at, o); delta != nil {
+		on := b.entries[at]
+		if on.kind != o.Type || on.depth == maxDepth {
+			break
+		}
+		if delta := makeDelta(b.object(at).Data, o.Data); delta != nil {
 			b.recent.move(at, n, o.Data)
-			b.append(id, entry{o.Type, b.entries[at].depth + 1, at, delta})
+			b.append(id, entry{o.Type, on.depth + 1, at, delta})
 			return
 		}
 	case !base.IsZero():
@@ -120,13 +129,6 @@ func (b *Batch) add(o Object, id, base plumbing.Hash) {
 		b.hints[n] = base
 	}
 	b.append(id, entry{kind: o.Type, data: o.Data})
-}
-
-func (b *Batch) delta(base int32, o Object) []byte {
-	if e := b.entries[base]; e.kind != o.Type || e.depth == maxDepth {
-		return nil
-	}
-	return makeDelta(b.object(base).Data, o.Data)
 }
 
 func (b *Batch) append(id plumbing.Hash, e entry) {
@@ -150,14 +152,14 @@ func (b *Batch) object(i int32) Object {
 	if !known {
 		content = b.entries[i].data
 	}
-	for n := len(deltas) - 1; n >= 0; n-- {
+	for _, delta := range slices.Backward(deltas) {
 		var err error
-		if content, err = applyDelta(content, deltas[n]); err != nil {
+		if content, err = applyDelta(content, delta); err != nil {
 			panic("packfile: a delta of our own: " + err.Error())
 		}
 	}
 	if len(deltas) > 0 {
-		b.recent.put(last, content)
+		b.recent.move(none, last, content)
 	}
 	return Object{b.entries[last].kind, content}
 }
@@ -180,9 +182,7 @@ func (r *recent) get(i int32) ([]byte, bool) {
 	return content, ok
 }
 
-func (r *recent) put(i int32, content []byte) { r.move(-1, i, content) }
-
-// move keeps a version in place of the one it is made on.
+// move keeps a version in place of the one it is made on, if any.
 func (r *recent) move(old, i int32, content []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,4 +192,101 @@ func (r *recent) move(old, i int32, content []byte) {
 		r.content, r.size = map[int32][]byte{}, len(content)
 	}
 	r.content[i] = content
+}
+
+// A Pack is a batch as the bytes that are written to the disk and sent to
+// others. It is not modified.
+type Pack struct {
+	blocks  blocks
+	entries []packed
+	sum     plumbing.Hash
+}
+
+// Encode makes a pack of the batch, in memory. The batch keeps it until more is
+// added, so that to write what was sent, or to send what was written, does not
+// compress it again.
+func (b *Batch) Encode() (*Pack, error) {
+	if b.pack != nil {
+		return b.pack, nil
+	}
+	p := &Pack{}
+	var err error
+	if p.entries, p.sum, err = encodePack(&p.blocks, b); err != nil {
+		return nil, err
+	}
+	b.pack = p
+	return p, nil
+}
+
+// Size is how many bytes the pack has.
+func (p *Pack) Size() (n int64) {
+	for _, block := range p.blocks {
+		n += int64(len(block))
+	}
+	return n
+}
+
+// WriteTo writes the pack.
+func (p *Pack) WriteTo(w io.Writer) (n int64, err error) {
+	return io.Copy(w, p.Reader())
+}
+
+// Reader reads the pack from its beginning.
+func (p *Pack) Reader() io.Reader {
+	readers := make([]io.Reader, len(p.blocks))
+	for i, block := range p.blocks {
+		readers[i] = bytes.NewReader(block)
+	}
+	return io.MultiReader(readers...)
+}
+
+// blocks is what was written, in pieces: one slice that grows would need twice
+// the memory.
+type blocks [][]byte
+
+func (b *blocks) Write(p []byte) (int, error) {
+	*b = append(*b, bytes.Clone(p))
+	return len(p), nil
+}
+
+// Parallel calls do(0) to do(n-1), on all cores; a goroutine takes some at a
+// time.
+func Parallel(n, some int, do func(int)) {
+	workers := min(runtime.GOMAXPROCS(0), (n+some-1)/some)
+	var next atomic.Int64
+	work := func(int) {
+		for {
+			end := int(next.Add(int64(some)))
+			if end-some >= n {
+				return
+			}
+			for i := end - some; i < min(end, n); i++ {
+				do(i)
+			}
+		}
+	}
+	atOnce(workers, work)
+}
+
+// atOnce calls do(0) to do(n-1), each in a goroutine of its own: for what waits
+// rather than computes.
+func atOnce(n int, do func(int)) {
+	if n == 1 {
+		do(0)
+		return
+	}
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() { do(i) })
+	}
+	group.Wait()
+}
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

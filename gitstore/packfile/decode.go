@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,13 +32,14 @@ const minEntry = 9
 // bytes of the pack, unless it needed base; they must not be modified.
 func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, error) {
 	d := &decoder{pack: pack}
-	if err := d.scan(); err != nil {
-		return nil, fmt.Errorf("reading a pack: %w", err)
+	err := d.scan()
+	if err == nil {
+		err = d.resolve(base)
 	}
-	if err := d.resolve(base); err != nil {
-		return nil, fmt.Errorf("reading a pack: %w", err)
+	var b *Batch
+	if err == nil {
+		b, err = d.batch()
 	}
-	b, err := d.batch()
 	if err != nil {
 		return nil, fmt.Errorf("reading a pack: %w", err)
 	}
@@ -147,7 +150,7 @@ func (d *decoder) hold(size int64) error {
 }
 
 // batch puts all objects in the order of the pack, but bases before what
-// stands on them.
+// stands on them. Deltas stay as they are, unless too many stand on each other.
 func (d *decoder) batch() (*Batch, error) {
 	b := &Batch{}
 	var chain []int32
@@ -163,9 +166,22 @@ func (d *decoder) batch() (*Batch, error) {
 			if _, again := b.at[e.id]; again {
 				continue
 			}
-			if err := d.put(b, e); err != nil {
-				return nil, err
+			now := entry{kind: e.kind, data: e.data}
+			if e.base != none {
+				now.base = b.at[d.entries[e.base].id]
+				now.depth = b.entries[now.base].depth + 1
 			}
+			if now.depth > maxDepth {
+				data, err := applyDelta(b.object(now.base).Data, e.data)
+				if err != nil {
+					return nil, err
+				}
+				if err := d.hold(int64(len(data))); err != nil {
+					return nil, err
+				}
+				now = entry{kind: e.kind, data: data}
+			}
+			b.append(e.id, now)
 		}
 	}
 	again := len(b.ids) < len(d.entries)
@@ -173,36 +189,137 @@ func (d *decoder) batch() (*Batch, error) {
 	case again && d.byName: // git refuses it: which of the two is a base?
 		return nil, damaged("an object is there twice")
 	case !again && !d.thin:
-		b.pack = d.asReceived()
+		b.pack = &Pack{blocks: blocks{d.pack}, sum: d.sum, entries: make([]packed, len(d.entries))}
+		for i, e := range d.entries {
+			b.pack.entries[i] = packed{e.id, e.crc, e.offset}
+		}
 	}
 	return b, nil
 }
 
-// put keeps the delta as it is, unless too many stand on each other.
-func (d *decoder) put(b *Batch, e received) error {
-	now := entry{kind: e.kind, data: e.data}
-	if e.base != none {
-		now.base = b.at[d.entries[e.base].id]
-		now.depth = b.entries[now.base].depth + 1
+// resolve names every object: first those that are whole and all that stands
+// on them, on all cores, then those whose bases are elsewhere.
+func (d *decoder) resolve(base func(plumbing.Hash) (Object, error)) error {
+	var whole []int32
+	for i := range d.entries {
+		if d.entries[i].kind <= plumbing.TagObject {
+			whole = append(whole, int32(i))
+		}
 	}
-	if now.depth > maxDepth {
-		data, err := applyDelta(b.object(now.base).Data, e.data)
+	var failed atomic.Pointer[error]
+	Parallel(len(whole), 8, func(i int) {
+		if failed.Load() != nil {
+			return
+		}
+		e := d.entries[whole[i]]
+		steps, err := d.name(nil, whole[i], 0, Object{e.kind, e.data})
 		if err == nil {
-			err = d.hold(int64(len(data)))
+			err = d.walk(steps)
 		}
 		if err != nil {
+			failed.Store(&err)
+		}
+	})
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	// A base that is missing may yet be made of another one's delta.
+	ids := slices.Collect(maps.Keys(d.waiting))
+	slices.SortFunc(ids, func(a, b plumbing.Hash) int { return int(d.waiting[a][0] - d.waiting[b][0]) })
+	for _, id := range ids {
+		if len(d.waiting[id]) == 0 {
+			continue
+		}
+		o, err := base(id)
+		if errors.Is(err, ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("the base of a delta: %w", err)
+		}
+		d.thin = true
+		if err := d.walk(d.named(nil, id, none, o)); err != nil {
 			return err
 		}
-		now = entry{kind: e.kind, data: data}
 	}
-	b.append(e.id, now)
+	for id := range d.waiting {
+		return fmt.Errorf("the base of a delta: object %s: %w", id, ErrMissing)
+	}
 	return nil
 }
 
-func (d *decoder) asReceived() *Pack {
-	p := &Pack{blocks: blocks{d.pack}, sum: d.sum, entries: make([]packed, len(d.entries))}
-	for i, e := range d.entries {
-		p.entries[i] = packed{e.id, e.crc, e.offset}
+// step is a delta to apply. The last one on its base lets go of it.
+type step struct {
+	entry, parent int32
+	depth         int
+	base          Object
+	release       int64
+}
+
+// walk applies deltas, the last first, and then those that stand on them.
+func (d *decoder) walk(steps []step) error {
+	for len(steps) > 0 {
+		s := steps[len(steps)-1]
+		steps = steps[:len(steps)-1]
+		if s.depth > maxChain {
+			return damaged("more than %d deltas on each other", maxChain)
+		}
+		e := &d.entries[s.entry]
+		data, err := applyDelta(s.base.Data, e.data)
+		d.held.Add(-s.release)
+		if err != nil {
+			return err
+		}
+		o := Object{s.base.Type, data}
+		if e.base = s.parent; e.base == none { // the batch has no base for it
+			e.data = data
+			if err := d.hold(int64(len(data))); err != nil {
+				return err
+			}
+		}
+		if steps, err = d.name(steps, s.entry, s.depth, o); err != nil {
+			return err
+		}
 	}
-	return p
+	return nil
+}
+
+// name names an entry and adds the deltas on it to the steps.
+func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, error) {
+	if d.made.Add(int64(len(o.Data))) > maxMade {
+		return nil, damaged("its objects are larger than %d bytes together", maxMade)
+	}
+	id, err := o.ID()
+	if err != nil {
+		return nil, err
+	}
+	e := &d.entries[i]
+	e.id, e.kind = id, o.Type
+	n := len(steps)
+	for child := e.first; child != none; child = d.entries[child].other {
+		steps = append(steps, step{child, i, depth + 1, o, 0})
+	}
+	steps = d.named(steps, id, i, o)
+	for k := n; k < len(steps); k++ {
+		steps[k].depth = depth + 1
+	}
+	if len(steps) > n && depth > 0 {
+		steps[n].release = int64(len(o.Data))
+		err = d.hold(int64(len(o.Data)))
+	}
+	return steps, err
+}
+
+// named adds the deltas that wait for a name, once.
+func (d *decoder) named(steps []step, id plumbing.Hash, parent int32, o Object) []step {
+	if !d.byName {
+		return steps
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, child := range d.waiting[id] {
+		steps = append(steps, step{child, parent, 1, o, 0})
+	}
+	delete(d.waiting, id)
+	return steps
 }

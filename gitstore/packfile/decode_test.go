@@ -283,11 +283,7 @@ func TestDecodeBombs(t *testing.T) {
 	defer func() { maxHeld, maxMade = oldHeld, oldMade }()
 	zeros := make([]byte, 1<<20)
 	w := getWriter()
-	w.begin()
-	if _, err := w.Write(zeros); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.end(); err != nil {
+	if err := w.deflate(Object{plumbing.BlobObject, zeros}); err != nil {
 		t.Fatal(err)
 	}
 	big := append(entryHeader(nil, entry{kind: plumbing.BlobObject, data: zeros}, 0, nil), w.buf.Bytes()...)

@@ -3,10 +3,12 @@ package packfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,19 +44,30 @@ func (d *dir) list(again bool) (change int, err error) {
 	if d.listed && !again {
 		return d.change, nil
 	}
+	names, files, err := packNames(d.path)
+	if err != nil {
+		return d.change, err
+	}
 	before := d.packs
-	entries, err := os.ReadDir(filepath.Join(d.path, "pack"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return d.change, fmt.Errorf("listing the packs: %w", err)
+	d.packs, d.bad = nil, nil
+	d.last.Store(nil)
+	for _, p := range before {
+		if files[p.name+".pack"] || p.isOpen() {
+			d.packs = append(d.packs, p)
+		}
 	}
-	have := map[string]bool{}
-	for _, e := range entries {
-		have[e.Name()] = true
-	}
-	d.keep(have)
-	for _, e := range entries {
-		if base, ok := strings.CutSuffix(e.Name(), ".idx"); ok && have[base+".pack"] {
-			d.add(base)
+	for _, name := range names {
+		if slices.ContainsFunc(d.packs, func(p *pack) bool { return p.name == name }) {
+			continue
+		}
+		path := filepath.Join(d.path, "pack", name)
+		x, err := openIndex(path + ".idx")
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // deleted since it was listed
+		case err != nil:
+			d.bad = append(d.bad, fmt.Errorf("%s.idx: %w", name, err))
+		default:
+			d.packs = append(d.packs, &pack{name: name, path: path + ".pack", index: x})
 		}
 	}
 	if !slices.Equal(before, d.packs) {
@@ -64,16 +77,23 @@ func (d *dir) list(again bool) (change int, err error) {
 	return d.change, nil
 }
 
-// keep forgets the packs whose files are gone and not open.
-func (d *dir) keep(have map[string]bool) {
-	var packs []*pack
-	for _, p := range d.packs {
-		if have[p.name+".pack"] || p.isOpen() {
-			packs = append(packs, p)
+// packNames lists the packs that have an index, in the order of their names,
+// and all files beside them.
+func packNames(objectsDir string) (names []string, files map[string]bool, err error) {
+	entries, err := os.ReadDir(filepath.Join(objectsDir, "pack"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("listing the packs: %w", err)
+	}
+	files = map[string]bool{}
+	for _, e := range entries {
+		files[e.Name()] = true
+	}
+	for _, e := range entries {
+		if base, ok := strings.CutSuffix(e.Name(), ".idx"); ok && files[base+".pack"] {
+			names = append(names, base)
 		}
 	}
-	d.packs, d.bad = packs, nil
-	d.last.Store(nil)
+	return names, files, nil
 }
 
 // forget takes packs out of the list, which is read again before it is used.
@@ -84,23 +104,6 @@ func (d *dir) forget(names []string) {
 	d.packs = slices.DeleteFunc(slices.Clone(d.packs), func(p *pack) bool { return slices.Contains(names, p.name) })
 	d.listed = false
 	d.last.Store(nil)
-}
-
-func (d *dir) add(name string) {
-	for _, p := range d.packs {
-		if p.name == name {
-			return
-		}
-	}
-	path := filepath.Join(d.path, "pack", name)
-	x, err := openIndex(path + ".idx")
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // deleted since it was listed
-	case err != nil:
-		d.bad = append(d.bad, fmt.Errorf("%s.idx: %w", name, err))
-	default:
-		d.packs = append(d.packs, &pack{name: name, path: path + ".pack", index: x})
-	}
 }
 
 func (d *dir) unreadable() error {
@@ -159,7 +162,8 @@ func (d *dir) read(id plumbing.Hash, c *cache) (Object, error) {
 			return o, p.wrap(err)
 		}
 	}
-	return readLoose(d.loose(id))
+	h, data, err := readLoose(d.loose(id), true)
+	return Object{h.kind, data}, err
 }
 
 func (d *dir) size(id plumbing.Hash, c *cache) (header, error) {
@@ -173,11 +177,57 @@ func (d *dir) size(id plumbing.Hash, c *cache) (header, error) {
 			return h, p.wrap(err)
 		}
 	}
-	return sizeLoose(d.loose(id))
+	h, _, err := readLoose(d.loose(id), false)
+	return h, err
 }
 
 // loose is the file of a loose object.
 func (d *dir) loose(id plumbing.Hash) string {
 	name := id.String()
 	return filepath.Join(d.path, name[:2], name[2:])
+}
+
+// readLoose reads a loose object, or its header alone.
+func readLoose(path string, whole bool) (h header, data []byte, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, nil, ErrMissing
+	}
+	if err != nil {
+		return h, nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := getReader()
+	defer r.put()
+	if err := r.at(f, 0, 1<<62).stream(); err != nil {
+		return h, nil, err
+	}
+	if h, err = looseHeader(r.zlib); err == nil && whole {
+		data, err = r.rest(h.size)
+	}
+	return h, data, err
+}
+
+// looseHeader reads "<type> <size>\0".
+func looseHeader(z io.Reader) (header, error) {
+	const longest = len("commit 18446744073709551615\x00")
+	var text []byte
+	for one := make([]byte, 1); ; text = append(text, one[0]) {
+		if _, err := io.ReadFull(z, one); err != nil {
+			return header{}, readError(err)
+		}
+		if one[0] == 0 {
+			break
+		}
+		if len(text) == longest {
+			return header{}, damaged("a loose object without a header")
+		}
+	}
+	name, digits, _ := strings.Cut(string(text), " ")
+	kind, err1 := plumbing.ParseObjectType(name)
+	size, err2 := strconv.ParseUint(digits, 10, 62)
+	if err1 != nil || err2 != nil || kind > plumbing.TagObject || strconv.FormatUint(size, 10) != digits {
+		return header{}, damaged("a loose object with the header %+q", text)
+	}
+	return header{kind: kind, size: int64(size)}, nil
 }

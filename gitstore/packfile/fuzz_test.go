@@ -193,13 +193,13 @@ func FuzzLoose(f *testing.F) {
 		if err := os.WriteFile(file, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		o, err := readLoose(file)
+		h, content, err := readLoose(file, true)
 		if err != nil && !errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
-		h, sizeErr := sizeLoose(file)
-		if err == nil && (sizeErr != nil || h.size != int64(len(o.Data)) || h.kind != o.Type) {
-			t.Errorf("%v %d, then %d: %v", o.Type, len(o.Data), h.size, sizeErr)
+		alone, _, sizeErr := readLoose(file, false)
+		if err == nil && (sizeErr != nil || alone.size != int64(len(content)) || alone != h) {
+			t.Errorf("%v %d, then %v: %v", h, len(content), alone, sizeErr)
 		}
 	})
 }

@@ -33,7 +33,7 @@ type hold struct {
 	dir  string // "" while there is none
 	lock *flock.Flock
 	uses int             // packs that are held or being written
-	held map[string]bool // by name
+	held map[string]bool // the names of packs; each is a use
 }
 
 // begin makes the directory, if there is none. end is to be called once for it.
@@ -101,38 +101,23 @@ func removeHold(dir string, lock *flock.Flock) {
 	_ = os.Remove(dir)
 }
 
-func (s *Store) keepFile(name string) string {
-	return filepath.Join(s.dirs[0].path, "pack", name+".keep")
-}
-
-// holds notes that a pack is held, which is a use.
-func (h *hold) holds(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.held == nil {
-		h.held = map[string]bool{}
-	}
-	h.held[name] = true
-}
-
-// forget reports whether a pack was held.
-func (h *hold) forget(name string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	was := h.held[name]
-	delete(h.held, name)
-	return was
-}
-
 // Release lets packs go that WritePack or TakePacks returned: a ref leads to
 // their objects now, or nobody wants them.
 func (s *Store) Release(names ...string) {
 	for _, name := range names {
-		if s.hold.forget(name) {
+		s.hold.mu.Lock()
+		held := s.hold.held[name]
+		delete(s.hold.held, name)
+		s.hold.mu.Unlock()
+		if held {
 			_ = os.Remove(s.keepFile(name)) // one that stays is Sweep's, after this process
 			s.hold.end()
 		}
 	}
+}
+
+func (s *Store) keepFile(name string) string {
+	return filepath.Join(s.dirs[0].path, "pack", name+".keep")
 }
 
 // Sweep releases what processes held that were killed. A .keep of anybody else

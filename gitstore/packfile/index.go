@@ -2,10 +2,13 @@ package packfile
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sort"
 	"sync/atomic"
 
@@ -32,6 +35,13 @@ var (
 
 // largeIndex is never held in memory.
 const largeIndex = 32 << 20
+
+// packed is one entry of a pack, as its index tells it.
+type packed struct {
+	id     plumbing.Hash
+	crc    uint32
+	offset int64
+}
 
 // index is a pack index, version 2.
 type index struct {
@@ -204,4 +214,72 @@ func (x *index) close() error {
 		return nil
 	}
 	return x.file.Close()
+}
+
+// verify checks the whole index and returns its entries in the pack's order.
+func (x *index) verify() ([]packed, error) {
+	if err := x.parse(int64(len(x.data))); err != nil {
+		return nil, err
+	}
+	end := len(x.data) - idSize
+	if sum := sha1.Sum(x.data[:end]); !bytes.Equal(sum[:], x.data[end:]) {
+		return nil, damaged("its content is not what its checksum says")
+	}
+	names := x.data[idxHeaderSize : idxHeaderSize+x.count*int64(idSize)]
+	crcs := x.data[idxHeaderSize+x.count*int64(idSize):]
+	out := make([]packed, x.count)
+	for i := range out {
+		e := &out[i]
+		copy(e.id[:], names[i*idSize:])
+		if i > 0 && bytes.Compare(out[i-1].id[:], e.id[:]) > 0 {
+			return nil, damaged("its names are not sorted")
+		}
+		if first := int(e.id[0]); int64(i) >= int64(x.fanout[first]) || first > 0 && int64(i) < int64(x.fanout[first-1]) {
+			return nil, damaged("the fan-out table does not fit the names")
+		}
+		e.crc = binary.BigEndian.Uint32(crcs[i*4:])
+		var err error
+		if e.offset, err = x.offset(int64(i)); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b packed) int { return cmp.Compare(a.offset, b.offset) })
+	return out, nil
+}
+
+// encodeIndex makes an index of version 2.
+func encodeIndex(entries []packed, packSum plumbing.Hash) []byte {
+	slices.SortFunc(entries, func(a, b packed) int {
+		if c := cmp.Compare(binary.BigEndian.Uint64(a.id[:]), binary.BigEndian.Uint64(b.id[:])); c != 0 {
+			return c
+		}
+		return bytes.Compare(a.id[:], b.id[:])
+	})
+	out := make([]byte, 0, int(idxHeaderSize)+len(entries)*(idSize+16)+2*idSize)
+	out = append(out, idxMagic...)
+	n := 0
+	for first := range 256 {
+		for n < len(entries) && int(entries[n].id[0]) == first {
+			n++
+		}
+		out = binary.BigEndian.AppendUint32(out, uint32(n))
+	}
+	for _, e := range entries {
+		out = append(out, e.id[:]...)
+	}
+	for _, e := range entries {
+		out = binary.BigEndian.AppendUint32(out, e.crc)
+	}
+	var wide []byte
+	for _, e := range entries {
+		offset := uint32(e.offset)
+		if e.offset >= 1<<31 {
+			offset = 1<<31 | uint32(len(wide)/8)
+			wide = binary.BigEndian.AppendUint64(wide, uint64(e.offset))
+		}
+		out = binary.BigEndian.AppendUint32(out, offset)
+	}
+	out = append(append(out, wide...), packSum[:]...)
+	sum := sha1.Sum(out)
+	return append(out, sum[:]...)
 }

@@ -33,16 +33,13 @@ type Plan func(ids []plumbing.Hash, get func(plumbing.Hash) (Object, error)) ([]
 // Where an old one cannot be removed, the new one's name is returned with the
 // error.
 func (s *Store) Merge(names []string, plan Plan) (name string, err error) {
-	name, err = s.merge(names, plan)
-	if err != nil {
-		err = fmt.Errorf("merging packs: %w", err)
-	}
-	return name, err
-}
-
-func (s *Store) merge(names []string, plan Plan) (string, error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("merging packs: %w", err)
+		}
+	}()
 	dir := filepath.Join(s.dirs[0].path, "pack")
-	names, err := mergeable(dir, names)
+	names, err = mergeable(dir, names)
 	if err != nil || len(names) < 2 {
 		return "", err
 	}
@@ -60,21 +57,15 @@ func (s *Store) merge(names []string, plan Plan) (string, error) {
 		return "", err
 	}
 	defer s.Release(merged)
-	return merged, s.replace(dir, names)
-}
-
-// replace removes the packs that another one holds the objects of.
-func (s *Store) replace(dir string, names []string) error {
-	names, err := mergeable(dir, names) // somebody may have marked one since
-	if err != nil {
-		return err
+	if names, err = mergeable(dir, names); err != nil { // somebody may have marked one since
+		return merged, err
 	}
 	s.dirs[0].forget(names)
 	var errs []error
-	for _, name := range names {
-		errs = append(errs, removePack(filepath.Join(dir, name)))
+	for _, old := range names {
+		errs = append(errs, removePack(filepath.Join(dir, old)))
 	}
-	return errors.Join(errs...)
+	return merged, errors.Join(errs...)
 }
 
 // remove is os.Remove, but in tests.
@@ -95,9 +86,19 @@ func removePack(path string) error {
 // their objects: with .keep, a promise that others have what is missing, a list
 // of when each object was last wanted, or an index over many packs.
 func mergeable(dir string, names []string) (out []string, err error) {
-	over, err := multiPackIndexes(dir)
-	if err != nil {
-		return nil, err
+	var over []byte // all indexes over many packs, each of which names its packs (gitformat-pack(5), "PNAM")
+	for _, pattern := range []string{"multi-pack-index", "multi-pack-index.d/*.midx"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			over = append(over, data...)
+		}
 	}
 	for _, name := range names {
 		if filepath.Base(name) != name || slices.Contains(out, name) {
@@ -112,25 +113,6 @@ func mergeable(dir string, names []string) (out []string, err error) {
 		}
 	}
 	return out, nil
-}
-
-// multiPackIndexes are the bytes of all of them. Each names its packs
-// (gitformat-pack(5), "PNAM").
-func multiPackIndexes(dir string) (all []byte, err error) {
-	for _, pattern := range []string{"multi-pack-index", "multi-pack-index.d/*.midx"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, data...)
-		}
-	}
-	return all, nil
 }
 
 // idsOf are the objects of the packs, once each, in the order they are in.
@@ -178,27 +160,17 @@ func (s *Store) collect(ids []plumbing.Hash, plan Plan) (*Batch, error) {
 		}
 	}
 	b := &Batch{}
-	return b, s.readAll(len(order), func(i int) plumbing.Hash { return order[i].ID }, func(i int, o Object) {
-		b.add(o, order[i].ID, order[i].Base)
-	})
-}
-
-// readAll reads objects on all cores and hands them over in their order, some at
-// a time.
-func (s *Store) readAll(n int, id func(int) plumbing.Hash, use func(int, Object)) error {
-	const some = 512
-	objects, errs := make([]Object, some), make([]error, some)
-	for from := 0; from < n; from += some {
-		count := min(some, n-from)
-		Parallel(count, 64, func(i int) { objects[i], errs[i] = s.View(id(from + i)) })
-		if err := firstError(errs[:count]); err != nil {
-			return err
+	for some := range slices.Chunk(order, 512) { // read on all cores, added in their order
+		objects, errs := make([]Object, len(some)), make([]error, len(some))
+		Parallel(len(some), 64, func(i int) { objects[i], errs[i] = s.View(some[i].ID) })
+		if err := firstError(errs); err != nil {
+			return nil, err
 		}
-		for i := range count {
-			use(from+i, objects[i])
+		for i, v := range some {
+			b.add(objects[i], v.ID, v.Base)
 		}
 	}
-	return nil
+	return b, nil
 }
 
 // readBack reads a whole new pack and its index, and all of these objects in it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -124,7 +125,8 @@ func (p *pack) size(offset int64, c *cache) (header, error) {
 
 // read returns the object at an offset. Its content is shared with the cache.
 func (p *pack) read(offset int64, c *cache) (Object, error) {
-	if o, known := c.get(p, offset); known {
+	o, known := c.get(p, offset)
+	if known {
 		return o, nil
 	}
 	f, end, err := p.open()
@@ -133,52 +135,42 @@ func (p *pack) read(offset int64, c *cache) (Object, error) {
 	}
 	r := getReader()
 	defer r.put()
-	o, deltas, err := p.chain(r, f, offset, end, c)
-	if err != nil {
-		return Object{}, err
+	type delta struct {
+		offset int64
+		data   []byte
 	}
-	for i := len(deltas) - 1; i >= 0; i-- {
-		if o.Data, err = applyDelta(o.Data, deltas[i].data); err != nil {
-			return Object{}, err
-		}
-		c.put(p, deltas[i].offset, o)
-	}
-	return o, nil
-}
-
-// delta is one that was read, and where it is.
-type delta struct {
-	offset int64
-	data   []byte
-}
-
-// chain reads the deltas of an object, the outermost first, until it comes to
-// one that is whole or known.
-func (p *pack) chain(r *reader, f *os.File, offset, end int64, c *cache) (base Object, deltas []delta, err error) {
+	var deltas []delta // the outermost first, until one that is whole or known
 	for {
 		h, err := p.entry(r.at(f, offset, end), offset)
 		if err != nil {
-			return Object{}, nil, err
+			return Object{}, err
 		}
 		data, err := r.inflate(h.size)
 		if err != nil {
-			return Object{}, nil, err
+			return Object{}, err
 		}
 		if h.base == 0 {
-			base = Object{h.kind, data}
+			o = Object{h.kind, data}
 			if len(deltas) > 0 || h.kind == plumbing.TreeObject { // the rest is seldom read twice
-				c.put(p, offset, base)
+				c.put(p, offset, o)
 			}
-			return base, deltas, nil
+			break
 		}
 		if deltas = append(deltas, delta{offset, data}); len(deltas) > maxChain {
-			return Object{}, nil, damaged("more than %d deltas on each other", maxChain)
+			return Object{}, damaged("more than %d deltas on each other", maxChain)
 		}
 		offset = h.base
-		if base, known := c.get(p, offset); known {
-			return base, deltas, nil
+		if o, known = c.get(p, offset); known {
+			break
 		}
 	}
+	for _, d := range slices.Backward(deltas) {
+		if o.Data, err = applyDelta(o.Data, d.data); err != nil {
+			return Object{}, err
+		}
+		c.put(p, d.offset, o)
+	}
+	return o, nil
 }
 
 // entry reads what stands before an entry's content.
@@ -214,4 +206,59 @@ func (p *pack) entry(r *reader, offset int64) (header, error) {
 		return header{}, damaged("no object has type %d", kind)
 	}
 	return h, nil
+}
+
+const (
+	// cacheSize is how many bytes of objects are kept, each of at most an
+	// eighth of it.
+	cacheSize = 16 << 20
+	cacheItem = cacheSize / 8
+)
+
+type place struct {
+	pack   *pack
+	offset int64
+}
+
+// cache keeps objects of packs, which others are deltas on. It has two
+// generations; when the young one fills its half, the old one goes.
+type cache struct {
+	mu         sync.Mutex
+	young, old map[place]Object
+	size       int // of the young
+}
+
+func newCache() *cache { return &cache{young: map[place]Object{}} }
+
+// get returns an object whose content must not be modified.
+func (c *cache) get(p *pack, offset int64) (Object, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := place{p, offset}
+	if o, ok := c.young[at]; ok {
+		return o, true
+	}
+	o, ok := c.old[at]
+	if ok {
+		c.add(at, o)
+	}
+	return o, ok
+}
+
+// put may take an object, whose content must not be modified any more.
+func (c *cache) put(p *pack, offset int64, o Object) {
+	if len(o.Data) > cacheItem {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(place{p, offset}, o)
+}
+
+func (c *cache) add(at place, o Object) {
+	const overhead = 128 // of an entry, so that many empty objects count too
+	if c.size += len(o.Data) + overhead; c.size > cacheSize/2 {
+		c.young, c.old, c.size = map[place]Object{}, c.young, len(o.Data)+overhead
+	}
+	c.young[at] = o
 }

@@ -1,19 +1,13 @@
 package packfile
 
 import (
-	"bytes"
-	"cmp"
 	"crypto/sha1"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -21,23 +15,9 @@ import (
 
 // PackNames lists the packs of the repository itself, not of those that it
 // borrows from: "pack-<hex>".
-func (s *Store) PackNames() ([]string, error) { return packNames(s.dirs[0].path) }
-
-func packNames(objectsDir string) (names []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(objectsDir, "pack"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("listing the packs: %w", err)
-	}
-	have := map[string]bool{}
-	for _, e := range entries {
-		have[e.Name()] = true
-	}
-	for _, e := range entries {
-		if base, ok := strings.CutSuffix(e.Name(), ".idx"); ok && have[base+".pack"] {
-			names = append(names, base)
-		}
-	}
-	return names, nil
+func (s *Store) PackNames() ([]string, error) {
+	names, _, err := packNames(s.dirs[0].path)
+	return names, err
 }
 
 // Verify checks every pack and index that the store may read, on all cores: to
@@ -48,7 +28,7 @@ func (s *Store) Verify(progress func(done, total int64)) error {
 	var paths []string
 	var total, done atomic.Int64
 	for _, d := range s.dirs {
-		names, err := packNames(d.path)
+		names, _, err := packNames(d.path)
 		if err != nil {
 			return err
 		}
@@ -93,37 +73,6 @@ func verifyFiles(pack, idx string, read func(int)) error {
 		return fmt.Errorf("%s: %w", filepath.Base(pack), err)
 	}
 	return nil
-}
-
-// verify checks the whole index and returns its entries in the pack's order.
-func (x *index) verify() ([]packed, error) {
-	if err := x.parse(int64(len(x.data))); err != nil {
-		return nil, err
-	}
-	end := len(x.data) - idSize
-	if sum := sha1.Sum(x.data[:end]); !bytes.Equal(sum[:], x.data[end:]) {
-		return nil, damaged("its content is not what its checksum says")
-	}
-	names := x.data[idxHeaderSize : idxHeaderSize+x.count*int64(idSize)]
-	crcs := x.data[idxHeaderSize+x.count*int64(idSize):]
-	out := make([]packed, x.count)
-	for i := range out {
-		e := &out[i]
-		copy(e.id[:], names[i*idSize:])
-		if i > 0 && bytes.Compare(out[i-1].id[:], e.id[:]) > 0 {
-			return nil, damaged("its names are not sorted")
-		}
-		if first := int(e.id[0]); int64(i) >= int64(x.fanout[first]) || first > 0 && int64(i) < int64(x.fanout[first-1]) {
-			return nil, damaged("the fan-out table does not fit the names")
-		}
-		e.crc = binary.BigEndian.Uint32(crcs[i*4:])
-		var err error
-		if e.offset, err = x.offset(int64(i)); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(out, func(a, b packed) int { return cmp.Compare(a.offset, b.offset) })
-	return out, nil
 }
 
 // verifyPack reads a pack once.

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -24,7 +26,7 @@ func (s *Store) WritePack(b *Batch) (name string, err error) {
 			return p.entries, p.sum, err
 		}
 	}
-	name, err = s.writePack(encode, noCheck)
+	name, err = s.writePack(encode, nil)
 	return name, wrapWrite(err)
 }
 
@@ -43,7 +45,7 @@ func (s *Store) TakePacks(fill func(dir string) error) (names []string, err erro
 	if err := fill(dir); err != nil {
 		return nil, err
 	}
-	found, err := packNames(filepath.Join(dir, "objects"))
+	found, _, err := packNames(filepath.Join(dir, "objects"))
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func wrapWrite(err error) error {
 	return err
 }
 
-// writePack writes a pack and its index, which check may refuse before they get
+// writePack writes a pack and its index, which check, if any, may refuse before they get
 // their names.
 func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error), check func(pack, idx string) error) (_ string, err error) {
 	dir, err := s.hold.begin()
@@ -101,8 +103,10 @@ func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error
 	if err := errors.Join(errPack, errIdx); err != nil {
 		return "", err
 	}
-	if err := check(pack.Name(), idx.Name()); err != nil {
-		return "", err
+	if check != nil {
+		if err := check(pack.Name(), idx.Name()); err != nil {
+			return "", err
+		}
 	}
 	return s.place(pack.Name(), idx.Name())
 }
@@ -115,7 +119,9 @@ func (s *Store) place(pack, idx string) (name string, err error) {
 		return "", err
 	}
 	name = fmt.Sprintf("pack-%016x%016x%08x", rand.Uint64(), rand.Uint64(), rand.Uint32())
-	s.hold.holds(name)
+	s.hold.mu.Lock()
+	s.hold.held[name] = true
+	s.hold.mu.Unlock()
 	to := filepath.Join(s.dirs[0].path, "pack", name)
 	defer func() {
 		if err != nil {
@@ -140,4 +146,37 @@ func (s *Store) place(pack, idx string) (name string, err error) {
 	return name, syncPath(filepath.Dir(to))
 }
 
-func noCheck(_, _ string) error { return nil }
+// tempFile is a file that has no name of its own yet.
+type tempFile struct{ *os.File }
+
+// createTemp makes a file in a hold's directory. Like all files of objects,
+// nobody may write to it later.
+func createTemp(dir, prefix string) (tempFile, error) {
+	f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%s%016x", prefix, rand.Uint64())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	return tempFile{f}, err
+}
+
+// finish puts the file on the disk and closes it.
+func (t tempFile) finish() error { return errors.Join(t.Sync(), t.Close()) }
+
+// remove removes the file unless it has another name by now.
+func (t tempFile) remove() error {
+	_ = t.Close() // often it is closed already
+	if err := os.Remove(t.Name()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// syncPath puts a file, or the names in a directory, on the disk. Windows has no
+// such call for what is only open to be read.
+func syncPath(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
