@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -188,14 +188,14 @@ func needed(o packfile.Object) (out []plumbing.Hash, err error) {
 	return nil, nil
 }
 
-var pullRequest = regexp.MustCompile(`^refs/pull/[1-9][0-9]{0,9}/(head|merge)$`)
+var pullRequest = lazyregexp.New(`^refs/pull/[1-9][0-9]{0,9}/(head|merge)$`)
 
 // keptRef is the ref of ours that keeps what a remote's ref names. Only a pull
 // request's number is taken over: other names are the forge's, and may differ
 // in letters that a file system takes for the same, or be above each other.
 func keptRef(s *wire.Server, ref string) plumbing.ReferenceName {
 	const ours = "refs/countersign/"
-	if pullRequest.MatchString(ref) {
+	if pullRequest().MatchString(ref) {
 		return plumbing.ReferenceName(ours + ref[len("refs/"):])
 	}
 	return plumbing.ReferenceName(ours + "ref/" + shortName(s.String(), ref))

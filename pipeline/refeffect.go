@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -159,10 +159,10 @@ func account(a ledger.Actor, host string) (login, address string) {
 // asterisks.
 func withoutCommands(words string) string {
 	words = strings.NewReplacer("[", "(", "]", ")", "***", "* * *").Replace(words)
-	return skipChecks.ReplaceAllString(words, "skip checks")
+	return skipChecks().ReplaceAllString(words, "skip checks")
 }
 
-var skipChecks = regexp.MustCompile(`(?i)skip-checks`)
+var skipChecks = lazyregexp.New(`(?i)skip-checks`)
 
 // email is the proposer's address, where the id holds one.
 func email(a ledger.Actor) string {

@@ -2,8 +2,9 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // Foreign text stands in Markdown in one of three ways: prose, code and fenced.
@@ -15,12 +16,12 @@ const zeroWidth = "\u200b"
 
 // linking are the beginnings of links that have no special character. A text that
 // ends in www may have a full stop of ours behind it.
-var linking = regexp.MustCompile(`(?i)www|gh-`)
+var linking = lazyregexp.New(`(?i)www|gh-`)
 
 // prose is somebody's words in a sentence of ours, never at the start of a
 // line. Punctuation is escaped (CommonMark 2.4), what links is broken up.
 func prose(text string) string {
-	runes := []rune(linking.ReplaceAllStringFunc(Clean(text), func(m string) string {
+	runes := []rune(linking().ReplaceAllStringFunc(Clean(text), func(m string) string {
 		word := strings.TrimSuffix(m, "-")
 		return word + zeroWidth + m[len(word):]
 	}))
@@ -133,7 +134,7 @@ func words(text string) string { return prose(shorten(text)) }
 // name is code of limited length.
 func name(text string) string { return code(shorten(text)) }
 
-var safeURL = regexp.MustCompile(`^https?://[A-Za-z0-9./_:#?=&%-]+$`)
+var safeURL = lazyregexp.New(`^https?://[A-Za-z0-9./_:#?=&%-]+$`)
 
 // maxURL bounds an address; in the expression it would be written out, which
 // every start of the program would pay for.
@@ -141,7 +142,7 @@ const maxURL = 500
 
 // link is a link to an address that the forge told, plain text if that is odd.
 func link(text, url string) string {
-	if len(url) > maxURL || !safeURL.MatchString(url) {
+	if len(url) > maxURL || !safeURL().MatchString(url) {
 		return text
 	}
 	return "[" + text + "](" + url + ")"

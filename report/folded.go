@@ -3,9 +3,9 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -59,7 +59,7 @@ func (f folded) String() string {
 	return fmt.Sprintf(foldHead, size) + fenced("diff", f.text) + foldTail
 }
 
-var plainRef = regexp.MustCompile(`^refs/[A-Za-z0-9][A-Za-z0-9/_.-]*$`)
+var plainRef = lazyregexp.New(`^refs/[A-Za-z0-9][A-Za-z0-9/_.-]*$`)
 
 // maxRef bounds a ref that is shown in a command.
 const maxRef = 200
@@ -68,7 +68,7 @@ const maxRef = 200
 // ref can stand in a shell as it is.
 func (r Report) seeDiff() string {
 	lines := "countersign diff " + Clean(r.TransactionID) + "\n"
-	if len(r.LedgerRef) <= maxRef && plainRef.MatchString(r.LedgerRef) && ledger.CheckID(r.TransactionID) == nil {
+	if len(r.LedgerRef) <= maxRef && plainRef().MatchString(r.LedgerRef) && ledger.CheckID(r.TransactionID) == nil {
 		lines += "git fetch origin " + r.LedgerRef + "\ngit show FETCH_HEAD:" + ledger.Dir(r.TransactionID) + "/" + ledger.PatchFile(Clean(r.PatchID)) + "\n"
 	}
 	return fenced("sh", lines) + "\n"

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -24,10 +24,10 @@ type Request struct {
 
 // RequestMarker is the last line of a Request's body, by which it is found.
 func RequestMarker(transactionID string) string {
-	return "<!-- countersign:request:" + unmarked.ReplaceAllString(transactionID, "") + " -->"
+	return "<!-- countersign:request:" + unmarked().ReplaceAllString(transactionID, "") + " -->"
 }
 
-var unmarked = regexp.MustCompile(`[^A-Za-z0-9_]`)
+var unmarked = lazyregexp.New(`[^A-Za-z0-9_]`)
 
 // The room of the parts beside the diff: what stands below it, the files, and
 // the characters that do not show.

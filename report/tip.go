@@ -4,8 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // LedgerCheckName is the name of the check run that says where a ledger is.
@@ -43,7 +44,7 @@ func markOf(ref string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var commitID = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // TipIn returns the tip of a ledger that a check run's summary ends with, "" for
 // none. A last line that begins as one with a tip does and has none is an error.
@@ -56,7 +57,7 @@ func TipIn(summary, ref string) (string, error) {
 	}
 	of, tip, _ := strings.Cut(strings.TrimSuffix(text, tipMarkEnd), " ")
 	switch {
-	case !commitID.MatchString(tip):
+	case !commitID().MatchString(tip):
 		return "", fmt.Errorf("%+q names no tip of a ledger", last[:min(len(last), 200)])
 	case of != markOf(ref):
 		return "", nil

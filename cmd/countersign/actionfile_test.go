@@ -208,7 +208,7 @@ func TestT25PinnedByCommit(t *testing.T) {
 	for name, w := range everyWorkflow(t) {
 		for _, job := range w.Jobs {
 			for _, step := range job.Steps {
-				if step.Uses != "" && step.Uses != placeholder && !usesForm.MatchString(step.Uses) {
+				if step.Uses != "" && step.Uses != placeholder && !usesForm().MatchString(step.Uses) {
 					t.Errorf("%s uses %s", name, step.Uses)
 				}
 			}
@@ -219,7 +219,7 @@ func TestT25PinnedByCommit(t *testing.T) {
 		raw, err := os.ReadFile("../../" + page)
 		check(t, err)
 		for _, m := range shown.FindAllSubmatch(raw, -1) {
-			if uses := string(m[1]); uses != placeholder && uses != "OWNER/countersign@<commit" && !usesForm.MatchString(uses) {
+			if uses := string(m[1]); uses != placeholder && uses != "OWNER/countersign@<commit" && !usesForm().MatchString(uses) {
 				t.Errorf("%s shows %s", page, uses)
 			}
 		}

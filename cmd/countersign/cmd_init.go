@@ -48,11 +48,11 @@ repository further, as requests to GitHub's API.`,
 				f.ledgerRef = a.flags.ledgerRef
 			}
 			switch {
-			case f.ledgerRef != "" && !ledgerForm.MatchString(f.ledgerRef):
+			case f.ledgerRef != "" && !ledgerForm().MatchString(f.ledgerRef):
 				return &usageError{fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.ledgerRef), "a ledger ref looks like " + gitstore.LedgerRef}
 			case f.check && f.harden:
 				return &usageError{"--check and --harden were both given", "give one of them"}
-			case f.uses != "" && !usesForm.MatchString(f.uses):
+			case f.uses != "" && !usesForm().MatchString(f.uses):
 				return &usageError{fmt.Sprintf("--uses %+q is not an action at a commit", f.uses), "a tag can be moved: OWNER/REPOSITORY@ and the 40 digits of the commit"}
 			case f.check:
 				return a.initCheck(cmd.Context(), f)

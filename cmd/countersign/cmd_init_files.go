@@ -3,10 +3,11 @@ package main
 import (
 	"bytes"
 	"embed"
-	"regexp"
 	"strings"
+	"sync"
 	"text/template"
 
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -99,12 +100,14 @@ var initList = []initFile{
 	{path: workflows + "organization.yml", source: "organization.yml", asked: askedOrganization},
 }
 
-var initTemplates = template.Must(template.New("").Delims("[[", "]]").ParseFS(initFiles, "initfiles/*"))
+var initTemplates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Delims("[[", "]]").ParseFS(initFiles, "initfiles/*"))
+})
 
 // render is the file as init writes it.
 func (f initFile) render(s scaffold) []byte {
 	var b bytes.Buffer
-	if err := initTemplates.ExecuteTemplate(&b, f.source, s); err != nil {
+	if err := initTemplates().ExecuteTemplate(&b, f.source, s); err != nil {
 		panic("init: " + f.source + ": " + err.Error())
 	}
 	return bytes.ReplaceAll(b.Bytes(), []byte("\r\n"), []byte("\n"))
@@ -119,30 +122,30 @@ func (f initFile) untouched(have []byte) bool {
 // scaffoldOf is what a workflow of init was written with, as far as it shows.
 func scaffoldOf(workflow []byte) scaffold {
 	s := scaffold{Uses: usesIn(workflow), Gate: bytes.Contains(workflow, []byte("\n  merge_group:\n"))}
-	if m := ledgerInput.FindSubmatch(workflow); m != nil {
+	if m := ledgerInput().FindSubmatch(workflow); m != nil {
 		s.LedgerRef = string(m[1])
 	}
 	return s
 }
 
 var (
-	ledgerInput = regexp.MustCompile(`(?m)^ +ledger-ref: (\S+)$`)
-	ledgerForm  = regexp.MustCompile(`^refs/[A-Za-z0-9._/-]+$`)
+	ledgerInput = lazyregexp.New(`(?m)^ +ledger-ref: (\S+)$`)
+	ledgerForm  = lazyregexp.New(`^refs/[A-Za-z0-9._/-]+$`)
 )
 
-var usesStep = regexp.MustCompile(`(?m)^ +(?:- )?uses: (\S+)$`)
+var usesStep = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
 
 // usesIn finds what a workflow of init calls the action, "" where it has none:
 // the pinned actions of others have a comment behind them.
 func usesIn(workflow []byte) string {
-	if m := usesStep.FindSubmatch(workflow); m != nil {
+	if m := usesStep().FindSubmatch(workflow); m != nil {
 		return string(m[1])
 	}
 	return ""
 }
 
 // usesForm is an action at a commit, or one in the repository itself.
-var usesForm = regexp.MustCompile(`^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+@[0-9a-f]{40}|\./[A-Za-z0-9_./-]*)$`)
+var usesForm = lazyregexp.New(`^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+@[0-9a-f]{40}|\./[A-Za-z0-9_./-]*)$`)
 
 // The states of a file before init writes.
 const (

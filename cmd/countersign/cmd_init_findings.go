@@ -100,7 +100,7 @@ func (f initFacts) usesFindings() []finding {
 		switch {
 		case uses == placeholder:
 			out = append(out, fails("countersign init --uses with the commit of a release", "the workflows still name %s", placeholder))
-		case !usesForm.MatchString(uses):
+		case !usesForm().MatchString(uses):
 			out = append(out, note("name the 40 digits of the commit", "the workflows use %s: a tag or branch can be moved", report.Clean(uses)))
 		}
 	}

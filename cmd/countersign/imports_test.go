@@ -19,6 +19,7 @@ const module = "github.com/countersign-dev/countersign/"
 // not here fails; so does a library with two doors. A room inside another is
 // behind the same door.
 var mayImport = map[string][]string{
+	"internal/lazyregexp":     {},
 	"pipeline/canon":          {"github.com/gowebpki/jcs"},
 	"pipeline/rule":           {"pipeline/canon"},
 	"pipeline/patch/linediff": {},
@@ -26,14 +27,14 @@ var mayImport = map[string][]string{
 		"pipeline/canon", "pipeline/patch/linediff", "github.com/bluekeyes/go-gitdiff", "golang.org/x/text",
 	},
 	"pipeline/pack":          {"pipeline/canon", "pipeline/rule"},
-	"pipeline/proposal":      {"pipeline/canon", "pipeline/rule"},
+	"pipeline/proposal":      {"internal/lazyregexp", "pipeline/canon", "pipeline/rule"},
 	"pipeline/result":        {"pipeline/canon", "pipeline/rule"},
 	"pipeline/packapply":     {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
 	"pipeline/ledger":        {"pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/audit/history": {},
 	"pipeline/audit":         {"pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/code":          {"pipeline/patch"},
-	"pipeline/policy":        {"pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
+	"pipeline/policy":        {"internal/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
 	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule"},
 	"pipeline/seal":          {"filippo.io/age"},
 	"pipeline/secret":        {"pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
@@ -41,7 +42,7 @@ var mayImport = map[string][]string{
 	"pipeline/checks":        {"pipeline/canon", "pipeline/policy", "pipeline/sandbox"},
 	"pipeline/workspace":     {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
 	"pipeline": {
-		"pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
+		"internal/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
 		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
 	},
 	"pipeline/batch":    {"pipeline", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
@@ -50,21 +51,21 @@ var mayImport = map[string][]string{
 	"gitstore/ignore":   {},
 	"gitstore/status":   {"gitstore/index", "gitstore/ignore", "github.com/go-git/go-git/v5", "golang.org/x/sys"},
 	"gitstore/sshsig":   {"golang.org/x/crypto"},
-	"gitstore/wire":     {"github.com/go-git/go-git/v5"},
+	"gitstore/wire":     {"internal/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore": {
-		"gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/status", "gitstore/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
+		"internal/lazyregexp", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/status", "gitstore/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
+		"internal/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
 	"cmd/countersign/internal/rpc":    {"pipeline/canon"},
 	"cmd/countersign/internal/action": {"report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/github": {
-		"report", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
+		"internal/lazyregexp", "report", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
 	},
 	"cmd/countersign": {
-		"cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
+		"internal/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/batch", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/pack", "pipeline/packapply",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",

@@ -46,7 +46,7 @@ func TestInitState(t *testing.T) {
 		}
 	}
 	for _, uses := range []string{"acme/countersign@v1", "acme/countersign@" + strings.Repeat("a", 39), "acme@" + strings.Repeat("a", 40), "../x", "./a b", "acme/x@" + strings.Repeat("a", 40) + "\n"} {
-		if usesForm.MatchString(uses) {
+		if usesForm().MatchString(uses) {
 			t.Errorf("%q is taken for an action", uses)
 		}
 	}

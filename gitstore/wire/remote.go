@@ -6,10 +6,11 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // ErrScheme is a URL of a kind that is not spoken.
@@ -25,12 +26,12 @@ type Remote struct {
 }
 
 var (
-	hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	hasHelper = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
-	hasDrive  = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
-	hostName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-	userName  = regexp.MustCompile(`^[\pL\pN_]([\pL\pN_.@+=\\-]*[\pL\pN_.+=-])?$`)
-	scpLike   = regexp.MustCompile(`^(?:([^@:/\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):([^:@]+)$`)
+	hasScheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	hasHelper = lazyregexp.New(`^[A-Za-z0-9+.-]*::`)
+	hasDrive  = lazyregexp.New(`^[A-Za-z]:[\\/]`)
+	hostName  = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	userName  = lazyregexp.New(`^[\pL\pN_]([\pL\pN_.@+=\\-]*[\pL\pN_.+=-])?$`)
+	scpLike   = lazyregexp.New(`^(?:([^@:/\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):([^:@]+)$`)
 )
 
 // ParseRemote reads what stands in a remote's configuration: a URL, HOST:PATH
@@ -45,9 +46,9 @@ func ParseRemote(raw, dir string) (Remote, error) {
 		return Remote{}, errors.New("the URL has control characters")
 	case strings.HasPrefix(raw, "-"):
 		return Remote{}, errors.New("the URL begins with a dash")
-	case hasHelper.MatchString(raw):
+	case hasHelper().MatchString(raw):
 		return Remote{}, fmt.Errorf("a URL with a remote helper (%s): %w", raw[:strings.Index(raw, "::")+2], ErrScheme)
-	case hasScheme.MatchString(raw):
+	case hasScheme().MatchString(raw):
 		return parseURL(raw)
 	case strings.Contains(beforeSlash(raw), ":") && !isDrivePath(raw):
 		return parseSCP(raw)
@@ -63,7 +64,7 @@ func beforeSlash(s string) string {
 }
 
 func isDrivePath(raw string) bool {
-	return runtime.GOOS == "windows" && hasDrive.MatchString(raw)
+	return runtime.GOOS == "windows" && hasDrive().MatchString(raw)
 }
 
 func localPath(raw, dir string) (Remote, error) {
@@ -118,7 +119,7 @@ func fileURL(u *url.URL) (Remote, error) {
 		return Remote{}, errors.New("a file URL that names another host")
 	}
 	path := u.Path
-	if runtime.GOOS == "windows" && strings.HasPrefix(path, "/") && hasDrive.MatchString(path[1:]) {
+	if runtime.GOOS == "windows" && strings.HasPrefix(path, "/") && hasDrive().MatchString(path[1:]) {
 		path = path[1:]
 	}
 	if strings.ContainsFunc(path, isControl) {
@@ -128,7 +129,7 @@ func fileURL(u *url.URL) (Remote, error) {
 }
 
 func parseSCP(raw string) (Remote, error) {
-	m := scpLike.FindStringSubmatch(raw)
+	m := scpLike().FindStringSubmatch(raw)
 	if m == nil {
 		return Remote{}, errors.New("the address is neither a URL, nor HOST:PATH, nor a path")
 	}
@@ -153,7 +154,7 @@ func (r Remote) checkHost() error {
 	if r.host == "" {
 		return errors.New("the URL names no host")
 	}
-	if addr, err := netip.ParseAddr(r.host); (err != nil || addr.Zone() != "") && !hostName.MatchString(r.host) {
+	if addr, err := netip.ParseAddr(r.host); (err != nil || addr.Zone() != "") && !hostName().MatchString(r.host) {
 		return errors.New("the URL's host is not one")
 	}
 	return nil
@@ -162,7 +163,7 @@ func (r Remote) checkHost() error {
 // checkUser keeps away from ssh what it could take for an option, and from the
 // commands of ssh_config, which may name the user (%r), what a shell would run.
 func (r Remote) checkUser() error {
-	if name := r.user.Username(); name != "" && !userName.MatchString(name) {
+	if name := r.user.Username(); name != "" && !userName().MatchString(name) {
 		return errors.New("the URL's user is not one")
 	}
 	return nil

@@ -73,7 +73,7 @@ func (v *verifier) action(a fields) {
 	v.kind(a, "PR5", "Action missing type field", "Invalid action type: %s", actionTypes)
 	if a["id"] == nil {
 		v.Add("PR6", "", "Action missing id field")
-	} else if !actionID.MatchString(a.id()) {
+	} else if !actionID().MatchString(a.id()) {
 		v.Add("PR6", a.id(), "Action ID does not match pattern act_{hash16}: %s", a.text("id"))
 	}
 	content, present := a["content"]

@@ -1,15 +1,15 @@
 package proposal
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
-var bundleID = regexp.MustCompile(`^(bun|bundle)_[a-f0-9]{16}$`)
+var bundleID = lazyregexp.New(`^(bun|bundle)_[a-f0-9]{16}$`)
 
 // Strict is what VerifyStrict needs to know besides the document.
 type Strict struct {
@@ -29,10 +29,10 @@ func VerifyStrict(doc any, s Strict) []rule.Violation {
 }
 
 func (v *verifier) strict(p fields, s Strict) {
-	if id := p.id(); proposalID.MatchString(id) {
+	if id := p.id(); proposalID().MatchString(id) {
 		v.derived("Proposal", "", id, "prop", p.without("id"))
 	}
-	if id, ok := p["source_bundle_id"].(string); ok && canon.Trim(id) != "" && !bundleID.MatchString(id) {
+	if id, ok := p["source_bundle_id"].(string); ok && canon.Trim(id) != "" && !bundleID().MatchString(id) {
 		v.Add("ID5", "", "source_bundle_id does not match pattern bun_{hash16} or bundle_{hash16}: %s", id)
 	}
 	if hash, ok := p["source_bundle_hash"].(string); ok && s.HasBundle {
@@ -68,7 +68,7 @@ func (v *verifier) missing(f fields, what string, want []typed) {
 }
 
 func (v *verifier) strictAction(a fields, names map[string]bool) {
-	if id := a.id(); actionID.MatchString(id) {
+	if id := a.id(); actionID().MatchString(id) {
 		v.derived("Action", id, id, "act", a.only("type", "target", "content"))
 	}
 	content, _ := a["content"].(string)

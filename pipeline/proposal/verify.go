@@ -2,16 +2,16 @@ package proposal
 
 import (
 	"math"
-	"regexp"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
 var (
-	proposalID = regexp.MustCompile(`^prop_[a-f0-9]{16}$`)
-	actionID   = regexp.MustCompile(`^act_[a-f0-9]{16}$`)
+	proposalID = lazyregexp.New(`^prop_[a-f0-9]{16}$`)
+	actionID   = lazyregexp.New(`^act_[a-f0-9]{16}$`)
 )
 
 // Verify checks a parsed document against SCHEMA and PR1 to PR12, listed in the
@@ -77,7 +77,7 @@ func (v *verifier) id(p fields) {
 	case nil:
 		v.Add("SCHEMA", "", "Missing proposal id field")
 	case string:
-		if !proposalID.MatchString(id) {
+		if !proposalID().MatchString(id) {
 			v.Add("SCHEMA", "", "Proposal ID does not match pattern prop_{hash16}: %s", id)
 		}
 	default:

@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/google/go-github/v60/github"
 
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline"
 )
 
@@ -94,13 +94,13 @@ func (c *Client) Fresh() *Client {
 	return &fresh
 }
 
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+var nameRule = lazyregexp.New(`^[A-Za-z0-9._-]+$`)
 
 // splitRepository splits "owner/name". What passes is safe in an address.
 func splitRepository(s string) (owner, name string, ok bool) {
 	owner, name, _ = strings.Cut(s, "/")
 	for _, part := range []string{owner, name} {
-		if !nameRule.MatchString(part) || part == "." || part == ".." {
+		if !nameRule().MatchString(part) || part == "." || part == ".." {
 			return "", "", false
 		}
 	}

@@ -4,9 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"regexp"
 
 	"github.com/google/go-github/v60/github"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // maxPages bounds a list of the REST API: 10,000 entries.
@@ -64,12 +65,12 @@ func allPages(read func(page int) (*github.Response, error)) error {
 	return nil
 }
 
-var commitRule = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var commitRule = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // checkCommit takes whole commit ids only: where a commit is asked for, GitHub
 // also takes a branch's name.
 func checkCommit(id string) error {
-	if !commitRule.MatchString(id) {
+	if !commitRule().MatchString(id) {
 		return unusable("%+q is not a commit id", id)
 	}
 	return nil
