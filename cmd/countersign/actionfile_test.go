@@ -68,7 +68,11 @@ func everyWorkflow(t *testing.T) map[string]workflowFile {
 		"init": {Uses: placeholder, LedgerRef: "refs/heads/ledger"}, "init --gate": {Uses: placeholder, Gate: true}, "init --gate --uses ./": {Uses: "./", Gate: true},
 	} {
 		for _, file := range initList[1:] {
-			out[name+" "+file.source] = parseWorkflow(t, file.render(s))
+			text := file.render(s)
+			if bytes.Contains(text, []byte("[[")) {
+				t.Errorf("%s: %s leaves something open", name, file.source)
+			}
+			out[name+" "+file.source] = parseWorkflow(t, text)
 		}
 	}
 	if len(out) < 18 {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"strings"
-	"sync"
-	"text/template"
 
 	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -31,48 +29,7 @@ type scaffold struct {
 	Uses      string // the action, as a step names it
 	Gate      bool   // whether pull requests themselves are guarded
 	LedgerRef string // "" for the usual one
-	Job       string // that the part of a template is about
 }
-
-func (s scaffold) For(job string) scaffold { s.Job = job; return s }
-
-// Needs are the jobs that one of the settle workflow waits for.
-func (s scaffold) Needs() string {
-	if s.Job == "settle" {
-		return "[plan, settle]"
-	}
-	return "[" + s.Job + "]"
-}
-
-// Clone is the artifact that a clone is handed over as. A run of countersign-fleet
-// has one for each pull request.
-func (s scaffold) Clone() string {
-	if s.Job == "settle" {
-		return "countersign-clone-${{ " + s.Pull() + " }}"
-	}
-	return "countersign-clone"
-}
-
-// Pull is the number of the settle workflow's pull request, as an expression.
-func (s scaffold) Pull() string { return "inputs.pr || needs.plan.outputs.pull-request" }
-
-// Local reports whether the action is in the repository itself.
-func (s scaffold) Local() bool { return strings.HasPrefix(s.Uses, "./") }
-
-// Ledger is the step's input that names the ledger, where it needs one.
-func (s scaffold) Ledger() string {
-	if s.LedgerRef == "" {
-		return ""
-	}
-	return "\n          ledger-ref: " + s.LedgerRef
-}
-
-// Runner is what jobs run on; a repository's variable names another.
-func (s scaffold) Runner() string   { return "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}" }
-func (s scaffold) Checkout() string { return useCheckout }
-func (s scaffold) Upload() string   { return useUpload }
-func (s scaffold) Download() string { return useDownload }
-func (s scaffold) AppToken() string { return useAppToken }
 
 // An initFile is one that init writes, by its name in the repository with
 // slashes. What is theirs is for the owner to change, and is never written over.
@@ -100,17 +57,62 @@ var initList = []initFile{
 	{path: workflows + "organization.yml", source: "organization.yml", asked: askedOrganization},
 }
 
-var initTemplates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Delims("[[", "]]").ParseFS(initFiles, "initfiles/*"))
-})
-
 // render is the file as init writes it.
-func (f initFile) render(s scaffold) []byte {
-	var b bytes.Buffer
-	if err := initTemplates().ExecuteTemplate(&b, f.source, s); err != nil {
-		panic("init: " + f.source + ": " + err.Error())
+func (f initFile) render(s scaffold) []byte { return []byte(s.fill(f.source, "")) }
+
+// fill reads a template of initfiles. [[uses]] stands for a value; a line behind
+// [[if gate]] or [[unless local]] is there only where that is so; and in place of
+// a line [[part checks settle]] stands the file parts/checks.yml, for the job
+// settle. Package text/template, which calls methods by names that it reads,
+// would have the linker keep every method of every library: 6 MB of the program.
+func (s scaffold) fill(source, job string) string {
+	raw, err := initFiles.ReadFile("initfiles/" + source)
+	if err != nil {
+		panic("init: " + err.Error())
 	}
-	return bytes.ReplaceAll(b.Bytes(), []byte("\r\n"), []byte("\n"))
+	is := map[string]bool{"gate": s.Gate, "local": strings.HasPrefix(s.Uses, "./")} // local: in the repository itself
+	values := s.values(job)
+	var b strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(string(raw), "\r\n", "\n")) {
+		if !strings.HasPrefix(line, "[[") {
+			b.WriteString(values.Replace(line))
+			continue
+		}
+		words, rest, _ := strings.Cut(line[2:], "]]")
+		verb, name, _ := strings.Cut(words, " ")
+		holds, known := is[name]
+		switch {
+		case verb == "part":
+			part, job, _ := strings.Cut(name, " ")
+			b.WriteString(s.fill("parts/"+part+".yml", job))
+		case !known || verb != "if" && verb != "unless":
+			panic("init: " + source + ": " + line)
+		case holds == (verb == "if"):
+			b.WriteString(values.Replace(rest))
+		}
+	}
+	return b.String()
+}
+
+// values puts in what the templates leave open. A job is one that hands over a
+// clone, and that others wait for.
+func (s scaffold) values(job string) *strings.Replacer {
+	const pull = "inputs.pr || needs.plan.outputs.pull-request" // the settle workflow's, as an expression
+	needs, clone, or, ledger := job, "countersign-clone", "", ""
+	if job == "settle" { // a run of countersign-fleet has a clone for each pull request
+		needs, clone = "plan, settle", clone+"-${{ "+pull+" }}"
+	}
+	if s.Gate {
+		or = "|| "
+	}
+	if s.LedgerRef != "" {
+		ledger = "\n          ledger-ref: " + s.LedgerRef
+	}
+	return strings.NewReplacer(
+		"[[uses]]", s.Uses, "[[checkout]]", useCheckout, "[[upload]]", useUpload, "[[download]]", useDownload, "[[app-token]]", useAppToken,
+		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
+		"[[job]]", job, "[[needs]]", "["+needs+"]", "[[clone]]", clone, "[[pull]]", pull, "[[or]]", or, "[[ledger]]", ledger,
+	)
 }
 
 // untouched reports whether some earlier init wrote a file, and nobody changed it
