@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -90,7 +91,7 @@ func (r *Runner) heads(ctx context.Context, x *reading, tx ledger.Transaction) m
 
 // diffIs reports whether a commit's diff from its merge base is a patch; what
 // cannot be read is not.
-func (r *Runner) diffIs(ctx context.Context, pull PullRequest, commit, patchID string) bool {
+func (r *Runner) diffIs(ctx context.Context, pull forge.PullRequest, commit, patchID string) bool {
 	if r.Code == nil {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -39,7 +40,7 @@ type Input struct {
 
 	// For: the pull request that the change is for, nil for none. Its head is
 	// the base; of KindPullRequest the base is given.
-	For      *PullRequest
+	For      *forge.PullRequest
 	Base     string
 	Proposer *ledger.Actor // nil: whoever runs this
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -51,15 +52,15 @@ func (r *Runner) PullInput(ctx context.Context, number int, summary string) (Inp
 
 // pull reads an open pull request, and fetches the very head that was read: a
 // push in between is an error, and the next run sees it whole (T05).
-func (r *Runner) pull(ctx context.Context, number int) (PullRequest, error) {
+func (r *Runner) pull(ctx context.Context, number int) (forge.PullRequest, error) {
 	if r.Forge == nil || r.Code == nil {
-		return PullRequest{}, &NoForgeError{"this change", number}
+		return forge.PullRequest{}, &NoForgeError{"this change", number}
 	}
 	pull, err := r.Forge.PullRequest(ctx, number)
 	if err != nil {
 		return pull, &ReadingError{number, err}
 	}
-	if pull.State != PullRequestOpen {
+	if pull.State != forge.PullRequestOpen {
 		return pull, &PullClosedError{number, pull.State}
 	}
 	head, err := r.Code.Head(ctx, number)
@@ -149,23 +150,23 @@ func (e *NoHeadError) Error() string {
 }
 
 // pullOf is the transaction's pull request, as this stage read it.
-func (r *Runner) pullOf(ctx context.Context, g Gated, from *reader) (PullRequest, error) {
+func (r *Runner) pullOf(ctx context.Context, g Gated, from *reader) (forge.PullRequest, error) {
 	if g.reading != nil {
 		return g.reading.pull, nil
 	}
 	tx := g.Transaction()
 	if r.Forge == nil || r.Code == nil {
-		return PullRequest{}, &NoForgeError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
+		return forge.PullRequest{}, &NoForgeError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
 	}
 	x, err := from.read(ctx, tx)
 	if err != nil {
-		return PullRequest{}, err
+		return forge.PullRequest{}, err
 	}
 	return x.pull, nil
 }
 
 // Pull is the pull request that a stage read, nil where it read none.
-func (g Gated) Pull() *PullRequest {
+func (g Gated) Pull() *forge.PullRequest {
 	if g.reading == nil {
 		return nil
 	}
@@ -284,7 +285,7 @@ func (r *Runner) unmerged(ctx context.Context, g Gated) string {
 	pull := g.reading.pull
 	tx := g.Transaction()
 	switch {
-	case pull.State != PullRequestMerged:
+	case pull.State != forge.PullRequestMerged:
 		return "the pull request was closed"
 	case g.Err() != nil:
 		return "the pull request was merged without every approval"
@@ -300,7 +301,7 @@ func (r *Runner) unmerged(ctx context.Context, g Gated) string {
 }
 
 // mergedDiff is what the merge of a pull request did to its base.
-func (r *Runner) mergedDiff(ctx context.Context, pull PullRequest) (patch.Patchset, error) {
+func (r *Runner) mergedDiff(ctx context.Context, pull forge.PullRequest) (patch.Patchset, error) {
 	if err := r.Code.Fetch(ctx, "refs/heads/"+pull.Base.Branch, pull.MergeCommit); err != nil {
 		return patch.Patchset{}, err
 	}
@@ -319,7 +320,7 @@ func completeMerged(s *ledger.Stage) ledger.Title {
 
 // Replace ends the open transactions of a pull request's own diff that its diff
 // is no more; keep is the one that it is now.
-func (r *Runner) Replace(ctx context.Context, pull PullRequest, keep string) error {
+func (r *Runner) Replace(ctx context.Context, pull forge.PullRequest, keep string) error {
 	open, _, err := r.OpenOn(ctx, pull.Repository, pull.Number)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -32,7 +33,7 @@ var (
 type hub struct {
 	w      *world
 	refs   *refs
-	pull   pipeline.PullRequest
+	pull   forge.PullRequest
 	said   []approval.Statement
 	access map[string]string   // by login
 	teams  map[string][]string // account ids
@@ -47,9 +48,9 @@ func newHub(w *world) *hub {
 		w: w, refs: newRefs(w.repo), access: map[string]string{"ada": "write", "bob": "write", "eve": "read"},
 		teams: map[string][]string{}, asked: map[string]int{}, bases: map[string]string{},
 	}
-	side := pipeline.Side{Repository: &ledger.Repository{ID: "100", Name: "acme/site"}, Owner: "Organization", Branch: "topic", Commit: id(1)}
-	h.pull = pipeline.PullRequest{
-		Repository: *side.Repository, Number: 7, State: pipeline.PullRequestOpen, Title: "Greet", Author: bobThere, Head: side, Base: side,
+	side := forge.Side{Repository: &ledger.Repository{ID: "100", Name: "acme/site"}, Owner: "Organization", Branch: "topic", Commit: id(1)}
+	h.pull = forge.PullRequest{
+		Repository: *side.Repository, Number: 7, State: forge.PullRequestOpen, Title: "Greet", Author: bobThere, Head: side, Base: side,
 		Committers: []ledger.Actor{bobThere}, Paths: []string{"greet.txt"},
 	}
 	h.pull.Base.Branch = "main"
@@ -65,7 +66,7 @@ func (h *hub) call(method string) error {
 	return h.broken
 }
 
-func (h *hub) PullRequest(context.Context, int) (pipeline.PullRequest, error) {
+func (h *hub) PullRequest(context.Context, int) (forge.PullRequest, error) {
 	err := h.call("PullRequest")
 	h.pull.Head.Commit = h.refs.tips["refs/heads/topic"]
 	return h.pull, err
@@ -120,7 +121,7 @@ func (h *hub) Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	return patch.Between(old, after)
 }
 
-func (h *hub) Refs(context.Context, pipeline.Side) (code.Refs, error) { return h.refs, nil }
+func (h *hub) Refs(context.Context, forge.Side) (code.Refs, error) { return h.refs, nil }
 
 // says adds a comment.
 func (h *hub) says(who ledger.Actor, body string) *approval.Statement {
@@ -543,7 +544,7 @@ func TestGateOnly(t *testing.T) {
 	}
 	h.want(done.ID, approval.Approved, "")
 	// Merged as what was approved.
-	h.pull.State, h.pull.MergeCommit = pipeline.PullRequestMerged, id(len(h.w.repo.trees))
+	h.pull.State, h.pull.MergeCommit = forge.PullRequestMerged, id(len(h.w.repo.trees))
 	if g, err := h.runner().Merged(t.Context(), done.ID); err != nil || g.Transaction().Status != ledger.Completed {
 		t.Errorf("%v %v", g.Transaction().Status, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -39,9 +40,9 @@ func (e *ReadingError) Unwrap() error { return e.Err }
 // A reading is what one stage read of a pull request. What it asked about
 // people is kept: it is recorded with an apply.
 type reading struct {
-	forge      Forge
+	forge      forge.Reader
 	repo       code.Repository
-	pull       PullRequest
+	pull       forge.PullRequest
 	statements []approval.Statement
 	access     map[string]approval.Access // by account id
 	members    map[string]map[string]bool // by team and account id

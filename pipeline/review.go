@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -91,7 +92,7 @@ type gathered struct {
 	base   string
 	rules  Rules
 	mode   policy.Sandbox // the Policy's, or read-only where the proposer asks for that
-	pull   *PullRequest
+	pull   *forge.PullRequest
 	own    bool // it is the pull request's own diff
 	known  Known
 

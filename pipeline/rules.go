@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -69,7 +70,7 @@ func (r *Runner) rules(ctx context.Context, base string) (Rules, error) {
 func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, error) {
 	asked := ledger.Last[*ledger.ApprovalRequest](g.log)
 	switch {
-	case g.reading != nil && g.reading.pull.State != PullRequestOpen:
+	case g.reading != nil && g.reading.pull.State != forge.PullRequestOpen:
 		if rules, err := r.rules(ctx, g.reading.pull.Base.Branch); err == nil {
 			return rules, nil // the branch may be gone, and nothing is applied there any more
 		}

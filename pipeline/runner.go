@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -88,7 +89,7 @@ type Runner struct {
 
 	// Forge is where pull requests are read, nil for nowhere: a transaction of a
 	// pull request then has no approvals. Code brings what they are made of.
-	Forge Forge
+	Forge forge.Reader
 	Code  Code
 	// Witnessed are statements that the event which started this run told, with
 	// texts that the forge may not have any more; WitnessedOn is the number of the

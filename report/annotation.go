@@ -3,26 +3,16 @@ package report
 import (
 	"fmt"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
-
-// An Annotation is a note at lines of a file. GitHub takes 50 in one request;
-// Title has at most 255 characters, Message 64 KiB.
-type Annotation struct {
-	Path      string
-	StartLine int
-	EndLine   int
-	Level     string // "failure"
-	Title     string
-	Message   string
-}
 
 // maxAnnotations is how many a report has: a few requests' worth.
 const maxAnnotations = 200
 
 // annotations are at the files that failed, and a sentence about those that
 // were left out. A path that is none of the change's is no file of it.
-func (r Report) annotations() (notes []Annotation, cut string) {
+func (r Report) annotations() (notes []forge.Annotation, cut string) {
 	paths := map[string]bool{}
 	for _, f := range r.Files {
 		paths[f.Path], paths[f.From] = true, true
@@ -31,7 +21,10 @@ func (r Report) annotations() (notes []Annotation, cut string) {
 	over := 0
 	add := func(path, title, message string) {
 		if paths[path] && len(notes) < maxAnnotations {
-			notes = append(notes, Annotation{path, 1, 1, "failure", "countersign: " + Clean(shorten(title)), Clean(shorten(message))})
+			notes = append(notes, forge.Annotation{
+				Path: path, StartLine: 1, EndLine: 1, Level: "failure",
+				Title: "countersign: " + Clean(shorten(title)), Message: Clean(shorten(message)),
+			})
 		} else if paths[path] {
 			over++
 		}

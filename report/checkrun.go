@@ -3,17 +3,18 @@ package report
 import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// The states of a CheckRun.
+// The states of a check run.
 const (
 	CheckCompleted  = "completed"
 	CheckInProgress = "in_progress"
 )
 
-// The conclusions of a completed CheckRun that this package draws.
+// The conclusions of a completed check run that this package draws.
 const (
 	CheckSuccess        = "success"
 	CheckNeutral        = "neutral"
@@ -21,29 +22,14 @@ const (
 	CheckActionRequired = "action_required"
 )
 
-// A CheckRun is what a forge's check shows (GitHub's REST API, "Check runs").
-// Conclusion is "" while it is in progress. Summary and Text are Markdown of at
-// most MaxCheckText bytes each. ExternalID is the transaction, if it is of one.
-type CheckRun struct {
-	Name        string
-	Title       string
-	Summary     string
-	Text        string
-	Status      string
-	Conclusion  string
-	DetailsURL  string // for the caller to fill in
-	ExternalID  string
-	Annotations []Annotation
-}
-
 // transactionCheck begins the name of each transaction's check run.
 const transactionCheck = "countersign/"
 
 // CheckRun renders the report as a check run of its own name. A proposal that
 // nobody answered, or that a human denied, is neutral: it must not paint a pull
 // request red.
-func (r Report) CheckRun() CheckRun {
-	c := CheckRun{
+func (r Report) CheckRun() forge.Check {
+	c := forge.Check{
 		Name: transactionCheck + r.PatchID[:min(12, len(r.PatchID))], Title: r.title(), ExternalID: r.TransactionID,
 		Status: CheckCompleted, Conclusion: r.conclusion(), Text: r.resultBlock(),
 	}

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/report"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-func checkText(c report.CheckRun) string {
+func checkText(c forge.Check) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: %s\ntitle: %s\nstatus: %s\nconclusion: %s\nexternal id: %s\n", c.Name, c.Title, c.Status, c.Conclusion, c.ExternalID)
 	for _, a := range c.Annotations {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 // GuardName is the name of the check run that branch protection can require.
@@ -31,8 +32,8 @@ type Sibling struct {
 
 // CheckRun is failure on any error or denial, action_required while anything is
 // pending, else success.
-func (g Guard) CheckRun() CheckRun {
-	c := CheckRun{Name: GuardName, Status: CheckCompleted, Text: g.standing()}
+func (g Guard) CheckRun() forge.Check {
+	c := forge.Check{Name: GuardName, Status: CheckCompleted, Text: g.standing()}
 	var say string
 	c.Conclusion, say = g.conclude()
 	c.Title = say

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 // LedgerCheckName is the name of the check run that says where a ledger is.
@@ -14,9 +15,9 @@ func LedgerCheckName(ref string) string { return "countersign ledger " + ref }
 
 // LedgerCheck is that check run. A job that remembers nothing finds there how far
 // the ledger had come, whoever has moved its ref since (T51, T81).
-func LedgerCheck(ref, tip string) CheckRun {
+func LedgerCheck(ref, tip string) forge.Check {
 	text := "The ledger " + name(ref) + " is at " + name(tip) + ". A later job refuses one that is not there, or does not descend from it.\n\n"
-	return CheckRun{
+	return forge.Check{
 		Name: LedgerCheckName(ref), Title: fmt.Sprintf("at %.12s", tip), Status: CheckCompleted, Conclusion: CheckNeutral,
 		Summary: text + tipMarker(ref, tip),
 	}

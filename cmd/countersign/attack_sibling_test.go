@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 func TestT16SameHead(t *testing.T) {
@@ -102,7 +102,7 @@ func TestT60ForgedCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"countersign", "countersign/" + strings.TrimPrefix(a.fingerprint, "patchset:")[:12]} {
-		if _, err := client.PublishCheck(t.Context(), head, report.CheckRun{Name: name, Title: "approved", Summary: "approved", Status: "completed", Conclusion: "success"}); err != nil {
+		if _, err := client.PublishCheck(t.Context(), head, forge.Check{Name: name, Title: "approved", Summary: "approved", Status: "completed", Conclusion: "success"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -135,7 +136,7 @@ func TestT81ForgedForEver(t *testing.T) {
 	broken.Summary = "<!-- countersign:ledger nothing -->"
 	others.Name = "a report of tests, with whatever they print"
 	for name, c := range map[string]struct {
-		run    report.CheckRun
+		run    forge.Check
 		onHead bool
 		at     time.Duration
 		locks  bool
@@ -144,7 +145,7 @@ func TestT81ForgedForEver(t *testing.T) {
 		"in progress":       {unfinished, false, 0, true},
 		"names no tip":      {broken, false, 0, true},
 		"not of our names":  {others, true, 0, false},
-		"on the head alone": {report.CheckRun{Name: "countersign/0123456789ab", Status: mark.Status, Conclusion: mark.Conclusion, Summary: mark.Summary}, true, 0, true},
+		"on the head alone": {forge.Check{Name: "countersign/0123456789ab", Status: mark.Status, Conclusion: mark.Conclusion, Summary: mark.Summary}, true, 0, true},
 	} {
 		if !everyFault() && name != "a time to come" && name != "on the head alone" {
 			continue // a sample
@@ -186,7 +187,7 @@ func TestT81ForgedForEver(t *testing.T) {
 }
 
 // publishes writes a check run with somebody's token.
-func (h *hub) publishes(token, commit string, run report.CheckRun) {
+func (h *hub) publishes(token, commit string, run forge.Check) {
 	h.Helper()
 	client, err := github.New(github.Options{APIURL: h.s.API(), Repository: site, Token: token})
 	if err == nil {

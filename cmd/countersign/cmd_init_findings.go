@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
@@ -153,22 +152,11 @@ func (f initFacts) serverFindings() []finding {
 		return nil
 	}
 	out := []finding{note("take their v3 in the workflows where they fail", "artifacts of actions/upload-artifact and download-artifact v4 and later need support by this server")}
-	if f.Gated && !atLeast(f.GitHub.Version, 3, 20) {
+	if f.Gated && github.RunsBaseWorkflows(f.GitHub.Version) {
 		out = append(out, fails("countersign init --gate=false",
 			"GitHub Enterprise Server %s takes pull_request_target's workflow from the pull request's base: pull requests themselves are not guarded", report.Clean(f.GitHub.Version)))
 	}
 	return out
-}
-
-// atLeast compares a version such as 3.19.2; one that cannot be read is not.
-func atLeast(version string, major, minor int) bool {
-	parts := strings.Split(version, ".")
-	if len(parts) < 2 {
-		return false
-	}
-	have, err1 := strconv.Atoi(parts[0])
-	less, err2 := strconv.Atoi(parts[1])
-	return err1 == nil && err2 == nil && (have > major || have == major && less >= minor)
 }
 
 // blocking are the types of branch rules that refuse a push to the ledger.

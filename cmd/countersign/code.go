@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -112,7 +113,7 @@ func (c *pullCode) Diff(ctx context.Context, from, to string) (patch.Patchset, e
 }
 
 // Refs are those of a side's repository, to push to.
-func (c *pullCode) Refs(_ context.Context, s pipeline.Side) (code.Refs, error) {
+func (c *pullCode) Refs(_ context.Context, s forge.Side) (code.Refs, error) {
 	address := s.CloneURL
 	if origin := c.settings.RemoteURL(c.a.flags.remote); address == "" || sameRepository(origin, address) {
 		address = origin // as the user reaches it

@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -175,7 +176,7 @@ func (r eventRun) findPull(ctx context.Context, repository int64, client *github
 	if client == nil {
 		return 0, errors.New("no token to look for the pull request with")
 	}
-	return client.PullRequestOf(ctx, github.Head{
+	return client.PullRequestOf(ctx, forge.Head{
 		Owner: r.HeadRepository.Owner.Login, Repository: strconv.FormatInt(r.HeadRepository.ID, 10), Branch: r.HeadBranch, Commit: r.HeadSHA,
 	})
 }

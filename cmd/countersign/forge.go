@@ -7,8 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -48,8 +48,8 @@ func (a *App) forgeOfWorkflow() (*github.Client, error) { return a.forge(gitstor
 // this runs in may be anybody's (T18).
 type distrustedForge struct{ why error }
 
-func (f distrustedForge) PullRequest(context.Context, int) (pipeline.PullRequest, error) {
-	return pipeline.PullRequest{}, f.why
+func (f distrustedForge) PullRequest(context.Context, int) (forge.PullRequest, error) {
+	return forge.PullRequest{}, f.why
 }
 
 func (f distrustedForge) Statements(context.Context, int) ([]approval.Statement, error) {
@@ -66,7 +66,7 @@ func (f distrustedForge) Member(context.Context, string, ledger.Actor) (bool, er
 
 // trustedForge is where approvals are read: nowhere, in a workflow whose file a
 // pull request can bring along.
-func (a *App) trustedForge(client *github.Client) pipeline.Forge {
+func (a *App) trustedForge(client *github.Client) forge.Reader {
 	if a.Getenv("GITHUB_ACTIONS") != "true" {
 		return client
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
@@ -40,7 +40,7 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 		s.fail(s.mergeGroup(ctx, open))
 		return
 	}
-	if s.pull.State != pipeline.PullRequestOpen {
+	if s.pull.State != forge.PullRequestOpen {
 		for _, tx := range open {
 			if tx.GateOnly() {
 				s.fail(s.ended(ctx, tx.TransactionID))
@@ -80,12 +80,12 @@ func (s *settlement) trustedServer(ctx context.Context) error {
 	if s.event.name != "pull_request_target" {
 		return nil
 	}
-	version, err := s.client.Version(ctx)
-	if err != nil || version == "" || atLeast(version, 3, 20) {
+	server, err := s.client.RunsBaseWorkflows(ctx)
+	if err != nil || server == "" {
 		return err
 	}
 	return &usageError{
-		"GitHub Enterprise Server " + report.Clean(version) + " runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
+		report.Clean(server) + " runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
 		"countersign init --gate=false",
 	}
 }
@@ -94,7 +94,7 @@ func (s *settlement) trustedServer(ctx context.Context) error {
 // that may stand from before: what cannot be decided is not approved.
 func (s *settlement) alarm(ctx context.Context, err error) {
 	s.fail(err)
-	if s.pull.State != pipeline.PullRequestOpen || s.flags.noGate {
+	if s.pull.State != forge.PullRequestOpen || s.flags.noGate {
 		return
 	}
 	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.dedicated(), Errors: []string{s.a.redact(oneLine(err)).String()}}
@@ -215,7 +215,7 @@ func (s *settlement) siblings(ctx context.Context, head string) ([]report.Siblin
 }
 
 // unapproved says why another pull request's diff is not approved, "" if it is.
-func (s *settlement) unapproved(ctx context.Context, other github.Open) (string, error) {
+func (s *settlement) unapproved(ctx context.Context, other forge.Open) (string, error) {
 	in, err := s.r.PullInput(ctx, other.Number, "")
 	if err != nil {
 		return "", err

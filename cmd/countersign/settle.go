@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/report"
@@ -30,7 +31,7 @@ type settlement struct {
 	number  int
 	errs    []error
 
-	pull      pipeline.PullRequest
+	pull      forge.PullRequest
 	memory    tipMemory
 	proposed  string                   // the transaction of the bundle, "" for none
 	told      map[string]ledger.Status // what the forge was told in full, by transaction
@@ -87,7 +88,7 @@ func (s *settlement) run(ctx context.Context) {
 		s.alarm(ctx, err)
 		return
 	}
-	if s.pull.State == pipeline.PullRequestOpen {
+	if s.pull.State == forge.PullRequestOpen {
 		s.fail(s.takeBundles(ctx))
 	}
 	open, snap, err := s.r.OpenOn(ctx, s.pull.Repository, s.number)
@@ -128,7 +129,7 @@ func (s *settlement) learn(k pipeline.Known) {
 // rules are those of the pull request; where that is closed, its base branch may
 // be gone.
 func (s *settlement) rules(ctx context.Context) (pipeline.Rules, error) {
-	if s.pull.State != pipeline.PullRequestOpen {
+	if s.pull.State != forge.PullRequestOpen {
 		return s.r.Rules(ctx, "")
 	}
 	return s.r.Rules(ctx, s.pull.Base.Branch)
@@ -190,7 +191,7 @@ func (s *settlement) transaction(ctx context.Context, gate gateFunc, id string) 
 	case g.Applying() || g.Transaction().Status == ledger.Applied: // what was begun is ended, whatever came since
 		stop = s.apply(ctx, g, &rep)
 	case g.Transaction().Closed: // denied
-	case s.pull.State != pipeline.PullRequestOpen && s.options.To != pipeline.TargetRef:
+	case s.pull.State != forge.PullRequestOpen && s.options.To != pipeline.TargetRef:
 		stop = s.interrupt(ctx, &rep)
 	case len(obstacles) > 0 && stop == nil:
 		stop = &obstacleError{id, obstacles[0]}
@@ -278,7 +279,7 @@ func (s *settlement) preflight(g pipeline.Gated) []report.Obstacle {
 		return nil
 	}
 	found := report.Facts{
-		TransactionID: tx.TransactionID, Closed: pull.State == pipeline.PullRequestClosed, Merged: pull.State == pipeline.PullRequestMerged,
+		TransactionID: tx.TransactionID, Closed: pull.State == forge.PullRequestClosed, Merged: pull.State == forge.PullRequestMerged,
 		HeadDeleted: pull.Head.Repository == nil, HeadProtected: pull.Head.Protected, Fork: pull.Fork(),
 		MaintainersCanModify: pull.MaintainerCanModify, OrganisationFork: pull.Fork() && pull.Head.Owner == "Organization",
 		TouchesWorkflows:    slices.ContainsFunc(tx.Pointers.Proposal.TargetFiles, isWorkflow),
@@ -379,7 +380,7 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 }
 
 // fileFor is the file of the pull request's diff that the thread is opened on.
-func (s *settlement) fileFor(g pipeline.Gated, pull pipeline.PullRequest) string {
+func (s *settlement) fileFor(g pipeline.Gated, pull forge.PullRequest) string {
 	for _, path := range g.Transaction().Pointers.Proposal.TargetFiles {
 		if slices.Contains(pull.Paths, path) {
 			return path
@@ -445,10 +446,10 @@ func (s *settlement) publish(ctx context.Context, rep report.Report) error {
 
 // showCheck publishes a check run, unless the newest of ours of that name says the
 // same already. Another app's is no reason to leave ours out (T67).
-func (s *settlement) showCheck(ctx context.Context, head string, run report.CheckRun) (github.CheckRun, error) {
+func (s *settlement) showCheck(ctx context.Context, head string, run forge.Check) (forge.CheckRun, error) {
 	known, err := s.client.CheckRuns(ctx, head, run.Name)
 	if err != nil {
-		return github.CheckRun{}, err
+		return forge.CheckRun{}, err
 	}
 	if len(known) > 0 && known[0].App == s.viewer.Login && known[0].Says(run) {
 		return known[0], nil

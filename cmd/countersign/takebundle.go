@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -54,7 +55,7 @@ func (e event) proposed() int64 {
 // proposal which was taken from a run, without the event's own. GitHub keeps one
 // job of a concurrency group waiting and drops it for the next, so that an event
 // with a bundle can be lost (T83).
-func (s *settlement) unread(ctx context.Context) ([]github.Run, error) {
+func (s *settlement) unread(ctx context.Context) ([]forge.Run, error) {
 	if s.a.Getenv("GITHUB_ACTIONS") != "true" || s.pull.Head.Repository == nil {
 		return nil, nil
 	}
@@ -66,7 +67,7 @@ func (s *settlement) unread(ctx context.Context) ([]github.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs = slices.DeleteFunc(runs, func(run github.Run) bool { return !s.proposes(run) })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return !s.proposes(run) })
 	if len(runs) == 0 {
 		return nil, nil
 	}
@@ -74,11 +75,11 @@ func (s *settlement) unread(ctx context.Context) ([]github.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs = slices.DeleteFunc(runs, func(run github.Run) bool { return !run.UpdatedAt.After(taken) })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return !run.UpdatedAt.After(taken) })
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	head := github.Head{Owner: runs[0].HeadOwner, Repository: runs[0].HeadRepository.ID, Branch: runs[0].HeadBranch, Commit: runs[0].HeadCommit}
+	head := forge.Head{Owner: runs[0].HeadOwner, Repository: runs[0].HeadRepository.ID, Branch: runs[0].HeadBranch, Commit: runs[0].HeadCommit}
 	pulls, err := s.client.PullRequestsOf(ctx, head)
 	if err != nil || !slices.Equal(pulls, []int{s.number}) { // two pull requests can have one head: only an event tells whose a bundle is
 		return nil, err
@@ -88,7 +89,7 @@ func (s *settlement) unread(ctx context.Context) ([]github.Run, error) {
 
 // proposes tells whether a run is one of the propose workflow on the pull
 // request's own head, and not the event's.
-func (s *settlement) proposes(run github.Run) bool {
+func (s *settlement) proposes(run forge.Run) bool {
 	return run.ID != s.event.proposed() && run.Workflow == proposeWorkflow && run.HeadBranch == s.pull.Head.Branch &&
 		run.HeadRepository != nil && run.HeadRepository.ID == s.pull.Head.Repository.ID
 }
@@ -166,7 +167,7 @@ func (a *App) untakenPulls(ctx context.Context, settled []int) ([]int, error) {
 	if errors.As(err, &e) && e.Kind == github.KindPermission {
 		return nil, nil
 	}
-	runs = slices.DeleteFunc(runs, func(run github.Run) bool { return run.Workflow != proposeWorkflow || run.HeadRepository == nil })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != proposeWorkflow || run.HeadRepository == nil })
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func (a *App) untakenPulls(ctx context.Context, settled []int) ([]int, error) {
 	}
 	var out []int
 	for _, pull := range open {
-		at := slices.IndexFunc(runs, func(run github.Run) bool {
+		at := slices.IndexFunc(runs, func(run forge.Run) bool {
 			return run.HeadCommit == pull.Head.Commit && run.HeadBranch == pull.Head.Branch && run.HeadRepository.ID == pull.Head.Repository
 		})
 		if at < 0 || slices.Contains(settled, pull.Number) {

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -23,8 +24,8 @@ import (
 // repository's history began with, which is in the way of nobody.
 type tipMemory struct {
 	commit string
-	runs   []github.CheckRun // ours that are asked, newest first
-	tip    string            // that the newest names
+	runs   []forge.CheckRun // ours that are asked, newest first
+	tip    string           // that the newest names
 }
 
 // renewTip is after how long the ledger's check run is made anew: GitHub drops
@@ -85,17 +86,17 @@ func (s *settlement) saidTips(ctx context.Context, known policy.Ledger) ([]gitst
 	if s.memory, err = s.readMemory(ctx); err != nil {
 		return nil, err
 	}
-	var onHead []github.CheckRun
+	var onHead []forge.CheckRun
 	if head := s.pull.Head.Commit; head != "" { // the sweep asks before it knows of a pull request
 		if onHead, err = s.client.CheckRuns(ctx, head, ""); err != nil {
 			return nil, err
 		}
 	}
-	ours := func(run github.CheckRun) bool { // another app's is nobody's word
+	ours := func(run forge.CheckRun) bool { // another app's is nobody's word
 		return run.App == s.viewer.Login && s.isAsked(run, since)
 	}
-	s.memory.runs = slices.DeleteFunc(s.memory.runs, func(run github.CheckRun) bool { return !ours(run) })
-	onHead = slices.DeleteFunc(onHead, func(run github.CheckRun) bool { return !ours(run) || !report.IsCheckOf(run.Name) })
+	s.memory.runs = slices.DeleteFunc(s.memory.runs, func(run forge.CheckRun) bool { return !ours(run) })
+	onHead = slices.DeleteFunc(onHead, func(run forge.CheckRun) bool { return !ours(run) || !report.IsCheckOf(run.Name) })
 	var tips []gitstore.Tip
 	for i, run := range slices.Concat(s.memory.runs, onHead) {
 		tip, err := report.TipIn(run.Summary, s.a.flags.ledgerRef)
@@ -120,7 +121,7 @@ const lateClock = time.Hour
 // to come, or leave it in progress: neither must keep the owner from going on, and no
 // run of ours is of a time to come, so that such a one is passed over as well. What
 // does not tell its time is asked.
-func (s *settlement) isAsked(run github.CheckRun, since time.Time) bool {
+func (s *settlement) isAsked(run forge.CheckRun, since time.Time) bool {
 	at := run.CompletedAt
 	if run.Status != report.CheckCompleted {
 		at = run.StartedAt

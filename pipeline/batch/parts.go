@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -112,7 +113,7 @@ func (s sharedCode) Fetch(ctx context.Context, ref, commit string) error {
 	return s.code.Fetch(ctx, ref, commit)
 }
 
-func (s sharedCode) Refs(ctx context.Context, side pipeline.Side) (code.Refs, error) {
+func (s sharedCode) Refs(ctx context.Context, side forge.Side) (code.Refs, error) {
 	refs, err := alone(&s.mu, func() (code.Refs, error) { return s.code.Refs(ctx, side) })
 	return sharedRefs{&s.mu, refs}, err
 }

@@ -32,7 +32,7 @@ func (m *memory) clear() {
 // permissionNone is of an account that is no collaborator.
 const permissionNone = "none"
 
-// Access is pipeline.Forge's. An account that is no person's is not asked
+// Access is forge.Reader's. An account that is no person's is not asked
 // about: it may do nothing here. An answer is remembered until Statements is
 // called again, or by nobody: see Fresh.
 func (c *Client) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
@@ -93,7 +93,7 @@ func reduce(permission, role string) (string, error) {
 	return "", unusable("%+q is no permission", ledger.OneLine(permission, 40))
 }
 
-// Member is pipeline.Forge's. A team that the token cannot see is an error:
+// Member is forge.Reader's. A team that the token cannot see is an error:
 // GitHub tells it like somebody who is not in the team.
 func (c *Client) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
 	if _, err := c.Access(ctx, who); err != nil || who.Kind != "user" {

@@ -6,46 +6,25 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/google/go-github/v60/github"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // maxAnnotations is how many GitHub takes in one request; more are added by
 // further ones.
 const maxAnnotations = 50
 
-// A CheckRun is one as GitHub has it. App is the short name of the app that made
-// it, AppID its number.
-type CheckRun struct {
-	ID          int64
-	Name        string
-	Head        string
-	Status      string
-	Conclusion  string
-	URL         string
-	ExternalID  string
-	App         string
-	AppID       int64
-	Annotations int
-	Title       string
-	Summary     string
-	Text        string
-	StartedAt   time.Time
-	CompletedAt time.Time // the zero time where that is not told
-}
-
 // CheckRuns lists the check runs of a commit that have a name, for "" all of
 // them, newest first. A newer one hides none: it may be another's.
-func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]CheckRun, error) {
+func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]forge.CheckRun, error) {
 	op := "reading the check runs " + ledger.OneLine(name, 60)
 	if err := checkCommit(head); err != nil {
 		return nil, failed(op, err)
 	}
-	out := []CheckRun{}
+	out := []forge.CheckRun{}
 	total := 0
 	err := allPages(func(page int) (*github.Response, error) {
 		var got github.ListCheckRunsResults
@@ -72,13 +51,13 @@ func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]CheckRun, 
 	if err != nil {
 		return nil, failed(op, err)
 	}
-	out = slices.DeleteFunc(out, func(run CheckRun) bool { return name != "" && run.Name != name })
-	slices.SortFunc(out, func(a, b CheckRun) int { return cmp.Compare(b.ID, a.ID) })
+	out = slices.DeleteFunc(out, func(run forge.CheckRun) bool { return name != "" && run.Name != name })
+	slices.SortFunc(out, func(a, b forge.CheckRun) int { return cmp.Compare(b.ID, a.ID) })
 	return out, nil
 }
 
-func checkRun(run *github.CheckRun) CheckRun {
-	return CheckRun{
+func checkRun(run *github.CheckRun) forge.CheckRun {
+	return forge.CheckRun{
 		ID: run.GetID(), Name: run.GetName(), Head: run.GetHeadSHA(), Status: run.GetStatus(), Conclusion: run.GetConclusion(),
 		URL: run.GetHTMLURL(), ExternalID: run.GetExternalID(), App: run.GetApp().GetSlug(), AppID: run.GetApp().GetID(),
 		Annotations: run.GetOutput().GetAnnotationsCount(),
@@ -87,32 +66,26 @@ func checkRun(run *github.CheckRun) CheckRun {
 	}
 }
 
-// Says tells whether a check run shows what another would.
-func (c CheckRun) Says(run report.CheckRun) bool {
-	return c.Name == run.Name && c.Status == run.Status && c.Conclusion == run.Conclusion && c.ExternalID == run.ExternalID &&
-		c.Title == run.Title && c.Summary == run.Summary && c.Text == run.Text && c.Annotations >= len(run.Annotations)
-}
-
 // PublishCheck updates the newest check run of that name on a commit, or creates
 // one: also where another app made that one and the token may not touch it.
 // Annotations are only sent to a run that has none, as GitHub takes none back.
-func (c *Client) PublishCheck(ctx context.Context, head string, run report.CheckRun) (CheckRun, error) {
+func (c *Client) PublishCheck(ctx context.Context, head string, run forge.Check) (forge.CheckRun, error) {
 	runs, err := c.CheckRuns(ctx, head, run.Name)
 	if err != nil {
-		return CheckRun{}, err
+		return forge.CheckRun{}, err
 	}
 	return c.PublishCheckOver(ctx, head, run, runs)
 }
 
 // PublishCheckOver is PublishCheck where the check runs of that name, newest
 // first, are known.
-func (c *Client) PublishCheckOver(ctx context.Context, head string, run report.CheckRun, runs []CheckRun) (CheckRun, error) {
+func (c *Client) PublishCheckOver(ctx context.Context, head string, run forge.Check, runs []forge.CheckRun) (forge.CheckRun, error) {
 	op := "publishing the check run " + ledger.OneLine(run.Name, 60)
 	batches := slices.Collect(slices.Chunk(run.Annotations, maxAnnotations))
 	if len(runs) > 0 && runs[0].Annotations > 0 {
 		batches = nil
 	}
-	var first []report.Annotation
+	var first []forge.Annotation
 	if len(batches) > 0 {
 		first, batches = batches[0], batches[1:]
 	}
@@ -123,12 +96,12 @@ func (c *Client) PublishCheckOver(ctx context.Context, head string, run report.C
 		}
 	}
 	if err != nil {
-		return CheckRun{}, failed(op, err)
+		return forge.CheckRun{}, failed(op, err)
 	}
 	return out, nil
 }
 
-func (c *Client) writeCheck(ctx context.Context, head string, run report.CheckRun, known []CheckRun, notes []report.Annotation) (CheckRun, error) {
+func (c *Client) writeCheck(ctx context.Context, head string, run forge.Check, known []forge.CheckRun, notes []forge.Annotation) (forge.CheckRun, error) {
 	if len(known) > 0 {
 		out, err := c.updateCheck(ctx, known[0].ID, run, notes)
 		if !isKind(err, KindPermission, KindNotFound) {
@@ -140,30 +113,30 @@ func (c *Client) writeCheck(ctx context.Context, head string, run report.CheckRu
 		Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
 	})
 	if err != nil {
-		return CheckRun{}, err
+		return forge.CheckRun{}, err
 	}
 	return made(got)
 }
 
-func (c *Client) updateCheck(ctx context.Context, id int64, run report.CheckRun, notes []report.Annotation) (CheckRun, error) {
+func (c *Client) updateCheck(ctx context.Context, id int64, run forge.Check, notes []forge.Annotation) (forge.CheckRun, error) {
 	got, _, err := c.api.Checks.UpdateCheckRun(ctx, c.owner, c.name, id, github.UpdateCheckRunOptions{
 		Name: run.Name, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
 		Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
 	})
 	if err != nil {
-		return CheckRun{}, err
+		return forge.CheckRun{}, err
 	}
 	return made(got)
 }
 
-func made(run *github.CheckRun) (CheckRun, error) {
+func made(run *github.CheckRun) (forge.CheckRun, error) {
 	if run.GetID() <= 0 {
-		return CheckRun{}, unusable("the check run has no number")
+		return forge.CheckRun{}, unusable("the check run has no number")
 	}
 	return checkRun(run), nil
 }
 
-func output(run report.CheckRun, notes []report.Annotation) *github.CheckRunOutput {
+func output(run forge.Check, notes []forge.Annotation) *github.CheckRunOutput {
 	out := &github.CheckRunOutput{Title: &run.Title, Summary: &run.Summary, Text: optional(run.Text)}
 	for _, n := range notes {
 		out.Annotations = append(out.Annotations, &github.CheckRunAnnotation{

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/countersign-dev/countersign/internal/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 // Options are what a Client needs. In a workflow the addresses are
@@ -47,7 +47,7 @@ type Client struct {
 	known       *memory
 }
 
-var _ pipeline.Forge = (*Client)(nil)
+var _ forge.Forge = (*Client)(nil)
 
 // New returns a client. It sends nothing.
 func New(o Options) (*Client, error) {

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 // A Kind says what went wrong, so that a caller can tell people what to do.
@@ -54,6 +56,11 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Is matches the errors that package forge tells apart.
+func (e *Error) Is(target error) bool {
+	return target == forge.ErrPermission && e.Kind == KindPermission || target == forge.ErrNotFound && e.Kind == KindNotFound
+}
 
 // failed says what was being done when an error came. What net/http adds around
 // errors is left out: it has addresses, and that of an artifact is a secret.

@@ -5,26 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
-
-// A Head is what a workflow run, or an event, tells of a pull request's head.
-// Repository is the number of the repository that the branch is in, "" where it
-// is not known.
-type Head struct {
-	Owner      string // of that repository
-	Repository string
-	Branch     string
-	Commit     string
-}
-
-// An Open is an open pull request of the repository. Of its head the owner and
-// the repository are "" where that was deleted.
-type Open struct {
-	Number int
-	Base   string // the branch
-	Head   Head
-}
 
 type openAnswer struct {
 	Repository *struct {
@@ -44,7 +27,7 @@ type openNode struct {
 // PullRequestOf returns the number of the one open pull request with this head,
 // and 0 if there is none, as after a push. Several, which differ in their base,
 // are an error.
-func (c *Client) PullRequestOf(ctx context.Context, head Head) (int, error) {
+func (c *Client) PullRequestOf(ctx context.Context, head forge.Head) (int, error) {
 	found, err := c.PullRequestsOf(ctx, head)
 	switch {
 	case err != nil || len(found) == 0:
@@ -56,7 +39,7 @@ func (c *Client) PullRequestOf(ctx context.Context, head Head) (int, error) {
 }
 
 // PullRequestsOf returns the numbers of the open pull requests with this head.
-func (c *Client) PullRequestsOf(ctx context.Context, head Head) ([]int, error) {
+func (c *Client) PullRequestsOf(ctx context.Context, head forge.Head) ([]int, error) {
 	op := lookingFor(head)
 	if head.Owner == "" || head.Branch == "" {
 		return nil, failed(op, unusable("the head has no owner or no branch"))
@@ -64,20 +47,20 @@ func (c *Client) PullRequestsOf(ctx context.Context, head Head) ([]int, error) {
 	open, err := c.open(ctx, op, head.Branch, head.Commit)
 	var found []int
 	for _, pr := range open {
-		if pr.Head.is(head) {
+		if isHead(pr.Head, head) {
 			found = append(found, pr.Number)
 		}
 	}
 	return found, failed(op, err)
 }
 
-func lookingFor(head Head) string {
+func lookingFor(head forge.Head) string {
 	return "looking for the pull request of " + ledger.OneLine(head.Owner+":"+head.Branch, 120)
 }
 
-// is compares repositories by their number, where that is known: it stays, and
+// isHead compares repositories by their number, where that is known: it stays, and
 // an owner's login can go to somebody else.
-func (h Head) is(want Head) bool {
+func isHead(h, want forge.Head) bool {
 	if want.Repository != "" {
 		return h.Repository == want.Repository
 	}
@@ -87,20 +70,20 @@ func (h Head) is(want Head) bool {
 // PullRequestsAt lists the open pull requests whose head is a commit, those from
 // forks too. It goes through all that are open: what the REST API tells of a
 // commit leaves out those from forks.
-func (c *Client) PullRequestsAt(ctx context.Context, commit string) ([]Open, error) {
+func (c *Client) PullRequestsAt(ctx context.Context, commit string) ([]forge.Open, error) {
 	const op = "looking for the pull requests with the same head"
 	open, err := c.open(ctx, op, "", commit)
 	return open, failed(op, err)
 }
 
 // Open lists the open pull requests.
-func (c *Client) Open(ctx context.Context) ([]Open, error) {
+func (c *Client) Open(ctx context.Context) ([]forge.Open, error) {
 	const op = "listing the open pull requests"
 	nodes, err := c.readOpen(ctx, op, "")
 	if isKind(err, KindChanged) {
 		nodes, err = c.readOpen(ctx, op, "")
 	}
-	out := []Open{}
+	out := []forge.Open{}
 	for _, n := range nodes {
 		out = append(out, n.open())
 	}
@@ -109,7 +92,7 @@ func (c *Client) Open(ctx context.Context) ([]Open, error) {
 
 // open lists the open pull requests with a head commit, of one branch name or,
 // for "", of all.
-func (c *Client) open(ctx context.Context, op, branch, commit string) ([]Open, error) {
+func (c *Client) open(ctx context.Context, op, branch, commit string) ([]forge.Open, error) {
 	if err := checkCommit(commit); err != nil {
 		return nil, err
 	}
@@ -120,7 +103,7 @@ func (c *Client) open(ctx context.Context, op, branch, commit string) ([]Open, e
 	if err != nil {
 		return nil, err
 	}
-	out := []Open{}
+	out := []forge.Open{}
 	for _, n := range nodes {
 		if n.HeadRefOid == commit && (branch == "" || n.HeadRefName == branch) {
 			out = append(out, n.open())
@@ -158,13 +141,13 @@ func (c *Client) readOpen(ctx context.Context, op, branch string) ([]openNode, e
 	return open.nodes, nil
 }
 
-func (n openNode) open() Open {
-	head := Head{Branch: n.HeadRefName, Commit: n.HeadRefOid}
+func (n openNode) open() forge.Open {
+	head := forge.Head{Branch: n.HeadRefName, Commit: n.HeadRefOid}
 	if n.HeadRepositoryOwner != nil {
 		head.Owner = n.HeadRepositoryOwner.Login
 	}
 	if n.HeadRepository != nil && n.HeadRepository.DatabaseID > 0 {
 		head.Repository = strconv.FormatInt(n.HeadRepository.DatabaseID, 10)
 	}
-	return Open{Number: n.Number, Base: n.BaseRefName, Head: head}
+	return forge.Open{Number: n.Number, Base: n.BaseRefName, Head: head}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -58,11 +58,11 @@ type changedFile struct {
 	Path string `json:"path"`
 }
 
-// PullRequest is pipeline.Forge's. Committers has the author and the committer
+// PullRequest is forge.Reader's. Committers has the author and the committer
 // of each commit, without GitHub itself; who is only named in a commit's text
 // is not among them. Strangers is also true where there are so many commits that
 // GitHub may not show them all.
-func (c *Client) PullRequest(ctx context.Context, number int) (pipeline.PullRequest, error) {
+func (c *Client) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
 	op := fmt.Sprintf("reading pull request %d", number)
 	pr, err := c.pullRequest(ctx, op, number)
 	if isKind(err, KindChanged) {
@@ -72,7 +72,7 @@ func (c *Client) PullRequest(ctx context.Context, number int) (pipeline.PullRequ
 		pr.Head.Protected, err = c.protected(ctx, pr.Head.Branch)
 	}
 	if err != nil {
-		return pipeline.PullRequest{}, failed(op, err)
+		return forge.PullRequest{}, failed(op, err)
 	}
 	return pr, nil
 }
@@ -86,7 +86,7 @@ type pullReading struct {
 }
 
 // pullRequest reads all pages of one state of the pull request.
-func (c *Client) pullRequest(ctx context.Context, op string, number int) (pipeline.PullRequest, error) {
+func (c *Client) pullRequest(ctx context.Context, op string, number int) (forge.PullRequest, error) {
 	var r pullReading
 	for !r.commits.done || !r.files.done {
 		got, err := ask[pullAnswer](ctx, c, op, queryPullRequest, map[string]any{
@@ -94,14 +94,14 @@ func (c *Client) pullRequest(ctx context.Context, op string, number int) (pipeli
 			"afterCommit": r.commits.cursor, "afterFile": r.files.cursor,
 		})
 		if err != nil {
-			return pipeline.PullRequest{}, err
+			return forge.PullRequest{}, err
 		}
 		if got.Repository == nil || got.Repository.PullRequest == nil {
-			return pipeline.PullRequest{}, &Error{Kind: KindNotFound, Message: "there is no such pull request"}
+			return forge.PullRequest{}, &Error{Kind: KindNotFound, Message: "there is no such pull request"}
 		}
 		r.in = got.Repository.place
 		if err := r.add(got.Repository.PullRequest); err != nil {
-			return pipeline.PullRequest{}, err
+			return forge.PullRequest{}, err
 		}
 	}
 	pr, err := c.pullRequestOf(number, &r.in, r.first)
@@ -137,19 +137,19 @@ func (r *pullReading) add(n *pullNode) error {
 }
 
 // pullRequestOf puts what was told in our terms, but for the lists.
-func (c *Client) pullRequestOf(number int, in *place, n *pullNode) (pipeline.PullRequest, error) {
-	pr := pipeline.PullRequest{
+func (c *Client) pullRequestOf(number int, in *place, n *pullNode) (forge.PullRequest, error) {
+	pr := forge.PullRequest{
 		Number: number, State: strings.ToLower(n.State), Draft: n.IsDraft, Title: n.Title, Author: n.Author.actor(),
 		MaintainerCanModify: n.MaintainerCanModify, Paths: []string{},
 	}
-	states := []string{pipeline.PullRequestOpen, pipeline.PullRequestClosed, pipeline.PullRequestMerged}
+	states := []string{forge.PullRequestOpen, forge.PullRequestClosed, forge.PullRequestMerged}
 	switch {
 	case n.Number != number || !slices.Contains(states, pr.State):
 		return pr, unusable("it is of another pull request, or of no known state")
 	case checkCommit(n.HeadRefOid) != nil || checkCommit(n.BaseRefOid) != nil || n.HeadRefName == "" || n.BaseRefName == "":
 		return pr, unusable("head or base of the pull request is missing")
 	}
-	if n.MergeCommit != nil && pr.State == pipeline.PullRequestMerged {
+	if n.MergeCommit != nil && pr.State == forge.PullRequestMerged {
 		pr.MergeCommit = n.MergeCommit.Oid
 	}
 	var err error
@@ -163,8 +163,8 @@ func (c *Client) pullRequestOf(number int, in *place, n *pullNode) (pipeline.Pul
 
 // side builds the address to clone from ourselves: what is pushed there goes
 // with a token.
-func (c *Client) side(at *place, branch, commit string) (pipeline.Side, error) {
-	side := pipeline.Side{Branch: branch, Commit: commit}
+func (c *Client) side(at *place, branch, commit string) (forge.Side, error) {
+	side := forge.Side{Branch: branch, Commit: commit}
 	if at == nil {
 		return side, nil
 	}

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
-func (w *world) pull(number int) pipeline.PullRequest {
+func (w *world) pull(number int) forge.PullRequest {
 	w.t.Helper()
 	pr, err := w.client.PullRequest(context.Background(), number)
 	if err != nil {
@@ -25,13 +25,13 @@ func TestPullRequest(t *testing.T) {
 	w := newWorld(t)
 	w.Push(githubtest.NewCommit{Repository: site, Branch: "fix", By: "ada", Message: "more", Files: map[string]string{"new.go": "package greet\n"}})
 	got := w.pull(1)
-	side := func(branch string) pipeline.Side {
-		return pipeline.Side{
+	side := func(branch string) forge.Side {
+		return forge.Side{
 			Repository: &got.Repository, Owner: "Organization", Branch: branch, Commit: w.Ref(site, "refs/heads/"+branch), CloneURL: w.URL + "/acme/site.git",
 		}
 	}
-	want := pipeline.PullRequest{
-		Repository: ledger.Repository{ID: got.Repository.ID, Name: site}, Number: 1, State: pipeline.PullRequestOpen, Title: "A fix",
+	want := forge.PullRequest{
+		Repository: ledger.Repository{ID: got.Repository.ID, Name: site}, Number: 1, State: forge.PullRequestOpen, Title: "A fix",
 		Author: w.people["eve"], Head: side("fix"), Base: side("main"), MaintainerCanModify: got.MaintainerCanModify,
 		Committers: []ledger.Actor{w.people["eve"], w.people["ada"]}, Paths: []string{"greet.go", "new.go"},
 	}
@@ -43,7 +43,7 @@ func TestPullRequest(t *testing.T) {
 	}
 }
 
-func show(pr pipeline.PullRequest) string {
+func show(pr forge.PullRequest) string {
 	text, err := json.Marshal(pr)
 	if err != nil {
 		panic(err)
@@ -59,12 +59,12 @@ func TestPullRequestStates(t *testing.T) {
 	}
 	w.Draft(site, 1, true)
 	w.ClosePull(site, 1)
-	if pr := w.pull(1); pr.State != pipeline.PullRequestClosed || !pr.Draft || pr.MergeCommit != "" {
+	if pr := w.pull(1); pr.State != forge.PullRequestClosed || !pr.Draft || pr.MergeCommit != "" {
 		t.Errorf("closed: %+v", pr)
 	}
 	w.ReopenPull(site, 1)
 	merged := w.Merge(site, 1, "ada", "merge")
-	if pr := w.pull(1); pr.State != pipeline.PullRequestMerged || pr.MergeCommit != merged {
+	if pr := w.pull(1); pr.State != forge.PullRequestMerged || pr.MergeCommit != merged {
 		t.Errorf("merged: %+v, by %s", pr, merged)
 	}
 	_, err := w.client.PullRequest(context.Background(), 99)
@@ -171,31 +171,31 @@ func TestFindPullRequests(t *testing.T) {
 	id := w.pull(fork.Number).Head.Repository.ID
 	w.Git(site, "branch", "release", "main")
 
-	find := func(h Head) (int, error) { return w.client.PullRequestOf(ctx, h) }
+	find := func(h forge.Head) (int, error) { return w.client.PullRequestOf(ctx, h) }
 	for _, row := range []struct {
-		head Head
+		head forge.Head
 		want int
 	}{
-		{Head{Owner: "acme", Branch: "fix", Commit: head}, 1},
-		{Head{Owner: "ACME", Branch: "fix", Commit: head}, 1},
-		{Head{Owner: "eve", Branch: "fix", Commit: head}, 0},
-		{Head{Owner: "eve", Branch: "fix", Commit: fork.Head}, fork.Number},
-		{Head{Owner: "renamed", Repository: id, Branch: "fix", Commit: fork.Head}, fork.Number},
-		{Head{Owner: "eve", Repository: "1", Branch: "fix", Commit: fork.Head}, 0},
-		{Head{Owner: "acme", Branch: "other", Commit: head}, 0},
-		{Head{Owner: "acme", Branch: "fix", Commit: theCommit}, 0},
+		{forge.Head{Owner: "acme", Branch: "fix", Commit: head}, 1},
+		{forge.Head{Owner: "ACME", Branch: "fix", Commit: head}, 1},
+		{forge.Head{Owner: "eve", Branch: "fix", Commit: head}, 0},
+		{forge.Head{Owner: "eve", Branch: "fix", Commit: fork.Head}, fork.Number},
+		{forge.Head{Owner: "renamed", Repository: id, Branch: "fix", Commit: fork.Head}, fork.Number},
+		{forge.Head{Owner: "eve", Repository: "1", Branch: "fix", Commit: fork.Head}, 0},
+		{forge.Head{Owner: "acme", Branch: "other", Commit: head}, 0},
+		{forge.Head{Owner: "acme", Branch: "fix", Commit: theCommit}, 0},
 	} {
 		if got, err := find(row.head); got != row.want || err != nil {
 			t.Errorf("%+v: %d, %v; want %d", row.head, got, err, row.want)
 		}
 	}
-	for _, h := range []Head{{Branch: "fix", Commit: head}, {Owner: "acme", Commit: head}, {Owner: "acme", Branch: "fix", Commit: "main"}} {
+	for _, h := range []forge.Head{{Branch: "fix", Commit: head}, {Owner: "acme", Commit: head}, {Owner: "acme", Branch: "fix", Commit: "main"}} {
 		_, err := find(h)
 		checkKind(t, err, KindAnswer)
 	}
 
 	sibling := w.PullRequest(githubtest.NewPullRequest{Repository: site, By: "ada", Head: "fix", Base: "release"}).Number
-	_, err := find(Head{Owner: "acme", Branch: "fix", Commit: head})
+	_, err := find(forge.Head{Owner: "acme", Branch: "fix", Commit: head})
 	checkKind(t, err, KindAnswer)
 	open, err := w.client.PullRequestsAt(ctx, head) // T16
 	if err != nil || len(open) != 2 || open[0].Number != 1 || open[0].Base != "main" || open[1].Number != sibling || open[1].Base != "release" {
@@ -205,7 +205,7 @@ func TestFindPullRequests(t *testing.T) {
 		t.Errorf("at a fork's head %+v, %v", open, err)
 	}
 	w.ClosePull(site, sibling)
-	if got, err := find(Head{Owner: "acme", Branch: "fix", Commit: head}); got != 1 || err != nil {
+	if got, err := find(forge.Head{Owner: "acme", Branch: "fix", Commit: head}); got != 1 || err != nil {
 		t.Errorf("after the other was closed: %d, %v", got, err)
 	}
 	w.Fail(githubtest.Fault{Kind: githubtest.EmptyPage, Times: -1})

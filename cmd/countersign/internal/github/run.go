@@ -12,24 +12,9 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
-
-// A Run is a workflow run. Workflow is the path of its file in the repository.
-// HeadRepository is nil where that was deleted.
-type Run struct {
-	ID             int64
-	Attempt        int
-	Workflow       string
-	Event          string
-	Status         string
-	Conclusion     string // "" while it is not completed
-	HeadRepository *ledger.Repository
-	HeadOwner      string
-	HeadBranch     string
-	HeadCommit     string
-	UpdatedAt      time.Time // when it was completed, if it is
-}
 
 type runAnswer struct {
 	ID         int64           `json:"id"`
@@ -54,14 +39,14 @@ type repositoryPart struct {
 }
 
 // Run reads a workflow run of the repository.
-func (c *Client) Run(ctx context.Context, id int64) (Run, error) {
+func (c *Client) Run(ctx context.Context, id int64) (forge.Run, error) {
 	op := fmt.Sprintf("reading workflow run %d", id)
 	var got runAnswer
 	if _, err := c.inRepository(ctx, &got, nil, "actions", "runs", strconv.FormatInt(id, 10)); err != nil {
-		return Run{}, failed(op, err)
+		return forge.Run{}, failed(op, err)
 	}
 	if got.ID != id {
-		return Run{}, failed(op, unusable("it is another run"))
+		return forge.Run{}, failed(op, unusable("it is another run"))
 	}
 	run, err := got.run()
 	return run, failed(op, err)
@@ -70,7 +55,7 @@ func (c *Client) Run(ctx context.Context, id int64) (Run, error) {
 // PullRuns lists the workflow runs of pull requests that succeeded, in the order in
 // which they ended: those on a commit or, for "", those that ended after since. The
 // answers have the newest first.
-func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) ([]Run, error) {
+func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) ([]forge.Run, error) {
 	op := "looking for workflow runs of pull requests"
 	query := url.Values{"event": {"pull_request"}, "status": {"success"}, "per_page": {"100"}}
 	if commit != "" {
@@ -79,7 +64,7 @@ func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) (
 		}
 		query.Set("head_sha", commit)
 	}
-	var out []Run
+	var out []forge.Run
 	err := allPages(func(page int) (*github.Response, error) {
 		var got struct {
 			Runs []runAnswer `json:"workflow_runs"`
@@ -100,15 +85,15 @@ func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) (
 		}
 		return resp, err
 	})
-	slices.SortFunc(out, func(a, b Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, func(a, b forge.Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
 	return out, failed(op, err)
 }
 
-func (got runAnswer) run() (Run, error) {
+func (got runAnswer) run() (forge.Run, error) {
 	if got.ID <= 0 || got.Repository == nil || checkCommit(got.HeadSHA) != nil {
-		return Run{}, unusable("the run has no number, repository or head")
+		return forge.Run{}, unusable("the run has no number, repository or head")
 	}
-	run := Run{
+	run := forge.Run{
 		ID: got.ID, Attempt: got.Attempt, Event: got.Event, Status: got.Status, Conclusion: got.Conclusion, UpdatedAt: got.UpdatedAt,
 		HeadBranch: got.HeadBranch, HeadCommit: got.HeadSHA, Workflow: workflowOf(got.Path, got.Repository.FullName),
 	}

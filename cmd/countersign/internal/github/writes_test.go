@@ -10,16 +10,16 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
-func checkOf(title string, annotations int) report.CheckRun {
-	run := report.CheckRun{
+func checkOf(title string, annotations int) forge.Check {
+	run := forge.Check{
 		Name: "countersign/0123456789ab", Title: title, Summary: "s", Text: "t", Status: "completed", Conclusion: "neutral",
 		DetailsURL: "https://forge.test/details", ExternalID: "tx_1",
 	}
 	for i := range annotations {
-		run.Annotations = append(run.Annotations, report.Annotation{Path: "greet.go", StartLine: i + 1, EndLine: i + 1, Level: "failure", Title: "refused", Message: "why"})
+		run.Annotations = append(run.Annotations, forge.Annotation{Path: "greet.go", StartLine: i + 1, EndLine: i + 1, Level: "failure", Title: "refused", Message: "why"})
 	}
 	return run
 }

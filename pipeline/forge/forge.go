@@ -1,0 +1,239 @@
+// Package forge says what this program needs of the place where pull requests
+// live. Whoever writes it for another forge than GitHub implements Forge; this
+// file is all there is to read.
+//
+// Three promises hold for every method. It answers in full or fails: half of the
+// comments, a page that is missing or an account that could not be asked about is
+// an error, as nothing that was not read may count as an approval. What is
+// identified by a number is compared by that and never by a name, which can go to
+// somebody else. An error tells what was being done in one line, has no secrets,
+// and matches ErrPermission or ErrNotFound with errors.Is where it is one of these.
+package forge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// The errors that are told apart.
+var (
+	ErrPermission = errors.New("the token may not do that")
+	ErrNotFound   = errors.New("it is not there, or the token cannot see it")
+)
+
+// A Reader is what the gate asks before it counts anybody's word.
+type Reader interface {
+	// PullRequest tells what a pull request is now.
+	PullRequest(ctx context.Context, number int) (PullRequest, error)
+	// Statements returns all reviews, review comments and comments of a pull
+	// request, in no certain order, with the texts that they had before.
+	Statements(ctx context.Context, number int) ([]approval.Statement, error)
+	// Access asks what an account may do in the repository now. It fails if the
+	// account of that login has another id than who.
+	Access(ctx context.Context, who ledger.Actor) (approval.Access, error)
+	// Member reports whether an account is an active member of "org/team". A team
+	// that cannot be read is an error, not a no.
+	Member(ctx context.Context, team string, who ledger.Actor) (bool, error)
+}
+
+// A Forge is what it takes to settle pull requests.
+type Forge interface {
+	Reader
+	Finder
+	Board
+	Runs
+
+	// Viewer is the account of the token, under the id and login by which it is
+	// the author of what this program writes.
+	Viewer(ctx context.Context) (ledger.Actor, error)
+	// RunsBaseWorkflows names the server, with its version, if that takes the
+	// file of a workflow about a pull request itself from the pull request's base
+	// branch, which anybody who can push there may have changed. It returns "" for
+	// one that takes the default branch's.
+	RunsBaseWorkflows(ctx context.Context) (string, error)
+}
+
+// A Finder lists the open pull requests of the repository, those from forks too.
+type Finder interface {
+	Open(ctx context.Context) ([]Open, error)
+	// PullRequestsAt lists those whose head is a commit.
+	PullRequestsAt(ctx context.Context, commit string) ([]Open, error)
+	// PullRequestsOf returns the numbers of those with this head.
+	PullRequestsOf(ctx context.Context, head Head) ([]int, error)
+	// PullRequestOf returns the number of the one with this head, and 0 if there
+	// is none. Several are an error.
+	PullRequestOf(ctx context.Context, head Head) (int, error)
+}
+
+// A Board is where this program tells people what it wants of them, and itself
+// what it knew: only it can write its check runs.
+type Board interface {
+	// CheckRuns lists the check runs of a commit that have a name, for "" all of
+	// them, newest first. A newer one hides none: it may be another app's.
+	CheckRuns(ctx context.Context, commit, name string) ([]CheckRun, error)
+	// PublishCheckOver updates the newest of the check runs that are known of
+	// that name, or makes one: also where another app made that one and the token
+	// may not touch it. Annotations are added, and never taken back.
+	PublishCheckOver(ctx context.Context, commit string, check Check, known []CheckRun) (CheckRun, error)
+
+	// UpsertComment replaces the text of a comment on a pull request, or posts a
+	// new one where the id is "" or the comment was deleted.
+	UpsertComment(ctx context.Context, number int, id, body string) (approval.Posted, error)
+	// CommentsBy returns the texts of an account's comments on a pull request.
+	CommentsBy(ctx context.Context, number int, who ledger.Actor) ([]string, error)
+	// CreateReviewComment opens a thread on a file of a pull request's diff, whose
+	// head the commit is.
+	CreateReviewComment(ctx context.Context, number int, commit, path, body string) (approval.Posted, error)
+	// ResolveThread resolves the thread that a review comment opened. It is false
+	// where the token may not, or the comment is gone.
+	ResolveThread(ctx context.Context, number int, comment string) (bool, error)
+}
+
+// Runs are the workflow runs that hand over bundles.
+type Runs interface {
+	// PullRuns lists the runs of pull requests that succeeded, in the order in
+	// which they ended: those on a commit or, for "", those that ended after since.
+	PullRuns(ctx context.Context, commit string, since time.Time) ([]Run, error)
+	// Artifact returns the one file of the newest artifact of that name that a run
+	// left. More than limit bytes are an error.
+	Artifact(ctx context.Context, run int64, name string, limit int64) ([]byte, error)
+	// HasArtifact reports whether a run left one of that name.
+	HasArtifact(ctx context.Context, run int64, name string) (bool, error)
+}
+
+// The states of a pull request.
+const (
+	PullRequestOpen   = "open"
+	PullRequestClosed = "closed"
+	PullRequestMerged = "merged"
+)
+
+// A PullRequest is one as the forge told it.
+type PullRequest struct {
+	Repository  ledger.Repository `json:"repository"` // that it is in
+	Number      int               `json:"number"`
+	State       string            `json:"state"`
+	Draft       bool              `json:"draft"`
+	Title       string            `json:"title"`
+	Author      ledger.Actor      `json:"author"`
+	Head        Side              `json:"head"`
+	Base        Side              `json:"base"`
+	MergeCommit string            `json:"merge_commit,omitempty"` // once merged
+	// MaintainerCanModify says whether those with write access to the base may
+	// push to the head of a fork.
+	MaintainerCanModify bool `json:"maintainer_can_modify"`
+	// Committers are the accounts that wrote or committed its commits;
+	// Strangers tells that some commit is of no account.
+	Committers []ledger.Actor `json:"committers"`
+	Strangers  bool           `json:"strangers"`
+	// Paths are the files of its diff, the first few thousand; a comment on a
+	// file needs one of them.
+	Paths []string `json:"paths"`
+}
+
+// Fork reports whether the head is in another repository than the base.
+func (p PullRequest) Fork() bool {
+	return p.Head.Repository == nil || p.Base.Repository == nil || p.Head.Repository.ID != p.Base.Repository.ID
+}
+
+// A Side is the head or the base of a pull request. Repository is nil where the
+// head's was deleted. Owner is "User" or "Organization".
+type Side struct {
+	Repository *ledger.Repository `json:"repository"`
+	Owner      string             `json:"owner"`
+	Branch     string             `json:"branch"` // short name
+	Commit     string             `json:"commit"`
+	CloneURL   string             `json:"clone_url"`
+	Protected  bool               `json:"protected"` // only known of a head in the same repository
+}
+
+// A Head is what a workflow run, or an event, tells of a pull request's head.
+// Repository is the number of the repository that the branch is in, "" where it
+// is not known.
+type Head struct {
+	Owner      string // of that repository
+	Repository string
+	Branch     string
+	Commit     string
+}
+
+// An Open is an open pull request. Of its head the owner and the repository are
+// "" where that was deleted.
+type Open struct {
+	Number int
+	Base   string // the branch
+	Head   Head
+}
+
+// A Run is a workflow run. Workflow is the path of its file in the repository.
+// HeadRepository is nil where that was deleted.
+type Run struct {
+	ID             int64
+	Attempt        int
+	Workflow       string
+	Event          string
+	Status         string
+	Conclusion     string // "" while it is not completed
+	HeadRepository *ledger.Repository
+	HeadOwner      string
+	HeadBranch     string
+	HeadCommit     string
+	UpdatedAt      time.Time // when it was completed, if it is
+}
+
+// A Check is what a check run is to show (GitHub's REST API, "Check runs").
+// Status is "completed" or "in_progress", Conclusion one of GitHub's and "" while
+// it is in progress. Summary and Text are Markdown of at most 65,535 bytes each.
+// ExternalID is the transaction, if it is of one.
+type Check struct {
+	Name        string
+	Title       string
+	Summary     string
+	Text        string
+	Status      string
+	Conclusion  string
+	DetailsURL  string // for the caller to fill in
+	ExternalID  string
+	Annotations []Annotation
+}
+
+// An Annotation is a note at lines of a file. Title has at most 255 characters,
+// Message 64 KiB.
+type Annotation struct {
+	Path      string
+	StartLine int
+	EndLine   int
+	Level     string // "failure"
+	Title     string
+	Message   string
+}
+
+// A CheckRun is one as the forge has it. App is the short name of the app that
+// made it, AppID its number; Annotations is how many it has.
+type CheckRun struct {
+	ID          int64
+	Name        string
+	Head        string
+	Status      string
+	Conclusion  string
+	URL         string
+	ExternalID  string
+	App         string
+	AppID       int64
+	Annotations int
+	Title       string
+	Summary     string
+	Text        string
+	StartedAt   time.Time
+	CompletedAt time.Time // the zero time where that is not told
+}
+
+// Says reports whether a check run shows what another would.
+func (c CheckRun) Says(check Check) bool {
+	return c.Name == check.Name && c.Status == check.Status && c.Conclusion == check.Conclusion && c.ExternalID == check.ExternalID &&
+		c.Title == check.Title && c.Summary == check.Summary && c.Text == check.Text && c.Annotations >= len(check.Annotations)
+}
