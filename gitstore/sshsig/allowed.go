@@ -5,6 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // Allowed is a list of who may sign, with which keys. The zero Allowed allows
@@ -51,4 +56,263 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 		return Allowed{}, errors.Join(errs...)
 	}
 	return a, nil
+}
+
+// A signerLine is one line of the file.
+type signerLine struct {
+	number        int
+	principals    []string // patterns
+	namespaces    []string // patterns; nil: any
+	after, before time.Time
+	key           ssh.PublicKey
+}
+
+const blank = " \t"
+
+func parseSignerLine(text string) (signerLine, error) {
+	var line signerLine
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) {
+		return line, errors.New("it holds characters that cannot be seen")
+	}
+	principals, rest, err := cutPrincipals(text)
+	if err != nil {
+		return line, err
+	}
+	if line.principals, err = parsePatterns(principals); err != nil {
+		return line, fmt.Errorf("principals %q: %w", principals, err)
+	}
+	if line.principal() == "" {
+		return line, fmt.Errorf("principals %q: they match nobody", principals)
+	}
+	if word, _ := cutField(rest); keyTypes[word] == 0 {
+		var options string
+		if options, rest, err = cutOptions(rest); err == nil {
+			err = line.parseOptions(options)
+		}
+		if err != nil {
+			return line, err
+		}
+	}
+	kind, rest := cutField(rest)
+	line.key, err = parsePublicKey(kind, rest)
+	return line, err
+}
+
+// cutField cuts a field and the blanks behind it.
+func cutField(text string) (field, rest string) {
+	i := strings.IndexAny(text, blank)
+	if i < 0 {
+		return text, ""
+	}
+	return text[:i], strings.TrimLeft(text[i:], blank)
+}
+
+func cutPrincipals(text string) (principals, rest string, err error) {
+	quoted, ok := strings.CutPrefix(text, `"`)
+	if !ok {
+		principals, rest = cutField(text)
+		if strings.Contains(principals, `"`) {
+			return "", "", fmt.Errorf("principals %q: quotes must be around all of them", principals)
+		}
+		return principals, rest, nil
+	}
+	principals, rest, ok = strings.Cut(quoted, `"`)
+	if !ok {
+		return "", "", errors.New("the quote around the principals is not closed")
+	}
+	if rest != "" && !strings.ContainsAny(rest[:1], blank) {
+		return "", "", errors.New("a blank must follow the quoted principals")
+	}
+	return principals, strings.TrimLeft(rest, blank), nil
+}
+
+// principal is the name that git gives this line's signatures: its first
+// pattern that, taken as a name, the line matches. (Git may also print one
+// that is negated, "!a@b" before "*", which is nobody's name.)
+func (l signerLine) principal() string {
+	for _, name := range l.principals {
+		if name[0] != '!' && matchList(l.principals, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// admits tells why the line's key may not sign commits at a time, in seconds
+// as ssh-keygen compares them.
+func (l signerLine) admits(at time.Time) error {
+	const layout = "2006-01-02 15:04:05Z"
+	if l.namespaces != nil && !matchList(l.namespaces, namespace) {
+		return fmt.Errorf("%w: line %d of the allowed signers allows the key only for %s", ErrNamespace, l.number, strings.Join(l.namespaces, ","))
+	}
+	when := at.Unix()
+	if !l.after.IsZero() && when < l.after.Unix() {
+		return fmt.Errorf("%w: %s is before %s (line %d of the allowed signers)", ErrExpired, at.UTC().Format(layout), l.after.Format(layout), l.number)
+	}
+	if !l.before.IsZero() && when > l.before.Unix() {
+		return fmt.Errorf("%w: %s is after %s (line %d of the allowed signers)", ErrExpired, at.UTC().Format(layout), l.before.Format(layout), l.number)
+	}
+	return nil
+}
+
+// cutOptions cuts the options, which end at a blank that is not quoted.
+func cutOptions(text string) (options, rest string, err error) {
+	quoted := false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ' ' || c == '\t'):
+			return text[:i], strings.TrimLeft(text[i:], blank), nil
+		}
+	}
+	if quoted {
+		return "", "", errors.New("a quote in the options is not closed")
+	}
+	return text, "", nil
+}
+
+// parseOptions reads name="value" between commas.
+func (l *signerLine) parseOptions(text string) error {
+	if text == "" {
+		return errors.New("there is no key")
+	}
+	seen := map[string]bool{}
+	for {
+		name, value, rest, err := cutOption(text)
+		if err != nil {
+			return err
+		}
+		lower := strings.ToLower(name)
+		if seen[lower] {
+			return fmt.Errorf("option %q twice", name)
+		}
+		seen[lower] = true
+		if err := l.setOption(lower, name, value); err != nil {
+			return err
+		}
+		if rest == "" {
+			break
+		}
+		if text = rest[1:]; text == "" {
+			return errors.New("a comma ends the options")
+		}
+	}
+	if !l.after.IsZero() && !l.before.IsZero() && !l.before.After(l.after) {
+		return errors.New("valid-before is not after valid-after")
+	}
+	return nil
+}
+
+// cutOption cuts one option. The rest is empty or begins with a comma. The
+// value is nil where there is none.
+func cutOption(text string) (name string, value *string, rest string, err error) {
+	i := strings.IndexAny(text, `=,"`)
+	if i < 0 {
+		return text, nil, "", nil
+	}
+	name, rest = text[:i], text[i:]
+	if rest[0] == ',' {
+		return name, nil, rest, nil
+	}
+	quoted, ok := strings.CutPrefix(rest, `="`)
+	if !ok {
+		return "", nil, "", fmt.Errorf("option %q: its value must stand in quotes", name)
+	}
+	inside, rest, ok := strings.Cut(quoted, `"`)
+	if !ok || strings.Contains(inside, `\`) {
+		return "", nil, "", fmt.Errorf("option %q: its value holds a quote or backslash", name)
+	}
+	if rest != "" && rest[0] != ',' {
+		return "", nil, "", fmt.Errorf("option %q: a comma or blank must follow its value", name)
+	}
+	return name, &inside, rest, nil
+}
+
+func (l *signerLine) setOption(lower, name string, value *string) (err error) {
+	switch {
+	case lower == "cert-authority":
+		return errors.New("cert-authority: certificates are not supported; list the signers' own keys")
+	case lower != "namespaces" && lower != "valid-after" && lower != "valid-before":
+		return fmt.Errorf("unknown option, or type of key, %q", name)
+	case value == nil:
+		return fmt.Errorf("option %q has no value", name)
+	case lower == "namespaces":
+		l.namespaces, err = parsePatterns(*value)
+	case lower == "valid-after":
+		l.after, err = parseTime(*value)
+	default:
+		l.before, err = parseTime(*value)
+	}
+	if err != nil {
+		return fmt.Errorf("%s=%q: %w", lower, *value, err)
+	}
+	return nil
+}
+
+// parseTime reads YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ. Without the Z
+// ssh-keygen reads the machine's own time zone, and two machines would audit
+// one history differently.
+func parseTime(text string) (time.Time, error) {
+	layouts := map[int]string{9: "20060102Z", 13: "200601021504Z", 15: "20060102150405Z"}
+	if layout, ok := layouts[len(text)]; ok {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	} else if layout, ok := layouts[len(text)+1]; ok {
+		if _, err := time.Parse(layout, text+"Z"); err == nil {
+			return time.Time{}, fmt.Errorf("it has no time zone; write %q, so that it is one time on every machine", text+"Z")
+		}
+	}
+	return time.Time{}, errors.New("not a time such as 20060102Z or 20060102150405Z")
+}
+
+// parsePatterns reads a pattern-list (ssh_config(5), PATTERNS).
+func parsePatterns(text string) ([]string, error) {
+	list := strings.Split(text, ",")
+	for _, pattern := range list {
+		if name := strings.TrimPrefix(pattern, "!"); name == "" || strings.Trim(name, blank) != name {
+			return nil, errors.New("a name is empty, or a blank is around it")
+		}
+	}
+	return list, nil
+}
+
+// matchList reports whether a name matches a list: one of its patterns, and
+// none that is negated.
+func matchList(list []string, name string) bool {
+	matched := false
+	for _, pattern := range list {
+		pattern, negated := strings.CutPrefix(pattern, "!")
+		if !match(pattern, name) {
+			continue
+		}
+		if negated {
+			return false
+		}
+		matched = true
+	}
+	return matched
+}
+
+// match reports whether a whole name matches a pattern, in which * stands for
+// any bytes and ? for one. It takes time in the product of both lengths.
+func match(pattern, name string) bool {
+	star, from := -1, 0 // the last *, and where in name what follows it is tried
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p, n = p+1, n+1
+		case star >= 0:
+			from++
+			p, n = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
 }

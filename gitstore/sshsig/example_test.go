@@ -73,7 +73,7 @@ func Example() {
 
 // TestSample: the package comment shows what the Example does.
 func TestSample(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
+	doc, err := os.ReadFile("sshsig.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,9 @@ package sshsig
 import (
 	"bytes"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -29,7 +31,10 @@ func ParseKey(data []byte, passphrase ...[]byte) (Signer, error) {
 	}
 	block, rest := pem.Decode(data)
 	if block == nil {
-		return Signer{}, unusable(whyNoPEM(data))
+		if word, _, _ := strings.Cut(strings.TrimSpace(string(data)), " "); keyTypes[word] != 0 {
+			return Signer{}, unusable("it is a public key; the private key is the file without .pub")
+		}
+		return Signer{}, unusable("there is no whole PEM block in it")
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
 		return Signer{}, unusable("something follows the key")
@@ -61,14 +66,6 @@ func ParseKey(data []byte, passphrase ...[]byte) (Signer, error) {
 
 func unusable(why string) error { return fmt.Errorf("%w: %s", ErrKey, why) }
 
-func whyNoPEM(data []byte) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
-	if keyTypes[word] != 0 {
-		return "it is a public key; the private key is the file without .pub"
-	}
-	return "there is no whole PEM block in it"
-}
-
 // A holding is what a PEM block shows of its key while it is still encrypted.
 type holding struct {
 	encrypted bool
@@ -79,25 +76,21 @@ type holding struct {
 func describe(block *pem.Block) (holding, error) {
 	switch block.Type {
 	case "OPENSSH PRIVATE KEY":
-		return describeOpenSSH(block.Bytes)
 	case "RSA PRIVATE KEY", "EC PRIVATE KEY", "PRIVATE KEY":
 		return holding{encrypted: block.Headers["DEK-Info"] != ""}, nil
 	case "DSA PRIVATE KEY":
 		return holding{}, unusable("DSA is not supported")
 	case "ENCRYPTED PRIVATE KEY":
 		return holding{}, unusable(`encryption of PKCS #8 is not supported; "ssh-keygen -p" writes OpenSSH's own format`)
+	default:
+		return holding{}, unusable("its PEM block is not a private key")
 	}
-	return holding{}, unusable("its PEM block is not a private key")
-}
-
-// describeOpenSSH reads what is in the clear (OpenSSH's PROTOCOL.key).
-func describeOpenSSH(data []byte) (holding, error) {
-	var file struct {
+	var file struct { // what is in the clear (OpenSSH's PROTOCOL.key)
 		Cipher, KDF, KDFOptions string
 		Keys                    uint32
 		Public, Private         []byte
 	}
-	data, ok := bytes.CutPrefix(data, []byte("openssh-key-v1\x00"))
+	data, ok := bytes.CutPrefix(block.Bytes, []byte("openssh-key-v1\x00"))
 	if !ok || ssh.Unmarshal(data, &file) != nil || file.Keys != 1 {
 		return holding{}, unusable("its OpenSSH format is damaged")
 	}
@@ -175,4 +168,82 @@ func (s Signer) Format(f fmt.State, _ rune) {
 		return
 	}
 	_, _ = fmt.Fprintf(f, "sshsig.Signer{%s %s}", s.public().Type(), s.Fingerprint())
+}
+
+// minRSABits is the smallest RSA key that signs, or is believed, here.
+const minRSABits = 2048
+
+// How a type of key is taken where it is written in a list.
+type support int
+
+const (
+	signs    support = iota + 1 // signs here, and verifies
+	verifies                    // of a security key
+	unsupported
+)
+
+var keyTypes = map[string]support{
+	ssh.KeyAlgoED25519:             signs,
+	ssh.KeyAlgoECDSA256:            signs,
+	ssh.KeyAlgoECDSA384:            signs,
+	ssh.KeyAlgoECDSA521:            signs,
+	ssh.KeyAlgoRSA:                 signs,
+	ssh.KeyAlgoSKED25519:           verifies,
+	ssh.KeyAlgoSKECDSA256:          verifies,
+	"ssh-dss":                      unsupported,
+	ssh.CertAlgoED25519v01:         unsupported,
+	ssh.CertAlgoECDSA256v01:        unsupported,
+	ssh.CertAlgoECDSA384v01:        unsupported,
+	ssh.CertAlgoECDSA521v01:        unsupported,
+	ssh.CertAlgoRSAv01:             unsupported,
+	ssh.CertAlgoSKED25519v01:       unsupported,
+	ssh.CertAlgoSKECDSA256v01:      unsupported,
+	"ssh-dss-cert-v01@openssh.com": unsupported,
+}
+
+// parsePublicKey reads what follows the type: the key, and a comment.
+func parsePublicKey(kind, text string) (ssh.PublicKey, error) {
+	switch {
+	case kind == "":
+		return nil, errors.New("there is no key")
+	case keyTypes[kind] == 0:
+		return nil, fmt.Errorf("unknown type of key %q", kind)
+	case strings.Contains(kind, "-cert-"):
+		return nil, errors.New("certificates are not supported")
+	case keyTypes[kind] == unsupported:
+		return nil, errors.New("DSA keys are not supported")
+	}
+	encoded, _ := cutField(text)
+	blob, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if err != nil || encoded == "" {
+		return nil, fmt.Errorf("the %s key is not base64", kind)
+	}
+	key, err := ssh.ParsePublicKey(blob)
+	if err != nil || key.Type() != kind || !bytes.Equal(key.Marshal(), blob) {
+		return nil, fmt.Errorf("the %s key is damaged", kind)
+	}
+	if kind == ssh.KeyAlgoRSA {
+		if bits := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey).N.BitLen(); bits < minRSABits {
+			return nil, fmt.Errorf("RSA key of %d bits; at least %d are needed", bits, minRSABits)
+		}
+	}
+	return key, nil
+}
+
+// blobType is the algorithm that a public key in SSH's encoding begins with.
+func blobType(public []byte) string {
+	var key struct {
+		Type string
+		Rest []byte `ssh:"rest"`
+	}
+	if ssh.Unmarshal(public, &key) != nil {
+		return ""
+	}
+	return key.Type
+}
+
+// blobFingerprint is [ssh.FingerprintSHA256] of a key that was not parsed.
+func blobFingerprint(public []byte) string {
+	sum := sha256.Sum256(public)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }

@@ -74,17 +74,23 @@ func readAdvertisement(r io.Reader, service string) (*packp.AdvRefs, error) {
 	if !ok {
 		return nil, fmt.Errorf("the list of refs begins with %q", line[:min(len(line), 80)])
 	}
-	if err := readCapabilities(adv.Capabilities, caps); err != nil {
-		return nil, err
+	if err := adv.Capabilities.Decode(caps); err != nil {
+		return nil, fmt.Errorf("reading the server's capabilities: %w", err)
 	}
-	none, err := isNoRefs(first)
-	if err != nil {
-		return nil, err
-	}
-	if !none {
-		if bytes.HasSuffix(first, []byte("^{}")) {
-			return nil, errors.New("the list of refs begins with what a tag points to")
+	for _, format := range adv.Capabilities.Get(capability.ObjectFormat) {
+		if format != "sha1" {
+			return nil, &HashError{format}
 		}
+	}
+	hash, name, _ := strings.Cut(string(first), " ")
+	none := name == "capabilities^{}" // the line only carries the capabilities
+	switch {
+	case none && hash != plumbing.ZeroHash.String():
+		return nil, errors.New("the list of refs has a hash where it says that there are none")
+	case none:
+	case bytes.HasSuffix(first, []byte("^{}")):
+		return nil, errors.New("the list of refs begins with what a tag points to")
+	default:
 		if err := addRef(adv, first); err != nil {
 			return nil, err
 		}
@@ -94,25 +100,21 @@ func readAdvertisement(r io.Reader, service string) (*packp.AdvRefs, error) {
 		if err != nil || line == nil {
 			return adv, err
 		}
-		if err := addLine(adv, line, none); err != nil {
+		if cut, ok := bytes.CutPrefix(line, []byte("shallow ")); ok { // where the server's own history is cut off
+			commit, err := readHash(cut)
+			if err != nil {
+				return nil, err
+			}
+			adv.Shallows = append(adv.Shallows, commit)
+			continue
+		}
+		if none {
+			return nil, errors.New("the list of refs has some after saying that there are none")
+		}
+		if err := addRef(adv, line); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// addLine takes in a line after the first: a ref, unless there are none, or
-// where the server's own history is cut off.
-func addLine(adv *packp.AdvRefs, line []byte, none bool) error {
-	h, ok := bytes.CutPrefix(line, []byte("shallow "))
-	switch {
-	case ok:
-		hash, err := readHash(h)
-		adv.Shallows = append(adv.Shallows, hash)
-		return err
-	case none:
-		return errors.New("the list of refs has some after saying that there are none")
-	}
-	return addRef(adv, line)
 }
 
 func (l lines) serviceLine(service string) error {
@@ -127,31 +129,6 @@ func (l lines) serviceLine(service string) error {
 		err = fmt.Errorf("the answer of %s has no flush after its name", service)
 	}
 	return err
-}
-
-// readCapabilities also refuses repositories with other hashes than SHA-1.
-func readCapabilities(list *capability.List, raw []byte) error {
-	if err := list.Decode(raw); err != nil {
-		return fmt.Errorf("reading the server's capabilities: %w", err)
-	}
-	for _, format := range list.Get(capability.ObjectFormat) {
-		if format != "sha1" {
-			return &HashError{format}
-		}
-	}
-	return nil
-}
-
-// isNoRefs reports whether the first line only carries the capabilities.
-func isNoRefs(line []byte) (bool, error) {
-	hash, name, _ := strings.Cut(string(line), " ")
-	if name != "capabilities^{}" {
-		return false, nil
-	}
-	if hash != plumbing.ZeroHash.String() {
-		return false, errors.New("the list of refs has a hash where it says that there are none")
-	}
-	return true, nil
 }
 
 func addRef(adv *packp.AdvRefs, line []byte) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"syscall"
@@ -162,7 +163,17 @@ func (s *childSession) UploadPack(ctx context.Context, req *packp.UploadPackRequ
 	if _, err := s.AdvertisedReferencesContext(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.ask(req); err != nil {
+	err := req.UploadRequest.Encode(s.in)
+	if err == nil {
+		err = req.UploadHaves.Encode(s.in, true)
+	}
+	if err == nil {
+		err = pktline.NewEncoder(s.in).EncodeString("done\n")
+	}
+	if err == nil {
+		err = s.in.Close()
+	}
+	if err != nil {
 		return nil, s.fail(fmt.Errorf("asking: %w", err))
 	}
 	resp := packp.NewUploadPackResponse(req)
@@ -170,19 +181,6 @@ func (s *childSession) UploadPack(ctx context.Context, req *packp.UploadPackRequ
 		return nil, s.fail(err)
 	}
 	return resp, nil
-}
-
-func (s *childSession) ask(req *packp.UploadPackRequest) error {
-	if err := req.UploadRequest.Encode(s.in); err != nil {
-		return err
-	}
-	if err := req.UploadHaves.Encode(s.in, true); err != nil {
-		return err
-	}
-	if err := pktline.NewEncoder(s.in).EncodeString("done\n"); err != nil {
-		return err
-	}
-	return s.in.Close()
 }
 
 // A childBody remembers how reading failed, which packp turns to text.
@@ -232,4 +230,27 @@ func (s *childSession) Close() error {
 	}
 	s.end()
 	return nil
+}
+
+// newFileClient serves a repository on this machine with git, so that its hooks
+// run.
+func newFileClient(path string) *childClient {
+	return &childClient{
+		command: func(ctx context.Context, service string) (*exec.Cmd, error) {
+			info, err := os.Stat(path)
+			if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+				return nil, ErrNotFound
+			}
+			if err != nil {
+				return nil, err
+			}
+			return exec.CommandContext(ctx, "git", service, path), nil
+		},
+		why: func(status int, said string) error {
+			if status <= 0 || said == "" {
+				return nil
+			}
+			return fmt.Errorf("git ended with status %d: %s", status, oneLine(said))
+		},
+	}
 }

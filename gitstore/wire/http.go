@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -63,15 +64,12 @@ type guard struct {
 	notes         *notes
 }
 
-func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := g.roundTrip(req)
-	if err != nil {
-		return nil, g.notes.failed(err)
-	}
-	return resp, nil
-}
-
-func (g *guard) roundTrip(req *http.Request) (*http.Response, error) {
+func (g *guard) RoundTrip(req *http.Request) (_ *http.Response, err error) {
+	defer func() {
+		if err != nil {
+			err = g.notes.failed(err)
+		}
+	}()
 	if err := g.remote.mayVisit(req.URL); err != nil {
 		return nil, err
 	}
@@ -88,7 +86,10 @@ func (g *guard) roundTrip(req *http.Request) (*http.Response, error) {
 		return nil, &NetworkError{strip(err)}
 	}
 	if err := g.checkStatus(req, resp); err != nil {
-		g.refuse(resp)
+		if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/plain" { // why, to be shown
+			_, _ = io.Copy(g.notes, io.LimitReader(resp.Body, maxMessage))
+		}
+		drain(resp.Body)
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK { // a redirect that may be followed
@@ -138,55 +139,40 @@ func mayAuthorize(u *url.URL) bool {
 	return u.Scheme == "https" || isLoopback(u.Hostname())
 }
 
+// checkStatus accepts an answer, and a redirect of the first request of a
+// session to elsewhere on the same host.
 func (g *guard) checkStatus(req *http.Request, resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return nil
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return g.checkRedirect(req, resp)
+		if req.Method != http.MethodGet {
+			return errors.New("the server redirects a request that may not be redirected")
+		}
+		to, err := resp.Location()
+		if err != nil {
+			return errors.New("the server redirects to nowhere")
+		}
+		if err := g.remote.mayVisit(to); err != nil {
+			return err
+		}
+		if to.User != nil || to.Query().Get("service") != req.URL.Query().Get("service") || !strings.HasSuffix(to.Path, "/info/refs") {
+			return errors.New("the server redirects to something else")
+		}
+		return nil
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &AuthError{resp.StatusCode, g.aboutAuth(req.URL)}
+		why := errors.New("the credentials are not valid here or not sufficient")
+		switch {
+		case g.authorization == "":
+			why = errors.New("no credentials were given")
+		case !mayAuthorize(req.URL):
+			why = errors.New("credentials are not sent without TLS")
+		}
+		return &AuthError{resp.StatusCode, why}
 	case http.StatusNotFound:
 		return ErrNotFound
 	}
 	return &StatusError{resp.StatusCode}
-}
-
-func (g *guard) aboutAuth(u *url.URL) error {
-	switch {
-	case g.authorization == "":
-		return errors.New("no credentials were given")
-	case !mayAuthorize(u):
-		return errors.New("credentials are not sent without TLS")
-	}
-	return errors.New("the credentials are not valid here or not sufficient")
-}
-
-// checkRedirect lets the first request of a session be sent elsewhere on the
-// same host, and no other.
-func (g *guard) checkRedirect(req *http.Request, resp *http.Response) error {
-	if req.Method != http.MethodGet {
-		return errors.New("the server redirects a request that may not be redirected")
-	}
-	to, err := resp.Location()
-	if err != nil {
-		return errors.New("the server redirects to nowhere")
-	}
-	if err := g.remote.mayVisit(to); err != nil {
-		return err
-	}
-	if to.User != nil || to.Query().Get("service") != req.URL.Query().Get("service") || !strings.HasSuffix(to.Path, "/info/refs") {
-		return errors.New("the server redirects to something else")
-	}
-	return nil
-}
-
-// refuse keeps what a server says in plain text with an error.
-func (g *guard) refuse(resp *http.Response) {
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/plain" {
-		_, _ = io.Copy(g.notes, io.LimitReader(resp.Body, maxMessage))
-	}
-	drain(resp.Body)
 }
 
 // drain reads what little is left, so that the connection is used again.
@@ -197,7 +183,12 @@ func drain(body io.ReadCloser) {
 
 // answer checks an answer, and reads it whole if it is not a pack.
 func (g *guard) answer(req *http.Request, resp *http.Response) (io.ReadCloser, error) {
-	service, want, limit := kindOf(req)
+	service := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]
+	want, limit := "application/x-"+service+"-result", int64(maxReport)
+	if req.Method == http.MethodGet {
+		service = req.URL.Query().Get("service")
+		want, limit = "application/x-"+service+"-advertisement", maxAdvertisement
+	}
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != want {
 		return nil, fmt.Errorf("the answer is no %s", want)
 	}
@@ -218,16 +209,6 @@ func (g *guard) answer(req *http.Request, resp *http.Response) (io.ReadCloser, e
 	}
 	_ = resp.Body.Close()
 	return io.NopCloser(bytes.NewReader(raw)), err
-}
-
-// kindOf names the service that was asked, and the type and the limit of its answer.
-func kindOf(req *http.Request) (service, contentType string, limit int64) {
-	if req.Method == http.MethodGet {
-		service = req.URL.Query().Get("service")
-		return service, "application/x-" + service + "-advertisement", maxAdvertisement
-	}
-	service = req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]
-	return service, "application/x-" + service + "-result", maxReport
 }
 
 // readAll reads to the end, which must come within the limit.
@@ -262,5 +243,30 @@ func (b *packBody) Read(p []byte) (int, error) {
 
 func (b *packBody) Close() error {
 	drain(b.ReadCloser)
+	return nil
+}
+
+// Basic is the value of an Authorization header for a user and a password or
+// token.
+func Basic(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}
+
+// ExtraHeader returns the value of the Authorization header in a line of Git's
+// http.extraheader, which is where actions/checkout leaves its token. Other
+// headers are an error, and so is a line break.
+func ExtraHeader(line string) (string, error) {
+	name, value, ok := strings.Cut(line, ":")
+	value = strings.TrimSpace(value)
+	if !ok || !strings.EqualFold(strings.TrimSpace(name), "Authorization") || value == "" {
+		return "", errors.New("http.extraheader is not an Authorization header")
+	}
+	return value, checkHeader(value)
+}
+
+func checkHeader(value string) error {
+	if strings.ContainsFunc(value, isControl) {
+		return errors.New("the Authorization header has control characters")
+	}
 	return nil
 }

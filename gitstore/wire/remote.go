@@ -39,6 +39,7 @@ var (
 // empty it must be absolute. Its errors do not repeat the URL, which may hold a
 // password.
 func ParseRemote(raw, dir string) (Remote, error) {
+	beforeSlash, _, _ := strings.Cut(raw, "/")
 	switch {
 	case raw == "":
 		return Remote{}, errors.New("the URL is empty")
@@ -50,22 +51,13 @@ func ParseRemote(raw, dir string) (Remote, error) {
 		return Remote{}, fmt.Errorf("a URL with a remote helper (%s): %w", raw[:strings.Index(raw, "::")+2], ErrScheme)
 	case hasScheme().MatchString(raw):
 		return parseURL(raw)
-	case strings.Contains(beforeSlash(raw), ":") && !isDrivePath(raw):
+	case strings.Contains(beforeSlash, ":") && !(runtime.GOOS == "windows" && hasDrive().MatchString(raw)):
 		return parseSCP(raw)
 	}
 	return localPath(raw, dir)
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
-
-func beforeSlash(s string) string {
-	s, _, _ = strings.Cut(s, "/")
-	return s
-}
-
-func isDrivePath(raw string) bool {
-	return runtime.GOOS == "windows" && hasDrive().MatchString(raw)
-}
 
 func localPath(raw, dir string) (Remote, error) {
 	path := filepath.FromSlash(raw)
@@ -107,25 +99,21 @@ func parseURL(raw string) (Remote, error) {
 			r.path = r.path[1:]
 		}
 	case "file":
-		return fileURL(u)
+		if u.Host != "" && u.Host != "localhost" || u.User != nil {
+			return Remote{}, errors.New("a file URL that names another host")
+		}
+		path := u.Path
+		if runtime.GOOS == "windows" && strings.HasPrefix(path, "/") && hasDrive().MatchString(path[1:]) {
+			path = path[1:]
+		}
+		if strings.ContainsFunc(path, isControl) {
+			return Remote{}, errors.New("the URL's path has control characters")
+		}
+		return localPath(path, "")
 	default:
 		return Remote{}, fmt.Errorf("a URL that begins with %q: %w", u.Scheme+":", ErrScheme)
 	}
 	return r, r.checkPath()
-}
-
-func fileURL(u *url.URL) (Remote, error) {
-	if u.Host != "" && u.Host != "localhost" || u.User != nil {
-		return Remote{}, errors.New("a file URL that names another host")
-	}
-	path := u.Path
-	if runtime.GOOS == "windows" && strings.HasPrefix(path, "/") && hasDrive().MatchString(path[1:]) {
-		path = path[1:]
-	}
-	if strings.ContainsFunc(path, isControl) {
-		return Remote{}, errors.New("the URL's path has control characters")
-	}
-	return localPath(path, "")
 }
 
 func parseSCP(raw string) (Remote, error) {

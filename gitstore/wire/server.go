@@ -1,6 +1,35 @@
+// Package wire talks to one repository on a Git server: it asks where a ref
+// is, fetches packs, and pushes one pack with a lease, over https, http, ssh,
+// and to a repository on this machine by its path. It keeps no files, reads no
+// clock but for timeouts, and never decides by a server's words.
+//
+// # What it promises
+//
+//   - [Server.Push] returns nil only if the server said that exactly our ref is
+//     updated. After anything else the ref may be either; read it again.
+//   - [Server.Tip] returns zero only if a complete list of refs lacks the ref.
+//   - [Server.Fetch] returns only a pack whose trailer is right. What the
+//     objects are is for their reader to check.
+//   - A call ends when its context or the timeout does, whatever the server does,
+//     and takes no more memory than the limits say.
+//   - Credentials go to the host of the URL only, over TLS or to this machine,
+//     and no error names them.
+//
+// # The protocol (gitprotocol-http(5), gitprotocol-pack(5)), version 0
+//
+//	GET  URL/info/refs?service=git-upload-pack    refs and capabilities
+//	POST URL/git-upload-pack                      wants, haves, depth, filter; a pack
+//	POST URL/git-receive-pack                     one command and a pack; a report
+//
+// A push over http is the last line alone. Over ssh, and to a path, the server
+// sends its refs first, each time. Lists of refs and reports are read here and
+// strictly, because go-git takes "ng REF ok" for success and a hash that is
+// none for the zero hash. A repository by its path is served by git itself, so
+// that its hooks run; one on an ssh server by way of the user's ssh ([SSH]).
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -59,7 +88,13 @@ func Open(url string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the remote: %w", err)
 	}
-	if err := o.complete(); err != nil {
+	o.Timeout, o.UserAgent = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.UserAgent, DefaultUserAgent)
+	if strings.ContainsFunc(o.UserAgent, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		err = errors.New("the user agent is not one word of ASCII")
+	} else {
+		err = checkHeader(o.Authorization)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("opening the remote %s: %w", r, err)
 	}
 	s := &Server{remote: r, agent: o.UserAgent, timeout: o.Timeout, at: r.endpoint()}
@@ -72,19 +107,6 @@ func Open(url string, o Options) (*Server, error) {
 		s.client = newHTTPClient(r, o)
 	}
 	return s, nil
-}
-
-func (o *Options) complete() error {
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.UserAgent == "" {
-		o.UserAgent = DefaultUserAgent
-	}
-	if strings.ContainsFunc(o.UserAgent, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("the user agent is not one word of ASCII")
-	}
-	return checkHeader(o.Authorization)
 }
 
 // String is the URL without user and password.
@@ -110,31 +132,23 @@ func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err er
 		if err := checkRef(ref); err != nil {
 			return err
 		}
-		adv, err := s.refs(ctx)
-		if err == nil {
-			tip = adv.References[ref]
+		session, err := s.client.NewUploadPackSession(s.at, nil)
+		if err != nil {
+			return err
 		}
-		return err
+		defer session.Close()
+		adv, err := session.AdvertisedReferencesContext(ctx)
+		if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+			adv, err = packp.NewAdvRefs(), nil
+		}
+		if err != nil {
+			return err
+		}
+		s.caps = adv.Capabilities
+		tip = adv.References[ref]
+		return nil
 	})
 	return tip, err
-}
-
-// refs reads the list of refs and remembers the capabilities.
-func (s *Server) refs(ctx context.Context) (*packp.AdvRefs, error) {
-	session, err := s.client.NewUploadPackSession(s.at, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer session.Close()
-	adv, err := session.AdvertisedReferencesContext(ctx)
-	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		adv, err = packp.NewAdvRefs(), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.caps = adv.Capabilities
-	return adv, nil
 }
 
 // call does one thing within the timeout, and makes its error an [Error].

@@ -1,18 +1,26 @@
+// Package wiretest is the other side of package wire, for tests: real bare
+// repositories behind git http-backend and behind an ssh server, both on
+// 127.0.0.1, that fail on demand. It needs git.
 package wiretest
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Options are how a [Server] differs from one that allows everything.
@@ -55,9 +63,21 @@ type Request struct {
 func NewServer(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{t: t, options: o, Root: t.TempDir()}
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := [][2]string{{"http.receivepack", "true"}}
+	if !o.NoFilter {
+		config = append(config, [2]string{"uploadpack.allowFilter", "true"})
+	}
+	if !o.NoAnyWant {
+		config = append(config, [2]string{"uploadpack.allowAnySHA1InWant", "true"})
+	}
 	s.backend = cgi.Handler{
-		Path:   backendPath(t),
-		Env:    s.environment(),
+		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
+		Env: append(configEnvironment(config),
+			"GIT_PROJECT_ROOT="+s.Root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull),
 		Stderr: io.Discard,
 		Logger: log.New(io.Discard, "", 0),
 	}
@@ -74,27 +94,6 @@ func NewServer(t testing.TB, o Options) *Server {
 		s.Close()
 	})
 	return s
-}
-
-func backendPath(t testing.TB) string {
-	t.Helper()
-	out, err := exec.Command("git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
-}
-
-func (s *Server) environment() []string {
-	config := [][2]string{{"http.receivepack", "true"}}
-	if !s.options.NoFilter {
-		config = append(config, [2]string{"uploadpack.allowFilter", "true"})
-	}
-	if !s.options.NoAnyWant {
-		config = append(config, [2]string{"uploadpack.allowAnySHA1InWant", "true"})
-	}
-	env := []string{"GIT_PROJECT_ROOT=" + s.Root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
-	return append(env, configEnvironment(config)...)
 }
 
 func configEnvironment(config [][2]string) []string {
@@ -206,3 +205,161 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// A Kind is a way in which a request fails.
+type Kind string
+
+// Before means that git does not see the request, After that git has done what
+// it asks for.
+const (
+	None         Kind = ""
+	CutBefore    Kind = "connection closed before"
+	CutRequest   Kind = "connection closed in the middle of the request" // before
+	CutAfter     Kind = "connection closed after"
+	CutAnswer    Kind = "connection closed in the middle of the answer" // after
+	Truncate     Kind = "half of the answer"                            // after; properly ended
+	StatusBefore Kind = "status before"                                 // Status, Location
+	StatusAfter  Kind = "status after"
+	EmptyBefore  Kind = "empty 200 before"
+	EmptyAfter   Kind = "empty 200 after"
+	BodyBefore   Kind = "other body before" // 200 with Git's content type and Body
+	BodyAfter    Kind = "other body after"
+	HTMLBefore   Kind = "page before" // 200 with text/html
+	HTMLAfter    Kind = "page after"
+	Slow         Kind = "slow"           // waits for Delay, or till the client leaves, then serves
+	Trickle      Kind = "slow in answer" // after; half of the answer, then waits as Slow
+)
+
+// A Fault is how one request fails. The zero value is not at all.
+type Fault struct {
+	Kind     Kind
+	Status   int
+	Location string // of a redirect
+	Body     string
+	Type     string // of BodyBefore, instead of Git's
+	Delay    time.Duration
+}
+
+// All are the kinds that a push may meet, without the slow ones, with what
+// they need.
+func All() []Fault {
+	return []Fault{
+		{Kind: CutBefore}, {Kind: CutRequest}, {Kind: CutAfter}, {Kind: CutAnswer}, {Kind: Truncate},
+		{Kind: EmptyBefore}, {Kind: EmptyAfter}, {Kind: HTMLBefore}, {Kind: HTMLAfter},
+		{Kind: StatusBefore, Status: 401}, {Kind: StatusBefore, Status: 403}, {Kind: StatusBefore, Status: 404}, {Kind: StatusBefore, Status: 429},
+		{Kind: StatusBefore, Status: 500}, {Kind: StatusAfter, Status: 500}, {Kind: StatusBefore, Status: 502}, {Kind: StatusAfter, Status: 502},
+		{Kind: BodyBefore, Body: "nonsense"}, {Kind: BodyAfter, Body: "nonsense"}, {Kind: BodyBefore, Body: "0000"}, {Kind: BodyAfter, Body: "0000"},
+		{Kind: BodyBefore, Body: "0011\x03out of disk0000"},
+	}
+}
+
+// String names the fault.
+func (f Fault) String() string {
+	s := string(f.Kind)
+	if f.Status != 0 {
+		s += " " + strconv.Itoa(f.Status)
+	}
+	if f.Body != "" {
+		s += " " + strconv.Quote(f.Body)
+	}
+	return s
+}
+
+const page = "<!DOCTYPE html><title>Sign in</title>"
+
+func answerType(r *http.Request) string {
+	if r.Method == http.MethodGet {
+		return "application/x-" + r.URL.Query().Get("service") + "-advertisement"
+	}
+	return "application/x-" + path.Base(r.URL.Path) + "-result"
+}
+
+func wait(r *http.Request, d time.Duration) {
+	select {
+	case <-r.Context().Done():
+	case <-time.After(d):
+	}
+}
+
+// before does what is due before git sees the request, and reports whether git shall.
+func (f Fault) before(w http.ResponseWriter, r *http.Request) bool {
+	switch f.Kind {
+	case CutBefore:
+		panic(http.ErrAbortHandler)
+	case CutRequest:
+		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
+		panic(http.ErrAbortHandler)
+	case StatusBefore:
+		_, _ = io.Copy(io.Discard, r.Body)
+		f.status(w)
+	case EmptyBefore:
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", answerType(r))
+	case BodyBefore:
+		_, _ = io.Copy(io.Discard, r.Body)
+		answer(w, cmp.Or(f.Type, answerType(r)), f.Body)
+	case HTMLBefore:
+		_, _ = io.Copy(io.Discard, r.Body)
+		answer(w, "text/html; charset=utf-8", page)
+	case Slow:
+		body, err := io.ReadAll(r.Body) // only then net/http sees the client leave
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		wait(r, f.Delay)
+		return r.Context().Err() == nil
+	default:
+		return true
+	}
+	return false
+}
+
+func answer(w http.ResponseWriter, contentType, body string) {
+	w.Header().Set("Content-Type", contentType)
+	_, _ = io.WriteString(w, body)
+}
+
+func (f Fault) status(w http.ResponseWriter) {
+	if f.Location != "" {
+		w.Header().Set("Location", f.Location)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(f.Status)
+	_, _ = io.WriteString(w, f.Body)
+}
+
+// after sends git's answer, or what comes in its stead.
+func (f Fault) after(w http.ResponseWriter, r *http.Request, git *httptest.ResponseRecorder) {
+	body := git.Body.Bytes()
+	switch f.Kind {
+	case CutAfter:
+		panic(http.ErrAbortHandler)
+	case StatusAfter:
+		f.status(w)
+		return
+	case HTMLAfter:
+		answer(w, "text/html; charset=utf-8", page)
+		return
+	case EmptyAfter, BodyAfter:
+		answer(w, answerType(r), f.Body)
+		return
+	}
+	maps.Copy(w.Header(), git.Header())
+	w.Header().Del("Content-Length")
+	w.WriteHeader(git.Code)
+	switch f.Kind {
+	case CutAnswer:
+		_, _ = w.Write(body[:len(body)/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	case Truncate:
+		_, _ = w.Write(body[:len(body)/2])
+		return
+	case Trickle:
+		_, _ = w.Write(body[:len(body)/2])
+		_ = http.NewResponseController(w).Flush()
+		wait(r, f.Delay)
+	}
+	_, _ = w.Write(body)
+}

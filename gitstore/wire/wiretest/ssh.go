@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,7 +80,7 @@ func NewSSH(t testing.TB) *SSH {
 	write(t, s.KnownHosts, []byte(knownhosts.Line([]string{s.Address}, host.PublicKey())+"\n"))
 	t.Cleanup(func() {
 		_ = l.Close()
-		s.cut()
+		s.Cut()
 	})
 	go func() {
 		for {
@@ -146,20 +147,17 @@ func (s *SSH) Connections() int {
 func (s *SSH) Commands() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.commands...)
+	return slices.Clone(s.commands)
 }
 
-// cut ends all connections.
-func (s *SSH) cut() {
+// Cut ends all connections, as a server that is restarted does.
+func (s *SSH) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, conn := range s.conns {
 		_ = conn.Close()
 	}
 }
-
-// Cut ends all connections, as a server that is restarted does.
-func (s *SSH) Cut() { s.cut() }
 
 func (s *SSH) serve(conn net.Conn) {
 	s.mu.Lock()
@@ -217,7 +215,7 @@ func (s *SSH) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 			continue
 		}
 		if stall == CutReport {
-			s.cut()
+			s.Cut()
 			return
 		}
 		_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))

@@ -1,0 +1,232 @@
+// Package sshsig signs Git commits with SSH keys, and verifies such commits,
+// as git does with gpg.format=ssh, but without git, ssh-keygen, files or a
+// clock: the caller reads keys, lists and commits, and says what time it is.
+//
+// [Allowed.Verify] promises that the payload is what the holder of a listed
+// key signed, for git, at a time for which the list allows that key. Beside
+// [Split] it promises more than git: the one commit, to the bit. A signature
+// has one text, and a text one place in its commit; whatever git or ssh-keygen
+// would also take (other line lengths, a header elsewhere, a number with
+// zeros before it) is refused, so nobody without the key can make a second
+// commit of a signed one. ECDSA is the exception that cannot be closed: for
+// the signature (r, s) anyone can compute (r, -s), which is as good, and
+// ssh-keygen itself makes either. The payload is the same in both.
+//
+// # A signed commit (git's gitformat-signature(5))
+//
+// The signature is the header gpgsig, the last before the blank line; every
+// line after its first has a space before it. What is signed is the commit
+// without this header.
+//
+//	tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904
+//	author Alice <alice@example.com> 1767571200 +0000
+//	committer Alice <alice@example.com> 1767571200 +0000
+//	gpgsig -----BEGIN SSH SIGNATURE-----
+//	 U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgqFZ5qF+5zYFjv6+KUlM/2ro2rl
+//	 eGbFpzlSv+3x5bHxMAAAADZ2l0AAAAAAAAAAZzaGE1MTIAAABTAAAAC3NzaC1lZDI1NTE5
+//	 AAAAQNd6/l5zzQBTABtvf+R2AdxaIL962RdOHZCfQPLeuFwdesM7Zbz397RiS6ZUF6uAOa
+//	 OJzkA0DjRjfxzEKoJL7AM=
+//	 -----END SSH SIGNATURE-----
+//
+//	hello
+//
+// # The signature (OpenSSH's PROTOCOL.sshsig)
+//
+// Between the first and the last line stands, in base64 with lines of 70
+// characters, the last one shorter, each with a newline:
+//
+//	"SSHSIG"                    6 bytes
+//	version                     uint32: 1
+//	public key                  string, as in RFC 4253, 6.6
+//	namespace                   string: "git"
+//	reserved                    string: empty
+//	hash                        string: "sha512", or "sha256", which is read only
+//	signature                   string of: string algorithm, string bytes;
+//	                            of a security key also a byte of flags and a
+//	                            uint32 counter
+//
+// A uint32 is big-endian, a string its length as a uint32 and its bytes. What
+// the key signs is
+//
+//	"SSHSIG", namespace, reserved, hash, string H(message)
+//
+// with these algorithms:
+//
+//	ssh-ed25519                                     signs and verifies
+//	ecdsa-sha2-nistp256, -nistp384, -nistp521       signs and verifies
+//	ssh-rsa of 2048 bits or more: rsa-sha2-512      signs and verifies
+//	                              rsa-sha2-256      verifies
+//	sk-ssh-ed25519@openssh.com,
+//	sk-ecdsa-sha2-nistp256@openssh.com              verifies, if it was touched
+//
+// Never: RSA with SHA-1, DSA, certificates.
+//
+// # The allowed signers (ssh-keygen(1), ALLOWED SIGNERS)
+//
+// One key on a line, in UTF-8. A line that is empty or begins with # says
+// nothing; blanks before a line and a CR after it are passed over.
+//
+//	# who may sign the ledger
+//	alice@example.com namespaces="git",valid-after="20260101Z" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKhWeahfuc2BY7+vilJTP9q6Nq5Xhmxac5Ur/t8eWx8T laptop
+//
+// The fields, with blanks (spaces, tabs) between them, are
+//
+//	principals    names with commas between them, all in quotes if one of them
+//	              holds a blank. A name is a pattern: * is any characters, ?
+//	              one, and ! before it negates.
+//	options       may be left out. With commas between them, each at most once,
+//	              in any case, their values in quotes:
+//	                namespaces="git,..."     patterns; without it, all
+//	                valid-after="<time>"     the key is valid from this second
+//	                valid-before="<time>"    the key is valid to this second
+//	              A time is YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ, in UTC.
+//	key           its type, and its bytes in base64
+//	comment       may be left out
+//
+// A key may be on several lines, of which any allows it. Refused, with the
+// line's number, is what ssh-keygen would read otherwise or not at all, and
+// what is not supported: cert-authority, DSA, RSA below 2048 bits, and a time
+// without the Z, which would depend on the machine that reads it (OpenSSH
+// reads the Z since 9.1).
+package sshsig
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Verify says who signed a message. The signature must be in its one form
+// (see the package comment), for git, by a key that is listed and that was
+// valid at the given time, which for a commit is its committer's. The
+// principal is the first name on the key's line, which git prints, and may be
+// a pattern; the fingerprint is the key's, as in [Signer.Fingerprint]. With an
+// error both are empty.
+func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
+	e, err := dearmor(armored)
+	if err != nil {
+		return "", "", err
+	}
+	lines := a.keys[string(e.PublicKey)]
+	if len(lines) == 0 {
+		return "", "", fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
+	}
+	fingerprint = ssh.FingerprintSHA256(lines[0].key)
+	if err := e.verify(lines[0].key, message); err != nil {
+		return "", "", err
+	}
+	var refused []error
+	for _, line := range lines {
+		err := line.admits(at)
+		if err == nil {
+			return line.principal(), fingerprint, nil
+		}
+		refused = append(refused, err)
+	}
+	return "", "", errors.Join(refused...)
+}
+
+// Check refuses what is no signature of a message, whoever may have made it: it
+// must be in its one form, for git, and made with the key that it names. Whose
+// key that is, only [Allowed.Verify] says.
+func Check(message []byte, armored string) error {
+	e, err := dearmor(armored)
+	if err != nil {
+		return err
+	}
+	key, err := parsePublicKey(blobType(e.PublicKey), base64.StdEncoding.EncodeToString(e.PublicKey))
+	if err != nil {
+		return malformed("%v", err)
+	}
+	return e.verify(key, message)
+}
+
+// verify checks the signature itself. The key is the one that e names.
+func (e envelope) verify(key ssh.PublicKey, message []byte) error {
+	var sig ssh.Signature
+	if err := ssh.Unmarshal(e.Signature, &sig); err != nil {
+		return malformed("its innermost part is cut short")
+	}
+	if err := checkForm(key, &sig); err != nil {
+		return err
+	}
+	if err := key.Verify(e.signed(message), &sig); err != nil {
+		return fmt.Errorf("%w: %s did not sign this", ErrBadSignature, ssh.FingerprintSHA256(key))
+	}
+	return nil
+}
+
+// checkForm refuses the other encodings of a signature that the SSH library
+// takes as well, by which anyone could make a second signed commit of one.
+func checkForm(key ssh.PublicKey, sig *ssh.Signature) error {
+	rest, want := 0, key.Type()
+	switch {
+	case key.Type() == ssh.KeyAlgoRSA:
+		if sig.Format == ssh.KeyAlgoRSA {
+			return fmt.Errorf("%w: RSA with SHA-1", ErrUnsupported)
+		}
+		want = ssh.KeyAlgoRSASHA512
+		if sig.Format == ssh.KeyAlgoRSASHA256 {
+			want = sig.Format
+		}
+		if len(sig.Blob) != key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey).Size() {
+			return malformed("its number is not as long as the RSA key")
+		}
+	case strings.HasPrefix(key.Type(), "sk-"):
+		rest = 5 // flags and counter
+	}
+	if sig.Format != want {
+		return malformed("it is a signature of %q by a key of %q", sig.Format, key.Type())
+	}
+	if len(sig.Rest) != rest {
+		return malformed("something follows its innermost part")
+	}
+	if strings.Contains(want, "ecdsa") {
+		var number struct{ R, S *big.Int }
+		if ssh.Unmarshal(sig.Blob, &number) != nil || !bytes.Equal(ssh.Marshal(number), sig.Blob) {
+			return malformed("its numbers are not in their shortest form")
+		}
+	}
+	return nil
+}
+
+// What can be wrong with a signature. Every error of [Split] and of
+// [Allowed.Verify] is exactly one of these, except where several lines list
+// one key: then it is the reason of each line.
+var (
+	// ErrNoSignature: the commit, or the text, holds no signature at all.
+	ErrNoSignature = errors.New("no signature")
+	// ErrMalformed: not the one way in which ssh-keygen and git write it.
+	ErrMalformed = errors.New("malformed signature")
+	// ErrUnsupported: a signature of another kind: PGP, X.509, of the SHA-256
+	// form of the commit, by a certificate, or RSA with SHA-1.
+	ErrUnsupported = errors.New("unsupported signature")
+	// ErrNamespace: made for something other than git, or by a key that is
+	// allowed only for something else.
+	ErrNamespace = errors.New("signature is not for git")
+	// ErrUnknownKey: made by a key that the allowed signers do not list.
+	ErrUnknownKey = errors.New("signed with an unknown key")
+	// ErrBadSignature: the key did not sign these bytes.
+	ErrBadSignature = errors.New("bad signature")
+	// ErrExpired: the key was not valid at the time in question, which may lie
+	// after its valid-before or before its valid-after.
+	ErrExpired = errors.New("key is not valid at the time of the signature")
+)
+
+// What can be wrong with a private key. No error of [ParseKey] quotes any of
+// its input.
+var (
+	// ErrEncrypted: a passphrase is needed and none was given.
+	ErrEncrypted = errors.New("private key is encrypted: its passphrase is needed")
+	// ErrPassphrase: the passphrase does not decrypt the key.
+	ErrPassphrase = errors.New("wrong passphrase for the private key")
+	// ErrKey: not a private key that can sign here; the text says why.
+	ErrKey = errors.New("private key cannot be used")
+)
