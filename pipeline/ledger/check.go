@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -103,9 +104,7 @@ func newChecker(dir fs.FS) *checker {
 	return c
 }
 
-// at is the path of a finding about one event: the file and its line.
-func at(e looseEvent) string { return atLine(e.line) }
-
+// atLine is the path of a finding about one event: the file and its line.
 func atLine(n int) string { return fmt.Sprintf("%s:%d", EventsFile, n) }
 
 func (c *checker) readState() {
@@ -144,8 +143,7 @@ func (c *checker) readEvents() {
 			c.Add("PARSE", atLine(n), "is not a JSON object")
 			continue
 		}
-		payload, _ := fields["payload"].(map[string]any)
-		c.events = append(c.events, looseEvent{n, text(fields, "type"), fields, payload})
+		c.events = append(c.events, looseEvent{n, text(fields, "type"), fields, object(fields, "payload")})
 	}
 	if n == 0 || len(c.events) == 0 {
 		c.Add("EMPTY", EventsFile, "no events")
@@ -212,18 +210,194 @@ func (c *checker) read(name string) ([]byte, error) {
 func (c *checker) exists(path string) bool { return c.file(path).regular }
 
 func (c *checker) file(path string) *file {
-	f := c.files[path]
-	if f == nil {
-		f = &file{regular: isRegular(c.dir, path)}
-		c.files[path] = f
+	if f, known := c.files[path]; known {
+		return f
+	}
+	f := &file{}
+	c.files[path] = f
+	if fs.ValidPath(path) && !strings.Contains(path, `\`) {
+		info, err := fs.Lstat(c.dir, path)
+		f.regular = err == nil && info.Mode().IsRegular()
 	}
 	return f
 }
 
-func isRegular(dir fs.FS, path string) bool {
-	if !fs.ValidPath(path) || strings.Contains(path, `\`) {
-		return false
+// invariants checks I1–I12 (seed: checkpoint 10, section 3).
+func (c *checker) invariants() {
+	if c.proven {
+		c.logInvariants()
+	} else {
+		c.looseInvariants()
 	}
-	info, err := fs.Lstat(dir, path)
-	return err == nil && info.Mode().IsRegular()
+}
+
+// logInvariants is what is left of I1–I12 once ReadLog took the events. The
+// others it would have refused, so that the walk below could not find them:
+//
+//	PARSE, EMPTY  canon.Unmarshal takes an object alone, and no events are refused
+//	I1            fold takes tx/meta first, and only first
+//	I3            fold.move: From is the status, which is Created at first
+//	I4, I5        admit, of turns; items have id and type
+//	I6            admit, of requests, which have ids, and of decisions: on an open one
+//	I7, I8        admit; a close while an apply is open is looked for here
+//	I9            fold takes nothing once Closed
+//
+// A payload's fields are the values that the walk would read: canon.Unmarshal
+// refuses keys in another case, keys twice, and lone surrogates.
+func (c *checker) logInvariants() {
+	if id := c.log.Meta().TransactionID; id != c.txID {
+		c.Add("I2", atLine(1), "tx/meta names %s, transaction.json %s", show(id), show(c.txID))
+	}
+	evidence := func(i int, id string) {
+		if !c.exists(ArtifactFile(id)) {
+			c.Add("I12", atLine(i+1), "artifact %s of a finished command does not exist", show(id))
+		}
+	}
+	applyLine := 0
+	for i, p := range c.log.Payloads() {
+		switch p := p.(type) {
+		case *TurnItem:
+			// patch_id is in all metadata, as it has no omitempty
+			if m := p.Item.Metadata; p.Item.Type == FileChange && m != nil && !c.exists(PatchFile(m.PatchID)) {
+				c.Add("I11", atLine(i+1), "patch %s is not in patches/", show(m.PatchID))
+			}
+		case *CommandItem:
+			evidence(i, p.Item.Metadata.Artifact.ArtifactID)
+		case *TraceItem:
+			if p.Item.Type == CommandExecution && p.Item.Status != "" {
+				evidence(i, p.Item.Metadata.Artifact.ArtifactID)
+			}
+		case *ArtifactStored:
+			if !c.exists(p.Path) {
+				c.Add("I10", atLine(i+1), "artifact %s does not exist", show(p.Path))
+			}
+		case *ApplyStart:
+			applyLine = i + 1
+		}
+	}
+	if open, ok := c.log.OpenApply(); ok && c.log.Transaction().Closed {
+		c.Add("I8", atLine(applyLine), "apply/start %s without its apply/complete", show(open.ApplyID))
+	}
+}
+
+// walk is what the invariants remember from event to event.
+type walk struct {
+	*checker
+	status    string
+	turns     map[string]bool
+	requests  map[string]bool
+	decided   map[string]bool
+	applyID   string
+	applyLine int
+	applying  bool
+	closed    bool
+}
+
+// looseInvariants checks I1–I12 in one walk over the events.
+func (c *checker) looseInvariants() {
+	w := walk{
+		checker: c, status: string(Created), turns: map[string]bool{},
+		requests: map[string]bool{}, decided: map[string]bool{},
+	}
+	for i, e := range c.events {
+		switch id := text(e.payload, "transaction_id"); {
+		case i > 0:
+		case e.typ != string(TypeMeta):
+			c.Add("I1", atLine(e.line), "first event is %s, not tx/meta", show(e.typ))
+		case id != c.txID:
+			c.Add("I2", atLine(e.line), "tx/meta names %s, transaction.json %s", show(id), show(c.txID))
+		}
+		if w.closed {
+			c.Add("I9", atLine(e.line), "event after tx/close")
+		}
+		w.event(e)
+	}
+	// In an open transaction of ours, an apply that never ended is in progress or
+	// to be resumed, which is not a fault of the record.
+	if w.applying && (w.closed || !c.own()) {
+		c.Add("I8", atLine(w.applyLine), "apply/start %s without its apply/complete", show(w.applyID))
+	}
+}
+
+func (w *walk) event(e looseEvent) {
+	at := atLine(e.line)
+	switch Type(e.typ) {
+	case TypeStatus:
+		if from := text(e.payload, "from"); from != w.status {
+			w.Add("I3", at, "status goes from %s, the last status is %s", show(from), show(w.status))
+		}
+		w.status = text(e.payload, "to")
+	case TypeTurnStart:
+		id := text(e.payload, "turn_id")
+		if id == "" {
+			w.Add("I4", at, "turn/start without turn_id")
+		} else if w.turns[id] {
+			w.Add("I4", at, "turn %s starts twice", show(id))
+		}
+		w.turns[id] = true
+	case TypeTurnItem:
+		w.item(at, e.payload)
+	case TypeArtifact:
+		if path := text(e.payload, "path"); !w.exists(path) {
+			w.Add("I10", at, "artifact %s does not exist", show(path))
+		}
+	case TypeRequest:
+		id := text(e.payload, "approval_request_id")
+		if id == "" {
+			w.Add("I6", at, "approval/request without approval_request_id")
+		} else if w.requests[id] {
+			w.Add("I6", at, "approval request %s is made twice", show(id))
+		}
+		w.requests[id] = true
+	case TypeDecision:
+		id := text(e.payload, "approval_request_id")
+		if id == "" || !w.requests[id] {
+			w.Add("I6", at, "decision on unknown request %s", show(id))
+		} else if w.decided[id] {
+			w.Add("I6", at, "request %s is decided twice", show(id))
+		}
+		w.decided[id] = true
+	case TypeApplyStart:
+		id := text(e.payload, "apply_id")
+		if id == "" {
+			w.Add("I7", at, "apply/start without apply_id")
+		}
+		if w.applying {
+			w.Add("I7", at, "apply/start inside apply %s", show(w.applyID))
+		}
+		w.applying, w.applyID, w.applyLine = true, id, e.line
+	case TypeApplyComplete:
+		if id := text(e.payload, "apply_id"); !w.applying || id != w.applyID {
+			w.Add("I8", at, "apply/complete %s without its apply/start", show(id))
+		}
+		w.applying = false
+	case TypeClose:
+		w.closed = true
+	}
+}
+
+// item: it is of a turn, and the patch or, of a command that ended, the evidence
+// that it names is there.
+func (w *walk) item(at string, payload map[string]any) {
+	if turn := text(payload, "turn_id"); turn == "" || !w.turns[turn] {
+		w.Add("I5", at, "item of turn %s, which has not started", show(turn))
+	}
+	item := object(payload, "item")
+	if text(item, "id") == "" || text(item, "type") == "" {
+		w.Add("I5", at, "item without id or type")
+	}
+	metadata := object(item, "metadata")
+	switch text(item, "type") {
+	case FileChange:
+		id := text(metadata, "patch_id")
+		if _, ok := metadata["patch_id"]; ok && !w.exists(PatchFile(id)) {
+			w.Add("I11", at, "patch %s is not in patches/", show(id))
+		}
+	case CommandExecution:
+		ended := !slices.Contains([]string{"", "in_progress", "inProgress", "pending"}, text(item, "status"))
+		id := text(object(metadata, "artifact"), "artifact_id")
+		if _, ok := metadata["artifact"]; ok && ended && !w.exists(ArtifactFile(id)) {
+			w.Add("I12", at, "artifact %s of a finished command does not exist", show(id))
+		}
+	}
 }

@@ -2,7 +2,10 @@ package ledger
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"time"
@@ -17,6 +20,30 @@ type Entry struct {
 	Message string
 	When    time.Time
 	Files   map[string][]byte
+}
+
+// A Snapshot is the ledger at one moment. Tree stays readable and unchanged
+// however the ledger moves on. Before the first entry Tip is "" and Tree empty.
+type Snapshot struct {
+	Tip  string
+	Tree fs.FS
+}
+
+// ErrMoved is what a Store's Append returns when the ledger's tip is not the
+// one given. Nothing was written.
+var ErrMoved = errors.New("the ledger has moved")
+
+// A Store keeps the ledger. Snapshot may be told which paths will be read, so
+// that a ledger which is elsewhere can be asked for them at once; any other can
+// be read as well. Append adds one commit an entry on exactly the given tip and
+// returns the last one; when it returns an error that is not ErrMoved, the
+// entries may or may not be there, and a new Snapshot tells.
+//
+// At returns the ledger as it was at a tip that Snapshot or Append returned.
+type Store interface {
+	Snapshot(ctx context.Context, paths ...string) (Snapshot, error)
+	At(ctx context.Context, tip string) (Snapshot, error)
+	Append(ctx context.Context, tip string, entries ...Entry) (string, error)
 }
 
 // A Stage collects what one stage records about one transaction: events, and
@@ -125,7 +152,8 @@ func (s *Stage) Artifact(kind string, doc any) string {
 		return ""
 	}
 	id := canon.Hex(data)
-	if s.stored(id) {
+	stored := func(a *ArtifactStored) bool { return a.ArtifactID == id }
+	if slices.ContainsFunc(Of[*ArtifactStored](s.Log), stored) {
 		return ArtifactFile(id)
 	}
 	s.file(ArtifactFile(id), data)
@@ -134,10 +162,6 @@ func (s *Stage) Artifact(kind string, doc any) string {
 		ContentType: "application/json", Redacted: redacted, StoredSHA256: canon.Sum(data),
 	})
 	return ArtifactFile(id)
-}
-
-func (s *Stage) stored(id string) bool {
-	return slices.ContainsFunc(Of[*ArtifactStored](s.Log), func(a *ArtifactStored) bool { return a.ArtifactID == id })
 }
 
 // Denied adds a denial to the index that later transactions are checked
@@ -182,16 +206,20 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	s.file(TransactionFile, state)
 	s.file(EventsFile, s.Log.Bytes())
 	if first {
-		s.files[ReadmeFile] = []byte(readme)
-		s.files[SchemaFile] = fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":\"1\"}\n", FormatTime(s.now))
+		s.files[ReadmeFile] = Readme()
+		s.files[SchemaFile] = Schema(FormatTime(s.now))
 	}
-	t.Subject = s.scrub.Text(t.Subject)
-	return &Entry{Message: t.message(tx), When: s.now, Files: s.files}, nil
+	message := fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
+		t.Stage, OneLine(s.scrub.Text(t.Subject), 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
+	return &Entry{Message: message, When: s.now, Files: s.files}, nil
 }
 
-func (t Title) message(tx Transaction) string {
-	return fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
-		t.Stage, OneLine(t.Subject, 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
+// Readme is README.md, the same in every ledger.
+func Readme() []byte { return []byte(readme) }
+
+// Schema is ledger.json of a ledger whose first event has this timestamp.
+func Schema(createdAt string) []byte {
+	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":\"1\"}\n", createdAt)
 }
 
 const readme = `# Countersign ledger

@@ -21,6 +21,7 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -63,54 +64,237 @@ const TimeFormat = "2006-01-02T15:04:05.000Z"
 // FormatTime writes a moment as the ledger does.
 func FormatTime(t time.Time) string { return t.UTC().Format(TimeFormat) }
 
-// newPayload returns an empty payload for a type, nil for an unknown one.
-func newPayload(t Type) Payload {
-	switch t {
-	case TypeMeta:
-		return &Meta{}
-	case TypeStatus:
-		return &StatusChange{}
-	case TypeTurnStart:
-		return &TurnStart{}
-	case TypeTurnItem:
-		return &TurnItem{}
-	case TypeArtifact:
-		return &ArtifactStored{}
-	case TypeRequest:
-		return &ApprovalRequest{}
-	case TypeDecision:
-		return &ApprovalDecision{}
-	case TypeApplyStart:
-		return &ApplyStart{}
-	case TypeApplyComplete:
-		return &ApplyComplete{}
-	case TypeValidateStart:
-		return &ValidateStart{}
-	case TypeValidateComplete:
-		return &ValidateComplete{}
-	case TypeClose:
-		return &Close{}
-	}
-	return nil
-}
-
 // Decode returns the event's payload as its type's struct pointer. A payload
 // that the type would not be written as is an error: unknown or missing keys,
 // another letter case.
 func (e Event) Decode() (Payload, error) {
-	p := newPayload(e.Type)
-	if p == nil {
+	newPayload, known := payloads[e.Type]
+	if !known {
 		return nil, fmt.Errorf("unknown event type %q", e.Type)
 	}
+	p := newPayload()
 	err := canon.Unmarshal(e.Payload, p)
 	if err == nil {
 		return p, nil
 	}
-	if command := new(CommandItem); e.Type == TypeTurnItem && canon.Unmarshal(e.Payload, command) == nil && command.Item.Type == CommandExecution {
-		return command, nil
-	}
-	if step := new(TraceItem); e.Type == TypeTurnItem && canon.Unmarshal(e.Payload, step) == nil && step.Item.isTrace() {
-		return step, nil
+	if e.Type == TypeTurnItem {
+		command, step := new(CommandItem), new(TraceItem)
+		if canon.Unmarshal(e.Payload, command) == nil && command.Item.Type == CommandExecution {
+			return command, nil
+		}
+		if canon.Unmarshal(e.Payload, step) == nil && step.Item.isTrace() {
+			return step, nil
+		}
 	}
 	return nil, fmt.Errorf("%s payload: %w", e.Type, err)
+}
+
+// Type names the event that carries the payload.
+func (*Meta) Type() Type             { return TypeMeta }
+func (*StatusChange) Type() Type     { return TypeStatus }
+func (*TurnStart) Type() Type        { return TypeTurnStart }
+func (*TurnItem) Type() Type         { return TypeTurnItem }
+func (*CommandItem) Type() Type      { return TypeTurnItem }
+func (*TraceItem) Type() Type        { return TypeTurnItem }
+func (*ArtifactStored) Type() Type   { return TypeArtifact }
+func (*ApprovalRequest) Type() Type  { return TypeRequest }
+func (*ApprovalDecision) Type() Type { return TypeDecision }
+func (*ApplyStart) Type() Type       { return TypeApplyStart }
+func (*ApplyComplete) Type() Type    { return TypeApplyComplete }
+func (*ValidateStart) Type() Type    { return TypeValidateStart }
+func (*ValidateComplete) Type() Type { return TypeValidateComplete }
+func (*Close) Type() Type            { return TypeClose }
+
+// payloads makes an empty payload of each type.
+var payloads = map[Type]func() Payload{
+	TypeMeta: empty[Meta], TypeStatus: empty[StatusChange], TypeTurnStart: empty[TurnStart], TypeTurnItem: empty[TurnItem],
+	TypeArtifact: empty[ArtifactStored], TypeRequest: empty[ApprovalRequest], TypeDecision: empty[ApprovalDecision],
+	TypeApplyStart: empty[ApplyStart], TypeApplyComplete: empty[ApplyComplete],
+	TypeValidateStart: empty[ValidateStart], TypeValidateComplete: empty[ValidateComplete], TypeClose: empty[Close],
+}
+
+func empty[T any, P interface {
+	*T
+	Payload
+}]() Payload {
+	return P(new(T))
+}
+
+// transactionID is the transaction that a payload names: every payload has that
+// field.
+func transactionID(p Payload) string {
+	return reflect.ValueOf(p).Elem().FieldByName("TransactionID").String()
+}
+
+// An Actor is who did something. Kind is "user" for a person at a terminal,
+// "bot" for an account that is never human. ID is stable where Login may change.
+type Actor struct {
+	Kind  string `json:"kind"`
+	ID    string `json:"id"`
+	Login string `json:"login"`
+}
+
+// SandboxPolicy says what a transaction's effects may reach.
+type SandboxPolicy struct {
+	Type          string   `json:"type"`
+	WritableRoots []string `json:"writable_roots"`
+	NetworkAccess bool     `json:"network_access"`
+}
+
+// ApprovalPolicy is the part of the Policy that decided what to ask for, as it
+// stood at review.
+type ApprovalPolicy struct {
+	Required int  `json:"required"`
+	Local    bool `json:"local"`
+}
+
+// Meta is tx/meta, always the first event. BaseCommit is the commit whose tree
+// is patched, PolicyCommit the one the Policy was read from.
+type Meta struct {
+	TransactionID  string         `json:"transaction_id"`
+	WorkspaceRoots []string       `json:"workspace_roots"`
+	CWD            string         `json:"cwd"`
+	SandboxPolicy  SandboxPolicy  `json:"sandbox_policy"`
+	ApprovalPolicy ApprovalPolicy `json:"approval_policy"`
+	Proposer       Actor          `json:"proposer"`
+	BaseCommit     string         `json:"base_commit"`
+	PolicyCommit   string         `json:"policy_commit"`
+	Summary        string         `json:"summary"`
+}
+
+// StatusChange is tx/status.
+type StatusChange struct {
+	TransactionID string `json:"transaction_id"`
+	From          Status `json:"from"`
+	To            Status `json:"to"`
+	Reason        string `json:"reason"`
+}
+
+// TurnStart is turn/start. Mode is "review" or "apply".
+type TurnStart struct {
+	TransactionID string `json:"transaction_id"`
+	TurnID        string `json:"turn_id"`
+	Input         string `json:"input"`
+	Mode          string `json:"mode"`
+}
+
+// ArtifactStored is artifact/stored. ArtifactID is the bare hex SHA-256 of the
+// stored bytes, StoredSHA256 the same as a "sha256:…" hash, Path is inside the
+// transaction directory.
+type ArtifactStored struct {
+	TransactionID string `json:"transaction_id"`
+	ArtifactID    string `json:"artifact_id"`
+	Kind          string `json:"kind"`
+	Path          string `json:"path"`
+	ContentType   string `json:"content_type"`
+	Redacted      bool   `json:"redacted"`
+	StoredSHA256  string `json:"stored_sha256"`
+}
+
+// A PolicyRef says which Policy a stage went by: the commit that it was read
+// from, and the "sha256:…" of its canonical JSON.
+type PolicyRef struct {
+	Commit string `json:"commit"`
+	SHA256 string `json:"sha256"`
+}
+
+// ApprovalRequest is approval/request: one human is asked for one decision.
+type ApprovalRequest struct {
+	TransactionID     string    `json:"transaction_id"`
+	TurnID            string    `json:"turn_id"`
+	ApprovalRequestID string    `json:"approval_request_id"`
+	ItemID            string    `json:"item_id"`
+	Kind              string    `json:"kind"`
+	Fingerprint       string    `json:"fingerprint"`
+	Prompt            string    `json:"prompt"`
+	Policy            PolicyRef `json:"policy"`
+}
+
+// A Decision is what a human said.
+type Decision string
+
+// The decisions.
+const (
+	Approve Decision = "approve"
+	Deny    Decision = "deny"
+)
+
+// ApprovalDecision is approval/decision: the answer to one request.
+type ApprovalDecision struct {
+	TransactionID     string    `json:"transaction_id"`
+	ApprovalRequestID string    `json:"approval_request_id"`
+	Decision          Decision  `json:"decision"`
+	Fingerprint       string    `json:"fingerprint"`
+	Reason            string    `json:"reason,omitempty"`
+	Source            Source    `json:"source"`
+	Policy            PolicyRef `json:"policy"`
+}
+
+// A Source is where a decision was read. Kind is "local" for one taken with the
+// command line, "review", "review_comment" or "issue_comment" for one of a pull
+// request. Commit is HEAD, or the pull request's head, at that time, or the one
+// that a review is of. Evidence is the path of the artifact that has the text
+// and the answer of the forge about its author, "" for a local one.
+type Source struct {
+	Kind       string `json:"kind"`
+	ID         string `json:"id"`
+	URL        string `json:"url"`
+	Author     Actor  `json:"author"`
+	Permission string `json:"permission"`
+	Commit     string `json:"commit"`
+	BodySHA256 string `json:"body_sha256"`
+	CreatedAt  string `json:"created_at"`
+	Evidence   string `json:"evidence,omitempty"`
+}
+
+// An Approved is one fingerprint that so many people had to approve, and had.
+type Approved struct {
+	Kind        string `json:"kind"`
+	Fingerprint string `json:"fingerprint"`
+	Required    int    `json:"required"`
+}
+
+// ApplyStart is apply/start, the intent: recorded before anything is written.
+// Approvals are what Policy asks for and what has been given.
+type ApplyStart struct {
+	TransactionID string     `json:"transaction_id"`
+	ApplyID       string     `json:"apply_id"`
+	PatchIDs      []string   `json:"patch_ids"`
+	Files         []string   `json:"files"`
+	Target        string     `json:"target"`
+	BaseCommit    string     `json:"base_commit"`
+	Approvals     []Approved `json:"approvals"`
+	Policy        PolicyRef  `json:"policy"`
+}
+
+// ApplyComplete is apply/complete. ApplyArtifact is the path of the artifact
+// that holds the ApplyResult; the commits are empty for a working tree.
+type ApplyComplete struct {
+	TransactionID string `json:"transaction_id"`
+	ApplyID       string `json:"apply_id"`
+	Success       bool   `json:"success"`
+	Outcome       string `json:"outcome"`
+	ApplyArtifact string `json:"apply_artifact"`
+	Target        string `json:"target"`
+	CommitBefore  string `json:"commit_before"`
+	CommitAfter   string `json:"commit_after"`
+}
+
+// ValidateStart is validate/start.
+type ValidateStart struct {
+	TransactionID string `json:"transaction_id"`
+	ValidateID    string `json:"validate_id"`
+}
+
+// ValidateComplete is validate/complete.
+type ValidateComplete struct {
+	TransactionID string `json:"transaction_id"`
+	ValidateID    string `json:"validate_id"`
+	Success       bool   `json:"success"`
+}
+
+// Close is tx/close, always the last event.
+type Close struct {
+	TransactionID string `json:"transaction_id"`
+	Status        Status `json:"status"`
 }

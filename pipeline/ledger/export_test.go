@@ -29,10 +29,8 @@ func looseChecker(dir fs.FS) (*checker, bool) {
 	return c, proven
 }
 
-// Admits is what the index and what admit say of an event.
-func (l *Log) Admits(p Payload) (index, admit bool) {
-	return l.seen.admits(p), l.admit(p) == nil
-}
+// Follows is what the schema says of an item.
+func (i Item) Follows() bool { return i.follows() }
 
 // Scrubbed is an event's payload as a Stage stores it.
 var Scrubbed = scrubbed

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -19,9 +20,7 @@ type Join struct {
 // NewJoin begins after the first events, which both logs have.
 func NewJoin(log *Log, common int) *Join {
 	j := &Join{log: log, common: min(common, len(log.payloads)), renamed: map[string]string{}}
-	for _, p := range log.payloads[j.common:] {
-		j.hard = j.hard || !commutes(p)
-	}
+	j.hard = slices.ContainsFunc(log.payloads[j.common:], func(p Payload) bool { return !commutes(p) })
 	return j
 }
 
@@ -62,26 +61,14 @@ func (j *Join) add(at time.Time, p Payload) error {
 	case *ApprovalRequest:
 		return j.request(at, *p)
 	case *ArtifactStored:
-		for _, stored := range Of[*ArtifactStored](j.log) {
-			if stored.Path == p.Path {
-				return nil
-			}
-		}
-		if tx.Closed {
-			return nil // a note of what nobody needs any more
+		stored := func(a *ArtifactStored) bool { return a.Path == p.Path }
+		if tx.Closed || slices.ContainsFunc(Of[*ArtifactStored](j.log), stored) {
+			return nil // of a closed one it is a note of what nobody needs any more
 		}
 	case *ApprovalDecision:
 		if p.Decision == Deny && tx.Status == Denied {
 			return nil // the other's denial is as final
 		}
-		if err := j.contradicts(p); err != nil {
-			return err
-		}
-		d := *p
-		if err := j.answers(at, &d); err != nil {
-			return err
-		}
-		return j.log.Append(at, &d)
 	case *StatusChange:
 		if p.To == tx.Status || commutes(p) && p.From != tx.Status {
 			return nil
@@ -89,32 +76,29 @@ func (j *Join) add(at time.Time, p Payload) error {
 		if p.To == Awaiting && len(j.log.OpenRequests()) == 0 {
 			return nil // what was asked is answered
 		}
-		if err := j.contradicts(p); err != nil {
-			return err
-		}
-		s := *p
-		if s.From == Proposed || s.From == Awaiting { // a request moves between these two
-			if tx.Status == Proposed || tx.Status == Awaiting {
-				s.From = tx.Status
-			}
-		}
-		return j.log.Append(at, &s)
 	case *Close:
 		if tx.Closed && p.Status == tx.Status && tx.Status == Denied {
 			return nil
 		}
 	}
-	if err := j.contradicts(p); err != nil {
-		return err
-	}
-	return j.log.Append(at, p)
-}
-
-func (j *Join) contradicts(p Payload) error {
 	if j.hard && !commutes(p) {
 		return fmt.Errorf("%s, and the other side went on as well", p.Type())
 	}
-	return nil
+	switch q := p.(type) {
+	case *ApprovalDecision:
+		d := *q
+		if err := j.answers(at, &d); err != nil {
+			return err
+		}
+		p = &d
+	case *StatusChange:
+		s, between := *q, []Status{Proposed, Awaiting} // a request moves between these two
+		if slices.Contains(between, s.From) && slices.Contains(between, tx.Status) {
+			s.From = tx.Status
+		}
+		p = &s
+	}
+	return j.log.Append(at, p)
 }
 
 // answers finds the request that a decision answers. One that is answered
@@ -127,15 +111,10 @@ func (j *Join) answers(at time.Time, d *ApprovalDecision) error {
 	if !j.log.seen.answered[d.ApprovalRequestID] {
 		return nil
 	}
-	for _, q := range Of[*ApprovalRequest](j.log) {
-		if q.ApprovalRequestID == d.ApprovalRequestID {
-			if err := j.ask(at, asked, *q); err != nil {
-				return err
-			}
-			d.ApprovalRequestID = j.renamed[asked]
-			break
-		}
+	if err := j.ask(at, asked, *j.log.Request(d.ApprovalRequestID)); err != nil {
+		return err
 	}
+	d.ApprovalRequestID = j.renamed[asked]
 	return nil
 }
 

@@ -41,9 +41,8 @@ func ReadLedgerEvents(raw []byte) ([]AcceptTip, error) {
 		if err := canon.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("event %d: %w", n, err)
 		}
-		at, err := time.Parse(TimeFormat, e.Timestamp)
 		switch {
-		case e.Seq != n, e.Type != TypeAcceptTip, err != nil || FormatTime(at) != e.Timestamp, line[len(line)-1] != '\n':
+		case e.Seq != n, e.Type != TypeAcceptTip, !isTime(e.Timestamp), line[len(line)-1] != '\n':
 			return nil, fmt.Errorf("event %d: not an event of the ledger's own", n)
 		case (e.Prev == nil) != (prev == nil), prev != nil && *e.Prev != *prev:
 			return nil, fmt.Errorf("event %d: prev is not the hash of the line before", n)

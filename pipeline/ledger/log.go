@@ -43,11 +43,8 @@ func (l *Log) Append(at time.Time, p Payload) error {
 func (l *Log) add(e Event, p Payload, line []byte) error {
 	tx := l.tx
 	err := tx.fold(e.Timestamp, p)
-	if err == nil && transactionID(p) != tx.TransactionID {
-		err = tx.owns(e) // an event of another transaction is not this one's (T15)
-	}
-	if err == nil && !l.seen.admits(p) {
-		err = l.admit(p)
+	if err == nil {
+		err = l.seen.admit(p, tx.TransactionID)
 	}
 	if err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
@@ -64,11 +61,29 @@ func (l *Log) add(e Event, p Payload, line []byte) error {
 func ReadLog(raw []byte) (*Log, error) {
 	l := &Log{raw: make([]byte, 0, len(raw))}
 	for line := range bytes.Lines(raw) {
+		n := len(l.events) + 1
 		body, ended := bytes.CutSuffix(line, []byte("\n"))
 		if !ended {
-			return nil, fmt.Errorf("event %d: line without its LF", len(l.events)+1)
+			return nil, fmt.Errorf("event %d: line without its LF", n)
 		}
-		if err := l.readLine(body, line); err != nil {
+		var e Event
+		if err := canon.Unmarshal(body, &e); err != nil {
+			return nil, fmt.Errorf("event %d: %w", n, err)
+		}
+		switch {
+		case e.Seq != n:
+			return nil, fmt.Errorf("event %d: seq is %d", n, e.Seq)
+		case (e.Prev == nil) != (l.prev == nil) || e.Prev != nil && *e.Prev != *l.prev:
+			return nil, fmt.Errorf("event %d: prev is not the hash of the line before", n)
+		// The events of a stage mostly have one time; what stands there was checked.
+		case (n == 1 || e.Timestamp != l.tx.UpdatedAt) && !isTime(e.Timestamp):
+			return nil, fmt.Errorf("event %d: timestamp is not of the form %s", n, TimeFormat)
+		}
+		p, err := e.Decode()
+		if err != nil {
+			return nil, fmt.Errorf("event %d: %w", n, err)
+		}
+		if err := l.add(e, p, line); err != nil {
 			return nil, err
 		}
 	}
@@ -76,30 +91,6 @@ func ReadLog(raw []byte) (*Log, error) {
 		return nil, fmt.Errorf("no events")
 	}
 	return l, nil
-}
-
-// readLine takes one more line; body is the line without its LF.
-func (l *Log) readLine(body, line []byte) error {
-	n := len(l.events) + 1
-	var e Event
-	if err := canon.Unmarshal(body, &e); err != nil {
-		return fmt.Errorf("event %d: %w", n, err)
-	}
-	if e.Seq != n {
-		return fmt.Errorf("event %d: seq is %d", n, e.Seq)
-	}
-	if (e.Prev == nil) != (l.prev == nil) || e.Prev != nil && *e.Prev != *l.prev {
-		return fmt.Errorf("event %d: prev is not the hash of the line before", n)
-	}
-	// The events of a stage mostly have one time; what stands there was checked.
-	if (n == 1 || e.Timestamp != l.tx.UpdatedAt) && !isTime(e.Timestamp) {
-		return fmt.Errorf("event %d: timestamp is not of the form %s", n, TimeFormat)
-	}
-	p, err := e.Decode()
-	if err != nil {
-		return fmt.Errorf("event %d: %w", n, err)
-	}
-	return l.add(e, p, line)
 }
 
 func isTime(s string) bool {
@@ -110,48 +101,72 @@ func isTime(s string) bool {
 // seen is what has happened, kept so that an event is admitted without walking
 // over all that were before it.
 type seen struct {
-	turns    map[string]bool   // by turn_id
-	requests map[string]string // by approval_request_id: the fingerprint
-	answered map[string]bool   // by approval_request_id
-	applyID  string            // of the open apply, else ""
+	turns    map[string]bool             // by turn_id
+	requests map[string]*ApprovalRequest // by approval_request_id
+	answered map[string]bool             // by approval_request_id
+	applyID  string                      // of the open apply, else ""
 }
 
-// admits reports whether admit takes p, which is where the rules stand and who
-// says what is wrong.
-func (s *seen) admits(p Payload) bool {
+// admit refuses an event of another transaction (T15), and one that refers to
+// what is not there: an item of a turn that has not started, or with a status
+// that no item has, a decision on no open request or on another fingerprint, an
+// apply inside an apply. A record that breaks I4 to I8 is thus never written, and
+// never acted upon.
+func (s *seen) admit(p Payload, transaction string) error {
+	if id := transactionID(p); id != transaction {
+		return fmt.Errorf("%s is of transaction %q", p.Type(), id)
+	}
+	item := func(turn, id string, follows bool) error {
+		if !s.turns[turn] || !follows {
+			return fmt.Errorf("item %q of turn %q has no place", id, turn)
+		}
+		return nil
+	}
 	switch p := p.(type) {
 	case *TurnStart:
-		return p.TurnID != "" && !s.turns[p.TurnID]
+		if p.TurnID == "" || s.turns[p.TurnID] {
+			return fmt.Errorf("turn %q cannot start", p.TurnID)
+		}
 	case *TurnItem:
-		return s.turns[p.TurnID] && p.Item.follows()
+		return item(p.TurnID, p.Item.ID, p.Item.follows())
 	case *CommandItem:
-		return s.turns[p.TurnID] && p.Item.follows()
+		return item(p.TurnID, p.Item.ID, p.Item.follows())
 	case *TraceItem:
-		return s.turns[p.TurnID] && p.Item.follows()
+		return item(p.TurnID, p.Item.ID, p.Item.follows())
 	case *ApprovalRequest:
-		_, twice := s.requests[p.ApprovalRequestID]
-		return p.ApprovalRequestID != "" && !twice
+		if _, twice := s.requests[p.ApprovalRequestID]; twice {
+			return fmt.Errorf("request %q is made twice", p.ApprovalRequestID)
+		}
+		if p.ApprovalRequestID == "" {
+			return fmt.Errorf("request without an id")
+		}
 	case *ApprovalDecision:
 		asked, known := s.requests[p.ApprovalRequestID]
-		return known && asked == p.Fingerprint && !s.answered[p.ApprovalRequestID]
+		if !known || asked.Fingerprint != p.Fingerprint || s.answered[p.ApprovalRequestID] {
+			return fmt.Errorf("decision on %q, which asks for no decision on %q", p.ApprovalRequestID, OneLine(p.Fingerprint, 100))
+		}
 	case *ApplyStart:
-		return p.ApplyID != "" && s.applyID == ""
+		if p.ApplyID == "" || s.applyID != "" {
+			return fmt.Errorf("apply %q cannot start while %q is open", p.ApplyID, s.applyID)
+		}
 	case *ApplyComplete:
-		return p.ApplyID != "" && p.ApplyID == s.applyID
+		if p.ApplyID == "" || p.ApplyID != s.applyID {
+			return fmt.Errorf("apply %q is not open", p.ApplyID)
+		}
 	}
-	return true
+	return nil
 }
 
 // note takes in an event that was admitted.
 func (s *seen) note(p Payload) {
 	if s.turns == nil {
-		*s = seen{turns: map[string]bool{}, requests: map[string]string{}, answered: map[string]bool{}}
+		*s = seen{turns: map[string]bool{}, requests: map[string]*ApprovalRequest{}, answered: map[string]bool{}}
 	}
 	switch p := p.(type) {
 	case *TurnStart:
 		s.turns[p.TurnID] = true
 	case *ApprovalRequest:
-		s.requests[p.ApprovalRequestID] = p.Fingerprint
+		s.requests[p.ApprovalRequestID] = p
 	case *ApprovalDecision:
 		s.answered[p.ApprovalRequestID] = true
 	case *ApplyStart:
@@ -239,14 +254,7 @@ func (l *Log) Artifacts(kind string) []*ArtifactStored {
 }
 
 // Request returns the approval request with an id, nil where there is none.
-func (l *Log) Request(id string) *ApprovalRequest {
-	for _, p := range l.payloads {
-		if q, ok := p.(*ApprovalRequest); ok && q.ApprovalRequestID == id {
-			return q
-		}
-	}
-	return nil
-}
+func (l *Log) Request(id string) *ApprovalRequest { return l.seen.requests[id] }
 
 // FileChange returns the item that proposes the patch, as it stands now.
 func (l *Log) FileChange() (TurnItem, bool) {
@@ -260,13 +268,9 @@ func (l *Log) FileChange() (TurnItem, bool) {
 
 // OpenRequests returns the approval requests that nobody answered yet.
 func (l *Log) OpenRequests() []ApprovalRequest {
-	answered := map[string]bool{}
-	for _, d := range Of[*ApprovalDecision](l) {
-		answered[d.ApprovalRequestID] = true
-	}
 	var out []ApprovalRequest
 	for _, r := range Of[*ApprovalRequest](l) {
-		if !answered[r.ApprovalRequestID] {
+		if !l.seen.answered[r.ApprovalRequestID] {
 			out = append(out, *r)
 		}
 	}
@@ -276,7 +280,7 @@ func (l *Log) OpenRequests() []ApprovalRequest {
 // OpenApply returns the apply/start that has no apply/complete, if there is one:
 // an apply that is going on, or was cut off.
 func (l *Log) OpenApply() (ApplyStart, bool) {
-	if len(Of[*ApplyStart](l)) <= len(Of[*ApplyComplete](l)) {
+	if l.seen.applyID == "" {
 		return ApplyStart{}, false
 	}
 	return *Last[*ApplyStart](l), true

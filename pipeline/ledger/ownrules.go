@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"path"
 	"slices"
@@ -18,53 +19,43 @@ import (
 func (c *checker) ownRules() {
 	if !c.proven {
 		c.chain()
-		c.canonicalLines()
 	}
-	if c.log != nil {
-		c.logRules()
-	} else {
+	if c.log == nil {
 		c.Add("L9", EventsFile, "events do not fold to a state: %v", c.refuse)
+	} else {
+		if !c.folds {
+			c.Add("L9", TransactionFile, "is not what the events fold to")
+		}
+		c.approvedBeforeApply()
+		c.artifacts()
+		c.patches()
+		c.result()
 	}
 	c.shape()
 }
 
-func (c *checker) logRules() {
-	if !c.folds {
-		c.Add("L9", TransactionFile, "is not what the events fold to")
-	}
-	c.approvedBeforeApply(c.log)
-	c.artifacts(c.log)
-	c.patches(c.log)
-	c.result(c.log)
-}
-
+// chain is L1, L2 and L7 of the events. A line that is no JSON object, which was
+// told, has no place in the chain.
 func (c *checker) chain() {
 	var prev any
 	n, next := 0, 0
 	for line := range bytes.Lines(c.raw) {
 		n++
-		if next == len(c.events) || c.events[next].line != n {
-			continue
-		}
-		e := c.events[next]
-		next++
-		if seq, _ := e.fields["seq"].(float64); seq != float64(n) {
-			c.Add("L1", at(e), "seq is %v, not %d", e.fields["seq"], n)
-		}
-		if got, has := e.fields["prev"]; !has || got != prev {
-			c.Add("L2", at(e), "prev is not the hash of the line before")
-		}
-		prev = canon.Sum(line)
-	}
-}
-
-func (c *checker) canonicalLines() {
-	n := 0
-	for line := range bytes.Lines(c.raw) {
-		n++
 		if !canon.IsLine(line) {
 			c.Add("L7", atLine(n), "not canonical JSON and one LF")
 		}
+		if next == len(c.events) || c.events[next].line != n {
+			continue
+		}
+		fields := c.events[next].fields
+		next++
+		if seq, _ := fields["seq"].(float64); seq != float64(n) {
+			c.Add("L1", atLine(n), "seq is %v, not %d", fields["seq"], n)
+		}
+		if got, has := fields["prev"]; !has || got != prev {
+			c.Add("L2", atLine(n), "prev is not the hash of the line before")
+		}
+		prev = canon.Sum(line)
 	}
 }
 
@@ -72,24 +63,21 @@ func (c *checker) canonicalLines() {
 // many people had approved each fingerprint as apply/start says the Policy asks
 // for: the patch itself, and a patch with secrets as one. Where apply/start says
 // that the glass was broken, somebody had, with a reason.
-func (c *checker) approvedBeforeApply(log *Log) {
+func (c *checker) approvedBeforeApply() {
 	denied := false
-	kinds := map[string]string{} // approval_request_id → kind
 	approvers := voters{}
 	var proposed *Proposal
-	for i, p := range log.Payloads() {
+	for i, p := range c.log.Payloads() {
 		switch p := p.(type) {
 		case *TurnItem:
 			if p.Item.Metadata != nil {
 				proposed = p.Item.Metadata
 			}
-		case *ApprovalRequest:
-			kinds[p.ApprovalRequestID] = p.Kind
 		case *ApprovalDecision:
 			denied = denied || p.Decision != Approve
-			approvers.add(kinds[p.ApprovalRequestID], p)
+			approvers.add(c.log.Request(p.ApprovalRequestID).Kind, p)
 		case *ApplyStart:
-			if denied || proposed == nil || !enough(p, *proposed, approvers, log.Meta().Proposer.ID) {
+			if denied || proposed == nil || !enough(p, *proposed, approvers, c.log.Meta().Proposer.ID) {
 				c.Add("L3", atLine(i+1), "apply/start without every approval")
 			}
 		}
@@ -155,8 +143,8 @@ func enough(start *ApplyStart, proposed Proposal, approvers voters, proposer str
 	return enough && slices.Equal(start.PatchIDs, []string{proposed.PatchID})
 }
 
-func (c *checker) artifacts(log *Log) {
-	for _, a := range Of[*ArtifactStored](log) {
+func (c *checker) artifacts() {
+	for _, a := range Of[*ArtifactStored](c.log) {
 		raw, err := c.read(a.Path)
 		if err != nil {
 			continue // I10 says so
@@ -173,9 +161,9 @@ func (c *checker) artifacts(log *Log) {
 
 // patches: what is stored of a patch is the patch, or what the proposal says
 // is stored in its place.
-func (c *checker) patches(log *Log) {
-	for _, p := range proposals(log) {
-		want := firstOf(p.PatchRedactedSHA256, "sha256:"+p.PatchID)
+func (c *checker) patches() {
+	for _, p := range proposals(c.log) {
+		want := cmp.Or(p.PatchRedactedSHA256, "sha256:"+p.PatchID)
 		if raw, err := c.read(PatchFile(p.PatchID)); err == nil && canon.Sum(raw) != want {
 			c.Add("L5", PatchFile(p.PatchID), "content does not hash to its patch_id")
 		}
@@ -186,13 +174,6 @@ func (c *checker) patches(log *Log) {
 			c.Add("L5", SealedFile(p.PatchID), "is not the sealed patch that was recorded")
 		}
 	}
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // proposals are a log's proposals as they were at each moment.
@@ -208,21 +189,21 @@ func proposals(log *Log) []*Proposal {
 
 // result: apply_result.json is a valid ApplyResult, and it is the one that the
 // successful apply's artifact holds.
-func (c *checker) result(log *Log) {
+func (c *checker) result() {
 	var done *ApplyComplete
-	for _, p := range Of[*ApplyComplete](log) {
+	for _, p := range Of[*ApplyComplete](c.log) {
 		if p.Success {
 			done = p
 		}
 	}
 	raw, err := c.read(ResultFile)
-	if done == nil {
-		if err == nil {
-			c.Add("L6", ResultFile, "no successful apply is recorded")
-		}
+	switch {
+	case done == nil && err == nil:
+		c.Add("L6", ResultFile, "no successful apply is recorded")
 		return
-	}
-	if err != nil {
+	case done == nil:
+		return
+	case err != nil:
 		c.Add("L6", ResultFile, "is missing")
 		return
 	}
@@ -234,7 +215,7 @@ func (c *checker) result(log *Log) {
 	for _, v := range result.Verify(doc, nil) {
 		c.Add("L6", ResultFile, "%s %s: %s", v.RuleID, v.Path, v.Message)
 	}
-	if tx := log.Transaction(); tx.Pointers.Proposal != nil && !fits(raw, *tx.Pointers.Proposal) {
+	if p := c.log.Transaction().Pointers.Proposal; p != nil && !fits(raw, *p) {
 		c.Add("L6", ResultFile, "does not report the files and hashes that were approved")
 	}
 	if !c.sameResult(doc, raw, done) {

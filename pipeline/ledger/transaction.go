@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -74,6 +73,15 @@ func (t Transaction) PatchID() string {
 	return t.Pointers.Proposal.PatchID
 }
 
+// KindPullRequest is the kind of a proposal that is a pull request's own diff:
+// nothing is applied, and what completes it is that it was merged.
+const KindPullRequest = "pr_diff"
+
+// GateOnly reports whether the transaction is about a pull request's own diff.
+func (t *Transaction) GateOnly() bool {
+	return t.Pointers.Proposal != nil && t.Pointers.Proposal.Kind == KindPullRequest
+}
+
 // fold takes one more event in. It refuses what may not happen now, and leaves
 // the transaction unusable then.
 func (t *Transaction) fold(at string, p Payload) error {
@@ -86,13 +94,35 @@ func (t *Transaction) fold(at string, p Payload) error {
 	t.UpdatedAt = at
 	switch p := p.(type) {
 	case *Meta:
-		return t.begin(at, p)
+		if err := CheckID(p.TransactionID); err != nil {
+			return fmt.Errorf("tx/meta: %w", err)
+		}
+		*t = Transaction{
+			Version: "0", TransactionID: p.TransactionID, CreatedAt: at, UpdatedAt: at, Status: Created,
+			WorkspaceRoots: p.WorkspaceRoots, CWD: p.CWD, SandboxPolicy: p.SandboxPolicy,
+			ApprovalPolicy: p.ApprovalPolicy, Proposer: p.Proposer, Labels: []string{}, Notes: p.Summary,
+			Pointers: Pointers{EventsJSONL: EventsFile},
+		}
 	case *StatusChange:
-		return t.move(p)
+		if p.From != t.Status {
+			return fmt.Errorf("tx/status from %s, the status is %s", p.From, t.Status)
+		}
+		// A merge is the one way to Completed that leads past Applied.
+		merged := t.GateOnly() && p.From == Proposed && p.To == Completed
+		if !merged && !slices.Contains(transitions[p.From], p.To) {
+			return fmt.Errorf("tx/status may not go from %s to %s", p.From, p.To)
+		}
+		t.Status = p.To
 	case *TurnStart:
 		t.CurrentTurnID, t.Pointers.LatestTurn = p.TurnID, p.TurnID
 	case *TurnItem:
-		t.item(p)
+		if p.Item.Type != FileChange || p.Item.Metadata == nil {
+			return nil
+		}
+		proposal := *p.Item.Metadata
+		proposal.ProposalTurnID, proposal.ProposalItemID = p.TurnID, p.Item.ID
+		t.Pointers.Proposal = &proposal
+		t.Pointers.LatestDiff = PatchFile(proposal.PatchID)
 	case *ArtifactStored:
 		t.Pointers.LatestArtifact = p.Path
 	case *Close:
@@ -102,66 +132,4 @@ func (t *Transaction) fold(at string, p Payload) error {
 		t.Closed = true
 	}
 	return nil
-}
-
-// owns checks that an event names this transaction.
-func (t *Transaction) owns(e Event) error {
-	var p struct {
-		TransactionID string `json:"transaction_id"`
-	}
-	if err := json.Unmarshal(e.Payload, &p); err != nil {
-		return err
-	}
-	if p.TransactionID != t.TransactionID {
-		return fmt.Errorf("%s is of transaction %q", e.Type, p.TransactionID)
-	}
-	return nil
-}
-
-func (t *Transaction) begin(at string, m *Meta) error {
-	if err := CheckID(m.TransactionID); err != nil {
-		return fmt.Errorf("tx/meta: %w", err)
-	}
-	*t = Transaction{
-		Version: "0", TransactionID: m.TransactionID, CreatedAt: at, UpdatedAt: at, Status: Created,
-		WorkspaceRoots: m.WorkspaceRoots, CWD: m.CWD, SandboxPolicy: m.SandboxPolicy,
-		ApprovalPolicy: m.ApprovalPolicy, Proposer: m.Proposer, Labels: []string{}, Notes: m.Summary,
-		Pointers: Pointers{EventsJSONL: EventsFile},
-	}
-	return nil
-}
-
-func (t *Transaction) move(p *StatusChange) error {
-	if p.From != t.Status {
-		return fmt.Errorf("tx/status from %s, the status is %s", p.From, t.Status)
-	}
-	if !slices.Contains(transitions[p.From], p.To) && !t.merges(p) {
-		return fmt.Errorf("tx/status may not go from %s to %s", p.From, p.To)
-	}
-	t.Status = p.To
-	return nil
-}
-
-// KindPullRequest is the kind of a proposal that is a pull request's own diff:
-// nothing is applied, and what completes it is that it was merged.
-const KindPullRequest = "pr_diff"
-
-// GateOnly reports whether the transaction is about a pull request's own diff.
-func (t *Transaction) GateOnly() bool {
-	return t.Pointers.Proposal != nil && t.Pointers.Proposal.Kind == KindPullRequest
-}
-
-// merges is the one way to Completed that leads past Applied.
-func (t *Transaction) merges(p *StatusChange) bool {
-	return t.GateOnly() && p.From == Proposed && p.To == Completed
-}
-
-func (t *Transaction) item(p *TurnItem) {
-	if p.Item.Type != "fileChange" || p.Item.Metadata == nil {
-		return
-	}
-	proposal := *p.Item.Metadata
-	proposal.ProposalTurnID, proposal.ProposalItemID = p.TurnID, p.Item.ID
-	t.Pointers.Proposal = &proposal
-	t.Pointers.LatestDiff = PatchFile(proposal.PatchID)
 }

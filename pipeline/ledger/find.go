@@ -3,41 +3,13 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/oklog/ulid/v2"
 )
-
-const idPrefix = "tx_"
-
-// NewID makes a transaction's id: "tx_" and a ULID of the moment and of ten
-// bytes of entropy.
-func NewID(at time.Time, entropy io.Reader) (string, error) {
-	u, err := ulid.New(ulid.Timestamp(at), entropy)
-	if err != nil {
-		return "", fmt.Errorf("making a transaction id: %w", err)
-	}
-	return idPrefix + u.String(), nil
-}
-
-// CheckID reports whether s is a whole transaction id.
-func CheckID(s string) error {
-	body, ok := strings.CutPrefix(s, idPrefix)
-	if u, err := ulid.ParseStrict(body); !ok || err != nil || u.String() != body {
-		return fmt.Errorf("%q is not a transaction id", s)
-	}
-	return nil
-}
-
-func idTime(id string) time.Time {
-	return ulid.MustParseStrict(strings.TrimPrefix(id, idPrefix)).Timestamp().UTC()
-}
 
 // What Find returns besides other errors.
 var (
@@ -74,8 +46,12 @@ func Find(tree fs.FS, name string) (string, error) {
 	}
 	id := idPrefix + strings.TrimPrefix(strings.ToUpper(name), "TX_")
 	if CheckID(id) == nil {
-		if _, err := fs.Stat(tree, Dir(id)); err != nil {
-			return "", notFound(name, err)
+		_, err := fs.Stat(tree, Dir(id))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: %q", ErrNotFound, name)
+		}
+		if err != nil {
+			return "", err
 		}
 		return id, nil
 	}
@@ -95,15 +71,7 @@ func Find(tree fs.FS, name string) (string, error) {
 		}
 	}
 	slices.Sort(ids)
-	return one(name, ids)
-}
-
-// notFound tells what is not there from what cannot be read.
-func notFound(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %q", ErrNotFound, name)
-	}
-	return err
+	return only(name, ids, fmt.Errorf("%w: %q", ErrNotFound, name))
 }
 
 // byPatch returns the transactions of every patch that name is, or begins.
@@ -136,10 +104,12 @@ func byPatch(tree fs.FS, name string) (ids []string, err error) {
 	return ids, nil
 }
 
-func one(name string, ids []string) (string, error) {
+// only returns the one id that a name stands for; none is the error where there
+// is no id.
+func only(name string, ids []string, none error) (string, error) {
 	switch len(ids) {
 	case 0:
-		return "", fmt.Errorf("%w: %q", ErrNotFound, name)
+		return "", none
 	case 1:
 		return ids[0], nil
 	}
@@ -152,17 +122,11 @@ func FindOpen(tree fs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch len(open) {
-	case 0:
-		return "", ErrNoneOpen
-	case 1:
-		return open[0].TransactionID, nil
-	}
-	e := &AmbiguousError{}
+	var ids []string
 	for _, t := range open {
-		e.IDs = append(e.IDs, t.TransactionID)
+		ids = append(ids, t.TransactionID)
 	}
-	return "", e
+	return only("", ids, ErrNoneOpen)
 }
 
 // Newest returns the id of the transaction that was made last.
@@ -182,19 +146,16 @@ func Latest(tree fs.FS, max int, openOnly bool) (latest []Transaction, more bool
 			return nil, false, err
 		}
 		t, err := State(tree, id)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, false, err
-		case openOnly && t.Closed:
-			continue
-		case len(latest) == max:
-			more = true
-		default:
-			latest = append(latest, t)
 		}
-		if more {
+		if openOnly && t.Closed {
+			continue
+		}
+		if more = len(latest) == max; more {
 			break
 		}
+		latest = append(latest, t)
 	}
 	slices.Reverse(latest)
 	return latest, more, nil

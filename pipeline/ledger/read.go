@@ -1,0 +1,228 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// A CorruptError is a transaction that we would not have written.
+type CorruptError struct {
+	ID  string
+	Err error
+}
+
+func (e *CorruptError) Error() string { return "transaction " + e.ID + ": " + e.Err.Error() }
+
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// A DamagedError is something in the ledger that no transaction accounts for.
+type DamagedError struct{ Path, Message string }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the ledger is damaged: %+q %s", e.Path, e.Message)
+}
+
+// CheckSchema reports whether a tree is a ledger of the version that this package
+// reads: ledger.json at its root says so.
+func CheckSchema(tree fs.FS) error {
+	raw, err := fs.ReadFile(tree, SchemaFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &DamagedError{SchemaFile, "is missing: this ref holds no countersign ledger"}
+	}
+	if err != nil {
+		return err
+	}
+	var schema struct {
+		CreatedAt string `json:"created_at"`
+		Version   string `json:"schema_version"`
+	}
+	if err := canon.Unmarshal(raw, &schema); err != nil || schema.Version != "1" {
+		return &DamagedError{SchemaFile, "is not of schema version 1, which this program reads"}
+	}
+	return nil
+}
+
+// OnPull returns the transactions of the pull requests with a number, which may
+// be of several repositories, oldest first.
+func OnPull(tree fs.FS, number int) ([]Listed, error) {
+	return readIndex[Listed](tree, PullDir(number))
+}
+
+// Proposals returns the transactions that propose a patch, oldest first.
+func Proposals(tree fs.FS, patchID string) ([]Listed, error) {
+	return readIndex[Listed](tree, ProposedDir(patchID))
+}
+
+// Denials reads what the ledger holds against a patch. Any doubt is an error:
+// a denial that cannot be read must not read as none.
+func Denials(tree fs.FS, patchID string) ([]Denial, error) {
+	return readIndex[Denial](tree, DeniedDir(patchID))
+}
+
+// readIndex reads the files of a directory <root>/<2 hex>/<patch_id>, none if
+// it is not there.
+func readIndex[T any](tree fs.FS, dir string) ([]T, error) {
+	var entries []fs.DirEntry
+	for _, d := range []string{path.Dir(path.Dir(dir)), path.Dir(dir), dir} {
+		var err error
+		if entries, err = listDir(tree, d); err != nil || len(entries) == 0 {
+			return nil, err
+		}
+	}
+	var out []T
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		raw, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return nil, err
+		}
+		var one T
+		if err := canon.Unmarshal(raw, &one); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// Read returns the log of a transaction in the ledger, having checked that
+// transaction.json agrees with it.
+func Read(tree fs.FS, id string) (*Log, error) {
+	raw, err := fs.ReadFile(tree, path.Join(Dir(id), EventsFile))
+	if err != nil {
+		return nil, err
+	}
+	l, err := ReadLog(raw)
+	if err != nil {
+		return nil, &CorruptError{id, err}
+	}
+	state, err := fs.ReadFile(tree, path.Join(Dir(id), TransactionFile))
+	if err != nil {
+		return nil, err
+	}
+	want, err := canon.Line(l.Transaction())
+	if err != nil {
+		return nil, err
+	}
+	if l.Transaction().TransactionID != id || !bytes.Equal(state, want) {
+		return nil, &CorruptError{id, errors.New("transaction.json is not what its events say")}
+	}
+	return l, nil
+}
+
+// State reads transaction.json alone, for lists: it is ours in form and of this
+// transaction, but whether its events say the same is not looked at.
+func State(tree fs.FS, id string) (Transaction, error) {
+	raw, err := fs.ReadFile(tree, path.Join(Dir(id), TransactionFile))
+	if err != nil {
+		return Transaction{}, err
+	}
+	var t Transaction
+	if err := canon.Unmarshal(raw, &t); err != nil {
+		return Transaction{}, &CorruptError{id, fmt.Errorf("%s: %w", TransactionFile, err)}
+	}
+	if _, known := transitions[t.Status]; t.TransactionID != id || !known && !ends[t.Status] {
+		return Transaction{}, &CorruptError{id, errors.New("transaction.json is not this transaction's")}
+	}
+	return t, nil
+}
+
+// listDir lists a directory of the ledger, which may not be there yet.
+func listDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
+	info, err := fs.Lstat(tree, dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, &DamagedError{dir, "is not a directory"}
+	}
+	return fs.ReadDir(tree, dir)
+}
+
+// IDs returns the ids of all transactions, oldest first.
+func IDs(tree fs.FS) ([]string, error) {
+	ids := []string{}
+	for id, err := range Backward(tree) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+// Backward yields the ids of all transactions, newest first, and reads no day
+// before it comes to it. It ends with the first error.
+func Backward(tree fs.FS) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { backward(tree, TransactionsDir, 3, yield) } // year, month, day
+}
+
+// backward yields the ids of the days so many levels below dir, and reports
+// whether more are asked for.
+func backward(tree fs.FS, dir string, levels int, yield func(string, error) bool) bool {
+	if levels == 0 {
+		ids, err := idsOf(tree, dir)
+		if err != nil {
+			yield("", err)
+			return false
+		}
+		for _, id := range slices.Backward(ids) {
+			if !yield(id, nil) {
+				return false
+			}
+		}
+		return true
+	}
+	below, err := listDir(tree, dir)
+	if err != nil {
+		yield("", err)
+		return false
+	}
+	// A year of five digits comes after one of four.
+	slices.SortFunc(below, func(a, b fs.DirEntry) int {
+		return cmp.Or(len(a.Name())-len(b.Name()), strings.Compare(a.Name(), b.Name()))
+	})
+	for _, e := range slices.Backward(below) {
+		if !backward(tree, path.Join(dir, e.Name()), levels-1, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// idsOf returns the ids of a day's transactions, oldest first.
+func idsOf(tree fs.FS, day string) ([]string, error) {
+	var ids []string
+	shards, err := listDir(tree, day)
+	if err != nil {
+		return nil, err
+	}
+	for _, shard := range shards {
+		dir := path.Join(day, shard.Name())
+		entries, err := listDir(tree, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			id := e.Name()
+			if dir := path.Join(dir, id); CheckID(id) != nil || Dir(id) != dir {
+				return nil, &DamagedError{dir, "is not where a transaction belongs"}
+			}
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
