@@ -30,20 +30,20 @@ const minEntry = 9
 // What a delta is based on and is not in the pack is asked of base. Every
 // object of the batch has the name that its content has. The batch keeps the
 // bytes of the pack, unless it needed base; they must not be modified.
-func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, error) {
+func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (_ *Batch, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("reading a pack: %w", err)
+		}
+	}()
 	d := &decoder{pack: pack}
-	err := d.scan()
-	if err == nil {
-		err = d.resolve(base)
+	if err := d.scan(); err != nil {
+		return nil, err
 	}
-	var b *Batch
-	if err == nil {
-		b, err = d.batch()
+	if err := d.resolve(base); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading a pack: %w", err)
-	}
-	return b, nil
+	return d.batch()
 }
 
 // decoder reads a pack in three steps: all entries in their order, then every

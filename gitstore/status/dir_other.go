@@ -3,7 +3,6 @@
 package status
 
 import (
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,14 +38,7 @@ func (d *dir) open(name string) (*dir, error) {
 // directory.
 func isAbsent(err error) bool { return os.IsNotExist(err) }
 
-func (d *dir) list() ([]name, error) {
-	entries, err := os.ReadDir(d.path)
-	out := make([]name, len(entries))
-	for i, e := range entries {
-		out[i] = name{e.Name(), e.Type()}
-	}
-	return out, err
-}
+func (d *dir) list() ([]fs.DirEntry, error) { return os.ReadDir(d.path) }
 
 func (d *dir) lstat(name []byte) (look, error) {
 	info, err := os.Lstat(filepath.Join(d.path, string(name)))
@@ -85,11 +77,4 @@ func (d *dir) blobID(name string, kind uint32, size int64) (id plumbing.Hash, er
 	return hashBlob(f, size)
 }
 
-func (d *dir) read(name string) ([]byte, error) {
-	f, err := os.Open(filepath.Join(d.path, name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}
+func (d *dir) read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(d.path, name)) }

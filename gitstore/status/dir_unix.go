@@ -66,14 +66,7 @@ func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
 
-func (d *dir) list() ([]name, error) {
-	entries, err := d.file.ReadDir(-1)
-	out := make([]name, len(entries))
-	for i, e := range entries {
-		out[i] = name{e.Name(), e.Type()}
-	}
-	return out, err
-}
+func (d *dir) list() ([]fs.DirEntry, error) { return d.file.ReadDir(-1) }
 
 func (d *dir) lstat(name []byte) (look, error) {
 	var st unix.Stat_t
@@ -81,7 +74,10 @@ func (d *dir) lstat(name []byte) (look, error) {
 	if err != nil {
 		return look{}, err
 	}
-	return lookOf(&st), nil
+	return look{uint32(st.Mode), st.Size, index.Stat{
+		CtimeSec: uint32(st.Ctim.Sec), CtimeNsec: uint32(st.Ctim.Nsec), MtimeSec: uint32(st.Mtim.Sec), MtimeNsec: uint32(st.Mtim.Nsec),
+		Dev: uint32(st.Dev), Ino: uint32(st.Ino), UID: st.Uid, GID: st.Gid, Size: size32(st.Size),
+	}}, nil
 }
 
 // blobID is the id that the content of a file has as a blob.
@@ -122,11 +118,4 @@ func (d *dir) read(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(f)
-}
-
-func lookOf(st *unix.Stat_t) look {
-	return look{uint32(st.Mode), st.Size, index.Stat{
-		CtimeSec: uint32(st.Ctim.Sec), CtimeNsec: uint32(st.Ctim.Nsec), MtimeSec: uint32(st.Mtim.Sec), MtimeNsec: uint32(st.Mtim.Nsec),
-		Dev: uint32(st.Dev), Ino: uint32(st.Ino), UID: st.Uid, GID: st.Gid, Size: size32(st.Size),
-	}}
 }

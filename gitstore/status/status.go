@@ -1,7 +1,7 @@
 // Package status says which files of a working tree are not what the index has,
 // and which are in neither the index nor a list of what is to be ignored, as
 // "git status --untracked-files=all" does. It runs nothing: no file system
-// monitor that the configuration names, and no filter. A file is compared as its
+// monitor that the configuration fs.DirEntrys, and no filter. A file is compared as its
 // bytes are, unless what lstat tells of it is what the index noted.
 //
 // One walk looks at every directory once, on all cores: it is opened by its name
@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,7 +60,7 @@ func Changed(dir string, x *index.Index, o Options) ([]string, error) {
 	if o.IgnoreCase {
 		w.folded = fold(x)
 	}
-	w.walk(root, &place{list: ignore.List{}}, 0, x.Len(), "")
+	w.walk(root, &place{}, 0, x.Len(), "")
 	w.group.Wait()
 	return w.changed, w.err
 }
@@ -95,15 +96,6 @@ func (w *walker) fail(name string, err error) {
 		w.err = fmt.Errorf("%+q: %w", name, err)
 	}
 }
-
-// A name is one name of a directory.
-type name struct {
-	name string
-	kind fs.FileMode
-}
-
-func (n name) isDir() bool  { return n.kind.IsDir() }
-func (n name) isFile() bool { return n.kind.IsRegular() || n.kind == fs.ModeSymlink }
 
 // walk looks at a directory, which it closes. The index has the entries from lo
 // up to hi below it; prefix is its path with a slash, "" for the root.
@@ -202,14 +194,14 @@ func (w *walker) gone(e index.Entry) {
 
 // has reports whether a name of a directory is the index's: a file of it, or a
 // directory that it has entries below.
-func (w *walker) has(n name, prefix string, lo, hi int) bool {
+func (w *walker) has(n fs.DirEntry, prefix string, lo, hi int) bool {
 	if lo < hi {
-		full := append(append(make([]byte, 0, 256), prefix...), n.name...)
+		full := append(append(make([]byte, 0, 256), prefix...), n.Name()...)
 		i := w.x.Search(full, lo, hi)
 		if i < hi && bytes.Equal(w.x.Name(i), full) {
-			return !n.isDir() || w.x.Entry(i).Mode == index.ModeGitlink
+			return !n.IsDir() || w.x.Entry(i).Mode == index.ModeGitlink
 		}
-		if full = append(full, '/'); n.isDir() {
+		if full = append(full, '/'); n.IsDir() {
 			i = w.x.Search(full, i, hi)
 			return i < hi && bytes.HasPrefix(w.x.Name(i), full)
 		}
@@ -217,8 +209,8 @@ func (w *walker) has(n name, prefix string, lo, hi int) bool {
 	if w.folded == nil {
 		return false
 	}
-	full := strings.ToLower(prefix + n.name)
-	if n.isDir() {
+	full := strings.ToLower(prefix + n.Name())
+	if n.IsDir() {
 		full += "/"
 	}
 	return w.folded[full]
@@ -239,18 +231,19 @@ func fold(x *index.Index) map[string]bool {
 }
 
 // untracked notes a file that the index has not, or those below a directory.
-func (w *walker) untracked(above *dir, at *place, n name, prefix string) {
-	full := prefix + n.name
+func (w *walker) untracked(above *dir, at *place, n fs.DirEntry, prefix string) {
+	full := prefix + n.Name()
+	isFile := n.Type().IsRegular() || n.Type() == fs.ModeSymlink
 	switch {
-	case n.name == ".git", w.IgnoreCase && strings.EqualFold(n.name, ".git"):
+	case n.Name() == ".git", w.IgnoreCase && strings.EqualFold(n.Name(), ".git"):
 		return
-	case !n.isDir() && !n.isFile(), w.ignored(at, n.name, n.isDir()):
+	case !n.IsDir() && !isFile, w.ignored(at, n.Name(), n.IsDir()):
 		return
-	case n.isFile():
+	case isFile:
 		w.add(full)
 		return
 	}
-	d, err := above.open(n.name)
+	d, err := above.open(n.Name())
 	switch {
 	case isAbsent(err):
 	case err != nil && errors.Is(err, fs.ErrPermission): // git warns, and goes on
@@ -259,7 +252,7 @@ func (w *walker) untracked(above *dir, at *place, n name, prefix string) {
 	case d.isRepository():
 		d.close()
 	default:
-		w.start(func() { w.walk(d, &place{above: at, name: n.name}, 0, 0, full+"/") })
+		w.start(func() { w.walk(d, &place{above: at, name: n.Name()}, 0, 0, full+"/") })
 	}
 }
 
@@ -280,4 +273,68 @@ func (d *dir) isRepository() bool {
 		}
 	}
 	return true
+}
+
+const ignoreFile = ".gitignore"
+
+// A place is a directory on the way of the walk. Whether it is ignored as a
+// whole is worked out when something in it is asked about, which in most
+// directories nothing is.
+type place struct {
+	above *place // nil: this is the root
+	name  string
+	list  ignore.List // its own .gitignore
+
+	once    sync.Once
+	ignored bool
+}
+
+// readIgnored reads the directory's own list: the file, or what the index has
+// where it need not be checked out. A link is not followed.
+func (w *walker) readIgnored(dir *dir, names []fs.DirEntry, at *place, prefix string, lo, hi int) {
+	var data []byte
+	var err error
+	if slices.ContainsFunc(names, func(n fs.DirEntry) bool { return n.Name() == ignoreFile && n.Type().IsRegular() }) {
+		data, err = dir.read(ignoreFile)
+	} else {
+		i := w.x.Search([]byte(prefix+ignoreFile), lo, hi)
+		if i == hi || string(w.x.Name(i)) != prefix+ignoreFile || w.Blob == nil {
+			return
+		}
+		e := w.x.Entry(i)
+		if !e.SkipWorktree || e.Stage != 0 {
+			return
+		}
+		data, err = w.Blob(e.ID)
+	}
+	if w.fail(prefix+ignoreFile, err); err == nil {
+		at.list = ignore.Parse(data)
+	}
+}
+
+// ignored reports whether a name of a directory is ignored: because the whole
+// directory is, or by the list that is nearest to it of those that say
+// something.
+func (w *walker) ignored(at *place, name string, dir bool) bool {
+	if at.above != nil {
+		at.once.Do(func() { at.ignored = w.ignored(at.above, at.name, true) })
+		if at.ignored {
+			return true
+		}
+	}
+	for ; ; at = at.above {
+		if ignored, found := at.list.Match(name, dir, w.IgnoreCase); found {
+			return ignored
+		}
+		if at.above == nil {
+			break
+		}
+		name = at.name + "/" + name
+	}
+	for _, l := range slices.Backward(w.Ignored) {
+		if ignored, found := l.Match(name, dir, w.IgnoreCase); found {
+			return ignored
+		}
+	}
+	return false
 }
