@@ -1,6 +1,10 @@
+// Package approval decides: what the Policy asks for, what was said, and what
+// that adds up to. It is pure; who said what is for the caller to find out.
 package approval
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +12,95 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
+
+// A State is what all decisions add up to.
+type State string
+
+// The states of a Verdict.
+const (
+	Approved State = "approved"
+	Pending  State = "pending"
+	Denied   State = "denied"
+)
+
+// A Need is one fingerprint that humans must approve.
+type Need struct {
+	Kind        string `json:"kind"`
+	Fingerprint string `json:"fingerprint"`
+	Required    int    `json:"required"`
+	Approved    int    `json:"approved"`
+}
+
+// A Judged decision says whether it counted, and why.
+type Judged struct {
+	Decision    ledger.Decision `json:"decision"`
+	Fingerprint string          `json:"fingerprint"`
+	Author      ledger.Actor    `json:"author"`
+	Source      string          `json:"source"`
+	CreatedAt   string          `json:"created_at"`
+	Counted     bool            `json:"counted"`
+	Reason      string          `json:"reason"`
+}
+
+// A Verdict is the sum of all decisions under a Policy, with the reason of each.
+// BreakGlass tells that somebody broke the glass because the ordinary approvals
+// did not suffice: then Needs has break_glass for all that they were needed for.
+type Verdict struct {
+	State      State    `json:"verdict"`
+	Reason     string   `json:"reason"`
+	BreakGlass bool     `json:"break_glass,omitempty"`
+	Needs      []Need   `json:"needs"`
+	Decisions  []Judged `json:"decisions"`
+}
+
+func (v *Verdict) deny(by ledger.Actor, reason string) {
+	if v.State == Denied {
+		return
+	}
+	v.State, v.Reason = Denied, "denied by "+by.Login
+	if reason != "" {
+		v.Reason += ": " + reason
+	}
+}
+
+// Approvals are what a verdict rests on, as apply/start records it.
+func (v Verdict) Approvals() []ledger.Approved {
+	var out []ledger.Approved
+	for _, n := range v.Needs {
+		out = append(out, ledger.Approved{Kind: n.Kind, Fingerprint: n.Fingerprint, Required: n.Required})
+	}
+	return out
+}
+
+// A Request is one approval that is still to be asked for.
+type Request struct {
+	Kind        string
+	Fingerprint string
+}
+
+// Missing lists an approval that is missing once for each person who is to be
+// asked, in the order of the needs; nothing unless the verdict is pending.
+// Needs of one fingerprint are asked for together, as one person's vote may
+// count for all of them; where it did not, the next verdict asks again.
+func (v Verdict) Missing() []Request {
+	if v.State != Pending {
+		return nil
+	}
+	missing := map[Request]int{}
+	var order []Request
+	for _, n := range v.Needs {
+		q := Request{n.Kind, n.Fingerprint}
+		if _, known := missing[q]; !known {
+			order = append(order, q)
+		}
+		missing[q] = max(missing[q], n.Required-n.Approved)
+	}
+	var out []Request
+	for _, q := range order {
+		out = append(out, slices.Repeat([]Request{q}, missing[q])...)
+	}
+	return out
+}
 
 // A Case is all that a verdict depends on. Needs is what Policy.Needs says of
 // the patch; Log records who said what, and Denials are what the ledger holds
@@ -49,10 +142,12 @@ func (c Case) Decide() Verdict {
 	v := Verdict{State: Pending, Decisions: []Judged{}}
 	tallies := c.tallies()
 	var broken *ledger.ApprovalDecision // the first that breaks the glass
-	urgent := c.askedToBreakGlass()
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](c.Log) {
-		j := newJudged(*d)
-		if urgent[d.ApprovalRequestID] && d.Decision == ledger.Approve {
+		j := Judged{
+			Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
+			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt,
+		}
+		if c.Log.Request(d.ApprovalRequestID).Kind == policy.KindBreakGlass && d.Decision == ledger.Approve {
 			j.Counted, j.Reason = c.breakGlass(*d, tallies)
 			if j.Counted && broken == nil {
 				broken = d
@@ -72,13 +167,6 @@ func (c Case) Decide() Verdict {
 	return v
 }
 
-func newJudged(d ledger.ApprovalDecision) Judged {
-	return Judged{
-		Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
-		Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt,
-	}
-}
-
 // tallies has one for each need. A patch always needs the approval of the
 // change itself, also where the caller forgot.
 func (c Case) tallies() []*tally {
@@ -89,13 +177,19 @@ func (c Case) tallies() []*tally {
 	patchID := c.Log.Transaction().PatchID()
 	out := make([]*tally, len(needs))
 	for i, n := range needs {
-		out[i] = newTally(n, policy.Fingerprint(n.Kind, patchID))
+		counts := 1
+		if n.Owners {
+			counts = max(1, len(n.Paths))
+		}
+		out[i] = &tally{
+			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]bool{}, votes: make([]int, counts),
+		}
 	}
 	return out
 }
 
 // count judges one decision, adds it to the tallies that it is for, and says
-// whether it counted, and why.
+// whether it counted, and why: where no tally took it, why the first did not.
 func (c Case) count(d ledger.ApprovalDecision, tallies []*tally) (bool, string) {
 	switch {
 	case !slices.Contains(policy.Fingerprints(c.Log.Transaction().PatchID()), d.Fingerprint):
@@ -105,34 +199,21 @@ func (c Case) count(d ledger.ApprovalDecision, tallies []*tally) (bool, string) 
 	case d.Decision != ledger.Approve:
 		return false, "is neither an approval nor a denial"
 	}
-	var asked []*tally
-	for _, t := range tallies {
-		if t.fingerprint == d.Fingerprint {
-			asked = append(asked, t)
-		}
-	}
+	asked := slices.DeleteFunc(slices.Clone(tallies), func(t *tally) bool { return t.fingerprint != d.Fingerprint })
 	if len(asked) == 0 {
 		return false, "is not asked for"
 	}
 	if why := c.refuse(d); why != "" {
 		return false, why
 	}
-	return c.vote(d.Source, asked)
-}
-
-// vote adds a vote to each of the tallies that takes it. The reason is why the
-// first one did not, if none did.
-func (c Case) vote(s ledger.Source, asked []*tally) (bool, string) {
 	counted, reason := false, ""
 	for _, t := range asked {
-		why := c.refuseFor(t.need, s)
+		why := c.refuseFor(t.need, d.Source)
 		if why == "" {
-			why = t.vote(c, s.Author)
+			why = t.vote(c, d.Source.Author)
 		}
 		counted = counted || why == ""
-		if reason == "" {
-			reason = why
-		}
+		reason = cmp.Or(reason, why)
 	}
 	if counted {
 		return true, "approved"
@@ -144,11 +225,13 @@ func (c Case) vote(s ledger.Source, asked []*tally) (bool, string) {
 // met, a broken glass stands in for all but those of a secret.
 func (v *Verdict) addUp(tallies []*tally, broken *ledger.ApprovalDecision) {
 	var parts []string
-	if broken != nil && slices.ContainsFunc(tallies, (*tally).needsGlass) {
+	covered := func(t *tally) bool { return t.need.Kind != policy.KindSecret }
+	lacks := func(t *tally) bool { n := t.sum(); return covered(t) && n.Approved < n.Required }
+	if broken != nil && slices.ContainsFunc(tallies, lacks) {
 		v.BreakGlass = true
 		v.Needs = []Need{{policy.KindBreakGlass, broken.Fingerprint, 1, 1}}
 		parts = []string{"break-glass by " + broken.Source.Author.Login + ": " + broken.Reason}
-		tallies = slices.DeleteFunc(slices.Clone(tallies), (*tally).coveredByGlass)
+		tallies = slices.DeleteFunc(slices.Clone(tallies), covered)
 	}
 	met := true
 	for _, t := range tallies {
@@ -166,32 +249,86 @@ func (v *Verdict) addUp(tallies []*tally, broken *ledger.ApprovalDecision) {
 	}
 }
 
-// A Request is one approval that is still to be asked for.
-type Request struct {
-	Kind        string
-	Fingerprint string
+// A tally is the votes for one need. Where code owners are asked, each path has
+// its own count, as each has its own owners.
+type tally struct {
+	need        policy.Need
+	fingerprint string
+	voted       map[string]bool // by id
+	votes       []int           // for each path; one count where owners are not asked
 }
 
-// Missing lists an approval that is missing once for each person who is to be
-// asked, in the order of the needs; nothing unless the verdict is pending.
-// Needs of one fingerprint are asked for together, as one person's vote may
-// count for all of them; where it did not, the next verdict asks again.
-func (v Verdict) Missing() []Request {
-	if v.State != Pending {
-		return nil
+// vote adds a person's vote, or says why not.
+func (t *tally) vote(c Case, who ledger.Actor) string {
+	if t.voted[who.ID] {
+		return "this person's vote is counted already"
 	}
-	missing := map[Request]int{}
-	var order []Request
-	for _, n := range v.Needs {
-		q := Request{n.Kind, n.Fingerprint}
-		if _, known := missing[q]; !known {
-			order = append(order, q)
+	goodFor, why := t.entitled(c, who)
+	if why != "" {
+		return why
+	}
+	t.voted[who.ID] = true
+	for i, yes := range goodFor {
+		if yes {
+			t.votes[i]++
 		}
-		missing[q] = max(missing[q], n.Required-n.Approved)
 	}
-	var out []Request
-	for _, q := range order {
-		out = append(out, slices.Repeat([]Request{q}, missing[q])...)
+	return ""
+}
+
+// sum is the need with its votes: how many people approved; with owners, of the
+// path that fewest approved.
+func (t *tally) sum() Need {
+	return Need{t.need.Kind, t.fingerprint, max(1, t.need.Required), slices.Min(t.votes)}
+}
+
+// text says in words how far a need is met.
+func (t *tally) text(n Need) string {
+	if n.Kind == policy.KindFileChange {
+		return fmt.Sprintf("%d of %d approvals", n.Approved, n.Required)
 	}
-	return out
+	who := ""
+	if t.need.Names() {
+		who = " by " + t.need.People()
+	}
+	return fmt.Sprintf("%s%s: %d of %d", n.Kind, who, n.Approved, n.Required)
+}
+
+// entitled tells for which counts a person's vote is good, or why for none.
+func (t *tally) entitled(c Case, who ledger.Actor) ([]bool, string) {
+	all := slices.Repeat([]bool{true}, len(t.votes))
+	if !t.need.Names() || t.need.Lists(who.ID, who.Login) {
+		return all, ""
+	}
+	why := "its author is not one of " + t.need.People()
+	for _, team := range t.need.Teams {
+		in, err := ask(c.Teams, team, who)
+		if err != nil {
+			why = "whether its author is in " + team + " cannot be told: " + ledger.OneLine(err.Error(), 100)
+		} else if in {
+			return all, ""
+		}
+	}
+	if !t.need.Owners {
+		return nil, why
+	}
+	out := make([]bool, len(t.votes))
+	for i, path := range t.need.Paths {
+		owns, err := ask(c.Owners, path, who)
+		if err != nil {
+			why = "whether its author owns " + path + " cannot be told: " + ledger.OneLine(err.Error(), 100)
+		}
+		out[i] = owns && err == nil
+	}
+	if !slices.Contains(out, true) {
+		return nil, why
+	}
+	return out, ""
+}
+
+func ask(f func(string, ledger.Actor) (bool, error), what string, who ledger.Actor) (bool, error) {
+	if f == nil {
+		return false, nil
+	}
+	return f(what, who)
 }

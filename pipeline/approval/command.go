@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -51,36 +52,26 @@ const (
 // its space is read with more patience, as to overlook a denial is worse.
 func ParseCommand(body string) (Command, bool) {
 	verb, rest, more := strings.Cut(firstLine(body), " ")
-	switch {
-	case verb == "/approve" && !more:
-		return Command{Verb: VerbApprove}, true
-	case verb == "/approve":
-		return parseApprove(rest)
-	case verb == "/deny":
-		return parseDeny(rest), true
-	case verb == "/withdraw-deny":
+	switch verb {
+	case "/approve":
+		if named, ok := strings.CutPrefix(rest, breakGlassFlag); ok {
+			return withReason(Command{Verb: VerbApprove, BreakGlass: true}, named)
+		}
+		if more && !isFingerprint(rest) {
+			return Command{}, false
+		}
+		return Command{Verb: VerbApprove, Fingerprint: rest}, true
+	case "/deny":
+		rest = ledger.OneLine(rest, 2*reasonLimit)
+		named, reason, _ := strings.Cut(rest, " ")
+		if !isFingerprint(named) {
+			named, reason = "", rest
+		}
+		return Command{Verb: VerbDeny, Fingerprint: named, Reason: ledger.OneLine(reason, reasonLimit)}, true
+	case "/withdraw-deny":
 		return withReason(Command{Verb: VerbWithdraw}, rest)
 	}
 	return Command{}, false
-}
-
-func parseApprove(rest string) (Command, bool) {
-	if named, ok := strings.CutPrefix(rest, breakGlassFlag); ok {
-		return withReason(Command{Verb: VerbApprove, BreakGlass: true}, named)
-	}
-	if !isFingerprint(rest) {
-		return Command{}, false
-	}
-	return Command{Verb: VerbApprove, Fingerprint: rest}, true
-}
-
-func parseDeny(rest string) Command {
-	rest = ledger.OneLine(rest, 2*reasonLimit)
-	named, reason, _ := strings.Cut(rest, " ")
-	if isFingerprint(named) {
-		return Command{Verb: VerbDeny, Fingerprint: named, Reason: ledger.OneLine(reason, reasonLimit)}
-	}
-	return Command{Verb: VerbDeny, Reason: ledger.OneLine(rest, reasonLimit)}
 }
 
 // withReason takes the fingerprint, and the reason that has to follow.
@@ -99,12 +90,8 @@ func (c Command) String() string {
 	if c.BreakGlass {
 		words = append(words, strings.TrimSpace(breakGlassFlag))
 	}
-	for _, word := range []string{c.Fingerprint, c.Reason} {
-		if word != "" {
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, " ")
+	words = append(words, c.Fingerprint, c.Reason)
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 }
 
 func firstLine(body string) string {

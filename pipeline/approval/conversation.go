@@ -6,8 +6,60 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
+
+// The kinds of statement, which are those of a decision's source.
+const (
+	KindReview        = "review"
+	KindReviewComment = "review_comment"
+	KindIssueComment  = "issue_comment"
+)
+
+// The states of a review that matter here (GitHub's REST API, "Reviews").
+const (
+	ReviewApproved         = "APPROVED"
+	ReviewChangesRequested = "CHANGES_REQUESTED"
+	ReviewDismissed        = "DISMISSED"
+)
+
+// A Statement is one review or comment of a pull request, as the forge told it.
+type Statement struct {
+	Kind      string       `json:"kind"`
+	ID        string       `json:"id"` // the forge's number
+	URL       string       `json:"url"`
+	Author    ledger.Actor `json:"author"` // Kind "user" for a human account, else "bot"; ID is the account's number
+	Body      string       `json:"body"`
+	Earlier   []string     `json:"earlier,omitempty"` // the texts that it had before, oldest first
+	Edited    bool         `json:"edited"`
+	Gone      bool         `json:"gone,omitempty"`     // an event told it, and the forge has it no more
+	App       string       `json:"app,omitempty"`      // the app that posted it for its author
+	Email     bool         `json:"email,omitempty"`    // it came by e-mail
+	Hidden    bool         `json:"hidden,omitempty"`   // somebody hid ("minimized") it
+	State     string       `json:"state,omitempty"`    // of a review
+	Commit    string       `json:"commit,omitempty"`   // that a review, or a comment of one, was made on
+	ReplyTo   string       `json:"reply_to,omitempty"` // the id of the first comment of a review comment's thread
+	CreatedAt string       `json:"created_at"`         // RFC 3339
+}
+
+// Posted is a comment that this program made. BodySHA256 is of the body as the
+// forge returned it; a thread whose first comment has another body, or was
+// edited, binds nobody.
+type Posted struct {
+	Kind       string `json:"kind"` // KindReviewComment, or KindIssueComment for the one that is updated
+	ID         string `json:"id"`
+	URL        string `json:"url"`
+	BodySHA256 string `json:"body_sha256"`
+}
+
+// Access is what an account may do in a repository. Permission is one of
+// policy.Permission's words, custom roles reduced to the one they are based on,
+// "none" for an account that is no collaborator; Role is the forge's own word.
+type Access struct {
+	Permission string `json:"permission"`
+	Role       string `json:"role"`
+}
 
 // A Conversation is what one reading of a pull request brought, and the patch
 // that it is searched for. Posted are the comments of ours, which say nothing.
@@ -45,12 +97,16 @@ type Said struct {
 	Void    string
 }
 
+const reviewPending = "PENDING" // not submitted yet: only its author sees it
+
 // Said returns what was said about the patch, in the order of time and, at one
 // time, of the forge's numbers. A statement can say two things: it was a denial
 // before it was edited into an approval.
 func (c Conversation) Said() []Said {
+	c.Statements = slices.SortedStableFunc(slices.Values(c.Statements), func(a, b Statement) int {
+		return cmp.Or(a.at().Compare(b.at()), compareIDs(a, b))
+	})
 	var out []Said
-	c.Statements = ordered(c.Statements)
 	for _, s := range c.Statements {
 		if s.State == reviewPending || c.ours(s) {
 			continue
@@ -63,27 +119,13 @@ func (c Conversation) Said() []Said {
 	return out
 }
 
-const reviewPending = "PENDING" // not submitted yet: only its author sees it
-
-// ordered is by time, a time that cannot be read being later than all.
-func ordered(list []Statement) []Statement {
-	out := slices.Clone(list)
-	slices.SortStableFunc(out, func(a, b Statement) int {
-		at, aErr := time.Parse(time.RFC3339, a.CreatedAt)
-		bt, bErr := time.Parse(time.RFC3339, b.CreatedAt)
-		if aErr != nil || bErr != nil {
-			return cmp.Or(cmp.Compare(failed(aErr), failed(bErr)), compareIDs(a, b))
-		}
-		return cmp.Or(at.Compare(bt), compareIDs(a, b))
-	})
-	return out
-}
-
-func failed(err error) int {
+// at is when a statement was made; a time that cannot be read is later than all.
+func (s Statement) at() time.Time {
+	at, err := time.Parse(time.RFC3339, s.CreatedAt)
 	if err != nil {
-		return 1
+		return time.Unix(1<<40, 0)
 	}
-	return 0
+	return at
 }
 
 // compareIDs compares decimal numbers of any size; those of different kinds of

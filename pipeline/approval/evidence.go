@@ -1,7 +1,11 @@
 package approval
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -64,12 +68,8 @@ func (s Said) RequestKind() string {
 // with this access, with the StatementDoc at the path evidence. What names no
 // commit itself was said of head.
 func (s Said) Source(a Access, head, evidence string) ledger.Source {
-	commit := s.Commit
-	if commit == "" {
-		commit = head
-	}
 	return ledger.Source{
-		Kind: s.Kind, ID: s.ID, URL: s.URL, Author: s.Author, Permission: a.Permission, Commit: commit,
+		Kind: s.Kind, ID: s.ID, URL: s.URL, Author: s.Author, Permission: a.Permission, Commit: cmp.Or(s.Commit, head),
 		BodySHA256: canon.Sum([]byte(s.Text)), CreatedAt: s.CreatedAt, Evidence: evidence,
 	}
 }
@@ -77,12 +77,9 @@ func (s Said) Source(a Access, head, evidence string) ledger.Source {
 // Recorded reports whether the log has this decision of this statement.
 func (s Said) Recorded(log *ledger.Log) bool {
 	decision, _ := s.Decision()
-	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
-		if s.from(d.Source) && d.Decision == decision && d.Fingerprint == s.Command.Fingerprint {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ledger.Of[*ledger.ApprovalDecision](log), func(d *ledger.ApprovalDecision) bool {
+		return s.from(d.Source) && d.Decision == decision && d.Fingerprint == s.Command.Fingerprint
+	})
 }
 
 func (s Said) from(source ledger.Source) bool { return s.Kind == source.Kind && s.ID == source.ID }
@@ -100,48 +97,96 @@ func (c Conversation) Stands(d ledger.ApprovalDecision) string {
 			return "its comment says something else now"
 		case s.Author.ID != d.Source.Author.ID:
 			return "its comment has another author now"
-		case s.Void == "" && !s.Native && canon.Sum([]byte(s.Text)) != d.Source.BodySHA256:
-			return "its comment was edited"
-		case s.Void == voidEdited:
+		case s.Void == voidEdited, s.Void == "" && !s.Native && canon.Sum([]byte(s.Text)) != d.Source.BodySHA256:
 			return "its comment was edited"
 		case s.Void == voidGone:
 			return "its comment is gone"
 		}
 		return s.Void
 	}
-	return c.vanished(d.Source)
-}
-
-// vanished says what became of a statement that approves no more.
-func (c Conversation) vanished(source ledger.Source) string {
+	// It approves no more: either it is there with another text, or not at all.
 	for _, s := range c.Statements {
-		if s.Kind == source.Kind && s.ID == source.ID && !s.Gone {
+		if s.Kind == d.Source.Kind && s.ID == d.Source.ID && !s.Gone {
 			return "its comment was edited"
 		}
 	}
 	return "its comment is gone"
 }
 
-// MayDeny says why somebody's denial is not heard, "" if it is: those with the
-// permission that the Policy asks of an approver may deny, and the pull request's
-// author always may. Nothing else is asked, as the worst of a denial is that
-// nothing happens: that of a bot, of the proposer or through an app is heard too.
-func MayDeny(p policy.Policy, a Access, who, author ledger.Actor) string {
-	if who.ID != "" && who.ID == author.ID {
-		return ""
+// checkEvidence tells what is wrong with the evidence of a decision, the nth
+// event of the log, nil if it was taken by the command line and has none.
+func checkEvidence(dir fs.FS, log *ledger.Log, n int, d *ledger.ApprovalDecision) error {
+	if !slices.Contains([]string{KindReview, KindReviewComment, KindIssueComment}, d.Source.Kind) {
+		return nil
 	}
-	return Refused(p, a)
+	for _, p := range log.Payloads()[:n] {
+		a, ok := p.(*ledger.ArtifactStored)
+		if !ok || a.Kind != KindStatement || a.Path != d.Source.Evidence {
+			continue
+		}
+		var doc StatementDoc
+		if err := readArtifact(dir, a, &doc); err != nil {
+			return err
+		}
+		if !a.Redacted && canon.Sum([]byte(doc.Text)) != d.Source.BodySHA256 {
+			return errors.New("the text of its statement does not hash to body_sha256")
+		}
+		return doc.check(d, log.Request(d.ApprovalRequestID).Kind)
+	}
+	return errors.New("the statement that the decision was read from is not recorded")
 }
 
-// Refused says why an access is too little to decide, "" if it is enough.
-func Refused(p policy.Policy, a Access) string {
-	least := p.Approvals.Permission
-	if policy.Permission(a.Permission).AtLeast(least) {
-		return ""
+// check holds a decision on a request of some kind to the statement that it was
+// read from. That a thread was the request's, and of which commit a green review
+// was, only a reading of the pull request could tell.
+func (doc StatementDoc) check(d *ledger.ApprovalDecision, kind string) error {
+	s, from := doc.Statement, d.Source
+	said := Said{Statement: s, Command: doc.Command, Text: doc.Text, Native: doc.Native}
+	decision, _ := said.Decision()
+	switch {
+	case doc.Schema != statementSchema:
+		return errors.New("its statement is of an unknown schema")
+	case !said.from(from) || s.URL != from.URL || s.Author != from.Author || s.CreatedAt != from.CreatedAt:
+		return errors.New("its statement is another one, or somebody else's")
+	case doc.Access.Permission != from.Permission:
+		return errors.New("its author had another permission")
+	case decision != d.Decision || doc.Command.Fingerprint != d.Fingerprint:
+		return errors.New("its statement decides something else")
+	case (said.RequestKind() == policy.KindBreakGlass) != (kind == policy.KindBreakGlass):
+		return errors.New("it answers a request of another kind")
+	case !doc.says():
+		return errors.New("its statement does not say so")
 	}
-	has := ledger.OneLine(a.Permission, 20)
-	if has == "" || has == "none" {
-		has = "no"
+	if decision != ledger.Approve {
+		return nil
 	}
-	return fmt.Sprintf("has %s permission, %s needed", has, least)
+	worthless := s.void()
+	if doc.Native {
+		worthless = s.voidState()
+	}
+	if worthless != "" {
+		return fmt.Errorf("its statement cannot count: %s", worthless)
+	}
+	return nil
+}
+
+// says reports whether the text, which has to be one of the statement's, reads as
+// the command. An approval is in the present text.
+func (doc StatementDoc) says() bool {
+	s := doc.Statement
+	if doc.Native {
+		return wordless(s) && doc.Command == Command{Verb: VerbApprove, Fingerprint: doc.Command.Fingerprint} && isPlain(doc.Command.Fingerprint)
+	}
+	command, ok := ParseCommand(doc.Text)
+	if bare := command.Fingerprint == ""; bare && s.Kind == KindReviewComment && s.ReplyTo != "" && isPlain(doc.Command.Fingerprint) {
+		command.Fingerprint = doc.Command.Fingerprint
+	}
+	known := doc.Text == s.Body || command.Verb == VerbDeny && slices.Contains(s.Earlier, doc.Text)
+	command.Reason = doc.Command.Reason // which may have had a secret in it
+	return ok && known && command == doc.Command
+}
+
+// isPlain reports whether a fingerprint is of the kind that names the change alone.
+func isPlain(fingerprint string) bool {
+	return fingerprint == policy.Fingerprint(policy.KindFileChange, ledger.FingerprintPatch(fingerprint))
 }

@@ -2,11 +2,13 @@ package approval
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -34,6 +36,18 @@ func NewPolicyDoc(p policy.Policy, commit string, found bool) PolicyDoc {
 	return PolicyDoc{"countersign/policy/1", commit, found, p.Sum(), string(p.JSON())}
 }
 
+// readArtifact reads a JSON document that a transaction recorded.
+func readArtifact(dir fs.FS, a *ledger.ArtifactStored, doc any) error {
+	raw, err := fs.ReadFile(dir, a.Path)
+	if err == nil {
+		err = canon.Unmarshal(raw, doc)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.Path, err)
+	}
+	return nil
+}
+
 // Policies reads Policies from the records of transactions, and each text once:
 // most transactions of a ledger went by few. The zero value has read none; it
 // may be used by several goroutines.
@@ -43,12 +57,8 @@ type Policies struct{ known sync.Map } // by text: policy.Policy
 func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (policy.Policy, PolicyDoc, error) {
 	for _, a := range log.Artifacts(KindPolicy) {
 		var doc PolicyDoc
-		raw, err := fs.ReadFile(dir, a.Path)
-		if err == nil {
-			err = canon.Unmarshal(raw, &doc)
-		}
-		if err != nil {
-			return policy.Policy{}, doc, fmt.Errorf("%s: %w", a.Path, err)
+		if err := readArtifact(dir, a, &doc); err != nil {
+			return policy.Policy{}, doc, err
 		}
 		if doc.SHA256 != ref.SHA256 || doc.Commit != ref.Commit {
 			continue
@@ -56,21 +66,16 @@ func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (
 		if canon.Sum([]byte(doc.Policy)) != ref.SHA256 {
 			return policy.Policy{}, doc, errors.New("the recorded Policy is not the one that its hash names")
 		}
-		p, err := ps.decode(doc.Policy)
+		if p, known := ps.known.Load(doc.Policy); known {
+			return p.(policy.Policy), doc, nil
+		}
+		p, err := policy.Decode([]byte(doc.Policy))
+		if err == nil {
+			ps.known.Store(doc.Policy, p)
+		}
 		return p, doc, err
 	}
 	return policy.Policy{}, PolicyDoc{}, errors.New("the Policy that was gone by is not recorded")
-}
-
-func (ps *Policies) decode(text string) (policy.Policy, error) {
-	if p, ok := ps.known.Load(text); ok {
-		return p.(policy.Policy), nil
-	}
-	p, err := policy.Decode([]byte(text))
-	if err == nil {
-		ps.known.Store(text, p)
-	}
-	return p, err
 }
 
 // Redo holds decisions to their evidence, rule L18, and decides again, from the
@@ -85,12 +90,21 @@ func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 		at := fmt.Sprintf("%s:%d", ledger.EventsFile, i+1)
 		switch p := p.(type) {
 		case *ledger.ApplyStart:
-			if err := ps.redo(dir, log, i, end, p); err != nil {
+			v, err := ps.decideAgain(dir, log, i, end, p.Policy)
+			if err == nil && !slices.Equal(p.Approvals, v.Approvals()) {
+				err = errors.New("apply/start does not ask for what the recorded Policy asks for")
+			}
+			if err != nil {
 				f.Add("L17", at, "%v", err)
 			}
 		case *ledger.ValidateComplete:
+			// A pull request's own diff was merged by the Policy that its Standing names.
 			if tx := log.Transaction(); tx.GateOnly() {
-				if err := ps.redoMerged(dir, log, i, end); err != nil {
+				s, err := lastStanding(dir, log.Payloads()[:i])
+				if err == nil {
+					_, err = ps.decideAgain(dir, log, i, end, s.Policy)
+				}
+				if err != nil {
 					f.Add("L17", at, "%v", err)
 				}
 			}
@@ -104,31 +118,8 @@ func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 	return f.Sorted()
 }
 
-// redo decides on the first n events, which end at a byte of the log.
-func (ps *Policies) redo(dir fs.FS, log *ledger.Log, n, end int, start *ledger.ApplyStart) error {
-	v, err := ps.decideAgain(dir, log, n, end, start.Policy)
-	if err == nil && !slices.Equal(start.Approvals, v.Approvals()) {
-		err = errors.New("apply/start does not ask for what the recorded Policy asks for")
-	}
-	return err
-}
-
-// redoMerged decides likewise on a pull request's own diff that was merged, by
-// the Policy that its Standing names.
-func (ps *Policies) redoMerged(dir fs.FS, log *ledger.Log, n, end int) error {
-	before, err := ledger.ReadLog(log.Bytes()[:end])
-	if err != nil {
-		return err
-	}
-	s, err := lastStanding(dir, before)
-	if err != nil {
-		return err
-	}
-	_, err = ps.decideAgain(dir, log, n, end, s.Policy)
-	return err
-}
-
-// decideAgain is an error unless the verdict on the first n events is approved.
+// decideAgain decides on the first n events, which end at a byte of the log. It
+// is an error unless the verdict is approved.
 func (ps *Policies) decideAgain(dir fs.FS, log *ledger.Log, n, end int, ref ledger.PolicyRef) (v Verdict, err error) {
 	p, _, err := ps.Recorded(dir, log, ref)
 	if err != nil {
@@ -149,26 +140,22 @@ func (ps *Policies) decideAgain(dir fs.FS, log *ledger.Log, n, end int, ref ledg
 	c := Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
 	}
-	if c, err = c.asRecorded(dir, proposed.PullRequest); err != nil {
-		return v, err
+	if proposed.PullRequest == 0 {
+		c.Needs, c.Policy.Approvals.SameHead = granted(c.Needs), false
+	} else {
+		s, err := lastStanding(dir, before.Payloads())
+		if err == nil && s.PullRequest != proposed.PullRequest {
+			err = fmt.Errorf("what stood of the approvals is recorded of pull request %d, not %d", s.PullRequest, proposed.PullRequest)
+		}
+		if err != nil {
+			return v, err
+		}
+		c = c.On(s)
 	}
 	if v = c.Decide(); v.State != Approved {
 		return v, fmt.Errorf("by the recorded Policy the verdict was %s (%s)", v.State, v.Reason)
 	}
 	return v, nil
-}
-
-// asRecorded is a case with what its log tells of the world around it.
-func (c Case) asRecorded(dir fs.FS, pullRequest int) (Case, error) {
-	if pullRequest == 0 {
-		c.Needs, c.Policy.Approvals.SameHead = granted(c.Needs), false
-		return c, nil
-	}
-	s, err := lastStanding(dir, c.Log)
-	if err == nil && s.PullRequest != pullRequest {
-		err = fmt.Errorf("what stood of the approvals is recorded of pull request %d, not %d", s.PullRequest, pullRequest)
-	}
-	return c.On(s), err
 }
 
 // granted leaves out whom the record cannot tell apart.
@@ -182,11 +169,111 @@ func granted(needs []policy.Need) []policy.Need {
 	return out
 }
 
-// Approvals are what a verdict rests on, as apply/start records it.
-func (v Verdict) Approvals() []ledger.Approved {
-	var out []ledger.Approved
-	for _, n := range v.Needs {
-		out = append(out, ledger.Approved{Kind: n.Kind, Fingerprint: n.Fingerprint, Required: n.Required})
+// KindStanding is the kind of the artifact that tells what became of recorded
+// approvals when the forge was asked again, before an apply.
+const KindStanding = "standing"
+
+const standingSchema = "countersign/standing/1"
+
+// A Standing is that artifact, countersign/standing/1. Teams and Owners have the
+// ids of the accounts that are in a team, or own a path; who is not there is in
+// none, and owns nothing.
+type Standing struct {
+	Schema      string              `json:"schema"`
+	ReadAt      string              `json:"read_at"`
+	PullRequest int                 `json:"pull_request"`
+	HeadCommit  string              `json:"head_commit"`
+	Decisions   []Stood             `json:"decisions"`
+	Teams       map[string][]string `json:"teams"`
+	Owners      map[string][]string `json:"owners"`
+	Policy      ledger.PolicyRef    `json:"policy"` // that the decisions were judged by
+}
+
+// Stood is what became of one approval: whether its statement still says so, why
+// not, and what its author may do by now.
+type Stood struct {
+	ApprovalRequestID string `json:"approval_request_id"`
+	Stands            bool   `json:"stands"`
+	Reason            string `json:"reason"` // "" where it stands
+	Permission        string `json:"permission"`
+	Role              string `json:"role"`
+}
+
+// NewStanding is a Standing of a pull request, read at a time when head was the
+// commit of its head.
+func NewStanding(readAt time.Time, pullRequest int, head string) Standing {
+	return Standing{
+		Schema: standingSchema, ReadAt: ledger.FormatTime(readAt), PullRequest: pullRequest, HeadCommit: head,
+		Decisions: []Stood{}, Teams: map[string][]string{}, Owners: map[string][]string{},
 	}
-	return out
+}
+
+// Add notes a recorded approval: the reason of Conversation.Stands, and what its
+// author may do now.
+func (s *Standing) Add(d ledger.ApprovalDecision, reason string, a Access) {
+	s.Decisions = append(s.Decisions, Stood{d.ApprovalRequestID, reason == "", reason, a.Permission, a.Role})
+}
+
+// AddMember notes that the account of an id is in "org/team".
+func (s *Standing) AddMember(team, id string) { addID(s.Teams, team, id) }
+
+// AddOwner notes that the account of an id owns a path.
+func (s *Standing) AddOwner(path, id string) { addID(s.Owners, path, id) }
+
+func addID(sets map[string][]string, key, id string) {
+	if at, has := slices.BinarySearch(sets[key], id); !has && id != "" {
+		sets[key] = slices.Insert(sets[key], at, id)
+	}
+}
+
+// On is the case of a pull request with what a Standing tells and nothing else:
+// the head, whether approvals stand, and who is in a team or owns a path. A stage
+// that decides so decides as an auditor will.
+func (c Case) On(s Standing) Case {
+	c.PullRequest, c.Head = true, s.HeadCommit
+	c.Stands = func(d ledger.ApprovalDecision) string {
+		for _, stood := range s.Decisions {
+			if stood.ApprovalRequestID != d.ApprovalRequestID {
+				continue
+			}
+			if !stood.Stands {
+				return cmp.Or(stood.Reason, "does not stand any more")
+			}
+			return Refused(c.Policy, Access{Permission: stood.Permission})
+		}
+		return "its comment was not read again"
+	}
+	c.Teams = func(team string, who ledger.Actor) (bool, error) { return slices.Contains(s.Teams[team], who.ID), nil }
+	c.Owners = func(path string, who ledger.Actor) (bool, error) { return slices.Contains(s.Owners[path], who.ID), nil }
+	return c
+}
+
+// lastStanding reads the last Standing among events, which has to be of the apply
+// that follows and not of one before.
+func lastStanding(dir fs.FS, events []ledger.Payload) (Standing, error) {
+	var s Standing
+	at, applied := -1, -1
+	for i, p := range events {
+		switch p := p.(type) {
+		case *ledger.ArtifactStored:
+			if p.Kind == KindStanding {
+				at = i
+			}
+		case *ledger.ApplyStart:
+			applied = i
+		}
+	}
+	if at < 0 {
+		return s, errors.New("what stood of the approvals when the change was applied is not recorded")
+	}
+	if at < applied { // by their order: two machines' clocks may differ (T56)
+		return s, errors.New("what stood of the approvals was not asked again for this apply")
+	}
+	if err := readArtifact(dir, events[at].(*ledger.ArtifactStored), &s); err != nil {
+		return s, err
+	}
+	if s.Schema != standingSchema {
+		return s, errors.New("what stood of the approvals is recorded in an unknown schema")
+	}
+	return s, nil
 }

@@ -1,6 +1,8 @@
 package approval
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,51 +23,32 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 	case c.Policy.IsBot(s.Author.ID, s.Author.Login):
 		return "the Policy lists its author under bots"
 	}
-	if why := c.refuseSource(s); why != "" {
-		return why
-	}
-	if !isLocal(s) {
-		if why := c.stands(d); why != "" {
+	switch {
+	case isLocal(s):
+		if !c.Policy.Approvals.Local.Counts(c.PullRequest) {
+			return "the Policy does not allow local decisions"
+		}
+	case !slices.Contains([]string{KindReview, KindReviewComment, KindIssueComment}, s.Kind):
+		return "its source is of no known kind"
+	default:
+		if why := Refused(c.Policy, Access{Permission: s.Permission}); why != "" {
+			return why
+		}
+		if c.Stands == nil {
+			return "its comment was not read again"
+		}
+		if why := c.Stands(d); why != "" {
 			return why
 		}
 	}
 	if c.Policy.Approvals.SameHead && (c.Head == "" || s.Commit != c.Head) {
 		return "was made on another commit"
 	}
-	return c.refuseAge(s)
-}
-
-func (c Case) stands(d ledger.ApprovalDecision) string {
-	if c.Stands == nil {
-		return "its comment was not read again"
-	}
-	return c.Stands(d)
-}
-
-func isLocal(s ledger.Source) bool { return s.Kind == "local" || s.Kind == "rpc" }
-
-// refuseSource: decisions of the command line and of RPC count where the Policy
-// says so, those of the forge with the permission that the forge told.
-func (c Case) refuseSource(s ledger.Source) string {
-	switch s.Kind {
-	case "local", "rpc":
-		if !c.Policy.Approvals.Local.Counts(c.PullRequest) {
-			return "the Policy does not allow local decisions"
-		}
-		return ""
-	case KindReview, KindReviewComment, KindIssueComment:
-		return Refused(c.Policy, Access{Permission: s.Permission})
-	}
-	return "its source is of no known kind"
-}
-
-// refuseAge: an approval is too old once max_age has passed. One from the
-// future has no age; a minute is left for clocks that differ (T56).
-func (c Case) refuseAge(s ledger.Source) string {
 	most := time.Duration(c.Policy.Approvals.MaxAge)
 	if most == 0 {
 		return ""
 	}
+	// One from the future has no age; a minute is left for clocks that differ (T56).
 	said, err := time.Parse(time.RFC3339, s.CreatedAt)
 	switch age := c.Now.Sub(said); {
 	case err != nil, age < -time.Minute: // so is everything, without a Now
@@ -75,6 +58,9 @@ func (c Case) refuseAge(s ledger.Source) string {
 	}
 	return ""
 }
+
+// isLocal reports whether a decision was taken with the command line, or over RPC.
+func isLocal(s ledger.Source) bool { return s.Kind == "local" || s.Kind == "rpc" }
 
 // refuseFor says why an approval does not count for one need: the proposer's
 // own, but for the local and the solo maintainer's, and never for a secret (T46).
@@ -94,15 +80,7 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 // wrote reports whether the change is somebody's own. The id is the person (T11);
 // only where there is none the login has to do.
 func (c Case) wrote(who ledger.Actor) bool {
-	if same(who, c.Log.Meta().Proposer) {
-		return true
-	}
-	for _, author := range c.Authors {
-		if same(who, author) {
-			return true
-		}
-	}
-	return false
+	return same(who, c.Log.Meta().Proposer) || slices.ContainsFunc(c.Authors, func(a ledger.Actor) bool { return same(who, a) })
 }
 
 func same(a, b ledger.Actor) bool {
@@ -110,4 +88,50 @@ func same(a, b ledger.Actor) bool {
 		return a.ID == b.ID
 	}
 	return a.Login != "" && strings.EqualFold(a.Login, b.Login)
+}
+
+// breakGlass judges an approval that is to break the glass: in an emergency one of
+// those whom the Policy lists approves alone, with a reason. It is nobody's vote
+// for anything else, and the proposer's own as well, unless there is a secret.
+func (c Case) breakGlass(d ledger.ApprovalDecision, tallies []*tally) (bool, string) {
+	who := d.Source.Author
+	secret := slices.ContainsFunc(tallies, func(t *tally) bool { return t.need.Kind == policy.KindSecret })
+	switch {
+	case d.Fingerprint != policy.Fingerprint(policy.KindBreakGlass, c.Log.Transaction().PatchID()):
+		return false, "names another patch"
+	case d.Reason == "":
+		return false, "breaks the glass without a reason"
+	case !c.Policy.BreaksGlass(who.ID, who.Login):
+		return false, "the Policy does not list its author under break_glass"
+	case secret && c.wrote(who):
+		return false, "its author is the proposer, who cannot break the glass for a secret"
+	}
+	if why := c.refuse(d); why != "" {
+		return false, why
+	}
+	return true, "approved by breaking the glass"
+}
+
+// MayDeny says why somebody's denial is not heard, "" if it is: those with the
+// permission that the Policy asks of an approver may deny, and the pull request's
+// author always may. Nothing else is asked, as the worst of a denial is that
+// nothing happens: that of a bot, of the proposer or through an app is heard too.
+func MayDeny(p policy.Policy, a Access, who, author ledger.Actor) string {
+	if who.ID != "" && who.ID == author.ID {
+		return ""
+	}
+	return Refused(p, a)
+}
+
+// Refused says why an access is too little to decide, "" if it is enough.
+func Refused(p policy.Policy, a Access) string {
+	least := p.Approvals.Permission
+	if policy.Permission(a.Permission).AtLeast(least) {
+		return ""
+	}
+	has := ledger.OneLine(a.Permission, 20)
+	if has == "" || has == "none" {
+		has = "no"
+	}
+	return fmt.Sprintf("has %s permission, %s needed", has, least)
 }
