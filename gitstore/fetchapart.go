@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -66,20 +65,17 @@ func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, ti
 }
 
 // openOwn opens our own objects. They begin anew when they were fetched very
-// often.
+// often and nobody reads them.
 func (r *Repo) openOwn() (*packfile.Store, error) {
 	dir := r.ownObjects()
-	packs, err := filepath.Glob(filepath.Join(dir, "pack", "*.pack"))
-	if err == nil && len(packs) > maxThinPacks {
-		err = os.RemoveAll(dir)
-	}
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(dir, "pack"), 0o777)
+	full, err := isFull(dir)
+	if full {
+		err = packfile.Remove(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the fetched objects: %w", err)
 	}
-	return packfile.Open(dir)
+	return packfile.OpenRemovable(dir)
 }
 
 // bringHistory gets the commits alone where the server can do that.

@@ -38,7 +38,7 @@ func openThin(dir string, server *wire.Server) (*thin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
 	}
-	own, err := packfile.Open(objects)
+	own, err := packfile.OpenRemovable(objects)
 	return &thin{server: server, own: own}, err
 }
 
@@ -47,7 +47,8 @@ var maxThinPacks = 200
 
 // thinObjects returns the newest of the cache's directories objects, objects-1,
 // objects-2 and so on, or a new one where that has grown too large. Other processes
-// may be at work in the one before, which is removed when the next but one begins.
+// may be at work in those before: each is removed when a later one begins, as soon
+// as nobody uses it.
 func thinObjects(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -59,19 +60,21 @@ func thinObjects(dir string) (string, error) {
 			newest, objects = n, filepath.Join(dir, e.Name())
 		}
 	}
-	packs, err := filepath.Glob(filepath.Join(objects, "pack", "*.pack"))
-	if err != nil {
-		return "", err
+	if full, err := isFull(objects); !full || err != nil {
+		return objects, err
 	}
-	if len(packs) > maxThinPacks {
-		for _, e := range entries {
-			if n := generationOf(e.Name()); n >= 0 && n < newest {
-				_ = os.RemoveAll(filepath.Join(dir, e.Name())) // what is left goes with the next one
-			}
+	for _, e := range entries {
+		if n := generationOf(e.Name()); n >= 0 && n < newest {
+			_ = packfile.Remove(filepath.Join(dir, e.Name())) // what is left goes with the next one
 		}
-		objects = filepath.Join(dir, fmt.Sprintf("objects-%d", newest+1))
 	}
-	return objects, os.MkdirAll(filepath.Join(objects, "pack"), 0o777)
+	return filepath.Join(dir, fmt.Sprintf("objects-%d", newest+1)), nil
+}
+
+// isFull reports whether so much was fetched to a cache that it is to begin anew.
+func isFull(objects string) (bool, error) {
+	packs, err := filepath.Glob(filepath.Join(objects, "pack", "*.pack"))
+	return len(packs) > maxThinPacks, err
 }
 
 // generationOf is the number of a directory of the cache, -1 of anything else.

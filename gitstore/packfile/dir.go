@@ -14,13 +14,16 @@ import (
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/gofrs/flock"
 )
 
 // dir is one objects directory.
 type dir struct {
-	path string
+	path      string
+	removable bool // by Remove, unless lock is held
 
 	mu     sync.RWMutex
+	lock   *flock.Flock
 	listed bool
 	packs  []*pack
 	bad    []error // indexes that cannot be read
@@ -43,6 +46,9 @@ func (d *dir) list(again bool) (change int, err error) {
 	defer d.mu.Unlock()
 	if d.listed && !again {
 		return d.change, nil
+	}
+	if err := d.use(); err != nil {
+		return d.change, fmt.Errorf("listing the packs: %w", err)
 	}
 	names, files, err := packNames(d.path)
 	if err != nil {
@@ -119,7 +125,10 @@ func (d *dir) close() error {
 	for _, p := range d.packs {
 		errs = append(errs, p.close())
 	}
-	d.packs, d.listed = nil, false
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	d.packs, d.listed, d.lock = nil, false, nil
 	d.last.Store(nil)
 	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -65,7 +66,7 @@ func (h *hold) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.uses--; h.uses == 0 {
-		removeHold(h.dir, h.lock)
+		removeLocked(h.dir, h.lock)
 		h.dir, h.lock = "", nil
 	}
 }
@@ -73,31 +74,22 @@ func (h *hold) end() {
 // lockHold returns nil where another process has the lock, or had it and has
 // removed the directory. Only who made the directory makes the file, once.
 func lockHold(dir string, flags int) (*flock.Flock, error) {
-	file := filepath.Join(dir, "lock")
-	lock := flock.New(file, flock.SetFlag(flags), flock.SetPermissions(0o666))
-	ours, err := lock.TryLock()
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !ours {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(file); err != nil {
-		return nil, lock.Close()
-	}
-	return lock, nil
+	return lockFile(dir, flags, (*flock.Flock).TryLock)
 }
 
-// removeHold removes the locked file last: until then Sweep can do the rest.
-func removeHold(dir string, lock *flock.Flock) {
+// removeLocked removes the locked file last: until then another can do the rest.
+func removeLocked(dir string, lock *flock.Flock) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Name() != "lock" {
+		if e.Name() != lockName {
 			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}
-	_ = os.Remove(filepath.Join(dir, "lock"))
+	_ = os.Remove(lock.Path())
 	_ = lock.Close()
+	if runtime.GOOS == "windows" { // where a file goes only when nobody has it open
+		_ = os.Remove(lock.Path())
+	}
 	_ = os.Remove(dir)
 }
 
@@ -178,7 +170,7 @@ func sweep(dir string, keeps []string) (err error) {
 	case err != nil: // the next Sweep goes on
 		err = errors.Join(err, lock.Close())
 	default:
-		removeHold(dir, lock)
+		removeLocked(dir, lock)
 	}
 	return err
 }

@@ -10,7 +10,8 @@
 // complete on the disk before it gets its name, and `git gc` leaves it alone
 // until [Store.Release]. [Store.Verify] finds any bit of a pack or index that
 // changed; [Store.Merge] makes one pack of many and loses nothing, wherever it
-// stops.
+// stops. A directory that is a cache is removed whole ([Remove]), never while
+// a Store uses it ([OpenRemovable]).
 //
 // A [Batch] is what is to be written or sent: objects that a program made, each
 // maybe as a delta on an earlier version, or those of a pack that was received
@@ -31,6 +32,8 @@
 //	    "countersign-<16 hex>\n": held until a ref leads to what is in it
 //	objects/countersign-<16 hex>/
 //	    lock, and files that are not done; it is there while a pack is written or held
+//	objects/lock
+//	    in a removable directory; locked, as one of many, while a Store uses it
 //	objects/pack/pack-<40 hex>.idx, version 2
 //	    "\377tOc", 2
 //	    256 x 4 bytes: how many names begin with this byte or a lower one
@@ -92,16 +95,20 @@ type Store struct {
 }
 
 // Open opens an objects directory and what its info/alternates names, then
-// more, which need not be there yet. Files stay open between reads, until
-// Close.
-func Open(objectsDir string, more ...string) (*Store, error) {
+// removable ones, which need not be there yet: [Remove] leaves them alone from
+// when an object is first looked for in them. Files stay open between reads,
+// until Close.
+func Open(objectsDir string, removable ...string) (*Store, error) {
 	paths, err := borrow(objectsDir, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{cache: newCache(), hold: hold{objects: objectsDir, held: map[string]bool{}}}
-	for _, path := range append(paths, more...) {
+	for _, path := range paths {
 		s.dirs = append(s.dirs, &dir{path: path})
+	}
+	for _, path := range removable {
+		s.dirs = append(s.dirs, &dir{path: path, removable: true})
 	}
 	return s, nil
 }
