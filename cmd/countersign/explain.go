@@ -51,111 +51,171 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// A row of the table says what an error means to the user.
+// A command writes the command line for a next step (App.again).
+type command = func(args ...string) string
+
+// A row of the table says what an error means to the user; the hint is "" where
+// there is nothing to say.
 type row struct {
 	is   func(error) bool
 	code int
-	hint func(err error, again func(...string) string) string
+	hint func(err error, again command) string
 }
 
-// as makes a test for an error type, is for an error value.
+// as reports whether an error is one of a type.
 func as[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }
 
-func is(want error) func(error) bool {
-	return func(err error) bool { return errors.Is(err, want) }
+// on makes the row of an error type whose hint depends on the error.
+func on[E error](code int, hint func(e E, again command) string) row {
+	return row{as[E], code, func(err error, again command) string {
+		var e E
+		errors.As(err, &e)
+		return hint(e, again)
+	}}
 }
 
-func say(hint string) func(error, func(...string) string) string {
-	return func(error, func(...string) string) string { return hint }
+// always makes the row of an error type that has one hint, or "".
+func always[E error](code int, hint string) row {
+	return row{as[E], code, func(error, command) string { return hint }}
 }
+
+// value makes the row of one error.
+func value(want error, code int, hint func(again command) string) row {
+	is := func(err error) bool { return errors.Is(err, want) }
+	return row{is, code, func(_ error, again command) string { return hint(again) }}
+}
+
+func say(hint string) func(command) string { return func(command) string { return hint } }
 
 // table is the one place where errors become exit codes and hints.
 var table = []row{
-	{as[*usageError], exitRefused, usageHint},
-	{as[*manyError], exitFailed, func(_ error, again func(...string) string) string {
+	on(exitRefused, func(e *usageError, _ command) string { return e.hint }),
+	on(exitFailed, func(_ *manyError, again command) string {
 		return again("run", "TX") + " says more about one of them; " + again("approve", "TX") + " records an approval"
-	}},
-	{as[*pipeline.PendingError], exitPending, pendingHint},
-	{as[*pipeline.DeniedError], exitDenied, say("a denial is final for these bytes; propose a different patch")},
-	{as[*pipeline.NoForgeError], exitIO, say("set COUNTERSIGN_TOKEN to a token that may read pull requests")},
-	{as[*github.Error], exitIO, forgeHint},
-	{as[*pipeline.ReadingError], exitIO, say("nothing on it counts until it is read in full: run it again")},
-	{as[*pipeline.PullClosedError], exitRefused, say("reopen it, or propose the change without --pr")},
-	{as[*pipeline.GateOnlyError], exitRefused, say("merge the pull request once its check has passed")},
-	{as[*pipeline.NoHeadError], exitRefused, say("apply to a ref of the repository itself: --to ref")},
-	{as[*obstacleError], exitRefused, obstacleHint},
-	{as[*gitstore.PushError], exitIO, say("a token that may push there: push-token in the Action, COUNTERSIGN_TOKEN elsewhere; or --to ref")},
-	{as[*gitstore.CutOffError], exitIO, say("git fetch --unshallow; with actions/checkout: fetch-depth: 0")},
-	{as[*pipeline.DirtyError], exitRefused, say(`commit the changes or put them away with "git stash", then try again`)},
-	{as[*pipeline.SparseError], exitRefused, say("check them out, or apply without a working tree: --to branch")},
-	{as[*pipeline.SupersededError], exitRefused, say("make the patch again on the present commit, and review that")},
-	{as[*pipeline.ElsewhereError], exitRefused, elsewhereHint},
-	{as[*pipeline.ClosedError], exitRefused, closedHint},
-	{as[*pipeline.NotHereError], exitIO, say("run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on")},
-	{as[*pipeline.UnprovenError], exitFailed, unprovenHint},
-	{as[*pipeline.UnappliedError], exitFailed, say("once what is said of the files is mended, run the same command again")},
-	{as[*pipeline.LimitError], exitRefused, say("split the change into smaller patches")},
-	{as[*pipeline.UndecidedError], exitRefused, nil},
-	{as[*pipeline.NoWorktreeError], exitRefused, say("apply in a clone that has a working tree")},
-	{as[*ledger.CorruptError], exitFailed, corruptHint},
-	{as[*ledger.DamagedError], exitFailed, say("git log --stat on the ledger's ref shows who put it there")},
-	{as[*gitstore.ConflictError], exitFailed, conflictHint},
-	{as[*gitstore.AcceptError], exitRefused, nil},
-	{as[*gitstore.NotInHistoryError], exitRefused, say("git log --oneline on the ledger's ref lists them")},
-	{as[*unexplainedError], exitFailed, say("countersign sync brings the remote's ledger here; a change of several commits is a range: --commit A..B")},
-	{is(gitstore.ErrNoLedger), exitRefused, noLedgerHint},
-	{is(gitstore.ErrNoBranch), exitRefused, say("git branch --all lists them")},
-	{as[*pipeline.SignerError], exitRefused, say("put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE")},
-	{as[*gitstore.UnsignableError], exitRefused, say("give the key: --sign-key FILE")},
-	{as[*wire.AuthError], exitIO, accessHint},
-	{as[*wire.HostKeyError], exitIO, say("ssh to the server once by hand and compare its key with what its owner publishes; SSH_KNOWN_HOSTS names a file of known keys")},
-	{is(wire.ErrNoSSH), exitIO, say("install OpenSSH's client, name another program in GIT_SSH_COMMAND, or use an https address")},
-	{as[*wire.RejectedError], exitIO, say("the remote says why it does not take the ledger; once it does, run the same command again")},
-	{as[*wire.NetworkError], exitIO, say("the record stays here with --no-push; countersign sync joins it with the remote's later")},
-	{as[*gitstore.RollbackError], exitFailed, rollbackHint},
-	{as[*gitstore.UnverifiedError], exitFailed, unverifiedHint},
-	{as[*ledger.AmbiguousError], exitRefused, say("name one of them by its id, or by more characters of it")},
-	{is(ledger.ErrNoTransactions), exitRefused, reviewHint},
-	{is(ledger.ErrNoneOpen), exitRefused, reviewHint},
-	{is(ledger.ErrNotFound), exitRefused, listHint},
-	{is(gitstore.ErrNotRepository), exitRefused, say("run it inside a Git repository, or name one with -C DIR")},
-	{is(gitstore.ErrNoCommits), exitRefused, say("make a first commit; a patch needs a base to apply to")},
-	{as[*wire.HashError], exitRefused, say("SHA-256 repositories are not supported, and a clone of one is one too; git init --object-format=sha1 makes one that is")},
-	{as[*gitstore.UnsupportedError], exitRefused, say("a plain clone of it (git clone --no-local) is supported")},
-	{as[*pipeline.ChecksError], exitFailed, nil},
-	{as[policy.Problems], exitRefused, say("docs/policy.md lists the keys and their values")},
-	{as[*policyRefError], exitIO, policyRefHint},
-	{as[*pipeline.SecretError], exitRefused, say("take it out of the patch, and replace the secret if it is one; close a transaction that has it, and review again")},
-	{as[*pipeline.RedactedError], exitRefused, redactedHint},
-	{as[*seal.Error], exitRefused, say("COUNTERSIGN_AGE_IDENTITY holds the age identity, AGE-SECRET-KEY-1…")},
-	{as[*pipeline.ReadOnlyError], exitRefused, say("the Policy's key sandbox, or --sandbox, says so")},
-	{as[*pipeline.PolicyChangedError], exitRefused, say("run it again: the new Policy holds")},
-	{as[*pipeline.SandboxError], exitRefused, say("the Policy's key sandbox allows it, or leave --sandbox out")},
-	{as[*pipeline.ResultsError], exitRefused, resultsHint},
-	{as[*pipeline.NoCommandsError], exitRefused, noCommandsHint},
-	{as[*sandbox.UnavailableError], exitRefused, unavailableHint},
-	{as[*gitstore.RefError], exitRefused, say("apply to another branch: --to branch --branch NAME")},
-	{as[*gitstore.LockedError], exitIO, lockedHint},
-	{as[*pipeline.InvalidError], exitRefused, say("countersign patch verify and countersign proposal verify list every violation")},
+	}),
+	on(exitPending, pendingHint),
+	always[*pipeline.DeniedError](exitDenied, "a denial is final for these bytes; propose a different patch"),
+	always[*pipeline.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
+	on(exitIO, forgeHint),
+	always[*pipeline.ReadingError](exitIO, "nothing on it counts until it is read in full: run it again"),
+	always[*pipeline.PullClosedError](exitRefused, "reopen it, or propose the change without --pr"),
+	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
+	always[*pipeline.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
+	on(exitRefused, func(e *obstacleError, _ command) string { return e.obstacle.Instead }),
+	always[*gitstore.PushError](exitIO, "a token that may push there: push-token in the Action, COUNTERSIGN_TOKEN elsewhere; or --to ref"),
+	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
+	always[*pipeline.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
+	always[*pipeline.SparseError](exitRefused, "check them out, or apply without a working tree: --to branch"),
+	always[*pipeline.SupersededError](exitRefused, "make the patch again on the present commit, and review that"),
+	on(exitRefused, func(e *pipeline.ElsewhereError, again command) string {
+		if e.Base == "" {
+			return "run the same command there; if it is gone: " + again("close", e.ID)
+		}
+		return "check out the branch that it was reviewed on, or review the patch again here"
+	}),
+	on(exitRefused, func(e *pipeline.ClosedError, again command) string { return again("show", e.ID) }),
+	always[*pipeline.NotHereError](exitIO, "run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on"),
+	on(exitFailed, func(e *pipeline.UnprovenError, again command) string {
+		if slices.ContainsFunc(e.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
+			return "run it in the working tree where it was applied, with the files as the patch leaves them"
+		}
+		return again("validate", e.ID)
+	}),
+	always[*pipeline.UnappliedError](exitFailed, "once what is said of the files is mended, run the same command again"),
+	always[*pipeline.LimitError](exitRefused, "split the change into smaller patches"),
+	always[*pipeline.UndecidedError](exitRefused, ""),
+	always[*pipeline.NoWorktreeError](exitRefused, "apply in a clone that has a working tree"),
+	on(exitFailed, func(e *ledger.CorruptError, again command) string { return again("validate", e.ID) }),
+	always[*ledger.DamagedError](exitFailed, "git log --stat on the ledger's ref shows who put it there"),
+	on(exitFailed, func(e *gitstore.ConflictError, again command) string {
+		if len(e.Denied) > 0 {
+			return "nothing was changed; deny it again in a fresh clone with --push, then sync here"
+		}
+		return "nothing was changed; " + again("sync", "--set-aside") + " keeps the remote's and puts this clone's on a ref"
+	}),
+	always[*gitstore.AcceptError](exitRefused, ""),
+	always[*gitstore.NotInHistoryError](exitRefused, "git log --oneline on the ledger's ref lists them"),
+	always[*unexplainedError](exitFailed, "countersign sync brings the remote's ledger here; a change of several commits is a range: --commit A..B"),
+	value(gitstore.ErrNoLedger, exitRefused, func(again command) string {
+		return again("sync") + " brings the remote's; " + again("review") + " begins one"
+	}),
+	value(gitstore.ErrNoBranch, exitRefused, say("git branch --all lists them")),
+	always[*pipeline.SignerError](exitRefused, "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"),
+	always[*gitstore.UnsignableError](exitRefused, "give the key: --sign-key FILE"),
+	on(exitIO, func(e *wire.AuthError, _ command) string {
+		if e.Status == 0 {
+			return "the same host must let you in with ssh -T; COUNTERSIGN_SSH_KEY names the key, and core.sshCommand counts in your own Git configuration only"
+		}
+		return "set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address"
+	}),
+	always[*wire.HostKeyError](exitIO, "ssh to the server once by hand and compare its key with what its owner publishes; SSH_KNOWN_HOSTS names a file of known keys"),
+	value(wire.ErrNoSSH, exitIO, say("install OpenSSH's client, name another program in GIT_SSH_COMMAND, or use an https address")),
+	always[*wire.RejectedError](exitIO, "the remote says why it does not take the ledger; once it does, run the same command again"),
+	always[*wire.NetworkError](exitIO, "the record stays here with --no-push; countersign sync joins it with the remote's later"),
+	on(exitFailed, rollbackHint),
+	on(exitFailed, func(e *gitstore.UnverifiedError, again command) string {
+		return "nothing of it was remembered: find out who added it, and put " + firstOf(e.Since, "the ledger as it was") +
+			" back; only if it is to stay: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY") +
+			"; for settle also docs/ledger.md, Memory of a workflow"
+	}),
+	always[*ledger.AmbiguousError](exitRefused, "name one of them by its id, or by more characters of it"),
+	value(ledger.ErrNoTransactions, exitRefused, reviewHint),
+	value(ledger.ErrNoneOpen, exitRefused, reviewHint),
+	value(ledger.ErrNotFound, exitRefused, func(again command) string { return again("list") }),
+	value(gitstore.ErrNotRepository, exitRefused, say("run it inside a Git repository, or name one with -C DIR")),
+	value(gitstore.ErrNoCommits, exitRefused, say("make a first commit; a patch needs a base to apply to")),
+	always[*wire.HashError](exitRefused, "SHA-256 repositories are not supported, and a clone of one is one too; git init --object-format=sha1 makes one that is"),
+	always[*gitstore.UnsupportedError](exitRefused, "a plain clone of it (git clone --no-local) is supported"),
+	always[*pipeline.ChecksError](exitFailed, ""),
+	always[policy.Problems](exitRefused, "docs/policy.md lists the keys and their values"),
+	on(exitIO, func(e *policyRefError, _ command) string {
+		if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+defaultRemote+"/"); ok {
+			return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", defaultRemote, shellQuote(branch), shellQuote(e.ref))
+		}
+		return "--policy-ref takes a full name, such as refs/heads/main"
+	}),
+	always[*pipeline.SecretError](exitRefused, "take it out of the patch, and replace the secret if it is one; close a transaction that has it, and review again"),
+	on(exitRefused, func(e *pipeline.RedactedError, _ command) string {
+		hint := "give it again: the same command with --patch FILE (run takes that without " + e.ID + ")"
+		if e.Sealed {
+			hint += "; or set COUNTERSIGN_AGE_IDENTITY, as it is sealed in the ledger"
+		}
+		return hint
+	}),
+	always[*seal.Error](exitRefused, "COUNTERSIGN_AGE_IDENTITY holds the age identity, AGE-SECRET-KEY-1…"),
+	always[*pipeline.ReadOnlyError](exitRefused, "the Policy's key sandbox, or --sandbox, says so"),
+	always[*pipeline.PolicyChangedError](exitRefused, "run it again: the new Policy holds"),
+	always[*pipeline.SandboxError](exitRefused, "the Policy's key sandbox allows it, or leave --sandbox out"),
+	on(exitRefused, func(_ *pipeline.ResultsError, again command) string {
+		return "run " + again("checks", "--out", "FILE") + " again on what is there now"
+	}),
+	on(exitRefused, func(_ *pipeline.NoCommandsError, again command) string {
+		return "this job holds a token: run " + again("checks", "--out", "results.json") + " in one that has none (actions/checkout with persist-credentials: false), and give --checks results.json here"
+	}),
+	on(exitRefused, func(e *sandbox.UnavailableError, _ command) string {
+		if slices.Contains(e.Missing, "user namespaces") {
+			return e.Hint + "; or take less: --accept-seccomp"
+		}
+		return e.Hint
+	}),
+	always[*gitstore.RefError](exitRefused, "apply to another branch: --to branch --branch NAME"),
+	on(exitIO, func(e *gitstore.LockedError, _ command) string {
+		return "if no other countersign or git is running, remove " + e.File
+	}),
+	always[*pipeline.InvalidError](exitRefused, "countersign patch verify and countersign proposal verify list every violation"),
 	{as[*patch.Error], exitRefused, patchHint},
-	{is(fs.ErrPermission), exitIO, say("check who owns the file and its directory")},
+	value(fs.ErrPermission, exitIO, say("check who owns the file and its directory")),
 }
 
 // explain returns the exit code of an error, and a hint where there is one.
-func explain(err error, again func(...string) string) (code int, hint string) {
-	var exit *exitError
-	for _, r := range table {
-		if r.is(err) {
-			code = r.code
-			if r.hint != nil {
-				hint = r.hint(err, again)
-			}
-			break
-		}
+func explain(err error, again command) (code int, hint string) {
+	if i := slices.IndexFunc(table, func(r row) bool { return r.is(err) }); i >= 0 {
+		code, hint = table[i].code, table[i].hint(err, again)
 	}
+	var exit *exitError
 	switch {
 	case errors.As(err, &exit):
 		code = exit.code
@@ -167,15 +227,7 @@ func explain(err error, again func(...string) string) (code int, hint string) {
 	return code, hint
 }
 
-func usageHint(err error, _ func(...string) string) string {
-	var e *usageError
-	errors.As(err, &e)
-	return e.hint
-}
-
-func pendingHint(err error, again func(...string) string) string {
-	var e *pipeline.PendingError
-	errors.As(err, &e)
+func pendingHint(e *pipeline.PendingError, again command) string {
 	kinds := map[string]bool{}
 	var lines []string
 	for _, m := range e.Verdict.Missing() {
@@ -199,9 +251,7 @@ func pendingHint(err error, again func(...string) string) string {
 	return again(approve...) + " && " + again("run", e.ID)
 }
 
-func forgeHint(err error, _ func(...string) string) string {
-	var e *github.Error
-	errors.As(err, &e)
+func forgeHint(e *github.Error, _ command) string {
 	switch e.Kind {
 	case github.KindAuth:
 		return "the token is not valid any more: give another one"
@@ -215,53 +265,7 @@ func forgeHint(err error, _ func(...string) string) string {
 	return "nothing that was not read in full counts: run it again"
 }
 
-func obstacleHint(err error, _ func(...string) string) string {
-	var e *obstacleError
-	errors.As(err, &e)
-	return e.obstacle.Instead
-}
-
-func elsewhereHint(err error, again func(...string) string) string {
-	var e *pipeline.ElsewhereError
-	errors.As(err, &e)
-	if e.Base == "" {
-		return "run the same command there; if it is gone: " + again("close", e.ID)
-	}
-	return "check out the branch that it was reviewed on, or review the patch again here"
-}
-
-func closedHint(err error, again func(...string) string) string {
-	var e *pipeline.ClosedError
-	errors.As(err, &e)
-	return again("show", e.ID)
-}
-
-func unprovenHint(err error, again func(...string) string) string {
-	var e *pipeline.UnprovenError
-	errors.As(err, &e)
-	if slices.ContainsFunc(e.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
-		return "run it in the working tree where it was applied, with the files as the patch leaves them"
-	}
-	return again("validate", e.ID)
-}
-
-func corruptHint(err error, again func(...string) string) string {
-	var e *ledger.CorruptError
-	errors.As(err, &e)
-	return again("validate", e.ID)
-}
-
-func accessHint(err error, _ func(...string) string) string {
-	var e *wire.AuthError
-	if errors.As(err, &e) && e.Status == 0 {
-		return "the same host must let you in with ssh -T; COUNTERSIGN_SSH_KEY names the key, and core.sshCommand counts in your own Git configuration only"
-	}
-	return "set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address"
-}
-
-func rollbackHint(err error, again func(...string) string) string {
-	var e *gitstore.RollbackError
-	errors.As(err, &e)
+func rollbackHint(e *gitstore.RollbackError, again command) string {
 	if e.Source != "" {
 		return "find out who did that; a clone that has " + e.Seen + " can push it there again; docs/ledger.md, Memory of a workflow, says more, and how an owner accepts another ledger"
 	}
@@ -271,76 +275,10 @@ func rollbackHint(err error, again func(...string) string) string {
 	return "find out who moved it and why; only if that was right: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY")
 }
 
-func unverifiedHint(err error, again func(...string) string) string {
-	var e *gitstore.UnverifiedError
-	errors.As(err, &e)
-	return "nothing of it was remembered: find out who added it, and put " + firstOf(e.Since, "the ledger as it was") +
-		" back; only if it is to stay: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY") +
-		"; for settle also docs/ledger.md, Memory of a workflow"
-}
-
-func conflictHint(err error, again func(...string) string) string {
-	var e *gitstore.ConflictError
-	if errors.As(err, &e) && len(e.Denied) > 0 {
-		return "nothing was changed; deny it again in a fresh clone with --push, then sync here"
-	}
-	return "nothing was changed; " + again("sync", "--set-aside") + " keeps the remote's and puts this clone's on a ref"
-}
-
-func noLedgerHint(_ error, again func(...string) string) string {
-	return again("sync") + " brings the remote's; " + again("review") + " begins one"
-}
-
-func reviewHint(_ error, again func(...string) string) string {
-	return again("review", "--patch", "FILE") + " records one"
-}
-
-func listHint(_ error, again func(...string) string) string { return again("list") }
-
-func policyRefHint(err error, _ func(...string) string) string {
-	var e *policyRefError
-	errors.As(err, &e)
-	if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+defaultRemote+"/"); ok {
-		return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", defaultRemote, shellQuote(branch), shellQuote(e.ref))
-	}
-	return "--policy-ref takes a full name, such as refs/heads/main"
-}
-
-func redactedHint(err error, _ func(...string) string) string {
-	var e *pipeline.RedactedError
-	errors.As(err, &e)
-	hint := "give it again: the same command with --patch FILE (run takes that without " + e.ID + ")"
-	if e.Sealed {
-		hint += "; or set COUNTERSIGN_AGE_IDENTITY, as it is sealed in the ledger"
-	}
-	return hint
-}
-
-func resultsHint(_ error, again func(...string) string) string {
-	return "run " + again("checks", "--out", "FILE") + " again on what is there now"
-}
-
-func noCommandsHint(_ error, again func(...string) string) string {
-	return "this job holds a token: run " + again("checks", "--out", "results.json") + " in one that has none (actions/checkout with persist-credentials: false), and give --checks results.json here"
-}
-
-func unavailableHint(err error, _ func(...string) string) string {
-	var e *sandbox.UnavailableError
-	errors.As(err, &e)
-	if slices.Contains(e.Missing, "user namespaces") {
-		return e.Hint + "; or take less: --accept-seccomp"
-	}
-	return e.Hint
-}
-
-func lockedHint(err error, _ func(...string) string) string {
-	var e *gitstore.LockedError
-	errors.As(err, &e)
-	return "if no other countersign or git is running, remove " + e.File
-}
+func reviewHint(again command) string { return again("review", "--patch", "FILE") + " records one" }
 
 // patchHint knows what usually helps against a parser's message.
-func patchHint(err error, _ func(...string) string) string {
+func patchHint(err error, _ command) string {
 	for message, hint := range map[string]string{
 		`no "diff --git" lines`:        `make the diff with "git diff" rather than "diff -u"`,
 		"not a Git diff":               `give the output of "git diff" or "git format-patch -1 --stdout"`,
