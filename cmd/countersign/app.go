@@ -11,13 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -123,6 +120,40 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	return root
 }
 
+// noArgs, upToOne and exactlyOne are cobra's checks with our exit code and a hint.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Sprintf("unexpected argument %+q", args[0]), fmt.Sprintf("see %q", cmd.CommandPath()+" --help")}
+	}
+	return nil
+}
+
+func upToOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return noArgs(cmd, args[1:])
+	}
+	return nil
+}
+
+func exactlyOne(message, hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return &usageError{message, hint}
+		}
+		return noArgs(cmd, args[1:])
+	}
+}
+
+// group is a command that is there for those below it.
+func group(noun, short, example string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: noun, Short: short, Example: example, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
 // finish turns the outcome of a command into its last lines on stderr and the
 // exit code.
 func (a *App) finish(err error) int {
@@ -135,7 +166,7 @@ func (a *App) finish(err error) int {
 	}
 	code, hint := explain(err, a.again)
 	message := oneLine(err)
-	text := a.errStyle().Red("countersign: error:") + " " + message + "\n"
+	text := report.Style{Colour: a.colours(a.Stderr)}.Red("countersign: error:") + " " + message + "\n"
 	if hint != "" && !a.flags.quiet {
 		text += "countersign: hint: " + report.Clean(hint) + "\n"
 	}
@@ -192,111 +223,4 @@ func shellQuote(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// say prints a remark for a person on stderr, in one line.
-func (a *App) say(format string, args ...any) {
-	if !a.flags.quiet {
-		_ = emit(a.Stderr, a.redact("countersign: "+report.Clean(fmt.Sprintf(format, args...))+"\n"))
-	}
-}
-
-// emit is the one place where the program writes to a person, or a log.
-func emit(w io.Writer, text secret.Redacted) error {
-	_, err := io.WriteString(w, text.String())
-	return err
-}
-
-// redact takes secrets out of a text: those that the rules know by their form,
-// and the tokens that this process was given.
-func (a *App) redact(text string) secret.Redacted { return a.finder().Redact(text) }
-
-func (a *App) finder() *secret.Finder {
-	if a.secrets == nil {
-		a.secrets = secret.Default().Knowing(a.tokens()...)
-	}
-	return a.secrets
-}
-
-// learn takes over what a stage has learnt about secrets, before anything of it
-// is printed.
-func (a *App) learn(k pipeline.Known) {
-	if k.Secrets != nil {
-		a.secrets = k.Secrets.Also(a.finder())
-	}
-}
-
-// printJSON prints a document as canonical JSON. On a terminal, what does not
-// show is written with JSON's own escapes (T71): the same document, in which
-// nothing moves the cursor.
-func (a *App) printJSON(doc any) error {
-	line, err := a.redactJSON(doc)
-	if err != nil {
-		return err
-	}
-	if isTerminal(a.Stdout) {
-		line = line.Show(report.EscapeJSON)
-	}
-	return emit(a.Stdout, line)
-}
-
-// redactJSON is a document's canonical JSON and one LF. Its strings are looked
-// at one by one, so that it stays a document, and its hashes stay hashes.
-func (a *App) redactJSON(doc any) (secret.Redacted, error) {
-	raw, err := canon.Marshal(doc)
-	if err != nil {
-		return secret.Redacted{}, err
-	}
-	clean, err := a.finder().RedactJSON(raw, func(key, value string) bool {
-		return key == diffKey || key == diffBytesKey || ledger.IsTyped(key, value)
-	})
-	return clean.Show(func(doc string) string { return doc + "\n" }), err
-}
-
-// diffKey and diffBytesKey are the members of a document that hold a whole diff,
-// which redactDiff has redacted as one.
-const (
-	diffKey      = "diff"
-	diffBytesKey = "diff_base64"
-)
-
-func (a *App) print(text string) error { return emit(a.Stdout, a.redact(text)) }
-
-// style colours stdout when it is a terminal and NO_COLOR is not set
-// (no-color.org).
-func (a *App) style() report.Style { return report.Style{Colour: a.colours(a.Stdout)} }
-
-func (a *App) errStyle() report.Style { return report.Style{Colour: a.colours(a.Stderr)} }
-
-func (a *App) colours(w io.Writer) bool {
-	return isTerminal(w) && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
-}
-
-// person returns where to ask a person a question: stderr, or the terminal
-// itself when stderr goes elsewhere. nil means that nobody is there. The caller
-// closes it.
-func (a *App) person() io.WriteCloser {
-	if a.flags.json || !isTerminal(a.Stdin) {
-		return nil
-	}
-	if isTerminal(a.Stderr) {
-		return nopCloser{a.Stderr}
-	}
-	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
-	if err != nil {
-		return nil
-	}
-	return tty
-}
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
-
-func isTerminal(v any) bool {
-	if n, ok := v.(nopCloser); ok {
-		v = n.Writer
-	}
-	f, ok := v.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

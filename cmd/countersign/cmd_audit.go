@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +13,11 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/report"
 )
 
-// auditFlags are the flags of audit.
 type auditFlags struct{ from, signers, branch, commit string }
 
 func (a *App) auditCommand() *cobra.Command {
@@ -84,7 +83,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 		return err
 	}
 	if f.branch != "" && found.OK {
-		if found.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), f.branch); err != nil {
+		if found.Branch, err = explainBranch(ctx, repo, local, h.Tip(), f.branch); err != nil {
 			return err
 		}
 	}
@@ -94,11 +93,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 		}
 		a.seen = local.Seen
 	}
-	if a.flags.json {
-		err = a.printJSON(found)
-	} else {
-		err = a.print(a.auditText(found, h.First, signers != nil))
-	}
+	err = a.result(found, report.Audit(found, a.flags.ledgerRef, h.First, signers != nil, a.style()))
 	if err != nil || found.OK {
 		return err
 	}
@@ -109,9 +104,9 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 	if name == "" {
 		return nil, nil
 	}
-	raw, err := os.ReadFile(a.path(name))
+	raw, err := a.readFile(name)
 	if err != nil {
-		return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+		return nil, err
 	}
 	signers, err := sshsig.ParseAllowedSigners(raw)
 	if err != nil {
@@ -137,7 +132,7 @@ func (a *App) runAudit(h *gitstore.History, signatures bool) (audit.Result, erro
 	return found, err
 }
 
-func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip, name string) (*audit.Branch, error) {
+func explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip, name string) (*audit.Branch, error) {
 	snap, err := local.At(ctx, tip)
 	if err != nil {
 		return nil, err
@@ -154,113 +149,74 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 	return &b, err
 }
 
-// auditText is a Result for people: findings first.
-func (a *App) auditText(r audit.Result, first, signatures bool) string {
-	var b strings.Builder
-	for _, f := range r.Findings {
-		where := f.Path
-		if f.Commit != "" {
-			where = strings.TrimSuffix(f.Commit[:12]+" "+f.Path, " ")
-		}
-		fmt.Fprintf(&b, "%-8s %s: %s\n", f.RuleID, where, f.Message)
+// An unexplainedError is a commit that no transaction explains.
+type unexplainedError struct{ commit, reason string }
+
+func (e *unexplainedError) Error() string {
+	return fmt.Sprintf("no transaction explains commit %s: %s", e.commit, e.reason)
+}
+
+// auditCommit looks for the transactions of one change to the code, whose
+// patch_id is made from the files alone.
+func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {
+	if f.from != "" || f.branch != "" || f.signers != "" {
+		return &usageError{"--commit goes with none of the other flags of audit", "audit the ledger, then the commit"}
 	}
-	if more := r.Count - len(r.Findings); more > 0 {
-		fmt.Fprintf(&b, "… and %s more\n", counted(more, "finding"))
+	snap, err := local.Snapshot(ctx)
+	if err != nil {
+		return err
 	}
-	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "%-8s %.12s %s: %s\n", "note", n.Commit, n.Path, n.Message)
+	if snap.Tip == "" {
+		return gitstore.ErrNoLedger
 	}
-	scope := "from the first"
-	if r.From != "" {
-		scope = fmt.Sprintf("after %.12s, which was trusted", r.From)
+	if err := ledger.CheckSchema(snap.Tree); err != nil {
+		return err
 	}
-	verdict := a.style().Bold("sound")
+	a.seen = local.Seen
+	from, to, err := commitRange(ctx, repo, f.commit)
+	if err != nil {
+		return err
+	}
+	e := audit.Explanation{From: from, Commit: to, LedgerRef: a.flags.ledgerRef, LedgerCommit: snap.Tip}
+	set, err := repo.Diff(ctx, from, to)
+	var unfit *patch.Error
 	switch {
-	case !r.Complete:
-		verdict = a.style().Red("not all here, and so not verified")
-	case !r.OK:
-		verdict = a.style().Red("not sound")
+	case errors.As(err, &unfit):
+		err = e.Look(snap.Tree, "", unfit)
+	case err == nil:
+		err = e.Look(snap.Tree, set.ID(), nil)
 	}
-	fmt.Fprintf(&b, "%s %.12s is %s: %s %s, %s\n", a.flags.ledgerRef, r.Tip, verdict, commits(r.Commits), scope, counted(r.Transactions, "transaction"))
-	b.WriteString(signedText(r, signatures))
-	if r.OK && !signatures && first {
-		b.WriteString(unproven)
+	if err != nil {
+		return err
 	}
-	if r.Branch != nil {
-		b.WriteString(branchText(*r.Branch))
+	if err := a.result(e, report.Explanation(e)); err != nil || e.Explained {
+		return err
 	}
-	return b.String()
+	return &unexplainedError{e.Commit, e.Reason}
 }
 
-func signedText(r audit.Result, checked bool) string {
-	switch {
-	case checked && r.OK:
-		return "signed: all of them, by allowed signers\n"
-	case checked:
-		return ""
-	case r.Signed == 0:
-		return "signed: none of them\n"
+// commitRange reads "C", which stands for the commit before it and C, or "A..B".
+func commitRange(ctx context.Context, repo *gitstore.Repo, name string) (from, to string, err error) {
+	before, after, isRange := strings.Cut(name, "..")
+	if !isRange {
+		after = name
 	}
-	return fmt.Sprintf("signed: %d of %d, not verified (--allowed-signers FILE)\n", r.Signed, r.Commits)
+	if to, err = codeCommit(ctx, repo, after); err != nil {
+		return "", "", err
+	}
+	if isRange {
+		from, err = codeCommit(ctx, repo, before)
+	} else {
+		from, err = repo.FirstParent(ctx, to)
+	}
+	return from, to, err
 }
 
-// unproven is what to say of a ledger that nothing but itself vouches for.
-const unproven = `Nothing was known of this ledger here before. That it is sound proves that it agrees with itself,
-not that it is the one that was kept: whoever can write to the ref can make all of it anew. What
-shows that is a tip from another place (--known-tip, --tip-file) or signatures (--allowed-signers).
-This tip is remembered now, and the next audit here notices.
-`
-
-func branchText(b audit.Branch) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s: %d of %s since %.12s made by no transaction\n", report.Clean(b.Name), len(b.Unexplained), commits(b.Commits), b.Since)
-	for _, u := range b.Unexplained {
-		fmt.Fprintf(&out, "  %.12s %s (%s)\n", u.Commit, report.Clean(u.Subject), u.Reason)
+func codeCommit(ctx context.Context, repo *gitstore.Repo, name string) (string, error) {
+	id, err := repo.Commit(ctx, name)
+	var none *gitstore.NoCommitError
+	if errors.As(err, &none) {
+		err = &usageError{none.Error(), "give all 40 digits of an id, HEAD, a branch or a tag"}
 	}
-	return out.String()
-}
-
-// A progressLine is one line on the terminal that says how far the work is. It
-// may be used by several goroutines.
-type progressLine struct {
-	app     *App // nil: nobody is looking
-	command string
-	mu      sync.Mutex
-	last    time.Time
-	wide    int
-}
-
-func (a *App) progressLine(command string) *progressLine {
-	if a.flags.json || a.flags.quiet || !isTerminal(a.Stderr) || a.Getenv("TERM") == "dumb" {
-		return &progressLine{}
-	}
-	return &progressLine{app: a, command: command}
-}
-
-// show says how far it is, at most ten times a second; total 0 is not known.
-func (p *progressLine) show(what string, done, total int) {
-	if p.app == nil || !p.mu.TryLock() {
-		return
-	}
-	defer p.mu.Unlock()
-	now := p.app.Now()
-	if now.Sub(p.last) < 100*time.Millisecond {
-		return
-	}
-	p.last = now
-	text := fmt.Sprintf("%s: %d %s", p.command, done, what)
-	if total > 0 {
-		text = fmt.Sprintf("%s: %d of %d %s", p.command, done, total, what)
-	}
-	fmt.Fprintf(p.app.Stderr, "\r%-*s", p.wide, text)
-	p.wide = max(p.wide, len(text))
-}
-
-// end wipes the line.
-func (p *progressLine) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.app != nil && p.wide > 0 {
-		fmt.Fprintf(p.app.Stderr, "\r%*s\r", p.wide, "")
-	}
+	return id, err
 }

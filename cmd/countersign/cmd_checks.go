@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -86,25 +84,6 @@ func (a *App) checks(ctx context.Context, r *pipeline.Runner, o pipeline.ApplyOp
 		return &exitError{exitIO, fmt.Errorf("%s: %w", inputName(out), plain(err))}
 	}
 	return a.showChecks(results)
-}
-
-// writeFile puts a file in place whole, or not at all.
-func writeFile(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".countersign-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	return err
 }
 
 func (a *App) showChecks(r checks.Results) error {

@@ -25,9 +25,6 @@ func (a *App) initHarden(f initFlags) error {
 	return a.printJSON(requests)
 }
 
-// A document is JSON to be.
-type document = map[string]any
-
 func request(method, path string, body document) any {
 	return document{"method": method, "path": "repos/{owner}/{repo}/" + path, "body": body}
 }

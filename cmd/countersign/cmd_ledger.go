@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,14 +12,50 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
-func (a *App) ledgerCommand() *cobra.Command {
+func (a *App) syncCommand() *cobra.Command {
+	var setAside bool
 	cmd := &cobra.Command{
-		Use: "ledger", Short: "Look after the ledger itself", Args: noArgs,
-		Example: "  countersign ledger tip\n  countersign ledger accept-tip COMMIT --reason WHY",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   "sync",
+		Short: "Fetch, join and push the ledger",
+		Long: `sync brings the whole ledger of the remote here, makes what was recorded here in the meantime
+again on top of it, and pushes that. No other ref is touched.
+
+Requests, approvals and denials of both sides are joined. A transaction that both sides advanced in
+ways that contradict each other is a conflict: nothing is changed then.
+With --set-aside the remote's transactions stand, and what this clone had is kept on a ref.`,
+		Example: "  countersign sync\n  countersign sync --remote upstream",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.sync(cmd.Context(), setAside) },
 	}
-	cmd.AddCommand(a.acceptTipCommand(), a.tipCommand())
+	cmd.Flags().BoolVar(&setAside, "set-aside", false, "leave out transactions that are in conflict")
 	return cmd
+}
+
+func (a *App) sync(ctx context.Context, setAside bool) error {
+	shared, _, err := a.openShared()
+	if err != nil {
+		return err
+	}
+	done, err := shared.Sync(ctx, setAside)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s %.12s  %s fetched, %s sent\n", a.flags.ledgerRef, done.Tip, counted(done.Fetched, "commit"), counted(done.Sent, "commit"))
+	if done.Tip == "" {
+		text = "there is no ledger yet, here or there\n"
+	}
+	if len(done.LeftOut) > 0 && !a.flags.json {
+		a.say("left out: %s; what was here is kept on %s", strings.Join(done.LeftOut, ", "), done.SetAside)
+	}
+	return a.result(document{
+		"ledger_ref": a.flags.ledgerRef, "ledger_commit": done.Tip, "fetched": done.Fetched, "sent": done.Sent,
+		"left_out": append([]string{}, done.LeftOut...), "set_aside": done.SetAside,
+	}, text)
+}
+
+func (a *App) ledgerCommand() *cobra.Command {
+	return group("ledger", "Look after the ledger itself", "  countersign ledger tip\n  countersign ledger accept-tip COMMIT --reason WHY",
+		a.acceptTipCommand(), a.tipCommand())
 }
 
 func (a *App) tipCommand() *cobra.Command {
@@ -37,10 +74,7 @@ func (a *App) tipCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(map[string]any{"ledger_ref": a.flags.ledgerRef, "ledger_commit": snap.Tip})
-			}
-			return a.print(snap.Tip + "\n")
+			return a.result(document{"ledger_ref": a.flags.ledgerRef, "ledger_commit": snap.Tip}, snap.Tip+"\n")
 		},
 	}
 }
@@ -55,21 +89,11 @@ the last tip that was seen here. Only a person who knows why the ledger was rewr
 is missing from it is gone. The acceptance is itself an event of the ledger, with your name and the
 reason. What this clone had is kept on a ref.`,
 		Example: `  countersign ledger accept-tip 3f0c… --reason "the server was restored from last night's backup"`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{"no commit given", "name the ledger's tip as it is now, all 40 digits"}
-			}
-			return noArgs(cmd, args[1:])
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.acceptTip(cmd.Context(), args[0], reason) },
+		Args:    exactlyOne("no commit given", "name the ledger's tip as it is now, all 40 digits"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.acceptTip(cmd.Context(), args[0], reason) },
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, recorded with it (needed)")
 	return cmd
-}
-
-// accepter is a ledger whose tip can be accepted.
-type accepter interface {
-	AcceptTip(ctx context.Context, tip string, record gitstore.Record) (string, error)
 }
 
 func (a *App) acceptTip(ctx context.Context, tip, reason string) error {
@@ -80,7 +104,10 @@ func (a *App) acceptTip(ctx context.Context, tip, reason string) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.Store.(accepter).AcceptTip(ctx, tip, func(tree fs.FS, remembered string) (ledger.Entry, error) {
+	store := r.Store.(interface {
+		AcceptTip(ctx context.Context, tip string, record gitstore.Record) (string, error)
+	})
+	made, err := store.AcceptTip(ctx, tip, func(tree fs.FS, remembered string) (ledger.Entry, error) {
 		if err := ledger.CheckSchema(tree); err != nil {
 			return ledger.Entry{}, err
 		}
@@ -91,8 +118,6 @@ func (a *App) acceptTip(ctx context.Context, tip, reason string) error {
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"ledger_ref": a.flags.ledgerRef, "ledger_commit": made, "accepted_tip": tip})
-	}
-	return a.print(fmt.Sprintf("%s %.12s  accepted %.12s\n", a.flags.ledgerRef, made, tip))
+	return a.result(document{"ledger_ref": a.flags.ledgerRef, "ledger_commit": made, "accepted_tip": tip},
+		fmt.Sprintf("%s %.12s  accepted %.12s\n", a.flags.ledgerRef, made, tip))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -149,19 +148,4 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 		}
 		return text
 	}))
-}
-
-// noArgs and upToOne are cobra's checks with our exit code and a hint.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Sprintf("unexpected argument %+q", args[0]), fmt.Sprintf("see %q", cmd.CommandPath()+" --help")}
-	}
-	return nil
-}
-
-func upToOne(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return noArgs(cmd, args[1:])
-	}
-	return nil
 }

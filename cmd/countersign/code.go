@@ -30,11 +30,20 @@ var _ pipeline.Code = (*pullCode)(nil)
 
 // origin is the repository that pull requests are made to.
 func (c *pullCode) origin() (*wire.Server, error) {
-	address := c.settings.RemoteURL(c.a.flags.remote)
-	if address == "" {
-		return nil, &usageError{fmt.Sprintf("%q is no remote of this repository", c.a.flags.remote), "git remote -v lists them; --remote takes an address as well"}
+	address, err := c.a.remoteURL(c.settings)
+	if err != nil {
+		return nil, err
 	}
 	return c.open(address, "")
+}
+
+// fetch brings what a ref of that repository has.
+func (c *pullCode) fetch(ctx context.Context, ref string) (string, error) {
+	origin, err := c.origin()
+	if err != nil {
+		return "", err
+	}
+	return c.repo.Fetch(ctx, origin, ref)
 }
 
 func (c *pullCode) open(address, token string) (*wire.Server, error) {
@@ -54,11 +63,7 @@ func (c *pullCode) open(address, token string) (*wire.Server, error) {
 // Head fetches refs/pull/<number>/head, which GitHub keeps for every pull
 // request (documentation, "Checking out pull requests locally").
 func (c *pullCode) Head(ctx context.Context, number int) (string, error) {
-	origin, err := c.origin()
-	if err != nil {
-		return "", err
-	}
-	return c.repo.Fetch(ctx, origin, fmt.Sprintf("refs/pull/%d/head", number))
+	return c.fetch(ctx, fmt.Sprintf("refs/pull/%d/head", number))
 }
 
 func (c *pullCode) MergeBase(ctx context.Context, branch, commit string) (string, error) {
@@ -79,11 +84,7 @@ func (c *pullCode) base(ctx context.Context, branch string) (string, error) {
 	if tip, ok := c.bases[branch]; ok {
 		return tip, nil
 	}
-	origin, err := c.origin()
-	if err != nil {
-		return "", err
-	}
-	tip, err := c.repo.Fetch(ctx, origin, "refs/heads/"+branch)
+	tip, err := c.fetch(ctx, "refs/heads/"+branch)
 	if err == nil {
 		c.bases[branch] = tip
 	}
@@ -91,14 +92,10 @@ func (c *pullCode) base(ctx context.Context, branch string) (string, error) {
 }
 
 func (c *pullCode) Fetch(ctx context.Context, ref, commit string) error {
-	origin, err := c.origin()
-	if err != nil {
+	if _, err := c.fetch(ctx, ref); err != nil {
 		return err
 	}
-	if _, err := c.repo.Fetch(ctx, origin, ref); err != nil {
-		return err
-	}
-	_, err = c.repo.Tree(ctx, commit)
+	_, err := c.repo.Tree(ctx, commit)
 	return err
 }
 

@@ -38,55 +38,36 @@ func (c commands) Run(ctx context.Context, known *secret.Finder, mode policy.San
 	if err != nil {
 		return nil, err
 	}
-	box := sandbox.Sandbox{Mode: m, Scratch: scratch, LookupEnv: c.a.lookup, Read: c.a.toolDirs(), Path: c.a.searchPath(), AcceptSeccomp: c.acceptSeccomp}
-	if c.a.flags.verbose || isTerminal(c.a.Stderr) {
-		for _, one := range list {
+	// A variable that is empty is taken for one that is not set.
+	lookup := func(name string) (string, bool) { v := c.a.Getenv(name); return v, v != "" }
+	var passed, path []string
+	for _, one := range list {
+		if c.a.flags.verbose || isTerminal(c.a.Stderr) {
 			c.a.say("will run %q in the sandbox", one.Argv)
 		}
+		for _, name := range one.Env {
+			if v, ok := lookup(name); ok {
+				passed = append(passed, v)
+			}
+		}
 	}
-	finder := known.Knowing(c.passed(list)...)
+	// Programs are looked for where we do, but for places that depend on the
+	// directory one is in. What is not in the sandbox is not found there.
+	for _, dir := range filepath.SplitList(c.a.Getenv("PATH")) {
+		if filepath.IsAbs(dir) {
+			path = append(path, dir)
+		}
+	}
+	box := sandbox.Sandbox{
+		Mode: m, Scratch: scratch, LookupEnv: lookup, AcceptSeccomp: c.acceptSeccomp,
+		Read: filepath.SplitList(c.a.Getenv("COUNTERSIGN_SANDBOX_READ")), Path: strings.Join(path, string(filepath.ListSeparator)),
+	}
+	finder := known.Knowing(passed...)
 	done, err := checks.Workshop{Box: box, Scratch: scratch, Scrub: finder.Text}.Run(ctx, tree, list)
 	for i := range done {
 		done[i].Error = finder.Text(done[i].Error)
 	}
 	return done, errors.Join(err, sandbox.RemoveAll(scratch))
-}
-
-// passed are the values of the variables that commands are given.
-func (c commands) passed(list []policy.Check) []string {
-	var out []string
-	for _, one := range list {
-		for _, name := range one.Env {
-			if v, ok := c.a.lookup(name); ok {
-				out = append(out, v)
-			}
-		}
-	}
-	return out
-}
-
-// lookup is the environment; a variable that is empty is taken for one that is
-// not set.
-func (a *App) lookup(name string) (string, bool) {
-	v := a.Getenv(name)
-	return v, v != ""
-}
-
-// toolDirs are directories that commands may read beside the system's own:
-// those of COUNTERSIGN_SANDBOX_READ, as PATH lists them.
-func (a *App) toolDirs() []string { return filepath.SplitList(a.Getenv("COUNTERSIGN_SANDBOX_READ")) }
-
-// searchPath is where commands look for programs: where we do, but for places
-// that depend on the directory one is in. What is not in the sandbox is not
-// found there.
-func (a *App) searchPath() string {
-	var dirs []string
-	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
-		if filepath.IsAbs(dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
 // maxResults is how many bytes of results are read: one more is refused.
@@ -113,13 +94,13 @@ func (f *checkFlags) addSeccomp(cmd *cobra.Command) {
 // has only without its secrets, "" for none.
 func (f *checkFlags) open(ctx context.Context, a *App, args []string, file string) (*pipeline.Runner, error) {
 	r, err := a.open()
-	if err == nil {
-		err = f.apply(a, r)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		r, err = a.give(ctx, r, args, file)
+	if err := f.apply(a, r); err != nil {
+		return nil, err
 	}
-	return r, err
+	return a.give(ctx, r, args, file)
 }
 
 // apply sets a Runner up for them.

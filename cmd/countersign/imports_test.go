@@ -58,7 +58,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"internal/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
+		"internal/lazyregexp", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
 	"cmd/countersign/internal/rpc":    {"pipeline/canon"},
 	"cmd/countersign/internal/action": {"report", "github.com/sethvargo/go-githubactions"},

@@ -52,17 +52,17 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{KnownTip: known, Sign: sign, Check: ledger.CheckSchema, Verify: auditNew})
+	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{
+		KnownTip: known, Sign: sign, Check: ledger.CheckSchema,
+		Verify: func(h history.Reader, tip string) ([]history.Finding, bool, error) { // holds what is new to the rules
+			r, err := audit.Run(h, audit.Options{Tip: tip})
+			return r.Findings, r.Complete, err
+		},
+	})
 	if err != nil {
 		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
 	}
 	return l, nil
-}
-
-// auditNew holds what is new in a ledger to the rules.
-func auditNew(h history.Reader, tip string) ([]history.Finding, bool, error) {
-	r, err := audit.Run(h, audit.Options{Tip: tip})
-	return r.Findings, r.Complete, err
 }
 
 // shares reports whether the remote's ledger is meant: when asked for, and in CI,
@@ -86,15 +86,47 @@ func (a *App) shareLedger() { a.flags.push = !a.flags.noPush }
 
 // share connects the ledger with the remote's.
 func (a *App) share(local *gitstore.Ledger, repo *gitstore.Repo, settings gitstore.Settings) (*gitstore.Shared, error) {
-	address := settings.RemoteURL(a.flags.remote)
-	if address == "" {
-		return nil, &usageError{fmt.Sprintf("%q is no remote of this repository", a.flags.remote), "git remote -v lists them; --remote takes an address as well"}
+	address, err := a.remoteURL(settings)
+	if err != nil {
+		return nil, err
 	}
 	server, err := a.server(repo, settings, address, "")
 	if err != nil {
 		return nil, err
 	}
 	return local.Share(server, pause)
+}
+
+// remoteURL is the address of the remote that --remote names.
+func (a *App) remoteURL(settings gitstore.Settings) (string, error) {
+	if address := settings.RemoteURL(a.flags.remote); address != "" {
+		return address, nil
+	}
+	return "", &usageError{fmt.Sprintf("%q is no remote of this repository", a.flags.remote), "git remote -v lists them; --remote takes an address as well"}
+}
+
+// openShared opens the remote's ledger, whatever --push says.
+func (a *App) openShared() (*gitstore.Shared, gitstore.Settings, error) {
+	var none gitstore.Settings
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return nil, none, a.inDir(err)
+	}
+	settings, err := repo.Settings(a.Getenv)
+	if err != nil {
+		return nil, none, err
+	}
+	local, err := a.localLedger(repo)
+	if err != nil {
+		return nil, none, err
+	}
+	shared, err := a.share(local, repo, settings)
+	if err != nil {
+		return nil, none, err
+	}
+	a.seen = shared.Seen
+	a.flags.push = true // a hint is about the remote's ledger as well
+	return shared, settings, nil
 }
 
 // server opens a repository on a server, with the credentials that there are
@@ -139,42 +171,43 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 	if file := a.Getenv("SSH_KNOWN_HOSTS"); file != "" {
 		o.SSH.KnownHosts = []string{file}
 	}
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+	host := hostOf(address)
+	if host == "" {
 		return o, nil
 	}
 	forge := hostOf(a.Getenv("GITHUB_SERVER_URL"))
 	token := ""
-	if u.Host == forge {
+	if host == forge {
 		token = first
 	}
-	if token == "" && u.Host == firstOf(a.Getenv("COUNTERSIGN_TOKEN_HOST"), forge, hostOf(settings.RemoteURL(defaultRemote))) {
+	if token == "" && host == firstOf(a.Getenv("COUNTERSIGN_TOKEN_HOST"), forge, hostOf(settings.RemoteURL(defaultRemote))) {
 		token = a.Getenv("COUNTERSIGN_TOKEN")
 	}
-	if token == "" && u.Host == forge {
+	if token == "" && host == forge {
 		token = firstOf(a.Getenv("INPUT_TOKEN"), a.Getenv("GITHUB_TOKEN"))
 	}
 	switch header := settings.ExtraHeader(address); {
 	case token != "":
 		o.Authorization = wire.Basic("x-access-token", token)
 	case header != "":
+		var err error
 		o.Authorization, err = wire.ExtraHeader(header)
+		return o, err
 	}
-	return o, err
+	return o, nil
 }
 
 // signer returns what signs the ledger's commits, nil if nothing does. The key
 // is in a file, or itself in the environment.
 func (a *App) signer() (func([]byte) (string, error), error) {
-	name := a.flags.signKey
-	if name == "" {
+	if a.flags.signKey == "" {
 		return a.signerIn(signKeyName)
 	}
-	raw, err := os.ReadFile(a.path(name))
+	raw, err := a.readFile(a.flags.signKey)
 	if err != nil {
-		return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+		return nil, err
 	}
-	return a.parseSigner(name, raw)
+	return a.parseSigner(a.flags.signKey, raw)
 }
 
 const signKeyName = "COUNTERSIGN_SIGN_KEY"
@@ -207,7 +240,7 @@ func (a *App) readTip() (string, error) {
 		return "", nil // the first time
 	}
 	if err != nil {
-		return "", &exitError{exitIO, fmt.Errorf("%s: %w", a.flags.tipFile, plain(err))}
+		return "", fileError(a.flags.tipFile, err)
 	}
 	tip := strings.TrimSpace(string(raw))
 	if !isCommitID(tip) {
@@ -225,9 +258,8 @@ func (a *App) writeTip() error {
 	if a.flags.tipFile == "" || a.seen == nil {
 		return nil
 	}
-	tip := a.seen()
-	if tip == "" {
-		return nil // nothing was seen that held
+	if tip := a.seen(); tip != "" { // something was seen that held
+		return writeFile(a.path(a.flags.tipFile), []byte(tip+"\n"))
 	}
-	return writeFile(a.path(a.flags.tipFile), []byte(tip+"\n"))
+	return nil
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // open puts a Runner together for the repository that -C names.
@@ -42,13 +40,22 @@ func (a *App) open() (*pipeline.Runner, error) {
 		return nil, err
 	}
 	pulls := &pullCode{a: a, repo: repo, settings: settings, opened: map[string]*wire.Server{}, bases: map[string]string{}}
+	login := cmp.Or(a.Getenv("USER"), a.Getenv("LOGNAME"), a.Getenv("USERNAME"), "unknown")
 	r := &pipeline.Runner{
 		Store: store, Repo: repo, Refs: repo, Code: pulls, Rules: a.rules(repo, pulls), Secrets: a.finder(),
-		Actor: a.actor(settings), Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
+		Actor: ledger.Actor{ // the Git identity, else the login name
+			Kind: "user", ID: "local:" + strings.ToLower(cmp.Or(settings.Email, login)),
+			Login: ledger.OneLine(cmp.Or(settings.Name, settings.Email, login), 100),
+		},
+		Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
 		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
-	if err := a.openForge(r, settings); err != nil {
+	client, err := a.forge(settings)
+	if err != nil {
 		return nil, err
+	}
+	if client != nil { // there is a token to read pull requests with
+		a.client, r.Forge = client, a.trustedForge(client)
 	}
 	if !a.holdsToken(settings) {
 		r.Commands = commands{a: a}
@@ -60,18 +67,9 @@ func (a *App) open() (*pipeline.Runner, error) {
 	return r, openWorktree(r, repo, settings)
 }
 
-// openForge lets the runner read pull requests, where there is a token.
-func (a *App) openForge(r *pipeline.Runner, settings gitstore.Settings) error {
-	client, err := a.forge(settings)
-	if client != nil {
-		a.client, r.Forge = client, a.trustedForge(client)
-	}
-	return err
-}
-
 func (a *App) inDir(err error) error {
 	if _, statErr := os.Stat(a.flags.dir); statErr != nil {
-		return &exitError{exitIO, fmt.Errorf("%s: %w", a.flags.dir, plain(statErr))}
+		return fileError(a.flags.dir, statErr)
 	}
 	abs, absErr := filepath.Abs(a.flags.dir)
 	if absErr != nil {
@@ -96,12 +94,6 @@ func openWorktree(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Set
 	return nil
 }
 
-// actor is who runs the program: the Git identity, else the login name.
-func (a *App) actor(s gitstore.Settings) ledger.Actor {
-	login := firstOf(a.Getenv("USER"), a.Getenv("LOGNAME"), a.Getenv("USERNAME"), "unknown")
-	return ledger.Actor{Kind: "user", ID: "local:" + strings.ToLower(firstOf(s.Email, login)), Login: ledger.OneLine(firstOf(s.Name, s.Email, login), 100)}
-}
-
 func firstOf(values ...string) string {
 	for _, v := range values {
 		if v != "" {
@@ -119,6 +111,17 @@ func pause(ctx context.Context, attempt int) {
 	case <-ctx.Done():
 	case <-time.After(rand.N(most)):
 	}
+}
+
+// openOne opens the repository, and finds the one transaction that the arguments
+// mean.
+func (a *App) openOne(ctx context.Context, args []string, look bool) (*pipeline.Runner, ledger.Snapshot, string, error) {
+	r, err := a.open()
+	if err != nil {
+		return nil, ledger.Snapshot{}, "", err
+	}
+	snap, id, err := a.find(ctx, r, args, look)
+	return r, snap, id, err
 }
 
 // find returns the one transaction that the arguments mean, and the ledger that it
@@ -149,7 +152,7 @@ func (a *App) readInput(name string, limit int64) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(a.path(name))
 		if err != nil {
-			return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+			return nil, fileError(name, err)
 		}
 		defer f.Close()
 		in = f
@@ -157,9 +160,40 @@ func (a *App) readInput(name string, limit int64) ([]byte, error) {
 	// One byte more than the limit is enough for the limit to be reported.
 	raw, err := io.ReadAll(bufio.NewReader(io.LimitReader(in, limit+1)))
 	if err != nil {
-		return nil, &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+		return nil, fileError(name, err)
 	}
 	return raw, nil
+}
+
+// writeFile puts a file in place whole, or not at all.
+func writeFile(name string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".countersign-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	err = cmp.Or(err, f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// readFile reads a file that a flag names.
+func (a *App) readFile(name string) ([]byte, error) {
+	raw, err := os.ReadFile(a.path(name))
+	if err != nil {
+		return nil, fileError(name, err)
+	}
+	return raw, nil
+}
+
+// fileError is the error of a file that cannot be read or written.
+func fileError(name string, err error) error {
+	return &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
 }
 
 // plain drops the operation and path from a file error; the caller names it.
@@ -169,59 +203,4 @@ func plain(err error) error {
 		return p.Err
 	}
 	return err
-}
-
-// report describes a transaction as a stage left it.
-func (a *App) report(g pipeline.Gated) (report.Report, error) {
-	diff, err := g.Diff()
-	if err != nil {
-		return report.Report{}, err
-	}
-	rep := report.New(g.Log(), diff)
-	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.Ledger.Tip
-	return rep, nil
-}
-
-// reportRun is report with what a run came to.
-func (a *App) reportRun(o pipeline.Outcome) (report.Report, error) {
-	rep, err := a.report(o.Gated)
-	if done := o.Applied; done != nil && done.Result.Outcome != "" {
-		rep.ApplyResult, rep.AppliedCommit = &done.Result, done.Commit
-	}
-	if o.Validated != nil {
-		rep.Validation = &o.Validated.Report
-	}
-	return rep, err
-}
-
-// show prints a report as text or JSON.
-func (a *App) show(rep report.Report) error {
-	a.shown = &rep
-	if a.flags.json {
-		return a.printJSON(rep)
-	}
-	text, err := a.reportText(rep, a.style())
-	if err != nil {
-		return err
-	}
-	return emit(a.Stdout, text)
-}
-
-// reportText is a report for a person, made of its redacted fields.
-func (a *App) reportText(rep report.Report, s report.Style) (secret.Redacted, error) {
-	line, clean, err := a.cleanly(rep)
-	return line.Show(func(string) string { return clean.Text(s) }), err
-}
-
-// cleanReport is a report without secrets, for a forge.
-func (a *App) cleanReport(rep report.Report) (report.Report, error) {
-	_, clean, err := a.cleanly(rep)
-	return clean, err
-}
-
-func (a *App) cleanly(rep report.Report) (line secret.Redacted, clean report.Report, err error) {
-	if line, err = a.redactJSON(rep); err == nil {
-		err = json.Unmarshal([]byte(line.String()), &clean)
-	}
-	return line, clean, err
 }

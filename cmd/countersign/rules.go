@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -65,7 +66,9 @@ func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, er
 	if ref == "" {
 		return repo.Head(ctx)
 	}
-	if !isCodeRef(ref) {
+	// A ledger has no Policy, and must not read as a repository without one.
+	isCode := func(root string) bool { return strings.HasPrefix(ref, root) }
+	if !slices.ContainsFunc([]string{"refs/heads/", "refs/tags/", "refs/remotes/"}, isCode) {
 		return "", &policyRefError{ref}
 	}
 	commit, err := repo.Ref(ctx, ref)
@@ -73,17 +76,6 @@ func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, er
 		err = &policyRefError{ref}
 	}
 	return commit, err
-}
-
-// isCodeRef reports whether a ref is where commits of code are: a ledger has no
-// Policy, and must not read as a repository without one.
-func isCodeRef(ref string) bool {
-	for _, root := range []string{"refs/heads/", "refs/tags/", "refs/remotes/"} {
-		if strings.HasPrefix(ref, root) {
-			return true
-		}
-	}
-	return false
 }
 
 // workflowPolicyRef is the ref of the default branch in the clone of a workflow,

@@ -71,6 +71,44 @@ func Claims(tree fs.FS, patchID string) ([]Claim, error) {
 	return out, nil
 }
 
+// An Explanation says which transactions propose exactly the change from one
+// commit to another, and whether one of them explains that it was made. PatchID
+// is "" for a change that none can propose; Reason says why nothing explains it.
+type Explanation struct {
+	From         string  `json:"from"`
+	Commit       string  `json:"commit"`
+	PatchID      string  `json:"patch_id"`
+	Explained    bool    `json:"explained"`
+	Reason       string  `json:"reason"`
+	LedgerRef    string  `json:"ledger_ref"`
+	LedgerCommit string  `json:"ledger_commit"`
+	Transactions []Claim `json:"transactions"`
+}
+
+// Look looks a patch up in the ledger's tree. unfit is why the change is no
+// patch, nil where it is one.
+func (e *Explanation) Look(tree fs.FS, patchID string, unfit error) error {
+	e.Transactions, e.Reason = []Claim{}, "none proposes this change"
+	if unfit != nil {
+		e.Reason = "no transaction can propose it: " + ledger.OneLine(unfit.Error(), 300)
+		return nil
+	}
+	e.PatchID = patchID
+	var err error
+	if e.Transactions, err = Claims(tree, patchID); err != nil {
+		return err
+	}
+	switch n := len(e.Transactions); {
+	case slices.ContainsFunc(e.Transactions, func(c Claim) bool { return c.Explains }):
+		e.Explained, e.Reason = true, ""
+	case n == 1:
+		e.Reason = "of the transaction that proposes it: " + e.Transactions[0].Why
+	case n > 1:
+		e.Reason = fmt.Sprintf("of the %d transactions that propose it: %s", n, e.Transactions[n-1].Why)
+	}
+	return nil
+}
+
 func claim(log *ledger.Log, patchID string, denied bool) (Claim, error) {
 	tx := log.Transaction()
 	if tx.PatchID() != patchID {

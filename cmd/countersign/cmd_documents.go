@@ -1,0 +1,248 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/packapply"
+	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+// The verifiers have exit codes of their own (PROPOSAL_INTERNAL_SPEC 7.3), and
+// canon one.
+const (
+	verifyIO      = 1
+	verifyParse   = 2
+	verifyInvalid = 3
+	canonParse    = 2
+)
+
+// maxDocument is the longest document we read: MaxBytes of content with every
+// byte escaped, and as much again for the rest.
+const maxDocument = 2 * 6 * pack.MaxBytes
+
+// oneDocument demands the name of one document.
+var oneDocument = exactlyOne("no document given", "name a file, or - for stdin")
+
+func (a *App) packCommand() *cobra.Command {
+	var pack, target string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "apply --pack DIR --target DIR",
+		Short: "Write a pack's files into a directory, and print the ApplyResult",
+		Long: `apply carries out the operations of a pack's patch.json in a directory. It needs no
+repository, asks for no approval and records nothing; "countersign review" does. It prints
+the ApplyResult as canonical JSON, also where it refuses.
+
+Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target cannot be read.`,
+		Example: `  countersign pack apply --pack ./pack --target ./site --dry-run
+  countersign pack apply --pack ./pack --target ./site`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if pack == "" || target == "" {
+				return &usageError{"no pack or no target given", "name them with --pack DIR and --target DIR"}
+			}
+			r, err := packapply.Apply(a.path(pack), a.path(target), dryRun)
+			if err != nil {
+				return &exitError{exitIO, fmt.Errorf("pack apply: %w", err)}
+			}
+			line, err := r.Line()
+			if err != nil {
+				return err
+			}
+			if err := a.print(string(line)); err != nil || r.Outcome == result.Success {
+				return err
+			}
+			return &exitError{r.Outcome.ExitCode(), fmt.Errorf("pack apply: %s: %s", r.Outcome, r.Error)}
+		},
+	}
+	cmd.Flags().StringVar(&pack, "pack", "", "`DIR` that holds patch.json")
+	cmd.Flags().StringVar(&target, "target", "", "`DIR` to write to; no link may lead to it or be in it")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done; write nothing")
+	return group("pack", "Apply a pack (patch.json) to a plain directory", "  countersign pack apply --pack ./pack --target ./site --dry-run", cmd)
+}
+
+func (a *App) patchCommand() *cobra.Command {
+	limit := int64(pack.MaxBytes)
+	verify := a.verifyCommand("patch", "patch.json", func(doc any) ([]rule.Violation, error) {
+		return pack.Verify(doc, limit), nil
+	})
+	verify.Flags().Int64Var(&limit, "max-bytes", limit, "limit on total_bytes, `N` inclusive")
+	return group("patch", "Check a pack's patch.json", verify.Example, verify)
+}
+
+func (a *App) resultCommand() *cobra.Command {
+	var patch string
+	verify := a.verifyCommand("result", "result.json", func(doc any) ([]rule.Violation, error) {
+		of, err := a.other(patch)
+		return result.Verify(doc, of), err
+	})
+	verify.Flags().StringVar(&patch, "patch", "", "compare with the patch.json that it is the result of, `FILE`")
+	return group("result", "Check an ApplyResult", verify.Example, verify)
+}
+
+func (a *App) proposalCommand() *cobra.Command {
+	var bundle string
+	var strict bool
+	verify := a.verifyCommand("proposal", "proposal.json", func(doc any) ([]rule.Violation, error) {
+		source, err := a.other(bundle)
+		found := proposal.Verify(doc)
+		if !strict && bundle == "" {
+			return found, err
+		}
+		all := proposal.VerifyStrict(doc, proposal.Strict{Bundle: source, HasBundle: bundle != ""})
+		if strict {
+			return all, err
+		}
+		// For a bundle alone, of our own rules the one that is about it.
+		return slices.DeleteFunc(all, func(v rule.Violation) bool {
+			return v.RuleID != "ID4" && !slices.Contains(found, v)
+		}), err
+	})
+	verify.Flags().StringVar(&bundle, "bundle", "", "check source_bundle_hash against the source bundle, `FILE`")
+	verify.Flags().BoolVar(&strict, "strict", false, "also want every field, derive the ids again and check every hash (ID1 to ID6)")
+	return group("proposal", "Check a Proposal", verify.Example, verify)
+}
+
+// verifyCommand makes "noun verify FILE".
+func (a *App) verifyCommand(noun, file string, check func(doc any) ([]rule.Violation, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify FILE|-",
+		Short: "Print which rules a document breaks, as canonical JSON",
+		Long: `verify prints {"ok":true}, or {"ok":false,"violations":[…]} with rule_id, path and message
+of each. Exit codes: 0 valid, 1 a file cannot be read, 2 it is not JSON, 3 violations.`,
+		Example: "  countersign " + noun + " verify " + file,
+		Args:    oneDocument,
+		RunE: func(_ *cobra.Command, args []string) error {
+			doc, err := a.document(args[0], verifyIO, verifyParse)
+			if err != nil {
+				return err
+			}
+			found, err := check(doc)
+			if err != nil {
+				return err
+			}
+			r := rule.NewReport(found)
+			line, err := reportLine(r)
+			if err != nil {
+				return err
+			}
+			if err := a.print(string(line)); err != nil {
+				return &exitError{verifyIO, err}
+			}
+			if r.OK {
+				return nil
+			}
+			return &exitError{verifyInvalid, fmt.Errorf("%s: %d violations", inputName(args[0]), len(r.Violations))}
+		},
+	}
+}
+
+// reportLine stands in for canon.Line(r), in which encoding/json would replace
+// the lone surrogates that a foreign document may hold.
+func reportLine(r rule.Report) ([]byte, error) {
+	if r.OK {
+		return canon.Line(document{"ok": true})
+	}
+	list := []any{}
+	for _, v := range r.Violations {
+		item := document{"rule_id": v.RuleID, "message": v.Message}
+		if v.Path != "" {
+			item["path"] = v.Path
+		}
+		list = append(list, item)
+	}
+	return canon.Line(document{"ok": false, "violations": list})
+}
+
+// other reads a second document; without a name there is none, which is nil.
+func (a *App) other(name string) (any, error) {
+	if name == "" {
+		return nil, nil
+	}
+	doc, err := a.document(name, verifyIO, verifyParse)
+	if doc == nil && err == nil {
+		doc = []any{} // null is a document, though one that says nothing
+	}
+	return doc, err
+}
+
+func (a *App) canonCommand() *cobra.Command {
+	var hash bool
+	var prefix string
+	cmd := &cobra.Command{
+		Use:   "canon FILE|-",
+		Short: "Print a document's canonical JSON, its hash, or an id derived from it",
+		Long: `canon prints a document as RFC 8785 (JCS) says: keys sorted, no white space. Its hash is
+the SHA-256 of that and one LF; a derived id is the prefix, "_" and the first 16 hex digits.
+
+Exit codes: 0, 2 the document is not JSON, 3 it cannot be read.`,
+		Example: `  countersign canon patch.json
+  countersign canon --hash patch.json
+  countersign canon --id prop proposal.json`,
+		Args: oneDocument,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := cmd.Flags().Changed("id")
+			if hash && id {
+				return &usageError{"both --hash and --id were given", "give one of them"}
+			}
+			if id && prefix == "" {
+				return &usageError{"the prefix is empty", "give one, as in --id prop"}
+			}
+			return a.canon(args[0], prefix, hash)
+		},
+	}
+	cmd.Flags().BoolVar(&hash, "hash", false, "print the SHA-256 of the canonical JSON and an LF, in hex")
+	cmd.Flags().StringVar(&prefix, "id", "", "print the id that begins with `PREFIX`")
+	return cmd
+}
+
+func (a *App) canon(name, prefix string, hash bool) error {
+	doc, err := a.document(name, exitIO, canonParse)
+	if err != nil {
+		return err
+	}
+	text := ""
+	switch {
+	case hash:
+		text, err = canon.Hash(doc)
+		text += "\n"
+	case prefix != "":
+		text, err = canon.DeriveID(prefix, doc)
+		text += "\n"
+	default:
+		var line []byte
+		line, err = canon.Line(doc)
+		text = string(line)
+	}
+	if err != nil {
+		return err
+	}
+	// Not print: what was given comes back, and must hash to what it is.
+	_, err = io.WriteString(a.Stdout, text)
+	return err
+}
+
+// document reads a JSON document from a file, or stdin for "-". The codes are
+// those to end with where it cannot be read, or is not JSON.
+func (a *App) document(name string, unread, unparsed int) (any, error) {
+	raw, err := a.readInput(name, maxDocument)
+	if err == nil && len(raw) > maxDocument {
+		err = fmt.Errorf("%s: longer than %d bytes", inputName(name), maxDocument)
+	}
+	if err != nil {
+		return nil, &exitError{unread, err}
+	}
+	doc, err := canon.Parse(raw)
+	if err != nil {
+		return nil, &exitError{unparsed, fmt.Errorf("%s: %w", inputName(name), err)}
+	}
+	return doc, nil
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// say prints a remark for a person on stderr, in one line.
+func (a *App) say(format string, args ...any) {
+	if !a.flags.quiet {
+		_ = emit(a.Stderr, a.redact("countersign: "+report.Clean(fmt.Sprintf(format, args...))+"\n"))
+	}
+}
+
+// emit is the one place where the program writes to a person, or a log.
+func emit(w io.Writer, text secret.Redacted) error {
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// redact takes secrets out of a text: those that the rules know by their form,
+// and the tokens that this process was given.
+func (a *App) redact(text string) secret.Redacted { return a.finder().Redact(text) }
+
+func (a *App) finder() *secret.Finder {
+	if a.secrets == nil {
+		a.secrets = secret.Default().Knowing(a.tokens()...)
+	}
+	return a.secrets
+}
+
+// learn takes over what a stage has learnt about secrets, before anything of it
+// is printed.
+func (a *App) learn(k pipeline.Known) {
+	if k.Secrets != nil {
+		a.secrets = k.Secrets.Also(a.finder())
+	}
+}
+
+// printJSON prints a document as canonical JSON. On a terminal, what does not
+// show is written with JSON's own escapes (T71): the same document, in which
+// nothing moves the cursor.
+func (a *App) printJSON(doc any) error {
+	line, err := a.redactJSON(doc)
+	if err != nil {
+		return err
+	}
+	if isTerminal(a.Stdout) {
+		line = line.Show(report.EscapeJSON)
+	}
+	return emit(a.Stdout, line)
+}
+
+// redactJSON is a document's canonical JSON and one LF. Its strings are looked
+// at one by one, so that it stays a document, and its hashes stay hashes.
+func (a *App) redactJSON(doc any) (secret.Redacted, error) {
+	raw, err := canon.Marshal(doc)
+	if err != nil {
+		return secret.Redacted{}, err
+	}
+	clean, err := a.finder().RedactJSON(raw, func(key, value string) bool {
+		return key == diffKey || key == diffBytesKey || ledger.IsTyped(key, value)
+	})
+	return clean.Show(func(doc string) string { return doc + "\n" }), err
+}
+
+// diffKey and diffBytesKey are the members of a document that hold a whole diff,
+// which redactDiff has redacted as one.
+const (
+	diffKey      = "diff"
+	diffBytesKey = "diff_base64"
+)
+
+func (a *App) print(text string) error { return emit(a.Stdout, a.redact(text)) }
+
+// A document is JSON to be.
+type document = map[string]any
+
+// result prints what a command came to: the document with --json, else the text.
+func (a *App) result(doc any, text string) error {
+	if a.flags.json {
+		return a.printJSON(doc)
+	}
+	return a.print(text)
+}
+
+// style colours stdout when it is a terminal and NO_COLOR is not set
+// (no-color.org).
+func (a *App) style() report.Style { return report.Style{Colour: a.colours(a.Stdout)} }
+
+func (a *App) colours(w io.Writer) bool {
+	return isTerminal(w) && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
+}
+
+// person returns where to ask a person a question: stderr, or the terminal
+// itself when stderr goes elsewhere. nil means that nobody is there. The caller
+// closes it.
+func (a *App) person() io.WriteCloser {
+	if a.flags.json || !isTerminal(a.Stdin) {
+		return nil
+	}
+	if isTerminal(a.Stderr) {
+		return nopCloser{a.Stderr}
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		return nil
+	}
+	return tty
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func isTerminal(v any) bool {
+	if n, ok := v.(nopCloser); ok {
+		v = n.Writer
+	}
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// report describes a transaction as a stage left it.
+func (a *App) report(g pipeline.Gated) (report.Report, error) {
+	diff, err := g.Diff()
+	if err != nil {
+		return report.Report{}, err
+	}
+	rep := report.New(g.Log(), diff)
+	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.Ledger.Tip
+	return rep, nil
+}
+
+// reportRun is report with what a run came to.
+func (a *App) reportRun(o pipeline.Outcome) (report.Report, error) {
+	rep, err := a.report(o.Gated)
+	if done := o.Applied; done != nil && done.Result.Outcome != "" {
+		rep.ApplyResult, rep.AppliedCommit = &done.Result, done.Commit
+	}
+	if o.Validated != nil {
+		rep.Validation = &o.Validated.Report
+	}
+	return rep, err
+}
+
+// show prints a report as text or JSON.
+func (a *App) show(rep report.Report) error {
+	a.shown = &rep
+	if a.flags.json {
+		return a.printJSON(rep)
+	}
+	text, err := a.reportText(rep, a.style())
+	if err != nil {
+		return err
+	}
+	return emit(a.Stdout, text)
+}
+
+// reportText is a report for a person, made of its redacted fields.
+func (a *App) reportText(rep report.Report, s report.Style) (secret.Redacted, error) {
+	line, clean, err := a.cleanly(rep)
+	return line.Show(func(string) string { return clean.Text(s) }), err
+}
+
+// cleanReport is a report without secrets, for a forge.
+func (a *App) cleanReport(rep report.Report) (report.Report, error) {
+	_, clean, err := a.cleanly(rep)
+	return clean, err
+}
+
+func (a *App) cleanly(rep report.Report) (line secret.Redacted, clean report.Report, err error) {
+	if line, err = a.redactJSON(rep); err == nil {
+		err = json.Unmarshal([]byte(line.String()), &clean)
+	}
+	return line, clean, err
+}
+
+// A progressLine is one line on the terminal that says how far the work is. It
+// may be used by several goroutines.
+type progressLine struct {
+	app     *App // nil: nobody is looking
+	command string
+	mu      sync.Mutex
+	last    time.Time
+	wide    int
+}
+
+func (a *App) progressLine(command string) *progressLine {
+	if a.flags.json || a.flags.quiet || !isTerminal(a.Stderr) || a.Getenv("TERM") == "dumb" {
+		return &progressLine{}
+	}
+	return &progressLine{app: a, command: command}
+}
+
+// show says how far it is, at most ten times a second; total 0 is not known.
+func (p *progressLine) show(what string, done, total int) {
+	if p.app == nil || !p.mu.TryLock() {
+		return
+	}
+	defer p.mu.Unlock()
+	now := p.app.Now()
+	if now.Sub(p.last) < 100*time.Millisecond {
+		return
+	}
+	p.last = now
+	text := fmt.Sprintf("%s: %d %s", p.command, done, what)
+	if total > 0 {
+		text = fmt.Sprintf("%s: %d of %d %s", p.command, done, total, what)
+	}
+	fmt.Fprintf(p.app.Stderr, "\r%-*s", p.wide, text)
+	p.wide = max(p.wide, len(text))
+}
+
+// end wipes the line.
+func (p *progressLine) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.app != nil && p.wide > 0 {
+		fmt.Fprintf(p.app.Stderr, "\r%*s\r", p.wide, "")
+	}
+}
