@@ -163,17 +163,7 @@ func (s *childSession) UploadPack(ctx context.Context, req *packp.UploadPackRequ
 	if _, err := s.AdvertisedReferencesContext(ctx); err != nil {
 		return nil, err
 	}
-	err := req.UploadRequest.Encode(s.in)
-	if err == nil {
-		err = req.UploadHaves.Encode(s.in, true)
-	}
-	if err == nil {
-		err = pktline.NewEncoder(s.in).EncodeString("done\n")
-	}
-	if err == nil {
-		err = s.in.Close()
-	}
-	if err != nil {
+	if err := s.ask(req); err != nil {
 		return nil, s.fail(fmt.Errorf("asking: %w", err))
 	}
 	resp := packp.NewUploadPackResponse(req)
@@ -181,6 +171,19 @@ func (s *childSession) UploadPack(ctx context.Context, req *packp.UploadPackRequ
 		return nil, s.fail(err)
 	}
 	return resp, nil
+}
+
+func (s *childSession) ask(req *packp.UploadPackRequest) error {
+	if err := req.UploadRequest.Encode(s.in); err != nil {
+		return err
+	}
+	if err := req.UploadHaves.Encode(s.in, true); err != nil {
+		return err
+	}
+	if err := pktline.NewEncoder(s.in).EncodeString("done\n"); err != nil {
+		return err
+	}
+	return s.in.Close()
 }
 
 // A childBody remembers how reading failed, which packp turns to text.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"syscall"
 )
 
 // Child must be the first call of main, and of TestMain. On this system no
@@ -48,5 +49,5 @@ func (j *job) supervise(ctx context.Context, _ plan, stdout, stderr *os.File) (e
 	if err != nil && !errors.As(err, &exit) {
 		return ending{}, err
 	}
-	return endingOf(cmd.ProcessState), nil
+	return endingOfStatus(cmd.ProcessState.Sys().(syscall.WaitStatus)), nil
 }

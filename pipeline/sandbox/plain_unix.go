@@ -10,5 +10,3 @@ import (
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
-
-func endingOf(state *os.ProcessState) ending { return endingOfStatus(state.Sys().(syscall.WaitStatus)) }

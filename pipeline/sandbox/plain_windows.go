@@ -12,5 +12,3 @@ func ownGroup() *syscall.SysProcAttr {
 // killGroup kills the command alone: a group is no more than a target of console
 // signals here.
 func killGroup(p *os.Process) { _ = p.Kill() }
-
-func endingOf(state *os.ProcessState) ending { return ending{exit: state.ExitCode()} }

@@ -1,7 +1,12 @@
 package sandbox
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
@@ -66,4 +71,129 @@ func landlockABI() int {
 		return scopesABI - 1
 	}
 	return min(v, len(landlockVersions))
+}
+
+// unavailable is the error for a missing protection, with what to enable here.
+func unavailable(missing string, err error) error {
+	return &UnavailableError{Missing: []string{missing}, Hint: hint(missing, sysctl), Err: err}
+}
+
+// hint says what to enable, by what read gives for the kernel's settings.
+func hint(missing string, read func(name string) string) string {
+	switch missing {
+	case landlockFiles:
+		return "use Linux 5.13 or later with Landlock among the security modules (kernel parameter lsm=landlock,…); in a container, allow the landlock system calls"
+	case landlockScopes:
+		return "use Linux 6.12 or later, or run the command without the network"
+	case userNamespaces:
+		switch {
+		case read("kernel/apparmor_restrict_unprivileged_userns") == "1":
+			return "enable them: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+		case read("kernel/unprivileged_userns_clone") == "0":
+			return "enable them: sudo sysctl -w kernel.unprivileged_userns_clone=1"
+		case read("user/max_user_namespaces") == "0":
+			return "enable them: sudo sysctl -w user.max_user_namespaces=15000"
+		}
+		return "allow unprivileged user namespaces; in a container, allow clone, mount and pivot_root (seccomp and AppArmor profiles)"
+	case noPrivileges:
+		return "run as a normal user"
+	}
+	return "use Linux on amd64 or arm64 with seccomp filters"
+}
+
+func sysctl(name string) string {
+	b, _ := os.ReadFile("/proc/sys/" + name)
+	return strings.TrimSpace(string(b))
+}
+
+// handOver gives the directory and the scratch to the command's user. A file with
+// a hard link outside is refused: writing to it would write there.
+func (j *job) handOver(p plan) error {
+	if j.sandbox.Mode == DangerFullAccess {
+		return nil
+	}
+	if err := j.reachable(p); err != nil {
+		return err
+	}
+	for _, dir := range []string{j.scratch, j.dir} {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return err
+		}
+		err = claim(root, p.user)
+		_ = root.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reachable checks that without namespaces the command's user can come to the
+// directories at all: those above must let everybody pass.
+func (j *job) reachable(p plan) error {
+	if p.namespaces || p.user < 0 {
+		return nil
+	}
+	for _, dir := range []string{j.scratch, j.dir} {
+		for above := filepath.Dir(dir); ; above = filepath.Dir(above) {
+			info, err := os.Stat(above)
+			if err != nil {
+				return err
+			}
+			if info.Mode()&0o001 == 0 {
+				return fmt.Errorf("user %d cannot come to %s: %s does not let other users pass", p.user, dir, above)
+			}
+			if above == filepath.Dir(above) {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// claim checks every file below root, then gives it to user unless that is -1.
+func claim(root *os.Root, user int) error {
+	type inode struct{ device, number uint64 }
+	type linked struct {
+		name    string // one of those met
+		missing uint64 // how many were not
+	}
+	links := map[inode]*linked{} // files with several names
+	var foreign []string
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		st := info.Sys().(*syscall.Stat_t)
+		if !d.IsDir() && st.Nlink > 1 {
+			id := inode{uint64(st.Dev), st.Ino}
+			if links[id] == nil {
+				links[id] = &linked{name: name, missing: uint64(st.Nlink)}
+			}
+			links[id].missing--
+		}
+		if user >= 0 && int(st.Uid) != user {
+			foreign = append(foreign, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if l.missing > 0 {
+			return fmt.Errorf("%s has a hard link outside", l.name)
+		}
+	}
+	for _, name := range foreign {
+		if err := root.Lchown(name, user, user); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,11 @@ func (s *settings) makeRoot() error {
 	if err := systemLinks(root); err != nil {
 		return err
 	}
-	mountProc(root)
+	// A /proc of our own processes. A container that hides parts of its own refuses
+	// that; then there is no /proc at all.
+	if proc := filepath.Join(root, "proc"); os.MkdirAll(proc, 0o755) == nil {
+		_ = unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
+	}
 	return enter(root)
 }
 
@@ -48,7 +53,11 @@ func (s *settings) binds() []bind {
 			all = append(all, bind{source: path, target: path, attributes: attributes})
 		}
 	}
-	add(readOnlyTree, slices.DeleteFunc(slices.Clone(systemDirs), isLink)...)
+	for _, dir := range systemDirs {
+		if info, err := os.Lstat(dir); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			add(readOnlyTree, dir)
+		}
+	}
 	add(readOnlyTree, "/etc")
 	add(readOnlyTree, s.Read...)
 	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); s.Network && err == nil && !within(resolver, "/etc") {
@@ -59,11 +68,6 @@ func (s *settings) binds() []bind {
 	all = append(all, bind{source: s.Scratch, target: "/tmp", attributes: writableTree})
 	slices.SortStableFunc(all, func(a, b bind) int { return cmp.Compare(a.target, b.target) })
 	return all
-}
-
-func isLink(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
 
 // systemLinks are those of the host's root, such as /bin to usr/bin, and those of /dev.
@@ -84,16 +88,6 @@ func systemLinks(root string) error {
 	return nil
 }
 
-// mountProc mounts a /proc of our own processes. A container that hides parts of
-// its own refuses that; then there is no /proc at all.
-func mountProc(root string) {
-	proc := filepath.Join(root, "proc")
-	if os.MkdirAll(proc, 0o755) != nil {
-		return
-	}
-	_ = unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
-}
-
 // enter makes root the root and lets go of the old one.
 func enter(root string) error {
 	if err := unix.Chdir(root); err != nil {
@@ -110,4 +104,72 @@ func enter(root string) error {
 	}
 	attributes := unix.MountAttr{Attr_set: readOnlyTree}
 	return os.NewSyscallError("mount_setattr", unix.MountSetattr(unix.AT_FDCWD, "/", 0, &attributes))
+}
+
+// A bind is a file or directory of the host that the command sees.
+type bind struct {
+	source, target string
+	attributes     uint64
+	tree           int // the detached copy of the mount
+}
+
+const (
+	readOnlyTree = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	writableTree = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	deviceFile   = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
+)
+
+// copyTrees makes a detached copy of every source with its restrictions; what
+// does not exist is left out.
+func copyTrees(binds []bind) ([]bind, error) {
+	var found []bind
+	for _, b := range binds {
+		tree, err := unix.OpenTree(unix.AT_FDCWD, b.source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return nil, os.NewSyscallError("open_tree "+b.target, err)
+		}
+		attributes := unix.MountAttr{Attr_set: b.attributes}
+		if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attributes); err != nil {
+			return nil, os.NewSyscallError("mount_setattr "+b.target, err)
+		}
+		b.tree = tree
+		found = append(found, b)
+	}
+	return found, nil
+}
+
+// attach puts the copies at their targets below root.
+func attach(root string, binds []bind) error {
+	for _, b := range binds {
+		target := filepath.Join(root, b.target)
+		if err := mountPoint(target, b.tree); err != nil {
+			return err
+		}
+		if err := unix.MoveMount(b.tree, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return os.NewSyscallError("move_mount "+b.target, err)
+		}
+		_ = unix.Close(b.tree)
+	}
+	return nil
+}
+
+// mountPoint makes a directory or file, as the tree is one.
+func mountPoint(target string, tree int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(tree, &st); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return os.MkdirAll(target, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(target); err == nil {
+		return nil
+	}
+	return os.WriteFile(target, nil, 0o644)
 }

@@ -42,7 +42,9 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -151,5 +153,72 @@ func (s Sandbox) Run(ctx context.Context, dir string, c Command) (Result, error)
 	if err != nil {
 		return Result{}, fmt.Errorf("preparing the command: %w", err)
 	}
-	return j.run(ctx)
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	plans, err := j.plans()
+	if err != nil {
+		return Result{}, err
+	}
+	var r Result
+	for _, p := range plans { // until one is available
+		r, err = j.attempt(ctx, p)
+		if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) {
+			break
+		}
+	}
+	return r, err
 }
+
+// Limits bound what a command may use. A field that is not above zero takes its default.
+type Limits struct {
+	Output    int64 // bytes kept of each of the two streams; the rest is counted and thrown away
+	Memory    int64 // bytes of address space of one process; less than MinMemory is raised to it
+	Processes int   // processes and threads at one time
+	FileSize  int64 // bytes of one file
+}
+
+// MinMemory is the smallest address space a command gets: a Go or Java runtime
+// reserves more than 1 GiB before it does anything.
+const MinMemory = 2 << 30
+
+// DefaultTimeout is how long a command without a Timeout may run.
+const DefaultTimeout = 10 * time.Minute
+
+// DefaultLimits are the limits where nothing else is said.
+var DefaultLimits = Limits{Output: 1 << 20, Memory: 4 << 30, Processes: 1024, FileSize: 1 << 30}
+
+func (l Limits) orDefaults() Limits {
+	l.Output = positive(l.Output, DefaultLimits.Output)
+	l.Memory = max(positive(l.Memory, DefaultLimits.Memory), MinMemory)
+	l.Processes = positive(l.Processes, DefaultLimits.Processes)
+	l.FileSize = positive(l.FileSize, DefaultLimits.FileSize)
+	return l
+}
+
+func positive[N ~int | ~int64](n, otherwise N) N {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// ErrReadOnly is what Run gives in read-only mode.
+var ErrReadOnly = errors.New("commands are refused in read-only mode")
+
+// An UnavailableError says that a protection is missing and the command was not run.
+type UnavailableError struct {
+	Missing []string // the protections, such as "user namespaces"
+	Hint    string   // what to enable
+	Err     error    // what the system said, or nil
+}
+
+func (e *UnavailableError) Error() string {
+	s := "the sandbox is not available: missing " + strings.Join(e.Missing, ", ")
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }

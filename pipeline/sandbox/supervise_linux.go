@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // supervise runs the command in a child of ours and returns when nothing of it is
@@ -29,20 +32,21 @@ func (j *job) supervise(ctx context.Context, p plan, stdout, stderr *os.File) (e
 	cmd := j.child(p)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.ExtraFiles = []*os.File{wires.childSettings, wires.childReports}
-	err = j.start(cmd, p)
+	if j.sandbox.denyNamespaces && p.namespaces {
+		err = syscall.EPERM // as from a kernel that denies them
+	} else {
+		err = cmd.Start()
+	}
 	closeAll(stdout, stderr, wires.childSettings, wires.childReports)
 	if err != nil {
-		return ending{}, startError(p, err)
+		for _, denied := range []error{syscall.EPERM, syscall.EACCES, syscall.ENOSPC, syscall.EUSERS, syscall.EINVAL, syscall.ENOSYS} {
+			if p.namespaces && errors.Is(err, denied) {
+				return ending{}, unavailable(userNamespaces, err)
+			}
+		}
+		return ending{}, err
 	}
 	return j.watch(ctx, cmd, p, wires)
-}
-
-// start starts cmd, or fails as the kernel would where a test denies namespaces.
-func (j *job) start(cmd *exec.Cmd, p plan) error {
-	if j.sandbox.denyNamespaces && p.namespaces {
-		return syscall.EPERM
-	}
-	return cmd.Start()
 }
 
 // watch hands the settings over, reads the reports, and waits for the end.
@@ -64,7 +68,7 @@ func (j *job) watch(ctx context.Context, cmd *exec.Cmd, p plan, w *wires) (endin
 	if len(reports) == 0 && ctx.Err() == nil {
 		return ending{}, fmt.Errorf("the sandbox ended before the command: %w", errors.Join(writeErr, readErr, waitErr))
 	}
-	return outcome(p, reports)
+	return outcome(reports)
 }
 
 // killGroup kills the child and, with its process namespace or its group, all
@@ -102,16 +106,107 @@ func readReports(r io.Reader) ([]report, error) {
 
 // outcome is what the last report says. A child that started the command and
 // said nothing more was killed, by us or by the command.
-func outcome(p plan, reports []report) (ending, error) {
+func outcome(reports []report) (ending, error) {
 	killed := ending{exit: 128 + int(syscall.SIGKILL), signal: syscall.SIGKILL.String()}
 	if len(reports) == 0 {
 		return killed, nil
 	}
 	switch last := reports[len(reports)-1]; {
 	case last.Missing != "":
-		return ending{}, last.failure(p)
+		err := errors.New(last.Error)
+		if last.Errno != 0 {
+			err = &os.SyscallError{Syscall: last.Error, Err: last.Errno}
+		}
+		return ending{}, unavailable(last.Missing, err)
 	case last.Ended:
 		return ending{exit: last.Exit, signal: last.Signal}, nil
 	}
 	return killed, nil
+}
+
+// marker is the name our child is started under. With its two pipes it is what
+// makes a process the child: no flag and no variable can.
+const marker = "countersign-sandbox-child"
+
+// The child's descriptors.
+const (
+	settingsFD = 3 // settings, one JSON value; the end of the pipe is the end of the parent
+	reportsFD  = 4 // reports, JSON values
+)
+
+// settings are all that the child is told.
+type settings struct {
+	Argv, Env  []string
+	Path, Dir  string
+	Scratch    string
+	Read       []string
+	Walls      bool // false with full access
+	Namespaces bool
+	Network    bool
+	Loopback   bool
+	Landlock   int
+	User       int
+	Limits     Limits
+}
+
+// A report is what the child says: that a protection is missing, that the
+// command has started, or how it ended.
+type report struct {
+	Missing string        `json:",omitempty"`
+	Error   string        `json:",omitempty"`
+	Errno   syscall.Errno `json:",omitempty"`
+	Ended   bool          `json:",omitempty"`
+	Exit    int           `json:",omitempty"`
+	Signal  string        `json:",omitempty"`
+}
+
+func (j *job) settings(p plan) settings {
+	limits := j.sandbox.Limits
+	if !p.namespaces {
+		limits.Processes += tasksOf(p.user)
+	}
+	return settings{
+		Argv: j.argv, Env: j.env, Path: j.sandbox.Path, Dir: j.dir, Scratch: j.scratch, Read: j.sandbox.Read,
+		Walls: j.sandbox.Mode != DangerFullAccess, Namespaces: p.namespaces, Network: j.command.Network,
+		Loopback: j.command.Loopback, Landlock: p.protection.Landlock, User: p.user, Limits: limits,
+	}
+}
+
+// wires are both ends of the two pipes.
+type wires struct {
+	settings, childSettings *os.File
+	reports, childReports   *os.File
+}
+
+func newWires() (*wires, error) {
+	var w wires
+	var err error
+	if w.childSettings, w.settings, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	if w.reports, w.childReports, err = os.Pipe(); err != nil {
+		closeAll(w.childSettings, w.settings)
+		return nil, err
+	}
+	return &w, nil
+}
+
+// child is our executable, to be started with the plan's namespaces.
+func (j *job) child(p plan) *exec.Cmd {
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if p.namespaces { // in which the child may mount and configure
+		attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		if !j.command.Network {
+			attr.Cloneflags |= unix.CLONE_NEWNET
+		}
+		if p.user >= 0 {
+			attr.UidMappings, attr.GidMappings = wholeMap("/proc/self/uid_map"), wholeMap("/proc/self/gid_map")
+			attr.GidMappingsEnableSetgroups = true
+		} else {
+			attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+			attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+			attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+		}
+	}
+	return &exec.Cmd{Path: cmp.Or(j.sandbox.Self, "/proc/self/exe"), Args: []string{marker}, Env: []string{}, Dir: "/", SysProcAttr: attr}
 }
