@@ -1,10 +1,15 @@
 package audit
 
 import (
+	"bytes"
+	"fmt"
 	"path"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -21,14 +26,6 @@ func (a *auditor) commit(c history.Commit) {
 	if len(c.Parents) > 1 {
 		a.add("L8", c.ID, "", "is a merge of %d histories", len(c.Parents))
 	}
-	a.signature(c)
-	if !c.Ours {
-		a.add("L15", c.ID, "", "is not a commit as countersign writes it: its author, committer or headers are others")
-	}
-	a.sort(c)
-}
-
-func (a *auditor) signature(c history.Commit) {
 	if c.Signature != history.Unsigned {
 		a.signed.Add(1)
 	}
@@ -38,6 +35,10 @@ func (a *auditor) signature(c history.Commit) {
 	case a.o.Signatures && c.Signature != history.Good:
 		a.add("L13", c.ID, "", "is not signed")
 	}
+	if !c.Ours {
+		a.add("L15", c.ID, "", "is not a commit as countersign writes it: its author, committer or headers are others")
+	}
+	a.sort(c)
 }
 
 // sorted changes of one commit, by what they are part of.
@@ -56,17 +57,21 @@ func (a *auditor) sort(c history.Commit) {
 		a.entry(c, ch)
 		a.part(&p, c, ch)
 	}
-	a.roots(c, p)
-	a.oneSubject(c, &p)
-	words, fit := parseMessage(c.Message)
-	if !fit && p.events == nil {
-		a.add("L15", c.ID, "", "its message has not the form of a stage's")
+	// README.md and ledger.json come with the first commit.
+	has := [2]bool{p.readme, !p.schema.IsZero()}
+	for i, name := range []string{ledger.ReadmeFile, ledger.SchemaFile} {
+		switch first := len(c.Parents) == 0; {
+		case first && !has[i]:
+			a.add("L16", c.ID, name, "is missing in the first commit")
+		case !first && has[i]:
+			a.add("L16", c.ID, name, "was not added in the first commit")
+		}
 	}
-	a.keep(c, p, words, fit)
-}
-
-// oneSubject: a commit adds to one transaction, or to the ledger's own events.
-func (a *auditor) oneSubject(c history.Commit, p *parts) {
+	if len(p.transactions) == 0 && !p.schema.IsZero() {
+		a.add("L16", c.ID, ledger.SchemaFile, "was not added by a review")
+		a.read(c.ID, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: p.schema})
+	}
+	// A commit adds to one transaction, or to the ledger's own events.
 	switch n := len(p.transactions); {
 	case n > 1:
 		a.add("L8", c.ID, "", "adds to %d transactions, not to one", n)
@@ -82,6 +87,11 @@ func (a *auditor) oneSubject(c history.Commit, p *parts) {
 		}
 		p.index = nil
 	}
+	words, fit := parseMessage(c.Message)
+	if !fit && p.events == nil {
+		a.add("L15", c.ID, "", "its message has not the form of a stage's")
+	}
+	a.keep(c, p, words, fit)
 }
 
 // keep remembers what the second pass looks at.
@@ -165,29 +175,11 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 // transaction is checked, so most share one text.
 func inside(name, id string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, ledger.Dir(id)), "/")
-	for _, usual := range []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile} {
-		if name == usual {
-			return usual
-		}
+	usual := []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile}
+	if i := slices.Index(usual, name); i >= 0 {
+		return usual[i]
 	}
 	return strings.Clone(name)
-}
-
-// roots: README.md and ledger.json come with the first commit.
-func (a *auditor) roots(c history.Commit, p parts) {
-	has := [2]bool{p.readme, !p.schema.IsZero()}
-	for i, name := range []string{ledger.ReadmeFile, ledger.SchemaFile} {
-		switch first := len(c.Parents) == 0; {
-		case first && !has[i]:
-			a.add("L16", c.ID, name, "is missing in the first commit")
-		case !first && has[i]:
-			a.add("L16", c.ID, name, "was not added in the first commit")
-		}
-	}
-	if len(p.transactions) == 0 && !p.schema.IsZero() {
-		a.add("L16", c.ID, ledger.SchemaFile, "was not added by a review")
-		a.read(c.ID, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: p.schema})
-	}
 }
 
 // read returns the content of a file; nil if it cannot be read, which is told.
@@ -237,4 +229,80 @@ func parseMessage(message string) (w words, fit bool) {
 	}
 	subject, ok := strings.CutPrefix(lines[0], w.stage+": ")
 	return w, fit && ok && ledger.OneLine(subject, 120) == subject
+}
+
+// An ownVersion is a commit that adds to the ledger's own events.
+type ownVersion struct {
+	commit  history.ID
+	parents []history.ID
+	age     int
+	when    int64
+	message string
+	change  history.Change
+}
+
+// ownEvents checks the ledger's own events.jsonl: each commit of it is the one
+// that ledger.AcceptEntry makes.
+func (a *auditor) ownEvents() {
+	if len(a.own) == 0 {
+		return
+	}
+	slices.SortFunc(a.own, func(x, y ownVersion) int { return y.age - x.age })
+	var before []byte
+	former, err := a.Former(ledger.LedgerEventsFile)
+	if err != nil {
+		a.add("OBJECT", a.own[0].commit, ledger.LedgerEventsFile, "what was there before cannot be read: %v", err)
+		return
+	}
+	for _, e := range former {
+		before = a.read(a.own[0].commit, ledger.LedgerEventsFile, e)
+	}
+	for _, v := range a.own {
+		raw := a.read(v.commit, ledger.LedgerEventsFile, v.change.New)
+		if raw == nil {
+			return // removed, or not readable, which was told
+		}
+		if err := a.acceptance(v, before, raw); err != nil {
+			a.add("L16", v.commit, ledger.LedgerEventsFile, "%v", err)
+		}
+		before = raw
+	}
+}
+
+// acceptance checks one commit that records a ledger/accept_tip, and notes it.
+func (a *auditor) acceptance(v ownVersion, before, raw []byte) error {
+	if !bytes.HasPrefix(raw, before) || len(raw) == len(before) {
+		return fmt.Errorf("did not grow at its end")
+	}
+	events, err := ledger.ReadLedgerEvents(raw)
+	if err != nil {
+		return err
+	}
+	p := events[len(events)-1]
+	a.found.note(Note{v.commit.String(), ledger.LedgerEventsFile, fmt.Sprintf("%s accepted %.12s in place of %.12s: %s", p.Author.Login, p.AcceptedTip, p.RememberedTip, p.Reason)})
+	var e ledger.Event
+	line := raw[bytes.LastIndexByte(raw[:len(raw)-1], '\n')+1:]
+	if err := canon.Unmarshal(line, &e); err != nil {
+		return err
+	}
+	at, err := time.Parse(ledger.TimeFormat, e.Timestamp)
+	if err != nil {
+		return err
+	}
+	tree := newDirFS(map[string]history.Entry{}, map[history.ID][]byte{{}: before})
+	if len(before) > 0 {
+		tree.files[ledger.LedgerEventsFile] = history.Entry{Mode: history.ModeFile}
+	}
+	want, err := ledger.AcceptEntry(tree, at, p)
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Equal(want.Files[ledger.LedgerEventsFile], raw):
+		return fmt.Errorf("grew by more than one event")
+	case len(v.parents) != 1 || v.parents[0].String() != p.AcceptedTip:
+		return fmt.Errorf("accepts %s, which is not the commit before it", p.AcceptedTip)
+	case want.Message != v.message || at.Unix() != v.when:
+		return fmt.Errorf("the message or the time of its commit is not the event's")
+	}
+	return nil
 }

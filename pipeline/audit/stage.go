@@ -18,7 +18,14 @@ import (
 // for. tx is what all events so far fold to.
 func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 	l.words(v, from, to, tx)
-	l.time(v, from, to, tx)
+	// A stage has one time, which is its events' and its commit's.
+	at, err := time.Parse(ledger.TimeFormat, tx.UpdatedAt)
+	if err != nil || max(at.Unix(), 0) != v.when {
+		l.add("L15", v.commit, "", "its time is not that of its events, %s", tx.UpdatedAt)
+	}
+	if slices.ContainsFunc(l.log.Events()[from:to], func(e ledger.Event) bool { return e.Timestamp != tx.UpdatedAt }) {
+		l.fail("L8", v, ledger.EventsFile, "the commit brings events of more than one time, and so of more than one stage")
+	}
 	need := l.accounted(from, to)
 	for _, ch := range v.changes {
 		if ch.Old != (history.Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile {
@@ -89,16 +96,18 @@ func (l *life) accounted(from, to int) map[string][]byte {
 		case *ledger.ArtifactStored:
 			need[p.Path] = nil
 		case *ledger.TurnItem:
-			if m := p.Item.Metadata; m != nil && canon.IsHex64(m.PatchID) && !l.named[ledger.PatchFile(m.PatchID)] {
-				need[ledger.PatchFile(m.PatchID)] = nil
-				if m.PatchSealedSHA256 != "" {
-					need[ledger.SealedFile(m.PatchID)] = nil
-				}
-				line, _ := canon.Line(ledger.Listed{BaseCommit: l.log.Meta().BaseCommit, TransactionID: l.id})
-				need[path.Join(ledger.ProposedDir(m.PatchID), l.id+".json")] = line
-				if m.PullRequest > 0 {
-					need[path.Join(ledger.PullDir(m.PullRequest), l.id+".json")] = line
-				}
+			m := p.Item.Metadata
+			if m == nil || !canon.IsHex64(m.PatchID) || l.named[ledger.PatchFile(m.PatchID)] {
+				continue
+			}
+			need[ledger.PatchFile(m.PatchID)] = nil
+			if m.PatchSealedSHA256 != "" {
+				need[ledger.SealedFile(m.PatchID)] = nil
+			}
+			line, _ := canon.Line(ledger.Listed{BaseCommit: l.log.Meta().BaseCommit, TransactionID: l.id})
+			need[path.Join(ledger.ProposedDir(m.PatchID), l.id+".json")] = line
+			if m.PullRequest > 0 {
+				need[path.Join(ledger.PullDir(m.PullRequest), l.id+".json")] = line
 			}
 		case *ledger.ApplyComplete:
 			if p.Success {
@@ -106,35 +115,18 @@ func (l *life) accounted(from, to int) map[string][]byte {
 			}
 		case *ledger.ApprovalDecision:
 			patchID := ledger.FingerprintPatch(p.Fingerprint)
-			if d := l.denial(p); p.Decision == ledger.Deny && canon.IsHex64(patchID) {
-				line, _ := canon.Line(d)
-				need[path.Join(ledger.DeniedDir(patchID), d.Kind+".json")] = line
+			if p.Decision != ledger.Deny || !canon.IsHex64(patchID) {
+				continue
 			}
+			kind := l.log.Request(p.ApprovalRequestID).Kind
+			line, _ := canon.Line(ledger.Denial{
+				Fingerprint: p.Fingerprint, Kind: kind, TransactionID: l.id,
+				Author: p.Source.Author, Reason: p.Reason, DeniedAt: p.Source.CreatedAt,
+			})
+			need[path.Join(ledger.DeniedDir(patchID), kind+".json")] = line
 		}
 	}
 	return need
-}
-
-// denial is what the index holds of a decision.
-func (l *life) denial(p *ledger.ApprovalDecision) ledger.Denial {
-	return ledger.Denial{
-		Fingerprint: p.Fingerprint, Kind: l.log.Request(p.ApprovalRequestID).Kind, TransactionID: l.id,
-		Author: p.Source.Author, Reason: p.Reason, DeniedAt: p.Source.CreatedAt,
-	}
-}
-
-// time: a stage has one time, which is its events' and its commit's.
-func (l *life) time(v *version, from, to int, tx ledger.Transaction) {
-	at, err := time.Parse(ledger.TimeFormat, tx.UpdatedAt)
-	if err != nil || max(at.Unix(), 0) != v.when {
-		l.add("L15", v.commit, "", "its time is not that of its events, %s", tx.UpdatedAt)
-	}
-	for _, e := range l.log.Events()[from:to] {
-		if e.Timestamp != tx.UpdatedAt {
-			l.fail("L8", v, ledger.EventsFile, "the commit brings events of more than one time, and so of more than one stage")
-			return
-		}
-	}
 }
 
 // words: the commit says what its events are.

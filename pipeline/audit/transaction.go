@@ -66,14 +66,14 @@ func (a *auditor) transaction(tx *transaction) {
 	if !l.begin() {
 		return
 	}
-	eventsFiles := l.histories()
+	eventsFiles, states := l.histories()
 	if l.unread {
 		return // there is no telling what else holds
 	}
 	l.now()
 	if l.log != nil {
 		l.grown(eventsFiles)
-		l.past()
+		l.past(states)
 		l.succession()
 	}
 }
@@ -101,10 +101,7 @@ func (l *life) begin() bool {
 }
 
 func (l *life) load(v *version, name string, e history.Entry) {
-	if _, known := l.content[e.ID]; known || e == (history.Entry{}) {
-		return
-	}
-	if !isFile(e) {
+	if _, known := l.content[e.ID]; known || !isFile(e) {
 		return
 	}
 	raw, err := l.Blob(e.ID)
@@ -116,9 +113,10 @@ func (l *life) load(v *version, name string, e history.Entry) {
 	l.content[e.ID] = raw
 }
 
-// histories reads every file that a version brought, and returns the versions
-// of events.jsonl: none where a version did not bring one.
-func (l *life) histories() []history.Entry {
+// histories reads every file that a version brought. It returns the versions of
+// events.jsonl, none where a version did not bring one, and transaction.json as
+// each version leaves it.
+func (l *life) histories() (_ []history.Entry, states []history.ID) {
 	eventsFiles := make([]history.Entry, len(l.versions)+1)
 	eventsFiles[0] = l.files[ledger.EventsFile]
 	for i := range l.versions {
@@ -135,14 +133,16 @@ func (l *life) histories() []history.Entry {
 			}
 		}
 		for _, ch := range v.index {
-			if _, known := l.content[ch.New.ID]; !known {
-				if raw := l.read(v.commit, ch.Path, ch.New); raw != nil {
-					l.content[ch.New.ID] = raw
-				}
+			if _, known := l.content[ch.New.ID]; known {
+				continue
+			}
+			if raw := l.read(v.commit, ch.Path, ch.New); raw != nil {
+				l.content[ch.New.ID] = raw
 			}
 		}
+		states = append(states, l.files[ledger.TransactionFile].ID)
 	}
-	return eventsFiles
+	return eventsFiles, states
 }
 
 // now checks the directory as it stands.
@@ -186,9 +186,8 @@ func (l *life) grown(eventsFiles []history.Entry) {
 }
 
 // past checks each version against the events that it brought.
-func (l *life) past() {
+func (l *life) past(states []history.ID) {
 	before := 0
-	states := l.states()
 	at := func(i int, tx ledger.Transaction) error {
 		from := int64(0)
 		if i > 0 {
@@ -198,7 +197,9 @@ func (l *life) past() {
 		if n := l.which[i]; n >= 0 {
 			v := &l.versions[n]
 			if n < len(l.versions)-1 { // the last one was checked
-				l.folded(v, states[n], tx)
+				if want, err := canon.Line(tx); err != nil || !bytes.Equal(l.content[states[n]], want) {
+					l.fail("L9", v, ledger.TransactionFile, "is not what the events of this commit fold to")
+				}
 			}
 			l.stage(v, before, after, tx)
 		}
@@ -210,29 +211,90 @@ func (l *life) past() {
 	}
 }
 
-// states is transaction.json as each version leaves it.
-func (l *life) states() []history.ID {
-	out := make([]history.ID, len(l.versions))
-	var state history.ID
-	if former, err := l.Former(path.Join(l.dir, ledger.TransactionFile)); err == nil {
-		for _, e := range former {
-			state = e.ID
-		}
-	}
-	for i, v := range l.versions {
-		for _, ch := range v.changes {
-			if ch.Path == ledger.TransactionFile {
-				state = ch.New.ID
-			}
-		}
-		out[i] = state
-	}
-	return out
+// A heir is a transaction that says whose place it took.
+type heir struct {
+	commit history.ID // the first one that is audited
+	age    int
+	tx     ledger.Transaction
 }
 
-func (l *life) folded(v *version, state history.ID, tx ledger.Transaction) {
-	want, err := canon.Line(tx)
-	if err != nil || !bytes.Equal(l.content[state], want) {
-		l.fail("L9", v, ledger.TransactionFile, "is not what the events of this commit fold to")
+// An ended is a transaction whose place was taken: when, and what it says of
+// that.
+type ended struct {
+	age    int
+	tx     ledger.Transaction
+	reason string
+}
+
+// succession keeps what a transaction says of whose place it took, and of who
+// took its own.
+func (l *life) succession() {
+	tx := l.log.Transaction()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := tx.Pointers.Proposal; p != nil && len(p.Supersedes) > 0 {
+		l.heirs = append(l.heirs, heir{l.versions[0].commit, l.versions[0].age, tx})
 	}
+	if tx.Status == ledger.Superseded && tx.Closed {
+		l.superseded[tx.TransactionID] = ended{l.versions[len(l.versions)-1].age, tx, ledger.Last[*ledger.StatusChange](l.log).Reason}
+	}
+}
+
+// successions is L19: who says whose place it took is entered after that one
+// ended, which says the same, and both are proposals of one proposer, of some of
+// the same files, for one pull request.
+func (a *auditor) successions() {
+	for _, h := range a.heirs {
+		for _, id := range h.tx.Pointers.Proposal.Supersedes {
+			if why := a.usurped(h, id); why != "" {
+				name := path.Join(ledger.Dir(h.tx.TransactionID), ledger.EventsFile)
+				a.add("L19", h.commit, name, "supersedes %s, which %s", ledger.OneLine(id, 60), why)
+			}
+		}
+	}
+}
+
+// usurped says what is wrong with a succession, "" for nothing.
+func (a *auditor) usurped(h heir, id string) string {
+	if ledger.CheckID(id) != nil {
+		return "is no transaction's id"
+	}
+	old, here := a.superseded[id]
+	if !here {
+		var ok bool
+		if old, ok = a.endedBefore(id, h); !ok {
+			return "did not end as superseded"
+		}
+	}
+	p, q := h.tx.Pointers.Proposal, old.tx.Pointers.Proposal
+	switch {
+	case q == nil || h.tx.GateOnly() || old.tx.GateOnly() || p.PullRequest == 0 || p.PullRequest != q.PullRequest || p.Repository == nil || q.Repository == nil || p.Repository.ID != q.Repository.ID:
+		return "is no proposal for the same pull request"
+	case h.tx.Proposer.Kind != old.tx.Proposer.Kind || h.tx.Proposer.ID != old.tx.Proposer.ID:
+		return "has another proposer"
+	case !slices.ContainsFunc(p.TargetFiles, func(file string) bool { return slices.Contains(q.TargetFiles, file) }):
+		return "changes none of its files"
+	case old.age <= h.age:
+		return "ended only after it"
+	case !strings.Contains(old.reason, h.tx.TransactionID):
+		return "says that another one took its place"
+	}
+	return ""
+}
+
+// endedBefore finds one that ended before what is audited begins. What it says
+// was looked at then.
+func (a *auditor) endedBefore(id string, h heir) (ended, bool) {
+	name := path.Join(ledger.Dir(id), ledger.TransactionFile)
+	former, err := a.Former(name)
+	if err != nil || len(former) != 1 {
+		return ended{}, false
+	}
+	var tx ledger.Transaction
+	for _, e := range former {
+		if err := canon.Unmarshal(a.read(h.commit, name, e), &tx); err != nil {
+			return ended{}, false
+		}
+	}
+	return ended{h.age + 1, tx, h.tx.TransactionID}, tx.TransactionID == id && tx.Status == ledger.Superseded && tx.Closed
 }

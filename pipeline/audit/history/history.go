@@ -4,7 +4,7 @@ package history
 
 import "encoding/hex"
 
-// An ID names an object of the
+// An ID names an object of the ledger.
 type ID [20]byte
 
 // String is 40 hex digits.
@@ -43,7 +43,7 @@ const (
 	Bad
 )
 
-// A Commit is one commit of the
+// A Commit is one commit of the ledger.
 type Commit struct {
 	ID      ID
 	Age     int // how many commits are after it
