@@ -14,46 +14,35 @@ type keywords struct {
 // newKeywords numbers the literals in the order given.
 func newKeywords(literals []string) *keywords {
 	k := &keywords{classes: 1}
+	most := 1 // states
 	for _, l := range literals {
 		k.sizes = append(k.sizes, len(l))
+		most += len(l)
 		for i := range len(l) {
-			k.classify(l[i])
+			if k.class[l[i]] == 0 {
+				k.class[lower(l[i])], k.class[upper(l[i])] = uint8(k.classes), uint8(k.classes)
+				k.classes++
+			}
 		}
 	}
-	k.grow()
+	// Room for the most states there can be: pages that nothing touches take no memory.
+	k.next, k.out = make([]int32, most*k.classes), make([][]uint16, most)
+	states := int32(1)
 	for id, l := range literals {
-		k.insert(l, uint16(id))
+		state := int32(0)
+		for i := range len(l) {
+			to := &k.next[int(state)*k.classes+int(k.class[l[i]])]
+			if *to == 0 {
+				*to = states
+				states++
+			}
+			state = *to
+		}
+		k.out[state] = append(k.out[state], uint16(id))
 	}
+	k.next, k.out = k.next[:int(states)*k.classes], k.out[:states]
 	k.link()
 	return k
-}
-
-func (k *keywords) classify(c byte) {
-	if k.class[c] != 0 {
-		return
-	}
-	low, high := lower(c), upper(c)
-	k.class[low], k.class[high] = uint8(k.classes), uint8(k.classes)
-	k.classes++
-}
-
-func (k *keywords) grow() int32 {
-	k.next = append(k.next, make([]int32, k.classes)...)
-	k.out = append(k.out, nil)
-	return int32(len(k.out) - 1)
-}
-
-func (k *keywords) insert(literal string, id uint16) {
-	state := int32(0)
-	for i := range len(literal) {
-		at := int(state)*k.classes + int(k.class[literal[i]])
-		if k.next[at] == 0 {
-			made := k.grow()
-			k.next[at] = made
-		}
-		state = k.next[at]
-	}
-	k.out[state] = append(k.out[state], id)
 }
 
 // link replaces every missing transition by that of the longest proper suffix.
