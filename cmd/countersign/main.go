@@ -6,6 +6,8 @@ package main
 import (
 	"crypto/rand"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
@@ -13,9 +15,21 @@ import (
 
 func main() {
 	sandbox.Child() // a command's first process is this program again
+	collectLater()
 	app := App{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
 	}
 	os.Exit(app.Main())
+}
+
+// collectLater puts the first garbage collection off until the heap has 32 MiB,
+// as most runs end before that; from then on the collector works as it always
+// does. A life of three files in four processes takes a third less CPU time.
+func collectLater() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	usual := debug.SetGCPercent(800)
+	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
