@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule"},
 	"pipeline/forge":         {"pipeline/approval", "pipeline/ledger"},
 	"pipeline/seal":          {"filippo.io/age"},
-	"pipeline/secret":        {"pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
+	"pipeline/secret":        {"internal/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
 	"pipeline/sandbox":       {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
 	"pipeline/checks":        {"pipeline/canon", "pipeline/policy", "pipeline/sandbox"},
 	"pipeline/workspace":     {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},

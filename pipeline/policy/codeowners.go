@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // CodeOwners are the lines of a repository's CODEOWNERS file, which say who owns
@@ -145,13 +146,13 @@ func isSkipped(pattern string) bool {
 }
 
 // ownerForm is an account, a team, or an address.
-var ownerForm = regexp.MustCompile(`^(@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%+/-]+@[A-Za-z0-9._%+-]+)$`)
+var ownerForm = lazyregexp.New(`^(@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%+/-]+@[A-Za-z0-9._%+-]+)$`)
 
 // parseOwners reads what follows a pattern; not ok is an owner that is none.
 func parseOwners(rest string) (owners []string, ok bool) {
 	rest, _, _ = strings.Cut(rest, "#")
 	owners = strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '\t' })
-	return owners, !slices.ContainsFunc(owners, func(o string) bool { return !ownerForm.MatchString(o) })
+	return owners, !slices.ContainsFunc(owners, func(o string) bool { return !ownerForm().MatchString(o) })
 }
 
 // parseOwnersGlob reads a pattern of CODEOWNERS.

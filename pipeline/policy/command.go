@@ -2,10 +2,11 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // A Command is one that may be run: exactly this Argv. With Shell it is one
@@ -44,7 +45,7 @@ const DefaultTimeout = Duration(10 * time.Minute)
 // plainForm is a command without anything that a shell would read: what its
 // words are is then beyond doubt.
 var plainForm = form{
-	regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*$`), 1000,
+	lazyregexp.New(`^[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*$`), 1000,
 	"a command of plain words; write {argv: […]}, with shell: true if it needs a shell",
 }
 
@@ -105,7 +106,7 @@ func (r *reader) command(n node, key string, c *Command, more ...field) {
 }
 
 // anyText is text of up to most characters.
-func anyText(most int) form { return form{regexp.MustCompile(`(?s)^.*$`), most, "text"} }
+func anyText(most int) form { return form{nil, most, "text"} }
 
 // argv reads a list of strings, the first of which names a program.
 func argv(dst *[]string) read {

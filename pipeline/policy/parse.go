@@ -1,8 +1,9 @@
 package policy
 
 import (
-	"regexp"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // The bounds of what a file may ask for. A Policy that nobody can meet, or that
@@ -77,20 +78,20 @@ func local(dst *Local) read {
 }
 
 var (
-	accountForm   = form{regexp.MustCompile(`^[^@\s][^\s]*$`), 100, "a login (without @) or a numeric id"}
-	teamForm      = form{regexp.MustCompile(`^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`), 100, "a team such as acme/security"}
-	recipientForm = form{regexp.MustCompile(`^age1[0-9a-z]{58,}$`), 4000, "an age recipient (age1…)"}
-	variableForm  = form{regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`), 100, "the name of an environment variable"}
-	branchForm    = form{regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*$`), 200, "the name of a branch"}
-	commitForm    = form{regexp.MustCompile(`^[0-9a-f]{40}$`), 40, "a commit id of 40 digits"}
-	timeForm      = form{regexp.MustCompile(`^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z$`), 20, "a time such as 2026-01-05T12:00:00Z"}
-	sizeForm      = form{regexp.MustCompile(`^[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)$`), 20, "a size such as 5 MiB"}
+	accountForm   = form{lazyregexp.New(`^[^@\s][^\s]*$`), 100, "a login (without @) or a numeric id"}
+	teamForm      = form{lazyregexp.New(`^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`), 100, "a team such as acme/security"}
+	recipientForm = form{lazyregexp.New(`^age1[0-9a-z]{58,}$`), 4000, "an age recipient (age1…)"}
+	variableForm  = form{lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), 100, "the name of an environment variable"}
+	branchForm    = form{lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*$`), 200, "the name of a branch"}
+	commitForm    = form{lazyregexp.New(`^[0-9a-f]{40}$`), 40, "a commit id of 40 digits"}
+	timeForm      = form{lazyregexp.New(`^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z$`), 20, "a time such as 2026-01-05T12:00:00Z"}
+	sizeForm      = form{lazyregexp.New(`^[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)$`), 20, "a size such as 5 MiB"}
 )
 
 // accounts reads logins and numeric ids. A number stands for the id.
 func accounts(dst *[]string) read {
 	return list(func(r *reader, n node, key string) {
-		if n.kind == isInteger && decimal.MatchString(n.text) && n.text > "0" {
+		if n.kind == isInteger && decimal().MatchString(n.text) && n.text > "0" {
 			n.kind = isText
 		}
 		var s string

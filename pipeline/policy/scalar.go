@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 func boolean(dst *bool) read {
@@ -21,7 +23,7 @@ func boolean(dst *bool) read {
 	}
 }
 
-var decimal = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+var decimal = lazyregexp.New(`^(0|-?[1-9][0-9]*)$`)
 
 // number reads a decimal integer from least to most. YAML's other forms (0x10,
 // 010, 1_000) mean different things to different readers.
@@ -32,7 +34,7 @@ func number[T int | int64](dst *T, least, most T) read {
 		}
 		v, err := strconv.ParseInt(n.text, 10, 64)
 		switch {
-		case !decimal.MatchString(n.text):
+		case !decimal().MatchString(n.text):
 			r.problem(n.mark, key, fmt.Sprintf("%s is not a plain decimal number", shorten(n.text)))
 		case least == most && v != int64(least):
 			r.problem(n.mark, key, fmt.Sprintf("is %s; this program reads %d", shorten(n.text), least))
@@ -64,8 +66,8 @@ func word[T ~string](dst *T, allowed []T) read {
 
 // A form is what text must look like; the message says it in words.
 type form struct {
-	pattern *regexp.Regexp
-	most    int // characters
+	pattern func() *regexp.Regexp // nil: anything
+	most    int                   // characters
 	message string
 }
 
@@ -82,7 +84,7 @@ func (f form) check(s string) string {
 	switch {
 	case utf8.RuneCountInString(s) > f.most:
 		return fmt.Sprintf("is longer than %d characters", f.most)
-	case !f.pattern.MatchString(s):
+	case f.pattern != nil && !f.pattern().MatchString(s):
 		return fmt.Sprintf("%q is not %s", shorten(s), f.message)
 	}
 	return ""
@@ -123,7 +125,7 @@ func appendOnce(r *reader, dst *[]string, s string, m mark, key string, before i
 }
 
 var (
-	durationForm = form{regexp.MustCompile(`^[1-9][0-9]{0,8}[smhdw]$`), 10, "a duration such as 90s, 10m, 72h, 14d or 2w"}
+	durationForm = form{lazyregexp.New(`^[1-9][0-9]{0,8}[smhdw]$`), 10, "a duration such as 90s, 10m, 72h, 14d or 2w"}
 	units        = map[byte]time.Duration{
 		's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
 	}

@@ -32,7 +32,7 @@ func newCondition(re *regexp.Regexp) *condition {
 		if err != nil {
 			panic("secret: " + err.Error()) // it compiled before
 		}
-		return program(&syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anything, tree}})
+		return program(&syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anything(), tree}})
 	})}
 }
 

@@ -2,8 +2,9 @@ package secret
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // Private keys in PEM are found without an expression that would have to look
@@ -18,8 +19,8 @@ const (
 )
 
 var (
-	blockBegin = regexp.MustCompile(`(?i)\A-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
-	blockEnd   = regexp.MustCompile(`(?i)\A-----END[ A-Z0-9_-]{0,100}KEY(?: BLOCK)?-----`)
+	blockBegin = lazyregexp.New(`(?i)\A-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	blockEnd   = lazyregexp.New(`(?i)\A-----END[ A-Z0-9_-]{0,100}KEY(?: BLOCK)?-----`)
 )
 
 // A boundary is a line that begins or ends a block.
@@ -77,7 +78,7 @@ func (b *boundary) read(text []byte) {
 		expr = blockBegin
 	}
 	b.end = b.start
-	if loc := expr.FindIndex(text[b.start:min(len(text), b.start+maxHeader)]); loc != nil {
+	if loc := expr().FindIndex(text[b.start:min(len(text), b.start+maxHeader)]); loc != nil {
 		b.end = b.start + loc[1]
 		b.private = bytes.Contains(bytes.ToUpper(text[b.start:b.end]), []byte("PRIVATE"))
 	}

@@ -2,9 +2,10 @@ package secret
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/countersign-dev/countersign/internal/lazyregexp"
 )
 
 // A role says what a line of a diff is, and with it which part of the line may
@@ -113,12 +114,12 @@ func (r *diffReader) inHunk(at, end int) bool {
 }
 
 // fixedLine is a header without text of anybody's choice.
-var fixedLine = regexp.MustCompile(`^(?:index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}(?: [0-7]{6})?` +
+var fixedLine = lazyregexp.New(`^(?:index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}(?: [0-7]{6})?` +
 	`|(?:new file mode|deleted file mode|old mode|new mode) [0-7]{6}` +
 	`|(?:dis)?similarity index [0-9]{1,3}%|\\ No newline at end of file|GIT binary patch|)$`)
 
 func (r *diffReader) fixed(line string, at int) bool {
-	if !fixedLine.MatchString(line) {
+	if !fixedLine().MatchString(line) {
 		return false
 	}
 	r.add(at, at, fixed)
@@ -147,13 +148,13 @@ func (r *diffReader) header(at, end int) {
 	}
 }
 
-var hunkLine = regexp.MustCompile(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@`)
+var hunkLine = lazyregexp.New(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@`)
 
 func (r *diffReader) hunkHeader(line string, at, end int) bool {
 	if !strings.HasPrefix(line, "@@ ") {
 		return false
 	}
-	m := hunkLine.FindStringSubmatch(line)
+	m := hunkLine().FindStringSubmatch(line)
 	if m == nil {
 		return false
 	}
@@ -171,10 +172,10 @@ func count(s string) int {
 	return n
 }
 
-var sectionLine = regexp.MustCompile(`^(literal|delta) (\d{1,10})$`)
+var sectionLine = lazyregexp.New(`^(literal|delta) (\d{1,10})$`)
 
 func (r *diffReader) sectionHeader(line string, at int) bool {
-	m := sectionLine.FindStringSubmatch(line)
+	m := sectionLine().FindStringSubmatch(line)
 	if m == nil {
 		return false
 	}

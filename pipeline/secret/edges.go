@@ -3,6 +3,7 @@ package secret
 import (
 	"regexp/syntax"
 	"slices"
+	"sync"
 )
 
 // loosen returns the expression without what it asks of its surroundings: word
@@ -45,17 +46,17 @@ func widened(re *syntax.Regexp) *syntax.Regexp {
 	out := *re
 	out.Sub = slices.Clone(re.Sub)
 	if isEdge(re.Sub[0]) {
-		out.Sub[0] = anyBegin
+		out.Sub[0] = anyBegin()
 	}
 	if isEdge(re.Sub[n-1]) {
-		out.Sub[n-1] = anyEnd
+		out.Sub[n-1] = anyEnd()
 	}
 	return &out
 }
 
 var (
-	anyBegin = last(`x(?:[^\w.~-]|^)`)
-	anyEnd   = last(`x(?:[^\w-]|$)`)
+	anyBegin = sync.OnceValue(func() *syntax.Regexp { return last(`x(?:[^\w.~-]|^)`) })
+	anyEnd   = sync.OnceValue(func() *syntax.Regexp { return last(`x(?:[^\w-]|$)`) })
 )
 
 // last is the last part of a concatenation, as package syntax reads it.

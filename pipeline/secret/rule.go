@@ -118,7 +118,7 @@ func newMatcher(tree *syntax.Regexp, loosened bool) matcher {
 		loosened: loosened,
 		prog:     sync.OnceValue(func() *syntax.Prog { return program(final()) }),
 		search: sync.OnceValue(func() *syntax.Prog {
-			return program(&syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anything, final()}})
+			return program(&syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anything(), final()}})
 		}),
 		here:     compiled(`\A`),
 		after:    compiled(`\A(?s:.)`),
@@ -127,7 +127,7 @@ func newMatcher(tree *syntax.Regexp, loosened bool) matcher {
 }
 
 // anything is what may stand before a match.
-var anything = last(`x(?s:.*?)`)
+var anything = sync.OnceValue(func() *syntax.Regexp { return last(`x(?s:.*?)`) })
 
 func program(tree *syntax.Regexp) *syntax.Prog {
 	prog, err := syntax.Compile(tree.Simplify())
