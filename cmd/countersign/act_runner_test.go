@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // A runner runs the real workflows of init and the real action.yml on this
@@ -129,7 +130,7 @@ func (r *runner) start(workflow string, e githubtest.Event) *running {
 func (r *runner) proposes() githubtest.Event {
 	r.Helper()
 	r.act("countersign-propose.yml", githubtest.Event{Name: "pull_request", Action: "synchronize", Number: r.pr})
-	raw, err := os.ReadFile(filepath.Join(r.uploads, bundleName, "bundle.json"))
+	raw, err := os.ReadFile(filepath.Join(r.uploads, pull.BundleName, "bundle.json"))
 	check(r.T, err)
 	return r.ran("countersign-propose", "pull_request", map[string]string{"bundle.json": string(raw)})
 }
@@ -153,7 +154,7 @@ func (r *runner) ran(workflow, event string, uploaded map[string]string) githubt
 		Name: workflow, Path: ".github/workflows/" + workflow + ".yml", Event: event,
 	})
 	if uploaded != nil {
-		r.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: bundleName, Files: uploaded})
+		r.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: pull.BundleName, Files: uploaded})
 	}
 	return githubtest.Event{Name: "workflow_run", Action: "completed", ID: id}
 }

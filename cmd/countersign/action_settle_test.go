@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // bundleOf is what a propose job uploads for a diff; more is put into it by whoever
@@ -22,7 +23,7 @@ func (h *hub) proposedBy(bundle string, n githubtest.NewWorkflowRun) githubtest.
 	h.Helper()
 	n.Event = "pull_request"
 	id := h.runOf("countersign-propose", n)
-	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: bundleName, Files: map[string]string{"bundle.json": bundle}})
+	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: pull.BundleName, Files: map[string]string{"bundle.json": bundle}})
 	return githubtest.Event{Name: "workflow_run", Action: "completed", ID: id}
 }
 

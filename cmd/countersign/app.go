@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -36,7 +37,7 @@ type App struct {
 	client      *github.Client // to GitHub, where there is a token
 	seen        func() string  // the ledger's last tip that held, once one was opened
 	transaction string         // the one that this run is about, once that is known
-	settled     *settlement    // what a run of settle did
+	settled     *pull.Settled  // what a run of settle did
 	matrix      *matrix        // what list --matrix printed
 	shown       *report.Report // the last that was shown
 }

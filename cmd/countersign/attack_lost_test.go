@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // A proposal whose event was displaced in the forge's queue is found by the next
@@ -57,7 +58,7 @@ func TestT83NoBundleOfOthers(t *testing.T) {
 		h.proposedBy(bundleOf(greetFix, ""), n)
 	}
 	id := h.runOf("other", githubtest.NewWorkflowRun{Event: "pull_request"})
-	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: bundleName, Files: map[string]string{"bundle.json": bundleOf(greetFix, "")}})
+	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: pull.BundleName, Files: map[string]string{"bundle.json": bundleOf(greetFix, "")}})
 	e := commented(h.says("eve", "/approve it"))
 	h.settled(e)
 	if h.s.Ref(site, ledgerRef) != "" {

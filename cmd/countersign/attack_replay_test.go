@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // A bundle that says where it belongs is refused; one from a fork is its
@@ -51,7 +52,7 @@ func TestT68BundleOfAFork(t *testing.T) {
 	}
 	const path = ".github/workflows/countersign-propose.yml"
 	run := h.s.WorkflowRun(githubtest.NewWorkflowRun{Repository: site, HeadRepository: "carol/site", HeadBranch: "fix", Name: "propose", Path: path, Event: "pull_request", By: "carol"})
-	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: bundleName, Files: map[string]string{"bundle.json": string(raw)}})
+	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: pull.BundleName, Files: map[string]string{"bundle.json": string(raw)}})
 	h.happens(githubtest.Event{Name: "workflow_run", Action: "completed", ID: run})
 	code, stdout, stderr := h.run("settle", "--json", "--no-gate") // the event says which pull request
 	var out settled

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -53,7 +53,7 @@ func (a *App) action(ctx context.Context) error {
 	code, child := a.child(a.Stdout, a.Stderr, args...)
 	switch {
 	case child.settled != nil:
-		err = child.settled.publishTo(step)
+		err = publishSettled(step, child)
 	case child.matrix != nil:
 		err = step.Matrix(child.matrix, len(child.matrix.Include), child.matrix.leftOut)
 	case child.transaction != "" && args[0] != "checks":
@@ -72,7 +72,7 @@ func (a *App) action(ctx context.Context) error {
 
 // actionPlan sets the outputs that a workflow's jobs go by.
 func (a *App) actionPlan(ctx context.Context, step action.Step) error {
-	number, err := inputPull(step.Input("pr"))
+	number, err := pull.ReadNumber(step.Input("pr"))
 	if err != nil {
 		return err
 	}
@@ -83,42 +83,28 @@ func (a *App) actionPlan(ctx context.Context, step action.Step) error {
 	return err
 }
 
-// publishTo sets the outputs of a settlement: all of one transaction.
-func (s *settlement) publishTo(step action.Step) error {
+// publishSettled sets the outputs of a settlement: all of one transaction.
+func publishSettled(step action.Step, child *App) error {
+	s := child.settled
 	var all []report.Report
 	for _, rep := range s.Transactions {
-		clean, err := s.a.cleanReport(rep)
+		clean, err := child.cleanReport(rep)
 		if err != nil {
 			return err
 		}
 		all = append(all, clean)
 	}
-	about := s.about()
+	about := s.About()
 	if err := step.Publish(all, about); err != nil {
 		return err
 	}
 	switch {
 	case about >= 0:
-		step.CheckRun(s.checkURLs[all[about].TransactionID])
-	case s.deniedBefore:
+		step.CheckRun(s.CheckURLs[all[about].TransactionID])
+	case s.DeniedBefore:
 		step.Denied()
 	}
 	return step.NeedsChecks(s.NeedsChecks)
-}
-
-// about is which transaction a step's outputs are of (docs/action.md): what its
-// bundle proposed, else the newest proposal, else the pull request's own diff;
-// -1 for none.
-func (s *settlement) about() int {
-	if s.deniedBefore || s.proposed != "" {
-		return slices.IndexFunc(s.Transactions, func(r report.Report) bool { return s.proposed != "" && r.TransactionID == s.proposed })
-	}
-	for i, r := range slices.Backward(s.Transactions) {
-		if !r.GateOnly {
-			return i
-		}
-	}
-	return len(s.Transactions) - 1
 }
 
 func actionArgs(step action.Step) ([]string, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -87,7 +88,7 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 		a.shareLedger()
 	}
 	w, err := a.openWhole(ctx)
-	if err == nil && !a.flags.push && !a.flags.noPush && len(pullsOf(w.open)) > 0 { // others look at these
+	if err == nil && !a.flags.push && !a.flags.noPush && len(pull.Numbers(w.open)) > 0 { // others look at these
 		a.shareLedger()
 		w, err = a.openWhole(ctx)
 	}

@@ -3,12 +3,19 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -40,12 +47,11 @@ requests and checks. In a workflow the pull request is the event's.`,
 			if f.all {
 				return a.settleAll(cmd.Context(), f, args)
 			}
-			s, err := a.openSettlement(cmd.Context(), f, args)
+			s, number, err := a.openSettler(cmd.Context(), f, args)
 			if err != nil {
 				return err
 			}
-			s.run(cmd.Context())
-			return s.show()
+			return a.showSettled(s.Settle(cmd.Context(), number))
 		},
 	}
 	cmd.Flags().IntVar(&f.pr, "pr", 0, "the pull request's `NUMBER`")
@@ -58,44 +64,134 @@ requests and checks. In a workflow the pull request is the event's.`,
 	return cmd
 }
 
-// openSettlement finds the pull request: by the flag, by the transaction, or by
-// the workflow's event.
-func (a *App) openSettlement(ctx context.Context, f settleFlags, args []string) (*settlement, error) {
+// openSettler opens the repository, and finds the pull request: by the flag, by
+// the transaction, or by the workflow's event.
+func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pull.Settler, int, error) {
+	none := pull.Settler{}
 	o, err := f.target.options(false)
 	if err != nil {
-		return nil, err
+		return none, 0, err
 	}
 	a.shareLedger()
 	r, err := a.open()
 	if err != nil {
-		return nil, err
+		return none, 0, err
 	}
 	if err := f.checks.apply(a, r); err != nil {
-		return nil, err
+		return none, 0, err
 	}
-	s := &settlement{a: a, r: r, client: a.client, flags: f, options: o, number: f.pr, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}, checkURLs: map[string]string{}, told: map[string]ledger.Status{}}
-	if s.client == nil {
-		return nil, &usageError{"there is no token to read pull requests with", "set COUNTERSIGN_TOKEN, or give the Action its input token"}
+	if a.client == nil {
+		return none, 0, &usageError{"there is no token to read pull requests with", "set COUNTERSIGN_TOKEN, or give the Action its input token"}
 	}
-	if a.Getenv("GITHUB_ACTIONS") == "true" {
-		if s.event, err = readEvent(a.Getenv); err != nil {
-			return nil, err
+	s := a.settler(r)
+	s.Apply, s.NoGate, s.Dedicated = o, f.noGate, s.Dedicated || f.dedicated
+	if f.bundle != "" {
+		s.Bundle = func(limit int64) ([]byte, error) { return a.readInput(f.bundle, limit) }
+	}
+	if s.InWorkflow {
+		if s.Event, err = readEvent(a.Getenv); err == nil {
+			err = s.Event.Trusted()
 		}
-		if err := s.event.trusted(a.Getenv("GITHUB_REF")); err != nil {
-			return nil, err
+		if err != nil {
+			return none, 0, err
 		}
-		if r.Witnessed = s.event.witnessed(); r.Witnessed != nil {
-			r.WitnessedOn = s.event.Issue.Number
+		r.Witnessed, r.WitnessedOn = s.Event.Witnessed()
+	}
+	number, err := a.findPull(ctx, s, f.pr, args)
+	if err != nil {
+		return none, 0, err
+	}
+	r.Actor, err = a.client.Viewer(ctx)
+	return s, number, err
+}
+
+// settler is what settles pull requests with what the environment says.
+func (a *App) settler(r *pipeline.Runner) pull.Settler {
+	s := pull.Settler{
+		Runner: r, Host: host{a}, LedgerRef: a.flags.ledgerRef, Wait: a.pause,
+		InWorkflow: a.Getenv("GITHUB_ACTIONS") == "true",
+		// action.yml says these.
+		Dedicated: a.Getenv("COUNTERSIGN_OWN_APP") == "true", ActionsToken: a.Getenv("COUNTERSIGN_ACTIONS_TOKEN") == "true",
+	}
+	if a.client != nil {
+		s.Forge = a.client
+	}
+	if store, shared := r.Store.(*gitstore.Shared); shared {
+		s.Shared = sharedLedger{store, a}
+	}
+	return s
+}
+
+// sharedLedger is the remote's ledger as package pull asks for it.
+type sharedLedger struct {
+	*gitstore.Shared
+	a *App
+}
+
+func (l sharedLedger) Demand(tips ...pull.Tip) error {
+	var all []gitstore.Tip
+	for _, tip := range tips {
+		all = append(all, gitstore.Tip(tip))
+	}
+	return l.Shared.Demand(all...)
+}
+
+func (l sharedLedger) Root(ctx context.Context) (string, error) {
+	commit, err := l.a.policyCommit(ctx, l.a.repo)
+	if err != nil {
+		return "", err
+	}
+	return l.a.repo.Root(ctx, commit)
+}
+
+// host is what a settlement asks of the program.
+type host struct{ a *App }
+
+func (h host) Learn(k pipeline.Known)                           { h.a.learn(k) }
+func (h host) Redact(text string) string                        { return h.a.redact(text).String() }
+func (h host) RedactDiff(diff []byte) string                    { return h.a.redactDiff(diff).String() }
+func (h host) Report(o pipeline.Outcome) (report.Report, error) { return h.a.reportRun(o) }
+func (h host) Clean(rep report.Report) (report.Report, error)   { return h.a.cleanReport(rep) }
+func (h host) Resumed(id string, done pipeline.ApplyOutcome)    { h.a.sayResumed(id, done) }
+
+// HandOver puts the ledger into the clone for the job that runs commands.
+func (h host) HandOver() error {
+	args := []string{"sync", "--quiet", "--ledger-ref=" + h.a.flags.ledgerRef, "--remote=" + h.a.flags.remote}
+	if code, _ := h.a.child(io.Discard, h.a.Stderr, args...); code != 0 {
+		return &exitError{code, errors.New("the ledger could not be put into the clone")}
+	}
+	return nil
+}
+
+// findPull finds the pull request that is meant.
+func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []string) (int, error) {
+	switch {
+	case number < 0:
+		return 0, &usageError{"--pr takes the number of a pull request", ""}
+	case number > 0:
+		return number, nil
+	case len(args) > 0:
+		snap, id, err := a.find(ctx, s.Runner, args, false)
+		if err != nil {
+			return 0, err
+		}
+		log, err := ledger.Read(snap.Tree, id)
+		if err != nil {
+			return 0, err
+		}
+		if p := log.Transaction().Pointers.Proposal; p != nil {
+			number = p.PullRequest
+		}
+	default:
+		var err error
+		if number, err = s.Event.FindPull(ctx, s.Forge); err != nil {
+			return 0, err
 		}
 	}
-	if err := s.findPull(ctx, args); err != nil {
-		return nil, err
+	if number == 0 {
+		return 0, &usageError{"no pull request is meant", "name one: --pr N"}
 	}
-	if r.Actor, err = s.client.Viewer(ctx); err != nil {
-		return nil, err
-	}
-	s.viewer = r.Actor
-	return s, nil
+	return number, nil
 }
 
 // settleAll settles the pull requests that have an open transaction, one after
@@ -106,106 +202,79 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	}
 	a.shareLedger()
 	w, err := a.openWhole(ctx)
-	if err == nil {
-		err = a.demandTipsOfAll(ctx, w.r)
-	}
 	if err != nil {
 		return err
 	}
-	sum := &settlement{a: a, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}, checkURLs: map[string]string{}}
-	for _, damaged := range w.damaged {
-		sum.fail(damaged)
+	sweep := a.settler(w.r)
+	if sweep.Forge != nil {
+		if err := sweep.CheckLedger(ctx); err != nil {
+			return err
+		}
 	}
-	untold, err := a.untoldPulls(ctx, w)
-	sum.fail(err)
-	pulls := append(pullsOf(w.open), untold...)
-	untaken, err := a.untakenPulls(ctx, pulls)
-	sum.fail(err)
+	sum := pull.NewSettled(host{a}, 0)
+	for _, damaged := range w.damaged {
+		sum.Fail(damaged)
+	}
+	untold, err := sweep.Untold(ctx, w.open)
+	sum.Fail(err)
+	pulls := append(pull.Numbers(w.open), untold...)
+	untaken, err := sweep.Untaken(ctx, pulls)
+	sum.Fail(err)
 	before := a.finder()
 	learnt := before
 	for _, f.pr = range append(pulls, untaken...) {
 		a.secrets = before
-		s, err := a.openSettlement(ctx, f, nil)
+		s, number, err := a.openSettler(ctx, f, nil)
 		if err != nil {
-			sum.fail(err)
+			sum.Fail(err)
 			continue
 		}
-		s.run(ctx)
-		sum.add(s)
+		one := s.Settle(ctx, number)
+		sum.Transactions = append(sum.Transactions, one.Transactions...)
+		sum.NeedsChecks = append(sum.NeedsChecks, one.NeedsChecks...)
+		sum.Notes = append(sum.Notes, one.Notes...)
+		sum.Errs = append(sum.Errs, one.Errs...)
+		maps.Copy(sum.CheckURLs, one.CheckURLs)
 		learnt = learnt.Also(a.secrets)
 	}
 	a.secrets = learnt
-	return sum.show()
+	return a.showSettled(sum)
 }
 
-// pullsOf are the pull requests that transactions are for, each once.
-func pullsOf(open []ledger.Transaction) []int {
-	var out []int
-	for _, tx := range open {
-		if p := tx.Pointers.Proposal; p != nil && p.PullRequest > 0 && !slices.Contains(out, p.PullRequest) {
-			out = append(out, p.PullRequest)
-		}
-	}
-	return out
-}
-
-func (s *settlement) add(one *settlement) {
-	s.Transactions = append(s.Transactions, one.Transactions...)
-	s.NeedsChecks = append(s.NeedsChecks, one.NeedsChecks...)
-	s.Notes = append(s.Notes, one.Notes...)
-	maps.Copy(s.checkURLs, one.checkURLs)
-	s.errs = append(s.errs, one.errs...)
-}
-
-func (s *settlement) findPull(ctx context.Context, args []string) (err error) {
-	switch {
-	case s.number < 0:
-		return &usageError{"--pr takes the number of a pull request", ""}
-	case s.number > 0:
-		return nil
-	case len(args) > 0:
-		snap, id, err := s.a.find(ctx, s.r, args, false)
-		if err != nil {
-			return err
-		}
-		log, err := ledger.Read(snap.Tree, id)
-		if err != nil {
-			return err
-		}
-		if p := log.Transaction().Pointers.Proposal; p != nil {
-			s.number = p.PullRequest
-		}
-	default:
-		s.number, err = s.event.findPull(ctx, s.client)
-	}
-	if err == nil && s.number == 0 {
-		err = &usageError{"no pull request is meant", "name one: --pr N"}
-	}
-	return err
-}
-
-// show prints what was settled. The exit code is that of the worst: what failed
-// before what was denied, before what waits.
-func (s *settlement) show() error {
-	a := s.a
+// showSettled prints what was settled (docs/schema/settle.json). The exit code is
+// that of the worst: what failed before what was denied, before what waits.
+func (a *App) showSettled(s *pull.Settled) error {
 	a.settled = s
 	if a.flags.json {
-		if err := a.printJSON(s.document()); err != nil {
+		err := a.printJSON(map[string]any{
+			"pull_request": s.PullRequest, "transactions": s.Transactions, "needs_checks": s.NeedsChecks, "notes": s.Notes,
+		})
+		if err != nil {
 			return err
 		}
-	} else if err := s.print(); err != nil {
-		return err
+		return a.worst(s.Errs)
 	}
-	return s.outcome()
+	for i, rep := range s.Transactions {
+		if i > 0 {
+			if err := a.print("\n"); err != nil {
+				return err
+			}
+		}
+		if err := a.show(rep); err != nil {
+			return err
+		}
+	}
+	for _, note := range s.Notes {
+		a.say("%s", note)
+	}
+	return a.worst(s.Errs)
 }
 
-// outcome joins what went wrong. Its exit code is that of the worst: a failure
-// before a denial, and that before what waits.
-func (s *settlement) outcome() error { return s.a.worst(s.errs) }
-
-// worst joins errors, as the one with the exit code of the worst.
+// worst joins errors that say different things, as the one with the exit code of
+// the worst.
 func (a *App) worst(errs []error) error {
 	worst, code := -1, 0
+	var unlike []error
 	for _, err := range errs {
 		c, _ := explain(err, a.again)
 		rank := 2
@@ -218,39 +287,14 @@ func (a *App) worst(errs []error) error {
 		if rank > worst {
 			worst, code = rank, c
 		}
+		if !slices.ContainsFunc(unlike, func(o error) bool { return o.Error() == err.Error() }) {
+			unlike = append(unlike, err)
+		}
 	}
 	if code == 0 {
 		return nil
 	}
-	return &exitError{code, errors.Join(unlike(errs)...)}
-}
-
-// unlike are the errors that say different things.
-func unlike(errs []error) []error {
-	var out []error
-	for _, err := range errs {
-		if !slices.ContainsFunc(out, func(o error) bool { return o.Error() == err.Error() }) {
-			out = append(out, err)
-		}
-	}
-	return out
-}
-
-func (s *settlement) print() error {
-	for i, rep := range s.Transactions {
-		if i > 0 {
-			if err := s.a.print("\n"); err != nil {
-				return err
-			}
-		}
-		if err := s.a.show(rep); err != nil {
-			return err
-		}
-	}
-	for _, note := range s.Notes {
-		s.a.say("%s", note)
-	}
-	return nil
+	return &exitError{code, errors.Join(unlike...)}
 }
 
 // planCommand says what an event is about, for a job that costs seconds.
@@ -282,6 +326,20 @@ func (a *App) plan(ctx context.Context, number int) (int, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	number, err = e.findPull(ctx, client)
-	return number, err == nil && number > 0 && e.acts(), err
+	var finder forge.Finder
+	if client != nil {
+		finder = client
+	}
+	number, err = e.FindPull(ctx, finder)
+	return number, err == nil && number > 0 && e.Acts(), err
+}
+
+// readEvent reads the event of the workflow that this runs in.
+func readEvent(getenv func(string) string) (pull.Event, error) {
+	f, err := os.Open(getenv("GITHUB_EVENT_PATH"))
+	if err != nil {
+		return pull.Event{}, fmt.Errorf("reading the workflow's event: %w", plain(err))
+	}
+	defer f.Close()
+	return pull.ReadEvent(getenv("GITHUB_EVENT_NAME"), getenv("GITHUB_REF"), f)
 }

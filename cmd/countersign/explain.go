@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -93,6 +94,7 @@ func say(hint string) func(command) string { return func(command) string { retur
 // table is the one place where errors become exit codes and hints.
 var table = []row{
 	on(exitRefused, func(e *usageError, _ command) string { return e.hint }),
+	on(exitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(exitFailed, func(_ *manyError, again command) string {
 		return again("run", "TX") + " says more about one of them; " + again("approve", "TX") + " records an approval"
 	}),
@@ -104,7 +106,8 @@ var table = []row{
 	always[*pipeline.PullClosedError](exitRefused, "reopen it, or propose the change without --pr"),
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
 	always[*pipeline.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
-	on(exitRefused, func(e *obstacleError, _ command) string { return e.obstacle.Instead }),
+	on(exitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),
+	always[*pull.QueueError](exitFailed, ""),
 	always[*gitstore.PushError](exitIO, "a token that may push there: push-token in the Action, COUNTERSIGN_TOKEN elsewhere; or --to ref"),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
 	always[*pipeline.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
@@ -207,6 +210,7 @@ var table = []row{
 	}),
 	always[*pipeline.InvalidError](exitRefused, "countersign patch verify and countersign proposal verify list every violation"),
 	{as[*patch.Error], exitRefused, patchHint},
+	always[*pull.BundleError](exitRefused, ""),
 	value(fs.ErrPermission, exitIO, say("check who owns the file and its directory")),
 }
 

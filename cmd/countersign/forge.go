@@ -1,15 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // forgeToken is what pull requests are read and written with: the Action's
@@ -44,26 +42,6 @@ func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 // forgeOfWorkflow is the client of a job that may have no clone.
 func (a *App) forgeOfWorkflow() (*github.Client, error) { return a.forge(gitstore.Settings{}) }
 
-// A distrustedForge answers nothing, for the reason that it has: the workflow that
-// this runs in may be anybody's (T18).
-type distrustedForge struct{ why error }
-
-func (f distrustedForge) PullRequest(context.Context, int) (forge.PullRequest, error) {
-	return forge.PullRequest{}, f.why
-}
-
-func (f distrustedForge) Statements(context.Context, int) ([]approval.Statement, error) {
-	return nil, f.why
-}
-
-func (f distrustedForge) Access(context.Context, ledger.Actor) (approval.Access, error) {
-	return approval.Access{}, f.why
-}
-
-func (f distrustedForge) Member(context.Context, string, ledger.Actor) (bool, error) {
-	return false, f.why
-}
-
 // trustedForge is where approvals are read: nowhere, in a workflow whose file a
 // pull request can bring along.
 func (a *App) trustedForge(client *github.Client) forge.Reader {
@@ -72,10 +50,10 @@ func (a *App) trustedForge(client *github.Client) forge.Reader {
 	}
 	e, err := readEvent(a.Getenv)
 	if err == nil {
-		err = e.trusted(a.Getenv("GITHUB_REF"))
+		err = e.Trusted()
 	}
 	if err != nil {
-		return distrustedForge{err}
+		return pull.Distrusted(err)
 	}
 	return client
 }

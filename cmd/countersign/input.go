@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -67,7 +68,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 			return err
 		}
 	}
-	line, err := canon.Line(newBundle(in, done.Patchset.Bytes(), trace))
+	line, err := canon.Line(pull.NewBundle(in, done.Patchset.Bytes(), trace))
 	if err != nil {
 		return err
 	}

@@ -79,8 +79,7 @@ func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, er
 }
 
 // workflowPolicyRef is the ref of the default branch in the clone of a workflow,
-// "" where there is no workflow. HEAD is never asked there, whatever GITHUB_REF
-// says: a job can check out what a pull request brings under any event (T20).
+// "" where there is no workflow.
 func workflowPolicyRef(getenv func(string) string) (string, error) {
 	if getenv("GITHUB_ACTIONS") != "true" {
 		return "", nil
@@ -89,12 +88,9 @@ func workflowPolicyRef(getenv func(string) string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	branch := e.Repository.DefaultBranch
-	if name, ok := strings.CutPrefix(getenv("GITHUB_REF"), "refs/heads/"); ok && branch == "" && e.name == "schedule" {
-		branch = name // a schedule runs on the default branch, and its event may name no repository
-	}
-	if branch == "" {
-		return "", errors.New("the workflow's event does not name the default branch, which has the Policy")
+	branch, err := e.PolicyBranch()
+	if err != nil {
+		return "", err
 	}
 	return "refs/remotes/" + defaultRemote + "/" + branch, nil
 }

@@ -1,4 +1,4 @@
-package main
+package pull
 
 import (
 	"context"
@@ -6,14 +6,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // proposeWorkflow is the file whose runs hand over bundles.
 const proposeWorkflow = ".github/workflows/countersign-propose.yml"
+
+// A BundleError is a bundle that is not proposed.
+type BundleError struct{ Err error }
+
+func (e *BundleError) Error() string { return e.Err.Error() }
+
+func (e *BundleError) Unwrap() error { return e.Err }
 
 // takeBundles proposes what bundles hold: the one that was named, else those of
 // runs that nobody has read, and last that of the run which this event is about.
@@ -22,8 +29,8 @@ func (s *settlement) takeBundles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.flags.bundle != "" {
-		raw, err := s.a.readInput(s.flags.bundle, maxBundle(rules.Policy))
+	if s.Bundle != nil {
+		raw, err := s.Bundle(maxBundle(rules.Policy))
 		if err != nil {
 			return err
 		}
@@ -36,19 +43,10 @@ func (s *settlement) takeBundles(ctx context.Context) error {
 			s.note("What an earlier run proposed could not be taken: " + oneLine(err))
 		}
 	}
-	if id := s.event.proposed(); id != 0 {
+	if id := s.Event.handsOver(); id != 0 {
 		return s.takeRun(ctx, id, rules.Policy)
 	}
 	return nil
-}
-
-// proposed is the run of the propose workflow that an event is about, 0 for none.
-func (e event) proposed() int64 {
-	run := e.WorkflowRun
-	if run == nil || e.Action != "completed" || run.Conclusion != "success" || !run.is(proposeWorkflow) {
-		return 0
-	}
-	return run.ID
 }
 
 // unread are the runs on the pull request's head that ended after the newest
@@ -56,18 +54,20 @@ func (e event) proposed() int64 {
 // job of a concurrency group waiting and drops it for the next, so that an event
 // with a bundle can be lost (T83).
 func (s *settlement) unread(ctx context.Context) ([]forge.Run, error) {
-	if s.a.Getenv("GITHUB_ACTIONS") != "true" || s.pull.Head.Repository == nil {
+	if !s.InWorkflow || s.pull.Head.Repository == nil {
 		return nil, nil
 	}
-	runs, err := s.client.PullRuns(ctx, s.pull.Head.Commit, time.Time{})
-	var e *github.Error
-	if errors.As(err, &e) && e.Kind == github.KindPermission {
+	runs, err := s.Forge.PullRuns(ctx, s.pull.Head.Commit, time.Time{})
+	if errors.Is(err, forge.ErrPermission) {
 		return nil, nil // a token without actions: read reads no bundles
 	}
 	if err != nil {
 		return nil, err
 	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return !s.proposes(run) })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { // of the propose workflow on the pull request's own head
+		return run.ID == s.Event.handsOver() || run.Workflow != proposeWorkflow || run.HeadBranch != s.pull.Head.Branch ||
+			run.HeadRepository == nil || run.HeadRepository.ID != s.pull.Head.Repository.ID
+	})
 	if len(runs) == 0 {
 		return nil, nil
 	}
@@ -80,18 +80,11 @@ func (s *settlement) unread(ctx context.Context) ([]forge.Run, error) {
 		return nil, nil
 	}
 	head := forge.Head{Owner: runs[0].HeadOwner, Repository: runs[0].HeadRepository.ID, Branch: runs[0].HeadBranch, Commit: runs[0].HeadCommit}
-	pulls, err := s.client.PullRequestsOf(ctx, head)
+	pulls, err := s.Forge.PullRequestsOf(ctx, head)
 	if err != nil || !slices.Equal(pulls, []int{s.number}) { // two pull requests can have one head: only an event tells whose a bundle is
 		return nil, err
 	}
 	return runs, nil
-}
-
-// proposes tells whether a run is one of the propose workflow on the pull
-// request's own head, and not the event's.
-func (s *settlement) proposes(run forge.Run) bool {
-	return run.ID != s.event.proposed() && run.Workflow == proposeWorkflow && run.HeadBranch == s.pull.Head.Branch &&
-		run.HeadRepository != nil && run.HeadRepository.ID == s.pull.Head.Repository.ID
 }
 
 // lastTaken is when the newest proposal was recorded that was made by a run.
@@ -100,7 +93,7 @@ func (s *settlement) lastTaken(ctx context.Context) (last time.Time, err error) 
 	if s.pull.Fork() {
 		proposer = s.pull.Author
 	}
-	all, err := s.r.TransactionsOn(ctx, s.pull.Repository, s.number)
+	all, err := s.Runner.TransactionsOn(ctx, s.pull.Repository, s.number)
 	for _, tx := range all {
 		if tx.GateOnly() || tx.Proposer.ID != proposer.ID {
 			continue
@@ -119,9 +112,8 @@ func (s *settlement) lastTaken(ctx context.Context) (last time.Time, err error) 
 // takeRun proposes what the bundle of a run holds; a run without one had nothing
 // to propose.
 func (s *settlement) takeRun(ctx context.Context, id int64, p policy.Policy) error {
-	raw, err := s.client.Artifact(ctx, id, bundleName, maxBundle(p))
-	var e *github.Error
-	if errors.As(err, &e) && e.Kind == github.KindNotFound {
+	raw, err := s.Forge.Artifact(ctx, id, BundleName, maxBundle(p))
+	if errors.Is(err, forge.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -134,15 +126,15 @@ func (s *settlement) takeRun(ctx context.Context, id int64, p policy.Policy) err
 func (s *settlement) takeBundle(ctx context.Context, raw []byte, p policy.Policy) error {
 	in, err := readBundle(raw, p)
 	if err != nil {
-		return &exitError{exitRefused, err}
+		return &BundleError{err}
 	}
-	if in, err = s.r.OnPull(ctx, in, s.number); err != nil {
+	if in, err = s.Runner.OnPull(ctx, in, s.number); err != nil {
 		return err
 	}
 	if in.For.Fork() { // whoever made the fork could have made the bundle (T68)
 		in.Proposer = &in.For.Author
 	}
-	done, err := s.r.Review(ctx, in, false)
+	done, err := s.Runner.Review(ctx, in, false)
 	s.learn(done.Learnt)
 	s.proposed = done.ID
 	var denied *pipeline.DeniedError
@@ -152,44 +144,24 @@ func (s *settlement) takeBundle(ctx context.Context, raw []byte, p policy.Policy
 	return err
 }
 
-// untakenFor is for how long the sweep looks after runs: artifacts of the workflow
-// that init writes are kept for longer.
-const untakenFor = 2 * 24 * time.Hour
-
-// untakenPulls are the open pull requests, but for those that are settled anyway,
-// on whose head a run has handed over a bundle lately.
-func (a *App) untakenPulls(ctx context.Context, settled []int) ([]int, error) {
-	if a.Getenv("GITHUB_ACTIONS") != "true" || a.client == nil {
-		return nil, nil
+// tellDenied says on the pull request that a bundle proposes what was denied
+// before, which nobody is asked about again.
+func (s *settlement) tellDenied(ctx context.Context, why *pipeline.DeniedError) error {
+	s.DeniedBefore = true
+	s.note("Proposed again, and not asked about: " + oneLine(why))
+	var err error
+	if s.ledger, err = s.Runner.Ledger(ctx, ledger.Dir(why.In)); err != nil {
+		return err
 	}
-	runs, err := a.client.PullRuns(ctx, "", a.Now().Add(-untakenFor))
-	var e *github.Error
-	if errors.As(err, &e) && e.Kind == github.KindPermission {
-		return nil, nil
-	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != proposeWorkflow || run.HeadRepository == nil })
-	if err != nil || len(runs) == 0 {
-		return nil, err
-	}
-	open, err := a.client.Open(ctx)
+	g, err := s.Runner.History(ctx, s.ledger, why.In)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []int
-	for _, pull := range open {
-		at := slices.IndexFunc(runs, func(run forge.Run) bool {
-			return run.HeadCommit == pull.Head.Commit && run.HeadBranch == pull.Head.Branch && run.HeadRepository.ID == pull.Head.Repository
-		})
-		if at < 0 || slices.Contains(settled, pull.Number) {
-			continue
-		}
-		handed, err := a.client.HasArtifact(ctx, runs[at].ID, bundleName)
-		if err != nil {
-			return out, err
-		}
-		if handed {
-			out = append(out, pull.Number)
-		}
+	p := g.Transaction().Pointers.Proposal
+	if p.Repository == nil || p.Repository.ID != s.pull.Repository.ID || p.PullRequest != s.number {
+		return nil // denied elsewhere, which that place tells
 	}
-	return out, nil
+	s.proposed = why.In
+	_, err = s.tell(ctx, why.In)
+	return err
 }

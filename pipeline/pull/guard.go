@@ -1,6 +1,7 @@
-package main
+package pull
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,36 +30,36 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 		s.alarm(ctx, err)
 		return
 	}
-	if s.flags.noGate || !s.gated(rules.Policy, s.pull.Base.Branch) || !wanted {
+	if s.NoGate || !s.gated(rules.Policy, s.pull.Base.Branch) || !wanted {
 		return
 	}
-	if err := s.trustedServer(ctx); err != nil {
+	if err := s.trustServer(ctx); err != nil {
 		s.alarm(ctx, err)
 		return
 	}
-	if s.event.MergeGroup != nil {
-		s.fail(s.mergeGroup(ctx, open))
+	if s.Event.MergeGroup != nil {
+		s.fail(s.guardQueue(ctx, open))
 		return
 	}
 	if s.pull.State != forge.PullRequestOpen {
 		for _, tx := range open {
 			if tx.GateOnly() {
-				s.fail(s.ended(ctx, tx.TransactionID))
+				s.fail(s.close(ctx, tx.TransactionID))
 			}
 		}
 		return
 	}
-	g := report.Guard{HeadCommit: firstOf(s.moved, s.pull.Head.Commit), Dedicated: s.dedicated()}
-	rep, err := s.ownDiff(ctx, &g)
+	g := report.Guard{HeadCommit: cmp.Or(s.moved, s.pull.Head.Commit), Dedicated: s.Dedicated}
+	rep, err := s.judgeDiff(ctx, &g)
 	if err != nil && (!waits(err) || rep == nil) { // without a report nothing else says that the patch was denied before
-		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
+		g.Errors = append(g.Errors, s.redact(oneLine(err)))
 		s.note(oneLine(err))
 	}
 	s.fail(err)
 	if rep != nil {
 		s.fail(s.publish(ctx, *rep))
 	}
-	err = s.check(ctx, g)
+	_, err = s.showCheck(ctx, g.HeadCommit, g.CheckRun())
 	s.untold = err != nil
 	s.fail(err)
 }
@@ -67,24 +68,24 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 // bases, a workflow runs on the events of pull requests, or this one is guarded, or
 // was: the check of one that was denied may still stand from before.
 func (s *settlement) wanted(p policy.Policy, open []ledger.Transaction) (bool, error) {
-	if len(p.Gate.Bases) > 0 || s.event.name == "pull_request_target" || s.event.name == "merge_group" {
+	if len(p.Gate.Bases) > 0 || s.Event.Name == "pull_request_target" || s.Event.Name == "merge_group" {
 		return true, nil
 	}
 	closed, err := pipeline.ClosedOn(s.ledger, s.pull.Repository, s.number)
 	return slices.ContainsFunc(append(closed, open...), func(tx ledger.Transaction) bool { return tx.GateOnly() }), err
 }
 
-// trustedServer refuses a server that takes the file of a pull_request_target
-// workflow from the pull request's base: GitHub Enterprise Server before 3.20.
-func (s *settlement) trustedServer(ctx context.Context) error {
-	if s.event.name != "pull_request_target" {
+// trustServer refuses a server that takes the file of a pull_request_target
+// workflow from the pull request's base.
+func (s *settlement) trustServer(ctx context.Context) error {
+	if s.Event.Name != "pull_request_target" {
 		return nil
 	}
-	server, err := s.client.RunsBaseWorkflows(ctx)
+	server, err := s.Forge.RunsBaseWorkflows(ctx)
 	if err != nil || server == "" {
 		return err
 	}
-	return &usageError{
+	return &RefusedError{
 		report.Clean(server) + " runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
 		"countersign init --gate=false",
 	}
@@ -94,29 +95,19 @@ func (s *settlement) trustedServer(ctx context.Context) error {
 // that may stand from before: what cannot be decided is not approved.
 func (s *settlement) alarm(ctx context.Context, err error) {
 	s.fail(err)
-	if s.pull.State != forge.PullRequestOpen || s.flags.noGate {
+	if s.pull.State != forge.PullRequestOpen || s.NoGate {
 		return
 	}
-	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.dedicated(), Errors: []string{s.a.redact(oneLine(err)).String()}}
-	if s.event.name != "pull_request_target" { // whether it is guarded is not known: only a check that is there is taken back
-		runs, err := s.client.CheckRuns(ctx, g.HeadCommit, g.CheckRun().Name)
+	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.Dedicated, Errors: []string{s.redact(oneLine(err))}}
+	if s.Event.Name != "pull_request_target" { // whether it is guarded is not known: only a check that is there is taken back
+		runs, err := s.Forge.CheckRuns(ctx, g.HeadCommit, g.CheckRun().Name)
 		if err != nil || len(runs) == 0 {
 			s.fail(err)
 			return
 		}
 	}
-	s.fail(s.check(ctx, g))
-}
-
-// dedicated reports whether checks are written with the token of an app of one's
-// own, which branch protection can expect them from. action.yml says so (T67).
-func (s *settlement) dedicated() bool {
-	return s.flags.dedicated || s.a.Getenv("COUNTERSIGN_OWN_APP") == "true"
-}
-
-// waits reports whether an error says no more than that people have not approved.
-func waits(err error) bool {
-	return errors.As(err, new(*pipeline.PendingError)) || errors.As(err, new(*pipeline.DeniedError))
+	_, err = s.showCheck(ctx, g.HeadCommit, g.CheckRun())
+	s.fail(err)
 }
 
 // gated reports whether pull requests to a branch are guarded. Where nothing tells
@@ -125,21 +116,24 @@ func (s *settlement) gated(p policy.Policy, base string) bool {
 	if len(p.Gate.Bases) > 0 {
 		return slices.Contains(p.Gate.Bases, base)
 	}
-	branch := s.event.Repository.DefaultBranch
-	if name, ok := strings.CutPrefix(s.a.Getenv("GITHUB_REF"), "refs/heads/"); ok && s.event.name == "schedule" {
+	branch := s.Event.Repository.DefaultBranch
+	if name, ok := strings.CutPrefix(s.Event.Ref, "refs/heads/"); ok && s.Event.Name == "schedule" {
 		branch = name
 	}
 	return branch == "" || branch == base
 }
 
-// ownDiff proposes the diff as it is now and judges it.
-func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.Report, error) {
+// noteStrangers is told where nobody can tell who wrote what (T10).
+const noteStrangers = "Some commits are of no account, or too many to list: that their author does not approve them cannot be checked."
+
+// judgeDiff proposes the diff as it is now and judges it.
+func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report.Report, error) {
 	if s.moved != "" {
 		if err := s.awaitHead(ctx); err != nil {
 			return nil, err
 		}
 	}
-	in, err := s.r.PullInput(ctx, s.number, "")
+	in, err := s.Runner.PullInput(ctx, s.number, "")
 	if err != nil {
 		return nil, err
 	}
@@ -147,19 +141,19 @@ func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.R
 	if in.For.Strangers {
 		s.note(noteStrangers)
 	}
-	done, err := s.r.Review(ctx, in, false)
+	done, err := s.Runner.Review(ctx, in, false)
 	s.learn(done.Learnt)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.r.Replace(ctx, *in.For, done.ID); err != nil {
+	if err := s.Runner.Replace(ctx, *in.For, done.ID); err != nil {
 		return nil, err
 	}
-	g, err := s.r.Gate(ctx, done.ID)
+	g, err := s.Runner.Gate(ctx, done.ID)
 	if err != nil {
 		return nil, err
 	}
-	rep, clean, err := s.took(ctx, g)
+	rep, clean, err := s.took(g)
 	if err != nil {
 		return nil, err
 	}
@@ -170,31 +164,40 @@ func (s *settlement) ownDiff(ctx context.Context, into *report.Guard) (*report.R
 	return &rep, errors.Join(g.Err(), err)
 }
 
+// took notes what a stage came to, and returns its report with and without
+// secrets.
+func (s *settlement) took(g pipeline.Gated) (raw, clean report.Report, err error) {
+	s.said, s.ledger = g.Statements(), g.Ledger
+	if raw, err = s.report(g); err != nil {
+		return raw, clean, err
+	}
+	s.Transactions = append(s.Transactions, raw)
+	clean, err = s.Host.Clean(raw)
+	return raw, clean, err
+}
+
 // awaitHead reads the pull request until its head is what was just pushed:
 // GitHub takes a moment.
 func (s *settlement) awaitHead(ctx context.Context) (err error) {
 	for range 5 {
-		if s.pull, err = s.client.PullRequest(ctx, s.number); err != nil || s.pull.Head.Commit == s.moved {
+		if s.pull, err = s.Forge.PullRequest(ctx, s.number); err != nil || s.pull.Head.Commit == s.moved {
 			return err
 		}
-		if err := s.a.pause(ctx, 2*time.Second); err != nil {
+		if err := s.Wait(ctx, 2*time.Second); err != nil {
 			return err
 		}
 	}
 	return errors.New("the head that was just pushed is not the pull request's yet: the next run looks at it")
 }
 
-// noteStrangers is told where nobody can tell who wrote what (T10).
-const noteStrangers = "Some commits are of no account, or too many to list: that their author does not approve them cannot be checked."
-
 // siblings are other pull requests to a guarded branch with this head that are
 // not approved: a check is of a commit, and would pass for them too (T16).
 func (s *settlement) siblings(ctx context.Context, head string) ([]report.Sibling, error) {
-	rules, err := s.r.Rules(ctx, "")
+	rules, err := s.Runner.Rules(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	others, err := s.client.PullRequestsAt(ctx, head)
+	others, err := s.Forge.PullRequestsAt(ctx, head)
 	if err != nil {
 		return nil, err
 	}
@@ -216,19 +219,19 @@ func (s *settlement) siblings(ctx context.Context, head string) ([]report.Siblin
 
 // unapproved says why another pull request's diff is not approved, "" if it is.
 func (s *settlement) unapproved(ctx context.Context, other forge.Open) (string, error) {
-	in, err := s.r.PullInput(ctx, other.Number, "")
+	in, err := s.Runner.PullInput(ctx, other.Number, "")
 	if err != nil {
 		return "", err
 	}
-	done, err := s.r.Review(ctx, in, true)
+	done, err := s.Runner.Review(ctx, in, true)
 	s.learn(done.Learnt)
 	if err != nil {
-		return s.a.redact(oneLine(err)).String(), nil
+		return s.redact(oneLine(err)), nil
 	}
 	if done.ID == "" {
 		return "nobody was asked about it yet", nil
 	}
-	g, err := s.r.Gate(ctx, done.ID)
+	g, err := s.Runner.Gate(ctx, done.ID)
 	if err != nil {
 		return "", err
 	}
@@ -238,55 +241,65 @@ func (s *settlement) unapproved(ctx context.Context, other forge.Open) (string, 
 	return "", nil
 }
 
-// check publishes the check run "countersign".
-func (s *settlement) check(ctx context.Context, g report.Guard) error {
-	_, err := s.showCheck(ctx, g.HeadCommit, g.CheckRun())
-	return err
-}
-
-// ended closes a transaction of a pull request that was closed.
-func (s *settlement) ended(ctx context.Context, id string) error {
-	g, err := s.r.Merged(ctx, id)
+// close ends a transaction of a pull request that was closed.
+func (s *settlement) close(ctx context.Context, id string) error {
+	g, err := s.Runner.Merged(ctx, id)
 	if err != nil {
 		return err
 	}
-	rep, _, err := s.took(ctx, g)
+	rep, _, err := s.took(g)
 	if err != nil {
 		return err
 	}
 	return s.publish(ctx, rep)
 }
 
-// mergeGroup puts the check onto a commit of the merge queue: it passes if what
+// A QueueError is a commit of the merge queue that does to its base what nobody
+// was asked about.
+type QueueError struct {
+	PullRequest int
+	PatchID     string
+}
+
+func (e *QueueError) Error() string {
+	return fmt.Sprintf("what the queue would merge for pull request %d is the patch %.12s, which nobody was asked about", e.PullRequest, e.PatchID)
+}
+
+// guardQueue puts the check onto a commit of the merge queue: it passes if what
 // the commit does to its base is the very patch that was approved.
-func (s *settlement) mergeGroup(ctx context.Context, open []ledger.Transaction) error {
-	group := s.event.MergeGroup
-	g := report.Guard{HeadCommit: group.HeadSHA, Dedicated: s.dedicated()}
+func (s *settlement) guardQueue(ctx context.Context, open []ledger.Transaction) error {
+	group := s.Event.MergeGroup
+	g := report.Guard{HeadCommit: group.HeadSHA, Dedicated: s.Dedicated}
 	if !isCommitID(group.HeadSHA) || !isCommitID(group.BaseSHA) || !strings.HasPrefix(group.HeadRef, "refs/heads/gh-readonly-queue/") {
 		return fmt.Errorf("the event's merge group is none: %+q", ledger.OneLine(group.HeadRef, 100))
 	}
-	err := s.inQueue(ctx, open, &g)
+	err := s.judgeQueue(ctx, open, &g)
 	if err != nil && !waits(err) {
-		g.Errors = append(g.Errors, s.a.redact(oneLine(err)).String())
+		g.Errors = append(g.Errors, s.redact(oneLine(err)))
 	}
-	return errors.Join(err, s.check(ctx, g))
+	_, checkErr := s.showCheck(ctx, g.HeadCommit, g.CheckRun())
+	return errors.Join(err, checkErr)
 }
 
-func (s *settlement) inQueue(ctx context.Context, open []ledger.Transaction, into *report.Guard) error {
-	group := s.event.MergeGroup
-	id, err := s.r.PatchBetween(ctx, group.HeadRef, group.BaseSHA, group.HeadSHA)
+func isCommitID(s string) bool {
+	return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, into *report.Guard) error {
+	group := s.Event.MergeGroup
+	id, err := s.Runner.PatchBetween(ctx, group.HeadRef, group.BaseSHA, group.HeadSHA)
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
 	if i < 0 {
-		return &exitError{exitFailed, fmt.Errorf("what the queue would merge for pull request %d is the patch %.12s, which nobody was asked about", s.number, id)}
+		return &QueueError{s.number, id}
 	}
-	g, err := s.r.Gate(ctx, open[i].TransactionID)
+	g, err := s.Runner.Gate(ctx, open[i].TransactionID)
 	if err != nil {
 		return err
 	}
-	_, clean, err := s.took(ctx, g)
+	_, clean, err := s.took(g)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package pull
 
 import (
 	"encoding/base64"
@@ -11,13 +11,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// A patchBundle is what a job that may write nothing hands to one that may, in a file
+// A Bundle is what a job that may write nothing hands to one that may, in a file
 // of its own: countersign/bundle/1. It is untrusted from end to end. It names no
 // pull request, repository or proposer: these are the event's to say (T68). What
 // it holds is proposed anew, and hashed anew (T22).
 //
 //	{"data":"<base64>","kind":"patch","schema":"countersign/bundle/1","summary":"…"}
-type patchBundle struct {
+type Bundle struct {
 	Schema  string `json:"schema"`
 	Kind    string `json:"kind"` // "patch", "pack" or "proposal"
 	Summary string `json:"summary"`
@@ -27,18 +27,17 @@ type patchBundle struct {
 
 const bundleSchema = "countersign/bundle/1"
 
-// bundleName is the artifact that a propose job uploads, and bundleFile the one
-// file in it.
-const bundleName = "countersign-bundle"
+// BundleName is the artifact that a propose job uploads.
+const BundleName = "countersign-bundle"
 
-// newBundle packs an input: as it was given where it is a document, as its
+// NewBundle packs an input: as it was given where it is a document, as its
 // canonical diff where it was made here.
-func newBundle(in pipeline.Input, diff, trace []byte) patchBundle {
+func NewBundle(in pipeline.Input, diff, trace []byte) Bundle {
 	kind, data := in.Kind, in.Raw
 	if kind != pipeline.KindPack && kind != pipeline.KindProposal {
 		kind, data = pipeline.KindPatch, diff
 	}
-	b := patchBundle{Schema: bundleSchema, Kind: kind, Summary: in.Summary, Data: base64.StdEncoding.EncodeToString(data)}
+	b := Bundle{Schema: bundleSchema, Kind: kind, Summary: in.Summary, Data: base64.StdEncoding.EncodeToString(data)}
 	if len(trace) > 0 {
 		b.Trace = base64.StdEncoding.EncodeToString(trace)
 	}
@@ -51,7 +50,7 @@ func maxBundle(p policy.Policy) int64 { return 64<<10 + 4*p.Limits.Bytes }
 
 // readBundle reads a bundle as strictly as if nobody knew who wrote it.
 func readBundle(raw []byte, p policy.Policy) (pipeline.Input, error) {
-	var b patchBundle
+	var b Bundle
 	if int64(len(raw)) > maxBundle(p) {
 		return pipeline.Input{}, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: maxBundle(p)}
 	}
@@ -68,7 +67,17 @@ func readBundle(raw []byte, p policy.Policy) (pipeline.Input, error) {
 	if have := int64(len(data)); have > p.Limits.Bytes {
 		return pipeline.Input{}, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
-	in, err := b.input(data, p)
+	var in pipeline.Input
+	switch b.Kind {
+	case pipeline.KindPatch:
+		in, err = pipeline.DiffInput(data, b.Summary)
+	case pipeline.KindPack:
+		in, err = pipeline.PackInput(data, b.Summary)
+	case pipeline.KindProposal:
+		in, err = pipeline.ProposalInput(data, nil, p, b.Summary)
+	default:
+		err = fmt.Errorf("the bundle holds a %+q, not a patch, pack or proposal", ledger.OneLine(b.Kind, 40))
+	}
 	if err != nil || b.Trace == "" {
 		return in, err
 	}
@@ -78,16 +87,4 @@ func readBundle(raw []byte, p policy.Policy) (pipeline.Input, error) {
 	}
 	in.Trace, err = pipeline.ReadTrace(trace)
 	return in, err
-}
-
-func (b patchBundle) input(data []byte, p policy.Policy) (pipeline.Input, error) {
-	switch b.Kind {
-	case pipeline.KindPatch:
-		return pipeline.DiffInput(data, b.Summary)
-	case pipeline.KindPack:
-		return pipeline.PackInput(data, b.Summary)
-	case pipeline.KindProposal:
-		return pipeline.ProposalInput(data, nil, p, b.Summary)
-	}
-	return pipeline.Input{}, fmt.Errorf("the bundle holds a %+q, not a patch, pack or proposal", ledger.OneLine(b.Kind, 40))
 }

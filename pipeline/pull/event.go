@@ -1,0 +1,284 @@
+package pull
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// An Event is what this program reads of the event that started a workflow
+// (GitHub's documentation, "Webhook events and payloads"). Its words are whoever
+// caused it: only numbers, ids and the default branch's name are acted on, and
+// the texts of comments are read as what they are. The zero Event is that of a
+// person who runs the program.
+type Event struct {
+	Name string `json:"-"`
+	Ref  string `json:"-"` // that the workflow runs on
+
+	Action     string `json:"action"`
+	Repository struct {
+		ID            int64  `json:"id"`
+		FullName      string `json:"full_name"`
+		DefaultBranch string `json:"default_branch"`
+	} `json:"repository"`
+	PullRequest *struct {
+		Number int `json:"number"`
+	} `json:"pull_request"`
+	Issue *struct {
+		Number      int              `json:"number"`
+		PullRequest *json.RawMessage `json:"pull_request"`
+	} `json:"issue"`
+	Comment *struct {
+		ID        int64  `json:"id"`
+		HTMLURL   string `json:"html_url"`
+		Body      string `json:"body"`
+		CreatedAt string `json:"created_at"`
+		User      *struct {
+			ID    int64  `json:"id"`
+			Login string `json:"login"`
+			Type  string `json:"type"`
+		} `json:"user"`
+	} `json:"comment"`
+	Changes struct {
+		Body *struct {
+			From string `json:"from"`
+		} `json:"body"`
+	} `json:"changes"`
+	WorkflowRun *eventRun `json:"workflow_run"`
+	MergeGroup  *struct {
+		HeadSHA string `json:"head_sha"`
+		HeadRef string `json:"head_ref"`
+		BaseSHA string `json:"base_sha"`
+	} `json:"merge_group"`
+	Inputs map[string]any `json:"inputs"`
+}
+
+type eventRun struct {
+	ID             int64  `json:"id"`
+	Path           string `json:"path"`
+	Conclusion     string `json:"conclusion"`
+	HeadBranch     string `json:"head_branch"`
+	HeadSHA        string `json:"head_sha"`
+	HeadRepository *struct {
+		ID    int64 `json:"id"`
+		Owner struct {
+			Login string `json:"login"`
+		} `json:"owner"`
+	} `json:"head_repository"`
+	PullRequests []struct {
+		Number int `json:"number"`
+		Head   struct {
+			SHA string `json:"sha"`
+		} `json:"head"`
+		Base struct {
+			Repo struct {
+				ID int64 `json:"id"`
+			} `json:"repo"`
+		} `json:"base"`
+	} `json:"pull_requests"`
+}
+
+// maxEvent bounds an event, in bytes; GitHub caps payloads at 25 MB.
+const maxEvent = 32 << 20
+
+// ReadEvent reads the event of that name which a workflow on a ref was started by.
+func ReadEvent(name, ref string, r io.Reader) (Event, error) {
+	e := Event{Name: name, Ref: ref}
+	if err := json.NewDecoder(io.LimitReader(r, maxEvent)).Decode(&e); err != nil {
+		return e, fmt.Errorf("reading the workflow's event: %w", err)
+	}
+	return e, nil
+}
+
+// A RefusedError says why this program does not act in a workflow, or on what it
+// was started with, and what can be done.
+type RefusedError struct{ Message, Hint string }
+
+func (e *RefusedError) Error() string { return e.Message }
+
+// Trusted refuses the events whose workflow file a pull request, or a branch of
+// anybody's, can bring along: what such a workflow says about approvals is its
+// author's word (T18; GitHub's documentation, "Events that trigger workflows").
+func (e Event) Trusted() error {
+	switch e.Name {
+	case "issue_comment", "workflow_run", "pull_request_target", "merge_group", "schedule", "repository_dispatch":
+		return nil // the default branch's file, or one that has passed the check
+	case "workflow_dispatch":
+		if e.Ref == "refs/heads/"+e.Repository.DefaultBranch {
+			return nil
+		}
+		return &RefusedError{
+			"this workflow was started on " + report.Clean(e.Ref) + ", whose file anybody who can push may have changed",
+			"start it on the default branch",
+		}
+	}
+	return &RefusedError{
+		fmt.Sprintf("the event %+q runs a workflow file that the pull request can change", ledger.OneLine(e.Name, 60)),
+		`settle on the events that "countersign init" writes: issue_comment, workflow_run, pull_request_target`,
+	}
+}
+
+// A distrusted forge answers nothing, for the reason that it has.
+type distrusted struct{ why error }
+
+// Distrusted is where approvals are read in a workflow that may be anybody's:
+// nowhere (T18).
+func Distrusted(why error) forge.Reader { return distrusted{why} }
+
+func (f distrusted) PullRequest(context.Context, int) (forge.PullRequest, error) {
+	return forge.PullRequest{}, f.why
+}
+
+func (f distrusted) Statements(context.Context, int) ([]approval.Statement, error) {
+	return nil, f.why
+}
+
+func (f distrusted) Access(context.Context, ledger.Actor) (approval.Access, error) {
+	return approval.Access{}, f.why
+}
+
+func (f distrusted) Member(context.Context, string, ledger.Actor) (bool, error) {
+	return false, f.why
+}
+
+// PolicyBranch is the default branch, which has the Policy. HEAD is never asked in
+// a workflow, whatever its ref says: a job can check out what a pull request
+// brings under any event (T20).
+func (e Event) PolicyBranch() (string, error) {
+	branch := e.Repository.DefaultBranch
+	if name, ok := strings.CutPrefix(e.Ref, "refs/heads/"); ok && branch == "" && e.Name == "schedule" {
+		branch = name // a schedule runs on the default branch, and its event may name no repository
+	}
+	if branch == "" {
+		return "", errors.New("the workflow's event does not name the default branch, which has the Policy")
+	}
+	return branch, nil
+}
+
+// isOf refuses an event of another repository than the one that is worked on,
+// whose name may be another's by now: a number is nobody else's. The event of a
+// schedule may name none.
+func (e Event) isOf(here ledger.Repository) error {
+	id := strconv.FormatInt(e.Repository.ID, 10)
+	switch {
+	case e.Name == "" || id == here.ID: // by hand there is no event
+		return nil
+	case e.Name == "schedule" && e.Repository.ID == 0:
+		return nil
+	}
+	return &RefusedError{fmt.Sprintf("the workflow's event is of the repository with the number %s, and %s has the number %s", id, report.Clean(here.Name), report.Clean(here.ID)), ""}
+}
+
+// FindPull returns the number of the pull request that an event is about, 0 for
+// none. It is the event's word, and for a run GitHub's, never a bundle's (T68). A
+// run is found by its head, as GitHub names no pull request for one of a fork.
+func (e Event) FindPull(ctx context.Context, f forge.Finder) (int, error) {
+	switch run := e.WorkflowRun; {
+	case e.PullRequest != nil:
+		return e.PullRequest.Number, nil
+	case e.Issue != nil && e.Issue.PullRequest == nil:
+		return 0, nil // a comment on an issue
+	case e.Issue != nil:
+		return e.Issue.Number, nil
+	case run != nil && len(run.PullRequests) == 1 && run.PullRequests[0].Base.Repo.ID == e.Repository.ID:
+		return run.PullRequests[0].Number, nil
+	case run != nil && run.HeadRepository == nil:
+		return 0, nil
+	case run != nil && f == nil:
+		return 0, errors.New("no token to look for the pull request with")
+	case run != nil:
+		return f.PullRequestOf(ctx, forge.Head{
+			Owner: run.HeadRepository.Owner.Login, Repository: strconv.FormatInt(run.HeadRepository.ID, 10),
+			Branch: run.HeadBranch, Commit: run.HeadSHA,
+		})
+	case e.MergeGroup != nil: // gh-readonly-queue/<base>/pr-<n>-<sha>
+		ref := e.MergeGroup.HeadRef
+		last, isPull := strings.CutPrefix(ref[strings.LastIndexByte(ref, '/')+1:], "pr-")
+		number, _, _ := strings.Cut(last, "-")
+		n, err := strconv.Atoi(number)
+		if err != nil || n <= 0 || !isPull {
+			return 0, fmt.Errorf("%+q is not the ref of a merge group", ledger.OneLine(ref, 100))
+		}
+		return n, nil
+	}
+	return ReadNumber(e.Inputs["pr"])
+}
+
+// ReadNumber reads the number of a pull request that somebody typed, 0 for none: a
+// string in an event, whatever the workflow says of its type.
+func ReadNumber(v any) (int, error) {
+	text := ""
+	switch v := v.(type) {
+	case string:
+		text = v
+	case float64:
+		text = strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		return 0, &RefusedError{fmt.Sprintf("%+q is not the number of a pull request", ledger.OneLine(text, 40)), ""}
+	}
+	return n, nil
+}
+
+// Witnessed is what only the event still tells: the text that a comment had
+// before it was edited, or deleted, and the number of the pull request that it was
+// made on. It counts for denials alone (T03).
+func (e Event) Witnessed() ([]approval.Statement, int) {
+	if e.Comment == nil || e.Issue == nil || e.Comment.User == nil || e.Name != "issue_comment" {
+		return nil, 0
+	}
+	c := e.Comment
+	s := approval.Statement{
+		Kind: approval.KindIssueComment, ID: strconv.FormatInt(c.ID, 10), URL: c.HTMLURL, Body: c.Body, CreatedAt: c.CreatedAt, Edited: true,
+		Author: ledger.Actor{Kind: "bot", ID: strconv.FormatInt(c.User.ID, 10), Login: c.User.Login},
+	}
+	if c.User.Type == "User" {
+		s.Author.Kind = "user"
+	}
+	switch {
+	case e.Action == "edited" && e.Changes.Body != nil:
+		s.Earlier = []string{e.Changes.Body.From}
+	case e.Action != "deleted":
+		return nil, 0
+	}
+	return []approval.Statement{s}, e.Issue.Number
+}
+
+// Acts reports whether there is anything to do for a pull request: an ordinary
+// comment costs no more than this look.
+func (e Event) Acts() bool {
+	if e.Comment == nil || e.Name != "issue_comment" {
+		return true
+	}
+	before := ""
+	if e.Changes.Body != nil {
+		before = e.Changes.Body.From
+	}
+	return strings.HasPrefix(e.Comment.Body, "/") || strings.HasPrefix(before, "/")
+}
+
+// handsOver is the run of the propose workflow that an event is about, 0 for none.
+// GitHub may add the ref to the path of its file.
+func (e Event) handsOver() int64 {
+	run := e.WorkflowRun
+	if run == nil || e.Action != "completed" || run.Conclusion != "success" {
+		return 0
+	}
+	if path, _, _ := strings.Cut(run.Path, "@"); path != proposeWorkflow {
+		return 0
+	}
+	return run.ID
+}

@@ -1,0 +1,125 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// Numbers are the pull requests that transactions are for, each once.
+func Numbers(open []ledger.Transaction) []int {
+	var out []int
+	for _, tx := range open {
+		if p := tx.Pointers.Proposal; p != nil && p.PullRequest > 0 && !slices.Contains(out, p.PullRequest) {
+			out = append(out, p.PullRequest)
+		}
+	}
+	return out
+}
+
+// CheckLedger refuses a ledger that does not descend from every tip that is known
+// of it. It is for the sweep, which would find nothing open in a ledger that is
+// gone, and say nothing.
+func (s Settler) CheckLedger(ctx context.Context) error {
+	viewer, err := s.Forge.Viewer(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.demandTips(ctx, viewer, ""); err != nil {
+		return err
+	}
+	_, err = s.Runner.Ledger(ctx)
+	return err
+}
+
+// sweptFor is how long after its end a transaction is looked after by the sweep.
+const sweptFor = 7 * 24 * time.Hour
+
+// Untold are the pull requests without an open transaction on which one that
+// ended lately was not told of in full.
+func (s Settler) Untold(ctx context.Context, open []ledger.Transaction) ([]int, error) {
+	ended := map[int][]ledger.Transaction{}
+	snap, err := s.Runner.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := ledger.Each(snap.Tree) // what is damaged is told by itself
+	if err != nil {
+		return nil, err
+	}
+	settled := Numbers(open)
+	for _, tx := range all {
+		p := tx.Pointers.Proposal
+		at, err := time.Parse(time.RFC3339, tx.UpdatedAt)
+		if !tx.Closed || p == nil || p.PullRequest == 0 || !reported(tx) || err == nil && s.Runner.Now().Sub(at) > sweptFor || slices.Contains(settled, p.PullRequest) {
+			continue
+		}
+		ended[p.PullRequest] = append(ended[p.PullRequest], tx)
+	}
+	if len(ended) == 0 || s.Forge == nil {
+		return nil, nil
+	}
+	viewer, err := s.Forge.Viewer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	var errs []error // one that cannot be read keeps nobody from the others
+	for _, number := range slices.Sorted(maps.Keys(ended)) {
+		told, err := toldOn(ctx, s.Forge, number, viewer)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if slices.ContainsFunc(ended[number], func(tx ledger.Transaction) bool { return told[tx.TransactionID] != tx.Status }) {
+			out = append(out, number)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// untakenFor is for how long the sweep looks after runs: artifacts of the workflow
+// that init writes are kept for longer.
+const untakenFor = 2 * 24 * time.Hour
+
+// Untaken are the open pull requests, but for those that are settled anyway, on
+// whose head a run has handed over a bundle lately.
+func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
+	if !s.InWorkflow || s.Forge == nil {
+		return nil, nil
+	}
+	runs, err := s.Forge.PullRuns(ctx, "", s.Runner.Now().Add(-untakenFor))
+	if errors.Is(err, forge.ErrPermission) {
+		return nil, nil
+	}
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != proposeWorkflow || run.HeadRepository == nil })
+	if err != nil || len(runs) == 0 {
+		return nil, err
+	}
+	open, err := s.Forge.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, pull := range open {
+		at := slices.IndexFunc(runs, func(run forge.Run) bool {
+			return run.HeadCommit == pull.Head.Commit && run.HeadBranch == pull.Head.Branch && run.HeadRepository.ID == pull.Head.Repository
+		})
+		if at < 0 || slices.Contains(settled, pull.Number) {
+			continue
+		}
+		handed, err := s.Forge.HasArtifact(ctx, runs[at].ID, BundleName)
+		if err != nil {
+			return out, err
+		}
+		if handed {
+			out = append(out, pull.Number)
+		}
+	}
+	return out, nil
+}
