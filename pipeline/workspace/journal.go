@@ -102,7 +102,12 @@ func (t *Tree) saveJournal(j journal) error {
 
 // note puts a file into the state directory, all of it or none, and on disk.
 func (t *Tree) note(name string, data []byte) error {
-	if err := writeSynced(name+unfinished, data); err != nil {
+	f, err := os.Create(name + unfinished)
+	if err == nil {
+		_, err = f.Write(data)
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(name+unfinished))
 	}
 	t.changing()
@@ -119,11 +124,72 @@ func (t *Tree) note(name string, data []byte) error {
 // unfinished ends the name of a note that is still being written.
 const unfinished = ".new"
 
-func writeSynced(name string, data []byte) error {
-	f, err := os.Create(name)
+// recover clears away what a Write that was cut off left behind.
+func (t *Tree) recover() error {
+	if err := os.Remove(t.journalFile() + unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	line, err := os.ReadFile(t.journalFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var j journal
+	if err == nil {
+		err = canon.Unmarshal(line, &j)
+	}
+	if err == nil {
+		err = j.check()
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", t.journalFile(), plain(err))
+	}
+	return t.sweep(j)
+}
+
+// sweep removes temporary files, new directories that are empty, and the
+// journal when there is nothing left for it to name.
+func (t *Tree) sweep(j journal) error {
+	err := inParallel(t.workers, len(j.Directories), func(i int) error { return t.sweepDir(j, j.Directories[i]) })
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	for _, dir := range slices.Backward(j.Made) {
+		t.removeDir(dir)
+	}
+	return t.dropJournal()
+}
+
+func (t *Tree) dropJournal() error {
+	t.changing()
+	return os.Remove(t.journalFile())
+}
+
+func (t *Tree) sweepDir(j journal, name string) error {
+	dir, at, err := t.reach(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLink) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if at != name {
+		return nil
+	}
+	all, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	names, err := all.Readdirnames(-1)
+	_ = all.Close()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, j.Prefix) && strings.HasSuffix(n, tempSuffix) {
+			t.changing()
+			err = errors.Join(err, dir.Remove(n))
+		}
+	}
+	return err
 }

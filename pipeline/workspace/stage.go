@@ -3,8 +3,12 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"runtime"
+	"slices"
+	"syscall"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -32,6 +36,7 @@ func count(into []folder) (n int) {
 	return n
 }
 
+// record puts the journal on disk.
 func (w *writer) record(into []folder) error {
 	if len(into) == 0 {
 		return nil
@@ -117,12 +122,6 @@ func permissions(f patch.Change, was fs.FileInfo) (perm fs.FileMode, exact bool)
 	return perm, true
 }
 
-// sameFile reports whether a file is still the one it was, as far as can be told
-// without reading it again.
-func sameFile(was, is fs.FileInfo) bool {
-	return os.SameFile(was, is) && was.Mode() == is.Mode() && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
-}
-
 // move brings waiting content to its own directory, which is there only since
 // the file in its way is gone.
 func (w *writer) move(dir *os.Root, to string, i int) error {
@@ -140,4 +139,155 @@ func (w *writer) move(dir *os.Root, to string, i int) error {
 	w.waits[i] = to
 	w.changing()
 	return above.Remove(path.Base(w.journal.temp(i)))
+}
+
+// place removes what goes, then renames what stays into place.
+func (w *writer) place() {
+	going, coming := w.todo(true), w.todo(false)
+	err := inParallel(w.workers, len(going), func(n int) error { return w.removeIn(going[n]) })
+	if err == nil {
+		w.removeEmpty()
+		err = inParallel(w.workers, len(coming), func(n int) error { return w.renameIn(coming[n]) })
+	}
+	if err != nil {
+		w.fail(err)
+	}
+	if err := w.syncNames(append(going, coming...)); err != nil {
+		w.fail(err)
+	}
+}
+
+func (w *writer) removeIn(f folder) error {
+	dir, at, err := w.reach(f.name)
+	if err == nil {
+		defer dir.Close()
+		err = w.hold(dir)
+		if at != f.name {
+			err = errInTheWay
+		}
+	}
+	if err != nil {
+		return &fileError{f.files[0], "cannot delete", err}
+	}
+	for _, i := range f.files {
+		name := path.Base(w.files[i].Path)
+		info, err := dir.Lstat(name)
+		if err = w.unchanged(info, err, i); err == nil {
+			w.changing()
+			err = dir.Remove(name)
+		}
+		if err != nil {
+			return &fileError{i, "cannot delete", err}
+		}
+		w.placed[i] = true
+	}
+	return nil
+}
+
+// removeEmpty removes the directories that deletions leave empty, those of an
+// earlier run that was cut off as well. New content that waits keeps its own.
+func (w *writer) removeEmpty() {
+	dirs := map[string]bool{}
+	for _, f := range w.files {
+		if f.After == nil {
+			for _, dir := range parents(f.Path) {
+				dirs[dir] = true
+			}
+		}
+	}
+	for _, dir := range slices.Backward(slices.Sorted(maps.Keys(dirs))) {
+		w.removeDir(dir)
+	}
+}
+
+func (w *writer) renameIn(f folder) error {
+	dir, at, err := w.reachMaking(f.name)
+	if err == nil {
+		defer dir.Close()
+		if at != f.name {
+			err = errInTheWay
+		}
+	}
+	if err != nil {
+		return &fileError{f.files[0], "cannot write", err}
+	}
+	for _, i := range f.files {
+		if w.waits[i] != f.name {
+			if err := w.move(dir, f.name, i); err != nil {
+				return &fileError{i, "cannot write", err}
+			}
+		}
+		name := path.Base(w.files[i].Path)
+		info, err := dir.Lstat(name)
+		if err = w.unchanged(info, err, i); err == nil {
+			if info != nil && info.IsDir() {
+				w.removeTree(dir, w.files[i].Path)
+			}
+			w.changing()
+			err = dir.Rename(w.journal.temp(i), name)
+		}
+		if err != nil {
+			return &fileError{i, "cannot write", err}
+		}
+		w.placed[i] = true
+	}
+	return nil
+}
+
+// few is how many files are synced one by one. Where there are more, and the
+// system can, all that its memory holds of the file system is written at once:
+// one wait for the disk instead of thousands.
+//
+// Either way all new content is on disk before the first rename, so that after
+// a power cut no name stands for half a file; and all names are before Write
+// returns, so that what the ledger then calls applied stays applied.
+const few = 32
+
+// syncNames has the names on disk that were removed and renamed into place. A
+// directory in whose place something else is by now is left out: its files will
+// not read back.
+func (w *writer) syncNames(in []folder) error {
+	if !w.oneByOne {
+		return w.disks.sync()
+	}
+	seen := map[string]bool{}
+	var dirs []string
+	for _, f := range in {
+		for _, dir := range append(parents(path.Join(f.name, "x")), ".") {
+			if !seen[dir] {
+				seen[dir] = true
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return inParallel(w.workers, len(dirs), func(i int) error {
+		dir, at, err := w.reach(dirs[i])
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLink) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		if at != dirs[i] {
+			return nil
+		}
+		f, err := dir.Open(".")
+		if err != nil {
+			return err
+		}
+		return errors.Join(syncDir(f), f.Close())
+	})
+}
+
+// dirsSync says that the system may sync a directory.
+const dirsSync = runtime.GOOS != "windows"
+
+// syncDir syncs a directory, where the file system knows how.
+func syncDir(dir *os.File) error {
+	err := dir.Sync()
+	if !dirsSync || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }

@@ -9,10 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	canSyncDisk = true
-	dirsSync    = true
-)
+const canSyncDisk = true
 
 // disks are the file systems that a Write touches, usually one. Each is held
 // open from before the first change to it: syncfs reports what failed to be

@@ -2,15 +2,9 @@
 
 package workspace
 
-import (
-	"os"
-	"runtime"
-)
+import "os"
 
-const (
-	canSyncDisk = false
-	dirsSync    = runtime.GOOS != "windows"
-)
+const canSyncDisk = false
 
 // disks are not known here: files and directories are synced one by one.
 type disks struct{}

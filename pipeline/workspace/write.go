@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -144,7 +145,8 @@ func (w *writer) finish() {
 	}
 }
 
-// unchanged looks at a file a last time: it is still the one that check read.
+// unchanged looks at a file a last time: it is still the one that check read, as
+// far as can be told without reading it again.
 func (w *writer) unchanged(info fs.FileInfo, err error, i int) error {
 	was := w.seen[i].info
 	switch {
@@ -156,8 +158,50 @@ func (w *writer) unchanged(info fs.FileInfo, err error, i int) error {
 		return err
 	case was == nil && info.IsDir():
 		return nil // empty, or else rename does not replace it
-	case was == nil || !sameFile(was, info):
+	case was == nil || !os.SameFile(was, info) || was.Mode() != info.Mode() || was.Size() != info.Size() || !was.ModTime().Equal(info.ModTime()):
 		return errChanged
 	}
 	return nil
 }
+
+// Predict is the report of a write in which everything goes well.
+func Predict(files []patch.Change) []result.Operation {
+	ops := make([]result.Operation, len(files))
+	_ = inParallel(workers(), len(files), func(i int) error {
+		f := files[i]
+		op := result.Operation{
+			Op: "modify", Path: f.Path, Status: result.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum(),
+		}
+		switch { // APPLY_SPEC's words: a mode change is a modify
+		case f.Before == nil:
+			op.Op = "create"
+		case f.After == nil:
+			op.Op = "delete"
+		}
+		if f.After != nil {
+			op.BytesWritten = int64(len(f.After.Data))
+		}
+		ops[i] = op
+		return nil
+	})
+	return ops
+}
+
+// skipped is the report of a file that was not written after all.
+func skipped(op result.Operation) result.Operation {
+	op.Status, op.AfterHash, op.BytesWritten = result.StatusSkipped, nil, 0
+	return op
+}
+
+func failed(op result.Operation, message string) result.Operation {
+	op = skipped(op)
+	op.Status, op.Error = result.StatusError, message
+	return op
+}
+
+var errMismatch = errors.New("the file is not what was written")
+
+// Mismatch is the error of an operation whose file, read back, is not what was
+// written. It is worse than one that could not be written: something else is
+// there than anybody approved.
+const Mismatch = "read back: the file is not what was written"
