@@ -75,10 +75,13 @@ const (
 // Body is the comment, of at most MaxComment bytes: transactions that are still
 // open first, then the newest.
 func (c Comment) Body() string {
-	list := c.ordered()
-	full := list[:min(len(list), inFull)]
+	all := slices.SortedStableFunc(slices.Values(c.Transactions), func(a, b Report) int { // by id is by time
+		return cmp.Or(over(a)-over(b), strings.Compare(b.TransactionID, a.TransactionID))
+	})
+	full := all[:min(len(all), inFull)]
 	tail := newPage(maxLines)
-	c.writeLines(tail, list[len(full):])
+	tail.list(list{"", points("Note", c.Notes), maxNames, "note", ""})
+	tail.list(list{"Also on this pull request:\n\n", each(all[len(full):], Report.line), 40, "transaction", ", " + code("countersign list") + " has all"})
 	below := tail.String() + c.told() + CommentMarker + "\n"
 	p := newPage(MaxComment - len(below))
 	p.write(c.broken() + obstacleBox(c.Obstacles))
@@ -87,26 +90,13 @@ func (c Comment) Body() string {
 	}
 	for i, r := range full {
 		share := newPage(p.left / (len(full) - i))
-		c.writeOne(share, r)
+		r.write(share, "###")
+		if url := c.Threads[r.TransactionID]; url != "" && r.waits() {
+			share.write("The diff, and a thread to reply in: " + link("the request", url) + ".\n\n")
+		}
 		p.write(share.String())
 	}
 	return p.String() + below
-}
-
-func (c Comment) writeOne(p *page, r Report) {
-	r.write(p, "###")
-	if url := c.Threads[r.TransactionID]; url != "" && r.waits() {
-		p.write("The diff, and a thread to reply in: " + link("the request", url) + ".\n\n")
-	}
-}
-
-// ordered has the open ones first, then by id from the newest, which is by time.
-func (c Comment) ordered() []Report {
-	out := slices.Clone(c.Transactions)
-	slices.SortStableFunc(out, func(a, b Report) int {
-		return cmp.Or(over(a)-over(b), strings.Compare(b.TransactionID, a.TransactionID))
-	})
-	return out
 }
 
 // over is 1 for a transaction that has ended.
@@ -132,12 +122,6 @@ func (c Comment) broken() string {
 	return caution("**" + glassWarning + ":** " + codes(ids, maxNames))
 }
 
-// writeLines writes one line for each of the others, and the notes.
-func (c Comment) writeLines(p *page, others []Report) {
-	p.list(list{"", points("Note", c.Notes), maxNames, "note", ""})
-	p.list(list{"Also on this pull request:\n\n", each(others, Report.line), 40, "transaction", ", " + code("countersign list") + " has all"})
-}
-
 // line is a transaction in one line, with the line to copy while it waits.
 func (r Report) line() string {
 	text := fmt.Sprintf("- transaction %s: **%s**, %s", name(r.TransactionID), r.headline(), r.filesLine())
@@ -147,4 +131,67 @@ func (r Report) line() string {
 		}
 	}
 	return text + "\n"
+}
+
+// An Obstacle is why an approved change could not be written, told before
+// anybody is asked. What and Instead are one line each, in words of ours.
+type Obstacle struct {
+	Code    string `json:"code"`
+	What    string `json:"what"`
+	Instead string `json:"instead"`
+}
+
+// Facts are what the forge tells of a pull request, and of the token.
+type Facts struct {
+	TransactionID        string
+	Closed, Merged       bool
+	HeadDeleted          bool // its repository, or the branch
+	HeadProtected        bool
+	Fork                 bool
+	OrganisationFork     bool // the fork's owner is an organisation
+	MaintainersCanModify bool
+	TouchesWorkflows     bool // the change, below .github/workflows
+	WorkflowsPermission  bool // the push token has
+}
+
+// Obstacles lists what stands in the way of the branch, none if nothing does.
+// Of a pull request that is over, nothing else is said.
+func (f Facts) Obstacles() []Obstacle {
+	patch := "take the patch as a file (countersign export " + Clean(f.TransactionID) + " --out DIR)"
+	ref := patch + ", or once it is approved as a ref of its own (countersign apply " + Clean(f.TransactionID) + " --to ref)"
+	switch {
+	case f.Merged:
+		return []Obstacle{{"pull_request_merged", "the pull request is merged already", "propose the change on a new pull request, or " + ref}}
+	case f.Closed:
+		return []Obstacle{{"pull_request_closed", "the pull request is closed", "open it again, or " + ref}}
+	case f.HeadDeleted:
+		return []Obstacle{{"head_deleted", "the head branch of the pull request is gone", ref}}
+	}
+	var out []Obstacle
+	if f.HeadProtected {
+		out = append(out, Obstacle{"head_protected", "the head branch is protected, so a push may be refused", "let the push token past the protection, or " + ref})
+	}
+	switch {
+	case f.Fork && f.OrganisationFork:
+		out = append(out, Obstacle{"fork_of_organisation", "the head branch is in a fork that an organisation owns, to which maintainers cannot push", ref})
+	case f.Fork && !f.MaintainersCanModify:
+		out = append(out, Obstacle{"fork_closed", "the head branch is in a fork, and its owner does not let maintainers push to it", `ask the author to tick "Allow edits by maintainers", or ` + ref})
+	}
+	if f.TouchesWorkflows && !f.WorkflowsPermission {
+		out = append(out, Obstacle{"workflows_permission", "the change touches workflow files, and the push token may not write these", "use an App's token with the permission workflows as push-token, or " + patch})
+	}
+	return out
+}
+
+// obstacleBox tells obstacles loudly.
+func obstacleBox(list []Obstacle) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("> [!WARNING]\n> **Even when it is approved, this change cannot go to the branch as things are.**\n")
+	for _, o := range list[:min(len(list), 5)] {
+		b.WriteString("> - Because " + words(o.What) + ". Instead: " + words(o.Instead) + ".\n")
+	}
+	return b.String() + "\n"
 }

@@ -33,19 +33,26 @@ type Sibling struct {
 // CheckRun is failure on any error or denial, action_required while anything is
 // pending, else success.
 func (g Guard) CheckRun() forge.Check {
-	c := forge.Check{Name: GuardName, Status: CheckCompleted, Text: g.standing()}
-	var say string
-	c.Conclusion, say = g.conclude()
-	c.Title = say
+	conclusion, say := g.conclude()
+	broken, standing := Comment{Transactions: g.Transactions}.broken(), g.standing()
 	p := newPage(MaxCheckText)
-	p.write(g.broken())
+	p.write(broken)
 	p.write("### countersign: " + say + "\n\n")
-	g.writeTrouble(p)
-	g.writeTransactions(p)
+	p.list(list{"", points("Error", g.Errors), maxNames, "error", ""})
+	const head = "Other pull requests with the same head commit that are not approved. To merge one would merge these bytes past the question:\n\n"
+	p.list(list{head, each(g.Siblings, func(s Sibling) string {
+		return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(s.Reason))
+	}), maxNames, "pull request", ""})
+	// The denied and the pending come first.
+	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}
+	worse := func(a, b Report) int { return slices.Index(order, b.state()) - slices.Index(order, a.state()) }
+	p.list(list{"", each(slices.SortedStableFunc(slices.Values(g.Transactions), worse), func(r Report) string {
+		return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s", r.PullRequest, name(r.TransactionID), r.headline(), r.asks())
+	}), 50, "transaction", ""})
 	p.write("Head commit: " + name(g.HeadCommit) + "\n\n")
-	p.write(g.standing())
-	c.Summary = p.String()
-	if g.broken() != "" {
+	p.write(standing)
+	c := forge.Check{Name: GuardName, Status: CheckCompleted, Conclusion: conclusion, Title: say, Summary: p.String(), Text: standing}
+	if broken != "" {
 		c.Title = "BREAK-GLASS: " + c.Title
 	}
 	return c
@@ -81,31 +88,6 @@ func (r Report) state() approval.State {
 		return ""
 	}
 	return r.Verdict.State
-}
-
-func (g Guard) broken() string { return Comment{Transactions: g.Transactions}.broken() }
-
-// writeTrouble writes errors and siblings.
-func (g Guard) writeTrouble(p *page) {
-	p.list(list{"", points("Error", g.Errors), maxNames, "error", ""})
-	const head = "Other pull requests with the same head commit that are not approved. To merge one would merge these bytes past the question:\n\n"
-	p.list(list{head, each(g.Siblings, Sibling.row), maxNames, "pull request", ""})
-}
-
-// writeTransactions writes the denied and the pending first.
-func (g Guard) writeTransactions(p *page) {
-	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}
-	worse := func(a, b Report) int { return slices.Index(order, b.state()) - slices.Index(order, a.state()) }
-	p.list(list{"", each(slices.SortedStableFunc(slices.Values(g.Transactions), worse), Report.guarded), 50, "transaction", ""})
-}
-
-func (s Sibling) row() string {
-	return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(s.Reason))
-}
-
-// guarded is a transaction in a Guard, with the lines to copy while it waits.
-func (r Report) guarded() string {
-	return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s", r.PullRequest, name(r.TransactionID), r.headline(), r.asks())
 }
 
 // standing says what this check is worth (T60, T67).

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -21,7 +23,9 @@ func (r Report) Markdown() string {
 
 // write puts the report on a page, below a heading of that level.
 func (r Report) write(p *page, level string) {
-	p.write(r.glassCaution())
+	if r.glassBroken() {
+		p.write(caution("**" + glassWarning + ".** " + words(r.Verdict.Reason)))
+	}
 	p.write(level + " countersign: " + r.headline() + "\n\n")
 	r.writeFailures(p)
 	p.write(r.asks())
@@ -38,13 +42,6 @@ func (r Report) glassBroken() bool {
 
 // glassWarning is what each report of a broken glass begins with.
 const glassWarning = "BREAK-GLASS: this change does not have the approvals that the Policy asks for"
-
-func (r Report) glassCaution() string {
-	if !r.glassBroken() {
-		return ""
-	}
-	return caution("**" + glassWarning + ".** " + words(r.Verdict.Reason))
-}
 
 // caution and warning are boxes that stand out (GitHub's alerts).
 func caution(text string) string { return "> [!CAUTION]\n> " + text + "\n\n" }
@@ -148,9 +145,20 @@ func (r Report) writeDecisions(p *page) {
 		return
 	}
 	p.list(list{"| decision | by | counted |\n|---|---|---|\n", each(r.Verdict.Decisions, func(d approval.Judged) string {
-		return fmt.Sprintf("| %s | %s | %s |\n", said(d), name(d.Author.Login), countedText(d))
+		counted := "yes"
+		if !d.Counted {
+			counted = "no: " + words(d.Reason)
+		}
+		return fmt.Sprintf("| %s | %s | %s |\n", said(d), name(d.Author.Login), counted)
 	}), 200, "decision", r.seeAll()})
-	p.write(r.nativeHint())
+	// Those who pressed the green button are told what counts instead; the line to
+	// paste is among the asks.
+	native := func(d approval.Judged) bool {
+		return !d.Counted && d.Source == approval.KindReview && d.Decision != ledger.Deny
+	}
+	if r.waits() && !r.GateOnly && slices.ContainsFunc(r.Verdict.Decisions, native) {
+		p.write("A review is about the pull request as it stands, not about this change: paste the line above to decide on it.\n\n")
+	}
 }
 
 // said names a decision; what only looks like one has no name.
@@ -171,21 +179,55 @@ func said(d approval.Judged) string {
 	return words(string(d.Decision)) + about
 }
 
-func countedText(d approval.Judged) string {
-	if d.Counted {
-		return "yes"
-	}
-	return "no: " + words(d.Reason)
+// waits reports whether people on a pull request are asked now.
+func (r Report) waits() bool {
+	return r.Ended == "" && r.PullRequest > 0 && r.Verdict != nil && r.Verdict.State == approval.Pending
 }
 
-// nativeHint tells those who pressed the green button what counts instead; the
-// line to paste is among the asks.
-func (r Report) nativeHint() string {
-	native := func(d approval.Judged) bool {
-		return !d.Counted && d.Source == approval.KindReview && d.Decision != ledger.Deny
+// missing lists the fingerprints that still lack an approval, each once.
+func (r Report) missing() []approval.Need {
+	var out []approval.Need
+	for _, n := range r.Verdict.Needs {
+		known := func(m approval.Need) bool { return m.Fingerprint == n.Fingerprint }
+		if n.Approved < n.Required && !slices.ContainsFunc(out, known) {
+			out = append(out, n)
+		}
 	}
-	if !r.waits() || r.GateOnly || !slices.ContainsFunc(r.Verdict.Decisions, native) {
+	return out
+}
+
+// asks are the lines to copy, one block for each fingerprint, while approvals
+// are missing.
+func (r Report) asks() string {
+	if !r.waits() {
 		return ""
 	}
-	return "A review is about the pull request as it stands, not about this change: paste the line above to decide on it.\n\n"
+	return approveBlocks(r.missing()) + denyBlock(r.Fingerprint) + r.greenHint()
+}
+
+// greenHint says where the green button counts.
+func (r Report) greenHint() string {
+	if !r.GateOnly {
+		return ""
+	}
+	return "A review that approves the pull request as it is now counts as well, for the change itself.\n\n"
+}
+
+func approveBlocks(needs []approval.Need) string {
+	var b strings.Builder
+	for _, n := range needs {
+		b.WriteString("To approve " + cmp.Or(kindWords[n.Kind].sentence, prose(n.Kind)) + ", comment on the pull request with this line:\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n")
+	}
+	return b.String()
+}
+
+func denyBlock(fingerprint string) string {
+	return "To deny it for good, with your reason behind it:\n\n" + lineBlock("/deny "+fingerprint) + "\n"
+}
+
+// kindWords says what an approval of a kind is about, in a sentence and in a list.
+var kindWords = map[string]struct{ sentence, list string }{
+	policy.KindFileChange: {"this change", "the change"},
+	policy.KindSecret:     {"that it adds **what looks like a secret**", "what looks like a **secret**"},
+	policy.KindProtected:  {"that it changes **protected paths**", "**protected paths**"},
 }

@@ -1,11 +1,16 @@
 package report
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -35,6 +40,8 @@ const (
 	maxTail   = 16 << 10
 	maxFiles  = 12 << 10
 	maxPlaces = 6 << 10
+	// maxWarning is for the words that the diff is cut.
+	maxWarning = 2 << 10
 )
 
 // Body is the comment, of at most MaxComment bytes: the question and the lines
@@ -48,72 +55,55 @@ func (q Request) Body() string {
 	q.writeHead(head)
 	above := head.String()
 	diff := fold(q.Diff, MaxComment-len(below)-len(above)-maxWarning)
-	return above + q.cutWarning(diff) + diff.String() + below
-}
-
-// maxWarning is the room of cutWarning.
-const maxWarning = 2 << 10
-
-// cutWarning says loudly that a part of the diff is not shown.
-func (q Request) cutWarning(f folded) string {
-	if !f.cut() {
-		return ""
+	if diff.cut() {
+		text := fmt.Sprintf("**The diff is cut: %d of its %d lines are shown here.** See all of it before you decide:", diff.shown, diff.total)
+		above += warning(text) + q.Report.seeDiff()
 	}
-	text := fmt.Sprintf("**The diff is cut: %d of its %d lines are shown here.** See all of it before you decide:", f.shown, f.total)
-	return warning(text) + q.Report.seeDiff()
+	return above + diff.String() + below
 }
 
-// writeHead writes what matters most.
+// writeHead writes what matters most: the question, and what to know before it is
+// answered.
 func (q Request) writeHead(p *page) {
-	p.write("### countersign: do you approve this change?\n\n" + q.question())
-	p.write(obstacleBox(q.Obstacles))
-	p.write(q.secretWarning())
-	p.write(approveBlocks(q.asked()) + denyBlock(q.Report.Fingerprint))
-	p.write("Or reply in this thread, with `/approve` alone for the change itself, or with `/deny` and your reason. Only the first line counts, exactly as it stands.\n\n")
-	p.write(q.Report.greenHint())
-	q.writeHidden(p)
-	p.within(maxFiles, q.Report.files(100))
-}
-
-func (q Request) question() string {
 	what := " proposes to change "
 	then := "Nothing is written before people approved exactly these bytes."
 	if q.Report.GateOnly {
 		what = " brings with this pull request "
 		then = "This is the pull request's own diff. The check `countersign` succeeds once people approved exactly these bytes."
 	}
-	return name(q.Report.Proposer.Login) + what + q.Report.filesLine() + ". " + then + "\n\n"
-}
-
-// secretWarning is there where the patch adds what looks like a secret.
-func (q Request) secretWarning() string {
-	for _, n := range q.Needs {
-		if n.Kind == policy.KindSecret {
-			return caution("**This change adds what looks like a secret.** It is masked below; the fingerprint is of the real bytes. Approve it only if it is none, or if it is meant to be there.")
-		}
+	p.write("### countersign: do you approve this change?\n\n" + name(q.Report.Proposer.Login) + what + q.Report.filesLine() + ". " + then + "\n\n")
+	p.write(obstacleBox(q.Obstacles))
+	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
+		p.write(caution("**This change adds what looks like a secret.** It is masked below; the fingerprint is of the real bytes. Approve it only if it is none, or if it is meant to be there."))
 	}
-	return ""
-}
-
-// asked are the needs as nobody has answered them.
-func (q Request) asked() []approval.Need {
-	v := approval.Verdict{}
+	unanswered := approval.Verdict{}
 	for _, n := range q.Needs {
-		v.Needs = append(v.Needs, approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required)})
+		unanswered.Needs = append(unanswered.Needs, approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required)})
 	}
-	return Report{Verdict: &v}.missing()
-}
-
-// writeHidden lists what does not show in the lines that are changed.
-func (q Request) writeHidden(p *page) {
+	p.write(approveBlocks(Report{Verdict: &unanswered}.missing()) + denyBlock(q.Report.Fingerprint))
+	p.write("Or reply in this thread, with `/approve` alone for the change itself, or with `/deny` and your reason. Only the first line counts, exactly as it stands.\n\n")
+	p.write(q.Report.greenHint())
 	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
 	head := warning("**This change has characters that do not show, or bytes that are not UTF-8.** They can make code look like what it is not. The diff has them as escapes.")
 	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
+	p.within(maxFiles, q.Report.files(100))
 }
 
-// writeTail writes what is needed, by whom, and where it all comes from.
+// writeTail writes which transaction this is, whose and what for, what is needed,
+// and by whom.
 func (q Request) writeTail(p *page) {
-	p.write(q.origin())
+	r := q.Report
+	rows := []string{
+		"transaction " + name(r.TransactionID) + " on " + name(r.BaseCommit),
+		"the same diff in a clone: " + name("countersign diff "+r.TransactionID),
+	}
+	if r.Summary != "" {
+		rows = append(rows, name(r.Proposer.Login)+" says what it is for: "+words(r.Summary))
+	}
+	if r.Confidence != nil {
+		rows = append(rows, fmt.Sprintf("the proposer's own confidence: %d of 100", *r.Confidence))
+	}
+	p.write("- " + strings.Join(rows, "\n- ") + "\n\n")
 	p.write(q.conditions())
 	p.list(list{"Needed, under the Policy:\n\n", each(q.Needs, needRow), maxNames, "need", ""})
 	commands := each(q.Commands, func(c string) string { return "- " + name(c) + "\n" })
@@ -121,16 +111,135 @@ func (q Request) writeTail(p *page) {
 	p.list(list{"", points("Note", q.Notes), maxNames, "note", ""})
 }
 
-// origin says which transaction this is, whose, and what it is for.
-func (q Request) origin() string {
-	r := q.Report
-	rows := []string{"transaction " + name(r.TransactionID) + " on " + name(r.BaseCommit)}
-	rows = append(rows, "the same diff in a clone: "+name("countersign diff "+r.TransactionID))
-	if r.Summary != "" {
-		rows = append(rows, name(r.Proposer.Login)+" says what it is for: "+words(r.Summary))
+// maxNames is how many paths, people or commands are named in one place.
+const maxNames = 20
+
+// needRow says in words what one need asks for.
+func needRow(n policy.Need) string {
+	who := plural(max(1, n.Required), "person")
+	if n.Names() {
+		who += ", each " + people(n)
 	}
-	if r.Confidence != nil {
-		rows = append(rows, fmt.Sprintf("the proposer's own confidence: %d of 100", *r.Confidence))
+	row := "- " + cmp.Or(kindWords[n.Kind].list, prose(n.Kind)) + ": " + who
+	if len(n.Paths) > 0 {
+		row += ", for " + codes(n.Paths, maxNames)
 	}
-	return "- " + strings.Join(rows, "\n- ") + "\n\n"
+	return row + "\n"
+}
+
+// people names whom a need is for.
+func people(n policy.Need) string {
+	var who []string
+	if len(n.Users) > 0 {
+		who = append(who, "one of "+codes(n.Users, maxNames))
+	}
+	if len(n.Teams) > 0 {
+		who = append(who, "a member of "+codes(n.Teams, maxNames))
+	}
+	if n.Owners {
+		who = append(who, "a code owner, for each path one of its own")
+	}
+	return strings.Join(who, " or ")
+}
+
+// conditions says in words which approvals count under the Policy.
+func (q Request) conditions() string {
+	a := q.Approvals
+	rows := []string{"with the permission " + name(string(a.Permission)) + " or more, asked for again before anything is written"}
+	switch {
+	case q.Report.GateOnly && a.AllowAuthor:
+		rows = append(rows, "those who wrote the change may approve it too")
+	case q.Report.GateOnly:
+		rows = append(rows, "nobody who wrote the change")
+	case a.AllowAuthor:
+		rows = append(rows, "the proposer may approve too, though not what looks like a secret")
+	default:
+		rows = append(rows, "not the proposer")
+	}
+	rows = append(rows, "no bot, no app, no e-mail; a comment that is edited counts no more")
+	if a.MaxAge > 0 {
+		rows = append(rows, "an approval holds for "+age(time.Duration(a.MaxAge)))
+	}
+	if a.SameHead {
+		rows = append(rows, "an approval holds for the commit that it was made on, and no longer: a push takes it back")
+	}
+	return "Who may approve:\n\n- " + strings.Join(rows, "\n- ") + "\n\n"
+}
+
+// age is a duration in the largest unit that it is a whole number of.
+func age(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		long time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		if d%unit.long == 0 {
+			return plural(int(d/unit.long), unit.name)
+		}
+	}
+	return fmt.Sprint(d)
+}
+
+// A folded diff is as much of a diff as there is room for, in a code block that
+// opens on a click. What does not print is shown as an escape (T14).
+type folded struct {
+	text  string // of the lines, each with its LF
+	run   int    // the longest run of backticks
+	shown int    // lines
+	total int
+}
+
+const (
+	foldHead = "<details><summary>The diff, %s</summary>\n\n"
+	foldTail = "\n</details>\n\n"
+	// foldCost is more than what stands around the lines, the two fences apart.
+	foldCost = len(foldHead) + len(foldTail) + 40
+)
+
+// fold takes lines, from the first, while they fit into room bytes.
+func fold(diff []byte, room int) folded {
+	var f folded
+	var b strings.Builder
+	for line := range bytes.Lines(diff) {
+		f.total++
+		if f.shown+1 < f.total {
+			continue // one did not fit before
+		}
+		text := Style{}.reveal(strings.TrimSuffix(string(line), "\n")) + "\n"
+		run := max(f.run, backticks(text))
+		if b.Len()+len(text)+2*len(fenceFor(run))+foldCost > room {
+			continue
+		}
+		b.WriteString(text)
+		f.run, f.shown = run, f.shown+1
+	}
+	f.text = b.String()
+	return f
+}
+
+func (f folded) cut() bool { return f.shown < f.total }
+
+func (f folded) String() string {
+	if f.shown == 0 {
+		return ""
+	}
+	size := plural(f.total, "line")
+	if f.cut() {
+		size = fmt.Sprintf("%d of its %d lines", f.shown, f.total)
+	}
+	return fmt.Sprintf(foldHead, size) + fenced("diff", f.text) + foldTail
+}
+
+var plainRef = lazyregexp.New(`^refs/[A-Za-z0-9][A-Za-z0-9/_.-]*$`)
+
+// maxRef bounds a ref that is shown in a command.
+const maxRef = 200
+
+// seeDiff says how to see the whole patch; with git alone where the ledger's
+// ref can stand in a shell as it is.
+func (r Report) seeDiff() string {
+	lines := "countersign diff " + Clean(r.TransactionID) + "\n"
+	if len(r.LedgerRef) <= maxRef && plainRef().MatchString(r.LedgerRef) && ledger.CheckID(r.TransactionID) == nil {
+		lines += "git fetch origin " + r.LedgerRef + "\ngit show FETCH_HEAD:" + ledger.Dir(r.TransactionID) + "/" + ledger.PatchFile(Clean(r.PatchID)) + "\n"
+	}
+	return fenced("sh", lines) + "\n"
 }

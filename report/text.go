@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"strings"
@@ -45,7 +46,14 @@ func (r Report) Text(s Style) string {
 		row("file given", strings.TrimPrefix(r.InputSHA256, "sha256:"))
 	}
 	if r.PullRequest > 0 {
-		row("pull request", r.pullText())
+		text := fmt.Sprint(r.PullRequest)
+		if r.Repository != nil {
+			text += " of " + Clean(r.Repository.Name)
+		}
+		if r.GateOnly {
+			text += ", its own diff: nothing is applied"
+		}
+		row("pull request", text)
 	}
 	if r.Summary != "" {
 		row("summary", Clean(r.Summary))
@@ -78,27 +86,8 @@ func (r Report) Text(s Style) string {
 	if r.Validation != nil {
 		r.validationText(&b, s, row)
 	}
-	row("ledger", r.LedgerRef+" "+short(r.LedgerCommit))
+	row("ledger", fmt.Sprintf("%s %.12s", r.LedgerRef, r.LedgerCommit))
 	return b.String()
-}
-
-// pullText is the pull request, and what of it is the patch.
-func (r Report) pullText() string {
-	text := fmt.Sprint(r.PullRequest)
-	if r.Repository != nil {
-		text += " of " + Clean(r.Repository.Name)
-	}
-	if r.GateOnly {
-		text += ", its own diff: nothing is applied"
-	}
-	return text
-}
-
-func short(commit string) string {
-	if len(commit) > 12 {
-		return commit[:12]
-	}
-	return commit
 }
 
 func (f File) name() string {
@@ -110,11 +99,7 @@ func (f File) name() string {
 
 func (r Report) filesLine() string {
 	added, deleted := r.Lines()
-	noun := "files"
-	if len(r.Files) == 1 {
-		noun = "file"
-	}
-	return fmt.Sprintf("%d %s, +%d −%d lines", len(r.Files), noun, added, deleted)
+	return fmt.Sprintf("%s, +%d −%d lines", plural(len(r.Files), "file"), added, deleted)
 }
 
 func statusColour(st ledger.Status) string {
@@ -142,7 +127,11 @@ func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value st
 
 func (r Report) resultText(b *strings.Builder, s Style, row func(name, value string)) {
 	res := r.ApplyResult
-	value := s.paint(outcomeColour(res.Outcome), string(res.Outcome))
+	colour := red
+	if res.Outcome == result.Success {
+		colour = green
+	}
+	value := s.paint(colour, string(res.Outcome))
 	if res.DryRun {
 		value += " (dry run: nothing was written)"
 	}
@@ -171,13 +160,6 @@ func more(b *strings.Builder, n int) {
 	if n > maxRows {
 		fmt.Fprintf(b, "  … and %d more\n", n-maxRows)
 	}
-}
-
-func outcomeColour(o result.Outcome) string {
-	if o == result.Success {
-		return green
-	}
-	return red
 }
 
 func (r Report) validationText(b *strings.Builder, s Style, row func(name, value string)) {
@@ -239,3 +221,69 @@ func (s Style) Red(text string) string { return s.paint(red, text) }
 
 // Bold is text that stands out.
 func (s Style) Bold(text string) string { return s.paint(bold, text) }
+
+// Diff shows canonical bytes to a person: coloured by line, and with every
+// character that does not print, and every byte that is not UTF-8, shown as an
+// escape, so that nothing in the patch can move the cursor, hide or reorder text
+// (T14, T71). A note below it says where escapes stand, since a patch may also
+// hold text that only looks like one. It is for eyes; the bytes themselves are
+// what is approved.
+func Diff(diff []byte, s Style) string {
+	var b strings.Builder
+	var escaped []int
+	n, inHunk := 0, false
+	for line := range bytes.Lines(diff) {
+		n++
+		text := strings.TrimSuffix(string(line), "\n")
+		switch {
+		case strings.HasPrefix(text, "diff --git "):
+			inHunk = false
+		case strings.HasPrefix(text, "@@ "):
+			inHunk = true
+		}
+		if plain := (Style{}).reveal(text); plain != text && plain+"\r" != text {
+			escaped = append(escaped, n)
+		}
+		b.WriteString(s.diffLine(text, inHunk))
+		b.WriteByte('\n')
+	}
+	if len(escaped) > 0 {
+		b.WriteString(s.paint(yellow, "Escapes such as \\x1b stand for what does not show in "+lineNumbers(escaped)+" of this diff.") + "\n")
+	}
+	return b.String()
+}
+
+func (s Style) diffLine(text string, inHunk bool) string {
+	shown := s.reveal(text)
+	switch {
+	case strings.HasPrefix(text, "@@ "):
+		return s.paint(cyan, shown)
+	case !inHunk:
+		return s.paint(bold, shown)
+	case strings.HasPrefix(text, "+"):
+		return s.paint(green, shown)
+	case strings.HasPrefix(text, "-"):
+		return s.paint(red, shown)
+	}
+	return shown
+}
+
+// reveal is Clean for a line of a diff: tabs stay, and escapes stand out. The
+// carriage return that ends an unchanged line is left out; on a changed one it
+// may be all that changed.
+func (s Style) reveal(text string) string {
+	if strings.HasPrefix(text, " ") {
+		text = strings.TrimSuffix(text, "\r")
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if v := visible(r, text[:size]); v == text[:size] || r == '\t' {
+			b.WriteString(text[:size])
+		} else {
+			b.WriteString(s.paint(invert, v))
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
