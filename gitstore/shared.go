@@ -213,6 +213,11 @@ func (s *Shared) verifyThin(from, tip plumbing.Hash) error {
 	if err := s.thin.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{from}, Shallow: []plumbing.Hash{from}}); err != nil {
 		return err
 	}
+	// The new commits are compared with from, which is not here any more where the
+	// cache has begun anew. What is no line of commits is the audit's to refuse.
+	if links, err := between(s.thin.own, from, tip); err == nil {
+		s.thin.depth, s.thin.whole = len(links)+1, false
+	}
 	return s.local.verifyNew(s.seen.name, s.thin, from, tip)
 }
 

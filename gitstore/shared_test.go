@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -158,6 +159,47 @@ func TestSharedWithoutFilters(t *testing.T) {
 	}
 	storetest.CheckLines(t, r.Open(), []string{"line0", "line1", "line2", "line3"})
 	r.sound(4)
+}
+
+// TestSharedCacheGone: where the objects that were fetched are gone, as when they
+// begin anew, all that is needed of the last tip seen is fetched again, also from
+// a server that gives nothing by its hash.
+func TestSharedCacheGone(t *testing.T) {
+	verify := func(h history.Reader, _ string) (found []history.Finding, complete bool, err error) {
+		var mu sync.Mutex
+		err = h.Commits(func(c history.Commit) {
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, c.Problems...)
+		})
+		return found, true, err
+	}
+	for _, o := range []wiretest.Options{{}, {NoFilter: true}, {NoAnyWant: true}, {NoFilter: true, NoAnyWant: true}} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			server := wiretest.NewServer(t, o)
+			r := remote{t, server.Bare("r"), server.URL("r"), false}
+			for i := range 3 {
+				add(t, r.Open(), fmt.Sprint("line", i))
+			}
+			w := r.clone()
+			look := func() *gitstore.Shared {
+				t.Helper()
+				s := r.share(w, gitstore.LedgerOptions{Verify: verify})
+				if _, err := s.Snapshot(t.Context()); err != nil {
+					t.Error(err)
+				}
+				return s
+			}
+			look()
+			for i := range 3 {
+				add(t, r.Open(), fmt.Sprint("later", i))
+			}
+			if err := os.RemoveAll(w.path(".git/countersign/ledgers")); err != nil {
+				t.Fatal(err)
+			}
+			storetest.CheckLines(t, look(), []string{"line0", "line1", "line2", "later0", "later1", "later2"})
+		})
+	}
 }
 
 // TestT52WritersAtOnce: many writers, each a clone of its own, over http.

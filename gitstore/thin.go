@@ -30,7 +30,8 @@ type thin struct {
 
 	mu    sync.Mutex
 	tip   plumbing.Hash // what to ask for again where the server gives no objects by hash
-	whole bool          // all of the tip was fetched
+	depth int           // how many commits are needed, from the tip on back
+	whole bool          // all of them were fetched
 }
 
 func openThin(dir string, server *wire.Server) (*thin, error) {
@@ -123,7 +124,7 @@ func (t *thin) has(id plumbing.Hash) bool {
 
 // fetchTip gets a commit with the first levels of its tree.
 func (t *thin) fetchTip(tip plumbing.Hash) error {
-	t.tip, t.whole = tip, false
+	t.tip, t.depth, t.whole = tip, 1, false
 	if t.has(tip) {
 		return nil
 	}
@@ -143,7 +144,8 @@ var (
 )
 
 // fetchObjects gets objects, and of trees what the filter leaves. A server that
-// gives nothing by hash is asked for the whole tip.
+// gives nothing by hash is asked for the whole tip, and for as many whole commits
+// before it as are needed.
 func (t *thin) fetchObjects(ids []plumbing.Hash, filter packp.Filter) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +159,7 @@ func (t *thin) fetchObjects(ids []plumbing.Hash, filter packp.Filter) error {
 		}
 	}
 	t.whole = true
-	return t.fetch(wire.FetchRequest{Wants: []plumbing.Hash{t.tip}, Depth: 1})
+	return t.fetch(wire.FetchRequest{Wants: []plumbing.Hash{t.tip}, Depth: t.depth})
 }
 
 // unreachable tells an answer that never came from one that says no.
