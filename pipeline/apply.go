@@ -27,6 +27,9 @@ type ApplyOptions struct {
 	Branch string
 	// DryRun writes nothing, neither files nor ledger, and predicts the result.
 	DryRun bool
+	// place waits, of many that are applied side by side, until none is at the
+	// same place, nor another process; nil locks the target.
+	place func(ctx context.Context, target string) (leave func(), err error)
 }
 
 // An ApplyOutcome is what Apply did. Already says that an earlier apply had
@@ -64,7 +67,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
 	if !o.DryRun {
-		unlock, err := r.occupy(ctx, to, from)
+		unlock, err := r.occupy(ctx, to, o, from)
 		if err != nil {
 			return ApplyOutcome{}, err
 		}
@@ -101,23 +104,16 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 const longWait = 5 * time.Second
 
 // occupy keeps others away from where a change goes.
-func (r *Runner) occupy(ctx context.Context, to effect, from *reader) (leave func(), err error) {
-	done := func() {}
-	if r.Turn != nil {
-		asked := r.Now()
-		if done, err = r.Turn(ctx, to.target()); err != nil {
-			return nil, err
-		}
-		if r.Now().Sub(asked) > longWait {
-			from.forget()
-		}
+func (r *Runner) occupy(ctx context.Context, to effect, o ApplyOptions, from *reader) (leave func(), err error) {
+	if o.place == nil {
+		return to.lock(ctx)
 	}
-	unlock, err := to.lock(ctx)
-	if err != nil {
-		done()
-		return nil, err
+	asked := r.Now()
+	leave, err = o.place(ctx, to.target())
+	if r.Now().Sub(asked) > longWait {
+		from.forget()
 	}
-	return func() { unlock(); done() }, nil
+	return leave, err
 }
 
 // again reads the pull request once more, so that an approval that is gone, and

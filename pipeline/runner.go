@@ -67,11 +67,6 @@ type Runner struct {
 	Now     func() time.Time
 	Entropy io.Reader
 
-	// Turn waits until no transaction that is taken further beside this one, in
-	// the same process, is at the same place: a target, and of the working tree
-	// the transaction's files. It is nil where there is only one.
-	Turn func(ctx context.Context, target string) (done func(), err error)
-
 	// Pause waits before another try after the ledger has moved; attempt
 	// counts from 1.
 	Pause func(ctx context.Context, attempt int)

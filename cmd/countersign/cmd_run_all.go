@@ -10,15 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -170,7 +169,6 @@ type advancing struct {
 	*App
 	options pipeline.ApplyOptions
 	line    *progressLine
-	done    atomic.Int64
 	rows    []report.Row
 	errs    []error
 }
@@ -180,27 +178,24 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 	all.Stderr = &lockedWriter{w: stderr}
 	defer func() { all.Stderr = stderr }()
 	defer all.line.end()
-	at := map[string]int{}
-	for i, tx := range chosen {
-		at[tx.TransactionID] = i
-	}
-	return batch.New(r, concurrency).Run(ctx, chosen, func(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction) {
-		i := at[tx.TransactionID]
-		all.rows[i], all.errs[i] = all.advance(ctx, r, tx)
-		all.line.show("transactions", int(all.done.Add(1)), len(chosen))
+	ended := 0
+	to := pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options}
+	return r.AdvanceAll(ctx, chosen, to, concurrency, func(i int, out pipeline.Outcome, err error) {
+		all.rows[i], all.errs[i] = all.row(r.With(out.Learnt).Secrets, chosen[i], out, err)
+		ended++
+		all.line.show("transactions", ended, len(chosen))
 	})
 }
 
-// advance takes one transaction as far as its approvals allow. What the row says
-// is without the secrets of its patch, which only this run of it knows.
-func (all *advancing) advance(ctx context.Context, r *pipeline.Runner, tx ledger.Transaction) (report.Row, error) {
+// row is what became of a transaction, without the secrets of its patch, which
+// only this run of it knows.
+func (all *advancing) row(known *secret.Finder, tx ledger.Transaction, out pipeline.Outcome, err error) (report.Row, error) {
 	row := report.Row{
 		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status,
 	}
 	if p := tx.Pointers.Proposal; p != nil {
 		row.PullRequest = p.PullRequest
 	}
-	out, err := r.Advance(ctx, tx.TransactionID, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options})
 	if errors.As(err, new(*pipeline.GateOnlyError)) {
 		err = nil // it is merged, not applied
 	}
@@ -210,7 +205,6 @@ func (all *advancing) advance(ctx context.Context, r *pipeline.Runner, tx ledger
 	if out.Applied != nil {
 		row.Outcome, row.AppliedCommit = out.Applied.Result.Outcome, out.Applied.Commit
 	}
-	known := r.With(out.Learnt).Secrets
 	if err != nil {
 		row.ExitCode, _ = explain(err, all.again)
 		var pending *pipeline.PendingError

@@ -46,7 +46,6 @@ var mayImport = map[string][]string{
 		"internal/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
 		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/forge", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
 	},
-	"pipeline/batch": {"pipeline", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
 	"pipeline/pull": {
 		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "report",
 	},
@@ -70,7 +69,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign": {
 		"internal/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
-		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/batch", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
+		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",
 		"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys",

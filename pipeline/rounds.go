@@ -1,0 +1,347 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// What participants ask of a round.
+type (
+	// An appending is entries for the ledger, made on the tip of the round.
+	appending struct {
+		entries []ledger.Entry
+		made    string
+		err     error
+	}
+	// A writing is files for the working tree.
+	writing struct {
+		files []patch.Change
+		ops   []result.Operation
+	}
+	// A turn is a time at a place: a ref, or the participant's files of the working tree.
+	turn struct {
+		target string // "" for the working tree
+		err    error
+	}
+)
+
+// asking are the participants that wait for one kind of request.
+func asking[T any](b *rounds) iter.Seq2[*participant, T] {
+	return func(yield func(*participant, T) bool) {
+		for _, m := range b.all {
+			if request, ok := m.asks.(T); ok && !yield(m, request) {
+				return
+			}
+		}
+	}
+}
+
+// close does what participants wait for.
+func (b *rounds) close(ctx context.Context) {
+	b.overdue = nil
+	b.write()
+	b.append(ctx)
+	b.giveTurns(ctx)
+}
+
+// write writes the files of all as one write. Where that fails each is written
+// alone: those that are done are found to be, and the others have their own
+// error.
+func (b *rounds) write() {
+	var files []patch.Change
+	all := 0
+	for _, w := range asking[*writing](b) {
+		files = append(files, w.files...)
+		all++
+	}
+	var ops []result.Operation
+	if len(files) > 0 {
+		ops = b.runner.Worktree.Write(files)
+	}
+	for m, w := range asking[*writing](b) {
+		w.ops, ops = ops[:len(w.files):len(w.files)], ops[len(w.files):]
+		if all > 1 && unfinished(w.ops) {
+			w.ops = b.runner.Worktree.Write(w.files)
+		}
+		m.served()
+	}
+}
+
+// unfinished reports whether a write may do better alone. One that read back
+// something else than it wrote has its answer.
+func unfinished(ops []result.Operation) bool {
+	return slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Status != result.StatusSuccess }) &&
+		!slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == workspace.Mismatch })
+}
+
+// append writes what fits together, and sends the others to look again. Where the
+// ledger cannot be read then, nobody whose entries are not in it can go on.
+func (b *rounds) append(ctx context.Context) {
+	chosen, entries := b.together()
+	if len(chosen) == 0 {
+		return
+	}
+	made, err := "", b.note(chosen)
+	if err == nil {
+		made, err = b.runner.Store.Append(ctx, b.snap.Tip, entries...)
+	}
+	b.moves++
+	if !errors.Is(err, ledger.ErrMoved) {
+		b.moves = 0
+	} else if b.runner.Pause != nil {
+		b.runner.Pause(ctx, b.moves)
+	}
+	var unread error
+	if err != nil {
+		unread = b.refresh(ctx)
+	} else if snap, err := b.runner.Store.At(ctx, made); err == nil {
+		b.snap = snap
+	} else {
+		unread = err
+	}
+	for m, a := range asking[*appending](b) {
+		if a.err = ledger.ErrMoved; slices.Contains(chosen, m) {
+			a.made, a.err = made, err
+		}
+		if a.err != nil && unread != nil {
+			a.err = unread
+		}
+		m.served()
+	}
+}
+
+// together are the entries that may be appended as one chain, and whose they are:
+// none was judged without something that one before it changes.
+func (b *rounds) together() (chosen []*participant, entries []ledger.Entry) {
+	denied := map[string]bool{} // patches of which a denial is written
+	for m, a := range asking[*appending](b) {
+		if denied[m.patch] {
+			continue
+		}
+		chosen, entries = append(chosen, m), append(entries, a.entries...)
+		for _, e := range a.entries {
+			patches, elsewhere := outside(e)
+			if elsewhere {
+				return chosen, entries
+			}
+			for _, patch := range patches {
+				denied[patch] = true
+			}
+		}
+	}
+	return chosen, entries
+}
+
+// outside tells what an entry writes that is not of its transaction alone: the
+// patches whose denials it adds to, and whether there is anything else.
+func outside(e ledger.Entry) (denied []string, elsewhere bool) {
+	for name := range e.Files {
+		patch := path.Base(path.Dir(name))
+		switch {
+		case strings.HasPrefix(name, ledger.TransactionsDir+"/"):
+		case path.Dir(name) == ledger.DeniedDir(patch):
+			denied = append(denied, patch)
+		default:
+			elsewhere = true
+		}
+	}
+	return denied, elsewhere
+}
+
+// note notes the applies that are about to be begun, so that a crash is taken up
+// where it was.
+func (b *rounds) note(all []*participant) error {
+	var begun []string
+	for _, m := range all {
+		begun = append(begun, m.begun...)
+	}
+	if len(begun) == 0 {
+		return nil
+	}
+	err := b.forget()
+	if err == nil {
+		err = b.runner.Worktree.Begin(begun...)
+	}
+	for _, m := range all {
+		if err == nil {
+			m.begun = nil
+		}
+	}
+	return err
+}
+
+// forget is note for applies that have ended.
+func (b *rounds) forget() error {
+	var ended []string
+	for _, m := range b.all {
+		ended = append(ended, m.ended...)
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	err := b.runner.Worktree.End(ended...)
+	for _, m := range b.all {
+		if err == nil {
+			m.ended = nil
+		}
+	}
+	return err
+}
+
+// refresh sees the ledger as it is now.
+func (b *rounds) refresh(ctx context.Context) error {
+	snap, err := b.runner.Store.Snapshot(ctx, b.paths...)
+	if err == nil && (snap.Tip != b.snap.Tip || b.snap.Tree == nil) {
+		b.snap = snap
+	}
+	return err
+}
+
+// treeLock keeps other processes out of the working tree while participants apply.
+type treeLock struct {
+	unlock  func() // nil while it is not locked
+	waiting bool   // for another process
+	users   int
+}
+
+// giveTurns gives participants their turn, the oldest transaction first: nobody goes
+// before an older one that has not had its turn and touches one of its files, so
+// that the outcome does not depend on who was faster. Another process may have
+// been at the place: they see the ledger as it is now.
+func (b *rounds) giveTurns(ctx context.Context) {
+	var given []*participant
+	var turns []*turn
+	var older places
+	for _, m := range b.all {
+		t, asks := m.asks.(*turn)
+		free := asks && b.places.free(t.target, m.files) && older.free("", m.files)
+		switch {
+		case m.over:
+		case free && (t.target != "" || b.tree.unlock != nil):
+			b.places.take(t.target, m.files, 1)
+			if t.target == "" {
+				b.tree.users++
+			}
+			m.over = true
+			given, turns = append(given, m), append(turns, t)
+		default:
+			if free {
+				b.lock(ctx)
+			}
+			older.take("", m.files, 1)
+		}
+	}
+	if len(given) == 0 {
+		return
+	}
+	err := b.refresh(ctx)
+	for i, m := range given {
+		if turns[i].err = err; err != nil {
+			m.leave(turns[i])
+		}
+		m.served()
+	}
+}
+
+// lock begins to wait for other processes that use the working tree.
+func (b *rounds) lock(ctx context.Context) {
+	if b.tree.waiting {
+		return
+	}
+	b.tree.waiting = true
+	b.away++
+	go func() {
+		unlock, err := b.runner.Worktree.Lock(ctx)
+		b.events <- func() {
+			b.tree.waiting, b.tree.unlock = false, unlock
+			b.away--
+			for m, t := range asking[*turn](b) {
+				if err != nil && t.target == "" {
+					t.err, m.over = err, true
+					m.served()
+				}
+			}
+		}
+	}()
+}
+
+// leave ends a participant's turn. The working tree is unlocked after the last one.
+func (m *participant) leave(t *turn) {
+	m.places.take(t.target, m.files, -1)
+	if t.target != "" {
+		return
+	}
+	m.tree.users--
+	for other, t := range asking[*turn](m.rounds) {
+		if t.target == "" && other != m {
+			return
+		}
+	}
+	if m.tree.users == 0 {
+		_ = m.forget() // a note that is left names an apply that has ended
+		m.tree.unlock()
+		m.tree.unlock = nil
+	}
+}
+
+// places are where somebody is.
+type places struct {
+	refs  map[string]bool
+	files map[string]bool
+	above map[string]int // how many of the files are below a directory
+}
+
+// folded are the names by which files are compared: two may be one.
+func folded(files []string) []string {
+	out := make([]string, len(files))
+	for i, f := range files {
+		out[i] = strings.ToLower(f)
+	}
+	return out
+}
+
+// free reports whether nobody is at a place, at a directory above it, or below it.
+//
+// A ref is one participant's. The files then play no part.
+func (p *places) free(target string, files []string) bool {
+	if target != "" {
+		return !p.refs[target]
+	}
+	for _, file := range files {
+		if p.files[file] || p.above[file] > 0 {
+			return false
+		}
+		for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+			if p.files[dir] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// take marks a place as taken (1), or leaves it (-1).
+func (p *places) take(target string, files []string, by int) {
+	if p.refs == nil {
+		p.refs, p.files, p.above = map[string]bool{}, map[string]bool{}, map[string]int{}
+	}
+	if target != "" {
+		p.refs[target] = by > 0
+		return
+	}
+	for _, file := range files {
+		p.files[file] = by > 0
+		for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+			p.above[dir] += by
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package pipeline
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// share lets a Runner use a repository that others use as well: one at a time,
+// who holds mu. The trees that it serves may be read side by side.
+func share(r *Runner, mu *sync.Mutex) {
+	rules := r.Rules
+	r.Repo, r.Refs = sharedRepo{mu, r.Repo}, sharedRefs{mu, r.Refs}
+	r.Rules = func(ctx context.Context, base string) (Rules, error) {
+		return alone(mu, func() (Rules, error) { return rules(ctx, base) })
+	}
+	if r.Code != nil {
+		r.Code = sharedCode{mu, r.Code}
+	}
+}
+
+// alone calls with the lock held.
+func alone[T any](mu *sync.Mutex, call func() (T, error)) (T, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	return call()
+}
+
+type sharedRepo struct {
+	mu   *sync.Mutex
+	repo code.Repository
+}
+
+func (s sharedRepo) Head(ctx context.Context) (string, error) {
+	return alone(s.mu, func() (string, error) { return s.repo.Head(ctx) })
+}
+
+func (s sharedRepo) Tree(ctx context.Context, commit string) (fs.FS, error) {
+	return alone(s.mu, func() (fs.FS, error) { return s.repo.Tree(ctx, commit) })
+}
+
+func (s sharedRepo) TreeID(ctx context.Context, commit string) (string, error) {
+	return alone(s.mu, func() (string, error) { return s.repo.TreeID(ctx, commit) })
+}
+
+func (s sharedRepo) Index(ctx context.Context, files []patch.Change) (code.IndexState, error) {
+	return alone(s.mu, func() (code.IndexState, error) { return s.repo.Index(ctx, files) })
+}
+
+func (s sharedRepo) Changed(ctx context.Context) ([]string, error) {
+	return alone(s.mu, func() ([]string, error) { return s.repo.Changed(ctx) })
+}
+
+func (s sharedRepo) Descends(ctx context.Context, commit, ancestor string) (bool, error) {
+	return alone(s.mu, func() (bool, error) { return s.repo.Descends(ctx, commit, ancestor) })
+}
+
+type sharedRefs struct {
+	mu   *sync.Mutex
+	refs code.Refs
+}
+
+func (s sharedRefs) Ref(ctx context.Context, name string) (string, error) {
+	return alone(s.mu, func() (string, error) { return s.refs.Ref(ctx, name) })
+}
+
+func (s sharedRefs) BuildCommit(ctx context.Context, parent string, files []patch.Change, c code.Commit) (string, error) {
+	return alone(s.mu, func() (string, error) { return s.refs.BuildCommit(ctx, parent, files, c) })
+}
+
+func (s sharedRefs) CheckRef(ctx context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refs.CheckRef(ctx, name)
+}
+
+func (s sharedRefs) MoveRef(ctx context.Context, name, old, next string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refs.MoveRef(ctx, name, old, next)
+}
+
+type sharedCode struct {
+	mu   *sync.Mutex
+	code Code
+}
+
+func (s sharedCode) Head(ctx context.Context, number int) (string, error) {
+	return alone(s.mu, func() (string, error) { return s.code.Head(ctx, number) })
+}
+
+func (s sharedCode) MergeBase(ctx context.Context, branch, commit string) (string, error) {
+	return alone(s.mu, func() (string, error) { return s.code.MergeBase(ctx, branch, commit) })
+}
+
+func (s sharedCode) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
+	return alone(s.mu, func() (patch.Patchset, error) { return s.code.Diff(ctx, from, to) })
+}
+
+func (s sharedCode) Fetch(ctx context.Context, ref, commit string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.code.Fetch(ctx, ref, commit)
+}
+
+func (s sharedCode) Refs(ctx context.Context, side forge.Side) (code.Refs, error) {
+	refs, err := alone(s.mu, func() (code.Refs, error) { return s.code.Refs(ctx, side) })
+	return sharedRefs{s.mu, refs}, err
+}
+
+// apartForge asks the forge without keeping others from anything.
+type apartForge struct {
+	forge forge.Reader
+	m     *participant
+}
+
+func (f apartForge) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+	return apart(f.m, func() (forge.PullRequest, error) { return f.forge.PullRequest(ctx, number) })
+}
+
+func (f apartForge) Statements(ctx context.Context, number int) ([]approval.Statement, error) {
+	return apart(f.m, func() ([]approval.Statement, error) { return f.forge.Statements(ctx, number) })
+}
+
+func (f apartForge) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
+	return apart(f.m, func() (approval.Access, error) { return f.forge.Access(ctx, who) })
+}
+
+func (f apartForge) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
+	return apart(f.m, func() (bool, error) { return f.forge.Member(ctx, team, who) })
+}
+
+// apartCommands runs commands beside everything else.
+type apartCommands struct {
+	commands Commands
+	m        *participant
+}
+
+func (c apartCommands) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+	return apart(c.m, func() ([]checks.Execution, error) { return c.commands.Run(ctx, known, mode, tree, commands) })
+}
