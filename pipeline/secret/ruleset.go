@@ -2,6 +2,7 @@ package secret
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type ruleset struct {
 // literals of all: those of the others wake them.
 type index struct {
 	rules    []*rule // by entry; nil where it sleeps, or finds nothing by itself
+	ids      map[string]uint16
 	literals *keywords
 	asleep   [][]int // by literal: entries that it wakes
 	led      [][]int // by literal: rules whose matches begin with it
@@ -149,51 +151,55 @@ func (set *ruleset) wake(x *index, literals map[uint16]bool) *index {
 	return made
 }
 
-// index gathers the literals of all entries.
+// index gathers the literals of all entries. Most rules that wake bring no
+// other literals than those that woke them: then the automaton stays.
 func (set *ruleset) index(awake []*rule) *index {
-	x := &index{rules: awake}
-	ids := map[string]uint16{}
-	var literals []string
+	x := &index{rules: awake, ids: map[string]uint16{}}
+	last := set.current.Load()
+	if last != nil {
+		x.ids, x.literals = maps.Clone(last.ids), last.literals
+	}
 	number := func(literal string) uint16 {
 		literal = strings.ToLower(literal)
-		id, ok := ids[literal]
-		if !ok {
-			id = uint16(len(literals))
-			ids[literal], literals = id, append(literals, literal)
-			x.led, x.near, x.asleep = append(x.led, nil), append(x.near, nil), append(x.asleep, nil)
+		if _, ok := x.ids[literal]; !ok {
+			x.ids[literal], x.literals = uint16(len(x.ids)), nil
 		}
-		return id
+		return x.ids[literal]
+	}
+	enter := func(list *[][]int, words []string, i int) {
+		for _, word := range words {
+			id := int(number(word))
+			*list = append(*list, make([][]int, max(0, id+1-len(*list)))...)
+			if at := &(*list)[id]; !slices.Contains(*at, i) {
+				*at = append(*at, i)
+			}
+		}
 	}
 	x.begin, x.end = number("-----begin"), number("-----end")
 	for i, e := range set.entries {
-		r := awake[i]
-		list, words := &x.asleep, e.wakes
-		switch {
-		case e.id == privateKey, r == nil && len(e.wakes) == 0:
-			continue
-		case r != nil && r.leads != nil:
-			list, words = &x.led, r.leads
-		case r != nil:
-			list, words = &x.near, nonEmpty(r.keywords)
-			if len(words) < len(r.keywords) || len(words) == 0 {
-				x.always = append(x.always, i)
-				continue
-			}
-		}
-		for _, word := range words {
-			id := number(word)
-			(*list)[id] = appendNew((*list)[id], i)
+		switch r := awake[i]; {
+		case e.id == privateKey:
+		case r == nil:
+			enter(&x.asleep, e.wakes, i)
+		case r.leads != nil:
+			enter(&x.led, r.leads, i)
+		case len(r.keywords) == 0 || slices.Contains(r.keywords, ""):
+			x.always = append(x.always, i)
+		default:
+			enter(&x.near, r.keywords, i)
 		}
 	}
-	x.literals = newKeywords(literals)
+	for _, list := range []*[][]int{&x.asleep, &x.led, &x.near} {
+		*list = append(*list, make([][]int, len(x.ids)-len(*list))...)
+	}
+	if x.literals == nil {
+		literals := make([]string, len(x.ids))
+		for literal, id := range x.ids {
+			literals[id] = literal
+		}
+		x.literals = newKeywords(literals)
+	}
 	return x
-}
-
-func appendNew(list []int, i int) []int {
-	if slices.Contains(list, i) {
-		return list
-	}
-	return append(list, i)
 }
 
 // names returns the kind of the path rule that a path meets, or "".
