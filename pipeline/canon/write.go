@@ -3,8 +3,12 @@ package canon
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
@@ -157,4 +161,136 @@ func appendASCII(b []byte, c byte) []byte {
 		return fmt.Appendf(b, `\u%04x`, c)
 	}
 	return append(b, c)
+}
+
+// Compare orders two strings by UTF-16 code unit, as RFC 8785 3.2.3 and
+// ECMAScript do. It differs from byte order only where a character outside the
+// Basic Multilingual Plane, or a lone surrogate, meets U+E000..U+FFFF.
+func Compare(a, b string) int {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	if asciiAt(a, i) && asciiAt(b, i) {
+		return strings.Compare(a[i:], b[i:])
+	}
+	return slices.Compare(units(a), units(b))
+}
+
+// asciiAt reports whether s ends at i or goes on with ASCII, so that nothing from
+// there on changes how the bytes before are decoded.
+func asciiAt(s string, i int) bool { return i == len(s) || s[i] < utf8.RuneSelf }
+
+// units is the UTF-16 form of a string that may hold lone surrogates (WTF-8).
+func units(s string) []uint16 {
+	out := make([]uint16, 0, len(s))
+	for i := 0; i < len(s); {
+		if unit, ok := surrogateAt(s[i:]); ok {
+			out = append(out, unit)
+			i += 3
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		out = utf16.AppendRune(out, r)
+		i += size
+	}
+	return out
+}
+
+// surrogateAt decodes the lone surrogate that s begins with, if it does:
+// ED A0..BF 80..BF, which UTF-8 forbids and WTF-8 uses.
+func surrogateAt(s string) (uint16, bool) {
+	if len(s) < 3 || s[0] != 0xED || s[1] < 0xA0 || s[1] > 0xBF || s[2]&0xC0 != 0x80 {
+		return 0, false
+	}
+	return 0xD000 | uint16(s[1]&0x3F)<<6 | uint16(s[2]&0x3F), true
+}
+
+// appendUnit appends a code point or a lone surrogate in WTF-8.
+func appendUnit(b []byte, r rune) []byte {
+	if utf16.IsSurrogate(r) {
+		return append(b, 0xED, 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
+	}
+	return utf8.AppendRune(b, r)
+}
+
+// TypeOf is ECMAScript's typeof of a parsed value: string, number, boolean,
+// object (also for null and arrays), or undefined if it is not present. The
+// verifiers' messages print it.
+func TypeOf(v any, present bool) string {
+	if !present {
+		return "undefined"
+	}
+	switch v.(type) {
+	case string:
+		return "string"
+	case float64:
+		return "number"
+	case bool:
+		return "boolean"
+	}
+	return "object"
+}
+
+// String is ECMAScript's String(v) of a parsed value: a string as it is, a
+// number in its shortest form, an array's elements joined by commas, an object
+// as [object Object], and undefined if it is not present.
+func String(v any, present bool) string {
+	if !present {
+		return "undefined"
+	}
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return v
+	case float64:
+		return numberString(v)
+	case []any:
+		return joined(v)
+	case map[string]any:
+		return "[object Object]"
+	}
+	return fmt.Sprint(v)
+}
+
+// numberString also prints what JSON cannot hold but a sum can reach.
+func numberString(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	case math.IsNaN(f):
+		return "NaN"
+	}
+	b, err := Marshal(f)
+	if err != nil {
+		panic("canon: finite number without a JSON form: " + err.Error())
+	}
+	return string(b)
+}
+
+// joined is Array.prototype.join: null prints as nothing.
+func joined(vs []any) string {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		if v != nil {
+			parts[i] = String(v, true)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// Trim is ECMAScript's String.prototype.trim. Unlike strings.TrimSpace it
+// takes off U+FEFF and leaves U+0085.
+func Trim(s string) string { return strings.TrimFunc(s, isSpace) }
+
+// isSpace holds ECMA-262 12.2 white space and 12.3 line terminators.
+func isSpace(r rune) bool {
+	switch r {
+	case '\t', '\n', '\v', '\f', '\r', '\uFEFF', '\u2028', '\u2029':
+		return true
+	}
+	return unicode.Is(unicode.Zs, r)
 }

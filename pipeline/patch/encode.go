@@ -3,8 +3,12 @@ package patch
 import (
 	"bytes"
 	"fmt"
+	"hash/adler32"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
 const absentID = "0000000000000000000000000000000000000000"
@@ -111,4 +115,149 @@ func headerName(name string) string {
 		return q
 	}
 	return name + "\t"
+}
+
+// contextLines is the number of unchanged lines around each hunk.
+const contextLines = 3
+
+func (c Change) writeText(b *bytes.Buffer, before, after []byte) {
+	oldName, newName := "/dev/null", "/dev/null"
+	if c.Before != nil {
+		oldName = headerName("a/" + c.Path)
+	}
+	if c.After != nil {
+		newName = headerName("b/" + c.Path)
+	}
+	fmt.Fprintf(b, "--- %s\n+++ %s\n", oldName, newName)
+	room := lineRooms.Get().(*lineRoom)
+	defer room.done()
+	room.old = linediff.AppendLines(room.old[:0], before)
+	room.new = linediff.AppendLines(room.new[:0], after)
+	old, new := room.old, room.new
+	hunks := linediff.Hunks(linediff.Diff(old, new), len(old), len(new), contextLines)
+	size := 0
+	for _, h := range hunks {
+		size += hunkSize(h, old, new)
+	}
+	b.Grow(size)
+	for _, h := range hunks {
+		writeHunk(b, h, old, new)
+	}
+}
+
+// lineRoom is memory for the lines of a file before and after, used again: with
+// many files, most of the memory would be theirs.
+type lineRoom struct{ old, new [][]byte }
+
+var lineRooms = sync.Pool{New: func() any { return new(lineRoom) }}
+
+func (r *lineRoom) done() {
+	clear(r.old)
+	clear(r.new)
+	lineRooms.Put(r)
+}
+
+// hunkSize is a little more than the bytes of a hunk, so that those of a large
+// file are written without growing, which would take their memory three times.
+func hunkSize(h linediff.Hunk, old, new [][]byte) int {
+	size := 128
+	for _, line := range old[h.OldStart : h.OldStart+h.OldLines] {
+		size += 1 + len(line)
+	}
+	for _, e := range h.Edits {
+		for _, line := range new[e.NewStart:e.NewEnd] {
+			size += 1 + len(line)
+		}
+	}
+	return size
+}
+
+func writeHunk(b *bytes.Buffer, h linediff.Hunk, old, new [][]byte) {
+	fmt.Fprintf(b, "@@ -%s +%s @@\n", hunkRange(h.OldStart, h.OldLines), hunkRange(h.NewStart, h.NewLines))
+	at := h.OldStart
+	for _, e := range h.Edits {
+		writeLines(b, ' ', old[at:e.OldStart])
+		writeLines(b, '-', old[e.OldStart:e.OldEnd])
+		writeLines(b, '+', new[e.NewStart:e.NewEnd])
+		at = e.OldEnd
+	}
+	writeLines(b, ' ', old[at:h.OldStart+h.OldLines])
+}
+
+// hunkRange writes a hunk's start and length as Git does: the length is left
+// out when 1, and an empty range names the line before it.
+func hunkRange(start, lines int) string {
+	switch lines {
+	case 0:
+		return fmt.Sprintf("%d,0", start)
+	case 1:
+		return fmt.Sprint(start + 1)
+	}
+	return fmt.Sprintf("%d,%d", start+1, lines)
+}
+
+func writeLines(b *bytes.Buffer, mark byte, lines [][]byte) {
+	for _, line := range lines {
+		b.WriteByte(mark)
+		b.Write(line)
+		if line[len(line)-1] != '\n' {
+			b.WriteString("\n\\ No newline at end of file\n")
+		}
+	}
+}
+
+// writeBinary writes Git's "literal" form: a zlib stream (RFC 1950) of stored
+// blocks (RFC 1951 3.2.4), base 85, 52 bytes a line.
+func writeBinary(b *bytes.Buffer, data []byte) {
+	fmt.Fprintf(b, "GIT binary patch\nliteral %d\n", len(data))
+	stream := storedZlib(data)
+	for len(stream) > 0 {
+		n := min(52, len(stream))
+		writeBase85(b, stream[:n])
+		stream = stream[n:]
+	}
+	b.WriteByte('\n')
+}
+
+func storedZlib(data []byte) []byte {
+	const most = 65535
+	out := append(make([]byte, 0, len(data)+len(data)/most*5+16), 0x78, 0x01)
+	sum := adler32.Checksum(data)
+	for {
+		n := min(most, len(data))
+		final := byte(0)
+		if n == len(data) {
+			final = 1
+		}
+		out = append(out, final, byte(n), byte(n>>8), ^byte(n), ^byte(n>>8))
+		out = append(out, data[:n]...)
+		if data = data[n:]; final == 1 {
+			break
+		}
+	}
+	return append(out, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
+}
+
+const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+
+// writeBase85 writes one line: the length as a letter, then five characters
+// for each four bytes, the last group padded with zeros.
+func writeBase85(b *bytes.Buffer, chunk []byte) {
+	if n := len(chunk); n <= 26 {
+		b.WriteByte(byte('A' + n - 1))
+	} else {
+		b.WriteByte(byte('a' + n - 27))
+	}
+	for len(chunk) > 0 {
+		var word [4]byte
+		chunk = chunk[copy(word[:], chunk):]
+		v := uint32(word[0])<<24 | uint32(word[1])<<16 | uint32(word[2])<<8 | uint32(word[3])
+		var group [5]byte
+		for i := 4; i >= 0; i-- {
+			group[i] = base85[v%85]
+			v /= 85
+		}
+		b.Write(group[:])
+	}
+	b.WriteByte('\n')
 }

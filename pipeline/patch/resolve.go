@@ -1,9 +1,13 @@
 package patch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
 // Resolve puts the diff on base, the tree of the commit that is patched. Every
@@ -157,4 +161,141 @@ func (j *job) outcome(t *tree, after map[string]*File, leaving map[string]bool) 
 	}
 	after[j.new] = &File{Mode: mode, Data: j.data}
 	return nil
+}
+
+// Restore returns the diff with the context and deleted lines that base has
+// where it says they are, whatever stands there: a diff that was stored without
+// the secrets in these lines becomes itself again. Added lines stay. Whether it
+// is the diff that was meant, the ID of what it resolves to says.
+func (d Diff) Restore(base fs.FS) (Diff, error) {
+	d.sections = slices.Clone(d.sections)
+	for i, s := range d.sections {
+		if s.does == makes || len(s.hunks) == 0 {
+			continue
+		}
+		f, err := Lookup(base, s.old)
+		if err != nil {
+			return Diff{}, err
+		}
+		if f == nil {
+			return Diff{}, &Error{Path: s.old, Message: "does not exist in the base commit"}
+		}
+		lines := linediff.Lines(f.Data)
+		hunks := slices.Clone(s.hunks)
+		for j := range hunks {
+			if !hunks[j].restore(lines) {
+				return Diff{}, &Error{Path: s.old, Message: "has fewer lines in the base commit"}
+			}
+		}
+		d.sections[i].hunks = hunks
+	}
+	return d, nil
+}
+
+// restore puts a file's lines into a hunk; false means that there are too few.
+func (h *hunk) restore(lines [][]byte) bool {
+	if h.at+h.oldLines > len(lines) {
+		return false
+	}
+	lines = lines[h.at:]
+	var out []byte
+	h.removed = 0
+	for rest := h.body; len(rest) > 0; {
+		var line []byte
+		line, rest = cutLine(rest)
+		if line[0] != '+' && line[0] != '\\' {
+			line = append([]byte{markOf(line)}, bytes.TrimSuffix(lines[0], []byte("\n"))...)
+			line = append(line, '\n')
+			lines = lines[1:]
+		}
+		if line[0] == '-' {
+			h.removed += len(line) - 1
+		}
+		out = append(out, line...)
+	}
+	h.body = out
+	return true
+}
+
+// markOf is a hunk line's mark; a bare line is one of context.
+func markOf(line []byte) byte {
+	if line[0] == '-' {
+		return '-'
+	}
+	return ' '
+}
+
+// An Operation writes or deletes a whole file, as patch.json and Proposals do.
+type Operation struct {
+	Op      string // create, modify or delete
+	Path    string
+	Content []byte // nil for a delete
+}
+
+// FromOperations makes the Patchset that the operations mean on base. A new
+// file is a regular one; a modified one keeps its mode. An operation that does
+// not fit the base, or a path that is named twice, is an *Error.
+func FromOperations(base fs.FS, ops []Operation) (Patchset, error) {
+	t, after := newTree(base), map[string]*File{}
+	for _, op := range ops {
+		if _, twice := after[op.Path]; twice {
+			return Patchset{}, &Error{Path: op.Path, Message: "path appears twice in the patch"}
+		}
+		f, err := op.resolve(t)
+		if err != nil {
+			return Patchset{}, err
+		}
+		after[op.Path] = f
+	}
+	return between(t, after)
+}
+
+func (op Operation) resolve(t *tree) (*File, error) {
+	if err := CheckPath(op.Path); err != nil {
+		return nil, err
+	}
+	before, err := t.file(op.Path)
+	switch {
+	case err != nil:
+		return nil, err
+	case op.Op == "create" && before != nil:
+		return nil, &Error{Path: op.Path, Message: "already exists in the base commit"}
+	case op.Op == "create":
+		return &File{Mode: Regular, Data: op.Content}, nil
+	case before == nil:
+		return nil, &Error{Path: op.Path, Message: "does not exist in the base commit"}
+	case op.Op == "modify":
+		return &File{Mode: before.Mode, Data: op.Content}, nil
+	case op.Op == "delete":
+		return nil, nil
+	}
+	return nil, &Error{Path: op.Path, Message: "unknown operation " + Quote(op.Op)}
+}
+
+// Operations writes the patchset as operations on whole files, sorted by path.
+// A patchset that they cannot express (an executable bit that changes or is
+// new) is an *Error.
+func (p Patchset) Operations() ([]Operation, error) {
+	var out []Operation
+	for _, f := range p.Files() {
+		op := Operation{Op: "modify", Path: f.Path}
+		switch {
+		case f.After == nil:
+			op.Op = "delete"
+		case f.Before == nil:
+			op.Op = "create"
+		}
+		want := Regular
+		if f.Before != nil {
+			want = f.Before.Mode
+		}
+		if f.After != nil {
+			if f.After.Mode != want {
+				return nil, &Error{Path: f.Path, Message: "whole-file operations cannot set the executable bit"}
+			}
+			op.Content = slices.Clip(f.After.Data)
+		}
+		out = append(out, op)
+	}
+	return out, nil
 }

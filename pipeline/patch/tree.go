@@ -90,3 +90,143 @@ func modeOf(info fs.FileInfo) Mode {
 	}
 	return Regular
 }
+
+// checkCollisions refuses a change after which two names in one directory
+// differ only by case or Unicode normalisation, or a path is both a file and a
+// directory. Only directories on the way to an added path are looked at.
+func checkCollisions(base fs.FS, changes []Change) error {
+	c := collider{
+		base: base, gone: map[string]bool{}, thinned: map[string]bool{},
+		names: map[string]map[string]string{}, files: map[string]bool{},
+	}
+	for _, ch := range changes {
+		if ch.After == nil {
+			c.remove(ch.Path)
+		}
+	}
+	for _, ch := range changes {
+		if ch.Before != nil || ch.After == nil {
+			continue
+		}
+		if err := c.add(ch.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type collider struct {
+	base    fs.FS
+	gone    map[string]bool              // paths the change removes
+	thinned map[string]bool              // directories above them
+	names   map[string]map[string]string // directory → folded name → name
+	files   map[string]bool              // added paths
+}
+
+func (c *collider) remove(path string) {
+	c.gone[path] = true
+	for i := range len(path) {
+		if path[i] == '/' {
+			c.thinned[path[:i]] = true
+		}
+	}
+}
+
+func (c *collider) add(path string) error {
+	dir, start := ".", 0
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
+		}
+		if err := c.place(dir, path[start:i], path, false); err != nil {
+			return err
+		}
+		dir, start = path[:i], i+1
+	}
+	c.files[path] = true
+	return c.place(dir, path[start:], path, true)
+}
+
+// place puts one component of an added path into its directory.
+func (c *collider) place(dir, name, path string, last bool) error {
+	names, err := c.listing(dir)
+	if err != nil {
+		return err
+	}
+	full := join(dir, name)
+	other, taken := names[Fold(name)]
+	switch {
+	case taken && other != name:
+		return &Error{Path: path, Message: "collides with " + Quote(join(dir, other)) + " where case or Unicode form is ignored"}
+	case taken && last:
+		return &Error{Path: path, Message: "is a directory after the patch"}
+	case taken && c.isFile(full):
+		return &Error{Path: path, Message: Quote(full) + " is a file, not a directory"}
+	}
+	names[Fold(name)] = name
+	return nil
+}
+
+func (c *collider) isFile(full string) bool {
+	if c.files[full] {
+		return true
+	}
+	info, err := fs.Lstat(c.base, full)
+	return err == nil && !info.IsDir() && !c.gone[full]
+}
+
+// listing is what the base directory still holds after the change's removals.
+func (c *collider) listing(dir string) (map[string]string, error) {
+	if names, ok := c.names[dir]; ok {
+		return names, nil
+	}
+	names := map[string]string{}
+	c.names[dir] = names
+	entries, err := fs.ReadDir(c.base, dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return names, nil
+	}
+	if info, statErr := fs.Lstat(c.base, dir); err != nil && statErr == nil && !info.IsDir() {
+		return names, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		stays, err := c.stays(join(dir, e.Name()), e)
+		if err != nil {
+			return nil, err
+		}
+		if stays {
+			names[Fold(e.Name())] = e.Name()
+		}
+	}
+	return names, nil
+}
+
+// stays reports whether anything is left at a base path after the removals.
+func (c *collider) stays(path string, e fs.DirEntry) (bool, error) {
+	if !e.IsDir() {
+		return !c.gone[path], nil
+	}
+	if !c.thinned[path] {
+		return true, nil
+	}
+	entries, err := fs.ReadDir(c.base, path)
+	if err != nil {
+		return false, err
+	}
+	for _, child := range entries {
+		if stays, err := c.stays(join(path, child.Name()), child); stays || err != nil {
+			return stays, err
+		}
+	}
+	return false, nil
+}
+
+func join(dir, name string) string {
+	if dir == "." {
+		return name
+	}
+	return dir + "/" + name
+}

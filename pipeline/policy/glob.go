@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // A Glob says which paths a rule is about, in the language of .gitignore:
@@ -143,3 +146,202 @@ func (g Glob) reach(set []bool, k int) {
 		}
 	}
 }
+
+// A globToken matches one character, or with star any number of them.
+type globToken struct {
+	star  bool
+	any   bool // ?
+	class *class
+	char  rune // folded unless the glob is exact, where it is none of the others
+}
+
+// parseTokens reads a component of a glob.
+func parseTokens(name string, exact bool) ([]globToken, error) {
+	var out []globToken
+	for name != "" {
+		switch name[0] {
+		case '*':
+			if len(out) == 0 || !out[len(out)-1].star {
+				out = append(out, globToken{star: true})
+			}
+			name = name[1:]
+		case '?':
+			out, name = append(out, globToken{any: true}), name[1:]
+		case '[':
+			set, rest, err := parseClass(name[1:])
+			if err != nil {
+				return nil, err
+			}
+			out, name = append(out, globToken{class: set}), rest
+		default:
+			var plain string
+			if plain, name = cutPlain(name); plain == "" {
+				return nil, errors.New(`ends in \, or has it before a slash`)
+			}
+			if !exact {
+				plain = fold(plain)
+			}
+			for _, c := range plain {
+				out = append(out, globToken{char: c})
+			}
+		}
+	}
+	return out, nil
+}
+
+// cutPlain takes the characters up to the next special one, without their
+// backslashes. They are folded together, as an accent joins the letter before.
+func cutPlain(name string) (plain, rest string) {
+	var b strings.Builder
+	for name != "" && !strings.ContainsRune("*?[", rune(name[0])) {
+		if name[0] == '\\' {
+			name = name[1:]
+			if name == "" {
+				return "", ""
+			}
+		}
+		_, size := utf8.DecodeRuneInString(name)
+		b.WriteString(name[:size])
+		name = name[size:]
+	}
+	return b.String(), name
+}
+
+func (t globToken) matches(c rune) bool {
+	switch {
+	case t.any:
+		return true
+	case t.class != nil:
+		return t.class.has(c)
+	}
+	return t.char == c
+}
+
+// matchName matches a component. When it fails it goes back to the last star
+// only, which then takes one character more: an earlier star could not help.
+func matchName(tokens []globToken, name string) bool {
+	chars := []rune(name)
+	t, star, from := 0, -1, 0
+	for i := 0; i < len(chars); {
+		switch {
+		case t < len(tokens) && tokens[t].star:
+			star, from = t, i
+			t++
+		case t < len(tokens) && tokens[t].matches(chars[i]):
+			t, i = t+1, i+1
+		case star >= 0:
+			from++
+			t, i = star+1, from
+		default:
+			return false
+		}
+	}
+	for t < len(tokens) && tokens[t].star {
+		t++
+	}
+	return t == len(tokens)
+}
+
+// A class is what stands in brackets.
+type class struct {
+	negated bool
+	ranges  [][2]rune
+	named   []func(rune) bool
+}
+
+// named are POSIX's classes, of ASCII as in git (wildmatch.c).
+var named = map[string]func(rune) bool{
+	"alnum":  func(c rune) bool { return isLetter(c) || isDigit(c) },
+	"alpha":  isLetter,
+	"blank":  func(c rune) bool { return c == ' ' || c == '\t' },
+	"cntrl":  func(c rune) bool { return c < ' ' || c == 0x7F },
+	"digit":  isDigit,
+	"graph":  func(c rune) bool { return '!' <= c && c <= '~' },
+	"lower":  isLetter, // as case does not count
+	"print":  func(c rune) bool { return ' ' <= c && c <= '~' },
+	"punct":  func(c rune) bool { return '!' <= c && c <= '~' && !isLetter(c) && !isDigit(c) },
+	"space":  func(c rune) bool { return c == ' ' || '\t' <= c && c <= '\r' },
+	"upper":  isLetter,
+	"xdigit": func(c rune) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' },
+}
+
+func isLetter(c rune) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c rune) bool { return '0' <= c && c <= '9' }
+
+// parseClass reads a class after its bracket, up to and with the closing one.
+func parseClass(s string) (*class, string, error) {
+	set := &class{}
+	if s != "" && (s[0] == '!' || s[0] == '^') {
+		set.negated, s = true, s[1:]
+	}
+	for first := true; ; first = false {
+		switch {
+		case s == "":
+			return nil, "", errors.New("a [ without its ], or with a slash before it")
+		case s[0] == ']' && !first:
+			return set, s[1:], nil
+		case strings.HasPrefix(s, "[:"):
+			name, rest, ok := strings.Cut(s[2:], ":]")
+			if !ok || named[name] == nil {
+				return nil, "", fmt.Errorf("unknown class in %q", shorten("["+s))
+			}
+			set.named, s = append(set.named, named[name]), rest
+		default:
+			low, rest, err := classChar(s)
+			if err != nil {
+				return nil, "", err
+			}
+			high := low
+			if len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+				if high, rest, err = classChar(rest[1:]); err != nil {
+					return nil, "", err
+				}
+			}
+			if high < low {
+				return nil, "", fmt.Errorf("the range %c-%c is empty", low, high)
+			}
+			set.ranges, s = append(set.ranges, [2]rune{low, high}), rest
+		}
+	}
+}
+
+// classChar reads one character of a class.
+func classChar(s string) (rune, string, error) {
+	if s[0] == '\\' {
+		s = s[1:]
+	}
+	c, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return 0, "", errors.New("a [ without its ], or with a slash before it")
+	}
+	return c, s[size:], nil
+}
+
+// has reports whether a character, in any case, is in the class.
+func (s *class) has(c rune) bool {
+	in := s.hasExactly(c)
+	for o := unicode.SimpleFold(c); o != c && !in; o = unicode.SimpleFold(o) {
+		in = s.hasExactly(o)
+	}
+	return in != s.negated
+}
+
+func (s *class) hasExactly(c rune) bool {
+	for _, r := range s.ranges {
+		if r[0] <= c && c <= r[1] {
+			return true
+		}
+	}
+	for _, is := range s.named {
+		if is(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// fold is a name as file systems that ignore case and Unicode form compare it,
+// so that a file which some clone takes for a protected one is protected (T35):
+// Claude.MD, and worKflows with the Kelvin sign for a K.
+func fold(s string) string { return patch.Fold(s) }

@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // protected reads the rules; globs are counted over all of them, as each is
 // asked about each path.
@@ -58,4 +61,95 @@ func paths(dst *[]string) read {
 			}
 		}
 	}
+}
+
+// A BuiltIn is a Glob that is protected in every repository: one person must
+// approve a change of it, whatever the file says.
+type BuiltIn struct {
+	Glob   string
+	Reason string
+}
+
+// The reasons of BuiltIns.
+const (
+	reasonPolicy = "who decides, and on what"
+	reasonRuns   = "the forge runs it"
+	reasonGit    = "Git obeys it"
+	reasonScan   = "it excuses secrets from being found"
+	reasonAgent  = "agents take it for instructions"
+	reasonTools  = "it gives agents tools, or leave to use them"
+)
+
+// builtIns names files and directories without a slash at the end: a file where
+// a directory is expected is a change too.
+var builtIns = []struct {
+	reason string
+	globs  []string
+}{
+	{reasonPolicy, []string{"/" + Path, "/.github/countersign.yaml", "/CODEOWNERS", "/docs/CODEOWNERS", "/.github/CODEOWNERS"}},
+	{reasonRuns, []string{"/.github/workflows", "/.github/actions"}},
+	{reasonGit, []string{".gitattributes", ".gitmodules"}},
+	{reasonScan, []string{".gitleaks.toml", ".gitleaksignore"}},
+	{reasonAgent, []string{
+		"AGENTS.md", "AGENTS.override.md", "AGENTS.local.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md",
+		"CRUSH.md", "WARP.md", "replit.md", "SKILL.md", "/.github/copilot-instructions.md", "/.github/instructions", "/.github/prompts",
+		"/.github/chatmodes", "/.github/agents", "/.github/skills", "/.github/hooks", ".cursorrules", ".windsurfrules", ".clinerules",
+		".clinerules-*", ".continuerules", ".roorules", ".roorules-*", ".roomodes", ".kilocodemodes", ".goosehints", ".rules",
+		".augment-guidelines", ".openhands_instructions", ".aider.conf.yml",
+	}},
+	{reasonTools, []string{
+		".agent", ".agents", ".aiassistant", ".amazonq", ".augment", ".claude", ".claude-plugin", ".cline", ".codex", ".continue",
+		".copilot", ".crush", ".cursor", ".devin", ".factory", ".gemini", ".goose", ".junie", ".kilocode", ".kiro", ".opencode",
+		".openhands", ".qoder", ".qwen", ".roo", ".ruler", ".rulesync", ".trae", ".windsurf", ".zencoder", ".mcp.json", ".crush.json",
+		"crush.json", "opencode.json", "opencode.jsonc", "**/.vscode/mcp.json", "**/.vscode/settings.json", "**/.vscode/tasks.json",
+	}},
+}
+
+// BuiltIns lists what is always protected; docs/policy.md has the same list.
+func BuiltIns() []BuiltIn {
+	var out []BuiltIn
+	for _, group := range builtIns {
+		for _, glob := range group.globs {
+			out = append(out, BuiltIn{glob, group.reason})
+		}
+	}
+	return out
+}
+
+// A matcher is a rule with its globs read.
+type matcher struct {
+	name  string // "built-in" or protected[n]
+	rule  Rule
+	globs []Glob
+}
+
+var builtInMatcher = sync.OnceValue(func() matcher {
+	rule := Rule{Required: 1}
+	for _, b := range BuiltIns() {
+		rule.Paths = append(rule.Paths, b.Glob)
+	}
+	return newMatcher("built-in", rule)
+})
+
+// newMatcher panics on a glob that ParseGlob refuses: Parse let none through.
+func newMatcher(name string, rule Rule) matcher {
+	m := matcher{name: name, rule: rule}
+	for _, s := range rule.Paths {
+		g, err := ParseGlob(s)
+		if err != nil {
+			panic("policy: " + err.Error())
+		}
+		m.globs = append(m.globs, g)
+	}
+	return m
+}
+
+// find returns the first glob that matches the names of a folded path.
+func (m matcher) find(names []string) (glob string, ok bool) {
+	for i, g := range m.globs {
+		if g.match(names) {
+			return m.rule.Paths[i], true
+		}
+	}
+	return "", false
 }

@@ -1,6 +1,9 @@
 package secret
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 const (
 	maxDepth = 3  // encodings within encodings
@@ -176,3 +179,174 @@ var inText = func() (t [256]bool) {
 	t['\n'], t['\r'], t['\t'], t[0] = true, true, true, true
 	return t
 }()
+
+// unescaped reads those lines of v that hold escapes with the escapes
+// replaced: %41, \x41, \u0041, \n and the other short ones, as URLs, JSON and
+// most programming languages have them. Where a line also has a plus, it is
+// read a second time with spaces in their place, as forms are encoded.
+func (w *work) unescaped(v *view) *view {
+	out := &view{parent: v, depth: v.depth + 1}
+	for at := 0; at < len(v.text); {
+		size := bytes.IndexByte(v.text[at:], '\n')
+		if size < 0 {
+			size = len(v.text) - at
+		}
+		line := v.text[at : at+size]
+		percent := bytes.IndexByte(line, '%') >= 0
+		if percent || bytes.IndexByte(line, '\\') >= 0 {
+			w.unescape(out, v, at, at+size, false)
+		}
+		if percent && bytes.IndexByte(line, '+') >= 0 {
+			w.unescape(out, v, at, at+size, true)
+		}
+		at += size + 1
+	}
+	return out
+}
+
+// unescape adds v.text[at:end] to out; with form, plus signs count as escapes.
+func (w *work) unescape(out, v *view, at, end int, form bool) {
+	text := v.text[:end]
+	next := nextEscape(text, at, false)
+	if next == end {
+		return
+	}
+	if !w.spend(&w.bytes, end-at) {
+		w.unscanned(v, at, end)
+		return
+	}
+	next = nextEscape(text, at, form)
+	for at < end {
+		out.copied(text[at:next], at)
+		if at = next; at < end {
+			value, n := escape(text[at:])
+			out.stands(value.bytes[:value.size], at, at+n)
+			at += n
+		}
+		next = nextEscape(text, at, form)
+	}
+	out.gap()
+}
+
+// nextEscape returns where the next escape begins, or len(text).
+func nextEscape(text []byte, at int, form bool) int {
+	for ; at < len(text); at++ {
+		if c := text[at]; c == '%' || c == '\\' || form && c == '+' {
+			if _, n := escape(text[at:]); n > 0 {
+				return at
+			}
+		}
+	}
+	return len(text)
+}
+
+// A few are the bytes that an escape stands for.
+type few struct {
+	bytes [utf8.UTFMax]byte
+	size  int
+}
+
+func one(c byte) few { return few{[utf8.UTFMax]byte{c}, 1} }
+
+// escape returns what the escape that text begins with stands for, and its
+// length; 0 if it begins with none.
+func escape(text []byte) (value few, size int) {
+	switch {
+	case text[0] == '+':
+		return one(' '), 1
+	case text[0] == '%':
+		return escapedByte(text, 1)
+	case len(text) < 2:
+		return few{}, 0
+	case text[1] == 'x':
+		return escapedByte(text, 2)
+	case text[1] == 'u':
+		return escapedRune(text)
+	}
+	return shortEscape(text[1])
+}
+
+func shortEscape(c byte) (few, int) {
+	switch c {
+	case 'n':
+		return one('\n'), 2
+	case 'r':
+		return one('\r'), 2
+	case 't':
+		return one('\t'), 2
+	case '"', '\'', '\\', '/':
+		return one(c), 2
+	}
+	return few{}, 0
+}
+
+func escapedByte(text []byte, at int) (few, int) {
+	if at+2 > len(text) || nibbles[text[at]] == 16 || nibbles[text[at+1]] == 16 {
+		return few{}, 0
+	}
+	return one(nibbles[text[at]]<<4 | nibbles[text[at+1]]), at + 2
+}
+
+func escapedRune(text []byte) (few, int) {
+	if len(text) < 6 {
+		return few{}, 0
+	}
+	r := rune(0)
+	for _, c := range text[2:6] {
+		if nibbles[c] == 16 {
+			return few{}, 0
+		}
+		r = r<<4 | rune(nibbles[c])
+	}
+	var f few
+	f.size = utf8.EncodeRune(f.bytes[:], r)
+	return f, 6
+}
+
+// wide reads v where it holds text in UTF-16, of either byte order, in Latin
+// letters; nil where it holds no NUL.
+func (w *work) wide(v *view) *view {
+	if bytes.IndexByte(v.text, 0) < 0 || !w.spend(&w.bytes, len(v.text)) {
+		return nil
+	}
+	out := &view{parent: v, depth: v.depth + 1}
+	for at := 0; at+1 < len(v.text); {
+		end := at
+		for end < len(v.text) && v.text[end] != 0 && (end+1 == len(v.text) || v.text[end+1] == 0) {
+			end += 2 // the last letter may lack its second byte: of another order, that is its first
+		}
+		end = min(end, len(v.text))
+		if end-at >= 2*minText {
+			out.narrow(v.text[at:end], at)
+		}
+		at = max(end, at+1)
+	}
+	return out
+}
+
+// narrow adds UTF-16 of Latin letters in UTF-8.
+func (v *view) narrow(text []byte, from int) {
+	for at := 0; at < len(text); {
+		end := at
+		for end < len(text) && text[end] < utf8.RuneSelf {
+			end += 2
+		}
+		if at < end {
+			v.spaced(text[at:min(end, len(text))], from+at)
+		}
+		if end < len(text) {
+			v.stands(utf8.AppendRune(nil, rune(text[end])), from+end, min(from+end+2, from+len(text)))
+			end += 2
+		}
+		at = end
+	}
+	v.gap()
+}
+
+// spaced adds every second byte.
+func (v *view) spaced(text []byte, from int) {
+	v.pieces = append(v.pieces, piece{int32(len(v.text)), int32((len(text) + 1) / 2), int32(from), int32(len(text)), 2})
+	for i := 0; i < len(text); i += 2 {
+		v.text = append(v.text, text[i])
+	}
+}

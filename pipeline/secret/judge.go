@@ -2,7 +2,14 @@ package secret
 
 import (
 	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"regexp/syntax"
 	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
 // judge decides whether a match is a secret. end is where the text that the
@@ -103,4 +110,221 @@ func (w *work) allowed(v *view, r *rule, c *candidate) bool {
 		}
 	}
 	return false
+}
+
+// An allowlist says which matches are no secrets (gitleaks, "allowlists").
+type allowlist struct {
+	all     bool   // every condition must hold, not just one
+	target  string // what regexes look at: "", "match" or "line"
+	regexes []*condition
+	paths   []*regexp.Regexp
+	words   func() *keywords // nil: no condition
+}
+
+// A condition is an expression that an allowlist looks for. Few hold, so an
+// automaton is asked first.
+type condition struct {
+	expr *regexp.Regexp
+	prog func() *syntax.Prog
+}
+
+func newCondition(re *regexp.Regexp) *condition {
+	return &condition{re, sync.OnceValue(func() *syntax.Prog {
+		tree, err := syntax.Parse(re.String(), syntax.Perl)
+		if err != nil {
+			panic("secret: " + err.Error()) // it compiled before
+		}
+		return program(&syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anything(), tree}})
+	})}
+}
+
+func (c *condition) holds(e *engine, text []byte) bool {
+	a := e.conditions[c]
+	if a == nil {
+		a = newAutomaton(c.prog())
+		e.conditions[c] = a
+	}
+	if _, maybe := a.run(text, 0, len(text)); !maybe {
+		return false
+	}
+	return c.expr.Match(text)
+}
+
+// A candidate is a match that is to be judged.
+type candidate struct {
+	text         []byte
+	start, end   int // the match
+	value, until int // the secret in it
+	path         string
+	engine       *engine
+}
+
+// lineReach is how far around a match an allowlist may look for the rest of
+// its line.
+const lineReach = 256
+
+func newAllowlist(file allowFile) (allowlist, error) {
+	a := allowlist{target: file.RegexTarget}
+	switch strings.ToUpper(file.Condition) {
+	case "", "OR", "||":
+	case "AND", "&&":
+		a.all = true
+	default:
+		return a, fmt.Errorf("allowlist: unknown condition %q", file.Condition)
+	}
+	switch file.RegexTarget {
+	case "", "match", "line":
+	case "secret":
+		a.target = ""
+	default:
+		return a, fmt.Errorf("allowlist: unknown regexTarget %q", file.RegexTarget)
+	}
+	regexes, err := compileAll(file.Regexes)
+	if err != nil {
+		return a, err
+	}
+	for _, re := range regexes {
+		a.regexes = append(a.regexes, newCondition(re))
+	}
+	if a.paths, err = compileAll(file.Paths); err != nil {
+		return a, err
+	}
+	if len(file.StopWords) > 0 {
+		a.words = sync.OnceValue(func() *keywords { return newKeywords(nonEmpty(file.StopWords)) })
+	}
+	return a, nil
+}
+
+func newAllowlists(files []allowFile) ([]allowlist, error) {
+	var out []allowlist
+	for _, file := range files {
+		a, err := newAllowlist(file)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func compileAll(exprs []string) ([]*regexp.Regexp, error) {
+	var out []*regexp.Regexp
+	for _, expr := range exprs {
+		re, err := regexp.Compile(expr)
+		if err != nil {
+			return nil, fmt.Errorf("allowlist: %w", err)
+		}
+		out = append(out, re)
+	}
+	return out, nil
+}
+
+func nonEmpty(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// allows reports whether the candidate is excused. Commits are not known here,
+// so a condition on them never holds.
+func (a allowlist) allows(c candidate) bool {
+	var checks []bool
+	if len(a.regexes) > 0 {
+		checks = append(checks, a.regexAllows(c))
+	}
+	if len(a.paths) > 0 {
+		checks = append(checks, c.path != "" && matches(a.paths, c.path))
+	}
+	if a.words != nil {
+		checks = append(checks, a.words().in(c.text[c.value:c.until]))
+	}
+	for _, ok := range checks {
+		if ok != a.all {
+			return ok
+		}
+	}
+	return a.all && len(checks) > 0
+}
+
+func (a allowlist) regexAllows(c candidate) bool {
+	switch a.target {
+	case "match":
+		return a.holds(c.engine, c.text[c.start:c.end])
+	case "line":
+		return a.lineAllows(c)
+	}
+	return a.holds(c.engine, c.text[c.value:c.until])
+}
+
+func (a allowlist) holds(e *engine, text []byte) bool {
+	for _, c := range a.regexes {
+		if c.holds(e, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// lineAllows looks at the line around the match. What it finds must overlap
+// the match: a patch must not excuse itself by a word elsewhere in the line.
+func (a allowlist) lineAllows(c candidate) bool {
+	from, to := c.start, c.end
+	for from > 0 && c.start-from < lineReach && c.text[from-1] != '\n' {
+		from--
+	}
+	for to < len(c.text) && to-c.end < lineReach && c.text[to] != '\n' {
+		to++
+	}
+	for _, re := range a.regexes {
+		if !re.holds(c.engine, c.text[from:to]) {
+			continue
+		}
+		for _, loc := range re.expr.FindAllIndex(c.text[from:to], -1) {
+			if from+loc[0] < c.end && from+loc[1] > c.start {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func matches(list []*regexp.Regexp, path string) bool {
+	for _, re := range list {
+		if re.MatchString(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// entropy is Shannon's, in bits a character, as gitleaks computes it: counted
+// in runes, weighed by bytes.
+func entropy(text []byte) float64 {
+	var ascii [utf8.RuneSelf]int
+	other := map[rune]int{}
+	for _, r := range string(text) {
+		if r < utf8.RuneSelf {
+			ascii[r]++
+		} else {
+			other[r]++
+		}
+	}
+	sum, scale := 0.0, 1/float64(len(text))
+	weigh := func(n int) {
+		if n > 0 {
+			p := float64(n) * scale
+			sum -= p * math.Log2(p)
+		}
+	}
+	for _, n := range ascii {
+		weigh(n)
+	}
+	for _, n := range other {
+		weigh(n)
+	}
+	return sum
 }
