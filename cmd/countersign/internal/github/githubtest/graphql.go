@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,7 +9,22 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 )
+
+//go:embed testdata/schema.graphql
+var schemaText string
+
+// loadSchema returns GitHub's schema of its GraphQL API, cut down.
+var loadSchema = sync.OnceValue(func() *ast.Schema {
+	return gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphql", Input: schemaText})
+})
 
 // A node is an object that a query may ask for fields of: values, nodes, lists
 // of nodes, or functions of the arguments that return one of these.
@@ -19,8 +35,14 @@ type node struct {
 
 type resolver func(arguments map[string]any) any
 
-// A fieldProblem is what a resolver returns in the stead of a value.
+// A fieldProblem is what a resolver returns instead of a value.
 type fieldProblem struct{ kind, message string }
+
+type request struct {
+	Query     string         `json:"query"`
+	Name      string         `json:"operationName"`
+	Variables map[string]any `json:"variables"`
+}
 
 // serveGraphQL answers a query.
 func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
@@ -30,55 +52,128 @@ func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
 	}
 	var given request
 	malformed := json.Unmarshal(body, &given)
-	d, problem := parse(given.Query)
-	write := problem == nil && slices.ContainsFunc(d.operations, func(q *query) bool { return q.kind == "mutation" })
+	doc, problem := parser.ParseQuery(&ast.Source{Input: given.Query})
+	write := problem == nil && slices.ContainsFunc(doc.Operations, func(o *ast.OperationDefinition) bool { return o.Operation == ast.Mutation })
 	seen, fault := s.note("graphql", r, body, write)
 	s.around(w, seen, fault, func(w *httptest.ResponseRecorder) {
 		if malformed != nil || r.Method != http.MethodPost {
 			refuse(http.StatusBadRequest, "Problems parsing JSON").write(w)
 			return
 		}
+		var problems []any
 		if problem != nil {
-			s.violation("query: %v", problem)
-			failed(object{"message": problem.Error()}).write(w)
-			return
+			problems = []any{object{"message": "parse error: " + problem.Error()}}
+		} else {
+			problems = check(doc, given)
 		}
-		s.query(r, d, given).write(w)
-	})
-}
-
-type request struct {
-	Query     string         `json:"query"`
-	Name      string         `json:"operationName"`
-	Variables map[string]any `json:"variables"`
-}
-
-func failed(errors ...any) answer { return ok(object{"errors": errors}) }
-
-func (s *Server) query(r *http.Request, d *document, given request) answer {
-	i := slices.IndexFunc(d.operations, func(q *query) bool { return given.Name == "" || q.name == given.Name })
-	if i < 0 {
-		return failed(object{"message": "No operation named " + given.Name})
-	}
-	table, err := loadSchema()
-	if err != nil {
-		misuse("%v", err)
-	}
-	check := &checker{schema: table, document: d, query: d.operations[i], variables: given.Variables, used: map[string]bool{}}
-	if problems := check.check(); problems != nil {
 		for _, p := range problems {
 			s.violation("query: %v", p.(object)["message"])
 		}
-		return failed(problems...)
+		if problems != nil {
+			ok(object{"errors": problems}).write(w)
+			return
+		}
+		s.query(r, doc.Operations.ForName(given.Name), given).write(w)
+	})
+}
+
+// check holds a query against the schema and GitHub's limits before it is run, as
+// GitHub does, and returns the errors, none if it may run.
+func check(doc *ast.QueryDocument, given request) []any {
+	var problems []any
+	for _, p := range validator.ValidateWithRules(loadSchema(), doc, rules.NewDefaultRules()) {
+		problems = append(problems, object{"message": p.Message, "extensions": object{"code": p.Rule}})
 	}
-	x, status := s.execute(r, check)
+	if problems != nil {
+		return problems
+	}
+	operation := doc.Operations.ForName(given.Name)
+	if operation == nil {
+		return []any{object{"message": "No operation named " + given.Name}}
+	}
+	for name := range given.Variables {
+		if operation.VariableDefinitions.ForName(name) == nil {
+			problems = append(problems, object{"message": fmt.Sprintf("Variable $%s was provided and is not declared", name)})
+		}
+	}
+	variables, err := validator.VariableValues(loadSchema(), operation, given.Variables)
+	if err != nil {
+		return append(problems, object{"message": "invalid variable: " + err.Error()})
+	}
+	c := &counter{variables: variables, problems: problems}
+	c.set(operation.SelectionSet, 1)
+	if c.nodes > maxNodes {
+		c.problems = append(c.problems, object{"message": fmt.Sprintf(
+			"This query requests up to %d possible nodes which exceeds the maximum limit of %d.", c.nodes, maxNodes)})
+	}
+	return c.problems
+}
+
+// maxNodes is how many nodes one query may ask for (GitHub's documentation,
+// "Node limit").
+const maxNodes = 500_000
+
+// A counter counts the nodes that a query may ask for, and sees to it that each
+// connection is paged through.
+type counter struct {
+	variables map[string]any
+	nodes     int
+	problems  []any
+}
+
+// set counts what is below a selection that is asked for times many times.
+func (c *counter) set(set ast.SelectionSet, times int) {
+	for _, selection := range set {
+		switch f := selection.(type) {
+		case *ast.InlineFragment:
+			c.set(f.SelectionSet, times)
+		case *ast.FragmentSpread:
+			c.set(f.Definition.SelectionSet, times)
+		case *ast.Field:
+			c.set(f.SelectionSet, c.size(f, times))
+		}
+	}
+}
+
+func (c *counter) size(f *ast.Field, times int) int {
+	arguments := f.ArgumentMap(c.variables)
+	if ids, ok := arguments["ids"].([]any); ok {
+		return times * len(ids)
+	}
+	if !strings.HasSuffix(f.Definition.Type.Name(), "Connection") {
+		return times
+	}
+	size, bounded := number(arguments["first"])
+	if !bounded {
+		size, bounded = number(arguments["last"])
+	}
+	switch {
+	case !bounded:
+		c.problems = append(c.problems, object{"message": fmt.Sprintf(
+			"You must provide a `first` or `last` value to properly paginate the `%s` connection.", f.Name)})
+	case size < 1 || size > 100:
+		c.problems = append(c.problems, object{"message": fmt.Sprintf(
+			"Requesting %d records on the `%s` connection exceeds the `first` limit of 100 records.", size, f.Name)})
+	}
+	c.nodes += times * size
+	return times * size
+}
+
+// query runs an operation that was checked.
+func (s *Server) query(r *http.Request, operation *ast.OperationDefinition, given request) answer {
+	variables, err := validator.VariableValues(loadSchema(), operation, given.Variables)
+	if err != nil {
+		misuse("%v", err)
+	}
+	x := &execution{schema: loadSchema(), variables: variables}
+	data, status := x.run(s, r, operation)
 	if status != 0 {
 		return refuse(status, "This endpoint requires you to be authenticated.")
 	}
 	for _, v := range x.violations {
 		s.violation("query: %s", v)
 	}
-	out := object{"data": x.data}
+	out := object{"data": data}
 	if x.errors != nil {
 		out["errors"] = x.errors
 	}
@@ -87,59 +182,63 @@ func (s *Server) query(r *http.Request, d *document, given request) answer {
 
 // An execution is one query as it is run.
 type execution struct {
-	*checker
-	data       any
+	schema     *ast.Schema
+	variables  map[string]any
 	violations []string
 	errors     []any
 }
 
-func (s *Server) execute(r *http.Request, c *checker) (*execution, int) {
+func (x *execution) run(s *Server, r *http.Request, operation *ast.OperationDefinition) (any, int) {
 	defer s.lock()()
 	t := s.authenticate(r)
 	if t == nil || t.account == nil {
 		return nil, http.StatusUnauthorized
 	}
-	x := &execution{checker: &checker{schema: c.schema, document: c.document, query: c.query, variables: c.variables}}
 	g := &graph{s, t}
 	root := g.query()
-	if c.query.kind == "mutation" {
+	if operation.Operation == ast.Mutation {
 		root = g.mutation()
 	}
-	x.data = x.set(root, c.query.set, nil)
-	return x, 0
+	return x.set(object{}, root, operation.SelectionSet, nil), 0
 }
 
-// set returns the selected fields of a node.
-func (x *execution) set(n *node, set []selection, path []any) object {
-	out := object{}
-	x.into(out, n, set, path)
+// set adds the selected fields of a node to out.
+func (x *execution) set(out object, n *node, set ast.SelectionSet, path []any) object {
+	for _, selection := range set {
+		switch f := selection.(type) {
+		case *ast.Field:
+			switch {
+			case x.skips(f.Directives):
+			case f.Name == "__typename":
+				out[f.Alias] = n.kind
+			default:
+				out[f.Alias] = merged(out[f.Alias], x.field(n, f, append(slices.Clone(path), f.Alias)))
+			}
+		case *ast.FragmentSpread:
+			if !x.skips(f.Directives) && x.is(n, f.Definition.TypeCondition) {
+				x.set(out, n, f.Definition.SelectionSet, path)
+			}
+		case *ast.InlineFragment:
+			if !x.skips(f.Directives) && x.is(n, f.TypeCondition) {
+				x.set(out, n, f.SelectionSet, path)
+			}
+		}
+	}
 	return out
 }
 
-func (x *execution) into(out object, n *node, set []selection, path []any) {
-	for _, f := range set {
-		if x.skips(f) {
-			continue
-		}
-		switch {
-		case f.spread != "":
-			named := x.document.fragments[f.spread]
-			x.fragment(out, n, named.on, named.set, path)
-		case f.inline:
-			x.fragment(out, n, or(f.on, n.kind), f.set, path)
-		case f.name == "__typename":
-			out[f.key()] = n.kind
-		default:
-			value := x.field(n, f, append(slices.Clone(path), f.key()))
-			out[f.key()] = merged(out[f.key()], value)
-		}
-	}
+// is reports whether a node is of a type, an interface or "" for any.
+func (x *execution) is(n *node, kind string) bool {
+	return kind == "" || slices.ContainsFunc(x.schema.PossibleTypes[kind], func(t *ast.Definition) bool { return t.Name == n.kind })
 }
 
-func (x *execution) fragment(out object, n *node, on string, set []selection, path []any) {
-	if on == n.kind || on == "Node" || slices.Contains(x.schema.Types[on].Possible, n.kind) {
-		x.into(out, n, set, path)
+func (x *execution) skips(directives ast.DirectiveList) bool {
+	for _, d := range directives {
+		if on, _ := d.ArgumentMap(x.variables)["if"].(bool); on == (d.Name == "skip") {
+			return true
+		}
 	}
+	return false
 }
 
 // merged is a field that was selected twice.
@@ -155,45 +254,29 @@ func merged(before, now any) any {
 	return a
 }
 
-func (x *execution) skips(f selection) bool {
-	for name, arguments := range f.directives {
-		if on, _ := resolved(arguments["if"], x.query, x.variables).(bool); on == (name == "skip") {
-			return true
-		}
-	}
-	return false
-}
-
-func (x *execution) field(n *node, f selection, path []any) any {
-	value, known := n.fields[f.name]
+func (x *execution) field(n *node, f *ast.Field, path []any) any {
+	value, known := n.fields[f.Name]
 	if !known {
-		x.violations = append(x.violations, fmt.Sprintf("the stand-in does not answer %s.%s", n.kind, f.name))
+		x.violations = append(x.violations, fmt.Sprintf("the stand-in does not answer %s.%s", n.kind, f.Name))
 		return nil
 	}
 	if do, ok := value.(resolver); ok {
-		arguments, _ := resolved(f.arguments, x.query, x.variables).(map[string]any)
-		value = do(arguments)
+		value = do(f.ArgumentMap(x.variables))
 	}
 	return x.value(n, f, value, path)
 }
 
 // value is what a field is: values that are nodes have fields of their own.
-func (x *execution) value(n *node, f selection, value any, path []any) any {
+func (x *execution) value(n *node, f *ast.Field, value any, path []any) any {
 	switch v := value.(type) {
 	case fieldProblem:
 		x.errors = append(x.errors, object{"type": v.kind, "message": v.message, "path": path})
 		return nil
 	case *node:
 		if v != nil {
-			return x.set(v, f.set, path)
+			return x.set(object{}, v, f.SelectionSet, path)
 		}
 		value = nil
-	case []*node:
-		list := []any{}
-		for i, one := range v {
-			list = append(list, x.set(one, f.set, append(slices.Clone(path), i)))
-		}
-		return list
 	case []any:
 		list := []any{}
 		for i, one := range v {
@@ -201,8 +284,25 @@ func (x *execution) value(n *node, f selection, value any, path []any) any {
 		}
 		return list
 	}
-	if value == nil && strings.HasSuffix(x.schema.Types[n.kind].Fields[f.name].Type, "!") {
-		x.violations = append(x.violations, fmt.Sprintf("the stand-in answers null for %s.%s", n.kind, f.name))
+	if value == nil && x.schema.Types[n.kind].Fields.ForName(f.Name).Type.NonNull {
+		x.violations = append(x.violations, fmt.Sprintf("the stand-in answers null for %s.%s", n.kind, f.Name))
 	}
 	return value
+}
+
+// number is an integer of a query, or of its variables, which are JSON.
+func number(v any) (int, bool) {
+	switch n := v.(type) {
+	case int64:
+		return int(n), true
+	case float64:
+		return int(n), true
+	}
+	return 0, false
+}
+
+// word is a string, "" for anything else.
+func word(v any) string {
+	s, _ := v.(string)
+	return s
 }

@@ -1,10 +1,12 @@
 package githubtest
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
 )
 
 // A graph is what GraphQL shows to a token.
@@ -15,46 +17,155 @@ type graph struct {
 
 func (g *graph) query() *node {
 	return &node{"Query", object{
-		"repository": resolver(g.repositoryNamed), "viewer": g.viewer(),
-		"user": resolver(func(a map[string]any) any { return g.accountNamed(word(a["login"]), "User") }),
-		"organization": resolver(func(a map[string]any) any {
-			return g.accountNamed(word(a["login"]), "Organization")
-		}),
-		"node":      resolver(func(a map[string]any) any { return g.byNodeID(word(a["id"])) }),
-		"nodes":     resolver(g.byNodeIDs),
-		"rateLimit": &node{"RateLimit", object{"limit": 5000, "cost": 1, "remaining": 4999, "used": 1, "nodeCount": 1, "resetAt": stamp(g.time().Add(time.Hour))}},
+		"repository": resolver(g.repositoryNamed), "viewer": g.asUser(g.token.account),
+		"node":  resolver(func(a map[string]any) any { return g.byNodeID(word(a["id"])) }),
+		"nodes": resolver(g.byNodeIDs),
 	}}
 }
 
-// viewer is who asks. An app's installation is shown as a User with the bot's
-// number and its login with the suffix, here alone.
-func (g *graph) viewer() *node {
-	return g.asUser(g.token.account)
+func (g *graph) mutation() *node {
+	return &node{"Mutation", object{"resolveReviewThread": resolver(g.resolveThread)}}
 }
 
-// asUser is an account where the schema has a User: the login of a bot keeps its
-// suffix there.
+// resolveThread resolves a thread. An app needs contents: write beside
+// pull_requests: write for that.
+func (g *graph) resolveThread(a map[string]any) any {
+	input, _ := a["input"].(map[string]any)
+	id := word(input["threadId"])
+	for _, p := range g.pulls() {
+		for _, t := range p.threads {
+			switch {
+			case nodeID("PRRT", t.id) != id || !g.sees(g.token, p.repo):
+			case !g.may(g.token, p.repo, "pull_requests", "write") || !g.may(g.token, p.repo, "contents", "write"):
+				return forbiddenField
+			default:
+				t.resolved = g.token.account
+				return &node{"ResolveReviewThreadPayload", object{"thread": g.threadNode(t), "clientMutationId": input["clientMutationId"]}}
+			}
+		}
+	}
+	return noNode("node with the global id of '%s'", id)
+}
+
+var forbiddenField = fieldProblem{"FORBIDDEN", "Resource not accessible by integration"}
+
+// noNode is the answer to who asks for what is not there, or what the token does
+// not see.
+func noNode(format string, a ...any) fieldProblem {
+	return fieldProblem{"NOT_FOUND", "Could not resolve to a " + fmt.Sprintf(format, a...)}
+}
+
+// maxIDs is how many ids one request for nodes may have.
+const maxIDs = 100
+
+func (g *graph) byNodeIDs(a map[string]any) any {
+	ids, _ := a["ids"].([]any)
+	if len(ids) > maxIDs {
+		return fieldProblem{"ARGUMENT_LIMIT", fmt.Sprintf("You may not provide more than %d node ids; you provided %d.", maxIDs, len(ids))}
+	}
+	var all []any
+	for _, id := range ids {
+		all = append(all, g.byNodeID(word(id)))
+	}
+	return all
+}
+
+// byNodeID is a thread or what stands in one, a comment, a review or a pull
+// request, where the token sees it.
+func (g *graph) byNodeID(id string) any {
+	for _, p := range g.pulls() {
+		if !g.sees(g.token, p.repo) {
+			continue
+		}
+		if nodeID("PR", p.id) == id {
+			return g.pullNode(p)
+		}
+		for _, t := range p.threads {
+			if nodeID("PRRT", t.id) == id {
+				return g.threadNode(t)
+			}
+		}
+		for _, c := range p.allComments() {
+			if c.nodeID() == id {
+				return g.commentNode(c)
+			}
+		}
+		for _, v := range p.reviewsFor(g.token) {
+			if nodeID("PRR", v.id) == id {
+				return g.reviewNode(v)
+			}
+		}
+	}
+	return noNode("node with the global id of '%s'", id)
+}
+
+// connection pages through what all returns. A cursor is the number of an entry,
+// which rises: of what is written its own, else its place.
+func connection[T any](kind string, all func() []T, render func(T) *node) resolver {
+	key := func(i int, one T) int64 {
+		if numbered, ok := any(one).(interface{ cursor() int64 }); ok {
+			return numbered.cursor()
+		}
+		return int64(i + 1)
+	}
+	return func(arguments map[string]any) any {
+		list := all()
+		// place is the index of the first entry from a number on.
+		place := func(from int64) int {
+			for i, one := range list {
+				if key(i, one) >= from {
+					return i
+				}
+			}
+			return len(list)
+		}
+		from, to := 0, len(list)
+		if after, ok := fromCursor(arguments["after"]); ok {
+			from = place(after + 1)
+		} else if text := word(arguments["after"]); text != "" {
+			return fieldProblem{"INVALID_CURSOR_ARGUMENTS", "`" + text + "` does not appear to be a valid cursor."}
+		}
+		if before, ok := fromCursor(arguments["before"]); ok {
+			to = place(before)
+		}
+		if first, ok := number(arguments["first"]); ok {
+			to = min(to, from+first)
+		} else if last, ok := number(arguments["last"]); ok {
+			from = max(from, to-last)
+		}
+		to = max(from, to)
+		nodes := []any{}
+		for _, one := range list[from:to] {
+			nodes = append(nodes, render(one))
+		}
+		info := &node{"PageInfo", object{"hasNextPage": to < len(list), "hasPreviousPage": from > 0, "startCursor": nil, "endCursor": nil}}
+		if from < to {
+			info.fields["startCursor"], info.fields["endCursor"] = toCursor(key(from, list[from])), toCursor(key(to-1, list[to-1]))
+		}
+		return &node{kind + "Connection", object{"totalCount": len(list), "nodes": nodes, "pageInfo": info}}
+	}
+}
+
+func toCursor(key int64) string {
+	return base64.StdEncoding.EncodeToString([]byte("cursor:" + strconv.FormatInt(key, 10)))
+}
+
+func fromCursor(v any) (int64, bool) {
+	data, err := base64.StdEncoding.DecodeString(word(v))
+	if err != nil {
+		return 0, false
+	}
+	key, err := strconv.ParseInt(strings.TrimPrefix(string(data), "cursor:"), 10, 64)
+	return key, err == nil
+}
+
+// asUser is an account where the schema has a User, as the viewer and the author
+// of a commit: an app is shown as one with the bot's number and its login with
+// the suffix, there alone.
 func (g *graph) asUser(a *account) *node {
 	n := &node{"User", maps.Clone(g.accountNode(a).fields)}
 	n.fields["login"] = a.login
 	return n
-}
-
-func (g *graph) accountNamed(login, kind string) any {
-	a := g.find(login)
-	if a == nil || a.kind != kind {
-		return fieldProblem{"NOT_FOUND", fmt.Sprintf("Could not resolve to a %s with the login of '%s'.", kind, login)}
-	}
-	return g.accountNode(a)
-}
-
-func (g *graph) repositoryNamed(a map[string]any) any {
-	name := word(a["owner"]) + "/" + word(a["name"])
-	r := g.findRepository(name)
-	if r == nil || !g.sees(g.token, r) {
-		return fieldProblem{"NOT_FOUND", fmt.Sprintf("Could not resolve to a Repository with the name '%s'.", name)}
-	}
-	return g.repositoryNode(r)
 }
 
 // actor is an account as an author, null once it is deleted.
@@ -74,17 +185,54 @@ func (g *graph) accountNode(a *account) *node {
 	}}
 }
 
+func (g *graph) repositoryNamed(a map[string]any) any {
+	name := word(a["owner"]) + "/" + word(a["name"])
+	r := g.findRepository(name)
+	if r == nil || !g.sees(g.token, r) {
+		return noNode("Repository with the name '%s'.", name)
+	}
+	return g.repositoryNode(r)
+}
+
 func (g *graph) repositoryNode(r *repository) *node {
 	return &node{"Repository", object{
 		"databaseId": r.id, "id": nodeID("R", r.id), "name": r.name, "nameWithOwner": r.fullName(), "owner": g.accountNode(r.owner),
 		"url": g.URL + "/" + r.fullName(), "isPrivate": r.private, "isFork": r.parent != nil, "isArchived": false,
 		"defaultBranchRef": resolver(func(map[string]any) any { return g.refNode(r, "main") }),
-		"pullRequest":      resolver(func(a map[string]any) any { return g.pullNumbered(r, a) }),
-		"pullRequests":     resolver(func(a map[string]any) any { return g.pullsWhere(r, a) }),
 		"ref": resolver(func(a map[string]any) any {
 			return g.refNode(r, strings.TrimPrefix(word(a["qualifiedName"]), "refs/heads/"))
 		}),
+		"pullRequest": resolver(func(a map[string]any) any {
+			n, _ := number(a["number"])
+			p := r.findPull(n)
+			switch {
+			case p == nil:
+				return noNode("PullRequest with the number of %d.", n)
+			case !g.may(g.token, r, "pull_requests", "read"):
+				return forbiddenField
+			}
+			return g.pullNode(p)
+		}),
+		"pullRequests": resolver(func(a map[string]any) any {
+			if !g.may(g.token, r, "pull_requests", "read") {
+				return forbiddenField
+			}
+			return connection("PullRequest", func() []*pull { return r.pullsWhere(a) }, g.pullNode)(a)
+		}),
 	}}
+}
+
+// pullsWhere are the pull requests of some states, with a head or base of that
+// name.
+func (r *repository) pullsWhere(a map[string]any) []*pull {
+	states, _ := a["states"].([]any)
+	if one, ok := a["states"].(string); ok {
+		states = []any{one}
+	}
+	head, base := word(a["headRefName"]), word(a["baseRefName"])
+	return slices.DeleteFunc(slices.Clone(r.pulls), func(p *pull) bool {
+		return states != nil && !slices.Contains(states, any(p.stateWord())) || head != "" && head != p.head.ref || base != "" && base != p.base.ref
+	})
 }
 
 func (g *graph) refNode(r *repository, branch string) *node {
@@ -95,14 +243,89 @@ func (g *graph) refNode(r *repository, branch string) *node {
 	return &node{"Ref", object{"name": branch, "prefix": "refs/heads/", "id": "REF_" + branch, "target": g.commitOf(r, tip)}}
 }
 
-func (g *graph) pullNumbered(r *repository, a map[string]any) any {
-	n, _ := number(a["number"])
-	p := r.findPull(n)
-	switch {
-	case p == nil:
-		return fieldProblem{"NOT_FOUND", fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", n)}
-	case !g.may(g.token, r, "pull_requests", "read"):
-		return fieldProblem{"FORBIDDEN", "Resource not accessible by integration"}
+// stateWord is the state as GraphQL tells it.
+func (p *pull) stateWord() string {
+	if p.merged != nil {
+		return "MERGED"
 	}
-	return g.pullNode(p)
+	return strings.ToUpper(p.state())
+}
+
+func (g *graph) pullNode(p *pull) *node {
+	var head, merge any
+	if !p.head.repo.deleted {
+		head = g.repositoryNode(p.head.repo)
+	}
+	if p.merged != nil {
+		merge = g.commitOf(p.repo, p.mergeCommit)
+	}
+	n := &node{"PullRequest", g.textFields(&p.text)}
+	maps.Copy(n.fields, object{
+		"id": nodeID("PR", p.id), "number": p.number, "title": p.title, "state": p.stateWord(), "isDraft": p.draft, "url": g.pullURL(p), "closed": p.closed != nil,
+		"merged": p.merged != nil, "mergedAt": maybe(p.merged), "closedAt": maybe(p.closed), "mergeCommit": merge, "mergedBy": g.actor(p.mergedBy),
+		"headRefName": p.head.ref, "headRefOid": p.head.sha, "baseRefName": p.base.ref, "baseRefOid": p.base.sha,
+		"headRepository": head, "headRepositoryOwner": g.actor(p.head.repo.owner), "baseRepository": g.repositoryNode(p.repo), "repository": g.repositoryNode(p.repo),
+		"isCrossRepository": p.fork(), "maintainerCanModify": p.edits, "locked": false, "authorAssociation": g.association(p.repo, p.author),
+		"reviews":       connection("PullRequestReview", func() []*review { return p.reviewsFor(g.token) }, g.reviewNode),
+		"comments":      connection("IssueComment", func() []*comment { return p.comments }, g.commentNode),
+		"reviewThreads": connection("PullRequestReviewThread", func() []*thread { return p.threads }, g.threadNode),
+		"commits": connection("PullRequestCommit", p.commits, func(c commitInfo) *node {
+			return &node{"PullRequestCommit", object{"id": "PRC_" + c.sha, "commit": g.commitNode(p.repo, c)}}
+		}),
+		"files": connection("PullRequestChangedFile", p.files, func(f file) *node {
+			return &node{"PullRequestChangedFile", object{
+				"path": f.path, "additions": f.added, "deletions": f.deleted, "changeType": changeTypes[f.status], "viewerViewedState": "UNVIEWED",
+			}}
+		}),
+		"changedFiles": resolver(func(map[string]any) any { return len(p.files()) }),
+	})
+	return n
+}
+
+var changeTypes = map[string]string{
+	"added": "ADDED", "modified": "MODIFIED", "removed": "DELETED", "renamed": "RENAMED", "changed": "CHANGED", "copied": "COPIED",
+}
+
+// commitOf is a commit, or null if git does not have it.
+func (g *graph) commitOf(r *repository, id string) any {
+	c, ok := r.info(id)
+	if !ok {
+		return nil
+	}
+	return g.commitNode(r, c)
+}
+
+func (g *graph) commitNode(r *repository, c commitInfo) *node {
+	headline, _, _ := strings.Cut(c.message, "\n")
+	url := fmt.Sprintf("%s/%s/commit/%s", g.URL, r.fullName(), c.sha)
+	return &node{"Commit", object{
+		"id": "C_" + c.sha, "oid": c.sha, "abbreviatedOid": c.sha[:7], "message": c.message, "messageHeadline": headline, "url": url,
+		"author": g.gitActor(c.author), "committer": g.gitActor(c.committer), "authoredDate": c.author.date, "committedDate": c.committer.date,
+		"authors": connection("GitActor", c.authors, g.gitActor),
+	}}
+}
+
+// authors are the author of a commit and those that its lines "Co-authored-by:
+// name <email>" name.
+func (c commitInfo) authors() []signature {
+	const label = "co-authored-by: "
+	authors := []signature{c.author}
+	for line := range strings.Lines(c.message) {
+		line = strings.TrimSpace(line)
+		if len(line) < len(label) || !strings.EqualFold(line[:len(label)], label) {
+			continue
+		}
+		if name, email, ok := strings.Cut(line[len(label):], " <"); ok {
+			authors = append(authors, signature{name, strings.TrimSuffix(email, ">"), c.author.date})
+		}
+	}
+	return authors
+}
+
+func (g *graph) gitActor(by signature) *node {
+	n := &node{"GitActor", object{"name": by.name, "email": by.email, "date": by.date, "user": nil}}
+	if a := g.byEmail(by.email); a != nil && a.kind != "Organization" {
+		n.fields["user"] = g.asUser(a)
+	}
+	return n
 }

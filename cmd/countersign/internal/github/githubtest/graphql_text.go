@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+func (t *text) cursor() int64   { return t.id }
+func (t *thread) cursor() int64 { return t.id }
+
 // textFields are the fields of everything that somebody wrote.
 func (g *graph) textFields(t *text) object {
 	return object{
@@ -21,26 +24,24 @@ func (g *graph) textFields(t *text) object {
 // edits are the edits of a text, the newest first; the last is the first text,
 // once there was an edit at all. What was erased is null.
 func (g *graph) edits(t *text) resolver {
-	var all []*node
-	for i, e := range slices.Backward(t.history) {
+	newestFirst := func() []int {
+		var all []int
+		for i := range slices.Backward(t.history) {
+			all = append(all, i)
+		}
+		return all
+	}
+	return connection("UserContentEdit", newestFirst, func(i int) *node {
+		e := t.history[i]
 		n := &node{"UserContentEdit", object{
-			"id": fmt.Sprintf("UCE_%d_%d", t.id, i), "createdAt": stamp(e.at), "editedAt": stamp(e.at), "updatedAt": stamp(e.at), "editor": g.actor(e.editor),
-			"diff": e.body, "deletedAt": nil, "deletedBy": nil,
+			"id": fmt.Sprintf("UCE_%d_%d", t.id, i), "createdAt": stamp(e.at), "editedAt": stamp(e.at), "updatedAt": stamp(e.at),
+			"editor": g.actor(e.editor), "diff": e.body, "deletedAt": nil, "deletedBy": nil,
 		}}
 		if e.erased {
 			n.fields["diff"], n.fields["deletedAt"], n.fields["deletedBy"] = nil, stamp(e.at), g.actor(e.editor)
 		}
-		all = append(all, n)
-	}
-	return connection("UserContentEditConnection", inOrder(all))
-}
-
-func (g *graph) reviews(p *pull) resolver {
-	var all []keyed
-	for _, v := range p.reviewsFor(g.token) {
-		all = append(all, keyed{v.id, g.reviewNode(v)})
-	}
-	return connection("PullRequestReviewConnection", all)
+		return n
+	})
 }
 
 func (g *graph) reviewNode(v *review) *node {
@@ -55,65 +56,36 @@ func (g *graph) reviewNode(v *review) *node {
 	return n
 }
 
-// commitOf is a commit, or null if git does not have it.
-func (g *graph) commitOf(r *repository, id string) any {
-	c, ok := r.info(id)
-	if !ok {
-		return nil
-	}
-	return g.commitNode(r, c)
-}
-
-func (g *graph) threads(p *pull) resolver {
-	var all []keyed
-	for _, t := range p.threads {
-		all = append(all, keyed{t.id, g.threadNode(t)})
-	}
-	return connection("PullRequestReviewThreadConnection", all)
-}
-
 func (g *graph) threadNode(t *thread) *node {
 	first := t.comments[0]
 	return &node{"PullRequestReviewThread", object{
 		"id": nodeID("PRRT", t.id), "isResolved": t.resolved != nil, "resolvedBy": g.actor(t.resolved), "path": first.path,
 		"subjectType": strings.ToUpper(first.subject), "isOutdated": first.commit != t.pull.head.sha, "isCollapsed": t.resolved != nil,
-		"comments": g.comments("PullRequestReviewComment", t.comments),
+		"comments": connection("PullRequestReviewComment", func() []*comment { return t.comments }, g.commentNode),
 	}}
 }
 
-func (g *graph) comments(kind string, comments []*comment) resolver {
-	var all []keyed
-	for _, c := range comments {
-		all = append(all, keyed{c.id, g.commentNode(c)})
-	}
-	return connection(kind+"Connection", all)
-}
-
+// commentNode is a comment of a conversation, or of a thread.
 func (g *graph) commentNode(c *comment) *node {
 	n := &node{"IssueComment", g.textFields(&c.text)}
-	n.fields["id"], n.fields["url"], n.fields["authorAssociation"] = nodeID("IC", c.id), g.commentURL(c), g.association(c.pull.repo, c.author)
-	if c.thread != nil {
-		n.kind = "PullRequestReviewComment"
-		maps.Copy(n.fields, g.threadFields(c))
+	n.fields["id"], n.fields["url"], n.fields["authorAssociation"] = c.nodeID(), g.commentURL(c), g.association(c.pull.repo, c.author)
+	if c.thread == nil {
+		return n
 	}
-	return n
-}
-
-// threadFields are the fields that only review comments have.
-func (g *graph) threadFields(c *comment) object {
-	fields := object{
-		"id": nodeID("PRRC", c.id), "path": c.path, "replyTo": nil, "originalCommit": g.commitOf(c.pull.repo, c.commit),
+	n.kind = "PullRequestReviewComment"
+	maps.Copy(n.fields, object{
+		"path": c.path, "replyTo": nil, "originalCommit": g.commitOf(c.pull.repo, c.commit),
 		"commit": g.commitOf(c.pull.repo, c.pull.head.sha), "subjectType": strings.ToUpper(c.subject), "diffHunk": c.diffHunk,
 		"outdated": c.commit != c.pull.head.sha, "state": "SUBMITTED",
 		"pullRequestReview": &node{"PullRequestReview", object{
 			"databaseId": c.review.id, "fullDatabaseId": strconv.FormatInt(c.review.id, 10), "id": nodeID("PRR", c.review.id), "state": c.review.state,
 		}},
-	}
+	})
 	if to := c.replyTo; to != nil {
-		fields["replyTo"] = &node{"PullRequestReviewComment", object{
-			"databaseId": to.id, "fullDatabaseId": strconv.FormatInt(to.id, 10), "id": nodeID("PRRC", to.id), "url": g.commentURL(to), "body": to.body,
+		n.fields["replyTo"] = &node{"PullRequestReviewComment", object{
+			"databaseId": to.id, "fullDatabaseId": strconv.FormatInt(to.id, 10), "id": to.nodeID(), "url": g.commentURL(to), "body": to.body,
 			"author": g.actor(to.author),
 		}}
 	}
-	return fields
+	return n
 }

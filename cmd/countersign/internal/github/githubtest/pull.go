@@ -1,7 +1,10 @@
 package githubtest
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -42,8 +45,6 @@ type pull struct {
 	head, base  side
 	before      string // the head before it moved the last time
 	changes     object // what the last edit of the title or the base changed
-	diff        []file
-	diffOf      string // the ends that diff is between
 	comments    []*comment
 	gone        []*comment // deleted ones, for events
 	reviews     []*review
@@ -60,21 +61,12 @@ type side struct {
 func (s *Server) PullRequest(n NewPullRequest) PullRequest {
 	defer s.lock()()
 	r := s.repo(n.Repository)
-	head := r
-	if n.HeadRepository != "" {
-		head = s.repo(n.HeadRepository)
-	}
+	head := s.repo(cmp.Or(n.HeadRepository, n.Repository))
 	p := &pull{
-		text: s.newText(n.By, n.Body), repo: r, title: n.Title, draft: n.Draft,
+		text: s.newText(s.account(n.By), n.Body), repo: r, title: cmp.Or(n.Title, n.Head), draft: n.Draft,
 		edits: head != r && !n.NoMaintainerEdits, head: side{head, n.Head, head.ref("refs/heads/" + n.Head)},
 	}
-	base := n.Base
-	if base == "" {
-		base = "main"
-	}
-	if p.title == "" {
-		p.title = n.Head
-	}
+	base := cmp.Or(n.Base, "main")
 	p.base = side{r, base, r.ref("refs/heads/" + base)}
 	if p.head.sha == "" || p.base.sha == "" {
 		misuse("no branch %s or no branch %s", n.Head, base)
@@ -120,6 +112,50 @@ func (s *Server) pull(repository string, number int) *pull {
 	return p
 }
 
+// reviewComments are those of all threads, in the order in which they came.
+func (p *pull) reviewComments() []*comment {
+	var all []*comment
+	for _, t := range p.threads {
+		all = append(all, t.comments...)
+	}
+	slices.SortFunc(all, func(a, b *comment) int { return int(a.id - b.id) })
+	return all
+}
+
+func (p *pull) allComments() []*comment {
+	return append(slices.Clone(p.comments), p.reviewComments()...)
+}
+
+// reviewsFor are the reviews without what others have not submitted yet.
+func (p *pull) reviewsFor(t *token) []*review {
+	return slices.DeleteFunc(slices.Clone(p.reviews), func(v *review) bool { return v.state == "PENDING" && v.author != t.account })
+}
+
+func (s *Server) pulls() []*pull {
+	var all []*pull
+	for _, r := range s.repos {
+		all = append(all, r.pulls...)
+	}
+	return all
+}
+
+func (p *pull) find(id int64) *text {
+	if p.id == id {
+		return &p.text
+	}
+	for _, c := range p.allComments() {
+		if c.id == id {
+			return &c.text
+		}
+	}
+	for _, v := range p.reviews {
+		if v.id == id {
+			return &v.text
+		}
+	}
+	return nil
+}
+
 // Pull returns a pull request as it is now.
 func (s *Server) Pull(repository string, number int) PullRequest {
 	defer s.lock()()
@@ -135,4 +171,100 @@ func (s *Server) fetchHead(p *pull) {
 		return
 	}
 	p.repo.git("update-ref", ref, p.head.sha)
+}
+
+// synchronize looks at what became of a repository's branches, and moves the
+// open pull requests whose head moved. One whose head is gone is closed. The
+// base of a pull request that did not move stays what it was, as on GitHub.
+func (s *Server) synchronize(r *repository) {
+	heads := r.refs("refs/heads/")
+	for _, p := range s.pulls() {
+		tip := heads["refs/heads/"+p.head.ref]
+		switch {
+		case p.head.repo != r || p.closed != nil || tip == p.head.sha:
+		case tip == "":
+			s.close(p)
+		default:
+			p.before, p.head.sha, p.updated = p.head.sha, tip, s.time()
+			p.base.sha = cmp.Or(p.repo.ref("refs/heads/"+p.base.ref), p.base.sha)
+			s.fetchHead(p)
+		}
+	}
+}
+
+func (s *Server) close(p *pull) {
+	now := s.time()
+	p.closed, p.updated = &now, now
+}
+
+// ClosePull closes a pull request without merging it.
+func (s *Server) ClosePull(repository string, number int) {
+	defer s.lock()()
+	s.close(s.pull(repository, number))
+}
+
+// ReopenPull opens a closed pull request again; its head is what the branch is.
+func (s *Server) ReopenPull(repository string, number int) {
+	defer s.lock()()
+	p := s.pull(repository, number)
+	p.closed = nil
+	s.synchronize(p.head.repo)
+}
+
+// Retarget changes the base branch of a pull request.
+func (s *Server) Retarget(repository string, number int, base string) {
+	defer s.lock()()
+	p := s.pull(repository, number)
+	tip := p.repo.ref("refs/heads/" + base)
+	if tip == "" {
+		misuse("no branch %s", base)
+	}
+	p.changes = object{"base": object{"ref": object{"from": p.base.ref}, "sha": object{"from": p.base.sha}}}
+	p.base.ref, p.base.sha, p.updated = base, tip, s.time()
+}
+
+// Draft makes a pull request a draft, or ready for review.
+func (s *Server) Draft(repository string, number int, draft bool) {
+	defer s.lock()()
+	s.pull(repository, number).draft = draft
+}
+
+// Merge merges a pull request as an account, by "merge" or "squash", and
+// returns the new tip of the base.
+func (s *Server) Merge(repository string, number int, by, method string) string {
+	defer s.lock()()
+	p, who := s.pull(repository, number), s.account(by)
+	tip := p.repo.ref("refs/heads/" + p.base.ref)
+	tree := strings.Fields(p.repo.git("merge-tree", "--write-tree", tip, p.head.sha))[0]
+	parents := []string{tip}
+	if method != "squash" {
+		parents = append(parents, p.head.sha)
+	}
+	message := fmt.Sprintf("%s (#%d)", p.title, p.number)
+	p.mergeCommit = p.repo.commit("refs/heads/"+p.base.ref, message, who, s.time(), change{tree: tree}, parents...)
+	s.close(p)
+	p.merged, p.mergedBy = p.closed, who
+	s.synchronize(p.repo)
+	return p.mergeCommit
+}
+
+func (s *Server) getPull(c *call) answer { return ok(s.fullPull(c.pull)) }
+
+// createPull opens a pull request between branches of the repository.
+func (s *Server) createPull(c *call) answer {
+	head, base := c.text("head"), c.text("base")
+	from, to := c.repo.ref("refs/heads/"+head), c.repo.ref("refs/heads/"+base)
+	switch {
+	case from == "":
+		return invalid("PullRequest", "head", "head is invalid")
+	case to == "":
+		return invalid("PullRequest", "base", "base is invalid")
+	case from == to:
+		return invalid("PullRequest", "base", "No commits between "+base+" and "+head)
+	}
+	p := s.open(&pull{
+		text: s.newText(c.token.account, c.text("body")), repo: c.repo, title: c.text("title"), draft: c.body["draft"] == true,
+		head: side{c.repo, head, from}, base: side{c.repo, base, to},
+	})
+	return created(s.fullPull(p))
 }

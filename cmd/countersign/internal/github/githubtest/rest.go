@@ -3,29 +3,17 @@ package githubtest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 )
 
 type object = map[string]any
-
-// A call is one request to the REST API, with what is known of it.
-type call struct {
-	*http.Request
-	operation operation
-	token     *token
-	repo      *repository // of the path, nil if it names none
-	body      object      // nil if there was none
-}
-
-// An answer is what a call is answered with; a nil body is none.
-type answer struct {
-	status int
-	body   any
-	header http.Header
-}
 
 // An operation is one of the REST API. The path is GitHub's template for it;
 // need is the permission that it takes in the repository, "" for none.
@@ -35,13 +23,82 @@ type operation struct {
 	do           func(*Server, *call) answer
 }
 
-func operations() []operation {
-	all := [][]operation{peopleOperations, repositoryOperations, pullOperations, commentOperations, checkOperations, runOperations, ruleOperations, installationOperations}
-	var list []operation
-	for _, some := range all {
-		list = append(list, some...)
+// operations are those that the program uses, and no others.
+var operations = []operation{
+	{"GET", "/repos/{owner}/{repo}", "", (*Server).getRepository},
+	{"GET", "/repos/{owner}/{repo}/branches/{branch}", "contents:read", (*Server).getBranch},
+	{"POST", "/repos/{owner}/{repo}/git/refs", "contents:write", (*Server).createRef},
+	{"GET", "/repos/{owner}/{repo}/rulesets", "metadata:read", (*Server).listRulesets},
+	{"GET", "/repos/{owner}/{repo}/rulesets/{ruleset_id}", "metadata:read", (*Server).getRuleset},
+	{"GET", "/repos/{owner}/{repo}/rules/branches/{branch}", "metadata:read", (*Server).listRules},
+	{"GET", "/repos/{owner}/{repo}/collaborators/{username}/permission", "", (*Server).getPermission},
+	{"GET", "/orgs/{org}/teams/{team_slug}", "", (*Server).getTeam},
+	{"GET", "/orgs/{org}/teams/{team_slug}/memberships/{username}", "", (*Server).getMembership},
+	{"GET", "/installation/repositories", "", (*Server).listInstallation},
+	{"POST", "/repos/{owner}/{repo}/pulls", "pull_requests:write", (*Server).createPull},
+	{"GET", "/repos/{owner}/{repo}/pulls/{pull_number}", "pull_requests:read", (*Server).getPull},
+	{"POST", "/repos/{owner}/{repo}/pulls/{pull_number}/comments", "", (*Server).createReviewComment},
+	{"GET", "/repos/{owner}/{repo}/issues/{issue_number}/comments", "issues:read", (*Server).listComments},
+	{"POST", "/repos/{owner}/{repo}/issues/{issue_number}/comments", "", (*Server).createComment},
+	{"PATCH", "/repos/{owner}/{repo}/issues/comments/{comment_id}", "", (*Server).updateComment},
+	{"POST", "/repos/{owner}/{repo}/check-runs", "checks:write", (*Server).createCheck},
+	{"PATCH", "/repos/{owner}/{repo}/check-runs/{check_run_id}", "checks:write", (*Server).updateCheck},
+	{"GET", "/repos/{owner}/{repo}/commits/{ref}/check-runs", "checks:read", (*Server).listChecks},
+	{"GET", "/repos/{owner}/{repo}/actions/runs", "actions:read", (*Server).listRuns},
+	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}", "actions:read", (*Server).getRun},
+	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts", "actions:read", (*Server).listArtifacts},
+	{"GET", "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}", "", (*Server).getArtifact},
+	{"POST", "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches", "actions:write", (*Server).startWorkflow},
+}
+
+// findOperation returns the operation of a request, and sets the values of its
+// path. Of several it is the one with the most parts that are no parameters:
+// "comments" before "{number}". http.ServeMux takes some of GitHub's templates
+// for ambiguous.
+func findOperation(r *http.Request) (best operation, found bool) {
+	parts := strings.Split(r.URL.EscapedPath(), "/")
+	most := -1
+	var values map[string]string
+	for _, o := range operations {
+		template := strings.Split(o.path, "/")
+		if o.method != r.Method || len(template) != len(parts) {
+			continue
+		}
+		same, given := 0, map[string]string{}
+		for i, part := range template {
+			if strings.HasPrefix(part, "{") && parts[i] != "" {
+				given[strings.Trim(part, "{}")], _ = url.PathUnescape(parts[i])
+			} else if part == parts[i] {
+				same++
+			}
+		}
+		if same+len(given) == len(parts) && same > most {
+			best, most, values = o, same, given
+		}
 	}
-	return list
+	for name, value := range values {
+		r.SetPathValue(name, value)
+	}
+	return best, most >= 0
+}
+
+// A call is one request to the REST API, with what its path names: nil where it
+// names none.
+type call struct {
+	*http.Request
+	operation operation
+	token     *token
+	repo      *repository
+	pull      *pull
+	run       *workflowRun
+	body      object // nil if there was none
+}
+
+// An answer is what a call is answered with; a nil body is none.
+type answer struct {
+	status int
+	body   any
+	header http.Header
 }
 
 // serveREST routes a request, and records its answer so that it can be held
@@ -51,38 +108,34 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	seen, fault := s.note("rest", r, body, r.Method != http.MethodGet)
 	s.around(w, seen, fault, func(w *httptest.ResponseRecorder) {
 		inner := r.Clone(r.Context())
 		inner.Body = io.NopCloser(bytes.NewReader(body))
 		inner.URL.Path = strings.TrimPrefix(r.URL.Path, "/api/v3")
 		inner.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, "/api/v3")
-		o, known := find(operations(), inner)
+		o, known := findOperation(inner)
 		if !known {
 			s.violation("%s %s is no operation of the stand-in", r.Method, r.URL.Path)
 			notFound.write(w)
 			return
 		}
-		s.perform(o, w, inner)
+		s.perform(o, w, inner, body)
 	})
 }
 
 // perform does what all operations have in common: who asks, may they, is the
 // request as described, and is the answer.
-func (s *Server) perform(o operation, w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
+func (s *Server) perform(o operation, w *httptest.ResponseRecorder, r *http.Request, body []byte) {
 	check := s.rest.request(o, r, body)
 	for _, v := range check.violations {
 		s.violation("request %s %s: %s", r.Method, r.URL.Path, v)
 	}
-	recorded := httptest.NewRecorder()
-	a := s.answer(o, &call{Request: r, operation: o}, body, recorded.Header())
-	a.write(recorded)
-	if err := check.response(recorded); err != nil {
+	a := s.answer(o, &call{Request: r, operation: o}, body, w.Header())
+	a.write(w)
+	if err := check.response(w); err != nil {
 		s.violation("answer %d to %s %s: %v", a.status, r.Method, r.URL.Path, err)
 	}
-	copyAnswer(w, recorded)
 }
 
 func (s *Server) answer(o operation, c *call, body []byte, header http.Header) answer {
@@ -106,6 +159,15 @@ func (s *Server) answer(o operation, c *call, body []byte, header http.Header) a
 	if permission, level, ok := strings.Cut(o.need, ":"); ok && !s.may(c.token, c.repo, permission, level) {
 		return c.forbidden()
 	}
+	for name, find := range map[string]func(id int64) bool{
+		"pull_number":  func(n int64) bool { c.pull = c.repo.findPull(int(n)); return c.pull != nil },
+		"issue_number": func(n int64) bool { c.pull = c.repo.findPull(int(n)); return c.pull != nil },
+		"run_id":       func(id int64) bool { c.run = c.repo.findRun(id); return c.run != nil },
+	} {
+		if c.PathValue(name) != "" && !find(c.id(name)) {
+			return notFound
+		}
+	}
 	return o.do(s, c)
 }
 
@@ -122,7 +184,10 @@ func (c *call) forbidden() answer {
 	return refuse(http.StatusForbidden, "Must have push access to the repository.")
 }
 
-var notFound = refuse(http.StatusNotFound, "Not Found")
+var (
+	notFound  = refuse(http.StatusNotFound, "Not Found")
+	noContent = answer{status: http.StatusNoContent}
+)
 
 func refuse(status int, message string) answer {
 	return answer{status: status, body: object{"message": message, "documentation_url": "https://docs.github.com/rest", "status": http.StatusText(status)}}
@@ -140,9 +205,7 @@ func ok(body any) answer      { return answer{status: http.StatusOK, body: body}
 func created(body any) answer { return answer{status: http.StatusCreated, body: body} }
 
 func (a answer) write(w http.ResponseWriter) {
-	for key, values := range a.header {
-		w.Header()[key] = values
-	}
+	maps.Copy(w.Header(), a.header)
 	w.Header().Set("X-Ratelimit-Limit", "5000")
 	w.Header().Set("X-Ratelimit-Remaining", "4999")
 	if a.body == nil {
@@ -151,14 +214,75 @@ func (a answer) write(w http.ResponseWriter) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(a.status)
-	encoder := json.NewEncoder(w)
-	_ = encoder.Encode(a.body)
+	_ = json.NewEncoder(w).Encode(a.body)
 }
 
-func copyAnswer(w http.ResponseWriter, from *httptest.ResponseRecorder) {
-	for key, values := range from.Header() {
-		w.Header()[key] = values
+// list answers with the page of a list that a call asks for, and with the header
+// that leads to the other pages. A list under a name stands beside the whole
+// number.
+func list[T any](c *call, name string, all []T, render func(T) object) answer {
+	size, number := min(c.number("per_page", 30), 100), c.number("page", 1)
+	from := min((number-1)*size, len(all))
+	items := []object{}
+	for _, one := range all[from:min(from+size, len(all))] {
+		items = append(items, render(one))
 	}
-	w.WriteHeader(from.Code)
-	_, _ = w.Write(from.Body.Bytes())
+	link := func(page int, rel string) string {
+		query := c.URL.Query()
+		query.Set("page", strconv.Itoa(page))
+		return fmt.Sprintf(`<http://%s/api/v3%s?%s>; rel="%s"`, c.Host, c.URL.EscapedPath(), query.Encode(), rel)
+	}
+	last := max((len(all)+size-1)/size, 1)
+	var links []string
+	if number < last {
+		links = append(links, link(number+1, "next"), link(last, "last"))
+	}
+	if number > 1 {
+		links = append(links, link(number-1, "prev"), link(1, "first"))
+	}
+	a := ok(items)
+	if name != "" {
+		a.body = object{"total_count": len(all), name: items}
+	}
+	if links != nil {
+		a.header = http.Header{"Link": {strings.Join(links, ", ")}}
+	}
+	return a
+}
+
+func (c *call) number(name string, otherwise int) int {
+	n, err := strconv.Atoi(c.URL.Query().Get(name))
+	if err != nil || n < 1 {
+		return otherwise
+	}
+	return n
+}
+
+// id is a number of the path, 0 if it is none.
+func (c *call) id(name string) int64 {
+	n, err := strconv.ParseInt(c.PathValue(name), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// text is a string of the request's body, "" if it is not there.
+func (c *call) text(name string) string {
+	value, _ := c.body[name].(string)
+	return value
+}
+
+// is reports whether a call's filter of that name lets one of the values pass.
+func (c *call) is(name string, values ...string) bool {
+	query := c.URL.Query()
+	if !query.Has(name) {
+		return true
+	}
+	for _, value := range values {
+		if query.Get(name) == value {
+			return true
+		}
+	}
+	return false
 }

@@ -13,6 +13,7 @@ func TestOperations(t *testing.T) {
 	s.Team("acme", "reviewers", "ada")
 	head := s.Pull("acme/site", 1).Head
 	comment := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "hello", App: "github-actions[bot]"})
+	other := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "hello too"})
 	line := s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "why", Path: "a.txt", Line: 1})
 	s.Review(NewReview{Repository: "acme/site", Number: 1, By: "bob", State: "APPROVED"})
 	run := s.WorkflowRun(NewWorkflowRun{Repository: "acme/site", Name: "relay", Path: ".github/workflows/relay.yml", Event: "pull_request_review", HeadBranch: "fix", By: "bob"})
@@ -31,11 +32,6 @@ func TestOperations(t *testing.T) {
 		body         map[string]any
 		status       int
 	}{
-		{c.token, "GET", "/rate_limit", nil, 200},
-		{c.token, "GET", "/user", nil, 403},
-		{ada, "GET", "/user", nil, 200},
-		{c.token, "GET", "/users/ada", nil, 200},
-		{c.token, "GET", "/users/nobody", nil, 404},
 		{c.token, "GET", repo, nil, 200},
 		{"", "GET", repo, nil, 200},
 		{"wrong", "GET", repo, nil, 401},
@@ -61,30 +57,19 @@ func TestOperations(t *testing.T) {
 		{c.token, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "twin", "base": "main"}, 201},
 		{members, "GET", "/orgs/acme/teams/reviewers/memberships/bob", nil, 404},
 		{c.token, "GET", "/orgs/acme/teams/reviewers/memberships/ada", nil, 403},
-		{c.token, "GET", repo + "/pulls?state=all&head=acme:fix&per_page=5", nil, 200},
 		{c.token, "GET", repo + "/pulls/1", nil, 200},
 		{c.token, "GET", repo + "/pulls/9", nil, 404},
-		{c.token, "GET", repo + "/pulls/1/files", nil, 200},
-		{c.token, "GET", repo + "/pulls/1/commits", nil, 200},
-		{c.token, "GET", repo + "/pulls/1/reviews", nil, 200},
-		{c.token, "GET", repo + "/pulls/1/comments", nil, 200},
 		{c.token, "POST", repo + "/pulls/1/comments", map[string]any{"body": "x", "path": "b.txt", "commit_id": head, "subject_type": "file"}, 201},
 		{c.token, "POST", repo + "/pulls/1/comments", map[string]any{"body": "x", "path": "none", "commit_id": head, "subject_type": "file"}, 422},
-		{c.token, "POST", fmt.Sprintf("%s/pulls/1/comments/%d/replies", repo, line.ID), map[string]any{"body": "x"}, 201},
-		{c.token, "GET", fmt.Sprintf("%s/pulls/comments/%d", repo, line.ID), nil, 200},
-		{c.token, "PATCH", fmt.Sprintf("%s/pulls/comments/%d", repo, line.ID), map[string]any{"body": "y"}, 200},
 		{c.token, "GET", repo + "/issues/1/comments", nil, 200},
 		{"", "POST", repo + "/issues/1/comments", map[string]any{"body": "x"}, 401},
 		{ada, "POST", repo + "/issues/1/comments", map[string]any{"body": "x"}, 201},
 		{ada, "POST", repo + "/issues/1/comments", map[string]any{"body": strings.Repeat("é", 65536)}, 201},
 		{ada, "POST", repo + "/issues/1/comments", map[string]any{"body": strings.Repeat("é", 65537)}, 422},
-		{c.token, "GET", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), nil, 200},
-		{c.token, "GET", fmt.Sprintf("%s/pulls/comments/%d", repo, comment.ID), nil, 404},
+		{c.token, "POST", repo + "/pulls/1/comments", map[string]any{"body": "x", "path": "b.txt", "commit_id": head, "in_reply_to": line.ID}, 422},
+		{ada, "PATCH", fmt.Sprintf("%s/issues/comments/%d", repo, line.ID), map[string]any{"body": "y"}, 404},
+		{s.Token("bob"), "PATCH", fmt.Sprintf("%s/issues/comments/%d", repo, other.ID), map[string]any{"body": "y"}, 403},
 		{ada, "PATCH", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), map[string]any{"body": "y"}, 200},
-		{s.Token("bob"), "DELETE", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), nil, 403},
-		{ada, "DELETE", fmt.Sprintf("%s/issues/comments/%d", repo, comment.ID), nil, 204},
-		{c.token, "GET", repo + "/commits/" + head, nil, 200},
-		{c.token, "GET", repo + "/commits/" + head + "/pulls", nil, 200},
 		{c.token, "POST", repo + "/check-runs", map[string]any{"name": "countersign", "head_sha": head}, 201},
 		{ada, "POST", repo + "/check-runs", map[string]any{"name": "countersign", "head_sha": head}, 403},
 		{c.token, "GET", repo + "/commits/fix/check-runs?check_name=countersign", nil, 200},

@@ -1,3 +1,17 @@
+// Package githubtest is a GitHub for tests: one server on 127.0.0.1 that
+// keeps state and speaks the parts of the REST API, the GraphQL API and Git's
+// smart HTTP that this program uses.
+//
+// What it promises: every REST request and answer is held against GitHub's own
+// description of its API, and every GraphQL query against GitHub's schema
+// (testdata, cut down by the program in the folder trim from the npm packages
+// @octokit/openapi and @octokit/graphql-schema). A request that GitHub would
+// not know, or an answer that GitHub would not give, is a violation and fails
+// the test. Permissions, paging, limits and what a missing right is answered
+// with are the server's own work, after GitHub's documentation.
+//
+// Tests arrange what is on the server with methods; Fail lets requests go wrong.
+// Misuse of the methods panics. It needs git.
 package githubtest
 
 import (
@@ -7,6 +21,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +42,6 @@ type Server struct {
 	lastID     int64
 	accounts   []*account
 	tokens     map[string]*token
-	orgs       map[int64]*organization
 	repos      []*repository
 	faults     []*Fault
 	requests   []*Request
@@ -63,7 +77,7 @@ func Start() (*Server, error) {
 	}
 	s := &Server{
 		dir: dir, rest: rest, now: time.Now, lastID: 1000,
-		tokens: map[string]*token{}, orgs: map[int64]*organization{},
+		tokens: map[string]*token{},
 	}
 	s.addAccount("github-actions[bot]", "Bot")
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
@@ -116,8 +130,6 @@ func (s *Server) nextID() int64 {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.report(r)
 	switch {
-	case strings.HasPrefix(r.URL.Path, "/_test/"):
-		s.serveControl(w, r)
 	case strings.HasPrefix(r.URL.Path, "/api/v3/"):
 		s.serveREST(w, r)
 	case r.URL.Path == "/api/graphql":
@@ -144,4 +156,90 @@ func (s *Server) report(r *http.Request) {
 // misuse is a mistake of the test: a name of something that is not there.
 func misuse(format string, a ...any) {
 	panic("githubtest: " + fmt.Sprintf(format, a...))
+}
+
+// A Request is one that the server got. Kind is "rest", "graphql", "git" or
+// "download"; Write says that it was there to change something. Status is 0
+// while it is not answered, and where the connection was cut.
+type Request struct {
+	Kind   string
+	Method string
+	Path   string // with "/api/v3"
+	Query  string
+	Body   string // "" for git
+	Login  string // whose token it was, "" without
+	Write  bool
+	Status int
+}
+
+// Requests returns what was asked so far.
+func (s *Server) Requests() []Request {
+	defer s.lock()()
+	all := make([]Request, len(s.requests))
+	for i, r := range s.requests {
+		all[i] = *r
+	}
+	return all
+}
+
+// ResetRequests forgets what was asked so far.
+func (s *Server) ResetRequests() {
+	defer s.lock()()
+	s.requests = nil
+}
+
+// A Count is how many requests there were to the API, REST and GraphQL, and
+// how many of them to write; those of Git are counted apart.
+type Count struct {
+	API, Writes, Git int
+}
+
+// Count counts the requests since the start or the last ResetRequests.
+func (s *Server) Count() Count {
+	var n Count
+	for _, r := range s.Requests() {
+		switch r.Kind {
+		case "git":
+			n.Git++
+			continue
+		case "download":
+			continue
+		}
+		n.API++
+		if r.Write {
+			n.Writes++
+		}
+	}
+	return n
+}
+
+// note writes a request down, and returns the fault that is due.
+func (s *Server) note(kind string, r *http.Request, body []byte, write bool) (*Request, *Fault) {
+	defer s.lock()()
+	seen := &Request{Kind: kind, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Body: string(body), Write: write}
+	if t := s.authenticate(r); t != nil && t.account != nil {
+		seen.Login = t.account.login
+	}
+	s.requests = append(s.requests, seen)
+	return seen, s.due(seen)
+}
+
+// Violations returns where a request or an answer was not as GitHub describes
+// them.
+func (s *Server) Violations() []string {
+	defer s.lock()()
+	return slices.Clone(s.violations)
+}
+
+// TakeViolations returns the violations and forgets them: the test wanted them.
+func (s *Server) TakeViolations() []string {
+	defer s.lock()()
+	taken := s.violations
+	s.violations = nil
+	return taken
+}
+
+func (s *Server) violation(format string, a ...any) {
+	defer s.lock()()
+	s.violations = append(s.violations, strings.TrimSpace(fmt.Sprintf(format, a...)))
 }

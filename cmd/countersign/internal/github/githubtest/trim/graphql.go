@@ -4,102 +4,63 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/formatter"
+	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// introspection is the part of a GraphQL introspection result that is used.
-type introspection struct {
-	Schema struct {
-		Types []schemaType `json:"types"`
-	} `json:"__schema"`
-}
-
-type schemaType struct {
-	Kind          string        `json:"kind"`
-	Name          string        `json:"name"`
-	Fields        []schemaField `json:"fields"`
-	InputFields   []schemaField `json:"inputFields"`
-	EnumValues    []schemaField `json:"enumValues"`
-	PossibleTypes []typeRef     `json:"possibleTypes"`
-}
-
-type schemaField struct {
-	Name string        `json:"name"`
-	Type *typeRef      `json:"type"`
-	Args []schemaField `json:"args"`
-}
-
-type typeRef struct {
-	Kind   string   `json:"kind"`
-	Name   string   `json:"name"`
-	OfType *typeRef `json:"ofType"`
-}
-
-// String is the type as the schema language writes it.
-func (r *typeRef) String() string {
-	switch r.Kind {
-	case "NON_NULL":
-		return r.OfType.String() + "!"
-	case "LIST":
-		return "[" + r.OfType.String() + "]"
+// trimGraphQL keeps the types of a schema, each line the name of one and, where
+// not all of its fields are kept, theirs. What a field may return or take that is
+// a scalar, an enumeration or an input is kept with it; a field that returns any
+// other type is left out with that.
+func trimGraphQL(schema string, types []string) (string, error) {
+	doc, err := parser.ParseSchema(&ast.Source{Name: "schema", Input: schema})
+	if err != nil {
+		return "", err
 	}
-	return r.Name
-}
-
-// trimGraphQL is the table of the types, each line the name of one and, where
-// not all of its fields are kept, theirs.
-func trimGraphQL(schema introspection, types []string) (map[string]any, error) {
-	byName := map[string]schemaType{}
-	for _, t := range schema.Schema.Types {
-		byName[t.Name] = t
-	}
-	kept := map[string]any{}
+	kept := map[string]bool{}
 	for _, line := range types {
 		words := strings.Fields(line)
-		t, ok := byName[words[0]]
-		if !ok {
-			return nil, fmt.Errorf("no type %s", words[0])
+		t := doc.Definitions.ForName(words[0])
+		if t == nil {
+			return "", fmt.Errorf("no type %s", words[0])
 		}
+		kept[t.Name] = true
 		if fields := words[1:]; len(fields) > 0 {
-			t.Fields = slices.DeleteFunc(t.Fields, func(f schemaField) bool { return !slices.Contains(fields, f.Name) })
+			t.Fields = slices.DeleteFunc(t.Fields, func(f *ast.FieldDefinition) bool { return !slices.Contains(fields, f.Name) })
 		}
-		kept[t.Name] = tableOf(t)
 	}
-	return map[string]any{"types": kept}, nil
-}
-
-// fieldOf is the field's type alone, or with the types of its arguments.
-func fieldOf(f schemaField) any {
-	if len(f.Args) == 0 {
-		return f.Type.String()
+	for todo := types; len(todo) > 0; todo = todo[1:] {
+		name, _, _ := strings.Cut(todo[0], " ")
+		t := doc.Definitions.ForName(name)
+		t.Directives = nil
+		gone := func(name string) bool { return !kept[name] }
+		t.Interfaces, t.Types = slices.DeleteFunc(t.Interfaces, gone), slices.DeleteFunc(t.Types, gone)
+		t.Fields = slices.DeleteFunc(t.Fields, func(f *ast.FieldDefinition) bool {
+			returned := doc.Definitions.ForName(f.Type.Name())
+			return returned != nil && returned.IsCompositeType() && !kept[returned.Name]
+		})
+		for _, f := range t.Fields {
+			f.Directives = nil
+			needed := []string{f.Type.Name()}
+			for _, a := range f.Arguments {
+				a.Directives = nil
+				needed = append(needed, a.Type.Name())
+			}
+			for _, name := range needed {
+				if !kept[name] && doc.Definitions.ForName(name) != nil {
+					kept[name], todo = true, append(slices.Clip(todo), name)
+				}
+			}
+		}
+		for _, v := range t.EnumValues {
+			v.Directives = nil
+		}
 	}
-	arguments := object{}
-	for _, a := range f.Args {
-		arguments[a.Name] = a.Type.String()
-	}
-	return []any{f.Type.String(), arguments}
-}
-
-func tableOf(t schemaType) object {
-	table := object{"kind": t.Kind}
-	fields := object{}
-	for _, f := range append(t.Fields, t.InputFields...) {
-		fields[f.Name] = fieldOf(f)
-	}
-	if len(fields) > 0 {
-		table["fields"] = fields
-	}
-	var values, possible []string
-	for _, v := range t.EnumValues {
-		values = append(values, v.Name)
-	}
-	for _, p := range t.PossibleTypes {
-		possible = append(possible, p.Name)
-	}
-	if values != nil {
-		table["values"] = values
-	}
-	if possible != nil && t.Kind == "INTERFACE" && t.Name != "Node" || t.Kind == "UNION" {
-		table["possible"] = possible
-	}
-	return table
+	doc.Definitions = slices.DeleteFunc(doc.Definitions, func(t *ast.Definition) bool { return !kept[t.Name] })
+	var out strings.Builder
+	formatter.NewFormatter(&out, formatter.WithoutDescription(), formatter.WithIndent("  ")).
+		FormatSchemaDocument(&ast.SchemaDocument{Definitions: doc.Definitions})
+	return out.String(), nil
 }

@@ -2,7 +2,7 @@
 // serves. It is run by hand, when an operation is added:
 //
 //	npm pack @octokit/openapi@23.0.2 @octokit/graphql-schema@15.26.1, and unpack them
-//	go run ./trim -openapi OPENAPI/generated/api.github.com.json -graphql SCHEMA/schema.json -to testdata
+//	go run ./trim -openapi OPENAPI/generated/api.github.com.json -graphql SCHEMA/schema.graphql -to testdata
 //
 // Both packages are under the MIT licence and are generated from what GitHub
 // publishes. What is kept of the REST description: the operations of rest.txt,
@@ -33,7 +33,7 @@ var (
 
 func main() {
 	openapi := flag.String("openapi", "", "GitHub's OpenAPI description, `file`")
-	graphql := flag.String("graphql", "", "GitHub's GraphQL schema as its introspection tells it, `file`")
+	graphql := flag.String("graphql", "", "GitHub's GraphQL schema, `file`")
 	to := flag.String("to", "testdata", "the `folder` to write to")
 	flag.Parse()
 	if err := run(*openapi, *graphql, *to); err != nil {
@@ -61,15 +61,15 @@ func run(openapi, graphql, to string) error {
 	if err := write(filepath.Join(to, "events.json"), hooks); err != nil {
 		return err
 	}
-	var schema introspection
-	if err := read(graphql, &schema); err != nil {
-		return err
-	}
-	table, err := trimGraphQL(schema, lines(types))
+	schema, err := os.ReadFile(graphql)
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(to, "graphql.json"), table)
+	table, err := trimGraphQL(string(schema), lines(types))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to, "schema.graphql"), []byte(table), 0o644)
 }
 
 func lines(list string) []string {

@@ -1,18 +1,13 @@
 package githubtest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 	"unicode/utf8"
 )
-
-var checkOperations = []operation{
-	{"POST", "/repos/{owner}/{repo}/check-runs", "checks:write", (*Server).createCheck},
-	{"PATCH", "/repos/{owner}/{repo}/check-runs/{check_run_id}", "checks:write", (*Server).updateCheck},
-	{"GET", "/repos/{owner}/{repo}/commits/{ref}/check-runs", "checks:read", (*Server).listChecks},
-}
 
 type checkRun struct {
 	id                      int64
@@ -126,21 +121,15 @@ func (s *Server) listChecks(c *call) answer {
 	if id == "" {
 		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: "+c.PathValue("ref"))
 	}
-	query := c.URL.Query()
 	var found []*checkRun
 	for _, run := range slices.Backward(c.repo.checks) {
 		newer := slices.ContainsFunc(found, func(other *checkRun) bool { return other.name == run.name && other.app == run.app })
-		switch {
-		case run.head != id:
-		case query.Has("check_name") && run.name != query.Get("check_name"):
-		case query.Has("status") && run.status != query.Get("status"):
-		case query.Has("app_id") && fmt.Sprint(appID(run.app)) != query.Get("app_id"):
-		case newer && query.Get("filter") != "all":
-		default:
+		if run.head == id && c.is("check_name", run.name) && c.is("status", run.status) && c.is("app_id", fmt.Sprint(appID(run.app))) &&
+			(!newer || c.URL.Query().Get("filter") == "all") {
 			found = append(found, run)
 		}
 	}
-	return counted(c, "check_runs", found, func(run *checkRun) object { return s.checkRun(c.repo, run) })
+	return list(c, "check_runs", found, func(run *checkRun) object { return s.checkRun(c.repo, run) })
 }
 
 func (s *Server) checkRun(r *repository, run *checkRun) object {
@@ -153,8 +142,31 @@ func (s *Server) checkRun(r *repository, run *checkRun) object {
 	output["annotations_count"], output["annotations_url"] = len(run.annotations), api+"/annotations"
 	return object{
 		"id": run.id, "node_id": nodeID("CR", run.id), "head_sha": run.head, "external_id": run.external, "url": api, "html_url": html,
-		"details_url": or(run.detailsURL, html), "name": run.name, "status": run.status, "conclusion": orNull(run.conclusion),
+		"details_url": cmp.Or(run.detailsURL, html), "name": run.name, "status": run.status, "conclusion": orNull(run.conclusion),
 		"started_at": stamp(run.started), "completed_at": maybe(run.completed), "output": output, "check_suite": object{"id": run.app.id},
 		"app": s.app(run.app, nil), "pull_requests": s.pullsOf(r, run.head),
 	}
+}
+
+// A CheckRun is one as it is now.
+type CheckRun struct {
+	ID                   int64
+	Name, HeadSHA        string
+	Status, Conclusion   string
+	Title, Summary, Text string
+	App                  string
+	Annotations          int
+}
+
+// CheckRuns returns the check runs of a commit, oldest first; of all commits if
+// it is "".
+func (s *Server) CheckRuns(repository, commit string) []CheckRun {
+	defer s.lock()()
+	all := []CheckRun{}
+	for _, c := range s.repo(repository).checks {
+		if commit == "" || c.head == commit {
+			all = append(all, CheckRun{c.id, c.name, c.head, c.status, c.conclusion, c.title, c.summary, c.details, c.app.login, len(c.annotations)})
+		}
+	}
+	return all
 }

@@ -51,8 +51,8 @@ func TestRequestsThatGitHubWouldNotTake(t *testing.T) {
 		status       int
 		says         string
 	}{
-		{"GET", "/repos/acme/site/pulls?stat=open", nil, 200, `no parameter "stat"`},
-		{"GET", "/repos/acme/site/pulls?state=merged", nil, 200, "state"},
+		{"GET", "/repos/acme/site/actions/runs?stat=completed", nil, 200, `no parameter "stat"`},
+		{"GET", "/repos/acme/site/actions/runs?status=merged", nil, 200, "status"},
 		{"GET", "/repos/acme/site/tags", nil, 404, "no operation"},
 		{"POST", "/repos/acme/site/issues/1/comments", map[string]any{"text": "x"}, 422, `no field "text"`},
 		{"POST", "/repos/acme/site/check-runs", map[string]any{"name": "x", "head_sha": head, "conclusion": "great"}, 201, "conclusion"},
@@ -110,7 +110,7 @@ func TestDescriptionIsOfTheOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := map[string]bool{}
-	for _, o := range operations() {
+	for _, o := range operations {
 		served[o.method+" "+o.path] = true
 	}
 	for path, item := range d.doc.Paths.Map() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -47,10 +48,8 @@ var loadDescription = sync.OnceValues(func() (*description, error) {
 // repository of a pull request's head is null once it was deleted, as the
 // description of the event pull_request_review says.
 func correct(doc *openapi3.T) {
-	for _, name := range []string{"pull-request", "pull-request-simple"} {
-		head := doc.Components.Schemas[name].Value.Properties["head"].Value
-		head.Properties["repo"] = doc.Components.Schemas["nullable-repository"].Value.NewRef()
-	}
+	head := doc.Components.Schemas["pull-request"].Value.Properties["head"].Value
+	head.Properties["repo"] = doc.Components.Schemas["nullable-repository"].Value.NewRef()
 }
 
 // A checked is one request that was held against the description.
@@ -139,4 +138,53 @@ func (d *description) basicError(body []byte) error {
 		return err
 	}
 	return d.doc.Components.Schemas["basic-error"].Value.VisitJSON(v)
+}
+
+//go:embed testdata/events.json
+var eventsDescription []byte
+
+var loadEvents = sync.OnceValues(func() (*openapi3.T, error) {
+	return openapi3.NewLoader().LoadFromData(eventsDescription)
+})
+
+// checkEvent holds a payload against GitHub's description of the event. There
+// is none of "schedule".
+func checkEvent(e Event, payload []byte) error {
+	if e.Name == "schedule" {
+		return nil
+	}
+	doc, err := loadEvents()
+	if err != nil {
+		misuse("%v", err)
+	}
+	name := "webhook-" + strings.ReplaceAll(strings.TrimSuffix(e.Name, "_target"), "_", "-")
+	if e.Action != "" {
+		name += "-" + strings.ReplaceAll(e.Action, "_", "-")
+	}
+	schema := doc.Components.Schemas[name]
+	if schema == nil {
+		return fmt.Errorf("GitHub describes no %s", name)
+	}
+	var v any
+	if err := json.Unmarshal(payload, &v); err != nil {
+		return err
+	}
+	return short(schema.Value.VisitJSON(v, openapi3.MultiErrors()))
+}
+
+// short is an error without the schema that it is about.
+func short(err error) error {
+	var many openapi3.MultiError
+	if !errors.As(err, &many) {
+		return err
+	}
+	var all []error
+	for _, one := range many {
+		var schema *openapi3.SchemaError
+		if errors.As(one, &schema) {
+			one = fmt.Errorf("/%s: %s", strings.Join(schema.JSONPointer(), "/"), schema.Reason)
+		}
+		all = append(all, one)
+	}
+	return errors.Join(all...)
 }
