@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
 )
 
 // limits bound a copy. A tree of a few objects can name more files than any
@@ -41,7 +44,11 @@ func copyTree(ctx context.Context, tree fs.FS, dir string, max limits) error {
 		return fmt.Errorf("copying the tree: %w", err)
 	}
 	defer root.Close()
-	if err := empty(root); err != nil {
+	there, err := fs.ReadDir(root.FS(), ".")
+	if err == nil && len(there) > 0 {
+		err = errors.New("the directory for the copy is not empty")
+	}
+	if err != nil {
 		return fmt.Errorf("copying the tree: %w", err)
 	}
 	c := &copier{ctx: ctx, tree: tree, max: max, left: max}
@@ -54,14 +61,6 @@ func copyTree(ctx context.Context, tree fs.FS, dir string, max limits) error {
 		}
 	}
 	return nil
-}
-
-func empty(root *os.Root) error {
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err == nil && len(entries) > 0 {
-		err = errors.New("the directory for the copy is not empty")
-	}
-	return err
 }
 
 // A copier holds what is left of the limits, and the links that are still to be
@@ -85,7 +84,10 @@ func (c *copier) directory(dir *os.Root, name string, depth int) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := c.spend(); err != nil {
+		if c.left.entries--; c.left.entries < 0 {
+			return fmt.Errorf("it has more than %d files and directories", c.max.entries)
+		}
+		if err := c.ctx.Err(); err != nil {
 			return err
 		}
 		if err := c.entry(dir, path.Join(name, e.Name()), e, depth); err != nil {
@@ -93,13 +95,6 @@ func (c *copier) directory(dir *os.Root, name string, depth int) error {
 		}
 	}
 	return nil
-}
-
-func (c *copier) spend() error {
-	if c.left.entries--; c.left.entries < 0 {
-		return fmt.Errorf("it has more than %d files and directories", c.max.entries)
-	}
-	return c.ctx.Err()
 }
 
 func (c *copier) entry(dir *os.Root, name string, e fs.DirEntry, depth int) error {
@@ -112,23 +107,122 @@ func (c *copier) entry(dir *os.Root, name string, e fs.DirEntry, depth int) erro
 	case fs.ModeSymlink:
 		return c.link(name)
 	case fs.ModeDir:
-		return c.below(dir, name, depth)
+		// It is new: Mkdir refuses what is there already, under this name or one that
+		// the file system takes for it.
+		if err := dir.Mkdir(e.Name(), 0o755); err != nil {
+			return failure(name, err)
+		}
+		sub, err := dir.OpenRoot(e.Name())
+		if err != nil {
+			return failure(name, err)
+		}
+		defer sub.Close()
+		return c.directory(sub, name, depth+1)
 	case fs.ModeIrregular: // a submodule, as Git leaves it when it is not initialised
 		return failure(name, dir.Mkdir(e.Name(), 0o755))
 	}
 	return failure(name, errors.New("neither a file, a link, a directory nor a submodule"))
 }
 
-// below copies a directory inside another. It is new: Mkdir refuses what is
-// there already, under this name or one that the file system takes for it.
-func (c *copier) below(dir *os.Root, name string, depth int) error {
-	if err := dir.Mkdir(path.Base(name), 0o755); err != nil {
+// file copies a regular file, with permissions of its own whatever the umask is.
+// Its size is asked for first, so that one that is too large is not read.
+func (c *copier) file(dir *os.Root, name string) error {
+	info, err := fs.Lstat(c.tree, name)
+	switch {
+	case err != nil:
 		return failure(name, err)
+	case !info.Mode().IsRegular():
+		return failure(name, errors.New("listed as a file, and is none"))
+	case info.Size() > c.left.bytes:
+		return failure(name, c.tooLarge())
 	}
-	sub, err := dir.OpenRoot(path.Base(name))
+	data, err := fs.ReadFile(c.tree, name)
 	if err != nil {
 		return failure(name, err)
 	}
-	defer sub.Close()
-	return c.directory(sub, name, depth+1)
+	if err := c.pay(int64(len(data))); err != nil {
+		return failure(name, err)
+	}
+	perm := fs.FileMode(0o644)
+	if info.Mode()&0o111 != 0 {
+		perm = 0o755
+	}
+	f, err := dir.OpenFile(path.Base(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return failure(name, err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	return failure(name, errors.Join(err, f.Close()))
+}
+
+// link notes a link for the end of the copy.
+func (c *copier) link(name string) error {
+	target, err := fs.ReadLink(c.tree, name)
+	if err == nil {
+		err = c.pay(int64(len(target)))
+	}
+	if err == nil && (target == "" || strings.ContainsRune(target, 0)) {
+		err = errors.New("it points to what cannot be a path")
+	}
+	c.links = append(c.links, link{name, target})
+	return failure(name, err)
+}
+
+func (c *copier) pay(size int64) error {
+	if c.left.bytes -= size; c.left.bytes < 0 {
+		return c.tooLarge()
+	}
+	return nil
+}
+
+func (c *copier) tooLarge() error {
+	return fmt.Errorf("with it, the files have more than %d bytes", c.max.bytes)
+}
+
+// failure says of which path an error is, without the system's own, longer
+// name for it.
+func failure(name string, err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &p):
+		err = p.Err
+	case errors.As(err, &l):
+		err = l.Err
+	}
+	return fmt.Errorf("%+q: %w", name, err)
+}
+
+// checkName reports whether a name from a tree can be one of a file in the copy.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
+		return errors.New("not a file name")
+	}
+	if _, err := filepath.Localize(name); err != nil {
+		return errors.New("not a file name on this platform")
+	}
+	if isDotGit(name) {
+		return errors.New("a name that Git takes for its own directory")
+	}
+	return nil
+}
+
+// isDotGit reports whether a file system may read a name as .git: in any letter
+// case, with characters that HFS+ ignores, with the dots, spaces and stream
+// names that Windows drops, or in its short form.
+func isDotGit(name string) bool {
+	name = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(name, ". ")
+	return name == ".git" || name == "git~1"
 }

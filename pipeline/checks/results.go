@@ -3,10 +3,15 @@ package checks
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
 // Schema is the first word of Results' format.
@@ -48,24 +53,21 @@ func (r Results) Line() ([]byte, error) {
 // can say what came of them.
 func Parse(raw []byte) (Results, error) {
 	var r Results
-	err := parse(raw, &r)
+	var err error
+	switch {
+	case len(raw) > maxResults:
+		err = tooLarge()
+	case len(raw) == 0 || raw[len(raw)-1] != '\n':
+		err = errors.New("they do not end in a line feed: are they all there?")
+	default:
+		if err = canon.Unmarshal(raw, &r); err == nil {
+			err = r.check()
+		}
+	}
 	if err != nil {
 		return Results{}, fmt.Errorf("reading the results: %w", err)
 	}
 	return r, nil
-}
-
-func parse(raw []byte, r *Results) error {
-	if len(raw) > maxResults {
-		return tooLarge()
-	}
-	if len(raw) == 0 || raw[len(raw)-1] != '\n' {
-		return errors.New("they do not end in a line feed: are they all there?")
-	}
-	if err := canon.Unmarshal(raw, r); err != nil {
-		return err
-	}
-	return r.check()
 }
 
 func tooLarge() error { return fmt.Errorf("they are larger than %d bytes", maxResults) }
@@ -99,15 +101,12 @@ func (r Results) check() error {
 // For returns the executions of the commands wanted, in their order. Results of
 // another tree or another Policy, a command that is missing or that nobody
 // wanted, and one that is required here and optional there, are errors.
-func (r Results) For(tree, policySum string, commands []policy.Check) ([]Execution, error) {
-	out, err := r.pick(tree, policySum, commands)
-	if err != nil {
-		return nil, fmt.Errorf("using the results: %w", err)
-	}
-	return out, nil
-}
-
-func (r Results) pick(tree, policySum string, commands []policy.Check) ([]Execution, error) {
+func (r Results) For(tree, policySum string, commands []policy.Check) (_ []Execution, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("using the results: %w", err)
+		}
+	}()
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -120,31 +119,122 @@ func (r Results) pick(tree, policySum string, commands []policy.Check) ([]Execut
 	if r.PolicySHA256 != policySum {
 		return nil, fmt.Errorf("they are of the Policy %s, not of %s", r.PolicySHA256, policySum)
 	}
-	have := map[string]Execution{}
+	left := map[string]Execution{}
 	for _, e := range r.Executions {
-		have[key(e.Argv, e.Shell)] = e
+		left[key(e.Argv, e.Shell)] = e
 	}
 	out := make([]Execution, 0, len(commands))
 	for _, c := range commands {
-		e, ok := have[key(c.Argv, c.Shell)]
+		e, ok := left[key(c.Argv, c.Shell)]
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("%s is missing", label(c.Argv))
 		case e.Required != c.Required:
 			return nil, fmt.Errorf("%s is required in one place and optional in the other", label(c.Argv))
 		}
-		delete(have, key(c.Argv, c.Shell))
+		delete(left, key(c.Argv, c.Shell))
 		out = append(out, e)
 	}
-	return out, surplus(r.Executions, have)
+	for _, e := range r.Executions {
+		if _, unwanted := left[key(e.Argv, e.Shell)]; unwanted {
+			return nil, fmt.Errorf("%s is there, and nobody asked for it", label(e.Argv))
+		}
+	}
+	return out, nil
 }
 
-// surplus names the first of the executions that are left over.
-func surplus(all []Execution, left map[string]Execution) error {
-	for _, e := range all {
-		if _, ok := left[key(e.Argv, e.Shell)]; ok {
-			return fmt.Errorf("%s is there, and nobody asked for it", label(e.Argv))
+// An Execution is what came of one command. It holds what the command printed,
+// which may be anything, secrets included.
+type Execution struct {
+	Argv        []string           `json:"argv"`
+	Shell       bool               `json:"shell"`            // Argv's first word is a script for sh
+	Required    bool               `json:"required"`         // as the Policy or the Proposal says
+	ExitCode    int                `json:"exit_code"`        // 128 and the signal's number where one ended it; -1 where it never ran
+	Signal      string             `json:"signal,omitempty"` // in words
+	TimedOut    bool               `json:"timed_out"`
+	DurationMS  int64              `json:"duration_ms"`
+	Stdout      string             `json:"stdout"` // at most 64 KiB: the middle is cut out, and a line says so
+	Stderr      string             `json:"stderr"`
+	StdoutBytes int64              `json:"stdout_bytes"` // printed in all
+	StderrBytes int64              `json:"stderr_bytes"`
+	Error       string             `json:"error"` // why it could not be run
+	Protection  sandbox.Protection `json:"protection"`
+}
+
+// OK reports whether the command ran to its end and reported success.
+func (e Execution) OK() bool {
+	return len(e.Argv) > 0 && e.Error == "" && e.Signal == "" && !e.TimedOut && e.ExitCode == 0
+}
+
+// The bounds of an Execution. Those of the text it holds are in bytes.
+const (
+	maxOutput     = 64 << 10
+	maxWords      = 1000
+	maxArgv       = 64 << 10
+	maxNote       = 1000 // of a signal's name, or the reason why it could not be run
+	maxNumber     = 1e15 // as far as canonical JSON is exact
+	maxNamespaces = 16
+)
+
+// check says what no Execution of ours has.
+func (e Execution) check() error {
+	switch {
+	case len(e.Argv) == 0 || len(e.Argv) > maxWords || len(strings.Join(e.Argv, " ")) > maxArgv || !allText(e.Argv...):
+		return fmt.Errorf("its argv is not one of 1 to %d words of text", maxWords)
+	case e.ExitCode < -1 || e.ExitCode > 255 || (e.ExitCode < 0) != (e.Error != ""):
+		return fmt.Errorf("its exit code is %d, and its error %+q", e.ExitCode, truncate(e.Error, 200))
+	case !isNote(e.Signal) || !isNote(e.Error):
+		return fmt.Errorf("its signal and error are not a short line of text each")
+	case len(e.Stdout) > maxOutput || len(e.Stderr) > maxOutput || !allText(e.Stdout, e.Stderr):
+		return fmt.Errorf("what it printed is not text of at most %d bytes", maxOutput)
+	case !isCount(e.DurationMS) || !isCount(e.StdoutBytes) || !isCount(e.StderrBytes):
+		return fmt.Errorf("a number is out of range")
+	}
+	p := e.Protection
+	if !isNote(p.Mode) || p.Landlock < 0 || p.Landlock > 1000 || p.Namespaces == nil || len(p.Namespaces) > maxNamespaces ||
+		slices.ContainsFunc(p.Namespaces, func(name string) bool { return !isNote(name) }) {
+		return errors.New("its protection is not one that we know")
+	}
+	return nil
+}
+
+// allText reports whether strings are valid UTF-8. A string from JSON may hold
+// half of a surrogate pair, which is not.
+func allText(all ...string) bool {
+	return !slices.ContainsFunc(all, func(s string) bool { return !utf8.ValidString(s) })
+}
+
+func isNote(s string) bool {
+	return len(s) <= maxNote && allText(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+func isCount(n int64) bool { return n >= 0 && n < maxNumber }
+
+// A key is what makes two commands the same: the exact words, and whether a
+// shell reads them.
+func key(argv []string, shell bool) string { return fmt.Sprintf("%t %q", shell, argv) }
+
+// label shows a command in an error.
+func label(argv []string) string {
+	return strconv.QuoteToASCII(truncate(strings.Join(argv, " "), 200))
+}
+
+func truncate(s string, most int) string {
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// distinct refuses a command that is given twice: there is one result for both.
+func distinct(commands []policy.Check) error {
+	seen := map[string]bool{}
+	for _, c := range commands {
+		k := key(c.Argv, c.Shell)
+		if seen[k] {
+			return fmt.Errorf("the command %s is asked for twice", label(c.Argv))
 		}
+		seen[k] = true
 	}
 	return nil
 }
