@@ -68,19 +68,14 @@ func Decode(doc any) (Pack, error) {
 		SourceProposalHash: canon.String(m["source_proposal_hash"], true),
 	}
 	for _, e := range entries {
-		o := e.operation()
+		o := Operation{Op: e.op, Path: e.path, ExpectedHash: e.expectedHash, Order: e.order}
+		if e.hasContent {
+			o.Content, o.SizeBytes = &e.content, int64(len(e.content))
+		}
 		p.Operations = append(p.Operations, o)
 		p.TotalBytes += o.SizeBytes
 	}
 	return p, nil
-}
-
-func (e entry) operation() Operation {
-	o := Operation{Op: e.op, Path: e.path, ExpectedHash: e.expectedHash, Order: e.order}
-	if e.hasContent {
-		o.Content, o.SizeBytes = &e.content, int64(len(e.content))
-	}
-	return o
 }
 
 // Line is the document as we write it: canonical JSON and one LF, operations
@@ -92,10 +87,15 @@ func (p Pack) Line() ([]byte, error) {
 	slices.SortStableFunc(ops, func(a, b Operation) int { return canon.Compare(a.Path, b.Path) })
 	list, total := make([]any, len(ops)), 0
 	for i, o := range ops {
-		list[i] = o.document(i)
+		m := map[string]any{"op": o.Op, "path": o.Path, "order": float64(i)}
 		if o.Content != nil {
+			m["content"], m["size_bytes"] = *o.Content, float64(len(*o.Content))
 			total += len(*o.Content)
 		}
+		if o.ExpectedHash != nil {
+			m["expected_hash"] = *o.ExpectedHash
+		}
+		list[i] = m
 	}
 	b, err := canon.Line(map[string]any{
 		"patch_schema_version": p.PatchSchemaVersion,
@@ -108,17 +108,6 @@ func (p Pack) Line() ([]byte, error) {
 		return nil, fmt.Errorf("encoding patch.json: %w", err)
 	}
 	return b, nil
-}
-
-func (o Operation) document(order int) map[string]any {
-	m := map[string]any{"op": o.Op, "path": o.Path, "order": float64(order)}
-	if o.Content != nil {
-		m["content"], m["size_bytes"] = *o.Content, float64(len(*o.Content))
-	}
-	if o.ExpectedHash != nil {
-		m["expected_hash"] = *o.ExpectedHash
-	}
-	return m
 }
 
 // CheckHash compares the content with the expected hash, where there is one:

@@ -9,7 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
+	"syscall"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
 // A disk is the target as it is.
@@ -53,8 +57,15 @@ func (d disk) put(name, content string, before entry) error {
 	if err == nil {
 		err = errors.Join(replace(dir, path.Base(name), content, before), dir.Close())
 	}
-	if err != nil {
-		d.unmake(made)
+	if err == nil {
+		return nil
+	}
+	// Directories that were made in vain go again. One that is no longer empty, or
+	// that something else has taken the place of, is somebody else's now.
+	for _, name := range slices.Backward(made) {
+		if info, err := d.root.Lstat(name); err == nil && info.IsDir() {
+			_ = d.root.Remove(name)
+		}
 	}
 	return err
 }
@@ -80,16 +91,6 @@ func (d disk) parent(name string) (dir *os.Root, made []string, err error) {
 	return dir, made, err
 }
 
-// unmake removes directories that were made in vain. One that is no longer empty,
-// or that something else has taken the place of, is somebody else's now.
-func (d disk) unmake(made []string) {
-	for _, name := range slices.Backward(made) {
-		if info, err := d.root.Lstat(name); err == nil && info.IsDir() {
-			_ = d.root.Remove(name)
-		}
-	}
-}
-
 // enter opens a directory. With "/." a pipe in its place is an error; without,
 // opening it would wait for a writer.
 func (d disk) enter(name string) (*os.Root, error) { return d.root.OpenRoot(name + "/.") }
@@ -97,7 +98,17 @@ func (d disk) enter(name string) (*os.Root, error) { return d.root.OpenRoot(name
 // replace writes a file beside its place, then renames it. The directory is
 // held open: it stays the same one, whatever its name comes to mean.
 func replace(dir *os.Root, name, content string, before entry) error {
-	f, temp, err := create(dir, before)
+	perm := fs.FileMode(0o666)
+	if before.kind == file {
+		perm = before.perm
+	}
+	var f *os.File
+	var temp string
+	err := fs.ErrExist
+	for n := 0; errors.Is(err, fs.ErrExist); n++ { // until a name is free
+		temp = fmt.Sprintf(".countersign-%d.tmp", n)
+		f, err = dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	}
 	if err != nil {
 		return err
 	}
@@ -114,18 +125,73 @@ func replace(dir *os.Root, name, content string, before entry) error {
 	return nil
 }
 
-// create makes a new file under a name that is free, with the permissions of the
-// one that it is to replace.
-func create(dir *os.Root, before entry) (f *os.File, name string, err error) {
-	perm := fs.FileMode(0o666)
-	if before.kind == file {
-		perm = before.perm
+// A forecast is the target as the operations so far would have left it (APPLY_SPEC
+// 6). It only ever reads.
+type forecast struct {
+	disk    disk
+	dir     string           // where the target is, to ask for permissions
+	changed map[string]entry // by name; what is removed is nothing
+}
+
+var errInTheWay = errors.New("something in the way is not a directory")
+
+func (f forecast) look(name string) (entry, error) {
+	if e, known := f.changed[name]; known {
+		return e, nil
 	}
-	for n := 0; ; n++ {
-		name = fmt.Sprintf(".countersign-%d.tmp", n)
-		f, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, name, err
+	for above := path.Dir(name); above != "."; above = path.Dir(above) {
+		if e, known := f.changed[above]; known && e.kind != directory {
+			return entry{}, nil
 		}
 	}
+	return f.disk.look(name)
+}
+
+func (f forecast) put(name, content string, before entry) error {
+	made := []string{name}
+	dir := path.Dir(name)
+	for ; dir != "."; dir = path.Dir(dir) {
+		e, err := f.look(dir)
+		if err != nil {
+			return err
+		}
+		if e.kind == directory {
+			break
+		}
+		if e.kind != nothing {
+			return errInTheWay
+		}
+		made = append(made, dir)
+	}
+	if err := f.allowed(dir, made); err != nil {
+		return err
+	}
+	for _, above := range made[1:] {
+		f.changed[above] = entry{kind: directory}
+	}
+	sum := canon.Sum([]byte(content))
+	f.changed[name] = entry{file, before.perm, &sum}
+	return nil
+}
+
+func (f forecast) remove(name string) error {
+	if err := f.allowed(path.Dir(name), nil); err != nil {
+		return err
+	}
+	f.changed[name] = entry{}
+	return nil
+}
+
+// allowed asks whether names can come into an existing directory, or go from it.
+func (f forecast) allowed(dir string, names []string) error {
+	_, ours := f.changed[dir]
+	if !ours && !writable(filepath.Join(f.dir, filepath.FromSlash(dir))) {
+		return syscall.EACCES
+	}
+	for _, name := range names {
+		if _, err := f.disk.root.Lstat(path.Base(name)); errors.Is(err, syscall.ENAMETOOLONG) {
+			return err
+		}
+	}
+	return nil
 }

@@ -50,8 +50,12 @@ func operate(t tree, o pack.Operation) result.Operation {
 		r.Error = why + ": " + o.Path
 		return r
 	}
-	if err == nil {
-		err = change(t, name, o.Content, before)
+	switch {
+	case err != nil:
+	case o.Content == nil:
+		err = t.remove(name)
+	default:
+		err = t.put(name, *o.Content, before)
 	}
 	if err != nil {
 		r.Error = "cannot write: " + o.Path
@@ -63,13 +67,6 @@ func operate(t tree, o pack.Operation) result.Operation {
 		r.AfterHash, r.BytesWritten = &sum, int64(len(*o.Content))
 	}
 	return r
-}
-
-func change(t tree, name string, content *string, before entry) error {
-	if content == nil {
-		return t.remove(name)
-	}
-	return t.put(name, *content, before)
 }
 
 // misfit is why an operation cannot be done to what is there (APPLY_SPEC 9.2).

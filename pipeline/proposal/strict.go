@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -24,21 +25,33 @@ type Strict struct {
 func VerifyStrict(doc any, s Strict) []rule.Violation {
 	v := verifier{}
 	v.proposal(doc)
-	v.strict(fieldsOf(doc), s)
-	return v.Sorted()
-}
-
-func (v *verifier) strict(p fields, s Strict) {
+	p := fieldsOf(doc)
 	if id := p.id(); proposalID().MatchString(id) {
-		v.derived("Proposal", "", id, "prop", p.without("id"))
+		rest := maps.Clone(p)
+		delete(rest, "id")
+		v.derived("Proposal", "", id, "prop", rest)
 	}
 	if id, ok := p["source_bundle_id"].(string); ok && canon.Trim(id) != "" && !bundleID().MatchString(id) {
 		v.Add("ID5", "", "source_bundle_id does not match pattern bun_{hash16} or bundle_{hash16}: %s", id)
 	}
 	if hash, ok := p["source_bundle_hash"].(string); ok && s.HasBundle {
-		v.bundle(hash, s.Bundle)
+		want, err := Hash(s.Bundle)
+		if err != nil {
+			v.Add("ID4", "", "bundle cannot be hashed: %v", err)
+		} else if hash != want {
+			v.Add("ID4", "", "source_bundle_hash does not match bundle %s: %s", want, hash)
+		}
 	}
-	names := namesOf(p, s.Commands)
+	names := map[string]bool{} // what a validate or test action may have as its target
+	for _, command := range s.Commands {
+		names[command] = true
+	}
+	tests, _ := p["acceptance_tests"].([]any)
+	for _, item := range tests {
+		if id, ok := fieldsOf(item)["id"].(string); ok {
+			names[id] = true
+		}
+	}
 	actions, _ := p["actions"].([]any)
 	for _, item := range actions {
 		if a := fieldsOf(item); a != nil {
@@ -46,7 +59,6 @@ func (v *verifier) strict(p fields, s Strict) {
 			v.strictAction(a, names)
 		}
 	}
-	tests, _ := p["acceptance_tests"].([]any)
 	for _, item := range tests {
 		if t := fieldsOf(item); t != nil {
 			v.missing(t, "Test", testFields)
@@ -55,6 +67,7 @@ func (v *verifier) strict(p fields, s Strict) {
 			}
 		}
 	}
+	return v.Sorted()
 }
 
 // missing reports needed fields that are not there: a test without "required"
@@ -69,14 +82,25 @@ func (v *verifier) missing(f fields, what string, want []typed) {
 
 func (v *verifier) strictAction(a fields, names map[string]bool) {
 	if id := a.id(); actionID().MatchString(id) {
-		v.derived("Action", id, id, "act", a.only("type", "target", "content"))
+		hashed := fields{}
+		for _, name := range []string{"type", "target", "content"} {
+			if value, present := a[name]; present {
+				hashed[name] = value
+			}
+		}
+		v.derived("Action", id, id, "act", hashed)
 	}
-	content, _ := a["content"].(string)
+	content, isText := a["content"].(string)
 	if !utf8.ValidString(content) || strings.Contains(content, "\x00") {
 		v.Add("ID2", a.id(), "content is not valid UTF-8 or contains null bytes")
 	}
-	if hash, ok := a["expected_hash"].(string); ok {
-		v.expectedHash(a, hash)
+	if hash, ok := a["expected_hash"].(string); ok && isText {
+		bare, err := canon.Hash(content)
+		if hash != canon.Sum([]byte(content)) && (err != nil || hash != bare) {
+			v.Add("ID3", a.id(), "expected_hash does not match content: %s", hash)
+		}
+	} else if ok && a["content"] == nil {
+		v.Add("ID3", a.id(), "expected_hash has no content to match: %s", hash)
 	}
 	target, ok := a["target"].(string)
 	if t := a["type"]; (t == Validate || t == RunTest) && (!ok || !names[target]) {
@@ -92,61 +116,4 @@ func (v *verifier) derived(what, path, id, prefix string, content fields) {
 	} else if id != want {
 		v.Add("ID1", path, "%s ID does not match derived id %s: %s", what, want, id)
 	}
-}
-
-func (v *verifier) bundle(hash string, bundle any) {
-	want, err := Hash(bundle)
-	if err != nil {
-		v.Add("ID4", "", "bundle cannot be hashed: %v", err)
-	} else if hash != want {
-		v.Add("ID4", "", "source_bundle_hash does not match bundle %s: %s", want, hash)
-	}
-}
-
-func (v *verifier) expectedHash(a fields, hash string) {
-	switch content := a["content"].(type) {
-	case nil:
-		v.Add("ID3", a.id(), "expected_hash has no content to match: %s", hash)
-	case string:
-		bare, err := canon.Hash(content)
-		if hash != canon.Sum([]byte(content)) && (err != nil || hash != bare) {
-			v.Add("ID3", a.id(), "expected_hash does not match content: %s", hash)
-		}
-	}
-}
-
-// namesOf are the names that a validate or test action may have as its target.
-func namesOf(p fields, commands []string) map[string]bool {
-	names := make(map[string]bool)
-	for _, command := range commands {
-		names[command] = true
-	}
-	tests, _ := p["acceptance_tests"].([]any)
-	for _, item := range tests {
-		if id, ok := fieldsOf(item)["id"].(string); ok {
-			names[id] = true
-		}
-	}
-	return names
-}
-
-// without and only copy some of the fields.
-func (f fields) without(name string) fields {
-	out := make(fields, len(f))
-	for k, v := range f {
-		if k != name {
-			out[k] = v
-		}
-	}
-	return out
-}
-
-func (f fields) only(names ...string) fields {
-	out := make(fields, len(names))
-	for _, name := range names {
-		if v, present := f[name]; present {
-			out[name] = v
-		}
-	}
-	return out
 }

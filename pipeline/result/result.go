@@ -11,6 +11,8 @@
 package result
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -104,7 +106,18 @@ type Summary struct {
 func New(root string, src Source, dryRun bool, ops []Operation) Result {
 	r := Result{
 		SchemaVersion: SchemaVersion, DryRun: dryRun, TargetRoot: root, Source: src,
-		Operations: append([]Operation{}, ops...), Summary: summarize(ops),
+		Operations: append([]Operation{}, ops...), Summary: Summary{Total: len(ops)},
+	}
+	for _, o := range ops {
+		switch o.Status {
+		case StatusSuccess:
+			r.Summary.Succeeded++
+		case StatusSkipped:
+			r.Summary.Skipped++
+		case StatusError:
+			r.Summary.Failed++
+		}
+		r.Summary.Bytes += o.BytesWritten
 	}
 	slices.SortStableFunc(r.Operations, func(a, b Operation) int {
 		return canon.Compare(a.Path, b.Path)
@@ -122,22 +135,6 @@ func New(root string, src Source, dryRun bool, ops []Operation) Result {
 	return r
 }
 
-func summarize(ops []Operation) Summary {
-	s := Summary{Total: len(ops)}
-	for _, o := range ops {
-		switch o.Status {
-		case StatusSuccess:
-			s.Succeeded++
-		case StatusSkipped:
-			s.Skipped++
-		case StatusError:
-			s.Failed++
-		}
-		s.Bytes += o.BytesWritten
-	}
-	return s
-}
-
 // Refuse is the result of a patch that was not attempted: message says why,
 // and vs, of which it sorts a copy, in detail.
 func Refuse(root string, dryRun bool, message string, vs []rule.Violation) Result {
@@ -145,4 +142,94 @@ func Refuse(root string, dryRun bool, message string, vs []rule.Violation) Resul
 	r.Outcome, r.Error, r.Violations = Refused, message, slices.Clone(vs)
 	rule.Sort(r.Violations)
 	return r
+}
+
+// Line is the stored form: canonical JSON and one LF (APPLY_SPEC 7.1). The
+// error is for a string that is neither UTF-8 nor WTF-8.
+func (r Result) Line() ([]byte, error) {
+	b, err := canon.Line(r.document())
+	if err != nil {
+		return nil, fmt.Errorf("encoding ApplyResult: %w", err)
+	}
+	return b, nil
+}
+
+// Parse reads what Line wrote, its LF or none, and refuses anything else, and
+// text with lone surrogates, which our own records never hold. It does not
+// verify: Verify takes the document.
+func Parse(data []byte) (Result, error) {
+	var r Result
+	if err := canon.Unmarshal(data, &r); err != nil {
+		return Result{}, fmt.Errorf("reading ApplyResult: %w", err)
+	}
+	line, err := r.Line()
+	if err != nil {
+		return Result{}, err
+	}
+	if !bytes.Equal(bytes.TrimSuffix(line, []byte("\n")), bytes.TrimSuffix(data, []byte("\n"))) {
+		return Result{}, errors.New("reading ApplyResult: not as this program writes it")
+	}
+	return r, nil
+}
+
+// document is r as canon.Parse would give it. It stands in for encoding/json,
+// which would replace the lone surrogates that a foreign patch's path may hold.
+func (r Result) document() map[string]any {
+	m := map[string]any{
+		"apply_schema_version": r.SchemaVersion,
+		"outcome":              string(r.Outcome),
+		"dry_run":              r.DryRun,
+		"target_root":          r.TargetRoot,
+		"patch_source": map[string]any{
+			"proposal_id": r.Source.ProposalID, "proposal_hash": r.Source.ProposalHash,
+		},
+		"operation_results": list(r.Operations, Operation.document),
+		"summary":           r.Summary.document(),
+	}
+	if len(r.Violations) > 0 {
+		m["violations"] = list(r.Violations, violation)
+	}
+	return withText(m, "error", r.Error)
+}
+
+func (o Operation) document() map[string]any {
+	m := map[string]any{
+		"op": o.Op, "path": o.Path, "status": string(o.Status),
+		"before_hash": nil, "after_hash": nil, "bytes_written": float64(o.BytesWritten),
+	}
+	if o.BeforeHash != nil {
+		m["before_hash"] = *o.BeforeHash
+	}
+	if o.AfterHash != nil {
+		m["after_hash"] = *o.AfterHash
+	}
+	return withText(m, "error", o.Error)
+}
+
+func (s Summary) document() map[string]any {
+	return map[string]any{
+		"total_operations": float64(s.Total), "succeeded": float64(s.Succeeded),
+		"skipped": float64(s.Skipped), "failed": float64(s.Failed),
+		"total_bytes_written": float64(s.Bytes),
+	}
+}
+
+func violation(v rule.Violation) map[string]any {
+	return withText(map[string]any{"rule_id": v.RuleID, "message": v.Message}, "path", v.Path)
+}
+
+func list[T any](items []T, document func(T) map[string]any) []any {
+	out := make([]any, len(items))
+	for i, item := range items {
+		out[i] = document(item)
+	}
+	return out
+}
+
+// withText sets an optional field: left out when empty.
+func withText(m map[string]any, key, text string) map[string]any {
+	if text != "" {
+		m[key] = text
+	}
+	return m
 }

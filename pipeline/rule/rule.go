@@ -7,6 +7,7 @@ package rule
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
@@ -52,6 +53,41 @@ func (f *Finder) Add(id, path, format string, args ...any) {
 
 // Schema notes a violation of a document's shape.
 func (f *Finder) Schema(path, format string, args ...any) { f.Add("SCHEMA", path, format, args...) }
+
+// Document begins to verify a parsed document, which must be an object with a
+// schema version; what names it in a message, and id is the version's rule. It
+// reports whether the rest can be looked at.
+func (f *Finder) Document(doc any, what, id, version string) (map[string]any, bool) {
+	m, ok := doc.(map[string]any)
+	if !ok {
+		word := canon.TypeOf(doc, true)
+		if doc == nil {
+			word = "null"
+		}
+		f.Schema("$", "%s must be object, got %s", what, word)
+		return nil, false
+	}
+	switch v := m[version].(type) {
+	case nil:
+		f.Add(id, "$."+version, "%s is missing", version)
+	case string:
+		if v == "" {
+			f.Add(id, "$."+version, "%s cannot be empty", version)
+		}
+	default:
+		f.Add(id, "$."+version, "%s must be string, got %s", version, canon.TypeOf(v, true))
+	}
+	return m, true
+}
+
+// IsAbsolute reports whether the verifiers take a path for an absolute one: it
+// begins with a slash or a drive letter.
+func IsAbsolute(p string) bool {
+	if strings.HasPrefix(p, "/") {
+		return true
+	}
+	return len(p) > 1 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
+}
 
 // Sorted returns what was found, in the order of Sort.
 func (f *Finder) Sorted() []Violation {
