@@ -287,3 +287,11 @@ func (s Style) reveal(text string) string {
 	}
 	return b.String()
 }
+
+// ShellQuote writes a word so that a POSIX shell reads it as it is.
+func ShellQuote(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == "" && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 )
 
 // fleetOf makes pull requests and a clone whose fleet workflow does all of them
@@ -17,7 +18,7 @@ func (r *runner) fleetOf(n int) *fleet {
 	f := newFleet(r.hub, n)
 	r.clone()
 	r.jobs = n
-	name := filepath.Join(r.dir, workflows+"fleet.yml")
+	name := filepath.Join(r.dir, scaffold.Workflows+"fleet.yml")
 	raw, err := os.ReadFile(name)
 	check(r.T, err)
 	literal := regexp.MustCompile(`max-parallel: .*`).ReplaceAll(raw, []byte("max-parallel: "+strconv.Itoa(n)))

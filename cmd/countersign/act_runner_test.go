@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
@@ -38,12 +39,12 @@ func newRunner(t *testing.T, o tool, c actCase) *runner {
 		t.Fatal(stderr)
 	}
 	files := map[string]string{}
-	for _, file := range initList {
-		raw, err := os.ReadFile(filepath.Join(r.dir, file.path))
+	for _, file := range scaffold.List {
+		raw, err := os.ReadFile(filepath.Join(r.dir, file.Path))
 		check(t, err)
-		files[file.path] = string(raw)
+		files[file.Path] = string(raw)
 	}
-	files[initList[0].path] += c.policy
+	files[scaffold.List[0].Path] += c.policy
 	r.push(site, "main", files)
 	r.push(site, "topic", map[string]string{"feature.txt": before})
 	r.clone()

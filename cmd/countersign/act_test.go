@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 )
 
 // A tool is what all cycles share: the program act, a copy of this repository,
@@ -83,7 +85,7 @@ func copyTree(from, to string) error {
 // actions are the folders that stand for what workflows name.
 func (o tool) actions() map[string]string {
 	out := map[string]string{actUses: filepath.Join(o.folder, "action")}
-	for _, uses := range []string{useCheckout, useUpload, useDownload, useAppToken} {
+	for _, uses := range []string{scaffold.UseCheckout, scaffold.UseUpload, scaffold.UseDownload, scaffold.UseAppToken} {
 		name, _, _ := strings.Cut(uses, " ")
 		short, _, _ := strings.Cut(strings.TrimPrefix(name, "actions/"), "@")
 		folder, err := filepath.Abs(filepath.Join("testdata", "act", short))

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 )
 
 // timed runs the action twice: the first step has to build it, and the second is
@@ -15,7 +17,7 @@ jobs:
   settle:
     runs-on: ubuntu-latest
     steps:
-      - uses: ` + useCheckout + `
+      - uses: ` + scaffold.UseCheckout + `
         with:
           ref: main
           fetch-depth: 0

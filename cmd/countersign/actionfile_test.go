@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 )
 
 // workflowFile is what these tests read of a workflow, and of action.yml.
@@ -64,15 +66,15 @@ func everyWorkflow(t *testing.T) map[string]workflowFile {
 	for _, file := range files {
 		out[filepath.Base(file)] = readWorkflow(t, file)
 	}
-	for name, s := range map[string]scaffold{
-		"init": {Uses: placeholder, LedgerRef: "refs/heads/ledger"}, "init --gate": {Uses: placeholder, Gate: true}, "init --gate --uses ./": {Uses: "./", Gate: true},
+	for name, s := range map[string]scaffold.Settings{
+		"init": {Uses: scaffold.Placeholder, LedgerRef: "refs/heads/ledger"}, "init --gate": {Uses: scaffold.Placeholder, Gate: true}, "init --gate --uses ./": {Uses: "./", Gate: true},
 	} {
-		for _, file := range initList[1:] {
-			text := file.render(s)
+		for _, file := range scaffold.List[1:] {
+			text := file.Render(s)
 			if bytes.Contains(text, []byte("[[")) {
-				t.Errorf("%s: %s leaves something open", name, file.source)
+				t.Errorf("%s: %s leaves something open", name, file.Path)
 			}
-			out[name+" "+file.source] = parseWorkflow(t, text)
+			out[name+" "+strings.TrimPrefix(file.Path, scaffold.Workflows)] = parseWorkflow(t, text)
 		}
 	}
 	if len(out) < 18 {
@@ -152,7 +154,7 @@ func TestT18RightsOnlyOnTheDefaultBranch(t *testing.T) {
 			t.Errorf("%s: no events, or no permissions for all of its jobs", name)
 		}
 		for id, job := range w.Jobs {
-			if job.Uses != "" && job.Uses != "./"+workflows+"settle.yml" {
+			if job.Uses != "" && job.Uses != "./"+scaffold.Workflows+"settle.yml" {
 				t.Errorf("%s: %s calls %s", name, id, job.Uses)
 			}
 			if job.Timeout == 0 && job.Uses == "" { // the called workflow's jobs have their own
@@ -212,7 +214,7 @@ func TestT25PinnedByCommit(t *testing.T) {
 	for name, w := range everyWorkflow(t) {
 		for _, job := range w.Jobs {
 			for _, step := range job.Steps {
-				if step.Uses != "" && step.Uses != placeholder && !usesForm().MatchString(step.Uses) {
+				if step.Uses != "" && step.Uses != scaffold.Placeholder && !scaffold.UsesForm().MatchString(step.Uses) {
 					t.Errorf("%s uses %s", name, step.Uses)
 				}
 			}
@@ -223,7 +225,7 @@ func TestT25PinnedByCommit(t *testing.T) {
 		raw, err := os.ReadFile("../../" + page)
 		check(t, err)
 		for _, m := range shown.FindAllSubmatch(raw, -1) {
-			if uses := string(m[1]); uses != placeholder && uses != "OWNER/countersign@<commit" && !usesForm().MatchString(uses) {
+			if uses := string(m[1]); uses != scaffold.Placeholder && uses != "OWNER/countersign@<commit" && !scaffold.UsesForm().MatchString(uses) {
 				t.Errorf("%s shows %s", page, uses)
 			}
 		}
@@ -311,7 +313,7 @@ func TestActionFile(t *testing.T) {
 		for _, job := range w.Jobs {
 			for _, step := range job.Steps {
 				for input := range step.With {
-					if _, known := action.Inputs[input]; (step.Uses == placeholder || step.Uses == "./") && !known {
+					if _, known := action.Inputs[input]; (step.Uses == scaffold.Placeholder || step.Uses == "./") && !known {
 						t.Errorf("%s gives the action %s", name, input)
 					}
 				}
@@ -323,14 +325,14 @@ func TestActionFile(t *testing.T) {
 // TestOwnWorkflows: this repository's workflows are those that init writes.
 func TestOwnWorkflows(t *testing.T) {
 	t.Parallel()
-	for _, file := range initList {
-		have, err := os.ReadFile("../../" + file.path)
-		if file.asked != "" && errors.Is(err, fs.ErrNotExist) {
+	for _, file := range scaffold.List {
+		have, err := os.ReadFile("../../" + file.Path)
+		if file.Asked != "" && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		check(t, err)
-		if !bytes.Equal(have, file.render(scaffold{Uses: "./"})) {
-			t.Errorf("%s: countersign init --uses ./ --force writes another", file.path)
+		if !bytes.Equal(have, file.Render(scaffold.Settings{Uses: "./"})) {
+			t.Errorf("%s: countersign init --uses ./ --force writes another", file.Path)
 		}
 	}
 }

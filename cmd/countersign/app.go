@@ -194,10 +194,10 @@ func oneLine(err error) string {
 func (a *App) again(args ...string) string {
 	words := []string{"countersign"}
 	if a.flags.dir != "." {
-		words = append(words, "-C", shellQuote(a.flags.dir))
+		words = append(words, "-C", report.ShellQuote(a.flags.dir))
 	}
 	if a.flags.ledgerRef != gitstore.LedgerRef {
-		words = append(words, "--ledger-ref", shellQuote(a.flags.ledgerRef))
+		words = append(words, "--ledger-ref", report.ShellQuote(a.flags.ledgerRef))
 	}
 	if a.flags.push {
 		words = append(words, "--push")
@@ -209,19 +209,11 @@ func (a *App) again(args ...string) string {
 		{"--policy-ref", a.flags.policyRef}, {"--known-tip", a.flags.knownTip}, {"--tip-file", a.flags.tipFile}, {"--sign-key", a.flags.signKey},
 	} {
 		if f.value != "" {
-			words = append(words, f.name, shellQuote(f.value))
+			words = append(words, f.name, report.ShellQuote(f.value))
 		}
 	}
 	if a.flags.remote != defaultRemote {
-		words = append(words, "--remote", shellQuote(a.flags.remote))
+		words = append(words, "--remote", report.ShellQuote(a.flags.remote))
 	}
 	return strings.Join(append(words, args...), " ")
-}
-
-// shellQuote writes a word so that a POSIX shell reads it as it is.
-func shellQuote(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == "" && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/report"
 )
 
 //go:embed demo
@@ -74,7 +75,7 @@ func (d *demonstration) tell(text string) error {
 func (d *demonstration) run(want int, args ...string) error {
 	words := make([]string, len(args))
 	for i, arg := range args {
-		words[i] = shellQuote(arg)
+		words[i] = report.ShellQuote(arg)
 	}
 	if err := d.print(d.style().Bold("$ countersign "+strings.Join(words, " ")) + "\n"); err != nil {
 		return err
@@ -92,7 +93,7 @@ func (d *demonstration) run(want int, args ...string) error {
 
 // git names the plain-git command that shows what just happened.
 func (d *demonstration) git(args ...string) error {
-	return d.print("with plain git:  git -C " + shellQuote(d.dir) + " " + strings.Join(args, " ") + "\n")
+	return d.print("with plain git:  git -C " + report.ShellQuote(d.dir) + " " + strings.Join(args, " ") + "\n")
 }
 
 func (d *demonstration) write(name, source string) error {

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/report"
 )
 
 type initFlags struct {
@@ -48,26 +50,25 @@ repository further, as requests to GitHub's API.`,
 				f.ledgerRef = a.flags.ledgerRef
 			}
 			switch {
-			case f.ledgerRef != "" && !ledgerForm().MatchString(f.ledgerRef):
+			case f.ledgerRef != "" && !scaffold.LedgerForm().MatchString(f.ledgerRef):
 				return &usageError{fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.ledgerRef), "a ledger ref looks like " + gitstore.LedgerRef}
 			case f.check && f.harden:
 				return &usageError{"--check and --harden were both given", "give one of them"}
-			case f.uses != "" && !usesForm().MatchString(f.uses):
+			case f.uses != "" && !scaffold.UsesForm().MatchString(f.uses):
 				return &usageError{fmt.Sprintf("--uses %+q is not an action at a commit", f.uses), "a tag can be moved: OWNER/REPOSITORY@ and the 40 digits of the commit"}
 			case f.check:
 				return a.initCheck(cmd.Context(), f)
 			case f.harden:
-				f.branch = firstOf(f.branch, "main")
 				return a.initHarden(f)
 			}
-			return a.init(cmd.Context(), f)
+			return a.init(f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign@COMMIT, or ./ in its own repository")
 	flags.BoolVar(&f.gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
-	flags.BoolVar(&f.fleet, askedFleet, false, "also write a workflow that settles many pull requests at once")
-	flags.BoolVar(&f.organization, askedOrganization, false, "also write a workflow that starts the former in every repository of an organisation")
+	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
+	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts the former in every repository of an organisation")
 	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	flags.BoolVar(&f.check, "check", false, "write nothing; ask GitHub, and say what will not work")
@@ -77,162 +78,170 @@ repository further, as requests to GitHub's API.`,
 	return cmd
 }
 
-// planned is one file and what becomes of it.
-type planned struct {
-	initFile
-	State string
-	have  []byte
-	want  []byte
-}
-
-func (a *App) init(_ context.Context, f initFlags) error {
-	root, err := a.initRoot()
+func (a *App) init(f initFlags) error {
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return a.inDir(err)
+	}
+	dir, err := repo.Worktree()
+	if err != nil {
+		return err
+	}
+	if dir == "" {
+		return &usageError{"the repository has no working tree to write into", "run it in a clone of it"}
+	}
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	files, s, err := initPlan(root, f)
+	asked := map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
+	files, s, err := scaffold.Plan(root, scaffold.Settings{Uses: f.uses, Gate: f.gate, LedgerRef: f.ledgerRef}, f.gateSet, asked)
 	if err != nil {
 		return &exitError{exitIO, err}
 	}
-	if err := refuseChanged(files, f.force); err != nil {
-		return err
+	var names []string
+	for _, file := range files {
+		if file.State == scaffold.Differs && !f.force {
+			removed, added := scaffold.Changed(file.Have, file.Want)
+			names = append(names, fmt.Sprintf("%s (%d lines would go, %d come)", file.Path, removed, added))
+		}
+	}
+	if len(names) > 0 {
+		return &usageError{"nothing was written: changed since init wrote them are " + strings.Join(names, ", "), "init --force writes over them; the change is then only in Git's history"}
 	}
 	if !f.dryRun {
-		if err := writeInit(root, files); err != nil {
+		if err := scaffold.Write(root, files); err != nil {
 			return &exitError{exitIO, err}
 		}
 	}
-	return a.showInit(files, s, f)
-}
-
-func (a *App) initRoot() (*os.Root, error) {
-	repo, err := gitstore.Open(a.flags.dir)
-	if err != nil {
-		return nil, a.inDir(err)
-	}
-	dir, err := repo.Worktree()
-	if err == nil && dir == "" {
-		err = &usageError{"the repository has no working tree to write into", "run it in a clone of it"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.OpenRoot(dir)
-}
-
-// initPlan looks at what is there. Flags that were not given are as the present
-// workflows have them.
-func initPlan(root *os.Root, f initFlags) ([]planned, scaffold, error) {
-	var files []planned
-	s := scaffold{Uses: f.uses, Gate: f.gate, LedgerRef: f.ledgerRef}
-	for _, file := range initList {
-		have, err := readRegular(root, file.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, s, fmt.Errorf("%s: %w", file.path, plain(err))
-		}
-		if have == nil && !f.wants(file) {
-			continue
-		}
-		files = append(files, planned{initFile: file, have: have})
-		if file.source == "settle.yml" && have != nil {
-			was := scaffoldOf(have)
-			s.Uses, s.LedgerRef = firstOf(s.Uses, was.Uses), firstOf(s.LedgerRef, was.LedgerRef)
-			if !f.gateSet {
-				s.Gate = was.Gate
-			}
-		}
-	}
-	s.Uses = firstOf(s.Uses, placeholder)
-	if s.LedgerRef == gitstore.LedgerRef {
-		s.LedgerRef = ""
-	}
-	for i := range files {
-		files[i].want = files[i].render(s)
-		files[i].State = files[i].state(files[i].have, files[i].have != nil, s)
-	}
-	return files, s, nil
-}
-
-// wants reports whether a file is written where there is none.
-func (f initFlags) wants(file initFile) bool {
-	return file.asked == "" || file.asked == askedFleet && f.fleet || file.asked == askedOrganization && f.organization
-}
-
-// readRegular reads a file that is no link; it is never nil where there is one.
-func readRegular(root *os.Root, name string) ([]byte, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	raw, err := root.ReadFile(name)
-	return append([]byte{}, raw...), err
-}
-
-func refuseChanged(files []planned, force bool) error {
-	var names []string
-	for _, f := range files {
-		if f.State == fileDiffers && !force {
-			removed, added := changed(f.have, f.want)
-			names = append(names, fmt.Sprintf("%s (%d lines would go, %d come)", f.path, removed, added))
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return &usageError{"nothing was written: changed since init wrote them are " + strings.Join(names, ", "), "init --force writes over them; the change is then only in Git's history"}
-}
-
-func writeInit(root *os.Root, files []planned) error {
-	for _, f := range files {
-		if f.State == fileSame || f.State == fileTheirs {
-			continue
-		}
-		err := root.MkdirAll(path.Dir(f.path), 0o777)
-		if err == nil {
-			err = root.WriteFile(f.path, f.want, 0o666)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.path, plain(err))
-		}
-	}
-	return nil
+	return a.showInit(files, s, f.dryRun)
 }
 
 // initWords say what was done with a file in a state, and what would be.
 var initWords = map[string][2]string{
-	fileMissing: {"written", "would be written"},
-	fileSame:    {"as it was", "stays as it is"},
-	fileOld:     {"brought up to date", "would be brought up to date"},
-	fileTheirs:  {"yours, left alone", "yours, stays as it is"},
-	fileDiffers: {"written over", "would be written over"},
+	scaffold.Missing: {"written", "would be written"},
+	scaffold.Same:    {"as it was", "stays as it is"},
+	scaffold.Old:     {"brought up to date", "would be brought up to date"},
+	scaffold.Theirs:  {"yours, left alone", "yours, stays as it is"},
+	scaffold.Differs: {"written over", "would be written over"},
 }
 
-func (a *App) showInit(files []planned, s scaffold, f initFlags) error {
-	list := make([]any, len(files))
-	text := ""
+func (a *App) showInit(files []scaffold.Planned, s scaffold.Settings, dryRun bool) error {
+	list, text := make([]any, len(files)), ""
 	for i, file := range files {
 		word := initWords[file.State][0]
-		if f.dryRun {
+		if dryRun {
 			word = initWords[file.State][1]
 		}
-		removed, added := changed(file.have, file.want)
-		if file.have != nil && (file.State == fileOld || file.State == fileDiffers) {
+		if file.State == scaffold.Old || file.State == scaffold.Differs {
+			removed, added := scaffold.Changed(file.Have, file.Want)
 			word += fmt.Sprintf(" (-%d +%d lines)", removed, added)
 		}
-		text += fmt.Sprintf("%-43s %s\n", file.path, word)
-		list[i] = map[string]any{"path": file.path, "state": file.State}
+		text += fmt.Sprintf("%-43s %s\n", file.Path, word)
+		list[i] = document{"path": file.Path, "state": file.State}
 	}
-	if s.Uses == placeholder {
-		a.say("hint: the workflows name %s; run it again with --uses and the commit of a release", placeholder)
+	if s.Uses == scaffold.Placeholder {
+		a.say("hint: the workflows name %s; run it again with --uses and the commit of a release", scaffold.Placeholder)
 	} else {
 		a.say("hint: commit these files to the default branch, then: %s", a.again("init", "--check"))
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"files": list, "uses": s.Uses, "gate": s.Gate, "dry_run": f.dryRun})
+	return a.result(document{"files": list, "uses": s.Uses, "gate": s.Gate, "dry_run": dryRun}, text)
+}
+
+// initHarden prints the requests that protect the repository further.
+func (a *App) initHarden(f initFlags) error {
+	if !strings.HasPrefix(a.flags.ledgerRef, "refs/heads/") {
+		a.say("no ruleset reaches %s: rulesets are for branches and tags, so whoever may push can rewrite or delete that ref", a.flags.ledgerRef)
+		a.say("hint: countersign remembers the last tip and refuses a ledger that was rewritten; --ledger-ref refs/heads/countersign-ledger keeps it where a ruleset holds")
+	} else if f.app == 0 {
+		a.say("hint: --app NUMBER also keeps everybody but that app from adding to the ledger")
 	}
-	return a.print(text)
+	a.say("hint: after these requests, put the secrets COUNTERSIGN_SIGN_KEY and COUNTERSIGN_APP_KEY into the environment %q, and that name into the variable COUNTERSIGN_ENVIRONMENT", scaffold.SignEnvironment)
+	return a.printJSON(scaffold.Harden(a.flags.ledgerRef, cmp.Or(f.branch, "main"), f.gate, f.app))
+}
+
+// initCheck says what will not work, and exits with 1 if anything will not. The
+// files are those of this clone's copy of the default branch, the rest is
+// GitHub's.
+func (a *App) initCheck(ctx context.Context, f initFlags) error {
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return a.inDir(err)
+	}
+	settings, err := repo.Settings(a.Getenv)
+	if err != nil {
+		return err
+	}
+	client, err := a.forge(settings)
+	if err != nil {
+		return err
+	}
+	facts := scaffold.Facts{LedgerRef: a.flags.ledgerRef, Asked: client != nil, Branch: f.branch}
+	if client != nil {
+		branch, isBranch := strings.CutPrefix(facts.LedgerRef, "refs/heads/")
+		if !isBranch {
+			branch = ""
+		}
+		if facts.GitHub, err = client.Probe(ctx, branch); err != nil {
+			return err
+		}
+		facts.Branch = facts.GitHub.DefaultBranch
+	} else if f.branch == "" {
+		if facts.Branch, err = repo.DefaultBranch(a.flags.remote); err != nil {
+			return err
+		}
+		if facts.Branch == "" {
+			return &usageError{
+				"this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one",
+				"--branch NAME, or git remote set-head " + report.ShellQuote(a.flags.remote) + " --auto; with COUNTERSIGN_TOKEN, GitHub says it",
+			}
+		}
+	}
+	if err := a.readBranch(ctx, repo, &facts); err != nil {
+		return err
+	}
+	if client != nil {
+		facts.GitHub.Teams = client.ReadableTeams(ctx, facts.Teams())
+	}
+	failing, text, list := 0, "", []any{}
+	for _, one := range facts.Findings() {
+		if one.Level == scaffold.LevelFails {
+			failing++
+		}
+		text += fmt.Sprintf("%-6s %s\n", one.Level, report.Clean(one.Text))
+		if one.Hint != "" && !a.flags.quiet {
+			text += "       " + one.Hint + "\n"
+		}
+		list = append(list, document{"level": one.Level, "text": one.Text, "hint": one.Hint})
+	}
+	if err := a.result(document{"findings": list, "commit": facts.Commit}, text); err != nil || failing == 0 {
+		return err
+	}
+	return &exitError{exitFailed, fmt.Errorf("%s will not work", counted(failing, "thing"))}
+}
+
+// readBranch reads the files of init as the default branch has them here.
+func (a *App) readBranch(ctx context.Context, repo *gitstore.Repo, f *scaffold.Facts) error {
+	ref := "refs/remotes/" + a.flags.remote + "/" + f.Branch
+	var err error
+	if f.Commit, err = refCommit(ctx, repo, ref); err != nil {
+		return err
+	}
+	tree, err := repo.Tree(ctx, f.Commit)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	for _, file := range scaffold.List {
+		raw, err := fs.ReadFile(tree, file.Path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", file.Path, plain(err))
+		}
+		if err == nil {
+			files[file.Path] = append([]byte{}, raw...)
+		}
+	}
+	f.Read(files)
+	return nil
 }

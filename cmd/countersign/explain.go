@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // The exit codes; they are an interface (README.md). What is not there is 3 where
@@ -176,7 +177,7 @@ var table = []row{
 	always[policy.Problems](exitRefused, "docs/policy.md lists the keys and their values"),
 	on(exitIO, func(e *policyRefError, _ command) string {
 		if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+defaultRemote+"/"); ok {
-			return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", defaultRemote, shellQuote(branch), shellQuote(e.ref))
+			return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", defaultRemote, report.ShellQuote(branch), report.ShellQuote(e.ref))
 		}
 		return "--policy-ref takes a full name, such as refs/heads/main"
 	}),

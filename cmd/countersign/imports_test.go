@@ -67,8 +67,9 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/github": {
 		"internal/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
 	},
+	"cmd/countersign/internal/scaffold": {"internal/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/policy", "report"},
 	"cmd/countersign": {
-		"internal/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
+		"internal/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "cmd/countersign/internal/scaffold", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",

@@ -71,6 +71,11 @@ func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, er
 	if !slices.ContainsFunc([]string{"refs/heads/", "refs/tags/", "refs/remotes/"}, isCode) {
 		return "", &policyRefError{ref}
 	}
+	return refCommit(ctx, repo, ref)
+}
+
+// refCommit is the commit that a ref with the Policy is on.
+func refCommit(ctx context.Context, repo *gitstore.Repo, ref string) (string, error) {
 	commit, err := repo.Ref(ctx, ref)
 	if err == nil && commit == "" || errors.As(err, new(*gitstore.RefError)) {
 		err = &policyRefError{ref}

@@ -1,18 +1,20 @@
-package main
+package scaffold
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
 
-// initFacts are what --check judges by.
-type initFacts struct {
+// Facts are what init --check judges by.
+type Facts struct {
 	Asked       bool // whether there was a token to ask GitHub with
 	GitHub      github.Facts
 	Branch      string            // the default branch
@@ -28,26 +30,26 @@ type initFacts struct {
 
 // The levels of a finding.
 const (
-	levelOK    = "ok"
-	levelNote  = "note"  // works, and should be known
-	levelFails = "fails" // does not work
+	LevelOK    = "ok"
+	LevelNote  = "note"  // works, and should be known
+	LevelFails = "fails" // does not work
 )
 
-// A finding is one thing that works, or not, and what to do about it.
-type finding struct{ Level, Text, Hint string }
+// A Finding is one thing that works, or not, and what to do about it.
+type Finding struct{ Level, Text, Hint string }
 
-func ok(format string, args ...any) finding {
-	return finding{levelOK, fmt.Sprintf(format, args...), ""}
+func ok(format string, args ...any) Finding {
+	return Finding{LevelOK, fmt.Sprintf(format, args...), ""}
 }
-func note(hint, format string, args ...any) finding {
-	return finding{levelNote, fmt.Sprintf(format, args...), hint}
+func note(hint, format string, args ...any) Finding {
+	return Finding{LevelNote, fmt.Sprintf(format, args...), hint}
 }
-func fails(hint, format string, args ...any) finding {
-	return finding{levelFails, fmt.Sprintf(format, args...), hint}
+func fails(hint, format string, args ...any) Finding {
+	return Finding{LevelFails, fmt.Sprintf(format, args...), hint}
 }
 
-// findings judges the facts; what fails comes first.
-func (f initFacts) findings() []finding {
+// Findings judges the facts; what fails comes first.
+func (f Facts) Findings() []Finding {
 	all := append(f.policyFindings(), f.fileFindings()...)
 	all = append(all, f.usesFindings()...)
 	if f.Asked {
@@ -57,49 +59,49 @@ func (f initFacts) findings() []finding {
 	} else {
 		all = append(all, fails("set COUNTERSIGN_TOKEN or GITHUB_TOKEN, and run it in a clone whose remote is the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
 	}
-	order := map[string]int{levelFails: 0, levelNote: 1, levelOK: 2}
-	slices.SortStableFunc(all, func(a, b finding) int { return order[a.Level] - order[b.Level] })
+	order := map[string]int{LevelFails: 0, LevelNote: 1, LevelOK: 2}
+	slices.SortStableFunc(all, func(a, b Finding) int { return order[a.Level] - order[b.Level] })
 	return all
 }
 
-func (f initFacts) policyFindings() []finding {
+func (f Facts) policyFindings() []Finding {
 	switch {
 	case f.PolicyErr != nil:
-		return []finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", report.Clean(f.Branch), oneLine(f.PolicyErr))}
-	case f.Files[policy.Path] == fileMissing:
-		return []finding{note("countersign init", "there is no %s on %s: the defaults hold", policy.Path, report.Clean(f.Branch))}
+		return []Finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", report.Clean(f.Branch), report.Clean(strings.ReplaceAll(f.PolicyErr.Error(), "\n", "; ")))}
+	case f.Files[policy.Path] == Missing:
+		return []Finding{note("countersign init", "there is no %s on %s: the defaults hold", policy.Path, report.Clean(f.Branch))}
 	}
-	return []finding{ok("the Policy on %s is valid", report.Clean(f.Branch))}
+	return []Finding{ok("the Policy on %s is valid", report.Clean(f.Branch))}
 }
 
-func (f initFacts) fileFindings() []finding {
-	var out []finding
-	for _, file := range initList[1:] {
-		switch state := f.Files[file.path]; {
-		case state == fileMissing && file.source == "propose.yml":
-			out = append(out, note("", "%s is missing: the bundle of some other workflow is not settled", file.path))
-		case state == fileMissing && file.asked != "": // nobody asked for it
-		case state == fileMissing:
-			out = append(out, fails("countersign init, and commit it to the default branch", "%s is missing on %s", file.path, report.Clean(f.Branch)))
-		case state == fileDiffers:
-			out = append(out, note("countersign init --force --dry-run says how much", "%s is not as init writes it", file.path))
+func (f Facts) fileFindings() []Finding {
+	var out []Finding
+	for _, file := range List[1:] {
+		switch state := f.Files[file.Path]; {
+		case state == Missing && file.source == "propose.yml":
+			out = append(out, note("", "%s is missing: the bundle of some other workflow is not settled", file.Path))
+		case state == Missing && file.Asked != "": // nobody asked for it
+		case state == Missing:
+			out = append(out, fails("countersign init, and commit it to the default branch", "%s is missing on %s", file.Path, report.Clean(f.Branch)))
+		case state == Differs:
+			out = append(out, note("countersign init --force --dry-run says how much", "%s is not as init writes it", file.Path))
 		default:
-			out = append(out, ok("%s is there", file.path))
+			out = append(out, ok("%s is there", file.Path))
 		}
 	}
 	return out
 }
 
-func (f initFacts) usesFindings() []finding {
-	var out []finding
+func (f Facts) usesFindings() []Finding {
+	var out []Finding
 	if f.WorkflowRef != f.LedgerRef {
-		out = append(out, note("countersign init --check --ledger-ref "+shellQuote(f.WorkflowRef), "the workflows keep the ledger on %s", f.WorkflowRef))
+		out = append(out, note("countersign init --check --ledger-ref "+report.ShellQuote(f.WorkflowRef), "the workflows keep the ledger on %s", f.WorkflowRef))
 	}
 	for _, uses := range f.Uses {
 		switch {
-		case uses == placeholder:
-			out = append(out, fails("countersign init --uses with the commit of a release", "the workflows still name %s", placeholder))
-		case !usesForm().MatchString(uses):
+		case uses == Placeholder:
+			out = append(out, fails("countersign init --uses with the commit of a release", "the workflows still name %s", Placeholder))
+		case !UsesForm().MatchString(uses):
 			out = append(out, note("name the 40 digits of the commit", "the workflows use %s: a tag or branch can be moved", report.Clean(uses)))
 		}
 	}
@@ -114,8 +116,8 @@ var rightsFor = map[string]string{
 	"actions: read":        "the bundles of the propose workflow cannot be read",
 }
 
-func (f initFacts) tokenFindings() []finding {
-	var out []finding
+func (f Facts) tokenFindings() []Finding {
+	var out []Finding
 	switch who := f.GitHub.Account; {
 	case who.Login == "":
 		out = append(out, note("", "GitHub does not say whose the token is"))
@@ -147,11 +149,11 @@ func (f initFacts) tokenFindings() []finding {
 // serverFindings: before 3.20 the file of a pull_request_target workflow is the
 // base's of the pull request (github-facts, 5), so that whoever opens one
 // chooses among the files that the repository ever had on a branch.
-func (f initFacts) serverFindings() []finding {
+func (f Facts) serverFindings() []Finding {
 	if f.GitHub.Version == "" {
 		return nil
 	}
-	out := []finding{note("take their v3 in the workflows where they fail", "artifacts of actions/upload-artifact and download-artifact v4 and later need support by this server")}
+	out := []Finding{note("take their v3 in the workflows where they fail", "artifacts of actions/upload-artifact and download-artifact v4 and later need support by this server")}
 	if f.Gated && github.RunsBaseWorkflows(f.GitHub.Version) {
 		out = append(out, fails("countersign init --gate=false",
 			"GitHub Enterprise Server %s takes pull_request_target's workflow from the pull request's base: pull requests themselves are not guarded", report.Clean(f.GitHub.Version)))
@@ -165,8 +167,8 @@ var blocking = []string{
 	"commit_message_pattern", "commit_author_email_pattern", "committer_email_pattern", "code_scanning", "code_quality",
 }
 
-func (f initFacts) pushFindings() []finding {
-	var out []finding
+func (f Facts) pushFindings() []Finding {
+	var out []Finding
 	if f.GitHub.RulesUnread {
 		out = append(out, note("", "the rules for pushes cannot be read; one may refuse the ledger's push"))
 	}
@@ -195,4 +197,32 @@ func (f initFacts) pushFindings() []finding {
 		}
 	}
 	return out
+}
+
+// Read takes over what files say, by their names; one that is missing is not in the map.
+func (f *Facts) Read(files map[string][]byte) {
+	f.Files = map[string]string{}
+	for _, file := range List {
+		have, found := files[file.Path]
+		f.Files[file.Path] = file.state(have, found, SettingsOf(have))
+		if uses := SettingsOf(have).Uses; uses != "" && !slices.Contains(f.Uses, uses) {
+			f.Uses = append(f.Uses, uses)
+		}
+	}
+	settle := SettingsOf(files[Workflows+"settle.yml"])
+	f.Gated, f.WorkflowRef = settle.Gate, cmp.Or(settle.LedgerRef, gitstore.LedgerRef)
+	f.Policy = policy.Default()
+	if raw, found := files[policy.Path]; found {
+		f.Policy, f.PolicyErr = policy.Parse(policy.Path, raw)
+	}
+}
+
+// Teams are those that the Policy names.
+func (f Facts) Teams() []string {
+	var out []string
+	for _, rule := range f.Policy.Protected {
+		out = append(out, rule.Teams...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
