@@ -107,8 +107,8 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	seen, err := m.acceptable(now, tip, tipCheck{
 		func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) },
 		func(from plumbing.Hash) error {
-			if s.thin != nil {
-				return s.verifyThin(from, now)
+			if s.partial != nil {
+				return s.verifyPartial(from, now)
 			}
 			return s.verifyWhole(from, plumbing.ZeroHash, now)
 		},
@@ -139,9 +139,9 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 // fetchAccepted gets what is needed of a tip that the memory would refuse, and
 // returns the packs that are held until a ref leads to it.
 func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (from source, to *packfile.Store, held []string, err error) {
-	if s.thin != nil {
-		s.thin.ctx = ctx
-		return s.thin, s.thin.own, nil, s.thin.fetchTip(now)
+	if s.partial != nil {
+		s.partial.ctx = ctx
+		return s.partial, s.partial.own, nil, s.partial.fetchTip(now)
 	}
 	ours, err := s.local.repo.tip(s.local.ref)
 	if err == nil {
@@ -156,7 +156,7 @@ func (s *Shared) accepted(made plumbing.Hash, pack notedPack) error {
 	if err == nil {
 		err = s.seen.advance(seen, made)
 	}
-	if err != nil || s.thin != nil {
+	if err != nil || s.partial != nil {
 		return err
 	}
 	ours, err := s.local.repo.tip(s.local.ref)

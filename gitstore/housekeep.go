@@ -243,7 +243,7 @@ func (p *plan) trees(c commit) error {
 		return nil
 	})
 	if errors.Is(err, packfile.ErrMissing) {
-		return nil // of a thin history only what is there is packed well
+		return nil // of a partial history only what is there is packed well
 	}
 	return err
 }

@@ -19,13 +19,13 @@ import (
 //
 // An append is done when the remote says so. Shared is for one goroutine.
 type Shared struct {
-	local  *Ledger
-	server *wire.Server
-	seen   memory // of the remote
-	thin   *thin  // nil where the clone has the ledger itself
-	known  plumbing.Hash
-	demand []Tip         // of the remote's history alone
-	passed plumbing.Hash // the last tip that was held, or made
+	local   *Ledger
+	server  *wire.Server
+	seen    memory       // of the remote
+	partial *partialCopy // nil where the clone has the ledger itself
+	known   plumbing.Hash
+	demand  []Tip         // of the remote's history alone
+	passed  plumbing.Hash // the last tip that was held, or made
 	// pause waits before the same push is tried again; attempt counts from 1.
 	pause func(ctx context.Context, attempt int)
 }
@@ -46,7 +46,7 @@ func (l *Ledger) Share(server *wire.Server, pause func(ctx context.Context, atte
 	s := &Shared{local: l, server: server, seen: l.repo.memory(name, plumbing.ZeroHash), known: known, pause: pause}
 	tip, err := l.repo.tip(l.ref)
 	if err == nil && tip.IsZero() {
-		s.thin, err = openThin(filepath.Join(l.repo.stateDir(), "ledgers", shortName(name)), server)
+		s.partial, err = openPartial(filepath.Join(l.repo.stateDir(), "ledgers", shortName(name)), server)
 	}
 	return s, err
 }
@@ -116,36 +116,36 @@ func (s *Shared) holdDemanded(tip plumbing.Hash, objects source, c tipCheck) err
 
 // Snapshot returns the remote ledger as it stands.
 func (s *Shared) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
-	if s.thin == nil {
+	if s.partial == nil {
 		done, err := s.Sync(ctx, false)
 		if err != nil {
 			return ledger.Snapshot{}, err
 		}
 		return s.local.At(ctx, done.Tip)
 	}
-	s.thin.ctx = ctx
+	s.partial.ctx = ctx
 	tip, err := s.fetchTip(ctx)
 	if err != nil || tip.IsZero() {
-		empty, _ := newTreeFS(s.thin, nil)
+		empty, _ := newTreeFS(s.partial, nil)
 		return ledger.Snapshot{Tree: empty}, err
 	}
-	c, err := readCommit(s.thin, tip)
+	c, err := readCommit(s.partial, tip)
 	if err == nil {
-		err = s.thin.prefetch(c.tree, paths)
+		err = s.partial.prefetch(c.tree, paths)
 	}
 	if err != nil {
 		return ledger.Snapshot{}, err
 	}
-	return snapshot(s.thin, tip)
+	return snapshot(s.partial, tip)
 }
 
 // At returns the ledger as it was at a tip.
 func (s *Shared) At(ctx context.Context, tip string) (ledger.Snapshot, error) {
-	if s.thin == nil {
+	if s.partial == nil {
 		return s.local.At(ctx, tip)
 	}
-	s.thin.ctx = ctx
-	return snapshot(s.thin, plumbing.NewHash(tip))
+	s.partial.ctx = ctx
+	return snapshot(s.partial, plumbing.NewHash(tip))
 }
 
 // Seen returns the last tip that was held to the memory, or made, by this
@@ -184,15 +184,15 @@ func (s *Shared) holdTip(ctx context.Context) (plumbing.Hash, error) {
 	}
 	tip, err := s.server.Tip(ctx, s.local.ref.String())
 	if err == nil && !tip.IsZero() {
-		err = s.thin.fetchTip(tip)
+		err = s.partial.fetchTip(tip)
 	}
 	back := func(ancestor plumbing.Hash) (bool, error) { return s.descends(tip, ancestor) }
 	if err == nil {
 		err = s.seen.check(tip, s.known, back)
 	}
-	check := tipCheck{back, func(from plumbing.Hash) error { return s.verifyThin(from, tip) }}
+	check := tipCheck{back, func(from plumbing.Hash) error { return s.verifyPartial(from, tip) }}
 	if err == nil {
-		err = s.holdDemanded(tip, s.thin.own, check)
+		err = s.holdDemanded(tip, s.partial.own, check)
 	}
 	if err == nil {
 		err = s.seen.hold(seen, tip, check)
@@ -200,36 +200,36 @@ func (s *Shared) holdTip(ctx context.Context) (plumbing.Hash, error) {
 	return tip, err
 }
 
-// verifyThin gets all that the commits after one brought, and audits it. Where
+// verifyPartial gets all that the commits after one brought, and audits it. Where
 // nothing was known before, that would be the whole ledger: the first tip is
 // taken as it is.
-func (s *Shared) verifyThin(from, tip plumbing.Hash) error {
+func (s *Shared) verifyPartial(from, tip plumbing.Hash) error {
 	if from.IsZero() {
 		from = s.known
 	}
 	if from.IsZero() || from == tip || s.local.verify == nil {
 		return nil
 	}
-	if err := s.thin.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{from}, Shallow: []plumbing.Hash{from}}); err != nil {
+	if err := s.partial.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{from}, Shallow: []plumbing.Hash{from}}); err != nil {
 		return err
 	}
 	// The new commits are compared with from, which is not here any more where the
 	// cache has begun anew. What is no line of commits is the audit's to refuse.
-	if links, err := between(s.thin.own, from, tip); err == nil {
-		s.thin.depth, s.thin.whole = len(links)+1, false
+	if links, err := between(s.partial.own, from, tip); err == nil {
+		s.partial.depth, s.partial.whole = len(links)+1, false
 	}
-	return s.local.verifyNew(s.seen.name, s.thin, from, tip)
+	return s.local.verifyNew(s.seen.name, s.partial, from, tip)
 }
 
 // descends asks for as much history as it takes.
 func (s *Shared) descends(tip, ancestor plumbing.Hash) (bool, error) {
-	if ok, err := descends(s.thin.own, tip, ancestor); ok || err == nil {
+	if ok, err := descends(s.partial.own, tip, ancestor); ok || err == nil {
 		return ok, err
 	}
-	if err := s.thin.fetchHistory(tip, ancestor); err != nil {
+	if err := s.partial.fetchHistory(tip, ancestor); err != nil {
 		return false, err
 	}
-	return descends(s.thin.own, tip, ancestor)
+	return descends(s.partial.own, tip, ancestor)
 }
 
 // Append adds one commit an entry on tip, here and on the remote: one request
@@ -237,9 +237,9 @@ func (s *Shared) descends(tip, ancestor plumbing.Hash) (bool, error) {
 func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
 	var objects source = s.local.repo.objects
 	own := s.local.repo.objects
-	if s.thin != nil {
-		s.thin.ctx = ctx
-		objects, own = s.thin, s.thin.own
+	if s.partial != nil {
+		s.partial.ctx = ctx
+		objects, own = s.partial, s.partial.own
 	}
 	parent := plumbing.NewHash(tip)
 	if _, _, err := own.Size(parent); !parent.IsZero() && errors.Is(err, packfile.ErrMissing) {
@@ -262,7 +262,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	if err := s.seen.advance(parent, made); err != nil {
 		return "", err
 	}
-	if s.thin != nil {
+	if s.partial != nil {
 		return made.String(), nil
 	}
 	// The remote has it. Should another process have moved the ref here, the
@@ -317,10 +317,10 @@ func explained(err error) error {
 // overtaken: somebody else has moved the ref, before us or after us. Over ssh a
 // tip that has moved again cannot be asked for, so that is tried a few times.
 func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
-	t := s.thin
+	t := s.partial
 	if t == nil {
 		var err error
-		if t, err = openThin(filepath.Join(s.local.repo.stateDir(), "ledgers", shortName(s.seen.name)), s.server); err != nil {
+		if t, err = openPartial(filepath.Join(s.local.repo.stateDir(), "ledgers", shortName(s.seen.name)), s.server); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (r remote) sound(n int) {
 }
 
 func TestT52SharedSuite(t *testing.T) {
-	for name, full := range map[string]bool{"thin": false, "full": true} {
+	for name, full := range map[string]bool{"partial": false, "full": true} {
 		t.Run(name, func(t *testing.T) {
 			storetest.StoreSuite(t, func(t *testing.T) storetest.Ledger {
 				r, _ := newRemote(t, full)
@@ -96,7 +96,7 @@ func add(t *testing.T, s ledger.Store, line string) {
 }
 
 // TestSharedLeavesTheCloneAlone: no ref, no FETCH_HEAD, no shallow file, and of
-// a thin copy not even an object.
+// a partial copy not even an object.
 func TestSharedLeavesTheCloneAlone(t *testing.T) {
 	r, _ := newRemote(t, false)
 	w := r.clone()
@@ -305,7 +305,7 @@ func TestT61HookRefuses(t *testing.T) {
 // TestT51Rewritten: a tip that does not descend from the one seen is refused by
 // readers and writers, until a person accepts it, which is on record.
 func TestT51Rewritten(t *testing.T) {
-	for name, full := range map[string]bool{"thin": false, "full": true} {
+	for name, full := range map[string]bool{"partial": false, "full": true} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := newRemote(t, full)
 			w := r.clone()

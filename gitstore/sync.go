@@ -51,7 +51,7 @@ func (e *ConflictError) Error() string {
 // clone's former tip is kept under refs/agent/set-aside/; without, they are a
 // *ConflictError.
 func (s *Shared) Sync(ctx context.Context, leaveOut bool) (Joined, error) {
-	s.thin = nil // from here on the clone has it itself
+	s.partial = nil // from here on the clone has it itself
 	for attempt := 1; ; attempt++ {
 		done, err := s.joinOnce(ctx, leaveOut)
 		if !errors.Is(err, ledger.ErrMoved) || attempt == maxJoins {
@@ -96,7 +96,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 		return Joined{}, err
 	}
 	done.Tip = hexOf(next)
-	done.SetAside, err = s.settle(ours, theirs, next, batch, done)
+	done.SetAside, err = s.advanceClone(ours, theirs, next, batch, done)
 	s.local.repo.mergePacks()
 	return done, err
 }
@@ -214,8 +214,8 @@ func hexOf(id plumbing.Hash) string {
 	return id.String()
 }
 
-// settle moves the clone's own ref after the remote has everything.
-func (s *Shared) settle(ours, theirs, next plumbing.Hash, batch *packfile.Batch, done Joined) (aside string, err error) {
+// advanceClone moves the clone's own ref after the remote has everything.
+func (s *Shared) advanceClone(ours, theirs, next plumbing.Hash, batch *packfile.Batch, done Joined) (aside string, err error) {
 	var packs []notedPack
 	if done.Replayed > 0 {
 		pack, err := writePack(s.local.repo.objects, batch)

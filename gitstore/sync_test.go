@@ -283,15 +283,15 @@ func TestSigned(t *testing.T) {
 	if _, err := r.sync(b, signed, false); err != nil {
 		t.Fatal(err)
 	}
-	thin := r.share(r.clone(), signed)
-	advance(t, thin, "tx9", "1")
+	partial := r.share(r.clone(), signed)
+	advance(t, partial, "tx9", "1")
 	r.sound(3)
 	// T53: what somebody without the key put in between does not leave signed.
 	if _, err := r.sync(a, signed, false); err != nil {
 		t.Fatal(err)
 	}
 	advance(t, a.Open(), "forged", "1")
-	advance(t, thin, "tx9", "2")
+	advance(t, partial, "tx9", "2")
 	done, err := r.sync(a, signed, false)
 	if err != nil || done.Replayed != 1 {
 		t.Fatalf("%+v %v", done, err)

@@ -16,16 +16,16 @@ import (
 // T80 A copy that has grown too large begins anew in another directory: processes
 // at work in those before lose nothing, and what nobody uses is removed.
 func TestT80CopyBeginsAnew(t *testing.T) {
-	defer func(was int) { maxThinPacks = was }(maxThinPacks)
-	maxThinPacks = 2
+	defer func(was int) { maxCachePacks = was }(maxCachePacks)
+	maxCachePacks = 2
 	dir := filepath.Join(t.TempDir(), "copy")
 	open := func(want string) *packfile.Store {
 		t.Helper()
-		got, err := thinObjects(dir)
+		got, err := partialObjects(dir)
 		if err != nil || filepath.Base(got) != want {
 			t.Fatalf("%s, %v; want %s", got, err, want)
 		}
-		opened, err := openThin(dir, nil)
+		opened, err := openPartial(dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +101,8 @@ func TestT80CopyBeginsAnew(t *testing.T) {
 // T80 What was fetched to a shallow or partial clone stays while a process reads
 // it, however often others fetch.
 func TestT80FetchedObjectsBeginAnew(t *testing.T) {
-	defer func(was int) { maxThinPacks = was }(maxThinPacks)
-	maxThinPacks = 2
+	defer func(was int) { maxCachePacks = was }(maxCachePacks)
+	maxCachePacks = 2
 	dir := t.TempDir()
 	reader, err := Init(dir)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestT80FetchedObjectsBeginAnew(t *testing.T) {
 	if !reader.has(first) {
 		t.Fatal("it does not read what was fetched")
 	}
-	for n := range 3 * maxThinPacks {
+	for n := range 3 * maxCachePacks {
 		write(fmt.Sprint(n))
 	}
 	if !reader.has(first) {

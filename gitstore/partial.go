@@ -20,10 +20,10 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 )
 
-// thin is what is here of a ledger that is elsewhere: the objects that were
+// partialCopy is what is here of a ledger that is elsewhere: the objects that were
 // needed so far, in a directory of their own. It is a cache, and may be removed
 // at any time. What is missing is asked for when it is read.
-type thin struct {
+type partialCopy struct {
 	ctx    context.Context
 	server *wire.Server
 	own    *packfile.Store
@@ -34,23 +34,23 @@ type thin struct {
 	whole bool          // all of them were fetched
 }
 
-func openThin(dir string, server *wire.Server) (*thin, error) {
-	objects, err := thinObjects(dir)
+func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
+	objects, err := partialObjects(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
 	}
 	own, err := packfile.OpenRemovable(objects)
-	return &thin{server: server, own: own}, err
+	return &partialCopy{server: server, own: own}, err
 }
 
-// maxThinPacks is how many fetches are kept before the cache begins anew.
-var maxThinPacks = 200
+// maxCachePacks is how many fetches are kept before the cache begins anew.
+var maxCachePacks = 200
 
-// thinObjects returns the newest of the cache's directories objects, objects-1,
+// partialObjects returns the newest of the cache's directories objects, objects-1,
 // objects-2 and so on, or a new one where that has grown too large. Other processes
 // may be at work in those before: each is removed when a later one begins, as soon
 // as nobody uses it.
-func thinObjects(dir string) (string, error) {
+func partialObjects(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -75,7 +75,7 @@ func thinObjects(dir string) (string, error) {
 // isFull reports whether so much was fetched to a cache that it is to begin anew.
 func isFull(objects string) (bool, error) {
 	packs, err := filepath.Glob(filepath.Join(objects, "pack", "*.pack"))
-	return len(packs) > maxThinPacks, err
+	return len(packs) > maxCachePacks, err
 }
 
 // generationOf is the number of a directory of the cache, -1 of anything else.
@@ -91,50 +91,50 @@ func generationOf(name string) int {
 }
 
 // Read returns an object, which it fetches if it is not here.
-func (t *thin) Read(id plumbing.Hash) (packfile.Object, error) {
-	o, err := t.own.Read(id)
+func (p *partialCopy) Read(id plumbing.Hash) (packfile.Object, error) {
+	o, err := p.own.Read(id)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return o, err
 	}
-	if err := t.fetchObjects([]plumbing.Hash{id}, shallow); err != nil {
+	if err := p.fetchObjects([]plumbing.Hash{id}, shallow); err != nil {
 		return packfile.Object{}, err
 	}
-	return t.own.Read(id)
+	return p.own.Read(id)
 }
 
 // View is Read.
-func (t *thin) View(id plumbing.Hash) (packfile.Object, error) { return t.Read(id) }
+func (p *partialCopy) View(id plumbing.Hash) (packfile.Object, error) { return p.Read(id) }
 
 // Size returns an object's type and size, likewise.
-func (t *thin) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
-	kind, size, err := t.own.Size(id)
+func (p *partialCopy) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+	kind, size, err := p.own.Size(id)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return kind, size, err
 	}
-	if _, err := t.Read(id); err != nil {
+	if _, err := p.Read(id); err != nil {
 		return 0, 0, err
 	}
-	return t.own.Size(id)
+	return p.own.Size(id)
 }
 
-func (t *thin) has(id plumbing.Hash) bool {
-	_, _, err := t.own.Size(id)
+func (p *partialCopy) has(id plumbing.Hash) bool {
+	_, _, err := p.own.Size(id)
 	return err == nil
 }
 
 // fetchTip gets a commit with the first levels of its tree.
-func (t *thin) fetchTip(tip plumbing.Hash) error {
-	t.tip, t.depth, t.whole = tip, 1, false
-	if t.has(tip) {
+func (p *partialCopy) fetchTip(tip plumbing.Hash) error {
+	p.tip, p.depth, p.whole = tip, 1, false
+	if p.has(tip) {
 		return nil
 	}
 	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1}
-	if t.server.CanFilter() {
+	if p.server.CanFilter() {
 		req.Filter = packp.FilterTreeDepth(2)
 	} else {
-		t.whole = true
+		p.whole = true
 	}
-	return t.fetch(req)
+	return p.fetch(req)
 }
 
 // What comes with a tree that is wanted by its hash.
@@ -146,20 +146,20 @@ var (
 // fetchObjects gets objects, and of trees what the filter leaves. A server that
 // gives nothing by hash is asked for the whole tip, and for as many whole commits
 // before it as are needed.
-func (t *thin) fetchObjects(ids []plumbing.Hash, filter packp.Filter) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.whole {
+func (p *partialCopy) fetchObjects(ids []plumbing.Hash, filter packp.Filter) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.whole {
 		return nil // it is nowhere
 	}
-	if t.server.CanFilter() {
-		err := t.fetch(wire.FetchRequest{Wants: ids, Filter: filter})
+	if p.server.CanFilter() {
+		err := p.fetch(wire.FetchRequest{Wants: ids, Filter: filter})
 		if err == nil || unreachable(err) {
 			return err
 		}
 	}
-	t.whole = true
-	return t.fetch(wire.FetchRequest{Wants: []plumbing.Hash{t.tip}, Depth: t.depth})
+	p.whole = true
+	return p.fetch(wire.FetchRequest{Wants: []plumbing.Hash{p.tip}, Depth: p.depth})
 }
 
 // unreachable tells an answer that never came from one that says no.
@@ -172,28 +172,28 @@ func unreachable(err error) bool {
 
 // fetchHistory gets the commits after ancestors, to show that tip descends from
 // one of them.
-func (t *thin) fetchHistory(tip plumbing.Hash, ancestors ...plumbing.Hash) error {
+func (p *partialCopy) fetchHistory(tip plumbing.Hash, ancestors ...plumbing.Hash) error {
 	ancestors = slices.DeleteFunc(ancestors, plumbing.Hash.IsZero)
 	if slices.Contains(ancestors, tip) {
 		return nil
 	}
 	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: ancestors, Shallow: ancestors}
-	if t.server.CanFilter() {
+	if p.server.CanFilter() {
 		req.Filter = packp.FilterTreeDepth(0)
 	}
-	return t.fetch(req)
+	return p.fetch(req)
 }
 
-func (t *thin) fetch(req wire.FetchRequest) error {
-	pack, err := t.server.Fetch(t.ctx, req)
+func (p *partialCopy) fetch(req wire.FetchRequest) error {
+	pack, err := p.server.Fetch(p.ctx, req)
 	if err != nil {
 		return err
 	}
-	batch, err := packfile.Decode(pack, t.own.Read)
+	batch, err := packfile.Decode(pack, p.own.Read)
 	if err != nil {
-		return fmt.Errorf("fetching the ledger from %s: %w", t.server, err)
+		return fmt.Errorf("fetching the ledger from %s: %w", p.server, err)
 	}
-	return writeOwn(t.own, batch)
+	return writeOwn(p.own, batch)
 }
 
 // writeOwn writes to a directory of ours, where git deletes nothing.
@@ -208,16 +208,16 @@ func writeOwn(own *packfile.Store, batch *packfile.Batch) error {
 
 // prefetch gets what is needed to read these paths of a tree, one request a
 // level.
-func (t *thin) prefetch(root plumbing.Hash, paths []string) error {
+func (p *partialCopy) prefetch(root plumbing.Hash, paths []string) error {
 	for range 12 { // a server that sends something else is found out when it is read
-		trees, transactions, err := t.missing(root, paths)
+		trees, transactions, err := p.missing(root, paths)
 		if err != nil || len(trees)+len(transactions) == 0 {
 			return err
 		}
 		if len(trees) > 0 {
-			err = t.fetchObjects(trees, shallow)
+			err = p.fetchObjects(trees, shallow)
 		} else {
-			err = t.fetchObjects(transactions, deep)
+			err = p.fetchObjects(transactions, deep)
 		}
 		if err != nil {
 			return err
@@ -229,15 +229,15 @@ func (t *thin) prefetch(root plumbing.Hash, paths []string) error {
 // transactionDepth is how many directories a transaction's path has.
 const transactionDepth = 6
 
-func (t *thin) hasAll(entries []treeEntry) bool {
-	return !slices.ContainsFunc(entries, func(e treeEntry) bool { return !t.has(e.id) })
+func (p *partialCopy) hasAll(entries []treeEntry) bool {
+	return !slices.ContainsFunc(entries, func(e treeEntry) bool { return !p.has(e.id) })
 }
 
 // missing returns the first tree on each path that is not here; transactions'
 // own directories, of which everything is wanted, apart from the others.
-func (t *thin) missing(root plumbing.Hash, paths []string) (trees, transactions []plumbing.Hash, err error) {
+func (p *partialCopy) missing(root plumbing.Hash, paths []string) (trees, transactions []plumbing.Hash, err error) {
 	for _, name := range paths {
-		id, depth, err := t.firstMissing(root, name)
+		id, depth, err := p.firstMissing(root, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -254,20 +254,20 @@ func (t *thin) missing(root plumbing.Hash, paths []string) (trees, transactions 
 
 // firstMissing walks down a path to a tree that is not here, or, of a
 // transaction's, is not here with all its files; zero if there is none.
-func (t *thin) firstMissing(root plumbing.Hash, name string) (id plumbing.Hash, depth int, err error) {
+func (p *partialCopy) firstMissing(root plumbing.Hash, name string) (id plumbing.Hash, depth int, err error) {
 	at := treeEntry{mode: filemode.Dir, id: root}
 	for depth, part := range append(strings.Split(name, "/"), "") {
 		if at.mode != filemode.Dir {
 			break // there is no such path
 		}
-		if !t.has(at.id) {
+		if !p.has(at.id) {
 			return at.id, depth, nil
 		}
-		entries, err := readTree(t.own, at.id)
+		entries, err := readTree(p.own, at.id)
 		if err != nil {
 			return id, depth, err
 		}
-		if depth >= transactionDepth && !t.hasAll(entries) {
+		if depth >= transactionDepth && !p.hasAll(entries) {
 			return at.id, depth, nil
 		}
 		at, _ = named(entries, part)
