@@ -64,10 +64,21 @@ goes wrong with one stops no other, and the exit code is that of the worst.`,
 	return cmd
 }
 
+// run takes one transaction as far as its approvals allow, a new one for a patch;
+// the person at the terminal is asked in between.
 func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipeline.ApplyOptions, args []string) error {
-	r, id, err := a.start(ctx, r, f, args)
-	if err != nil {
-		return err
+	var id string
+	if len(f.given()) == 0 {
+		var err error
+		if _, id, err = a.find(ctx, r, args, false); err != nil {
+			return err
+		}
+	} else {
+		done, err := a.propose(ctx, r, f)
+		if err != nil {
+			return err
+		}
+		r, id = r.With(done.Learnt), done.ID
 	}
 	g, err := r.Gate(ctx, id)
 	if err != nil {
@@ -89,17 +100,6 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 		err = a.show(rep)
 	}
 	return errors.Join(err, stop)
-}
-
-// start returns the transaction to advance, recording a new one for a patch, and
-// a Runner that knows what there is to know of it.
-func (a *App) start(ctx context.Context, r *pipeline.Runner, f reviewFlags, args []string) (*pipeline.Runner, string, error) {
-	if len(f.given()) == 0 {
-		_, id, err := a.find(ctx, r, args, false)
-		return r, id, err
-	}
-	done, err := a.propose(ctx, r, f)
-	return r.With(done.Learnt), done.ID, err
 }
 
 // ask shows the patch to the person at the terminal and records the answer. What

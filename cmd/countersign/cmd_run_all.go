@@ -97,13 +97,36 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 	if err != nil {
 		return err
 	}
-	chosen := chooseOpen(w.open, f.pr, since)
+	chosen := slices.DeleteFunc(w.open, func(tx ledger.Transaction) bool {
+		p := tx.Pointers.Proposal
+		created, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
+		return f.pr > 0 && (p == nil || p.PullRequest != f.pr) || err == nil && created.Before(since)
+	})
 	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen)), line: a.progressLine("run")}
-	if err := all.run(ctx, w.r, f.concurrency, chosen); err != nil {
-		all.unreached(chosen, err)
+	if err := all.run(ctx, w.r, f.concurrency, chosen); err != nil { // those that were not begun have this reason
+		code, _ := explain(err, a.again)
+		for i, tx := range chosen {
+			if all.rows[i].TransactionID == "" {
+				all.rows[i] = report.Row{
+					TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, ExitCode: code, Error: oneLine(err),
+				}
+				all.errs[i] = err
+			}
+		}
 	}
-	all.add(w.damaged)
-	return errors.Join(all.show(), all.outcome())
+	for _, err := range w.damaged { // too much to be chosen or not
+		all.rows = append(all.rows, report.Row{TransactionID: err.ID, ExitCode: exitFailed, Error: oneLine(err)})
+		all.errs = append(all.errs, err)
+	}
+	if a.flags.json {
+		err = a.printJSON(map[string]any{"transactions": all.rows})
+	} else {
+		if len(all.rows) == 0 {
+			a.say("no open transactions")
+		}
+		err = a.print(report.Table(all.rows, a.style()))
+	}
+	return errors.Join(err, all.outcome())
 }
 
 // outcome is the exit code of the worst, and how many ended how; each has its
@@ -135,34 +158,6 @@ func (all *advancing) outcome() error {
 type manyError struct{ sum string }
 
 func (e *manyError) Error() string { return e.sum }
-
-// unreached gives those that were not begun the reason.
-func (all *advancing) unreached(chosen []ledger.Transaction, err error) {
-	code, _ := explain(err, all.again)
-	for i, tx := range chosen {
-		if all.rows[i].TransactionID == "" {
-			all.rows[i] = report.Row{TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, ExitCode: code, Error: oneLine(err)}
-			all.errs[i] = err
-		}
-	}
-}
-
-// add adds what is too damaged to be chosen or not.
-func (all *advancing) add(damaged []*ledger.CorruptError) {
-	for _, err := range damaged {
-		all.rows = append(all.rows, report.Row{TransactionID: err.ID, ExitCode: exitFailed, Error: oneLine(err)})
-		all.errs = append(all.errs, err)
-	}
-}
-
-// chooseOpen are the open transactions that are meant; pr 0 means any.
-func chooseOpen(open []ledger.Transaction, pr int, since time.Time) []ledger.Transaction {
-	return slices.DeleteFunc(open, func(tx ledger.Transaction) bool {
-		p := tx.Pointers.Proposal
-		created, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
-		return pr > 0 && (p == nil || p.PullRequest != pr) || err == nil && created.Before(since)
-	})
-}
 
 // advancing is a run of many transactions, and what became of each.
 type advancing struct {
@@ -217,17 +212,6 @@ func (all *advancing) row(known *secret.Finder, tx ledger.Transaction, out pipel
 	}
 	row.Summary, row.Reason = known.Text(row.Summary), known.Text(row.Reason)
 	return row, err
-}
-
-// show prints the table.
-func (all *advancing) show() error {
-	if all.flags.json {
-		return all.printJSON(map[string]any{"transactions": all.rows})
-	}
-	if len(all.rows) == 0 {
-		all.say("no open transactions")
-	}
-	return all.print(report.Table(all.rows, all.style()))
 }
 
 // A lockedWriter lets several goroutines write, one at a time.

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -77,31 +81,25 @@ type service struct {
 }
 
 // service opens the repository once, so that what is wrong with it is said
-// before anybody is served, and its rules about secrets hold for every line.
+// before anybody is served, and its rules about secrets hold for every line. Its
+// root is the working tree's absolute path, or that of a bare repository.
 func (a *App) service() (*service, error) {
 	r, err := a.open()
 	if err != nil {
 		return nil, err
 	}
-	root, err := topOf(r)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
-	return &service{app: a, root: root, told: &toldEvents{counts: map[string]int{}}}, err
-}
-
-// topOf is the absolute path of a repository's working tree, or of one that is
-// bare.
-func topOf(r *pipeline.Runner) (string, error) {
 	repo := r.Repo.(interface {
 		Worktree() (string, error)
 		Dir() string
 	})
 	root, err := repo.Worktree()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return filepath.Abs(firstOf(root, repo.Dir()))
+	if root, err = filepath.Abs(cmp.Or(root, repo.Dir())); err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	return &service{app: a, root: root, told: &toldEvents{counts: map[string]int{}}}, err
 }
 
 func (s *service) methods() map[string]rpc.Method {
@@ -169,19 +167,15 @@ func method[P any](s *service, do func(c *call, ctx context.Context, params P) (
 			return notify("event", json.RawMessage(clean.String()))
 		}}
 		result, err := do(c, ctx, params)
-		if err = errors.Join(err, c.keepTip()); err != nil {
+		c.tip.Lock()
+		err = errors.Join(err, c.writeTip()) // that this call saw, for --tip-file
+		c.tip.Unlock()
+		if err != nil {
 			return nil, c.failed(err)
 		}
 		clean, err := c.redactJSON(result)
 		return json.RawMessage(clean.String()), err
 	})
-}
-
-// keepTip writes the tip that this call saw, for --tip-file.
-func (c *call) keepTip() error {
-	c.tip.Lock()
-	defer c.tip.Unlock()
-	return c.writeTip()
 }
 
 // An applyError is why an apply that was asked for in the right way failed.
@@ -201,4 +195,92 @@ func (c *call) failed(err error) error {
 		e.Code = rpc.CodeInvalidParams
 	}
 	return e
+}
+
+// toldEvents is all that a server remembers: how many events of a transaction
+// its client was told, and which threads it opened.
+type toldEvents struct {
+	mu     sync.Mutex
+	counts map[string]int // by transaction
+	open   []thread
+}
+
+func (t *toldEvents) opened(one thread) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.ContainsFunc(t.open, func(other thread) bool { return other.id() == one.id() }) && one.id() != everything.id() {
+		t.open = append(t.open, one)
+	}
+}
+
+// threads are that of the whole repository, which is always there, and those
+// that were opened here.
+func (t *toldEvents) threads() []thread {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]thread{everything}, t.open...)
+}
+
+// upTo tells the events of a transaction that were not told yet. first is how
+// many to leave out where none were told: the client knows them.
+func (t *toldEvents) upTo(id string, events []byte, first int, tell func(json.RawMessage) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	count, known := t.counts[id]
+	if !known {
+		count = min(first, bytes.Count(events, []byte("\n")))
+	}
+	n := 0
+	for line := range bytes.Lines(events) {
+		if n++; n <= count {
+			continue
+		}
+		t.counts[id] = n
+		if err := tell(json.RawMessage(bytes.TrimSuffix(line, []byte("\n")))); err != nil {
+			return err
+		}
+	}
+	t.counts[id] = max(n, count)
+	return nil
+}
+
+// A tellingStore tells a client of each event once it is in the ledger.
+type tellingStore struct {
+	ledger.Store
+	told *toldEvents
+	tell func(event json.RawMessage) error
+}
+
+// Append tells what it recorded. That a client cannot be told is no error of
+// the ledger.
+func (s *tellingStore) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+	next, err := s.Store.Append(ctx, tip, entries...)
+	if err != nil {
+		return next, err
+	}
+	for _, e := range entries {
+		for name, events := range e.Files {
+			id, ours := ledger.TransactionOf(name)
+			if !ours || path.Base(name) != ledger.EventsFile {
+				continue
+			}
+			if before, err := s.before(ctx, tip, name); err == nil {
+				_ = s.told.upTo(id, events, before, s.tell)
+			}
+		}
+	}
+	return next, nil
+}
+
+// before is how many events a transaction had at a tip.
+func (s *tellingStore) before(ctx context.Context, tip, name string) (int, error) {
+	snap, err := s.At(ctx, tip)
+	if err != nil {
+		return 0, err
+	}
+	raw, err := fs.ReadFile(snap.Tree, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	return bytes.Count(raw, []byte("\n")), err
 }

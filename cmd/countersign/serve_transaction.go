@@ -1,16 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
 )
 
 type transactionParams struct {
@@ -216,7 +221,7 @@ func (c *call) txClose(ctx context.Context, p closeParams) (any, error) {
 	if tx := log.Transaction(); tx.Closed && p.Status == string(tx.Status) { // it is as it is asked to be
 		return map[string]any{"ok": true, "status": tx.Status}, nil
 	}
-	if err := closeStatus("params.status", firstOf(p.Status, string(ledger.Interrupted))); err != nil {
+	if err := closeStatus("params.status", cmp.Or(p.Status, string(ledger.Interrupted))); err != nil {
 		return nil, err
 	}
 	g, err := c.r.Interrupt(ctx, p.TransactionID, "closed by "+c.r.Actor.Login)
@@ -224,4 +229,136 @@ func (c *call) txClose(ctx context.Context, p closeParams) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"ok": true, "status": g.Transaction().Status}, nil
+}
+
+// turnMark stands between a transaction's id and a turn's in what clients get as
+// turnId: by itself turn_1 says nothing, and a server remembers nothing.
+const turnMark = "/"
+
+type turnNameParams struct {
+	TransactionID string `json:"transactionId,omitempty"`
+	TurnID        string `json:"turnId,omitempty"`
+}
+
+// split returns a turn's transaction and its id in there, "" for the latest.
+func (p turnNameParams) split() (transaction, turn string, err error) {
+	transaction, turn, whole := strings.Cut(p.TurnID, turnMark)
+	if !whole {
+		transaction, turn = p.TransactionID, p.TurnID
+	}
+	if transaction == "" {
+		return "", "", &usageError{"params.transactionId is no transaction's id, and params.turnId none that turn/start gave", ""}
+	}
+	if p.TransactionID != "" && p.TransactionID != transaction {
+		return "", "", &usageError{"params.turnId is a turn of another transaction", ""}
+	}
+	return transaction, turn, nil
+}
+
+// Key keeps the calls about a transaction in order.
+func (p turnNameParams) Key() string {
+	transaction, _, _ := p.split()
+	return transaction
+}
+
+// turn finds a turn that a client names.
+func (c *call) turn(ctx context.Context, p turnNameParams) (*ledger.Log, *ledger.TurnStart, error) {
+	id, turn, err := p.split()
+	if err != nil {
+		return nil, nil, err
+	}
+	log, err := c.log(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	turn = cmp.Or(turn, log.Transaction().CurrentTurnID)
+	starts := ledger.Of[*ledger.TurnStart](log)
+	i := slices.IndexFunc(starts, func(s *ledger.TurnStart) bool { return s.TurnID == turn })
+	if i < 0 {
+		return nil, nil, &usageError{fmt.Sprintf("%s has no turn %s", id, report.Clean(ledger.OneLine(turn, 40))), ""}
+	}
+	return log, starts[i], nil
+}
+
+// turnGet answers what a turn is now, once by itself and once under the name
+// turn. A turn is recorded whole, and so is completed once it can be asked for.
+func (c *call) turnGet(ctx context.Context, p turnNameParams) (any, error) {
+	log, start, err := c.turn(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	tx := log.Transaction()
+	turn := map[string]any{
+		"turnId": start.TurnID, "transactionId": tx.TransactionID, "input": start.Input, "mode": start.Mode, "items": items(log, start.TurnID),
+	}
+	answer := maps.Clone(turn)
+	answer["turn"], answer["turnId"], answer["status"], answer["error"] = turn, tx.TransactionID+turnMark+start.TurnID, "completed", nil
+	if tx.Status == ledger.Interrupted {
+		answer["status"] = "interrupted"
+	}
+	for _, p := range ledger.Of[*ledger.TurnItem](log) {
+		if p.TurnID == start.TurnID && p.Item.Type == "turnDiff" {
+			answer["diff"] = p.Item.UnifiedDiff
+		}
+	}
+	return answer, nil
+}
+
+// turnInterrupt ends a turn's transaction as interrupted: what nobody wants any
+// more must not be applied later.
+func (c *call) turnInterrupt(ctx context.Context, p turnNameParams) (any, error) {
+	log, _, err := c.turn(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return c.txClose(ctx, closeParams{TransactionID: log.Transaction().TransactionID, Status: string(ledger.Interrupted)})
+}
+
+// items are those of a turn as they stand now, each once, in the order in which
+// they first came. The fileChange that says that it was applied has no diffs: it
+// changes nothing of them.
+func items(log *ledger.Log, turn string) []any {
+	out, at := []any{}, map[string]int{}
+	put := func(id string, item any) {
+		if i, known := at[id]; known {
+			out[i] = item
+			return
+		}
+		at[id] = len(out)
+		out = append(out, item)
+	}
+	for _, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.TurnItem:
+			if p.TurnID == turn {
+				put(p.Item.ID, withDiffs(p.Item, out, at))
+			}
+		case *ledger.CommandItem:
+			if p.TurnID == turn {
+				put(p.Item.ID, p.Item)
+			}
+		case *ledger.TraceItem:
+			if p.TurnID == turn {
+				put(p.Item.ID, p.Item)
+			}
+		}
+	}
+	return out
+}
+
+// withDiffs puts an earlier item's diffs where the new one leaves them out.
+func withDiffs(item ledger.Item, out []any, at map[string]int) ledger.Item {
+	i, known := at[item.ID]
+	if !known {
+		return item
+	}
+	before, ok := out[i].(ledger.Item)
+	if !ok || len(before.Changes) != len(item.Changes) {
+		return item
+	}
+	item.Changes = slices.Clone(item.Changes)
+	for i := range item.Changes {
+		item.Changes[i].UnifiedDiff = cmp.Or(item.Changes[i].UnifiedDiff, before.Changes[i].UnifiedDiff)
+	}
+	return item
 }

@@ -1,18 +1,174 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net/url"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
+
+// A thread is the directories that a client works in: roots, to which its
+// proposals keep, and cwd, where its relative paths begin; all from the top of
+// the repository, with slashes. It is nothing else, so that its id says it all
+// and nothing has to be kept.
+//
+//	thread?cwd=.&root=.
+type thread struct {
+	roots []string // sorted, each once
+	cwd   string
+}
+
+const threadPrefix = "thread?"
+
+func (t thread) id() string {
+	return threadPrefix + url.Values{"cwd": {t.cwd}, "root": t.roots}.Encode()
+}
+
+// everything is the thread of the whole repository.
+var everything = thread{[]string{"."}, "."}
+
+type threadParams struct {
+	WorkspaceRoots []string `json:"workspaceRoots"`
+	CWD            string   `json:"cwd,omitempty"`
+}
+
+func (c *call) threadStart(_ context.Context, p threadParams) (any, error) {
+	t, err := c.newThread(p.WorkspaceRoots, p.CWD)
+	if err != nil {
+		return nil, err
+	}
+	c.told.opened(t)
+	return c.showThread(t), nil
+}
+
+func (c *call) threadList(context.Context, struct{}) (any, error) {
+	out := []any{}
+	for _, t := range c.told.threads() {
+		out = append(out, c.showThread(t))
+	}
+	return map[string]any{"threads": out}, nil
+}
+
+func (c *call) showThread(t thread) any {
+	return map[string]any{"threadId": t.id(), "workspaceRoots": c.at(t.roots...), "cwd": c.at(t.cwd)[0]}
+}
+
+// newThread checks the paths of a client: each must be absolute, and a
+// directory of this repository, whatever links lead there.
+func (s *service) newThread(roots []string, cwd string) (thread, error) {
+	if len(roots) == 0 {
+		return thread{}, &usageError{"no workspace root was given", ""}
+	}
+	var t thread
+	for _, root := range roots {
+		inside, err := s.inside(root)
+		if err != nil {
+			return thread{}, err
+		}
+		t.roots = append(t.roots, inside)
+	}
+	var err error
+	if t.cwd, err = s.inside(cmp.Or(cwd, roots[0])); err != nil {
+		return thread{}, err
+	}
+	if !within(t.cwd, t.roots) {
+		return thread{}, &usageError{fmt.Sprintf("%s is in none of the workspace roots", report.Clean(cwd)), ""}
+	}
+	slices.Sort(t.roots)
+	t.roots = slices.Compact(t.roots)
+	return t, nil
+}
+
+// inside is a directory of the repository as a path from its top.
+func (s *service) inside(dir string) (string, error) {
+	refuse := func(why string) (string, error) {
+		return "", &usageError{fmt.Sprintf("%s %s", report.Clean(dir), why), ""}
+	}
+	if !filepath.IsAbs(dir) {
+		return refuse("is not an absolute path")
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return refuse("is no directory that can be read")
+	}
+	rel, err := filepath.Rel(s.root, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return refuse("is not in the repository " + s.root)
+	}
+	rel = filepath.ToSlash(rel)
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return refuse("is no directory that can be read")
+	}
+	if rel != "." && patch.CheckPath(rel) != nil {
+		return refuse("is no place for files that can be proposed")
+	}
+	return rel, nil
+}
+
+// thread reads a thread's id, and checks anew what it says.
+func (s *service) thread(id string) (thread, error) {
+	query, ok := strings.CutPrefix(id, threadPrefix)
+	said, err := url.ParseQuery(query)
+	if !ok || err != nil {
+		return thread{}, &usageError{"threadId is not one that thread/start gave", ""}
+	}
+	t, err := s.newThread(s.at(said["root"]...), s.at(said.Get("cwd"))[0])
+	if err == nil && t.id() != id {
+		err = &usageError{"threadId is not one that thread/start gave", ""}
+	}
+	return t, err
+}
+
+// within reports whether a path is one of these directories, or below one.
+func within(name string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return dir == "." || name == dir || strings.HasPrefix(name, dir+"/")
+	})
+}
+
+// keepTo refuses a change that touches files outside of these directories.
+func keepTo(in pipeline.Input, dirs []string) pipeline.Input {
+	resolve := in.Resolve
+	in.Resolve = func(base fs.FS) (patch.Patchset, error) {
+		set, err := resolve(base)
+		if err != nil {
+			return set, err
+		}
+		for _, f := range set.Files() {
+			if !within(f.Path, dirs) {
+				return patch.Patchset{}, &patch.Error{Path: f.Path, Message: "is outside of where this turn may write"}
+			}
+		}
+		return set, nil
+	}
+	return in
+}
+
+// files are a client's paths, which begin in cwd, from the top of the
+// repository. Those that do not are refused further on.
+func (t thread) files(names []string) []string {
+	var out []string
+	for _, name := range names {
+		if !path.IsAbs(name) {
+			name = path.Join(t.cwd, name)
+		}
+		out = append(out, name)
+	}
+	return out
+}
 
 type turnParams struct {
 	ThreadID       string         `json:"threadId"`
@@ -136,25 +292,18 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in pipeli
 	default:
 		in, err = pipeline.RecipeInput(p.Needle, t.files(p.TargetFiles), summary)
 	}
-	if err == nil && p.Trace != "" {
-		in.Trace, err = readTurnTrace(p.Trace, rules.Policy)
-	}
 	if err != nil {
 		return in, err
 	}
-	in = keepTo(in, t.roots)
-	return c.inSandbox(in, p.SandboxPolicy)
-}
-
-func readTurnTrace(text string, p policy.Policy) ([]any, error) {
-	if have := int64(len(text)); have > p.Limits.Bytes {
-		return nil, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes})
+	if have := int64(len(p.Trace)); have > rules.Policy.Limits.Bytes {
+		return in, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}
-	steps, err := pipeline.ReadTrace([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("params.trace: %w", err)
+	if p.Trace != "" {
+		if in.Trace, err = pipeline.ReadTrace([]byte(p.Trace)); err != nil {
+			return in, fmt.Errorf("params.trace: %w", err)
+		}
 	}
-	return steps, nil
+	return c.inSandbox(keepTo(in, t.roots), p.SandboxPolicy)
 }
 
 // inSandbox takes over what a turn asks for. It can only ask for less than the
@@ -214,136 +363,4 @@ func checkApprovals(asked any, p policy.Policy) error {
 		return &usageError{fmt.Sprintf("params.approvalPolicy is the Policy's to say, and it says required %d, local %v (or on-request)", required, local), ""}
 	}
 	return nil
-}
-
-// turnMark stands between a transaction's id and a turn's in what clients get as
-// turnId: by itself turn_1 says nothing, and a server remembers nothing.
-const turnMark = "/"
-
-type turnNameParams struct {
-	TransactionID string `json:"transactionId,omitempty"`
-	TurnID        string `json:"turnId,omitempty"`
-}
-
-// split returns a turn's transaction and its id in there, "" for the latest.
-func (p turnNameParams) split() (transaction, turn string, err error) {
-	transaction, turn, whole := strings.Cut(p.TurnID, turnMark)
-	if !whole {
-		transaction, turn = p.TransactionID, p.TurnID
-	}
-	if transaction == "" {
-		return "", "", &usageError{"params.transactionId is no transaction's id, and params.turnId none that turn/start gave", ""}
-	}
-	if p.TransactionID != "" && p.TransactionID != transaction {
-		return "", "", &usageError{"params.turnId is a turn of another transaction", ""}
-	}
-	return transaction, turn, nil
-}
-
-// Key keeps the calls about a transaction in order.
-func (p turnNameParams) Key() string {
-	transaction, _, _ := p.split()
-	return transaction
-}
-
-// turn finds a turn that a client names.
-func (c *call) turn(ctx context.Context, p turnNameParams) (*ledger.Log, *ledger.TurnStart, error) {
-	id, turn, err := p.split()
-	if err != nil {
-		return nil, nil, err
-	}
-	log, err := c.log(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	turn = firstOf(turn, log.Transaction().CurrentTurnID)
-	starts := ledger.Of[*ledger.TurnStart](log)
-	i := slices.IndexFunc(starts, func(s *ledger.TurnStart) bool { return s.TurnID == turn })
-	if i < 0 {
-		return nil, nil, &usageError{fmt.Sprintf("%s has no turn %s", id, report.Clean(ledger.OneLine(turn, 40))), ""}
-	}
-	return log, starts[i], nil
-}
-
-// turnGet answers what a turn is now, once by itself and once under the name
-// turn. A turn is recorded whole, and so is completed once it can be asked for.
-func (c *call) turnGet(ctx context.Context, p turnNameParams) (any, error) {
-	log, start, err := c.turn(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	tx := log.Transaction()
-	turn := map[string]any{
-		"turnId": start.TurnID, "transactionId": tx.TransactionID, "input": start.Input, "mode": start.Mode, "items": items(log, start.TurnID),
-	}
-	answer := maps.Clone(turn)
-	answer["turn"], answer["turnId"], answer["status"], answer["error"] = turn, tx.TransactionID+turnMark+start.TurnID, "completed", nil
-	if tx.Status == ledger.Interrupted {
-		answer["status"] = "interrupted"
-	}
-	for _, p := range ledger.Of[*ledger.TurnItem](log) {
-		if p.TurnID == start.TurnID && p.Item.Type == "turnDiff" {
-			answer["diff"] = p.Item.UnifiedDiff
-		}
-	}
-	return answer, nil
-}
-
-// turnInterrupt ends a turn's transaction as interrupted: what nobody wants any
-// more must not be applied later.
-func (c *call) turnInterrupt(ctx context.Context, p turnNameParams) (any, error) {
-	log, _, err := c.turn(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return c.txClose(ctx, closeParams{TransactionID: log.Transaction().TransactionID, Status: string(ledger.Interrupted)})
-}
-
-// items are those of a turn as they stand now, each once, in the order in which
-// they first came. The fileChange that says that it was applied has no diffs: it
-// changes nothing of them.
-func items(log *ledger.Log, turn string) []any {
-	out, at := []any{}, map[string]int{}
-	put := func(id string, item any) {
-		if i, known := at[id]; known {
-			out[i] = item
-			return
-		}
-		at[id] = len(out)
-		out = append(out, item)
-	}
-	for _, p := range log.Payloads() {
-		switch p := p.(type) {
-		case *ledger.TurnItem:
-			if p.TurnID == turn {
-				put(p.Item.ID, withDiffs(p.Item, out, at))
-			}
-		case *ledger.CommandItem:
-			if p.TurnID == turn {
-				put(p.Item.ID, p.Item)
-			}
-		case *ledger.TraceItem:
-			if p.TurnID == turn {
-				put(p.Item.ID, p.Item)
-			}
-		}
-	}
-	return out
-}
-
-// withDiffs puts an earlier item's diffs where the new one leaves them out.
-func withDiffs(item ledger.Item, out []any, at map[string]int) ledger.Item {
-	i, known := at[item.ID]
-	if !known {
-		return item
-	}
-	before, ok := out[i].(ledger.Item)
-	if !ok || len(before.Changes) != len(item.Changes) {
-		return item
-	}
-	item.Changes = slices.Clone(item.Changes)
-	for i := range item.Changes {
-		item.Changes[i].UnifiedDiff = firstOf(item.Changes[i].UnifiedDiff, before.Changes[i].UnifiedDiff)
-	}
-	return item
 }
