@@ -295,3 +295,46 @@ func ShellQuote(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// Events are a transaction's events, a line each.
+func Events(log *ledger.Log) string {
+	var b strings.Builder
+	for i, p := range log.Payloads() {
+		e := log.Events()[i]
+		fmt.Fprintf(&b, "%3d  %s  %-18s %s\n", e.Seq, e.Timestamp, e.Type, Clean(eventText(p)))
+	}
+	return b.String()
+}
+
+// eventText is one event in a few words.
+func eventText(p ledger.Payload) string {
+	switch p := p.(type) {
+	case *ledger.Meta:
+		return "proposed by " + p.Proposer.Login + " on " + p.BaseCommit[:min(12, len(p.BaseCommit))]
+	case *ledger.StatusChange:
+		return fmt.Sprintf("%s → %s: %s", p.From, p.To, p.Reason)
+	case *ledger.TurnStart:
+		return p.TurnID + " " + p.Input
+	case *ledger.TurnItem:
+		return strings.TrimSpace(p.Item.ID + " " + p.Item.Type + " " + p.Item.Status)
+	case *ledger.CommandItem:
+		return fmt.Sprintf("%s %s %s: %s", p.Item.ID, p.Item.Type, p.Item.Status, p.Item.Command)
+	case *ledger.TraceItem:
+		return fmt.Sprintf("%s %s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, p.Item.Said())
+	case *ledger.ArtifactStored:
+		return p.Kind + " " + p.Path
+	case *ledger.ApprovalRequest:
+		return p.ApprovalRequestID + " " + p.Kind + " " + p.Fingerprint
+	case *ledger.ApprovalDecision:
+		return fmt.Sprintf("%s by %s (%s) %s", p.Decision, p.Source.Author.Login, p.Source.Kind, p.Reason)
+	case *ledger.ApplyStart:
+		return fmt.Sprintf("%s: %d files to %s", p.ApplyID, len(p.Files), p.Target)
+	case *ledger.ApplyComplete:
+		return p.ApplyID + ": " + p.Outcome
+	case *ledger.ValidateComplete:
+		return fmt.Sprintf("success %v", p.Success)
+	case *ledger.Close:
+		return string(p.Status)
+	}
+	return ""
+}

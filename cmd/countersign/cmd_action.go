@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -108,7 +109,7 @@ func publishSettled(step action.Step, child *App) error {
 }
 
 func actionArgs(step action.Step) ([]string, error) {
-	stage := firstOf(step.Input("stage"), "run")
+	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
 		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, plan, settle, checks, sweep, matrix or fleet"}
@@ -118,7 +119,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	case "sweep":
 		args = []string{"settle", "--all"}
 	case "matrix": // each run of the workflow takes the next part
-		args = []string{"list", "--matrix", "--pull-requests", "--part=" + firstOf(step.RunNumber(), "0")}
+		args = []string{"list", "--matrix", "--pull-requests", "--part=" + cmp.Or(step.RunNumber(), "0")}
 	}
 	for _, name := range append(inputs, "ledger-ref") {
 		if v := step.Input(name); v != "" {
@@ -154,7 +155,7 @@ func (a *App) child(out, errs io.Writer, args ...string) (int, *App) {
 // is the one that the stage came to, having asked whom it asked.
 func (a *App) publish(ctx context.Context, step action.Step, child *App) error {
 	var out bytes.Buffer
-	code, _ := a.child(&out, a.Stderr, "show", "--json", "--ledger-ref="+firstOf(step.Input("ledger-ref"), a.flags.ledgerRef), "--", child.transaction)
+	code, _ := a.child(&out, a.Stderr, "show", "--json", "--ledger-ref="+cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef), "--", child.transaction)
 	if code != 0 {
 		return &exitError{code, nil}
 	}

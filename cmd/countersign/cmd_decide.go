@@ -191,7 +191,7 @@ is decided and done.`,
 			if err != nil {
 				return err
 			}
-			g, err := r.Interrupt(cmd.Context(), id, firstOf(reason, "closed by "+r.Actor.Login))
+			g, err := r.Interrupt(cmd.Context(), id, cmp.Or(reason, "closed by "+r.Actor.Login))
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -81,7 +82,7 @@ func (d *demonstration) run(want int, args ...string) error {
 		return err
 	}
 	code, child := d.child(d.Stdout, d.Stdout, append([]string{"-q", "-C", d.dir}, args...)...)
-	d.last = firstOf(child.transaction, d.last)
+	d.last = cmp.Or(child.transaction, d.last)
 	if code != want {
 		return fmt.Errorf("countersign %s: exit code %d, expected %d", args[0], code, want)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -35,11 +34,7 @@ func (a *App) export(ctx context.Context, args []string, out string, asPack bool
 	if out == "" {
 		return &usageError{"no directory given", "name a new one with --out DIR"}
 	}
-	r, err := a.open()
-	if err != nil {
-		return err
-	}
-	snap, id, err := a.find(ctx, r, args, true)
+	r, snap, id, err := a.openOne(ctx, args, true)
 	if err != nil {
 		return err
 	}
@@ -51,12 +46,9 @@ func (a *App) export(ctx context.Context, args []string, out string, asPack bool
 		return &usageError{report.Clean(out) + " is not empty", "name a new directory with --out DIR"}
 	}
 	if err := writeTree(a.path(out), dir); err != nil {
-		return &exitError{exitIO, fmt.Errorf("%s: %w", report.Clean(out), plain(err))}
+		return fileError(report.Clean(out), err)
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"transaction_id": id, "out": out})
-	}
-	return a.print(report.Clean(out) + "\n")
+	return a.result(document{"transaction_id": id, "out": out}, report.Clean(out)+"\n")
 }
 
 // exportedFiles are the transaction's directory, or a pack made of its change.
@@ -91,12 +83,12 @@ func writeTree(out string, files map[string][]byte) error {
 		return err
 	}
 	for name, data := range files {
-		if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
-			return errors.Join(err, root.Close())
+		if err = root.MkdirAll(path.Dir(name), 0o777); err == nil {
+			err = root.WriteFile(name, data, 0o666)
 		}
-		if err := root.WriteFile(name, data, 0o666); err != nil {
-			return errors.Join(err, root.Close())
+		if err != nil {
+			break
 		}
 	}
-	return root.Close()
+	return errors.Join(err, root.Close())
 }

@@ -61,12 +61,8 @@ func (a *App) fleet(ctx context.Context, dryRun bool) error {
 		rows = append(rows, document{"repository": r.Name, "state": state})
 		text += fmt.Sprintf("%-40s %s\n", report.Clean(r.Name), state)
 	}
-	if a.flags.json {
-		err = a.printJSON(document{"repositories": rows, "dry_run": dryRun})
-	} else {
-		err = a.print(text)
-	}
-	return errors.Join(append(errs, err)...)
+	errs = append(errs, a.result(document{"repositories": rows, "dry_run": dryRun}, text))
+	return errors.Join(errs...)
 }
 
 // startFleet starts one repository's workflow; what goes wrong there keeps no

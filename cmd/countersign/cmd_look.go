@@ -84,25 +84,22 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	if more {
 		a.say("there are older ones: --all lists all, --limit N more of them")
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"transactions": rows, "more": more})
-	}
-	if len(rows) == 0 {
+	if len(rows) == 0 && !a.flags.json {
 		a.say("no transactions")
 	}
-	return a.print(text.String())
+	return a.result(document{"transactions": rows, "more": more}, text.String())
 }
 
 // listed is a transaction as lists have it.
-func listed(t ledger.Transaction) map[string]any {
-	return map[string]any{
+func listed(t ledger.Transaction) document {
+	return document{
 		"transaction_id": t.TransactionID, "status": string(t.Status), "closed": t.Closed, "patch_id": t.PatchID(),
 		"created_at": t.CreatedAt, "updated_at": t.UpdatedAt, "summary": t.Notes, "proposer": t.Proposer.Login,
 	}
 }
 
 func (a *App) showCommand() *cobra.Command {
-	return a.lookCommand("show [TX]", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	return a.lookCommand("show", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
 		g, err := r.History(ctx, snap, id)
 		if err != nil {
 			return err
@@ -119,7 +116,7 @@ func (a *App) showCommand() *cobra.Command {
 }
 
 func (a *App) diffCommand() *cobra.Command {
-	return a.lookCommand("diff [TX]", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	return a.lookCommand("diff", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
 		diff, err := pipeline.Diff(snap, id)
 		if err != nil {
 			return err
@@ -138,8 +135,8 @@ func (a *App) diffCommand() *cobra.Command {
 // diffDocument is a diff as JSON. A string of JSON holds no bytes that are not
 // UTF-8: where there are some they are escaped as for a person, and the bytes
 // themselves stand beside it (T71).
-func diffDocument(id, diff string) map[string]any {
-	doc := map[string]any{"transaction_id": id, diffKey: diff}
+func diffDocument(id, diff string) document {
+	doc := document{"transaction_id": id, diffKey: diff}
 	if !utf8.ValidString(diff) {
 		doc[diffKey] = ledger.EscapeBytes(diff)
 		doc[diffBytesKey] = base64.StdEncoding.EncodeToString([]byte(diff))
@@ -159,77 +156,27 @@ func (a *App) redactDiff(diff []byte) secret.Redacted {
 }
 
 func (a *App) logCommand() *cobra.Command {
-	return a.lookCommand("log [TX]", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	return a.lookCommand("log", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return err
 		}
-		if a.flags.json {
-			events := []json.RawMessage{}
-			for line := range strings.Lines(string(log.Bytes())) {
-				events = append(events, json.RawMessage(line))
-			}
-			return a.printJSON(map[string]any{"transaction_id": id, "events": events})
+		events := []json.RawMessage{}
+		for line := range strings.Lines(string(log.Bytes())) {
+			events = append(events, json.RawMessage(line))
 		}
-		return a.print(eventsText(log))
+		return a.result(document{"transaction_id": id, "events": events}, report.Events(log))
 	})
-}
-
-func eventsText(log *ledger.Log) string {
-	var b strings.Builder
-	for i, p := range log.Payloads() {
-		e := log.Events()[i]
-		fmt.Fprintf(&b, "%3d  %s  %-18s %s\n", e.Seq, e.Timestamp, e.Type, report.Clean(eventText(p)))
-	}
-	return b.String()
-}
-
-// eventText is one event in a few words.
-func eventText(p ledger.Payload) string {
-	switch p := p.(type) {
-	case *ledger.Meta:
-		return "proposed by " + p.Proposer.Login + " on " + p.BaseCommit[:min(12, len(p.BaseCommit))]
-	case *ledger.StatusChange:
-		return fmt.Sprintf("%s → %s: %s", p.From, p.To, p.Reason)
-	case *ledger.TurnStart:
-		return p.TurnID + " " + p.Input
-	case *ledger.TurnItem:
-		return strings.TrimSpace(p.Item.ID + " " + p.Item.Type + " " + p.Item.Status)
-	case *ledger.CommandItem:
-		return fmt.Sprintf("%s %s %s: %s", p.Item.ID, p.Item.Type, p.Item.Status, p.Item.Command)
-	case *ledger.TraceItem:
-		return fmt.Sprintf("%s %s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, p.Item.Said())
-	case *ledger.ArtifactStored:
-		return p.Kind + " " + p.Path
-	case *ledger.ApprovalRequest:
-		return p.ApprovalRequestID + " " + p.Kind + " " + p.Fingerprint
-	case *ledger.ApprovalDecision:
-		return fmt.Sprintf("%s by %s (%s) %s", p.Decision, p.Source.Author.Login, p.Source.Kind, p.Reason)
-	case *ledger.ApplyStart:
-		return fmt.Sprintf("%s: %d files to %s", p.ApplyID, len(p.Files), p.Target)
-	case *ledger.ApplyComplete:
-		return p.ApplyID + ": " + p.Outcome
-	case *ledger.ValidateComplete:
-		return fmt.Sprintf("success %v", p.Success)
-	case *ledger.Close:
-		return string(p.Status)
-	}
-	return ""
 }
 
 // lookCommand is a command that only reads: without an argument it takes the
 // newest transaction.
-func (a *App) lookCommand(use, short string, look func(context.Context, *pipeline.Runner, ledger.Snapshot, string) error) *cobra.Command {
-	word, _, _ := strings.Cut(use, " ")
+func (a *App) lookCommand(word, short string, look func(context.Context, *pipeline.Runner, ledger.Snapshot, string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: upToOne,
+		Use: word + " [TX]", Short: short, Args: upToOne,
 		Example: "  countersign " + word + "\n  countersign " + word + " tx_01J --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := a.open()
-			if err != nil {
-				return err
-			}
-			snap, id, err := a.find(cmd.Context(), r, args, true)
+			r, snap, id, err := a.openOne(cmd.Context(), args, true)
 			if err != nil {
 				return err
 			}

@@ -85,33 +85,6 @@ func partOf(jobs []matrixJob, limit, number int) matrix {
 	return matrix{part, len(jobs) - len(part)}
 }
 
-// bringLedger brings the remote's ledger into a clone that has none, where that
-// one is meant: what is open is in every part of it, and to ask for each
-// transaction by itself takes a request for each.
-func (a *App) bringLedger(ctx context.Context) error {
-	repo, err := gitstore.Open(a.flags.dir)
-	if err != nil {
-		return a.inDir(err)
-	}
-	settings, err := repo.Settings(a.Getenv)
-	if err != nil {
-		return err
-	}
-	shared, err := a.shares(settings)
-	if err != nil || !shared {
-		return err
-	}
-	tip, err := repo.Ref(ctx, a.flags.ledgerRef)
-	if err != nil || tip != "" {
-		return err
-	}
-	remote, _, err := a.openShared()
-	if err == nil {
-		_, err = remote.Sync(ctx, false)
-	}
-	return err
-}
-
 // whole is a repository for work on all that is open, oldest first.
 type whole struct {
 	r       *pipeline.Runner
@@ -119,13 +92,41 @@ type whole struct {
 	damaged []*ledger.CorruptError // which keep nobody from the others
 }
 
+// openWhole opens it. The remote's ledger is first brought whole into a clone that
+// has none, where that one is meant: what is open is in every part of it, and to
+// ask for each transaction by itself takes a request for each.
 func (a *App) openWhole(ctx context.Context) (w whole, err error) {
-	if err := a.bringLedger(ctx); err != nil {
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return w, a.inDir(err)
+	}
+	settings, err := repo.Settings(a.Getenv)
+	if err != nil {
 		return w, err
 	}
-	if w.r, err = a.open(); err == nil {
-		w.open, w.damaged, err = w.r.Open(ctx)
+	shared, err := a.shares(settings)
+	if err != nil {
+		return w, err
 	}
+	if shared {
+		tip, err := repo.Ref(ctx, a.flags.ledgerRef)
+		if err != nil {
+			return w, err
+		}
+		if tip == "" {
+			remote, _, err := a.openShared()
+			if err != nil {
+				return w, err
+			}
+			if _, err := remote.Sync(ctx, false); err != nil {
+				return w, err
+			}
+		}
+	}
+	if w.r, err = a.open(); err != nil {
+		return w, err
+	}
+	w.open, w.damaged, err = w.r.Open(ctx)
 	return w, err
 }
 

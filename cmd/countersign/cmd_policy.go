@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,11 +21,6 @@ import (
 const maxPolicy = 64 << 10
 
 func (a *App) policyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "policy", Short: "Check the Policy, and say what it asks of a patch", Args: noArgs,
-		Example: "  countersign policy check\n  countersign policy explain --patch fix.patch",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	check := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check a Policy file, or the one that holds now",
@@ -43,8 +39,8 @@ Without FILE it reads the one that holds: ` + policy.Path + ` at HEAD, not in th
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.policyExplain(cmd.Context(), f) },
 	}
 	f.add(explain)
-	cmd.AddCommand(check, explain)
-	return cmd
+	return group("policy", "Check the Policy, and say what it asks of a patch",
+		"  countersign policy check\n  countersign policy explain --patch fix.patch", check, explain)
 }
 
 func (a *App) policyCheck(ctx context.Context, args []string) error {
@@ -91,13 +87,12 @@ func (a *App) policyNow(ctx context.Context) error {
 }
 
 func (a *App) showPolicy(p policy.Policy, file, commit string) error {
-	if a.flags.json {
-		return a.printJSON(map[string]any{"file": file, "commit": commit, "sha256": p.Sum(), "policy": json.RawMessage(bytes.TrimSuffix(p.JSON(), []byte("\n")))})
-	}
+	text := fmt.Sprintf("%s: valid, %s\n", file, p.Sum())
 	if file == "" {
-		return a.print(fmt.Sprintf("no %s in commit %.12s: the defaults hold\n", policy.Path, commit))
+		text = fmt.Sprintf("no %s in commit %.12s: the defaults hold\n", policy.Path, commit)
 	}
-	return a.print(fmt.Sprintf("%s: valid, %s\n", file, p.Sum()))
+	raw := json.RawMessage(bytes.TrimSuffix(p.JSON(), []byte("\n")))
+	return a.result(document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw}, text)
 }
 
 func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {
@@ -114,10 +109,7 @@ func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {
 	if err != nil {
 		return inFile(name, err)
 	}
-	if a.flags.json {
-		return a.printJSON(e)
-	}
-	return a.print(explained(e))
+	return a.result(e, explained(e))
 }
 
 func explained(e pipeline.Explanation) string {
@@ -132,22 +124,18 @@ func explained(e pipeline.Explanation) string {
 		fmt.Fprintf(&b, "%s:%d what looks like a secret (%s)\n", report.Clean(s.Path), s.Line, s.Kind)
 	}
 	for _, n := range e.Needs {
-		fmt.Fprintf(&b, "needs %s of %s%s\n", counted(n.Required, "approval"), n.Fingerprint, by(n))
+		who := append(slices.Clone(n.Users), n.Teams...)
+		if n.Owners {
+			who = append(who, "the owners of the files")
+		}
+		by := "" // anybody's approval counts
+		if len(who) > 0 {
+			by = " by " + report.Clean(strings.Join(who, ", "))
+		}
+		fmt.Fprintf(&b, "needs %s of %s%s\n", counted(n.Required, "approval"), n.Fingerprint, by)
 	}
 	for _, c := range e.Commands {
 		fmt.Fprintf(&b, "runs %s\n", report.Clean(c))
 	}
 	return b.String()
-}
-
-// by says whose approval counts, where it is not anybody's.
-func by(n pipeline.ExplainedNeed) string {
-	who := append(append([]string{}, n.Users...), n.Teams...)
-	if n.Owners {
-		who = append(who, "the owners of the files")
-	}
-	if len(who) == 0 {
-		return ""
-	}
-	return " by " + report.Clean(strings.Join(who, ", "))
 }

@@ -37,13 +37,10 @@ func (a *App) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Example: "  countersign version --json", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if !a.flags.json {
-				return a.print("countersign " + version() + " (" + runtime.Version() + ")\n")
-			}
-			return a.printJSON(map[string]any{
+			return a.result(document{
 				"version": release, "commit": commit(), "go": runtime.Version(),
-				"schemas": map[string]any{"ledger": "1", "transaction": "0", "apply_result": result.SchemaVersion},
-			})
+				"schemas": document{"ledger": "1", "transaction": "0", "apply_result": result.SchemaVersion},
+			}, "countersign "+version()+" ("+runtime.Version()+")\n")
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -161,7 +162,7 @@ var table = []row{
 	always[*wire.NetworkError](exitIO, "the record stays here with --no-push; countersign sync joins it with the remote's later"),
 	on(exitFailed, rollbackHint),
 	on(exitFailed, func(e *gitstore.UnverifiedError, again command) string {
-		return "nothing of it was remembered: find out who added it, and put " + firstOf(e.Since, "the ledger as it was") +
+		return "nothing of it was remembered: find out who added it, and put " + cmp.Or(e.Since, "the ledger as it was") +
 			" back; only if it is to stay: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY") +
 			"; for settle also docs/ledger.md, Memory of a workflow"
 	}),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 
@@ -13,7 +14,7 @@ import (
 // forgeToken is what pull requests are read and written with: the Action's
 // input, else what the environment has.
 func (a *App) forgeToken() string {
-	return firstOf(a.Getenv("INPUT_TOKEN"), a.Getenv("COUNTERSIGN_TOKEN"), a.Getenv("GITHUB_TOKEN"), a.Getenv("GH_TOKEN"))
+	return cmp.Or(a.Getenv("INPUT_TOKEN"), a.Getenv("COUNTERSIGN_TOKEN"), a.Getenv("GITHUB_TOKEN"), a.Getenv("GH_TOKEN"))
 }
 
 // forge returns a client for the repository that the remote, or the workflow,
@@ -21,10 +22,10 @@ func (a *App) forgeToken() string {
 func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 	token := a.forgeToken()
 	remote := settings.RemoteURL(a.flags.remote)
-	repository := firstOf(a.Getenv("GITHUB_REPOSITORY"), repositoryOf(remote))
+	repository := cmp.Or(a.Getenv("GITHUB_REPOSITORY"), repositoryOf(remote))
 	api := a.Getenv("GITHUB_API_URL")
 	if api == "" {
-		api = apiOf(firstOf(a.Getenv("GITHUB_SERVER_URL"), remote))
+		api = apiOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), remote))
 	}
 	if token == "" || repository == "" || api == "" {
 		return nil, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,7 +159,7 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	case f.pack != "":
 		name = filepath.Join(f.pack, "patch.json")
 	default:
-		name = firstOf(f.patch, f.proposal)
+		name = cmp.Or(f.patch, f.proposal)
 	}
 	raw, err := a.readInput(name, p.Limits.Bytes)
 	if err != nil {

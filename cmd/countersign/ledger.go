@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -140,7 +141,7 @@ func (a *App) server(repo *gitstore.Repo, settings gitstore.Settings, address, t
 	if err != nil {
 		return nil, err
 	}
-	o.Dir, o.UserAgent = firstOf(root, repo.Dir()), "countersign/"+version()
+	o.Dir, o.UserAgent = cmp.Or(root, repo.Dir()), "countersign/"+version()
 	server, err := wire.Open(address, o)
 	if err != nil {
 		return nil, &usageError{err.Error(), "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}
@@ -162,9 +163,9 @@ func hostOf(address string) string {
 // the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
 func (a *App) credentials(address string, settings gitstore.Settings, first string) (wire.Options, error) {
 	o := wire.Options{SSH: wire.SSH{
-		Command: firstOf(a.Getenv("GIT_SSH_COMMAND"), settings.SSHCommand),
+		Command: cmp.Or(a.Getenv("GIT_SSH_COMMAND"), settings.SSHCommand),
 		Program: a.Getenv("GIT_SSH"),
-		Variant: firstOf(a.Getenv("GIT_SSH_VARIANT"), settings.SSHVariant),
+		Variant: cmp.Or(a.Getenv("GIT_SSH_VARIANT"), settings.SSHVariant),
 		KeyFile: a.Getenv("COUNTERSIGN_SSH_KEY"),
 		Batch:   !isTerminal(a.Stdin),
 	}}
@@ -180,11 +181,11 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 	if host == forge {
 		token = first
 	}
-	if token == "" && host == firstOf(a.Getenv("COUNTERSIGN_TOKEN_HOST"), forge, hostOf(settings.RemoteURL(defaultRemote))) {
+	if token == "" && host == cmp.Or(a.Getenv("COUNTERSIGN_TOKEN_HOST"), forge, hostOf(settings.RemoteURL(defaultRemote))) {
 		token = a.Getenv("COUNTERSIGN_TOKEN")
 	}
 	if token == "" && host == forge {
-		token = firstOf(a.Getenv("INPUT_TOKEN"), a.Getenv("GITHUB_TOKEN"))
+		token = cmp.Or(a.Getenv("INPUT_TOKEN"), a.Getenv("GITHUB_TOKEN"))
 	}
 	switch header := settings.ExtraHeader(address); {
 	case token != "":

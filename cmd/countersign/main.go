@@ -30,6 +30,11 @@ func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	usual := debug.SetGCPercent(800)
-	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+	const later = 800
+	usual := debug.SetGCPercent(later)
+	runtime.AddCleanup(new([64]byte), func(percent int) {
+		if was := debug.SetGCPercent(percent); was != later { // an audit has its own
+			debug.SetGCPercent(was)
+		}
+	}, usual)
 }

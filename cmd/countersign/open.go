@@ -62,7 +62,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	}
 	if a.flags.verbose {
 		head, err := repo.Head(context.Background())
-		a.say("repository %s, HEAD %s, ledger %s, acting as %s", repo.Dir(), firstOf(head, fmt.Sprint(err)), a.flags.ledgerRef, r.Actor.Login)
+		a.say("repository %s, HEAD %s, ledger %s, acting as %s", repo.Dir(), cmp.Or(head, fmt.Sprint(err)), a.flags.ledgerRef, r.Actor.Login)
 	}
 	return r, openWorktree(r, repo, settings)
 }
