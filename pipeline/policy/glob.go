@@ -22,7 +22,8 @@ import (
 //	\*            the character itself
 //
 // It differs from git in five ways. Case and Unicode form do not count (see
-// fold); a ? is a character, not a byte; there is no negation, no comment and
+// patch.Fold), so that a file which some clone takes for a protected one is
+// protected (T35): Claude.MD, and worKflows with the Kelvin sign for a K; a ? is a character, not a byte; there is no negation, no comment and
 // no pattern that silently matches nothing (these are errors).
 //
 // Match takes time in proportion to the lengths of path and glob, multiplied,
@@ -60,7 +61,18 @@ func parseGlob(s string, exact bool) (Glob, error) {
 	}
 	names := strings.Split(body, "/")
 	for i, name := range names {
-		p, err := parsePart(name, exact)
+		var p part
+		var err error
+		switch name {
+		case "":
+			err = errors.New("has an empty component")
+		case ".", "..":
+			err = fmt.Errorf("%q is no name in a path of a tree", name)
+		case "**":
+			p.deep = true
+		default:
+			p.tokens, err = parseTokens(name, exact)
+		}
 		if err != nil {
 			return Glob{}, fmt.Errorf("glob %q: %w", shorten(s), err)
 		}
@@ -90,24 +102,11 @@ func checkGlob(s string) error {
 	return nil
 }
 
-func parsePart(name string, exact bool) (part, error) {
-	switch name {
-	case "":
-		return part{}, errors.New("has an empty component")
-	case ".", "..":
-		return part{}, fmt.Errorf("%q is no name in a path of a tree", name)
-	case "**":
-		return part{deep: true}, nil
-	}
-	tokens, err := parseTokens(name, exact)
-	return part{tokens: tokens}, err
-}
-
 // Match reports whether the glob is about a path, relative and with slashes: it
 // matches the path or a directory that the path is in.
 func (g Glob) Match(path string) bool {
 	if !g.exact {
-		path = fold(path)
+		path = patch.Fold(path)
 	}
 	return g.match(strings.Split(path, "/"))
 }
@@ -179,7 +178,7 @@ func parseTokens(name string, exact bool) ([]globToken, error) {
 				return nil, errors.New(`ends in \, or has it before a slash`)
 			}
 			if !exact {
-				plain = fold(plain)
+				plain = patch.Fold(plain)
 			}
 			for _, c := range plain {
 				out = append(out, globToken{char: c})
@@ -340,8 +339,3 @@ func (s *class) hasExactly(c rune) bool {
 	}
 	return false
 }
-
-// fold is a name as file systems that ignore case and Unicode form compare it,
-// so that a file which some clone takes for a protected one is protected (T35):
-// Claude.MD, and worKflows with the Kelvin sign for a K.
-func fold(s string) string { return patch.Fold(s) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // The kinds of approval (contract: approvals).
@@ -61,10 +63,15 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 	if secret {
 		needs = append(needs, Need{Kind: KindSecret, Prefix: prefixes[KindSecret], Required: 1})
 	}
-	rules := p.matchers()
 	var protected []Need
-	for _, m := range rules {
-		if touched := m.touched(paths); len(touched) > 0 {
+	for _, m := range p.matchers() {
+		var touched []string
+		for _, path := range paths {
+			if _, ok := m.find(strings.Split(patch.Fold(path), "/")); ok {
+				touched = append(touched, path)
+			}
+		}
+		if len(touched) > 0 {
 			protected = addNeed(protected, m, touched)
 		}
 	}
@@ -75,17 +82,6 @@ func (p Policy) matchers() []matcher {
 	out := []matcher{builtInMatcher()}
 	for i, rule := range p.Protected {
 		out = append(out, newMatcher(fmt.Sprintf("protected[%d]", i), rule))
-	}
-	return out
-}
-
-// touched are the paths that a rule matches.
-func (m matcher) touched(paths []string) []string {
-	var out []string
-	for _, path := range paths {
-		if _, ok := m.find(strings.Split(fold(path), "/")); ok {
-			out = append(out, path)
-		}
 	}
 	return out
 }
@@ -158,7 +154,7 @@ func (p Policy) Explain(paths []string) []Explained {
 	out := make([]Explained, 0, len(paths))
 	for _, path := range paths {
 		e := Explained{Path: path, Rules: []Met{}}
-		names := strings.Split(fold(path), "/")
+		names := strings.Split(patch.Fold(path), "/")
 		for _, m := range rules {
 			if glob, ok := m.find(names); ok {
 				e.Rules = append(e.Rules, Met{m.name, glob, max(1, m.rule.Required), m.rule.Users, m.rule.Teams, m.rule.Owners})

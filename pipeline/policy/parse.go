@@ -35,25 +35,15 @@ func Parse(file string, raw []byte) (Policy, error) {
 	return p, nil
 }
 
+// policy reads the whole file: every key that there is stands here.
 func (r *reader) policy(n node, p *Policy) {
-	r.mapping(n, "",
+	section := func(fields ...field) read {
+		return func(r *reader, n node, key string) { r.mapping(n, key, fields...) }
+	}
+	a := &p.Approvals
+	section(
 		field{"version", number(&p.Version, 1, 1)},
-		field{"approvals", approvals(&p.Approvals)},
-		field{"bots", accounts(&p.Bots)},
-		field{"protected", protected(&p.Protected)},
-		field{"sandbox", word(&p.Sandbox, sandboxes)},
-		field{"secrets", secrets(&p.Secrets)},
-		field{"limits", limits(&p.Limits)},
-		field{"commands", commands(&p.Commands)},
-		field{"apply", apply(&p.Apply)},
-		field{"gate", gate(&p.Gate)},
-		field{"ledger", ledger(&p.Ledger)},
-	)
-}
-
-func approvals(a *Approvals) read {
-	return func(r *reader, n node, key string) {
-		r.mapping(n, key,
+		field{"approvals", section(
 			field{"required", number(&a.Required, 1, mostApprovals)},
 			field{"permission", word(&a.Permission, permissions)},
 			field{"allow_author", boolean(&a.AllowAuthor)},
@@ -62,8 +52,37 @@ func approvals(a *Approvals) read {
 			field{"local", local(&a.Local)},
 			field{"withdraw_deny", number(&a.WithdrawDeny, 0, mostApprovals)},
 			field{"break_glass", accounts(&a.BreakGlass)},
-		)
-	}
+		)},
+		field{"bots", accounts(&p.Bots)},
+		field{"protected", protected(&p.Protected)},
+		field{"sandbox", word(&p.Sandbox, sandboxes)},
+		field{"secrets", secrets(&p.Secrets)},
+		field{"limits", section(
+			field{"files", number(&p.Limits.Files, 1, mostFiles)},
+			field{"bytes", size(&p.Limits.Bytes)},
+		)},
+		field{"commands", section(
+			field{"run", list(func(r *reader, n node, key string) {
+				check := Check{Required: true}
+				r.command(n, key, &check.Command, field{"required", boolean(&check.Required)})
+				once(r, n.mark, key, &p.Commands.Run, check, func(c Check) []string { return c.Argv })
+			})},
+			field{"allow", list(func(r *reader, n node, key string) {
+				var allowed Command
+				r.command(n, key, &allowed)
+				once(r, n.mark, key, &p.Commands.Allow, allowed, func(c Command) []string { return c.Argv })
+			})},
+		)},
+		field{"apply", section(
+			field{"to", word(&p.Apply.To, targets)},
+			field{"sign", text(&p.Apply.Sign, variableForm)},
+		)},
+		field{"gate", section(field{"bases", texts(&p.Gate.Bases, branchForm)})},
+		field{"ledger", section(
+			field{"tip", text(&p.Ledger.Tip, commitForm)},
+			field{"since", text(&p.Ledger.Since, timeForm)},
+		)},
+	)(r, n, "")
 }
 
 func local(dst *Local) read {
@@ -122,15 +141,6 @@ func secrets(s *Secrets) read {
 	}
 }
 
-func limits(l *Limits) read {
-	return func(r *reader, n node, key string) {
-		r.mapping(n, key,
-			field{"files", number(&l.Files, 1, mostFiles)},
-			field{"bytes", size(&l.Bytes)},
-		)
-	}
-}
-
 // size reads bytes: a number, or one with a unit.
 func size(dst *int64) read {
 	units := map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -153,30 +163,6 @@ func size(dst *int64) read {
 			return
 		}
 		r.problem(n.mark, key, fmt.Sprintf("is %s, more than 1 GiB", s))
-	}
-}
-
-func apply(a *Apply) read {
-	return func(r *reader, n node, key string) {
-		r.mapping(n, key,
-			field{"to", word(&a.To, targets)},
-			field{"sign", text(&a.Sign, variableForm)},
-		)
-	}
-}
-
-func gate(g *Gate) read {
-	return func(r *reader, n node, key string) {
-		r.mapping(n, key, field{"bases", texts(&g.Bases, branchForm)})
-	}
-}
-
-func ledger(l *Ledger) read {
-	return func(r *reader, n node, key string) {
-		r.mapping(n, key,
-			field{"tip", text(&l.Tip, commitForm)},
-			field{"since", text(&l.Since, timeForm)},
-		)
 	}
 }
 
@@ -218,23 +204,6 @@ const DefaultTimeout = Duration(10 * time.Minute)
 var plainForm = form{
 	lazyregexp.New(`^[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*$`), 1000,
 	"a command of plain words; write {argv: […]}, with shell: true if it needs a shell",
-}
-
-func commands(c *Commands) read {
-	return func(r *reader, n node, key string) {
-		r.mapping(n, key,
-			field{"run", list(func(r *reader, n node, key string) {
-				check := Check{Required: true}
-				r.command(n, key, &check.Command, field{"required", boolean(&check.Required)})
-				once(r, n.mark, key, &c.Run, check, func(c Check) []string { return c.Argv })
-			})},
-			field{"allow", list(func(r *reader, n node, key string) {
-				var allowed Command
-				r.command(n, key, &allowed)
-				once(r, n.mark, key, &c.Allow, allowed, func(c Command) []string { return c.Argv })
-			})},
-		)
-	}
 }
 
 // once adds an entry, unless one with the same argv is there: which of the two

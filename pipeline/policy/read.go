@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // Read returns the Policy of a tree, and whether the tree has a file. A tree
@@ -73,10 +75,10 @@ var errSpelling = errors.New("the Policy is " + Path + ", in this spelling")
 
 // spelling is what two names share that a hurried reader takes for one.
 func spelling(name string) string {
-	if stem, ok := strings.CutSuffix(fold(name), ".yaml"); ok {
+	if stem, ok := strings.CutSuffix(patch.Fold(name), ".yaml"); ok {
 		return stem + ".yml"
 	}
-	return fold(name)
+	return patch.Fold(name)
 }
 
 func kindOf(e fs.DirEntry) string {

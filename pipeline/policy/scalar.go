@@ -72,35 +72,32 @@ type form struct {
 	message string
 }
 
-// check says what is wrong with a text, "" if nothing.
-func (f form) check(s string) string {
-	if !utf8.ValidString(s) {
-		return "is not UTF-8"
-	}
-	for i, c := range s { // an escape can make any
-		if why := unshown([]byte(s[i:]), c, utf8.RuneLen(c)); why != "" || c < ' ' {
-			return fmt.Sprintf("the character U+%04X does not show", c)
-		}
-	}
-	switch {
-	case utf8.RuneCountInString(s) > f.most:
-		return fmt.Sprintf("is longer than %d characters", f.most)
-	case f.pattern != nil && !f.pattern().MatchString(s):
-		return fmt.Sprintf("%q is not %s", shorten(s), f.message)
-	}
-	return ""
-}
-
 func text(dst *string, f form) read {
 	return func(r *reader, n node, key string) {
 		if !r.is(n, key, isText) {
 			return
 		}
-		if why := f.check(n.text); why != "" {
-			r.problem(n.mark, key, why)
+		s, wrong := n.text, ""
+		for i, c := range s { // an escape can make any
+			if why := unshown([]byte(s[i:]), c, utf8.RuneLen(c)); why != "" || c < ' ' {
+				wrong = fmt.Sprintf("the character U+%04X does not show", c)
+				break
+			}
+		}
+		switch {
+		case !utf8.ValidString(s):
+			wrong = "is not UTF-8"
+		case wrong != "":
+		case utf8.RuneCountInString(s) > f.most:
+			wrong = fmt.Sprintf("is longer than %d characters", f.most)
+		case f.pattern != nil && !f.pattern().MatchString(s):
+			wrong = fmt.Sprintf("%q is not %s", shorten(s), f.message)
+		}
+		if wrong != "" {
+			r.problem(n.mark, key, wrong)
 			return
 		}
-		*dst = n.text
+		*dst = s
 	}
 }
 

@@ -20,9 +20,18 @@ import (
 // only base runs has no network and no variables.
 func Tighten(p, base Policy) Policy {
 	out := p
-	out.Approvals = tightenApprovals(p.Approvals, base.Approvals)
+	out.Approvals = Approvals{
+		Required:     max(p.Approvals.Required, base.Approvals.Required),
+		Permission:   permissions[max(slices.Index(permissions, p.Approvals.Permission), slices.Index(permissions, base.Approvals.Permission), 0)],
+		AllowAuthor:  p.Approvals.AllowAuthor && base.Approvals.AllowAuthor,
+		SameHead:     p.Approvals.SameHead || base.Approvals.SameHead,
+		MaxAge:       least(p.Approvals.MaxAge, base.Approvals.MaxAge),
+		Local:        min(p.Approvals.Local, base.Approvals.Local),
+		WithdrawDeny: most(p.Approvals.WithdrawDeny, base.Approvals.WithdrawDeny),
+		BreakGlass:   intersection(p.Approvals.BreakGlass, base.Approvals.BreakGlass),
+	}
 	out.Bots = union(p.Bots, base.Bots)
-	out.Protected = unionRules(p.Protected, base.Protected)
+	out.Protected = union(p.Protected, base.Protected)
 	out.Sandbox = stricter(p.Sandbox, base.Sandbox, sandboxes)
 	out.Secrets.Mode = stricter(p.Secrets.Mode, base.Secrets.Mode, secretsModes)
 	out.Secrets.SealTo = intersection(p.Secrets.SealTo, base.Secrets.SealTo)
@@ -32,19 +41,6 @@ func Tighten(p, base Policy) Policy {
 		out.Gate.Bases = union(p.Gate.Bases, base.Gate.Bases)
 	}
 	return out
-}
-
-func tightenApprovals(p, base Approvals) Approvals {
-	return Approvals{
-		Required:     max(p.Required, base.Required),
-		Permission:   permissions[max(slices.Index(permissions, p.Permission), slices.Index(permissions, base.Permission), 0)],
-		AllowAuthor:  p.AllowAuthor && base.AllowAuthor,
-		SameHead:     p.SameHead || base.SameHead,
-		MaxAge:       least(p.MaxAge, base.MaxAge),
-		Local:        min(p.Local, base.Local),
-		WithdrawDeny: most(p.WithdrawDeny, base.WithdrawDeny),
-		BreakGlass:   intersection(p.BreakGlass, base.BreakGlass),
-	}
 }
 
 // least is the shorter of two times, where 0 is for ever.
@@ -68,11 +64,11 @@ func stricter[T comparable](a, b T, order []T) T {
 	return order[max(0, min(slices.Index(order, a), slices.Index(order, b)))]
 }
 
-func union(a, b []string) []string {
+func union[T any](a, b []T) []T {
 	out := slices.Clone(a)
-	for _, s := range b {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
+	for _, one := range b {
+		if !slices.ContainsFunc(out, func(had T) bool { return reflect.DeepEqual(had, one) }) {
+			out = append(out, one)
 		}
 	}
 	return out
@@ -83,16 +79,6 @@ func intersection(a, b []string) []string {
 	for _, s := range a {
 		if slices.Contains(b, s) {
 			out = append(out, s)
-		}
-	}
-	return out
-}
-
-func unionRules(a, b []Rule) []Rule {
-	out := slices.Clone(a)
-	for _, rule := range b {
-		if !slices.ContainsFunc(out, func(r Rule) bool { return reflect.DeepEqual(r, rule) }) {
-			out = append(out, rule)
 		}
 	}
 	return out

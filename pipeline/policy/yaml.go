@@ -96,53 +96,43 @@ func (r *reader) parse(raw []byte) (file *ast.File, ok bool) {
 }
 
 func newNode(n ast.Node) node {
+	if n == nil {
+		return node{kind: isNull, mark: mark{1, 1}}
+	}
+	t := n.GetToken()
+	out := node{kind: isOther, mark: at(t)}
 	switch n := n.(type) {
 	case *ast.MappingNode:
-		return newMapping(n)
+		out.kind = isMapping
+		for _, v := range n.Values {
+			key, value := newNode(v.Key), newNode(v.Value)
+			if value.kind == isNull {
+				value.mark = key.mark // where nothing stands there is no place
+			}
+			out.keys, out.values = append(out.keys, key), append(out.values, value)
+		}
+		if !n.IsFlowStyle && len(out.keys) > 0 {
+			out.mark = out.keys[0].mark // the library's is the first colon
+		}
+		return out
 	case *ast.SequenceNode:
-		out := node{kind: isSequence, mark: at(n.GetToken())}
+		out.kind = isSequence
 		for _, v := range n.Values {
 			out.values = append(out.values, newNode(v))
 		}
 		return out
-	case nil:
-		return node{kind: isNull, mark: mark{1, 1}}
+	case *ast.StringNode:
+		out.kind = isText
+	case *ast.IntegerNode:
+		out.kind = isInteger
+	case *ast.BoolNode:
+		out.kind = isBool
+	case *ast.NullNode:
+		out.kind = isNull
 	}
-	t := n.GetToken()
-	out := node{kind: scalarKind(n), text: t.Value, mark: at(t)}
+	out.text = t.Value
 	if strings.Contains(strings.TrimSpace(t.Origin), "\n") {
 		out.kind = isLines // which YAML would fold
-	}
-	return out
-}
-
-func scalarKind(n ast.Node) kind {
-	switch n.(type) {
-	case *ast.StringNode:
-		return isText
-	case *ast.IntegerNode:
-		return isInteger
-	case *ast.BoolNode:
-		return isBool
-	case *ast.NullNode:
-		return isNull
-	}
-	return isOther
-}
-
-// newMapping: the library's place of a block mapping is its first colon, ours
-// its first key.
-func newMapping(n *ast.MappingNode) node {
-	out := node{kind: isMapping, mark: at(n.GetToken())}
-	for _, v := range n.Values {
-		key, value := newNode(v.Key), newNode(v.Value)
-		if value.kind == isNull {
-			value.mark = key.mark // where nothing stands there is no place
-		}
-		out.keys, out.values = append(out.keys, key), append(out.values, value)
-	}
-	if !n.IsFlowStyle && len(out.keys) > 0 {
-		out.mark = out.keys[0].mark
 	}
 	return out
 }
@@ -216,41 +206,30 @@ func (r *reader) screenTokens(tokens token.Tokens) bool {
 		return false
 	}
 	before := len(r.problems)
-	var d depth
+	line, dashes, flow := 0, 0, 0
 	for _, t := range tokens {
 		if why := notUsed[t.Type]; why != "" {
 			r.problem(at(t), "", why)
 		}
-		if why := d.note(t); why != "" {
-			r.problem(at(t), "", why)
+		first := t.Position.Line != line
+		switch t.Type {
+		case token.CommentType:
+			continue
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow--
+		}
+		if first {
+			line, dashes = t.Position.Line, 0
+		}
+		if t.Type == token.SequenceEntryType {
+			dashes++
+		}
+		if flow > maxFlow || dashes > maxDashes || first && t.Position.Column > maxIndent {
+			r.problem(at(t), "", "nested too deep")
 			return false
 		}
 	}
 	return len(r.problems) == before
-}
-
-// depth is how deep the tokens go.
-type depth struct{ line, dashes, flow int }
-
-// note takes the next token, and says so if it is too deep.
-func (d *depth) note(t *token.Token) string {
-	if t.Type == token.CommentType {
-		return ""
-	}
-	first := t.Position.Line != d.line
-	if first {
-		d.line, d.dashes = t.Position.Line, 0
-	}
-	switch t.Type {
-	case token.SequenceStartType, token.MappingStartType:
-		d.flow++
-	case token.SequenceEndType, token.MappingEndType:
-		d.flow--
-	case token.SequenceEntryType:
-		d.dashes++
-	}
-	if d.flow > maxFlow || d.dashes > maxDashes || first && t.Position.Column > maxIndent {
-		return "nested too deep"
-	}
-	return ""
 }
