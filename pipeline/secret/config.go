@@ -2,6 +2,7 @@ package secret
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,15 +63,6 @@ func readConfig(data []byte) (c configFile, err error) {
 	if c.Extend.Path != "" || c.Extend.URL != "" {
 		return c, errors.New("extend.path and extend.url are not followed: only this file is read")
 	}
-	c.fold()
-	if len(c.Rules) > maxRules {
-		return c, fmt.Errorf("more than %d rules", maxRules)
-	}
-	return c, nil
-}
-
-// fold turns the older form of allowlists into the newer one.
-func (c *configFile) fold() {
 	if c.AllowList != nil {
 		c.Allowlists = append(c.Allowlists, *c.AllowList)
 	}
@@ -79,6 +71,10 @@ func (c *configFile) fold() {
 			r.Allowlists = append(r.Allowlists, *r.AllowList)
 		}
 	}
+	if len(c.Rules) > maxRules {
+		return c, fmt.Errorf("more than %d rules", maxRules)
+	}
+	return c, nil
 }
 
 // A ruleEntry is a rule that is read when it is first needed: reading all takes
@@ -105,13 +101,16 @@ var wakes = map[string][]string{
 
 var newRelic = []string{"new-relic", "newrelic", "new_relic"}
 
+//go:embed ownrules.toml
+var ownRules string
+
 // defaults are gitleaks' rules, less what would let a patch excuse itself (no
 // path exempts content, and no rule is limited to paths), and our own; and the
 // part of gitleaks' file before its rules.
 func defaults() (head string, rules []ruleEntry) {
 	sections := strings.Split(config.DefaultConfig, rulesHeader)
-	_, own, _ := strings.Cut(ownRules, rulesHeader)
-	for _, s := range slices.Concat(sections[1:], strings.Split(own, rulesHeader)) {
+	own := strings.Split(strings.ReplaceAll(ownRules, "\r\n", "\n"), rulesHeader) // Git may have changed its lines
+	for _, s := range slices.Concat(sections[1:], own[1:]) {
 		rules = append(rules, outline(rulesHeader+s))
 	}
 	return sections[0], rules

@@ -263,11 +263,7 @@ func escape(text []byte) (value few, size int) {
 	case text[1] == 'u':
 		return escapedRune(text)
 	}
-	return shortEscape(text[1])
-}
-
-func shortEscape(c byte) (few, int) {
-	switch c {
+	switch c := text[1]; c {
 	case 'n':
 		return one('\n'), 2
 	case 'r':

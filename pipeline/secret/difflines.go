@@ -3,6 +3,7 @@ package secret
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/binary"
 	"io"
 	"strconv"
 	"strings"
@@ -139,32 +140,38 @@ func (r *diffReader) header(at, end int) {
 			return
 		}
 	}
-	switch {
-	case r.hunkHeader(line, at, end), r.binary && r.sectionHeader(line, at):
-	case end-at < 200 && r.fixed(line, at):
-		r.binary = r.binary || line == "GIT binary patch"
-		last := &r.files[len(r.files)-1]
-		last.fresh = last.fresh || strings.HasPrefix(line, "new file mode")
-	default:
+	var m []string
+	if strings.HasPrefix(line, "@@ ") {
+		m = hunkLine().FindStringSubmatch(line)
+	}
+	if m != nil {
+		r.was, r.old, r.is, r.new = count(m[1]), count(m[2]), count(m[3]), count(m[4])
+		r.hunk++
+		r.add(at+len(m[0]), end, heading)
+		return
+	}
+	if r.binary {
+		m = sectionLine().FindStringSubmatch(line)
+	}
+	if m != nil {
+		r.add(at, at, fixed)
+		r.body = true
+		r.sections = append(r.sections, section{-1, -1, int32(len(r.files) - 1), m[1] == "literal", count(m[2])})
+		return
+	}
+	if end-at >= 200 || !r.fixed(line, at) {
 		r.add(at, end, heading)
+		return
 	}
+	r.binary = r.binary || line == "GIT binary patch"
+	last := &r.files[len(r.files)-1]
+	last.fresh = last.fresh || strings.HasPrefix(line, "new file mode")
 }
 
-var hunkLine = lazyregexp.New(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@`)
-
-func (r *diffReader) hunkHeader(line string, at, end int) bool {
-	if !strings.HasPrefix(line, "@@ ") {
-		return false
-	}
-	m := hunkLine().FindStringSubmatch(line)
-	if m == nil {
-		return false
-	}
-	r.was, r.old, r.is, r.new = count(m[1]), count(m[2]), count(m[3]), count(m[4])
-	r.hunk++
-	r.add(at+len(m[0]), end, heading)
-	return true
-}
+var (
+	hunkLine    = lazyregexp.New(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@`)
+	sectionLine = lazyregexp.New(`^(literal|delta) (\d{1,10})$`)
+)
 
 func count(s string) int {
 	if s == "" {
@@ -172,19 +179,6 @@ func count(s string) int {
 	}
 	n, _ := strconv.Atoi(s) // nine digits at most
 	return n
-}
-
-var sectionLine = lazyregexp.New(`^(literal|delta) (\d{1,10})$`)
-
-func (r *diffReader) sectionHeader(line string, at int) bool {
-	m := sectionLine().FindStringSubmatch(line)
-	if m == nil {
-		return false
-	}
-	r.add(at, at, fixed)
-	r.body = true
-	r.sections = append(r.sections, section{-1, -1, int32(len(r.files) - 1), m[1] == "literal", count(m[2])})
-	return true
 }
 
 // payload takes a line of a binary section, which an empty line ends.
@@ -260,10 +254,36 @@ func unpack(payload []byte, size, limit int) ([]byte, bool) {
 	}
 	packed := make([]byte, 0, len(payload))
 	for line := range bytes.SplitSeq(payload, []byte("\n")) {
-		var ok bool
-		if packed, ok = unpackLine(packed, line); !ok {
+		// A letter for the line's length, and five characters for four bytes.
+		if len(line) == 0 || len(line)%5 != 1 {
 			return nil, false
 		}
+		length := 0
+		switch c := line[0]; {
+		case 'A' <= c && c <= 'Z':
+			length = int(c-'A') + 1
+		case 'a' <= c && c <= 'z':
+			length = int(c-'a') + 27
+		}
+		groups := line[1:]
+		if length == 0 || (length+3)/4*5 != len(groups) {
+			return nil, false
+		}
+		until := len(packed) + length
+		for ; len(groups) > 0; groups = groups[5:] {
+			n := uint64(0)
+			for _, c := range groups[:5] {
+				if git85[c] == 85 {
+					return nil, false
+				}
+				n = n*85 + uint64(git85[c])
+			}
+			if n > 0xffffffff {
+				return nil, false
+			}
+			packed = binary.BigEndian.AppendUint32(packed, uint32(n))
+		}
+		packed = packed[:until]
 	}
 	rest := bytes.NewReader(packed)
 	z, err := zlib.NewReader(rest)
@@ -275,38 +295,4 @@ func unpack(payload []byte, size, limit int) ([]byte, bool) {
 		return nil, false
 	}
 	return data, true
-}
-
-// unpackLine decodes one line: a letter for its length, and five characters
-// for four bytes.
-func unpackLine(out, line []byte) ([]byte, bool) {
-	if len(line) == 0 || len(line)%5 != 1 {
-		return out, false
-	}
-	length := 0
-	switch c := line[0]; {
-	case 'A' <= c && c <= 'Z':
-		length = int(c-'A') + 1
-	case 'a' <= c && c <= 'z':
-		length = int(c-'a') + 27
-	}
-	groups := line[1:]
-	if length == 0 || (length+3)/4*5 != len(groups) {
-		return out, false
-	}
-	until := len(out) + length
-	for ; len(groups) > 0; groups = groups[5:] {
-		n := uint64(0)
-		for _, c := range groups[:5] {
-			if git85[c] == 85 {
-				return out, false
-			}
-			n = n*85 + uint64(git85[c])
-		}
-		if n > 0xffffffff {
-			return out, false
-		}
-		out = append(out, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
-	}
-	return out[:until], true
 }

@@ -58,20 +58,17 @@ func newExact(list []known, encoded bool) *exact {
 			parent = open[len(open)-1]
 		}
 		x.parent, open = append(x.parent, parent), append(open, int32(i))
-		x.enter(binary.LittleEndian.Uint64(k.value), int32(i))
+		head := binary.LittleEndian.Uint64(k.value)
+		r, ok := x.begins[head]
+		if !ok {
+			r[0] = int32(i)
+		}
+		r[1] = int32(i) + 1
+		x.begins[head] = r
+		h := hash(head)
+		x.filter[h/64] |= 1 << (h % 64)
 	}
 	return x
-}
-
-func (x *exact) enter(head uint64, i int32) {
-	r, ok := x.begins[head]
-	if !ok {
-		r[0] = i
-	}
-	r[1] = i + 1
-	x.begins[head] = r
-	h := hash(head)
-	x.filter[h/64] |= 1 << (h % 64)
 }
 
 func hash(head uint64) uint64 { return head * 0x9e3779b97f4a7c15 >> 48 }

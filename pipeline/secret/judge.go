@@ -163,44 +163,38 @@ type candidate struct {
 // its line.
 const lineReach = 256
 
-func newAllowlist(file allowFile) (allowlist, error) {
-	a := allowlist{target: file.RegexTarget}
-	switch strings.ToUpper(file.Condition) {
-	case "", "OR", "||":
-	case "AND", "&&":
-		a.all = true
-	default:
-		return a, fmt.Errorf("allowlist: unknown condition %q", file.Condition)
-	}
-	switch file.RegexTarget {
-	case "", "match", "line":
-	case "secret":
-		a.target = ""
-	default:
-		return a, fmt.Errorf("allowlist: unknown regexTarget %q", file.RegexTarget)
-	}
-	regexes, err := compileAll(file.Regexes)
-	if err != nil {
-		return a, err
-	}
-	for _, re := range regexes {
-		a.regexes = append(a.regexes, newCondition(re))
-	}
-	if a.paths, err = compileAll(file.Paths); err != nil {
-		return a, err
-	}
-	if len(file.StopWords) > 0 {
-		a.words = sync.OnceValue(func() *keywords { return newKeywords(nonEmpty(file.StopWords)) })
-	}
-	return a, nil
-}
-
 func newAllowlists(files []allowFile) ([]allowlist, error) {
 	var out []allowlist
 	for _, file := range files {
-		a, err := newAllowlist(file)
+		a := allowlist{target: file.RegexTarget}
+		switch strings.ToUpper(file.Condition) {
+		case "", "OR", "||":
+		case "AND", "&&":
+			a.all = true
+		default:
+			return nil, fmt.Errorf("allowlist: unknown condition %q", file.Condition)
+		}
+		switch file.RegexTarget {
+		case "", "match", "line":
+		case "secret":
+			a.target = ""
+		default:
+			return nil, fmt.Errorf("allowlist: unknown regexTarget %q", file.RegexTarget)
+		}
+		regexes, err := compileAll(file.Regexes)
 		if err != nil {
 			return nil, err
+		}
+		for _, re := range regexes {
+			a.regexes = append(a.regexes, newCondition(re))
+		}
+		if a.paths, err = compileAll(file.Paths); err != nil {
+			return nil, err
+		}
+		if len(file.StopWords) > 0 {
+			a.words = sync.OnceValue(func() *keywords {
+				return newKeywords(slices.DeleteFunc(slices.Clone(file.StopWords), func(s string) bool { return s == "" }))
+			})
 		}
 		out = append(out, a)
 	}
@@ -219,25 +213,25 @@ func compileAll(exprs []string) ([]*regexp.Regexp, error) {
 	return out, nil
 }
 
-func nonEmpty(list []string) []string {
-	var out []string
-	for _, s := range list {
-		if s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 // allows reports whether the candidate is excused. Commits are not known here,
 // so a condition on them never holds.
 func (a allowlist) allows(c candidate) bool {
 	var checks []bool
 	if len(a.regexes) > 0 {
-		checks = append(checks, a.regexAllows(c))
+		anyHolds := func(text []byte) bool {
+			return slices.ContainsFunc(a.regexes, func(re *condition) bool { return re.holds(c.engine, text) })
+		}
+		switch a.target {
+		case "line":
+			checks = append(checks, a.lineAllows(c))
+		case "match":
+			checks = append(checks, anyHolds(c.text[c.start:c.end]))
+		default:
+			checks = append(checks, anyHolds(c.text[c.value:c.until]))
+		}
 	}
 	if len(a.paths) > 0 {
-		checks = append(checks, c.path != "" && matches(a.paths, c.path))
+		checks = append(checks, c.path != "" && slices.ContainsFunc(a.paths, func(re *regexp.Regexp) bool { return re.MatchString(c.path) }))
 	}
 	if a.words != nil {
 		checks = append(checks, a.words().in(c.text[c.value:c.until]))
@@ -248,25 +242,6 @@ func (a allowlist) allows(c candidate) bool {
 		}
 	}
 	return a.all && len(checks) > 0
-}
-
-func (a allowlist) regexAllows(c candidate) bool {
-	switch a.target {
-	case "match":
-		return a.holds(c.engine, c.text[c.start:c.end])
-	case "line":
-		return a.lineAllows(c)
-	}
-	return a.holds(c.engine, c.text[c.value:c.until])
-}
-
-func (a allowlist) holds(e *engine, text []byte) bool {
-	for _, c := range a.regexes {
-		if c.holds(e, text) {
-			return true
-		}
-	}
-	return false
 }
 
 // lineAllows looks at the line around the match. What it finds must overlap
@@ -287,15 +262,6 @@ func (a allowlist) lineAllows(c candidate) bool {
 			if from+loc[0] < c.end && from+loc[1] > c.start {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-func matches(list []*regexp.Regexp, path string) bool {
-	for _, re := range list {
-		if re.MatchString(path) {
-			return true
 		}
 	}
 	return false

@@ -37,12 +37,20 @@ func (f *Finder) Learn(set patch.Patchset) (*Finder, []PatchFinding) {
 	spans, secrets := f.search(d)
 	g := f.learning(secrets)
 	if len(spans) == 0 {
-		g = f.knowsClean(set.Bytes())
+		// Nothing was found in more than the diff: it need not be searched again.
+		clean := *f
+		clean.clean = sha256.Sum256(set.Bytes())
+		g = &clean
 	}
 	found := d.introduced(set, spans)
 	for i, c := range set.Changes {
 		if d.files[min(i+1, len(d.files)-1)].fresh {
-			found = append(found, g.inName(c.Path)...)
+			for _, n := range g.Find(c.Path) {
+				found = append(found, PatchFinding{c.Path, 0, n.Kind})
+			}
+			if kind := g.rules().names(c.Path); kind != "" {
+				found = append(found, PatchFinding{c.Path, 0, kind})
+			}
 		}
 	}
 	for i := range found {
@@ -52,25 +60,6 @@ func (f *Finder) Learn(set patch.Patchset) (*Finder, []PatchFinding) {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
 	})
 	return g, slices.Compact(found)
-}
-
-// knowsClean returns a Finder that need not search a diff again: nothing was
-// found in more than it.
-func (f *Finder) knowsClean(diff []byte) *Finder {
-	g := *f
-	g.clean = sha256.Sum256(diff)
-	return &g
-}
-
-func (f *Finder) inName(path string) []PatchFinding {
-	var out []PatchFinding
-	for _, n := range f.Find(path) {
-		out = append(out, PatchFinding{path, 0, n.Kind})
-	}
-	if kind := f.rules().names(path); kind != "" {
-		out = append(out, PatchFinding{path, 0, kind})
-	}
-	return out
 }
 
 const (
@@ -96,21 +85,17 @@ func (d *diffText) beside(set patch.Patchset) {
 		d.files[file] = diffFile{c.Path, c.Kind == patch.Add || c.Kind == patch.Rename}
 		switch c.Kind {
 		case patch.Rename:
-			d.renamed(c, diffLine{file: file, is: 1}, &renames)
+			if len(c.After.Data) > renames {
+				d.unsearched = append(d.unsearched, PatchFinding{c.Path, 1, KindUnscanned})
+				continue
+			}
+			renames -= len(c.After.Data)
+			d.append(c.After.Data, 0, len(c.After.Data), diffLine{file: file, is: 1})
 		case patch.Update:
 			d.regions(c.Before.Data, hunks[file], &left, func(h diffLine) int32 { return h.was }, diffLine{file: file})
 			d.regions(c.After.Data, hunks[file], &left, func(h diffLine) int32 { return h.is }, diffLine{file: file, is: 1})
 		}
 	}
-}
-
-func (d *diffText) renamed(c patch.Change, like diffLine, left *int) {
-	if len(c.After.Data) > *left {
-		d.unsearched = append(d.unsearched, PatchFinding{c.Path, 1, KindUnscanned})
-		return
-	}
-	*left -= len(c.After.Data)
-	d.append(c.After.Data, 0, len(c.After.Data), like)
 }
 
 // hunks returns the first line of each hunk, by file.

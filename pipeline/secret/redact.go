@@ -56,7 +56,13 @@ type jsonRedactor struct {
 func (r *jsonRedactor) value(key string, v any) (any, error) {
 	switch v := v.(type) {
 	case string:
-		return r.text(key, v), nil
+		switch {
+		case r.typed != nil && r.typed(key, v):
+			return v, nil
+		case key == diffKey:
+			return r.redact(newDiffText(r.finder.rules(), []byte(v)), v), nil
+		}
+		return r.redact(plainText{r.finder.rules(), []byte(v)}, v), nil
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
@@ -67,35 +73,21 @@ func (r *jsonRedactor) value(key string, v any) (any, error) {
 		}
 		return out, nil
 	case map[string]any:
-		return r.object(v)
+		out := make(map[string]any, len(v))
+		for key, member := range v {
+			redacted := r.redact(plainText{r.finder.rules(), []byte(key)}, key)
+			if _, ok := out[redacted]; ok {
+				return nil, errors.New("two keys of an object are the same once redacted")
+			}
+			made, err := r.value(key, member)
+			if err != nil {
+				return nil, err
+			}
+			out[redacted] = made
+		}
+		return out, nil
 	}
 	return v, nil
-}
-
-func (r *jsonRedactor) object(v map[string]any) (any, error) {
-	out := make(map[string]any, len(v))
-	for key, member := range v {
-		redacted := r.redact(plainText{r.finder.rules(), []byte(key)}, key)
-		if _, ok := out[redacted]; ok {
-			return nil, errors.New("two keys of an object are the same once redacted")
-		}
-		made, err := r.value(key, member)
-		if err != nil {
-			return nil, err
-		}
-		out[redacted] = made
-	}
-	return out, nil
-}
-
-func (r *jsonRedactor) text(key, s string) string {
-	if r.typed != nil && r.typed(key, s) {
-		return s
-	}
-	if key == diffKey {
-		return r.redact(newDiffText(r.finder.rules(), []byte(s)), s)
-	}
-	return r.redact(plainText{r.finder.rules(), []byte(s)}, s)
 }
 
 func (r *jsonRedactor) redact(src source, s string) string {

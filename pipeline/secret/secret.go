@@ -206,20 +206,16 @@ func merge(spans []span) []span {
 			continue
 		}
 		if n := len(out); n > 0 && s.start < out[n-1].end {
-			out[n-1] = out[n-1].with(s)
+			last := &out[n-1]
+			if rank(s.kind) < rank(last.kind) {
+				last.kind = s.kind
+			}
+			last.end = max(last.end, s.end)
 			continue
 		}
 		out = append(out, s)
 	}
 	return out
-}
-
-func (s span) with(t span) span {
-	if rank(t.kind) < rank(s.kind) {
-		s.kind = t.kind
-	}
-	s.end = max(s.end, t.end)
-	return s
 }
 
 // rank orders kinds by how much they say.
