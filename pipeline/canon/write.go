@@ -28,29 +28,28 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 		return appendNumber(b, v)
 	case string:
 		return appendString(b, v)
-	case []any, map[string]any:
+	case []any:
 		if depth == MaxDepth {
-			return nil, fmt.Errorf("nested deeper than %d levels", MaxDepth)
+			return nil, errDeep
 		}
-		return appendNested(b, v, depth+1)
+		b = append(b, '[')
+		for i, one := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			var err error
+			if b, err = appendValue(b, one, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, ']'), nil
+	case map[string]any:
+		if depth == MaxDepth {
+			return nil, errDeep
+		}
+		return appendObject(b, v, depth+1)
 	}
-	return appendOther(b, v, depth)
-}
-
-func appendNumber(b []byte, f float64) ([]byte, error) {
-	if n := int64(f); -maxInteger < f && f < maxInteger && float64(n) == f {
-		return strconv.AppendInt(b, n, 10), nil
-	}
-	s, err := jcs.NumberToJSON(f)
-	if err != nil {
-		return nil, fmt.Errorf("number %v has no JSON form", f)
-	}
-	return append(b, s...), nil
-}
-
-// appendOther writes a Go value that is not of a parsed document's types, as the
-// document that encoding/json makes of it.
-func appendOther(b []byte, v any, depth int) ([]byte, error) {
+	// Any other Go value is written as the document that encoding/json makes of it.
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encoding JSON: %w", err)
@@ -62,25 +61,17 @@ func appendOther(b []byte, v any, depth int) ([]byte, error) {
 	return appendValue(b, doc, depth)
 }
 
-func appendNested(b []byte, v any, depth int) ([]byte, error) {
-	if m, ok := v.(map[string]any); ok {
-		return appendObject(b, m, depth)
-	}
-	return appendArray(b, v.([]any), depth)
-}
+var errDeep = fmt.Errorf("nested deeper than %d levels", MaxDepth)
 
-func appendArray(b []byte, vs []any, depth int) ([]byte, error) {
-	b = append(b, '[')
-	for i, v := range vs {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var err error
-		if b, err = appendValue(b, v, depth); err != nil {
-			return nil, err
-		}
+func appendNumber(b []byte, f float64) ([]byte, error) {
+	if n := int64(f); -maxInteger < f && f < maxInteger && float64(n) == f {
+		return strconv.AppendInt(b, n, 10), nil
 	}
-	return append(b, ']'), nil
+	s, err := jcs.NumberToJSON(f)
+	if err != nil {
+		return nil, fmt.Errorf("number %v has no JSON form", f)
+	}
+	return append(b, s...), nil
 }
 
 func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
@@ -171,15 +162,14 @@ func Compare(a, b string) int {
 	for i < len(a) && i < len(b) && a[i] == b[i] {
 		i++
 	}
-	if asciiAt(a, i) && asciiAt(b, i) {
+	// Where both end or go on with ASCII, nothing from there on changes how the
+	// bytes before are decoded.
+	asciiAt := func(s string) bool { return i == len(s) || s[i] < utf8.RuneSelf }
+	if asciiAt(a) && asciiAt(b) {
 		return strings.Compare(a[i:], b[i:])
 	}
 	return slices.Compare(units(a), units(b))
 }
-
-// asciiAt reports whether s ends at i or goes on with ASCII, so that nothing from
-// there on changes how the bytes before are decoded.
-func asciiAt(s string, i int) bool { return i == len(s) || s[i] < utf8.RuneSelf }
 
 // units is the UTF-16 form of a string that may hold lone surrogates (WTF-8).
 func units(s string) []uint16 {
@@ -245,52 +235,38 @@ func String(v any, present bool) string {
 	case string:
 		return v
 	case float64:
-		return numberString(v)
-	case []any:
-		return joined(v)
+		switch { // what JSON cannot hold but a sum can reach
+		case math.IsInf(v, 1):
+			return "Infinity"
+		case math.IsInf(v, -1):
+			return "-Infinity"
+		case math.IsNaN(v):
+			return "NaN"
+		}
+		b, err := Marshal(v)
+		if err != nil {
+			panic("canon: finite number without a JSON form: " + err.Error())
+		}
+		return string(b)
+	case []any: // Array.prototype.join, which prints null as nothing
+		parts := make([]string, len(v))
+		for i, one := range v {
+			if one != nil {
+				parts[i] = String(one, true)
+			}
+		}
+		return strings.Join(parts, ",")
 	case map[string]any:
 		return "[object Object]"
 	}
 	return fmt.Sprint(v)
 }
 
-// numberString also prints what JSON cannot hold but a sum can reach.
-func numberString(f float64) string {
-	switch {
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	case math.IsNaN(f):
-		return "NaN"
-	}
-	b, err := Marshal(f)
-	if err != nil {
-		panic("canon: finite number without a JSON form: " + err.Error())
-	}
-	return string(b)
-}
-
-// joined is Array.prototype.join: null prints as nothing.
-func joined(vs []any) string {
-	parts := make([]string, len(vs))
-	for i, v := range vs {
-		if v != nil {
-			parts[i] = String(v, true)
-		}
-	}
-	return strings.Join(parts, ",")
-}
-
-// Trim is ECMAScript's String.prototype.trim. Unlike strings.TrimSpace it
+// Trim is ECMAScript's String.prototype.trim: it takes off the white space of
+// ECMA-262 12.2 and the line terminators of 12.3. Unlike strings.TrimSpace it
 // takes off U+FEFF and leaves U+0085.
-func Trim(s string) string { return strings.TrimFunc(s, isSpace) }
-
-// isSpace holds ECMA-262 12.2 white space and 12.3 line terminators.
-func isSpace(r rune) bool {
-	switch r {
-	case '\t', '\n', '\v', '\f', '\r', '\uFEFF', '\u2028', '\u2029':
-		return true
-	}
-	return unicode.Is(unicode.Zs, r)
+func Trim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool {
+		return strings.ContainsRune("\t\n\v\f\r\uFEFF\u2028\u2029", r) || unicode.Is(unicode.Zs, r)
+	})
 }
