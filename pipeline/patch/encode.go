@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"hash/adler32"
 	"slices"
@@ -46,11 +47,30 @@ func (c Change) write(b *bytes.Buffer) {
 		from = c.From
 	}
 	fmt.Fprintf(b, "diff --git %s %s\n", quoteName("a/"+from), quoteName("b/"+c.Path))
-	c.writeModes(b)
+	switch {
+	case c.Before == nil:
+		fmt.Fprintf(b, "new file mode %s\n", c.After.Mode)
+	case c.After == nil:
+		fmt.Fprintf(b, "deleted file mode %s\n", c.Before.Mode)
+	case c.Before.Mode != c.After.Mode:
+		fmt.Fprintf(b, "old mode %s\nnew mode %s\n", c.Before.Mode, c.After.Mode)
+	}
 	if c.Kind == Rename {
 		fmt.Fprintf(b, "similarity index 100%%\nrename from %s\nrename to %s\n", quoteName(from), quoteName(c.Path))
 	}
-	c.writeIndex(b)
+	// The index line binds the content even where no hunk shows it (a rename, a
+	// mode change, an empty file).
+	oldID, newID, mode := absentID, absentID, ""
+	if c.Before != nil {
+		oldID = c.Before.BlobID()
+	}
+	if c.After != nil {
+		newID = c.After.BlobID()
+	}
+	if c.Before != nil && c.After != nil && c.Before.Mode == c.After.Mode {
+		mode = " " + c.After.Mode.String()
+	}
+	fmt.Fprintf(b, "index %s..%s%s\n", oldID, newID, mode)
 	before, after := c.Before.data(), c.After.data()
 	switch {
 	case bytes.Equal(before, after):
@@ -66,34 +86,6 @@ func (f *File) data() []byte {
 		return nil
 	}
 	return f.Data
-}
-
-func (c Change) writeModes(b *bytes.Buffer) {
-	switch {
-	case c.Before == nil:
-		fmt.Fprintf(b, "new file mode %s\n", c.After.Mode)
-	case c.After == nil:
-		fmt.Fprintf(b, "deleted file mode %s\n", c.Before.Mode)
-	case c.Before.Mode != c.After.Mode:
-		fmt.Fprintf(b, "old mode %s\nnew mode %s\n", c.Before.Mode, c.After.Mode)
-	}
-}
-
-// writeIndex binds the content even where no hunk shows it (a rename, a mode
-// change, an empty file).
-func (c Change) writeIndex(b *bytes.Buffer) {
-	before, after := absentID, absentID
-	if c.Before != nil {
-		before = c.Before.BlobID()
-	}
-	if c.After != nil {
-		after = c.After.BlobID()
-	}
-	fmt.Fprintf(b, "index %s..%s", before, after)
-	if c.Before != nil && c.After != nil && c.Before.Mode == c.After.Mode {
-		fmt.Fprintf(b, " %s", c.After.Mode)
-	}
-	b.WriteByte('\n')
 }
 
 // isBinary: a file with a NUL byte anywhere is not shown as text.
@@ -210,11 +202,26 @@ func writeLines(b *bytes.Buffer, mark byte, lines [][]byte) {
 // blocks (RFC 1951 3.2.4), base 85, 52 bytes a line.
 func writeBinary(b *bytes.Buffer, data []byte) {
 	fmt.Fprintf(b, "GIT binary patch\nliteral %d\n", len(data))
-	stream := storedZlib(data)
-	for len(stream) > 0 {
-		n := min(52, len(stream))
-		writeBase85(b, stream[:n])
-		stream = stream[n:]
+	for chunk := range slices.Chunk(storedZlib(data), 52) {
+		// The length as a letter, then five characters for each four bytes, the
+		// last group padded with zeros.
+		if n := len(chunk); n <= 26 {
+			b.WriteByte(byte('A' + n - 1))
+		} else {
+			b.WriteByte(byte('a' + n - 27))
+		}
+		for len(chunk) > 0 {
+			var word [4]byte
+			chunk = chunk[copy(word[:], chunk):]
+			v := binary.BigEndian.Uint32(word[:])
+			var group [5]byte
+			for i := 4; i >= 0; i-- {
+				group[i] = base85[v%85]
+				v /= 85
+			}
+			b.Write(group[:])
+		}
+		b.WriteByte('\n')
 	}
 	b.WriteByte('\n')
 }
@@ -235,29 +242,7 @@ func storedZlib(data []byte) []byte {
 			break
 		}
 	}
-	return append(out, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
+	return binary.BigEndian.AppendUint32(out, sum)
 }
 
 const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-
-// writeBase85 writes one line: the length as a letter, then five characters
-// for each four bytes, the last group padded with zeros.
-func writeBase85(b *bytes.Buffer, chunk []byte) {
-	if n := len(chunk); n <= 26 {
-		b.WriteByte(byte('A' + n - 1))
-	} else {
-		b.WriteByte(byte('a' + n - 27))
-	}
-	for len(chunk) > 0 {
-		var word [4]byte
-		chunk = chunk[copy(word[:], chunk):]
-		v := uint32(word[0])<<24 | uint32(word[1])<<16 | uint32(word[2])<<8 | uint32(word[3])
-		var group [5]byte
-		for i := 4; i >= 0; i-- {
-			group[i] = base85[v%85]
-			v /= 85
-		}
-		b.Write(group[:])
-	}
-	b.WriteByte('\n')
-}

@@ -219,7 +219,19 @@ func (h *header) names() (old, new string, err error) {
 	if !isPair(h.title, "a/"+old, "b/"+new) {
 		return "", "", errNames
 	}
-	return old, new, h.checkMarks(old, new)
+	// markIs reports whether a "---" or "+++" line names the file, or /dev/null
+	// where the header has the word.
+	markIs := func(mark, word, name string) bool {
+		if h.seen[rankExists] == word {
+			return mark == devNull
+		}
+		got, err := unquote(markName(mark))
+		return err == nil && got == name
+	}
+	if h.plus != "" && !(markIs(h.minus, "new file mode", "a/"+old) && markIs(h.plus, "deleted file mode", "b/"+new)) {
+		return old, new, errNames
+	}
+	return old, new, nil
 }
 
 // soleName is the one name of a section that renames nothing: from the "+++"
@@ -264,27 +276,6 @@ const devNull = "/dev/null"
 // markName is the name in a "---" or "+++" line; git ends one with spaces by a
 // tab.
 func markName(mark string) string { return strings.TrimSuffix(mark, "\t") }
-
-// checkMarks compares the "---" and "+++" lines, where there are any.
-func (h *header) checkMarks(old, new string) error {
-	if h.plus == "" {
-		return nil
-	}
-	if !h.markIs(h.minus, "new file mode", "a/"+old) || !h.markIs(h.plus, "deleted file mode", "b/"+new) {
-		return errNames
-	}
-	return nil
-}
-
-// markIs reports whether a "---" or "+++" line names the file, or /dev/null where
-// the header has the word.
-func (h *header) markIs(mark, word, name string) bool {
-	if h.seen[rankExists] == word {
-		return mark == devNull
-	}
-	got, err := unquote(markName(mark))
-	return err == nil && got == name
-}
 
 // checkQuotes refuses names that are quoted in another way than git does.
 func (h *header) checkQuotes(old, new string) error {

@@ -21,7 +21,14 @@ func (d Diff) Resolve(base fs.FS) (Patchset, error) {
 	t := newTree(base)
 	jobs := d.jobs(t)
 	parallel(len(jobs), func(i int) { jobs[i].apply() })
-	after, leaving := map[string]*File{}, d.leaving()
+	after := map[string]*File{}
+	// Paths that renames take away may be made anew by other sections (git diff -B -M).
+	leaving := map[string]bool{}
+	for _, s := range d.sections {
+		if s.does == renames {
+			leaving[s.old] = true
+		}
+	}
 	for _, j := range jobs {
 		if j.err == nil {
 			j.err = j.outcome(t, after, leaving)
@@ -31,21 +38,16 @@ func (d Diff) Resolve(base fs.FS) (Patchset, error) {
 		}
 	}
 	p, err := between(t, after)
-	return p, d.locate(err)
-}
-
-// locate adds to an error about a path the line of the section that makes it.
-func (d Diff) locate(err error) error {
 	var e *Error
-	if !errors.As(err, &e) || e.Line != 0 {
-		return err
+	if !errors.As(err, &e) || e.Line != 0 || e.Path == "" {
+		return p, err
 	}
-	for _, s := range d.sections {
-		if s.new == e.Path && e.Path != "" {
-			return at(err, s.line, s.new)
+	for _, s := range d.sections { // the line of the section that makes the path
+		if s.new == e.Path {
+			return p, at(err, s.line, s.new)
 		}
 	}
-	return err
+	return p, err
 }
 
 // job is a section with the file that it changes.
@@ -124,18 +126,6 @@ func (j *job) apply() {
 	j.err = j.misfit(err)
 }
 
-// leaving are the paths that renames take away, which other sections may
-// therefore make anew (git diff -B -M).
-func (d Diff) leaving() map[string]bool {
-	out := map[string]bool{}
-	for _, s := range d.sections {
-		if s.does == renames {
-			out[s.old] = true
-		}
-	}
-	return out
-}
-
 // outcome enters into after what the section leaves behind.
 func (j *job) outcome(t *tree, after map[string]*File, leaving map[string]bool) error {
 	if j.does == deletes {
@@ -204,7 +194,11 @@ func (h *hunk) restore(lines [][]byte) bool {
 		var line []byte
 		line, rest = cutLine(rest)
 		if line[0] != '+' && line[0] != '\\' {
-			line = append([]byte{markOf(line)}, bytes.TrimSuffix(lines[0], []byte("\n"))...)
+			mark := byte(' ') // a bare line is one of context
+			if line[0] == '-' {
+				mark = '-'
+			}
+			line = append([]byte{mark}, bytes.TrimSuffix(lines[0], []byte("\n"))...)
 			line = append(line, '\n')
 			lines = lines[1:]
 		}
@@ -215,14 +209,6 @@ func (h *hunk) restore(lines [][]byte) bool {
 	}
 	h.body = out
 	return true
-}
-
-// markOf is a hunk line's mark; a bare line is one of context.
-func markOf(line []byte) byte {
-	if line[0] == '-' {
-		return '-'
-	}
-	return ' '
 }
 
 // An Operation writes or deletes a whole file, as patch.json and Proposals do.

@@ -100,15 +100,32 @@ func checkCollisions(base fs.FS, changes []Change) error {
 		names: map[string]map[string]string{}, files: map[string]bool{},
 	}
 	for _, ch := range changes {
-		if ch.After == nil {
-			c.remove(ch.Path)
+		if ch.After != nil {
+			continue
+		}
+		c.gone[ch.Path] = true
+		for i := range len(ch.Path) {
+			if ch.Path[i] == '/' {
+				c.thinned[ch.Path[:i]] = true
+			}
 		}
 	}
 	for _, ch := range changes {
 		if ch.Before != nil || ch.After == nil {
 			continue
 		}
-		if err := c.add(ch.Path); err != nil {
+		dir, start := ".", 0
+		for i := range len(ch.Path) {
+			if ch.Path[i] != '/' {
+				continue
+			}
+			if err := c.place(dir, ch.Path[start:i], ch.Path, false); err != nil {
+				return err
+			}
+			dir, start = ch.Path[:i], i+1
+		}
+		c.files[ch.Path] = true
+		if err := c.place(dir, ch.Path[start:], ch.Path, true); err != nil {
 			return err
 		}
 	}
@@ -121,30 +138,6 @@ type collider struct {
 	thinned map[string]bool              // directories above them
 	names   map[string]map[string]string // directory → folded name → name
 	files   map[string]bool              // added paths
-}
-
-func (c *collider) remove(path string) {
-	c.gone[path] = true
-	for i := range len(path) {
-		if path[i] == '/' {
-			c.thinned[path[:i]] = true
-		}
-	}
-}
-
-func (c *collider) add(path string) error {
-	dir, start := ".", 0
-	for i := range len(path) {
-		if path[i] != '/' {
-			continue
-		}
-		if err := c.place(dir, path[start:i], path, false); err != nil {
-			return err
-		}
-		dir, start = path[:i], i+1
-	}
-	c.files[path] = true
-	return c.place(dir, path[start:], path, true)
 }
 
 // place puts one component of an added path into its directory.
