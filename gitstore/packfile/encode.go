@@ -27,17 +27,17 @@ func encodePack(to io.Writer, b *Batch) (entries []packed, sum plumbing.Hash, er
 	offset := int64(packHeaderSize)
 	var out []byte
 	for _, chunks := range rounds(b.entries) {
-		parts, errs := make([]part, len(chunks)), make([]error, len(chunks))
-		Parallel(len(chunks), 1, func(i int) { parts[i], errs[i] = deflateAll(chunks[i]) })
+		streams, errs := make([][][]byte, len(chunks)), make([]error, len(chunks))
+		Parallel(len(chunks), 1, func(i int) { streams[i], errs[i] = deflateAll(chunks[i]) })
 		if err := errors.Join(errs...); err != nil {
 			return nil, sum, err
 		}
-		for _, p := range parts {
+		for _, chunk := range streams {
 			out = out[:0]
-			for i := range p.ends {
+			for _, stream := range chunk {
 				start, n := len(out), len(entries)
 				at := offset + int64(start)
-				out = append(entryHeader(out, b.entries[n], at, entries), p.stream(i)...)
+				out = append(entryHeader(out, b.entries[n], at, entries), stream...)
 				entries = append(entries, packed{b.ids[n], crc32.ChecksumIEEE(out[start:]), at})
 			}
 			if _, err := to.Write(out); err != nil {
@@ -78,30 +78,23 @@ func rounds(entries []entry) (out [][][]entry) {
 	return out
 }
 
-// part is the zlib streams of some entries, and where each ends.
-type part struct {
-	data []byte
-	ends []int
-}
-
-func (p part) stream(i int) []byte {
-	if i == 0 {
-		return p.data[:p.ends[0]]
-	}
-	return p.data[p.ends[i-1]:p.ends[i]]
-}
-
-func deflateAll(entries []entry) (part, error) {
+// deflateAll makes the zlib streams of some entries.
+func deflateAll(entries []entry) ([][]byte, error) {
 	w := getWriter()
 	defer w.put()
 	ends := make([]int, len(entries))
 	for i, e := range entries {
 		if err := w.deflate(Object{e.kind, e.data}); err != nil {
-			return part{}, err
+			return nil, err
 		}
 		ends[i] = w.buf.Len()
 	}
-	return part{bytes.Clone(w.buf.Bytes()), ends}, nil
+	data, start := bytes.Clone(w.buf.Bytes()), 0
+	streams := make([][]byte, len(entries))
+	for i, end := range ends {
+		streams[i], start = data[start:end], end
+	}
+	return streams, nil
 }
 
 // entryHeader is what pack.entry reads. The entry's own place tells how far

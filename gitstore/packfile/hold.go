@@ -126,26 +126,19 @@ func (s *Store) Sweep() error {
 	}
 	byHold := map[string][]string{} // .keep files
 	for _, keep := range keeps {
-		if name := holdOf(keep); name != "" {
-			byHold[name] = append(byHold[name], keep)
-			dirs = append(dirs, filepath.Join(objects, name))
+		text, err := os.ReadFile(keep)
+		name, line := strings.CutSuffix(string(text), "\n")
+		if err != nil || !line || !strings.HasPrefix(name, holdPrefix) || filepath.Base(name) != name {
+			continue // somebody else's
 		}
+		byHold[name] = append(byHold[name], keep)
+		dirs = append(dirs, filepath.Join(objects, name))
 	}
 	var errs []error
 	for _, dir := range dirs {
 		errs = append(errs, sweep(dir, byHold[filepath.Base(dir)]))
 	}
 	return errors.Join(errs...)
-}
-
-// holdOf is the directory that a .keep is of, "" if it is somebody else's.
-func holdOf(keep string) string {
-	text, err := os.ReadFile(keep)
-	name, line := strings.CutSuffix(string(text), "\n")
-	if err != nil || !line || !strings.HasPrefix(name, holdPrefix) || filepath.Base(name) != name {
-		return ""
-	}
-	return name
 }
 
 // sweep removes these .keep files and then the directory, if its process is

@@ -136,24 +136,17 @@ func (x *index) bytes(offset, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// load holds the whole index in memory once that is cheaper than to go on
-// searching in the file.
-func (x *index) load() error {
-	if x.file == nil || x.length > largeIndex || x.searches.Add(1) != x.length/rareSearch {
-		return nil
-	}
-	all, err := x.bytes(0, x.length)
-	if err == nil {
-		x.loaded.Store(&all)
-	}
-	return err
-}
-
 // find returns where in the pack an object is; 0, where none can be, means
 // that it is not there.
 func (x *index) find(id plumbing.Hash) (int64, error) {
-	if err := x.load(); err != nil {
-		return 0, err
+	// All of it is held in memory once that is cheaper than to go on searching in
+	// the file.
+	if x.file != nil && x.length <= largeIndex && x.searches.Add(1) == x.length/rareSearch {
+		all, err := x.bytes(0, x.length)
+		if err != nil {
+			return 0, err
+		}
+		x.loaded.Store(&all)
 	}
 	lo, hi := int64(0), int64(x.fanout[id[0]])
 	if id[0] > 0 {

@@ -60,8 +60,9 @@ func (w *walker) differs(dir *dir, e index.Entry, s look, name string) (bool, er
 		}
 	}
 	same := w.looksSame(e.Stat, s)
+	racy := w.x.Written.Unix() <= int64(e.Stat.MtimeSec) // as git is mostly built, whole seconds count
 	switch {
-	case same && (e.Stat.Size != 0 || e.ID == emptyBlob) && !w.isRacy(e.Stat):
+	case same && (e.Stat.Size != 0 || e.ID == emptyBlob) && !racy:
 		return false, nil
 	case e.Stat.Size != 0 && e.Stat.Size != s.Size: // 0 is also git's note that it is to read the file
 		return true, nil
@@ -93,12 +94,6 @@ func (w *walker) looksSame(a index.Stat, s look) bool {
 		return false
 	}
 	return a.Ino == b.Ino && a.UID == b.UID && a.GID == b.GID
-}
-
-// isRacy reports whether a file may have changed after the index was written
-// and still look the same. As git is mostly built, whole seconds count.
-func (w *walker) isRacy(s index.Stat) bool {
-	return w.x.Written.Unix() <= int64(s.MtimeSec)
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}

@@ -199,27 +199,20 @@ func readReport(r io.Reader, sideband bool, said io.Writer) (*packp.ReportStatus
 		if line == nil {
 			return report, in.end()
 		}
-		c, err := readCommandStatus(string(line))
-		if err != nil {
-			return nil, err
+		word, rest, _ := strings.Cut(string(line), " ")
+		ref, reason, reasoned := strings.Cut(rest, " ")
+		switch {
+		case ref != "" && word == "ok" && !reasoned:
+			reason = "ok"
+		case ref != "" && word == "ng" && reason == "ok": // go-git reads it as success
+			return nil, errors.New("the report says no and ok at once")
+		case ref != "" && word == "ng" && reason != "":
+		default:
+			return nil, fmt.Errorf("the report has the line %q", line[:min(len(line), 200)])
 		}
+		c := &packp.CommandStatus{ReferenceName: plumbing.ReferenceName(ref), Status: reason}
 		report.CommandStatuses = append(report.CommandStatuses, c)
 	}
-}
-
-func readCommandStatus(line string) (*packp.CommandStatus, error) {
-	word, rest, _ := strings.Cut(line, " ")
-	ref, reason, reasoned := strings.Cut(rest, " ")
-	switch {
-	case ref == "":
-	case word == "ok" && !reasoned:
-		return &packp.CommandStatus{ReferenceName: plumbing.ReferenceName(ref), Status: "ok"}, nil
-	case word == "ng" && reason == "ok": // go-git reads it as success
-		return nil, errors.New("the report says no and ok at once")
-	case word == "ng" && reason != "":
-		return &packp.CommandStatus{ReferenceName: plumbing.ReferenceName(ref), Status: reason}, nil
-	}
-	return nil, fmt.Errorf("the report has the line %q", line[:min(len(line), 200)])
 }
 
 // unwrap takes a side-band-64k stream apart, to its flush and its end.

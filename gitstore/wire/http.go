@@ -195,9 +195,12 @@ func (g *guard) answer(req *http.Request, resp *http.Response) (io.ReadCloser, e
 	if want == "application/x-git-upload-pack-result" {
 		return &packBody{resp.Body, g.notes}, nil
 	}
-	raw, err := readAll(resp.Body, limit)
-	if err != nil {
-		return nil, err
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, &NetworkError{err}
+	case int64(len(raw)) > limit:
+		return nil, ErrTooLarge
 	}
 	if limit == maxReport {
 		_, err = readReport(bytes.NewReader(raw), true, g.notes)
@@ -209,18 +212,6 @@ func (g *guard) answer(req *http.Request, resp *http.Response) (io.ReadCloser, e
 	}
 	_ = resp.Body.Close()
 	return io.NopCloser(bytes.NewReader(raw)), err
-}
-
-// readAll reads to the end, which must come within the limit.
-func readAll(r io.Reader, limit int64) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
-	switch {
-	case err != nil:
-		return nil, &NetworkError{err}
-	case int64(len(raw)) > limit:
-		return nil, ErrTooLarge
-	}
-	return raw, nil
 }
 
 // A packBody remembers how reading failed, which go-git turns to text, and

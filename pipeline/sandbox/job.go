@@ -39,7 +39,12 @@ type ending struct {
 var errTimeLimit = errors.New("time limit")
 
 func (s Sandbox) job(dir string, c Command) (*job, error) {
-	s.Limits = s.Limits.orDefaults()
+	s.Limits = Limits{
+		Output:    positive(s.Limits.Output, DefaultLimits.Output),
+		Memory:    max(positive(s.Limits.Memory, DefaultLimits.Memory), MinMemory),
+		Processes: positive(s.Limits.Processes, DefaultLimits.Processes),
+		FileSize:  positive(s.Limits.FileSize, DefaultLimits.FileSize),
+	}
 	c.Timeout = positive(c.Timeout, DefaultTimeout)
 	s.Path = cmp.Or(s.Path, systemPath)
 	if len(c.Argv) == 0 || c.Argv[0] == "" {

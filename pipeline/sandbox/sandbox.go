@@ -188,14 +188,6 @@ const DefaultTimeout = 10 * time.Minute
 // DefaultLimits are the limits where nothing else is said.
 var DefaultLimits = Limits{Output: 1 << 20, Memory: 4 << 30, Processes: 1024, FileSize: 1 << 30}
 
-func (l Limits) orDefaults() Limits {
-	l.Output = positive(l.Output, DefaultLimits.Output)
-	l.Memory = max(positive(l.Memory, DefaultLimits.Memory), MinMemory)
-	l.Processes = positive(l.Processes, DefaultLimits.Processes)
-	l.FileSize = positive(l.FileSize, DefaultLimits.FileSize)
-	return l
-}
-
 func positive[N ~int | ~int64](n, otherwise N) N {
 	if n > 0 {
 		return n

@@ -23,21 +23,27 @@ func (j *job) supervise(ctx context.Context, p plan, stdout, stderr *os.File) (e
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	wires, err := newWires()
+	settingsR, settingsW, err := os.Pipe()
 	if err != nil {
 		closeAll(stdout, stderr)
 		return ending{}, err
 	}
-	defer closeAll(wires.settings, wires.reports)
+	defer settingsW.Close()
+	reportsR, reportsW, err := os.Pipe()
+	if err != nil {
+		closeAll(stdout, stderr, settingsR)
+		return ending{}, err
+	}
+	defer reportsR.Close()
 	cmd := j.child(p)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.ExtraFiles = []*os.File{wires.childSettings, wires.childReports}
+	cmd.ExtraFiles = []*os.File{settingsR, reportsW}
 	if j.sandbox.denyNamespaces && p.namespaces {
 		err = syscall.EPERM // as from a kernel that denies them
 	} else {
 		err = cmd.Start()
 	}
-	closeAll(stdout, stderr, wires.childSettings, wires.childReports)
+	closeAll(stdout, stderr, settingsR, reportsW)
 	if err != nil {
 		for _, denied := range []error{syscall.EPERM, syscall.EACCES, syscall.ENOSPC, syscall.EUSERS, syscall.EINVAL, syscall.ENOSYS} {
 			if p.namespaces && errors.Is(err, denied) {
@@ -46,29 +52,33 @@ func (j *job) supervise(ctx context.Context, p plan, stdout, stderr *os.File) (e
 		}
 		return ending{}, err
 	}
-	return j.watch(ctx, cmd, p, wires)
+	return j.watch(ctx, cmd, p, settingsW, reportsR)
 }
 
 // watch hands the settings over, reads the reports, and waits for the end.
-func (j *job) watch(ctx context.Context, cmd *exec.Cmd, p plan, w *wires) (ending, error) {
+func (j *job) watch(ctx context.Context, cmd *exec.Cmd, p plan, settings io.Writer, reports io.Reader) (ending, error) {
 	pid := cmd.Process.Pid
 	killed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(killed)
 		killGroup(pid)
 	})
-	writeErr := json.NewEncoder(w.settings).Encode(j.settings(p))
-	reports, readErr := readReports(w.reports)
+	writeErr := json.NewEncoder(settings).Encode(j.settings(p))
+	said, readErr := readReports(reports)
 	if !stop() {
 		<-killed
 	}
 	killGroup(pid) // before the wait: until then the id is not given to another process
 	waitErr := cmd.Wait()
-	awaitGroup(pid)
-	if len(reports) == 0 && ctx.Err() == nil {
+	// A process namespace waits by itself for the end of those that were killed with
+	// the child, a group does not.
+	for deadline := time.Now().Add(dying); syscall.Kill(-pid, 0) == nil && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	if len(said) == 0 && ctx.Err() == nil {
 		return ending{}, fmt.Errorf("the sandbox ended before the command: %w", errors.Join(writeErr, readErr, waitErr))
 	}
-	return outcome(reports)
+	return outcome(said)
 }
 
 // killGroup kills the child and, with its process namespace or its group, all
@@ -81,14 +91,6 @@ func killGroup(pid int) {
 // dying is how long processes that were killed may take to end. It is short, since
 // one that is dead looks alive until its new parent has heard of it.
 const dying = 100 * time.Millisecond
-
-// awaitGroup waits for the end of those that were killed with the child: a process
-// namespace does so by itself, a group does not.
-func awaitGroup(pid int) {
-	for deadline := time.Now().Add(dying); syscall.Kill(-pid, 0) == nil && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
-}
 
 // readReports reads until the child is gone.
 func readReports(r io.Reader) ([]report, error) {
@@ -170,25 +172,6 @@ func (j *job) settings(p plan) settings {
 		Walls: j.sandbox.Mode != DangerFullAccess, Namespaces: p.namespaces, Network: j.command.Network,
 		Loopback: j.command.Loopback, Landlock: p.protection.Landlock, User: p.user, Limits: limits,
 	}
-}
-
-// wires are both ends of the two pipes.
-type wires struct {
-	settings, childSettings *os.File
-	reports, childReports   *os.File
-}
-
-func newWires() (*wires, error) {
-	var w wires
-	var err error
-	if w.childSettings, w.settings, err = os.Pipe(); err != nil {
-		return nil, err
-	}
-	if w.reports, w.childReports, err = os.Pipe(); err != nil {
-		closeAll(w.childSettings, w.settings)
-		return nil, err
-	}
-	return &w, nil
 }
 
 // child is our executable, to be started with the plan's namespaces.
