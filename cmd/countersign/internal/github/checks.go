@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"github.com/google/go-github/v60/github"
 
@@ -26,25 +25,20 @@ func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]forge.Chec
 	}
 	out := []forge.CheckRun{}
 	total := 0
-	err := allPages(func(page int) (*github.Response, error) {
-		var got github.ListCheckRunsResults
-		query := url.Values{"filter": {"all"}, "per_page": {"100"}, "page": {strconv.Itoa(page)}}
-		if name != "" {
-			query.Set("check_name", name)
-		}
-		resp, err := c.inRepository(ctx, &got, query, "commits", head, "check-runs")
-		if err != nil {
-			return nil, err
-		}
+	query := url.Values{"filter": {"all"}}
+	if name != "" {
+		query.Set("check_name", name)
+	}
+	err := pages(ctx, c, query, func(got github.ListCheckRunsResults) (bool, error) {
 		if got.Total == nil {
-			return nil, unusable("the answer does not tell how many check runs there are")
+			return false, unusable("the answer does not tell how many check runs there are")
 		}
 		total = got.GetTotal()
 		for _, run := range got.CheckRuns {
 			out = append(out, checkRun(run))
 		}
-		return resp, nil
-	})
+		return true, nil
+	}, c.below("commits", head, "check-runs")...)
 	if err == nil && len(out) != total {
 		err = unusable("%d check runs are counted, and %d are there", total, len(out))
 	}
@@ -85,55 +79,46 @@ func (c *Client) PublishCheckOver(ctx context.Context, head string, run forge.Ch
 	if len(runs) > 0 && runs[0].Annotations > 0 {
 		batches = nil
 	}
-	var first []forge.Annotation
-	if len(batches) > 0 {
-		first, batches = batches[0], batches[1:]
+	if len(batches) == 0 {
+		batches = [][]forge.Annotation{nil}
 	}
-	out, err := c.writeCheck(ctx, head, run, runs, first)
-	for _, more := range batches {
-		if err == nil {
-			out, err = c.updateCheck(ctx, out.ID, run, more)
+	var out forge.CheckRun
+	for i, notes := range batches {
+		known := runs
+		if i > 0 {
+			known = []forge.CheckRun{out}
 		}
-	}
-	if err != nil {
-		return forge.CheckRun{}, failed(op, err)
+		got, err := c.writeCheck(ctx, head, run, known, notes, i == 0)
+		if err == nil && got.GetID() <= 0 {
+			err = unusable("the check run has no number")
+		}
+		if err != nil {
+			return forge.CheckRun{}, failed(op, err)
+		}
+		out = checkRun(got)
 	}
 	return out, nil
 }
 
-func (c *Client) writeCheck(ctx context.Context, head string, run forge.Check, known []forge.CheckRun, notes []forge.Annotation) (forge.CheckRun, error) {
+// writeCheck updates the newest of the known check runs, or creates one where
+// there is none or, if it may, where the token may not touch that.
+func (c *Client) writeCheck(
+	ctx context.Context, head string, run forge.Check, known []forge.CheckRun, notes []forge.Annotation, mayCreate bool,
+) (*github.CheckRun, error) {
 	if len(known) > 0 {
-		out, err := c.updateCheck(ctx, known[0].ID, run, notes)
-		if !isKind(err, KindPermission, KindNotFound) {
-			return out, err
+		got, _, err := c.api.Checks.UpdateCheckRun(ctx, c.owner, c.name, known[0].ID, github.UpdateCheckRunOptions{
+			Name: run.Name, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
+			Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
+		})
+		if !mayCreate || !isKind(err, KindPermission, KindNotFound) {
+			return got, err
 		}
 	}
 	got, _, err := c.api.Checks.CreateCheckRun(ctx, c.owner, c.name, github.CreateCheckRunOptions{
 		Name: run.Name, HeadSHA: head, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
 		Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
 	})
-	if err != nil {
-		return forge.CheckRun{}, err
-	}
-	return made(got)
-}
-
-func (c *Client) updateCheck(ctx context.Context, id int64, run forge.Check, notes []forge.Annotation) (forge.CheckRun, error) {
-	got, _, err := c.api.Checks.UpdateCheckRun(ctx, c.owner, c.name, id, github.UpdateCheckRunOptions{
-		Name: run.Name, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
-		Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
-	})
-	if err != nil {
-		return forge.CheckRun{}, err
-	}
-	return made(got)
-}
-
-func made(run *github.CheckRun) (forge.CheckRun, error) {
-	if run.GetID() <= 0 {
-		return forge.CheckRun{}, unusable("the check run has no number")
-	}
-	return checkRun(run), nil
+	return got, err
 }
 
 func output(run forge.Check, notes []forge.Annotation) *github.CheckRunOutput {

@@ -7,10 +7,12 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,23 +61,27 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	graphql, err := address(firstOf(o.GraphQLURL, graphQLOf(base)))
+	// Enterprise Server has its APIs under /api/v3 and /api/graphql of the host that
+	// people and Git go to; github.com has both under a host of their own.
+	root, enterprise := strings.CutSuffix(strings.TrimSuffix(base.Path, "/"), "/api/v3")
+	beside := base.JoinPath("graphql").String()
+	if enterprise {
+		beside = origin(base) + root + "/api/graphql"
+	}
+	graphql, err := address(cmp.Or(o.GraphQLURL, beside))
 	if err != nil {
 		return nil, err
 	}
-	server, err := address(firstOf(o.ServerURL, serverOf(base)))
+	server, err := address(cmp.Or(o.ServerURL, base.Scheme+"://"+strings.TrimPrefix(base.Host, "api.")+root))
 	if err != nil {
 		return nil, err
 	}
 	t := &transport{
-		base: http.DefaultTransport, token: o.Token, agent: firstOf(o.UserAgent, "countersign"),
-		hosts: []string{origin(base), origin(graphql)}, wait: o.Wait, timeout: o.Timeout,
+		base: http.DefaultTransport, token: o.Token, agent: cmp.Or(o.UserAgent, "countersign"),
+		hosts: []string{origin(base), origin(graphql)}, wait: o.Wait, timeout: cmp.Or(o.Timeout, 30*time.Second),
 	}
 	if t.wait == nil {
 		t.wait = sleep
-	}
-	if t.timeout == 0 {
-		t.timeout = 30 * time.Second
 	}
 	api := github.NewClient(&http.Client{Transport: t, CheckRedirect: sameOrigin})
 	api.BaseURL = base.JoinPath("/")
@@ -115,30 +121,8 @@ func address(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// graphQLOf is where the GraphQL API is beside the REST API: github.com has
-// both under one host, Enterprise Server under /api/v3 and /api/graphql.
-func graphQLOf(api *url.URL) string {
-	if root, ok := strings.CutSuffix(strings.TrimSuffix(api.Path, "/"), "/api/v3"); ok {
-		return origin(api) + root + "/api/graphql"
-	}
-	return api.JoinPath("graphql").String()
-}
-
-// serverOf is where people and Git go: the API's host without "api.".
-func serverOf(api *url.URL) string {
-	root := strings.TrimSuffix(strings.TrimSuffix(api.Path, "/"), "/api/v3")
-	return api.Scheme + "://" + strings.TrimPrefix(api.Host, "api.") + root
-}
-
 func origin(u *url.URL) string {
 	return strings.ToLower(u.Scheme + "://" + u.Host)
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -150,4 +134,133 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Version is that of an Enterprise Server, "" for github.com, which is not asked.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	if c.api.BaseURL.Host == "api.github.com" {
+		return "", nil
+	}
+	resp, err := c.inRepository(ctx, nil, nil)
+	if err != nil {
+		return "", failed("reading the server's version", err)
+	}
+	return resp.Header.Get("X-GitHub-Enterprise-Version"), nil
+}
+
+// RunsBaseWorkflows is forge.Forge's: GitHub Enterprise Server took the file of a
+// pull_request_target workflow from the pull request's base before 3.20.
+func (c *Client) RunsBaseWorkflows(ctx context.Context) (string, error) {
+	version, err := c.Version(ctx)
+	if err != nil || !RunsBaseWorkflows(version) {
+		return "", err
+	}
+	return "GitHub Enterprise Server " + version, nil
+}
+
+// RunsBaseWorkflows reports whether a server of that version does.
+func RunsBaseWorkflows(version string) bool { return version != "" && !atLeast(version, 3, 20) }
+
+// atLeast compares a version such as 3.19.2; one that cannot be read is not.
+func atLeast(version string, major, minor int) bool {
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 {
+		return false
+	}
+	have, err1 := strconv.Atoi(parts[0])
+	less, err2 := strconv.Atoi(parts[1])
+	return err1 == nil && err2 == nil && (have > major || have == major && less >= minor)
+}
+
+// path joins parts of an address, each one segment of it. The parts are
+// foreign: none may leave its place.
+func path(parts ...string) (string, error) {
+	joined := ""
+	for _, part := range parts {
+		if part == "" || part == "." || part == ".." {
+			return "", unusable("%+q cannot be part of an address", part)
+		}
+		joined += "/" + url.PathEscape(part)
+	}
+	return joined[1:], nil
+}
+
+// get reads what is at a path, which is given in parts.
+func (c *Client) get(ctx context.Context, into any, query url.Values, parts ...string) (*github.Response, error) {
+	where, err := path(parts...)
+	if err != nil {
+		return nil, err
+	}
+	if len(query) > 0 {
+		where += "?" + query.Encode()
+	}
+	req, err := c.api.NewRequest(http.MethodGet, where, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.api.Do(ctx, req, into)
+}
+
+// inRepository is get below the repository's own address.
+func (c *Client) inRepository(ctx context.Context, into any, query url.Values, parts ...string) (*github.Response, error) {
+	return c.get(ctx, into, query, c.below(parts...)...)
+}
+
+func (c *Client) below(parts ...string) []string {
+	return append([]string{"repos", c.owner, c.name}, parts...)
+}
+
+// post sends a body to a path and takes any answer that is no error.
+func (c *Client) post(ctx context.Context, body any, parts ...string) error {
+	where, err := path(parts...)
+	if err != nil {
+		return err
+	}
+	req, err := c.api.NewRequest(http.MethodPost, where, body)
+	if err == nil {
+		_, err = c.api.Do(ctx, req, nil)
+	}
+	return err
+}
+
+// maxPages bounds a list of the REST API: 10,000 entries.
+const maxPages = 100
+
+// pages reads a list at a path and hands over each page, until take reports that
+// nothing more is wanted or there is no further page.
+func pages[T any](ctx context.Context, c *Client, query url.Values, take func(T) (more bool, err error), parts ...string) error {
+	asked := url.Values{"per_page": {"100"}}
+	for name, values := range query {
+		asked[name] = values
+	}
+	for page := 1; page != 0; {
+		if page > maxPages {
+			return unusable("there are more than %d pages", maxPages)
+		}
+		var got T
+		asked.Set("page", strconv.Itoa(page))
+		resp, err := c.get(ctx, &got, asked, parts...)
+		if err != nil {
+			return err
+		}
+		if more, err := take(got); err != nil || !more {
+			return err
+		}
+		if resp.NextPage != 0 && resp.NextPage <= page {
+			return unusable("the pages are not in order")
+		}
+		page = resp.NextPage
+	}
+	return nil
+}
+
+var commitRule = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// checkCommit takes whole commit ids only: where a commit is asked for, GitHub
+// also takes a branch's name.
+func checkCommit(id string) error {
+	if !commitRule().MatchString(id) {
+		return unusable("%+q is not a commit id", id)
+	}
+	return nil
 }

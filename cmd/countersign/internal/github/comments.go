@@ -32,27 +32,26 @@ func (c *Client) CreateReviewComment(ctx context.Context, number int, commit, pa
 // where the id is "" or the comment was deleted.
 func (c *Client) UpsertComment(ctx context.Context, number int, id, body string) (approval.Posted, error) {
 	op := fmt.Sprintf("commenting on pull request %d", number)
-	got, err := c.writeComment(ctx, number, id, &github.IssueComment{Body: &body})
+	comment := &github.IssueComment{Body: &body}
+	var got *github.IssueComment
+	create := id == ""
+	var err error
+	if !create {
+		n, problem := strconv.ParseInt(id, 10, 64)
+		if problem != nil || n <= 0 {
+			return approval.Posted{}, failed(op, unusable("%+q is no number of a comment", id))
+		}
+		got, _, err = c.api.Issues.EditComment(ctx, c.owner, c.name, n, comment)
+		create = isKind(err, KindNotFound)
+	}
+	if create {
+		got, _, err = c.api.Issues.CreateComment(ctx, c.owner, c.name, number, comment)
+	}
 	if err != nil {
 		return approval.Posted{}, failed(op, err)
 	}
 	p, err := posted(approval.KindIssueComment, got.GetID(), got.GetHTMLURL(), got.Body)
 	return p, failed(op, err)
-}
-
-func (c *Client) writeComment(ctx context.Context, number int, id string, comment *github.IssueComment) (*github.IssueComment, error) {
-	if id != "" {
-		n, err := strconv.ParseInt(id, 10, 64)
-		if err != nil || n <= 0 {
-			return nil, unusable("%+q is no number of a comment", id)
-		}
-		got, _, err := c.api.Issues.EditComment(ctx, c.owner, c.name, n, comment)
-		if !isKind(err, KindNotFound) {
-			return got, err
-		}
-	}
-	got, _, err := c.api.Issues.CreateComment(ctx, c.owner, c.name, number, comment)
-	return got, err
 }
 
 // posted takes the body as it was returned: GitHub may have changed it.
@@ -61,14 +60,6 @@ func posted(kind string, id int64, url string, body *string) (approval.Posted, e
 		return approval.Posted{}, unusable("the comment has no number or no text")
 	}
 	return approval.Posted{Kind: kind, ID: strconv.FormatInt(id, 10), URL: url, BodySHA256: canon.Sum([]byte(*body))}, nil
-}
-
-type threadsAnswer struct {
-	Repository *struct {
-		PullRequest *struct {
-			Threads *page[openThread] `json:"reviewThreads"`
-		} `json:"pullRequest"`
-	} `json:"repository"`
 }
 
 type openThread struct {
@@ -86,29 +77,31 @@ type openThread struct {
 // stays so.
 func (c *Client) ResolveThread(ctx context.Context, number int, comment string) (bool, error) {
 	op := fmt.Sprintf("resolving a thread of pull request %d", number)
-	found, err := c.findThread(ctx, op, number, comment)
+	found, err := c.findThread(ctx, number, comment)
 	if err != nil || found == nil || found.IsResolved {
 		return found != nil && found.IsResolved, failed(op, err)
 	}
-	_, err = mutate[struct{}](ctx, c, op, mutationResolve, map[string]any{"thread": found.ID})
+	_, err = ask[struct{}](ctx, c, mutationResolve, map[string]any{"thread": found.ID})
 	if isKind(err, KindPermission, KindNotFound) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, failed(op, err)
 }
 
 // findThread returns nil if there is none that begins with the comment.
-func (c *Client) findThread(ctx context.Context, op string, pull int, comment string) (*openThread, error) {
+func (c *Client) findThread(ctx context.Context, pull int, comment string) (*openThread, error) {
+	type answer struct {
+		Repository *struct {
+			PullRequest *struct {
+				Threads *page[openThread] `json:"reviewThreads"`
+			} `json:"pullRequest"`
+		} `json:"repository"`
+	}
 	var threads list[openThread]
 	for !threads.done {
-		got, err := ask[threadsAnswer](ctx, c, op, queryThreads, map[string]any{
-			"owner": c.owner, "name": c.name, "number": pull, "after": threads.cursor,
-		})
-		if err != nil {
+		got, err := ask[answer](ctx, c, queryThreads, map[string]any{"owner": c.owner, "name": c.name, "number": pull, "after": threads.cursor})
+		if err != nil || got.Repository == nil || got.Repository.PullRequest == nil {
 			return nil, err
-		}
-		if got.Repository == nil || got.Repository.PullRequest == nil {
-			return nil, nil
 		}
 		if err := threads.add(got.Repository.PullRequest.Threads); err != nil {
 			return nil, err

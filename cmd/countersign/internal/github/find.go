@@ -2,27 +2,15 @@ package github
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/google/go-github/v60/github"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
-
-type openAnswer struct {
-	Repository *struct {
-		PullRequests *page[openNode] `json:"pullRequests"`
-	} `json:"repository"`
-}
-
-type openNode struct {
-	Number              int      `json:"number"`
-	BaseRefName         string   `json:"baseRefName"`
-	HeadRefName         string   `json:"headRefName"`
-	HeadRefOid          string   `json:"headRefOid"`
-	HeadRepositoryOwner *account `json:"headRepositoryOwner"`
-	HeadRepository      *place   `json:"headRepository"`
-}
 
 // PullRequestOf returns the number of the one open pull request with this head,
 // and 0 if there is none, as after a push. Several, which differ in their base,
@@ -39,115 +27,151 @@ func (c *Client) PullRequestOf(ctx context.Context, head forge.Head) (int, error
 }
 
 // PullRequestsOf returns the numbers of the open pull requests with this head.
+// Repositories are compared by their number, where that is known: it stays, and
+// an owner's login can go to somebody else.
 func (c *Client) PullRequestsOf(ctx context.Context, head forge.Head) ([]int, error) {
-	op := lookingFor(head)
 	if head.Owner == "" || head.Branch == "" {
-		return nil, failed(op, unusable("the head has no owner or no branch"))
+		return nil, failed(lookingFor(head), unusable("the head has no owner or no branch"))
 	}
-	open, err := c.open(ctx, op, head.Branch, head.Commit)
+	open, err := c.openAt(ctx, head.Branch, head.Commit)
 	var found []int
 	for _, pr := range open {
-		if isHead(pr.Head, head) {
+		same := strings.EqualFold(pr.Head.Owner, head.Owner)
+		if head.Repository != "" {
+			same = pr.Head.Repository == head.Repository
+		}
+		if same {
 			found = append(found, pr.Number)
 		}
 	}
-	return found, failed(op, err)
+	return found, failed(lookingFor(head), err)
 }
 
 func lookingFor(head forge.Head) string {
 	return "looking for the pull request of " + ledger.OneLine(head.Owner+":"+head.Branch, 120)
 }
 
-// isHead compares repositories by their number, where that is known: it stays, and
-// an owner's login can go to somebody else.
-func isHead(h, want forge.Head) bool {
-	if want.Repository != "" {
-		return h.Repository == want.Repository
-	}
-	return strings.EqualFold(h.Owner, want.Owner)
-}
-
 // PullRequestsAt lists the open pull requests whose head is a commit, those from
 // forks too. It goes through all that are open: what the REST API tells of a
 // commit leaves out those from forks.
 func (c *Client) PullRequestsAt(ctx context.Context, commit string) ([]forge.Open, error) {
-	const op = "looking for the pull requests with the same head"
-	open, err := c.open(ctx, op, "", commit)
-	return open, failed(op, err)
+	open, err := c.openAt(ctx, "", commit)
+	return open, failed("looking for the pull requests with the same head", err)
 }
 
 // Open lists the open pull requests.
 func (c *Client) Open(ctx context.Context) ([]forge.Open, error) {
-	const op = "listing the open pull requests"
-	nodes, err := c.readOpen(ctx, op, "")
-	if isKind(err, KindChanged) {
-		nodes, err = c.readOpen(ctx, op, "")
-	}
-	out := []forge.Open{}
-	for _, n := range nodes {
-		out = append(out, n.open())
-	}
-	return out, failed(op, err)
+	open, err := twice(func() ([]forge.Open, error) { return c.readOpen(ctx, "") })
+	return append([]forge.Open{}, open...), failed("listing the open pull requests", err)
 }
 
-// open lists the open pull requests with a head commit, of one branch name or,
+// openAt lists the open pull requests with a head commit, of one branch name or,
 // for "", of all.
-func (c *Client) open(ctx context.Context, op, branch, commit string) ([]forge.Open, error) {
+func (c *Client) openAt(ctx context.Context, branch, commit string) ([]forge.Open, error) {
 	if err := checkCommit(commit); err != nil {
 		return nil, err
 	}
-	nodes, err := c.readOpen(ctx, op, branch)
-	if isKind(err, KindChanged) {
-		nodes, err = c.readOpen(ctx, op, branch)
-	}
+	open, err := twice(func() ([]forge.Open, error) { return c.readOpen(ctx, branch) })
 	if err != nil {
 		return nil, err
 	}
 	out := []forge.Open{}
-	for _, n := range nodes {
-		if n.HeadRefOid == commit && (branch == "" || n.HeadRefName == branch) {
-			out = append(out, n.open())
+	for _, pr := range open {
+		if pr.Head.Commit == commit && (branch == "" || pr.Head.Branch == branch) {
+			out = append(out, pr)
 		}
 	}
 	return out, nil
 }
 
-func (c *Client) readOpen(ctx context.Context, op, branch string) ([]openNode, error) {
-	var open list[openNode]
-	for !open.done {
-		variables := map[string]any{"owner": c.owner, "name": c.name, "after": open.cursor}
+type openNode struct {
+	Number              int      `json:"number"`
+	BaseRefName         string   `json:"baseRefName"`
+	HeadRefName         string   `json:"headRefName"`
+	HeadRefOid          string   `json:"headRefOid"`
+	HeadRepositoryOwner *account `json:"headRepositoryOwner"`
+	HeadRepository      *place   `json:"headRepository"`
+}
+
+func (c *Client) readOpen(ctx context.Context, branch string) ([]forge.Open, error) {
+	type answer struct {
+		Repository *struct {
+			PullRequests *page[openNode] `json:"pullRequests"`
+		} `json:"repository"`
+	}
+	nodes, err := readAll(func(after any) (*page[openNode], error) {
+		variables := map[string]any{"owner": c.owner, "name": c.name, "after": after}
 		if branch != "" {
 			variables["branch"] = branch
 		}
-		got, err := ask[openAnswer](ctx, c, op, queryOpen, variables)
+		got, err := ask[answer](ctx, c, queryOpen, variables)
+		if err == nil && got.Repository == nil {
+			err = &Error{Kind: KindNotFound, Message: "there is no such repository"}
+		}
 		if err != nil {
 			return nil, err
 		}
-		if got.Repository == nil {
-			return nil, &Error{Kind: KindNotFound, Message: "there is no such repository"}
-		}
-		if err := open.add(got.Repository.PullRequests); err != nil {
-			return nil, err
-		}
+		return got.Repository.PullRequests, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	for _, n := range open.nodes {
+	var open []forge.Open
+	for _, n := range nodes.nodes {
 		if n.Number <= 0 || n.BaseRefName == "" || checkCommit(n.HeadRefOid) != nil {
 			return nil, unusable("a pull request has no number, head or base")
 		}
+		pr := forge.Open{Number: n.Number, Base: n.BaseRefName, Head: forge.Head{Branch: n.HeadRefName, Commit: n.HeadRefOid}}
+		if n.HeadRepositoryOwner != nil {
+			pr.Head.Owner = n.HeadRepositoryOwner.Login
+		}
+		if n.HeadRepository != nil && n.HeadRepository.DatabaseID > 0 {
+			pr.Head.Repository = strconv.FormatInt(n.HeadRepository.DatabaseID, 10)
+		}
+		open = append(open, pr)
 	}
-	if !open.whole() {
+	if !nodes.whole() {
 		return nil, changed("the open pull requests")
 	}
-	return open.nodes, nil
+	return open, nil
 }
 
-func (n openNode) open() forge.Open {
-	head := forge.Head{Branch: n.HeadRefName, Commit: n.HeadRefOid}
-	if n.HeadRepositoryOwner != nil {
-		head.Owner = n.HeadRepositoryOwner.Login
+// An Installed repository is one that an app's installation, whose token the
+// client has, may act in.
+type Installed struct {
+	Name   string // "owner/name"
+	Branch string // the default one
+	Closed bool   // archived, or disabled: nothing runs there
+}
+
+// Installed lists the repositories of the token's installation.
+func (c *Client) Installed(ctx context.Context) ([]Installed, error) {
+	out := []Installed{}
+	total := 0
+	err := pages(ctx, c, nil, func(got github.ListRepositories) (bool, error) {
+		total = got.GetTotalCount()
+		for _, r := range got.Repositories {
+			out = append(out, Installed{r.GetFullName(), r.GetDefaultBranch(), r.GetArchived() || r.GetDisabled()})
+		}
+		return true, nil
+	}, "installation", "repositories")
+	if err == nil && len(out) != total {
+		err = unusable("%d repositories are counted, and %d are there", total, len(out))
 	}
-	if n.HeadRepository != nil && n.HeadRepository.DatabaseID > 0 {
-		head.Repository = strconv.FormatInt(n.HeadRepository.DatabaseID, 10)
+	if err != nil {
+		return nil, failed("listing the repositories of the app's installation", err)
 	}
-	return forge.Open{Number: n.Number, Base: n.BaseRefName, Head: head}
+	return out, nil
+}
+
+// StartWorkflow starts a workflow, named by its file, on a branch of any
+// repository that the token reaches. Where there is no such workflow the error
+// is of KindNotFound.
+func (c *Client) StartWorkflow(ctx context.Context, repository, file, branch string) error {
+	op := fmt.Sprintf("starting %s in %+q", file, repository)
+	owner, name, ok := splitRepository(repository)
+	if !ok {
+		return failed(op, unusable("it is not a repository"))
+	}
+	return failed(op, c.post(ctx, map[string]string{"ref": branch}, "repos", owner, name, "actions", "workflows", file, "dispatches"))
 }

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -9,18 +10,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
-// ask sends a GraphQL query. Any error in the answer is an error, also beside
-// data.
-func ask[T any](ctx context.Context, c *Client, op, query string, variables map[string]any) (T, error) {
-	return sendGraphQL[T](withCall(ctx, call{read: true, graphql: true}), c, op, query, variables)
-}
-
-// mutate sends a GraphQL mutation.
-func mutate[T any](ctx context.Context, c *Client, op, query string, variables map[string]any) (T, error) {
-	return sendGraphQL[T](withCall(ctx, call{graphql: true}), c, op, query, variables)
-}
-
-func sendGraphQL[T any](ctx context.Context, c *Client, op, query string, variables map[string]any) (T, error) {
+// ask sends a GraphQL query or mutation. Any error in the answer is an error, also
+// beside data.
+func ask[T any](ctx context.Context, c *Client, query string, variables map[string]any) (T, error) {
+	ctx = withCall(ctx, call{read: !strings.HasPrefix(strings.TrimSpace(query), "mutation"), graphql: true})
 	var got struct {
 		Data *T `json:"data"`
 	}
@@ -33,7 +26,7 @@ func sendGraphQL[T any](ctx context.Context, c *Client, op, query string, variab
 		err = unusable("the answer has no data")
 	}
 	if err != nil {
-		return none, failed(op, err)
+		return none, err
 	}
 	return *got.Data, nil
 }
@@ -53,7 +46,7 @@ func judgeGraphQL(resp *http.Response, body []byte) *trouble {
 		return nil
 	}
 	first := got.Errors[0]
-	t := &trouble{err: Error{Kind: KindRefused, Message: firstOf(ledger.OneLine(first.Message, 300), "an error without a message")}}
+	t := &trouble{err: Error{Kind: KindRefused, Message: cmp.Or(ledger.OneLine(first.Message, 300), "an error without a message")}}
 	switch first.Type {
 	case "RATE_LIMITED", "RATE_LIMIT":
 		t.limit(resp.Header)
@@ -116,3 +109,146 @@ func (l *list[T]) add(p *page[T]) error {
 
 // whole reports whether there are as many nodes as the forge counts.
 func (l *list[T]) whole() bool { return l.done && len(l.nodes) == l.total }
+
+// readAll reads a connection to its end: next asks for the page after a cursor,
+// nil for the first.
+func readAll[T any](next func(after any) (*page[T], error)) (list[T], error) {
+	var all list[T]
+	for !all.done {
+		p, err := next(all.cursor)
+		if err != nil {
+			return all, err
+		}
+		if err := all.add(p); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// twice reads once more what changed while it was read.
+func twice[T any](read func() (T, error)) (T, error) {
+	got, err := read()
+	if isKind(err, KindChanged) {
+		got, err = read()
+	}
+	return got, err
+}
+
+// The queries. A connection that was read to its end is left out of the
+// next request by its @include. Each costs one point of the hourly limit or two:
+// edit histories inside of them would cost a hundred.
+
+const fragmentWho = `
+fragment who on Actor {
+  __typename login
+  ... on User { databaseId }
+  ... on Bot { databaseId }
+  ... on Mannequin { databaseId }
+  ... on Organization { databaseId }
+}`
+
+const queryPullRequest = `
+query($owner: String!, $name: String!, $number: Int!, $commits: Boolean!, $files: Boolean!, $afterCommit: String, $afterFile: String) {
+  repository(owner: $owner, name: $name) {
+    ...place
+    pullRequest(number: $number) {
+      number state isDraft title maintainerCanModify
+      author { ...who }
+      headRepository { ...place }
+      headRefName headRefOid baseRefName baseRefOid
+      mergeCommit { oid }
+      commits(first: 100, after: $afterCommit) @include(if: $commits) {
+        totalCount pageInfo { hasNextPage endCursor }
+        nodes { commit { author { user { databaseId login } } committer { user { databaseId login } } } }
+      }
+      files(first: 100, after: $afterFile) @include(if: $files) {
+        totalCount pageInfo { hasNextPage endCursor }
+        nodes { path }
+      }
+    }
+  }
+}
+fragment place on Repository { databaseId nameWithOwner owner { __typename } }` + fragmentWho
+
+const fragmentSaid = `
+fragment said on Comment {
+  id body createdAt lastEditedAt includesCreatedEdit createdViaEmail
+  author { ...who }
+  editor { login }
+  ... on Minimizable { isMinimized }
+}
+fragment thread on PullRequestReviewCommentConnection {
+  totalCount pageInfo { hasNextPage endCursor }
+  nodes { ...said fullDatabaseId url originalCommit { oid } pullRequestReview { state } }
+}` + fragmentWho
+
+const queryStatements = `
+query($owner: String!, $name: String!, $number: Int!, $reviews: Boolean!, $threads: Boolean!, $comments: Boolean!,
+      $afterReview: String, $afterThread: String, $afterComment: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviews(first: 100, after: $afterReview) @include(if: $reviews) {
+        totalCount pageInfo { hasNextPage endCursor }
+        nodes { ...said fullDatabaseId url state submittedAt commit { oid } }
+      }
+      reviewThreads(first: 100, after: $afterThread) @include(if: $threads) {
+        totalCount pageInfo { hasNextPage endCursor }
+        nodes { id comments(first: 100) { ...thread } }
+      }
+      comments(first: 100, after: $afterComment) @include(if: $comments) {
+        totalCount pageInfo { hasNextPage endCursor }
+        nodes { ...said fullDatabaseId url }
+      }
+    }
+  }
+}` + fragmentSaid
+
+const queryThread = `
+query($id: ID!, $after: String) {
+  node(id: $id) {
+    ... on PullRequestReviewThread { comments(first: 100, after: $after) { ...thread } }
+  }
+}` + fragmentSaid
+
+const queryHistories = `
+query($ids: [ID!]!, $after: String) {
+  nodes(ids: $ids) {
+    ... on Comment {
+      id
+      userContentEdits(first: 100, after: $after) {
+        totalCount pageInfo { hasNextPage endCursor }
+        nodes { diff }
+      }
+    }
+  }
+}`
+
+const queryThreads = `
+query($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: 100, after: $after) {
+        totalCount pageInfo { hasNextPage endCursor }
+        nodes { id isResolved comments(first: 1) { nodes { fullDatabaseId } } }
+      }
+    }
+  }
+}`
+
+const queryOpen = `
+query($owner: String!, $name: String!, $branch: String, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequests(states: OPEN, headRefName: $branch, first: 100, after: $after) {
+      totalCount pageInfo { hasNextPage endCursor }
+      nodes { number baseRefName headRefName headRefOid headRepositoryOwner { login } headRepository { databaseId } }
+    }
+  }
+}`
+
+const queryViewer = `query { viewer { __typename login databaseId } }`
+
+const mutationResolve = `
+mutation($thread: ID!) {
+  resolveReviewThread(input: {threadId: $thread}) { thread { isResolved } }
+}`

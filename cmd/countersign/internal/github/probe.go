@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -69,39 +68,25 @@ func (c *Client) ReadableTeams(ctx context.Context, teams []string) map[string]b
 	return out
 }
 
+// probeRights notes each right by how GitHub answers a request that needs it and
+// cannot be carried out.
 func (c *Client) probeRights(ctx context.Context, f *Facts) {
 	const never = "0000000000000000000000000000000000000000"
-	writes := map[string]struct {
-		path string
-		body map[string]string
-	}{
-		"contents: write":      {"git/refs", map[string]string{"ref": "refs/countersign/probe", "sha": never}},
-		"checks: write":        {"check-runs", map[string]string{"name": "countersign probe", "head_sha": never}},
-		"pull-requests: write": {"pulls", map[string]string{"title": "countersign probe", "head": f.DefaultBranch, "base": f.DefaultBranch}},
-	}
-	for right, w := range writes {
-		c.note(f, right, c.try(ctx, w.path, w.body))
-	}
-	_, err := c.inRepository(ctx, new(struct{}), url.Values{"per_page": {"1"}}, "actions", "runs")
-	c.note(f, "actions: read", err)
-}
-
-// try sends a write that cannot be carried out.
-func (c *Client) try(ctx context.Context, path string, body any) error {
-	req, err := c.api.NewRequest(http.MethodPost, "repos/"+c.owner+"/"+c.name+"/"+path, body)
-	if err == nil {
-		_, err = c.api.Do(ctx, req, nil)
-	}
-	return err
-}
-
-// note notes a right by how GitHub answered a request that needs it.
-func (c *Client) note(f *Facts, right string, err error) {
-	switch {
-	case err == nil, isKind(err, KindRefused):
-		f.Rights[right] = true
-	case isKind(err, KindPermission, KindNotFound, KindAuth):
-		f.Rights[right] = false
+	_, runs := c.inRepository(ctx, new(struct{}), url.Values{"per_page": {"1"}}, "actions", "runs")
+	for right, err := range map[string]error{
+		"contents: write": c.post(ctx, map[string]string{"ref": "refs/countersign/probe", "sha": never}, c.below("git", "refs")...),
+		"checks: write":   c.post(ctx, map[string]string{"name": "countersign probe", "head_sha": never}, c.below("check-runs")...),
+		"pull-requests: write": c.post(ctx, map[string]string{
+			"title": "countersign probe", "head": f.DefaultBranch, "base": f.DefaultBranch,
+		}, c.below("pulls")...),
+		"actions: read": runs,
+	} {
+		switch {
+		case err == nil, isKind(err, KindRefused):
+			f.Rights[right] = true
+		case isKind(err, KindPermission, KindNotFound, KindAuth):
+			f.Rights[right] = false
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,77 +64,57 @@ type changedFile struct {
 // is not among them. Strangers is also true where there are so many commits that
 // GitHub may not show them all.
 func (c *Client) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
-	op := fmt.Sprintf("reading pull request %d", number)
-	pr, err := c.pullRequest(ctx, op, number)
-	if isKind(err, KindChanged) {
-		pr, err = c.pullRequest(ctx, op, number)
-	}
+	pr, err := twice(func() (forge.PullRequest, error) { return c.pullRequest(ctx, number) })
 	if err == nil && !pr.Fork() {
 		pr.Head.Protected, err = c.protected(ctx, pr.Head.Branch)
 	}
 	if err != nil {
-		return forge.PullRequest{}, failed(op, err)
+		return forge.PullRequest{}, failed(fmt.Sprintf("reading pull request %d", number), err)
 	}
 	return pr, nil
 }
 
-// A pullReading is a pull request as far as it was read.
-type pullReading struct {
-	in      place
-	first   *pullNode
-	commits list[commitNode]
-	files   list[changedFile]
-}
-
 // pullRequest reads all pages of one state of the pull request.
-func (c *Client) pullRequest(ctx context.Context, op string, number int) (forge.PullRequest, error) {
-	var r pullReading
-	for !r.commits.done || !r.files.done {
-		got, err := ask[pullAnswer](ctx, c, op, queryPullRequest, map[string]any{
-			"owner": c.owner, "name": c.name, "number": number, "commits": !r.commits.done, "files": !r.files.done,
-			"afterCommit": r.commits.cursor, "afterFile": r.files.cursor,
+func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+	var none forge.PullRequest
+	var in place
+	var first *pullNode
+	var commits list[commitNode]
+	var files list[changedFile]
+	for !commits.done || !files.done {
+		got, err := ask[pullAnswer](ctx, c, queryPullRequest, map[string]any{
+			"owner": c.owner, "name": c.name, "number": number, "commits": !commits.done, "files": !files.done,
+			"afterCommit": commits.cursor, "afterFile": files.cursor,
 		})
 		if err != nil {
-			return forge.PullRequest{}, err
+			return none, err
 		}
 		if got.Repository == nil || got.Repository.PullRequest == nil {
-			return forge.PullRequest{}, &Error{Kind: KindNotFound, Message: "there is no such pull request"}
+			return none, &Error{Kind: KindNotFound, Message: "there is no such pull request"}
 		}
-		r.in = got.Repository.place
-		if err := r.add(got.Repository.PullRequest); err != nil {
-			return forge.PullRequest{}, err
+		n := got.Repository.PullRequest
+		in, first = got.Repository.place, cmp.Or(first, n)
+		if n.HeadRefOid != first.HeadRefOid {
+			return none, changed("the commits")
+		}
+		if n.Files == nil {
+			files.done = true // a diff that is too large to be shown
+		}
+		if err := cmp.Or(commits.add(n.Commits), files.add(n.Files)); err != nil {
+			return none, err
+		}
+		files.done = files.done || len(files.nodes) >= maxPaths
+		if len(commits.nodes) > maxCommits {
+			return none, unusable("there are more than %d commits", maxCommits)
 		}
 	}
-	pr, err := c.pullRequestOf(number, &r.in, r.first)
-	pr.Committers, pr.Strangers = committers(r.commits.nodes)
-	pr.Strangers = pr.Strangers || !r.commits.whole() || len(r.commits.nodes) >= shownCommits
-	for _, f := range r.files.nodes[:min(len(r.files.nodes), maxPaths)] {
+	pr, err := c.pullRequestOf(number, &in, first)
+	pr.Committers, pr.Strangers = committers(commits.nodes)
+	pr.Strangers = pr.Strangers || !commits.whole() || len(commits.nodes) >= shownCommits
+	for _, f := range files.nodes[:min(len(files.nodes), maxPaths)] {
 		pr.Paths = append(pr.Paths, f.Path)
 	}
 	return pr, err
-}
-
-func (r *pullReading) add(n *pullNode) error {
-	if r.first == nil {
-		r.first = n
-	}
-	if n.HeadRefOid != r.first.HeadRefOid {
-		return changed("the commits")
-	}
-	if err := r.commits.add(n.Commits); err != nil {
-		return err
-	}
-	if n.Files == nil {
-		r.files.done = true // a diff that is too large to be shown
-	}
-	if err := r.files.add(n.Files); err != nil {
-		return err
-	}
-	r.files.done = r.files.done || len(r.files.nodes) >= maxPaths
-	if len(r.commits.nodes) > maxCommits {
-		return unusable("there are more than %d commits", maxCommits)
-	}
-	return nil
 }
 
 // pullRequestOf puts what was told in our terms, but for the lists.
@@ -192,4 +173,37 @@ func (c *Client) protected(ctx context.Context, branch string) (bool, error) {
 		return false, unusable("the answer does not tell whether the branch is protected")
 	}
 	return *got.Protected, nil
+}
+
+// webFlow is GitHub itself, the committer of what is made in the browser.
+const webFlow = "web-flow"
+
+type commitNode struct {
+	Commit struct {
+		Author    *gitActor `json:"author"`
+		Committer *gitActor `json:"committer"`
+	} `json:"commit"`
+}
+
+type gitActor struct {
+	User *account `json:"user"`
+}
+
+// committers lists each account once.
+func committers(commits []commitNode) (accounts []ledger.Actor, strangers bool) {
+	accounts = []ledger.Actor{}
+	for _, n := range commits {
+		for i, by := range []*gitActor{n.Commit.Author, n.Commit.Committer} {
+			if by == nil || by.User == nil || by.User.DatabaseID <= 0 {
+				strangers = true
+				continue
+			}
+			by.User.Type = typeUser // the field's type; apps are known by their login
+			isCommitter := i == 1
+			if who := by.User.actor(); !(isCommitter && who.Login == webFlow) && !slices.Contains(accounts, who) {
+				accounts = append(accounts, who)
+			}
+		}
+	}
+	return accounts, strangers
 }

@@ -1,21 +1,16 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
-
-type statementsAnswer struct {
-	Repository *struct {
-		PullRequest *struct {
-			Reviews  *page[said]   `json:"reviews"`
-			Threads  *page[thread] `json:"reviewThreads"`
-			Comments *page[said]   `json:"comments"`
-		} `json:"pullRequest"`
-	} `json:"repository"`
-}
 
 type thread struct {
 	ID       string      `json:"id"`
@@ -33,29 +28,25 @@ type thread struct {
 // again, that is an error of KindChanged.
 func (c *Client) Statements(ctx context.Context, number int) ([]approval.Statement, error) {
 	c.known.clear()
-	op := fmt.Sprintf("reading the statements of pull request %d", number)
-	out, err := c.statements(ctx, op, number)
-	if isKind(err, KindChanged) {
-		out, err = c.statements(ctx, op, number)
-	}
+	out, err := twice(func() ([]approval.Statement, error) { return c.statements(ctx, number) })
 	if err != nil {
-		return nil, failed(op, err)
+		return nil, failed(fmt.Sprintf("reading the statements of pull request %d", number), err)
 	}
 	return out, nil
 }
 
 // statements asks the REST API first: a comment that is only in the later
 // answer is new, one that is only in the earlier is gone.
-func (c *Client) statements(ctx context.Context, op string, number int) ([]approval.Statement, error) {
+func (c *Client) statements(ctx context.Context, number int) ([]approval.Statement, error) {
 	posted, err := c.postedComments(ctx, number)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.readSaid(ctx, op, number)
+	all, err := c.readSaid(ctx, number)
 	if err != nil {
 		return nil, err
 	}
-	histories, err := c.histories(ctx, op, all)
+	histories, err := c.histories(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +71,20 @@ func (c *Client) statements(ctx context.Context, op string, number int) ([]appro
 }
 
 // readSaid reads the three connections together, each to its end.
-func (c *Client) readSaid(ctx context.Context, op string, number int) ([]said, error) {
+func (c *Client) readSaid(ctx context.Context, number int) ([]said, error) {
+	type answer struct {
+		Repository *struct {
+			PullRequest *struct {
+				Reviews  *page[said]   `json:"reviews"`
+				Threads  *page[thread] `json:"reviewThreads"`
+				Comments *page[said]   `json:"comments"`
+			} `json:"pullRequest"`
+		} `json:"repository"`
+	}
 	var reviews, comments list[said]
 	var threads list[thread]
 	for !reviews.done || !threads.done || !comments.done {
-		got, err := ask[statementsAnswer](ctx, c, op, queryStatements, map[string]any{
+		got, err := ask[answer](ctx, c, queryStatements, map[string]any{
 			"owner": c.owner, "name": c.name, "number": number,
 			"reviews": !reviews.done, "threads": !threads.done, "comments": !comments.done,
 			"afterReview": reviews.cursor, "afterThread": threads.cursor, "afterComment": comments.cursor,
@@ -96,7 +96,7 @@ func (c *Client) readSaid(ctx context.Context, op string, number int) ([]said, e
 			return nil, &Error{Kind: KindNotFound, Message: "there is no such pull request"}
 		}
 		pr := got.Repository.PullRequest
-		if err := firstError(reviews.add(pr.Reviews), threads.add(pr.Threads), comments.add(pr.Comments)); err != nil {
+		if err := cmp.Or(reviews.add(pr.Reviews), threads.add(pr.Threads), comments.add(pr.Comments)); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +105,7 @@ func (c *Client) readSaid(ctx context.Context, op string, number int) ([]said, e
 	}
 	all := append(ofKind(reviews.nodes, approval.KindReview), ofKind(comments.nodes, approval.KindIssueComment)...)
 	for _, t := range threads.nodes {
-		said, err := c.readThread(ctx, op, t)
+		said, err := c.readThread(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -115,22 +115,22 @@ func (c *Client) readSaid(ctx context.Context, op string, number int) ([]said, e
 }
 
 // readThread reads the rest of a thread.
-func (c *Client) readThread(ctx context.Context, op string, t thread) ([]said, error) {
-	var comments list[said]
-	if err := comments.add(t.Comments); err != nil {
-		return nil, err
-	}
-	for !comments.done {
-		got, err := ask[struct{ Node *thread }](ctx, c, op, queryThread, map[string]any{"id": t.ID, "after": comments.cursor})
+func (c *Client) readThread(ctx context.Context, t thread) ([]said, error) {
+	comments, err := readAll(func(after any) (*page[said], error) {
+		if after == nil {
+			return t.Comments, nil
+		}
+		got, err := ask[struct{ Node *thread }](ctx, c, queryThread, map[string]any{"id": t.ID, "after": after})
 		if isKind(err, KindNotFound) || err == nil && got.Node == nil {
 			return nil, changed("the threads")
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := comments.add(got.Node.Comments); err != nil {
-			return nil, err
-		}
+		return got.Node.Comments, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if !comments.whole() {
 		return nil, changed("the threads")
@@ -144,11 +144,265 @@ func (c *Client) readThread(ctx context.Context, op string, t thread) ([]said, e
 	return all, nil
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
+// statePending is of a review that its author has not submitted yet.
+const statePending = "PENDING"
+
+// said is a review or a comment. State and what follows are of some kinds only.
+type said struct {
+	ID                  string                  `json:"id"`
+	FullDatabaseID      number                  `json:"fullDatabaseId"`
+	URL                 string                  `json:"url"`
+	Body                string                  `json:"body"`
+	Author              *account                `json:"author"`
+	CreatedAt           string                  `json:"createdAt"`
+	LastEditedAt        *string                 `json:"lastEditedAt"`
+	IncludesCreatedEdit *bool                   `json:"includesCreatedEdit"`
+	Editor              *struct{ Login string } `json:"editor"`
+	CreatedViaEmail     *bool                   `json:"createdViaEmail"`
+	IsMinimized         *bool                   `json:"isMinimized"`
+	State               string                  `json:"state"`
+	SubmittedAt         string                  `json:"submittedAt"`
+	Commit              *object                 `json:"commit"`
+	OriginalCommit      *object                 `json:"originalCommit"`
+	Review              *struct{ State string } `json:"pullRequestReview"`
+
+	kind, replyTo string
+}
+
+func ofKind(all []said, kind string) []said {
+	for i := range all {
+		all[i].kind = kind
+	}
+	return all
+}
+
+// pending reports whether the author, who is then the token's, has not submitted
+// it.
+func (s said) pending() bool {
+	return s.State == statePending || s.Review != nil && s.Review.State == statePending
+}
+
+// untold reports whether the answer leaves open if a text was edited, came by
+// e-mail, or is hidden: it is not taken for one that was not (T82). Reviews can be
+// hidden only on servers that tell it.
+func (s said) untold() bool {
+	return s.IncludesCreatedEdit == nil || s.CreatedViaEmail == nil || s.IsMinimized == nil && s.kind != approval.KindReview
+}
+
+// edited is true as soon as anything says so.
+func (s said) edited() bool {
+	return s.LastEditedAt != nil || told(s.IncludesCreatedEdit) || s.Editor != nil
+}
+
+func told(yes *bool) bool { return yes != nil && *yes }
+
+func (s said) statement(earlier []string) approval.Statement {
+	out := approval.Statement{
+		Kind: s.kind, ID: string(s.FullDatabaseID), URL: s.URL, Author: s.Author.actor(), Body: s.Body,
+		Earlier: earlier, Edited: s.edited(), Email: told(s.CreatedViaEmail), Hidden: told(s.IsMinimized), ReplyTo: s.replyTo, CreatedAt: s.CreatedAt,
+	}
+	commit := s.OriginalCommit
+	if s.kind == approval.KindReview {
+		out.State, commit = s.State, s.Commit
+		out.CreatedAt = cmp.Or(s.SubmittedAt, s.CreatedAt)
+	}
+	if commit != nil {
+		out.Commit = commit.Oid
+	}
+	return out
+}
+
+// postedComment is what only the REST API tells of a conversation comment.
+type postedComment struct {
+	ID   int64  `json:"id"`
+	Body string `json:"body"`
+	User *struct {
+		ID int64 `json:"id"`
+	} `json:"user"`
+	App *struct {
+		Slug string `json:"slug"`
+		Name string `json:"name"`
+	} `json:"performed_via_github_app"`
+}
+
+// app is never empty if there is one.
+func (p postedComment) app() string {
+	if p.App == nil {
+		return ""
+	}
+	return cmp.Or(p.App.Slug, p.App.Name, "an app")
+}
+
+// postedComments are the conversation comments by their id.
+func (c *Client) postedComments(ctx context.Context, number int) (map[string]postedComment, error) {
+	out := map[string]postedComment{}
+	err := pages(ctx, c, nil, func(got []*postedComment) (bool, error) {
+		for _, p := range got {
+			if p == nil || p.ID <= 0 {
+				return false, unusable("a comment has no number")
+			}
+			out[strconv.FormatInt(p.ID, 10)] = *p
+		}
+		return true, nil
+	}, c.below("issues", strconv.Itoa(number), "comments")...)
+	return out, err
+}
+
+// addApps says of each conversation comment which app posted it. A comment that
+// only one of the two readings has is an error if it may be a decision.
+func addApps(all []approval.Statement, posted map[string]postedComment) error {
+	for i := range all {
+		s := &all[i]
+		if s.Kind != approval.KindIssueComment {
+			continue
+		}
+		p, ok := posted[s.ID]
+		switch {
+		case ok:
+			s.App = p.app()
+			delete(posted, s.ID)
+		case mayDecide(s.Body, s.Earlier):
+			return changed("the comments")
+		}
+	}
+	for _, p := range posted {
+		if mayDecide(p.Body, nil) {
+			return changed("the comments")
 		}
 	}
 	return nil
+}
+
+// mayDecide reports whether a text can be a command: more texts than are.
+func mayDecide(body string, earlier []string) bool {
+	for _, text := range append([]string{body}, earlier...) {
+		if strings.HasPrefix(strings.TrimSpace(text), "/") {
+			return true
+		}
+	}
+	return false
+}
+
+// CommentsBy returns the texts of the conversation comments that an account
+// posted, as they are now, in no order.
+func (c *Client) CommentsBy(ctx context.Context, number int, author ledger.Actor) ([]string, error) {
+	posted, err := c.postedComments(ctx, number)
+	var out []string
+	for _, p := range posted {
+		if p.User != nil && strconv.FormatInt(p.User.ID, 10) == author.ID {
+			out = append(out, p.Body)
+		}
+	}
+	return out, failed(fmt.Sprintf("reading the comments of pull request %d", number), err)
+}
+
+const (
+	maxIDs   = 100  // nodes that GitHub takes in one query
+	maxEdits = 1000 // of one statement
+)
+
+// edits are a statement's versions, newest first. GitHub's schema calls diff a
+// summary of the changes; what it holds is the whole text of that version (seen
+// in the importers of several public projects), null where somebody deleted the
+// version. The list is empty for what was never edited, and else begins, at its
+// far end, with the first text.
+type edits struct {
+	ID    string `json:"id"`
+	Edits *page[struct {
+		Diff *string `json:"diff"`
+	}] `json:"userContentEdits"`
+}
+
+// histories returns the earlier texts, oldest first, by node id, of what people
+// wrote and was edited. What an app wrote counts in no version of it, and
+// comments of ours have hundreds.
+func (c *Client) histories(ctx context.Context, all []said) (map[string][]string, error) {
+	bodies := map[string]string{}
+	var ids []string
+	for _, s := range all {
+		if s.edited() && s.Author.actor().Kind == "user" {
+			bodies[s.ID] = s.Body
+			ids = append(ids, s.ID)
+		}
+	}
+	out := map[string][]string{}
+	for some := range slices.Chunk(ids, maxIDs) {
+		got, err := c.edits(ctx, some, nil)
+		if err != nil {
+			return nil, err
+		}
+		for i, id := range some {
+			texts, err := c.versions(ctx, id, got[i])
+			if err != nil {
+				return nil, err
+			}
+			out[id] = earlier(texts, bodies[id])
+		}
+	}
+	return out, nil
+}
+
+// edits reads one page of the history of each node, in the order of the ids.
+func (c *Client) edits(ctx context.Context, ids []string, after any) ([]*edits, error) {
+	got, err := ask[struct{ Nodes []*edits }](ctx, c, queryHistories, map[string]any{"ids": ids, "after": after})
+	if isKind(err, KindNotFound) {
+		return nil, changed("the statements")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(got.Nodes) != len(ids) {
+		return nil, unusable("the histories are not those that were asked for")
+	}
+	for i, n := range got.Nodes {
+		if n == nil {
+			return nil, changed("the statements")
+		}
+		if n.ID != ids[i] {
+			return nil, unusable("the histories are not those that were asked for")
+		}
+	}
+	return got.Nodes, nil
+}
+
+// versions reads the rest of one history and returns all texts, newest first.
+func (c *Client) versions(ctx context.Context, id string, first *edits) ([]string, error) {
+	var versions list[struct {
+		Diff *string `json:"diff"`
+	}]
+	if err := versions.add(first.Edits); err != nil {
+		return nil, err
+	}
+	for !versions.done {
+		if len(versions.nodes) >= maxEdits {
+			return nil, unusable("a statement was edited more than %d times", maxEdits)
+		}
+		got, err := c.edits(ctx, []string{id}, versions.cursor)
+		if err != nil {
+			return nil, err
+		}
+		if err := versions.add(got[0].Edits); err != nil {
+			return nil, err
+		}
+	}
+	if !versions.whole() {
+		return nil, changed("the statements")
+	}
+	var texts []string
+	for _, v := range versions.nodes {
+		if v.Diff != nil {
+			texts = append(texts, *v.Diff)
+		}
+	}
+	return texts, nil
+}
+
+// earlier turns a history around and leaves out the text that stands now.
+func earlier(newestFirst []string, body string) []string {
+	if len(newestFirst) > 0 && newestFirst[0] == body {
+		newestFirst = newestFirst[1:]
+	}
+	out := slices.Clone(newestFirst)
+	slices.Reverse(out)
+	return out
 }

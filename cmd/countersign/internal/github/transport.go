@@ -2,15 +2,111 @@ package github
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
+
+// A Kind says what went wrong, so that a caller can tell people what to do.
+type Kind string
+
+// The kinds.
+const (
+	KindAuth        Kind = "auth"        // the token is not valid
+	KindPermission  Kind = "permission"  // the token may not do it
+	KindNotFound    Kind = "notfound"    // it is not there, or the token cannot see it
+	KindRateLimited Kind = "ratelimited" // too many requests, and the wait is too long
+	KindNetwork     Kind = "network"     // no answer, a cut one, or one of status 5xx
+	KindRefused     Kind = "refused"     // GitHub did not take the request
+	KindChanged     Kind = "changed"     // what was read changed meanwhile, twice
+	KindAnswer      Kind = "answer"      // an answer that cannot be used
+)
+
+// An Error is a request to GitHub that failed. It holds neither the token nor
+// an address, and no text over one line.
+type Error struct {
+	Op      string // what was being done
+	Kind    Kind
+	Status  int       // of the answer; 0 without one
+	Message string    // what GitHub said, or what is wrong with what it said
+	Until   time.Time // KindRateLimited: when to try again; zero if not known
+	Err     error     // the cause; may be nil
+}
+
+// Error is one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Op != "" {
+		b.WriteString(e.Op + ": ")
+	}
+	b.WriteString("GitHub: ")
+	if e.Status != 0 {
+		fmt.Fprintf(&b, "status %d: ", e.Status)
+	}
+	b.WriteString(e.Message)
+	if !e.Until.IsZero() {
+		b.WriteString("; not before " + e.Until.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is matches the errors that package forge tells apart.
+func (e *Error) Is(target error) bool {
+	return target == forge.ErrPermission && e.Kind == KindPermission || target == forge.ErrNotFound && e.Kind == KindNotFound
+}
+
+// failed says what was being done when an error came. What net/http adds around
+// errors is left out: it has addresses, and that of an artifact is a secret.
+func failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		told := *e
+		told.Op = op
+		return &told
+	}
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return &Error{Op: op, Kind: KindAnswer, Message: "the answer cannot be read", Err: err}
+}
+
+// isKind reports whether an error is of one of the kinds.
+func isKind(err error, kinds ...Kind) bool {
+	var e *Error
+	return errors.As(err, &e) && slices.Contains(kinds, e.Kind)
+}
+
+// unusable is an answer that cannot be right.
+func unusable(format string, args ...any) error {
+	return &Error{Kind: KindAnswer, Message: fmt.Sprintf(format, args...)}
+}
+
+func changed(what string) error {
+	return &Error{Kind: KindChanged, Message: what + " changed while they were read"}
+}
 
 const (
 	maxTries  = 4
@@ -71,9 +167,14 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err := req.Context().Err(); err != nil {
 			return nil, err
 		}
-		pause := trouble.pause(try)
-		if try == maxTries || !trouble.again(c.read) || pause > left {
-			return nil, trouble.told()
+		pause := time.Second << (try - 1)
+		if trouble.limited {
+			pause = trouble.after
+		}
+		again := trouble.limited || trouble.transient && (c.read || trouble.unsent) // a write only if nothing was done
+		if try == maxTries || !again || pause > left {
+			err := trouble.err
+			return nil, &err
 		}
 		left -= pause
 		if err := t.wait(req.Context(), pause); err != nil {
@@ -104,7 +205,12 @@ func (t *transport) attempt(req *http.Request, c call) (*http.Response, *trouble
 	if bad := judge(resp, body, c); bad != nil {
 		return nil, bad
 	}
-	return answer(req, resp, body), nil
+	good := *resp
+	good.Request, good.Header, good.Body = req, resp.Header.Clone(), io.NopCloser(bytes.NewReader(body))
+	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After"} {
+		good.Header.Del(name) // go-github would refuse by itself to ask again
+	}
+	return &good, nil
 }
 
 // prepare copies a request for one attempt.
@@ -112,10 +218,8 @@ func (t *transport) prepare(ctx context.Context, req *http.Request) (*http.Reque
 	out := req.Clone(ctx)
 	out.Header.Del("Authorization")
 	out.Header.Set("User-Agent", t.agent)
-	for _, host := range t.hosts {
-		if t.token != "" && origin(req.URL) == host {
-			out.Header.Set("Authorization", "Bearer "+t.token)
-		}
+	if t.token != "" && slices.Contains(t.hosts, origin(req.URL)) {
+		out.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	if req.GetBody != nil {
 		body, err := req.GetBody()
@@ -125,19 +229,6 @@ func (t *transport) prepare(ctx context.Context, req *http.Request) (*http.Reque
 		out.Body = body
 	}
 	return out, nil
-}
-
-// answer is a response that was read, without the limits: go-github would
-// refuse by itself to ask again.
-func answer(req *http.Request, resp *http.Response, body []byte) *http.Response {
-	out := *resp
-	out.Request = req
-	out.Header = resp.Header.Clone()
-	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Retry-After"} {
-		out.Header.Del(name)
-	}
-	out.Body = io.NopCloser(bytes.NewReader(body))
-	return &out
 }
 
 // noAnswer is of an attempt that ended without a response. The server surely
@@ -162,4 +253,96 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 		return &Error{Kind: KindRefused, Message: "the request was sent elsewhere"}
 	}
 	return nil
+}
+
+// trouble is an attempt that failed.
+type trouble struct {
+	err       Error
+	transient bool          // the next attempt may succeed
+	unsent    bool          // the server did not get the request
+	limited   bool          // the server refused it, as there were too many
+	after     time.Duration // limited: when to try again
+}
+
+// judge says what is wrong with a response, nil for nothing.
+func judge(resp *http.Response, body []byte, c call) *trouble {
+	switch {
+	case resp.StatusCode >= 400:
+		return refused(resp, body)
+	case resp.StatusCode >= 300, resp.StatusCode == http.StatusNoContent, c.raw:
+		return nil
+	}
+	if !json.Valid(body) || bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return &trouble{transient: true, err: Error{Kind: KindNetwork, Status: resp.StatusCode, Message: "the answer was cut off"}}
+	}
+	if c.graphql {
+		return judgeGraphQL(resp, body)
+	}
+	return nil
+}
+
+// refused reads an answer of status 4xx or 5xx.
+func refused(resp *http.Response, body []byte) *trouble {
+	message := cmp.Or(messageOf(body), strings.ToLower(http.StatusText(resp.StatusCode)))
+	t := &trouble{err: Error{Status: resp.StatusCode, Message: message}}
+	switch status := resp.StatusCode; {
+	case status == http.StatusTooManyRequests, status == http.StatusForbidden && isLimit(resp.Header, message):
+		t.limit(resp.Header)
+	case status == http.StatusUnauthorized:
+		t.err.Kind = KindAuth
+	case status == http.StatusForbidden:
+		t.err.Kind = KindPermission
+	case status == http.StatusNotFound, status == http.StatusGone:
+		t.err.Kind = KindNotFound
+	case status >= 500, status == http.StatusRequestTimeout:
+		t.err.Kind, t.transient = KindNetwork, true
+	default:
+		t.err.Kind = KindRefused
+	}
+	return t
+}
+
+// messageOf is what GitHub says in an error's body, on one line; "" where the
+// body is not GitHub's JSON, such as a proxy's page.
+func messageOf(body []byte) string {
+	var doc struct {
+		Message string `json:"message"`
+		Errors  []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	_ = json.Unmarshal(body, &doc) // what cannot be read stays empty
+	for _, e := range doc.Errors {
+		if e.Message != "" {
+			doc.Message += ": " + e.Message
+		}
+	}
+	return ledger.OneLine(doc.Message, 300)
+}
+
+// isLimit tells a limit from a missing permission, which has the same status.
+func isLimit(h http.Header, message string) bool {
+	return h.Get("Retry-After") != "" || h.Get("X-Ratelimit-Remaining") == "0" ||
+		strings.Contains(strings.ToLower(message), "rate limit")
+}
+
+// limit fills in when to try again (REST API, "Rate limits"): Retry-After, else
+// the reset, else a minute. The clock is the server's.
+func (t *trouble) limit(h http.Header) {
+	t.limited, t.after, t.err.Kind = true, time.Minute, KindRateLimited
+	now, err := http.ParseTime(h.Get("Date"))
+	dated := err == nil
+	if seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 20); err == nil {
+		t.after = time.Duration(seconds) * time.Second
+	} else if reset, err := strconv.ParseUint(h.Get("X-Ratelimit-Reset"), 10, 40); err == nil && h.Get("X-Ratelimit-Remaining") == "0" {
+		t.err.Until = time.Unix(int64(reset), 0)
+		t.after = 2 * maxWait
+		if dated {
+			t.after = max(time.Second, t.err.Until.Sub(now))
+		}
+		return
+	}
+	if dated {
+		t.err.Until = now.Add(t.after)
+	}
 }

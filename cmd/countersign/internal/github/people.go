@@ -11,6 +11,63 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
+// An account is one as GraphQL tells it; null for one that was deleted.
+type account struct {
+	Type       string `json:"__typename"`
+	Login      string `json:"login"`
+	DatabaseID int64  `json:"databaseId"`
+}
+
+// typeUser is the only type of account that is a person's.
+const typeUser = "User"
+
+// actor is the account in our terms. Whatever is not surely a person's is a bot:
+// apps, organizations, accounts of an import, and those that are gone, which
+// have no number either and so are nobody. Where GraphQL shows an app as a User
+// (the viewer, the author of a commit) its login ends in "[bot]", which no
+// person's can.
+func (a *account) actor() ledger.Actor {
+	if a == nil {
+		return ledger.Actor{Kind: "bot", Login: "ghost"}
+	}
+	login, app := strings.CutSuffix(a.Login, "[bot]")
+	actor := ledger.Actor{Kind: "bot", Login: login}
+	if a.DatabaseID > 0 {
+		actor.ID = strconv.FormatInt(a.DatabaseID, 10)
+	}
+	if a.Type == typeUser && !app && actor.ID != "" && login != "" {
+		actor.Kind = "user"
+	}
+	return actor
+}
+
+// Viewer is the account of the token. That of an app, as GITHUB_TOKEN's, is a
+// bot whose login is without "[bot]", as in statements.
+func (c *Client) Viewer(ctx context.Context) (ledger.Actor, error) {
+	const op = "asking whose token it is"
+	got, err := ask[struct{ Viewer *account }](ctx, c, queryViewer, nil)
+	if err == nil && (got.Viewer == nil || got.Viewer.Login == "") {
+		err = unusable("the answer names nobody")
+	}
+	if err != nil {
+		return ledger.Actor{}, failed(op, err)
+	}
+	return got.Viewer.actor(), nil
+}
+
+// A number is a BigInt of GraphQL, which is written as a string.
+type number string
+
+// UnmarshalJSON takes decimal digits, with or without quotes.
+func (n *number) UnmarshalJSON(data []byte) error {
+	text := strings.Trim(string(data), `"`)
+	if v, err := strconv.ParseUint(text, 10, 64); err != nil || v == 0 {
+		return unusable("%+q is no number of a comment", ledger.OneLine(text, 40))
+	}
+	*n = number(text)
+	return nil
+}
+
 // memory holds what was told of accounts in one reading.
 type memory struct {
 	mu      sync.Mutex
@@ -21,6 +78,25 @@ type memory struct {
 type membership struct {
 	team string
 	who  ledger.Actor
+}
+
+// remembered returns what is known of a key, or asks and keeps the answer.
+func remembered[K comparable, V any](m *memory, known *map[K]V, key K, ask func() (V, error)) (V, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, ok := (*known)[key]; ok {
+		return v, nil
+	}
+	v, err := ask()
+	if err != nil {
+		var none V
+		return none, err
+	}
+	if *known == nil {
+		*known = map[K]V{}
+	}
+	(*known)[key] = v
+	return v, nil
 }
 
 func (m *memory) clear() {
@@ -39,20 +115,8 @@ func (c *Client) Access(ctx context.Context, who ledger.Actor) (approval.Access,
 	if who.Kind != "user" {
 		return approval.Access{Permission: permissionNone}, nil
 	}
-	c.known.mu.Lock()
-	defer c.known.mu.Unlock()
-	if a, ok := c.known.access[who]; ok {
-		return a, nil
-	}
-	a, err := c.access(ctx, who)
-	if err != nil {
-		return approval.Access{}, failed(fmt.Sprintf("asking what %s may do", ledger.OneLine(who.Login, 60)), err)
-	}
-	if c.known.access == nil {
-		c.known.access = map[ledger.Actor]approval.Access{}
-	}
-	c.known.access[who] = a
-	return a, nil
+	a, err := remembered(c.known, &c.known.access, who, func() (approval.Access, error) { return c.access(ctx, who) })
+	return a, failed(fmt.Sprintf("asking what %s may do", ledger.OneLine(who.Login, 60)), err)
 }
 
 func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
@@ -99,21 +163,8 @@ func (c *Client) Member(ctx context.Context, team string, who ledger.Actor) (boo
 	if _, err := c.Access(ctx, who); err != nil || who.Kind != "user" {
 		return false, err // the login's number is checked there
 	}
-	c.known.mu.Lock()
-	defer c.known.mu.Unlock()
-	key := membership{team, who}
-	if is, ok := c.known.members[key]; ok {
-		return is, nil
-	}
-	is, err := c.member(ctx, team, who.Login)
-	if err != nil {
-		return false, failed(fmt.Sprintf("asking whether %s is in %s", ledger.OneLine(who.Login, 60), ledger.OneLine(team, 120)), err)
-	}
-	if c.known.members == nil {
-		c.known.members = map[membership]bool{}
-	}
-	c.known.members[key] = is
-	return is, nil
+	is, err := remembered(c.known, &c.known.members, membership{team, who}, func() (bool, error) { return c.member(ctx, team, who.Login) })
+	return is, failed(fmt.Sprintf("asking whether %s is in %s", ledger.OneLine(who.Login, 60), ledger.OneLine(team, 120)), err)
 }
 
 func (c *Client) member(ctx context.Context, team, login string) (bool, error) {
@@ -129,7 +180,7 @@ func (c *Client) member(ctx context.Context, team, login string) (bool, error) {
 		return got.State == "active", nil
 	}
 	if isKind(err, KindNotFound) {
-		if err = c.seesTeam(ctx, org, slug); err == nil {
+		if _, err = c.get(ctx, new(struct{}), nil, "orgs", org, "teams", slug); err == nil {
 			return false, nil
 		}
 	}
@@ -140,12 +191,4 @@ func (c *Client) member(ctx context.Context, team, login string) (bool, error) {
 		}
 	}
 	return false, err
-}
-
-func (c *Client) seesTeam(ctx context.Context, org, slug string) error {
-	var got struct {
-		Slug string `json:"slug"`
-	}
-	_, err := c.get(ctx, &got, nil, "orgs", org, "teams", slug)
-	return err
 }
