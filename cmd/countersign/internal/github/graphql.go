@@ -13,7 +13,7 @@ import (
 // ask sends a GraphQL query or mutation. Any error in the answer is an error, also
 // beside data.
 func ask[T any](ctx context.Context, c *Client, query string, variables map[string]any) (T, error) {
-	ctx = withCall(ctx, call{read: !strings.HasPrefix(strings.TrimSpace(query), "mutation"), graphql: true})
+	ctx = withCall(ctx, call{read: strings.HasPrefix(strings.TrimSpace(query), "query"), graphql: true})
 	var got struct {
 		Data *T `json:"data"`
 	}
