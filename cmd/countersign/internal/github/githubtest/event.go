@@ -45,25 +45,16 @@ func (s *Server) payload(e Event) object {
 	if r.owner.kind == "Organization" {
 		payload["organization"] = s.organization(r.owner)
 	}
-	sender := s.fill(payload, r, e)
-	if e.By != "" {
-		sender = s.account(e.By)
-	}
-	payload["sender"] = s.user(sender)
-	return payload
-}
-
-// fill adds what an event is about, and returns whose doing it is.
-func (s *Server) fill(payload object, r *repository, e Event) *account {
+	sender := s.account("github-actions[bot]")
 	switch e.Name {
 	case "issue_comment", "pull_request_review_comment":
-		return s.commentEvent(payload, r.pullOf(e.ID), e)
+		sender = s.commentEvent(payload, r.pullOf(e.ID), e)
 	case "pull_request_review":
-		return s.reviewEvent(payload, r.pullOf(e.ID), e)
+		sender = s.reviewEvent(payload, r.pullOf(e.ID), e)
 	case "pull_request_target", "pull_request":
-		return s.pullEvent(payload, s.pull(e.Repository, e.Number), e)
+		sender = s.pullEvent(payload, s.pull(e.Repository, e.Number), e)
 	case "workflow_run":
-		return s.runEvent(payload, r, e)
+		sender = s.runEvent(payload, r, e)
 	case "merge_group":
 		payload["merge_group"] = s.mergeGroup(r, e)
 	case "workflow_dispatch":
@@ -73,7 +64,11 @@ func (s *Server) fill(payload object, r *repository, e Event) *account {
 	default:
 		misuse("no event %q", e.Name)
 	}
-	return s.account("github-actions[bot]")
+	if e.By != "" {
+		sender = s.account(e.By)
+	}
+	payload["sender"] = s.user(sender)
+	return payload
 }
 
 // pullOf is the pull request of a comment or review, also of a deleted one.

@@ -2,6 +2,7 @@ package githubtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -50,12 +51,7 @@ type Fault struct {
 // Fail lets requests go wrong from now on.
 func (s *Server) Fail(f Fault) {
 	defer s.lock()()
-	if f.Kind == "" {
-		f.Kind = Status
-	}
-	if f.Times == 0 {
-		f.Times = 1
-	}
+	f.Kind, f.Times = cmp.Or(f.Kind, Status), cmp.Or(f.Times, 1)
 	f.now = s.now
 	s.faults = append(s.faults, &f)
 }
@@ -69,7 +65,7 @@ func (s *Server) Heal() {
 // due is the fault of a request, nil for none.
 func (s *Server) due(r *Request) *Fault {
 	for _, f := range s.faults {
-		if !f.matches(r) || f.Times == 0 {
+		if f.Times == 0 || f.Method != "" && f.Method != r.Method || !strings.HasPrefix(r.Path, f.Path) || !strings.Contains(r.Body, f.Contains) {
 			continue
 		}
 		if f.Skip > 0 {
@@ -83,10 +79,6 @@ func (s *Server) due(r *Request) *Fault {
 		return &now
 	}
 	return nil
-}
-
-func (f *Fault) matches(r *Request) bool {
-	return (f.Method == "" || f.Method == r.Method) && strings.HasPrefix(r.Path, f.Path) && strings.Contains(r.Body, f.Contains)
 }
 
 // around answers a request by do, or as the fault has it.
@@ -122,9 +114,9 @@ func (f *Fault) spoil(w http.ResponseWriter, good *httptest.ResponseRecorder) *h
 		refuse(f.Status, "fault").write(bad)
 	case SecondaryLimit:
 		bad.Header().Set("Retry-After", strconv.Itoa(f.Seconds))
-		refuse(f.status(), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.").write(bad)
+		refuse(cmp.Or(f.Status, http.StatusForbidden), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.").write(bad)
 	case PrimaryLimit:
-		refuse(f.status(), "API rate limit exceeded for installation.").write(bad)
+		refuse(cmp.Or(f.Status, http.StatusForbidden), "API rate limit exceeded for installation.").write(bad)
 		f.spend(bad.Header())
 	case Cut:
 		panic(http.ErrAbortHandler)
@@ -136,13 +128,6 @@ func (f *Fault) spoil(w http.ResponseWriter, good *httptest.ResponseRecorder) *h
 		return f.alter(w, good)
 	}
 	return bad
-}
-
-func (f *Fault) status() int {
-	if f.Status == 0 {
-		return http.StatusForbidden
-	}
-	return f.Status
 }
 
 func (f *Fault) spend(h http.Header) {
@@ -187,7 +172,13 @@ func (f *Fault) rewrite(body []byte) []byte {
 	}
 	if answer, ok := v.(object); ok && f.Kind == GraphQLPartial {
 		path := strings.Split(f.Text, ".")
-		nullAt(answer["data"], path)
+		at, _ := answer["data"].(object)
+		for _, name := range path[:len(path)-1] {
+			at, _ = at[name].(object)
+		}
+		if at != nil {
+			at[path[len(path)-1]] = nil
+		}
 		answer["errors"] = []any{object{"message": "Something went wrong while executing your query.", "path": path}}
 	}
 	out, err := json.Marshal(v)
@@ -195,17 +186,6 @@ func (f *Fault) rewrite(body []byte) []byte {
 		return body
 	}
 	return out
-}
-
-func nullAt(v any, path []string) {
-	o, ok := v.(object)
-	switch {
-	case !ok:
-	case len(path) == 1:
-		o[path[0]] = nil
-	default:
-		nullAt(o[path[0]], path[1:])
-	}
 }
 
 // emptied is a list without its items, or an answer without its nodes.

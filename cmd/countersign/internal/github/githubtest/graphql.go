@@ -60,11 +60,9 @@ func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
 			refuse(http.StatusBadRequest, "Problems parsing JSON").write(w)
 			return
 		}
-		var problems []any
-		if problem != nil {
-			problems = []any{object{"message": "parse error: " + problem.Error()}}
-		} else {
-			problems = check(doc, given)
+		problems, variables := []any{object{"message": fmt.Sprint("parse error: ", problem)}}, map[string]any(nil)
+		if problem == nil {
+			problems, variables = check(doc, given)
 		}
 		for _, p := range problems {
 			s.violation("query: %v", p.(object)["message"])
@@ -73,23 +71,23 @@ func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
 			ok(object{"errors": problems}).write(w)
 			return
 		}
-		s.query(r, doc.Operations.ForName(given.Name), given).write(w)
+		s.query(r, doc.Operations.ForName(given.Name), variables).write(w)
 	})
 }
 
 // check holds a query against the schema and GitHub's limits before it is run, as
-// GitHub does, and returns the errors, none if it may run.
-func check(doc *ast.QueryDocument, given request) []any {
-	var problems []any
+// GitHub does, and returns the errors, none if it may run, and the variables with
+// their defaults.
+func check(doc *ast.QueryDocument, given request) (problems []any, variables map[string]any) {
 	for _, p := range validator.ValidateWithRules(loadSchema(), doc, rules.NewDefaultRules()) {
 		problems = append(problems, object{"message": p.Message, "extensions": object{"code": p.Rule}})
 	}
 	if problems != nil {
-		return problems
+		return problems, nil
 	}
 	operation := doc.Operations.ForName(given.Name)
 	if operation == nil {
-		return []any{object{"message": "No operation named " + given.Name}}
+		return []any{object{"message": "No operation named " + given.Name}}, nil
 	}
 	for name := range given.Variables {
 		if operation.VariableDefinitions.ForName(name) == nil {
@@ -98,7 +96,7 @@ func check(doc *ast.QueryDocument, given request) []any {
 	}
 	variables, err := validator.VariableValues(loadSchema(), operation, given.Variables)
 	if err != nil {
-		return append(problems, object{"message": "invalid variable: " + err.Error()})
+		return append(problems, object{"message": "invalid variable: " + err.Error()}), nil
 	}
 	c := &counter{variables: variables, problems: problems}
 	c.set(operation.SelectionSet, 1)
@@ -106,7 +104,7 @@ func check(doc *ast.QueryDocument, given request) []any {
 		c.problems = append(c.problems, object{"message": fmt.Sprintf(
 			"This query requests up to %d possible nodes which exceeds the maximum limit of %d.", c.nodes, maxNodes)})
 	}
-	return c.problems
+	return c.problems, variables
 }
 
 // maxNodes is how many nodes one query may ask for (GitHub's documentation,
@@ -159,27 +157,6 @@ func (c *counter) size(f *ast.Field, times int) int {
 	return times * size
 }
 
-// query runs an operation that was checked.
-func (s *Server) query(r *http.Request, operation *ast.OperationDefinition, given request) answer {
-	variables, err := validator.VariableValues(loadSchema(), operation, given.Variables)
-	if err != nil {
-		misuse("%v", err)
-	}
-	x := &execution{schema: loadSchema(), variables: variables}
-	data, status := x.run(s, r, operation)
-	if status != 0 {
-		return refuse(status, "This endpoint requires you to be authenticated.")
-	}
-	for _, v := range x.violations {
-		s.violation("query: %s", v)
-	}
-	out := object{"data": data}
-	if x.errors != nil {
-		out["errors"] = x.errors
-	}
-	return ok(out)
-}
-
 // An execution is one query as it is run.
 type execution struct {
 	schema     *ast.Schema
@@ -188,18 +165,28 @@ type execution struct {
 	errors     []any
 }
 
-func (x *execution) run(s *Server, r *http.Request, operation *ast.OperationDefinition) (any, int) {
-	defer s.lock()()
-	t := s.authenticate(r)
-	if t == nil || t.account == nil {
-		return nil, http.StatusUnauthorized
+// query runs an operation that was checked.
+func (s *Server) query(r *http.Request, operation *ast.OperationDefinition, variables map[string]any) answer {
+	x := &execution{schema: loadSchema(), variables: variables}
+	out := object{}
+	func() {
+		defer s.lock()()
+		if t := s.authenticate(r); t != nil && t.account != nil {
+			g := &graph{s, t}
+			root := map[ast.Operation]func() *node{ast.Query: g.query, ast.Mutation: g.mutation}[operation.Operation]
+			out["data"] = x.set(object{}, root(), operation.SelectionSet, nil)
+		}
+	}()
+	if out["data"] == nil {
+		return refuse(http.StatusUnauthorized, "This endpoint requires you to be authenticated.")
 	}
-	g := &graph{s, t}
-	root := g.query()
-	if operation.Operation == ast.Mutation {
-		root = g.mutation()
+	for _, v := range x.violations {
+		s.violation("query: %s", v)
 	}
-	return x.set(object{}, root, operation.SelectionSet, nil), 0
+	if x.errors != nil {
+		out["errors"] = x.errors
+	}
+	return ok(out)
 }
 
 // set adds the selected fields of a node to out.

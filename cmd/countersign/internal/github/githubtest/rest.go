@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -276,13 +277,5 @@ func (c *call) text(name string) string {
 // is reports whether a call's filter of that name lets one of the values pass.
 func (c *call) is(name string, values ...string) bool {
 	query := c.URL.Query()
-	if !query.Has(name) {
-		return true
-	}
-	for _, value := range values {
-		if query.Get(name) == value {
-			return true
-		}
-	}
-	return false
+	return !query.Has(name) || slices.Contains(values, query.Get(name))
 }
