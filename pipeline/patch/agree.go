@@ -30,10 +30,8 @@ func (h *header) section() (section, error) {
 		return section{}, &Error{Line: h.line, Path: new, Message: err.Error()}
 	}
 	does, err := h.action()
-	for _, check := range []func(action) error{h.checkModes, h.checkIDs, h.checkScore} {
-		if err == nil {
-			err = check(does)
-		}
+	if err == nil {
+		err = h.fits(does)
 	}
 	if err != nil {
 		return section{}, &Error{Line: h.line, Path: new, Message: err.Error()}
@@ -65,31 +63,18 @@ func (h *header) action() (action, error) {
 	return updates, nil
 }
 
-func (h *header) checkModes(does action) error {
+// fits checks that modes, ids and similarity go with what happens to the file.
+// An id of zeros stands for an absent file, in both directions.
+func (h *header) fits(does action) error {
+	isZero := func(id string) bool { return strings.Trim(id, "0") == "" }
 	changes := h.seen[rankOldMode] != ""
-	switch {
+	switch word := h.seen[rankScore]; {
 	case changes != (h.seen[rankNewMode] != ""):
 		return errors.New(`"old mode" and "new mode" must come together`)
-	case h.indexMode == 0:
-		return nil
-	case changes, does == makes && h.newMode != h.indexMode, does == deletes && h.oldMode != h.indexMode:
+	case h.indexMode != 0 && (changes || does == makes && h.newMode != h.indexMode || does == deletes && h.oldMode != h.indexMode):
 		return errModes
-	}
-	return nil
-}
-
-// checkIDs: an id of zeros stands for an absent file, in both directions.
-func (h *header) checkIDs(does action) error {
-	if h.oldID != "" && (isZero(h.oldID) != (does == makes) || isZero(h.newID) != (does == deletes)) {
+	case h.oldID != "" && (isZero(h.oldID) != (does == makes) || isZero(h.newID) != (does == deletes)):
 		return errDoes
-	}
-	return nil
-}
-
-func isZero(id string) bool { return strings.Trim(id, "0") == "" }
-
-func (h *header) checkScore(does action) error {
-	switch word := h.seen[rankScore]; {
 	case word == "similarity index" && does != renames && does != copies:
 		return errors.New("similarity index without a rename or copy")
 	case word == "dissimilarity index" && does != updates:

@@ -28,7 +28,14 @@ func between(t *tree, after map[string]*File) (Patchset, error) {
 			return Patchset{}, err
 		}
 		if c := (Change{Path: path, Before: before, After: after[path]}); !before.Equal(c.After) {
-			c.Kind = kindOf(c)
+			switch {
+			case c.Before == nil:
+				c.Kind = Add
+			case c.After == nil:
+				c.Kind = Delete
+			default:
+				c.Kind = Update
+			}
 			changes = append(changes, c)
 		}
 	}
@@ -41,20 +48,24 @@ func between(t *tree, after map[string]*File) (Patchset, error) {
 	return newPatchset(pairRenames(changes)), nil
 }
 
-func kindOf(c Change) Kind {
-	switch {
-	case c.Before == nil:
-		return Add
-	case c.After == nil:
-		return Delete
-	}
-	return Update
-}
-
 // pairRenames finds the renames. Walking the added paths in order, each is
 // paired with the first deleted path of identical content.
 func pairRenames(changes []Change) []Change {
-	gone, sizes := deletions(changes)
+	added := map[int]bool{} // sizes
+	for _, c := range changes {
+		if c.Kind == Add {
+			added[len(c.After.Data)] = true
+		}
+	}
+	// The deletions of a content, in path order. Only content of a size that is
+	// also added is hashed.
+	gone, sizes := map[[sha256.Size]byte][]int{}, map[int]bool{}
+	for i, c := range changes {
+		if c.Kind == Delete && added[len(c.Before.Data)] {
+			sum := sha256.Sum256(c.Before.Data)
+			gone[sum], sizes[len(c.Before.Data)] = append(gone[sum], i), true
+		}
+	}
 	if len(gone) == 0 {
 		return changes
 	}
@@ -80,27 +91,6 @@ func pairRenames(changes []Change) []Change {
 		}
 	}
 	return out
-}
-
-// deletions maps the hash of a content to the indexes of its deletions, in path
-// order. Only content of a size that is also added is hashed; sizes has those.
-func deletions(changes []Change) (gone map[[sha256.Size]byte][]int, sizes map[int]bool) {
-	added := map[int]bool{}
-	for _, c := range changes {
-		if c.Kind == Add {
-			added[len(c.After.Data)] = true
-		}
-	}
-	gone, sizes = map[[sha256.Size]byte][]int{}, map[int]bool{}
-	for i, c := range changes {
-		if c.Kind != Delete || !added[len(c.Before.Data)] {
-			continue
-		}
-		sum := sha256.Sum256(c.Before.Data)
-		gone[sum] = append(gone[sum], i)
-		sizes[len(c.Before.Data)] = true
-	}
-	return gone, sizes
 }
 
 // parallel calls do for 0 to n-1, on all cores. The calls must not depend on

@@ -71,22 +71,17 @@ func Parse(raw []byte) (Diff, error) {
 	if len(d.sections) == 0 {
 		return Diff{}, &Error{Message: "the patch is empty"}
 	}
-	return d, d.checkTwice()
-}
-
-// checkTwice refuses a path that two sections claim.
-func (d Diff) checkTwice() error {
 	made, taken := map[string]bool{}, map[string]bool{}
 	for _, s := range d.sections {
 		if made[s.new] || s.removes() && taken[s.old] {
-			return &Error{Line: s.line, Path: s.new, Message: "path appears twice in the patch"}
+			return d, &Error{Line: s.line, Path: s.new, Message: "path appears twice in the patch"}
 		}
 		made[s.new] = true
 		if s.removes() {
 			taken[s.old] = true
 		}
 	}
-	return nil
+	return d, nil
 }
 
 // section reads one file: its header, then hunks, a binary patch, or nothing.

@@ -293,7 +293,12 @@ func begins(re *syntax.Regexp) (set []string, whole bool) {
 		syntax.OpBeginLine, syntax.OpBeginText:
 		return []string{""}, true
 	case syntax.OpLiteral:
-		return literal(re.Rune)
+		for i, r := range re.Rune {
+			if r >= 0x80 {
+				return []string{strings.ToLower(string(re.Rune[:i]))}, false
+			}
+		}
+		return []string{strings.ToLower(string(re.Rune))}, true
 	case syntax.OpCharClass:
 		return members(re.Rune)
 	case syntax.OpCapture:
@@ -308,22 +313,40 @@ func begins(re *syntax.Regexp) (set []string, whole bool) {
 		set, whole = begins(re.Sub[0])
 		return set, whole && re.Min == 1 && re.Max == 1
 	case syntax.OpQuest:
-		return maybe(re.Sub[0])
+		if set, whole = begins(re.Sub[0]); set == nil || !whole {
+			return nil, false
+		}
+		return append(set, ""), true
 	case syntax.OpAlternate:
-		return either(re.Sub)
+		whole = true
+		for _, sub := range re.Sub {
+			more, complete := begins(sub)
+			if more == nil || len(set)+len(more) > maxLeads {
+				return nil, false
+			}
+			set, whole = append(set, more...), whole && complete
+		}
+		return set, whole
 	case syntax.OpConcat:
-		return sequence(re.Sub)
+		set = []string{""}
+		for _, sub := range re.Sub {
+			tails, whole := begins(sub)
+			if tails == nil || len(set)*len(tails) > maxLeads {
+				return set, false
+			}
+			var longer []string
+			for _, head := range set {
+				for _, tail := range tails {
+					longer = append(longer, head+tail)
+				}
+			}
+			if set = longer; !whole || len(set[0]) >= maxLeadSize {
+				return set, false
+			}
+		}
+		return set, true
 	}
 	return nil, false
-}
-
-func literal(runes []rune) ([]string, bool) {
-	for i, r := range runes {
-		if r >= 0x80 {
-			return []string{strings.ToLower(string(runes[:i]))}, false
-		}
-	}
-	return []string{strings.ToLower(string(runes))}, true
 }
 
 // members lists a character class of a few ASCII characters.
@@ -343,50 +366,4 @@ func members(ranges []rune) ([]string, bool) {
 		}
 	}
 	return set, len(set) > 0
-}
-
-func maybe(re *syntax.Regexp) ([]string, bool) {
-	set, whole := begins(re)
-	if set == nil || !whole {
-		return nil, false
-	}
-	return append(set, ""), true
-}
-
-func either(subs []*syntax.Regexp) ([]string, bool) {
-	var all []string
-	complete := true
-	for _, sub := range subs {
-		set, whole := begins(sub)
-		if set == nil || len(all)+len(set) > maxLeads {
-			return nil, false
-		}
-		all, complete = append(all, set...), complete && whole
-	}
-	return all, complete
-}
-
-func sequence(subs []*syntax.Regexp) ([]string, bool) {
-	all := []string{""}
-	for _, sub := range subs {
-		set, whole := begins(sub)
-		if set == nil || len(all)*len(set) > maxLeads {
-			return all, false
-		}
-		all = product(all, set)
-		if !whole || len(all[0]) >= maxLeadSize {
-			return all, false
-		}
-	}
-	return all, true
-}
-
-func product(heads, tails []string) []string {
-	var all []string
-	for _, h := range heads {
-		for _, t := range tails {
-			all = append(all, h+t)
-		}
-	}
-	return all
 }
