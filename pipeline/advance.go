@@ -97,7 +97,8 @@ func (o Outcome) Status() ledger.Status { return o.Transaction().Status }
 
 // Advance takes a transaction as far as its approvals allow. The error is why it
 // did not get there: people have not approved, or denied, or what a stage met.
-// Without one the last stage has succeeded. An Outcome comes with it wherever the transaction could be read.
+// Without one the last stage has succeeded. An Outcome comes with it wherever the
+// transaction could be read.
 func (r *Runner) Advance(ctx context.Context, id string, to Ahead) (Outcome, error) {
 	g, err := r.Gate(ctx, id)
 	if err != nil {

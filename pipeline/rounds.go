@@ -167,16 +167,16 @@ func (b *rounds) note(all []*participant) error {
 	if len(begun) == 0 {
 		return nil
 	}
-	err := b.forget()
-	if err == nil {
-		err = b.runner.Worktree.Begin(begun...)
+	if err := b.forget(); err != nil {
+		return err
+	}
+	if err := b.runner.Worktree.Begin(begun...); err != nil {
+		return err
 	}
 	for _, m := range all {
-		if err == nil {
-			m.begun = nil
-		}
+		m.begun = nil
 	}
-	return err
+	return nil
 }
 
 // forget is note for applies that have ended.
@@ -188,13 +188,13 @@ func (b *rounds) forget() error {
 	if len(ended) == 0 {
 		return nil
 	}
-	err := b.runner.Worktree.End(ended...)
-	for _, m := range b.all {
-		if err == nil {
-			m.ended = nil
-		}
+	if err := b.runner.Worktree.End(ended...); err != nil {
+		return err
 	}
-	return err
+	for _, m := range b.all {
+		m.ended = nil
+	}
+	return nil
 }
 
 // refresh sees the ledger as it is now.
