@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
@@ -99,7 +100,7 @@ func (t checkTest) judge(f *patch.File) string {
 // readChecks reads what a transaction's Proposal asks for beyond its files.
 func readChecks(tree fs.FS, tx ledger.Transaction) (checksDoc, error) {
 	file := tx.Pointers.Proposal.Checks
-	switch proposed := tx.Pointers.Proposal.Kind == KindProposal; {
+	switch proposed := tx.Pointers.Proposal.Kind == input.KindProposal; {
 	case file == "" && proposed: // a record that lost what was asked for is not one that asks for nothing
 		return checksDoc{}, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the Proposal's checks are not recorded")}
 	case file == "":

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -117,10 +118,10 @@ func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transacti
 // recompute runs a recipe again: what it makes of the base must be what was
 // approved (seed: checkpoint 10, section 1).
 func recompute(base fs.FS, p ledger.Proposal) error {
-	if p.Kind != KindRecipe || strings.Contains(p.Needle, "<REDACTED:") {
+	if p.Kind != input.KindRecipe || strings.Contains(p.Needle, "<REDACTED:") {
 		return nil // a needle that is a secret is not in the ledger; hashes tie the patch to the base as well
 	}
-	in, err := RecipeInput(p.Needle, p.TargetFiles, "")
+	in, err := input.Recipe(p.Needle, p.TargetFiles, "")
 	if err != nil {
 		return err
 	}

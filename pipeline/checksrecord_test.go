@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -14,7 +15,7 @@ func TestT82ChecksAreMissing(t *testing.T) {
 	for _, c := range []struct {
 		kind string
 		ok   bool
-	}{{KindProposal, false}, {KindPatch, true}} {
+	}{{input.KindProposal, false}, {input.KindPatch, true}} {
 		tx := ledger.Transaction{TransactionID: "tx_1"}
 		tx.Pointers.Proposal = &ledger.Proposal{Kind: c.kind}
 		_, err := readChecks(fstest.MapFS{}, tx)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -57,7 +56,7 @@ type wanted struct {
 func wantedCommands(p policy.Policy, doc checksDoc) []wanted {
 	var out []wanted
 	for i, c := range p.Commands.Run {
-		out = append(out, wanted{fmt.Sprintf("commands.run[%d]", i), "command", text(c.Command), c.Required, c.Command, ""})
+		out = append(out, wanted{fmt.Sprintf("commands.run[%d]", i), "command", c.Command.Text(), c.Required, c.Command, ""})
 	}
 	ask := func(id, kind, target string, required bool) {
 		w := wanted{id: id, kind: kind, target: target, required: required}
@@ -80,9 +79,6 @@ func wantedCommands(p policy.Policy, doc checksDoc) []wanted {
 	}
 	return out
 }
-
-// text is a command as a Proposal would write it.
-func text(c policy.Command) string { return strings.Join(c.Argv, " ") }
 
 // runCommands runs what is to be run of the wanted commands, each once a tree.
 func (r *Runner) runCommands(ctx context.Context, p policy.Policy, wanted []wanted, build func() (string, error), out *checked) error {
@@ -170,7 +166,7 @@ func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit stri
 		return done, nil
 	}
 	if r.Commands == nil {
-		return nil, &NoCommandsError{text(commands[0].Command)}
+		return nil, &NoCommandsError{commands[0].Command.Text()}
 	}
 	mode, err := r.sandboxMode(p)
 	if err == nil && mode == policy.ReadOnly {
@@ -190,7 +186,7 @@ func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit stri
 func (g Gated) Commands() []string {
 	var out []string
 	for _, c := range g.rules.Policy.Commands.Run {
-		out = append(out, text(c.Command))
+		out = append(out, c.Command.Text())
 	}
 	return out
 }

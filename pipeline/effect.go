@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -120,7 +121,7 @@ func (e *worktreeEffect) ready(ctx context.Context, g Gated, p *prepared) error 
 			return err
 		}
 	}
-	if !resuming && tx.Status != ledger.Failed && tx.Pointers.Proposal.Kind != KindWorktree {
+	if !resuming && tx.Status != ledger.Failed && tx.Pointers.Proposal.Kind != input.KindWorktree {
 		sparse, err := e.r.clean(ctx, p.set.Files())
 		if err == nil && len(sparse) > 0 {
 			err = &SparseError{sparse}

@@ -36,7 +36,7 @@ func (r *Runner) recordChecks(s *ledger.Stage, c checked, when string) {
 		}
 		s.Event(&ledger.CommandItem{TransactionID: item.TransactionID, TurnID: item.TurnID, Item: ledger.Command{
 			ID: nextItem(s.Log), Type: ledger.CommandExecution, Op: "final", Status: status,
-			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: beginning(r.Secrets.Text(e.Stdout + e.Stderr)),
+			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: ledger.Beginning(r.Secrets.Text(e.Stdout + e.Stderr)),
 			ExitCode: e.ExitCode, DurationMS: int(e.DurationMS),
 			Metadata: ledger.CommandMetadata{
 				Artifact: ledger.ArtifactRef{ArtifactID: strings.TrimSuffix(path.Base(file), ".json"), Path: file},
@@ -59,17 +59,6 @@ func told(log *ledger.Log, file string) bool {
 	return slices.ContainsFunc(ledger.Of[*ledger.CommandItem](log), func(c *ledger.CommandItem) bool {
 		return c.Item.Metadata.Artifact.Path == file
 	})
-}
-
-// maxOutput is how many bytes of a command's output an item holds.
-const maxOutput = 4 << 10
-
-// beginning is what an item shows of an output.
-func beginning(output string) string {
-	if len(output) <= maxOutput {
-		return output
-	}
-	return strings.ToValidUTF8(output[:maxOutput], "") + "\n… cut here; the artifact has more\n"
 }
 
 // nextItem is the id of the next item of a log, having counted those there are.

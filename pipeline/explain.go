@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -37,7 +38,7 @@ type ExplainedNeed struct {
 }
 
 // Explain says what a patch would meet, and records nothing.
-func (r *Runner) Explain(ctx context.Context, in Input) (Explanation, Known, error) {
+func (r *Runner) Explain(ctx context.Context, in input.Change) (Explanation, Known, error) {
 	g, err := r.gather(ctx, in)
 	if err != nil {
 		return Explanation{}, g.known, err

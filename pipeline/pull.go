@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -24,7 +25,7 @@ func pullName(tx ledger.Transaction) string {
 
 // OnPull makes an input one for a pull request as it is now: its head is
 // fetched, and is the base of the change.
-func (r *Runner) OnPull(ctx context.Context, in Input, number int) (Input, error) {
+func (r *Runner) OnPull(ctx context.Context, in input.Change, number int) (input.Change, error) {
 	pull, err := r.pull(ctx, number)
 	if err != nil {
 		return in, err
@@ -35,17 +36,17 @@ func (r *Runner) OnPull(ctx context.Context, in Input, number int) (Input, error
 
 // PullInput proposes a pull request's own diff, from the merge base to the head.
 // Its author proposes it, and nothing will be applied.
-func (r *Runner) PullInput(ctx context.Context, number int, summary string) (Input, error) {
+func (r *Runner) PullInput(ctx context.Context, number int, summary string) (input.Change, error) {
 	pull, err := r.pull(ctx, number)
 	if err != nil {
-		return Input{}, err
+		return input.Change{}, err
 	}
 	base, err := r.Code.MergeBase(ctx, pull.Base.Branch, pull.Head.Commit)
 	if err != nil {
-		return Input{}, err
+		return input.Change{}, err
 	}
-	return Input{
-		Kind: KindPullRequest, Summary: cmp.Or(summary, pull.Title), For: &pull, Base: base, Proposer: &pull.Author,
+	return input.Change{
+		Kind: input.KindPullRequest, Summary: cmp.Or(summary, pull.Title), For: &pull, Base: base, Proposer: &pull.Author,
 		Resolve: func(fs.FS) (patch.Patchset, error) { return r.Code.Diff(ctx, base, pull.Head.Commit) },
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -39,15 +40,15 @@ type Reviewed struct {
 // Review records a proposal and writes nothing but the ledger: no working
 // tree, no index, no other ref. The same change on the same base returns the
 // transaction that is open for it. dryRun records nothing.
-func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, error) {
+func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Reviewed, error) {
 	p, err := r.gather(ctx, in)
 	if err != nil {
 		return Reviewed{Learnt: p.known}, err
 	}
 	r = r.With(p.known)
-	p.pull, p.own, p.proposer = in.For, in.Kind == KindPullRequest, r.proposer(in)
+	p.pull, p.own, p.proposer = in.For, in.Kind == input.KindPullRequest, r.proposer(in)
 	proposed := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base, Learnt: p.known}
-	if (in.Kind == KindPatch || in.Kind == KindPack || in.Kind == KindProposal) && p.redacted() == "" {
+	if (in.Kind == input.KindPatch || in.Kind == input.KindPack || in.Kind == input.KindProposal) && p.redacted() == "" {
 		proposed.InputSHA256 = canon.Sum(in.Raw)
 	}
 	paths, err := r.rivals(ctx, p)
@@ -81,6 +82,18 @@ func (r *Runner) Review(ctx context.Context, in Input, dryRun bool) (Reviewed, e
 	return out, err
 }
 
+// WorktreeInput proposes what the working tree holds beyond HEAD.
+func (r *Runner) WorktreeInput(ctx context.Context, summary string) (input.Change, error) {
+	if r.Worktree == nil {
+		return input.Change{}, &NoWorktreeError{}
+	}
+	changed, err := r.Repo.Changed(ctx)
+	if err != nil {
+		return input.Change{}, err
+	}
+	return input.Worktree(changed, r.Worktree.Read, summary), nil
+}
+
 // gathered is what Review gathered before it looks at the ledger.
 type gathered struct {
 	set    patch.Patchset
@@ -99,8 +112,8 @@ type gathered struct {
 	proposer ledger.Actor
 }
 
-func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
-	rules, err := r.rules(ctx, in.to())
+func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) {
+	rules, err := r.rules(ctx, in.To())
 	if err != nil {
 		return gathered{}, err
 	}
@@ -124,7 +137,7 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 		return gathered{}, &LimitError{"files", int64(n), int64(limits.Files)}
 	}
 	diff := set.Bytes()
-	if size := int64(len(diff)); in.computed() && size > limits.Bytes {
+	if size := int64(len(diff)); in.Computed() && size > limits.Bytes {
 		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
 	}
 	finder, found, err := r.secrets(rules.Policy, set)
@@ -146,7 +159,7 @@ func (r *Runner) gather(ctx context.Context, in Input) (gathered, error) {
 }
 
 // baseOf is the commit that a change is proposed on.
-func (r *Runner) baseOf(ctx context.Context, in Input) (string, error) {
+func (r *Runner) baseOf(ctx context.Context, in input.Change) (string, error) {
 	switch {
 	case in.Base != "":
 		return in.Base, nil
@@ -222,8 +235,8 @@ func state(tree fs.FS, id string) (ledger.Transaction, error) {
 
 // refuseDirty: what the human is shown must be what the files in front of them
 // would become. A proposal of the working tree is what is in front of them.
-func (r *Runner) refuseDirty(ctx context.Context, in Input, files []patch.Change) error {
-	if r.Worktree == nil || in.Kind == KindWorktree || in.For != nil {
+func (r *Runner) refuseDirty(ctx context.Context, in input.Change, files []patch.Change) error {
+	if r.Worktree == nil || in.Kind == input.KindWorktree || in.For != nil {
 		return nil
 	}
 	_, err := r.clean(ctx, files)
@@ -274,7 +287,7 @@ func refuseDenied(tree fs.FS, patchID string) error {
 
 // propose builds the first stage: what is proposed, by whom, on what base, in
 // the place of what.
-func (r *Runner) propose(in Input, p gathered, supersedes []string) (*ledger.Stage, error) {
+func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*ledger.Stage, error) {
 	now := r.Now()
 	id, err := ledger.NewID(now, r.Entropy)
 	if err != nil {
@@ -294,11 +307,11 @@ func (r *Runner) propose(in Input, p gathered, supersedes []string) (*ledger.Sta
 	if p.sealed != nil {
 		s.Sealed(p.id, p.sealed)
 	}
-	s.Proposed(p.id, in.number())
+	s.Proposed(p.id, in.Number())
 	p.rules.note(s)
 	s.Artifact("proposal", r.provenance(in, p))
 	if in.Trace != nil {
-		r.tell(s, in)
+		in.RecordTrace(s, r.Secrets.Text)
 	}
 	change := r.fileChange(in, p)
 	change.Metadata.Supersedes = supersedes
@@ -317,37 +330,21 @@ func (r *Runner) propose(in Input, p gathered, supersedes []string) (*ledger.Sta
 }
 
 // proposer is who proposes a change.
-func (r *Runner) proposer(in Input) ledger.Actor {
+func (r *Runner) proposer(in input.Change) ledger.Actor {
 	if in.Proposer != nil {
 		return *in.Proposer
 	}
 	return r.Actor
 }
 
-// to is the branch that the pull request of a change is to, "" for none.
-func (in Input) to() string {
-	if in.For == nil {
-		return ""
-	}
-	return in.For.Base.Branch
-}
-
-// number is that of the pull request that a change is for, 0 for none.
-func (in Input) number() int {
-	if in.For == nil {
-		return 0
-	}
-	return in.For.Number
-}
-
 // bind notes which pull request a change is for.
-func (in Input) bind(meta *ledger.Proposal) {
+func bind(in input.Change, meta *ledger.Proposal) {
 	if in.For == nil {
 		return
 	}
 	repository := in.For.Repository
 	meta.Repository, meta.PullRequest, meta.HeadCommit = &repository, in.For.Number, in.For.Head.Commit
-	if in.Kind == KindPullRequest {
+	if in.Kind == input.KindPullRequest {
 		meta.Authors = in.For.Committers
 	}
 }
@@ -360,7 +357,7 @@ func writable(mode policy.Sandbox) []string {
 	return []string{"."}
 }
 
-func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
+func (r *Runner) fileChange(in input.Change, p gathered) ledger.Item {
 	before, after := p.set.Hashes()
 	meta := &ledger.Proposal{
 		Kind: in.Kind, WorkspaceRoot: ".", BaseSHA256: before, AfterSHA256: after,
@@ -370,7 +367,7 @@ func (r *Runner) fileChange(in Input, p gathered) ledger.Item {
 	if p.sealed != nil {
 		meta.PatchSealedSHA256 = canon.Sum(p.sealed)
 	}
-	in.bind(meta)
+	bind(in, meta)
 	if in.Source != nil {
 		meta.SourceProposalID, meta.SourceProposalHash = in.Source.ProposalID, in.Source.ProposalHash
 	}
@@ -421,14 +418,14 @@ func shown(diff []byte, limit int) string {
 }
 
 // provenance says where the proposal came from.
-func (r *Runner) provenance(in Input, p gathered) any {
+func (r *Runner) provenance(in input.Change, p gathered) any {
 	before, after := p.set.Hashes()
-	input := map[string]any{"kind": in.Kind, "bytes": len(in.Raw)}
+	given := map[string]any{"kind": in.Kind, "bytes": len(in.Raw)}
 	if p.redacted() == "" { // the hash of a weak secret's surroundings gives it away (T49)
-		input["sha256"] = canon.Sum(in.Raw)
+		given["sha256"] = canon.Sum(in.Raw)
 	}
 	return map[string]any{
-		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": p.proposer, "input": input,
+		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": p.proposer, "input": given,
 		"base_commit": p.base, "patch_id": p.id,
 		"base_sha256_by_path": before, "after_sha256_by_path": after,
 	}

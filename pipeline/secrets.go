@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -66,7 +67,7 @@ func (r *Runner) secrets(p policy.Policy, set patch.Patchset) (*secret.Finder, [
 
 // keepable refuses a Proposal whose tests could not be run from the ledger: what
 // they expect is stored without secrets.
-func (r *Runner) keepable(in Input) error {
+func (r *Runner) keepable(in input.Change) error {
 	if in.Proposal == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -110,7 +111,7 @@ func (p gathered) supersedes(tx ledger.Transaction) bool {
 }
 
 // succeed records a proposal, after the end of what it supersedes.
-func (r *Runner) succeed(in Input, p gathered, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
+func (r *Runner) succeed(in input.Change, p gathered, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
 	stage, err := r.propose(in, p, out.Supersedes)
 	if err != nil {
 		return nothing(out, err)

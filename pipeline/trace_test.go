@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -54,7 +55,7 @@ func TestReadTrace(t *testing.T) {
 		{`{"type":"reasoning"}`, `a step of the type reasoning needs "summary"`},
 		{`{"type":"message","content":{}}`, `"content" must be a text`},
 	} {
-		steps, err := pipeline.ReadTrace([]byte("{\"tool\":\"first\"}\n\n" + c.line + "\n"))
+		steps, err := input.ReadTrace([]byte("{\"tool\":\"first\"}\n\n" + c.line + "\n"))
 		var bad *patch.Error
 		switch {
 		case c.want == "" && (err != nil || len(steps) != 2):
@@ -63,7 +64,7 @@ func TestReadTrace(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.line, err, c.want)
 		}
 	}
-	if _, err := pipeline.ReadTrace([]byte(strings.Repeat("{\"tool\":\"a\"}\n", 10_001))); err == nil || !strings.Contains(err.Error(), "at most 10000 steps") {
+	if _, err := input.ReadTrace([]byte(strings.Repeat("{\"tool\":\"a\"}\n", 10_001))); err == nil || !strings.Contains(err.Error(), "at most 10000 steps") {
 		t.Errorf("too many steps: %v", err)
 	}
 }
@@ -83,7 +84,7 @@ func TestTraceSample(t *testing.T) {
 			break
 		}
 	}
-	if steps, err := pipeline.ReadTrace([]byte(sample.String())); err != nil || len(steps) != 5 {
+	if steps, err := input.ReadTrace([]byte(sample.String())); err != nil || len(steps) != 5 {
 		t.Errorf("%v, %d steps", err, len(steps))
 	}
 }
@@ -92,7 +93,7 @@ func FuzzReadTrace(f *testing.F) {
 	f.Add([]byte(`{"type":"plan","steps":[{"title":"a"}]}` + "\n" + `{"tool":"x","exit_code":1,"started_at":"2026-01-05T00:00:00Z"}`))
 	f.Add([]byte(`{"type":"message","content":"\ud800"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		steps, err := pipeline.ReadTrace(raw)
+		steps, err := input.ReadTrace(raw)
 		if err != nil {
 			return
 		}
@@ -104,7 +105,7 @@ func FuzzReadTrace(f *testing.F) {
 			}
 			again = append(again, line...)
 		}
-		if same, err := pipeline.ReadTrace(again); err != nil || len(same) != len(steps) {
+		if same, err := input.ReadTrace(again); err != nil || len(same) != len(steps) {
 			t.Fatalf("%v: %d steps, then %d", err, len(steps), len(same))
 		}
 	})
@@ -115,7 +116,7 @@ func (w *world) traced(trace string) (tx string, items []*ledger.TraceItem) {
 	w.Helper()
 	in := w.input(fix)
 	var err error
-	if in.Trace, err = pipeline.ReadTrace([]byte(trace)); err != nil {
+	if in.Trace, err = input.ReadTrace([]byte(trace)); err != nil {
 		w.Fatal(err)
 	}
 	out, err := w.as(bot).Review(w.Context(), in, false)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -179,9 +180,9 @@ func (w *world) review() pipeline.Reviewed {
 	return out
 }
 
-func (w *world) input(diff string) pipeline.Input {
+func (w *world) input(diff string) input.Change {
 	w.Helper()
-	in, err := pipeline.DiffInput([]byte(diff), "greet the world")
+	in, err := input.Diff([]byte(diff), "greet the world")
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -210,7 +211,7 @@ var table = []row{
 	on(exitIO, func(e *gitstore.LockedError, _ command) string {
 		return "if no other countersign or git is running, remove " + e.File
 	}),
-	always[*pipeline.InvalidError](exitRefused, "countersign patch verify and countersign proposal verify list every violation"),
+	always[*input.InvalidError](exitRefused, "countersign patch verify and countersign proposal verify list every violation"),
 	{as[*patch.Error], exitRefused, patchHint},
 	always[*pull.BundleError](exitRefused, ""),
 	value(fs.ErrPermission, exitIO, say("check who owns the file and its directory")),

@@ -40,14 +40,18 @@ var mayImport = map[string][]string{
 	"pipeline/seal":          {"filippo.io/age"},
 	"pipeline/secret":        {"internal/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
 	"pipeline/sandbox":       {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
-	"pipeline/checks":        {"pipeline/canon", "pipeline/policy", "pipeline/sandbox"},
+	"pipeline/checks":        {"pipeline/canon", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/proposal", "pipeline/rule", "pipeline/sandbox"},
 	"pipeline/workspace":     {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
+	"pipeline/input": {
+		"pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/pack", "pipeline/patch", "pipeline/patch/linediff", "pipeline/policy",
+		"pipeline/proposal", "pipeline/result", "pipeline/rule",
+	},
 	"pipeline": {
-		"internal/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/patch/linediff", "pipeline/pack", "pipeline/proposal", "pipeline/result",
-		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/forge", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
+		"internal/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
+		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/forge", "pipeline/input", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
 	},
 	"pipeline/pull": {
-		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "report",
+		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/policy", "pipeline/result", "report",
 	},
 	"gitstore/packfile": {"github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/index":    {"github.com/go-git/go-git/v5"},
@@ -70,7 +74,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/scaffold": {"internal/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/policy", "report"},
 	"cmd/countersign": {
 		"internal/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "cmd/countersign/internal/scaffold", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
-		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
+		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",
 		"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys",

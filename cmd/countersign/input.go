@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -35,7 +36,7 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 
 // onPull makes an input one for the pull request that the flags name. Whose
 // token it is proposes it: the forge knows nobody else by an id.
-func (a *App) onPull(ctx context.Context, r *pipeline.Runner, f reviewFlags, in pipeline.Input) (pipeline.Input, error) {
+func (a *App) onPull(ctx context.Context, r *pipeline.Runner, f reviewFlags, in input.Change) (input.Change, error) {
 	if f.pr == 0 || f.prDiff {
 		return in, nil
 	}
@@ -81,7 +82,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 }
 
 // proposed is the one input that the flags name.
-func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in pipeline.Input, name string, err error) {
+func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in input.Change, name string, err error) {
 	switch given := f.given(); {
 	case len(given) == 0:
 		return in, "", &usageError{"no patch given", "name one with --patch FILE, or --patch - for stdin"}
@@ -107,7 +108,7 @@ func (a *App) readTrace(name string, p policy.Policy) ([]any, error) {
 	if have := int64(len(raw)); have > p.Limits.Bytes {
 		return nil, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
-	return pipeline.ReadTrace(raw)
+	return input.ReadTrace(raw)
 }
 
 // give returns a Runner that has a patch which the ledger has only without its
@@ -142,7 +143,7 @@ func givePatch(cmd *cobra.Command, file *string) {
 
 // input reads one of the forms of contract section 4. name is what an error
 // about it is prefixed with.
-func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p policy.Policy) (in pipeline.Input, name string, err error) {
+func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p policy.Policy) (in input.Change, name string, err error) {
 	switch {
 	case f.prDiff:
 		in, err = r.PullInput(ctx, f.pr, f.summary)
@@ -154,7 +155,7 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 		if f.recipe != "remove-todo" {
 			return in, "", &usageError{fmt.Sprintf("no recipe is called %+q", f.recipe), "the one there is: --recipe remove-todo --needle TEXT"}
 		}
-		in, err = pipeline.RecipeInput(f.needle, f.files, f.summary)
+		in, err = input.Recipe(f.needle, f.files, f.summary)
 		return in, "recipe", err
 	case f.pack != "":
 		name = filepath.Join(f.pack, "patch.json")
@@ -170,34 +171,34 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	}
 	switch {
 	case f.pack != "":
-		in, err = pipeline.PackInput(raw, f.summary)
+		in, err = input.Pack(raw, f.summary)
 	case f.proposal != "":
 		in, err = a.proposalInput(p, raw, f)
 	default:
-		in, err = pipeline.DiffInput(raw, f.summary)
+		in, err = input.Diff(raw, f.summary)
 	}
 	return in, name, err
 }
 
-func (a *App) proposalInput(p policy.Policy, raw []byte, f reviewFlags) (pipeline.Input, error) {
+func (a *App) proposalInput(p policy.Policy, raw []byte, f reviewFlags) (input.Change, error) {
 	if f.bundle == "" {
-		return pipeline.ProposalInput(raw, nil, p, f.summary)
+		return input.Proposal(raw, nil, p, f.summary)
 	}
 	data, err := a.readInput(f.bundle, p.Limits.Bytes)
 	if err != nil {
-		return pipeline.Input{}, err
+		return input.Change{}, err
 	}
 	bundle, err := canon.Parse(data)
 	if err != nil {
-		return pipeline.Input{}, &patch.Error{Message: "bundle: " + err.Error()}
+		return input.Change{}, &patch.Error{Message: "bundle: " + err.Error()}
 	}
-	return pipeline.ProposalInput(raw, bundle, p, f.summary)
+	return input.Proposal(raw, bundle, p, f.summary)
 }
 
 // inFile puts an input's name before an error that is about the input itself.
 func inFile(name string, err error) error {
 	var limit *pipeline.LimitError
-	var invalid *pipeline.InvalidError
+	var invalid *input.InvalidError
 	var unfit *patch.Error
 	if name == "" || !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
 		return err

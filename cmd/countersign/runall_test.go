@@ -19,6 +19,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -51,7 +52,7 @@ func crowd(t testing.TB, n, approved int) (dir string) {
 	r, err := app.open()
 	must(err)
 	for i := range n {
-		in, err := pipeline.DiffInput([]byte(crowdPatch(i)), fmt.Sprintf("change %d", i))
+		in, err := input.Diff([]byte(crowdPatch(i)), fmt.Sprintf("change %d", i))
 		must(err)
 		made, err := r.Review(t.Context(), in, false)
 		must(err)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -140,7 +141,7 @@ func within(name string, dirs []string) bool {
 }
 
 // keepTo refuses a change that touches files outside of these directories.
-func keepTo(in pipeline.Input, dirs []string) pipeline.Input {
+func keepTo(in input.Change, dirs []string) input.Change {
 	resolve := in.Resolve
 	in.Resolve = func(base fs.FS) (patch.Patchset, error) {
 		set, err := resolve(base)
@@ -270,7 +271,7 @@ func (c *call) turnThread(p turnParams) (thread, error) {
 }
 
 // turnInput is what a turn proposes, in the bounds that it was given.
-func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in pipeline.Input, err error) {
+func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.Change, err error) {
 	rules, err := c.r.Rules(ctx, "")
 	if err != nil {
 		return in, err
@@ -288,9 +289,9 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in pipeli
 	case p.Patch != "" && p.TargetFiles != nil:
 		return in, &usageError{"params.targetFiles belong to params.needle", ""}
 	case p.Patch != "":
-		in, err = pipeline.DiffInput([]byte(p.Patch), summary)
+		in, err = input.Diff([]byte(p.Patch), summary)
 	default:
-		in, err = pipeline.RecipeInput(p.Needle, t.files(p.TargetFiles), summary)
+		in, err = input.Recipe(p.Needle, t.files(p.TargetFiles), summary)
 	}
 	if err != nil {
 		return in, err
@@ -299,7 +300,7 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in pipeli
 		return in, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}
 	if p.Trace != "" {
-		if in.Trace, err = pipeline.ReadTrace([]byte(p.Trace)); err != nil {
+		if in.Trace, err = input.ReadTrace([]byte(p.Trace)); err != nil {
 			return in, fmt.Errorf("params.trace: %w", err)
 		}
 	}
@@ -308,7 +309,7 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in pipeli
 
 // inSandbox takes over what a turn asks for. It can only ask for less than the
 // Policy gives: read-only, which the transaction keeps, and fewer directories.
-func (c *call) inSandbox(in pipeline.Input, want *sandboxParams) (pipeline.Input, error) {
+func (c *call) inSandbox(in input.Change, want *sandboxParams) (input.Change, error) {
 	if want == nil {
 		return in, nil
 	}

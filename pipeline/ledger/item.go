@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -258,4 +259,15 @@ func (i TraceStep) follows() bool {
 // isTrace reports whether an item may be one of a trace.
 func (i TraceStep) isTrace() bool {
 	return i.Metadata.Source == SourceTrace && slices.Contains(traceTypes, i.Type)
+}
+
+// maxOutput is how many bytes of an output an item holds.
+const maxOutput = 4 << 10
+
+// Beginning is what an item shows of an output, which an artifact has whole.
+func Beginning(output string) string {
+	if len(output) <= maxOutput {
+		return output
+	}
+	return strings.ToValidUTF8(output[:maxOutput], "") + "\n… cut here; the artifact has more\n"
 }

@@ -77,6 +77,9 @@ func (t Transaction) PatchID() string {
 // nothing is applied, and what completes it is that it was merged.
 const KindPullRequest = "pr_diff"
 
+// KindProposal is the kind of a proposal that may ask for commands and tests.
+const KindProposal = "proposal"
+
 // GateOnly reports whether the transaction is about a pull request's own diff.
 func (t *Transaction) GateOnly() bool {
 	return t.Pointers.Proposal != nil && t.Pointers.Proposal.Kind == KindPullRequest

@@ -187,6 +187,9 @@ type Check struct {
 // Same reports whether argv is this command: every argument, byte for byte.
 func (c Command) Same(argv []string) bool { return slices.Equal(c.Argv, argv) }
 
+// Text is the command as a Proposal would write it.
+func (c Command) Text() string { return strings.Join(c.Argv, " ") }
+
 // Allowed returns the entry of Allow that argv is, and whether there is one.
 func (c Commands) Allowed(argv []string) (Command, bool) {
 	i := slices.IndexFunc(c.Allow, func(c Command) bool { return c.Same(argv) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -32,10 +33,10 @@ const BundleName = "countersign-bundle"
 
 // NewBundle packs an input: as it was given where it is a document, as its
 // canonical diff where it was made here.
-func NewBundle(in pipeline.Input, diff, trace []byte) Bundle {
+func NewBundle(in input.Change, diff, trace []byte) Bundle {
 	kind, data := in.Kind, in.Raw
-	if kind != pipeline.KindPack && kind != pipeline.KindProposal {
-		kind, data = pipeline.KindPatch, diff
+	if kind != input.KindPack && kind != input.KindProposal {
+		kind, data = input.KindPatch, diff
 	}
 	b := Bundle{Schema: bundleSchema, Kind: kind, Summary: in.Summary, Data: base64.StdEncoding.EncodeToString(data)}
 	if len(trace) > 0 {
@@ -49,32 +50,32 @@ func NewBundle(in pipeline.Input, diff, trace []byte) Bundle {
 func maxBundle(p policy.Policy) int64 { return 64<<10 + 4*p.Limits.Bytes }
 
 // readBundle reads a bundle as strictly as if nobody knew who wrote it.
-func readBundle(raw []byte, p policy.Policy) (pipeline.Input, error) {
+func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	var b Bundle
 	if int64(len(raw)) > maxBundle(p) {
-		return pipeline.Input{}, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: maxBundle(p)}
+		return input.Change{}, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: maxBundle(p)}
 	}
 	if err := canon.Unmarshal(raw, &b); err != nil {
-		return pipeline.Input{}, fmt.Errorf("the bundle: %w", err)
+		return input.Change{}, fmt.Errorf("the bundle: %w", err)
 	}
 	if b.Schema != bundleSchema {
-		return pipeline.Input{}, fmt.Errorf("the bundle has the schema %+q, not %s", ledger.OneLine(b.Schema, 60), bundleSchema)
+		return input.Change{}, fmt.Errorf("the bundle has the schema %+q, not %s", ledger.OneLine(b.Schema, 60), bundleSchema)
 	}
 	data, err := base64.StdEncoding.DecodeString(b.Data)
 	if err != nil {
-		return pipeline.Input{}, errors.New("the bundle's data is not base64")
+		return input.Change{}, errors.New("the bundle's data is not base64")
 	}
 	if have := int64(len(data)); have > p.Limits.Bytes {
-		return pipeline.Input{}, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
+		return input.Change{}, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
-	var in pipeline.Input
+	var in input.Change
 	switch b.Kind {
-	case pipeline.KindPatch:
-		in, err = pipeline.DiffInput(data, b.Summary)
-	case pipeline.KindPack:
-		in, err = pipeline.PackInput(data, b.Summary)
-	case pipeline.KindProposal:
-		in, err = pipeline.ProposalInput(data, nil, p, b.Summary)
+	case input.KindPatch:
+		in, err = input.Diff(data, b.Summary)
+	case input.KindPack:
+		in, err = input.Pack(data, b.Summary)
+	case input.KindProposal:
+		in, err = input.Proposal(data, nil, p, b.Summary)
 	default:
 		err = fmt.Errorf("the bundle holds a %+q, not a patch, pack or proposal", ledger.OneLine(b.Kind, 40))
 	}
@@ -85,6 +86,6 @@ func readBundle(raw []byte, p policy.Policy) (pipeline.Input, error) {
 	if err != nil || int64(len(trace)) > p.Limits.Bytes {
 		return in, errors.New("the bundle's trace is not base64, or too long")
 	}
-	in.Trace, err = pipeline.ReadTrace(trace)
+	in.Trace, err = input.ReadTrace(trace)
 	return in, err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -156,7 +157,7 @@ func (l *life) bot() *pipeline.Runner { return l.as("bot", "bot@example.org", "b
 
 func (l *life) review() error {
 	l.head = l.base
-	in, err := pipeline.DiffInput(fmt.Appendf(nil, "diff --git a/%s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-hello %d\n+hello, world %[2]d\n three\n", l.name, l.n), "greet the world")
+	in, err := input.Diff(fmt.Appendf(nil, "diff --git a/%s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-hello %d\n+hello, world %[2]d\n three\n", l.name, l.n), "greet the world")
 	if err != nil {
 		return err
 	}

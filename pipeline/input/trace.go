@@ -1,4 +1,4 @@
-package pipeline
+package input
 
 import (
 	"bytes"
@@ -152,9 +152,11 @@ func isPlan(v any) bool {
 	return ok
 }
 
-// tell records a trace: whole as an artifact, its first steps as items of the
-// turn, each marked as the proposer's word.
-func (r *Runner) tell(s *ledger.Stage, in Input) {
+// RecordTrace records a trace: whole as an artifact, its first steps as items of
+// the turn, each marked as the proposer's word. clean takes the secrets out of a
+// text.
+func (in Change) RecordTrace(s *ledger.Stage, clean func(string) string) {
+	r := teller{clean}
 	file := s.Artifact("trace", map[string]any{"schema": "countersign/trace/1", "calls": in.Trace})
 	next := 3 // item_1 is the fileChange, item_2 the turnDiff
 	if in.Proposal != nil {
@@ -178,7 +180,7 @@ func (r *Runner) tell(s *ledger.Stage, in Input) {
 }
 
 // stepItem is a step as it is shown. A tool call with an exit code is a command.
-func (r *Runner) stepItem(step map[string]any) ledger.TraceStep {
+func (r teller) stepItem(step map[string]any) ledger.TraceStep {
 	switch stepType(step) {
 	case stepPlan:
 		return ledger.TraceStep{Type: "plan", Steps: r.planSteps(step["steps"])}
@@ -191,13 +193,13 @@ func (r *Runner) stepItem(step map[string]any) ledger.TraceStep {
 	}
 	code, isCommand := step["exit_code"].(float64)
 	if !isCommand {
-		server, tool := r.oneLine(said(step, "server"), 200), r.oneLine(said(step, "tool"), 200)
+		server, tool := r.line(said(step, "server"), 200), r.line(said(step, "tool"), 200)
 		return ledger.TraceStep{Type: "mcpToolCall", Server: &server, Tool: &tool}
 	}
-	exit, command := int(code), r.oneLine(cmp.Or(display(step["input"]), said(step, "tool")), 500)
+	exit, command := int(code), r.line(cmp.Or(display(step["input"]), said(step, "tool")), 500)
 	item := ledger.TraceStep{
 		Type: ledger.CommandExecution, Status: ledger.ItemCompleted, Command: &command,
-		CWD: r.oneLine(said(step, "cwd"), 500), AggregatedOutput: r.cut(display(step["output"])), ExitCode: &exit, DurationMS: duration(step),
+		CWD: r.line(said(step, "cwd"), 500), AggregatedOutput: r.cut(display(step["output"])), ExitCode: &exit, DurationMS: duration(step),
 	}
 	if exit != 0 {
 		item.Status = ledger.ItemFailed
@@ -208,12 +210,12 @@ func (r *Runner) stepItem(step map[string]any) ledger.TraceStep {
 // maxPlan is how many steps of a plan an item holds.
 const maxPlan = 100
 
-func (r *Runner) planSteps(v any) []ledger.Step {
+func (r teller) planSteps(v any) []ledger.Step {
 	steps, _ := v.([]any)
 	var out []ledger.Step
 	for i, step := range steps[:min(maxPlan, len(steps))] {
 		doc, _ := step.(map[string]any)
-		out = append(out, ledger.Step{ID: fmt.Sprintf("step_%d", i+1), Title: r.oneLine(said(doc, "title"), 200), Status: stepStatus(said(doc, "status"))})
+		out = append(out, ledger.Step{ID: fmt.Sprintf("step_%d", i+1), Title: r.line(said(doc, "title"), 200), Status: stepStatus(said(doc, "status"))})
 	}
 	return out
 }
@@ -235,8 +237,14 @@ func stepStatus(said string) string {
 	return ledger.StepPending
 }
 
-// cut is the beginning of a text, without secrets.
-func (r *Runner) cut(s string) string { return beginning(r.Secrets.Text(s)) }
+// A teller keeps secrets out of what is shown of a trace.
+type teller struct{ clean func(string) string }
+
+// cut is the beginning of a text.
+func (r teller) cut(s string) string { return ledger.Beginning(r.clean(s)) }
+
+// line is a text in one line: what is cut first is not found.
+func (r teller) line(s string, limit int) string { return ledger.OneLine(r.clean(s), limit) }
 
 func said(doc map[string]any, name string) string {
 	s, _ := doc[name].(string)

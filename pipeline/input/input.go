@@ -1,0 +1,274 @@
+// Package input reads the forms in which a change is proposed: a Git diff, a
+// patch.json, a Proposal, a recipe, what a working tree holds, and a pull request's
+// own diff; and the trace of what an agent did before.
+package input
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+// The kinds of proposal (docs/formats.md).
+const (
+	KindPatch    = "patch"
+	KindPack     = "pack"
+	KindProposal = ledger.KindProposal
+	KindWorktree = "worktree"
+	KindRecipe   = "remove_todo_multi"
+
+	KindPullRequest = ledger.KindPullRequest // a pull request's own diff
+)
+
+// A Change is a proposed change in any form that a review takes. Resolve puts it
+// on the tree of the base commit; Raw is what was given, for provenance.
+type Change struct {
+	Kind     string
+	Summary  string // the proposer's words, untrusted
+	Raw      []byte
+	Resolve  func(base fs.FS) (patch.Patchset, error)
+	Needle   string             // of a recipe
+	Source   *result.Source     // the document that the change comes from, if it has an id
+	Proposal *proposal.Proposal // what else it asks for
+	Trace    []any              // what the proposer did before, as ReadTrace gives it; untrusted
+
+	// For: the pull request that the change is for, nil for none. Its head is
+	// the base; of KindPullRequest the base is given.
+	For      *forge.PullRequest
+	Base     string
+	Proposer *ledger.Actor // nil: whoever runs this
+}
+
+// Computed reports whether the change was not given as a document, but made here.
+func (in Change) Computed() bool { return in.Kind == KindWorktree || in.Kind == KindRecipe }
+
+// To is the branch that the pull request of a change is to, "" for none.
+func (in Change) To() string {
+	if in.For == nil {
+		return ""
+	}
+	return in.For.Base.Branch
+}
+
+// Number is that of the pull request that a change is for, 0 for none.
+func (in Change) Number() int {
+	if in.For == nil {
+		return 0
+	}
+	return in.For.Number
+}
+
+// Diff reads a Git diff.
+func Diff(raw []byte, summary string) (Change, error) {
+	diff, err := patch.Parse(raw)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: diff.Resolve}, nil
+}
+
+// An InvalidError is a document that breaks the rules of its format.
+type InvalidError struct {
+	What       string // "patch.json" or "proposal"
+	Violations []rule.Violation
+}
+
+func (e *InvalidError) Error() string {
+	v := e.Violations[0]
+	msg := fmt.Sprintf("%s: %s", v.RuleID, v.Message)
+	if v.Path != "" {
+		msg = fmt.Sprintf("%s at %s: %s", v.RuleID, v.Path, v.Message)
+	}
+	if n := len(e.Violations); n > 1 {
+		return fmt.Sprintf("%s has %d violations, the first is %s", e.What, n, msg)
+	}
+	return e.What + " is not valid: " + msg
+}
+
+// Pack reads a patch.json. Unlike pack apply it checks expected_hash.
+func Pack(raw []byte, summary string) (Change, error) {
+	doc, err := canon.Parse(raw)
+	if err != nil {
+		return Change{}, &patch.Error{Message: err.Error()}
+	}
+	if found := pack.Verify(doc, pack.MaxBytes); len(found) > 0 {
+		return Change{}, &InvalidError{"patch.json", found}
+	}
+	p, err := pack.Decode(doc)
+	if err != nil {
+		return Change{}, err
+	}
+	ops := make([]patch.Operation, 0, len(p.Operations))
+	for _, o := range p.Operations {
+		if err := o.CheckHash(); err != nil {
+			return Change{}, &patch.Error{Message: err.Error()}
+		}
+		ops = append(ops, operation(o.Op, o.Path, o.Content))
+	}
+	return Change{
+		Kind: KindPack, Summary: summary, Raw: raw, Resolve: operations(ops),
+		Source: &result.Source{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash},
+	}, nil
+}
+
+// Proposal reads a Proposal; bundle is the parsed document it must come
+// from, nil where none was given, and p says which commands it may name. Its commands, checks and acceptance tests
+// travel with the transaction; whatever requires_approval says, the gate stays.
+func Proposal(raw []byte, bundle any, p policy.Policy, summary string) (Change, error) {
+	doc, err := canon.Parse(raw)
+	if err != nil {
+		return Change{}, &patch.Error{Message: err.Error()}
+	}
+	if found := proposal.VerifyStrict(doc, proposal.Strict{Bundle: bundle, HasBundle: bundle != nil, Commands: commandNames(p)}); len(found) > 0 {
+		return Change{}, &InvalidError{"the proposal", found}
+	}
+	asked, err := proposal.Decode(doc)
+	if err != nil {
+		return Change{}, err
+	}
+	hash, err := proposal.Hash(doc)
+	if err != nil {
+		return Change{}, err
+	}
+	var ops []patch.Operation
+	for _, a := range asked.Files() {
+		ops = append(ops, operation(fileOps[a.Type], a.Target, a.Content))
+	}
+	if summary == "" {
+		summary = asked.Summary
+	}
+	return Change{
+		Kind: KindProposal, Summary: summary, Raw: raw, Resolve: operations(ops), Proposal: &asked,
+		Source: &result.Source{ProposalID: asked.ID, ProposalHash: hash},
+	}, nil
+}
+
+// commandNames are the commands that the Policy runs or allows, as a Proposal
+// writes them.
+func commandNames(p policy.Policy) []string {
+	var out []string
+	for _, c := range p.Commands.Run {
+		out = append(out, c.Text())
+	}
+	for _, c := range p.Commands.Allow {
+		out = append(out, c.Text())
+	}
+	return out
+}
+
+var fileOps = map[string]string{
+	proposal.CreateFile: "create", proposal.ModifyFile: "modify", proposal.DeleteFile: "delete",
+}
+
+func operation(op, path string, content *string) patch.Operation {
+	o := patch.Operation{Op: op, Path: path}
+	if content != nil {
+		o.Content = []byte(*content)
+	}
+	return o
+}
+
+func operations(ops []patch.Operation) func(fs.FS) (patch.Patchset, error) {
+	return func(base fs.FS) (patch.Patchset, error) { return patch.FromOperations(base, ops) }
+}
+
+// Recipe is the seeds' remove_todo_multi: every line that contains the
+// needle is deleted, in the named files, or with none named in all text files
+// of the tree. Apply computes it again and refuses if the outcome differs.
+func Recipe(needle string, files []string, summary string) (Change, error) {
+	if needle == "" || strings.ContainsAny(needle, "\r\n") {
+		return Change{}, &patch.Error{Message: "the needle must be a part of one line"}
+	}
+	if summary == "" {
+		summary = "remove the lines that contain " + needle
+	}
+	return Change{
+		Kind: KindRecipe, Summary: summary, Raw: []byte(needle), Needle: needle,
+		Resolve: func(base fs.FS) (patch.Patchset, error) { return removeLines(base, needle, files) },
+	}, nil
+}
+
+func removeLines(base fs.FS, needle string, files []string) (patch.Patchset, error) {
+	named := len(files) > 0
+	if !named {
+		var err error
+		if files, err = regularFiles(base); err != nil {
+			return patch.Patchset{}, err
+		}
+	}
+	after := map[string]*patch.File{}
+	for _, name := range files {
+		if err := patch.CheckPath(name); err != nil {
+			if named {
+				return patch.Patchset{}, err
+			}
+			continue // a path that no patch may touch
+		}
+		f, err := patch.Lookup(base, name)
+		switch {
+		case err != nil:
+			return patch.Patchset{}, err
+		case f == nil:
+			return patch.Patchset{}, &patch.Error{Path: name, Message: "does not exist in the base commit"}
+		case !named && bytes.IndexByte(f.Data, 0) >= 0:
+			continue
+		}
+		after[name] = &patch.File{Mode: f.Mode, Data: without(f.Data, needle)}
+	}
+	return patch.Between(base, after)
+}
+
+func without(data []byte, needle string) []byte {
+	var out []byte
+	for _, line := range linediff.Lines(data) {
+		if !bytes.Contains(line, []byte(needle)) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+func regularFiles(base fs.FS) ([]string, error) {
+	var out []string
+	err := fs.WalkDir(base, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			out = append(out, name)
+		}
+		return err
+	})
+	return out, err
+}
+
+// Worktree proposes what a working tree holds beyond HEAD: the files that changed,
+// as read returns them. Apply then finds the files in place, and reads them back
+// against what was approved.
+func Worktree(changed []string, read func(name string, base *patch.File) (*patch.File, error), summary string) Change {
+	return Change{Kind: KindWorktree, Summary: summary, Resolve: func(base fs.FS) (patch.Patchset, error) {
+		after := map[string]*patch.File{}
+		for _, name := range changed {
+			if err := patch.CheckPath(name); err != nil {
+				return patch.Patchset{}, err
+			}
+			before, err := patch.Lookup(base, name)
+			if err != nil {
+				return patch.Patchset{}, err
+			}
+			if after[name], err = read(name, before); err != nil {
+				return patch.Patchset{}, err
+			}
+		}
+		return patch.Between(base, after)
+	}}
+}
