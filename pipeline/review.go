@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -316,7 +318,7 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 	change := r.fileChange(in, p)
 	change.Metadata.Supersedes = supersedes
 	if in.Proposal != nil {
-		change.Metadata.Checks = s.Artifact("checks", askedBy(*in.Proposal))
+		change.Metadata.Checks = s.Artifact("checks", checks.AskedBy(*in.Proposal))
 	}
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: change})
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
@@ -440,4 +442,19 @@ func (p gathered) subject(summary string) string {
 		s += ": " + summary
 	}
 	return s
+}
+
+// plan shows a Proposal's actions and tests to the reviewer.
+func (r *Runner) plan(p proposal.Proposal) ledger.Item {
+	item := ledger.Item{ID: "item_3", Type: "plan", Op: "upsert", Status: ledger.ItemInProgress}
+	add := func(id, title string) {
+		item.Steps = append(item.Steps, ledger.Step{ID: id, Title: r.oneLine(title, 200), Status: ledger.StepPending})
+	}
+	for _, a := range p.Actions {
+		add(a.ID, a.Type+" "+a.Target+": "+a.Description)
+	}
+	for _, t := range p.AcceptanceTests {
+		add(t.ID, t.Type+" "+t.Target+": "+t.Name)
+	}
+	return item
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -61,7 +62,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 			return nothing(v, err)
 		}
 		known.ran = done.ran
-		found = append(found, failures(done.results)...)
+		found = append(found, checks.Failures(done.results)...)
 		if v.Report = rule.NewReport(found); !v.Report.OK {
 			return nothing(v, nil)
 		}
@@ -138,7 +139,7 @@ func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
 
 // applied returns a reader of the files where the last apply put them: the
 // working tree, or the commit that was made.
-func (r *Runner) applied(ctx context.Context, log *ledger.Log) (readFile, error) {
+func (r *Runner) applied(ctx context.Context, log *ledger.Log) (checks.ReadFile, error) {
 	done := log.LastApply()
 	if done.Target == TargetWorktree {
 		if r.Worktree == nil {
@@ -205,7 +206,7 @@ func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger
 }
 
 // readBack compares the files with what was approved.
-func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log, read readFile) ([]rule.Violation, error) {
+func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log, read checks.ReadFile) ([]rule.Violation, error) {
 	set, err := r.onCommit(ctx, tree, log.Transaction(), ledger.Last[*ledger.ApplyStart](log).BaseCommit)
 	var redacted *RedactedError
 	if errors.As(err, &redacted) {
@@ -229,7 +230,7 @@ func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log, read
 
 // readBackHashes is readBack by hashes alone, for a patch that the ledger has
 // only redacted: modes and renames are then apply's word.
-func readBackHashes(p ledger.Proposal, read readFile) ([]rule.Violation, error) {
+func readBackHashes(p ledger.Proposal, read checks.ReadFile) ([]rule.Violation, error) {
 	var found []rule.Violation
 	for _, name := range p.TargetFiles {
 		got, err := read(name, nil)

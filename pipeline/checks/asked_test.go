@@ -1,11 +1,10 @@
-package pipeline
+package checks
 
 import (
 	"errors"
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -15,10 +14,10 @@ func TestT82ChecksAreMissing(t *testing.T) {
 	for _, c := range []struct {
 		kind string
 		ok   bool
-	}{{input.KindProposal, false}, {input.KindPatch, true}} {
+	}{{ledger.KindProposal, false}, {"patch", true}} {
 		tx := ledger.Transaction{TransactionID: "tx_1"}
 		tx.Pointers.Proposal = &ledger.Proposal{Kind: c.kind}
-		_, err := readChecks(fstest.MapFS{}, tx)
+		_, err := ReadAsked(fstest.MapFS{}, tx)
 		var corrupt *ledger.CorruptError
 		if (err == nil) != c.ok || err != nil && !errors.As(err, &corrupt) {
 			t.Errorf("%s: %v", c.kind, err)
