@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -229,7 +230,7 @@ const maxHaves = 256
 // server knows some of them, and sends what these do not lead to.
 func (r *Repo) tips() ([]plumbing.Hash, error) {
 	var out []plumbing.Hash
-	if head, err := r.git.Head(); err == nil {
+	if head, err := storer.ResolveReference(r.store, plumbing.HEAD); err == nil {
 		if out, err = haves(r.objects, head.Hash()); err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ func (r *Repo) Ref(_ context.Context, name string) (string, error) {
 // DefaultBranch returns the branch that a remote's HEAD was on when it was
 // cloned or last asked (git remote set-head), "" where the clone does not know.
 func (r *Repo) DefaultBranch(remote string) (string, error) {
-	head, err := r.git.Reference(plumbing.NewRemoteHEADReferenceName(remote), false)
+	head, err := r.store.Reference(plumbing.NewRemoteHEADReferenceName(remote))
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
 		return "", nil
 	}
@@ -115,7 +115,7 @@ func (r *Repo) CheckRef(_ context.Context, name string) error {
 	if err == nil && checkedOut {
 		err = &RefError{name, "is checked out"}
 	}
-	if _, exists := r.git.Storer.Reference(ref); err == nil && exists != nil {
+	if _, exists := r.store.Reference(ref); err == nil && exists != nil {
 		err = r.clashes(name)
 	}
 	return err
@@ -258,7 +258,7 @@ func (r *Repo) tip(name plumbing.ReferenceName) (plumbing.Hash, error) {
 }
 
 func (r *Repo) packedTip(name plumbing.ReferenceName) (plumbing.Hash, error) {
-	ref, err := r.git.Storer.Reference(name)
+	ref, err := r.store.Reference(name)
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
 		return plumbing.ZeroHash, nil
 	}

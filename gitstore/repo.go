@@ -15,14 +15,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/osfs"
-	"github.com/go-git/go-git/v5"
 	gitconfig "github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
-	"github.com/go-git/go-git/v5/plumbing/object"
+	gitindex "github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
@@ -58,7 +57,7 @@ type Repo struct {
 	// what git does without a configuration.
 	Config Settings
 
-	git     *git.Repository
+	store   *filesystem.Storage
 	objects *packfile.Store
 	gitDir  string // the directory that holds the refs
 	ownDir  string // the working tree's own Git directory, gitDir but for linked worktrees
@@ -87,14 +86,12 @@ func Open(dir string) (*Repo, error) {
 		at.worktree = ""
 	}
 	files := dotgit.NewRepositoryFilesystem(osfs.New(at.own), osfs.New(at.common))
-	store := filesystem.NewStorage(files, cache.NewObjectLRUDefault())
-	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[plumbing.Hash]notedPack{}}
-	var tree billy.Filesystem
-	if at.worktree != "" {
-		tree = osfs.New(at.worktree)
+	r := &Repo{
+		store: filesystem.NewStorage(files, cache.NewObjectLRUDefault()), gitDir: at.common, ownDir: at.own, worktree: at.worktree,
+		built: map[plumbing.Hash]notedPack{},
 	}
-	if r.git, err = git.Open(storage{store, raw}, tree); err != nil {
-		return nil, fmt.Errorf("opening the repository: %w", err)
+	if _, err := r.store.Reference(plumbing.HEAD); errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return nil, errors.New("opening the repository: repository does not exist")
 	}
 	r.objects, err = packfile.Open(r.gitObjects(), r.ownObjects())
 	return r, err
@@ -106,31 +103,102 @@ func (r *Repo) Close() error { return r.objects.Close() }
 
 // Init makes an empty repository with a working tree at dir.
 func Init(dir string) (*Repo, error) {
-	_, err := git.PlainInitWithOptions(dir, &git.PlainInitOptions{
-		InitOptions: git.InitOptions{DefaultBranch: plumbing.Main},
-	})
+	store := filesystem.NewStorage(osfs.New(filepath.Join(dir, ".git")), cache.NewObjectLRUDefault())
+	if _, err := store.Reference(plumbing.HEAD); err == nil {
+		return nil, errors.New("making a repository: repository already exists")
+	}
+	err := store.Init()
+	if err == nil {
+		err = store.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.Main))
+	}
+	if err == nil {
+		err = store.SetConfig(gitconfig.NewConfig())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("making a repository: %w", err)
 	}
 	return Open(dir)
 }
 
-// CommitAll commits everything in the working tree, as "git add -A" and "git
-// commit" do, and returns the commit id.
-func (r *Repo) CommitAll(message, author string, when time.Time) (string, error) {
-	w, err := r.git.Worktree()
+// CommitAll commits every file that Changed returns, as "git add -A" and "git
+// commit" do, and returns the commit id. Links are refused.
+func (r *Repo) CommitAll(ctx context.Context, message, author string, when time.Time) (string, error) {
+	head, err := r.store.Reference(plumbing.HEAD)
 	if err != nil {
-		return "", fmt.Errorf("opening the working tree: %w", err)
+		return "", fmt.Errorf("reading HEAD: %w", err)
 	}
-	if err := w.AddWithOptions(&git.AddOptions{All: true}); err != nil {
-		return "", fmt.Errorf("adding files: %w", err)
+	tip, err := r.tip(head.Target())
+	if err != nil {
+		return "", err
 	}
-	who := &object.Signature{Name: author, Email: author + "@localhost", When: when}
-	h, err := w.Commit(message, &git.CommitOptions{Author: who})
+	next := commit{}
+	if !tip.IsZero() {
+		parent, err := readCommit(r.objects, tip)
+		if err != nil {
+			return "", err
+		}
+		next = commit{parent.tree, []plumbing.Hash{tip}}
+	}
+	paths, err := r.Changed(ctx)
+	if err != nil {
+		return "", err
+	}
+	files := make([]patch.Change, len(paths))
+	for i, path := range paths {
+		files[i].Path = path
+		name := filepath.Join(r.worktree, filepath.FromSlash(path))
+		info, err := os.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a file", path)
+		}
+		if err != nil {
+			return "", fmt.Errorf("adding files: %w", err)
+		}
+		after := patch.File{Mode: patch.Regular}
+		if info.Mode()&0o100 != 0 {
+			after.Mode = patch.Executable
+		}
+		if after.Data, err = os.ReadFile(name); err != nil {
+			return "", fmt.Errorf("adding files: %w", err)
+		}
+		files[i].After = &after
+	}
+	b, who := builder{r.objects, &packfile.Batch{}}, identity{author, author + "@localhost"}
+	made, err := b.commit(next, files, func(c commit) ([]byte, error) { return encodeCommit(c, who, who, when, message), nil })
 	if err != nil {
 		return "", fmt.Errorf("committing: %w", err)
 	}
-	return h.String(), nil
+	pack, err := writePack(r.objects, b.batch)
+	if err != nil {
+		return "", err
+	}
+	defer r.objects.Release(pack.name)
+	if err := r.keep(head.Target(), made); err != nil {
+		return "", err
+	}
+	return made.String(), r.resetIndex(made)
+}
+
+// resetIndex makes the index what a commit has.
+func (r *Repo) resetIndex(to plumbing.Hash) error {
+	c, err := readCommit(r.objects, to)
+	if err != nil {
+		return err
+	}
+	x := gitindex.Index{Version: 2}
+	err = eachFile(r.objects, c.tree, "", func(name string, e treeEntry) {
+		x.Entries = append(x.Entries, &gitindex.Entry{Name: name, Hash: e.id, Mode: e.mode})
+	})
+	if err == nil {
+		err = r.store.SetIndex(&x)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the index: %w", err)
+	}
+	return nil
 }
 
 // Dir is the repository's Git directory.
@@ -146,7 +214,7 @@ func (r *Repo) Worktree() (string, error) { return r.worktree, nil }
 
 // Head returns the commit id of HEAD.
 func (r *Repo) Head(context.Context) (string, error) {
-	ref, err := r.git.Head()
+	ref, err := storer.ResolveReference(r.store, plumbing.HEAD)
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
 		return "", ErrNoCommits
 	}
@@ -328,23 +396,4 @@ func readConfig(file string) (*config.Config, error) {
 		return nil, fmt.Errorf("reading the Git configuration: %s: %w", file, err)
 	}
 	return raw, nil
-}
-
-// storage is go-git's storage with a configuration that go-git can read: it
-// refuses values, and extensions, that mean nothing to us.
-type storage struct {
-	*filesystem.Storage
-	raw *config.Config
-}
-
-// Config returns the [core] section alone.
-func (s storage) Config() (*gitconfig.Config, error) {
-	only := config.New()
-	only.Sections = append(only.Sections, s.raw.Section("core"))
-	var text bytes.Buffer
-	if err := config.NewEncoder(&text).Encode(only); err != nil {
-		return nil, err
-	}
-	cfg := gitconfig.NewConfig()
-	return cfg, cfg.Unmarshal(text.Bytes())
 }

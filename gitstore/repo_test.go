@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -260,4 +261,53 @@ func TestSettings(t *testing.T) {
 	if got, err := w.open().Settings(noEnv); err != nil || got.Name != "" {
 		t.Errorf("without HOME: %+v %v", got, err)
 	}
+}
+
+// TestCommitAll: git takes what was committed, and the index after it, for its
+// own.
+func TestCommitAll(t *testing.T) {
+	w := work{t, t.TempDir()}
+	r, err := gitstore.Init(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gitstore.Init(w.dir); err == nil {
+		t.Error("made twice")
+	}
+	at := time.Unix(1795000000, 0)
+	for _, files := range []map[string]string{
+		{"a": "1\n", "b/c": "2\n", "b/d": "3\n", ".gitignore": "x\n", "x": "ignored\n"},
+		{"a": "4\n", "b/c": "", "e": "5\n"},
+	} {
+		for name, text := range files {
+			if text == "" {
+				if err := os.Remove(w.path(name)); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			w.write(name, text)
+		}
+		id, err := r.CommitAll(t.Context(), "words", "demo", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head := w.git("rev-parse", "refs/heads/main"); head != id || w.git("rev-parse", "HEAD") != id {
+			t.Errorf("HEAD is %s, want %s", head, id)
+		}
+		if out := w.git("status", "--porcelain"); out != "" {
+			t.Errorf("status: %s", out)
+		}
+		if changed, err := r.Changed(t.Context()); err != nil || len(changed) != 0 {
+			t.Errorf("%v %v", changed, err)
+		}
+	}
+	if got := w.git("ls-tree", "-r", "--name-only", "HEAD"); got != ".gitignore\na\nb/d\ne" {
+		t.Errorf("%q", got)
+	}
+	if got := w.git("log", "--format=%an %ae %cn %ct %s"); got != "demo demo@localhost demo 1795000000 words\ndemo demo@localhost demo 1795000000 words" {
+		t.Errorf("%q", got)
+	}
+	w.git("fsck", "--strict")
+	w.git("stash", "list") // reads the index
 }

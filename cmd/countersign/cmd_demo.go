@@ -106,7 +106,7 @@ func (d *demonstration) write(name, source string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(full), 0o777), os.WriteFile(full, data, 0o666))
 }
 
-func (d *demonstration) prepare(context.Context) error {
+func (d *demonstration) prepare(ctx context.Context) error {
 	err := errors.Join(
 		d.write("greet/greet.go", "greet.go.txt"),
 		os.WriteFile(filepath.Join(d.dir, "go.mod"), []byte("module example.test/greet\n\ngo 1.24\n"), 0o666),
@@ -117,7 +117,7 @@ func (d *demonstration) prepare(context.Context) error {
 	if d.repo, err = gitstore.Init(d.dir); err != nil {
 		return err
 	}
-	if _, err := d.repo.CommitAll("greet: first version", "demo", d.Now()); err != nil {
+	if _, err := d.repo.CommitAll(ctx, "greet: first version", "demo", d.Now()); err != nil {
 		return err
 	}
 	return d.tell("1. A repository with real source files is in " + d.dir + ".\n" +
@@ -194,7 +194,7 @@ func (d *demonstration) settle(context.Context) error {
 }
 
 func (d *demonstration) deny(ctx context.Context) error {
-	if _, err := d.repo.CommitAll("greet: close the file", "demo", d.Now()); err != nil {
+	if _, err := d.repo.CommitAll(ctx, "greet: close the file", "demo", d.Now()); err != nil {
 		return err
 	}
 	if err := d.tell("6. Next the agent wants to run what the file says. A human denies that, and a denial\n" +
