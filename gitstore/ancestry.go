@@ -50,6 +50,24 @@ func (r *Repo) MergeBase(_ context.Context, a, b string) (string, error) {
 	return found[0].String(), nil
 }
 
+// CheckMergeBase refuses a commit that cannot be the merge base of two others: it
+// has to be an ancestor of both, as far as the history here tells.
+func (r *Repo) CheckMergeBase(ctx context.Context, base, a, b string) error {
+	for _, tip := range []string{a, b} {
+		before, err := r.Descends(ctx, tip, base)
+		if errors.Is(err, errCutOff) || errors.Is(err, packfile.ErrMissing) {
+			continue // a shallow clone
+		}
+		if err != nil {
+			return err
+		}
+		if !before {
+			return fmt.Errorf("commit %s is not before %s, and so not their merge base", base, tip)
+		}
+	}
+	return nil
+}
+
 // mergeBases returns the common ancestors that are no ancestors of another one,
 // the latest first.
 func mergeBases(s viewer, a, b plumbing.Hash) ([]plumbing.Hash, error) {

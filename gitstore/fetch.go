@@ -38,7 +38,17 @@ func (e *NoRefError) Error() string { return fmt.Sprintf("%s has no %+q", e.Remo
 // A remote without the ref is a *NoRefError, more bytes than the limit
 // wire.ErrTooLarge.
 func (r *Repo) Fetch(ctx context.Context, s *wire.Server, ref string) (string, error) {
-	tip, err := r.fetch(ctx, s, ref)
+	return r.fetchOrFail(ctx, s, ref, true)
+}
+
+// FetchTip is Fetch without what came before the commit where the clone is
+// shallow or partial: for who needs the commit's files alone.
+func (r *Repo) FetchTip(ctx context.Context, s *wire.Server, ref string) (string, error) {
+	return r.fetchOrFail(ctx, s, ref, false)
+}
+
+func (r *Repo) fetchOrFail(ctx context.Context, s *wire.Server, ref string, history bool) (string, error) {
+	tip, err := r.fetch(ctx, s, ref, history)
 	if err == nil && tip.IsZero() {
 		err = &NoRefError{ref, s.String()}
 	}
@@ -47,7 +57,7 @@ func (r *Repo) Fetch(ctx context.Context, s *wire.Server, ref string) (string, e
 
 // fetch is Fetch, with zero for a ref that is not there. A ref may move between
 // two questions, and a server then has nothing under the old name.
-func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string) (plumbing.Hash, error) {
+func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bool) (plumbing.Hash, error) {
 	if _, err := refName(ref); err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -61,7 +71,7 @@ func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string) (plumbing.
 		if tip == before {
 			break
 		}
-		if failed = r.bring(ctx, s, ref, tip); failed == nil {
+		if failed = r.bring(ctx, s, ref, tip, history); failed == nil {
 			return tip, nil
 		}
 		if unreachable(failed) || errors.Is(failed, wire.ErrTooLarge) {
@@ -73,7 +83,7 @@ func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string) (plumbing.
 }
 
 // bring gets what a commit needs, and keeps it.
-func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip plumbing.Hash) error {
+func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip plumbing.Hash, history bool) error {
 	if slices.Contains(r.brought, tip) {
 		return nil
 	}
@@ -83,9 +93,9 @@ func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip plumbi
 	case clone.nothing():
 		err = r.bringWhole(ctx, s, ref, tip)
 	default:
-		err = r.bringApart(ctx, s, clone, tip)
+		err = r.bringApart(ctx, s, clone, tip, history)
 	}
-	if err == nil {
+	if err == nil && (history || clone.nothing()) {
 		r.brought = append(r.brought, tip)
 	}
 	return err

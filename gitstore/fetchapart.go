@@ -47,21 +47,23 @@ func (r *Repo) lacks() (lacking, error) {
 	return l, nil
 }
 
-// bringApart is for a shallow or partial clone: all commits, and the files of
-// one.
-func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, tip plumbing.Hash) error {
+// bringApart is for a shallow or partial clone: the files of one commit and, where
+// history is asked for, all commits before it.
+func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, tip plumbing.Hash, history bool) error {
 	own, err := r.openOwn()
 	if err != nil {
 		return err
 	}
-	whole, err := r.wholeHistory(tip)
-	if err == nil && !whole {
-		err = r.bringHistory(ctx, s, own, tip)
+	if history {
+		whole, err := r.wholeHistory(tip)
+		if err == nil && !whole {
+			err = r.bringHistory(ctx, s, own, tip)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = r.bringFiles(ctx, s, own, clone, tip, tip)
-	}
-	return err
+	return r.bringFiles(ctx, s, own, clone, tip, tip)
 }
 
 // openOwn opens our own objects. They begin anew when they were fetched very

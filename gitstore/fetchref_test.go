@@ -509,3 +509,56 @@ func TestLocalRefOnFetched(t *testing.T) {
 	}
 	w.git("fsck", "--strict")
 }
+
+// TestFetchTip: a shallow clone gets the files of the commits that are asked for
+// and no history, and refuses a merge base that is none.
+func TestFetchTip(t *testing.T) {
+	u, server := newUpstream(t, wiretest.Options{})
+	for _, options := range [][]string{{"--depth=1"}, {"--depth=1", "--filter=blob:none"}} {
+		w := u.clone(options...)
+		refs, ctx, repo := w.git("for-each-ref"), context.Background(), w.open()
+		head, err := repo.FetchTip(ctx, u.server(), pullHead)
+		if err != nil || head != u.git("rev-parse", "pr") {
+			t.Fatalf("%s, %v", head, err)
+		}
+		tip, err := repo.FetchTip(ctx, u.server(), "refs/heads/main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole(t, repo, head, u.files())
+		var off *gitstore.CutOffError
+		if base, err := repo.FetchMergeBase(ctx, u.server(), tip, head); !errors.As(err, &off) {
+			t.Fatalf("the merge base is %s, %v, without any history", base, err)
+		}
+		base, between := u.git("merge-base", "main", "pr"), u.git("rev-parse", "main~1")
+		for _, id := range []string{base, between} {
+			if err := repo.FetchFiles(ctx, u.server(), id, head); err != nil {
+				t.Fatal(err)
+			}
+		}
+		whole(t, repo, base, map[string]string{"large": u.large, "dir/a": "3\n", "b": "b\n"})
+		if err := repo.CheckMergeBase(ctx, base, tip, head); err != nil {
+			t.Error(err)
+		}
+		if _, err := repo.Diff(ctx, base, head); err != nil {
+			t.Error(err)
+		}
+		server.Reset()
+		if _, err := repo.Fetch(ctx, u.server(), pullHead); err != nil {
+			t.Error(err)
+		}
+		if n, _ := posts(server); n == 0 {
+			t.Error("Fetch takes a commit without its history for all of it")
+		}
+		if err := repo.CheckMergeBase(ctx, between, tip, head); err == nil {
+			t.Error("a commit that is not before the head is taken for a merge base")
+		}
+		if got, err := repo.FetchMergeBase(ctx, u.server(), tip, head); err != nil && !errors.As(err, &off) || err == nil && got != base {
+			t.Errorf("the merge base is %s, %v", got, err)
+		}
+		if w.git("for-each-ref") != refs {
+			t.Error("git sees another clone")
+		}
+		w.git("fsck", "--strict")
+	}
+}

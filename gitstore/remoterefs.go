@@ -47,7 +47,7 @@ func (e *PushError) Unwrap() error { return e.Err }
 // Ref returns the commit that a ref of the remote names, which is in the clone
 // afterwards (Repo.Fetch); "" if there is no such ref.
 func (m *RemoteRefs) Ref(ctx context.Context, name string) (string, error) {
-	tip, err := m.Repo.fetch(ctx, m.Server, name)
+	tip, err := m.Repo.fetch(ctx, m.Server, name, true)
 	return hexOf(tip), err
 }
 
@@ -129,7 +129,7 @@ func (m *RemoteRefs) push(ctx context.Context, name string, old, next plumbing.H
 
 // overtaken: somebody else has moved the ref, before us or after us.
 func (m *RemoteRefs) overtaken(ctx context.Context, name string, ours plumbing.Hash) error {
-	tip, err := m.Repo.fetch(ctx, m.Server, name)
+	tip, err := m.Repo.fetch(ctx, m.Server, name, true)
 	if err != nil {
 		return err
 	}

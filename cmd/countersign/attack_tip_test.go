@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,5 +243,50 @@ func TestT81SourceUnread(t *testing.T) {
 	a.dir = shallow
 	if code, _, stderr := a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != exitIO {
 		t.Errorf("shallow: exit code %d: %s", code, stderr)
+	}
+}
+
+// A shallow clone reviews a pull request's own diff as a whole one does, without
+// the history: GitHub says where that parted from its base's.
+func TestShallowMergeBase(t *testing.T) {
+	t.Parallel()
+	a := newHub(t)
+	for i := range 3 {
+		a.pushes("ada", "main", fmt.Sprintf("later%d.txt", i), "x\n")
+	}
+	review := func() (stdout, stderr string, compared bool) {
+		a.s.ResetRequests()
+		_, stdout, stderr = a.run("review", "--dry-run", "--pr-diff", "--pr", fmt.Sprint(a.pr), "--json")
+		fmt.Printf("numbers: review of a pull request: %+v\n", a.s.Count())
+		return stdout, stderr, slices.ContainsFunc(a.s.Requests(), func(r githubtest.Request) bool {
+			return strings.Contains(r.Path, "/compare/")
+		})
+	}
+	fingerprint := func(stdout, stderr string) string {
+		t.Helper()
+		var got report.Report
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.Fingerprint == "" {
+			t.Fatalf("%v: %s%s", err, stdout, stderr)
+		}
+		return got.Fingerprint + " on " + got.BaseCommit
+	}
+	stdout, stderr, compared := review()
+	want := fingerprint(stdout, stderr)
+	if compared || !strings.HasSuffix(want, a.git(a.dir, "merge-base", "origin/main", "origin/topic")) {
+		t.Errorf("a whole clone: compared %v, %s", compared, want)
+	}
+	shallow := a.dir + "-shallow"
+	a.git(a.dir, "pull", "-q", "origin", "main")
+	a.git("", "clone", "-q", "--depth", "1", "file://"+a.dir, shallow)
+	a.git(shallow, "remote", "set-url", "origin", a.s.URL+"/"+site+".git")
+	a.dir = shallow
+
+	a.s.Fail(githubtest.Fault{Kind: githubtest.Body, Text: "{}", Path: "/api/v3/repos/acme/site/compare", Times: 1})
+	if stdout, stderr, _ := review(); !strings.Contains(stderr, "merge base") {
+		t.Errorf("an answer without a merge base: %s%s", stdout, stderr)
+	}
+	stdout, stderr, compared = review()
+	if got := fingerprint(stdout, stderr); got != want || !compared {
+		t.Errorf("a shallow clone: compared %v, %s, want %s", compared, got, want)
 	}
 }

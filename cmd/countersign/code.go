@@ -37,13 +37,17 @@ func (c *pullCode) origin() (*wire.Server, error) {
 	return c.open(address, "")
 }
 
-// fetch brings what a ref of that repository has.
-func (c *pullCode) fetch(ctx context.Context, ref string) (string, error) {
+// fetch brings what a ref of that repository has; to a shallow clone without its
+// history, unless that is asked for.
+func (c *pullCode) fetch(ctx context.Context, ref string, history bool) (string, error) {
 	origin, err := c.origin()
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case history:
+		return c.repo.Fetch(ctx, origin, ref)
 	}
-	return c.repo.Fetch(ctx, origin, ref)
+	return c.repo.FetchTip(ctx, origin, ref)
 }
 
 func (c *pullCode) open(address, token string) (*wire.Server, error) {
@@ -63,19 +67,34 @@ func (c *pullCode) open(address, token string) (*wire.Server, error) {
 // Head fetches refs/pull/<number>/head, which GitHub keeps for every pull
 // request (documentation, "Checking out pull requests locally").
 func (c *pullCode) Head(ctx context.Context, number int) (string, error) {
-	return c.fetch(ctx, fmt.Sprintf("refs/pull/%d/head", number))
+	return c.fetch(ctx, fmt.Sprintf("refs/pull/%d/head", number), c.a.client == nil)
 }
 
+// MergeBase is found in the history that is here. Where that is cut off, as in the
+// shallow clone of a job, GitHub is asked, whose word on the pull request is taken
+// as well: the commits alone of a long history are many megabytes.
 func (c *pullCode) MergeBase(ctx context.Context, branch, commit string) (string, error) {
 	origin, err := c.origin()
 	if err != nil {
 		return "", err
 	}
-	tip, err := c.repo.Fetch(ctx, origin, "refs/heads/"+branch)
+	tip, err := c.fetch(ctx, "refs/heads/"+branch, c.a.client == nil)
 	if err != nil {
 		return "", err
 	}
-	return c.repo.FetchMergeBase(ctx, origin, tip, commit)
+	base, err := c.repo.FetchMergeBase(ctx, origin, tip, commit)
+	if !as[*gitstore.CutOffError](err) || c.a.client == nil {
+		return base, err
+	}
+	if base, err = c.a.client.MergeBase(ctx, tip, commit); err != nil {
+		return "", err
+	}
+	for _, id := range []string{base, commit} {
+		if err := c.repo.FetchFiles(ctx, origin, id, commit); err != nil {
+			return "", err
+		}
+	}
+	return base, c.repo.CheckMergeBase(ctx, base, tip, commit)
 }
 
 // base is the tip of a branch that pull requests are made to, as it was when
@@ -84,7 +103,7 @@ func (c *pullCode) base(ctx context.Context, branch string) (string, error) {
 	if tip, ok := c.bases[branch]; ok {
 		return tip, nil
 	}
-	tip, err := c.fetch(ctx, "refs/heads/"+branch)
+	tip, err := c.fetch(ctx, "refs/heads/"+branch, false)
 	if err == nil {
 		c.bases[branch] = tip
 	}
@@ -92,7 +111,7 @@ func (c *pullCode) base(ctx context.Context, branch string) (string, error) {
 }
 
 func (c *pullCode) Fetch(ctx context.Context, ref, commit string) error {
-	if _, err := c.fetch(ctx, ref); err != nil {
+	if _, err := c.fetch(ctx, ref, true); err != nil {
 		return err
 	}
 	_, err := c.repo.Tree(ctx, commit)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,6 +157,28 @@ func (c *Client) side(at *place, branch, commit string) (forge.Side, error) {
 	side.Owner = at.Owner.Type
 	side.CloneURL = c.server + "/" + at.NameWithOwner + ".git"
 	return side, nil
+}
+
+// MergeBase is where the histories of two commits parted, by GitHub's word (REST
+// API, "Compare two commits"). Two without a common ancestor are not found.
+func (c *Client) MergeBase(ctx context.Context, one, other string) (string, error) {
+	op := fmt.Sprintf("asking for the merge base of %.12s and %.12s", one, other)
+	if err := cmp.Or(checkCommit(one), checkCommit(other)); err != nil {
+		return "", failed(op, err)
+	}
+	var got struct {
+		Base      struct{ SHA string } `json:"base_commit"`
+		MergeBase struct{ SHA string } `json:"merge_base_commit"`
+	}
+	// Every page has the merge base; of the commits between, none is looked at.
+	_, err := c.inRepository(ctx, &got, url.Values{"per_page": {"1"}}, "compare", one+"..."+other)
+	if err == nil && (got.Base.SHA != one || checkCommit(got.MergeBase.SHA) != nil) {
+		err = unusable("the answer is of other commits, or has no merge base")
+	}
+	if err != nil {
+		return "", failed(op, err)
+	}
+	return got.MergeBase.SHA, nil
 }
 
 // protected asks whether a branch is; one that is not there is not.

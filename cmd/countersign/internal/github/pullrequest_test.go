@@ -213,3 +213,32 @@ func TestFindPullRequests(t *testing.T) {
 		t.Errorf("an empty page: %v", err)
 	}
 }
+
+// TestMergeBase: GitHub's word on where two histories parted, of whole commit ids
+// alone; an answer that is of other commits or lacks it is an error.
+func TestMergeBase(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	w.Push(githubtest.NewCommit{Repository: site, Branch: "main", By: "ada", Message: "on", Files: map[string]string{"on.go": "package greet\n"}})
+	main, fix := w.Ref(site, "refs/heads/main"), w.Ref(site, "refs/heads/fix")
+	want := strings.TrimSpace(w.Git(site, "merge-base", main, fix))
+	got, err := w.client.MergeBase(ctx, main, fix)
+	if err != nil || got != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if got, err := w.client.MergeBase(ctx, want, fix); err != nil || got != want {
+		t.Errorf("of an ancestor: %s, %v", got, err)
+	}
+	if _, err := w.client.MergeBase(ctx, "main", fix); err == nil {
+		t.Error("a branch is taken for a commit")
+	}
+	_, err = w.client.MergeBase(ctx, main, strings.Repeat("0", 40))
+	checkKind(t, err, KindNotFound)
+	for _, answer := range []string{
+		"{}", `{"base_commit":{"sha":"` + theCommit + `"}}`, `{"base_commit":{"sha":"` + theCommit + `"},"merge_base_commit":{"sha":"main"}}`,
+		`{"base_commit":{"sha":"` + fix + `"},"merge_base_commit":{"sha":"` + fix + `"}}`,
+	} {
+		_, err := newClient(t, newScript(t, step{body: answer}).URL, &pauses{}).MergeBase(ctx, theCommit, fix)
+		checkKind(t, err, KindAnswer)
+	}
+}

@@ -194,8 +194,10 @@ type file struct {
 var statusWords = map[byte]string{'A': "added", 'M': "modified", 'D': "removed", 'R': "renamed", 'T': "changed", 'C': "copied"}
 
 // mergeBase is the commit that a pull request's diff starts at, "" for none.
-func (p *pull) mergeBase() string {
-	out, err := p.repo.once("merge-base", p.base.sha, p.head.sha)
+func (p *pull) mergeBase() string { return p.repo.mergeBase(p.base.sha, p.head.sha) }
+
+func (b bare) mergeBase(one, other string) string {
+	out, err := b.once("merge-base", one, other)
 	if err != nil {
 		return ""
 	}

@@ -210,6 +210,41 @@ func (r *repository) revision(ref string) string {
 	return ""
 }
 
+// compareCommits tells where two histories parted, and a page of the commits that
+// the second has more. It leaves out the files.
+func (s *Server) compareCommits(c *call) answer {
+	from, to, _ := strings.Cut(c.PathValue("basehead"), "...")
+	from, to = c.repo.revision(from), c.repo.revision(to)
+	if from == "" || to == "" {
+		return notFound
+	}
+	parted := c.repo.mergeBase(from, to)
+	if parted == "" {
+		return refuse(http.StatusNotFound, "No common ancestor between "+from+" and "+to+".")
+	}
+	ahead, behind := c.repo.log(parted+".."+to), c.repo.log(parted+".."+from)
+	status := "diverged"
+	switch {
+	case len(ahead) == 0 && len(behind) == 0:
+		status = "identical"
+	case len(behind) == 0:
+		status = "ahead"
+	case len(ahead) == 0:
+		status = "behind"
+	}
+	a := list(c, "", ahead, func(one commitInfo) object { return s.commit(c.repo, one) })
+	base, _ := c.repo.info(from)
+	mergeBase, _ := c.repo.info(parted)
+	html := s.URL + "/" + c.repo.fullName() + "/compare/" + from + "..." + to
+	a.body = object{
+		"url": s.at("/repos/%s/compare/%s...%s", c.repo.fullName(), from, to), "html_url": html, "permalink_url": html,
+		"diff_url": html + ".diff", "patch_url": html + ".patch", "status": status,
+		"base_commit": s.commit(c.repo, base), "merge_base_commit": s.commit(c.repo, mergeBase),
+		"ahead_by": len(ahead), "behind_by": len(behind), "total_commits": len(ahead), "commits": a.body,
+	}
+	return a
+}
+
 // createRef makes a ref at a commit that is there.
 func (s *Server) createRef(c *call) answer {
 	name, id := c.text("ref"), c.text("sha")

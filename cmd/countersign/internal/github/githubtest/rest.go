@@ -28,6 +28,7 @@ type operation struct {
 var operations = []operation{
 	{"GET", "/repos/{owner}/{repo}", "", (*Server).getRepository},
 	{"GET", "/repos/{owner}/{repo}/branches/{branch}", "contents:read", (*Server).getBranch},
+	{"GET", "/repos/{owner}/{repo}/compare/{basehead}", "contents:read", (*Server).compareCommits},
 	{"POST", "/repos/{owner}/{repo}/git/refs", "contents:write", (*Server).createRef},
 	{"GET", "/repos/{owner}/{repo}/rulesets", "metadata:read", (*Server).listRulesets},
 	{"GET", "/repos/{owner}/{repo}/rulesets/{ruleset_id}", "metadata:read", (*Server).getRuleset},
