@@ -48,8 +48,16 @@ func (a *App) action(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if args[0] == "plan" {
-		return a.actionPlan(ctx, step)
+	if args[0] == "plan" { // the outputs that a workflow's jobs go by
+		number, err := pull.ReadNumber(step.Input("pr"))
+		if err != nil {
+			return err
+		}
+		number, act, err := a.plan(ctx, number)
+		if err == nil {
+			step.Planned(number, act)
+		}
+		return err
 	}
 	code, child := a.child(a.Stdout, a.Stderr, args...)
 	switch {
@@ -69,19 +77,6 @@ func (a *App) action(ctx context.Context) error {
 		return nil // waiting, and a human's denial, do not fail the step
 	}
 	return &exitError{code, nil}
-}
-
-// actionPlan sets the outputs that a workflow's jobs go by.
-func (a *App) actionPlan(ctx context.Context, step action.Step) error {
-	number, err := pull.ReadNumber(step.Input("pr"))
-	if err != nil {
-		return err
-	}
-	number, act, err := a.plan(ctx, number)
-	if err == nil {
-		step.Planned(number, act)
-	}
-	return err
 }
 
 // publishSettled sets the outputs of a settlement: all of one transaction.

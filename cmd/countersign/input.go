@@ -25,27 +25,19 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 	if err != nil {
 		return pipeline.Reviewed{}, err
 	}
-	if in, err = a.onPull(ctx, r, f, in); err != nil {
-		return pipeline.Reviewed{}, err
+	if f.pr != 0 && !f.prDiff {
+		if in, err = r.OnPull(ctx, in, f.pr); err != nil {
+			return pipeline.Reviewed{}, err
+		}
+		// Whose token it is proposes it: the forge knows nobody else by an id.
+		if r.Actor, err = a.client.Viewer(ctx); err != nil {
+			return pipeline.Reviewed{}, err
+		}
 	}
 	done, err := r.Review(ctx, in, f.dryRun)
 	a.learn(done.Learnt)
 	a.transaction = done.ID
 	return done, inFile(name, err)
-}
-
-// onPull makes an input one for the pull request that the flags name. Whose
-// token it is proposes it: the forge knows nobody else by an id.
-func (a *App) onPull(ctx context.Context, r *pipeline.Runner, f reviewFlags, in input.Change) (input.Change, error) {
-	if f.pr == 0 || f.prDiff {
-		return in, nil
-	}
-	in, err := r.OnPull(ctx, in, f.pr)
-	if err != nil {
-		return in, err
-	}
-	r.Actor, err = a.client.Viewer(ctx)
-	return in, err
 }
 
 // writeBundle hands what is proposed to another job, and records nothing.
@@ -95,20 +87,22 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 	}
 	if in, name, err = a.input(ctx, r, f, rules.Policy); err == nil && f.trace != "" {
 		name = f.trace
-		in.Trace, err = a.readTrace(name, rules.Policy)
+		var raw []byte
+		if raw, err = a.readLimited(name, rules.Policy); err == nil {
+			in.Trace, err = input.ReadTrace(raw)
+		}
 	}
 	return in, name, inFile(name, err)
 }
 
-func (a *App) readTrace(name string, p policy.Policy) ([]any, error) {
+// readLimited reads a file that may have as many bytes as the Policy allows. What
+// is longer is cut off, and what a parser would say of it is beside the point.
+func (a *App) readLimited(name string, p policy.Policy) ([]byte, error) {
 	raw, err := a.readInput(name, p.Limits.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	if have := int64(len(raw)); have > p.Limits.Bytes {
+	if have := int64(len(raw)); err == nil && have > p.Limits.Bytes {
 		return nil, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
-	return input.ReadTrace(raw)
+	return raw, err
 }
 
 // give returns a Runner that has a patch which the ledger has only without its
@@ -125,12 +119,9 @@ func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file 
 	if err != nil {
 		return r, err
 	}
-	raw, err := a.readInput(file, rules.Policy.Limits.Bytes)
+	raw, err := a.readLimited(file, rules.Policy)
 	if err != nil {
-		return r, err
-	}
-	if have := int64(len(raw)); have > rules.Policy.Limits.Bytes {
-		return r, inFile(file, &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
+		return r, inFile(file, err)
 	}
 	r, err = r.Give(ctx, snap, id, raw)
 	return r, inFile(file, err)
@@ -162,12 +153,9 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	default:
 		name = cmp.Or(f.patch, f.proposal)
 	}
-	raw, err := a.readInput(name, p.Limits.Bytes)
+	raw, err := a.readLimited(name, p)
 	if err != nil {
-		return in, "", err
-	}
-	if int64(len(raw)) > p.Limits.Bytes { // cut off: what a parser says is beside the point
-		return in, name, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: p.Limits.Bytes}
+		return in, name, err
 	}
 	switch {
 	case f.pack != "":
