@@ -1,11 +1,42 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
+
+// What a merge queue would do and nobody was asked about, and a bundle that is not
+// proposed, have their exit code whatever else went wrong; the hint is that of the
+// rest.
+func TestExitCodeBesideOthers(t *testing.T) {
+	again := func(...string) string { return "" }
+	queue, forge, push := &pull.QueueError{PullRequest: 1, PatchID: "aa"}, &github.Error{Kind: github.KindAuth}, &gitstore.PushError{}
+	_, authHint := explain(forge, again)
+	_, pushHint := explain(push, again)
+	for _, c := range []struct {
+		err  error
+		code int
+		hint string
+	}{
+		{queue, exitFailed, ""},
+		{errors.Join(queue, forge), exitFailed, authHint},
+		{errors.Join(queue, push), exitFailed, pushHint},
+		{&pull.BundleError{Err: errors.New("no JSON")}, exitRefused, ""},
+		{&pull.BundleError{Err: os.ErrPermission}, exitRefused, "check who owns the file and its directory"},
+		{&exitError{exitIO, errors.Join(forge, queue)}, exitIO, authHint},
+	} {
+		if code, hint := explain(c.err, again); code != c.code || hint != c.hint {
+			t.Errorf("%v: %d %q, want %d %q", c.err, code, hint, c.code, c.hint)
+		}
+	}
+}
 
 // The rule of README.md's exit codes, held by every command: what was to be read
 // and is not there is 3, what the ledger does not have is 2. The verifiers and

@@ -110,7 +110,6 @@ var table = []row{
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
 	always[*pipeline.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
 	on(exitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),
-	always[*pull.QueueError](exitFailed, ""),
 	always[*gitstore.PushError](exitIO, "a token that may push there: push-token in the Action, COUNTERSIGN_TOKEN elsewhere; or --to ref"),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
 	always[*pipeline.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
@@ -213,7 +212,6 @@ var table = []row{
 	}),
 	always[*input.InvalidError](exitRefused, "countersign patch verify and countersign proposal verify list every violation"),
 	{as[*patch.Error], exitRefused, patchHint},
-	always[*pull.BundleError](exitRefused, ""),
 	value(fs.ErrPermission, exitIO, say("check who owns the file and its directory")),
 }
 
@@ -226,6 +224,10 @@ func explain(err error, again command) (code int, hint string) {
 	switch {
 	case errors.As(err, &exit):
 		code = exit.code
+	case as[*pull.QueueError](err): // whatever else went wrong
+		code = exitFailed
+	case as[*pull.BundleError](err): // whatever is wrong with what it holds
+		code = exitRefused
 	case code == 0 && strings.HasPrefix(err.Error(), "unknown command"):
 		return exitRefused, `see "countersign --help"`
 	case code == 0:
