@@ -2,21 +2,21 @@ package pipeline
 
 import (
 	"context"
+	"io/fs"
 	"slices"
-	"sync"
-	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // maxTogether bounds how many transactions are held in memory at once.
 const maxTogether = 1000
-
-// fresh is how long what was judged waits for others. An approval may end, or a
-// denial be said, while somebody else's commands run.
-var fresh = 2 * time.Second
 
 // AdvanceAll is Advance for many transactions, which are given the oldest first;
 // they read and write together (docs/batch.md). At most concurrency of them work
@@ -69,98 +69,6 @@ func (r *Runner) sideBySide(ctx context.Context, all []ledger.Transaction, concu
 	}
 	b.run(ctx)
 	return nil
-}
-
-// rounds take transactions further side by side. A participant that needs what all
-// share, the ledger, the working tree or its turn at a place, asks for it and
-// waits; once nobody works any more the round is closed: what was asked for is
-// done in one go, and all go on.
-//
-// One goroutine, in run, has all of this to itself. Members read snap, which
-// changes only while nobody works, and send events to change anything else.
-type rounds struct {
-	runner *Runner
-	repo   sync.Mutex  // held by the participant that uses the repository
-	events chan func() // what run is to do
-
-	all     []*participant // the oldest first
-	ready   []*participant // to begin, or to go on
-	free    int            // how many more may work at the same time
-	live    int            // how many have not ended
-	working int            // how many use what all share, or may
-	away    int            // how many are busy with something that nobody shares
-
-	snap    ledger.Snapshot  // the ledger as this round sees it
-	paths   []string         // what all participants read of it
-	moves   int              // how often the ledger has moved in a row
-	overdue <-chan time.Time // when what was judged has waited for fresh, nil while nothing has
-	places  places
-	tree    treeLock
-}
-
-// run goes on until all participants have ended. A round is closed when nobody works,
-// and either nobody is away or something is overdue, for which those who could go
-// on are kept back.
-func (b *rounds) run(ctx context.Context) {
-	b.ready, b.live = slices.Clone(b.all), len(b.all)
-	hurry, asked := false, false // whether something is overdue, and happened since the last round
-	for b.live > 0 {
-		switch {
-		case len(b.ready) > 0 && b.free > 0 && !hurry:
-			m := b.ready[0]
-			b.ready = b.ready[1:]
-			b.free--
-			b.working++
-			m.goOn <- struct{}{}
-			continue
-		case b.working == 0 && asked && (b.away == 0 || hurry):
-			b.close(ctx)
-			hurry, asked = false, false
-			continue
-		case b.working == 0 && b.away == 0:
-			panic("pipeline: transactions that wait for each other")
-		}
-		select {
-		case event := <-b.events:
-			event()
-		case <-b.overdue:
-			b.overdue, hurry = nil, true
-		}
-		asked = true
-	}
-}
-
-// A participant is one transaction of those that are taken further together.
-type participant struct {
-	*rounds
-	index int // the oldest is 0
-	patch string
-	files []string
-
-	goOn  chan struct{}
-	asks  any      // an *appending, a *writing or a *turn that it waits for
-	over  bool     // it has had its turn, or takes none
-	begun []string // applies to be noted before the ledger is told
-	ended []string // applies to be forgotten, some time after that
-}
-
-// ask waits for the end of a round that has done what is asked for.
-func (m *participant) ask(request any) {
-	m.events <- func() {
-		m.asks = request
-		m.working--
-		m.free++
-		if _, waits := request.(*turn); !waits && m.overdue == nil {
-			m.overdue = time.After(fresh)
-		}
-	}
-	<-m.goOn
-}
-
-// served lets a participant go on that has what it asked for.
-func (m *participant) served() {
-	m.asks = nil
-	m.ready = append(m.ready, m)
 }
 
 // apart does something that uses nothing that participants share, and may take long:
@@ -265,4 +173,36 @@ func (t *sharedTree) Write(files []patch.Change) []result.Operation {
 
 func except(all, some []string) []string {
 	return slices.DeleteFunc(all, func(a string) bool { return slices.Contains(some, a) })
+}
+
+// apartForge asks the forge without keeping others from anything.
+type apartForge struct {
+	forge forge.Reader
+	m     *participant
+}
+
+func (f apartForge) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+	return apart(f.m, func() (forge.PullRequest, error) { return f.forge.PullRequest(ctx, number) })
+}
+
+func (f apartForge) Statements(ctx context.Context, number int) ([]approval.Statement, error) {
+	return apart(f.m, func() ([]approval.Statement, error) { return f.forge.Statements(ctx, number) })
+}
+
+func (f apartForge) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
+	return apart(f.m, func() (approval.Access, error) { return f.forge.Access(ctx, who) })
+}
+
+func (f apartForge) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
+	return apart(f.m, func() (bool, error) { return f.forge.Member(ctx, team, who) })
+}
+
+// apartCommands runs commands beside everything else.
+type apartCommands struct {
+	commands Commands
+	m        *participant
+}
+
+func (c apartCommands) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+	return apart(c.m, func() ([]checks.Execution, error) { return c.commands.Run(ctx, known, mode, tree, commands) })
 }

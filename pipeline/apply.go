@@ -17,21 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
-// ApplyOptions say where an approved change goes.
-type ApplyOptions struct {
-	// To is TargetWorktree, TargetBranch or TargetRef; "" is what the Policy
-	// says, which is TargetWorktree where it says nothing.
-	To string
-	// Branch is the branch's short name for TargetBranch; "" makes one of the
-	// transaction's own.
-	Branch string
-	// DryRun writes nothing, neither files nor ledger, and predicts the result.
-	DryRun bool
-	// place waits, of many that are applied side by side, until none is at the
-	// same place, nor another process; nil locks the target.
-	place func(ctx context.Context, target string) (leave func(), err error)
-}
-
 // An ApplyOutcome is what Apply did. Already says that an earlier apply had
 // done it, and Result is that one's; Resumed that one was cut off, and this one
 // has finished it. Commit is the commit that was made, "" for a working tree.

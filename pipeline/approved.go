@@ -6,26 +6,135 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
-// prepared is an approved change on the commit that it is about to be applied
-// to.
-type prepared struct {
-	set     patch.Patchset
-	base    string
-	source  result.Source
-	commit  string // the commit that was built, "" where none was needed
-	checked checked
-	known   Known // with what the patch and its checks have taught
+// effect returns the way to the place that the options name; an apply that was
+// cut off is finished where it was begun.
+func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions, from *reader) (effect, error) {
+	if g.Transaction().Pointers.Proposal.PullRequest > 0 && o.To != TargetWorktree {
+		return r.pullEffect(ctx, g, o, from)
+	}
+	if open, resuming := g.log.OpenApply(); resuming && open.Target != TargetWorktree {
+		return &refEffect{r: r, ref: open.Target, refs: r.Refs}, nil
+	} else if resuming {
+		o.To = TargetWorktree
+	}
+	tx := g.Transaction().TransactionID
+	if o.To == "" {
+		o.To = string(g.rules.Policy.Apply.To)
+	}
+	switch o.To {
+	case "", TargetWorktree:
+		if r.Worktree == nil {
+			return nil, &NoWorktreeError{}
+		}
+		return &worktreeEffect{r}, nil
+	case TargetBranch:
+		if err := r.keepableBranch(o.Branch); err != nil {
+			return nil, err
+		}
+		if o.Branch == "" {
+			o.Branch = "countersign/" + tx[len(tx)-8:]
+		}
+		return &refEffect{r: r, ref: "refs/heads/" + o.Branch, refs: r.Refs}, nil
+	case TargetRef:
+		return &refEffect{r: r, ref: appliedRef(tx), refs: r.Refs}, nil
+	}
+	return nil, fmt.Errorf("pipeline: no target is called %q", o.To)
+}
+
+// pullEffect is the way to the head branch of a pull request, or to another ref
+// on its repository; an apply that was cut off is finished where it was begun.
+func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *reader) (effect, error) {
+	tx := g.Transaction()
+	if r.Forge == nil { // a job without a token takes what was fetched
+		return &refEffect{r: r, ref: fetchedHead(tx.Pointers.Proposal.PullRequest), refs: r.Refs}, nil
+	}
+	pull, err := r.pullOf(ctx, g, from)
+	if err != nil {
+		return nil, err
+	}
+	side, ref := pull.Head, "refs/heads/"+pull.Head.Branch
+	open, resuming := g.log.OpenApply()
+	switch {
+	case o.To == TargetRef, o.To == "" && string(g.rules.Policy.Apply.To) == TargetRef:
+		side, ref = pull.Base, appliedRef(tx.TransactionID)
+	case o.Branch != "" && o.Branch != pull.Head.Branch:
+		side, ref = pull.Base, "refs/heads/"+o.Branch
+	}
+	if resuming && open.Target != ref {
+		side, ref = pull.Base, open.Target
+		if open.Target == "refs/heads/"+pull.Head.Branch {
+			side = pull.Head
+		}
+	}
+	if side.Repository == nil {
+		return nil, &NoHeadError{PullRequest: pull.Number}
+	}
+	if err := r.keepableBranch(ref); err != nil {
+		return nil, err
+	}
+	refs, err := r.Code.Refs(ctx, side)
+	if err != nil {
+		return nil, err
+	}
+	to := &refEffect{r: r, ref: ref, refs: refs, host: hostOf(pull.Base.CloneURL)}
+	if ref == "refs/heads/"+pull.Head.Branch && side.Repository.ID == pull.Head.Repository.ID {
+		to.headOf = pull.Number
+	}
+	return to, nil
+}
+
+// appliedRef is where a change goes that goes to no branch.
+func appliedRef(tx string) string { return "refs/agent/applied/" + tx }
+
+// keepableBranch refuses a branch whose name is what looks like a secret.
+func (r *Runner) keepableBranch(name string) error {
+	found := r.Secrets.Find(name)
+	if len(found) == 0 {
+		return nil
+	}
+	at := secret.PatchFinding{Path: r.Secrets.Text(name), Kind: found[0].Kind}
+	return &SecretError{[]secret.PatchFinding{at}, "a branch's name cannot be kept out of the ledger"}
+}
+
+// hostOf is the name of the server that a repository is cloned from.
+func hostOf(cloneURL string) string {
+	u, err := url.Parse(cloneURL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// fetchedHead is where the repository has the head of a pull request that was
+// fetched.
+func fetchedHead(number int) string { return fmt.Sprintf("refs/countersign/pull/%d/head", number) }
+
+// pullOf is the transaction's pull request, as this stage read it.
+func (r *Runner) pullOf(ctx context.Context, g Gated, from *reader) (forge.PullRequest, error) {
+	if g.reading != nil {
+		return g.reading.pull, nil
+	}
+	tx := g.Transaction()
+	if r.Forge == nil || r.Code == nil {
+		return forge.PullRequest{}, &NoForgeError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
+	}
+	x, err := from.read(ctx, tx)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	return x.pull, nil
 }
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are

@@ -6,28 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
-
-// checked is what came of all checks of a tree, and the commands that ran.
-type checked struct {
-	policy  string // the Policy's Sum
-	tree    string
-	results []checks.TestResult
-	runs    []commandRun
-	ran     map[string]checks.Execution // all that ran in this command, by tree and command
-}
-
-type commandRun struct {
-	checks.Wanted
-	execution checks.Execution
-}
 
 // check runs the checks on the tree that a change makes of its base, before
 // anything is written: commands in the sandbox, on a copy.
@@ -159,79 +146,6 @@ func lastLine(output string) string {
 	return output[strings.LastIndexByte(output, '\n')+1:]
 }
 
-// CheckTree runs the commands of the Policy on the tree of a commit.
-func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, error) {
-	rules, err := r.rules(ctx, "")
-	if err != nil {
-		return checks.Results{}, err
-	}
-	var out checked
-	wanted := checks.WantedCommands(rules.Policy, checks.Asked{})
-	err = r.runCommands(ctx, rules.Policy, wanted, func() (string, error) { return commit, nil }, &out)
-	if err == nil && out.tree == "" {
-		out.tree, err = r.Repo.TreeID(ctx, commit)
-	}
-	return out.handOver(rules.Policy), err
-}
-
-// CheckTransaction runs the commands that a transaction needs on the tree that
-// its patch makes of what it would be applied to, and records nothing.
-func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id string, o ApplyOptions) (checks.Results, Known, error) {
-	g, err := r.judge(ctx, snap, id, nil)
-	if err != nil {
-		return checks.Results{}, r.known(), err
-	}
-	to, err := r.effect(ctx, g, o, r.reader())
-	if err != nil {
-		return checks.Results{}, r.known(), err
-	}
-	p, err := r.approvedPatch(ctx, to, g, snap)
-	if err != nil {
-		return checks.Results{}, r.known(), err
-	}
-	r = r.With(p.known)
-	doc, err := checks.ReadAsked(snap.Tree, g.Transaction())
-	if err != nil {
-		return checks.Results{}, r.known(), err
-	}
-	var commit string
-	build := func() (string, error) {
-		var err error
-		commit, err = r.build(ctx, g, p, "", nil)
-		return commit, err
-	}
-	var out checked
-	if err = r.runCommands(ctx, g.rules.Policy, checks.WantedCommands(g.rules.Policy, doc), build, &out); err != nil {
-		return checks.Results{}, r.known(), err
-	}
-	if commit == "" { // nothing was to be run; the results say on which tree
-		if commit, err = build(); err == nil {
-			out.tree, err = r.Repo.TreeID(ctx, commit)
-		}
-	}
-	return out.handOver(g.rules.Policy), r.known(), err
-}
-
-// handOver is what another job can take these checks from.
-func (c checked) handOver(p policy.Policy) checks.Results {
-	out := checks.Results{Schema: checks.Schema, Tree: c.tree, PolicySHA256: p.Sum(), Executions: []checks.Execution{}}
-	told := map[string]bool{}
-	for _, run := range c.runs {
-		if k := key(c.tree, run.Command); !told[k] {
-			told[k] = true
-			out.Executions = append(out.Executions, run.execution)
-		}
-	}
-	return out
-}
-
-// Commands runs commands, each on a copy of a commit's tree of its own, in the
-// sandbox. A sandbox that is not there is an error; a command that fails is not.
-// What they print comes back without what known finds.
-type Commands interface {
-	Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error)
-}
-
 // A NoCommandsError says that there are commands to run, and that they are not
 // run here.
 type NoCommandsError struct{ Command string }
@@ -247,12 +161,6 @@ type ResultsError struct{ Err error }
 func (e *ResultsError) Error() string { return e.Err.Error() }
 
 func (e *ResultsError) Unwrap() error { return e.Err }
-
-// A PolicyChangedError says that the Policy is not the one any more that the
-// checks went by. Nothing was begun.
-type PolicyChangedError struct{}
-
-func (*PolicyChangedError) Error() string { return "the Policy changed while the checks ran" }
 
 // runCommands runs what is to be run of the wanted commands, each once a tree.
 func (r *Runner) runCommands(ctx context.Context, p policy.Policy, wanted []checks.Wanted, build func() (string, error), out *checked) error {
@@ -356,21 +264,6 @@ func (r *Runner) execute(ctx context.Context, p policy.Policy, tree, commit stri
 	return r.Commands.Run(ctx, r.Secrets, mode, files, commands)
 }
 
-// Commands are the Policy's that run before the change is applied, in words.
-func (g Gated) Commands() []string {
-	var out []string
-	for _, c := range g.rules.Policy.Commands.Run {
-		out = append(out, c.Command.Text())
-	}
-	return out
-}
-
-// A ReadOnlyError says that the sandbox is read-only, so that nothing is
-// applied and no command is run.
-type ReadOnlyError struct{}
-
-func (*ReadOnlyError) Error() string { return "the sandbox is read-only: nothing is applied" }
-
 // A SandboxError is a mode that was asked for and that the Policy does not allow.
 type SandboxError struct{ Want, Have policy.Sandbox }
 
@@ -391,4 +284,91 @@ func (r *Runner) sandboxMode(p policy.Policy) (policy.Sandbox, error) {
 		return policy.FullAccess, nil
 	}
 	return policy.WorkspaceWrite, nil
+}
+
+// commandDoc is the artifact with all that is known of a command that ran.
+type commandDoc struct {
+	Schema    string           `json:"schema"`
+	Asked     string           `json:"asked"` // by whom: the Policy's key, or the Proposal's id
+	Tree      string           `json:"tree"`
+	Source    string           `json:"source"` // "here", or "results": somebody's word
+	Execution checks.Execution `json:"execution"`
+}
+
+// record adds the commands that ran: what the ledger has already, as it ran
+// before the apply, is not told again after it.
+func (r *Runner) recordChecks(s *ledger.Stage, c checked, when string) {
+	item, _ := s.Log.FileChange()
+	for _, run := range c.runs {
+		e := run.execution
+		file := s.Artifact("command", commandDoc{"countersign/command/1", run.ID, c.tree, r.ranAt(), e})
+		if told(s.Log, file) {
+			continue
+		}
+		status := "completed"
+		if !e.OK() {
+			status = "failed"
+		}
+		s.Event(&ledger.CommandItem{TransactionID: item.TransactionID, TurnID: item.TurnID, Item: ledger.Command{
+			ID: nextItem(s.Log), Type: ledger.CommandExecution, Op: "final", Status: status,
+			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: ledger.Beginning(r.Secrets.Text(e.Stdout + e.Stderr)),
+			ExitCode: e.ExitCode, DurationMS: int(e.DurationMS),
+			Metadata: ledger.CommandMetadata{
+				Artifact: ledger.ArtifactRef{ArtifactID: strings.TrimSuffix(path.Base(file), ".json"), Path: file},
+				Required: run.Required, Tree: c.tree, When: when,
+			},
+		}})
+	}
+}
+
+// ranAt says where the commands of this command of ours ran.
+func (r *Runner) ranAt() string {
+	if r.Results != nil {
+		return "results"
+	}
+	return "here"
+}
+
+// told reports whether an item names an artifact as its evidence.
+func told(log *ledger.Log, file string) bool {
+	return slices.ContainsFunc(ledger.Of[*ledger.CommandItem](log), func(c *ledger.CommandItem) bool {
+		return c.Item.Metadata.Artifact.Path == file
+	})
+}
+
+// nextItem is the id of the next item of a log, having counted those there are.
+func nextItem(log *ledger.Log) string {
+	ids := map[string]bool{}
+	for _, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.TurnItem:
+			ids[p.Item.ID] = true
+		case *ledger.CommandItem:
+			ids[p.Item.ID] = true
+		case *ledger.TraceItem:
+			ids[p.Item.ID] = true
+		}
+	}
+	return fmt.Sprintf("item_%d", len(ids)+1)
+}
+
+// recordFailed records an apply that its checks refused before it began.
+func (r *Runner) recordFailed(ctx context.Context, failed *ChecksError, done checked) error {
+	_, _, err := update(ctx, r, transaction(failed.ID), func(snap ledger.Snapshot) (try[none], error) {
+		g, err := r.judge(ctx, snap, failed.ID, nil)
+		if err != nil {
+			return nothing(none{}, err)
+		}
+		if _, applying := g.log.OpenApply(); applying || g.Transaction().Status != ledger.Proposed {
+			return nothing(none{}, nil)
+		}
+		s := r.stage(g.log)
+		r.recordChecks(s, done, "before")
+		s.Status(ledger.Failed, r.oneLine(failed.Violations[0].Message, 300))
+		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message})
+	})
+	if err != nil {
+		return err
+	}
+	return failed
 }

@@ -163,40 +163,6 @@ func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling R
 	})
 }
 
-// enter records a decision as the answer to a request, and a denial where it
-// cannot be overlooked.
-func (g Gated) enter(s *ledger.Stage, about approval.Request, d ledger.ApprovalDecision) {
-	tx := s.Log.Transaction()
-	d.TransactionID = tx.TransactionID
-	if d.ApprovalRequestID == "" {
-		d.ApprovalRequestID = g.openRequest(s, about)
-	}
-	g.rules.note(s)
-	d.Policy = g.rules.ref()
-	s.Event(&d)
-	if d.Decision != ledger.Deny || len(g.denials) > 0 {
-		return // the index is write-once
-	}
-	s.Denied(ledger.Denial{
-		Fingerprint: about.Fingerprint, Kind: about.Kind, TransactionID: tx.TransactionID,
-		Author: d.Source.Author, Reason: d.Reason, DeniedAt: d.Source.CreatedAt,
-	})
-}
-
-// openRequest returns a request that waits for an answer, and opens one where
-// there is none: a denial always finds one.
-func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
-	if s.Log.Transaction().Status == ledger.Proposed && g.Verdict.State == approval.Pending {
-		defer s.Status(ledger.Awaiting, "approval asked for")
-	}
-	for _, q := range s.Log.OpenRequests() {
-		if q.Fingerprint == about.Fingerprint && q.Kind == about.Kind {
-			return q.ApprovalRequestID
-		}
-	}
-	return g.ask(s, about)
-}
-
 func (r *Runner) rulingSubject(ruling Ruling) string {
 	said := map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[ruling.Decision]
 	s := said + " by " + r.oneLine(r.Actor.Login, 60)

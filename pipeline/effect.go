@@ -2,14 +2,13 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
@@ -19,6 +18,21 @@ const (
 	TargetBranch   = "branch"   // a commit on a branch that is not checked out
 	TargetRef      = "ref"      // a commit on refs/agent/applied/<transaction>
 )
+
+// ApplyOptions say where an approved change goes.
+type ApplyOptions struct {
+	// To is TargetWorktree, TargetBranch or TargetRef; "" is what the Policy
+	// says, which is TargetWorktree where it says nothing.
+	To string
+	// Branch is the branch's short name for TargetBranch; "" makes one of the
+	// transaction's own.
+	Branch string
+	// DryRun writes nothing, neither files nor ledger, and predicts the result.
+	DryRun bool
+	// place waits, of many that are applied side by side, until none is at the
+	// same place, nor another process; nil locks the target.
+	place func(ctx context.Context, target string) (leave func(), err error)
+}
 
 // An effect is one way to carry out an approved change.
 type effect interface {
@@ -51,52 +65,29 @@ type written struct {
 	moved         error
 }
 
-// effect returns the way to the place that the options name; an apply that was
-// cut off is finished where it was begun.
-func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions, from *reader) (effect, error) {
-	if g.Transaction().Pointers.Proposal.PullRequest > 0 && o.To != TargetWorktree {
-		return r.pullEffect(ctx, g, o, from)
-	}
-	if open, resuming := g.log.OpenApply(); resuming && open.Target != TargetWorktree {
-		return &refEffect{r: r, ref: open.Target, refs: r.Refs}, nil
-	} else if resuming {
-		o.To = TargetWorktree
-	}
-	tx := g.Transaction().TransactionID
-	if o.To == "" {
-		o.To = string(g.rules.Policy.Apply.To)
-	}
-	switch o.To {
-	case "", TargetWorktree:
-		if r.Worktree == nil {
-			return nil, &NoWorktreeError{}
-		}
-		return &worktreeEffect{r}, nil
-	case TargetBranch:
-		if err := r.keepableBranch(o.Branch); err != nil {
-			return nil, err
-		}
-		if o.Branch == "" {
-			o.Branch = "countersign/" + tx[len(tx)-8:]
-		}
-		return &refEffect{r: r, ref: "refs/heads/" + o.Branch, refs: r.Refs}, nil
-	case TargetRef:
-		return &refEffect{r: r, ref: appliedRef(tx), refs: r.Refs}, nil
-	}
-	return nil, fmt.Errorf("pipeline: no target is called %q", o.To)
+// prepared is an approved change on the commit that it is about to be applied
+// to.
+type prepared struct {
+	set     patch.Patchset
+	base    string
+	source  result.Source
+	commit  string // the commit that was built, "" where none was needed
+	checked checked
+	known   Known // with what the patch and its checks have taught
 }
 
-// appliedRef is where a change goes that goes to no branch.
-func appliedRef(tx string) string { return "refs/agent/applied/" + tx }
+// checked is what came of all checks of a tree, and the commands that ran.
+type checked struct {
+	policy  string // the Policy's Sum
+	tree    string
+	results []checks.TestResult
+	runs    []commandRun
+	ran     map[string]checks.Execution // all that ran in this command, by tree and command
+}
 
-// keepableBranch refuses a branch whose name is what looks like a secret.
-func (r *Runner) keepableBranch(name string) error {
-	found := r.Secrets.Find(name)
-	if len(found) == 0 {
-		return nil
-	}
-	at := secret.PatchFinding{Path: r.Secrets.Text(name), Kind: found[0].Kind}
-	return &SecretError{[]secret.PatchFinding{at}, "a branch's name cannot be kept out of the ledger"}
+type commandRun struct {
+	checks.Wanted
+	execution checks.Execution
 }
 
 // worktreeEffect writes to the checked-out files.
@@ -190,4 +181,33 @@ func failedOps(files []patch.Change, why string) []result.Operation {
 		ops[i].Status, ops[i].AfterHash, ops[i].BytesWritten, ops[i].Error = result.StatusError, nil, 0, why
 	}
 	return ops
+}
+
+// clean compares files on disk, and in the index, with the base. It returns
+// those that are not checked out, which are neither clean nor dirty.
+func (r *Runner) clean(ctx context.Context, files []patch.Change) (sparse []string, err error) {
+	states, err := r.Worktree.Inspect(files)
+	if err != nil {
+		return nil, err
+	}
+	index, err := r.Repo.Index(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	dirty := index.Staged
+	for i, state := range states {
+		name := files[i].Path
+		if state == workspace.Before || slices.Contains(dirty, name) {
+			continue
+		}
+		if !slices.Contains(index.Sparse, name) {
+			dirty = append(dirty, name)
+			continue
+		}
+		sparse = append(sparse, name)
+	}
+	if len(dirty) > 0 {
+		return nil, &DirtyError{dirty}
+	}
+	return sparse, nil
 }

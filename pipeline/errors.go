@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
 // A DirtyError names files that are not as the base commit has them.
@@ -126,3 +127,25 @@ func list(paths []string) string {
 	}
 	return strings.Join(out, ", ")
 }
+
+// A ChecksError says which required checks the built tree failed.
+type ChecksError struct {
+	ID         string
+	Violations []rule.Violation
+}
+
+func (e *ChecksError) Error() string {
+	return fmt.Sprintf("%s fails %s: %s", e.ID, plural(len(e.Violations), "required check", "required checks"), e.Violations[0].Message)
+}
+
+// A PolicyChangedError says that the Policy is not the one any more that the
+// checks went by. Nothing was begun.
+type PolicyChangedError struct{}
+
+func (*PolicyChangedError) Error() string { return "the Policy changed while the checks ran" }
+
+// A ReadOnlyError says that the sandbox is read-only, so that nothing is
+// applied and no command is run.
+type ReadOnlyError struct{}
+
+func (*ReadOnlyError) Error() string { return "the sandbox is read-only: nothing is applied" }

@@ -3,59 +3,14 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path"
-	"time"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
-
-// A Gated is a transaction with its Verdict. Apply takes one, so that no change
-// gets there without having been through the gate.
-type Gated struct {
-	Verdict approval.Verdict
-	Ledger  ledger.Snapshot // as the stage left it
-	// Recorded reports whether this call added anything to the ledger.
-	Recorded bool
-	// Uncounted are what Decide left out of several decisions, and why.
-	Uncounted []string
-	log       *ledger.Log
-	head      string    // HEAD, or the pull request's head, at that time
-	at        time.Time // when the Verdict was asked for
-	rules     Rules     // that the Verdict goes by
-	denials   []ledger.Denial
-
-	reading  *reading              // of its pull request, nil where that was not read
-	talk     approval.Conversation // on the pull request
-	standing *approval.Standing    // recorded with the apply, once there is one
-}
-
-// Log are the events that the Verdict is about.
-func (g Gated) Log() *ledger.Log { return g.log }
-
-// Transaction is the state that the Verdict is about.
-func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
-
-// Applying reports whether an apply was begun and has no end yet.
-func (g Gated) Applying() bool {
-	_, open := g.log.OpenApply()
-	return open
-}
-
-// Err is nil when the verdict is approved, else a *PendingError or *DeniedError.
-func (g Gated) Err() error {
-	id := g.Transaction().TransactionID
-	switch g.Verdict.State {
-	case approval.Approved:
-		return nil
-	case approval.Denied:
-		return &DeniedError{ID: id, PatchID: g.Transaction().PatchID(), Reason: g.Verdict.Reason}
-	}
-	return &PendingError{id, g.Verdict, g.Transaction().Pointers.Proposal.PullRequest}
-}
 
 // Gate adds up the decisions, opens the requests that are missing, and records
 // the verdict where it moves the transaction on.
@@ -96,141 +51,6 @@ func gateSubject(v approval.Verdict) string {
 		return "approval asked for (" + v.Reason + ")"
 	}
 	return string(v.State) + " (" + v.Reason + ")"
-}
-
-// judge reads a transaction and decides on it. For one that was applied the
-// verdict is history: by the Policy, and at the time, of its apply.
-//
-// A record that does not verify is no basis for a verdict: the first finding
-// comes back as a *ledger.CorruptError. Of a pull request from reads what was
-// said there; without it nobody is asked, and no approval there counts.
-func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, from *reader) (Gated, error) {
-	log, found, err := readRecord(snap.Tree, id)
-	if err != nil {
-		return Gated{}, err
-	}
-	if len(found) > 0 {
-		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)}
-	}
-	tx := log.Transaction()
-	if !canon.IsHex64(tx.PatchID()) {
-		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
-	}
-	g := Gated{Ledger: snap, log: log, at: r.Now()}
-	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
-		return Gated{}, err
-	}
-	if err := r.conversation(ctx, snap, &g, from); err != nil {
-		return Gated{}, err
-	}
-	if event, policy, done := decidedAt(log); done {
-		err = g.asItWas(snap, event, policy)
-	} else {
-		g.rules, err = r.rulesFor(ctx, snap.Tree, g)
-	}
-	if err != nil {
-		return Gated{}, err
-	}
-	g.head = r.headOf(ctx, g)
-	g.Verdict = g.verdict(ctx, g.at)
-	return g, nil
-}
-
-// headOf is the commit that approvals are of: the pull request's head as it was
-// read, or HEAD. Without one no approval is one of it.
-func (r *Runner) headOf(ctx context.Context, g Gated) string {
-	p := g.Transaction().Pointers.Proposal
-	switch {
-	case g.reading != nil:
-		return g.reading.pull.Head.Commit
-	case p.PullRequest > 0:
-		return ""
-	}
-	head, _ := r.Repo.Head(ctx)
-	return head
-}
-
-// standing reads what an apply recorded of its approvals: the last before it.
-func standing(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
-	id := log.Transaction().TransactionID
-	last := ""
-	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
-		if a.Kind == approval.KindStanding {
-			last = a.Path
-		}
-	}
-	var s approval.Standing
-	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(id), last))
-	if err == nil {
-		err = canon.Unmarshal(raw, &s)
-	}
-	if err != nil {
-		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
-	}
-	return &s, nil
-}
-
-// asItWas takes the verdict's time, Policy and standing from the record.
-func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef) (err error) {
-	if g.at, err = g.log.Time(event); err != nil {
-		return err
-	}
-	if tx := g.Transaction(); tx.Pointers.Proposal.PullRequest > 0 {
-		if g.standing, err = standing(snap.Tree, g.log); err != nil {
-			return err
-		}
-		policy = g.standing.Policy
-	}
-	g.rules, err = recorded(snap.Tree, g.log, policy)
-	return err
-}
-
-// decidedAt returns the event that a verdict which is history was for, and the
-// Policy that it went by: the apply/start of the apply that succeeded, or of a
-// pull request's own diff that it was merged.
-func decidedAt(log *ledger.Log) (event int, policy ledger.PolicyRef, done bool) {
-	tx := log.Transaction()
-	if tx.GateOnly() && tx.Status == ledger.Completed {
-		for i, p := range log.Payloads() {
-			if p.Type() == ledger.TypeValidateComplete {
-				event = i
-			}
-		}
-		return event, policy, true // the standing has it
-	}
-	if event, done = appliedAs(log); done {
-		policy = log.Payloads()[event].(*ledger.ApplyStart).Policy
-	}
-	return event, policy, done
-}
-
-// appliedAs returns which event is the apply/start of the apply that succeeded.
-func appliedAs(log *ledger.Log) (event int, done bool) {
-	for i, p := range log.Payloads() {
-		switch p := p.(type) {
-		case *ledger.ApplyStart:
-			event = i
-		case *ledger.ApplyComplete:
-			done = done || p.Success
-		}
-	}
-	return event, done
-}
-
-// verdict decides on a transaction under the rules at a moment.
-func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
-	p := g.Transaction().Pointers.Proposal
-	c := approval.Case{
-		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
-		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: p.Authors,
-	}
-	if g.standing != nil {
-		return c.On(*g.standing).Decide()
-	}
-	if g.reading != nil {
-		c.Stands, c.Teams, c.Owners = g.stands, g.reading.team(ctx), g.reading.owner(ctx, g.rules.Commit)
-	}
-	return c.Decide()
 }
 
 // recordVerdict records what a verdict means for a transaction that is still open.
@@ -289,4 +109,218 @@ var prompts = map[string]string{
 	policy.KindSecret:     "Apply %s although there is what looks like a secret among them?",
 	policy.KindProtected:  "Apply %s although there are protected files among them?",
 	policy.KindBreakGlass: "Apply %s without the approvals that the Policy asks for?",
+}
+
+// recordDecisions records what was said and counts, and tells why the rest does not.
+func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated) error {
+	var uncounted []approval.Judged
+	for _, said := range g.talk.Said() {
+		if said.Recorded(g.log) {
+			continue
+		}
+		why, err := r.recordDecision(ctx, s, g, said)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			g.keep(s, said)
+			uncounted = append(uncounted, judged(said, why))
+		}
+	}
+	g.Verdict = g.verdict(ctx, g.at)
+	g.Verdict.Decisions = append(g.Verdict.Decisions, uncounted...)
+	return nil
+}
+
+// maxUncounted is how many decisions that do not count are kept with a
+// transaction: anybody may write comments.
+const maxUncounted = 20
+
+// keep puts a decision on this patch that does not count into the record.
+func (g Gated) keep(s *ledger.Stage, said approval.Said) {
+	if _, exact := said.Decision(); !exact || ledger.FingerprintPatch(said.Command.Fingerprint) != g.Transaction().PatchID() {
+		return
+	}
+	if len(s.Log.Artifacts(approval.KindStatement)) < maxUncounted {
+		s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.reading.access[said.Author.ID]))
+	}
+}
+
+// judged is a decision that does not count.
+func judged(said approval.Said, why string) approval.Judged {
+	d, _ := said.Decision()
+	return approval.Judged{
+		Decision: d, Fingerprint: said.Command.Fingerprint, Author: said.Author,
+		Source: said.Kind, CreatedAt: said.CreatedAt, Reason: why,
+	}
+}
+
+// recordDecision records one decision, or says why it does not count.
+func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, said approval.Said) (why string, err error) {
+	decision, recordable := said.Decision()
+	switch {
+	case said.Void != "":
+		return said.Void, nil
+	case !recordable:
+		return "says nothing that can be acted on", nil
+	case said.Author.ID == "":
+		return "its author is not known", nil
+	}
+	access, err := g.reading.accessOf(ctx, said.Author)
+	if err != nil {
+		return "", err
+	}
+	if decision == ledger.Deny && g.deniedAlready(said.Command.Fingerprint) {
+		return "", nil // one denial says it, and the index of them is write-once
+	}
+	if decision == ledger.Deny {
+		why = g.mayDeny(access, said.Author)
+	} else {
+		why, err = r.whyNotCounted(ctx, *g, said, access)
+	}
+	if why == "" && err == nil {
+		r.record(s, g, said, access)
+	}
+	return why, err
+}
+
+// mayDeny says why somebody's denial is not heard. A pull request's author may
+// always deny what others propose for it; who proposed it themselves closes the
+// pull request. A denial is for ever and everywhere, and anybody can open a pull
+// request with somebody else's bytes.
+func (g Gated) mayDeny(access approval.Access, who ledger.Actor) string {
+	author := g.reading.pull.Author
+	if author.ID == g.log.Meta().Proposer.ID {
+		author = ledger.Actor{}
+	}
+	return approval.MayDeny(g.rules.Policy, access, who, author)
+}
+
+func (g Gated) deniedAlready(fingerprint string) bool {
+	return slices.ContainsFunc(ledger.Of[*ledger.ApprovalDecision](g.log), func(d *ledger.ApprovalDecision) bool {
+		return d.Decision == ledger.Deny && d.Fingerprint == fingerprint
+	})
+}
+
+// whyNotCounted says why an approval would not count, having recorded it in a copy.
+func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said approval.Said, access approval.Access) (string, error) {
+	copied, err := ledger.ReadLog(slices.Clone(g.log.Bytes()))
+	if err != nil {
+		return "", err
+	}
+	g.log = copied
+	r.record(r.stage(copied), &g, said, access)
+	all := g.verdict(ctx, g.at).Decisions
+	if last := all[len(all)-1]; !last.Counted {
+		return last.Reason, nil
+	}
+	return "", nil
+}
+
+// record adds a decision of a pull request to a stage, after what shows that it
+// was taken.
+func (r *Runner) record(s *ledger.Stage, g *Gated, said approval.Said, access approval.Access) {
+	decision, _ := said.Decision()
+	evidence := s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, access))
+	g.enter(s, approval.Request{Kind: said.RequestKind(), Fingerprint: said.Command.Fingerprint}, ledger.ApprovalDecision{
+		Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: r.oneLine(said.Command.Reason, 500),
+		Source: said.Source(access, g.head, evidence),
+	})
+}
+
+// enter records a decision as the answer to a request, and a denial where it
+// cannot be overlooked.
+func (g Gated) enter(s *ledger.Stage, about approval.Request, d ledger.ApprovalDecision) {
+	tx := s.Log.Transaction()
+	d.TransactionID = tx.TransactionID
+	if d.ApprovalRequestID == "" {
+		d.ApprovalRequestID = g.openRequest(s, about)
+	}
+	g.rules.note(s)
+	d.Policy = g.rules.ref()
+	s.Event(&d)
+	if d.Decision != ledger.Deny || len(g.denials) > 0 {
+		return // the index is write-once
+	}
+	s.Denied(ledger.Denial{
+		Fingerprint: about.Fingerprint, Kind: about.Kind, TransactionID: tx.TransactionID,
+		Author: d.Source.Author, Reason: d.Reason, DeniedAt: d.Source.CreatedAt,
+	})
+}
+
+// openRequest returns a request that waits for an answer, and opens one where
+// there is none: a denial always finds one.
+func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
+	if s.Log.Transaction().Status == ledger.Proposed && g.Verdict.State == approval.Pending {
+		defer s.Status(ledger.Awaiting, "approval asked for")
+	}
+	for _, q := range s.Log.OpenRequests() {
+		if q.Fingerprint == about.Fingerprint && q.Kind == about.Kind {
+			return q.ApprovalRequestID
+		}
+	}
+	return g.ask(s, about)
+}
+
+// onRecord is the verdict as anybody can find it again from the record alone:
+// what the forge answered when it was asked again goes into it.
+func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
+	if g.reading == nil {
+		return g.Verdict
+	}
+	g.rules.note(s)
+	doc := approval.NewStanding(g.at, g.reading.pull.Number, g.reading.pull.Head.Commit)
+	doc.Policy = g.rules.ref()
+	for _, d := range ledger.Of[*ledger.ApprovalDecision](s.Log) {
+		if d.Decision == ledger.Approve && d.Source.Evidence != "" {
+			doc.Add(*d, g.talk.Stands(*d), g.reading.access[d.Source.Author.ID])
+		}
+	}
+	eachYes(g.reading.members, doc.AddMember)
+	eachYes(g.reading.owners, doc.AddOwner)
+	s.Artifact(approval.KindStanding, doc)
+	g.standing = &doc
+	return g.verdict(ctx, g.at)
+}
+
+// eachYes calls add for every answer that was yes.
+func eachYes(known map[string]map[string]bool, add func(what, id string)) {
+	for _, what := range slices.Sorted(maps.Keys(known)) {
+		for _, id := range slices.Sorted(maps.Keys(known[what])) {
+			if known[what][id] {
+				add(what, id)
+			}
+		}
+	}
+}
+
+func pullName(tx ledger.Transaction) string {
+	return strconv.Itoa(tx.Pointers.Proposal.PullRequest)
+}
+
+// Note records the comments that were made for a transaction.
+func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted) (ledger.Snapshot, error) {
+	_, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
+		log, err := ledger.Read(snap.Tree, id)
+		if err != nil || log.Transaction().Closed {
+			return nothing(none{}, err)
+		}
+		known, err := posted(snap.Tree, log)
+		if err != nil {
+			return nothing(none{}, err)
+		}
+		var fresh []approval.Posted
+		for _, c := range comments {
+			if !slices.Contains(known, c) {
+				fresh = append(fresh, c)
+			}
+		}
+		if len(fresh) == 0 {
+			return nothing(none{}, nil)
+		}
+		s := r.stage(log)
+		s.Artifact(kindPosted, postedDoc{"countersign/posted/1", fresh})
+		return recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: "asked on pull request " + pullName(log.Transaction())})
+	})
+	return after, err
 }

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io/fs"
 	"unicode/utf8"
 
@@ -17,27 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
-
-// Ledger returns the ledger as it is now. paths are what will be read of it, so
-// that one which is elsewhere can be asked for them at once.
-func (r *Runner) Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
-	snap, err := r.Store.Snapshot(ctx, paths...)
-	if err != nil {
-		return ledger.Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
-	}
-	if snap.Tip != "" {
-		err = ledger.CheckSchema(snap.Tree) // never act on, or extend, something else
-	}
-	return snap, err
-}
-
-// transaction is what a stage reads of a ledger: the transaction's directory.
-func transaction(id string) []string {
-	if ledger.CheckID(id) != nil {
-		return nil
-	}
-	return []string{ledger.Dir(id)}
-}
 
 // Find returns the ledger as it is now, and the id of the transaction in it that
 // name means; an empty name means the one that is open, or with look the newest.
@@ -138,23 +116,6 @@ func (r *Runner) Pack(ctx context.Context, snap ledger.Snapshot, id string) ([]b
 	return p.Line()
 }
 
-// onCommit puts a transaction's patch on a commit.
-func (r *Runner) onCommit(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) (patch.Patchset, error) {
-	diff, err := r.rawPatch(ctx, tree, tx)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
-	base, err := r.Repo.Tree(ctx, commit)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
-	parsed, err := patch.Parse(diff)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
-	return parsed.Resolve(base)
-}
-
 // An Explanation is what the Policy asks of a patch.
 type Explanation struct {
 	PatchID      string             `json:"patch_id"`
@@ -223,4 +184,70 @@ func orEmpty(words []string) []string {
 		return []string{}
 	}
 	return words
+}
+
+// CheckTree runs the commands of the Policy on the tree of a commit.
+func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, error) {
+	rules, err := r.rules(ctx, "")
+	if err != nil {
+		return checks.Results{}, err
+	}
+	var out checked
+	wanted := checks.WantedCommands(rules.Policy, checks.Asked{})
+	err = r.runCommands(ctx, rules.Policy, wanted, func() (string, error) { return commit, nil }, &out)
+	if err == nil && out.tree == "" {
+		out.tree, err = r.Repo.TreeID(ctx, commit)
+	}
+	return out.handOver(rules.Policy), err
+}
+
+// CheckTransaction runs the commands that a transaction needs on the tree that
+// its patch makes of what it would be applied to, and records nothing.
+func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id string, o ApplyOptions) (checks.Results, Known, error) {
+	g, err := r.judge(ctx, snap, id, nil)
+	if err != nil {
+		return checks.Results{}, r.known(), err
+	}
+	to, err := r.effect(ctx, g, o, r.reader())
+	if err != nil {
+		return checks.Results{}, r.known(), err
+	}
+	p, err := r.approvedPatch(ctx, to, g, snap)
+	if err != nil {
+		return checks.Results{}, r.known(), err
+	}
+	r = r.With(p.known)
+	doc, err := checks.ReadAsked(snap.Tree, g.Transaction())
+	if err != nil {
+		return checks.Results{}, r.known(), err
+	}
+	var commit string
+	build := func() (string, error) {
+		var err error
+		commit, err = r.build(ctx, g, p, "", nil)
+		return commit, err
+	}
+	var out checked
+	if err = r.runCommands(ctx, g.rules.Policy, checks.WantedCommands(g.rules.Policy, doc), build, &out); err != nil {
+		return checks.Results{}, r.known(), err
+	}
+	if commit == "" { // nothing was to be run; the results say on which tree
+		if commit, err = build(); err == nil {
+			out.tree, err = r.Repo.TreeID(ctx, commit)
+		}
+	}
+	return out.handOver(g.rules.Policy), r.known(), err
+}
+
+// handOver is what another job can take these checks from.
+func (c checked) handOver(p policy.Policy) checks.Results {
+	out := checks.Results{Schema: checks.Schema, Tree: c.tree, PolicySHA256: p.Sum(), Executions: []checks.Execution{}}
+	told := map[string]bool{}
+	for _, run := range c.runs {
+		if k := key(c.tree, run.Command); !told[k] {
+			told[k] = true
+			out.Executions = append(out.Executions, run.execution)
+		}
+	}
+	return out
 }

@@ -6,22 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"net/url"
 	"slices"
-	"strconv"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
 )
-
-func pullName(tx ledger.Transaction) string {
-	return strconv.Itoa(tx.Pointers.Proposal.PullRequest)
-}
 
 // OnPull makes an input one for a pull request as it is now: its head is
 // fetched, and is the base of the change.
@@ -81,114 +73,6 @@ func (e *PullClosedError) Error() string {
 	return fmt.Sprintf("pull request %d is %s", e.PullRequest, e.State)
 }
 
-// pullEffect is the way to the head branch of a pull request, or to another ref
-// on its repository; an apply that was cut off is finished where it was begun.
-func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *reader) (effect, error) {
-	tx := g.Transaction()
-	if r.Forge == nil { // a job without a token takes what was fetched
-		return &refEffect{r: r, ref: fetchedHead(tx.Pointers.Proposal.PullRequest), refs: r.Refs}, nil
-	}
-	pull, err := r.pullOf(ctx, g, from)
-	if err != nil {
-		return nil, err
-	}
-	side, ref := pull.Head, "refs/heads/"+pull.Head.Branch
-	open, resuming := g.log.OpenApply()
-	switch {
-	case o.To == TargetRef, o.To == "" && string(g.rules.Policy.Apply.To) == TargetRef:
-		side, ref = pull.Base, appliedRef(tx.TransactionID)
-	case o.Branch != "" && o.Branch != pull.Head.Branch:
-		side, ref = pull.Base, "refs/heads/"+o.Branch
-	}
-	if resuming && open.Target != ref {
-		side, ref = pull.Base, open.Target
-		if open.Target == "refs/heads/"+pull.Head.Branch {
-			side = pull.Head
-		}
-	}
-	if side.Repository == nil {
-		return nil, &NoHeadError{PullRequest: pull.Number}
-	}
-	if err := r.keepableBranch(ref); err != nil {
-		return nil, err
-	}
-	refs, err := r.Code.Refs(ctx, side)
-	if err != nil {
-		return nil, err
-	}
-	to := &refEffect{r: r, ref: ref, refs: refs, host: hostOf(pull.Base.CloneURL)}
-	if ref == "refs/heads/"+pull.Head.Branch && side.Repository.ID == pull.Head.Repository.ID {
-		to.headOf = pull.Number
-	}
-	return to, nil
-}
-
-// hostOf is the name of the server that a repository is cloned from.
-func hostOf(cloneURL string) string {
-	u, err := url.Parse(cloneURL)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
-// fetchedHead is where the repository has the head of a pull request that was
-// fetched.
-func fetchedHead(number int) string { return fmt.Sprintf("refs/countersign/pull/%d/head", number) }
-
-// A NoHeadError says that the head branch of a pull request is gone, or, where
-// Branch is "", the repository that it was in.
-type NoHeadError struct {
-	PullRequest int
-	Branch      string
-}
-
-func (e *NoHeadError) Error() string {
-	if e.Branch != "" {
-		return fmt.Sprintf("the head branch %+q of pull request %d is gone", e.Branch, e.PullRequest)
-	}
-	return fmt.Sprintf("the repository that the head of pull request %d was in is gone", e.PullRequest)
-}
-
-// pullOf is the transaction's pull request, as this stage read it.
-func (r *Runner) pullOf(ctx context.Context, g Gated, from *reader) (forge.PullRequest, error) {
-	if g.reading != nil {
-		return g.reading.pull, nil
-	}
-	tx := g.Transaction()
-	if r.Forge == nil || r.Code == nil {
-		return forge.PullRequest{}, &NoForgeError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
-	}
-	x, err := from.read(ctx, tx)
-	if err != nil {
-		return forge.PullRequest{}, err
-	}
-	return x.pull, nil
-}
-
-// Pull is the pull request that a stage read, nil where it read none.
-func (g Gated) Pull() *forge.PullRequest {
-	if g.reading == nil {
-		return nil
-	}
-	return &g.reading.pull
-}
-
-// Statements are what was said on the pull request that a stage read.
-func (g Gated) Statements() []approval.Statement { return g.talk.Statements }
-
-// TeamsUnread reports whether a team was asked about that the forge does not show.
-func (g Gated) TeamsUnread() bool { return g.reading != nil && g.reading.unread }
-
-// Policy is the one that the Verdict goes by.
-func (g Gated) Policy() policy.Policy { return g.rules.Policy }
-
-// Needs are the approvals that the change takes.
-func (g Gated) Needs() []policy.Need {
-	p := g.Transaction().Pointers.Proposal
-	return g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets)
-}
-
 // PatchBetween returns the patch_id of what a commit of a remote ref does to
 // another commit.
 func (r *Runner) PatchBetween(ctx context.Context, ref, base, commit string) (string, error) {
@@ -197,52 +81,6 @@ func (r *Runner) PatchBetween(ctx context.Context, ref, base, commit string) (st
 	}
 	set, err := r.Code.Diff(ctx, base, commit)
 	return set.ID(), err
-}
-
-// onRecord is the verdict as anybody can find it again from the record alone:
-// what the forge answered when it was asked again goes into it.
-func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
-	if g.reading == nil {
-		return g.Verdict
-	}
-	g.rules.note(s)
-	doc := approval.NewStanding(g.at, g.reading.pull.Number, g.reading.pull.Head.Commit)
-	doc.Policy = g.rules.ref()
-	for _, d := range ledger.Of[*ledger.ApprovalDecision](s.Log) {
-		if d.Decision == ledger.Approve && d.Source.Evidence != "" {
-			doc.Add(*d, g.talk.Stands(*d), g.reading.access[d.Source.Author.ID])
-		}
-	}
-	eachYes(g.reading.members, doc.AddMember)
-	eachYes(g.reading.owners, doc.AddOwner)
-	s.Artifact(approval.KindStanding, doc)
-	g.standing = &doc
-	return g.verdict(ctx, g.at)
-}
-
-// eachYes calls add for every answer that was yes.
-func eachYes(known map[string]map[string]bool, add func(what, id string)) {
-	for _, what := range slices.Sorted(maps.Keys(known)) {
-		for _, id := range slices.Sorted(maps.Keys(known[what])) {
-			if known[what][id] {
-				add(what, id)
-			}
-		}
-	}
-}
-
-// fetchApplied brings the commit that was made where this clone has it not.
-func (r *Runner) fetchApplied(ctx context.Context, log *ledger.Log) error {
-	done := log.LastApply()
-	p := log.Transaction().Pointers.Proposal
-	if p.PullRequest == 0 || done.CommitAfter == "" || r.Code == nil {
-		return nil
-	}
-	if _, err := r.Repo.Tree(ctx, done.CommitAfter); err == nil {
-		return nil
-	}
-	_, err := r.Code.Head(ctx, p.PullRequest)
-	return err
 }
 
 // Merged ends a transaction of a pull request's own diff after the pull request

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
@@ -255,12 +254,16 @@ func moved(err error) error {
 	return nil
 }
 
-// A ChecksError says which required checks the built tree failed.
-type ChecksError struct {
-	ID         string
-	Violations []rule.Violation
+// A NoHeadError says that the head branch of a pull request is gone, or, where
+// Branch is "", the repository that it was in.
+type NoHeadError struct {
+	PullRequest int
+	Branch      string
 }
 
-func (e *ChecksError) Error() string {
-	return fmt.Sprintf("%s fails %s: %s", e.ID, plural(len(e.Violations), "required check", "required checks"), e.Violations[0].Message)
+func (e *NoHeadError) Error() string {
+	if e.Branch != "" {
+		return fmt.Sprintf("the head branch %+q of pull request %d is gone", e.Branch, e.PullRequest)
+	}
+	return fmt.Sprintf("the repository that the head of pull request %d was in is gone", e.PullRequest)
 }

@@ -1,23 +1,17 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/checks"
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -94,24 +88,6 @@ func (r *Runner) WorktreeInput(ctx context.Context, summary string) (input.Chang
 		return input.Change{}, err
 	}
 	return input.Worktree(changed, r.Worktree.Read, summary), nil
-}
-
-// gathered is what Review gathered before it looks at the ledger.
-type gathered struct {
-	set    patch.Patchset
-	id     string
-	diff   []byte                // the canonical bytes
-	stored []byte                // the same without secrets
-	sealed []byte                // diff, encrypted; nil where it is not
-	found  []secret.PatchFinding // what the patch introduces
-	base   string
-	rules  Rules
-	mode   policy.Sandbox // the Policy's, or read-only where the proposer asks for that
-	pull   *forge.PullRequest
-	own    bool // it is the pull request's own diff
-	known  Known
-
-	proposer ledger.Actor
 }
 
 func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) {
@@ -227,14 +203,6 @@ func (p gathered) sameAs(t ledger.Transaction) bool {
 		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.base || of.PatchRedactedSHA256 == "")
 }
 
-// state reads the state of a transaction whose id is the ledger's word.
-func state(tree fs.FS, id string) (ledger.Transaction, error) {
-	if err := ledger.CheckID(id); err != nil {
-		return ledger.Transaction{}, err
-	}
-	return ledger.State(tree, id)
-}
-
 // refuseDirty: what the human is shown must be what the files in front of them
 // would become. A proposal of the working tree is what is in front of them.
 func (r *Runner) refuseDirty(ctx context.Context, in input.Change, files []patch.Change) error {
@@ -243,35 +211,6 @@ func (r *Runner) refuseDirty(ctx context.Context, in input.Change, files []patch
 	}
 	_, err := r.clean(ctx, files)
 	return err
-}
-
-// clean compares files on disk, and in the index, with the base. It returns
-// those that are not checked out, which are neither clean nor dirty.
-func (r *Runner) clean(ctx context.Context, files []patch.Change) (sparse []string, err error) {
-	states, err := r.Worktree.Inspect(files)
-	if err != nil {
-		return nil, err
-	}
-	index, err := r.Repo.Index(ctx, files)
-	if err != nil {
-		return nil, err
-	}
-	dirty := index.Staged
-	for i, state := range states {
-		name := files[i].Path
-		if state == workspace.Before || slices.Contains(dirty, name) {
-			continue
-		}
-		if !slices.Contains(index.Sparse, name) {
-			dirty = append(dirty, name)
-			continue
-		}
-		sparse = append(sparse, name)
-	}
-	if len(dirty) > 0 {
-		return nil, &DirtyError{dirty}
-	}
-	return sparse, nil
 }
 
 func refuseDenied(tree fs.FS, patchID string) error {
@@ -287,174 +226,135 @@ func refuseDenied(tree fs.FS, patchID string) error {
 	return &DeniedError{PatchID: patchID, Reason: why, In: d.TransactionID}
 }
 
-// propose builds the first stage: what is proposed, by whom, on what base, in
-// the place of what.
-func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*ledger.Stage, error) {
-	now := r.Now()
-	id, err := ledger.NewID(now, r.Entropy)
+// secrets finds what looks like secrets in a proposal, and refuses it where the
+// Policy does, or where a path is one: paths tie hashes to files and must stand
+// in the ledger as they are.
+//
+// The Finder that it returns knows the patch's secrets.
+func (r *Runner) secrets(p policy.Policy, set patch.Patchset) (*secret.Finder, []secret.PatchFinding, error) {
+	for _, f := range set.Files() {
+		if found := r.Secrets.Find(f.Path); len(found) > 0 {
+			at := secret.PatchFinding{Path: r.Secrets.Text(f.Path), Kind: found[0].Kind}
+			return r.Secrets, nil, &SecretError{[]secret.PatchFinding{at}, "a file's name cannot be kept out of the ledger"}
+		}
+	}
+	finder, found := r.Secrets.Learn(set)
+	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
+		return finder, nil, &SecretError{found, "the Policy refuses secrets"}
+	}
+	return finder, found, nil
+}
+
+// keepable refuses a Proposal whose tests could not be run from the ledger: what
+// they expect is stored without secrets.
+func (r *Runner) keepable(in input.Change) error {
+	if in.Proposal == nil {
+		return nil
+	}
+	for _, t := range in.Proposal.AcceptanceTests {
+		if found := r.Secrets.Find(t.Expected); len(found) > 0 {
+			at := secret.PatchFinding{Path: r.Secrets.Text(t.Target), Kind: found[0].Kind}
+			return &SecretError{[]secret.PatchFinding{at}, "what a test expects is recorded, and cannot be a secret; hash_match takes its SHA-256"}
+		}
+	}
+	return nil
+}
+
+// A proposal for a pull request takes the place of the open ones that its
+// proposer made for the same pull request and that touch one of its files. A
+// file is a path, byte for byte; a rename touches both of its names. Paths that
+// are only in each other's way ("a" and "a/b", or by case) are two files: both
+// are asked about, and the second does not fit any more once the first is
+// applied. What is applied, or being applied, is left alone.
+
+// rivals are what Review reads to know which transactions a proposal supersedes.
+func (r *Runner) rivals(ctx context.Context, p gathered) ([]string, error) {
+	if p.pull == nil || p.own {
+		return nil, nil
+	}
+	all, _, err := r.onPull(ctx, p.pull.Repository, p.pull.Number)
+	paths := []string{ledger.PullDir(p.pull.Number)}
+	for _, tx := range all {
+		if p.supersedes(tx) {
+			paths = append(paths, transaction(tx.TransactionID)...)
+		}
+	}
+	return paths, err
+}
+
+// superseded are the logs of the transactions that a proposal takes the place of.
+func (p gathered) superseded(tree fs.FS) ([]*ledger.Log, error) {
+	if p.pull == nil || p.own {
+		return nil, nil
+	}
+	all, err := statesOnPull(tree, p.pull.Repository, p.pull.Number)
 	if err != nil {
 		return nil, err
 	}
-	in.Summary = r.oneLine(in.Summary, 500)
-	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
-	s.Event(&ledger.Meta{
-		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
-		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.mode), WritableRoots: writable(p.mode)},
-		ApprovalPolicy: ledger.ApprovalPolicy{Required: p.rules.Policy.Approvals.Required, Local: p.rules.Policy.Approvals.Local.Counts(in.For != nil)},
-		Proposer:       p.proposer, BaseCommit: p.base, PolicyCommit: p.rules.Commit, Summary: in.Summary,
-	})
-	s.Status(ledger.InProgress, "review started")
-	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Input: in.Summary, Mode: "review"})
-	s.Patch(p.id, p.diff)
-	if p.sealed != nil {
-		s.Sealed(p.id, p.sealed)
-	}
-	s.Proposed(p.id, in.Number())
-	p.rules.note(s)
-	s.Artifact("proposal", r.provenance(in, p))
-	if in.Trace != nil {
-		in.RecordTrace(s, r.Secrets.Text)
-	}
-	change := r.fileChange(in, p)
-	change.Metadata.Supersedes = supersedes
-	if in.Proposal != nil {
-		change.Metadata.Checks = s.Artifact("checks", checks.AskedBy(*in.Proposal))
-	}
-	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: change})
-	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
-		ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: shown(p.stored, maxShown),
-	}})
-	if in.Proposal != nil {
-		s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: r.plan(*in.Proposal)})
-	}
-	s.Status(ledger.Proposed, "review recorded the proposal")
-	return s, nil
-}
-
-// proposer is who proposes a change.
-func (r *Runner) proposer(in input.Change) ledger.Actor {
-	if in.Proposer != nil {
-		return *in.Proposer
-	}
-	return r.Actor
-}
-
-// bind notes which pull request a change is for.
-func bind(in input.Change, meta *ledger.Proposal) {
-	if in.For == nil {
-		return
-	}
-	repository := in.For.Repository
-	meta.Repository, meta.PullRequest, meta.HeadCommit = &repository, in.For.Number, in.For.Head.Commit
-	if in.Kind == input.KindPullRequest {
-		meta.Authors = in.For.Committers
-	}
-}
-
-// writable are the directories that a transaction's effects may write to.
-func writable(mode policy.Sandbox) []string {
-	if mode == policy.ReadOnly {
-		return []string{}
-	}
-	return []string{"."}
-}
-
-func (r *Runner) fileChange(in input.Change, p gathered) ledger.Item {
-	before, after := p.set.Hashes()
-	meta := &ledger.Proposal{
-		Kind: in.Kind, WorkspaceRoot: ".", BaseSHA256: before, AfterSHA256: after,
-		PatchID: p.id, PatchFingerprint: patch.Fingerprint(p.id), BaseCommit: p.base, PolicySHA256: p.rules.Policy.Sum(),
-		Needle: in.Needle, ContainsSecrets: len(p.found) > 0, PatchRedactedSHA256: p.redacted(),
-	}
-	if p.sealed != nil {
-		meta.PatchSealedSHA256 = canon.Sum(p.sealed)
-	}
-	bind(in, meta)
-	if in.Source != nil {
-		meta.SourceProposalID, meta.SourceProposalHash = in.Source.ProposalID, in.Source.ProposalHash
-	}
-	if in.Proposal != nil {
-		meta.Confidence, meta.RequiresApproval = &in.Proposal.Confidence, &in.Proposal.RequiresApproval
-	}
-	item := ledger.Item{ID: "item_1", Type: "fileChange", Op: "upsert", Status: ledger.ItemInProgress, PatchID: p.id, Metadata: meta}
-	left := maxShown // for all files together
-	sections := sections(p.stored)
-	for i, c := range p.set.Changes {
-		diff := shown(sections[i], left)
-		left = max(0, left-len(diff))
-		item.Changes = append(item.Changes, ledger.ItemChange{Path: c.Path, From: c.From, Kind: string(c.Kind), UnifiedDiff: diff})
-	}
-	for _, f := range p.set.Files() {
-		meta.TargetFiles = append(meta.TargetFiles, f.Path)
-	}
-	return item
-}
-
-// sections are the parts of a canonical diff, one a change.
-func sections(diff []byte) [][]byte {
-	const header = "diff --git "
-	var out [][]byte
-	for len(diff) > 0 {
-		next := bytes.Index(diff[len(header):], []byte("\n"+header))
-		end := len(diff)
-		if next >= 0 {
-			end = len(header) + next + 1
+	var out []*ledger.Log
+	for _, tx := range all {
+		if !p.supersedes(tx) {
+			continue
 		}
-		out = append(out, diff[:end])
-		diff = diff[end:]
+		log, err := ledger.Read(tree, tx.TransactionID)
+		if err != nil {
+			return nil, err
+		}
+		if _, applying := log.OpenApply(); !applying {
+			out = append(out, log)
+		}
+	}
+	return out, nil
+}
+
+// supersedes reports whether a transaction of the same pull request is one whose
+// place the proposal takes, unless it is being applied.
+func (p gathered) supersedes(tx ledger.Transaction) bool {
+	if tx.Closed || tx.Status == ledger.Applied || tx.GateOnly() || tx.Proposer.Kind != p.proposer.Kind || tx.Proposer.ID != p.proposer.ID {
+		return false
+	}
+	return slices.ContainsFunc(p.set.Files(), func(f patch.Change) bool {
+		return slices.Contains(tx.Pointers.Proposal.TargetFiles, f.Path)
+	})
+}
+
+// succeed records a proposal, after the end of what it supersedes.
+func (r *Runner) succeed(in input.Change, p gathered, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
+	stage, err := r.propose(in, p, out.Supersedes)
+	if err != nil {
+		return nothing(out, err)
+	}
+	tx := stage.Log.Transaction()
+	out.ID, out.Status = tx.TransactionID, tx.Status
+	entries, err := r.succession(old, tx.TransactionID)
+	if err != nil {
+		return nothing(out, err)
+	}
+	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.subject(in.Summary)}, first)
+	if err != nil {
+		return nothing(out, err)
+	}
+	return try[Reviewed]{value: out, entries: append(entries, *entry)}, nil
+}
+
+// succession are the entries that end what a proposal supersedes.
+func (r *Runner) succession(old []*ledger.Log, by string) ([]ledger.Entry, error) {
+	var out []ledger.Entry
+	for _, log := range old {
+		s, title := r.succeeded(log, by, "the proposer proposed another change of its files for this pull request")
+		e, err := s.Entry(title, false)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *e)
+	}
+	return out, nil
+}
+
+func ids(logs []*ledger.Log) []string {
+	var out []string
+	for _, log := range logs {
+		out = append(out, log.Transaction().TransactionID)
 	}
 	return out
-}
-
-// maxShown is how many bytes of diff an item holds.
-const maxShown = 128 << 10
-
-// shown is a diff for display in an event: text, cut to a size that is safe to
-// print. patches/<patch_id>.diff has the whole.
-func shown(diff []byte, limit int) string {
-	text := ledger.EscapeBytes(string(diff))
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "\n… cut here; the whole is in patches/\n"
-}
-
-// provenance says where the proposal came from.
-func (r *Runner) provenance(in input.Change, p gathered) any {
-	before, after := p.set.Hashes()
-	given := map[string]any{"kind": in.Kind, "bytes": len(in.Raw)}
-	if p.redacted() == "" { // the hash of a weak secret's surroundings gives it away (T49)
-		given["sha256"] = canon.Sum(in.Raw)
-	}
-	return map[string]any{
-		"schema": "countersign/proposal/1", "tool": r.Tool, "proposer": p.proposer, "input": given,
-		"base_commit": p.base, "patch_id": p.id,
-		"base_sha256_by_path": before, "after_sha256_by_path": after,
-	}
-}
-
-func (p gathered) subject(summary string) string {
-	s := plural(len(p.set.Changes), "change", "changes") + " to " + path.Base(p.set.Changes[0].Path)
-	if len(p.set.Changes) > 1 {
-		s = plural(len(p.set.Changes), "file", "files") + ", " + path.Base(p.set.Changes[0].Path) + " first"
-	}
-	if summary != "" {
-		s += ": " + summary
-	}
-	return s
-}
-
-// plan shows a Proposal's actions and tests to the reviewer.
-func (r *Runner) plan(p proposal.Proposal) ledger.Item {
-	item := ledger.Item{ID: "item_3", Type: "plan", Op: "upsert", Status: ledger.ItemInProgress}
-	add := func(id, title string) {
-		item.Steps = append(item.Steps, ledger.Step{ID: id, Title: r.oneLine(title, 200), Status: ledger.StepPending})
-	}
-	for _, a := range p.Actions {
-		add(a.ID, a.Type+" "+a.Target+": "+a.Description)
-	}
-	for _, t := range p.AcceptanceTests {
-		add(t.ID, t.Type+" "+t.Target+": "+t.Name)
-	}
-	return item
 }

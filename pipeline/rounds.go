@@ -7,12 +7,110 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
+
+// fresh is how long what was judged waits for others. An approval may end, or a
+// denial be said, while somebody else's commands run.
+var fresh = 2 * time.Second
+
+// rounds take transactions further side by side. A participant that needs what all
+// share, the ledger, the working tree or its turn at a place, asks for it and
+// waits; once nobody works any more the round is closed: what was asked for is
+// done in one go, and all go on.
+//
+// One goroutine, in run, has all of this to itself. Members read snap, which
+// changes only while nobody works, and send events to change anything else.
+type rounds struct {
+	runner *Runner
+	repo   sync.Mutex  // held by the participant that uses the repository
+	events chan func() // what run is to do
+
+	all     []*participant // the oldest first
+	ready   []*participant // to begin, or to go on
+	free    int            // how many more may work at the same time
+	live    int            // how many have not ended
+	working int            // how many use what all share, or may
+	away    int            // how many are busy with something that nobody shares
+
+	snap    ledger.Snapshot  // the ledger as this round sees it
+	paths   []string         // what all participants read of it
+	moves   int              // how often the ledger has moved in a row
+	overdue <-chan time.Time // when what was judged has waited for fresh, nil while nothing has
+	places  places
+	tree    treeLock
+}
+
+// run goes on until all participants have ended. A round is closed when nobody works,
+// and either nobody is away or something is overdue, for which those who could go
+// on are kept back.
+func (b *rounds) run(ctx context.Context) {
+	b.ready, b.live = slices.Clone(b.all), len(b.all)
+	hurry, asked := false, false // whether something is overdue, and happened since the last round
+	for b.live > 0 {
+		switch {
+		case len(b.ready) > 0 && b.free > 0 && !hurry:
+			m := b.ready[0]
+			b.ready = b.ready[1:]
+			b.free--
+			b.working++
+			m.goOn <- struct{}{}
+			continue
+		case b.working == 0 && asked && (b.away == 0 || hurry):
+			b.close(ctx)
+			hurry, asked = false, false
+			continue
+		case b.working == 0 && b.away == 0:
+			panic("pipeline: transactions that wait for each other")
+		}
+		select {
+		case event := <-b.events:
+			event()
+		case <-b.overdue:
+			b.overdue, hurry = nil, true
+		}
+		asked = true
+	}
+}
+
+// A participant is one transaction of those that are taken further together.
+type participant struct {
+	*rounds
+	index int // the oldest is 0
+	patch string
+	files []string
+
+	goOn  chan struct{}
+	asks  any      // an *appending, a *writing or a *turn that it waits for
+	over  bool     // it has had its turn, or takes none
+	begun []string // applies to be noted before the ledger is told
+	ended []string // applies to be forgotten, some time after that
+}
+
+// ask waits for the end of a round that has done what is asked for.
+func (m *participant) ask(request any) {
+	m.events <- func() {
+		m.asks = request
+		m.working--
+		m.free++
+		if _, waits := request.(*turn); !waits && m.overdue == nil {
+			m.overdue = time.After(fresh)
+		}
+	}
+	<-m.goOn
+}
+
+// served lets a participant go on that has what it asked for.
+func (m *participant) served() {
+	m.asks = nil
+	m.ready = append(m.ready, m)
+}
 
 // What participants ask of a round.
 type (

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -214,4 +216,92 @@ type Code interface {
 	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	// Refs are those of the repository that a side of a pull request is in.
 	Refs(ctx context.Context, s forge.Side) (code.Refs, error)
+}
+
+// Commands runs commands, each on a copy of a commit's tree of its own, in the
+// sandbox. A sandbox that is not there is an error; a command that fails is not.
+// What they print comes back without what known finds.
+type Commands interface {
+	Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error)
+}
+
+// Ledger returns the ledger as it is now. paths are what will be read of it, so
+// that one which is elsewhere can be asked for them at once.
+func (r *Runner) Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
+	snap, err := r.Store.Snapshot(ctx, paths...)
+	if err != nil {
+		return ledger.Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
+	}
+	if snap.Tip != "" {
+		err = ledger.CheckSchema(snap.Tree) // never act on, or extend, something else
+	}
+	return snap, err
+}
+
+// transaction is what a stage reads of a ledger: the transaction's directory.
+func transaction(id string) []string {
+	if ledger.CheckID(id) != nil {
+		return nil
+	}
+	return []string{ledger.Dir(id)}
+}
+
+// Rules are the Policy that holds at a moment, and the commit that it was read
+// from. Found is false where that commit has no Policy file.
+type Rules struct {
+	Policy policy.Policy
+	Commit string
+	Found  bool
+}
+
+// ReadRules reads the Policy of a commit, and that of another which may only
+// make it stricter: the base branch of a pull request ("" for none). A Policy
+// that cannot be read, or whose commit is not there, is an error.
+func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (Rules, error) {
+	tree, err := repo.Tree(ctx, commit)
+	if err != nil {
+		return Rules{}, fmt.Errorf("reading the Policy: %w", err)
+	}
+	p, found, err := policy.Read(tree)
+	if err != nil {
+		return Rules{}, fmt.Errorf("in commit %.12s: %w", commit, err)
+	}
+	for _, recipient := range p.Secrets.SealTo {
+		if err := seal.CheckRecipient(recipient); err != nil {
+			return Rules{}, fmt.Errorf("in commit %.12s: %s: secrets.seal_to: %w", commit, policy.Path, err)
+		}
+	}
+	r := Rules{Policy: p, Commit: commit, Found: found}
+	if base == "" || base == commit {
+		return r, nil
+	}
+	tightening, err := ReadRules(ctx, repo, base, "")
+	if err == nil && tightening.Found {
+		r.Policy = policy.Tighten(p, tightening.Policy)
+	}
+	return r, err
+}
+
+// ref is how events name the Policy that they went by.
+func (r Rules) ref() ledger.PolicyRef {
+	return ledger.PolicyRef{Commit: r.Commit, SHA256: r.Policy.Sum()}
+}
+
+// note keeps the Policy as an artifact.
+func (r Rules) note(s *ledger.Stage) {
+	s.Artifact(approval.KindPolicy, approval.NewPolicyDoc(r.Policy, r.Commit, r.Found))
+}
+
+// recorded reads the Policy that an apply went by from the transaction itself.
+func recorded(tree fs.FS, log *ledger.Log, ref ledger.PolicyRef) (Rules, error) {
+	id := log.Transaction().TransactionID
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return Rules{}, err
+	}
+	p, doc, err := new(approval.Policies).Recorded(dir, log, ref)
+	if err != nil {
+		return Rules{}, &ledger.CorruptError{ID: id, Err: err}
+	}
+	return Rules{Policy: p, Commit: doc.Commit, Found: doc.Found}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -46,64 +45,9 @@ func (e *RedactedError) Error() string {
 	return "the ledger has the patch of " + e.ID + " only without its secrets"
 }
 
-// secrets finds what looks like secrets in a proposal, and refuses it where the
-// Policy does, or where a path is one: paths tie hashes to files and must stand
-// in the ledger as they are.
-//
-// The Finder that it returns knows the patch's secrets.
-func (r *Runner) secrets(p policy.Policy, set patch.Patchset) (*secret.Finder, []secret.PatchFinding, error) {
-	for _, f := range set.Files() {
-		if found := r.Secrets.Find(f.Path); len(found) > 0 {
-			at := secret.PatchFinding{Path: r.Secrets.Text(f.Path), Kind: found[0].Kind}
-			return r.Secrets, nil, &SecretError{[]secret.PatchFinding{at}, "a file's name cannot be kept out of the ledger"}
-		}
-	}
-	finder, found := r.Secrets.Learn(set)
-	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
-		return finder, nil, &SecretError{found, "the Policy refuses secrets"}
-	}
-	return finder, found, nil
-}
-
-// keepable refuses a Proposal whose tests could not be run from the ledger: what
-// they expect is stored without secrets.
-func (r *Runner) keepable(in input.Change) error {
-	if in.Proposal == nil {
-		return nil
-	}
-	for _, t := range in.Proposal.AcceptanceTests {
-		if found := r.Secrets.Find(t.Expected); len(found) > 0 {
-			at := secret.PatchFinding{Path: r.Secrets.Text(t.Target), Kind: found[0].Kind}
-			return &SecretError{[]secret.PatchFinding{at}, "what a test expects is recorded, and cannot be a secret; hash_match takes its SHA-256"}
-		}
-	}
-	return nil
-}
-
 // oneLine is a text without secrets, in one line: what is cut first is not found.
 func (r *Runner) oneLine(text string, limit int) string {
 	return ledger.OneLine(r.Secrets.Text(text), limit)
-}
-
-// seal encrypts a patch that is stored redacted for those that the Policy names.
-func (g *gathered) seal(p policy.Policy) error {
-	if g.redacted() == "" || len(p.Secrets.SealTo) == 0 {
-		return nil
-	}
-	var err error
-	if g.sealed, err = seal.Seal(g.diff, p.Secrets.SealTo); err != nil {
-		err = fmt.Errorf("sealing the patch: %w", err)
-	}
-	return err
-}
-
-// redacted is the hash of what is stored of the patch where that is not the
-// patch, else "".
-func (g *gathered) redacted() string {
-	if sum := canon.Sum(g.stored); sum != "sha256:"+g.id {
-		return sum
-	}
-	return ""
 }
 
 // Give returns a Runner that has a patch whose transaction has it only redacted.
@@ -211,3 +155,34 @@ func (r *Runner) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 // maxSealed bounds a patch that is unsealed, in bytes: its files can be larger
 // than the diff that was proposed.
 const maxSealed = 1 << 30
+
+// rules asks for the Policy. It is recorded as it is, so that it must hold
+// nothing that would be taken out.
+func (r *Runner) rules(ctx context.Context, base string) (Rules, error) {
+	rules, err := r.Rules(ctx, base)
+	if err != nil {
+		return Rules{}, err
+	}
+	if found := r.Secrets.Find(string(rules.Policy.JSON())); len(found) > 0 {
+		at := secret.PatchFinding{Path: policy.Path, Kind: found[0].Kind}
+		return Rules{}, &SecretError{[]secret.PatchFinding{at}, "the Policy is recorded with every transaction; name the variable that holds it instead"}
+	}
+	return rules, nil
+}
+
+// onCommit puts a transaction's patch on a commit.
+func (r *Runner) onCommit(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) (patch.Patchset, error) {
+	diff, err := r.rawPatch(ctx, tree, tx)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	base, err := r.Repo.Tree(ctx, commit)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	parsed, err := patch.Parse(diff)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	return parsed.Resolve(base)
+}

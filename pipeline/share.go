@@ -5,14 +5,9 @@ import (
 	"io/fs"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // share lets a Runner use a repository that others use as well: one at a time,
@@ -115,36 +110,4 @@ func (s sharedCode) Fetch(ctx context.Context, ref, commit string) error {
 func (s sharedCode) Refs(ctx context.Context, side forge.Side) (code.Refs, error) {
 	refs, err := alone(s.mu, func() (code.Refs, error) { return s.code.Refs(ctx, side) })
 	return sharedRefs{s.mu, refs}, err
-}
-
-// apartForge asks the forge without keeping others from anything.
-type apartForge struct {
-	forge forge.Reader
-	m     *participant
-}
-
-func (f apartForge) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
-	return apart(f.m, func() (forge.PullRequest, error) { return f.forge.PullRequest(ctx, number) })
-}
-
-func (f apartForge) Statements(ctx context.Context, number int) ([]approval.Statement, error) {
-	return apart(f.m, func() ([]approval.Statement, error) { return f.forge.Statements(ctx, number) })
-}
-
-func (f apartForge) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
-	return apart(f.m, func() (approval.Access, error) { return f.forge.Access(ctx, who) })
-}
-
-func (f apartForge) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
-	return apart(f.m, func() (bool, error) { return f.forge.Member(ctx, team, who) })
-}
-
-// apartCommands runs commands beside everything else.
-type apartCommands struct {
-	commands Commands
-	m        *participant
-}
-
-func (c apartCommands) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
-	return apart(c.m, func() ([]checks.Execution, error) { return c.commands.Run(ctx, known, mode, tree, commands) })
 }

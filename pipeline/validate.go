@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -33,7 +31,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 	known := r.known() // a command runs once, however often the ledger moves
 	v, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Validation], error) {
 		v := Validation{ID: id}
-		log, found, err := checkRecord(snap.Tree, id)
+		log, found, err := approval.CheckRecord(snap.Tree, id)
 		if err != nil {
 			return nothing(v, err)
 		}
@@ -71,70 +69,6 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 	})
 	v.ID, v.Ledger = id, after
 	return v, err
-}
-
-// checkRecord verifies a transaction's directory and its place in the index of
-// denials. The log is nil where it cannot be read; something was found then.
-func checkRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
-	dir, err := fs.Sub(tree, ledger.Dir(id))
-	if err != nil {
-		return nil, nil, err
-	}
-	log, found := ledger.ReadOwn(dir, id)
-	if log != nil {
-		found = append(found, checkDenials(tree, log)...)
-		found = append(found, checkProposed(tree, log)...)
-		found = append(found, new(approval.Policies).Redo(dir, log)...)
-	}
-	return log, found, nil
-}
-
-// readRecord is checkRecord for those who cannot go on without the log: what
-// keeps it from being read is an error.
-func readRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
-	log, found, err := checkRecord(tree, id)
-	if err == nil && len(found) > 0 {
-		_, err = ledger.Read(tree, id)
-	}
-	return log, found, err
-}
-
-// checkDenials is L11 for one transaction: each denial it records is in the
-// index.
-func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
-	var found []rule.Violation
-	for i, p := range log.Payloads() {
-		d, ok := p.(*ledger.ApprovalDecision)
-		if !ok || d.Decision != ledger.Deny {
-			continue
-		}
-		denials, err := ledger.Denials(tree, log.Transaction().PatchID())
-		if err != nil || len(denials) == 0 {
-			found = append(found, rule.Violation{
-				RuleID: "L11", Path: fmt.Sprintf("%s:%d", ledger.EventsFile, i+1), Message: "the denial is not in denied/",
-			})
-		}
-	}
-	return found
-}
-
-// checkProposed is L12 for one transaction: its proposal is in the index.
-func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
-	tx := log.Transaction()
-	if !canon.IsHex64(tx.PatchID()) {
-		return nil
-	}
-	here := ledger.Listed{BaseCommit: log.Meta().BaseCommit, TransactionID: tx.TransactionID}
-	listed, err := ledger.Proposals(tree, tx.PatchID())
-	found := err == nil && slices.Contains(listed, here)
-	if number := tx.Pointers.Proposal.PullRequest; number > 0 {
-		listed, err = ledger.OnPull(tree, number)
-		found = found && err == nil && slices.Contains(listed, here)
-	}
-	if !found {
-		return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}
-	}
-	return nil
 }
 
 // applied returns a reader of the files where the last apply put them: the
@@ -264,4 +198,18 @@ func (r *Runner) complete(log *ledger.Log, done checked) *ledger.Stage {
 // was exported, or, as foreign tells, another program's.
 func CheckDir(dir fs.FS) (found rule.Report, foreign bool) {
 	return rule.NewReport(ledger.Check(dir)), ledger.Foreign(dir)
+}
+
+// fetchApplied brings the commit that was made where this clone has it not.
+func (r *Runner) fetchApplied(ctx context.Context, log *ledger.Log) error {
+	done := log.LastApply()
+	p := log.Transaction().Pointers.Proposal
+	if p.PullRequest == 0 || done.CommitAfter == "" || r.Code == nil {
+		return nil
+	}
+	if _, err := r.Repo.Tree(ctx, done.CommitAfter); err == nil {
+		return nil
+	}
+	_, err := r.Code.Head(ctx, p.PullRequest)
+	return err
 }

@@ -277,3 +277,57 @@ func lastStanding(dir fs.FS, events []ledger.Payload) (Standing, error) {
 	}
 	return s, nil
 }
+
+// CheckRecord verifies a transaction's directory and its place in the index of
+// denials. The log is nil where it cannot be read; something was found then.
+func CheckRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return nil, nil, err
+	}
+	log, found := ledger.ReadOwn(dir, id)
+	if log != nil {
+		found = append(found, checkDenials(tree, log)...)
+		found = append(found, checkProposed(tree, log)...)
+		found = append(found, new(Policies).Redo(dir, log)...)
+	}
+	return log, found, nil
+}
+
+// checkDenials is L11 for one transaction: each denial it records is in the
+// index.
+func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
+	var found []rule.Violation
+	for i, p := range log.Payloads() {
+		d, ok := p.(*ledger.ApprovalDecision)
+		if !ok || d.Decision != ledger.Deny {
+			continue
+		}
+		denials, err := ledger.Denials(tree, log.Transaction().PatchID())
+		if err != nil || len(denials) == 0 {
+			found = append(found, rule.Violation{
+				RuleID: "L11", Path: fmt.Sprintf("%s:%d", ledger.EventsFile, i+1), Message: "the denial is not in denied/",
+			})
+		}
+	}
+	return found
+}
+
+// checkProposed is L12 for one transaction: its proposal is in the index.
+func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
+	tx := log.Transaction()
+	if !canon.IsHex64(tx.PatchID()) {
+		return nil
+	}
+	here := ledger.Listed{BaseCommit: log.Meta().BaseCommit, TransactionID: tx.TransactionID}
+	listed, err := ledger.Proposals(tree, tx.PatchID())
+	found := err == nil && slices.Contains(listed, here)
+	if number := tx.Pointers.Proposal.PullRequest; number > 0 {
+		listed, err = ledger.OnPull(tree, number)
+		found = found && err == nil && slices.Contains(listed, here)
+	}
+	if !found {
+		return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}
+	}
+	return nil
+}

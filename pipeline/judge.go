@@ -1,0 +1,365 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// A Gated is a transaction with its Verdict. Apply takes one, so that no change
+// gets there without having been through the gate.
+type Gated struct {
+	Verdict approval.Verdict
+	Ledger  ledger.Snapshot // as the stage left it
+	// Recorded reports whether this call added anything to the ledger.
+	Recorded bool
+	// Uncounted are what Decide left out of several decisions, and why.
+	Uncounted []string
+	log       *ledger.Log
+	head      string    // HEAD, or the pull request's head, at that time
+	at        time.Time // when the Verdict was asked for
+	rules     Rules     // that the Verdict goes by
+	denials   []ledger.Denial
+
+	reading  *reading              // of its pull request, nil where that was not read
+	talk     approval.Conversation // on the pull request
+	standing *approval.Standing    // recorded with the apply, once there is one
+}
+
+// Log are the events that the Verdict is about.
+func (g Gated) Log() *ledger.Log { return g.log }
+
+// Transaction is the state that the Verdict is about.
+func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
+
+// Applying reports whether an apply was begun and has no end yet.
+func (g Gated) Applying() bool {
+	_, open := g.log.OpenApply()
+	return open
+}
+
+// Err is nil when the verdict is approved, else a *PendingError or *DeniedError.
+func (g Gated) Err() error {
+	id := g.Transaction().TransactionID
+	switch g.Verdict.State {
+	case approval.Approved:
+		return nil
+	case approval.Denied:
+		return &DeniedError{ID: id, PatchID: g.Transaction().PatchID(), Reason: g.Verdict.Reason}
+	}
+	return &PendingError{id, g.Verdict, g.Transaction().Pointers.Proposal.PullRequest}
+}
+
+// Pull is the pull request that a stage read, nil where it read none.
+func (g Gated) Pull() *forge.PullRequest {
+	if g.reading == nil {
+		return nil
+	}
+	return &g.reading.pull
+}
+
+// Statements are what was said on the pull request that a stage read.
+func (g Gated) Statements() []approval.Statement { return g.talk.Statements }
+
+// TeamsUnread reports whether a team was asked about that the forge does not show.
+func (g Gated) TeamsUnread() bool { return g.reading != nil && g.reading.unread }
+
+// Policy is the one that the Verdict goes by.
+func (g Gated) Policy() policy.Policy { return g.rules.Policy }
+
+// Needs are the approvals that the change takes.
+func (g Gated) Needs() []policy.Need {
+	p := g.Transaction().Pointers.Proposal
+	return g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets)
+}
+
+// Commands are the Policy's that run before the change is applied, in words.
+func (g Gated) Commands() []string {
+	var out []string
+	for _, c := range g.rules.Policy.Commands.Run {
+		out = append(out, c.Command.Text())
+	}
+	return out
+}
+
+// judge reads a transaction and decides on it. For one that was applied the
+// verdict is history: by the Policy, and at the time, of its apply.
+//
+// A record that does not verify is no basis for a verdict: the first finding
+// comes back as a *ledger.CorruptError. Of a pull request from reads what was
+// said there; without it nobody is asked, and no approval there counts.
+func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, from *reader) (Gated, error) {
+	log, found, err := approval.CheckRecord(snap.Tree, id)
+	if err == nil && len(found) > 0 {
+		_, err = ledger.Read(snap.Tree, id) // what keeps it from being read is an error
+	}
+	if err != nil {
+		return Gated{}, err
+	}
+	if len(found) > 0 {
+		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)}
+	}
+	tx := log.Transaction()
+	if !canon.IsHex64(tx.PatchID()) {
+		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
+	}
+	g := Gated{Ledger: snap, log: log, at: r.Now()}
+	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
+		return Gated{}, err
+	}
+	if err := r.conversation(ctx, snap, &g, from); err != nil {
+		return Gated{}, err
+	}
+	if event, policy, done := decidedAt(log); done {
+		err = g.asItWas(snap, event, policy)
+	} else {
+		g.rules, err = r.rulesFor(ctx, snap.Tree, g)
+	}
+	if err != nil {
+		return Gated{}, err
+	}
+	g.head = r.headOf(ctx, g)
+	g.Verdict = g.verdict(ctx, g.at)
+	return g, nil
+}
+
+// rulesFor are the rules that an open transaction goes by now. Where its pull
+// request was not read, nothing tells which branch that is to: it is what was
+// asked for last, and no approval counts by it.
+func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, error) {
+	asked := ledger.Last[*ledger.ApprovalRequest](g.log)
+	switch {
+	case g.reading != nil && g.reading.pull.State != forge.PullRequestOpen:
+		if rules, err := r.rules(ctx, g.reading.pull.Base.Branch); err == nil {
+			return rules, nil // the branch may be gone, and nothing is applied there any more
+		}
+		return r.rules(ctx, "")
+	case g.reading != nil:
+		return r.rules(ctx, g.reading.pull.Base.Branch)
+	case g.Transaction().Pointers.Proposal.PullRequest > 0 && asked != nil:
+		return recorded(tree, g.log, asked.Policy)
+	}
+	return r.rules(ctx, "")
+}
+
+// headOf is the commit that approvals are of: the pull request's head as it was
+// read, or HEAD. Without one no approval is one of it.
+func (r *Runner) headOf(ctx context.Context, g Gated) string {
+	p := g.Transaction().Pointers.Proposal
+	switch {
+	case g.reading != nil:
+		return g.reading.pull.Head.Commit
+	case p.PullRequest > 0:
+		return ""
+	}
+	head, _ := r.Repo.Head(ctx)
+	return head
+}
+
+// standing reads what an apply recorded of its approvals: the last before it.
+func standing(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
+	id := log.Transaction().TransactionID
+	last := ""
+	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
+		if a.Kind == approval.KindStanding {
+			last = a.Path
+		}
+	}
+	var s approval.Standing
+	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(id), last))
+	if err == nil {
+		err = canon.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
+	}
+	return &s, nil
+}
+
+// asItWas takes the verdict's time, Policy and standing from the record.
+func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef) (err error) {
+	if g.at, err = g.log.Time(event); err != nil {
+		return err
+	}
+	if tx := g.Transaction(); tx.Pointers.Proposal.PullRequest > 0 {
+		if g.standing, err = standing(snap.Tree, g.log); err != nil {
+			return err
+		}
+		policy = g.standing.Policy
+	}
+	g.rules, err = recorded(snap.Tree, g.log, policy)
+	return err
+}
+
+// decidedAt returns the event that a verdict which is history was for, and the
+// Policy that it went by: the apply/start of the apply that succeeded, or of a
+// pull request's own diff that it was merged.
+func decidedAt(log *ledger.Log) (event int, policy ledger.PolicyRef, done bool) {
+	tx := log.Transaction()
+	if tx.GateOnly() && tx.Status == ledger.Completed {
+		for i, p := range log.Payloads() {
+			if p.Type() == ledger.TypeValidateComplete {
+				event = i
+			}
+		}
+		return event, policy, true // the standing has it
+	}
+	if event, done = appliedAs(log); done {
+		policy = log.Payloads()[event].(*ledger.ApplyStart).Policy
+	}
+	return event, policy, done
+}
+
+// appliedAs returns which event is the apply/start of the apply that succeeded.
+func appliedAs(log *ledger.Log) (event int, done bool) {
+	for i, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.ApplyStart:
+			event = i
+		case *ledger.ApplyComplete:
+			done = done || p.Success
+		}
+	}
+	return event, done
+}
+
+// verdict decides on a transaction under the rules at a moment.
+func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
+	p := g.Transaction().Pointers.Proposal
+	c := approval.Case{
+		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
+		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: p.Authors,
+	}
+	if g.standing != nil {
+		return c.On(*g.standing).Decide()
+	}
+	if g.reading != nil {
+		c.Stands, c.Teams, c.Owners = g.stands, g.reading.team(ctx), g.reading.owner(ctx, g.rules.Commit)
+	}
+	return c.Decide()
+}
+
+// conversation reads what was said on the transaction's pull request, where the
+// stage may ask for that, and who said what is recorded.
+func (r *Runner) conversation(ctx context.Context, snap ledger.Snapshot, g *Gated, from *reader) (err error) {
+	tx := g.Transaction()
+	if tx.Pointers.Proposal.PullRequest == 0 || tx.Closed || from == nil {
+		return nil
+	}
+	if g.reading, err = from.read(ctx, tx); err != nil {
+		return err
+	}
+	if err := r.listen(ctx, snap.Tree, g); err != nil {
+		return err
+	}
+	return g.askAboutVoters(ctx)
+}
+
+// listen takes what was read as the conversation about a transaction.
+func (r *Runner) listen(ctx context.Context, tree fs.FS, g *Gated) error {
+	tx := g.Transaction()
+	posted, err := posted(tree, g.log)
+	if err != nil {
+		return err
+	}
+	g.talk = approval.Conversation{Statements: g.reading.statements, Posted: posted, PatchID: tx.PatchID(), GateOnly: tx.GateOnly()}
+	if tx.GateOnly() {
+		g.talk.Heads = r.heads(ctx, g.reading, tx)
+	}
+	g.talk.Since, err = since(tree, g.log)
+	return err
+}
+
+// askAboutVoters asks again what those may do whose approvals are recorded.
+func (g *Gated) askAboutVoters(ctx context.Context) error {
+	for _, d := range ledger.Of[*ledger.ApprovalDecision](g.log) {
+		if d.Decision != ledger.Approve || d.Source.Evidence == "" {
+			continue
+		}
+		if _, err := g.reading.accessOf(ctx, g.reading.account(d.Source.Author)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// account is somebody under the login that they have now.
+func (x *reading) account(who ledger.Actor) ledger.Actor {
+	for _, s := range x.statements {
+		if s.Author.ID == who.ID && !s.Gone {
+			return s.Author
+		}
+	}
+	return who
+}
+
+// stands says why a recorded approval does not hold any more, "" if it does.
+func (g Gated) stands(d ledger.ApprovalDecision) string {
+	if why := g.talk.Stands(d); why != "" {
+		return why
+	}
+	return approval.Refused(g.rules.Policy, g.reading.access[d.Source.Author.ID])
+}
+
+// heads are the commits that were reviewed and whose diff is the patch.
+func (r *Runner) heads(ctx context.Context, x *reading, tx ledger.Transaction) map[string]bool {
+	const most = 20 // each takes a merge base and a diff
+	heads := map[string]bool{tx.Pointers.Proposal.HeadCommit: true}
+	asked := 0
+	for _, s := range x.statements {
+		if _, known := heads[s.Commit]; known || s.Kind != approval.KindReview || s.State != approval.ReviewApproved || asked == most {
+			continue
+		}
+		asked++
+		heads[s.Commit] = r.diffIs(ctx, x.pull, s.Commit, tx.PatchID())
+	}
+	return heads
+}
+
+// diffIs reports whether a commit's diff from its merge base is a patch; what
+// cannot be read is not.
+func (r *Runner) diffIs(ctx context.Context, pull forge.PullRequest, commit, patchID string) bool {
+	if r.Code == nil {
+		return false
+	}
+	base, err := r.Code.MergeBase(ctx, pull.Base.Branch, commit)
+	if err != nil {
+		return false
+	}
+	set, err := r.Code.Diff(ctx, base, commit)
+	return err == nil && set.ID() == patchID
+}
+
+// kindPosted is the kind of the artifact that says what we posted.
+const kindPosted = "posted"
+
+// A postedDoc is that artifact, countersign/posted/1.
+type postedDoc struct {
+	Schema   string            `json:"schema"`
+	Comments []approval.Posted `json:"comments"`
+}
+
+func posted(tree fs.FS, log *ledger.Log) ([]approval.Posted, error) {
+	var out []approval.Posted
+	tx := log.Transaction().TransactionID
+	for _, a := range log.Artifacts(kindPosted) {
+		var doc postedDoc
+		raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx), a.Path))
+		if err == nil {
+			err = canon.Unmarshal(raw, &doc)
+		}
+		if err != nil {
+			return nil, &ledger.CorruptError{ID: tx, Err: err}
+		}
+		out = append(out, doc.Comments...)
+	}
+	return out, nil
+}
