@@ -74,10 +74,14 @@ func (r *Repo) openOwn() (*packfile.Store, error) {
 	if full {
 		err = packfile.Remove(dir)
 	}
+	var own *packfile.Store
+	if err == nil {
+		own, err = packfile.OpenRemovable(dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the fetched objects: %w", err)
 	}
-	return packfile.OpenRemovable(dir)
+	return own, nil
 }
 
 // bringHistory gets the commits alone where the server can do that.

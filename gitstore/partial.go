@@ -40,7 +40,10 @@ func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
 		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
 	}
 	own, err := packfile.OpenRemovable(objects)
-	return &partialCopy{server: server, own: own}, err
+	if err != nil {
+		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
+	}
+	return &partialCopy{server: server, own: own}, nil
 }
 
 // maxCachePacks is how many fetches are kept before the cache begins anew.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -144,5 +145,23 @@ func TestT80FetchedObjectsBeginAnew(t *testing.T) {
 	write("last")
 	if reader.has(first) {
 		t.Error("it does not begin anew")
+	}
+}
+
+// TestCopyCannotBeMade: the error says what for.
+func TestCopyCannotBeMade(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&Repo{gitDir: file}).openOwn()
+	if err == nil || !strings.HasPrefix(err.Error(), "opening the fetched objects: ") {
+		t.Errorf("%v", err)
+	}
+	if err := os.Symlink(file, filepath.Join(filepath.Dir(file), "objects")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := openPartial(filepath.Dir(file), nil); err == nil || !strings.HasPrefix(err.Error(), "opening the copy of the ledger: ") {
+		t.Errorf("%v", err)
 	}
 }

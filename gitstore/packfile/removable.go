@@ -17,22 +17,25 @@ const lockName = "lock"
 
 // OpenRemovable opens an objects directory that is a cache, which it makes if
 // need be. [Remove] leaves the directory alone while the Store is reachable and
-// its process alive.
+// its process alive. One that may only be read is opened all the same.
 func OpenRemovable(objectsDir string) (*Store, error) {
 	for range maxLocks {
 		if err := os.MkdirAll(objectsDir, 0o777); err != nil {
 			return nil, err
 		}
-		lock, err := lockShared(objectsDir, os.O_RDWR|os.O_CREATE)
-		if err != nil {
+		lock, err := lockShared(objectsDir)
+		if err != nil && !isReadOnly(err) {
 			return nil, err
 		}
-		if lock == nil { // it was removed just now
+		if lock == nil && err == nil { // it was removed just now
 			continue
 		}
 		s, err := Open(objectsDir)
 		if err != nil {
-			return nil, errors.Join(err, lock.Close())
+			if lock != nil {
+				err = errors.Join(err, lock.Close())
+			}
+			return nil, err
 		}
 		s.dirs[0].removable, s.dirs[0].lock = true, lock
 		return s, nil
@@ -55,9 +58,10 @@ const maxLocks = 100
 
 // lockShared keeps a directory from being removed until the lock is closed, its
 // value is unreachable, or the process ends. It waits while the directory is
-// being removed, and returns nil where there is none then.
-func lockShared(dir string, flags int) (*flock.Flock, error) {
-	return lockFile(dir, flags, func(f *flock.Flock) (bool, error) { return true, f.RLock() })
+// being removed, and returns nil where there is none then. The file may be
+// another user's, who lets us only read it.
+func lockShared(dir string) (*flock.Flock, error) {
+	return lockFile(dir, os.O_RDONLY|os.O_CREATE, func(f *flock.Flock) (bool, error) { return true, f.RLock() })
 }
 
 // lockFile returns nil where the lock cannot be had, or where the directory is
@@ -88,9 +92,13 @@ func (d *dir) use() (err error) {
 	if !d.removable || d.lock != nil {
 		return nil
 	}
-	d.lock, err = lockShared(d.path, os.O_RDONLY|os.O_CREATE)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+	d.lock, err = lockShared(d.path)
+	if isReadOnly(err) {
 		return nil
 	}
 	return err
+}
+
+func isReadOnly(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
