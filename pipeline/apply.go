@@ -90,11 +90,11 @@ const longWait = 5 * time.Second
 
 // occupy keeps others away from where a change goes.
 func (r *Runner) occupy(ctx context.Context, to effect, o ApplyOptions, from *reader) (leave func(), err error) {
-	if o.place == nil {
+	if o.Place == nil {
 		return to.lock(ctx)
 	}
 	asked := r.Now()
-	leave, err = o.place(ctx, to.target())
+	leave, err = o.Place(ctx, to.target())
 	if r.Now().Sub(asked) > longWait {
 		from.forget()
 	}

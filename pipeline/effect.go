@@ -29,9 +29,9 @@ type ApplyOptions struct {
 	Branch string
 	// DryRun writes nothing, neither files nor ledger, and predicts the result.
 	DryRun bool
-	// place waits, of many that are applied side by side, until none is at the
+	// Place waits, of many that are applied side by side, until none is at the
 	// same place, nor another process; nil locks the target.
-	place func(ctx context.Context, target string) (leave func(), err error)
+	Place func(ctx context.Context, target string) (leave func(), err error)
 }
 
 // An effect is one way to carry out an approved change.

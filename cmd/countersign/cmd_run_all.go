@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -175,7 +176,7 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 	defer all.line.end()
 	ended := 0
 	to := pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options}
-	return r.AdvanceAll(ctx, chosen, to, concurrency, func(i int, out pipeline.Outcome, err error) {
+	return batch.Advance(ctx, r, chosen, to, concurrency, func(i int, out pipeline.Outcome, err error) {
 		all.rows[i], all.errs[i] = all.row(r.With(out.Learnt).Secrets, chosen[i], out, err)
 		ended++
 		all.line.show("transactions", ended, len(chosen))

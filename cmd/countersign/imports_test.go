@@ -50,6 +50,10 @@ var mayImport = map[string][]string{
 		"internal/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
 		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/forge", "pipeline/input", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
 	},
+	"pipeline/batch": {
+		"pipeline", "pipeline/approval", "pipeline/checks", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy",
+		"pipeline/result", "pipeline/secret", "pipeline/workspace",
+	},
 	"pipeline/pull": {
 		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/policy", "pipeline/result", "report",
 	},
@@ -74,7 +78,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/scaffold": {"internal/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/policy", "report"},
 	"cmd/countersign": {
 		"internal/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "cmd/countersign/internal/scaffold", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
-		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
+		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",
 		"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys",

@@ -1,10 +1,11 @@
-package pipeline
+package batch
 
 import (
 	"context"
 	"io/fs"
 	"sync"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -12,11 +13,11 @@ import (
 
 // share lets a Runner use a repository that others use as well: one at a time,
 // who holds mu. The trees that it serves may be read side by side.
-func share(r *Runner, mu *sync.Mutex) {
+func share(r *pipeline.Runner, mu *sync.Mutex) {
 	rules := r.Rules
 	r.Repo, r.Refs = sharedRepo{mu, r.Repo}, sharedRefs{mu, r.Refs}
-	r.Rules = func(ctx context.Context, base string) (Rules, error) {
-		return alone(mu, func() (Rules, error) { return rules(ctx, base) })
+	r.Rules = func(ctx context.Context, base string) (pipeline.Rules, error) {
+		return alone(mu, func() (pipeline.Rules, error) { return rules(ctx, base) })
 	}
 	if r.Code != nil {
 		r.Code = sharedCode{mu, r.Code}
@@ -86,7 +87,7 @@ func (s sharedRefs) MoveRef(ctx context.Context, name, old, next string) error {
 
 type sharedCode struct {
 	mu   *sync.Mutex
-	code Code
+	code pipeline.Code
 }
 
 func (s sharedCode) Head(ctx context.Context, number int) (string, error) {

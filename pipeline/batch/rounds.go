@@ -1,4 +1,4 @@
-package pipeline
+package batch
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -28,7 +29,7 @@ var fresh = 2 * time.Second
 // One goroutine, in run, has all of this to itself. Members read snap, which
 // changes only while nobody works, and send events to change anything else.
 type rounds struct {
-	runner *Runner
+	runner *pipeline.Runner
 	repo   sync.Mutex  // held by the participant that uses the repository
 	events chan func() // what run is to do
 
@@ -67,7 +68,7 @@ func (b *rounds) run(ctx context.Context) {
 			hurry, asked = false, false
 			continue
 		case b.working == 0 && b.away == 0:
-			panic("pipeline: transactions that wait for each other")
+			panic("batch: transactions that wait for each other")
 		}
 		select {
 		case event := <-b.events:

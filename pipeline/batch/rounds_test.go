@@ -1,4 +1,4 @@
-package pipeline
+package batch
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -43,7 +44,7 @@ func TestTogether(t *testing.T) {
 		{"not quite a denial", [][]string{{"a", own(0), "denied/x.json"}, {"b", own(1)}}, []int{0}},
 	} {
 		store := &countedTip{}
-		b := &rounds{runner: &Runner{Store: store}, snap: ledger.Snapshot{Tip: store.tip()}}
+		b := &rounds{runner: &pipeline.Runner{Store: store}, snap: ledger.Snapshot{Tip: store.tip()}}
 		var all []*appending
 		for i, files := range c.files {
 			e := ledger.Entry{Files: map[string][]byte{}}
@@ -141,7 +142,7 @@ func TestGiveTurns(t *testing.T) {
 		{"another file", participant{files: []string{"b"}}, false, true},
 	} {
 		for _, target := range []string{"", "refs/heads/x"} {
-			b := &rounds{runner: &Runner{Store: &countedTip{}}, tree: treeLock{unlock: func() {}}}
+			b := &rounds{runner: &pipeline.Runner{Store: &countedTip{}}, tree: treeLock{unlock: func() {}}}
 			old, young := c.older, participant{rounds: b, files: []string{"a"}, asks: &turn{target: target}}
 			old.rounds = b
 			if c.asks {
@@ -158,7 +159,7 @@ func TestGiveTurns(t *testing.T) {
 
 // A brittleTree refuses every write that one file is part of.
 type brittleTree struct {
-	Worktree
+	pipeline.Worktree
 	bad, message string
 	writes       int
 }
@@ -198,7 +199,7 @@ func TestWrite(t *testing.T) {
 	} {
 		disk := &brittleTree{bad: c.bad, message: c.message}
 		all := []*writing{change("a", "b"), change("c", "d"), change("e")}
-		b := &rounds{runner: &Runner{Worktree: disk}}
+		b := &rounds{runner: &pipeline.Runner{Worktree: disk}}
 		for _, w := range all {
 			b.all = append(b.all, &participant{rounds: b, asks: w})
 		}
@@ -216,7 +217,7 @@ func TestWrite(t *testing.T) {
 }
 
 // record appends an entry of a transaction's own.
-func record(t *testing.T, r *Runner) {
+func record(t *testing.T, r *pipeline.Runner) {
 	snap, err := r.Store.Snapshot(t.Context())
 	if err == nil {
 		_, err = r.Store.Append(t.Context(), snap.Tip, ledger.Entry{Message: "x", Files: map[string][]byte{"transactions/x": nil}})
@@ -241,8 +242,8 @@ func TestFresh(t *testing.T) {
 	fresh = time.Millisecond
 	txs := []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}}
 	store, written := &countedTip{}, make(chan struct{})
-	r := &Runner{Store: store, Commands: command(func() { <-written })}
-	err := r.sideBySide(t.Context(), txs, 2, func(p *participant) func() {
+	r := &pipeline.Runner{Store: store, Commands: command(func() { <-written })}
+	err := sideBySide(t.Context(), r, txs, 2, func(p *participant) func() {
 		r := p.own()
 		if p.index == 1 {
 			_, err := r.Commands.Run(t.Context(), nil, "", nil, nil)
@@ -264,7 +265,7 @@ func TestFresh(t *testing.T) {
 
 // A busyTree is locked by another process until somebody lets it go.
 type busyTree struct {
-	Worktree
+	pipeline.Worktree
 	asked, free chan struct{}
 	locked      int
 }
@@ -283,11 +284,11 @@ func TestFreshBesideALock(t *testing.T) {
 	fresh = time.Millisecond
 	disk := &busyTree{asked: make(chan struct{}), free: make(chan struct{})}
 	store := &countedTip{}
-	r := &Runner{Store: store, Worktree: disk}
-	err := r.sideBySide(t.Context(), []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}}, 2, func(p *participant) func() {
+	r := &pipeline.Runner{Store: store, Worktree: disk}
+	err := sideBySide(t.Context(), r, []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}}, 2, func(p *participant) func() {
 		r := p.own()
 		if p.index == 1 {
-			unlock, err := p.place(t.Context(), TargetWorktree)
+			unlock, err := p.place(t.Context(), pipeline.TargetWorktree)
 			if err != nil || disk.locked != 1 || len(store.entries) != 2 {
 				t.Errorf("locked %d times beside %d entries: %v", disk.locked, len(store.entries), err)
 				return func() {}
@@ -309,12 +310,12 @@ func TestFreshBesideALock(t *testing.T) {
 // TestLockFails: a working tree that cannot be locked is the failure of each that
 // wants to write there, and of nobody else.
 func TestLockFails(t *testing.T) {
-	r := &Runner{Store: &countedTip{}, Worktree: &lockedOut{}}
+	r := &pipeline.Runner{Store: &countedTip{}, Worktree: &lockedOut{}}
 	txs := []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}, {TransactionID: id(3)}}
-	err := r.sideBySide(t.Context(), txs, 2, func(p *participant) func() {
-		target := []string{TargetWorktree, "refs/heads/x", TargetWorktree}[p.index]
+	err := sideBySide(t.Context(), r, txs, 2, func(p *participant) func() {
+		target := []string{pipeline.TargetWorktree, "refs/heads/x", pipeline.TargetWorktree}[p.index]
 		leave, err := p.place(t.Context(), target)
-		if (err == nil) != (target != TargetWorktree) {
+		if (err == nil) != (target != pipeline.TargetWorktree) {
 			t.Errorf("%s: %v", target, err)
 		}
 		if err == nil {
@@ -327,7 +328,7 @@ func TestLockFails(t *testing.T) {
 	}
 }
 
-type lockedOut struct{ Worktree }
+type lockedOut struct{ pipeline.Worktree }
 
 func (*lockedOut) Lock(context.Context) (func(), error) { return nil, errors.New("no lock here") }
 
@@ -340,13 +341,13 @@ func (*brokenStore) Append(context.Context, string, ...ledger.Entry) (string, er
 
 // TestPanic: a panic while a round is closed is not kept from anybody.
 func TestPanic(t *testing.T) {
-	r := &Runner{Store: &brokenStore{}}
+	r := &pipeline.Runner{Store: &brokenStore{}}
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")
 		}
 	}()
-	_ = r.sideBySide(t.Context(), []ledger.Transaction{{TransactionID: id(1)}}, 1, func(p *participant) func() {
+	_ = sideBySide(t.Context(), r, []ledger.Transaction{{TransactionID: id(1)}}, 1, func(p *participant) func() {
 		record(t, p.own())
 		return func() {}
 	})

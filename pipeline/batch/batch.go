@@ -1,10 +1,14 @@
-package pipeline
+// Package batch takes many transactions through the stages side by side, by the
+// stages' own code: what it adds is that they read and write together
+// (docs/batch.md).
+package batch
 
 import (
 	"context"
 	"io/fs"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -18,17 +22,17 @@ import (
 // maxTogether bounds how many transactions are held in memory at once.
 const maxTogether = 1000
 
-// AdvanceAll is Advance for many transactions, which are given the oldest first;
+// Advance is Runner.Advance for many transactions, which are given the oldest first;
 // they read and write together (docs/batch.md). At most concurrency of them work
 // at the same time. done gets each Outcome with the transaction's index, one
 // call after the other; it must not use the Runner. The error is that the ledger
 // could not be read: done is not called then for those that were not begun.
-func (r *Runner) AdvanceAll(ctx context.Context, all []ledger.Transaction, to Ahead, concurrency int, done func(i int, o Outcome, err error)) error {
+func Advance(ctx context.Context, r *pipeline.Runner, all []ledger.Transaction, to pipeline.Ahead, concurrency int, done func(i int, o pipeline.Outcome, err error)) error {
 	first := 0
 	for some := range slices.Chunk(all, maxTogether) {
-		err := r.sideBySide(ctx, some, concurrency, func(m *participant) func() {
+		err := sideBySide(ctx, r, some, concurrency, func(m *participant) func() {
 			to := to
-			to.place = m.place
+			to.Place = m.place
 			o, err := m.own().Advance(ctx, some[m.index].TransactionID, to)
 			return func() { done(first+m.index, o, err) }
 		})
@@ -42,7 +46,7 @@ func (r *Runner) AdvanceAll(ctx context.Context, all []ledger.Transaction, to Ah
 
 // sideBySide calls do for each transaction, side by side, and then what it returns,
 // one after the other.
-func (r *Runner) sideBySide(ctx context.Context, all []ledger.Transaction, concurrency int, do func(*participant) func()) error {
+func sideBySide(ctx context.Context, r *pipeline.Runner, all []ledger.Transaction, concurrency int, do func(*participant) func()) error {
 	b := &rounds{runner: r, events: make(chan func()), free: max(1, concurrency)}
 	for i, tx := range all {
 		m := &participant{rounds: b, index: i, patch: tx.PatchID(), goOn: make(chan struct{})}
@@ -87,8 +91,8 @@ func apart[T any](m *participant, do func() (T, error)) (T, error) {
 }
 
 // own returns the Runner of a participant.
-func (m *participant) own() *Runner {
-	r := m.runner.With(Known{})
+func (m *participant) own() *pipeline.Runner {
+	r := m.runner.With(pipeline.Known{})
 	r.Store, r.Pause = m, nil
 	share(r, &m.repo)
 	if r.Worktree != nil {
@@ -132,7 +136,7 @@ func (m *participant) Append(_ context.Context, tip string, entries ...ledger.En
 
 // place waits for its turn at a target, and until no other process writes there.
 func (m *participant) place(_ context.Context, target string) (leave func(), err error) {
-	if target == TargetWorktree {
+	if target == pipeline.TargetWorktree {
 		target = ""
 	}
 	t := &turn{target: target}
@@ -146,7 +150,7 @@ func (m *participant) place(_ context.Context, target string) (leave func(), err
 // sharedTree is the working tree as a participant has it: written together, and noted
 // when the ledger is told.
 type sharedTree struct {
-	Worktree
+	pipeline.Worktree
 	m *participant
 }
 
@@ -199,7 +203,7 @@ func (f apartForge) Member(ctx context.Context, team string, who ledger.Actor) (
 
 // apartCommands runs commands beside everything else.
 type apartCommands struct {
-	commands Commands
+	commands pipeline.Commands
 	m        *participant
 }
 

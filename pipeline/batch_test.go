@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -119,10 +120,10 @@ func (h *hostile) Snapshot(ctx context.Context, paths ...string) (ledger.Snapsho
 	return h.Store.Snapshot(ctx, paths...)
 }
 
-// TestAdvanceAllHostile: whatever an append meets, and wherever a run is
+// TestBatchHostile: whatever an append meets, and wherever a run is
 // cancelled, every transaction is told once, nothing is written without an apply
 // on record, the working tree is unlocked, and the next run ends what was begun.
-func TestAdvanceAllHostile(t *testing.T) {
+func TestBatchHostile(t *testing.T) {
 	const n = 6
 	lost := errors.New("the line is dead")
 	for name, fault := range map[string]func(w *world, tx string, cancel func()) (before, after error){
@@ -149,11 +150,11 @@ func TestAdvanceAllHostile(t *testing.T) {
 				}}
 				told := make([]int, n)
 				to := pipeline.Ahead{Until: pipeline.StageValidate}
-				err := w.beside(store, seen).AdvanceAll(ctx, all, to, 2, func(i int, _ pipeline.Outcome, _ error) { told[i]++ })
+				err := batch.Advance(ctx, w.beside(store, seen), all, to, 2, func(i int, _ pipeline.Outcome, _ error) { told[i]++ })
 				if err != nil || slices.ContainsFunc(told, func(k int) bool { return k != 1 }) || seen.locked != 0 {
 					t.Errorf("told %v, locked %d times: %v", told, seen.locked, err)
 				}
-				if err := w.beside(w.store, seen).AdvanceAll(t.Context(), all, to, 2, func(int, pipeline.Outcome, error) {}); err != nil {
+				if err := batch.Advance(t.Context(), w.beside(w.store, seen), all, to, 2, func(int, pipeline.Outcome, error) {}); err != nil {
 					t.Fatal(err)
 				}
 				for i, tx := range all {
