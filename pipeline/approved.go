@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -175,7 +174,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap led
 	if p.known.Secrets, err = r.asReviewed(tx, p.set); err != nil {
 		return p, err
 	}
-	return p, recompute(tree, *tx.Pointers.Proposal)
+	return p, input.Recompute(tree, *tx.Pointers.Proposal)
 }
 
 // asReviewed compares a patch with what its record tells about it: people were
@@ -220,23 +219,6 @@ func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transacti
 	}
 	if !descends {
 		return &ElsewhereError{tx.TransactionID, reviewed}
-	}
-	return err
-}
-
-// recompute runs a recipe again: what it makes of the base must be what was
-// approved (seed: checkpoint 10, section 1).
-func recompute(base fs.FS, p ledger.Proposal) error {
-	if p.Kind != input.KindRecipe || strings.Contains(p.Needle, "<REDACTED:") {
-		return nil // a needle that is a secret is not in the ledger; hashes tie the patch to the base as well
-	}
-	in, err := input.Recipe(p.Needle, p.TargetFiles, "")
-	if err != nil {
-		return err
-	}
-	set, err := in.Resolve(base)
-	if err == nil && set.ID() != p.PatchID {
-		err = &patch.Error{Message: "the recipe gives another patch now: " + set.ID()}
 	}
 	return err
 }

@@ -305,7 +305,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted
 		if err != nil || log.Transaction().Closed {
 			return nothing(none{}, err)
 		}
-		known, err := posted(snap.Tree, log)
+		known, err := approval.ReadPosted(snap.Tree, log)
 		if err != nil {
 			return nothing(none{}, err)
 		}
@@ -319,7 +319,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted
 			return nothing(none{}, nil)
 		}
 		s := r.stage(log)
-		s.Artifact(kindPosted, postedDoc{"countersign/posted/1", fresh})
+		s.Artifact(approval.KindPosted, approval.PostedDoc{Schema: "countersign/posted/1", Comments: fresh})
 		return recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: "asked on pull request " + pullName(log.Transaction())})
 	})
 	return after, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"path"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -164,33 +163,13 @@ func (r *Runner) headOf(ctx context.Context, g Gated) string {
 	return head
 }
 
-// standing reads what an apply recorded of its approvals: the last before it.
-func standing(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
-	id := log.Transaction().TransactionID
-	last := ""
-	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
-		if a.Kind == approval.KindStanding {
-			last = a.Path
-		}
-	}
-	var s approval.Standing
-	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(id), last))
-	if err == nil {
-		err = canon.Unmarshal(raw, &s)
-	}
-	if err != nil {
-		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
-	}
-	return &s, nil
-}
-
 // asItWas takes the verdict's time, Policy and standing from the record.
 func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef) (err error) {
 	if g.at, err = g.log.Time(event); err != nil {
 		return err
 	}
 	if tx := g.Transaction(); tx.Pointers.Proposal.PullRequest > 0 {
-		if g.standing, err = standing(snap.Tree, g.log); err != nil {
+		if g.standing, err = approval.ReadStanding(snap.Tree, g.log); err != nil {
 			return err
 		}
 		policy = g.standing.Policy
@@ -266,7 +245,7 @@ func (r *Runner) conversation(ctx context.Context, snap ledger.Snapshot, g *Gate
 // listen takes what was read as the conversation about a transaction.
 func (r *Runner) listen(ctx context.Context, tree fs.FS, g *Gated) error {
 	tx := g.Transaction()
-	posted, err := posted(tree, g.log)
+	posted, err := approval.ReadPosted(tree, g.log)
 	if err != nil {
 		return err
 	}
@@ -274,7 +253,7 @@ func (r *Runner) listen(ctx context.Context, tree fs.FS, g *Gated) error {
 	if tx.GateOnly() {
 		g.talk.Heads = r.heads(ctx, g.reading, tx)
 	}
-	g.talk.Since, err = since(tree, g.log)
+	g.talk.Since, err = approval.Since(tree, g.log)
 	return err
 }
 
@@ -336,30 +315,4 @@ func (r *Runner) diffIs(ctx context.Context, pull forge.PullRequest, commit, pat
 	}
 	set, err := r.Code.Diff(ctx, base, commit)
 	return err == nil && set.ID() == patchID
-}
-
-// kindPosted is the kind of the artifact that says what we posted.
-const kindPosted = "posted"
-
-// A postedDoc is that artifact, countersign/posted/1.
-type postedDoc struct {
-	Schema   string            `json:"schema"`
-	Comments []approval.Posted `json:"comments"`
-}
-
-func posted(tree fs.FS, log *ledger.Log) ([]approval.Posted, error) {
-	var out []approval.Posted
-	tx := log.Transaction().TransactionID
-	for _, a := range log.Artifacts(kindPosted) {
-		var doc postedDoc
-		raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx), a.Path))
-		if err == nil {
-			err = canon.Unmarshal(raw, &doc)
-		}
-		if err != nil {
-			return nil, &ledger.CorruptError{ID: tx, Err: err}
-		}
-		out = append(out, doc.Comments...)
-	}
-	return out, nil
 }

@@ -23,7 +23,7 @@ func (r *Runner) RecordLateDenials(ctx context.Context, in ledger.Repository, nu
 	if err != nil {
 		return nil, snap, err
 	}
-	all, err := statesOnPull(snap.Tree, in, number)
+	all, err := ledger.StatesOnPull(snap.Tree, in, number)
 	if err != nil {
 		return nil, snap, err
 	}
@@ -160,7 +160,7 @@ func copyPatch(s *ledger.Stage, dir fs.FS, p ledger.Proposal) error {
 // about it.
 func copyArtifacts(s *ledger.Stage, dir fs.FS, from *ledger.Log) error {
 	for _, a := range ledger.Of[*ledger.ArtifactStored](from) {
-		if !slices.Contains([]string{"proposal", "checks", kindPosted}, a.Kind) {
+		if !slices.Contains([]string{"proposal", "checks", approval.KindPosted}, a.Kind) {
 			continue
 		}
 		raw, err := fs.ReadFile(dir, path.Clean(a.Path))

@@ -58,11 +58,11 @@ func (g Gated) Result() (*result.Result, string, error) {
 // Diff returns what the ledger has of the patch that a transaction proposes,
 // having checked that it is what was stored: its canonical bytes, or these
 // without the secrets in them.
-func (g Gated) Diff() ([]byte, error) { return storedPatch(g.Ledger.Tree, g.Transaction()) }
+func (g Gated) Diff() ([]byte, error) { return ledger.StoredPatch(g.Ledger.Tree, g.Transaction()) }
 
 // Posted returns the comments that were made for a transaction, in the order in
 // which they were.
-func (g Gated) Posted() ([]approval.Posted, error) { return posted(g.Ledger.Tree, g.log) }
+func (g Gated) Posted() ([]approval.Posted, error) { return approval.ReadPosted(g.Ledger.Tree, g.log) }
 
 // Posted is Gated.Posted for those who only want to know that.
 func Posted(snap ledger.Snapshot, id string) ([]approval.Posted, error) {
@@ -70,7 +70,7 @@ func Posted(snap ledger.Snapshot, id string) ([]approval.Posted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return posted(snap.Tree, log)
+	return approval.ReadPosted(snap.Tree, log)
 }
 
 // Diff is Gated.Diff for those who only look at the patch.
@@ -79,7 +79,7 @@ func Diff(snap ledger.Snapshot, id string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return storedPatch(snap.Tree, log.Transaction())
+	return ledger.StoredPatch(snap.Tree, log.Transaction())
 }
 
 // Pack writes a transaction's change as a patch.json that another

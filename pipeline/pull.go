@@ -203,7 +203,7 @@ func (r *Runner) OpenOn(ctx context.Context, in ledger.Repository, number int) (
 // ClosedOn returns the transactions of a pull request that have ended, oldest
 // first.
 func ClosedOn(snap ledger.Snapshot, in ledger.Repository, number int) ([]ledger.Transaction, error) {
-	all, err := statesOnPull(snap.Tree, in, number)
+	all, err := ledger.StatesOnPull(snap.Tree, in, number)
 	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return !tx.Closed }), err
 }
 

@@ -160,7 +160,7 @@ func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.
 	}
 	var done *ledger.Transaction
 	for _, known := range proposals {
-		t, err := state(tree, known.TransactionID)
+		t, err := ledger.ListedState(tree, known.TransactionID)
 		if err != nil {
 			return nil, err
 		}
@@ -287,7 +287,7 @@ func (p gathered) superseded(tree fs.FS) ([]*ledger.Log, error) {
 	if p.pull == nil || p.own {
 		return nil, nil
 	}
-	all, err := statesOnPull(tree, p.pull.Repository, p.pull.Number)
+	all, err := ledger.StatesOnPull(tree, p.pull.Repository, p.pull.Number)
 	if err != nil {
 		return nil, err
 	}

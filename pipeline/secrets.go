@@ -80,30 +80,13 @@ func (r *Runner) Give(ctx context.Context, snap ledger.Snapshot, id string, raw 
 	return r.With(r.known().given(set.Bytes())), nil
 }
 
-// storedPatch reads what the ledger has of a transaction's patch, and proves
-// that it is what was stored.
-func storedPatch(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
-	diff, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.PatchFile(tx.PatchID())))
-	if err != nil {
-		return nil, fmt.Errorf("reading the stored patch: %w", err)
-	}
-	want := tx.Pointers.Proposal.PatchRedactedSHA256
-	if want == "" {
-		want = "sha256:" + tx.PatchID()
-	}
-	if canon.Sum(diff) != want {
-		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
-	}
-	return diff, nil
-}
-
 // rawPatch returns the very bytes that a transaction is about: from the ledger,
 // from who gave them, with the lines that the base commit has, or unsealed.
 func (r *Runner) rawPatch(ctx context.Context, tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 	if diff, ok := r.patches[tx.PatchID()]; ok {
 		return diff, nil
 	}
-	diff, err := storedPatch(tree, tx)
+	diff, err := ledger.StoredPatch(tree, tx)
 	p := tx.Pointers.Proposal
 	if err != nil || p.PatchRedactedSHA256 == "" {
 		return diff, err

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"cmp"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -185,4 +186,30 @@ func (c Conversation) other(s Statement) (Said, bool) {
 		return Said{}, false
 	}
 	return said, true
+}
+
+// Since is the first second, as the forge tells time, that is surely of a
+// transaction. In the very second in which it began something else may have been
+// approved: the same bytes in the transaction before, and approvals do not carry
+// over; or, by a green review, which names no bytes, the diff to another base.
+func Since(tree fs.FS, log *ledger.Log) (time.Time, error) {
+	at, err := log.Time(0)
+	if err != nil {
+		return at, err
+	}
+	at = at.Truncate(time.Second)
+	tx := log.Transaction()
+	if tx.GateOnly() {
+		return at.Add(time.Second), nil
+	}
+	for _, id := range tx.Pointers.Proposal.Supersedes {
+		old, err := ledger.ListedState(tree, id)
+		if err != nil {
+			return at, err
+		}
+		if old.PatchID() == tx.PatchID() {
+			return at.Add(time.Second), nil
+		}
+	}
+	return at, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -330,4 +331,52 @@ func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
 		return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}
 	}
 	return nil
+}
+
+// ReadStanding reads what an apply recorded of its approvals: the last before it.
+func ReadStanding(tree fs.FS, log *ledger.Log) (*Standing, error) {
+	id := log.Transaction().TransactionID
+	last := ""
+	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
+		if a.Kind == KindStanding {
+			last = a.Path
+		}
+	}
+	var s Standing
+	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(id), last))
+	if err == nil {
+		err = canon.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
+	}
+	return &s, nil
+}
+
+// KindPosted is the kind of the artifact that says what we posted.
+const KindPosted = "posted"
+
+// A PostedDoc is that artifact, countersign/posted/1.
+type PostedDoc struct {
+	Schema   string   `json:"schema"`
+	Comments []Posted `json:"comments"`
+}
+
+// ReadPosted reads the comments that were made for a transaction, in the order in which
+// they were.
+func ReadPosted(tree fs.FS, log *ledger.Log) ([]Posted, error) {
+	var out []Posted
+	tx := log.Transaction().TransactionID
+	for _, a := range log.Artifacts(KindPosted) {
+		var doc PostedDoc
+		raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx), a.Path))
+		if err == nil {
+			err = canon.Unmarshal(raw, &doc)
+		}
+		if err != nil {
+			return nil, &ledger.CorruptError{ID: tx, Err: err}
+		}
+		out = append(out, doc.Comments...)
+	}
+	return out, nil
 }

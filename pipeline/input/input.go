@@ -272,3 +272,20 @@ func Worktree(changed []string, read func(name string, base *patch.File) (*patch
 		return patch.Between(base, after)
 	}}
 }
+
+// Recompute runs a recipe again: what it makes of the base must be what was
+// approved (seed: checkpoint 10, section 1).
+func Recompute(base fs.FS, p ledger.Proposal) error {
+	if p.Kind != KindRecipe || strings.Contains(p.Needle, "<REDACTED:") {
+		return nil // a needle that is a secret is not in the ledger; hashes tie the patch to the base as well
+	}
+	in, err := Recipe(p.Needle, p.TargetFiles, "")
+	if err != nil {
+		return err
+	}
+	set, err := in.Resolve(base)
+	if err == nil && set.ID() != p.PatchID {
+		err = &patch.Error{Message: "the recipe gives another patch now: " + set.ID()}
+	}
+	return err
+}

@@ -204,3 +204,32 @@ func Open(tree fs.FS) ([]Transaction, error) {
 	}
 	return slices.DeleteFunc(all, func(t Transaction) bool { return t.Closed }), nil
 }
+
+// StatesOnPull returns the states of the transactions of a pull request, oldest
+// first.
+func StatesOnPull(tree fs.FS, in Repository, number int) ([]Transaction, error) {
+	listed, err := OnPull(tree, number)
+	if err != nil {
+		return nil, err
+	}
+	var out []Transaction
+	for _, l := range listed {
+		tx, err := ListedState(tree, l.TransactionID)
+		if err != nil {
+			return nil, err
+		}
+		if p := tx.Pointers.Proposal; p != nil && p.PullRequest == number && p.Repository != nil && p.Repository.ID == in.ID {
+			out = append(out, tx)
+		}
+	}
+	return out, nil
+}
+
+// ListedState reads the state of a transaction whose id is the ledger's word,
+// as an index has it.
+func ListedState(tree fs.FS, id string) (Transaction, error) {
+	if err := CheckID(id); err != nil {
+		return Transaction{}, err
+	}
+	return State(tree, id)
+}

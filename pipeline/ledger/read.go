@@ -226,3 +226,20 @@ func idsOf(tree fs.FS, day string) ([]string, error) {
 	slices.Sort(ids)
 	return ids, nil
 }
+
+// StoredPatch reads what the ledger has of a transaction's patch, and proves
+// that it is what was stored.
+func StoredPatch(tree fs.FS, tx Transaction) ([]byte, error) {
+	diff, err := fs.ReadFile(tree, path.Join(Dir(tx.TransactionID), PatchFile(tx.PatchID())))
+	if err != nil {
+		return nil, fmt.Errorf("reading the stored patch: %w", err)
+	}
+	want := tx.Pointers.Proposal.PatchRedactedSHA256
+	if want == "" {
+		want = "sha256:" + tx.PatchID()
+	}
+	if canon.Sum(diff) != want {
+		return nil, &CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
+	}
+	return diff, nil
+}
