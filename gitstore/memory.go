@@ -362,7 +362,7 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (from source, to *packfile.Store, held []string, err error) {
 	if s.partial != nil {
 		s.partial.ctx = ctx
-		return s.partial, s.partial.own, nil, s.partial.fetchTip(now)
+		return s.partial, s.partial.own, nil, s.partial.fetchTip(now, plumbing.ZeroHash)
 	}
 	ours, err := s.local.repo.tip(s.local.ref)
 	if err == nil {

@@ -24,14 +24,16 @@ import (
 // needed so far, in a directory of their own. It is a cache, and may be removed
 // at any time. What is missing is asked for when it is read.
 type partialCopy struct {
-	ctx    context.Context
-	server *wire.Server
-	own    *packfile.Store
+	ctx     context.Context
+	server  *wire.Server
+	own     *packfile.Store
+	objects string // the directory of own
 
 	mu    sync.Mutex
 	tip   plumbing.Hash // what to ask for again where the server gives no objects by hash
 	depth int           // how many commits are needed, from the tip on back
 	whole bool          // all of them were fetched
+	base  plumbing.Hash // the last commit of which all was fetched at once
 }
 
 func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
@@ -43,7 +45,7 @@ func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
 	}
-	return &partialCopy{server: server, own: own}, nil
+	return &partialCopy{server: server, own: own, objects: objects}, nil
 }
 
 // maxCachePacks is how many fetches are kept before the cache begins anew.
@@ -125,19 +127,62 @@ func (p *partialCopy) has(id plumbing.Hash) bool {
 	return err == nil
 }
 
-// fetchTip gets a commit with the first levels of its tree.
-func (p *partialCopy) fetchTip(tip plumbing.Hash) error {
+// fetchTip gets a commit with the first levels of its tree. Of a server that cannot
+// filter it gets all, as what is missing could not be asked for once the ref has moved:
+// what came after seen, the commit that was remembered, where all before that is here
+// anyway, and else the whole commit. The commit alone says nothing there, as a history
+// that was fetched has commits without all that they lead to (T80).
+func (p *partialCopy) fetchTip(tip, seen plumbing.Hash) error {
 	p.tip, p.depth, p.whole = tip, 1, false
-	if p.has(tip) {
+	if p.server.CanFilter() {
+		if p.has(tip) {
+			return nil
+		}
+		return p.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1, Filter: packp.FilterTreeDepth(2)})
+	}
+	p.whole = true
+	if p.isWhole(tip) {
 		return nil
 	}
-	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1}
-	if p.server.CanFilter() {
-		req.Filter = packp.FilterTreeDepth(2)
-	} else {
-		p.whole = true
+	base := p.base // a whole fetch takes long: the ref has moved meanwhile, and the next try goes on from it
+	if p.isWhole(seen) {
+		base = seen
 	}
-	return p.fetch(req)
+	if !base.IsZero() && !seen.IsZero() && seen != tip {
+		if err := p.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{seen}, Shallow: []plumbing.Hash{seen}}); err != nil {
+			return err
+		}
+		after, err := descends(p.own, tip, base)
+		if after && err == nil {
+			if after, err = descends(p.own, base, seen); after && err == nil {
+				return p.noteWhole(tip)
+			}
+		}
+	}
+	if err := p.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1}); err != nil {
+		return err
+	}
+	p.base = tip
+	return p.noteWhole(tip)
+}
+
+// isWhole reports whether all that a commit leads to, but for its parents, is known to
+// be here.
+func (p *partialCopy) isWhole(commit plumbing.Hash) bool {
+	_, err := os.Stat(filepath.Join(p.objects, "whole", commit.String()))
+	return err == nil && p.has(commit)
+}
+
+func (p *partialCopy) noteWhole(commit plumbing.Hash) error {
+	dir := filepath.Join(p.objects, "whole")
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, commit.String()), nil, 0o666)
+	}
+	if err != nil {
+		return fmt.Errorf("noting what is here of the ledger: %w", err)
+	}
+	return nil
 }
 
 // What comes with a tree that is wanted by its hash.

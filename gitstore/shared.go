@@ -162,8 +162,8 @@ func (s *Shared) fetchTip(ctx context.Context) (tip plumbing.Hash, err error) {
 			s.passed = tip
 			return tip, nil
 		}
-		if tip.IsZero() || unreachable(err) || !s.hasMoved(ctx, tip) {
-			break
+		if tip.IsZero() || !s.hasMoved(ctx, tip) {
+			break // or the server cannot be asked
 		}
 		s.pause(ctx, attempt)
 	}
@@ -184,7 +184,7 @@ func (s *Shared) holdTip(ctx context.Context) (plumbing.Hash, error) {
 	}
 	tip, err := s.server.Tip(ctx, s.local.ref.String())
 	if err == nil && !tip.IsZero() {
-		err = s.partial.fetchTip(tip)
+		err = s.partial.fetchTip(tip, seen)
 	}
 	back := func(ancestor plumbing.Hash) (bool, error) { return s.descends(tip, ancestor) }
 	if err == nil {
@@ -210,12 +210,16 @@ func (s *Shared) verifyPartial(from, tip plumbing.Hash) error {
 	if from.IsZero() || from == tip || s.local.verify == nil {
 		return nil
 	}
-	if err := s.partial.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{from}, Shallow: []plumbing.Hash{from}}); err != nil {
-		return err
+	links, err := between(s.partial.own, from, tip)
+	if err != nil || s.server.CanFilter() || !s.partial.isWhole(tip) { // else fetchTip has brought all
+		if err := s.partial.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{from}, Shallow: []plumbing.Hash{from}}); err != nil {
+			return err
+		}
+		links, err = between(s.partial.own, from, tip)
 	}
 	// The new commits are compared with from, which is not here any more where the
 	// cache has begun anew. What is no line of commits is the audit's to refuse.
-	if links, err := between(s.partial.own, from, tip); err == nil {
+	if err == nil && (s.server.CanFilter() || !s.partial.isWhole(from)) {
 		s.partial.depth, s.partial.whole = len(links)+1, false
 	}
 	return s.local.verifyNew(s.seen.name, s.partial, from, tip)
@@ -263,6 +267,9 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 		return "", err
 	}
 	if s.partial != nil {
+		if parent.IsZero() || s.partial.isWhole(parent) {
+			_ = s.partial.noteWhole(made) // else it is fetched again
+		}
 		return made.String(), nil
 	}
 	// The remote has it. Should another process have moved the ref here, the
@@ -339,7 +346,7 @@ func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
 			}
 			return ledger.ErrMoved
 		}
-		if unreachable(err) || attempt == maxPushes {
+		if attempt == maxJoins || !s.hasMoved(ctx, tip) && (unreachable(err) || attempt >= maxPushes) {
 			return err
 		}
 		s.pause(ctx, attempt)
