@@ -1,0 +1,231 @@
+package risk
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// ofChange lists the risks of one change, in no certain order.
+func ofChange(c patch.Change) []Risk {
+	var out []Risk
+	add := func(k Kind, detail string) {
+		out = append(out, Risk{Kind: k, Path: c.Path, From: c.From, Detail: detail})
+	}
+
+	if c.After != nil && c.After.Mode == patch.Executable {
+		switch {
+		case c.Before == nil:
+			add(Executable, "a new file")
+		case c.Before.Mode != patch.Executable:
+			add(Executable, "")
+		}
+	} else if c.After != nil && c.Before != nil && c.Before.Mode == patch.Executable {
+		add(Mode, "")
+	}
+	for _, name := range sides(c) {
+		for _, w := range watchedNames(name) {
+			out = append(out, Risk{Kind: w.kind, Path: name, Detail: w.reason})
+		}
+	}
+	switch c.Kind {
+	case patch.Delete:
+		add(Delete, size(c.Before.Data))
+	case patch.Rename:
+		add(Rename, "")
+		return out // of the same bytes
+	}
+	lines, binary := addedLines(c)
+	if binary {
+		add(Binary, binaryDetail(c))
+		return out
+	}
+	if c.Before != nil && c.After != nil && !bytes.Equal(c.Before.Data, c.After.Data) && bytes.Equal(withoutSpace(c.Before.Data), withoutSpace(c.After.Data)) {
+		add(Whitespace, lineEndings(c.Before.Data, c.After.Data))
+	}
+	if c.After != nil {
+		if reason := generated(c.After.Data, c.Path); reason != "" {
+			add(Generated, reason)
+		}
+	}
+	return append(out, inLines(c.Path, lines)...)
+}
+
+// sides are the paths that a change touches.
+func sides(c patch.Change) []string {
+	if c.Kind == patch.Rename {
+		return []string{c.From, c.Path}
+	}
+	return []string{c.Path}
+}
+
+// An added line is one of the file after the change, without its LF.
+type addedLine struct {
+	number int
+	text   []byte
+}
+
+var hunkHead = regexp.MustCompile(`^@@ -[0-9]+(?:,[0-9]+)? \+([0-9]+)`)
+
+// addedLines reads the lines that a change adds out of its canonical bytes, so
+// that they are those which a reader of the diff sees, or tells that it is binary.
+func addedLines(c patch.Change) (out []addedLine, binary bool) {
+	number, inHunk := 0, false
+	for line := range bytes.Lines(c.Bytes()) {
+		switch {
+		case bytes.HasPrefix(line, []byte("@@ ")):
+			number, inHunk = 0, true
+			if m := hunkHead.FindSubmatch(line); m != nil {
+				fmt.Sscan(string(m[1]), &number)
+			}
+		case !inHunk && bytes.HasPrefix(line, []byte("GIT binary patch")):
+			return nil, true
+		case inHunk && line[0] == '+':
+			out = append(out, addedLine{number, bytes.TrimSuffix(line[1:], []byte("\n"))})
+			number++
+		case inHunk && line[0] == ' ':
+			number++
+		}
+	}
+	return out, false
+}
+
+// size is how much text or how many bytes a file has.
+func size(data []byte) string {
+	lines := bytes.Count(data, []byte("\n"))
+	switch {
+	case len(data) == 0:
+		return "empty"
+	case bytes.IndexByte(data, 0) >= 0:
+		return byteCount(len(data))
+	case data[len(data)-1] != '\n':
+		lines++
+	}
+	if lines == 1 {
+		return "1 line"
+	}
+	return fmt.Sprintf("%d lines", lines)
+}
+
+func byteCount(n int) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// binaryDetail is what becomes of binary content: "PNG image, 120 → 4096 bytes".
+func binaryDetail(c patch.Change) string {
+	switch {
+	case c.Before == nil:
+		return format(c.After.Data) + ", " + byteCount(len(c.After.Data))
+	case c.After == nil:
+		return format(c.Before.Data) + ", " + byteCount(len(c.Before.Data)) + ", deleted"
+	}
+	was, is := format(c.Before.Data), format(c.After.Data)
+	if was != is {
+		is = was + " → " + is
+	}
+	return fmt.Sprintf("%s, %d → %s", is, len(c.Before.Data), byteCount(len(c.After.Data)))
+}
+
+// formats are known by how they begin.
+var formats = []struct{ begins, name string }{
+	{"\x7fELF", "ELF program"},
+	{"MZ", "Windows program"},
+	{"\xcf\xfa\xed\xfe", "macOS program"},
+	{"\xfe\xed\xfa\xcf", "macOS program"},
+	{"\xca\xfe\xba\xbe", "Java class or macOS program"},
+	{"\x00asm", "WebAssembly"},
+	{"!<arch>\n", "library archive"},
+	{"PK\x03\x04", "zip archive"},
+	{"\x1f\x8b", "gzip archive"},
+	{"BZh", "bzip2 archive"},
+	{"\xfd7zXZ\x00", "xz archive"},
+	{"(\xb5/\xfd", "zstd archive"},
+	{"7z\xbc\xaf\x27\x1c", "7z archive"},
+	{"\x89PNG\r\n\x1a\n", "PNG image"},
+	{"\xff\xd8\xff", "JPEG image"},
+	{"GIF8", "GIF image"},
+	{"RIFF", "RIFF media"},
+	{"%PDF-", "PDF document"},
+	{"SQLite format 3\x00", "SQLite database"},
+	{"wOF2", "font"},
+	{"\xff\xfe", "text in UTF-16"},
+	{"\xfe\xff", "text in UTF-16"},
+}
+
+func format(data []byte) string {
+	if len(data) == 0 {
+		return "empty"
+	}
+	for _, f := range formats {
+		if bytes.HasPrefix(data, []byte(f.begins)) {
+			return f.name
+		}
+	}
+	return "data of no known type"
+}
+
+func withoutSpace(data []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, toRunes(data))
+}
+
+// toRunes keeps bytes that are not UTF-8 apart from the replacement character that
+// bytes.Map would make of them all.
+func toRunes(data []byte) []byte {
+	if utf8.Valid(data) {
+		return data
+	}
+	out := make([]byte, 0, len(data)*2)
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		if r == utf8.RuneError && n == 1 {
+			out = fmt.Appendf(out, "\\x%02x", data[0])
+		} else {
+			out = append(out, data[:n]...)
+		}
+		data = data[n:]
+	}
+	return out
+}
+
+// lineEndings says so where it is these that change.
+func lineEndings(before, after []byte) string {
+	was, is := bytes.Count(before, []byte("\r\n")), bytes.Count(after, []byte("\r\n"))
+	switch {
+	case was == is:
+		return ""
+	case is > was:
+		return "line endings become CRLF"
+	}
+	return "line endings become LF"
+}
+
+var (
+	generatedLine = regexp.MustCompile(`(?m)^.{0,8}Code generated .{0,200} DO NOT EDIT\.|@generated\b`)
+	minifiedName  = regexp.MustCompile(`(?i)[.-]min\.(js|mjs|cjs|css)$|\.(js|css)\.map$|\.bundle\.js$`)
+)
+
+// generated says why nobody would read a file.
+func generated(data []byte, name string) string {
+	switch {
+	case generatedLine.Match(data[:min(len(data), 4096)]):
+		return "it says that it is generated"
+	case minifiedName.MatchString(path.Base(name)):
+		return "minified, by its name"
+	case len(data) > 2000 && bytes.Count(data, []byte("\n"))*500 < len(data):
+		return "lines of more than 500 bytes on average"
+	}
+	return ""
+}

@@ -1,0 +1,133 @@
+// Package risk lists what a patch does that a reader of its diff may overlook,
+// the most dangerous first:
+//
+//	executable  a file that becomes executable, or is made so
+//	trusted     a file that the forge, Git, agents or this program obey
+//	build       a file that says what is built, installed or run
+//	secret      what looks like a secret, with its line and rule
+//	protected   a path that the Policy protects, with the rule that says so
+//	binary      content that a diff does not show, with sizes and type
+//	delete      a file that goes
+//	rename      a file that goes elsewhere
+//	mode        a file that is executable no more
+//	whitespace  a file in which nothing but white space changes
+//	long        added lines of more than 500 characters
+//	hidden      added characters that do not show, or bytes that are not UTF-8
+//	lookalike   added words in which letters of several scripts look alike
+//	generated   a file that says that it is generated, or looks minified
+//
+// A list follows from the patch and the Policy alone. Whoever reads the list and
+// the diff has seen every byte: that is held by a test against git itself.
+package risk
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// A Kind is a sort of risk, by the word that the package comment has.
+type Kind string
+
+// The kinds.
+const (
+	Executable Kind = "executable"
+	Trusted    Kind = "trusted"
+	Build      Kind = "build"
+	Secret     Kind = "secret"
+	Protected  Kind = "protected"
+	Binary     Kind = "binary"
+	Delete     Kind = "delete"
+	Rename     Kind = "rename"
+	Mode       Kind = "mode"
+	Whitespace Kind = "whitespace"
+	Long       Kind = "long"
+	Hidden     Kind = "hidden"
+	Lookalike  Kind = "lookalike"
+	Generated  Kind = "generated"
+)
+
+// Kinds are all kinds, the most dangerous first.
+func Kinds() []Kind {
+	return []Kind{
+		Executable, Trusted, Build, Secret, Protected, Binary, Delete, Rename, Mode, Whitespace, Long, Hidden, Lookalike, Generated,
+	}
+}
+
+// A Risk is one thing about one file. Lines are of the file after the change,
+// the first few of them, and More is how many others there are; a risk without
+// lines is about the file as a whole. Detail says more, in English: the rule, the
+// reason, the sizes, the characters as escapes. Path, From and Detail are
+// whatever the patch has, and are escaped by who shows them.
+type Risk struct {
+	Kind   Kind   `json:"kind"`
+	Path   string `json:"path"`
+	From   string `json:"from,omitempty"`
+	Lines  []int  `json:"lines,omitempty"`
+	More   int    `json:"more,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// maxLines is how many lines a Risk names.
+const maxLines = 5
+
+// at adds a line.
+func (r *Risk) at(line int) {
+	switch {
+	case slices.Contains(r.Lines, line):
+	case len(r.Lines) < maxLines:
+		r.Lines = append(r.Lines, line)
+	default:
+		r.More++
+	}
+}
+
+// Of lists the risks of a patch itself; found are the secrets that it introduces.
+// Those that only the Policy knows are InPolicy.
+func Of(set patch.Patchset, found []secret.PatchFinding) []Risk {
+	var out []Risk
+	for _, c := range set.Changes {
+		out = append(out, ofChange(c)...)
+	}
+	for _, f := range found {
+		one := Risk{Kind: Secret, Path: f.Path, Detail: f.Kind}
+		if f.Line > 0 {
+			one.Lines = []int{f.Line}
+		}
+		out = append(out, one)
+	}
+	return Sort(out)
+}
+
+// InPolicy lists which of these paths the Policy's own rules protect, and whom a
+// rule asks. What is protected everywhere is among the risks of the patch.
+func InPolicy(p policy.Policy, paths []string) []Risk {
+	var out []Risk
+	for _, e := range p.Explain(paths) {
+		for _, met := range e.Rules {
+			if met.Rule != "built-in" {
+				out = append(out, Risk{Kind: Protected, Path: e.Path, Detail: met.Rule + " " + met.Glob})
+			}
+		}
+	}
+	return Sort(out)
+}
+
+// Sort puts the most dangerous first, and those of one kind in the order of their
+// paths and lines. A kind that it does not know comes first.
+func Sort(list []Risk) []Risk {
+	slices.SortStableFunc(list, func(a, b Risk) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(Kinds(), a.Kind), slices.Index(Kinds(), b.Kind)),
+			cmp.Compare(a.Path, b.Path),
+			slices.Compare(a.Lines, b.Lines),
+			cmp.Compare(a.Detail, b.Detail),
+		)
+	})
+	return slices.CompactFunc(list, func(a, b Risk) bool {
+		return a.Kind == b.Kind && a.Path == b.Path && a.From == b.From && a.Detail == b.Detail && a.More == b.More && slices.Equal(a.Lines, b.Lines)
+	})
+}
