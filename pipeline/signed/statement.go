@@ -1,0 +1,180 @@
+// Package signed is about decisions that a person signs with a key of their own, so
+// that nobody who merely holds their account or their shell can make them. It is
+// pure: keys, signatures and the time come from the caller.
+//
+// What is signed is a Statement, in the namespace of Namespace, as
+// `ssh-keygen -Y sign` signs a file (OpenSSH's PROTOCOL.sshsig). Its bytes are
+// canonical JSON (RFC 8785) and one LF:
+//
+//	{"base_commit":"…","decided_at":"2026-01-05T12:00:00Z","decision":"approve","fingerprints":["patchset:…"],"pull_request":12,"reason":"","repository":{"id":"1296269","name":"acme/shop"},"schema":"countersign/decision/1","shown":"sha256:…","transaction_id":"tx_…"}
+//
+// docs/decisions.md has each member.
+package signed
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// Namespace is what the signatures are for. One that was made for anything else,
+// such as a commit or a file, is no decision.
+const Namespace = "countersign-decision@v1"
+
+// Schema is the schema of a Statement.
+const Schema = "countersign/decision/1"
+
+// A Statement is what a person signs: the decision, what it is about, and what was
+// shown before. Repository is nil for a transaction that has none; PullRequest is
+// then 0. DecidedAt is RFC 3339 in UTC, to the second. Shown is the "sha256:…" of
+// the risks that were shown.
+type Statement struct {
+	Schema        string             `json:"schema"`
+	Repository    *ledger.Repository `json:"repository,omitempty"`
+	PullRequest   int                `json:"pull_request"`
+	TransactionID string             `json:"transaction_id"`
+	BaseCommit    string             `json:"base_commit"`
+	Decision      ledger.Decision    `json:"decision"`
+	Fingerprints  []string           `json:"fingerprints"`
+	Reason        string             `json:"reason"`
+	DecidedAt     string             `json:"decided_at"`
+	Shown         string             `json:"shown"`
+}
+
+// Bytes are what is signed. It panics on a Statement that has no such form, which
+// Check refuses.
+func (s Statement) Bytes() []byte {
+	line, err := canon.Line(s)
+	if err != nil {
+		panic("signed: " + err.Error())
+	}
+	return line
+}
+
+// Check says what a statement lacks. No member may be absent or empty, but for the
+// reason, and repository and pull_request of a transaction that has none.
+func (s Statement) Check() error {
+	at, err := time.Parse(time.RFC3339, s.DecidedAt)
+	digest, isSum := strings.CutPrefix(s.Shown, "sha256:")
+	switch {
+	case s.Schema != Schema:
+		return fmt.Errorf("its schema is not %s", Schema)
+	case s.PullRequest < 0, s.PullRequest > 0 && s.Repository == nil:
+		return errors.New("it names no repository of its pull request")
+	case s.Repository != nil && (s.Repository.ID == "" || s.Repository.Name == ""):
+		return errors.New("its repository has no number or no name")
+	case s.TransactionID == "" || s.BaseCommit == "":
+		return errors.New("it names no transaction, or no base")
+	case s.Decision != ledger.Approve && s.Decision != ledger.Deny:
+		return errors.New("its decision is neither approve nor deny")
+	case len(s.Fingerprints) == 0 || !slices.IsSorted(s.Fingerprints) || len(slices.Compact(slices.Clone(s.Fingerprints))) != len(s.Fingerprints):
+		return errors.New("its fingerprints are none, or not each once in order")
+	case ledger.OneLine(s.Reason, maxReason) != s.Reason:
+		return errors.New("its reason is not one line of visible characters")
+	case err != nil || at.UTC().Format(time.RFC3339) != s.DecidedAt:
+		return errors.New("its time is not one of RFC 3339 in UTC, to the second")
+	case !isSum || !canon.IsHex64(digest):
+		return errors.New("it does not say what was shown")
+	}
+	for _, f := range s.Fingerprints {
+		_, id, ok := strings.Cut(f, "patchset:")
+		if !ok || !canon.IsHex64(id) {
+			return fmt.Errorf("%.100q is not a fingerprint", f)
+		}
+	}
+	return nil
+}
+
+const maxReason = 500
+
+// Parse reads a Statement. The bytes must be its Bytes, so that one decision has one
+// text: what else could mean the same is refused.
+func Parse(raw []byte) (Statement, error) {
+	var s Statement
+	if err := canon.Unmarshal(bytes.TrimSuffix(raw, []byte("\n")), &s); err != nil {
+		return Statement{}, fmt.Errorf("the statement is not of its form: %w", err)
+	}
+	if err := s.Check(); err != nil {
+		return Statement{}, fmt.Errorf("the statement is not of its form: %w", err)
+	}
+	if !bytes.Equal(s.Bytes(), raw) {
+		return Statement{}, errors.New("the statement is not of its form: it is not written as its values are, or has other members")
+	}
+	return s, nil
+}
+
+// A Signature is a Statement with the text of its SSHSIG: as ssh-keygen writes it,
+// with its first and last line.
+type Signature struct {
+	Statement Statement
+	Armored   string
+}
+
+// The lines around a signature's base64.
+const (
+	armorBegin = "-----BEGIN SSH SIGNATURE-----\n"
+	armorEnd   = "-----END SSH SIGNATURE-----\n"
+)
+
+// carried is how a Signature is written on one line.
+type carried struct {
+	Signature string    `json:"signature"`
+	Statement Statement `json:"statement"`
+}
+
+// String writes a signature on one line, as it is pasted into a comment: base64url,
+// without padding, of canonical JSON with the statement and the signature's base64.
+func (s Signature) String() string {
+	text := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(s.Armored, armorBegin), armorEnd), "\n", "")
+	doc, err := canon.Marshal(carried{text, s.Statement})
+	if err != nil {
+		panic("signed: " + err.Error())
+	}
+	return base64.RawURLEncoding.EncodeToString(doc)
+}
+
+// maxLine bounds the text of a signature: one of a large RSA key with a reason of
+// every length has less.
+const maxLine = 16 << 10
+
+// ParseSignature reads what String writes, and nothing else. It does not verify.
+func ParseSignature(text string) (Signature, error) {
+	if len(text) > maxLine {
+		return Signature{}, errors.New("the signature is too long")
+	}
+	doc, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return Signature{}, errors.New("the signature is not base64url: a part of it may be missing")
+	}
+	var c carried
+	if err := canon.Unmarshal(doc, &c); err != nil {
+		return Signature{}, fmt.Errorf("the signature is not of its form: %w", err)
+	}
+	if err := c.Statement.Check(); err != nil {
+		return Signature{}, fmt.Errorf("the statement is not of its form: %w", err)
+	}
+	s := Signature{Statement: c.Statement, Armored: armor(c.Signature)}
+	if s.String() != text {
+		return Signature{}, errors.New("the signature is not written as it is meant to be, or has other members")
+	}
+	return s, nil
+}
+
+// armor breaks base64 into the lines of a signature's text.
+func armor(text string) string {
+	var b strings.Builder
+	b.WriteString(armorBegin)
+	for line := range slices.Chunk([]byte(text), 70) {
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	b.WriteString(armorEnd)
+	return b.String()
+}

@@ -1,0 +1,117 @@
+package signed_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+)
+
+var hex64 = strings.Repeat("ab", 32)
+
+func statement() signed.Statement {
+	return signed.Statement{
+		Schema: signed.Schema, Repository: &ledger.Repository{ID: "1296269", Name: "acme/shop"}, PullRequest: 12,
+		TransactionID: "tx_01M8222YH05GYQ3VTTQ7FD5C6Z", BaseCommit: strings.Repeat("c", 40), Decision: ledger.Approve,
+		Fingerprints: []string{"patchset:" + hex64, "secret:patchset:" + hex64}, Reason: "read <it> & é", DecidedAt: "2026-01-05T12:00:00Z", Shown: "sha256:" + hex64,
+	}
+}
+
+func TestStatementForm(t *testing.T) {
+	for name, change := range map[string]func(*signed.Statement){
+		"":             func(*signed.Statement) {},
+		"alone":        func(s *signed.Statement) { s.Repository, s.PullRequest, s.Reason = nil, 0, "" },
+		"schema":       func(s *signed.Statement) { s.Schema = "countersign/decision/2" },
+		"no schema":    func(s *signed.Statement) { s.Schema = "" },
+		"no repo":      func(s *signed.Statement) { s.Repository = nil },
+		"empty repo":   func(s *signed.Statement) { s.Repository = &ledger.Repository{Name: "a/b"} },
+		"negative":     func(s *signed.Statement) { s.PullRequest = -1 },
+		"no tx":        func(s *signed.Statement) { s.TransactionID = "" },
+		"no base":      func(s *signed.Statement) { s.BaseCommit = "" },
+		"decision":     func(s *signed.Statement) { s.Decision = "withdraw" },
+		"no decision":  func(s *signed.Statement) { s.Decision = "" },
+		"nothing":      func(s *signed.Statement) { s.Fingerprints = nil },
+		"order":        func(s *signed.Statement) { s.Fingerprints[0], s.Fingerprints[1] = s.Fingerprints[1], s.Fingerprints[0] },
+		"twice":        func(s *signed.Statement) { s.Fingerprints[1] = s.Fingerprints[0] },
+		"fingerprint":  func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + hex64[1:]} },
+		"upper":        func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + strings.ToUpper(hex64)} },
+		"reason":       func(s *signed.Statement) { s.Reason = "two\nlines" },
+		"long":         func(s *signed.Statement) { s.Reason = strings.Repeat("x", 501) },
+		"zone":         func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00+00:00" },
+		"fraction":     func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00.5Z" },
+		"no time":      func(s *signed.Statement) { s.DecidedAt = "" },
+		"not shown":    func(s *signed.Statement) { s.Shown = "" },
+		"shown as md5": func(s *signed.Statement) { s.Shown = "md5:" + hex64 },
+	} {
+		s := statement()
+		change(&s)
+		good := name == "" || name == "alone"
+		got, err := signed.Parse(s.Bytes())
+		if good != (err == nil) || good && !bytes.Equal(got.Bytes(), s.Bytes()) {
+			t.Errorf("%s: %v", name, err)
+		}
+		sig := signed.Signature{Statement: s, Armored: "-----BEGIN SSH SIGNATURE-----\nQUJD\n-----END SSH SIGNATURE-----\n"}
+		back, err := signed.ParseSignature(sig.String())
+		if good != (err == nil) || good && back.Armored != sig.Armored {
+			t.Errorf("%s, on a line: %v", name, err)
+		}
+	}
+}
+
+// A statement has one text: no member is absent, none is added, none written otherwise.
+func TestStatementOneText(t *testing.T) {
+	raw := statement().Bytes()
+	var doc map[string]any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for name := range doc {
+		for _, value := range []any{nil, "absent", "", "x", 0.5, -1, true, []any{}, map[string]any{}} {
+			was := doc[name]
+			if doc[name] = value; value == "absent" {
+				delete(doc, name)
+			}
+			other, err := json.Marshal(doc)
+			if doc[name] = was; err != nil {
+				t.Fatal(err)
+			}
+			if _, err := signed.Parse(append(other, '\n')); err == nil && name != "reason" {
+				t.Errorf("%s: %v is taken", name, value)
+			} else if err == nil && value != "" && value != "x" {
+				t.Errorf("reason: %v is taken", value)
+			}
+		}
+	}
+	for _, other := range []string{
+		string(raw[:len(raw)-1]), string(raw) + "\n", " " + string(raw), strings.Replace(string(raw), "{", `{"a":1,`, 1), strings.Replace(string(raw), `":`, `": `, 1),
+		strings.Replace(string(raw), `{`, `{"schema":"countersign/decision/1",`, 1), strings.Replace(string(raw), "é", `\u00e9`, 1),
+	} {
+		if _, err := signed.Parse([]byte(other)); err == nil {
+			t.Errorf("taken: %s", other)
+		}
+	}
+	line := signed.Signature{Statement: statement(), Armored: "-----BEGIN SSH SIGNATURE-----\nQUJD\n-----END SSH SIGNATURE-----\n"}.String()
+	doc1, _ := base64.RawURLEncoding.DecodeString(line)
+	for _, other := range []string{line + "=", line + "A", line[:len(line)-1], " " + line, base64.StdEncoding.EncodeToString(doc1),
+		base64.RawURLEncoding.EncodeToString(append(doc1, '\n')),
+		base64.RawURLEncoding.EncodeToString(bytes.Replace(doc1, []byte(`{"signature"`), []byte(`{"a":1,"signature"`), 1)),
+		base64.RawURLEncoding.EncodeToString(bytes.Replace(doc1, []byte(`QUJD`), []byte(`QUJD\n`), 1)),
+	} {
+		if got, err := signed.ParseSignature(other); err == nil {
+			t.Errorf("taken: %s as %v", other, got)
+		}
+	}
+}
+
+func FuzzParseSignature(f *testing.F) {
+	f.Add(signed.Signature{Statement: statement(), Armored: "-----BEGIN SSH SIGNATURE-----\nQUJD\n-----END SSH SIGNATURE-----\n"}.String())
+	f.Fuzz(func(t *testing.T, text string) {
+		if s, err := signed.ParseSignature(text); err == nil && s.String() != text {
+			t.Errorf("%q is written as %q", text, s.String())
+		}
+	})
+}
