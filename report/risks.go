@@ -1,0 +1,176 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/risk"
+)
+
+// riskTitles say what a kind of risk means, in few words.
+var riskTitles = map[risk.Kind]string{
+	risk.Executable: "becomes executable",
+	risk.Trusted:    "is obeyed",
+	risk.Build:      "builds or installs",
+	risk.Secret:     "secret",
+	risk.Protected:  "protected",
+	risk.Binary:     "binary",
+	risk.Delete:     "deleted",
+	risk.Rename:     "renamed",
+	risk.Mode:       "executable no more",
+	risk.Whitespace: "white space only",
+	risk.Long:       "long lines",
+	risk.Hidden:     "hidden characters",
+	risk.Lookalike:  "look-alike letters",
+	risk.Generated:  "generated",
+}
+
+// riskTitle is the kind's own word for one that this program does not know.
+func riskTitle(k risk.Kind) string {
+	if title := riskTitles[k]; title != "" {
+		return title
+	}
+	return Clean(string(k))
+}
+
+// riskPlace is where a risk is: old → path:lines.
+func riskPlace(r risk.Risk) string {
+	text := Clean(r.Path)
+	if r.From != "" {
+		text = Clean(r.From) + " → " + text
+	}
+	for i, n := range r.Lines {
+		text += map[bool]string{true: ":", false: ","}[i == 0] + strconv.Itoa(n)
+	}
+	if r.More > 0 {
+		text += fmt.Sprintf(" and %d more lines", r.More)
+	}
+	return text
+}
+
+// riskText is a risk in full: its place, and what there is to say about it.
+func riskText(r risk.Risk) string {
+	if r.Detail == "" {
+		return riskPlace(r)
+	}
+	return riskPlace(r) + " (" + Clean(r.Detail) + ")"
+}
+
+// A riskGroup is the risks of one kind.
+type riskGroup struct {
+	kind  risk.Kind
+	risks []risk.Risk
+}
+
+// riskGroups keeps the order of the list, which is sorted.
+func riskGroups(list []risk.Risk) []riskGroup {
+	var out []riskGroup
+	for _, r := range list {
+		if len(out) == 0 || out[len(out)-1].kind != r.Kind {
+			out = append(out, riskGroup{kind: r.Kind})
+		}
+		last := &out[len(out)-1]
+		last.risks = append(last.risks, r)
+	}
+	return out
+}
+
+const riskIndent = 20 // columns of the title
+
+// Risks shows a list of risks in as many columns and lines as a screen has: a line
+// for each kind at least, then as much as there is room for, the shortest form of a
+// risk being its file's name. What has no room is counted. No height, 0, is room for
+// everything, in full.
+func Risks(list []risk.Risk, width, height int, s Style) string {
+	groups := riskGroups(list)
+	width -= riskIndent + 2
+	lines := make([][]wrapped, len(groups))
+	for _, form := range []func(risk.Risk) string{riskText, riskPlace, func(r risk.Risk) string { return Clean(r.Path) }} {
+		total := 0
+		for i, g := range groups {
+			var items []string
+			for _, r := range g.risks {
+				items = append(items, form(r))
+			}
+			lines[i] = wrap(slices.Compact(items), width)
+			total += len(lines[i])
+		}
+		if height == 0 || total <= height {
+			height = total
+			break
+		}
+	}
+	for total := height + 1; total > height; { // the longest gives way
+		total = 0
+		longest := 0
+		for i := range lines {
+			total += len(lines[i])
+			if len(lines[i]) > len(lines[longest]) {
+				longest = i
+			}
+		}
+		if total <= height || len(lines[longest]) <= 1 {
+			break // or there are more kinds than lines
+		}
+		lines[longest] = lines[longest][:len(lines[longest])-1]
+	}
+	var b strings.Builder
+	for i, g := range groups {
+		colour := yellow
+		if slices.Index(risk.Kinds(), g.kind) <= slices.Index(risk.Kinds(), risk.Protected) {
+			colour = red
+		}
+		title := riskTitle(g.kind)
+		for j, line := range lines[i] {
+			text := line.text
+			if j == len(lines[i])-1 {
+				if text = strings.TrimSuffix(text, ","); line.left > 0 {
+					more := fmt.Sprintf(" and %d more", line.left)
+					text = cut(text, width-len(more)) + more
+				}
+			}
+			fmt.Fprintf(&b, "  %s%s\n", s.paint(colour, fmt.Sprintf("%-*s", riskIndent, title)), text)
+			title = ""
+		}
+	}
+	return b.String()
+}
+
+// A wrapped line has left so many items for the lines below it.
+type wrapped struct {
+	text string
+	left int
+}
+
+// wrap breaks a list, with commas, into lines of a width; an item that is wider than
+// one is cut in its middle.
+func wrap(items []string, width int) []wrapped {
+	var lines []wrapped
+	for i, item := range items {
+		item = cut(item, width-1)
+		left := len(items) - 1 - i
+		if left > 0 {
+			item += ","
+		}
+		last := len(lines) - 1
+		if i > 0 && utf8.RuneCountInString(lines[last].text)+1+utf8.RuneCountInString(item) <= width {
+			lines[last] = wrapped{lines[last].text + " " + item, left}
+		} else {
+			lines = append(lines, wrapped{item, left})
+		}
+	}
+	return lines
+}
+
+// cut shortens a text in its middle.
+func cut(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width || width < 3 {
+		return text
+	}
+	head := (width - 1) / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
+}

@@ -1,0 +1,71 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/risk"
+)
+
+func TestRisks(t *testing.T) {
+	list := []risk.Risk{
+		{Kind: risk.Executable, Path: "run.sh"},
+		{Kind: risk.Executable, Path: "tools/x\x1b[2J", Detail: "a new file"},
+		{Kind: risk.Secret, Path: "a.yml", Lines: []int{12}, Detail: "generic-api-key"},
+		{Kind: risk.Rename, Path: "b", From: "a"},
+		{Kind: risk.Hidden, Path: "c", Lines: []int{1, 2, 3, 4, 5}, More: 2, Detail: "U+202E"},
+		{Kind: "unheard of", Path: "d"},
+	}
+	want := `  becomes executable  run.sh, tools/x\x1b[2J (a new file)
+  secret              a.yml:12 (generic-api-key)
+  renamed             a → b
+  hidden characters   c:1,2,3,4,5 and 2 more lines (U+202E)
+  unheard of          d
+`
+	if got := Risks(list, 80, 0, Style{}); got != want {
+		t.Errorf("\n%s\nwant\n%s", got, want)
+	}
+	if got := Risks(nil, 80, 24, Style{}); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Every kind of risk of a patch of forty files is on the first screen, and every
+// file where the names leave room.
+func TestRisksFirstScreen(t *testing.T) {
+	var list []risk.Risk
+	for _, k := range risk.Kinds() {
+		for n := range 40 {
+			list = append(list, risk.Risk{Kind: k, Path: fmt.Sprintf("internal/some/package%d/file%02d.go", n%3, n), Lines: []int{n}, Detail: "why"})
+		}
+	}
+	got := Risks(list, 80, 20, Style{})
+	if n := strings.Count(got, "\n"); n > 20 {
+		t.Errorf("%d lines", n)
+	}
+	for line := range strings.Lines(got) {
+		if n := utf8.RuneCountInString(line); n > 81 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, k := range risk.Kinds() {
+		if !strings.Contains(got, riskTitle(k)) {
+			t.Errorf("%s is not there", k)
+		}
+	}
+	if strings.Count(got, " more\n") != len(risk.Kinds()) {
+		t.Errorf("what has no room is not counted:\n%s", got)
+	}
+	list = nil
+	for n := range 40 {
+		list = append(list, risk.Risk{Kind: risk.Kinds()[n%len(risk.Kinds())], Path: fmt.Sprintf("cmd/file%02d.go", n), Detail: strings.Repeat("a long reason ", 4)})
+	}
+	got = Risks(risk.Sort(list), 80, 20, Style{})
+	for n := range 40 {
+		if !strings.Contains(got, fmt.Sprintf("file%02d.go", n)) {
+			t.Errorf("file %d is not there:\n%s", n, got)
+		}
+	}
+}
