@@ -14,8 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 // HistoryOptions say which part of a ledger's history is read, and how.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 // differ compares the trees of one commit after another, as raw bytes. It is

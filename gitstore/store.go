@@ -17,10 +17,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/gitstore/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 // LedgerRef is where the ledger is unless somebody says otherwise.

@@ -61,10 +61,10 @@ var mayImport = map[string][]string{
 	"gitstore/index":    {"github.com/go-git/go-git/v5"},
 	"gitstore/ignore":   {},
 	"gitstore/status":   {"gitstore/index", "gitstore/ignore", "github.com/go-git/go-git/v5", "golang.org/x/sys"},
-	"gitstore/sshsig":   {"golang.org/x/crypto"},
+	"pipeline/sshsig":   {"golang.org/x/crypto"},
 	"gitstore/wire":     {"internal/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore": {
-		"internal/lazyregexp", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/status", "gitstore/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
+		"internal/lazyregexp", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
@@ -77,7 +77,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/scaffold": {"internal/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/policy", "report"},
 	"cmd/countersign": {
-		"internal/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "cmd/countersign/internal/scaffold", "gitstore", "gitstore/sshsig", "gitstore/wire", "report",
+		"internal/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "cmd/countersign/internal/scaffold", "gitstore", "pipeline/sshsig", "gitstore/wire", "report",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",

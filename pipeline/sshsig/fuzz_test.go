@@ -28,7 +28,7 @@ func FuzzArmor(f *testing.F) {
 		f.Add(signature)
 		f.Add(strings.Replace(signature, "AAAA", "AAAB", 1))
 	}
-	e, err := dearmor(load(f, "ed25519").section(f, "signature"))
+	e, err := dearmor(load(f, "ed25519").section(f, "signature"), forGit)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func FuzzArmor(f *testing.F) {
 	f.Add(begin + "U1NIU0lHAAAAAQ==\n" + end)
 	allowed := allow(f, list)
 	check := func(t *testing.T, text string) {
-		e, err := dearmor(text)
+		e, err := dearmor(text, forGit)
 		if err == nil && armor(ssh.Marshal(e)) != text {
 			t.Errorf("another text: %q", text)
 		}
@@ -98,7 +98,7 @@ func (a Allowed) lines() []signerLine {
 	lines := slices.Concat(slices.Collect(maps.Values(a.keys))...)
 	slices.SortFunc(lines, func(x, y signerLine) int { return x.number - y.number })
 	for i := range lines {
-		lines[i].number = 0
+		lines[i].number, lines[i].text = 0, ""
 	}
 	return lines
 }

@@ -91,11 +91,11 @@ func headerEnd(commit []byte) (int, bool) {
 }
 
 const (
-	begin     = "-----BEGIN SSH SIGNATURE-----\n"
-	end       = "-----END SSH SIGNATURE-----\n"
-	columns   = 70
-	version   = 1
-	namespace = "git"
+	begin   = "-----BEGIN SSH SIGNATURE-----\n"
+	end     = "-----END SSH SIGNATURE-----\n"
+	columns = 70
+	version = 1
+	forGit  = "git" // the namespace of commits
 )
 
 var magic = [6]byte{'S', 'S', 'H', 'S', 'I', 'G'}
@@ -144,8 +144,8 @@ func armor(blob []byte) string {
 	return b.String()
 }
 
-// dearmor reads only what armor writes: one envelope has one text.
-func dearmor(armored string) (envelope, error) {
+// dearmor reads only what armor writes, for one namespace: one envelope has one text.
+func dearmor(armored, namespace string) (envelope, error) {
 	var e envelope
 	if armored == "" {
 		return e, ErrNoSignature

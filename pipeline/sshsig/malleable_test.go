@@ -99,7 +99,7 @@ func TestOtherArmor(t *testing.T) {
 // envelopeOf opens a fixture's signature of message.
 func envelopeOf(t *testing.T, f fixture) (envelope, ssh.Signature) {
 	t.Helper()
-	e, err := dearmor(f.section(t, "signature"))
+	e, err := dearmor(f.section(t, "signature"), forGit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestSecurityKey(t *testing.T) {
 	public := ssh.Marshal(struct{ Type, Key, Application string }{ssh.KeyAlgoSKED25519, string(private.Public().(ed25519.PublicKey)), "ssh:"})
 	line := "a@example.org " + ssh.KeyAlgoSKED25519 + " " + base64.StdEncoding.EncodeToString(public) + "\n"
 	touch := func(flags byte, more string) string {
-		e := envelope{Magic: magic, Version: version, PublicKey: public, Namespace: namespace, Hash: "sha512"}
+		e := envelope{Magic: magic, Version: version, PublicKey: public, Namespace: forGit, Hash: "sha512"}
 		app, text := sha256.Sum256([]byte("ssh:")), sha256.Sum256(e.signed([]byte(message)))
 		counter := []byte{flags, 0, 0, 0, 9}
 		blob := ed25519.Sign(private, slices.Concat(app[:], counter, text[:]))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/gitstore/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 // A key that was made for this sample.

@@ -133,6 +133,11 @@ func newSigner(raw any, public []byte) (Signer, error) {
 // with the last newline. One key and message have one signature: ECDSA is
 // deterministic here (RFC 6979).
 func (s Signer) Sign(message []byte) (armored string, err error) {
+	return s.SignFor(forGit, message)
+}
+
+// SignFor is [Signer.Sign] for another namespace.
+func (s Signer) SignFor(namespace string, message []byte) (armored string, err error) {
 	e := envelope{Magic: magic, Version: version, PublicKey: s.public().Marshal(), Namespace: namespace, Hash: "sha512"}
 	made, err := s.key.SignWithAlgorithm(nil, e.signed(message), s.algorithm)
 	if err != nil {

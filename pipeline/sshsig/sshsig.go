@@ -97,6 +97,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ import (
 // a pattern; the fingerprint is the key's, as in [Signer.Fingerprint]. With an
 // error both are empty.
 func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
-	e, err := dearmor(armored)
+	e, err := dearmor(armored, forGit)
 	if err != nil {
 		return "", "", err
 	}
@@ -119,12 +120,12 @@ func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal
 		return "", "", fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
 	}
 	fingerprint = ssh.FingerprintSHA256(lines[0].key)
-	if err := e.verify(lines[0].key, message); err != nil {
+	if _, err := e.verify(lines[0].key, message); err != nil {
 		return "", "", err
 	}
 	var refused []error
 	for _, line := range lines {
-		err := line.admits(at)
+		err := line.admits(forGit, at)
 		if err == nil {
 			return line.principal(), fingerprint, nil
 		}
@@ -137,7 +138,7 @@ func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal
 // must be in its one form, for git, and made with the key that it names. Whose
 // key that is, only [Allowed.Verify] says.
 func Check(message []byte, armored string) error {
-	e, err := dearmor(armored)
+	e, err := dearmor(armored, forGit)
 	if err != nil {
 		return err
 	}
@@ -145,22 +146,78 @@ func Check(message []byte, armored string) error {
 	if err != nil {
 		return malformed("%v", err)
 	}
-	return e.verify(key, message)
+	_, err = e.verify(key, message)
+	return err
 }
 
-// verify checks the signature itself. The key is the one that e names.
-func (e envelope) verify(key ssh.PublicKey, message []byte) error {
+// A Proof is what the signature of a message shows beside that the key made it.
+// Hardware says that the key is one of a security key (FIDO/U2F), which signs only
+// when it is touched; Verified that it says to have verified the person, by a PIN or
+// a finger (OpenSSH's PROTOCOL.u2f, bit 2 of the flags).
+type Proof struct {
+	Fingerprint        string // of the key, "SHA256:…"
+	Line               string // of the allowed signers, which lists the key
+	Hardware, Verified bool
+}
+
+// Prove is [Allowed.Verify] for another namespace and one signer: a line of the
+// list must have one of these names among its principals, and admit the key at a time
+// and at each of some more.
+func (a Allowed) Prove(namespace string, message []byte, armored string, names []string, at time.Time, more ...time.Time) (Proof, error) {
+	e, err := dearmor(armored, namespace)
+	if err != nil {
+		return Proof{}, err
+	}
+	lines := a.keys[string(e.PublicKey)]
+	if len(lines) == 0 {
+		return Proof{}, fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
+	}
+	proof := Proof{Fingerprint: ssh.FingerprintSHA256(lines[0].key), Hardware: strings.HasPrefix(lines[0].key.Type(), "sk-")}
+	flags, err := e.verify(lines[0].key, message)
+	if err != nil {
+		return Proof{}, err
+	}
+	proof.Verified = proof.Hardware && flags&userVerified != 0
+	var refused []error
+	for _, line := range lines {
+		var err error
+		if !slices.ContainsFunc(names, func(name string) bool { return name != "" && matchList(line.principals, name) }) {
+			err = fmt.Errorf("%w: line %d of the allowed signers lists the key for %s", ErrUnknownKey, line.number, strings.Join(line.principals, ","))
+		}
+		for _, t := range append([]time.Time{at}, more...) {
+			if err == nil {
+				err = line.admits(namespace, t)
+			}
+		}
+		if err == nil {
+			proof.Line = line.text
+			return proof, nil
+		}
+		refused = append(refused, err)
+	}
+	return Proof{}, errors.Join(refused...)
+}
+
+// userVerified is the bit of a security key's flags that says so.
+const userVerified = 1 << 2
+
+// verify checks the signature itself, and returns a security key's flags. The key is
+// the one that e names.
+func (e envelope) verify(key ssh.PublicKey, message []byte) (flags byte, err error) {
 	var sig ssh.Signature
 	if err := ssh.Unmarshal(e.Signature, &sig); err != nil {
-		return malformed("its innermost part is cut short")
+		return 0, malformed("its innermost part is cut short")
 	}
 	if err := checkForm(key, &sig); err != nil {
-		return err
+		return 0, err
 	}
 	if err := key.Verify(e.signed(message), &sig); err != nil {
-		return fmt.Errorf("%w: %s did not sign this", ErrBadSignature, ssh.FingerprintSHA256(key))
+		return 0, fmt.Errorf("%w: %s did not sign this", ErrBadSignature, ssh.FingerprintSHA256(key))
 	}
-	return nil
+	if len(sig.Rest) > 0 {
+		flags = sig.Rest[0]
+	}
+	return flags, nil
 }
 
 // checkForm refuses the other encodings of a signature that the SSH library
@@ -208,9 +265,9 @@ var (
 	// ErrUnsupported: a signature of another kind: PGP, X.509, of the SHA-256
 	// form of the commit, by a certificate, or RSA with SHA-1.
 	ErrUnsupported = errors.New("unsupported signature")
-	// ErrNamespace: made for something other than git, or by a key that is
+	// ErrNamespace: made for something else, such as a file, or by a key that is
 	// allowed only for something else.
-	ErrNamespace = errors.New("signature is not for git")
+	ErrNamespace = errors.New("signature is not for this use")
 	// ErrUnknownKey: made by a key that the allowed signers do not list.
 	ErrUnknownKey = errors.New("signed with an unknown key")
 	// ErrBadSignature: the key did not sign these bytes.

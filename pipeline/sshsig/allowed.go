@@ -48,7 +48,7 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 			errs = append(errs, &LineError{number, err})
 			continue
 		}
-		line.number = number
+		line.number, line.text = number, trimmed
 		blob := string(line.key.Marshal())
 		a.keys[blob] = append(a.keys[blob], line)
 	}
@@ -61,6 +61,7 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 // A signerLine is one line of the file.
 type signerLine struct {
 	number        int
+	text          string
 	principals    []string // patterns
 	namespaces    []string // patterns; nil: any
 	after, before time.Time
@@ -138,9 +139,9 @@ func (l signerLine) principal() string {
 	return ""
 }
 
-// admits tells why the line's key may not sign commits at a time, in seconds
-// as ssh-keygen compares them.
-func (l signerLine) admits(at time.Time) error {
+// admits tells why the line's key may not sign for a namespace at a time, in
+// seconds as ssh-keygen compares them.
+func (l signerLine) admits(namespace string, at time.Time) error {
 	const layout = "2006-01-02 15:04:05Z"
 	if l.namespaces != nil && !matchList(l.namespaces, namespace) {
 		return fmt.Errorf("%w: line %d of the allowed signers allows the key only for %s", ErrNamespace, l.number, strings.Join(l.namespaces, ","))
