@@ -138,9 +138,9 @@ func keys(t *testing.T, lines string) signed.Keys {
 	return signed.Keys{Allowed: allowed}
 }
 
-// T83 No signature counts that is not this person's, for this decision on this
+// T73 No signature counts that is not this person's, for this decision on this
 // change. Every signer's own statement is taken, and none of its forgeries.
-func TestT83Forgeries(t *testing.T) {
+func TestT73Forgeries(t *testing.T) {
 	signers := []signer{
 		keygen(t, "ed25519", "-t", "ed25519"), keygen(t, "ecdsa256", "-t", "ecdsa", "-b", "256"), keygen(t, "ecdsa521", "-t", "ecdsa", "-b", "521"),
 		keygen(t, "rsa", "-t", "rsa", "-b", "2048"), securityKey("sk-ed25519", 1), securityKey("sk-ecdsa", 5),
