@@ -37,6 +37,8 @@ var mayImport = map[string][]string{
 	"pipeline/policy":        {"internal/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
 	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule"},
 	"pipeline/forge":         {"pipeline/approval", "pipeline/ledger"},
+	"pipeline/risk":          {"pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret"},
+	"pipeline/signed":        {"pipeline/canon", "pipeline/ledger", "pipeline/sshsig"},
 	"pipeline/seal":          {"filippo.io/age"},
 	"pipeline/secret":        {"internal/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
 	"pipeline/sandbox":       {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
@@ -68,7 +70,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"internal/lazyregexp", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
+		"internal/lazyregexp", "pipeline/risk", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
 	"cmd/countersign/internal/rpc":    {"pipeline/canon"},
 	"cmd/countersign/internal/action": {"report", "github.com/sethvargo/go-githubactions"},

@@ -9,8 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -178,10 +176,14 @@ func skeleton(r rune) (rune, bool) {
 	if to, ok := alikeLetters()[r]; ok {
 		return to, true
 	}
-	if r >= 0xFF01 && r <= 0xFF5E || r >= 0x1D400 && r <= 0x1D7FF { // full width, mathematical
-		if folded := norm.NFKC.String(string(r)); len(folded) == 1 && (unicode.IsLetter(rune(folded[0])) || unicode.IsDigit(rune(folded[0]))) {
-			return rune(folded[0]), true
-		}
+	switch { // by the Unicode blocks of letters and digits that are ASCII's in another shape
+	case r >= 0xFF10 && r <= 0xFF19, r >= 0xFF21 && r <= 0xFF3A, r >= 0xFF41 && r <= 0xFF5A: // full width
+		return r - 0xFEE0, true
+	case r >= 0x1D400 && r <= 0x1D6A3: // mathematical, A to Z and a to z in turn
+		at := (r - 0x1D400) % 52
+		return at%26 + map[bool]rune{true: 'A', false: 'a'}[at < 26], true
+	case r >= 0x1D7CE && r <= 0x1D7FF:
+		return '0' + (r-0x1D7CE)%10, true
 	}
 	return 0, false
 }
