@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/internal/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
 // What GitHub takes, in bytes of UTF-8. Its documentation of check runs says

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/internal/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
 // CodeOwners are the lines of a repository's CODEOWNERS file, which say who owns

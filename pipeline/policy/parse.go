@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
 // The bounds of what a file may ask for. A Policy that nobody can meet, or that

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/countersign-dev/countersign/internal/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
 // Private keys in PEM are found without an expression that would have to look

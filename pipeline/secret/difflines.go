@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/internal/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
 // A role says what a line of a diff is, and with it which part of the line may

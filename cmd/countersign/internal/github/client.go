@@ -18,8 +18,8 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
-	"github.com/countersign-dev/countersign/internal/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
 // Options are what a Client needs. In a workflow the addresses are
