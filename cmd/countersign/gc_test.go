@@ -57,7 +57,7 @@ func TestT80CollectedBesideWriters(t *testing.T) {
 	}
 	group.Go(func() { // one that never gets far
 		for n := range transactions / 2 {
-			cmd := s.command("review", "--patch", s.newFile(fmt.Sprint("killed", n)))
+			cmd := s.command("review", "--no-push", "--patch", s.newFile(fmt.Sprint("killed", n)))
 			check(t, cmd.Start())
 			time.Sleep(rand.N(60 * time.Millisecond))
 			_ = cmd.Process.Kill()
@@ -128,9 +128,7 @@ func (s playground) wholeLife(n, writer int) error {
 	var tx string
 	where := [][]string{{"--to", "branch", "--branch", "fixes"}, {"--to", "ref"}, {"--to", "branch"}, {"--to", "branch"}}[writer%4]
 	for _, args := range [][]string{{"review", "--patch", s.newFile(fmt.Sprint("n", n))}, {"approve"}, append([]string{"apply"}, where...), {"validate"}} {
-		if writer%4 == 3 {
-			args = append(args, "--push")
-		}
+		args = append(args, map[bool]string{true: "--push", false: "--no-push"}[writer%4 == 3])
 		if tx != "" {
 			args = append(args, tx)
 		}
