@@ -18,13 +18,15 @@ func TestT80MovesWhileLookedAt(t *testing.T) {
 	if err != nil || runtime.GOOS == "windows" {
 		t.Skip("it takes git, and a shell script before it")
 	}
-	moved := 0
-	for question := 1; question <= 4; question++ {
+	moved := map[bool]int{}
+	for n := range 8 {
+		question, gone := 1+n/2, n%2 == 1
 		r, _ := newRemote(t, false)
 		r.url = r.repo.Dir
 		other := r.share(r.clone(), gitstore.LedgerOptions{})
 		advance(t, other, "tx1", "1")
-		us := r.share(r.clone(), gitstore.LedgerOptions{})
+		clone := r.clone()
+		us := r.share(clone, gitstore.LedgerOptions{})
 		if _, err := us.Snapshot(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -34,6 +36,12 @@ func TestT80MovesWhileLookedAt(t *testing.T) {
 		advance(t, other, "tx4", "1")
 		after := r.repo.Git("rev-parse", gitstore.LedgerRef)
 		r.repo.Git("update-ref", gitstore.LedgerRef, before)
+		if gone { // the copy
+			if err := os.RemoveAll(clone.path(".git/countersign/ledgers")); err != nil {
+				t.Fatal(err)
+			}
+			us = r.share(clone, gitstore.LedgerOptions{})
+		}
 
 		dir := t.TempDir()
 		script := fmt.Sprintf(`#!/bin/sh
@@ -52,14 +60,63 @@ exec %[3]s "$@"
 		t.Setenv("PATH", path)
 		want := before
 		if _, err := os.Stat(filepath.Join(dir, "moved")); err == nil {
-			moved++
+			moved[gone]++
 			want = after
 		}
 		if err != nil || snap.Tip != want && snap.Tip != before {
 			t.Errorf("moved at question %d: %s, %v; want %s", question, snap.Tip, err, want)
 		}
 	}
-	if moved < 3 {
-		t.Errorf("the ledger moved %d times: a look takes a tip, its objects and its history", moved)
+	if moved[false] < 2 || moved[true] < 3 {
+		t.Errorf("the ledger moved %v times: a look takes a tip and what came since, or the tip's objects and then the history", moved)
+	}
+}
+
+// T80 A look whose copy has begun anew ends although the ledger moves at every other
+// question: what was fetched as a whole is gone on from.
+func TestT80MovesAllTheTime(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil || runtime.GOOS == "windows" {
+		t.Skip("it takes git, and a shell script before it")
+	}
+	r, _ := newRemote(t, false)
+	r.url = r.repo.Dir
+	other, clone := r.share(r.clone(), gitstore.LedgerOptions{}), r.clone()
+	advance(t, other, "tx1", "1")
+	if _, err := r.share(clone, gitstore.LedgerOptions{}).Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var tips string
+	for n := range 12 {
+		advance(t, other, fmt.Sprint("later", n), "1")
+		tips += r.repo.Git("rev-parse", gitstore.LedgerRef) + "\n"
+	}
+	r.repo.Git("update-ref", gitstore.LedgerRef, tips[41:81]) // two after what is remembered
+	if err := os.RemoveAll(clone.path(".git/countersign/ledgers")); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := fmt.Sprintf(`#!/bin/sh
+if [ "$1" = upload-pack ]; then
+	echo >> %[1]s/asked
+	n=$(wc -l < %[1]s/asked)
+	if [ "$n" -gt 2 ] && [ $((n %% 2)) = 1 ]; then
+		%[2]s -C %[3]s update-ref %[4]s "$(sed -n "$((n / 2 + 2))p" %[1]s/tips)"
+	fi
+fi
+exec %[2]s "$@"
+`, dir, git, r.repo.Dir, gitstore.LedgerRef)
+	for name, text := range map[string]string{"git": script, "tips": tips} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if _, err := r.share(clone, gitstore.LedgerOptions{}).Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
+	if err != nil || len(asked) > 8 {
+		t.Errorf("%d questions, %v", len(asked), err)
 	}
 }
