@@ -97,10 +97,14 @@ func securityKey(name string, flags byte) signer {
 	kind := ssh.KeyAlgoSKED25519
 	if strings.HasPrefix(name, "sk-ecdsa") {
 		kind = ssh.KeyAlgoSKECDSA256
-		private := &ecdsa.PrivateKey{D: big.NewInt(77)}
-		private.Curve = elliptic.P256()
-		private.X, private.Y = elliptic.P256().ScalarBaseMult(private.D.Bytes())
-		point := elliptic.Marshal(elliptic.P256(), private.X, private.Y)
+		private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), bytes.Repeat([]byte{7}, 32))
+		if err != nil {
+			panic(err)
+		}
+		point, err := private.PublicKey.Bytes()
+		if err != nil {
+			panic(err)
+		}
 		public = ssh.Marshal(struct{ Type, Curve, Point, Application string }{kind, "nistp256", string(point), "ssh:"})
 		sign = func(b []byte) []byte {
 			sum := sha256.Sum256(b)
