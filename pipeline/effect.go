@@ -45,8 +45,9 @@ type effect interface {
 	// ready checks everything that can be checked before the intent is
 	// recorded, and may build what write then puts in place.
 	ready(ctx context.Context, g Gated, p *prepared) error
-	// begin notes the apply, before the ledger is told.
-	begin(start ledger.ApplyStart) error
+	// begin notes the apply, before the ledger is told. undo, nil where there is
+	// nothing to take back, is for a ledger that was not told after all.
+	begin(start ledger.ApplyStart) (undo func() error, err error)
 	// canResume reports whether an apply that was cut off is this effect's to finish.
 	canResume(open ledger.ApplyStart) error
 	// write makes the change and reads it back.
@@ -135,8 +136,14 @@ func (e *worktreeEffect) ready(ctx context.Context, g Gated, p *prepared) error 
 	return nil
 }
 
-func (e *worktreeEffect) begin(start ledger.ApplyStart) error {
-	return e.r.Worktree.Begin(noted(start))
+// begin keeps a note that is there already: it is of a run that was killed, whose
+// apply/start may reach the ledger yet.
+func (e *worktreeEffect) begin(start ledger.ApplyStart) (undo func() error, err error) {
+	begun, err := e.r.Worktree.Begun()
+	if err != nil || slices.Contains(begun, noted(start)) {
+		return nil, err
+	}
+	return func() error { return e.end(start) }, e.r.Worktree.Begin(noted(start))
 }
 
 // canResume refuses to take up an apply that was begun in another working tree,

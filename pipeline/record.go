@@ -31,14 +31,15 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, re
 			return nothing(open, nil)
 		}
 		s, start, err := r.starting(ctx, g, to, p)
-		if err == nil {
-			err = to.begin(start)
+		if err != nil {
+			return nothing(start, err)
 		}
+		undo, err := to.begin(start)
 		if err != nil {
 			return nothing(start, err)
 		}
 		done, err := recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to " + place(start.Target)})
-		done.undo = func() error { return to.end(start) }
+		done.undo = undo
 		return done, err
 	})
 	return start, err

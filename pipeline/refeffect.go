@@ -171,7 +171,7 @@ func email(a ledger.Actor) string {
 	return "proposer@localhost"
 }
 
-func (e *refEffect) begin(ledger.ApplyStart) error { return nil }
+func (e *refEffect) begin(ledger.ApplyStart) (undo func() error, err error) { return nil, nil }
 
 // canResume: any clone can finish what it can build again.
 func (e *refEffect) canResume(ledger.ApplyStart) error { return nil }

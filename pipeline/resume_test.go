@@ -147,3 +147,43 @@ func TestT41ClaimOfAnEndedApply(t *testing.T) {
 		t.Errorf("begun are %v (%v)", begun, err)
 	}
 }
+
+// T41 A run was killed while its apply/start was on its way, and the next one's
+// reaches the ledger too late: what landed was begun here, and is finished here.
+func TestT41StartLandsLate(t *testing.T) {
+	w := newWorld(t)
+	g := w.approved()
+	tx := g.Transaction().TransactionID
+	run := w.as(bot)
+	unlock, err := run.Worktree.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Worktree.Begin(tx + "/apply_1"); err != nil { // by the run that was killed
+		t.Fatal(err)
+	}
+	unlock()
+	run.Store = &landsLate{Store: w.store}
+	out, err := run.Apply(t.Context(), g, pipeline.ApplyOptions{})
+	if err != nil || !out.Resumed {
+		t.Errorf("%+v %v", out, err)
+	}
+	if got := w.ends(tx); !slices.Equal(got, []string{"SUCCESS"}) {
+		t.Errorf("the applies ended %v", got)
+	}
+	w.sound(tx, ledger.Applied)
+}
+
+// landsLate writes what the first append brings, and says that somebody else did.
+type landsLate struct {
+	ledger.Store
+	done bool
+}
+
+func (s *landsLate) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+	made, err := s.Store.Append(ctx, tip, entries...)
+	if err == nil && !s.done {
+		s.done, made, err = true, "", ledger.ErrMoved
+	}
+	return made, err
+}
