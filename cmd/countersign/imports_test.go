@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 		"pipeline/lazyregexp", "pipeline/risk", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
 	"cmd/countersign/internal/rpc":    {"pipeline/canon"},
+	"cmd/countersign/internal/sshkey": {},
 	"cmd/countersign/internal/action": {"report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/github": {
 		"pipeline/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
