@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -89,21 +90,21 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 const longWait = 5 * time.Second
 
 // occupy keeps others away from where a change goes.
-func (r *Runner) occupy(ctx context.Context, to effect, o ApplyOptions, from *reader) (leave func(), err error) {
+func (r *Runner) occupy(ctx context.Context, to effect, o ApplyOptions, from *conversation.Reader) (leave func(), err error) {
 	if o.Place == nil {
 		return to.lock(ctx)
 	}
 	asked := r.Now()
 	leave, err = o.Place(ctx, to.target())
 	if r.Now().Sub(asked) > longWait {
-		from.forget()
+		from.Forget()
 	}
 	return leave, err
 }
 
 // again reads the pull request once more, so that an approval that is gone, and
 // a denial that has come, are known before anything is done.
-func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions, from *reader) (Gated, error) {
+func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (Gated, error) {
 	tx := g.Transaction()
 	switch {
 	case tx.GateOnly():
@@ -167,7 +168,7 @@ func ended(tx ledger.Transaction) error {
 }
 
 // apply goes on with a transaction that is still to be applied.
-func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap ledger.Snapshot, dryRun bool, from *reader) (ApplyOutcome, error) {
+func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap ledger.Snapshot, dryRun bool, from *conversation.Reader) (ApplyOutcome, error) {
 	var p prepared
 	refuse := func(err error) (ApplyOutcome, error) {
 		return ApplyOutcome{Result: refusal(err, dryRun), Ledger: snap, Learnt: p.known}, err
@@ -238,7 +239,7 @@ func refusedFiles(err error) []string {
 }
 
 // carryOut records the intent, makes the change, and records the outcome.
-func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared, from *reader) (ApplyOutcome, error) {
+func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared, from *conversation.Reader) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
 	_, resumed := g.log.OpenApply()
 	start, err := r.begin(ctx, to, id, p, resumed, from)

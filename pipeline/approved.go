@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -19,7 +20,7 @@ import (
 
 // effect returns the way to the place that the options name; an apply that was
 // cut off is finished where it was begun.
-func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions, from *reader) (effect, error) {
+func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect, error) {
 	if g.Transaction().Pointers.Proposal.PullRequest > 0 && o.To != TargetWorktree {
 		return r.pullEffect(ctx, g, o, from)
 	}
@@ -54,7 +55,7 @@ func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions, from *read
 
 // pullEffect is the way to the head branch of a pull request, or to another ref
 // on its repository; an apply that was cut off is finished where it was begun.
-func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *reader) (effect, error) {
+func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect, error) {
 	tx := g.Transaction()
 	if r.Forge == nil { // a job without a token takes what was fetched
 		return &refEffect{r: r, ref: fetchedHead(tx.Pointers.Proposal.PullRequest), refs: r.Refs}, nil
@@ -121,19 +122,15 @@ func hostOf(cloneURL string) string {
 func fetchedHead(number int) string { return fmt.Sprintf("refs/countersign/pull/%d/head", number) }
 
 // pullOf is the transaction's pull request, as this stage read it.
-func (r *Runner) pullOf(ctx context.Context, g Gated, from *reader) (forge.PullRequest, error) {
-	if g.reading != nil {
-		return g.reading.pull, nil
+func (r *Runner) pullOf(ctx context.Context, g Gated, from *conversation.Reader) (forge.PullRequest, error) {
+	if g.talk != nil {
+		return g.talk.Pull(), nil
 	}
 	tx := g.Transaction()
 	if r.Forge == nil || r.Code == nil {
-		return forge.PullRequest{}, &NoForgeError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
+		return forge.PullRequest{}, &conversation.NoForgeError{ID: tx.TransactionID, PullRequest: tx.Pointers.Proposal.PullRequest}
 	}
-	x, err := from.read(ctx, tx)
-	if err != nil {
-		return forge.PullRequest{}, err
-	}
-	return x.pull, nil
+	return from.Pull(ctx, tx)
 }
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are

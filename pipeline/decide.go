@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -52,7 +53,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 // decide says what a ruling is about, and judges with that. What does not
 // count is not recorded: the person is told why, and of several things the
 // others are said again without it.
-func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, about []approval.Request, ruling Ruling, from *reader) (Gated, *ledger.Stage, error) {
+func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, about []approval.Request, ruling Ruling, from *conversation.Reader) (Gated, *ledger.Stage, error) {
 	var uncounted []string
 	for {
 		s := r.stage(g.log)

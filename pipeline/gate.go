@@ -3,11 +3,11 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -25,7 +25,7 @@ func (r *Runner) Gates() func(ctx context.Context, id string) (Gated, error) {
 	return func(ctx context.Context, id string) (Gated, error) { return r.gate(ctx, id, from) }
 }
 
-func (r *Runner) gate(ctx context.Context, id string, from *reader) (Gated, error) {
+func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader) (Gated, error) {
 	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
@@ -113,6 +113,9 @@ var prompts = map[string]string{
 
 // recordDecisions records what was said and counts, and tells why the rest does not.
 func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated) error {
+	if g.talk == nil { // nobody was asked
+		return nil
+	}
 	var uncounted []approval.Judged
 	for _, said := range g.talk.Said() {
 		if said.Recorded(g.log) {
@@ -142,7 +145,7 @@ func (g Gated) keep(s *ledger.Stage, said approval.Said) {
 		return
 	}
 	if len(s.Log.Artifacts(approval.KindStatement)) < maxUncounted {
-		s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.reading.access[said.Author.ID]))
+		s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.talk.Known(said.Author)))
 	}
 }
 
@@ -166,7 +169,7 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 	case said.Author.ID == "":
 		return "its author is not known", nil
 	}
-	access, err := g.reading.accessOf(ctx, said.Author)
+	access, err := g.talk.Access(ctx, said.Author)
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +177,7 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 		return "", nil // one denial says it, and the index of them is write-once
 	}
 	if decision == ledger.Deny {
-		why = g.mayDeny(access, said.Author)
+		why = g.talk.WhyNoDenial(g.rules.Policy, g.log.Meta().Proposer, said.Author)
 	} else {
 		why, err = r.whyNotCounted(ctx, *g, said, access)
 	}
@@ -182,18 +185,6 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 		r.record(s, g, said, access)
 	}
 	return why, err
-}
-
-// mayDeny says why somebody's denial is not heard. A pull request's author may
-// always deny what others propose for it; who proposed it themselves closes the
-// pull request. A denial is for ever and everywhere, and anybody can open a pull
-// request with somebody else's bytes.
-func (g Gated) mayDeny(access approval.Access, who ledger.Actor) string {
-	author := g.reading.pull.Author
-	if author.ID == g.log.Meta().Proposer.ID {
-		author = ledger.Actor{}
-	}
-	return approval.MayDeny(g.rules.Policy, access, who, author)
 }
 
 func (g Gated) deniedAlready(fingerprint string) bool {
@@ -265,33 +256,14 @@ func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
 // onRecord is the verdict as anybody can find it again from the record alone:
 // what the forge answered when it was asked again goes into it.
 func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
-	if g.reading == nil {
+	if g.talk == nil {
 		return g.Verdict
 	}
 	g.rules.note(s)
-	doc := approval.NewStanding(g.at, g.reading.pull.Number, g.reading.pull.Head.Commit)
-	doc.Policy = g.rules.ref()
-	for _, d := range ledger.Of[*ledger.ApprovalDecision](s.Log) {
-		if d.Decision == ledger.Approve && d.Source.Evidence != "" {
-			doc.Add(*d, g.talk.Stands(*d), g.reading.access[d.Source.Author.ID])
-		}
-	}
-	eachYes(g.reading.members, doc.AddMember)
-	eachYes(g.reading.owners, doc.AddOwner)
+	doc := g.talk.Standing(g.at, g.rules.ref(), s.Log)
 	s.Artifact(approval.KindStanding, doc)
 	g.standing = &doc
 	return g.verdict(ctx, g.at)
-}
-
-// eachYes calls add for every answer that was yes.
-func eachYes(known map[string]map[string]bool, add func(what, id string)) {
-	for _, what := range slices.Sorted(maps.Keys(known)) {
-		for _, id := range slices.Sorted(maps.Keys(known[what])) {
-			if known[what][id] {
-				add(what, id)
-			}
-		}
-	}
 }
 
 func pullName(tx ledger.Transaction) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -28,9 +29,8 @@ type Gated struct {
 	rules     Rules     // that the Verdict goes by
 	denials   []ledger.Denial
 
-	reading  *reading              // of its pull request, nil where that was not read
-	talk     approval.Conversation // on the pull request
-	standing *approval.Standing    // recorded with the apply, once there is one
+	talk     *conversation.Conversation // on its pull request, nil where that was not read
+	standing *approval.Standing         // recorded with the apply, once there is one
 }
 
 // Log are the events that the Verdict is about.
@@ -59,17 +59,23 @@ func (g Gated) Err() error {
 
 // Pull is the pull request that a stage read, nil where it read none.
 func (g Gated) Pull() *forge.PullRequest {
-	if g.reading == nil {
+	if g.talk == nil {
 		return nil
 	}
-	return &g.reading.pull
+	pull := g.talk.Pull()
+	return &pull
 }
 
 // Statements are what was said on the pull request that a stage read.
-func (g Gated) Statements() []approval.Statement { return g.talk.Statements }
+func (g Gated) Statements() []approval.Statement {
+	if g.talk == nil {
+		return nil
+	}
+	return g.talk.Statements
+}
 
 // TeamsUnread reports whether a team was asked about that the forge does not show.
-func (g Gated) TeamsUnread() bool { return g.reading != nil && g.reading.unread }
+func (g Gated) TeamsUnread() bool { return g.talk != nil && g.talk.TeamsUnread() }
 
 // Policy is the one that the Verdict goes by.
 func (g Gated) Policy() policy.Policy { return g.rules.Policy }
@@ -95,7 +101,7 @@ func (g Gated) Commands() []string {
 // A record that does not verify is no basis for a verdict: the first finding
 // comes back as a *ledger.CorruptError. Of a pull request from reads what was
 // said there; without it nobody is asked, and no approval there counts.
-func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, from *reader) (Gated, error) {
+func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, from *conversation.Reader) (Gated, error) {
 	log, found, err := approval.CheckRecord(snap.Tree, id)
 	if err == nil && len(found) > 0 {
 		_, err = ledger.Read(snap.Tree, id) // what keeps it from being read is an error
@@ -114,8 +120,13 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
-	if err := r.conversation(ctx, snap, &g, from); err != nil {
-		return Gated{}, err
+	if tx.Pointers.Proposal.PullRequest > 0 && !tx.Closed && from != nil {
+		if g.talk, err = from.About(ctx, snap.Tree, log); err == nil {
+			err = g.talk.AskAboutVoters(ctx, log)
+		}
+		if err != nil {
+			return Gated{}, err
+		}
 	}
 	if event, policy, done := decidedAt(log); done {
 		err = g.asItWas(snap, event, policy)
@@ -135,14 +146,14 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 // asked for last, and no approval counts by it.
 func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, error) {
 	asked := ledger.Last[*ledger.ApprovalRequest](g.log)
-	switch {
-	case g.reading != nil && g.reading.pull.State != forge.PullRequestOpen:
-		if rules, err := r.rules(ctx, g.reading.pull.Base.Branch); err == nil {
+	switch pull := g.Pull(); {
+	case pull != nil && pull.State != forge.PullRequestOpen:
+		if rules, err := r.rules(ctx, pull.Base.Branch); err == nil {
 			return rules, nil // the branch may be gone, and nothing is applied there any more
 		}
 		return r.rules(ctx, "")
-	case g.reading != nil:
-		return r.rules(ctx, g.reading.pull.Base.Branch)
+	case pull != nil:
+		return r.rules(ctx, pull.Base.Branch)
 	case g.Transaction().Pointers.Proposal.PullRequest > 0 && asked != nil:
 		return recorded(tree, g.log, asked.Policy)
 	}
@@ -152,11 +163,10 @@ func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, erro
 // headOf is the commit that approvals are of: the pull request's head as it was
 // read, or HEAD. Without one no approval is one of it.
 func (r *Runner) headOf(ctx context.Context, g Gated) string {
-	p := g.Transaction().Pointers.Proposal
-	switch {
-	case g.reading != nil:
-		return g.reading.pull.Head.Commit
-	case p.PullRequest > 0:
+	if pull := g.Pull(); pull != nil {
+		return pull.Head.Commit
+	}
+	if g.Transaction().Pointers.Proposal.PullRequest > 0 {
 		return ""
 	}
 	head, _ := r.Repo.Head(ctx)
@@ -220,99 +230,8 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	if g.standing != nil {
 		return c.On(*g.standing).Decide()
 	}
-	if g.reading != nil {
-		c.Stands, c.Teams, c.Owners = g.stands, g.reading.team(ctx), g.reading.owner(ctx, g.rules.Commit)
+	if g.talk != nil {
+		c = g.talk.Ask(ctx, c, g.rules.Commit)
 	}
 	return c.Decide()
-}
-
-// conversation reads what was said on the transaction's pull request, where the
-// stage may ask for that, and who said what is recorded.
-func (r *Runner) conversation(ctx context.Context, snap ledger.Snapshot, g *Gated, from *reader) (err error) {
-	tx := g.Transaction()
-	if tx.Pointers.Proposal.PullRequest == 0 || tx.Closed || from == nil {
-		return nil
-	}
-	if g.reading, err = from.read(ctx, tx); err != nil {
-		return err
-	}
-	if err := r.listen(ctx, snap.Tree, g); err != nil {
-		return err
-	}
-	return g.askAboutVoters(ctx)
-}
-
-// listen takes what was read as the conversation about a transaction.
-func (r *Runner) listen(ctx context.Context, tree fs.FS, g *Gated) error {
-	tx := g.Transaction()
-	posted, err := approval.ReadPosted(tree, g.log)
-	if err != nil {
-		return err
-	}
-	g.talk = approval.Conversation{Statements: g.reading.statements, Posted: posted, PatchID: tx.PatchID(), GateOnly: tx.GateOnly()}
-	if tx.GateOnly() {
-		g.talk.Heads = r.heads(ctx, g.reading, tx)
-	}
-	g.talk.Since, err = approval.Since(tree, g.log)
-	return err
-}
-
-// askAboutVoters asks again what those may do whose approvals are recorded.
-func (g *Gated) askAboutVoters(ctx context.Context) error {
-	for _, d := range ledger.Of[*ledger.ApprovalDecision](g.log) {
-		if d.Decision != ledger.Approve || d.Source.Evidence == "" {
-			continue
-		}
-		if _, err := g.reading.accessOf(ctx, g.reading.account(d.Source.Author)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// account is somebody under the login that they have now.
-func (x *reading) account(who ledger.Actor) ledger.Actor {
-	for _, s := range x.statements {
-		if s.Author.ID == who.ID && !s.Gone {
-			return s.Author
-		}
-	}
-	return who
-}
-
-// stands says why a recorded approval does not hold any more, "" if it does.
-func (g Gated) stands(d ledger.ApprovalDecision) string {
-	if why := g.talk.Stands(d); why != "" {
-		return why
-	}
-	return approval.Refused(g.rules.Policy, g.reading.access[d.Source.Author.ID])
-}
-
-// heads are the commits that were reviewed and whose diff is the patch.
-func (r *Runner) heads(ctx context.Context, x *reading, tx ledger.Transaction) map[string]bool {
-	const most = 20 // each takes a merge base and a diff
-	heads := map[string]bool{tx.Pointers.Proposal.HeadCommit: true}
-	asked := 0
-	for _, s := range x.statements {
-		if _, known := heads[s.Commit]; known || s.Kind != approval.KindReview || s.State != approval.ReviewApproved || asked == most {
-			continue
-		}
-		asked++
-		heads[s.Commit] = r.diffIs(ctx, x.pull, s.Commit, tx.PatchID())
-	}
-	return heads
-}
-
-// diffIs reports whether a commit's diff from its merge base is a patch; what
-// cannot be read is not.
-func (r *Runner) diffIs(ctx context.Context, pull forge.PullRequest, commit, patchID string) bool {
-	if r.Code == nil {
-		return false
-	}
-	base, err := r.Code.MergeBase(ctx, pull.Base.Branch, commit)
-	if err != nil {
-		return false
-	}
-	set, err := r.Code.Diff(ctx, base, commit)
-	return err == nil && set.ID() == patchID
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -45,7 +46,7 @@ func (r *Runner) RecordLateDenials(ctx context.Context, in ledger.Repository, nu
 
 // recordLateDenial returns the id of the record that a late denial was entered as, "" for
 // none.
-func (r *Runner) recordLateDenial(ctx context.Context, tx ledger.Transaction, from *reader) (string, ledger.Snapshot, error) {
+func (r *Runner) recordLateDenial(ctx context.Context, tx ledger.Transaction, from *conversation.Reader) (string, ledger.Snapshot, error) {
 	paths := append(transaction(tx.TransactionID), ledger.DeniedDir(tx.PatchID()), ledger.Day(r.Now()))
 	return update(ctx, r, paths, func(snap ledger.Snapshot) (try[string], error) {
 		g, err := r.judge(ctx, snap, tx.TransactionID, nil)
@@ -67,12 +68,9 @@ func (r *Runner) recordLateDenial(ctx context.Context, tx ledger.Transaction, fr
 
 // denial is the first that is heard of a closed transaction's patch, nil for
 // none.
-func (r *Runner) denial(ctx context.Context, snap ledger.Snapshot, g *Gated, from *reader) (*approval.Said, approval.Access, error) {
+func (r *Runner) denial(ctx context.Context, snap ledger.Snapshot, g *Gated, from *conversation.Reader) (*approval.Said, approval.Access, error) {
 	var err error
-	if g.reading, err = from.read(ctx, g.Transaction()); err != nil {
-		return nil, approval.Access{}, err
-	}
-	if err := r.listen(ctx, snap.Tree, g); err != nil {
+	if g.talk, err = from.About(ctx, snap.Tree, g.log); err != nil {
 		return nil, approval.Access{}, err
 	}
 	if g.rules, err = r.rulesFor(ctx, snap.Tree, *g); err != nil {
@@ -83,11 +81,11 @@ func (r *Runner) denial(ctx context.Context, snap ledger.Snapshot, g *Gated, fro
 		if decision, _ := said.Decision(); decision != ledger.Deny || said.Void != "" || said.Author.ID == "" {
 			continue
 		}
-		access, err := g.reading.accessOf(ctx, said.Author)
+		access, err := g.talk.Access(ctx, said.Author)
 		if err != nil {
 			return nil, access, err
 		}
-		if g.mayDeny(access, said.Author) == "" {
+		if g.talk.WhyNoDenial(g.rules.Policy, g.log.Meta().Proposer, said.Author) == "" {
 			return &said, access, nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -158,7 +159,7 @@ func TestNoDenialOfSuperseded(t *testing.T) {
 				h.broken = errors.New("status 502")
 			}
 		}
-		var reading *pipeline.ReadingError
+		var reading *conversation.ReadingError
 		if denied, _, err := h.runner().RecordLateDenials(t.Context(), h.pull.Repository, 7); !errors.As(err, &reading) || denied != nil || h.w.tip() != tip {
 			t.Errorf("%s: %v %v", method, denied, err)
 		}

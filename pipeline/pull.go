@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -47,18 +48,18 @@ func (r *Runner) PullInput(ctx context.Context, number int, summary string) (inp
 // push in between is an error, and the next run sees it whole (T05).
 func (r *Runner) pull(ctx context.Context, number int) (forge.PullRequest, error) {
 	if r.Forge == nil || r.Code == nil {
-		return forge.PullRequest{}, &NoForgeError{"this change", number}
+		return forge.PullRequest{}, &conversation.NoForgeError{ID: "this change", PullRequest: number}
 	}
 	pull, err := r.Forge.PullRequest(ctx, number)
 	if err != nil {
-		return pull, &ReadingError{number, err}
+		return pull, &conversation.ReadingError{PullRequest: number, Err: err}
 	}
 	if pull.State != forge.PullRequestOpen {
 		return pull, &PullClosedError{number, pull.State}
 	}
 	head, err := r.Code.Head(ctx, number)
 	if err == nil && head != pull.Head.Commit {
-		err = &ReadingError{number, errors.New("its head moved while it was read")}
+		err = &conversation.ReadingError{PullRequest: number, Err: errors.New("its head moved while it was read")}
 	}
 	return pull, err
 }
@@ -121,7 +122,7 @@ func (r *Runner) Merged(ctx context.Context, id string) (Gated, error) {
 
 // unmerged says why what became of a pull request is not what was approved.
 func (r *Runner) unmerged(ctx context.Context, g Gated) string {
-	pull := g.reading.pull
+	pull := g.talk.Pull()
 	tx := g.Transaction()
 	switch {
 	case pull.State != forge.PullRequestMerged:

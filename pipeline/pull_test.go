@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -339,7 +340,7 @@ func TestT05HeadMoved(t *testing.T) {
 	moving := &movingHub{h}
 	r := h.runner()
 	r.Forge, r.Code = moving, moving
-	var reading *pipeline.ReadingError
+	var reading *conversation.ReadingError
 	if _, err := r.OnPull(t.Context(), h.w.input(fix), 7); !errors.As(err, &reading) {
 		t.Errorf("%v", err)
 	}
@@ -429,7 +430,7 @@ func TestT15Elsewhere(t *testing.T) {
 	tx, fingerprint := h.propose()
 	h.says(adaThere, "/approve "+fingerprint)
 	h.pull.Repository.ID = "200"
-	var reading *pipeline.ReadingError
+	var reading *conversation.ReadingError
 	if g, err := h.runner().Gate(t.Context(), tx); !errors.As(err, &reading) {
 		t.Errorf("%+v %v", g.Verdict, err)
 	}
@@ -467,7 +468,7 @@ func TestT61Unread(t *testing.T) {
 		tx, _ := h.propose()
 		r := h.runner()
 		r.Forge = nil
-		var none *pipeline.NoForgeError
+		var none *conversation.NoForgeError
 		if _, err := r.Gate(t.Context(), tx); !errors.As(err, &none) {
 			t.Errorf("%v", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -14,9 +15,9 @@ import (
 // begin records apply/start on a state that is still approved. An apply that
 // was cut off, as resumed says, is taken up under its own id. The target notes
 // the apply first, so that a crash is taken up where it was.
-func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, resumed bool, from *reader) (ledger.ApplyStart, error) {
+func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, resumed bool, from *conversation.Reader) (ledger.ApplyStart, error) {
 	if len(p.checked.runs) > 0 {
-		from.forget()
+		from.Forget()
 	}
 	start, _, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[ledger.ApplyStart], error) {
 		g, err := r.stillApproved(ctx, snap, id, p, from)
@@ -46,7 +47,7 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, re
 }
 
 // stillApproved judges once more what was prepared: by the same Policy.
-func (r *Runner) stillApproved(ctx context.Context, snap ledger.Snapshot, id string, p prepared, from *reader) (Gated, error) {
+func (r *Runner) stillApproved(ctx context.Context, snap ledger.Snapshot, id string, p prepared, from *conversation.Reader) (Gated, error) {
 	g, err := r.judge(ctx, snap, id, from)
 	if err == nil {
 		err = g.Err()

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -128,6 +129,11 @@ func (k Known) given(diff []byte) Known {
 	return k
 }
 
+// reader reads a pull request for one stage.
+func (r *Runner) reader() *conversation.Reader {
+	return &conversation.Reader{Forge: r.Forge, Repo: r.Repo, Diffs: r.Code, Witnessed: r.Witnessed, WitnessedOn: r.WitnessedOn}
+}
+
 // stage begins what one stage records.
 func (r *Runner) stage(log *ledger.Log) *ledger.Stage {
 	return ledger.NewStage(log, r.Now(), r.Secrets)
@@ -202,18 +208,13 @@ func update[T any](ctx context.Context, r *Runner, paths []string, fn func(ledge
 
 // Code brings what pull requests are made of into the repository, and back.
 type Code interface {
+	conversation.Diffs
 	// Head fetches the head of a pull request, with all that it reaches, and
 	// returns its commit.
 	Head(ctx context.Context, number int) (string, error)
-	// MergeBase is the best common ancestor of a branch of the base repository,
-	// as it is there now, and a commit.
-	MergeBase(ctx context.Context, branch, commit string) (string, error)
 	// Fetch brings a ref of the base repository. It fails unless the repository
 	// then has the commit.
 	Fetch(ctx context.Context, ref, commit string) error
-	// Diff is what makes the second commit's tree of the first one's; "" for the
-	// first is the second's first parent.
-	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	// Refs are those of the repository that a side of a pull request is in.
 	Refs(ctx context.Context, s forge.Side) (code.Refs, error)
 }

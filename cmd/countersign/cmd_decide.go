@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -122,7 +123,7 @@ func (a *App) wait(ctx context.Context, r *pipeline.Runner, id string, timeout, 
 	began := a.Now()
 	for {
 		g, err := r.Gate(ctx, id)
-		unread := errors.As(err, new(*pipeline.ReadingError))
+		unread := errors.As(err, new(*conversation.ReadingError))
 		switch {
 		case err != nil && !unread:
 			return err

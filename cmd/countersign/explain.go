@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -103,9 +104,9 @@ var table = []row{
 	}),
 	on(exitPending, pendingHint),
 	always[*pipeline.DeniedError](exitDenied, "a denial is final for these bytes; propose a different patch"),
-	always[*pipeline.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
+	always[*conversation.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
 	on(exitIO, forgeHint),
-	always[*pipeline.ReadingError](exitIO, "nothing on it counts until it is read in full: run it again"),
+	always[*conversation.ReadingError](exitIO, "nothing on it counts until it is read in full: run it again"),
 	always[*pipeline.PullClosedError](exitRefused, "reopen it, or propose the change without --pr"),
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
 	always[*pipeline.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),

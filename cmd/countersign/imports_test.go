@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"pipeline/policy":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
 	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule"},
 	"pipeline/forge":         {"pipeline/approval", "pipeline/ledger"},
+	"pipeline/conversation":  {"pipeline/approval", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy"},
 	"pipeline/risk":          {"pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret"},
 	"pipeline/signed":        {"pipeline/canon", "pipeline/ledger", "pipeline/sshsig"},
 	"pipeline/seal":          {"filippo.io/age"},
@@ -50,14 +51,14 @@ var mayImport = map[string][]string{
 	},
 	"pipeline": {
 		"pipeline/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
-		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/forge", "pipeline/input", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
+		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
 	},
 	"pipeline/batch": {
 		"pipeline", "pipeline/approval", "pipeline/checks", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy",
 		"pipeline/result", "pipeline/secret", "pipeline/workspace",
 	},
 	"pipeline/pull": {
-		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/policy", "pipeline/result", "report",
+		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "report",
 	},
 	"gitstore/packfile": {"github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/index":    {"github.com/go-git/go-git/v5"},
@@ -81,7 +82,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/scaffold": {"pipeline/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/policy", "report"},
 	"cmd/countersign": {
 		"pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "cmd/countersign/internal/scaffold", "gitstore", "pipeline/sshsig", "gitstore/wire", "report",
-		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
+		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks",
 		"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys",

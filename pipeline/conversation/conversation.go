@@ -1,0 +1,116 @@
+package conversation
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// A Conversation is what was said on a pull request about one transaction, and
+// what those who said it may do.
+type Conversation struct {
+	approval.Conversation
+	*reading
+}
+
+// Pull is the pull request as it was read.
+func (c *Conversation) Pull() forge.PullRequest { return c.pull }
+
+// TeamsUnread reports whether a team was asked about that the forge does not show.
+func (c *Conversation) TeamsUnread() bool { return c.unread }
+
+// Access asks what an account may do, once.
+func (c *Conversation) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
+	if a, known := c.access[who.ID]; known || who.ID == "" {
+		return a, nil
+	}
+	a, err := c.forge.Access(ctx, who)
+	if err != nil {
+		return a, &ReadingError{c.pull.Number, err}
+	}
+	c.access[who.ID] = a
+	return a, nil
+}
+
+// Known is what an account may do, as far as that was asked.
+func (c *Conversation) Known(who ledger.Actor) approval.Access { return c.access[who.ID] }
+
+// AskAboutVoters asks again what those may do whose approvals are recorded, under
+// the login that they have now.
+func (c *Conversation) AskAboutVoters(ctx context.Context, log *ledger.Log) error {
+	for _, d := range approvals(log) {
+		who := d.Source.Author
+		for _, s := range c.Statements {
+			if s.Author.ID == who.ID && !s.Gone {
+				who = s.Author
+				break
+			}
+		}
+		if _, err := c.Access(ctx, who); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// approvals are the recorded ones that were given on the pull request.
+func approvals(log *ledger.Log) []ledger.ApprovalDecision {
+	var out []ledger.ApprovalDecision
+	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
+		if d.Decision == ledger.Approve && d.Source.Evidence != "" {
+			out = append(out, *d)
+		}
+	}
+	return out
+}
+
+// WhyNoDenial says why somebody's denial does not count, "" if it does. A pull
+// request's author may always deny what others propose for it; who proposed it
+// themselves closes the pull request. A denial is for ever and everywhere, and
+// anybody can open a pull request with somebody else's bytes.
+func (c *Conversation) WhyNoDenial(p policy.Policy, proposer, who ledger.Actor) string {
+	author := c.pull.Author
+	if author.ID == proposer.ID {
+		author = ledger.Actor{}
+	}
+	return approval.MayDeny(p, c.Known(who), who, author)
+}
+
+// Ask lets a case ask whether approvals stand, and who is in a team or owns a
+// path by the CODEOWNERS of a commit.
+func (c *Conversation) Ask(ctx context.Context, about approval.Case, commit string) approval.Case {
+	about.Stands = func(d ledger.ApprovalDecision) string {
+		if why := c.Stands(d); why != "" {
+			return why
+		}
+		return approval.Refused(about.Policy, c.Known(d.Source.Author))
+	}
+	about.Teams = func(team string, who ledger.Actor) (bool, error) { return c.team(ctx, team, who) }
+	about.Owners = func(path string, who ledger.Actor) (bool, error) { return c.owns(ctx, commit, path, who) }
+	return about
+}
+
+// Standing is what was read at a time, as the record keeps it: what became of the
+// recorded approvals, and what the forge answered about people.
+func (c *Conversation) Standing(at time.Time, by ledger.PolicyRef, log *ledger.Log) approval.Standing {
+	doc := approval.NewStanding(at, c.pull.Number, c.pull.Head.Commit)
+	doc.Policy = by
+	for _, d := range approvals(log) {
+		doc.Add(d, c.Stands(d), c.Known(d.Source.Author))
+	}
+	for q, yes := range c.members {
+		if yes {
+			doc.AddMember(q.of, q.id)
+		}
+	}
+	for q, yes := range c.owners {
+		if yes {
+			doc.AddOwner(q.of, q.id)
+		}
+	}
+	return doc
+}

@@ -1,0 +1,233 @@
+// Package conversation reads what was said on a pull request about a
+// transaction, and asks the forge what those who said it may do. A stage reads a
+// pull request once, however often the ledger moves meanwhile. What cannot be read
+// in full is an error, so that nothing of it counts (T61).
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// A NoForgeError says that a transaction's approvals are on a pull request, and
+// that nothing is there to read them with.
+type NoForgeError struct {
+	ID          string
+	PullRequest int
+}
+
+func (e *NoForgeError) Error() string {
+	return fmt.Sprintf("the approvals of %s are on pull request %d, which cannot be read without a token", e.ID, e.PullRequest)
+}
+
+// A ReadingError says that a pull request could not be read in full, so that
+// nothing on it is an approval.
+type ReadingError struct {
+	PullRequest int
+	Err         error
+}
+
+func (e *ReadingError) Error() string {
+	return fmt.Sprintf("reading pull request %d: %v", e.PullRequest, e.Err)
+}
+
+func (e *ReadingError) Unwrap() error { return e.Err }
+
+// Diffs tell what a commit of a pull request changes.
+type Diffs interface {
+	// MergeBase is the best common ancestor of a branch of the base repository,
+	// as it is there now, and a commit.
+	MergeBase(ctx context.Context, branch, commit string) (string, error)
+	// Diff is what makes the second commit's tree of the first one's; "" for the
+	// first is the second's first parent.
+	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
+}
+
+// A Reader reads a pull request for a stage: once, until it is told to forget.
+// Forge is nil for nowhere, Diffs nil where no green review can be compared with
+// the patch.
+type Reader struct {
+	Forge forge.Reader
+	Repo  code.Repository // has CODEOWNERS
+	Diffs Diffs
+	// Witnessed are statements that an event told, with texts that the forge may
+	// not have any more, of the pull request WitnessedOn.
+	Witnessed   []approval.Statement
+	WitnessedOn int
+
+	last *reading
+}
+
+// Forget lets the next read ask anew: for so long anything may have been said.
+func (r *Reader) Forget() { r.last = nil }
+
+// Pull is a transaction's pull request.
+func (r *Reader) Pull(ctx context.Context, tx ledger.Transaction) (forge.PullRequest, error) {
+	x, err := r.read(ctx, tx)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	return x.pull, nil
+}
+
+// About is what was said about a transaction whose directory is in a ledger's tree.
+func (r *Reader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conversation, error) {
+	tx := log.Transaction()
+	x, err := r.read(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conversation{reading: x}
+	c.Statements, c.PatchID, c.GateOnly = x.statements, tx.PatchID(), tx.GateOnly()
+	if c.Posted, err = approval.ReadPosted(tree, log); err != nil {
+		return nil, err
+	}
+	if c.GateOnly {
+		c.Heads = r.heads(ctx, x, tx)
+	}
+	c.Since, err = approval.Since(tree, log)
+	return c, err
+}
+
+func (r *Reader) read(ctx context.Context, tx ledger.Transaction) (*reading, error) {
+	p := tx.Pointers.Proposal
+	if r.last != nil && r.last.pull.Number == p.PullRequest && p.Repository != nil && r.last.pull.Repository.ID == p.Repository.ID {
+		return r.last, nil
+	}
+	if r.Forge == nil {
+		return nil, &NoForgeError{tx.TransactionID, p.PullRequest}
+	}
+	pull, err := r.Forge.PullRequest(ctx, p.PullRequest)
+	if err != nil {
+		return nil, &ReadingError{p.PullRequest, err}
+	}
+	if p.Repository == nil || pull.Repository.ID != p.Repository.ID {
+		return nil, &ReadingError{p.PullRequest, errors.New("it is in another repository than the one that the transaction is for")}
+	}
+	said, err := r.Forge.Statements(ctx, p.PullRequest)
+	if err != nil {
+		return nil, &ReadingError{p.PullRequest, err}
+	}
+	if r.WitnessedOn == p.PullRequest {
+		said = witnessed(said, r.Witnessed)
+	}
+	r.last = &reading{
+		forge: r.Forge, repo: r.Repo, pull: pull, statements: said,
+		access: map[string]approval.Access{}, members: map[question]bool{}, owners: map[question]bool{},
+	}
+	return r.last, nil
+}
+
+// witnessed adds what an event told: a text that a statement had before, or a
+// statement that the forge does not have any more.
+func witnessed(said, events []approval.Statement) []approval.Statement {
+	for _, e := range events {
+		i := slices.IndexFunc(said, func(s approval.Statement) bool { return s.Kind == e.Kind && s.ID == e.ID })
+		if i < 0 {
+			e.Gone = true
+			said = append(said, e)
+			continue
+		}
+		said[i].Earlier = append(append(slices.Clone(said[i].Earlier), e.Earlier...), e.Body)
+	}
+	return said
+}
+
+// heads are the commits that were reviewed and whose diff is the patch.
+func (r *Reader) heads(ctx context.Context, x *reading, tx ledger.Transaction) map[string]bool {
+	const most = 20 // each takes a merge base and a diff
+	heads := map[string]bool{tx.Pointers.Proposal.HeadCommit: true}
+	asked := 0
+	for _, s := range x.statements {
+		if _, known := heads[s.Commit]; known || s.Kind != approval.KindReview || s.State != approval.ReviewApproved || asked == most {
+			continue
+		}
+		asked++
+		heads[s.Commit] = r.diffIs(ctx, x.pull, s.Commit, tx.PatchID())
+	}
+	return heads
+}
+
+// diffIs reports whether a commit's diff from its merge base is a patch; what
+// cannot be read is not.
+func (r *Reader) diffIs(ctx context.Context, pull forge.PullRequest, commit, patchID string) bool {
+	if r.Diffs == nil {
+		return false
+	}
+	base, err := r.Diffs.MergeBase(ctx, pull.Base.Branch, commit)
+	if err != nil {
+		return false
+	}
+	set, err := r.Diffs.Diff(ctx, base, commit)
+	return err == nil && set.ID() == patchID
+}
+
+// A reading is what was read of a pull request. What was asked about people is
+// kept: it is recorded with an apply.
+type reading struct {
+	forge      forge.Reader
+	repo       code.Repository
+	pull       forge.PullRequest
+	statements []approval.Statement
+	access     map[string]approval.Access // by account id
+	members    map[question]bool
+	owners     map[question]bool
+	unread     bool               // some team could not be read
+	rules      *policy.CodeOwners // of the commit rulesFrom, which has the Policy
+	rulesFrom  string
+}
+
+// A question is whether the account of an id is in a team, or owns a path.
+type question struct{ of, id string }
+
+// answer asks a question once.
+func answer(known map[question]bool, of, id string, ask func() (bool, error)) (bool, error) {
+	q := question{of, id}
+	if yes, asked := known[q]; asked {
+		return yes, nil
+	}
+	yes, err := ask()
+	if err != nil {
+		return false, err
+	}
+	known[q] = yes
+	return yes, nil
+}
+
+// team reports whether somebody is in a team.
+func (x *reading) team(ctx context.Context, team string, who ledger.Actor) (bool, error) {
+	return answer(x.members, team, who.ID, func() (bool, error) {
+		in, err := x.forge.Member(ctx, team, who)
+		x.unread = x.unread || err != nil
+		return in, err
+	})
+}
+
+// owns reports whether somebody owns a path, by the CODEOWNERS of the commit that
+// has the Policy: never by what a pull request brings.
+func (x *reading) owns(ctx context.Context, commit, path string, who ledger.Actor) (bool, error) {
+	return answer(x.owners, path, who.ID, func() (bool, error) {
+		if x.rules == nil || x.rulesFrom != commit {
+			tree, err := x.repo.Tree(ctx, commit)
+			if err != nil {
+				return false, err
+			}
+			rules, err := policy.ReadCodeOwners(tree)
+			if err != nil {
+				return false, err
+			}
+			x.rules, x.rulesFrom = rules, commit
+		}
+		return x.rules.Owns(path, who.Login, func(team string) (bool, error) { return x.team(ctx, team, who) })
+	})
+}
