@@ -21,6 +21,20 @@ import (
 // every hash of it holds, but the record does not tell what the patch is.
 func (w *world) forged(patch string, stored func(string) string, edit func(*ledger.Item)) string {
 	w.Helper()
+	return w.recorded(patch, func(set, _ []byte) []byte { return []byte(stored(string(set))) }, edit, ledger.KindRisks)
+}
+
+// without is a transaction as a program recorded it that knew of no artifacts of a
+// kind.
+func (w *world) without(kind, patch string) string {
+	w.Helper()
+	return w.recorded(patch, func(_, stored []byte) []byte { return stored }, func(*ledger.Item) {}, kind)
+}
+
+// recorded records again what a review recorded, with another stored patch, edited,
+// and without artifacts of a kind.
+func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, edit func(*ledger.Item), dropped string) string {
+	w.Helper()
 	honest := newWorld(w.T)
 	honest.repo, honest.policy = w.repo, w.policy
 	out, err := honest.as(bot).Review(w.Context(), honest.input(patch), false)
@@ -39,6 +53,9 @@ func (w *world) forged(patch string, stored func(string) string, edit func(*ledg
 	for _, p := range log.Payloads() {
 		switch p := p.(type) {
 		case *ledger.ArtifactStored:
+			if p.Kind == dropped {
+				continue
+			}
 			raw := read(w.T, snap.Tree, ledger.Dir(out.ID)+"/"+p.Path)
 			doc, err := canon.Parse(raw)
 			if err != nil {
@@ -54,7 +71,7 @@ func (w *world) forged(patch string, stored func(string) string, edit func(*ledg
 			s.Event(p)
 		}
 	}
-	s.Patch(out.PatchID, []byte(stored(string(out.Patchset.Bytes()))))
+	s.Patch(out.PatchID, patchOf(out.Patchset.Bytes(), read(w.T, snap.Tree, ledger.Dir(out.ID)+"/"+ledger.PatchFile(out.PatchID))))
 	s.Proposed(out.PatchID, 0)
 	entry, err := s.Entry(ledger.Title{Stage: "review", Outcome: "proposed", Subject: "forged"}, true)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // A Gated is a transaction with its Verdict. Apply takes one, so that no change
@@ -28,6 +29,7 @@ type Gated struct {
 	at        time.Time // when the Verdict was asked for
 	rules     Rules     // that the Verdict goes by
 	denials   []ledger.Denial
+	risks     *risk.List // of the patch, nil where the record has them
 
 	talk     *conversation.Conversation // on its pull request, nil where that was not read
 	standing *approval.Standing         // recorded with the apply, once there is one
@@ -135,6 +137,9 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	}
 	if err != nil {
 		return Gated{}, err
+	}
+	if len(log.Artifacts(ledger.KindRisks)) == 0 {
+		g.risks = r.risks(ctx, snap.Tree, tx)
 	}
 	g.head = r.headOf(ctx, g)
 	g.Verdict = g.verdict(ctx, g.at)

@@ -158,7 +158,7 @@ func copyPatch(s *ledger.Stage, dir fs.FS, p ledger.Proposal) error {
 // about it.
 func copyArtifacts(s *ledger.Stage, dir fs.FS, from *ledger.Log) error {
 	for _, a := range ledger.Of[*ledger.ArtifactStored](from) {
-		if !slices.Contains([]string{"proposal", "checks", approval.KindPosted}, a.Kind) {
+		if !slices.Contains([]string{"proposal", "checks", ledger.KindRisks, approval.KindPosted}, a.Kind) {
 			continue
 		}
 		raw, err := fs.ReadFile(dir, path.Clean(a.Path))

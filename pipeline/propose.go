@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
@@ -26,6 +27,7 @@ type gathered struct {
 	stored []byte                // the same without secrets
 	sealed []byte                // diff, encrypted; nil where it is not
 	found  []secret.PatchFinding // what the patch introduces
+	risks  risk.List             // of the patch alone
 	base   string
 	rules  Rules
 	mode   policy.Sandbox // the Policy's, or read-only where the proposer asks for that
@@ -82,6 +84,7 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 	s.Proposed(p.id, in.Number())
 	p.rules.note(s)
 	s.Artifact("proposal", r.provenance(in, p))
+	s.Artifact(ledger.KindRisks, p.risks)
 	if in.Trace != nil {
 		in.RecordTrace(s, r.Secrets.Text)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -128,7 +129,8 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 		return gathered{known: known}, err
 	}
 	g := gathered{
-		known: known, set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found, base: base, rules: rules, mode: rules.Policy.Sandbox,
+		known: known, set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found,
+		risks: risk.NewList(canon.Hex(diff), risk.Of(set, found)), base: base, rules: rules, mode: rules.Policy.Sandbox,
 	}
 	if r.Sandbox == policy.ReadOnly {
 		g.mode = policy.ReadOnly

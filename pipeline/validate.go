@@ -23,7 +23,7 @@ type Validation struct {
 	Completed bool
 }
 
-// Validate proves a transaction: the record by itself (I1–I12, L1–L7, L9–L11),
+// Validate proves a transaction: the record by itself (I1–I12, L1–L7, L9–L11, L20),
 // its ApplyResult, and, where it was just applied, the files on disk against
 // the approved after-hashes. With no finding an applied transaction is
 // completed and closed; otherwise nothing is recorded.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 // riskTitles say what a kind of risk means, in few words.
 var riskTitles = map[risk.Kind]string{
+	risk.Unlisted:   "not listed",
 	risk.Executable: "becomes executable",
 	risk.Trusted:    "is obeyed",
 	risk.Build:      "builds or installs",
@@ -59,21 +61,28 @@ func riskText(r risk.Risk) string {
 	return riskPlace(r) + " (" + Clean(r.Detail) + ")"
 }
 
-// A riskGroup is the risks of one kind.
+// A riskGroup is the risks of one kind, and how many others the list leaves out.
 type riskGroup struct {
 	kind  risk.Kind
 	risks []risk.Risk
+	more  int
 }
 
-// riskGroups keeps the order of the list, which is sorted.
-func riskGroups(list []risk.Risk) []riskGroup {
+// riskGroups keeps the order of the list, which is sorted; kinds of which it names
+// none come last.
+func riskGroups(list risk.List) []riskGroup {
 	var out []riskGroup
-	for _, r := range list {
+	more := maps.Clone(list.More)
+	for _, r := range list.Risks {
 		if len(out) == 0 || out[len(out)-1].kind != r.Kind {
-			out = append(out, riskGroup{kind: r.Kind})
+			out = append(out, riskGroup{kind: r.Kind, more: more[r.Kind]})
+			delete(more, r.Kind)
 		}
 		last := &out[len(out)-1]
 		last.risks = append(last.risks, r)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(more)) {
+		out = append(out, riskGroup{kind: kind, more: more[kind]})
 	}
 	return out
 }
@@ -84,7 +93,7 @@ const riskIndent = 20 // columns of the title
 // for each kind at least, then as much as there is room for, the shortest form of a
 // risk being its file's name. What has no room is counted. No height, 0, is room for
 // everything, in full.
-func Risks(list []risk.Risk, width, height int, s Style) string {
+func Risks(list risk.List, width, height int, s Style) string {
 	groups := riskGroups(list)
 	width -= riskIndent + 2
 	lines := make([][]wrapped, len(groups))
@@ -95,7 +104,9 @@ func Risks(list []risk.Risk, width, height int, s Style) string {
 			for _, r := range g.risks {
 				items = append(items, form(r))
 			}
-			lines[i] = wrap(slices.Compact(items), width)
+			if lines[i] = wrap(slices.Compact(items), width); len(lines[i]) == 0 {
+				lines[i] = []wrapped{{"", 0}}
+			}
 			total += len(lines[i])
 		}
 		if height == 0 || total <= height {
@@ -127,9 +138,9 @@ func Risks(list []risk.Risk, width, height int, s Style) string {
 		for j, line := range lines[i] {
 			text := line.text
 			if j == len(lines[i])-1 {
-				if text = strings.TrimSuffix(text, ","); line.left > 0 {
-					more := fmt.Sprintf(" and %d more", line.left)
-					text = cut(text, width-len(more)) + more
+				if text = strings.TrimSuffix(text, ","); line.left+g.more > 0 {
+					more := fmt.Sprintf(" and %d more", line.left+g.more)
+					text = strings.TrimPrefix(cut(text, width-len(more))+more, " and ")
 				}
 			}
 			fmt.Fprintf(&b, "  %s%s\n", s.paint(colour, fmt.Sprintf("%-*s", riskIndent, title)), text)

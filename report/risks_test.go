@@ -18,16 +18,18 @@ func TestRisks(t *testing.T) {
 		{Kind: risk.Hidden, Path: "c", Lines: []int{1, 2, 3, 4, 5}, More: 2, Detail: "U+202E"},
 		{Kind: "unheard of", Path: "d"},
 	}
+	some := risk.List{Risks: list, More: map[risk.Kind]int{risk.Hidden: 3, risk.Long: 12}}
 	want := `  becomes executable  run.sh, tools/x\x1b[2J (a new file)
   secret              a.yml:12 (generic-api-key)
   renamed             a → b
-  hidden characters   c:1,2,3,4,5 and 2 more lines (U+202E)
+  hidden characters   c:1,2,3,4,5 and 2 more lines (U+202E) and 3 more
   unheard of          d
+  long lines          12 more
 `
-	if got := Risks(list, 80, 0, Style{}); got != want {
+	if got := Risks(some, 80, 0, Style{}); got != want {
 		t.Errorf("\n%s\nwant\n%s", got, want)
 	}
-	if got := Risks(nil, 80, 24, Style{}); got != "" {
+	if got := Risks(risk.List{}, 80, 24, Style{}); got != "" {
 		t.Errorf("%q", got)
 	}
 }
@@ -41,7 +43,7 @@ func TestRisksFirstScreen(t *testing.T) {
 			list = append(list, risk.Risk{Kind: k, Path: fmt.Sprintf("internal/some/package%d/file%02d.go", n%3, n), Lines: []int{n}, Detail: "why"})
 		}
 	}
-	got := Risks(list, 80, 20, Style{})
+	got := Risks(risk.List{Risks: list}, 80, 20, Style{})
 	if n := strings.Count(got, "\n"); n > 20 {
 		t.Errorf("%d lines", n)
 	}
@@ -62,7 +64,7 @@ func TestRisksFirstScreen(t *testing.T) {
 	for n := range 40 {
 		list = append(list, risk.Risk{Kind: risk.Kinds()[n%len(risk.Kinds())], Path: fmt.Sprintf("cmd/file%02d.go", n), Detail: strings.Repeat("a long reason ", 4)})
 	}
-	got = Risks(risk.Sort(list), 80, 20, Style{})
+	got = Risks(risk.List{Risks: risk.Sort(list)}, 80, 20, Style{})
 	for n := range 40 {
 		if !strings.Contains(got, fmt.Sprintf("file%02d.go", n)) {
 			t.Errorf("file %d is not there:\n%s", n, got)

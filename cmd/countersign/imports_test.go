@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule"},
 	"pipeline/forge":         {"pipeline/approval", "pipeline/ledger"},
 	"pipeline/conversation":  {"pipeline/approval", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy"},
-	"pipeline/risk":          {"pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret"},
+	"pipeline/risk":          {"pipeline/canon", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret"},
 	"pipeline/signed":        {"pipeline/canon", "pipeline/ledger", "pipeline/sshsig"},
 	"pipeline/seal":          {"filippo.io/age"},
 	"pipeline/secret":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 	},
 	"pipeline": {
 		"pipeline/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
-		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
+		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/risk", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/workspace",
 	},
 	"pipeline/batch": {
 		"pipeline", "pipeline/approval", "pipeline/checks", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy",

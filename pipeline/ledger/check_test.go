@@ -576,3 +576,42 @@ func FuzzCheck(f *testing.F) {
 		checked(t, dir)
 	})
 }
+
+// TestRisks: a list of risks is of the patch and its files, and there is one.
+func TestRisks(t *testing.T) {
+	list := func(patchID, risks string) string {
+		return `{"more":{},"patch_id":"` + patchID + `","risks":[` + risks + `],"schema":"countersign/risks/1"}` + "\n"
+	}
+	good := list(patchID, `{"kind":"executable","path":"a"}`)
+	for name, c := range map[string]struct {
+		want string
+		docs []string
+	}{
+		"one":               {"", []string{good}},
+		"nothing in it":     {"", []string{list(patchID, "")}},
+		"two":               {"L20", []string{good, list(patchID, "")}},
+		"another patch":     {"L20", []string{list(strings.Repeat("0", 64), "")}},
+		"another file":      {"L20", []string{list(patchID, `{"kind":"executable","path":"b"}`)}},
+		"from another file": {"L20", []string{list(patchID, `{"from":"b","kind":"rename","path":"a"}`)}},
+		"more than we know": {"L20", []string{list(patchID, `{"also":1,"kind":"executable","path":"a"}`)}},
+		"another schema":    {"L20", []string{strings.Replace(good, "risks/1", "risks/2", 1)}},
+		"not canonical":     {"L20 L7", []string{strings.Replace(good, `"schema"`, ` "schema"`, 1)}},
+		"no list":           {"L20", []string{"[]\n"}},
+	} {
+		d := newDirectory(t)
+		d.events(func(e []ledger.Event) []ledger.Event {
+			for _, doc := range c.docs {
+				sum := canon.Hex([]byte(doc))
+				d.put(ledger.ArtifactFile(sum), doc)
+				e = slices.Insert(e, at(e, ledger.TypeArtifact, 1), event(t, &ledger.ArtifactStored{
+					TransactionID: txID, ArtifactID: sum, Kind: ledger.KindRisks, Path: ledger.ArtifactFile(sum),
+					ContentType: "application/json", StoredSHA256: "sha256:" + sum,
+				}))
+			}
+			return e
+		})
+		if got := rules(checked(t, d.files)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

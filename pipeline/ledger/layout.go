@@ -105,6 +105,13 @@ type Denial struct {
 	DeniedAt      string `json:"denied_at"`
 }
 
+// KindRisks is the kind of the artifact that lists what a reader of the patch may
+// overlook, and RisksSchema its schema; package risk makes it.
+const (
+	KindRisks   = "risks"
+	RisksSchema = "countersign/risks/1"
+)
+
 const idPrefix = "tx_"
 
 // NewID makes a transaction's id: "tx_" and a ULID of the moment and of ten

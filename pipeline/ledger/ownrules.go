@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// ownRules checks L1–L7, L9 and L10, which only our own directories promise.
+// ownRules checks L1–L7, L9, L10 and L20, which only our own directories promise.
 //
 // L1, L2 and L7 of the events need no look where ReadLog took them: it holds seq
 // to the number of the line, prev to the hash of the line before, and each line
@@ -28,6 +28,7 @@ func (c *checker) ownRules() {
 		}
 		c.approvedBeforeApply()
 		c.artifacts()
+		c.risks()
 		c.patches()
 		c.result()
 	}
@@ -155,6 +156,49 @@ func (c *checker) artifacts() {
 		}
 		if a.ContentType == "application/json" && !canon.IsLine(raw) {
 			c.Add("L7", a.Path, "not canonical JSON and one LF")
+		}
+	}
+}
+
+// risks: what people are shown first is recorded once, and is about the patch's
+// own files.
+func (c *checker) risks() {
+	p := c.log.Transaction().Pointers.Proposal
+	for i, a := range c.log.Artifacts(KindRisks) {
+		if i > 0 {
+			c.Add("L20", a.Path, "the risks are recorded a second time")
+		}
+		raw, err := c.read(a.Path)
+		if err != nil {
+			continue // I10 says so
+		}
+		var doc struct {
+			Schema  string         `json:"schema"`
+			PatchID string         `json:"patch_id"`
+			More    map[string]int `json:"more"`
+			Risks   []struct {
+				Kind   string `json:"kind"`
+				Path   string `json:"path"`
+				From   string `json:"from,omitempty"`
+				Lines  []int  `json:"lines,omitempty"`
+				More   int    `json:"more,omitempty"`
+				Detail string `json:"detail,omitempty"`
+			} `json:"risks"`
+		}
+		switch err := canon.Unmarshal(raw, &doc); {
+		case err != nil:
+			c.Add("L20", a.Path, "is no list of risks: %v", err)
+		case doc.Schema != RisksSchema:
+			c.Add("L20", a.Path, "its schema is %s", show(doc.Schema))
+		case p == nil || doc.PatchID != p.PatchID:
+			c.Add("L20", a.Path, "lists the risks of another patch, %s", show(doc.PatchID))
+		}
+		for _, r := range doc.Risks {
+			for _, name := range []string{r.Path, r.From} {
+				if name != "" && p != nil && !slices.Contains(p.TargetFiles, name) {
+					c.Add("L20", a.Path, "names %s, which the patch does not change", show(name))
+				}
+			}
 		}
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// ofChange lists the risks of one change, in no certain order.
-func ofChange(c patch.Change) []Risk {
+// ofChange lists the risks of one change, in no certain order. secrets are the
+// lines that hold some, of which no word is named.
+func ofChange(c patch.Change, secrets []int) []Risk {
 	var out []Risk
 	add := func(k Kind, detail string) {
 		out = append(out, Risk{Kind: k, Path: c.Path, From: c.From, Detail: detail})
@@ -35,7 +36,7 @@ func ofChange(c patch.Change) []Risk {
 	}
 	switch c.Kind {
 	case patch.Delete:
-		add(Delete, size(c.Before.Data))
+		add(Delete, contentSize(c.Before.Data))
 	case patch.Rename:
 		add(Rename, "")
 		return out // of the same bytes
@@ -53,7 +54,7 @@ func ofChange(c patch.Change) []Risk {
 			add(Generated, reason)
 		}
 	}
-	return append(out, inLines(c.Path, lines)...)
+	return append(out, inLines(c.Path, lines, secrets)...)
 }
 
 // sides are the paths that a change touches.
@@ -95,8 +96,8 @@ func addedLines(c patch.Change) (out []addedLine, binary bool) {
 	return out, false
 }
 
-// size is how much text or how many bytes a file has.
-func size(data []byte) string {
+// contentSize is how much text or how many bytes a file has.
+func contentSize(data []byte) string {
 	lines := bytes.Count(data, []byte("\n"))
 	switch {
 	case len(data) == 0:

@@ -17,7 +17,7 @@ const maxLineLength = 500
 
 // inLines lists what a reader does not see in added lines: one Risk for the long
 // ones, one for each sort of hidden character, and one for words of look-alikes.
-func inLines(path string, lines []addedLine) []Risk {
+func inLines(path string, lines []addedLine, secrets []int) []Risk {
 	long := Risk{Kind: Long, Path: path}
 	alike := Risk{Kind: Lookalike, Path: path}
 	var words []string
@@ -40,6 +40,7 @@ func inLines(path string, lines []addedLine) []Risk {
 		}
 		for _, word := range lookalikes(string(l.text)) {
 			alike.at(l.number)
+			word = named(word, slices.Contains(secrets, l.number))
 			if !slices.Contains(words, word) && len(words) < maxLines {
 				words = append(words, word)
 			}
@@ -95,7 +96,7 @@ func hiddenIn(text []byte) []string {
 	return out
 }
 
-// lookalikes returns the words of a line, as escapes, in which a letter that is
+// lookalikes returns the words of a line in which a letter that is
 // none of ASCII stands for one that is: words of ASCII and such letters (Unicode
 // Technical Standard 39, mixed scripts), and words of nothing but such letters in
 // a line that has no other letter of their script.
@@ -120,11 +121,23 @@ func lookalikes(line string) []string {
 			}
 		}
 		if alike > 0 && (plain > 0 || !shared) {
-			out = append(out, escapeWord(word))
+			out = append(out, word)
 		}
 	}
 	return out
 }
+
+// named is a word as a list names it, "…" for one that is too long, or may be part
+// of a secret.
+func named(word string, secret bool) string {
+	if secret || utf8.RuneCountInString(word) > maxWord {
+		return "…"
+	}
+	return escapeWord(word)
+}
+
+// maxWord is how many letters a word has that is named.
+const maxWord = 40
 
 // escapeWord writes a word so that every letter shows for what it is.
 func escapeWord(word string) string {

@@ -1,6 +1,7 @@
 // Package risk lists what a patch does that a reader of its diff may overlook,
 // the most dangerous first:
 //
+//	unlisted    a file of a record without a list, whose patch is not to be had
 //	executable  a file that becomes executable, or is made so
 //	trusted     a file that the forge, Git, agents or this program obey
 //	build       a file that says what is built, installed or run
@@ -34,6 +35,7 @@ type Kind string
 
 // The kinds.
 const (
+	Unlisted   Kind = "unlisted"
 	Executable Kind = "executable"
 	Trusted    Kind = "trusted"
 	Build      Kind = "build"
@@ -53,7 +55,7 @@ const (
 // Kinds are all kinds, the most dangerous first.
 func Kinds() []Kind {
 	return []Kind{
-		Executable, Trusted, Build, Secret, Protected, Binary, Delete, Rename, Mode, Whitespace, Long, Hidden, Lookalike, Generated,
+		Unlisted, Executable, Trusted, Build, Secret, Protected, Binary, Delete, Rename, Mode, Whitespace, Long, Hidden, Lookalike, Generated,
 	}
 }
 
@@ -89,8 +91,12 @@ func (r *Risk) at(line int) {
 // Those that only the Policy knows are InPolicy.
 func Of(set patch.Patchset, found []secret.PatchFinding) []Risk {
 	var out []Risk
+	secrets := map[string][]int{}
+	for _, f := range found {
+		secrets[f.Path] = append(secrets[f.Path], f.Line)
+	}
 	for _, c := range set.Changes {
-		out = append(out, ofChange(c)...)
+		out = append(out, ofChange(c, secrets[c.Path])...)
 	}
 	for _, f := range found {
 		one := Risk{Kind: Secret, Path: f.Path, Detail: f.Kind}

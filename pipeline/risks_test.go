@@ -1,0 +1,82 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
+)
+
+// told is a list of risks, one a line.
+func told(t *testing.T, g pipeline.Gated) string {
+	t.Helper()
+	list, err := g.Risks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, r := range list.Risks {
+		b.WriteString(strings.TrimSpace(string(r.Kind)+" "+r.Path+" "+r.Detail) + "\n")
+	}
+	return b.String()
+}
+
+// TestRisks: a review records what people are shown first, and the Policy that
+// holds by then adds what it protects.
+func TestRisks(t *testing.T) {
+	w := newWorld(t)
+	tx := w.review().ID
+	if got, want := told(t, w.gate(tx)), "delete old.txt 1 line\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	w.policy.Protected = []policy.Rule{{Paths: []string{"/new/*"}, Required: 1}}
+	g := w.gate(tx)
+	if got, want := told(t, g), "protected new/file.txt protected[0] /new/*\ndelete old.txt 1 line\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	stored := g.Log().Artifacts(ledger.KindRisks)
+	if len(stored) != 1 {
+		t.Fatalf("%d lists are recorded", len(stored))
+	}
+	if shown, err := g.Shown(); err != nil || shown != "sha256:"+stored[0].ArtifactID {
+		t.Errorf("%s, %v", shown, err)
+	}
+}
+
+// TestRisksOfSecret: a list says where secrets are, also where only it can, and
+// never one of them.
+func TestRisksOfSecret(t *testing.T) {
+	w := newWorld(t)
+	diff, secret := leak()
+	tx := w.proposed(diff)
+	got := told(t, w.gate(tx))
+	if !strings.HasPrefix(got, "secret greet.txt ") || strings.Contains(got, secret) {
+		t.Error(got)
+	}
+	w.keeps(secret)
+}
+
+// TestRisksOfOld: of a transaction that was recorded without a list it is made of
+// the patch; where that is not to be had, each file is said to be unlisted.
+func TestRisksOfOld(t *testing.T) {
+	w := newWorld(t)
+	tx := w.without(ledger.KindRisks, fix)
+	g := w.gate(tx)
+	if got, want := told(t, g), "delete old.txt 1 line\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	list := risk.NewList(g.Transaction().PatchID(), []risk.Risk{{Kind: risk.Delete, Path: "old.txt", Detail: "1 line"}})
+	if shown, err := g.Shown(); err != nil || shown != canon.Sum(list.Bytes()) {
+		t.Errorf("%s, %v", shown, err)
+	}
+	w = newWorld(t)
+	diff, _ := leak()
+	tx = w.without(ledger.KindRisks, diff)
+	if got, want := told(t, w.gate(tx)), "unlisted greet.txt the ledger has the patch of "+tx+" only without its secrets\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
