@@ -122,6 +122,10 @@ func (h *hub) Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	return patch.Between(old, after)
 }
 
+func (h *hub) Drift(ctx context.Context, _ int, a, head string) (int, []string, error) {
+	return h.w.repo.Drift(ctx, a, head)
+}
+
 func (h *hub) Refs(context.Context, forge.Side) (code.Refs, error) { return h.refs, nil }
 
 // says adds a comment.

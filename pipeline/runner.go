@@ -215,6 +215,9 @@ type Code interface {
 	// Fetch brings a ref of the base repository. It fails unless the repository
 	// then has the commit.
 	Fetch(ctx context.Context, ref, commit string) error
+	// Drift is code.Repository's, of a commit and the head of a pull request: what
+	// of them is not here is fetched.
+	Drift(ctx context.Context, number int, a, head string) (commits int, files []string, err error)
 	// Refs are those of the repository that a side of a pull request is in.
 	Refs(ctx context.Context, s forge.Side) (code.Refs, error)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -103,6 +104,35 @@ func (c *commits) Descends(_ context.Context, commit, ancestor string) (bool, er
 		commit = c.parents[commit]
 	}
 	return commit == ancestor || c.parents[ancestor] == "" && commit > ancestor, nil
+}
+
+// Drift counts the ids between, and those beside the line.
+func (c *commits) Drift(ctx context.Context, a, b string) (n int, files []string, err error) {
+	var trees [2]fstest.MapFS
+	at := [2]int{}
+	for i, commit := range []string{a, b} {
+		tree, err := c.Tree(ctx, commit)
+		if err != nil {
+			return 0, nil, err
+		}
+		for c.parents[commit] != "" {
+			commit, n = c.parents[commit], n+1
+		}
+		trees[i] = tree.(fstest.MapFS)
+		if _, err := fmt.Sscanf(commit, "%x", &at[i]); err != nil {
+			return 0, nil, err
+		}
+	}
+	for _, pair := range [][2]fstest.MapFS{trees, {trees[1], trees[0]}} {
+		for name, file := range pair[0] {
+			other := pair[1][name]
+			if (other == nil || string(other.Data) != string(file.Data)) && !slices.Contains(files, name) {
+				files = append(files, name)
+			}
+		}
+	}
+	slices.Sort(files)
+	return n + max(at[0]-at[1], at[1]-at[0]), files, nil
 }
 
 // A world is a repository with its checked-out files and its ledger.

@@ -128,6 +128,26 @@ func (c *pullCode) Diff(ctx context.Context, from, to string) (patch.Patchset, e
 	return c.repo.Diff(ctx, from, to)
 }
 
+// Drift fetches the history of a shallow clone too: the commits before the head,
+// and the files of both.
+func (c *pullCode) Drift(ctx context.Context, number int, a, head string) (int, []string, error) {
+	commits, files, err := c.repo.Drift(ctx, a, head)
+	if err == nil {
+		return commits, files, nil
+	}
+	origin, err := c.origin()
+	if err != nil {
+		return 0, nil, err
+	}
+	if _, err = c.fetch(ctx, fmt.Sprintf("refs/pull/%d/head", number), true); err == nil {
+		err = c.repo.FetchFiles(ctx, origin, a, head)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	return c.repo.Drift(ctx, a, head)
+}
+
 // Refs are those of a side's repository, to push to.
 func (c *pullCode) Refs(_ context.Context, s forge.Side) (code.Refs, error) {
 	address := s.CloneURL

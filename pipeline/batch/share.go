@@ -60,6 +60,12 @@ func (s sharedRepo) Descends(ctx context.Context, commit, ancestor string) (bool
 	return alone(s.mu, func() (bool, error) { return s.repo.Descends(ctx, commit, ancestor) })
 }
 
+func (s sharedRepo) Drift(ctx context.Context, a, b string) (int, []string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.repo.Drift(ctx, a, b)
+}
+
 type sharedRefs struct {
 	mu   *sync.Mutex
 	refs code.Refs
@@ -106,6 +112,12 @@ func (s sharedCode) Fetch(ctx context.Context, ref, commit string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.code.Fetch(ctx, ref, commit)
+}
+
+func (s sharedCode) Drift(ctx context.Context, number int, a, head string) (int, []string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.code.Drift(ctx, number, a, head)
 }
 
 func (s sharedCode) Refs(ctx context.Context, side forge.Side) (code.Refs, error) {

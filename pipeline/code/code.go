@@ -26,6 +26,10 @@ type Repository interface {
 	// Descends reports whether ancestor is commit or one of its ancestors; one
 	// that the repository does not have is not.
 	Descends(ctx context.Context, commit, ancestor string) (bool, error)
+	// Drift returns how many commits only one of two commits leads to, and the
+	// paths of the files in which their trees differ. What the repository does not
+	// have as far as it takes, as a shallow clone, is an error.
+	Drift(ctx context.Context, a, b string) (commits int, files []string, err error)
 }
 
 // An IndexState says which files differ from the commit in the index, and which

@@ -307,6 +307,9 @@ func (w *world) Changed(context.Context) ([]string, error) { return nil, nil }
 // Descends is true of anything.
 func (w *world) Descends(context.Context, string, string) (bool, error) { return true, nil }
 
+// Drift is none.
+func (w *world) Drift(context.Context, string, string) (int, []string, error) { return 0, nil, nil }
+
 // Ref returns a ref.
 func (w *world) Ref(_ context.Context, name string) (string, error) { return w.refs[name], nil }
 
