@@ -263,6 +263,50 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestIdentity holds whose commits would be made here to git itself.
+func TestIdentity(t *testing.T) {
+	w := newWork(t, nil)
+	for _, unset := range []string{"user.name", "user.email"} {
+		_ = exec.Command("git", "-C", w.dir, "config", "--unset", unset).Run()
+	}
+	for _, c := range []struct {
+		config string
+		env    []string
+		want   string // "" where git has none either
+	}{
+		{"", nil, ""},
+		{"[user]\n\temail = u@x\n\tname = U\n", nil, "U <u@x>"},
+		{"[user]\n\temail = u@x\n\tname = U\n[committer]\n\temail = c@x\n", nil, "U <c@x>"},
+		{"[user]\n\temail = u@x\n\tname = U\n", []string{"GIT_COMMITTER_EMAIL= e@x ", "GIT_COMMITTER_NAME=E"}, "E <e@x>"},
+		{"[user]\n\temail = u@x\n\tname = U\n", []string{"GIT_AUTHOR_EMAIL=a@x", "GIT_AUTHOR_NAME=A"}, "U <u@x>"},
+		{"[user]\n\temail = \"  \"\n", nil, ""},
+	} {
+		home := t.TempDir()
+		if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(c.config), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		env := map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1"}
+		cmd := exec.Command("git", "-C", w.dir, "-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT")
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"}
+		for _, one := range c.env {
+			name, value, _ := strings.Cut(one, "=")
+			env[name], cmd.Env = value, append(cmd.Env, one)
+		}
+		out, err := cmd.Output()
+		if his, _, _ := strings.Cut(string(out), ">"); err == nil && his+">" != c.want || err != nil && c.want != "" {
+			t.Errorf("%q %q: git says %q, %v", c.config, c.env, out, err)
+		}
+		got, err := w.open().Settings(func(name string) string { return env[name] })
+		if ours := got.Name + " <" + got.Email + ">"; err != nil || c.want != "" && ours != c.want || c.want == "" && got.Email != "" {
+			t.Errorf("%q %q: we say %q, %v; want %q", c.config, c.env, ours, err, c.want)
+		}
+	}
+	env := map[string]string{"GIT_AUTHOR_EMAIL": "a@x", "GIT_CONFIG_NOSYSTEM": "1"} // for a decision, an author will do
+	if got, err := w.open().Settings(func(name string) string { return env[name] }); err != nil || got.Email != "a@x" {
+		t.Errorf("an author alone: %+v %v", got, err)
+	}
+}
+
 // TestCommitAll: git takes what was committed, and the index after it, for its
 // own.
 func TestCommitAll(t *testing.T) {

@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +14,7 @@ import (
 
 // Settings are the few values of Git's configuration that matter here.
 type Settings struct {
-	Name, Email string // user.name and user.email; either may be empty
+	Name, Email string // whose commits would be made here; either may be empty
 	IgnoreMode  bool   // core.fileMode is off
 	Worktree    string // core.worktree
 	Excludes    string // core.excludesFile, or where it is by default; "" for nowhere
@@ -47,12 +48,21 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 		}
 	}
 	return Settings{
-		Name: s.values["user.name"], Email: s.values["user.email"],
+		Name: s.identity(getenv, "name"), Email: s.identity(getenv, "email"),
 		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
 		SSHCommand: command, SSHVariant: variant,
 		Excludes: s.excludes(r.worktree, getenv),
 		values:   s.values,
 	}, nil
+}
+
+// identity is the committer's name or email as git finds it, else the author's. What git
+// makes up of the login and the name of the machine is nobody's.
+func (s settings) identity(getenv func(string) string, part string) string {
+	of := func(role string) string {
+		return cmp.Or(strings.TrimSpace(getenv("GIT_"+strings.ToUpper(role+"_"+part))), strings.TrimSpace(s.values[role+"."+part]))
+	}
+	return cmp.Or(of("committer"), strings.TrimSpace(s.values["user."+part]), of("author"))
 }
 
 // RemoteURL returns where a remote is: remote.<name>.url, with the longest

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -15,25 +16,59 @@ import (
 // A Ruling is one human's decision, taken here and now.
 type Ruling struct {
 	Decision ledger.Decision
-	// Fingerprint is what is decided on: in full, or "secret" or "protected" for
-	// the patch's fingerprint of that kind; "" is the patch itself.
-	Fingerprint string
-	All         bool // everything that there is a need for
-	Reason      string
-	Kind        string // where it was taken: "local" or "rpc"
+	// Fingerprints are what is decided on: in full, or "secret" or "protected" for
+	// the patch's fingerprint of that kind; none is the patch itself.
+	Fingerprints []string
+	All          bool // everything that there is a need for
+	Reason       string
+	Kind         string // where it was taken: "local" or "rpc"
 	// Request is the open request that is answered, which then says what is
-	// decided on; "" is whichever there is.
+	// decided on; "" is whichever there is. Fingerprints are then what the request
+	// must be about.
 	Request string
+	// Basis is what the person was shown. A transaction with another one is a
+	// *ChangedError, and nothing is recorded. Nil is somebody who named the
+	// transaction, having looked at it by other means.
+	Basis *Basis
 }
 
-// Decide records a ruling and what follows from it.
+// A Basis is what a person decides on: the patch, the fingerprints that approvals
+// are asked of, and the hash of the Policy that asks for them.
+type Basis struct{ PatchID, Fingerprints, Policy string }
+
+// Basis is what a decision on the transaction, as it is here, is taken on.
+func (g Gated) Basis() Basis {
+	var about []string
+	for _, n := range g.Verdict.Needs {
+		about = append(about, fmt.Sprintf("%s %s %d", n.Kind, n.Fingerprint, n.Required))
+	}
+	return Basis{PatchID: g.Transaction().PatchID(), Fingerprints: strings.Join(about, "\n"), Policy: g.rules.Policy.Sum()}
+}
+
+// Judge is the verdict on a transaction as it is now, with what its pull request
+// says. It records nothing.
+func (r *Runner) Judge(ctx context.Context, id string) (Gated, error) {
+	snap, err := r.Ledger(ctx, transaction(id)...)
+	if err != nil {
+		return Gated{}, err
+	}
+	return r.judge(ctx, snap, id, r.reader())
+}
+
+// Decide records a ruling of the Decider, and what follows from it.
 func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
+	if r.Decider.ID == "" {
+		return Gated{}, &NobodyError{}
+	}
 	from := r.reader()
 	ruling.Reason = r.oneLine(ruling.Reason, 500)
 	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil {
 			return nothing(g, err)
+		}
+		if ruling.Basis != nil && *ruling.Basis != g.Basis() {
+			return nothing(g, &ChangedError{id})
 		}
 		about, err := r.toDecide(g, ruling)
 		if len(about) == 0 || err != nil {
@@ -108,7 +143,7 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 // approved, or this one has.
 func (r *Runner) needless(g Gated, one approval.Request) bool {
 	voted := slices.ContainsFunc(g.Verdict.Decisions, func(j approval.Judged) bool {
-		return j.Counted && j.Author.ID == r.Actor.ID && j.Fingerprint == one.Fingerprint
+		return j.Counted && j.Author.ID == r.Decider.ID && j.Fingerprint == one.Fingerprint
 	})
 	return voted || !slices.ContainsFunc(g.Verdict.Needs, func(n approval.Need) bool {
 		return n.Fingerprint == one.Fingerprint && n.Approved < n.Required
@@ -118,20 +153,25 @@ func (r *Runner) needless(g Gated, one approval.Request) bool {
 // named are the needs that a ruling names, each fingerprint once.
 func (r *Runner) named(g Gated, ruling Ruling) ([]approval.Request, error) {
 	tx := g.Transaction()
-	want := ruling.Fingerprint
+	var wanted []string
+	for _, name := range ruling.Fingerprints {
+		wanted = append(wanted, inFull(name, tx.PatchID()))
+	}
 	if ruling.Request != "" {
 		open := g.log.OpenRequests()
 		i := slices.IndexFunc(open, func(q ledger.ApprovalRequest) bool { return q.ApprovalRequestID == ruling.Request })
 		if i < 0 {
 			return nil, &UndecidedError{fmt.Sprintf("%s has no open request %s", tx.TransactionID, r.oneLine(ruling.Request, 40))}
 		}
-		want = open[i].Fingerprint
-	}
-	for short, kind := range map[string]string{"": policy.KindFileChange, "secret": policy.KindSecret, "protected": policy.KindProtected} {
-		if want == short {
-			want = policy.Fingerprint(kind, tx.PatchID())
-			break
+		for _, one := range wanted {
+			if one != open[i].Fingerprint {
+				return nil, &UndecidedError{fmt.Sprintf("%s asks about %s, and not about %s", ruling.Request, open[i].Fingerprint, r.oneLine(one, 100))}
+			}
 		}
+		wanted = []string{open[i].Fingerprint}
+	}
+	if len(wanted) == 0 {
+		wanted = []string{policy.Fingerprint(policy.KindFileChange, tx.PatchID())}
 	}
 	var out []approval.Request
 	for _, n := range g.Verdict.Needs {
@@ -139,14 +179,28 @@ func (r *Runner) named(g Gated, ruling Ruling) ([]approval.Request, error) {
 		if n.Kind == policy.KindBreakGlass { // what is decided on is the change, whoever broke the glass
 			one.Kind = policy.KindFileChange
 		}
-		if (ruling.All || n.Fingerprint == want) && !slices.Contains(out, one) {
+		if (ruling.All || slices.Contains(wanted, n.Fingerprint)) && !slices.Contains(out, one) {
 			out = append(out, one)
 		}
 	}
-	if len(out) == 0 {
-		return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, r.oneLine(want, 100))}
+	for _, one := range wanted {
+		if !ruling.All && !slices.ContainsFunc(out, func(q approval.Request) bool { return q.Fingerprint == one }) {
+			return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, r.oneLine(one, 100))}
+		}
 	}
 	return out, nil
+}
+
+// inFull is the fingerprint of a patch that a person means by "secret" or
+// "protected"; any other name is taken as it is.
+func inFull(name, patchID string) string {
+	switch name {
+	case "secret":
+		return policy.Fingerprint(policy.KindSecret, patchID)
+	case "protected":
+		return policy.Fingerprint(policy.KindProtected, patchID)
+	}
+	return name
 }
 
 // rule records one decision that was taken here.
@@ -158,7 +212,7 @@ func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling R
 	g.enter(s, about, ledger.ApprovalDecision{
 		ApprovalRequestID: ruling.Request, Decision: ruling.Decision, Fingerprint: about.Fingerprint, Reason: ruling.Reason,
 		Source: ledger.Source{
-			Kind: ruling.Kind, Author: r.Actor, Permission: "local", Commit: g.head,
+			Kind: ruling.Kind, Author: r.Decider, Permission: "local", Commit: g.head,
 			BodySHA256: canon.Sum([]byte(body)), CreatedAt: ledger.FormatTime(r.Now()),
 		},
 	})
@@ -166,7 +220,7 @@ func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling R
 
 func (r *Runner) rulingSubject(ruling Ruling) string {
 	said := map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[ruling.Decision]
-	s := said + " by " + r.oneLine(r.Actor.Login, 60)
+	s := said + " by " + r.oneLine(r.Decider.Login, 60)
 	if ruling.Reason != "" {
 		s += ": " + ruling.Reason
 	}

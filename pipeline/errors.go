@@ -103,6 +103,21 @@ type UndecidedError struct{ Message string }
 
 func (e *UndecidedError) Error() string { return e.Message }
 
+// A NobodyError is a decision that nobody can be named for.
+type NobodyError struct{}
+
+func (*NobodyError) Error() string {
+	return "a decision is somebody's, and Git knows no e-mail address here (user.email)"
+}
+
+// A ChangedError is a decision on something else than what was shown: the Policy,
+// or the approvals that it asks for, are others by now. Nothing was recorded.
+type ChangedError struct{ ID string }
+
+func (e *ChangedError) Error() string {
+	return "what " + e.ID + " asks for has changed since it was shown: nothing was recorded"
+}
+
 // A NoWorktreeError says that there is nowhere to apply to.
 type NoWorktreeError struct{}
 

@@ -36,14 +36,14 @@ var lives = []struct {
 	{"protected", func(w *world) {
 		w.policy.Protected = []policy.Rule{{Paths: []string{"greet.txt"}, Required: 1}}
 		tx := w.proposed(fix)
-		w.decides(bob, pipeline.Ruling{Decision: ledger.Approve, Fingerprint: "protected", Kind: "local"}, tx)
+		w.decides(bob, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"protected"}, Kind: "local"}, tx)
 		w.apply(w.gate(tx))
 		w.validate(tx)
 	}},
 	{"secret", func(w *world) {
 		diff, _ := leak()
 		tx := w.proposed(diff)
-		w.decides(bob, pipeline.Ruling{Decision: ledger.Approve, Fingerprint: "secret", Kind: "local"}, tx)
+		w.decides(bob, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"secret"}, Kind: "local"}, tx)
 		r, err := w.as(bot).Give(w.Context(), w.ledger(), tx, []byte(diff))
 		if err != nil {
 			w.Fatal(err)

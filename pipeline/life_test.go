@@ -191,7 +191,7 @@ func TestDecideRefused(t *testing.T) {
 	w := newWorld(t)
 	tx := w.review().ID
 	var undecided *pipeline.UndecidedError
-	_, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprint: "patchset:" + strings.Repeat("0", 64), Kind: "local"})
+	_, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"patchset:" + strings.Repeat("0", 64)}, Kind: "local"})
 	if !errors.As(err, &undecided) {
 		t.Errorf("T06 another patch: %v", err)
 	}
@@ -210,6 +210,80 @@ func TestDecideRefused(t *testing.T) {
 		}
 	}
 	w.sound(tx, ledger.Applied)
+}
+
+// TestDecideOnWhatWasShown: a decision that was taken on something else than there is
+// now records nothing, and neither does one of nobody.
+func TestDecideOnWhatWasShown(t *testing.T) {
+	w := newWorld(t)
+	tx := w.review().ID
+	r := w.as(ada)
+	shown := func() *pipeline.Basis {
+		t.Helper()
+		g, err := r.Judge(t.Context(), tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := g.Basis()
+		return &b
+	}
+	approve := func(b *pipeline.Basis) error {
+		_, err := r.Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "local", Basis: b})
+		return err
+	}
+	before := shown()
+	tip := w.ledger().Tip
+	var changed *pipeline.ChangedError
+	for name, change := range map[string]func(*policy.Policy){
+		"more approvals":    func(p *policy.Policy) { p.Approvals.Required = 2 },
+		"another protected": func(p *policy.Policy) { p.Protected = []policy.Rule{{Paths: []string{"greet.txt"}, Required: 1}} },
+		"other limits":      func(p *policy.Policy) { p.Limits.Files++ },
+	} {
+		was := w.policy
+		change(&w.policy)
+		if err := approve(before); !errors.As(err, &changed) {
+			t.Errorf("%s: %v", name, err)
+		}
+		w.policy = was
+	}
+	other := *before
+	other.PatchID = strings.Repeat("0", 64)
+	if err := approve(&other); !errors.As(err, &changed) {
+		t.Errorf("another patch: %v", err)
+	}
+	r.Decider = ledger.Actor{}
+	var nobody *pipeline.NobodyError
+	if err := approve(before); !errors.As(err, &nobody) {
+		t.Errorf("nobody: %v", err)
+	}
+	if w.ledger().Tip != tip {
+		t.Error("something was recorded")
+	}
+	r.Decider = ada
+	if err := approve(shown()); err != nil {
+		t.Error(err)
+	}
+	w.sound(tx, ledger.Proposed)
+}
+
+// TestDecideOnSeveral: several kinds are decided on in one event each, and nothing
+// is recorded where one of them is not asked for.
+func TestDecideOnSeveral(t *testing.T) {
+	w := newWorld(t)
+	w.policy.Protected = []policy.Rule{{Paths: []string{"greet.txt"}, Required: 1}}
+	tx := w.review().ID
+	own := policy.Fingerprint(policy.KindFileChange, w.gate(tx).Transaction().PatchID())
+	decide := func(names ...string) (pipeline.Gated, error) {
+		return w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: names, Kind: "local"})
+	}
+	var undecided *pipeline.UndecidedError
+	if _, err := decide(own, "secret"); !errors.As(err, &undecided) {
+		t.Errorf("%v", err)
+	}
+	if g, err := decide("protected", own); err != nil || g.Verdict.State != approval.Approved || len(g.Verdict.Decisions) != 2 {
+		t.Errorf("%+v %v", g.Verdict, err)
+	}
+	w.sound(tx, ledger.Proposed)
 }
 
 // TestFind: by name, the open one, the newest.

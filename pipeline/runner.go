@@ -66,7 +66,10 @@ type Runner struct {
 	Rules   func(ctx context.Context, base string) (Rules, error)
 	Secrets *secret.Finder
 	Actor   ledger.Actor // who runs this
-	Tool    string       // program and version, for provenance
+	// Decider is whose decisions are recorded here, and zero where nobody is known
+	// by more than a name that a machine made up: then none is.
+	Decider ledger.Actor
+	Tool    string // program and version, for provenance
 	Now     func() time.Time
 	Entropy io.Reader
 

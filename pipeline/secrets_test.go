@@ -34,7 +34,7 @@ func (w *world) proposed(patch string) string {
 }
 
 func (w *world) excuses(who ledger.Actor, tx string) error {
-	_, err := w.as(who).Decide(w.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprint: "secret", Kind: "local"})
+	_, err := w.as(who).Decide(w.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"secret"}, Kind: "local"})
 	return err
 }
 
@@ -102,7 +102,7 @@ func TestT46DeniedSecret(t *testing.T) {
 	w := newWorld(t)
 	patch, _ := leak()
 	tx := w.proposed(patch)
-	_, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Deny, Fingerprint: "secret", Kind: "local"})
+	_, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Deny, Fingerprints: []string{"secret"}, Kind: "local"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestT35ProtectedPath(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	w.holds(base)
-	_, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprint: "protected", Kind: "local"})
+	_, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"protected"}, Kind: "local"})
 	if err != nil {
 		t.Fatal(err)
 	}

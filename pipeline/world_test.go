@@ -190,7 +190,7 @@ func (w *world) as(who ledger.Actor) *pipeline.Runner {
 		w.Fatal(err)
 	}
 	return &pipeline.Runner{
-		Store: w.store, Repo: w.repo, Refs: w.repo, Worktree: tree, Secrets: secret.Default(), Rules: w.rules, Actor: who, Tool: "test",
+		Store: w.store, Repo: w.repo, Refs: w.repo, Worktree: tree, Secrets: secret.Default(), Rules: w.rules, Actor: who, Decider: who, Tool: "test",
 		Now: w.now, Entropy: w.random,
 	}
 }

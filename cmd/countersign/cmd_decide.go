@@ -16,6 +16,7 @@ import (
 // decideCommand is approve or deny.
 func (a *App) decideCommand(word string) *cobra.Command {
 	ruling := pipeline.Ruling{Decision: ledger.Decision(word), Kind: "local"}
+	var fingerprint string
 	short := map[string]string{
 		"approve": "Approve the exact bytes of a patch",
 		"deny":    "Deny a patch for good: the same bytes are refused from now on",
@@ -30,6 +31,9 @@ func (a *App) decideCommand(word string) *cobra.Command {
 			r, _, id, err := a.openOne(cmd.Context(), args, false)
 			if err != nil {
 				return err
+			}
+			if fingerprint != "" {
+				ruling.Fingerprints = []string{fingerprint}
 			}
 			g, err := r.Decide(cmd.Context(), id, ruling)
 			if err != nil {
@@ -48,7 +52,7 @@ func (a *App) decideCommand(word string) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&ruling.Fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if the transaction's is another")
+	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if the transaction's is another")
 	cmd.Flags().BoolVar(&ruling.All, "all", false, "everything that the transaction asks about")
 	cmd.Flags().StringVar(&ruling.Reason, "reason", "", "why, recorded with the decision")
 	return cmd

@@ -120,8 +120,26 @@ func (d *demonstration) prepare(ctx context.Context) error {
 	if _, err := d.repo.CommitAll(ctx, "greet: first version", "demo", d.Now()); err != nil {
 		return err
 	}
+	if err := d.beSomebody(); err != nil {
+		return err
+	}
 	return d.tell("1. A repository with real source files is in " + d.dir + ".\n" +
 		"   Its greet.go opens a file and never closes it. An agent sends a patch with a fix and a test.")
+}
+
+// beSomebody gives the demo's repository the Git identity that a decision needs, where
+// the person who looks on has none.
+func (d *demonstration) beSomebody() error {
+	settings, err := d.repo.Settings(d.Getenv)
+	if err != nil || settings.Email != "" {
+		return err
+	}
+	config, err := os.OpenFile(filepath.Join(d.dir, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = config.WriteString("[user]\n\tname = You\n\temail = you@example.org\n")
+	return errors.Join(err, config.Close())
 }
 
 // diff writes what an agent would send: the difference between HEAD and these

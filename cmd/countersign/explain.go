@@ -133,6 +133,8 @@ var table = []row{
 	always[*pipeline.UnappliedError](exitFailed, "once what is said of the files is mended, run the same command again"),
 	always[*pipeline.LimitError](exitRefused, "split the change into smaller patches"),
 	always[*pipeline.UndecidedError](exitRefused, ""),
+	always[*pipeline.NobodyError](exitRefused, "git config user.email YOU@EXAMPLE.ORG"),
+	on(exitRefused, func(e *pipeline.ChangedError, again command) string { return again("gate", e.ID) }),
 	always[*pipeline.NoWorktreeError](exitRefused, "apply in a clone that has a working tree"),
 	on(exitFailed, func(e *ledger.CorruptError, again command) string { return again("validate", e.ID) }),
 	always[*ledger.DamagedError](exitFailed, "git log --stat on the ledger's ref shows who put it there"),

@@ -50,6 +50,9 @@ func (a *App) open() (*pipeline.Runner, error) {
 		Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
 		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
+	if settings.Email != "" {
+		r.Decider = r.Actor
+	}
 	client, err := a.forge(settings)
 	if err != nil {
 		return nil, err

@@ -75,8 +75,12 @@ func (s playground) git(args ...string) string {
 	return out.String()
 }
 
+// commit commits all files, and leaves the repository with somebody whom Git knows.
 func (s playground) commit() {
 	s.t.Helper()
+	if !strings.Contains(s.git("config", "--local", "--list"), "user.email=") {
+		s.git("config", "user.email", "tester")
+	}
 	s.git("add", "-A")
 	s.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "-m", "x")
 }

@@ -40,7 +40,7 @@ func crowd(t testing.TB, n, approved int) (dir string) {
 		must(os.MkdirAll(filepath.Dir(name), 0o777))
 		must(os.WriteFile(name, []byte(crowdText(i, "old")), 0o666))
 	}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "base"}} {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "tester"}, {"add", "-A"}, {"commit", "-q", "-m", "base"}} {
 		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@localhost"}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -131,7 +131,7 @@ func (s *schemas) scripts(t *testing.T) {
 			}
 			e.Setenv("RECIPIENT", identity.Recipient().String())
 			addHub(e)
-			return os.MkdirAll(e.WorkDir+"/home", 0o777)
+			return beSomebody(e.WorkDir + "/home")
 		},
 		Condition: func(name string) (bool, error) {
 			if name != "sandbox" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -84,7 +85,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("USER", "tester")
 			e.Setenv("TERM", "xterm")
 			addHub(e)
-			return os.MkdirAll(e.WorkDir+"/home", 0o777)
+			return beSomebody(e.WorkDir + "/home")
 		},
 		Condition: func(name string) (bool, error) {
 			if name != "sandbox" {
@@ -96,6 +97,11 @@ func TestScript(t *testing.T) {
 			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
 		},
 	})
+}
+
+// beSomebody makes a home whose owner Git knows.
+func beSomebody(home string) error {
+	return errors.Join(os.MkdirAll(home, 0o777), os.WriteFile(home+"/.gitconfig", []byte("[user]\n\tname = tester\n\temail = tester\n"), 0o666))
 }
 
 // repoCommand makes a repository in a directory from the files that are there:

@@ -144,8 +144,9 @@ func (w *world) stages(i int, kind Life) []step {
 // as is a Runner for one person, a second later.
 func (l *life) as(kind, id, login string) *pipeline.Runner {
 	l.now = l.now.Add(1001 * time.Millisecond)
+	who := ledger.Actor{Kind: kind, ID: "local:" + id, Login: login}
 	return &pipeline.Runner{
-		Store: l, Repo: l, Refs: l, Secrets: secret.Default(), Actor: ledger.Actor{Kind: kind, ID: "local:" + id, Login: login},
+		Store: l, Repo: l, Refs: l, Secrets: secret.Default(), Actor: who, Decider: who,
 		Rules: func(context.Context, string) (pipeline.Rules, error) {
 			return pipeline.Rules{Policy: l.policy, Commit: l.base}, nil
 		},
