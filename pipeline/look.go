@@ -136,7 +136,8 @@ type ExplainedSecret struct {
 }
 
 // An ExplainedNeed is one fingerprint that so many people must approve; users,
-// teams and owners say which people, where it is not anybody who may.
+// teams and owners say which people, where it is not anybody who may. Signed says
+// that only signed approvals count.
 type ExplainedNeed struct {
 	Kind        string   `json:"kind"`
 	Fingerprint string   `json:"fingerprint"`
@@ -144,6 +145,7 @@ type ExplainedNeed struct {
 	Users       []string `json:"users"`
 	Teams       []string `json:"teams"`
 	Owners      bool     `json:"owners"`
+	Signed      bool     `json:"signed,omitempty"`
 }
 
 // Explain says what a patch would meet, and records nothing.
@@ -163,7 +165,7 @@ func (r *Runner) Explain(ctx context.Context, in input.Change) (Explanation, Kno
 	}
 	for _, n := range p.Needs(paths, len(g.found) > 0) {
 		e.Needs = append(e.Needs, ExplainedNeed{
-			n.Kind, policy.Fingerprint(n.Kind, g.id), n.Required, orEmpty(n.Users), orEmpty(n.Teams), n.Owners,
+			n.Kind, policy.Fingerprint(n.Kind, g.id), n.Required, orEmpty(n.Users), orEmpty(n.Teams), n.Owners, n.Signed,
 		})
 	}
 	for _, f := range g.found {

@@ -132,7 +132,11 @@ func explained(e pipeline.Explanation) string {
 		if len(who) > 0 {
 			by = " by " + report.Clean(strings.Join(who, ", "))
 		}
-		fmt.Fprintf(&b, "needs %s of %s%s\n", counted(n.Required, "approval"), n.Fingerprint, by)
+		what := "approval"
+		if n.Signed {
+			what = "signed approval"
+		}
+		fmt.Fprintf(&b, "needs %s of %s%s\n", counted(n.Required, what), n.Fingerprint, by)
 	}
 	for _, c := range e.Commands {
 		fmt.Fprintf(&b, "runs %s\n", report.Clean(c))

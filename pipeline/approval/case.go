@@ -120,6 +120,9 @@ func (v Verdict) Missing() []Request {
 // for, and none counts. Denials, and decisions of the command line, stand by
 // themselves.
 //
+// Signed verifies the signature of an approval that has one, and tells when it was
+// made. Nil means that nobody can, and no approval with a signature counts.
+//
 // The Policy's withdraw_deny is not decided on yet: a denial is final.
 type Case struct {
 	Policy      policy.Policy
@@ -133,6 +136,7 @@ type Case struct {
 	Teams       func(team string, who ledger.Actor) (bool, error)
 	Owners      func(path string, who ledger.Actor) (bool, error)
 	Stands      func(ledger.ApprovalDecision) string
+	Signed      func(ledger.ApprovalDecision) (time.Time, error)
 }
 
 // Decide adds up the decisions of the log. The verdict is approved when every
@@ -210,7 +214,7 @@ func (c Case) count(d ledger.ApprovalDecision, tallies []*tally) (bool, string) 
 	for _, t := range asked {
 		why := c.refuseFor(t.need, d.Source)
 		if why == "" {
-			why = t.vote(c, d.Source.Author)
+			why = t.vote(c, d.Source)
 		}
 		counted = counted || why == ""
 		reason = cmp.Or(reason, why)
@@ -254,20 +258,27 @@ func (v *Verdict) addUp(tallies []*tally, broken *ledger.ApprovalDecision) {
 type tally struct {
 	need        policy.Need
 	fingerprint string
-	voted       map[string]bool // by id
+	voted       map[string]bool // by id, and by the key that signed
 	votes       []int           // for each path; one count where owners are not asked
 }
 
 // vote adds a person's vote, or says why not.
-func (t *tally) vote(c Case, who ledger.Actor) string {
+func (t *tally) vote(c Case, from ledger.Source) string {
+	who := from.Author
 	if t.voted[who.ID] {
 		return "this person's vote is counted already"
+	}
+	if from.Signature != nil && t.voted[from.Signature.KeyFingerprint] {
+		return "its key's vote is counted already"
 	}
 	goodFor, why := t.entitled(c, who)
 	if why != "" {
 		return why
 	}
 	t.voted[who.ID] = true
+	if from.Signature != nil {
+		t.voted[from.Signature.KeyFingerprint] = true
+	}
 	for i, yes := range goodFor {
 		if yes {
 			t.votes[i]++
@@ -284,14 +295,18 @@ func (t *tally) sum() Need {
 
 // text says in words how far a need is met.
 func (t *tally) text(n Need) string {
+	signed := ""
+	if t.need.Signed {
+		signed = " signed"
+	}
 	if n.Kind == policy.KindFileChange {
-		return fmt.Sprintf("%d of %d approvals", n.Approved, n.Required)
+		return fmt.Sprintf("%d of %d%s approvals", n.Approved, n.Required, signed)
 	}
 	who := ""
 	if t.need.Names() {
 		who = " by " + t.need.People()
 	}
-	return fmt.Sprintf("%s%s: %d of %d", n.Kind, who, n.Approved, n.Required)
+	return fmt.Sprintf("%s%s: %d of %d%s", n.Kind, who, n.Approved, n.Required, signed)
 }
 
 // entitled tells for which counts a person's vote is good, or why for none.

@@ -68,6 +68,8 @@ func adjust(t *testing.T, d *ledger.ApprovalDecision, word string) {
 		d.Fingerprint = key + ":patchset:" + thePatch
 	case "glass": // breaks the glass, for a reason
 		d.Source.URL, d.Reason = key, value
+	case "sign": // with the key of this name; the signature of the key "bad" is none
+		d.Source.Signature = &ledger.Signature{KeyFingerprint: value}
 	case "local", "rpc":
 		d.Source.Kind, d.Source.Permission = key, key
 	case "source":
@@ -148,6 +150,12 @@ func newCase(t *testing.T, p policy.Policy, paths, said string) approval.Case {
 				t.Errorf("asked whether %+v stands", d)
 			}
 			return ""
+		},
+		Signed: func(d ledger.ApprovalDecision) (time.Time, error) {
+			if d.Source.Signature.KeyFingerprint == "bad" {
+				return time.Time{}, errors.New("it was signed for another patch")
+			}
+			return noon.Add(-2 * time.Hour), nil
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,20 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 			return why
 		}
 	}
-	if c.Policy.Approvals.SameHead && (c.Head == "" || s.Commit != c.Head) {
+	on, said := s.Commit, s.CreatedAt
+	if s.Signature != nil {
+		signedAt, err := c.signature(d)
+		if err != nil {
+			return "its signature does not count: " + ledger.OneLine(err.Error(), 300)
+		}
+		// Whoever has it can post it again: it is of the commit, and of the time, that
+		// it was signed for.
+		on = c.reviewedOn()
+		if at, err := time.Parse(time.RFC3339, said); err == nil && signedAt.Before(at) {
+			said = ledger.FormatTime(signedAt)
+		}
+	}
+	if c.Policy.Approvals.SameHead && (c.Head == "" || on != c.Head) {
 		return "was made on another commit"
 	}
 	most := time.Duration(c.Policy.Approvals.MaxAge)
@@ -49,14 +63,33 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 		return ""
 	}
 	// One from the future has no age; a minute is left for clocks that differ (T56).
-	said, err := time.Parse(time.RFC3339, s.CreatedAt)
-	switch age := c.Now.Sub(said); {
+	at, err := time.Parse(time.RFC3339, said)
+	switch age := c.Now.Sub(at); {
 	case err != nil, age < -time.Minute: // so is everything, without a Now
 		return "its age cannot be told"
 	case age > most:
 		return "expired"
 	}
 	return ""
+}
+
+// signature verifies an approval's signature, and tells when it was made.
+func (c Case) signature(d ledger.ApprovalDecision) (time.Time, error) {
+	switch {
+	case c.Policy.Approvals.Signing() == policy.SignedOff:
+		return time.Time{}, errors.New("the Policy takes none (approvals.signed)")
+	case c.Signed == nil:
+		return time.Time{}, errors.New("it was not verified")
+	}
+	return c.Signed(d)
+}
+
+// reviewedOn is the commit that was the head, or HEAD, when the change was reviewed.
+func (c Case) reviewedOn() string {
+	if p := c.Log.Transaction().Pointers.Proposal; p != nil && p.HeadCommit != "" {
+		return p.HeadCommit
+	}
+	return c.Log.Meta().BaseCommit
 }
 
 // isLocal reports whether a decision was taken with the command line, or over RPC.
@@ -73,8 +106,20 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 		return "its author is the proposer, who cannot excuse a secret"
 	case own && !isLocal(s) && !c.Policy.Approvals.AllowAuthor:
 		return "its author is the proposer"
+	case n.Signed && s.Signature == nil:
+		return c.unsigned(s)
 	}
 	return ""
+}
+
+// unsigned says why an approval without a signature does not count, and how to sign.
+func (c Case) unsigned(s ledger.Source) string {
+	tx := c.Log.Transaction()
+	command := "countersign approve " + tx.TransactionID + " --sign"
+	if !isLocal(s) {
+		command = fmt.Sprintf("countersign sign --pr %d", tx.Pointers.Proposal.PullRequest)
+	}
+	return "is not signed, which the Policy asks for: " + command
 }
 
 // wrote reports whether the change is somebody's own. The id is the person (T11);
@@ -105,6 +150,8 @@ func (c Case) breakGlass(d ledger.ApprovalDecision, tallies []*tally) (bool, str
 		return false, "the Policy does not list its author under break_glass"
 	case secret && c.wrote(who):
 		return false, "its author is the proposer, who cannot break the glass for a secret"
+	case d.Source.Signature == nil && slices.ContainsFunc(tallies, func(t *tally) bool { return t.need.Signed }):
+		return false, c.unsigned(d.Source)
 	}
 	if why := c.refuse(d); why != "" {
 		return false, why

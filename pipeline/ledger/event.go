@@ -245,6 +245,20 @@ type Source struct {
 	BodySHA256 string `json:"body_sha256"`
 	CreatedAt  string `json:"created_at"`
 	Evidence   string `json:"evidence,omitempty"`
+
+	Signature *Signature `json:"signature,omitempty"`
+}
+
+// A Signature is a decision that was signed with a person's own key (package signed):
+// the paths of the artifacts with the statement, its SSH signature and the line of
+// the allowed signers that lists the key. Principal is the name in that line by which
+// the key is this author's, and KeyFingerprint the key's, "SHA256:…".
+type Signature struct {
+	Statement      string `json:"statement"`
+	Signature      string `json:"signature"`
+	Key            string `json:"key"`
+	Principal      string `json:"principal"`
+	KeyFingerprint string `json:"key_fingerprint"`
 }
 
 // An Approved is one fingerprint that so many people had to approve, and had.

@@ -42,7 +42,10 @@ func Fingerprints(patchID string) []string {
 // A Need is one approval that a patch takes: Required people on the fingerprint
 // of Kind. The rest is of KindProtected only. If Users, Teams or Owners name
 // anybody, only these count; with Owners it is, for each of Paths, whoever owns
-// it. Paths are the touched ones that Rules matched ("built-in", protected[n]).
+// it. Paths are the touched ones that Rules matched ("built-in", approvals.keys,
+// protected[n]).
+//
+// Signed says that only signed approvals count.
 type Need struct {
 	Kind     string   `json:"kind"`
 	Prefix   string   `json:"prefix"`
@@ -52,6 +55,7 @@ type Need struct {
 	Owners   bool     `json:"owners,omitempty"`
 	Paths    []string `json:"paths,omitempty"`
 	Rules    []string `json:"rules,omitempty"`
+	Signed   bool     `json:"signed,omitempty"`
 }
 
 // Needs are the approvals that a patch takes which touches paths (both sides of
@@ -59,9 +63,10 @@ type Need struct {
 // secrets_override, then a protected_path for each set of people that the rules
 // name. Those of one kind have one fingerprint; one vote can count for several.
 func (p Policy) Needs(paths []string, secret bool) []Need {
-	needs := []Need{{Kind: KindFileChange, Required: max(1, p.Approvals.Required)}}
+	signed := p.Approvals.Signing() == SignedOnly
+	needs := []Need{{Kind: KindFileChange, Required: max(1, p.Approvals.Required), Signed: signed}}
 	if secret {
-		needs = append(needs, Need{Kind: KindSecret, Prefix: prefixes[KindSecret], Required: 1})
+		needs = append(needs, Need{Kind: KindSecret, Prefix: prefixes[KindSecret], Required: 1, Signed: signed || p.Secrets.Signed == SignedOnly})
 	}
 	var protected []Need
 	for _, m := range p.matchers() {
@@ -72,7 +77,7 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 			}
 		}
 		if len(touched) > 0 {
-			protected = addNeed(protected, m, touched)
+			protected = addNeed(protected, m, touched, signed)
 		}
 	}
 	return append(needs, protected...)
@@ -80,23 +85,31 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 
 func (p Policy) matchers() []matcher {
 	out := []matcher{builtInMatcher()}
+	if p.Approvals.Keys != "" { // who decides, as the Policy itself
+		out = append(out, newMatcher(keysRule, Rule{Paths: []string{"/" + p.Approvals.Keys}, Required: 1}))
+	}
 	for i, rule := range p.Protected {
 		out = append(out, newMatcher(fmt.Sprintf("protected[%d]", i), rule))
 	}
 	return out
 }
 
-// addNeed joins a rule that was met with those that name the same people.
-func addNeed(needs []Need, m matcher, touched []string) []Need {
+// keysRule is the name of the rule that protects the file of keys.
+const keysRule = "approvals.keys"
+
+// addNeed joins a rule that was met with those that name the same people. If one
+// of them asks for signatures, all do: one vote counts for all.
+func addNeed(needs []Need, m matcher, touched []string, signed bool) []Need {
 	n := Need{
 		Kind: KindProtected, Prefix: prefixes[KindProtected], Required: max(1, m.rule.Required), Users: sorted(m.rule.Users),
-		Teams: sorted(m.rule.Teams), Owners: m.rule.Owners, Paths: sorted(touched), Rules: []string{m.name},
+		Teams: sorted(m.rule.Teams), Owners: m.rule.Owners, Paths: sorted(touched), Rules: []string{m.name}, Signed: signed || m.rule.Signed == SignedOnly,
 	}
 	for i, other := range needs {
 		if slices.Equal(other.Users, n.Users) && slices.Equal(other.Teams, n.Teams) && other.Owners == n.Owners {
 			needs[i].Required = max(other.Required, n.Required)
 			needs[i].Paths = sorted(append(other.Paths, n.Paths...))
 			needs[i].Rules = append(other.Rules, m.name)
+			needs[i].Signed = other.Signed || n.Signed
 			return needs
 		}
 	}
@@ -136,7 +149,7 @@ type Explained struct {
 	Rules []Met  `json:"rules"`
 }
 
-// A Met rule is "built-in" or protected[n], with the first of its globs that
+// A Met rule is "built-in", approvals.keys or protected[n], with the first of its globs that
 // matches, and what it asks for.
 type Met struct {
 	Rule     string   `json:"rule"`
@@ -145,6 +158,7 @@ type Met struct {
 	Users    []string `json:"users,omitempty"`
 	Teams    []string `json:"teams,omitempty"`
 	Owners   bool     `json:"owners,omitempty"`
+	Signed   bool     `json:"signed,omitempty"`
 }
 
 // Explain says of each path which rules it meets, in the order of paths. Needs
@@ -157,7 +171,7 @@ func (p Policy) Explain(paths []string) []Explained {
 		names := strings.Split(patch.Fold(path), "/")
 		for _, m := range rules {
 			if glob, ok := m.find(names); ok {
-				e.Rules = append(e.Rules, Met{m.name, glob, max(1, m.rule.Required), m.rule.Users, m.rule.Teams, m.rule.Owners})
+				e.Rules = append(e.Rules, Met{m.name, glob, max(1, m.rule.Required), m.rule.Users, m.rule.Teams, m.rule.Owners, m.rule.Signed == SignedOnly})
 			}
 		}
 		out = append(out, e)

@@ -15,6 +15,9 @@ import (
 // told is a need in one line.
 func told(n policy.Need) string {
 	s := fmt.Sprintf("%s %d", n.Kind, n.Required)
+	if n.Signed {
+		s += " signed"
+	}
 	if n.Names() {
 		s += " of " + n.People()
 	}
@@ -35,7 +38,9 @@ func TestNeeds(t *testing.T) {
 		{Paths: []string{"CLAUDE.md"}, Required: 1, Owners: true},
 		{Paths: []string{"/api/"}, Required: 1, Users: []string{"ada"}},
 		{Paths: []string{"/api/"}, Required: 2, Users: []string{"bob"}},
+		{Paths: []string{"*.sig"}, Required: 1, Signed: policy.SignedOnly},
 	}
+	p.Approvals.Keys = "keys/allowed"
 	for _, c := range []struct {
 		paths  string
 		secret bool
@@ -52,6 +57,10 @@ func TestNeeds(t *testing.T) {
 		{"deploy/main.tf", true, "fileChange 2; secrets_override 1; protected_path 2 of team acme/ops for deploy/main.tf by protected[0]; " +
 			"protected_path 1 of ada, bob, the code owners for deploy/main.tf by protected[1]"},
 		{"deploy", false, "fileChange 2"},
+		{"keys/allowed", false, "fileChange 2; protected_path 1 for keys/allowed by approvals.keys"},
+		{"Keys/ALLOWED", false, "fileChange 2; protected_path 1 for Keys/ALLOWED by approvals.keys"},
+		{"a.sig", true, "fileChange 2; secrets_override 1; protected_path 1 signed for a.sig by protected[7]"},
+		{"a.sig CLAUDE.md", false, "fileChange 2; protected_path 1 signed for CLAUDE.md a.sig by built-in protected[7]; protected_path 1 of the code owners for CLAUDE.md by protected[4]"},
 	} {
 		var got []string
 		for _, n := range p.Needs(strings.Fields(c.paths), c.secret) {

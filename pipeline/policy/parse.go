@@ -52,6 +52,10 @@ func (r *reader) policy(n node, p *Policy) {
 			field{"local", local(&a.Local)},
 			field{"withdraw_deny", number(&a.WithdrawDeny, 0, mostApprovals)},
 			field{"break_glass", accounts(&a.BreakGlass)},
+			field{"keys", text(&a.Keys, pathForm)},
+			field{"signed", word(&a.Signed, signings)},
+			field{"hardware", boolean(&a.Hardware)},
+			field{"pin", boolean(&a.PIN)},
 		)},
 		field{"bots", accounts(&p.Bots)},
 		field{"protected", protected(&p.Protected)},
@@ -106,6 +110,7 @@ var (
 	recipientForm = form{lazyregexp.New(`^age1[0-9a-z]{58,}$`), 4000, "an age recipient (age1…)"}
 	variableForm  = form{lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), 100, "the name of an environment variable"}
 	branchForm    = form{lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*$`), 200, "the name of a branch"}
+	pathForm      = form{lazyregexp.New(`^([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*)(/([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*))*$`), 200, "the path of a file, such as .github/allowed_signers"}
 	commitForm    = form{lazyregexp.New(`^[0-9a-f]{40}$`), 40, "a commit id of 40 digits"}
 	timeForm      = form{lazyregexp.New(`^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z$`), 20, "a time such as 2026-01-05T12:00:00Z"}
 	sizeForm      = form{lazyregexp.New(`^[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)$`), 20, "a size such as 5 MiB"}
@@ -137,6 +142,7 @@ func secrets(s *Secrets) read {
 		r.mapping(n, key,
 			field{"mode", word(&s.Mode, secretsModes)},
 			field{"seal_to", texts(&s.SealTo, recipientForm)},
+			field{"signed", word(&s.Signed, signedOnly)},
 		)
 	}
 }

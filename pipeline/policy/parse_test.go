@@ -43,10 +43,10 @@ func TestParseSample(t *testing.T) {
 		Version: 1,
 		Approvals: policy.Approvals{
 			Required: 1, Permission: policy.CanWrite, MaxAge: policy.Duration(14 * 24 * time.Hour),
-			Local: policy.LocalNever, BreakGlass: []string{"ada"},
+			Local: policy.LocalNever, BreakGlass: []string{"ada"}, Keys: ".github/allowed_signers", Signed: policy.SignedToo,
 		},
 		Bots:      []string{"12345", "renovate"},
-		Protected: []policy.Rule{{Paths: []string{"/deploy/", "*.tf"}, Required: 2, Teams: []string{"acme/security"}}},
+		Protected: []policy.Rule{{Paths: []string{"/deploy/", "*.tf"}, Required: 2, Teams: []string{"acme/security"}, Signed: policy.SignedOnly}},
 		Sandbox:   policy.WorkspaceWrite,
 		Secrets:   policy.Secrets{Mode: policy.RequireApproval},
 		Limits:    policy.Limits{Files: 500, Bytes: 5 << 20},
@@ -85,6 +85,11 @@ func TestParse(t *testing.T) {
 		{"approvals: {max_age: 2w}", func(p *policy.Policy) { p.Approvals.MaxAge = policy.Duration(14 * 24 * time.Hour) }},
 		{"approvals: {withdraw_deny: 2}", func(p *policy.Policy) { p.Approvals.WithdrawDeny = 2 }},
 		{"bots:\n- dependabot[bot]\n- 49699333\n- 'x'", func(p *policy.Policy) { p.Bots = []string{"dependabot[bot]", "49699333", "x"} }},
+		{"approvals: {keys: .github/allowed_signers}", func(p *policy.Policy) { p.Approvals.Keys = ".github/allowed_signers" }},
+		{"approvals: {signed: require, hardware: true, pin: true}", func(p *policy.Policy) {
+			p.Approvals.Signed, p.Approvals.Hardware, p.Approvals.PIN = policy.SignedOnly, true, true
+		}},
+		{"secrets: {signed: require}", func(p *policy.Policy) { p.Secrets.Signed = policy.SignedOnly }},
 		{"sandbox: read-only", func(p *policy.Policy) { p.Sandbox = policy.ReadOnly }},
 		{"sandbox: danger-full-access", func(p *policy.Policy) { p.Sandbox = policy.FullAccess }},
 		{"secrets: refuse", func(p *policy.Policy) { p.Secrets.Mode = policy.Refuse }},

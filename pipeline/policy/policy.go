@@ -13,11 +13,16 @@
 //	  local: false           # left out: local decisions count where there is no pull request
 //	  withdraw_deny: 0       # humans who can take a denial back; 0: nobody can
 //	  break_glass: [ada]
+//	  keys: .github/allowed_signers  # whose signatures count, in OpenSSH's format
+//	  signed: accept         # off, accept, require; left out: accept where keys is given
+//	  hardware: false        # whether only security keys that were touched count
+//	  pin: false             # whether these must have verified the person as well
 //	bots: [12345, renovate]  # accounts that are never human, by number or login
 //	protected:
 //	  - paths: ["/deploy/", "*.tf"]
 //	    required: 2
 //	    teams: [acme/security]
+//	    signed: require        # whatever approvals.signed says
 //	sandbox: workspace-write # or read-only, danger-full-access
 //	secrets: require-approval
 //	limits: {files: 500, bytes: 5 MiB}
@@ -68,6 +73,11 @@ type Policy struct {
 // Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is
 // for ever. WithdrawDeny 0 is never; it is read, but nothing acts on it yet.
 // BreakGlass are those who may do without the others' agreement.
+//
+// Keys is the path of the file, in the commit that the Policy is read from, that
+// says whose signatures count; "" for none. Signed says what they are asked for,
+// in the file's word; Signing is what that comes to. Hardware takes only security
+// keys that were touched, PIN those that verified the person as well.
 type Approvals struct {
 	Required     int        `json:"required"`
 	Permission   Permission `json:"permission"`
@@ -77,24 +87,31 @@ type Approvals struct {
 	Local        Local      `json:"local,omitzero"`
 	WithdrawDeny int        `json:"withdraw_deny"`
 	BreakGlass   []string   `json:"break_glass,omitempty"`
+	Keys         string     `json:"keys,omitempty"`
+	Signed       Signing    `json:"signed,omitempty"`
+	Hardware     bool       `json:"hardware,omitempty"`
+	PIN          bool       `json:"pin,omitempty"`
 }
 
 // A Rule protects the files that one of Paths matches (see Glob): Required
 // people must approve that they change. If it names any, these are Users,
-// members of Teams or, with Owners, the file's code owners.
+// members of Teams or, with Owners, the file's code owners. Signed is "" or
+// SignedOnly: then only signed approvals count.
 type Rule struct {
 	Paths    []string `json:"paths"`
 	Required int      `json:"required"`
 	Users    []string `json:"users,omitempty"`
 	Teams    []string `json:"teams,omitempty"`
 	Owners   bool     `json:"owners,omitempty"`
+	Signed   Signing  `json:"signed,omitempty"`
 }
 
 // Secrets says what happens to a patch that adds what looks like a secret.
-// SealTo are age recipients that may read the raw patch.
+// SealTo are age recipients that may read the raw patch. Signed is as in a Rule.
 type Secrets struct {
 	Mode   SecretsMode `json:"mode"`
 	SealTo []string    `json:"seal_to,omitempty"`
+	Signed Signing     `json:"signed,omitempty"`
 }
 
 // Limits bound what may be proposed: changed files, and bytes of input.
@@ -240,6 +257,31 @@ func (l Local) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("the default of local has no word")
 	}
 	return json.Marshal(l == LocalAlways)
+}
+
+// A Signing is what signed decisions are worth.
+type Signing string
+
+// The words, from the laxest. SignedOff takes no signature, SignedToo counts signed
+// approvals and others, SignedOnly nothing that is not signed. What is left out is
+// SignedToo where there are keys, else SignedOff.
+const (
+	SignedOff  Signing = "off"
+	SignedToo  Signing = "accept"
+	SignedOnly Signing = "require"
+)
+
+var signings = []Signing{SignedOff, SignedToo, SignedOnly}
+
+// Signing is what signed decisions are worth under the file's approvals.
+func (a Approvals) Signing() Signing {
+	switch {
+	case a.Signed != "":
+		return a.Signed
+	case a.Keys != "":
+		return SignedToo
+	}
+	return SignedOff
 }
 
 // A Duration is a whole number of seconds, written as such: "600s".

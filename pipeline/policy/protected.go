@@ -5,6 +5,9 @@ import (
 	"sync"
 )
 
+// signedOnly is the one word that a rule may say: it asks for more, never for less.
+var signedOnly = []Signing{SignedOnly}
+
 // protected reads the rules; globs are counted over all of them, as each is
 // asked about each path.
 func protected(dst *[]Rule) read {
@@ -17,6 +20,7 @@ func protected(dst *[]Rule) read {
 			field{"users", filled(accounts(&rule.Users), "which lets anybody approve; leave it out for that")},
 			field{"teams", filled(texts(&rule.Teams, teamForm), "which lets anybody approve; leave it out for that")},
 			field{"owners", boolean(&rule.Owners)},
+			field{"signed", word(&rule.Signed, signedOnly)},
 		)
 		globs += len(rule.Paths)
 		switch {
@@ -118,7 +122,7 @@ func BuiltIns() []BuiltIn {
 
 // A matcher is a rule with its globs read.
 type matcher struct {
-	name  string // "built-in" or protected[n]
+	name  string // "built-in", keysRule or protected[n]
 	rule  Rule
 	globs []Glob
 }

@@ -30,6 +30,29 @@ func Read(tree fs.FS) (p Policy, found bool, err error) {
 	return p, err == nil, err
 }
 
+// mostKeysBytes bounds the file of keys.
+const mostKeysBytes = 1 << 20
+
+// ReadKeys reads the file of keys that a Policy names from the tree that the Policy
+// is read from. A file that is missing, or is a link, a directory or below a link,
+// is an error: nobody's signature counts then.
+func (p Policy) ReadKeys(tree fs.FS) ([]byte, error) {
+	name := p.Approvals.Keys
+	if name == "" {
+		return nil, errors.New("the Policy names no file of keys (approvals.keys)")
+	}
+	file, err := patch.Lookup(tree, name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("approvals.keys: %s: %w", name, err)
+	case file == nil:
+		return nil, fmt.Errorf("approvals.keys: there is no file %s beside the Policy", name)
+	case len(file.Data) > mostKeysBytes:
+		return nil, fmt.Errorf("approvals.keys: %s has %d bytes, more than %d", name, len(file.Data), mostKeysBytes)
+	}
+	return file.Data, nil
+}
+
 // lookFor goes down to the file by what each directory lists, which no link and
 // no file system that ignores case can lead astray.
 func lookFor(tree fs.FS) (bool, error) {

@@ -68,3 +68,30 @@ func TestRead(t *testing.T) {
 		}
 	}
 }
+
+// TestT73ReadKeys: the file of keys is the one that the Policy names, beside it, and
+// an ordinary file, or there is none.
+func TestT73ReadKeys(t *testing.T) {
+	file := &fstest.MapFile{Data: []byte("keys"), Mode: 0o644}
+	for name, c := range map[string]struct {
+		keys string
+		tree fstest.MapFS
+		want string
+	}{
+		"there":         {".github/k", fstest.MapFS{".github/k": file}, ""},
+		"not named":     {"", fstest.MapFS{".github/k": file}, "names no file"},
+		"missing":       {".github/k", fstest.MapFS{".github/l": file}, "there is no file .github/k"},
+		"in other case": {".github/k", fstest.MapFS{".github/K": file}, "there is no file"},
+		"a directory":   {".github/k", fstest.MapFS{".github/k/x": file}, "there is no file"},
+		"a link":        {".github/k", fstest.MapFS{".github/k": &fstest.MapFile{Data: []byte("l"), Mode: fs.ModeSymlink | 0o777}, ".github/l": file}, "symbolic link"},
+		"below a link":  {"a/k", fstest.MapFS{"a": &fstest.MapFile{Data: []byte("b"), Mode: fs.ModeSymlink | 0o777}, "b/k": file}, "symbolic link"},
+		"too long":      {"k", fstest.MapFS{"k": &fstest.MapFile{Data: make([]byte, 1<<20+1), Mode: 0o644}}, "more than"},
+	} {
+		p := policy.Default()
+		p.Approvals.Keys = c.keys
+		raw, err := p.ReadKeys(c.tree)
+		if (err == nil) != (c.want == "") || err == nil && string(raw) != "keys" || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %q, %v", name, raw, err)
+		}
+	}
+}

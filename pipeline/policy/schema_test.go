@@ -36,6 +36,11 @@ const (
 version: 1
 {}
 approvals: {required: 100, permission: triage, allow_author: true, same_head: false, max_age: 72h, local: true, withdraw_deny: 2, break_glass: [ada, 7]}
+approvals: {keys: .github/allowed_signers, signed: require, hardware: true, pin: true}
+approvals: {keys: KEYS, signed: off}
+approvals: {signed: accept}
+secrets: {signed: require}
+protected: [{paths: [a], signed: require}]
 bots: ["dependabot[bot]", 49699333, "local:ada@example.org"]
 protected: [{paths: ["*.tf", "/a/", "a/**/b", "\\!x"], required: 2, users: [1, ada], teams: [acme/sec, acme/ops], owners: true}]
 sandbox: danger-full-access
@@ -68,6 +73,20 @@ approvals: {local: alone}
 approvals: {withdraw_deny: -1}
 approvals: {break_glass: ada}
 approvals: {break_glass: ["@ada"]}
+approvals: {keys: /etc/keys}
+approvals: {keys: ../keys}
+approvals: {keys: a/../keys}
+approvals: {keys: a//keys}
+approvals: {keys: a/}
+approvals: {keys: "a\\b"}
+approvals: {keys: ""}
+approvals: {keys: [a]}
+approvals: {signed: true}
+approvals: {signed: required}
+approvals: {hardware: "yes"}
+approvals: {pin: 1}
+secrets: {signed: accept}
+protected: [{paths: [a], signed: off}]
 bots: [0]
 bots: ["a b"]
 bots: ["a\tb"]

@@ -16,7 +16,7 @@ import (
 // where the base branch has a file: Default is no wish of anybody's.
 //
 // What gives somebody power stays as p has it, or shrinks: base can name no
-// signing key, no recipient of secrets, nobody for break_glass. A command that
+// signing key, no file of keys, no recipient of secrets, nobody for break_glass. A command that
 // only base runs has no network and no variables.
 func Tighten(p, base Policy) Policy {
 	out := p
@@ -29,11 +29,21 @@ func Tighten(p, base Policy) Policy {
 		Local:        min(p.Approvals.Local, base.Approvals.Local),
 		WithdrawDeny: most(p.Approvals.WithdrawDeny, base.Approvals.WithdrawDeny),
 		BreakGlass:   intersection(p.Approvals.BreakGlass, base.Approvals.BreakGlass),
+		Keys:         p.Approvals.Keys,
+		Signed:       p.Approvals.Signed,
+		Hardware:     p.Approvals.Hardware || base.Approvals.Hardware,
+		PIN:          p.Approvals.PIN || base.Approvals.PIN,
+	}
+	if slices.Index(signings, base.Approvals.Signed) > slices.Index(signings, p.Approvals.Signing()) {
+		out.Approvals.Signed = base.Approvals.Signed
 	}
 	out.Bots = union(p.Bots, base.Bots)
 	out.Protected = union(p.Protected, base.Protected)
 	out.Sandbox = stricter(p.Sandbox, base.Sandbox, sandboxes)
 	out.Secrets.Mode = stricter(p.Secrets.Mode, base.Secrets.Mode, secretsModes)
+	if base.Secrets.Signed == SignedOnly {
+		out.Secrets.Signed = SignedOnly
+	}
 	out.Secrets.SealTo = intersection(p.Secrets.SealTo, base.Secrets.SealTo)
 	out.Limits = Limits{Files: min(p.Limits.Files, base.Limits.Files), Bytes: min(p.Limits.Bytes, base.Limits.Bytes)}
 	out.Commands = Commands{Run: unionRun(p.Commands.Run, base.Commands.Run), Allow: intersectAllow(p.Commands.Allow, base.Commands.Allow)}

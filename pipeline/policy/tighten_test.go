@@ -43,6 +43,18 @@ func TestT20Tighten(t *testing.T) {
 		{"version: 1", "approvals: {withdraw_deny: 2}", "version: 1"},
 		{"approvals: {withdraw_deny: 2}", "approvals: {withdraw_deny: 3}", "approvals: {withdraw_deny: 3}"},
 		{"approvals: {break_glass: [a, b]}", "approvals: {break_glass: [b, c]}", "approvals: {break_glass: [b]}"},
+		{"approvals: {keys: a}", "approvals: {keys: b}", "approvals: {keys: a}"},
+		{"version: 1", "approvals: {keys: b}", "version: 1"},
+		{"approvals: {keys: a}", "approvals: {signed: require}", "approvals: {keys: a, signed: require}"},
+		{"approvals: {keys: a, signed: require}", "approvals: {keys: a}", "approvals: {keys: a, signed: require}"},
+		{"approvals: {keys: a, signed: require}", "approvals: {signed: off}", "approvals: {keys: a, signed: require}"},
+		{"approvals: {keys: a}", "approvals: {signed: off}", "approvals: {keys: a}"},
+		{"approvals: {keys: a, signed: off}", "approvals: {signed: accept}", "approvals: {keys: a, signed: accept}"},
+		{"version: 1", "approvals: {keys: b, signed: require}", "approvals: {signed: require}"},
+		{"approvals: {hardware: true}", "approvals: {pin: true}", "approvals: {hardware: true, pin: true}"},
+		{"version: 1", "secrets: {signed: require}", "secrets: {signed: require}"},
+		{"secrets: {signed: require}", "version: 1", "secrets: {signed: require}"},
+		{"protected: [{paths: [a]}]", "protected: [{paths: [a], signed: require}]", "protected: [{paths: [a]}, {paths: [a], signed: require}]"},
 		{"bots: [a]", "bots: [b, a]", "bots: [a, b]"},
 		{"protected: [{paths: [a]}]", "protected: [{paths: [b]}, {paths: [a]}]", "protected: [{paths: [a]}, {paths: [b]}]"},
 		{"protected: [{paths: [a]}]", "version: 1", "protected: [{paths: [a]}]"},
@@ -103,7 +115,9 @@ func randomPolicy(r *rand.Rand) policy.Policy {
 		Required: 1 + r.IntN(3), Permission: pick(r, policy.CanRead, policy.CanWrite, policy.CanAdmin), AllowAuthor: r.IntN(2) == 0,
 		SameHead: r.IntN(3) == 0, MaxAge: pick(r, 0, policy.Duration(time.Hour), policy.Duration(48*time.Hour)),
 		Local: pick(r, policy.LocalNever, policy.LocalAlone, policy.LocalAlways), WithdrawDeny: r.IntN(3),
+		Keys: pick(r, "", "keys"), Signed: pick(r, "", policy.SignedOff, policy.SignedToo, policy.SignedOnly), Hardware: r.IntN(3) == 0, PIN: r.IntN(3) == 0,
 	}
+	p.Secrets.Signed = pick(r, "", "", policy.SignedOnly)
 	p.Secrets.Mode = pick(r, policy.RequireApproval, policy.RequireApproval, policy.Refuse)
 	p.Sandbox = pick(r, policy.ReadOnly, policy.WorkspaceWrite)
 	p.Limits = policy.Limits{Files: 1 + r.IntN(9), Bytes: 1 + r.Int64N(9)}
