@@ -11,12 +11,38 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
+
+// ApplyOptions say where an approved change goes.
+type ApplyOptions struct {
+	// To is "" for what the Policy says, which is policy.ToWorktree where it says
+	// nothing. policy.ToBranch is a branch that is not checked out, policy.ToRef
+	// refs/agent/applied/<transaction>.
+	To policy.Target
+	// Branch is the branch's short name for policy.ToBranch; "" makes one of the
+	// transaction's own.
+	Branch string
+	// DryRun writes nothing, neither files nor ledger, and predicts the result.
+	DryRun bool
+	// Place waits, of many that are applied side by side, until none is at the
+	// same place, nor another process; nil locks the target.
+	Place func(ctx context.Context, target string) (leave func(), err error)
+}
+
+// prepared is an approved change on the commit that it is about to be applied
+// to.
+type prepared struct {
+	effect.Change
+	source  result.Source
+	checked checked
+	known   Known // with what the patch and its checks have taught
+}
 
 // An ApplyOutcome is what Apply did. Already says that an earlier apply had
 // done it, and Result is that one's; Resumed that one was cut off, and this one
@@ -48,7 +74,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		err := &ReadOnlyError{}
 		return ApplyOutcome{Result: refusal(err, false)}, err
 	}
-	to, err := r.effect(ctx, g, o, from)
+	to, err := r.target(ctx, g, o, from)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
@@ -90,12 +116,12 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 const longWait = 5 * time.Second
 
 // occupy keeps others away from where a change goes.
-func (r *Runner) occupy(ctx context.Context, to effect, o ApplyOptions, from *conversation.Reader) (leave func(), err error) {
+func (r *Runner) occupy(ctx context.Context, to effect.Effect, o ApplyOptions, from *conversation.Reader) (leave func(), err error) {
 	if o.Place == nil {
-		return to.lock(ctx)
+		return to.Lock(ctx)
 	}
 	asked := r.Now()
-	leave, err = o.Place(ctx, to.target())
+	leave, err = o.Place(ctx, to.Target())
 	if r.Now().Sub(asked) > longWait {
 		from.Forget()
 	}
@@ -168,7 +194,7 @@ func ended(tx ledger.Transaction) error {
 }
 
 // apply goes on with a transaction that is still to be applied.
-func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap ledger.Snapshot, dryRun bool, from *conversation.Reader) (ApplyOutcome, error) {
+func (r *Runner) apply(ctx context.Context, to effect.Effect, g Gated, snap ledger.Snapshot, dryRun bool, from *conversation.Reader) (ApplyOutcome, error) {
 	var p prepared
 	refuse := func(err error) (ApplyOutcome, error) {
 		return ApplyOutcome{Result: refusal(err, dryRun), Ledger: snap, Learnt: p.known}, err
@@ -188,7 +214,7 @@ func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap ledger.Snap
 		return refuse(r.supersede(ctx, g, superseded))
 	}
 	if err == nil {
-		err = to.ready(ctx, g, &p)
+		err = to.Ready(ctx, &p.Change, g.rules.Policy.Apply.Sign)
 	}
 	if err == nil {
 		err = r.check(ctx, g, &p, dryRun)
@@ -197,7 +223,7 @@ func (r *Runner) apply(ctx context.Context, to effect, g Gated, snap ledger.Snap
 		return refuse(err)
 	}
 	if dryRun {
-		return ApplyOutcome{Result: p.result(true, workspace.Predict(p.set.Files())), Ledger: snap, Learnt: p.known}, nil
+		return ApplyOutcome{Result: p.result(true, workspace.Predict(p.Set.Files())), Ledger: snap, Learnt: p.known}, nil
 	}
 	return r.With(p.known).carryOut(ctx, to, g, p, from)
 }
@@ -230,7 +256,7 @@ func refusal(err error, dryRun bool) result.Result {
 
 func refusedFiles(err error) []string {
 	switch e := err.(type) {
-	case *DirtyError:
+	case *effect.DirtyError:
 		return e.Files
 	case *SupersededError:
 		return e.Files
@@ -239,18 +265,18 @@ func refusedFiles(err error) []string {
 }
 
 // carryOut records the intent, makes the change, and records the outcome.
-func (r *Runner) carryOut(ctx context.Context, to effect, g Gated, p prepared, from *conversation.Reader) (ApplyOutcome, error) {
+func (r *Runner) carryOut(ctx context.Context, to effect.Effect, g Gated, p prepared, from *conversation.Reader) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
 	_, resumed := g.log.OpenApply()
 	start, err := r.begin(ctx, to, id, p, resumed, from)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, false), Learnt: p.known}, err
 	}
-	done := to.write(ctx, p)
-	res := p.result(false, done.ops)
+	done := to.Write(ctx, p.Change)
+	res := p.result(false, done.Operations)
 	after, err := r.finish(ctx, id, start, res, done)
 	if err == nil {
-		err = to.end(start)
+		err = to.End(start)
 	}
-	return ApplyOutcome{Result: res, Ledger: after, Commit: done.after, Resumed: resumed, Learnt: p.known}, errors.Join(err, done.moved)
+	return ApplyOutcome{Result: res, Ledger: after, Commit: done.After, Resumed: resumed, Learnt: p.known}, errors.Join(err, done.Moved)
 }

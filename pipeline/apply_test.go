@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -184,7 +185,7 @@ func TestT40Dirty(t *testing.T) {
 	tip := w.tip()
 	for _, dryRun := range []bool{true, false} {
 		out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: dryRun})
-		var dirty *pipeline.DirtyError
+		var dirty *effect.DirtyError
 		if !errors.As(err, &dirty) || out.Result.Outcome != result.Refused || out.Result.DryRun != dryRun || w.tip() != tip {
 			t.Errorf("dry run %v: %+v %v", dryRun, out, err)
 		}
@@ -243,12 +244,12 @@ func TestT64ApplyTwice(t *testing.T) {
 
 // dying is a working tree whose writer dies after n files.
 type dying struct {
-	pipeline.Worktree
+	effect.Tree
 	n int
 }
 
 func (d dying) Write(files []patch.Change) []result.Operation {
-	d.Worktree.Write(files[:d.n])
+	d.Tree.Write(files[:d.n])
 	panic("power cut")
 }
 
@@ -302,7 +303,7 @@ func TestT41EditAfterCrash(t *testing.T) {
 	mine := map[string]string{"greet.txt": "mine\n", "old.txt": "old\n", "other.txt": "other\n"}
 	w.write(mine)
 	out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
-	var dirty *pipeline.DirtyError
+	var dirty *effect.DirtyError
 	if !errors.As(err, &dirty) || out.Result.Outcome != result.Refused {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -496,7 +497,7 @@ func TestFailedApply(t *testing.T) {
 }
 
 // full is a working tree on a disk without space.
-type full struct{ pipeline.Worktree }
+type full struct{ effect.Tree }
 
 func (full) Write(files []patch.Change) []result.Operation {
 	var ops []result.Operation
@@ -507,10 +508,10 @@ func (full) Write(files []patch.Change) []result.Operation {
 }
 
 // lying is a working tree on which something else is found than was written.
-type lying struct{ pipeline.Worktree }
+type lying struct{ effect.Tree }
 
 func (l lying) Write(files []patch.Change) []result.Operation {
-	ops := l.Worktree.Write(files)
+	ops := l.Tree.Write(files)
 	ops[0].Status, ops[0].AfterHash, ops[0].BytesWritten, ops[0].Error = result.StatusError, nil, 0, workspace.Mismatch
 	return ops
 }

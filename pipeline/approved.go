@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,54 +12,56 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
-// effect returns the way to the place that the options name; an apply that was
+// target returns the way to the place that the options name; an apply that was
 // cut off is finished where it was begun.
-func (r *Runner) effect(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect, error) {
-	if g.Transaction().Pointers.Proposal.PullRequest > 0 && o.To != TargetWorktree {
-		return r.pullEffect(ctx, g, o, from)
+func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
+	if g.Transaction().Pointers.Proposal.PullRequest > 0 && o.To != policy.ToWorktree {
+		return r.pullTarget(ctx, g, o, from)
 	}
-	if open, resuming := g.log.OpenApply(); resuming && open.Target != TargetWorktree {
-		return &refEffect{r: r, ref: open.Target, refs: r.Refs}, nil
+	if open, resuming := g.log.OpenApply(); resuming && open.Target != effect.Worktree {
+		return r.ref(open.Target), nil
 	} else if resuming {
-		o.To = TargetWorktree
+		o.To = policy.ToWorktree
 	}
 	tx := g.Transaction().TransactionID
 	if o.To == "" {
-		o.To = string(g.rules.Policy.Apply.To)
+		o.To = g.rules.Policy.Apply.To
 	}
 	switch o.To {
-	case "", TargetWorktree:
+	case "", policy.ToWorktree:
 		if r.Worktree == nil {
 			return nil, &NoWorktreeError{}
 		}
-		return &worktreeEffect{r}, nil
-	case TargetBranch:
+		return r.files(), nil
+	case policy.ToBranch:
 		if err := r.keepableBranch(o.Branch); err != nil {
 			return nil, err
 		}
 		if o.Branch == "" {
 			o.Branch = "countersign/" + tx[len(tx)-8:]
 		}
-		return &refEffect{r: r, ref: "refs/heads/" + o.Branch, refs: r.Refs}, nil
-	case TargetRef:
-		return &refEffect{r: r, ref: appliedRef(tx), refs: r.Refs}, nil
+		return r.ref("refs/heads/" + o.Branch), nil
+	case policy.ToRef:
+		return r.ref(appliedRef(tx)), nil
 	}
 	return nil, fmt.Errorf("pipeline: no target is called %q", o.To)
 }
 
-// pullEffect is the way to the head branch of a pull request, or to another ref
+// pullTarget is the way to the head branch of a pull request, or to another ref
 // on its repository; an apply that was cut off is finished where it was begun.
-func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect, error) {
+func (r *Runner) pullTarget(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
 	tx := g.Transaction()
 	if r.Forge == nil { // a job without a token takes what was fetched
-		return &refEffect{r: r, ref: fetchedHead(tx.Pointers.Proposal.PullRequest), refs: r.Refs}, nil
+		return r.ref(fetchedHead(tx.Pointers.Proposal.PullRequest)), nil
 	}
 	pull, err := r.pullOf(ctx, g, from)
 	if err != nil {
@@ -67,7 +70,7 @@ func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *
 	side, ref := pull.Head, "refs/heads/"+pull.Head.Branch
 	open, resuming := g.log.OpenApply()
 	switch {
-	case o.To == TargetRef, o.To == "" && string(g.rules.Policy.Apply.To) == TargetRef:
+	case cmp.Or(o.To, g.rules.Policy.Apply.To) == policy.ToRef:
 		side, ref = pull.Base, appliedRef(tx.TransactionID)
 	case o.Branch != "" && o.Branch != pull.Head.Branch:
 		side, ref = pull.Base, "refs/heads/"+o.Branch
@@ -79,7 +82,7 @@ func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *
 		}
 	}
 	if side.Repository == nil {
-		return nil, &NoHeadError{PullRequest: pull.Number}
+		return nil, &effect.NoHeadError{PullRequest: pull.Number}
 	}
 	if err := r.keepableBranch(ref); err != nil {
 		return nil, err
@@ -88,12 +91,21 @@ func (r *Runner) pullEffect(ctx context.Context, g Gated, o ApplyOptions, from *
 	if err != nil {
 		return nil, err
 	}
-	to := &refEffect{r: r, ref: ref, refs: refs, host: hostOf(pull.Base.CloneURL)}
+	to := r.ref(ref)
+	to.Refs, to.Host = refs, hostOf(pull.Base.CloneURL)
 	if ref == "refs/heads/"+pull.Head.Branch && side.Repository.ID == pull.Head.Repository.ID {
-		to.headOf = pull.Number
+		to.HeadOf = pull.Number
 	}
 	return to, nil
 }
+
+func (r *Runner) files() effect.Files { return effect.Files{Tree: r.Worktree, Repo: r.Repo} }
+
+func (r *Runner) ref(name string) *effect.Ref {
+	return &effect.Ref{Name: name, Refs: r.Refs, Repo: r.Repo, Builder: r.builder()}
+}
+
+func (r *Runner) builder() effect.Builder { return effect.Builder{Refs: r.Refs, Signer: r.Signer} }
 
 // appliedRef is where a change goes that goes to no branch.
 func appliedRef(tx string) string { return "refs/agent/applied/" + tx }
@@ -135,7 +147,7 @@ func (r *Runner) pullOf(ctx context.Context, g Gated, from *conversation.Reader)
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are
 // those bytes, and puts them on the present base.
-func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap ledger.Snapshot) (prepared, error) {
+func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, snap ledger.Snapshot) (prepared, error) {
 	tx := g.Transaction()
 	diff, err := r.rawPatch(ctx, snap.Tree, tx)
 	if err != nil {
@@ -145,30 +157,30 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect, g Gated, snap led
 	if err != nil {
 		return prepared{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	p := prepared{source: tx.Pointers.Proposal.Source(), known: r.known()}
+	p := prepared{Change: effect.Change{Log: g.log, Verdict: g.Verdict}, source: tx.Pointers.Proposal.Source(), known: r.known()}
 	if open, resuming := g.log.OpenApply(); resuming {
-		p.base = open.BaseCommit // finish on what it began on
-	} else if p.base, err = to.base(ctx, tx); err != nil {
+		p.Base = open.BaseCommit // finish on what it began on
+	} else if p.Base, err = to.Base(ctx, tx); err != nil {
 		return prepared{}, err
 	}
-	tree, err := r.Repo.Tree(ctx, p.base)
+	tree, err := r.Repo.Tree(ctx, p.Base)
 	if err != nil {
 		return prepared{}, err
 	}
 	if err := unchanged(tree, tx); err != nil {
-		return prepared{}, r.elsewhere(ctx, p.base, tx, err)
+		return prepared{}, r.elsewhere(ctx, p.Base, tx, err)
 	}
-	p.set, err = parsed.Resolve(tree)
+	p.Set, err = parsed.Resolve(tree)
 	var unfit *patch.Error
 	switch {
 	case errors.As(err, &unfit): // the content is as it was: a mode, or a name beside it, changed
-		return prepared{}, r.elsewhere(ctx, p.base, tx, &SupersededError{tx.TransactionID, []string{unfit.Path}})
+		return prepared{}, r.elsewhere(ctx, p.Base, tx, &SupersededError{tx.TransactionID, []string{unfit.Path}})
 	case err != nil:
-		return prepared{}, fmt.Errorf("putting the approved patch on %s: %w", p.base, err)
-	case p.set.ID() != tx.PatchID():
-		return prepared{}, r.elsewhere(ctx, p.base, tx, &SupersededError{tx.TransactionID, tx.Pointers.Proposal.TargetFiles})
+		return prepared{}, fmt.Errorf("putting the approved patch on %s: %w", p.Base, err)
+	case p.Set.ID() != tx.PatchID():
+		return prepared{}, r.elsewhere(ctx, p.Base, tx, &SupersededError{tx.TransactionID, tx.Pointers.Proposal.TargetFiles})
 	}
-	if p.known.Secrets, err = r.asReviewed(tx, p.set); err != nil {
+	if p.known.Secrets, err = r.asReviewed(tx, p.Set); err != nil {
 		return p, err
 	}
 	return p, input.Recompute(tree, *tx.Pointers.Proposal)
@@ -215,7 +227,7 @@ func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transacti
 		return ancestorErr
 	}
 	if !descends {
-		return &ElsewhereError{tx.TransactionID, reviewed}
+		return &effect.ElsewhereError{ID: tx.TransactionID, Base: reviewed}
 	}
 	return err
 }
@@ -252,9 +264,9 @@ func (r *Runner) supersede(ctx context.Context, g Gated, why *SupersededError) e
 			return nothing(none{}, ledger.ErrMoved)
 		}
 		s := r.stage(log)
-		s.Status(ledger.Superseded, r.oneLine("the base changed: "+list(why.Files), 300))
+		s.Status(ledger.Superseded, r.oneLine("the base changed: "+patch.QuoteList(why.Files), 300))
 		s.Close()
-		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + list(why.Files)})
+		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + patch.QuoteList(why.Files)})
 	})
 	if err != nil {
 		return err

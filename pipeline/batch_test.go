@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/batch"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -47,21 +48,21 @@ func crowd(t *testing.T, n int) (*world, []ledger.Transaction) {
 // working tree are watched.
 func (w *world) beside(store ledger.Store, tree *witness) *pipeline.Runner {
 	r, start := w.as(bot), w.now()
-	tree.Worktree = r.Worktree
+	tree.Tree = r.Worktree
 	r.Now, r.Store, r.Worktree = func() time.Time { return start }, store, tree
 	return r
 }
 
 // witness is a working tree that sees what is written without an apply on record.
 type witness struct {
-	pipeline.Worktree
+	effect.Tree
 	w      *world
 	all    []ledger.Transaction
 	locked int
 }
 
 func (s *witness) Lock(ctx context.Context) (func(), error) {
-	unlock, err := s.Worktree.Lock(ctx)
+	unlock, err := s.Tree.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (s *witness) Write(files []patch.Change) []result.Operation {
 			s.w.Errorf("%s is written, and no apply is on record", f.Path)
 		}
 	}
-	return s.Worktree.Write(files)
+	return s.Tree.Write(files)
 }
 
 // hostile is a ledger that does something at the nth append.

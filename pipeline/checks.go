@@ -11,25 +11,40 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
+// checked is what came of all checks of a tree, and the commands that ran.
+type checked struct {
+	policy  string // the Policy's Sum
+	tree    string
+	results []checks.TestResult
+	runs    []commandRun
+	ran     map[string]checks.Execution // all that ran in this command, by tree and command
+}
+
+type commandRun struct {
+	checks.Wanted
+	execution checks.Execution
+}
+
 // check runs the checks on the tree that a change makes of its base, before
 // anything is written: commands in the sandbox, on a copy.
 func (r *Runner) check(ctx context.Context, g Gated, p *prepared, dryRun bool) error {
-	base, err := r.Repo.Tree(ctx, p.base)
+	base, err := r.Repo.Tree(ctx, p.Base)
 	if err != nil {
 		return err
 	}
 	build := func() (string, error) {
-		if p.commit != "" {
-			return p.commit, nil
+		if p.Commit != "" {
+			return p.Commit, nil
 		}
-		return r.build(ctx, g, *p, "", nil)
+		return r.builder().Build(ctx, p.Change, "", "")
 	}
-	p.checked, err = r.runChecks(ctx, g.rules.Policy, g.Ledger, g.log, after(p.set, base), build)
+	p.checked, err = r.runChecks(ctx, g.rules.Policy, g.Ledger, g.log, after(p.Set, base), build)
 	if err != nil {
 		return err
 	}
@@ -84,7 +99,7 @@ func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *le
 		if err != nil {
 			return "", err
 		}
-		return r.build(ctx, g, prepared{set: set, base: begun.BaseCommit}, "", nil)
+		return r.builder().Build(ctx, effect.Change{Log: log, Verdict: g.Verdict, Set: set, Base: begun.BaseCommit}, "", "")
 	})
 }
 

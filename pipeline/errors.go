@@ -2,27 +2,12 @@ package pipeline
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
-
-// A DirtyError names files that are not as the base commit has them.
-type DirtyError struct{ Files []string }
-
-func (e *DirtyError) Error() string {
-	return plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + list(e.Files)
-}
-
-// A SparseError names files that are not checked out.
-type SparseError struct{ Files []string }
-
-func (e *SparseError) Error() string {
-	return plural(len(e.Files), "file is", "files are") + " not checked out (git sparse-checkout): " + list(e.Files)
-}
 
 // A LimitError is an input over the Policy's limits.
 type LimitError struct {
@@ -75,19 +60,7 @@ func (e *SupersededError) Error() string {
 	if len(e.Files) == 0 {
 		return e.ID + " was superseded"
 	}
-	return fmt.Sprintf("%s is superseded: %s changed since the review: %s", e.ID, plural(len(e.Files), "file", "files"), list(e.Files))
-}
-
-// An ElsewhereError says that a transaction belongs to another checkout: Base
-// is the commit that it was reviewed on and HEAD does not contain, or "" where
-// an apply was begun, and cut off, in another working tree.
-type ElsewhereError struct{ ID, Base string }
-
-func (e *ElsewhereError) Error() string {
-	if e.Base == "" {
-		return e.ID + " was begun in another working tree and must be finished there"
-	}
-	return fmt.Sprintf("%s was reviewed on commit %.12s, which HEAD does not contain", e.ID, e.Base)
+	return fmt.Sprintf("%s is superseded: %s changed since the review: %s", e.ID, ledger.Plural(len(e.Files), "file", "files"), patch.QuoteList(e.Files))
 }
 
 // A ClosedError says that a transaction takes no more events.
@@ -123,26 +96,6 @@ type NoWorktreeError struct{}
 
 func (*NoWorktreeError) Error() string { return "the repository is bare: it has no working tree" }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// list shows the first few paths, made safe to print.
-func list(paths []string) string {
-	const most = 10
-	var out []string
-	for _, p := range paths[:min(most, len(paths))] {
-		out = append(out, patch.Quote(p))
-	}
-	if len(paths) > most {
-		out = append(out, fmt.Sprintf("and %d more", len(paths)-most))
-	}
-	return strings.Join(out, ", ")
-}
-
 // A ChecksError says which required checks the built tree failed.
 type ChecksError struct {
 	ID         string
@@ -150,7 +103,7 @@ type ChecksError struct {
 }
 
 func (e *ChecksError) Error() string {
-	return fmt.Sprintf("%s fails %s: %s", e.ID, plural(len(e.Violations), "required check", "required checks"), e.Violations[0].Message)
+	return fmt.Sprintf("%s fails %s: %s", e.ID, ledger.Plural(len(e.Violations), "required check", "required checks"), e.Violations[0].Message)
 }
 
 // A PolicyChangedError says that the Policy is not the one any more that the

@@ -98,7 +98,7 @@ func (g Gated) ask(s *ledger.Stage, about approval.Request) string {
 	s.Event(&ledger.ApprovalRequest{
 		TransactionID: tx.TransactionID, TurnID: item.TurnID, ApprovalRequestID: id, ItemID: item.Item.ID,
 		Kind: about.Kind, Fingerprint: about.Fingerprint, Policy: g.rules.ref(),
-		Prompt: fmt.Sprintf(prompts[about.Kind], plural(len(item.Item.Changes), "change", "changes")),
+		Prompt: fmt.Sprintf(prompts[about.Kind], ledger.Plural(len(item.Item.Changes), "change", "changes")),
 	})
 	return id
 }

@@ -210,7 +210,7 @@ func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id 
 	if err != nil {
 		return checks.Results{}, r.known(), err
 	}
-	to, err := r.effect(ctx, g, o, r.reader())
+	to, err := r.target(ctx, g, o, r.reader())
 	if err != nil {
 		return checks.Results{}, r.known(), err
 	}
@@ -226,7 +226,7 @@ func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id 
 	var commit string
 	build := func() (string, error) {
 		var err error
-		commit, err = r.build(ctx, g, p, "", nil)
+		commit, err = r.builder().Build(ctx, p.Change, "", "")
 		return commit, err
 	}
 	var out checked

@@ -207,9 +207,9 @@ func (r *Runner) provenance(in input.Change, p gathered) any {
 }
 
 func (p gathered) subject(summary string) string {
-	s := plural(len(p.set.Changes), "change", "changes") + " to " + path.Base(p.set.Changes[0].Path)
+	s := ledger.Plural(len(p.set.Changes), "change", "changes") + " to " + path.Base(p.set.Changes[0].Path)
 	if len(p.set.Changes) > 1 {
-		s = plural(len(p.set.Changes), "file", "files") + ", " + path.Base(p.set.Changes[0].Path) + " first"
+		s = ledger.Plural(len(p.set.Changes), "file", "files") + ", " + path.Base(p.set.Changes[0].Path) + " first"
 	}
 	if summary != "" {
 		s += ": " + summary

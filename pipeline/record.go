@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -15,7 +16,7 @@ import (
 // begin records apply/start on a state that is still approved. An apply that
 // was cut off, as resumed says, is taken up under its own id. The target notes
 // the apply first, so that a crash is taken up where it was.
-func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, resumed bool, from *conversation.Reader) (ledger.ApplyStart, error) {
+func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepared, resumed bool, from *conversation.Reader) (ledger.ApplyStart, error) {
 	if len(p.checked.runs) > 0 {
 		from.Forget()
 	}
@@ -35,11 +36,11 @@ func (r *Runner) begin(ctx context.Context, to effect, id string, p prepared, re
 		if err != nil {
 			return nothing(start, err)
 		}
-		undo, err := to.begin(start)
+		undo, err := to.Begin(start)
 		if err != nil {
 			return nothing(start, err)
 		}
-		done, err := recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + plural(len(start.Files), "file", "files") + " to " + place(start.Target)})
+		done, err := recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + ledger.Plural(len(start.Files), "file", "files") + " to " + place(start.Target)})
 		done.undo = undo
 		return done, err
 	})
@@ -59,7 +60,7 @@ func (r *Runner) stillApproved(ctx context.Context, snap ledger.Snapshot, id str
 }
 
 // starting is the stage that ends with apply/start.
-func (r *Runner) starting(ctx context.Context, g Gated, to effect, p prepared) (s *ledger.Stage, start ledger.ApplyStart, err error) {
+func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prepared) (s *ledger.Stage, start ledger.ApplyStart, err error) {
 	tx := g.Transaction()
 	// The time is the verdict's, so that an approval cannot expire between.
 	s = ledger.NewStage(g.log, g.at, r.Secrets)
@@ -72,10 +73,10 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect, p prepared) (
 	r.recordChecks(s, p.checked, "before")
 	start = ledger.ApplyStart{
 		TransactionID: tx.TransactionID, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
-		PatchIDs: []string{tx.PatchID()}, Target: to.target(), BaseCommit: p.base,
+		PatchIDs: []string{tx.PatchID()}, Target: to.Target(), BaseCommit: p.Base,
 		Approvals: verdict.Approvals(), Policy: g.rules.ref(),
 	}
-	for _, f := range p.set.Files() {
+	for _, f := range p.Set.Files() {
 		start.Files = append(start.Files, f.Path)
 	}
 	s.Event(&start)
@@ -84,7 +85,7 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect, p prepared) (
 
 // place is a target in a sentence.
 func place(target string) string {
-	if target == TargetWorktree {
+	if target == effect.Worktree {
 		return "the working tree"
 	}
 	return target
@@ -92,20 +93,20 @@ func place(target string) string {
 
 // forget drops what a target noted of applies that are over: a process that was
 // killed after it had told the ledger could not.
-func forget(snap ledger.Snapshot, id string, to effect) error {
+func forget(snap ledger.Snapshot, id string, to effect.Effect) error {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return err
 	}
 	for _, start := range ledger.Of[*ledger.ApplyStart](log) {
-		err = errors.Join(err, to.end(*start))
+		err = errors.Join(err, to.End(*start))
 	}
 	return err
 }
 
 // finish records what came of an apply. ErrMoved says that another run which took
 // up the same one has told its end: what that means is for the caller to see.
-func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done written) (ledger.Snapshot, error) {
+func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done effect.Written) (ledger.Snapshot, error) {
 	_, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
@@ -122,13 +123,13 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 		})
 		s.Event(&ledger.ApplyComplete{
 			TransactionID: id, ApplyID: start.ApplyID, Success: success, Outcome: string(res.Outcome),
-			ApplyArtifact: artifact, Target: start.Target, CommitBefore: done.before, CommitAfter: done.after,
+			ApplyArtifact: artifact, Target: start.Target, CommitBefore: done.Before, CommitAfter: done.After,
 		})
 		r.recordState(s, success)
 		if success {
 			s.Result(res)
 		}
-		subject := string(res.Outcome) + ", " + plural(res.Summary.Succeeded, "file", "files") + " written and read back"
+		subject := string(res.Outcome) + ", " + ledger.Plural(res.Summary.Succeeded, "file", "files") + " written and read back"
 		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject})
 	})
 	return after, err
@@ -158,12 +159,12 @@ func (r *Runner) recordState(s *ledger.Stage, success bool) {
 // abandon ends an apply that was cut off and whose patch was denied since: what
 // is on disk is recorded as it is, nothing more is written, and the transaction
 // is closed as denied.
-func (r *Runner) abandon(ctx context.Context, to effect, g Gated) error {
+func (r *Runner) abandon(ctx context.Context, to effect.Effect, g Gated) error {
 	open, applying := g.log.OpenApply()
 	if !applying {
 		return nil
 	}
-	if err := to.canResume(open); err != nil {
+	if err := to.CanResume(open); err != nil {
 		return err
 	}
 	if err := r.giveUp(ctx, to, g, "the patch was denied"); err != nil {
@@ -174,23 +175,23 @@ func (r *Runner) abandon(ctx context.Context, to effect, g Gated) error {
 }
 
 // giveUp records an open apply as what is found on disk.
-func (r *Runner) giveUp(ctx context.Context, to effect, g Gated, why string) error {
+func (r *Runner) giveUp(ctx context.Context, to effect.Effect, g Gated, why string) error {
 	open, _ := g.log.OpenApply()
 	tx := g.Transaction()
 	set, err := r.onCommit(ctx, g.Ledger.Tree, tx, open.BaseCommit)
 	if err != nil {
 		return err
 	}
-	done, err := to.found(ctx, set.Files(), open, why)
+	done, err := to.Found(ctx, set.Files(), open, why)
 	if err != nil {
 		return err
 	}
-	res := result.New(".", tx.Pointers.Proposal.Source(), false, done.ops)
+	res := result.New(".", tx.Pointers.Proposal.Source(), false, done.Operations)
 	_, err = r.finish(ctx, tx.TransactionID, open, res, done)
 	if err != nil && !errors.Is(err, ledger.ErrMoved) { // ended by another run, which is as good
 		return err
 	}
-	return to.end(open)
+	return to.End(open)
 }
 
 // Interrupt closes a transaction that nobody will take further. Unlike a
@@ -231,11 +232,11 @@ func (r *Runner) endApply(ctx context.Context, id string) error {
 	if _, open := g.log.OpenApply(); !open {
 		return nil
 	}
-	to, err := r.effect(ctx, g, ApplyOptions{}, r.reader())
+	to, err := r.target(ctx, g, ApplyOptions{}, r.reader())
 	if err != nil {
 		return err
 	}
-	unlock, err := to.lock(ctx)
+	unlock, err := to.Lock(ctx)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -69,7 +70,7 @@ func (r *refs) MoveRef(_ context.Context, name, old, next string) error {
 
 const branch = "refs/heads/fixes"
 
-var toBranch = pipeline.ApplyOptions{To: pipeline.TargetBranch, Branch: "fixes"}
+var toBranch = pipeline.ApplyOptions{To: policy.ToBranch, Branch: "fixes"}
 
 func (w *world) onBranch() (*refs, *pipeline.Runner, pipeline.Gated) {
 	w.Helper()
@@ -205,7 +206,7 @@ func TestT41CrashAroundBranch(t *testing.T) {
 func TestCommitWords(t *testing.T) {
 	w := newWorld(t)
 	r, run, g := w.onBranch()
-	out, err := run.Apply(t.Context(), g, pipeline.ApplyOptions{To: pipeline.TargetRef})
+	out, err := run.Apply(t.Context(), g, pipeline.ApplyOptions{To: policy.ToRef})
 	if err != nil || r.tips["refs/agent/applied/"+g.Transaction().TransactionID] != out.Commit {
 		t.Fatalf("%+v %v", out, err)
 	}

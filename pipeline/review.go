@@ -211,7 +211,7 @@ func (r *Runner) refuseDirty(ctx context.Context, in input.Change, files []patch
 	if r.Worktree == nil || in.Kind == input.KindWorktree || in.For != nil {
 		return nil
 	}
-	_, err := r.clean(ctx, files)
+	_, err := r.files().Clean(ctx, files)
 	return err
 }
 

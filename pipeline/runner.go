@@ -17,39 +17,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
-
-// Claims say which applies are a working tree's to finish.
-type Claims interface {
-	// Begin notes that applies begin here, before the ledger is told; End that
-	// they have ended, after it was. Begun are those in between, whatever crashed.
-	Begin(applies ...string) error
-	Begun() (applies []string, err error)
-	End(applies ...string) error
-}
-
-// A Worktree is the checked-out files.
-type Worktree interface {
-	Claims
-	// Lock keeps other applies out until the returned function is called.
-	Lock(ctx context.Context) (unlock func(), err error)
-	// Inspect compares each file on disk with its Before and After, in order.
-	Inspect(files []patch.Change) ([]workspace.State, error)
-	// Read returns a file, nil if there is none. base is what the commit has
-	// there, for the mode where the file system does not tell.
-	Read(path string, base *patch.File) (*patch.File, error)
-	// Write brings every file to its After, all or as far as it gets, reads
-	// back what it wrote and reports each file.
-	Write(files []patch.Change) []result.Operation
-}
 
 // A Runner runs the stages of one command. What a stage returns has the ledger as
 // that stage left it, not what others have made of it since. The
@@ -59,7 +33,7 @@ type Runner struct {
 	Store    ledger.Store
 	Repo     code.Repository
 	Refs     code.Refs
-	Worktree Worktree
+	Worktree effect.Tree
 	// Rules returns the Policy as it is now; every stage asks again. base is the
 	// branch that a pull request is to, whose own Policy may make it stricter, ""
 	// for none.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -75,7 +76,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 // working tree, or the commit that was made.
 func (r *Runner) applied(ctx context.Context, log *ledger.Log) (checks.ReadFile, error) {
 	done := log.LastApply()
-	if done.Target == TargetWorktree {
+	if done.Target == effect.Worktree {
 		if r.Worktree == nil {
 			return nil, &NoWorktreeError{}
 		}
@@ -132,11 +133,8 @@ func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger
 	if err != nil {
 		return "", err
 	}
-	sign, err := r.applySigner(g.rules.Policy)
-	if err != nil {
-		return "", err
-	}
-	return r.build(ctx, g, prepared{set: set, base: base}, "", sign)
+	change := effect.Change{Log: g.log, Verdict: g.Verdict, Set: set, Base: base}
+	return r.builder().Build(ctx, change, "", g.rules.Policy.Apply.Sign)
 }
 
 // readBack compares the files with what was approved.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
+	"github.com/spf13/cobra"
 )
 
 // targetFlags say where an approved change goes.
@@ -23,15 +23,16 @@ func (f *targetFlags) add(cmd *cobra.Command) {
 }
 
 func (f *targetFlags) options(dryRun bool) (pipeline.ApplyOptions, error) {
-	switch f.to {
-	case "", pipeline.TargetWorktree, pipeline.TargetBranch, pipeline.TargetRef:
+	to := policy.Target(f.to)
+	switch to {
+	case "", policy.ToWorktree, policy.ToBranch, policy.ToRef:
 	default:
 		return pipeline.ApplyOptions{}, &usageError{fmt.Sprintf("cannot apply to %+q", f.to), "--to worktree, branch or ref"}
 	}
-	if f.branch != "" && f.to != pipeline.TargetBranch {
+	if f.branch != "" && to != policy.ToBranch {
 		return pipeline.ApplyOptions{}, &usageError{"--branch was given without --to branch", "add --to branch"}
 	}
-	return pipeline.ApplyOptions{To: f.to, Branch: f.branch, DryRun: dryRun}, nil
+	return pipeline.ApplyOptions{To: to, Branch: f.branch, DryRun: dryRun}, nil
 }
 
 func (a *App) applyCommand() *cobra.Command {

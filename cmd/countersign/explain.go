@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -109,14 +110,14 @@ var table = []row{
 	always[*conversation.ReadingError](exitIO, "nothing on it counts until it is read in full: run it again"),
 	always[*pipeline.PullClosedError](exitRefused, "reopen it, or propose the change without --pr"),
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
-	always[*pipeline.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
+	always[*effect.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
 	on(exitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),
 	always[*gitstore.PushError](exitIO, "a token that may push there: push-token in the Action, COUNTERSIGN_TOKEN elsewhere; or --to ref"),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
-	always[*pipeline.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
-	always[*pipeline.SparseError](exitRefused, "check them out, or apply without a working tree: --to branch"),
+	always[*effect.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
+	always[*effect.SparseError](exitRefused, "check them out, or apply without a working tree: --to branch"),
 	always[*pipeline.SupersededError](exitRefused, "make the patch again on the present commit, and review that"),
-	on(exitRefused, func(e *pipeline.ElsewhereError, again command) string {
+	on(exitRefused, func(e *effect.ElsewhereError, again command) string {
 		if e.Base == "" {
 			return "run the same command there; if it is gone: " + again("close", e.ID)
 		}
@@ -151,7 +152,7 @@ var table = []row{
 		return again("sync") + " brings the remote's; " + again("review") + " begins one"
 	}),
 	value(gitstore.ErrNoBranch, exitRefused, say("git branch --all lists them")),
-	always[*pipeline.SignerError](exitRefused, "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"),
+	always[*effect.SignerError](exitRefused, "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"),
 	always[*gitstore.UnsignableError](exitRefused, "give the key: --sign-key FILE"),
 	on(exitIO, func(e *wire.AuthError, _ command) string {
 		if e.Status == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -136,7 +137,7 @@ func (m *participant) Append(_ context.Context, tip string, entries ...ledger.En
 
 // place waits for its turn at a target, and until no other process writes there.
 func (m *participant) place(_ context.Context, target string) (leave func(), err error) {
-	if target == pipeline.TargetWorktree {
+	if target == effect.Worktree {
 		target = ""
 	}
 	t := &turn{target: target}
@@ -150,7 +151,7 @@ func (m *participant) place(_ context.Context, target string) (leave func(), err
 // sharedTree is the working tree as a participant has it: written together, and noted
 // when the ledger is told.
 type sharedTree struct {
-	pipeline.Worktree
+	effect.Tree
 	m *participant
 }
 
@@ -160,7 +161,7 @@ func (t *sharedTree) Begin(applies ...string) error {
 }
 
 func (t *sharedTree) Begun() ([]string, error) {
-	begun, err := t.Worktree.Begun()
+	begun, err := t.Tree.Begun()
 	return append(except(begun, t.m.ended), t.m.begun...), err
 }
 

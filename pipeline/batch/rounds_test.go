@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -159,7 +160,7 @@ func TestGiveTurns(t *testing.T) {
 
 // A brittleTree refuses every write that one file is part of.
 type brittleTree struct {
-	pipeline.Worktree
+	effect.Tree
 	bad, message string
 	writes       int
 }
@@ -265,7 +266,7 @@ func TestFresh(t *testing.T) {
 
 // A busyTree is locked by another process until somebody lets it go.
 type busyTree struct {
-	pipeline.Worktree
+	effect.Tree
 	asked, free chan struct{}
 	locked      int
 }
@@ -288,7 +289,7 @@ func TestFreshBesideALock(t *testing.T) {
 	err := sideBySide(t.Context(), r, []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}}, 2, func(p *participant) func() {
 		r := p.own()
 		if p.index == 1 {
-			unlock, err := p.place(t.Context(), pipeline.TargetWorktree)
+			unlock, err := p.place(t.Context(), effect.Worktree)
 			if err != nil || disk.locked != 1 || len(store.entries) != 2 {
 				t.Errorf("locked %d times beside %d entries: %v", disk.locked, len(store.entries), err)
 				return func() {}
@@ -313,9 +314,9 @@ func TestLockFails(t *testing.T) {
 	r := &pipeline.Runner{Store: &countedTip{}, Worktree: &lockedOut{}}
 	txs := []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}, {TransactionID: id(3)}}
 	err := sideBySide(t.Context(), r, txs, 2, func(p *participant) func() {
-		target := []string{pipeline.TargetWorktree, "refs/heads/x", pipeline.TargetWorktree}[p.index]
+		target := []string{effect.Worktree, "refs/heads/x", effect.Worktree}[p.index]
 		leave, err := p.place(t.Context(), target)
-		if (err == nil) != (target != pipeline.TargetWorktree) {
+		if (err == nil) != (target != effect.Worktree) {
 			t.Errorf("%s: %v", target, err)
 		}
 		if err == nil {
@@ -328,7 +329,7 @@ func TestLockFails(t *testing.T) {
 	}
 }
 
-type lockedOut struct{ pipeline.Worktree }
+type lockedOut struct{ effect.Tree }
 
 func (*lockedOut) Lock(context.Context) (func(), error) { return nil, errors.New("no lock here") }
 

@@ -26,7 +26,7 @@ const (
 	KindPatch    = "patch"
 	KindPack     = "pack"
 	KindProposal = ledger.KindProposal
-	KindWorktree = "worktree"
+	KindWorktree = ledger.KindWorktree
 	KindRecipe   = "remove_todo_multi"
 
 	KindPullRequest = ledger.KindPullRequest // a pull request's own diff

@@ -87,6 +87,14 @@ func isProposal(s string) bool {
 	return ok && len(digits) == 16 && canon.IsHex64(digits+digits+digits+digits)
 }
 
+// Plural is a count with its words.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // OneLine makes foreign text safe in a line of ours: visible characters only,
 // single spaces, at most limit characters.
 func OneLine(s string, limit int) string {

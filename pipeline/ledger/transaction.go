@@ -80,6 +80,9 @@ const KindPullRequest = "pr_diff"
 // KindProposal is the kind of a proposal that may ask for commands and tests.
 const KindProposal = "proposal"
 
+// KindWorktree is the kind of a proposal of what the working tree holds.
+const KindWorktree = "worktree"
+
 // GateOnly reports whether the transaction is about a pull request's own diff.
 func (t *Transaction) GateOnly() bool {
 	return t.Pointers.Proposal != nil && t.Pointers.Proposal.Kind == KindPullRequest

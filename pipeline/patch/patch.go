@@ -28,7 +28,6 @@ import (
 	"sync"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
-
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
@@ -180,6 +179,19 @@ func Quote(path string) string {
 		return q
 	}
 	return path
+}
+
+// QuoteList makes the first few paths of a list safe to print.
+func QuoteList(paths []string) string {
+	const most = 10
+	var out []string
+	for _, p := range paths[:min(most, len(paths))] {
+		out = append(out, Quote(p))
+	}
+	if len(paths) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(paths)-most))
+	}
+	return strings.Join(out, ", ")
 }
 
 // checkContent compares what the header says with the content that follows: git

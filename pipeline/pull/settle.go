@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -184,7 +185,7 @@ func (s *settlement) settleProposal(ctx context.Context, gate func(context.Conte
 	case g.Applying() || g.Transaction().Status == ledger.Applied: // what was begun is ended, whatever came since
 		stop = s.apply(ctx, g, &rep)
 	case g.Transaction().Closed: // denied
-	case s.pull.State != forge.PullRequestOpen && s.Apply.To != pipeline.TargetRef: // nothing is left that it could be applied to
+	case s.pull.State != forge.PullRequestOpen && s.Apply.To != policy.ToRef: // nothing is left that it could be applied to
 		if g, stop = s.Runner.Interrupt(ctx, id, fmt.Sprintf("pull request %d is %s", s.number, s.pull.State)); stop == nil {
 			s.ledger = g.Ledger
 			rep, stop = s.report(g)
@@ -214,7 +215,7 @@ func (e *ObstacleError) Error() string { return e.ID + ": " + e.Obstacle.What }
 func (s *settlement) preflight(g pipeline.Gated) []report.Obstacle {
 	pull := g.Pull()
 	tx := g.Transaction()
-	if pull == nil || s.Apply.To == pipeline.TargetRef || tx.Closed || tx.Status == ledger.Applied {
+	if pull == nil || s.Apply.To == policy.ToRef || tx.Closed || tx.Status == ledger.Applied {
 		return nil
 	}
 	isWorkflow := func(path string) bool { return strings.HasPrefix(path, ".github/workflows/") }

@@ -200,7 +200,7 @@ func (l *life) apply(broken error, must bool) step {
 				_ = recover()
 			}
 		}()
-		_, err = l.bot().Apply(context.Background(), g, pipeline.ApplyOptions{To: pipeline.TargetRef})
+		_, err = l.bot().Apply(context.Background(), g, pipeline.ApplyOptions{To: policy.ToRef})
 		if must {
 			return err
 		}

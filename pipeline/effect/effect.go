@@ -1,0 +1,128 @@
+// Package effect is the places that an approved change goes to: the files of a
+// working tree, or a ref. It carries out what it is given and reads back what
+// came of it; whether that was approved, and what the ledger has of it, is for
+// its caller to see to.
+package effect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
+)
+
+// An Effect is one place that changes go to. An apply calls it in this order:
+// Lock, Base, Ready, Begin, Write, End.
+type Effect interface {
+	// Target is how the ledger names it: Worktree or a full ref name.
+	Target() string
+	// Lock keeps other applies to the same place out.
+	Lock(ctx context.Context) (unlock func(), err error)
+	// Base is the commit that the change goes onto now.
+	Base(ctx context.Context, tx ledger.Transaction) (string, error)
+	// Ready checks everything that can be checked before the intent is recorded.
+	// It may build the commit that Write then puts in place, signed with the key
+	// in a variable of the environment ("" for none).
+	Ready(ctx context.Context, c *Change, key string) error
+	// Begin notes the apply, before the ledger is told. undo, nil where there is
+	// nothing to take back, is for a ledger that was not told after all.
+	Begin(start ledger.ApplyStart) (undo func() error, err error)
+	// CanResume reports whether an apply that was cut off is this effect's to finish.
+	CanResume(open ledger.ApplyStart) error
+	// Write makes the change and reads it back.
+	Write(ctx context.Context, c Change) Written
+	// Found reports an apply that will not be finished as what is there.
+	Found(ctx context.Context, files []patch.Change, open ledger.ApplyStart, why string) (Written, error)
+	// End forgets what Begin noted, after the ledger was told.
+	End(start ledger.ApplyStart) error
+}
+
+// Worktree is how the ledger names the working tree as a target.
+const Worktree = "worktree"
+
+// A Change is an approved change on the commit that it is about to be applied
+// to.
+type Change struct {
+	Log     *ledger.Log
+	Verdict approval.Verdict
+	Set     patch.Patchset
+	Base    string
+	Commit  string // the commit that was built, "" where none was needed
+}
+
+// Written is what an Effect did. Moved is ErrMoved when a branch was not what
+// it had been.
+type Written struct {
+	Operations    []result.Operation
+	Before, After string // commits, "" for a working tree
+	Moved         error
+}
+
+// failed reports every file as not written, for a reason.
+func failed(files []patch.Change, why string) []result.Operation {
+	ops := workspace.Predict(files)
+	for i := range ops {
+		ops[i].Status, ops[i].AfterHash, ops[i].BytesWritten, ops[i].Error = result.StatusError, nil, 0, why
+	}
+	return ops
+}
+
+// A DirtyError names files that are not as the base commit has them.
+type DirtyError struct{ Files []string }
+
+func (e *DirtyError) Error() string {
+	return ledger.Plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + patch.QuoteList(e.Files)
+}
+
+// A SparseError names files that are not checked out.
+type SparseError struct{ Files []string }
+
+func (e *SparseError) Error() string {
+	return ledger.Plural(len(e.Files), "file is", "files are") + " not checked out (git sparse-checkout): " + patch.QuoteList(e.Files)
+}
+
+// An ElsewhereError says that a transaction belongs to another checkout: Base
+// is the commit that it was reviewed on and HEAD does not contain, or "" where
+// an apply was begun, and cut off, in another working tree.
+type ElsewhereError struct{ ID, Base string }
+
+func (e *ElsewhereError) Error() string {
+	if e.Base == "" {
+		return e.ID + " was begun in another working tree and must be finished there"
+	}
+	return fmt.Sprintf("%s was reviewed on commit %.12s, which HEAD does not contain", e.ID, e.Base)
+}
+
+// A NoHeadError says that the head branch of a pull request is gone, or, where
+// Branch is "", the repository that it was in.
+type NoHeadError struct {
+	PullRequest int
+	Branch      string
+}
+
+func (e *NoHeadError) Error() string {
+	if e.Branch != "" {
+		return fmt.Sprintf("the head branch %+q of pull request %d is gone", e.Branch, e.PullRequest)
+	}
+	return fmt.Sprintf("the repository that the head of pull request %d was in is gone", e.PullRequest)
+}
+
+// A SignerError says that the Policy wants commits signed, and that they cannot
+// be.
+type SignerError struct {
+	Name string // of the environment variable that holds the key
+	Err  error  // nil where it is not set
+}
+
+func (e *SignerError) Error() string {
+	if e.Err == nil {
+		return "the Policy wants the commit signed with the key in " + e.Name + ", which is not set"
+	}
+	return fmt.Sprintf("signing with the key in %s: %v", e.Name, e.Err)
+}
+
+func (e *SignerError) Unwrap() error { return e.Err }
