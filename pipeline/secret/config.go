@@ -50,9 +50,6 @@ const (
 	maxRules  = 1000
 )
 
-// privateKey is the rule that keyBlocks stands in for.
-const privateKey = "private-key"
-
 func readConfig(data []byte) (c configFile, err error) {
 	if len(data) > maxConfig {
 		return c, fmt.Errorf("more than %d bytes", maxConfig)

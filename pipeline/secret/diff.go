@@ -31,8 +31,6 @@ type diffText struct {
 	set   *ruleset
 	data  [][]byte // of sections
 	taken []span   // redacted without being searched
-
-	unsearched []PatchFinding // of Patch alone
 }
 
 func newDiffText(set *ruleset, diff []byte) *diffText {
@@ -66,7 +64,7 @@ func (d *diffText) unpack() {
 }
 
 func (d *diffText) isMarker(s section) bool {
-	found := d.set.markers(d.text[s.from:s.to], s.from)
+	found := markers(d.text[s.from:s.to], s.from, d.set.kinds)
 	return len(found) == 1 && found[0].start == s.from && found[0].end == s.to
 }
 
@@ -88,7 +86,7 @@ func (d *diffText) byName() {
 func (d *diffText) markers() []span {
 	var out []span
 	for _, l := range d.lines {
-		out = append(out, d.set.markers(d.text[l.from:l.to], int(l.from))...)
+		out = append(out, markers(d.text[l.from:l.to], int(l.from), d.set.kinds)...)
 	}
 	return merge(append(out, without(merge(d.taken), out)...))
 }

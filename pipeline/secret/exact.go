@@ -33,6 +33,19 @@ type exact struct {
 	filter [filter / 64]uint64
 }
 
+// knownValues are looked for in text as it stands and in what was decoded.
+type knownValues struct {
+	list         []known
+	raw, encoded *exact
+}
+
+func newKnownValues(list []known) knownValues {
+	if len(list) == 0 {
+		return knownValues{}
+	}
+	return knownValues{list, newExact(list, false), newExact(list, true)}
+}
+
 // newExact prepares for values; for encoded text without the two bytes at
 // either end, which an encoding may share with its neighbours.
 func newExact(list []known, encoded bool) *exact {

@@ -11,7 +11,8 @@ func (f *Finder) Measure(s string) Work {
 	for _, v := range src.views(hidden) {
 		size += len(v.text)
 	}
-	w := f.round(src, hidden)
+	w := newWork(src, f.rules(), hidden)
+	w.round(f.known)
 	views := 0
 	for _, v := range w.expand(src.views(hidden)) {
 		views += len(v.text)

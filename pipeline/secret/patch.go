@@ -33,7 +33,7 @@ func (f *Finder) Patch(set patch.Patchset) []PatchFinding {
 // their context is out of sight, as in a hunk within a long key.
 func (f *Finder) Learn(set patch.Patchset) (*Finder, []PatchFinding) {
 	d := newDiffText(f.rules(), set.Bytes())
-	d.beside(set)
+	unsearched := d.beside(set)
 	spans, secrets := f.search(d)
 	g := f.learning(secrets)
 	if len(spans) == 0 {
@@ -42,7 +42,7 @@ func (f *Finder) Learn(set patch.Patchset) (*Finder, []PatchFinding) {
 		clean.clean = sha256.Sum256(set.Bytes())
 		g = &clean
 	}
-	found := d.introduced(set, spans)
+	found := append(unsearched, d.introduced(set, spans)...)
 	for i, c := range set.Changes {
 		if d.files[min(i+1, len(d.files)-1)].fresh {
 			for _, n := range g.Find(c.Path) {
@@ -72,10 +72,10 @@ const (
 )
 
 // beside appends content that the diff does not show: renamed files, and what
-// stands around the hunks.
-func (d *diffText) beside(set patch.Patchset) {
+// stands around the hunks. It returns the files that are too much.
+func (d *diffText) beside(set patch.Patchset) (unsearched []PatchFinding) {
 	if len(d.files) != len(set.Changes)+1 {
-		return // larger than maxDocument: taken whole
+		return nil // larger than maxDocument: taken whole
 	}
 	d.text = slices.Clip(d.text)
 	left := 2*len(d.text) + freeWork
@@ -86,7 +86,7 @@ func (d *diffText) beside(set patch.Patchset) {
 		switch c.Kind {
 		case patch.Rename:
 			if len(c.After.Data) > renames {
-				d.unsearched = append(d.unsearched, PatchFinding{c.Path, 1, KindUnscanned})
+				unsearched = append(unsearched, PatchFinding{c.Path, 1, KindUnscanned})
 				continue
 			}
 			renames -= len(c.After.Data)
@@ -96,6 +96,7 @@ func (d *diffText) beside(set patch.Patchset) {
 			d.regions(c.After.Data, hunks[file], &left, func(h diffLine) int32 { return h.is }, diffLine{file: file, is: 1})
 		}
 	}
+	return unsearched
 }
 
 // hunks returns the first line of each hunk, by file.
@@ -149,14 +150,13 @@ func lineAfter(data []byte, at int) int {
 }
 
 // introduced picks from spans what the patch adds.
-func (d *diffText) introduced(set patch.Patchset, spans []span) []PatchFinding {
+func (d *diffText) introduced(set patch.Patchset, spans []span) (out []PatchFinding) {
 	fresh := map[int32][]int32{} // added lines, by file
 	for _, l := range d.lines {
 		if l.role == added {
 			fresh[l.file] = append(fresh[l.file], l.is)
 		}
 	}
-	out := d.unsearched
 	seen := map[int]bool{} // secrets reported at an earlier line
 	for _, s := range spans {
 		i := sort.Search(len(d.lines), func(i int) bool { return int(d.lines[i].to) > s.start })

@@ -2,12 +2,10 @@ package secret
 
 import (
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // A rule is one of gitleaks' rules, prepared so that it is tried only where it
@@ -55,14 +53,6 @@ func newRule(file ruleFile) (*rule, error) {
 	return r, nil
 }
 
-// generic rules describe what stands beside a value more than the value.
-// Across joined lines they would take in what follows any short one.
-var generic = map[string]bool{
-	"generic-api-key": true, "hashicorp-tf-password": true, "kubernetes-secret-yaml": true,
-	"curl-auth-header": true, "curl-auth-user": true, "nuget-config-password": true, "jwt-base64": true,
-	"sourcegraph-access-token": true, "random-value": true, "hexadecimal-secret": true, "docker-config-auth": true,
-}
-
 // bound reports whether an expression begins with a word boundary.
 func bound(re *syntax.Regexp) bool {
 	switch re.Op {
@@ -72,91 +62,6 @@ func bound(re *syntax.Regexp) bool {
 		return bound(re.Sub[0])
 	}
 	return false
-}
-
-// kindOf keeps of a rule's id what a marker may show.
-func kindOf(id string) string {
-	var b []byte
-	for i := range len(id) {
-		c := lower(id[i])
-		switch {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-			b = append(b, c)
-		case len(b) > 0 && b[len(b)-1] != '-':
-			b = append(b, '-')
-		}
-	}
-	b = b[:min(len(b), 64)]
-	for len(b) > 0 && b[len(b)-1] == '-' {
-		b = b[:len(b)-1]
-	}
-	return string(b)
-}
-
-// A matcher is one expression in the forms in which it is run; each is made
-// when first needed.
-type matcher struct {
-	loosened bool
-	prog     func() *syntax.Prog   // for an automaton
-	search   func() *syntax.Prog   // the same, anywhere in a text
-	here     func() *regexp.Regexp // at the start of a text
-	after    func() *regexp.Regexp // after one rune, so that boundaries hold
-	anywhere func() *regexp.Regexp
-}
-
-func newMatcher(tree *syntax.Regexp, loosened bool) matcher {
-	final := sync.OnceValue(func() *syntax.Regexp {
-		if loosened {
-			return loosen(tree)
-		}
-		return tree
-	})
-	compiled := func(before string) func() *regexp.Regexp {
-		return sync.OnceValue(func() *regexp.Regexp {
-			return regexp.MustCompile(before + `(?:` + final().String() + `)`)
-		})
-	}
-	return matcher{
-		loosened: loosened,
-		prog:     sync.OnceValue(func() *syntax.Prog { return program(final()) }),
-		search: sync.OnceValue(func() *syntax.Prog {
-			return program(&syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anything(), final()}})
-		}),
-		here:     compiled(`\A`),
-		after:    compiled(`\A(?s:.)`),
-		anywhere: compiled(``),
-	}
-}
-
-// anything is what may stand before a match.
-var anything = sync.OnceValue(func() *syntax.Regexp { return last(`x(?s:.*?)`) })
-
-func program(tree *syntax.Regexp) *syntax.Prog {
-	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		panic("secret: " + err.Error())
-	}
-	return prog
-}
-
-// match returns the submatches of the match that begins at start, nil where
-// there is none. Nothing from end on is read.
-func (m *matcher) match(text []byte, start, end int) []int {
-	if start == 0 {
-		return m.here().FindSubmatchIndex(text[:end])
-	}
-	_, size := utf8.DecodeLastRune(text[:start])
-	loc := m.after().FindSubmatchIndex(text[start-size : end])
-	if loc == nil {
-		return nil
-	}
-	for i := range loc {
-		if loc[i] >= 0 {
-			loc[i] += start - size
-		}
-	}
-	loc[0] = start
-	return loc
 }
 
 // value is the part of a match that is the secret: the group that the rule
@@ -171,36 +76,6 @@ func (r *rule) value(loc []int) (start, end int) {
 		}
 	}
 	return loc[0], loc[1]
-}
-
-// loosen returns the expression without what it asks of its surroundings: word
-// boundaries, and the delimiters that most default rules begin or end with.
-// Where lines are joined, a secret has other neighbours than it had.
-func loosen(re *syntax.Regexp) *syntax.Regexp {
-	if re.Op == syntax.OpWordBoundary {
-		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
-	}
-	out := *re
-	out.Sub = nil
-	for i, sub := range re.Sub {
-		edge := re.Op == syntax.OpConcat && (i == 0 || i == len(re.Sub)-1)
-		if edge && len(re.Sub) > 1 && isEdge(sub) {
-			continue
-		}
-		out.Sub = append(out.Sub, loosen(sub))
-	}
-	return &out
-}
-
-// isEdge reports whether an expression is a choice between the edge of the text
-// and something else.
-func isEdge(re *syntax.Regexp) bool {
-	if re.Op != syntax.OpAlternate || re.MaxCap() > 0 {
-		return false
-	}
-	return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool {
-		return sub.Op == syntax.OpBeginText || sub.Op == syntax.OpEndText
-	})
 }
 
 // widened lets any character stand beside a value that cannot be part of it,
@@ -225,15 +100,6 @@ var (
 	anyBegin = sync.OnceValue(func() *syntax.Regexp { return last(`x(?:[^\w.~-]|^)`) })
 	anyEnd   = sync.OnceValue(func() *syntax.Regexp { return last(`x(?:[^\w-]|$)`) })
 )
-
-// last is the last part of a concatenation, as package syntax reads it.
-func last(expr string) *syntax.Regexp {
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		panic("secret: " + err.Error())
-	}
-	return re.Sub[len(re.Sub)-1]
-}
 
 const (
 	maxLeads    = 24 // literals an expression may begin with

@@ -17,7 +17,7 @@ type ruleset struct {
 	allowed func() []allowlist // of every rule
 	blocks  bool
 	kinds   map[string]bool
-	engines engines
+	engines sync.Pool // of *engine
 	waking  sync.Mutex
 	current atomic.Pointer[index]
 }
@@ -64,6 +64,7 @@ func newRuleset(own configFile) (*ruleset, error) {
 		return nil, err
 	}
 	set := &ruleset{entries: rules, kinds: map[string]bool{KindKnown: true, KindUnscanned: true}}
+	set.engines.New = func() any { return newEngine(len(rules)) }
 	set.allowed = sync.OnceValue(func() []allowlist {
 		file, err := readConfig([]byte(head))
 		if err != nil {
@@ -221,40 +222,11 @@ type engine struct {
 	conditions    map[*condition]*automaton
 }
 
-func newEngine(set *ruleset) *engine {
-	n := len(set.entries)
+func newEngine(n int) *engine {
 	return &engine{
 		strict: make([]*automaton, n), loose: make([]*automaton, n),
 		until: make([]int, n), tried: make([]int, n),
 		conditions: map[*condition]*automaton{},
-	}
-}
-
-// maxIdle engines are kept for the scans to come.
-const maxIdle = 4
-
-type engines struct {
-	lock sync.Mutex
-	idle []*engine
-}
-
-func (e *engines) take(set *ruleset) *engine {
-	e.lock.Lock()
-	defer e.lock.Unlock()
-	n := len(e.idle)
-	if n == 0 {
-		return newEngine(set)
-	}
-	taken := e.idle[n-1]
-	e.idle = e.idle[:n-1]
-	return taken
-}
-
-func (e *engines) give(used *engine) {
-	e.lock.Lock()
-	defer e.lock.Unlock()
-	if len(e.idle) < maxIdle {
-		e.idle = append(e.idle, used)
 	}
 }
 

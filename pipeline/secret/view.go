@@ -250,3 +250,13 @@ func back(line []byte, end int) int {
 func isSpace(c byte) bool    { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' }
 func isQuote(c byte) bool    { return c == '"' || c == '\'' || c == '`' }
 func isOperator(c byte) bool { return c == '+' || c == '.' || c == '&' }
+
+// around copies text[from:to] with barriers for the hidden spans in it.
+func (v *view) around(text []byte, from, to int, hidden []span) {
+	for _, h := range hidden {
+		v.copied(text[from:h.start], from)
+		v.stands([]byte{barrier}, h.start, h.end)
+		from = h.end
+	}
+	v.copied(text[from:to], from)
+}
