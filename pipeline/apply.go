@@ -63,7 +63,7 @@ type ApplyOutcome struct {
 //
 // A refusal returns an outcome REFUSED together with the error that says why.
 func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutcome, error) {
-	from := r.reader()
+	from := r.Reader()
 	g, err := r.again(ctx, g, o, from)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
@@ -138,7 +138,7 @@ func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions, from *conve
 	case tx.Pointers.Proposal.PullRequest == 0 || tx.Closed || o.DryRun:
 		return g, nil
 	}
-	return r.gate(ctx, tx.TransactionID, from)
+	return r.GateFrom(ctx, tx.TransactionID, from)
 }
 
 // A GateOnlyError says that there is nothing to apply: the change is a pull

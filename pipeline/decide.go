@@ -52,7 +52,7 @@ func (r *Runner) Judge(ctx context.Context, id string) (Gated, error) {
 	if err != nil {
 		return Gated{}, err
 	}
-	return r.judge(ctx, snap, id, r.reader())
+	return r.judge(ctx, snap, id, r.Reader())
 }
 
 // Decide records a ruling of the Decider, and what follows from it.
@@ -60,7 +60,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 	if r.Decider.ID == "" {
 		return Gated{}, &NobodyError{}
 	}
-	from := r.reader()
+	from := r.Reader()
 	ruling.Reason = r.oneLine(ruling.Reason, 500)
 	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)

@@ -15,17 +15,12 @@ import (
 // Gate adds up the decisions, opens the requests that are missing, and records
 // the verdict where it moves the transaction on.
 func (r *Runner) Gate(ctx context.Context, id string) (Gated, error) {
-	return r.gate(ctx, id, r.reader())
+	return r.GateFrom(ctx, id, r.Reader())
 }
 
-// Gates is Gate for the transactions of one pull request in turn, which is read
+// GateFrom is Gate for one of the transactions of a pull request, which is read
 // once for all of them.
-func (r *Runner) Gates() func(ctx context.Context, id string) (Gated, error) {
-	from := r.reader()
-	return func(ctx context.Context, id string) (Gated, error) { return r.gate(ctx, id, from) }
-}
-
-func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader) (Gated, error) {
+func (r *Runner) GateFrom(ctx context.Context, id string, from *conversation.Reader) (Gated, error) {
 	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {

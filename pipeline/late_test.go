@@ -11,12 +11,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // late has what was superseded heard once more.
 func (h *hub) late(r *pipeline.Runner) []string {
 	h.w.Helper()
-	denied, _, err := r.RecordLateDenials(h.w.Context(), h.pull.Repository, 7)
+	denied, _, err := pull.RecordLateDenials(h.w.Context(), r, h.pull.Repository, 7)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func (h *hub) refuses(diff string) {
 	h.w.Helper()
 	for _, number := range []int{7, 8} {
 		h.pull.Number = number
-		in, err := h.runner().OnPull(h.w.Context(), h.w.input(diff), number)
+		in, err := pull.ChangeFor(h.w.Context(), h.runner(), h.w.input(diff), number)
 		if err != nil {
 			h.w.Fatal(err)
 		}
@@ -160,7 +161,7 @@ func TestNoDenialOfSuperseded(t *testing.T) {
 			}
 		}
 		var reading *conversation.ReadingError
-		if denied, _, err := h.runner().RecordLateDenials(t.Context(), h.pull.Repository, 7); !errors.As(err, &reading) || denied != nil || h.w.tip() != tip {
+		if denied, _, err := pull.RecordLateDenials(t.Context(), h.runner(), h.pull.Repository, 7); !errors.As(err, &reading) || denied != nil || h.w.tip() != tip {
 			t.Errorf("%s: %v %v", method, denied, err)
 		}
 	}

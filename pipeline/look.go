@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -37,6 +38,39 @@ func (r *Runner) Find(ctx context.Context, name string, look bool) (ledger.Snaps
 	}
 	id, err := find(snap.Tree)
 	return snap, id, err
+}
+
+// Open returns the open transactions, oldest first, and those of which nobody can
+// tell whether they are.
+func (r *Runner) Open(ctx context.Context) (open []ledger.Transaction, damaged []*ledger.CorruptError, err error) {
+	snap, err := r.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, damaged, err := ledger.Each(snap.Tree)
+	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), damaged, err
+}
+
+// TransactionsOn returns the transactions of a pull request, oldest first, and the ledger
+// that has them.
+func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
+	snap, err := r.Ledger(ctx, ledger.PullDir(number))
+	if err != nil {
+		return nil, snap, err
+	}
+	listed, err := ledger.OnPull(snap.Tree, number)
+	if err != nil || len(listed) == 0 {
+		return nil, snap, err
+	}
+	var paths []string
+	for _, l := range listed {
+		paths = append(paths, transaction(l.TransactionID)...)
+	}
+	if snap, err = r.Ledger(ctx, paths...); err != nil {
+		return nil, snap, err
+	}
+	all, err := ledger.StatesOnPull(snap.Tree, in, number)
+	return all, snap, err
 }
 
 // History returns the verdict on a transaction as a ledger has it, asking nobody
@@ -210,7 +244,7 @@ func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id 
 	if err != nil {
 		return checks.Results{}, r.known(), err
 	}
-	to, err := r.target(ctx, g, o, r.reader())
+	to, err := r.target(ctx, g, o, r.Reader())
 	if err != nil {
 		return checks.Results{}, r.known(), err
 	}

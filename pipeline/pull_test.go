@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -149,7 +150,7 @@ func (h *hub) runner() *pipeline.Runner {
 func (h *hub) propose() (tx, fingerprint string) {
 	h.w.Helper()
 	r := h.runner()
-	in, err := r.OnPull(h.w.Context(), h.w.input(fix), 7)
+	in, err := pull.ChangeFor(h.w.Context(), r, h.w.input(fix), 7)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -261,7 +262,7 @@ func TestT03DenialGone(t *testing.T) {
 				t.Fatalf("%+v %v", g.Verdict, err)
 			}
 			h.said = nil
-			in, err := h.runner().OnPull(t.Context(), h.w.input(fix), 7)
+			in, err := pull.ChangeFor(t.Context(), h.runner(), h.w.input(fix), 7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,7 +346,7 @@ func TestT05HeadMoved(t *testing.T) {
 	r := h.runner()
 	r.Forge, r.Code = moving, moving
 	var reading *conversation.ReadingError
-	if _, err := r.OnPull(t.Context(), h.w.input(fix), 7); !errors.As(err, &reading) {
+	if _, err := pull.ChangeFor(t.Context(), r, h.w.input(fix), 7); !errors.As(err, &reading) {
 		t.Errorf("%v", err)
 	}
 }
@@ -414,7 +415,7 @@ func TestT10Proposer(t *testing.T) {
 
 	h = newHub(newWorld(t))
 	r := h.runner()
-	in, err := r.OnPull(t.Context(), h.w.input(fix), 7)
+	in, err := pull.ChangeFor(t.Context(), r, h.w.input(fix), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -514,7 +515,7 @@ func (h *hub) ownDiff() pipeline.Reviewed {
 	head := id(len(h.w.repo.trees))
 	h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
 	r := h.runner()
-	in, err := r.PullInput(h.w.Context(), 7, "")
+	in, err := pull.OwnDiff(h.w.Context(), r, 7, "")
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -550,7 +551,7 @@ func TestGateOnly(t *testing.T) {
 	h.want(done.ID, approval.Approved, "")
 	// Merged as what was approved.
 	h.pull.State, h.pull.MergeCommit = forge.PullRequestMerged, id(len(h.w.repo.trees))
-	if g, err := h.runner().Merged(t.Context(), done.ID); err != nil || g.Transaction().Status != ledger.Completed {
+	if g, err := pull.End(t.Context(), h.runner(), done.ID); err != nil || g.Transaction().Status != ledger.Completed {
 		t.Errorf("%v %v", g.Transaction().Status, err)
 	}
 	h.w.sound(done.ID, ledger.Completed)
@@ -568,7 +569,7 @@ func TestGateOnlyPush(t *testing.T) {
 	head := id(len(h.w.repo.trees))
 	h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
 	r := h.runner()
-	in, err := r.PullInput(t.Context(), 7, "")
+	in, err := pull.OwnDiff(t.Context(), r, 7, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -576,7 +577,7 @@ func TestGateOnlyPush(t *testing.T) {
 	if err != nil || next.ID == done.ID {
 		t.Fatalf("%+v %v", next, err)
 	}
-	if err := r.Replace(t.Context(), *in.For, next.ID); err != nil {
+	if err := pull.Replace(t.Context(), r, *in.For, next.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.w.sound(done.ID, ledger.Superseded)

@@ -274,7 +274,7 @@ func (r *Runner) rivals(ctx context.Context, p gathered) ([]string, error) {
 	if p.pull == nil || p.own {
 		return nil, nil
 	}
-	all, _, err := r.onPull(ctx, p.pull.Repository, p.pull.Number)
+	all, _, err := r.TransactionsOn(ctx, p.pull.Repository, p.pull.Number)
 	paths := []string{ledger.PullDir(p.pull.Number)}
 	for _, tx := range all {
 		if p.supersedes(tx) {

@@ -106,8 +106,9 @@ func (k Known) given(diff []byte) Known {
 	return k
 }
 
-// reader reads a pull request for one stage.
-func (r *Runner) reader() *conversation.Reader {
+// Reader reads a pull request for one stage, or for several that may take it as it
+// was when the first one read it.
+func (r *Runner) Reader() *conversation.Reader {
 	return &conversation.Reader{Forge: r.Forge, Repo: r.Repo, Diffs: r.Code, Witnessed: r.Witnessed, WitnessedOn: r.WitnessedOn}
 }
 
@@ -285,34 +286,4 @@ func recorded(tree fs.FS, log *ledger.Log, ref ledger.PolicyRef) (Rules, error) 
 		return Rules{}, &ledger.CorruptError{ID: id, Err: err}
 	}
 	return Rules{Policy: p, Commit: doc.Commit, Found: doc.Found}, nil
-}
-
-// onPull returns the transactions of a pull request, oldest first, and the ledger
-// that has them.
-func (r *Runner) onPull(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
-	snap, err := r.Ledger(ctx, ledger.PullDir(number))
-	if err != nil {
-		return nil, snap, err
-	}
-	listed, err := ledger.OnPull(snap.Tree, number)
-	if err != nil || len(listed) == 0 {
-		return nil, snap, err
-	}
-	var paths []string
-	for _, l := range listed {
-		paths = append(paths, transaction(l.TransactionID)...)
-	}
-	if snap, err = r.Ledger(ctx, paths...); err != nil {
-		return nil, snap, err
-	}
-	all, err := ledger.StatesOnPull(snap.Tree, in, number)
-	return all, snap, err
-}
-
-// succeeded ends a transaction whose place another one has taken.
-func (r *Runner) succeeded(log *ledger.Log, by, why string) (*ledger.Stage, ledger.Title) {
-	s := r.stage(log)
-	s.Status(ledger.Superseded, fmt.Sprintf("superseded by %s: %s", by, why))
-	s.Close()
-	return s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 // greet is a change of greet.txt, which fix changes as well.
@@ -23,7 +24,7 @@ func greet(line string) string {
 // offers proposes a change for the pull request, by somebody.
 func (h *hub) offers(r *pipeline.Runner, diff string, by *ledger.Actor) pipeline.Reviewed {
 	h.w.Helper()
-	in, err := r.OnPull(h.w.Context(), h.w.input(diff), 7)
+	in, err := pull.ChangeFor(h.w.Context(), r, h.w.input(diff), 7)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestNotSuperseded(t *testing.T) {
 	t.Run("a dry run", func(t *testing.T) {
 		h := newHub(newWorld(t))
 		old := h.offers(h.runner(), greet("a"), nil)
-		in, err := h.runner().OnPull(t.Context(), h.w.input(greet("b")), 7)
+		in, err := pull.ChangeFor(t.Context(), h.runner(), h.w.input(greet("b")), 7)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -108,7 +108,7 @@ var table = []row{
 	always[*conversation.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
 	on(exitIO, forgeHint),
 	always[*conversation.ReadingError](exitIO, "nothing on it counts until it is read in full: run it again"),
-	always[*pipeline.PullClosedError](exitRefused, "reopen it, or propose the change without --pr"),
+	always[*pull.ClosedError](exitRefused, "reopen it, or propose the change without --pr"),
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
 	always[*effect.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
 	on(exitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),

@@ -26,7 +26,7 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 		return pipeline.Reviewed{}, err
 	}
 	if f.pr != 0 && !f.prDiff {
-		if in, err = r.OnPull(ctx, in, f.pr); err != nil {
+		if in, err = pull.ChangeFor(ctx, r, in, f.pr); err != nil {
 			return pipeline.Reviewed{}, err
 		}
 		// Whose token it is proposes it: the forge knows nobody else by an id.
@@ -137,7 +137,7 @@ func givePatch(cmd *cobra.Command, file *string) {
 func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p policy.Policy) (in input.Change, name string, err error) {
 	switch {
 	case f.prDiff:
-		in, err = r.PullInput(ctx, f.pr, f.summary)
+		in, err = pull.OwnDiff(ctx, r, f.pr, f.summary)
 		return in, "", err
 	case f.worktree:
 		in, err = r.WorktreeInput(ctx, f.summary)

@@ -71,7 +71,7 @@ func (s *settlement) wanted(p policy.Policy, open []ledger.Transaction) (bool, e
 	if len(p.Gate.Bases) > 0 || s.Event.Name == "pull_request_target" || s.Event.Name == "merge_group" {
 		return true, nil
 	}
-	closed, err := pipeline.ClosedOn(s.ledger, s.pull.Repository, s.number)
+	closed, err := s.closedOn()
 	return slices.ContainsFunc(append(closed, open...), func(tx ledger.Transaction) bool { return tx.GateOnly() }), err
 }
 
@@ -133,7 +133,7 @@ func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report
 			return nil, err
 		}
 	}
-	in, err := s.Runner.PullInput(ctx, s.number, "")
+	in, err := OwnDiff(ctx, s.Runner, s.number, "")
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Runner.Replace(ctx, *in.For, done.ID); err != nil {
+	if err := Replace(ctx, s.Runner, *in.For, done.ID); err != nil {
 		return nil, err
 	}
 	g, err := s.Runner.Gate(ctx, done.ID)
@@ -219,7 +219,7 @@ func (s *settlement) siblings(ctx context.Context, head string) ([]report.Siblin
 
 // unapproved says why another pull request's diff is not approved, "" if it is.
 func (s *settlement) unapproved(ctx context.Context, other forge.Open) (string, error) {
-	in, err := s.Runner.PullInput(ctx, other.Number, "")
+	in, err := OwnDiff(ctx, s.Runner, other.Number, "")
 	if err != nil {
 		return "", err
 	}
@@ -243,7 +243,7 @@ func (s *settlement) unapproved(ctx context.Context, other forge.Open) (string, 
 
 // close ends a transaction of a pull request that was closed.
 func (s *settlement) close(ctx context.Context, id string) error {
-	g, err := s.Runner.Merged(ctx, id)
+	g, err := End(ctx, s.Runner, id)
 	if err != nil {
 		return err
 	}
@@ -287,10 +287,14 @@ func isCommitID(s string) bool {
 
 func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, into *report.Guard) error {
 	group := s.Event.MergeGroup
-	id, err := s.Runner.PatchBetween(ctx, group.HeadRef, group.BaseSHA, group.HeadSHA)
+	if err := s.Runner.Code.Fetch(ctx, group.HeadRef, group.HeadSHA); err != nil {
+		return err
+	}
+	merging, err := s.Runner.Code.Diff(ctx, group.BaseSHA, group.HeadSHA)
 	if err != nil {
 		return err
 	}
+	id := merging.ID()
 	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
 	if i < 0 {
 		return &QueueError{s.number, id}

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -109,20 +110,20 @@ func (s *settlement) run(ctx context.Context) {
 	if s.pull.State == forge.PullRequestOpen {
 		s.fail(s.takeBundles(ctx))
 	}
-	open, snap, err := s.Runner.OpenOn(ctx, s.pull.Repository, s.number)
+	open, snap, err := openOn(ctx, s.Runner, s.pull.Repository, s.number)
 	if err != nil {
 		s.alarm(ctx, err)
 		return
 	}
 	s.ledger = snap
-	gate, head := s.Runner.Gates(), s.moved
+	from, head := s.Runner.Reader(), s.moved
 	for _, tx := range open {
 		if tx.GateOnly() {
 			continue
 		}
-		s.fail(s.settleProposal(ctx, gate, tx.TransactionID))
+		s.fail(s.settleProposal(ctx, from, tx.TransactionID))
 		if s.moved != head { // what was read is of the head before
-			gate, head = s.Runner.Gates(), s.moved
+			from, head = s.Runner.Reader(), s.moved
 		}
 	}
 	s.guard(ctx, open)
@@ -166,8 +167,8 @@ func waits(err error) bool {
 }
 
 // settleProposal takes one proposal as far as its approvals allow.
-func (s *settlement) settleProposal(ctx context.Context, gate func(context.Context, string) (pipeline.Gated, error), id string) error {
-	g, err := gate(ctx, id)
+func (s *settlement) settleProposal(ctx context.Context, from *conversation.Reader, id string) error {
+	g, err := s.Runner.GateFrom(ctx, id, from)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (s *settlement) lastTaken(ctx context.Context) (last time.Time, err error) 
 	if s.pull.Fork() {
 		proposer = s.pull.Author
 	}
-	all, err := s.Runner.TransactionsOn(ctx, s.pull.Repository, s.number)
+	all, _, err := s.Runner.TransactionsOn(ctx, s.pull.Repository, s.number)
 	for _, tx := range all {
 		if tx.GateOnly() || tx.Proposer.ID != proposer.ID {
 			continue
@@ -128,7 +128,7 @@ func (s *settlement) takeBundle(ctx context.Context, raw []byte, p policy.Policy
 	if err != nil {
 		return &BundleError{err}
 	}
-	if in, err = s.Runner.OnPull(ctx, in, s.number); err != nil {
+	if in, err = ChangeFor(ctx, s.Runner, in, s.number); err != nil {
 		return err
 	}
 	if in.For.Fork() { // whoever made the fork could have made the bundle (T68)

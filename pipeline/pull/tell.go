@@ -124,7 +124,7 @@ func (s *settlement) showCheck(ctx context.Context, head string, check forge.Che
 // denied after its place was taken, and what the open ones took the place of, so
 // that nobody is asked about it any more.
 func (s *settlement) tellEnds(ctx context.Context, open []ledger.Transaction) error {
-	denied, after, err := s.Runner.RecordLateDenials(ctx, s.pull.Repository, s.number)
+	denied, after, err := RecordLateDenials(ctx, s.Runner, s.pull.Repository, s.number)
 	s.fail(err)
 	if err == nil || len(denied) > 0 {
 		s.ledger = after
@@ -174,7 +174,7 @@ const mostUntold = 20
 // cut off did not get to tell: the one comment names those that were told in
 // full. It is no proof of anything, and nothing but reports hangs on it.
 func (s *settlement) catchUp(ctx context.Context) error {
-	closed, err := pipeline.ClosedOn(s.ledger, s.pull.Repository, s.number)
+	closed, err := s.closedOn()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,134 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// ChangeFor makes an input one for a pull request as it is now: its head is
+// fetched, and is the base of the change.
+func ChangeFor(ctx context.Context, r *pipeline.Runner, in input.Change, number int) (input.Change, error) {
+	pull, err := readOpen(ctx, r, number)
+	if err != nil {
+		return in, err
+	}
+	in.For = &pull
+	return in, nil
+}
+
+// OwnDiff proposes a pull request's own diff, from the merge base to the head.
+// Its author proposes it, and nothing will be applied.
+func OwnDiff(ctx context.Context, r *pipeline.Runner, number int, summary string) (input.Change, error) {
+	pull, err := readOpen(ctx, r, number)
+	if err != nil {
+		return input.Change{}, err
+	}
+	base, err := r.Code.MergeBase(ctx, pull.Base.Branch, pull.Head.Commit)
+	if err != nil {
+		return input.Change{}, err
+	}
+	return input.Change{
+		Kind: input.KindPullRequest, Summary: cmp.Or(summary, pull.Title), For: &pull, Base: base, Proposer: &pull.Author,
+		Resolve: func(fs.FS) (patch.Patchset, error) { return r.Code.Diff(ctx, base, pull.Head.Commit) },
+	}, nil
+}
+
+// readOpen reads an open pull request, and fetches the very head that was read: a
+// push in between is an error, and the next run sees it whole (T05).
+func readOpen(ctx context.Context, r *pipeline.Runner, number int) (forge.PullRequest, error) {
+	if r.Forge == nil || r.Code == nil {
+		return forge.PullRequest{}, &conversation.NoForgeError{ID: "this change", PullRequest: number}
+	}
+	pull, err := r.Forge.PullRequest(ctx, number)
+	if err != nil {
+		return pull, &conversation.ReadingError{PullRequest: number, Err: err}
+	}
+	if pull.State != forge.PullRequestOpen {
+		return pull, &ClosedError{number, pull.State}
+	}
+	head, err := r.Code.Head(ctx, number)
+	if err == nil && head != pull.Head.Commit {
+		err = &conversation.ReadingError{PullRequest: number, Err: errors.New("its head moved while it was read")}
+	}
+	return pull, err
+}
+
+// A ClosedError says that a pull request takes no change any more.
+type ClosedError struct {
+	PullRequest int
+	State       string
+}
+
+func (e *ClosedError) Error() string {
+	return fmt.Sprintf("pull request %d is %s", e.PullRequest, e.State)
+}
+
+// End ends a transaction of a pull request's own diff after the pull request was
+// closed: as completed if it was approved and what was merged is the patch, as it
+// can be proved by hashing that again, else as interrupted.
+func End(ctx context.Context, r *pipeline.Runner, id string) (pipeline.Gated, error) {
+	return r.EndOwnDiff(ctx, id, func(ctx context.Context, g pipeline.Gated) string {
+		pull := g.Pull()
+		switch {
+		case pull.State != forge.PullRequestMerged:
+			return "the pull request was closed"
+		case g.Err() != nil:
+			return "the pull request was merged without every approval"
+		}
+		err := r.Code.Fetch(ctx, "refs/heads/"+pull.Base.Branch, pull.MergeCommit)
+		if err != nil {
+			return "what was merged cannot be read: " + err.Error()
+		}
+		set, err := r.Code.Diff(ctx, "", pull.MergeCommit)
+		switch {
+		case err != nil:
+			return "what was merged cannot be read: " + err.Error()
+		case set.ID() != g.Transaction().PatchID():
+			return "what was merged is another patch"
+		}
+		return ""
+	})
+}
+
+// Replace ends the open transactions of a pull request's own diff that its diff
+// is no more; keep is the one that it is now.
+func Replace(ctx context.Context, r *pipeline.Runner, pull forge.PullRequest, keep string) error {
+	open, _, err := openOn(ctx, r, pull.Repository, pull.Number)
+	if err != nil {
+		return err
+	}
+	for _, tx := range open {
+		if !tx.GateOnly() || tx.TransactionID == keep {
+			continue
+		}
+		if err := r.Supersede(ctx, tx.TransactionID, keep, "the pull request's diff is another now"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openOn returns the open transactions of a pull request, oldest first, and the
+// ledger that has them.
+func openOn(ctx context.Context, r *pipeline.Runner, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
+	all, snap, err := r.TransactionsOn(ctx, in, number)
+	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), snap, err
+}
+
+// closedOn returns the transactions of the pull request that have ended, oldest
+// first.
+func (s *settlement) closedOn() ([]ledger.Transaction, error) {
+	all, err := ledger.StatesOnPull(s.ledger.Tree, s.pull.Repository, s.number)
+	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return !tx.Closed }), err
+}
