@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -43,6 +44,7 @@ func proposal() report.Report {
 		Summary: "Remove TODOs", Proposer: agent, BaseCommit: strings.Repeat("b", 40),
 		Repository: &ledger.Repository{ID: "7", Name: "acme/app"}, PullRequest: 12, HeadCommit: strings.Repeat("c", 40),
 		Files:     []report.File{{Path: "main.go", Kind: "update", Before: &hash, After: &hash, Added: 1, Deleted: 1}},
+		Risks:     &risk.List{},
 		Verdict:   verdict(approval.Pending, "0 of 1 approvals", 0),
 		LedgerRef: "refs/agent/ledger", LedgerCommit: strings.Repeat("d", 40),
 	}
@@ -124,11 +126,25 @@ func request() report.Request {
 	}
 }
 
+// risks are those of a patch that does a little of everything.
+func risks() *risk.List {
+	list := risk.NewList(thePatch, []risk.Risk{
+		{Kind: risk.Executable, Path: "run.sh"},
+		{Kind: risk.Trusted, Path: ".github/workflows/ci.yml", Detail: "the forge runs it"},
+		{Kind: risk.Secret, Path: "main.go", Lines: []int{3}, Detail: "generic-api-key"},
+		{Kind: risk.Protected, Path: "main.go", Detail: "protected[0] /main.*"},
+		{Kind: risk.Binary, Path: "logo.png", Detail: "PNG image, 120 → 4096 bytes"},
+		{Kind: risk.Hidden, Path: "main.go", Lines: []int{3}, Detail: "U+202E"},
+	})
+	return &list
+}
+
 // demanding is a request with everything in it.
 func demanding() report.Request {
 	q := request()
 	confidence := 80
-	q.Report.Confidence = &confidence
+	q.Report.Confidence, q.Report.Risks = &confidence, risks()
+	q.Report.Files = append(q.Report.Files, report.File{Path: "run.sh", Kind: "update"}, report.File{Path: "logo.png", Kind: "update"})
 	q.Diff = []byte(strings.Replace(theDiff, "func main() {}", "func main() { /* \u202e */ }", 1))
 	q.Needs = append(q.Needs,
 		policy.Need{Kind: policy.KindSecret, Prefix: "secret:", Required: 1},

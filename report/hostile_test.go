@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -32,6 +33,9 @@ func filled(text string) map[string]string {
 	r := proposal()
 	r.Summary, r.Proposer, r.AppliedCommit, r.LedgerRef = word, who, word, word
 	r.Files = append(r.Files, report.File{Path: word, From: word, Kind: "rename"})
+	r.Risks = &risk.List{Risks: []risk.Risk{
+		{Kind: risk.Executable, Path: word, From: word, Lines: []int{1, 2}, More: 3, Detail: word}, {Kind: risk.Kind(word), Path: word},
+	}}
 	r.Verdict = verdict(approval.Pending, word, 0, judged(who, ledger.Approve, approval.KindReview, word, false))
 	bad := r
 	res := result.New(".", result.Source{}, false, []result.Operation{

@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -72,7 +73,9 @@ func huge(text string) report.Report {
 	var ops []result.Operation
 	r.Validation = &rule.Report{}
 	r.Verdict = verdict(approval.Pending, long, 0)
-	for range 1000 {
+	r.Risks = &risk.List{More: map[risk.Kind]int{risk.Long: 1 << 40}}
+	for i := range 1000 {
+		r.Risks.Risks = append(r.Risks.Risks, risk.Risk{Kind: risk.Kinds()[i*len(risk.Kinds())/1000], Path: long, From: long, Detail: long})
 		ops = append(ops, result.Operation{Op: "modify", Path: long, Status: result.StatusError, Error: long})
 		r.Files = append(r.Files, report.File{Path: long, Kind: "update"})
 		r.Validation.Violations = append(r.Validation.Violations, rule.Violation{RuleID: "L5", Path: "main.go", Message: long})
@@ -114,6 +117,11 @@ func TestT63Huge(t *testing.T) {
 		}
 		if !strings.Contains(q.Body(), "**The diff is cut: ") || !strings.Contains(q.Body(), "```diff\n") {
 			t.Errorf("%q: the request does not say that it is cut, or has nothing of it", text)
+		}
+		for name, doc := range map[string]string{"failed": r.CheckRun().Summary, "request": q.Body(), "comment": c.Body()} {
+			if n := strings.Count(doc, "\n- **"); n < len(risk.Kinds()) {
+				t.Errorf("%s of %q: %d kinds of risks", name, text, n)
+			}
 		}
 		if run := r.CheckRun(); len(run.Annotations) != 200 || len(run.Annotations[0].Message) > 4000 {
 			t.Errorf("%d annotations", len(run.Annotations))

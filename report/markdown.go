@@ -27,7 +27,11 @@ func (r Report) write(p *page, level string) {
 		p.write(caution("**" + glassWarning + ".** " + words(r.Verdict.Reason)))
 	}
 	p.write(level + " countersign: " + r.headline() + "\n\n")
-	r.writeFailures(p)
+	risks := r.risks()
+	failures := newPage(p.left - len(risks))
+	r.writeFailures(failures)
+	p.write(failures.String())
+	p.write(risks)
 	p.write(r.asks())
 	p.write(r.facts())
 	r.writeDecisions(p)
@@ -118,7 +122,7 @@ func (r Report) writeFiles(p *page) {
 
 // files is a table of the changed files.
 func (r Report) files(most int) list {
-	return list{"| | file | lines |\n|---|---|---|\n", each(r.Files, File.row), most, "file", r.seeAll()}
+	return list{"| | file | lines |\n|---|---|---|\n", each(r.Files, r.fileRow), most, "file", r.seeAll()}
 }
 
 // operations are those that failed, and the others.
@@ -131,12 +135,14 @@ func (r Report) operations() (bad, rest []result.Operation) {
 	return ops[:first], ops[first:]
 }
 
-func (f File) row() string {
+func (r Report) fileRow(f File) string {
 	where := name(f.Path)
 	if f.From != "" {
 		where = name(f.From) + " → " + where
 	}
-	return fmt.Sprintf("| %s | %s | +%d −%d |\n", words(f.Kind), where, f.Added, f.Deleted)
+	added, deleted, note := r.lineCounts(f)
+	counts := strings.TrimSpace(added + " " + strings.Replace(deleted, "-", "−", 1))
+	return fmt.Sprintf("| %s | %s | %s%s |\n", words(f.Kind), where, counts, note)
 }
 
 // writeDecisions lists who said what, and whether it counted.

@@ -213,10 +213,12 @@ const maxWords = 300
 
 // shorten cuts a text that is too long for one place. What is not UTF-8 stays
 // as it is, for Clean to show.
-func shorten(text string) string {
+func shorten(text string) string { return shortenTo(text, maxWords) }
+
+func shortenTo(text string, most int) string {
 	n := 0
 	for i := range text {
-		if n == maxWords {
+		if n == most {
 			return text[:i] + "…"
 		}
 		n++

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -38,6 +39,7 @@ type Report struct {
 
 	Supersedes    []string          `json:"supersedes,omitempty"` // the transactions whose place it took
 	Confidence    *int              `json:"confidence,omitempty"` // 0 to 100, the proposer's own
+	Risks         *risk.List        `json:"risks,omitempty"`      // of the patch, and what the Policy protects
 	Files         []File            `json:"files"`
 	Verdict       *approval.Verdict `json:"verdict,omitempty"`
 	ApplyResult   *result.Result    `json:"apply_result,omitempty"`

@@ -73,6 +73,7 @@ func (q Request) writeHead(p *page) {
 	}
 	p.write("### countersign: do you approve this change?\n\n" + name(q.Report.Proposer.Login) + what + q.Report.filesLine() + ". " + then + "\n\n")
 	p.write(obstacleBox(q.Obstacles))
+	p.write(q.Report.risks())
 	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
 		p.write(caution("**This change adds what looks like a secret.** It is masked below; the fingerprint is of the real bytes. Approve it only if it is none, or if it is meant to be there."))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
@@ -60,6 +61,53 @@ func riskText(r risk.Risk) string {
 	}
 	return riskPlace(r) + " (" + Clean(r.Detail) + ")"
 }
+
+// list is the report's risks, an empty list where they are not known.
+func (r Report) list() risk.List {
+	if r.Risks == nil {
+		return risk.List{}
+	}
+	return *r.Risks
+}
+
+// Reasons are the risks that an approval of a kind (policy.KindSecret and others)
+// is about; none for the change as such, which is about all of them.
+func Reasons(list risk.List, kind string) []risk.Risk {
+	about := map[string][]risk.Kind{
+		policy.KindSecret:    {risk.Secret},
+		policy.KindProtected: {risk.Trusted, risk.Protected},
+	}[kind]
+	var out []risk.Risk
+	for _, r := range list.Risks {
+		if slices.Contains(about, r.Kind) || about != nil && r.Kind == risk.Unlisted {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// lineCounts are the changed lines of a file, in words that a reader cannot take
+// for nothing: a binary file has no lines.
+func (r Report) lineCounts(f File) (added, deleted, note string) {
+	added, deleted = fmt.Sprintf("+%d", f.Added), fmt.Sprintf("-%d", f.Deleted)
+	for _, one := range r.list().Risks {
+		switch {
+		case one.Path != f.Path:
+		case one.Kind == risk.Binary:
+			added, deleted = "binary", ""
+		case one.Kind == risk.Executable || one.Kind == risk.Mode || one.Kind == risk.Whitespace:
+			note += ", " + riskTitle(one.Kind)
+		}
+	}
+	return added, deleted, note
+}
+
+// The room of the risks in a report, which has a few lines above them, on a screen
+// of 80 × 24.
+const (
+	screenWidth = 80
+	risksHeight = 16
+)
 
 // A riskGroup is the risks of one kind, and how many others the list leaves out.
 type riskGroup struct {
@@ -184,4 +232,69 @@ func cut(text string, width int) string {
 	}
 	head := (width - 1) / 2
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
+}
+
+// maxRisks is the room of the risks in Markdown, in bytes, and maxRiskWords how
+// many characters of a foreign text are shown in one of them.
+const (
+	maxRisks     = 12 << 10
+	maxRiskWords = 120
+)
+
+// risks are the report's risks in Markdown, a line a kind. Kinds share the room;
+// what a line has no room for is counted in it, so that no kind is left out.
+func (r Report) risks() string {
+	groups := riskGroups(r.list())
+	switch {
+	case r.Risks == nil:
+		return ""
+	case len(groups) == 0:
+		return "**Risks:** none that a reader of the diff would overlook.\n\n"
+	}
+	var b strings.Builder
+	b.WriteString("**Look at this first:**\n\n")
+	for _, g := range groups {
+		b.WriteString(g.row(maxRisks / len(groups)))
+	}
+	return b.String() + "\n"
+}
+
+// row is a group in one line of at most room bytes, or its kind and count alone.
+func (g riskGroup) row(room int) string {
+	head := "- **" + prose(riskTitle(g.kind)) + "**: "
+	var items []string
+	left := room - len(head) - len(" and 1000000000 more\n")
+	for _, one := range g.risks[:min(len(g.risks), maxNames)] {
+		item := riskItem(one)
+		if left -= len(item) + len("; "); left < 0 {
+			break
+		}
+		items = append(items, item)
+	}
+	text := head + strings.Join(items, "; ")
+	switch more := len(g.risks) - len(items) + g.more; {
+	case more > 0 && len(items) == 0:
+		text += fmt.Sprintf("%d", more)
+	case more > 0:
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + "\n"
+}
+
+// riskItem is a risk in Markdown.
+func riskItem(r risk.Risk) string {
+	text := code(shortenTo(r.Path, maxRiskWords))
+	if r.From != "" {
+		text = code(shortenTo(r.From, maxRiskWords)) + " → " + text
+	}
+	if len(r.Lines) > 0 {
+		text += ", " + lineNumbers(r.Lines)
+	}
+	if r.More > 0 {
+		text += fmt.Sprintf(" and %d more", r.More)
+	}
+	if r.Detail != "" {
+		text += " (" + prose(shortenTo(r.Detail, maxRiskWords)) + ")"
+	}
+	return text
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -67,10 +68,16 @@ func (r Report) Text(s Style) string {
 	if len(r.Supersedes) > 0 {
 		row("supersedes", Clean(strings.Join(r.Supersedes, ", ")))
 	}
+	if r.Risks != nil {
+		row("risks", cmp.Or(strings.TrimPrefix(strconv.Itoa(r.Risks.Count()), "0"), "none"))
+		b.WriteString(Risks(*r.Risks, screenWidth, risksHeight, s))
+	}
 	row("files", r.filesLine())
 	if r.ApplyResult == nil {
 		for _, f := range r.Files[:min(len(r.Files), maxRows)] {
-			fmt.Fprintf(&b, "  %-7s %s  %s %s\n", f.Kind, f.name(), s.paint(green, fmt.Sprintf("+%d", f.Added)), s.paint(red, fmt.Sprintf("-%d", f.Deleted)))
+			added, deleted, note := r.lineCounts(f)
+			counts := strings.TrimSpace(s.paint(green, added) + " " + s.paint(red, deleted))
+			fmt.Fprintf(&b, "  %-7s %s  %s%s\n", f.Kind, f.name(), counts, s.paint(yellow, note))
 		}
 		more(&b, len(r.Files))
 	}
@@ -115,6 +122,18 @@ func statusColour(st ledger.Status) string {
 func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value string)) {
 	colour := map[approval.State]string{approval.Approved: green, approval.Denied: red, approval.Pending: yellow}[r.Verdict.State]
 	row("verdict", s.paint(colour, string(r.Verdict.State))+" ("+Clean(r.Verdict.Reason)+")")
+	if r.Verdict.State == approval.Pending {
+		for _, n := range r.missing() {
+			var at []string
+			for _, one := range Reasons(r.list(), n.Kind) {
+				at = append(at, riskText(one))
+			}
+			if len(at) > 0 {
+				fmt.Fprintf(b, "  %-7s %s: %s\n", "needs", n.Kind, strings.Join(at[:min(len(at), maxRows)], ", "))
+				more(b, len(at))
+			}
+		}
+	}
 	for _, d := range r.Verdict.Decisions {
 		counted := "counted"
 		if !d.Counted {

@@ -139,7 +139,12 @@ func (a *App) report(g pipeline.Gated) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, err
 	}
+	risks, err := g.Risks()
+	if err != nil {
+		return report.Report{}, err
+	}
 	rep := report.New(g.Log(), diff)
+	rep.Risks = &risks
 	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.Ledger.Tip
 	return rep, nil
 }

@@ -73,6 +73,15 @@ func size(risks []Risk) int {
 	return n
 }
 
+// Count is how many risks there are, named or not.
+func (l List) Count() int {
+	n := len(l.Risks)
+	for _, more := range l.More {
+		n += more
+	}
+	return n
+}
+
 // Bytes are the List as it is recorded.
 func (l List) Bytes() []byte {
 	line, err := canon.Line(l)
