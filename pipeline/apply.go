@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -40,7 +41,7 @@ type ApplyOptions struct {
 type prepared struct {
 	effect.Change
 	source  result.Source
-	checked checked
+	checked checks.Done
 	known   Known // with what the patch and its checks have taught
 }
 
@@ -68,10 +69,10 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
-	if mode, err := r.sandboxMode(g.rules.Policy); err != nil {
+	if mode, err := r.checker().Mode(g.rules.Policy); err != nil {
 		return ApplyOutcome{}, err
 	} else if (mode == policy.ReadOnly || g.Transaction().SandboxPolicy.Type == string(policy.ReadOnly)) && !o.DryRun {
-		err := &ReadOnlyError{}
+		err := &checks.ReadOnlyError{}
 		return ApplyOutcome{Result: refusal(err, false)}, err
 	}
 	to, err := r.target(ctx, g, o, from)

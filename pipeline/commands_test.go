@@ -176,7 +176,7 @@ func TestT19NoCommandsHere(t *testing.T) {
 	g := w.approved()
 	r := w.in(shop, bot)
 	r.Commands = nil
-	var none *pipeline.NoCommandsError
+	var none *checks.NoCommandsError
 	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &none) {
 		t.Errorf("%v", err)
 	}
@@ -194,7 +194,7 @@ func TestT19NoCommandsHere(t *testing.T) {
 		edit(&forged)
 		r := w.in(shop, bot)
 		r.Commands, r.Results = nil, &forged
-		var wrong *pipeline.ResultsError
+		var wrong *checks.ResultsError
 		if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", what, err)
 		}

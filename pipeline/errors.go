@@ -111,9 +111,3 @@ func (e *ChecksError) Error() string {
 type PolicyChangedError struct{}
 
 func (*PolicyChangedError) Error() string { return "the Policy changed while the checks ran" }
-
-// A ReadOnlyError says that the sandbox is read-only, so that nothing is
-// applied and no command is run.
-type ReadOnlyError struct{}
-
-func (*ReadOnlyError) Error() string { return "the sandbox is read-only: nothing is applied" }

@@ -228,13 +228,7 @@ func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, 
 	if err != nil {
 		return checks.Results{}, err
 	}
-	var out checked
-	wanted := checks.WantedCommands(rules.Policy, checks.Asked{})
-	err = r.runCommands(ctx, rules.Policy, wanted, func() (string, error) { return commit, nil }, &out)
-	if err == nil && out.tree == "" {
-		out.tree, err = r.Repo.TreeID(ctx, commit)
-	}
-	return out.handOver(rules.Policy), err
+	return r.checker().HandOver(ctx, rules.Policy, checks.Asked{}, func() (string, error) { return commit, nil })
 }
 
 // CheckTransaction runs the commands that a transaction needs on the tree that
@@ -253,37 +247,10 @@ func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id 
 		return checks.Results{}, r.known(), err
 	}
 	r = r.With(p.known)
-	doc, err := checks.ReadAsked(snap.Tree, g.Transaction())
+	asked, err := checks.ReadAsked(snap.Tree, g.Transaction())
 	if err != nil {
 		return checks.Results{}, r.known(), err
 	}
-	var commit string
-	build := func() (string, error) {
-		var err error
-		commit, err = r.builder().Build(ctx, p.Change, "", "")
-		return commit, err
-	}
-	var out checked
-	if err = r.runCommands(ctx, g.rules.Policy, checks.WantedCommands(g.rules.Policy, doc), build, &out); err != nil {
-		return checks.Results{}, r.known(), err
-	}
-	if commit == "" { // nothing was to be run; the results say on which tree
-		if commit, err = build(); err == nil {
-			out.tree, err = r.Repo.TreeID(ctx, commit)
-		}
-	}
-	return out.handOver(g.rules.Policy), r.known(), err
-}
-
-// handOver is what another job can take these checks from.
-func (c checked) handOver(p policy.Policy) checks.Results {
-	out := checks.Results{Schema: checks.Schema, Tree: c.tree, PolicySHA256: p.Sum(), Executions: []checks.Execution{}}
-	told := map[string]bool{}
-	for _, run := range c.runs {
-		if k := key(c.tree, run.Command); !told[k] {
-			told[k] = true
-			out.Executions = append(out.Executions, run.execution)
-		}
-	}
-	return out
+	results, err := r.checker().HandOver(ctx, g.rules.Policy, asked, func() (string, error) { return r.builder().Build(ctx, p.Change, "", "") })
+	return results, r.known(), err
 }

@@ -17,7 +17,7 @@ import (
 // was cut off, as resumed says, is taken up under its own id. The target notes
 // the apply first, so that a crash is taken up where it was.
 func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepared, resumed bool, from *conversation.Reader) (ledger.ApplyStart, error) {
-	if len(p.checked.runs) > 0 {
+	if len(p.checked.Runs) > 0 {
 		from.Forget()
 	}
 	start, _, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[ledger.ApplyStart], error) {
@@ -53,7 +53,7 @@ func (r *Runner) stillApproved(ctx context.Context, snap ledger.Snapshot, id str
 	if err == nil {
 		err = g.Err()
 	}
-	if err == nil && g.rules.Policy.Sum() != p.checked.policy {
+	if err == nil && g.rules.Policy.Sum() != p.checked.PolicySHA256 {
 		err = &PolicyChangedError{}
 	}
 	return g, err
@@ -70,7 +70,7 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 	if verdict.State != approval.Approved {
 		return nil, start, &PendingError{tx.TransactionID, verdict, tx.Pointers.Proposal.PullRequest}
 	}
-	r.recordChecks(s, p.checked, "before")
+	p.checked.Record(s, r.Secrets, "before")
 	start = ledger.ApplyStart{
 		TransactionID: tx.TransactionID, ApplyID: fmt.Sprintf("apply_%d", len(ledger.Of[*ledger.ApplyStart](g.log))+1),
 		PatchIDs: []string{tx.PatchID()}, Target: to.Target(), BaseCommit: p.Base,

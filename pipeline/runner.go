@@ -54,7 +54,7 @@ type Runner struct {
 	Sandbox policy.Sandbox
 	// Commands runs the commands that the Policy asks for or allows; without
 	// it there is Results, what came of them elsewhere, or they are refused.
-	Commands Commands
+	Commands checks.Commands
 	Results  *checks.Results
 	// Signer returns what signs with the key in a variable of the environment,
 	// nil where it is not set.
@@ -72,8 +72,8 @@ type Runner struct {
 	Witnessed   []approval.Statement
 	WitnessedOn int
 
-	patches map[string][]byte           // by patch_id: what was given in this command
-	ran     map[string]checks.Execution // by tree and command: what came of it in this command
+	patches map[string][]byte // by patch_id: what was given in this command
+	ran     checks.Ran        // by tree and command: what came of it in this command
 }
 
 // Known is what a command knows of a patch beside the ledger: its secrets, its
@@ -82,7 +82,7 @@ type Runner struct {
 type Known struct {
 	Secrets *secret.Finder
 	patches map[string][]byte
-	ran     map[string]checks.Execution
+	ran     checks.Ran
 }
 
 // With returns a Runner of the same parts that knows what another stage learnt.
@@ -198,13 +198,6 @@ type Code interface {
 	Drift(ctx context.Context, number int, a, head string) (commits int, files []string, err error)
 	// Refs are those of the repository that a side of a pull request is in.
 	Refs(ctx context.Context, s forge.Side) (code.Refs, error)
-}
-
-// Commands runs commands, each on a copy of a commit's tree of its own, in the
-// sandbox. A sandbox that is not there is an error; a command that fails is not.
-// What they print comes back without what known finds.
-type Commands interface {
-	Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error)
 }
 
 // Ledger returns the ledger as it is now. paths are what will be read of it, so

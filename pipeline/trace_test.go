@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -320,7 +321,7 @@ func TestReadOnlyTransaction(t *testing.T) {
 	if first.ID == second.ID || w.review().ID != second.ID {
 		t.Errorf("%s, then %s", first.ID, second.ID)
 	}
-	var readOnly *pipeline.ReadOnlyError
+	var readOnly *checks.ReadOnlyError
 	w.says(ada, ledger.Approve, first.ID)
 	if _, err := w.as(ada).Apply(t.Context(), w.gate(first.ID), pipeline.ApplyOptions{}); !errors.As(err, &readOnly) {
 		t.Errorf("apply: %v", err)

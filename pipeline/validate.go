@@ -60,8 +60,8 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if err != nil {
 			return nothing(v, err)
 		}
-		known.ran = done.ran
-		found = append(found, checks.Failures(done.results)...)
+		known.ran = done.Ran
+		found = append(found, checks.Failures(done.Results)...)
 		if v.Report = rule.NewReport(found); !v.Report.OK {
 			return nothing(v, nil)
 		}
@@ -178,13 +178,13 @@ func readBackHashes(p ledger.Proposal, read checks.ReadFile) ([]rule.Violation, 
 }
 
 // complete ends a transaction that is proved.
-func (r *Runner) complete(log *ledger.Log, done checked) *ledger.Stage {
+func (r *Runner) complete(log *ledger.Log, done checks.Done) *ledger.Stage {
 	tx := log.Transaction()
 	s := r.stage(log)
 	s.Event(&ledger.ValidateStart{TransactionID: tx.TransactionID, ValidateID: "validate_1"})
-	r.recordChecks(s, done, "after")
-	if done.results != nil {
-		s.Artifact("validation", map[string]any{"schema": "countersign/validation/1", "tool": r.Tool, "checks": done.results})
+	done.Record(s, r.Secrets, "after")
+	if done.Results != nil {
+		s.Artifact("validation", map[string]any{"schema": "countersign/validation/1", "tool": r.Tool, "checks": done.Results})
 	}
 	s.Event(&ledger.ValidateComplete{TransactionID: tx.TransactionID, ValidateID: "validate_1", Success: true})
 	s.Status(ledger.Completed, "the record and the files on disk are as approved")

@@ -9,13 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/spf13/cobra"
 )
 
 // commands runs commands in the sandbox, on copies of a tree below the
@@ -25,7 +24,7 @@ type commands struct {
 	acceptSeccomp bool
 }
 
-var _ pipeline.Commands = commands{}
+var _ checks.Commands = commands{}
 
 // Run runs each command on a copy of its own. What it prints comes back without
 // secrets, those among the variables that the Policy lets in included.

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -195,13 +196,13 @@ var table = []row{
 		return hint
 	}),
 	always[*seal.Error](exitRefused, "COUNTERSIGN_AGE_IDENTITY holds the age identity, AGE-SECRET-KEY-1…"),
-	always[*pipeline.ReadOnlyError](exitRefused, "the Policy's key sandbox, or --sandbox, says so"),
+	always[*checks.ReadOnlyError](exitRefused, "the Policy's key sandbox, or --sandbox, says so"),
 	always[*pipeline.PolicyChangedError](exitRefused, "run it again: the new Policy holds"),
-	always[*pipeline.SandboxError](exitRefused, "the Policy's key sandbox allows it, or leave --sandbox out"),
-	on(exitRefused, func(_ *pipeline.ResultsError, again command) string {
+	always[*checks.SandboxError](exitRefused, "the Policy's key sandbox allows it, or leave --sandbox out"),
+	on(exitRefused, func(_ *checks.ResultsError, again command) string {
 		return "run " + again("checks", "--out", "FILE") + " again on what is there now"
 	}),
-	on(exitRefused, func(_ *pipeline.NoCommandsError, again command) string {
+	on(exitRefused, func(_ *checks.NoCommandsError, again command) string {
 		return "this job holds a token: run " + again("checks", "--out", "results.json") + " in one that has none (actions/checkout with persist-credentials: false), and give --checks results.json here"
 	}),
 	on(exitRefused, func(e *sandbox.UnavailableError, _ command) string {

@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"pipeline/seal":          {"filippo.io/age"},
 	"pipeline/secret":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
 	"pipeline/sandbox":       {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
-	"pipeline/checks":        {"pipeline/canon", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/proposal", "pipeline/rule", "pipeline/sandbox"},
+	"pipeline/checks":        {"pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/proposal", "pipeline/rule", "pipeline/sandbox", "pipeline/secret"},
 	"pipeline/workspace":     {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
 	"pipeline/effect":        {"pipeline/lazyregexp", "pipeline/approval", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
 	"pipeline/input": {
@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 		"pipeline/result", "pipeline/secret", "pipeline/workspace",
 	},
 	"pipeline/pull": {
-		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "report",
+		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "report",
 	},
 	"gitstore/packfile": {"github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/index":    {"github.com/go-git/go-git/v5"},

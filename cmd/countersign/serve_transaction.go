@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
@@ -149,7 +150,7 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 		return nil, err
 	}
 	if tx := log.Transaction(); !tx.Closed && tx.SandboxPolicy.Type == string(policy.ReadOnly) {
-		return nil, &applyError{&pipeline.ReadOnlyError{}} // and nobody is asked
+		return nil, &applyError{&checks.ReadOnlyError{}} // and nobody is asked
 	}
 	r := c.r
 	if p.Patch != "" {

@@ -204,7 +204,7 @@ func (f apartForge) Member(ctx context.Context, team string, who ledger.Actor) (
 
 // apartCommands runs commands beside everything else.
 type apartCommands struct {
-	commands pipeline.Commands
+	commands checks.Commands
 	m        *participant
 }
 

@@ -266,6 +266,22 @@ func (l *Log) FileChange() (TurnItem, bool) {
 	return TurnItem{}, false
 }
 
+// NextItem is the id of the next item, having counted those there are.
+func (l *Log) NextItem() string {
+	ids := map[string]bool{}
+	for _, p := range l.payloads {
+		switch p := p.(type) {
+		case *TurnItem:
+			ids[p.Item.ID] = true
+		case *CommandItem:
+			ids[p.Item.ID] = true
+		case *TraceItem:
+			ids[p.Item.ID] = true
+		}
+	}
+	return fmt.Sprintf("item_%d", len(ids)+1)
+}
+
 // OpenRequests returns the approval requests that nobody answered yet.
 func (l *Log) OpenRequests() []ApprovalRequest {
 	var out []ApprovalRequest

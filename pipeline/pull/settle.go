@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -250,7 +251,7 @@ func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Re
 		return errors.Join(err, repErr)
 	}
 	*rep = done
-	if errors.As(err, new(*pipeline.NoCommandsError)) { // the job without rights runs them: nothing is refused yet
+	if errors.As(err, new(*checks.NoCommandsError)) { // the job without rights runs them: nothing is refused yet
 		s.NeedsChecks = append(s.NeedsChecks, rep.TransactionID)
 		s.note(noteCommands)
 		rep.ApplyResult, rep.AppliedCommit = nil, ""
