@@ -59,7 +59,7 @@ func (r *Runner) check(ctx context.Context, g Gated, p *prepared, dryRun bool) e
 // checkApplied runs the checks on what was applied.
 func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log, read checks.ReadFile) (checks.Done, error) {
 	g := Gated{log: log}
-	start, _ := appliedAs(log)
+	start, _, _ := log.DecidedAt()
 	begun := log.Payloads()[start].(*ledger.ApplyStart)
 	var err error
 	if g.rules, err = recorded(snap.Tree, log, begun.Policy); err != nil {

@@ -130,7 +130,7 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 			return Gated{}, err
 		}
 	}
-	if event, policy, done := decidedAt(log); done {
+	if event, policy, done := log.DecidedAt(); done {
 		err = g.asItWas(snap, event, policy)
 	} else {
 		g.rules, err = r.rulesFor(ctx, snap.Tree, g)
@@ -191,38 +191,6 @@ func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef
 	}
 	g.rules, err = recorded(snap.Tree, g.log, policy)
 	return err
-}
-
-// decidedAt returns the event that a verdict which is history was for, and the
-// Policy that it went by: the apply/start of the apply that succeeded, or of a
-// pull request's own diff that it was merged.
-func decidedAt(log *ledger.Log) (event int, policy ledger.PolicyRef, done bool) {
-	tx := log.Transaction()
-	if tx.GateOnly() && tx.Status == ledger.Completed {
-		for i, p := range log.Payloads() {
-			if p.Type() == ledger.TypeValidateComplete {
-				event = i
-			}
-		}
-		return event, policy, true // the standing has it
-	}
-	if event, done = appliedAs(log); done {
-		policy = log.Payloads()[event].(*ledger.ApplyStart).Policy
-	}
-	return event, policy, done
-}
-
-// appliedAs returns which event is the apply/start of the apply that succeeded.
-func appliedAs(log *ledger.Log) (event int, done bool) {
-	for i, p := range log.Payloads() {
-		switch p := p.(type) {
-		case *ledger.ApplyStart:
-			event = i
-		case *ledger.ApplyComplete:
-			done = done || p.Success
-		}
-	}
-	return event, done
 }
 
 // verdict decides on a transaction under the rules at a moment.

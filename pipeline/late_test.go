@@ -111,7 +111,7 @@ func TestDenialOfSuperseded(t *testing.T) {
 			h.w.sound(old.ID, ledger.Superseded)
 			h.w.sound(denied[0], ledger.Denied)
 			h.heldTo(denied[0])
-			if posted, err := h.w.history(denied[0]).Posted(); err != nil || !slices.Equal(posted, []approval.Posted{asked}) {
+			if posted, err := approval.ReadPosted(h.w.ledger().Tree, h.log(denied[0])); err != nil || !slices.Equal(posted, []approval.Posted{asked}) {
 				t.Errorf("asked with %v (%v), want %v", posted, err, asked)
 			}
 			if p := h.log(denied[0]).Transaction().Pointers.Proposal; p.Supersedes != nil || p.PatchID != old.PatchID {

@@ -1,19 +1,14 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"io/fs"
 	"slices"
-	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pack"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -94,28 +89,6 @@ func (g Gated) Result() (*result.Result, string, error) {
 // without the secrets in them.
 func (g Gated) Diff() ([]byte, error) { return ledger.StoredPatch(g.Ledger.Tree, g.Transaction()) }
 
-// Posted returns the comments that were made for a transaction, in the order in
-// which they were.
-func (g Gated) Posted() ([]approval.Posted, error) { return approval.ReadPosted(g.Ledger.Tree, g.log) }
-
-// Posted is Gated.Posted for those who only want to know that.
-func Posted(snap ledger.Snapshot, id string) ([]approval.Posted, error) {
-	log, err := ledger.Read(snap.Tree, id)
-	if err != nil {
-		return nil, err
-	}
-	return approval.ReadPosted(snap.Tree, log)
-}
-
-// Diff is Gated.Diff for those who only look at the patch.
-func Diff(snap ledger.Snapshot, id string) ([]byte, error) {
-	log, err := ledger.Read(snap.Tree, id)
-	if err != nil {
-		return nil, err
-	}
-	return ledger.StoredPatch(snap.Tree, log.Transaction())
-}
-
 // Pack writes a transaction's change as a patch.json that another
 // implementation of APPLY_SPEC can verify and apply to the base commit's files.
 // A change that the format cannot express (content that is not UTF-8, an
@@ -130,96 +103,37 @@ func (r *Runner) Pack(ctx context.Context, snap ledger.Snapshot, id string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	ops, err := set.Operations()
+	src := tx.Pointers.Proposal.Source()
+	p, err := pack.Of(set, src.ProposalID, src.ProposalHash)
 	if err != nil {
 		return nil, err
-	}
-	src := tx.Pointers.Proposal.Source()
-	p := pack.Pack{PatchSchemaVersion: pack.SchemaVersion, SourceProposalID: src.ProposalID, SourceProposalHash: src.ProposalHash}
-	for _, op := range ops {
-		o := pack.Operation{Op: op.Op, Path: op.Path}
-		if op.Op != "delete" {
-			if !utf8.Valid(op.Content) || bytes.IndexByte(op.Content, 0) >= 0 {
-				return nil, &patch.Error{Path: op.Path, Message: "patch.json can only hold UTF-8 text"}
-			}
-			content, hash := string(op.Content), canon.Sum(op.Content)
-			o.Content, o.ExpectedHash = &content, &hash
-		}
-		p.Operations = append(p.Operations, o)
 	}
 	return p.Line()
 }
 
-// An Explanation is what the Policy asks of a patch.
-type Explanation struct {
-	PatchID      string             `json:"patch_id"`
-	PolicyCommit string             `json:"policy_commit"`
-	PolicySHA256 string             `json:"policy_sha256"`
-	Paths        []policy.Explained `json:"paths"`
-	Secrets      []ExplainedSecret  `json:"secrets"`
-	Needs        []ExplainedNeed    `json:"needs"`
-	Commands     []string           `json:"commands"`
-}
-
-// An ExplainedSecret is where a patch adds what looks like a secret; line is 0
-// where it is in no line of text.
-type ExplainedSecret struct {
-	Path string `json:"path"`
-	Line int    `json:"line"`
-	Kind string `json:"kind"`
-}
-
-// An ExplainedNeed is one fingerprint that so many people must approve; users,
-// teams and owners say which people, where it is not anybody who may. Signed says
-// that only signed approvals count.
-type ExplainedNeed struct {
-	Kind        string   `json:"kind"`
-	Fingerprint string   `json:"fingerprint"`
-	Required    int      `json:"required"`
-	Users       []string `json:"users"`
-	Teams       []string `json:"teams"`
-	Owners      bool     `json:"owners"`
-	Signed      bool     `json:"signed,omitempty"`
-}
-
 // Explain says what a patch would meet, and records nothing.
-func (r *Runner) Explain(ctx context.Context, in input.Change) (Explanation, Known, error) {
+func (r *Runner) Explain(ctx context.Context, in input.Change) (policy.Explanation, Known, error) {
 	g, err := r.gather(ctx, in)
 	if err != nil {
-		return Explanation{}, g.known, err
+		return policy.Explanation{}, g.known, err
 	}
 	paths := make([]string, 0, len(g.set.Files()))
 	for _, f := range g.set.Files() {
 		paths = append(paths, f.Path)
 	}
-	p := g.rules.Policy
-	e := Explanation{
-		PatchID: g.id, PolicyCommit: g.rules.Commit, PolicySHA256: p.Sum(),
-		Paths: p.Explain(paths), Secrets: []ExplainedSecret{}, Needs: []ExplainedNeed{}, Commands: []string{},
-	}
-	for _, n := range p.Needs(paths, len(g.found) > 0) {
-		e.Needs = append(e.Needs, ExplainedNeed{
-			n.Kind, policy.Fingerprint(n.Kind, g.id), n.Required, orEmpty(n.Users), orEmpty(n.Teams), n.Owners, n.Signed,
-		})
-	}
+	var secrets []policy.ExplainedSecret
 	for _, f := range g.found {
-		e.Secrets = append(e.Secrets, ExplainedSecret(f))
+		secrets = append(secrets, policy.ExplainedSecret(f))
 	}
+	e := g.rules.Policy.ExplainPatch(g.rules.Commit, g.id, paths, secrets)
 	asked := checks.Asked{}
 	if in.Proposal != nil {
 		asked = checks.AskedBy(*in.Proposal)
 	}
-	for _, w := range checks.WantedCommands(p, asked) {
+	for _, w := range checks.WantedCommands(g.rules.Policy, asked) {
 		e.Commands = append(e.Commands, w.Target)
 	}
 	return e, g.known, nil
-}
-
-func orEmpty(words []string) []string {
-	if words == nil {
-		return []string{}
-	}
-	return words
 }
 
 // CheckTree runs the commands of the Policy on the tree of a commit.

@@ -117,7 +117,11 @@ func (a *App) showCommand() *cobra.Command {
 
 func (a *App) diffCommand() *cobra.Command {
 	return a.lookCommand("diff", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
-		diff, err := pipeline.Diff(snap, id)
+		log, err := ledger.Read(snap.Tree, id)
+		if err != nil {
+			return err
+		}
+		diff, err := ledger.StoredPatch(snap.Tree, log.Transaction())
 		if err != nil {
 			return err
 		}

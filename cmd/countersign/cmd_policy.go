@@ -112,7 +112,7 @@ func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {
 	return a.result(e, explained(e))
 }
 
-func explained(e pipeline.Explanation) string {
+func explained(e policy.Explanation) string {
 	var b strings.Builder
 	for _, p := range e.Paths {
 		fmt.Fprintf(&b, "%s\n", report.Clean(p.Path))

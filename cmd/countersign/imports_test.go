@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"pipeline/patch": {
 		"pipeline/canon", "pipeline/patch/linediff", "github.com/bluekeyes/go-gitdiff", "golang.org/x/text",
 	},
-	"pipeline/pack":          {"pipeline/canon", "pipeline/rule"},
+	"pipeline/pack":          {"pipeline/canon", "pipeline/rule", "pipeline/patch"},
 	"pipeline/proposal":      {"pipeline/lazyregexp", "pipeline/canon", "pipeline/rule"},
 	"pipeline/result":        {"pipeline/canon", "pipeline/rule"},
 	"pipeline/packapply":     {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},

@@ -248,6 +248,26 @@ func Last[P Payload](l *Log) (last P) {
 // LastApply returns how the last apply ended; nil where none has.
 func (l *Log) LastApply() *ApplyComplete { return Last[*ApplyComplete](l) }
 
+// DecidedAt returns the event that a verdict which is history was for, and the
+// Policy that it went by: the apply/start of the apply that succeeded, or of a pull
+// request's own diff that it was merged, where the standing has the Policy.
+func (l *Log) DecidedAt() (event int, policy PolicyRef, done bool) {
+	merged := l.tx.GateOnly() && l.tx.Status == Completed
+	for i, p := range l.payloads {
+		switch p := p.(type) {
+		case *ApplyStart:
+			event, policy = i, p.Policy
+		case *ApplyComplete:
+			done = done || p.Success
+		case *ValidateComplete:
+			if merged {
+				event = i
+			}
+		}
+	}
+	return event, policy, done || merged
+}
+
 // Artifacts returns the artifacts of one kind, in order.
 func (l *Log) Artifacts(kind string) []*ArtifactStored {
 	return slices.DeleteFunc(Of[*ArtifactStored](l), func(a *ArtifactStored) bool { return a.Kind != kind })

@@ -12,12 +12,15 @@
 package pack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // SchemaVersion is the patch_schema_version of the documents that we write.
@@ -46,6 +49,29 @@ type Operation struct {
 	ExpectedHash *string // nil where there is none
 	SizeBytes    int64   // length of Content; what a foreign document says is ignored
 	Order        float64 // 0 where there is none
+}
+
+// Of is the document that makes a change to whole files, as a proposal of that id
+// and hash hands it over. What the format cannot express (content that is not
+// UTF-8, an executable bit) is a *patch.Error.
+func Of(set patch.Patchset, proposalID, proposalHash string) (Pack, error) {
+	ops, err := set.Operations()
+	if err != nil {
+		return Pack{}, err
+	}
+	p := Pack{PatchSchemaVersion: SchemaVersion, SourceProposalID: proposalID, SourceProposalHash: proposalHash}
+	for _, op := range ops {
+		o := Operation{Op: op.Op, Path: op.Path}
+		if op.Op != "delete" {
+			if !utf8.Valid(op.Content) || bytes.IndexByte(op.Content, 0) >= 0 {
+				return Pack{}, &patch.Error{Path: op.Path, Message: "patch.json can only hold UTF-8 text"}
+			}
+			content, hash := string(op.Content), canon.Sum(op.Content)
+			o.Content, o.ExpectedHash = &content, &hash
+		}
+		p.Operations = append(p.Operations, o)
+	}
+	return p, nil
 }
 
 // Decode reads a parsed document that Verify accepts, its operations in the

@@ -269,7 +269,7 @@ func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Re
 
 // resolve marks the request's thread as resolved, where the token may.
 func (s *settlement) resolve(ctx context.Context, id string) error {
-	posted, err := pipeline.Posted(s.ledger, id)
+	posted, err := s.posted(id)
 	if err != nil {
 		return err
 	}
@@ -281,11 +281,21 @@ func (s *settlement) resolve(ctx context.Context, id string) error {
 	return err
 }
 
+// posted are the comments that were made for a transaction, in the order in which
+// they were.
+func (s *settlement) posted(id string) ([]approval.Posted, error) {
+	log, err := ledger.Read(s.ledger.Tree, id)
+	if err != nil {
+		return nil, err
+	}
+	return approval.ReadPosted(s.ledger.Tree, log)
+}
+
 // request opens the thread in which people can answer: a comment on a file of
 // the pull request's diff. Where that has none of the patch's files, any does; the
 // one comment on the pull request always works.
 func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.Report) error {
-	posted, err := g.Posted()
+	posted, err := approval.ReadPosted(g.Ledger.Tree, g.Log())
 	if err != nil || len(posted) > 0 {
 		return err
 	}

@@ -250,7 +250,7 @@ func (s *settlement) comment(ctx context.Context) error {
 			return err
 		}
 		c.Transactions = append(c.Transactions, clean)
-		posted, err := pipeline.Posted(s.ledger, rep.TransactionID)
+		posted, err := s.posted(rep.TransactionID)
 		if err != nil {
 			return err
 		}

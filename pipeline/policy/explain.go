@@ -1,0 +1,48 @@
+package policy
+
+// An Explanation is what the Policy asks of a patch.
+type Explanation struct {
+	PatchID      string            `json:"patch_id"`
+	PolicyCommit string            `json:"policy_commit"`
+	PolicySHA256 string            `json:"policy_sha256"`
+	Paths        []Explained       `json:"paths"`
+	Secrets      []ExplainedSecret `json:"secrets"`
+	Needs        []ExplainedNeed   `json:"needs"`
+	Commands     []string          `json:"commands"`
+}
+
+// An ExplainedSecret is where a patch adds what looks like a secret; line is 0
+// where it is in no line of text.
+type ExplainedSecret struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	Kind string `json:"kind"`
+}
+
+// An ExplainedNeed is one fingerprint that so many people must approve; users,
+// teams and owners say which people, where it is not anybody who may. Signed says
+// that only signed approvals count.
+type ExplainedNeed struct {
+	Kind        string   `json:"kind"`
+	Fingerprint string   `json:"fingerprint"`
+	Required    int      `json:"required"`
+	Users       []string `json:"users"`
+	Teams       []string `json:"teams"`
+	Owners      bool     `json:"owners"`
+	Signed      bool     `json:"signed,omitempty"`
+}
+
+// ExplainPatch says what the Policy, which a commit has, asks of a patch to paths
+// that adds these secrets. Its commands are the caller's to fill in.
+func (p Policy) ExplainPatch(commit, patchID string, paths []string, secrets []ExplainedSecret) Explanation {
+	e := Explanation{
+		PatchID: patchID, PolicyCommit: commit, PolicySHA256: p.Sum(),
+		Paths: p.Explain(paths), Secrets: append([]ExplainedSecret{}, secrets...), Needs: []ExplainedNeed{}, Commands: []string{},
+	}
+	for _, n := range p.Needs(paths, len(secrets) > 0) {
+		e.Needs = append(e.Needs, ExplainedNeed{
+			n.Kind, Fingerprint(n.Kind, patchID), n.Required, append([]string{}, n.Users...), append([]string{}, n.Teams...), n.Owners, n.Signed,
+		})
+	}
+	return e
+}
