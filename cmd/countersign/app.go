@@ -88,7 +88,7 @@ func (a *App) rootCommand() *cobra.Command {
 Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		Example: `  countersign demo
   git diff > fix.patch && git stash && countersign run --patch fix.patch
-  countersign approve && countersign run
+  countersign approve tx_01J && countersign run tx_01J
   git log refs/agent/ledger`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.NoArgs,
@@ -168,11 +168,22 @@ func (a *App) finish(err error) int {
 	code, hint := explain(err, a.again)
 	message := oneLine(err)
 	text := report.Style{Colour: a.colours(a.Stderr)}.Red("countersign: error:") + " " + message + "\n"
+	doc := map[string]any{"error": message, "exit": float64(code)}
+	var unnamed *unnamedError
+	if errors.As(err, &unnamed) {
+		open := []any{}
+		for _, t := range unnamed.open {
+			open = append(open, listed(t))
+		}
+		for _, line := range unnamed.lines() {
+			text += "  " + report.Clean(line) + "\n"
+		}
+		doc["open"] = open
+	}
 	if hint != "" && !a.flags.quiet {
 		text += "countersign: hint: " + report.Clean(hint) + "\n"
 	}
 	if a.flags.json {
-		doc := map[string]any{"error": message, "exit": float64(code)}
 		if hint != "" {
 			doc["hint"] = report.Clean(hint)
 		}

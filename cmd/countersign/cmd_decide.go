@@ -4,13 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // decideCommand is approve or deny.
@@ -22,40 +27,161 @@ func (a *App) decideCommand(word string) *cobra.Command {
 		"deny":    "Deny a patch for good: the same bytes are refused from now on",
 	}
 	cmd := &cobra.Command{
-		Use:   word + " [TX]",
+		Use:   word + " TX",
 		Short: short[word],
 		Example: "  countersign diff tx_01J && countersign " + word + " tx_01J\n" +
-			"  countersign " + word + ` --reason "read it line by line"`,
+			"  countersign " + word + ` tx_01J --reason "read it line by line"`,
 		Args: upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, _, id, err := a.openOne(cmd.Context(), args, false)
-			if err != nil {
-				return err
-			}
 			if fingerprint != "" {
 				ruling.Fingerprints = []string{fingerprint}
 			}
-			g, err := r.Decide(cmd.Context(), id, ruling)
-			if err != nil {
-				return err
-			}
-			a.sayUncounted(g)
-			if !g.Recorded {
-				a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, g.Verdict.Reason)
-			}
-			if err := a.showGate(g); err != nil {
-				return err
-			}
-			if g.Err() == nil && !g.Transaction().Closed {
-				a.say("hint: %s", a.again("run", id))
-			}
-			return nil
+			return a.decide(cmd.Context(), args, ruling)
 		},
 	}
 	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if the transaction's is another")
 	cmd.Flags().BoolVar(&ruling.All, "all", false, "everything that the transaction asks about")
 	cmd.Flags().StringVar(&ruling.Reason, "reason", "", "why, recorded with the decision")
 	return cmd
+}
+
+// decide records one person's decision on the transaction that it names.
+func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling) error {
+	r, err := a.open()
+	if err != nil {
+		return err
+	}
+	if r.Decider.ID == "" {
+		return &pipeline.NobodyError{}
+	}
+	if name := namedPatch(ruling); name != "" && len(args) == 0 {
+		args = []string{name}
+	}
+	if len(args) == 0 {
+		return a.unnamed(ctx, r, ruling)
+	}
+	id, err := a.toDecide(ctx, r, args)
+	if err != nil {
+		return err
+	}
+	g, err := r.Decide(ctx, id, ruling)
+	if err != nil {
+		return err
+	}
+	a.sayUncounted(g)
+	if !g.Recorded {
+		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, g.Verdict.Reason)
+	}
+	if err := a.showGate(g); err != nil {
+		return err
+	}
+	if g.Err() == nil && !g.Transaction().Closed {
+		a.say("hint: %s", a.again("run", id))
+	}
+	return nil
+}
+
+// namedPatch is the patch that a ruling names by a fingerprint in full, "" for none.
+func namedPatch(ruling pipeline.Ruling) string {
+	for _, f := range ruling.Fingerprints {
+		if id := ledger.FingerprintPatch(f); slices.Contains(policy.Fingerprints(id), f) && canon.IsHex64(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// toDecide finds the transaction that a decision is about. Of several with the
+// patch that is named it is the one that is open.
+func (a *App) toDecide(ctx context.Context, r *pipeline.Runner, args []string) (string, error) {
+	snap, id, err := a.find(ctx, r, args, false)
+	var several *ledger.AmbiguousError
+	if !errors.As(err, &several) || several.Name == "" {
+		return id, err
+	}
+	var open []string
+	patchID := ""
+	for _, id := range several.IDs {
+		tx, stateErr := ledger.State(snap.Tree, id)
+		if stateErr != nil {
+			return "", stateErr
+		}
+		if patchID = cmp.Or(patchID, tx.PatchID()); tx.PatchID() != patchID {
+			return "", err
+		}
+		if !tx.Closed {
+			open = append(open, id)
+		}
+	}
+	if len(open) == 1 {
+		a.transaction = open[0]
+		return open[0], nil
+	}
+	return "", err
+}
+
+// An unnamedError is a decision that names no transaction, where no person was
+// shown one. Command is what it was to be, but for the name.
+type unnamedError struct {
+	open    []ledger.Transaction
+	command func(tx string) []string
+}
+
+func (e *unnamedError) Error() string {
+	return e.command("")[0] + " must name what it is about, as no person was shown it here"
+}
+
+// hint is the command that names it.
+func (e *unnamedError) hint(again command) string {
+	tx := "TX"
+	if len(e.open) == 1 {
+		tx = e.open[0].TransactionID
+	}
+	return again("diff", tx) + " && " + again(e.command(tx)...)
+}
+
+// unnamed says what there is to name.
+func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, ruling pipeline.Ruling) error {
+	snap, err := r.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return err
+	}
+	open, err := ledger.Open(snap.Tree)
+	if err == nil && len(open) == 0 {
+		err = ledger.ErrNoneOpen
+	}
+	if err != nil {
+		return err
+	}
+	return &unnamedError{open, func(tx string) []string {
+		words := []string{string(ruling.Decision), tx}
+		for _, f := range ruling.Fingerprints {
+			words = append(words, "--fingerprint", report.ShellQuote(f))
+		}
+		if ruling.All {
+			words = append(words, "--all")
+		}
+		if ruling.Reason != "" {
+			words = append(words, "--reason", report.ShellQuote(ruling.Reason))
+		}
+		return words
+	}}
+}
+
+// maxOpenShown is how many open transactions an error lists; `list --open` lists
+// them all.
+const maxOpenShown = 20
+
+// lines are what is open, a line each, for a person to choose from.
+func (e *unnamedError) lines() []string {
+	var out []string
+	for _, t := range e.open[max(0, len(e.open)-maxOpenShown):] {
+		out = append(out, fmt.Sprintf("%s  %s  (proposed by %s)", t.TransactionID, t.Notes, t.Proposer.Login))
+	}
+	if n := len(e.open) - len(out); n > 0 {
+		out = append([]string{fmt.Sprintf("%d older ones", n)}, out...)
+	}
+	return out
 }
 
 // sayUncounted says which of several decisions were not recorded, and why.

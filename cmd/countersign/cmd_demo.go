@@ -190,10 +190,10 @@ func (d *demonstration) propose(ctx context.Context) error {
 }
 
 func (d *demonstration) approve(context.Context) error {
-	if err := d.tell("4. A human reads the diff and approves these bytes."); err != nil {
+	if err := d.tell("4. A human reads the diff and approves these bytes, by name: whatever is proposed meanwhile is not meant."); err != nil {
 		return err
 	}
-	if err := errors.Join(d.run(0, "diff"), d.run(0, "approve", "--reason", "read it")); err != nil {
+	if err := errors.Join(d.run(0, "diff"), d.run(0, "approve", d.last, "--reason", "read it")); err != nil {
 		return err
 	}
 	d.id = d.last
@@ -223,9 +223,11 @@ func (d *demonstration) deny(ctx context.Context) error {
 		return err
 	}
 	bad := filepath.Join(d.dir, ".git", "bad.patch")
+	if err := d.run(0, "review", "--patch", bad); err != nil {
+		return err
+	}
 	err := errors.Join(
-		d.run(0, "review", "--patch", bad),
-		d.run(0, "deny", "--reason", "it runs untrusted input"),
+		d.run(0, "deny", d.last, "--reason", "it runs untrusted input"),
 		d.run(exitDenied, "review", "--patch", bad),
 	)
 	return errors.Join(err, d.git("ls-tree", "-r", "--name-only", gitstore.LedgerRef, "denied"))

@@ -100,6 +100,7 @@ func say(hint string) func(command) string { return func(command) string { retur
 // table is the one place where errors become exit codes and hints.
 var table = []row{
 	on(exitRefused, func(e *usageError, _ command) string { return e.hint }),
+	on(exitRefused, (*unnamedError).hint),
 	on(exitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(exitFailed, func(_ *manyError, again command) string {
 		return again("run", "TX") + " says more about one of them; " + again("approve", "TX") + " records an approval"

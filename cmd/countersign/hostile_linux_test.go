@@ -40,7 +40,7 @@ func TestDirectoryThatMayNotBeWritten(t *testing.T) {
 	s.giveAway()
 	check(t, os.Chmod(filepath.Join(s.repo, "locked"), 0o555))
 	s.asNobody(0, "review", "--patch", patch)
-	s.asNobody(0, "approve")
+	s.asNobody(0, "approve", s.newest())
 	out, errs := s.asNobody(1, "run")
 	if !strings.Contains(out, "create  locked/c.txt  error cannot write: permission denied") {
 		t.Errorf("the report does not say which file:\n%s", out)
@@ -96,7 +96,7 @@ func TestFullDisk(t *testing.T) {
 	check(t, os.WriteFile(patch, []byte("diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+A\n"+
 		addition("big.txt", strings.Repeat("0123456789abcdef\n", 8000))), 0o644))
 	s.run(0, "review", "--patch", patch)
-	s.run(0, "approve")
+	s.run(0, "approve", s.newest())
 	s.write("filler", strings.Repeat("x", 200<<10))
 	out, _ := s.run(1, "run")
 	if !strings.Contains(out, "create  big.txt  error cannot write: no space left on device") {

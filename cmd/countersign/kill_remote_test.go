@@ -47,8 +47,8 @@ type remoteStep struct {
 var remoteWays = []remoteWay{
 	{"worktree", false, func(tx, _ string) []remoteStep { return []remoteStep{{args: []string{"run", tx}}} }},
 	{"branch", true, func(tx, _ string) []remoteStep { return []remoteStep{{args: []string{"run", tx, "--to", "branch"}}} }},
-	{"patch", false, func(_, patch string) []remoteStep {
-		return []remoteStep{{args: []string{"run", "--patch", patch}, exit: exitPending}, {args: []string{"approve"}, spared: true}, {args: []string{"run", "--patch", patch}}}
+	{"patch", false, func(patchID, patch string) []remoteStep {
+		return []remoteStep{{args: []string{"run", "--patch", patch}, exit: exitPending}, {args: []string{"approve", patchID}, spared: true}, {args: []string{"run", "--patch", patch}}}
 	}},
 }
 
@@ -128,7 +128,12 @@ func newRemoteKilled(t *testing.T, way remoteWay) *remoteKilled {
 	k.git("push", "-q", "origin", "main")
 	patch := filepath.Join(k.dir, "p.patch")
 	check(t, os.WriteFile(patch, []byte(remotePatch), 0o644))
-	tx := ""
+	out, _ := k.run(0, "review", "--patch", patch, "--dry-run", "--json")
+	var dry struct {
+		PatchID string `json:"patch_id"`
+	}
+	check(t, json.Unmarshal([]byte(out), &dry))
+	tx := dry.PatchID
 	if way.name != "patch" {
 		out, _ := k.run(0, "review", "--push", "--patch", patch, "--json")
 		var report struct {

@@ -46,9 +46,9 @@ func TestRealModules(t *testing.T) {
 
 			s.run(0, "review", "--patch", patch, "--summary", m.name+" "+m.after)
 			found, _ := s.run(0, "policy", "explain", "--patch", patch, "--json")
-			s.run(0, "approve", "--all")
+			s.run(0, "approve", s.newest(), "--all")
 			s.git("config", "user.email", "grace@localhost") // nobody excuses the secrets of their own patch
-			s.run(0, "approve", "--all")
+			s.run(0, "approve", s.newest(), "--all")
 			out, _ := s.run(0, "apply", "--json", "--patch", patch)
 			s.run(0, "validate")
 			s.compare(after)

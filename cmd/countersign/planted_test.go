@@ -230,9 +230,10 @@ func (p *planting) wholeLife() {
 	if len(p.flags) > 0 && p.flags[0] == "--to" {
 		p.run(0, append([]string{"run"}, p.flags...)...)
 	}
-	p.run(0, "approve", "--all", "--reason", p.secret.Text())
+	tx := transactionID.FindString(p.run(succeeds, "list"))
+	p.run(0, "approve", tx, "--all", "--reason", p.secret.Text())
 	p.as("Grace")
-	p.run(succeeds, "approve", "--all")
+	p.run(succeeds, "approve", tx, "--all")
 	for _, args := range [][]string{{"show"}, {"diff"}, {"log"}, {"list"}, {"show", "--json"}, {"diff", "--json"}, {"log", "--json"}} {
 		p.run(succeeds, args...)
 	}

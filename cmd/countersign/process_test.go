@@ -60,7 +60,7 @@ func (s playground) read(name string) string {
 }
 
 func (s playground) env() []string {
-	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.dir)
+	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.dir, "GIT_AUTHOR_EMAIL=tester")
 }
 
 func (s playground) git(args ...string) string {
@@ -75,14 +75,20 @@ func (s playground) git(args ...string) string {
 	return out.String()
 }
 
-// commit commits all files, and leaves the repository with somebody whom Git knows.
 func (s playground) commit() {
 	s.t.Helper()
-	if !strings.Contains(s.git("config", "--local", "--list"), "user.email=") {
-		s.git("config", "user.email", "tester")
-	}
 	s.git("add", "-A")
 	s.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "-m", "x")
+}
+
+// newest is the id of the transaction that was made last.
+func (s playground) newest() string {
+	s.t.Helper()
+	newest := ""
+	for line := range strings.Lines(s.git("ls-tree", "-r", "--name-only", "refs/agent/ledger", "transactions")) {
+		newest = max(newest, strings.Split(line, "/")[5])
+	}
+	return newest
 }
 
 // command is a run of the program; its name in argv makes the test binary act

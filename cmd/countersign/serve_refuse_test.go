@@ -98,7 +98,11 @@ func TestServeDecision(t *testing.T) {
 	for _, name := range []string{"req_9", "req_1 ", id} {
 		s.refused(codeParams, "has no open request", "approval/respond", obj{"transactionId": id, "approvalRequestId": name, "decision": "approve"})
 	}
-	said := s.respond(id, "req_2", "approve")
+	own := s.must("transaction/get", obj{"transactionId": id})["pendingApprovals"].([]any)[0].(map[string]any)["fingerprint"].(string)
+	for _, other := range []string{"patchset:" + strings.Repeat("0", 64), "secret", "protected", "secret:" + own, own[:20]} {
+		s.refused(codeParams, "req_2 asks about "+own+", and not about", "approval/respond", obj{"transactionId": id, "approvalRequestId": "req_2", "decision": "approve", "fingerprint": other})
+	}
+	said := s.must("approval/respond", obj{"transactionId": id, "approvalRequestId": "req_2", "decision": "approve", "fingerprint": own})
 	left := said["pendingApprovals"].([]any)
 	if said["ok"] != true || said["verdict"] != "pending" || len(left) != 1 || left[0].(map[string]any)["approval_request_id"] != "req_1" {
 		t.Errorf("respond: %v", said)

@@ -182,6 +182,7 @@ type respondParams struct {
 	ApprovalRequestID string          `json:"approvalRequestId"`
 	Decision          ledger.Decision `json:"decision"`
 	Reason            string          `json:"reason,omitempty"`
+	Fingerprint       string          `json:"fingerprint,omitempty"` // what the request must be about
 }
 
 // Key keeps the calls about a transaction in order.
@@ -197,7 +198,11 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 	case p.ApprovalRequestID == "":
 		return nil, &usageError{"params.approvalRequestId is empty", ""}
 	}
-	g, err := c.r.Decide(ctx, p.TransactionID, pipeline.Ruling{Decision: p.Decision, Request: p.ApprovalRequestID, Reason: p.Reason, Kind: "rpc"})
+	ruling := pipeline.Ruling{Decision: p.Decision, Request: p.ApprovalRequestID, Reason: p.Reason, Kind: "rpc"}
+	if p.Fingerprint != "" {
+		ruling.Fingerprints = []string{p.Fingerprint}
+	}
+	g, err := c.r.Decide(ctx, p.TransactionID, ruling)
 	if err != nil {
 		return nil, err
 	}

@@ -113,6 +113,7 @@ func asked(t *testing.T) (s playground, file string) {
 	t.Helper()
 	s = newSandbox(t, map[string]string{"greet.txt": "hello\n"})
 	s.git("init", "-q", "-b", "main")
+	s.git("config", "user.email", "tester")
 	s.commit()
 	file = filepath.Join(s.dir, "fix.patch")
 	check(t, os.WriteFile(file, []byte("diff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello, world\n"), 0o644))
