@@ -5,12 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"net/url"
-	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -18,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // target returns the way to the place that the options name; an apply that was
@@ -112,12 +108,7 @@ func appliedRef(tx string) string { return "refs/agent/applied/" + tx }
 
 // keepableBranch refuses a branch whose name is what looks like a secret.
 func (r *Runner) keepableBranch(name string) error {
-	found := r.Secrets.Find(name)
-	if len(found) == 0 {
-		return nil
-	}
-	at := secret.PatchFinding{Path: r.Secrets.Text(name), Kind: found[0].Kind}
-	return &SecretError{[]secret.PatchFinding{at}, "a branch's name cannot be kept out of the ledger"}
+	return r.Secrets.Refuse(name, name, "a branch's name cannot be kept out of the ledger")
 }
 
 // hostOf is the name of the server that a repository is cloned from.
@@ -149,7 +140,7 @@ func (r *Runner) pullOf(ctx context.Context, g Gated, from *conversation.Reader)
 // those bytes, and puts them on the present base.
 func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, snap ledger.Snapshot) (prepared, error) {
 	tx := g.Transaction()
-	diff, err := r.rawPatch(ctx, snap.Tree, tx)
+	diff, err := r.source().Bytes(ctx, snap.Tree, tx)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -167,88 +158,44 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, s
 	if err != nil {
 		return prepared{}, err
 	}
-	if err := unchanged(tree, tx); err != nil {
-		return prepared{}, r.elsewhere(ctx, p.Base, tx, err)
+	changed, err := reviewed.Changed(tree, *tx.Pointers.Proposal)
+	if err != nil {
+		return prepared{}, err
+	}
+	if len(changed) > 0 {
+		return prepared{}, r.elsewhere(ctx, p.Base, tx, changed)
 	}
 	p.Set, err = parsed.Resolve(tree)
 	var unfit *patch.Error
 	switch {
 	case errors.As(err, &unfit): // the content is as it was: a mode, or a name beside it, changed
-		return prepared{}, r.elsewhere(ctx, p.Base, tx, &SupersededError{tx.TransactionID, []string{unfit.Path}})
+		return prepared{}, r.elsewhere(ctx, p.Base, tx, []string{unfit.Path})
 	case err != nil:
 		return prepared{}, fmt.Errorf("putting the approved patch on %s: %w", p.Base, err)
 	case p.Set.ID() != tx.PatchID():
-		return prepared{}, r.elsewhere(ctx, p.Base, tx, &SupersededError{tx.TransactionID, tx.Pointers.Proposal.TargetFiles})
+		return prepared{}, r.elsewhere(ctx, p.Base, tx, tx.Pointers.Proposal.TargetFiles)
 	}
-	if p.known.Secrets, err = r.asReviewed(tx, p.Set); err != nil {
+	if p.known.Secrets, err = reviewed.Compare(tx, p.Set, r.Secrets); err != nil {
 		return p, err
 	}
 	return p, input.Recompute(tree, *tx.Pointers.Proposal)
 }
 
-// asReviewed compares a patch with what its record tells about it: people were
-// shown the record. Whoever can write the ledger could have named other files,
-// or hidden some of the patch as if it were a secret. The Finder that it returns
-// knows the patch's secrets.
-func (r *Runner) asReviewed(tx ledger.Transaction, set patch.Patchset) (*secret.Finder, error) {
-	p := tx.Pointers.Proposal
-	before, after := set.Hashes()
-	var files []string
-	for _, f := range set.Files() {
-		files = append(files, f.Path)
-	}
-	if !slices.Equal(files, p.TargetFiles) || !sameHashes(before, p.BaseSHA256) || !sameHashes(after, p.AfterSHA256) {
-		return r.Secrets, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the files that it names are not those of its patch")}
-	}
-	finder, found := r.Secrets.Learn(set)
-	if len(found) > 0 && !p.ContainsSecrets {
-		return finder, &SecretError{found, "the review did not find it, so nobody was asked about it"}
-	}
-	if p.PatchRedactedSHA256 != "" && canon.Sum(finder.Diff(set.Bytes())) != p.PatchRedactedSHA256 {
-		return finder, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("what is stored of its patch is not that patch without secrets, by the rules of today")}
-	}
-	return finder, nil
-}
-
-func sameHashes(a, b map[string]*string) bool {
-	return maps.EqualFunc(a, b, func(x, y *string) bool { return (x == nil) == (y == nil) && (x == nil || *x == *y) })
-}
-
 // elsewhere tells a base that has moved on, which supersedes a transaction for
 // good, from a HEAD on another branch, where nothing is to be recorded.
-func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transaction, err error) error {
-	var superseded *SupersededError
-	if !errors.As(err, &superseded) || tx.Pointers.Proposal.PullRequest > 0 {
-		return err // a pull request's branch may have been rewritten
+func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transaction, changed []string) error {
+	superseded := &SupersededError{tx.TransactionID, changed}
+	if tx.Pointers.Proposal.PullRequest > 0 {
+		return superseded // a pull request's branch may have been rewritten
 	}
-	reviewed := tx.Pointers.Proposal.BaseCommit
-	descends, ancestorErr := r.Repo.Descends(ctx, base, reviewed)
-	if ancestorErr != nil {
-		return ancestorErr
+	descends, err := r.Repo.Descends(ctx, base, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return err
 	}
 	if !descends {
-		return &effect.ElsewhereError{ID: tx.TransactionID, Base: reviewed}
+		return &effect.ElsewhereError{ID: tx.TransactionID, Base: tx.Pointers.Proposal.BaseCommit}
 	}
-	return err
-}
-
-// unchanged compares the base with what the review recorded.
-func unchanged(base fs.FS, tx ledger.Transaction) error {
-	e := &SupersededError{ID: tx.TransactionID}
-	for _, file := range tx.Pointers.Proposal.TargetFiles {
-		f, err := patch.Lookup(base, file)
-		if _, unfit := err.(*patch.Error); err != nil && !unfit {
-			return err
-		}
-		want := tx.Pointers.Proposal.BaseSHA256[file]
-		if have := f.Sum(); err != nil || (have == nil) != (want == nil) || have != nil && *have != *want {
-			e.Files = append(e.Files, file)
-		}
-	}
-	if len(e.Files) > 0 {
-		return e
-	}
-	return nil
+	return superseded
 }
 
 // supersede records that the base of an approved change is gone. Where the

@@ -81,7 +81,7 @@ func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *le
 		if done := log.LastApply(); done.CommitAfter != "" {
 			return done.CommitAfter, nil
 		}
-		set, err := r.onCommit(ctx, snap.Tree, log.Transaction(), begun.BaseCommit)
+		set, err := r.source().On(ctx, snap.Tree, log.Transaction(), begun.BaseCommit)
 		if err != nil {
 			return "", err
 		}

@@ -99,7 +99,7 @@ func (r *Runner) Pack(ctx context.Context, snap ledger.Snapshot, id string) ([]b
 		return nil, err
 	}
 	tx := log.Transaction()
-	set, err := r.onCommit(ctx, snap.Tree, tx, tx.Pointers.Proposal.BaseCommit)
+	set, err := r.source().On(ctx, snap.Tree, tx, tx.Pointers.Proposal.BaseCommit)
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ func (r *Runner) abandon(ctx context.Context, to effect.Effect, g Gated) error {
 func (r *Runner) giveUp(ctx context.Context, to effect.Effect, g Gated, why string) error {
 	open, _ := g.log.OpenApply()
 	tx := g.Transaction()
-	set, err := r.onCommit(ctx, g.Ledger.Tree, tx, open.BaseCommit)
+	set, err := r.source().On(ctx, g.Ledger.Tree, tx, open.BaseCommit)
 	if err != nil {
 		return err
 	}

@@ -235,14 +235,13 @@ func refuseDenied(tree fs.FS, patchID string) error {
 // The Finder that it returns knows the patch's secrets.
 func (r *Runner) secrets(p policy.Policy, set patch.Patchset) (*secret.Finder, []secret.PatchFinding, error) {
 	for _, f := range set.Files() {
-		if found := r.Secrets.Find(f.Path); len(found) > 0 {
-			at := secret.PatchFinding{Path: r.Secrets.Text(f.Path), Kind: found[0].Kind}
-			return r.Secrets, nil, &SecretError{[]secret.PatchFinding{at}, "a file's name cannot be kept out of the ledger"}
+		if err := r.Secrets.Refuse(f.Path, f.Path, "a file's name cannot be kept out of the ledger"); err != nil {
+			return r.Secrets, nil, err
 		}
 	}
 	finder, found := r.Secrets.Learn(set)
 	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
-		return finder, nil, &SecretError{found, "the Policy refuses secrets"}
+		return finder, nil, &secret.FoundError{Found: found, Why: "the Policy refuses secrets"}
 	}
 	return finder, found, nil
 }
@@ -254,9 +253,8 @@ func (r *Runner) keepable(in input.Change) error {
 		return nil
 	}
 	for _, t := range in.Proposal.AcceptanceTests {
-		if found := r.Secrets.Find(t.Expected); len(found) > 0 {
-			at := secret.PatchFinding{Path: r.Secrets.Text(t.Target), Kind: found[0].Kind}
-			return &SecretError{[]secret.PatchFinding{at}, "what a test expects is recorded, and cannot be a secret; hash_match takes its SHA-256"}
+		if err := r.Secrets.Refuse(t.Target, t.Expected, "what a test expects is recorded, and cannot be a secret; hash_match takes its SHA-256"); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func (g Gated) recordedRisks() (risk.List, error) {
 // its patch is not to be had, that is what there is to say of every file.
 func (r *Runner) risks(ctx context.Context, tree fs.FS, tx ledger.Transaction) *risk.List {
 	var all []risk.Risk
-	set, err := r.onCommit(ctx, tree, tx, tx.Pointers.Proposal.BaseCommit)
+	set, err := r.source().On(ctx, tree, tx, tx.Pointers.Proposal.BaseCommit)
 	if err == nil {
 		_, found := r.Secrets.Learn(set)
 		all = risk.Of(set, found)

@@ -12,6 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
@@ -73,7 +75,7 @@ func TestT46SecretOverride(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := w.gate(tx)
-	var redacted *pipeline.RedactedError
+	var redacted *reviewed.RedactedError
 	if _, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &redacted) {
 		t.Fatalf("%v", err)
 	}
@@ -117,8 +119,8 @@ func TestT46DeniedSecret(t *testing.T) {
 func TestT46RefusedSecret(t *testing.T) {
 	w := newWorld(t)
 	w.policy.Secrets.Mode = policy.Refuse
+	var refused *secret.FoundError
 	patch, secret := leak()
-	var refused *pipeline.SecretError
 	_, err := w.as(bot).Review(t.Context(), w.input(patch), false)
 	if !errors.As(err, &refused) || strings.Contains(err.Error(), secret) || w.tip() != "" {
 		t.Errorf("%v", err)
@@ -233,7 +235,7 @@ func TestRedactedPatchAndCommands(t *testing.T) {
 	if _, err := given().Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var redacted *pipeline.RedactedError
+	var redacted *reviewed.RedactedError
 	if _, err := w.in(shop, bot).Validate(t.Context(), tx); !errors.As(err, &redacted) {
 		t.Errorf("%v", err)
 	}
@@ -247,10 +249,10 @@ func TestRedactedPatchAndCommands(t *testing.T) {
 // not: such a Proposal is refused rather than bound to fail.
 func TestKeepableTests(t *testing.T) {
 	w := newWorld(t)
+	var refused *secret.FoundError
 	_, secret := leak()
 	in := w.input(fix)
 	in.Proposal = &proposal.Proposal{AcceptanceTests: []proposal.Test{{ID: "t1", Type: proposal.ContentMatch, Target: "a", Expected: secret}}}
-	var refused *pipeline.SecretError
 	if _, err := w.as(bot).Review(t.Context(), in, false); !errors.As(err, &refused) || strings.Contains(err.Error(), secret) {
 		t.Errorf("%v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -129,7 +130,7 @@ func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger
 	if err != nil {
 		return "", err
 	}
-	set, err := r.onCommit(ctx, snap.Tree, tx, base)
+	set, err := r.source().On(ctx, snap.Tree, tx, base)
 	if err != nil {
 		return "", err
 	}
@@ -139,42 +140,15 @@ func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger
 
 // readBack compares the files with what was approved.
 func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log, read checks.ReadFile) ([]rule.Violation, error) {
-	set, err := r.onCommit(ctx, tree, log.Transaction(), ledger.Last[*ledger.ApplyStart](log).BaseCommit)
-	var redacted *RedactedError
-	if errors.As(err, &redacted) {
-		return readBackHashes(*log.Transaction().Pointers.Proposal, read)
+	tx := log.Transaction()
+	set, err := r.source().On(ctx, tree, tx, ledger.Last[*ledger.ApplyStart](log).BaseCommit)
+	if errors.As(err, new(*reviewed.RedactedError)) {
+		return reviewed.ReadBackHashes(*tx.Pointers.Proposal, read)
 	}
 	if err != nil {
 		return nil, err
 	}
-	var found []rule.Violation
-	for _, f := range set.Files() {
-		got, err := read(f.Path, f.After)
-		if _, unfit := err.(*patch.Error); err != nil && !unfit {
-			return nil, err
-		}
-		if err != nil || !got.Equal(f.After) {
-			found = append(found, rule.Violation{RuleID: "READBACK", Path: f.Path, Message: "is not as the approved patch leaves it"})
-		}
-	}
-	return found, nil
-}
-
-// readBackHashes is readBack by hashes alone, for a patch that the ledger has
-// only redacted: modes and renames are then apply's word.
-func readBackHashes(p ledger.Proposal, read checks.ReadFile) ([]rule.Violation, error) {
-	var found []rule.Violation
-	for _, name := range p.TargetFiles {
-		got, err := read(name, nil)
-		if _, unfit := err.(*patch.Error); err != nil && !unfit {
-			return nil, err
-		}
-		have, want := got.Sum(), p.AfterSHA256[name]
-		if err != nil || (have == nil) != (want == nil) || have != nil && *have != *want {
-			found = append(found, rule.Violation{RuleID: "READBACK", Path: name, Message: "is not as the approved patch leaves it"})
-		}
-	}
-	return found, nil
+	return reviewed.ReadBack(set, read)
 }
 
 // complete ends a transaction that is proved.

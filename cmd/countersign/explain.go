@@ -20,9 +20,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -188,8 +190,8 @@ var table = []row{
 		}
 		return "--policy-ref takes a full name, such as refs/heads/main"
 	}),
-	always[*pipeline.SecretError](exitRefused, "take it out of the patch, and replace the secret if it is one; close a transaction that has it, and review again"),
-	on(exitRefused, func(e *pipeline.RedactedError, _ command) string {
+	always[*secret.FoundError](exitRefused, "take it out of the patch, and replace the secret if it is one; close a transaction that has it, and review again"),
+	on(exitRefused, func(e *reviewed.RedactedError, _ command) string {
 		hint := "give it again: the same command with --patch FILE (run takes that without " + e.ID + ")"
 		if e.Sealed {
 			hint += "; or set COUNTERSIGN_AGE_IDENTITY, as it is sealed in the ledger"

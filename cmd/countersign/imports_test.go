@@ -46,13 +46,14 @@ var mayImport = map[string][]string{
 	"pipeline/checks":        {"pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/proposal", "pipeline/rule", "pipeline/sandbox", "pipeline/secret"},
 	"pipeline/workspace":     {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
 	"pipeline/effect":        {"pipeline/lazyregexp", "pipeline/approval", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
+	"pipeline/reviewed":      {"pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/rule", "pipeline/seal", "pipeline/secret"},
 	"pipeline/input": {
 		"pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/pack", "pipeline/patch", "pipeline/patch/linediff", "pipeline/policy",
 		"pipeline/proposal", "pipeline/result", "pipeline/rule",
 	},
 	"pipeline": {
 		"pipeline/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
-		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/risk", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/effect", "pipeline/workspace",
+		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/risk", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/effect", "pipeline/reviewed", "pipeline/workspace",
 	},
 	"pipeline/batch": {
 		"pipeline", "pipeline/approval", "pipeline/checks", "pipeline/code", "pipeline/effect", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy",
@@ -85,7 +86,7 @@ var mayImport = map[string][]string{
 		"pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "cmd/countersign/internal/scaffold", "gitstore", "pipeline/sshsig", "gitstore/wire", "report",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
-		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect",
+		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
 		"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys",
 	},
 }

@@ -1,0 +1,217 @@
+// Package reviewed is the patch that a transaction is about, as its review
+// recorded it: read again, put on a commit, and compared with what people were
+// shown and with the files that were written. It decides and records nothing.
+package reviewed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// A RedactedError says that the ledger has a patch only without its secrets.
+type RedactedError struct {
+	ID     string
+	Sealed bool // it has the patch encrypted as well
+}
+
+func (e *RedactedError) Error() string {
+	return "the ledger has the patch of " + e.ID + " only without its secrets"
+}
+
+// A Source is where the bytes of a patch come from, beside the ledger.
+type Source struct {
+	Repo       code.Repository
+	Given      map[string][]byte // by patch_id
+	Identities string            // age identities that unseal patches, "" for none
+}
+
+// Bytes returns the very bytes that a transaction is about: from the ledger, from
+// who gave them, with the lines that the base commit has, or unsealed.
+func (s Source) Bytes(ctx context.Context, tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+	if diff, ok := s.Given[tx.PatchID()]; ok {
+		return diff, nil
+	}
+	diff, err := ledger.StoredPatch(tree, tx)
+	if err != nil || tx.Pointers.Proposal.PatchRedactedSHA256 == "" {
+		return diff, err
+	}
+	if restored, ok := s.restored(ctx, tx, diff); ok {
+		return restored, nil
+	}
+	return s.unsealed(tree, tx)
+}
+
+// restored puts the base commit's lines back into a patch that is stored
+// without its secrets: enough, if they stood in no added line.
+func (s Source) restored(ctx context.Context, tx ledger.Transaction, diff []byte) ([]byte, bool) {
+	base, err := s.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return nil, false
+	}
+	parsed, err := patch.Parse(diff)
+	if err != nil {
+		return nil, false
+	}
+	if parsed, err = parsed.Restore(base); err != nil {
+		return nil, false
+	}
+	set, err := parsed.Resolve(base)
+	return set.Bytes(), err == nil && set.ID() == tx.PatchID()
+}
+
+// maxSealed bounds a patch that is unsealed, in bytes: its files can be larger
+// than the diff that was proposed.
+const maxSealed = 1 << 30
+
+// unsealed decrypts a patch that was sealed.
+func (s Source) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+	p := tx.Pointers.Proposal
+	if p.PatchSealedSHA256 == "" || strings.TrimSpace(s.Identities) == "" {
+		return nil, &RedactedError{tx.TransactionID, p.PatchSealedSHA256 != ""}
+	}
+	sealed, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.SealedFile(tx.PatchID())))
+	if err != nil {
+		return nil, fmt.Errorf("reading the sealed patch: %w", err)
+	}
+	diff, err := seal.Open(sealed, s.Identities, maxSealed)
+	if err != nil {
+		return nil, fmt.Errorf("unsealing the patch of %s: %w", tx.TransactionID, err)
+	}
+	if canon.Hex(diff) != tx.PatchID() {
+		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("the sealed patch does not hash to its patch_id")}
+	}
+	return diff, nil
+}
+
+// On puts a transaction's patch on a commit.
+func (s Source) On(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) (patch.Patchset, error) {
+	diff, err := s.Bytes(ctx, tree, tx)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	return s.resolve(ctx, diff, commit)
+}
+
+func (s Source) resolve(ctx context.Context, diff []byte, commit string) (patch.Patchset, error) {
+	base, err := s.Repo.Tree(ctx, commit)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	parsed, err := patch.Parse(diff)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	return parsed.Resolve(base)
+}
+
+// Check returns the canonical bytes of a patch that somebody gives for a
+// transaction, on the commit that was reviewed. Whether it is that patch, its
+// hash says.
+func (s Source) Check(ctx context.Context, tx ledger.Transaction, raw []byte) ([]byte, error) {
+	if tx.Pointers.Proposal == nil {
+		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("it has no proposal")}
+	}
+	set, err := s.resolve(ctx, raw, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return nil, err
+	}
+	if set.ID() != tx.PatchID() {
+		return nil, &patch.Error{Message: fmt.Sprintf("it is the patch %.12s, and %s is about %.12s", set.ID(), tx.TransactionID, tx.PatchID())}
+	}
+	return set.Bytes(), nil
+}
+
+// Changed returns the files of a proposal that a commit has otherwise than the
+// review recorded.
+func Changed(base fs.FS, p ledger.Proposal) ([]string, error) {
+	read := func(name string, _ *patch.File) (*patch.File, error) { return patch.Lookup(base, name) }
+	return others(p.TargetFiles, p.BaseSHA256, read)
+}
+
+// ReadBack returns the files that are not as the patch leaves them.
+func ReadBack(set patch.Patchset, read checks.ReadFile) ([]rule.Violation, error) {
+	var changed []string
+	for _, f := range set.Files() {
+		got, err := read(f.Path, f.After)
+		if _, unfit := err.(*patch.Error); err != nil && !unfit {
+			return nil, err
+		}
+		if err != nil || !got.Equal(f.After) {
+			changed = append(changed, f.Path)
+		}
+	}
+	return violations(changed), nil
+}
+
+// ReadBackHashes is ReadBack by hashes alone, for a patch that the ledger has
+// only redacted: modes and renames are then apply's word.
+func ReadBackHashes(p ledger.Proposal, read checks.ReadFile) ([]rule.Violation, error) {
+	changed, err := others(p.TargetFiles, p.AfterSHA256, read)
+	return violations(changed), err
+}
+
+// others returns the files whose hash is another.
+func others(files []string, hashes map[string]*string, read checks.ReadFile) ([]string, error) {
+	var out []string
+	for _, name := range files {
+		got, err := read(name, nil)
+		if _, unfit := err.(*patch.Error); err != nil && !unfit {
+			return nil, err
+		}
+		if err != nil || !same(got.Sum(), hashes[name]) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+func violations(files []string) []rule.Violation {
+	var out []rule.Violation
+	for _, name := range files {
+		out = append(out, rule.Violation{RuleID: "READBACK", Path: name, Message: "is not as the approved patch leaves it"})
+	}
+	return out
+}
+
+// Compare compares a patch with what its record tells about it: people were
+// shown the record. Whoever can write the ledger could have named other files,
+// or hidden some of the patch as if it were a secret. The Finder that it returns
+// knows the patch's secrets.
+func Compare(tx ledger.Transaction, set patch.Patchset, known *secret.Finder) (*secret.Finder, error) {
+	corrupt := func(why string) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New(why)} }
+	p := tx.Pointers.Proposal
+	before, after := set.Hashes()
+	var files []string
+	for _, f := range set.Files() {
+		files = append(files, f.Path)
+	}
+	if !slices.Equal(files, p.TargetFiles) || !maps.EqualFunc(before, p.BaseSHA256, same) || !maps.EqualFunc(after, p.AfterSHA256, same) {
+		return known, corrupt("the files that it names are not those of its patch")
+	}
+	finder, found := known.Learn(set)
+	if len(found) > 0 && !p.ContainsSecrets {
+		return finder, &secret.FoundError{Found: found, Why: "the review did not find it, so nobody was asked about it"}
+	}
+	if p.PatchRedactedSHA256 != "" && canon.Sum(finder.Diff(set.Bytes())) != p.PatchRedactedSHA256 {
+		return finder, corrupt("what is stored of its patch is not that patch without secrets, by the rules of today")
+	}
+	return finder, nil
+}
+
+// same compares hashes; nil is that of no file.
+func same(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
