@@ -117,15 +117,15 @@ func (r *Runner) Explain(ctx context.Context, in input.Change) (policy.Explanati
 	if err != nil {
 		return policy.Explanation{}, g.known, err
 	}
-	paths := make([]string, 0, len(g.set.Files()))
-	for _, f := range g.set.Files() {
+	paths := make([]string, 0, len(g.Set.Files()))
+	for _, f := range g.Set.Files() {
 		paths = append(paths, f.Path)
 	}
 	var secrets []policy.ExplainedSecret
 	for _, f := range g.found {
 		secrets = append(secrets, policy.ExplainedSecret(f))
 	}
-	e := g.rules.Policy.ExplainPatch(g.rules.Commit, g.id, paths, secrets)
+	e := g.rules.Policy.ExplainPatch(g.rules.Commit, g.ID, paths, secrets)
 	asked := checks.Asked{}
 	if in.Proposal != nil {
 		asked = checks.AskedBy(*in.Proposal)

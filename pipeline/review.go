@@ -44,15 +44,15 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 	}
 	r = r.With(p.known)
 	p.pull, p.own, p.proposer = in.For, in.Kind == input.KindPullRequest, r.proposer(in)
-	proposed := Reviewed{Patchset: p.set, PatchID: p.id, BaseCommit: p.base, Learnt: p.known}
-	if (in.Kind == input.KindPatch || in.Kind == input.KindPack || in.Kind == input.KindProposal) && p.redacted() == "" {
+	proposed := Reviewed{Patchset: p.Set, PatchID: p.ID, BaseCommit: p.Base, Learnt: p.known}
+	if (in.Kind == input.KindPatch || in.Kind == input.KindPack || in.Kind == input.KindProposal) && p.Redacted() == "" {
 		proposed.InputSHA256 = canon.Sum(in.Raw)
 	}
 	paths, err := r.rivals(ctx, p)
 	if err != nil {
 		return proposed, err
 	}
-	paths = append(paths, ledger.DeniedDir(p.id), ledger.ProposedDir(p.id), ledger.Day(r.Now()))
+	paths = append(paths, ledger.DeniedDir(p.ID), ledger.ProposedDir(p.ID), ledger.Day(r.Now()))
 	out, after, err := update(ctx, r, paths, func(snap ledger.Snapshot) (try[Reviewed], error) {
 		out := proposed
 		known, err := r.recorded(ctx, snap.Tree, p)
@@ -63,7 +63,7 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
 			return nothing(out, nil)
 		}
-		if err := r.refuseDirty(ctx, in, p.set.Files()); err != nil {
+		if err := r.refuseDirty(ctx, in, p.Set.Files()); err != nil {
 			return nothing(out, err)
 		}
 		old, err := p.superseded(snap.Tree)
@@ -129,8 +129,9 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 		return gathered{known: known}, err
 	}
 	g := gathered{
-		known: known, set: set, id: canon.Hex(diff), diff: diff, stored: r.Secrets.Diff(diff), found: found,
-		risks: risk.NewList(canon.Hex(diff), risk.Of(set, found)), base: base, rules: rules, mode: rules.Policy.Sandbox,
+		Patch: input.Patch{Set: set, ID: canon.Hex(diff), Base: base, Stored: r.Secrets.Diff(diff), ContainsSecrets: len(found) > 0},
+		diff:  diff, found: found, risks: risk.NewList(canon.Hex(diff), risk.Of(set, found)),
+		known: known, rules: rules, mode: rules.Policy.Sandbox,
 	}
 	if r.Sandbox == policy.ReadOnly {
 		g.mode = policy.ReadOnly
@@ -153,10 +154,10 @@ func (r *Runner) baseOf(ctx context.Context, in input.Change) (string, error) {
 // if there is none: the open one, or the one that put the files on disk where
 // they are. A patch that was ever denied is a *DeniedError.
 func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.Transaction, error) {
-	if err := refuseDenied(tree, p.id); err != nil {
+	if err := refuseDenied(tree, p.ID); err != nil {
 		return nil, err
 	}
-	proposals, err := ledger.Proposals(tree, p.id)
+	proposals, err := ledger.Proposals(tree, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -167,10 +168,10 @@ func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.
 			return nil, err
 		}
 		switch {
-		case t.PatchID() != p.id:
+		case t.PatchID() != p.ID:
 			return nil, &ledger.CorruptError{ID: t.TransactionID, Err: errors.New("it does not propose the patch that it is listed under")}
 		case t.Status == ledger.Denied:
-			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.id, Reason: "denied", In: t.TransactionID}
+			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.ID, Reason: "denied", In: t.TransactionID}
 		case !p.sameAs(t):
 		case !t.Closed:
 			return &t, nil
@@ -181,7 +182,7 @@ func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.
 	if done == nil || r.Worktree == nil || p.pull != nil {
 		return nil, nil
 	}
-	states, err := r.Worktree.Inspect(p.set.Files())
+	states, err := r.Worktree.Inspect(p.Set.Files())
 	if err != nil || slices.ContainsFunc(states, func(s workspace.State) bool { return s != workspace.After }) {
 		return nil, err
 	}
@@ -199,10 +200,10 @@ func (p gathered) sameAs(t ledger.Transaction) bool {
 		return false
 	}
 	if p.pull == nil {
-		return of.PullRequest == 0 && of.BaseCommit == p.base
+		return of.PullRequest == 0 && of.BaseCommit == p.Base
 	}
 	return of.Repository != nil && of.Repository.ID == p.pull.Repository.ID && of.PullRequest == p.pull.Number &&
-		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.base || of.PatchRedactedSHA256 == "")
+		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.Base || of.PatchRedactedSHA256 == "")
 }
 
 // refuseDirty: what the human is shown must be what the files in front of them
@@ -313,7 +314,7 @@ func (p gathered) supersedes(tx ledger.Transaction) bool {
 	if tx.Closed || tx.Status == ledger.Applied || tx.GateOnly() || tx.Proposer.Kind != p.proposer.Kind || tx.Proposer.ID != p.proposer.ID {
 		return false
 	}
-	return slices.ContainsFunc(p.set.Files(), func(f patch.Change) bool {
+	return slices.ContainsFunc(p.Set.Files(), func(f patch.Change) bool {
 		return slices.Contains(tx.Pointers.Proposal.TargetFiles, f.Path)
 	})
 }
@@ -330,7 +331,7 @@ func (r *Runner) succeed(in input.Change, p gathered, old []*ledger.Log, out Rev
 	if err != nil {
 		return nothing(out, err)
 	}
-	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.subject(in.Summary)}, first)
+	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.Subject(in.Summary)}, first)
 	if err != nil {
 		return nothing(out, err)
 	}

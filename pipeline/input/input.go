@@ -1,6 +1,7 @@
 // Package input reads the forms in which a change is proposed: a Git diff, a
 // patch.json, a Proposal, a recipe, what a working tree holds, and a pull request's
-// own diff; and the trace of what an agent did before.
+// own diff; and the trace of what an agent did before. It makes the items that
+// record them.
 package input
 
 import (
