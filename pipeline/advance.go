@@ -133,7 +133,7 @@ func (r *Runner) Continue(ctx context.Context, o Outcome, to Ahead) (Outcome, er
 func (o Outcome) stopped(until Stage) error {
 	err, tx := o.Ending(), o.Transaction()
 	if err == nil && until >= StageApply && tx.GateOnly() {
-		return &GateOnlyError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
+		return &GateOnlyError{tx.TransactionID, tx.PullRequest()}
 	}
 	return err
 }

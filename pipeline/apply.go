@@ -135,8 +135,8 @@ func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions, from *conve
 	tx := g.Transaction()
 	switch {
 	case tx.GateOnly():
-		return g, &GateOnlyError{tx.TransactionID, tx.Pointers.Proposal.PullRequest}
-	case tx.Pointers.Proposal.PullRequest == 0 || tx.Closed || o.DryRun:
+		return g, &GateOnlyError{tx.TransactionID, tx.PullRequest()}
+	case tx.PullRequest() == 0 || tx.Closed || o.DryRun:
 		return g, nil
 	}
 	return r.GateFrom(ctx, tx.TransactionID, from)
@@ -212,7 +212,7 @@ func (r *Runner) apply(ctx context.Context, to effect.Effect, g Gated, snap ledg
 	p, err := r.approvedPatch(ctx, to, g, snap)
 	r = r.With(p.known)
 	if superseded, ok := err.(*SupersededError); ok && !dryRun {
-		return refuse(r.supersede(ctx, g, superseded))
+		return refuse(r.baseChanged(ctx, g, superseded))
 	}
 	if err == nil {
 		err = to.Ready(ctx, &p.Change, g.rules.Policy.Apply.Sign)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -20,7 +19,7 @@ import (
 // target returns the way to the place that the options name; an apply that was
 // cut off is finished where it was begun.
 func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
-	if g.Transaction().Pointers.Proposal.PullRequest > 0 && o.To != policy.ToWorktree {
+	if g.Transaction().PullRequest() > 0 && o.To != policy.ToWorktree {
 		return r.pullTarget(ctx, g, o, from)
 	}
 	if open, resuming := g.log.OpenApply(); resuming && open.Target != effect.Worktree {
@@ -57,11 +56,18 @@ func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conv
 func (r *Runner) pullTarget(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
 	tx := g.Transaction()
 	if r.Forge == nil { // a job without a token takes what was fetched
-		return r.ref(fetchedHead(tx.Pointers.Proposal.PullRequest)), nil
+		return r.ref(fmt.Sprintf("refs/countersign/pull/%d/head", tx.PullRequest())), nil
 	}
-	pull, err := r.pullOf(ctx, g, from)
-	if err != nil {
-		return nil, err
+	pull := g.Pull()
+	if pull == nil && r.Code == nil {
+		return nil, &conversation.NoForgeError{ID: tx.TransactionID, PullRequest: tx.PullRequest()}
+	}
+	if pull == nil { // this stage has not read it
+		read, err := from.Pull(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+		pull = &read
 	}
 	side, ref := pull.Head, "refs/heads/"+pull.Head.Branch
 	open, resuming := g.log.OpenApply()
@@ -88,7 +94,10 @@ func (r *Runner) pullTarget(ctx context.Context, g Gated, o ApplyOptions, from *
 		return nil, err
 	}
 	to := r.ref(ref)
-	to.Refs, to.Host = refs, hostOf(pull.Base.CloneURL)
+	to.Refs = refs
+	if server, err := url.Parse(pull.Base.CloneURL); err == nil {
+		to.Host = server.Hostname()
+	}
 	if ref == "refs/heads/"+pull.Head.Branch && side.Repository.ID == pull.Head.Repository.ID {
 		to.HeadOf = pull.Number
 	}
@@ -109,31 +118,6 @@ func appliedRef(tx string) string { return "refs/agent/applied/" + tx }
 // keepableBranch refuses a branch whose name is what looks like a secret.
 func (r *Runner) keepableBranch(name string) error {
 	return r.Secrets.Refuse(name, name, "a branch's name cannot be kept out of the ledger")
-}
-
-// hostOf is the name of the server that a repository is cloned from.
-func hostOf(cloneURL string) string {
-	u, err := url.Parse(cloneURL)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
-// fetchedHead is where the repository has the head of a pull request that was
-// fetched.
-func fetchedHead(number int) string { return fmt.Sprintf("refs/countersign/pull/%d/head", number) }
-
-// pullOf is the transaction's pull request, as this stage read it.
-func (r *Runner) pullOf(ctx context.Context, g Gated, from *conversation.Reader) (forge.PullRequest, error) {
-	if g.talk != nil {
-		return g.talk.Pull(), nil
-	}
-	tx := g.Transaction()
-	if r.Forge == nil || r.Code == nil {
-		return forge.PullRequest{}, &conversation.NoForgeError{ID: tx.TransactionID, PullRequest: tx.Pointers.Proposal.PullRequest}
-	}
-	return from.Pull(ctx, tx)
 }
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are
@@ -185,7 +169,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, s
 // good, from a HEAD on another branch, where nothing is to be recorded.
 func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transaction, changed []string) error {
 	superseded := &SupersededError{tx.TransactionID, changed}
-	if tx.Pointers.Proposal.PullRequest > 0 {
+	if tx.PullRequest() > 0 {
 		return superseded // a pull request's branch may have been rewritten
 	}
 	descends, err := r.Repo.Descends(ctx, base, tx.Pointers.Proposal.BaseCommit)
@@ -196,27 +180,4 @@ func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transacti
 		return &effect.ElsewhereError{ID: tx.TransactionID, Base: tx.Pointers.Proposal.BaseCommit}
 	}
 	return superseded
-}
-
-// supersede records that the base of an approved change is gone. Where the
-// transaction has gone on since that was found, it may be the change itself that
-// was made: ErrMoved says to look again.
-func (r *Runner) supersede(ctx context.Context, g Gated, why *SupersededError) error {
-	_, _, err := update(ctx, r, transaction(why.ID), func(snap ledger.Snapshot) (try[none], error) {
-		log, err := ledger.Read(snap.Tree, why.ID)
-		if err != nil {
-			return nothing(none{}, err)
-		}
-		if len(log.Events()) != len(g.log.Events()) {
-			return nothing(none{}, ledger.ErrMoved)
-		}
-		s := r.stage(log)
-		s.Status(ledger.Superseded, r.oneLine("the base changed: "+patch.QuoteList(why.Files), 300))
-		s.Close()
-		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + patch.QuoteList(why.Files)})
-	})
-	if err != nil {
-		return err
-	}
-	return why
 }

@@ -131,7 +131,7 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 		return nil, g.Err()
 	case tx.Closed || tx.Status == ledger.Applied:
 		return nil, &ClosedError{tx.TransactionID, tx.Status}
-	case !g.rules.Policy.Approvals.Local.Counts(tx.Pointers.Proposal.PullRequest > 0):
+	case !g.rules.Policy.Approvals.Local.Counts(tx.PullRequest() > 0):
 		return nil, &UndecidedError{"the Policy does not allow local decisions"}
 	case ruling.Decision == ledger.Deny:
 		return about, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
@@ -52,8 +51,16 @@ func gateSubject(v approval.Verdict) string {
 func (r *Runner) recordVerdict(s *ledger.Stage, g Gated) {
 	status := s.Log.Transaction().Status
 	switch v := g.Verdict; v.State {
-	case approval.Pending:
-		g.request(s)
+	case approval.Pending: // as many requests are open as approvals are missing
+		open := map[string]int{}
+		for _, q := range s.Log.OpenRequests() {
+			open[q.Fingerprint]++
+		}
+		for _, missing := range v.Missing() {
+			if open[missing.Fingerprint]--; open[missing.Fingerprint] < 0 {
+				g.ask(s, missing)
+			}
+		}
 		if status == ledger.Proposed {
 			s.Status(ledger.Awaiting, "approval asked for")
 		}
@@ -63,28 +70,14 @@ func (r *Runner) recordVerdict(s *ledger.Stage, g Gated) {
 		}
 	case approval.Denied:
 		_, applying := s.Log.OpenApply()
-		if canBeDenied[status] && !applying {
+		if !applying && (status == ledger.Proposed || status == ledger.Awaiting || status == ledger.Failed) {
 			s.Status(ledger.Denied, r.oneLine(v.Reason, 300))
 			s.Close()
 		}
 	}
 }
 
-var canBeDenied = map[ledger.Status]bool{ledger.Proposed: true, ledger.Awaiting: true, ledger.Failed: true}
-
-// request opens as many requests as approvals are missing.
-func (g Gated) request(s *ledger.Stage) {
-	open := map[string]int{}
-	for _, q := range s.Log.OpenRequests() {
-		open[q.Fingerprint]++
-	}
-	for _, missing := range g.Verdict.Missing() {
-		if open[missing.Fingerprint]--; open[missing.Fingerprint] < 0 {
-			g.ask(s, missing)
-		}
-	}
-}
-
+// ask opens a request.
 func (g Gated) ask(s *ledger.Stage, about approval.Request) string {
 	g.rules.note(s)
 	item, _ := s.Log.FileChange()
@@ -106,7 +99,12 @@ var prompts = map[string]string{
 	policy.KindBreakGlass: "Apply %s without the approvals that the Policy asks for?",
 }
 
-// recordDecisions records what was said and counts, and tells why the rest does not.
+// maxUncounted is how many decisions that do not count are kept with a
+// transaction: anybody may write comments.
+const maxUncounted = 20
+
+// recordDecisions records what was said and counts, and tells why the rest does
+// not; of that, what is exactly a decision on this patch is kept as evidence.
 func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated) error {
 	if g.talk == nil { // nobody was asked
 		return nil
@@ -120,37 +118,21 @@ func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated)
 		if err != nil {
 			return err
 		}
-		if why != "" {
-			g.keep(s, said)
-			uncounted = append(uncounted, judged(said, why))
+		if why == "" {
+			continue
 		}
+		decision, exact := said.Decision()
+		if exact && ledger.FingerprintPatch(said.Command.Fingerprint) == g.Transaction().PatchID() && len(s.Log.Artifacts(approval.KindStatement)) < maxUncounted {
+			s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.talk.Known(said.Author)))
+		}
+		uncounted = append(uncounted, approval.Judged{
+			Decision: decision, Fingerprint: said.Command.Fingerprint, Author: said.Author,
+			Source: said.Kind, CreatedAt: said.CreatedAt, Reason: why,
+		})
 	}
 	g.Verdict = g.verdict(ctx, g.at)
 	g.Verdict.Decisions = append(g.Verdict.Decisions, uncounted...)
 	return nil
-}
-
-// maxUncounted is how many decisions that do not count are kept with a
-// transaction: anybody may write comments.
-const maxUncounted = 20
-
-// keep puts a decision on this patch that does not count into the record.
-func (g Gated) keep(s *ledger.Stage, said approval.Said) {
-	if _, exact := said.Decision(); !exact || ledger.FingerprintPatch(said.Command.Fingerprint) != g.Transaction().PatchID() {
-		return
-	}
-	if len(s.Log.Artifacts(approval.KindStatement)) < maxUncounted {
-		s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.talk.Known(said.Author)))
-	}
-}
-
-// judged is a decision that does not count.
-func judged(said approval.Said, why string) approval.Judged {
-	d, _ := said.Decision()
-	return approval.Judged{
-		Decision: d, Fingerprint: said.Command.Fingerprint, Author: said.Author,
-		Source: said.Kind, CreatedAt: said.CreatedAt, Reason: why,
-	}
 }
 
 // recordDecision records one decision, or says why it does not count.
@@ -168,10 +150,12 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 	if err != nil {
 		return "", err
 	}
-	if decision == ledger.Deny && g.deniedAlready(said.Command.Fingerprint) {
-		return "", nil // one denial says it, and the index of them is write-once
-	}
 	if decision == ledger.Deny {
+		for _, d := range ledger.Of[*ledger.ApprovalDecision](g.log) {
+			if d.Decision == ledger.Deny && d.Fingerprint == said.Command.Fingerprint {
+				return "", nil // one denial says it, and the index of them is write-once
+			}
+		}
 		why = g.talk.WhyNoDenial(g.rules.Policy, g.log.Meta().Proposer, said.Author)
 	} else {
 		why, err = r.whyNotCounted(ctx, *g, said, access)
@@ -180,12 +164,6 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 		r.record(s, g, said, access)
 	}
 	return why, err
-}
-
-func (g Gated) deniedAlready(fingerprint string) bool {
-	return slices.ContainsFunc(ledger.Of[*ledger.ApprovalDecision](g.log), func(d *ledger.ApprovalDecision) bool {
-		return d.Decision == ledger.Deny && d.Fingerprint == fingerprint
-	})
 }
 
 // whyNotCounted says why an approval would not count, having recorded it in a copy.
@@ -261,10 +239,6 @@ func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
 	return g.verdict(ctx, g.at)
 }
 
-func pullName(tx ledger.Transaction) string {
-	return strconv.Itoa(tx.Pointers.Proposal.PullRequest)
-}
-
 // Note records the comments that were made for a transaction.
 func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted) (ledger.Snapshot, error) {
 	_, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
@@ -287,7 +261,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted
 		}
 		s := r.stage(log)
 		s.Artifact(approval.KindPosted, approval.PostedDoc{Schema: "countersign/posted/1", Comments: fresh})
-		return recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: "asked on pull request " + pullName(log.Transaction())})
+		return recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: fmt.Sprintf("asked on pull request %d", log.Transaction().PullRequest())})
 	})
 	return after, err
 }

@@ -56,7 +56,7 @@ func (g Gated) Err() error {
 	case approval.Denied:
 		return &DeniedError{ID: id, PatchID: g.Transaction().PatchID(), Reason: g.Verdict.Reason}
 	}
-	return &PendingError{id, g.Verdict, g.Transaction().Pointers.Proposal.PullRequest}
+	return &PendingError{id, g.Verdict, g.Transaction().PullRequest()}
 }
 
 // Pull is the pull request that a stage read, nil where it read none.
@@ -122,7 +122,7 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
-	if tx.Pointers.Proposal.PullRequest > 0 && !tx.Closed && from != nil {
+	if tx.PullRequest() > 0 && !tx.Closed && from != nil {
 		if g.talk, err = from.About(ctx, snap.Tree, log); err == nil {
 			err = g.talk.AskAboutVoters(ctx, log)
 		}
@@ -159,7 +159,7 @@ func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, erro
 		return r.rules(ctx, "")
 	case pull != nil:
 		return r.rules(ctx, pull.Base.Branch)
-	case g.Transaction().Pointers.Proposal.PullRequest > 0 && asked != nil:
+	case g.Transaction().PullRequest() > 0 && asked != nil:
 		return recorded(tree, g.log, asked.Policy)
 	}
 	return r.rules(ctx, "")
@@ -171,7 +171,7 @@ func (r *Runner) headOf(ctx context.Context, g Gated) string {
 	if pull := g.Pull(); pull != nil {
 		return pull.Head.Commit
 	}
-	if g.Transaction().Pointers.Proposal.PullRequest > 0 {
+	if g.Transaction().PullRequest() > 0 {
 		return ""
 	}
 	head, _ := r.Repo.Head(ctx)
@@ -183,7 +183,7 @@ func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef
 	if g.at, err = g.log.Time(event); err != nil {
 		return err
 	}
-	if tx := g.Transaction(); tx.Pointers.Proposal.PullRequest > 0 {
+	if tx := g.Transaction(); tx.PullRequest() > 0 {
 		if g.standing, err = approval.ReadStanding(snap.Tree, g.log); err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 	g.rules.note(s)
 	verdict := g.onRecord(ctx, s)
 	if verdict.State != approval.Approved {
-		return nil, start, &PendingError{tx.TransactionID, verdict, tx.Pointers.Proposal.PullRequest}
+		return nil, start, &PendingError{tx.TransactionID, verdict, tx.PullRequest()}
 	}
 	p.checked.Record(s, r.Secrets, "before")
 	start = ledger.ApplyStart{

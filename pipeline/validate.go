@@ -112,7 +112,7 @@ func (e *NotHereError) Unwrap() error { return e.Err }
 // commit.
 func (r *Runner) rebuildApplied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log) error {
 	done, tx := log.LastApply(), log.Transaction()
-	if done.CommitAfter == "" || tx.Pointers.Proposal.PullRequest > 0 {
+	if done.CommitAfter == "" || tx.PullRequest() > 0 {
 		return nil
 	}
 	if _, err := r.Repo.Tree(ctx, done.CommitAfter); err == nil {

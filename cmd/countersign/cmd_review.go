@@ -118,7 +118,7 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 
 // next is the command that takes a transaction on.
 func (a *App) next(tx ledger.Transaction) string {
-	if tx.Pointers.Proposal.PullRequest > 0 {
+	if tx.PullRequest() > 0 {
 		return a.again("settle", tx.TransactionID)
 	}
 	return a.again("run", tx.TransactionID)

@@ -323,7 +323,7 @@ func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
 	here := ledger.Listed{BaseCommit: log.Meta().BaseCommit, TransactionID: tx.TransactionID}
 	listed, err := ledger.Proposals(tree, tx.PatchID())
 	found := err == nil && slices.Contains(listed, here)
-	if number := tx.Pointers.Proposal.PullRequest; number > 0 {
+	if number := tx.PullRequest(); number > 0 {
 		listed, err = ledger.OnPull(tree, number)
 		found = found && err == nil && slices.Contains(listed, here)
 	}

@@ -117,7 +117,7 @@ func (c Case) unsigned(s ledger.Source) string {
 	tx := c.Log.Transaction()
 	command := "countersign approve " + tx.TransactionID + " --sign"
 	if !isLocal(s) {
-		command = fmt.Sprintf("countersign sign --pr %d", tx.Pointers.Proposal.PullRequest)
+		command = fmt.Sprintf("countersign sign --pr %d", tx.PullRequest())
 	}
 	return "is not signed, which the Policy asks for: " + command
 }

@@ -83,6 +83,15 @@ const KindProposal = "proposal"
 // KindWorktree is the kind of a proposal of what the working tree holds.
 const KindWorktree = "worktree"
 
+// PullRequest is the number of the pull request that the transaction is for, 0 for
+// none.
+func (t Transaction) PullRequest() int {
+	if t.Pointers.Proposal == nil {
+		return 0
+	}
+	return t.Pointers.Proposal.PullRequest
+}
+
 // GateOnly reports whether the transaction is about a pull request's own diff.
 func (t *Transaction) GateOnly() bool {
 	return t.Pointers.Proposal != nil && t.Pointers.Proposal.Kind == KindPullRequest

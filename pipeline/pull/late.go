@@ -63,7 +63,7 @@ func proposeAgain(r *pipeline.Runner, dir fs.FS, from *ledger.Log) (*ledger.Stag
 	if err := copyPatch(s, dir, *tx.Pointers.Proposal); err != nil {
 		return nil, err
 	}
-	s.Proposed(tx.PatchID(), tx.Pointers.Proposal.PullRequest)
+	s.Proposed(tx.PatchID(), tx.PullRequest())
 	for _, a := range ledger.Of[*ledger.ArtifactStored](from) {
 		if !slices.Contains([]string{"proposal", "checks", ledger.KindRisks, approval.KindPosted}, a.Kind) {
 			continue
