@@ -1,17 +1,37 @@
 package patch
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
-var (
-	errNames = errors.New("headers disagree on the file's name")
-	errDoes  = errors.New("headers disagree on what happens to the file")
-	errModes = errors.New("headers disagree on the file's mode")
+// section is one file's part of a diff. It has hunks, or a binary fragment, or
+// neither.
+type section struct {
+	line         int // of the "diff --git" line, from 1
+	old, new     string
+	does         action
+	oldMode      Mode // 0 where the diff does not say
+	newMode      Mode
+	oldID, newID string // from the index line, perhaps abbreviated
+	hunks        []hunk
+	binary       *gitdiff.BinaryFragment
+}
+
+// An action is what a section's headers say happens to the file.
+type action int
+
+const (
+	updates action = iota
+	makes
+	deletes
+	renames
+	copies
 )
 
 // section checks that the header lines agree with each other. Its errors are
@@ -83,18 +103,6 @@ func (h *header) fits(does action) error {
 	return nil
 }
 
-// blobID is Git's object id of a file's content with as many hex digits as a
-// SHA-1 or SHA-256 repository has.
-func blobID(data []byte, digits int) string {
-	h := sha1.New()
-	if digits == 2*sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(data))
-	h.Write(data)
-	return fmt.Sprintf("%x", h.Sum(nil))
-}
-
 func isEmptyBlob(id string) bool {
 	return strings.HasPrefix(blobID(nil, 2*sha1.Size), id) || strings.HasPrefix(blobID(nil, 2*sha256.Size), id)
 }
@@ -103,4 +111,124 @@ func isEmptyBlob(id string) bool {
 func sameID(a, b string) bool {
 	n := min(len(a), len(b))
 	return a[:n] == b[:n]
+}
+
+// removes reports whether the old path is not free for another section.
+func (s section) removes() bool { return s.does != makes && s.does != copies }
+
+// at puts a line and a path into an *Error that has none.
+func at(err error, line int, path string) error {
+	var e *Error
+	if errors.As(err, &e) {
+		if e.Line == 0 {
+			e.Line = line
+		}
+		if e.Path == "" {
+			e.Path = path
+		}
+	}
+	return err
+}
+
+// checkContent compares what the header says with the content that follows: git
+// writes no hunks only where the bytes stay, or an empty file comes or goes.
+func (s section) checkContent(h header) error {
+	fail := func(msg string) error { return &Error{Line: s.line, Message: msg} }
+	if len(s.hunks) > 0 || s.binary != nil {
+		if h.seen[rankScore] == "similarity index" && h.score == 100 && s.binary == nil && !movesLines(s.hunks) {
+			return fail("similarity index says that the content stays, but it changes")
+		}
+		return s.checkWhole()
+	}
+	switch {
+	case s.does == makes && s.newID == "":
+		return fail("new file without hunks and without an index line")
+	case s.does == makes && !isEmptyBlob(s.newID), s.does == deletes && s.oldID != "" && !isEmptyBlob(s.oldID):
+		return fail("index line names content, but there are no hunks")
+	case s.does != makes && s.does != deletes && !sameID(s.oldID, s.newID):
+		return fail("index line says that the content changes, but there are no hunks")
+	case h.seen[rankScore] != "" && (s.does == updates || h.score < 100):
+		return fail("similarity index says that the content changes, but there are no hunks")
+	case s.does == updates && h.seen[rankOldMode] == "":
+		return fail("file section without a change")
+	}
+	return nil
+}
+
+// checkWhole: a new file's hunk takes nothing away, a deleted one's adds
+// nothing, and there is just one.
+func (s section) checkWhole() error {
+	if s.binary != nil || s.does != makes && s.does != deletes {
+		return nil
+	}
+	first := s.hunks[0]
+	switch {
+	case s.does == makes && first.oldLines > 0:
+		return &Error{Line: first.line, Message: "new file depends on old content"}
+	case s.does == deletes && first.newLines > 0:
+		return &Error{Line: first.line, Message: "deleted file keeps content"}
+	case first.at > 0 || len(s.hunks) > 1:
+		return &Error{Line: s.hunks[len(s.hunks)-1].line, Message: "a new or deleted file has one hunk, from its first line"}
+	}
+	return nil
+}
+
+// movesLines reports whether hunks do no more than to put lines elsewhere, which
+// git counts as a similarity of 100 percent: it compares the lines as a set.
+func movesLines(hunks []hunk) bool {
+	more := map[string]int{} // added, less removed
+	for _, h := range hunks {
+		for rest := h.body; len(rest) > 0; {
+			var line []byte
+			line, rest = cutLine(rest)
+			mark, content := line[0], string(line[1:])
+			if len(rest) > 0 && rest[0] == '\\' {
+				content = strings.TrimSuffix(content, "\n")
+				_, rest = cutLine(rest)
+			}
+			switch mark {
+			case '+':
+				more[content]++
+			case '-':
+				more[content]--
+			}
+		}
+	}
+	for _, n := range more {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// checkBlobs holds the ids of the index line that are not abbreviated to the
+// content before and after. An abbreviated one names no content for certain, and
+// is not looked at.
+func (s section) checkBlobs(before, after []byte) error {
+	if isWhole(s.oldID) && s.does != makes && blobID(before, len(s.oldID)) != s.oldID {
+		return errors.New("its index line names another content")
+	}
+	if isWhole(s.newID) && s.does != deletes && blobID(after, len(s.newID)) != s.newID {
+		return errors.New("it does not give the content that its index line names")
+	}
+	return nil
+}
+
+// secondOpinion has go-gitdiff read the section too; what it sees must be what
+// we see.
+func (s section) secondOpinion(text []byte) (*gitdiff.File, error) {
+	fail := func(msg string) error { return &Error{Line: s.line, Message: msg} }
+	files, preamble, err := gitdiff.Parse(bytes.NewBuffer(text))
+	if err != nil || len(files) != 1 || preamble != "" {
+		return nil, fail("malformed file section")
+	}
+	f := files[0]
+	if f.OldName != "" && f.OldName != s.old || f.NewName != "" && f.NewName != s.new {
+		return nil, fail(errNames.Error())
+	}
+	if f.IsNew != (s.does == makes) || f.IsDelete != (s.does == deletes) || f.IsRename != (s.does == renames) || f.IsCopy != (s.does == copies) {
+		return nil, fail(errDoes.Error())
+	}
+	return f, nil
 }

@@ -4,10 +4,7 @@ import (
 	"crypto/sha256"
 	"io/fs"
 	"maps"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 )
 
 // Between makes the Patchset that turns the files of base into after: the
@@ -91,26 +88,4 @@ func pairRenames(changes []Change) []Change {
 		}
 	}
 	return out
-}
-
-// parallel calls do for 0 to n-1, on all cores. The calls must not depend on
-// each other; what they make goes into place i, so the result has one order.
-func parallel(n int, do func(i int)) {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	if workers < 2 {
-		for i := range n {
-			do(i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	all.Wait()
 }

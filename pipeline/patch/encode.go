@@ -5,10 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/adler32"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
@@ -246,3 +249,39 @@ func storedZlib(data []byte) []byte {
 }
 
 const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+
+func newPatchset(changes []Change) Patchset {
+	raw := sync.OnceValue(func() []byte { return encode(changes) })
+	id := sync.OnceValue(func() string { return canon.Hex(raw()) })
+	return Patchset{changes, &memo{raw, id}}
+}
+
+// ID is the patch_id: the SHA-256 of the canonical bytes, 64 lower-case hex.
+func (p Patchset) ID() string {
+	if p.memo == nil {
+		return canon.Hex(encode(p.Changes))
+	}
+	return p.memo.id()
+}
+
+// parallel calls do for 0 to n-1, on all cores. The calls must not depend on
+// each other; what they make goes into place i, so the result has one order.
+func parallel(n int, do func(i int)) {
+	workers := min(n, runtime.GOMAXPROCS(0))
+	if workers < 2 {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -294,3 +294,9 @@ func (h *header) checkQuotes(old, new string) error {
 func isPair(title, a, b string) bool {
 	return title == cQuote(a, true)+" "+cQuote(b, true) || title == cQuote(a, false)+" "+cQuote(b, false)
 }
+
+var (
+	errNames = errors.New("headers disagree on the file's name")
+	errDoes  = errors.New("headers disagree on what happens to the file")
+	errModes = errors.New("headers disagree on the file's mode")
+)
