@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/gowebpki/jcs"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
 // A record has every kind of field that our records have.

@@ -343,3 +343,11 @@ func (p *parser) hex4(at int) (rune, bool) {
 	n, err := strconv.ParseUint(string(p.data[at:at+4]), 16, 16)
 	return rune(n), err == nil
 }
+
+// appendUnit appends a code point or a lone surrogate in WTF-8.
+func appendUnit(b []byte, r rune) []byte {
+	if utf16.IsSurrogate(r) {
+		return append(b, 0xED, 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
+	}
+	return utf8.AppendRune(b, r)
+}

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/gowebpki/jcs"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
 // documents are inputs and their canonical form. jcs agrees but where a lone

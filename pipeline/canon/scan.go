@@ -7,30 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// IsCanonical reports whether data is a document as Marshal writes it, byte for
-// byte: whether Parse takes it and Marshal gives it back. What our own records
-// hold is decided in one pass and without allocation.
-func IsCanonical(data []byte) bool {
-	s := scanner{data: data}
-	if s.value(0) && s.pos == len(data) {
-		return true
-	}
-	return isCanonicalSlowly(data)
-}
-
-// IsLine reports whether data is a document as Line writes it: canonical, and one
-// LF.
-func IsLine(data []byte) bool {
-	body, ended := bytes.CutSuffix(data, []byte("\n"))
-	return ended && IsCanonical(body)
-}
-
-// isCanonicalSlowly is the definition of IsCanonical.
-func isCanonicalSlowly(data []byte) bool {
-	doc, err := Parse(data)
-	return err == nil && equals(data, doc, "") == nil
-}
-
 // A scanner moves over canonical JSON. Its methods return true only where the
 // text is surely canonical, and false where it is not or where they do not know
 // (a fraction, an escaped key, a lone surrogate): whoever asks then falls back
@@ -262,3 +238,6 @@ func isControl(b []byte) bool {
 	}
 	return false
 }
+
+// MaxDepth is how deeply arrays and objects may nest; Parse refuses more.
+const MaxDepth = 1000

@@ -196,14 +196,6 @@ func surrogateAt(s string) (uint16, bool) {
 	return 0xD000 | uint16(s[1]&0x3F)<<6 | uint16(s[2]&0x3F), true
 }
 
-// appendUnit appends a code point or a lone surrogate in WTF-8.
-func appendUnit(b []byte, r rune) []byte {
-	if utf16.IsSurrogate(r) {
-		return append(b, 0xED, 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
-	}
-	return utf8.AppendRune(b, r)
-}
-
 // TypeOf is ECMAScript's typeof of a parsed value: string, number, boolean,
 // object (also for null and arrays), or undefined if it is not present. The
 // verifiers' messages print it.
@@ -243,7 +235,7 @@ func String(v any, present bool) string {
 		case math.IsNaN(v):
 			return "NaN"
 		}
-		b, err := Marshal(v)
+		b, err := appendNumber(nil, v)
 		if err != nil {
 			panic("canon: finite number without a JSON form: " + err.Error())
 		}
