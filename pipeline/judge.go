@@ -82,6 +82,17 @@ func (g Gated) TeamsUnread() bool { return g.talk != nil && g.talk.TeamsUnread()
 // Policy is the one that the Verdict goes by.
 func (g Gated) Policy() policy.Policy { return g.rules.Policy }
 
+// PolicyCommit is where the Policy was read from when the change was reviewed, ""
+// where that has none.
+func (g Gated) PolicyCommit() string {
+	ref := ledger.PolicyRef{Commit: g.log.Meta().PolicyCommit, SHA256: g.Transaction().Pointers.Proposal.PolicySHA256}
+	rules, err := recorded(g.Ledger.Tree, g.log, ref)
+	if err != nil || !rules.Found {
+		return ""
+	}
+	return rules.Commit
+}
+
 // Needs are the approvals that the change takes.
 func (g Gated) Needs() []policy.Need {
 	p := g.Transaction().Pointers.Proposal

@@ -47,7 +47,7 @@ func (r Report) CheckRun() forge.Check {
 	p := newPage(MaxCheckText - len(marker))
 	var cut string
 	c.Annotations, cut = r.annotations()
-	r.write(p, "###")
+	r.write(p, Links{})
 	p.write(cut)
 	c.Summary = p.String() + marker
 	return c

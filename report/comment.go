@@ -23,6 +23,7 @@ const (
 // of each of its transactions, in any order.
 type Comment struct {
 	Transactions []Report
+	Web          string            // Links.Web
 	Threads      map[string]string // by transaction: the address of its request
 	Notes        []string          // plain text, a line each
 	Obstacles    []Obstacle
@@ -90,10 +91,7 @@ func (c Comment) Body() string {
 	}
 	for i, r := range full {
 		share := newPage(p.left / (len(full) - i))
-		r.write(share, "###")
-		if url := c.Threads[r.TransactionID]; url != "" && r.waits() {
-			share.write("The diff, and a thread to reply in: " + link("the request", url) + ".\n\n")
-		}
+		r.write(share, Links{c.Web, c.Threads[r.TransactionID]})
 		p.write(share.String())
 	}
 	return p.String() + below

@@ -122,7 +122,7 @@ func gateOnly(state approval.State) report.Report {
 func request() report.Request {
 	return report.Request{
 		Report: proposal(), Diff: []byte(theDiff), Needs: []policy.Need{{Kind: policy.KindFileChange, Required: 1}},
-		Approvals: policy.Default().Approvals,
+		Approvals: policy.Default().Approvals, Web: "https://github.example/acme/app", PolicyCommit: strings.Repeat("b", 40),
 	}
 }
 
@@ -166,6 +166,7 @@ func comment() report.Comment {
 		Transactions: []report.Report{numbered(denied(), 2), numbered(green, 1), numbered(applied(), 3)},
 		Threads:      map[string]string{numbered(green, 1).TransactionID: "https://github.example/acme/app/pull/12#discussion_r5"},
 		Notes:        []string{report.NoteNoCI},
+		Web:          "https://github.example/acme/app",
 	}
 }
 

@@ -51,12 +51,19 @@ func filled(text string) map[string]string {
 	q.Obstacles = []report.Obstacle{{Code: "x", What: word, Instead: word}}
 	g := guard(r, bad)
 	g.Errors, g.Siblings, g.HeadCommit = []string{word}, []report.Sibling{{PullRequest: 1, Base: word, Reason: word}}, word
-	c := report.Comment{Notes: []string{word}, Threads: map[string]string{numbered(r, 5).TransactionID: "https://" + word}}
+	over := applied()
+	over.Summary, over.Proposer, over.AppliedCommit, over.LedgerRef, over.Risks = word, who, word, word, r.Risks
+	over.Verdict = verdict(approval.Approved, word, 1, judged(who, ledger.Approve, approval.KindReview, word, true))
+	gone := r
+	gone.Status, gone.Ended = ledger.Superseded, word
+	q.Web, q.PolicyCommit = "https://"+word, word
+	c := report.Comment{Web: "https://" + word, Notes: []string{word}, Threads: map[string]string{numbered(r, 5).TransactionID: "https://" + word}}
 	for i := range 2 {
 		c.Transactions = append(c.Transactions, numbered(r, i), numbered(bad, 10+i))
 	}
+	ended := report.Comment{Web: c.Web, Transactions: []report.Report{over, numbered(gone, 7)}, Threads: map[string]string{over.TransactionID: c.Web}}
 	return map[string]string{
-		"pending": r.CheckRun().Summary, "failed": bad.CheckRun().Summary, "title": bad.CheckRun().Title, "guard": g.CheckRun().Summary,
+		"ended": ended.Body(), "pending": r.CheckRun().Summary, "failed": bad.CheckRun().Summary, "title": bad.CheckRun().Title, "guard": g.CheckRun().Summary,
 		"request": q.Body(), "comment": c.Body(),
 	}
 }
@@ -106,7 +113,7 @@ type shape struct{ doc, skeleton string }
 func shapes(docs map[string]string) map[string]shape {
 	out := map[string]shape{}
 	for name, doc := range docs {
-		doc = linkless.ReplaceAllString(doc, "the request")
+		doc = linkless.ReplaceAllString(doc, "$1")
 		out[name] = shape{doc, skeleton(doc)}
 	}
 	return out
@@ -120,7 +127,7 @@ func checkForeign(t *testing.T, plain map[string]shape, text string) {
 	}
 	for name, doc := range filled(text) {
 		checkShown(t, name, doc)
-		got := linkless.ReplaceAllString(doc, "the request")
+		got := linkless.ReplaceAllString(doc, "$1")
 		if len(text) <= 200 && skeleton(got) != plain[name].skeleton {
 			t.Fatalf("%s has another structure with %q: %s", name, text, firstDifference(got, plain[name].doc))
 		}
@@ -138,7 +145,7 @@ func firstDifference(got, want string) string {
 }
 
 // linkless: an address that the forge told becomes a link only if it is plain.
-var linkless = regexp.MustCompile(`\[the request\]\(https://[A-Za-z0-9./_:#?=&%-]+\)`)
+var linkless = regexp.MustCompile(`\[(the request|the Policy|` + "`[0-9A-Za-z_]+`" + `)\]\(https://[A-Za-z0-9./_:#?=&%-]+\)`)
 
 func checkShown(t *testing.T, name, doc string) {
 	t.Helper()
@@ -190,7 +197,7 @@ func checkBlock(t *testing.T, body string) {
 	t.Helper()
 	at := opening.FindStringSubmatchIndex(body)
 	if at == nil {
-		if strings.Contains(body, "<details>") {
+		if strings.Contains(body, "<details><summary>The diff") {
 			t.Fatal("no block")
 		}
 		return
@@ -203,7 +210,7 @@ func checkBlock(t *testing.T, body string) {
 		}
 	}
 	rest := strings.Join(lines[inside:], "\n")
-	if !strings.HasPrefix(rest, fence+"\n\n</details>\n\n- transaction ") || strings.Count(rest, "<!--") != 1 {
+	if rest = strings.Replace(rest, "</details>\n\n", "", 1); !strings.HasPrefix(rest, fence+"\n\n**If you approve,** ") || strings.Count(rest, "<!--") != 1 {
 		t.Fatalf("the block ends early: %.300q", rest)
 	}
 }

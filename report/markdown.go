@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -17,25 +18,87 @@ import (
 // MaxCheckText bytes: verdict and failures first.
 func (r Report) Markdown() string {
 	p := newPage(MaxCheckText)
-	r.write(p, "###")
+	r.write(p, Links{})
 	return p.String()
 }
 
-// write puts the report on a page, below a heading of that level.
-func (r Report) write(p *page, level string) {
+// write puts the report on a page as a person reads it: how it stands, what went
+// wrong, who wants what and why, what may be overlooked, what there is to answer;
+// of a change that is over, what became of it. Ids and hashes are folded below.
+func (r Report) write(p *page, to Links) {
 	if r.glassBroken() {
 		p.write(caution("**" + glassWarning + ".** " + words(r.Verdict.Reason)))
 	}
-	p.write(level + " countersign: " + r.headline() + "\n\n")
-	risks := r.risks()
-	failures := newPage(p.left - len(risks))
+	p.write("### countersign: " + r.headline() + "\n\n")
+	if r.isStory() {
+		p.write(r.story(to))
+		p.folded("Risks, ids, decisions and files", func(p *page) {
+			p.write(r.risks(p.left))
+			p.write(r.facts(to))
+			r.writeDecisions(p)
+			r.writeFiles(p)
+		})
+		return
+	}
+	first := r.wants("proposes", "brings") + r.risks(p.left)
+	failures := newPage(p.left - len(first))
 	r.writeFailures(failures)
 	p.write(failures.String())
-	p.write(risks)
-	p.write(r.asks())
-	p.write(r.facts())
+	p.write(first)
+	p.write(r.asks(to))
 	r.writeDecisions(p)
 	r.writeFiles(p)
+	p.folded("Ids, hashes and the ledger", func(p *page) { p.write(r.facts(to)) })
+}
+
+// wants says who wants what, and why in their own words.
+func (r Report) wants(proposes, brings string) string {
+	text := name(r.Proposer.Login) + " " + proposes + " to change " + r.filesLine()
+	if r.GateOnly {
+		text = name(r.Proposer.Login) + " " + brings + " with this pull request " + r.filesLine()
+	}
+	if r.Summary != "" {
+		return text + ": “" + words(r.Summary) + "”\n\n"
+	}
+	return text + ".\n\n"
+}
+
+// isStory reports whether a change is over, and nothing went wrong.
+func (r Report) isStory() bool {
+	failed := r.ApplyResult != nil && r.ApplyResult.Outcome != result.Success || r.Validation != nil && !r.Validation.OK
+	return over(r) == 1 && r.Status != ledger.Failed && !failed
+}
+
+// story is what became of a change, in three lines: who wanted what, who decided,
+// and what was done.
+func (r Report) story(to Links) string {
+	decided := "ended: " + words(r.Ended)
+	if r.Ended == "" && r.Verdict != nil {
+		decided = string(r.Verdict.State) + " (" + words(r.Verdict.Reason) + ")"
+		var by []string
+		for _, d := range r.Verdict.Decisions {
+			if d.Counted {
+				by = append(by, d.Author.Login)
+			}
+		}
+		if len(by) > 0 && r.Verdict.State == approval.Approved {
+			decided += ", by " + codes(by, maxNames)
+		}
+	}
+	if to.Thread != "" {
+		decided += ", in " + link("the request", to.Thread)
+	}
+	done := "not applied"
+	switch {
+	case r.AppliedCommit != "":
+		done = "applied as commit " + to.commit(r.AppliedCommit) + ", and read back"
+	case r.ApplyResult != nil:
+		done = "applied, and read back"
+	case r.GateOnly && r.Status == ledger.Completed:
+		done = "merged"
+	}
+	wanted := strings.TrimSuffix(strings.TrimSpace(r.wants("proposed", "brought")), ".")
+	return "1. " + wanted + "\n2. " + decided + "\n3. " + done + "; the record is " + to.transaction(r.TransactionID, r.LedgerCommit) + "\n\n"
 }
 
 // glassBroken reports whether somebody's break-glass stands in for the approvals
@@ -64,9 +127,12 @@ func (r Report) headline() string {
 	return r.Outcome()
 }
 
-// facts are what does not change with the verdict.
-func (r Report) facts() string {
-	rows := []string{"transaction | " + name(r.TransactionID) + " (" + words(string(r.Status)) + ")", "fingerprint | " + name(r.Fingerprint)}
+// facts are which bytes these are, and where they stand.
+func (r Report) facts(to Links) string {
+	rows := []string{
+		"transaction | " + to.transaction(r.TransactionID, r.LedgerCommit) + " (" + words(string(r.Status)) + ")", "fingerprint | " + name(r.Fingerprint),
+		"base commit | " + to.commit(r.BaseCommit),
+	}
 	if r.PullRequest > 0 {
 		rows = append(rows, fmt.Sprintf("pull request | %d", r.PullRequest))
 	}
@@ -76,17 +142,13 @@ func (r Report) facts() string {
 	if len(r.Supersedes) > 0 {
 		rows = append(rows, "supersedes | "+codes(r.Supersedes, maxNames))
 	}
-	rows = append(rows, "files | "+r.filesLine())
-	if r.Summary != "" {
-		rows = append(rows, "summary | "+words(r.Summary))
-	}
-	if r.Proposer.Login != "" {
-		rows = append(rows, "proposer | "+name(r.Proposer.Login))
+	if r.Confidence != nil {
+		rows = append(rows, fmt.Sprintf("confidence | %d of 100, says the proposer", *r.Confidence))
 	}
 	if r.AppliedCommit != "" {
-		rows = append(rows, "commit | "+name(r.AppliedCommit))
+		rows = append(rows, "commit | "+to.commit(r.AppliedCommit))
 	}
-	rows = append(rows, "ledger | "+name(r.LedgerRef)+" "+name(r.LedgerCommit))
+	rows = append(rows, "ledger | "+name(r.LedgerRef)+" "+to.commit(r.LedgerCommit))
 	return "| | |\n|---|---|\n| " + strings.Join(rows, " |\n| ") + " |\n\n"
 }
 
@@ -202,13 +264,27 @@ func (r Report) missing() []approval.Need {
 	return out
 }
 
-// asks are the lines to copy, one block for each fingerprint, while approvals
-// are missing.
-func (r Report) asks() string {
+// asks says how to answer while approvals are missing: in the thread of the
+// request, which binds a short answer to these bytes, or with the lines to copy.
+func (r Report) asks(to Links) string {
 	if !r.waits() {
 		return ""
 	}
-	return approveBlocks(r.missing()) + denyBlock(r.Fingerprint) + r.greenHint()
+	head := "**To answer,** comment on the pull request with one line, exactly as it stands. The diff is not shown here: " +
+		name("countersign diff "+r.TransactionID) + " shows it.\n\n"
+	if to.Thread != "" {
+		head = "**To answer,** reply " + code("/approve") + ", or " + code("/deny") + " and your reason, in " + link("the request", to.Thread) +
+			", which has the diff; it is not shown here. Or comment here with the full line:\n\n"
+	}
+	return r.approving() + head + approveBlocks(r.list(), r.missing()) + denyBlock(r.Fingerprint) + r.greenHint()
+}
+
+// approving says what an approval does.
+func (r Report) approving() string {
+	if r.GateOnly {
+		return "**If you approve,** the check `countersign` succeeds for exactly these bytes, which are the pull request's own diff, once everybody who is needed has approved.\n\n"
+	}
+	return "**If you approve,** exactly these bytes are written, once everybody who is needed has approved. Nothing is written before, and nothing else.\n\n"
 }
 
 // greenHint says where the green button counts.
@@ -219,12 +295,29 @@ func (r Report) greenHint() string {
 	return "A review that approves the pull request as it is now counts as well, for the change itself.\n\n"
 }
 
-func approveBlocks(needs []approval.Need) string {
+func approveBlocks(risks risk.List, needs []approval.Need) string {
 	var b strings.Builder
 	for _, n := range needs {
-		b.WriteString("To approve " + cmp.Or(kindWords[n.Kind].sentence, prose(n.Kind)) + ", comment on the pull request with this line:\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n")
+		b.WriteString("To approve " + cmp.Or(kindWords[n.Kind].sentence, prose(n.Kind)) + reasons(risks, n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n")
 	}
 	return b.String()
+}
+
+// reasons are what an approval of a kind is about, the first of them, in brackets.
+func reasons(risks risk.List, kind string) string {
+	const most = 3
+	all := Reasons(risks, kind)
+	var out []string
+	for _, one := range all[:min(len(all), most)] {
+		out = append(out, riskItem(one))
+	}
+	if more := len(all) - most; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " – " + strings.Join(out, "; ")
 }
 
 func denyBlock(fingerprint string) string {

@@ -46,6 +46,14 @@ func (p *page) write(text string) {
 	p.left -= len(text)
 }
 
+// folded writes what opens on a click, as much as there is room for.
+func (p *page) folded(summary string, write func(*page)) {
+	head, tail := "<details><summary>"+summary+"</summary>\n\n", "</details>\n\n"
+	part := newPage(p.left - len(head) - len(tail))
+	write(part)
+	p.write(head + part.String() + tail)
+}
+
 // A list is rows below a head, of which the first most are shown.
 type list struct {
 	head string

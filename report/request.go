@@ -25,6 +25,10 @@ type Request struct {
 	Commands  []string // that will run before anything is written
 	Obstacles []Obstacle
 	Notes     []string // plain text, a line each
+	Web       string   // Links.Web
+	// PolicyCommit is where the Policy was read from, "" for a repository without
+	// one.
+	PolicyCommit string
 }
 
 // RequestMarker is the last line of a Request's body, by which it is found.
@@ -37,15 +41,16 @@ var unmarked = lazyregexp.New(`[^A-Za-z0-9_]`)
 // The room of the parts beside the diff: what stands below it, the files, and
 // the characters that do not show.
 const (
-	maxTail   = 16 << 10
-	maxFiles  = 12 << 10
-	maxPlaces = 6 << 10
+	maxTail   = 20 << 10
+	maxFiles  = 10 << 10
+	maxPlaces = 4 << 10
 	// maxWarning is for the words that the diff is cut.
 	maxWarning = 2 << 10
 )
 
-// Body is the comment, of at most MaxComment bytes: the question and the lines
-// to copy first, then the files and as much of the diff as fits.
+// Body is the comment, of at most MaxComment bytes, in the order in which a person
+// reads: who wants what and why, what may be overlooked, as much of the diff as
+// fits, what an approval does, and how to answer. The rest is folded below.
 func (q Request) Body() string {
 	marker := RequestMarker(q.Report.TransactionID) + "\n"
 	tail := newPage(maxTail)
@@ -62,51 +67,64 @@ func (q Request) Body() string {
 	return above + diff.String() + below
 }
 
-// writeHead writes what matters most: the question, and what to know before it is
-// answered.
+// writeHead writes the question, and what to know before it is answered.
 func (q Request) writeHead(p *page) {
-	what := " proposes to change "
-	then := "Nothing is written before people approved exactly these bytes."
-	if q.Report.GateOnly {
-		what = " brings with this pull request "
-		then = "This is the pull request's own diff. The check `countersign` succeeds once people approved exactly these bytes."
-	}
-	p.write("### countersign: do you approve this change?\n\n" + name(q.Report.Proposer.Login) + what + q.Report.filesLine() + ". " + then + "\n\n")
+	p.write("### countersign: do you approve this change?\n\n" + q.Report.wants("proposes", "brings"))
 	p.write(obstacleBox(q.Obstacles))
-	p.write(q.Report.risks())
 	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
 		p.write(caution("**This change adds what looks like a secret.** It is masked below; the fingerprint is of the real bytes. Approve it only if it is none, or if it is meant to be there."))
 	}
-	unanswered := approval.Verdict{}
-	for _, n := range q.Needs {
-		unanswered.Needs = append(unanswered.Needs, approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required)})
-	}
-	p.write(approveBlocks(Report{Verdict: &unanswered}.missing()) + denyBlock(q.Report.Fingerprint))
-	p.write("Or reply in this thread, with `/approve` alone for the change itself, or with `/deny` and your reason. Only the first line counts, exactly as it stands.\n\n")
-	p.write(q.Report.greenHint())
+	p.write(q.Report.risks(p.left))
 	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
 	head := warning("**This change has characters that do not show, or bytes that are not UTF-8.** They can make code look like what it is not. The diff has them as escapes.")
 	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
 	p.within(maxFiles, q.Report.files(100))
 }
 
-// writeTail writes which transaction this is, whose and what for, what is needed,
-// and by whom.
+// writeTail writes what an approval does and how to answer, and folded which
+// transaction this is, what is needed, and by whom.
 func (q Request) writeTail(p *page) {
-	r := q.Report
-	rows := []string{
-		"transaction " + name(r.TransactionID) + " on " + name(r.BaseCommit),
-		"the same diff in a clone: " + name("countersign diff "+r.TransactionID),
+	p.write(q.Report.approving())
+	p.write(q.answers())
+	p.folded("Ids, who may approve, and what runs first", q.writeDetails)
+}
+
+// answers says how to answer: the shortest safe way first. A reply of one word is
+// about the bytes that its thread began with; elsewhere the full line names them.
+func (q Request) answers() string {
+	var change, others []approval.Need
+	for _, n := range q.Needs {
+		need := approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required)}
+		if n.Kind == policy.KindFileChange {
+			change = append(change, need)
+		} else {
+			others = append(others, need)
+		}
 	}
-	if r.Summary != "" {
-		rows = append(rows, name(r.Proposer.Login)+" says what it is for: "+words(r.Summary))
+	unanswered := func(needs []approval.Need) string {
+		return approveBlocks(q.Report.list(), Report{Verdict: &approval.Verdict{Needs: needs}}.missing())
+	}
+	text := "**To answer, reply here** with one line, exactly as it stands:\n\n" + lineBlock("/approve") +
+		"\nor " + code("/deny") + " and your reason, which refuses this change for good.\n\n"
+	if len(others) > 0 {
+		text += "It takes more than that, each with a line of its own:\n\n" + unanswered(others)
+	}
+	return text + q.Report.greenHint() + "Elsewhere on the pull request, the full lines:\n\n" + unanswered(change) + denyBlock(q.Report.Fingerprint)
+}
+
+func (q Request) writeDetails(p *page) {
+	r := q.Report
+	links := Links{Web: q.Web}
+	rows := []string{
+		"transaction " + name(r.TransactionID) + " on " + links.commit(r.BaseCommit),
+		"the same diff in a clone: " + name("countersign diff "+r.TransactionID),
 	}
 	if r.Confidence != nil {
 		rows = append(rows, fmt.Sprintf("the proposer's own confidence: %d of 100", *r.Confidence))
 	}
 	p.write("- " + strings.Join(rows, "\n- ") + "\n\n")
 	p.write(q.conditions())
-	p.list(list{"Needed, under the Policy:\n\n", each(q.Needs, needRow), maxNames, "need", ""})
+	p.list(list{"Needed, under " + links.policy(q.PolicyCommit) + ":\n\n", each(q.Needs, needRow), maxNames, "need", ""})
 	commands := each(q.Commands, func(c string) string { return "- " + name(c) + "\n" })
 	p.list(list{"Commands that run first, in a sandbox:\n\n", commands, maxNames, "command", ""})
 	p.list(list{"", points("Note", q.Notes), maxNames, "note", ""})
@@ -181,7 +199,7 @@ func age(d time.Duration) string {
 }
 
 // A folded diff is as much of a diff as there is room for, in a code block that
-// opens on a click. What does not print is shown as an escape (T14).
+// opens on a click where it is long. What does not print is shown as an escape (T14).
 type folded struct {
 	text  string // of the lines, each with its LF
 	run   int    // the longest run of backticks
@@ -192,6 +210,8 @@ type folded struct {
 const (
 	foldHead = "<details><summary>The diff, %s</summary>\n\n"
 	foldTail = "\n</details>\n\n"
+	// openLines is how long a diff is shown as it is.
+	openLines = 40
 	// foldCost is more than what stands around the lines, the two fences apart.
 	foldCost = len(foldHead) + len(foldTail) + 40
 )
@@ -224,6 +244,9 @@ func (f folded) String() string {
 		return ""
 	}
 	size := plural(f.total, "line")
+	if f.total <= openLines && !f.cut() {
+		return fenced("diff", f.text) + "\n"
+	}
 	if f.cut() {
 		size = fmt.Sprintf("%d of its %d lines", f.shown, f.total)
 	}

@@ -234,16 +234,17 @@ func cut(text string, width int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
 }
 
-// maxRisks is the room of the risks in Markdown, in bytes, and maxRiskWords how
-// many characters of a foreign text are shown in one of them.
+// maxRisks is the most room of the risks in Markdown, in bytes, and maxRiskWords
+// how many characters of a foreign text are shown in one of them.
 const (
 	maxRisks     = 12 << 10
 	maxRiskWords = 120
 )
 
-// risks are the report's risks in Markdown, a line a kind. Kinds share the room;
-// what a line has no room for is counted in it, so that no kind is left out.
-func (r Report) risks() string {
+// risks are the report's risks in Markdown, a line a kind, in a part of the room
+// that a page has. Kinds share it; what a line has no room for is counted in it, so
+// that no kind is left out.
+func (r Report) risks(room int) string {
 	groups := riskGroups(r.list())
 	switch {
 	case r.Risks == nil:
@@ -254,7 +255,7 @@ func (r Report) risks() string {
 	var b strings.Builder
 	b.WriteString("**Look at this first:**\n\n")
 	for _, g := range groups {
-		b.WriteString(g.row(maxRisks / len(groups)))
+		b.WriteString(g.row(min(maxRisks, room/2) / len(groups)))
 	}
 	return b.String() + "\n"
 }

@@ -321,7 +321,7 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 	}
 	body := report.Request{
 		Report: clean, Diff: []byte(s.Host.RedactDiff(diff)), Needs: g.Needs(), Approvals: g.Policy().Approvals,
-		Commands: g.Commands(),
+		Commands: g.Commands(), Web: report.WebOf(pull.Base.CloneURL), PolicyCommit: g.PolicyCommit(),
 	}.Body()
 	var comment approval.Posted
 	known := slices.IndexFunc(g.Statements(), func(said approval.Statement) bool { // a run that was cut off may have asked

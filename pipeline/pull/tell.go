@@ -240,7 +240,7 @@ func (s *settlement) comment(ctx context.Context) error {
 	if len(s.Transactions) == 0 && len(s.Notes) == 0 {
 		return nil
 	}
-	c := report.Comment{Threads: map[string]string{}, Notes: s.Notes, Obstacles: s.obstacles, Told: s.told}
+	c := report.Comment{Threads: map[string]string{}, Web: report.WebOf(s.pull.Base.CloneURL), Notes: s.Notes, Obstacles: s.obstacles, Told: s.told}
 	if s.untold { // the next run, or the sweep, tells all of it again
 		c.Told = nil
 	}
