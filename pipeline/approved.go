@@ -7,14 +7,41 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
+
+// ApplyOptions say where an approved change goes.
+type ApplyOptions struct {
+	// To is "" for what the Policy says, which is policy.ToWorktree where it says
+	// nothing. policy.ToBranch is a branch that is not checked out, policy.ToRef
+	// refs/agent/applied/<transaction>.
+	To policy.Target
+	// Branch is the branch's short name for policy.ToBranch; "" makes one of the
+	// transaction's own.
+	Branch string
+	// DryRun writes nothing, neither files nor ledger, and predicts the result.
+	DryRun bool
+	// Place waits, of many that are applied side by side, until none is at the
+	// same place, nor another process; nil locks the target.
+	Place func(ctx context.Context, target string) (leave func(), err error)
+}
+
+// prepared is an approved change on the commit that it is about to be applied
+// to.
+type prepared struct {
+	effect.Change
+	source  result.Source
+	checked checks.Done
+	known   Known // with what the patch and its checks have taught
+}
 
 // target returns the way to the place that the options name; an apply that was
 // cut off is finished where it was begun.

@@ -8,7 +8,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // Interrupt closes a transaction that nobody will take further. Unlike a
@@ -121,29 +120,6 @@ func (r *Runner) succeeded(log *ledger.Log, by, why string) (*ledger.Stage, ledg
 	s.Status(ledger.Superseded, fmt.Sprintf("superseded by %s: %s", by, why))
 	s.Close()
 	return s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}
-}
-
-// baseChanged records that the base of an approved change is gone. Where the
-// transaction has gone on since that was found, it may be the change itself that
-// was made: ErrMoved says to look again.
-func (r *Runner) baseChanged(ctx context.Context, g Gated, why *SupersededError) error {
-	_, _, err := update(ctx, r, transaction(why.ID), func(snap ledger.Snapshot) (try[none], error) {
-		log, err := ledger.Read(snap.Tree, why.ID)
-		if err != nil {
-			return nothing(none{}, err)
-		}
-		if len(log.Events()) != len(g.log.Events()) {
-			return nothing(none{}, ledger.ErrMoved)
-		}
-		s := r.stage(log)
-		s.Status(ledger.Superseded, r.oneLine("the base changed: "+patch.QuoteList(why.Files), 300))
-		s.Close()
-		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + patch.QuoteList(why.Files)})
-	})
-	if err != nil {
-		return err
-	}
-	return why
 }
 
 // EnterDenied records a denial that was said after a transaction was closed, and

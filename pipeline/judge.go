@@ -157,6 +157,23 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	return g, nil
 }
 
+// risks lists those of a transaction that was recorded before lists were. Where
+// its patch is not to be had, that is what there is to say of every file.
+func (r *Runner) risks(ctx context.Context, tree fs.FS, tx ledger.Transaction) *risk.List {
+	var all []risk.Risk
+	set, err := r.source().On(ctx, tree, tx, tx.Pointers.Proposal.BaseCommit)
+	if err == nil {
+		_, found := r.Secrets.Learn(set)
+		all = risk.Of(set, found)
+	} else {
+		for _, name := range tx.Pointers.Proposal.TargetFiles {
+			all = append(all, risk.Risk{Kind: risk.Unlisted, Path: name, Detail: r.oneLine(err.Error(), 200)})
+		}
+	}
+	list := risk.NewList(tx.PatchID(), all)
+	return &list
+}
+
 // rulesFor are the rules that an open transaction goes by now. Where its pull
 // request was not read, nothing tells which branch that is to: it is what was
 // asked for last, and no approval counts by it.

@@ -46,28 +46,6 @@ func (r *Runner) Open(ctx context.Context) (open []ledger.Transaction, damaged [
 	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), damaged, err
 }
 
-// TransactionsOn returns the transactions of a pull request, oldest first, and the ledger
-// that has them.
-func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
-	snap, err := r.Ledger(ctx, ledger.PullDir(number))
-	if err != nil {
-		return nil, snap, err
-	}
-	listed, err := ledger.OnPull(snap.Tree, number)
-	if err != nil || len(listed) == 0 {
-		return nil, snap, err
-	}
-	var paths []string
-	for _, l := range listed {
-		paths = append(paths, transaction(l.TransactionID)...)
-	}
-	if snap, err = r.Ledger(ctx, paths...); err != nil {
-		return nil, snap, err
-	}
-	all, err := ledger.StatesOnPull(snap.Tree, in, number)
-	return all, snap, err
-}
-
 // History returns the verdict on a transaction as a ledger has it, asking nobody
 // and recording nothing.
 func (r *Runner) History(ctx context.Context, snap ledger.Snapshot, id string) (Gated, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -102,6 +103,29 @@ func forget(snap ledger.Snapshot, id string, to effect.Effect) error {
 		err = errors.Join(err, to.End(*start))
 	}
 	return err
+}
+
+// baseChanged records that the base of an approved change is gone. Where the
+// transaction has gone on since that was found, it may be the change itself that
+// was made: ErrMoved says to look again.
+func (r *Runner) baseChanged(ctx context.Context, g Gated, why *SupersededError) error {
+	_, _, err := update(ctx, r, transaction(why.ID), func(snap ledger.Snapshot) (try[none], error) {
+		log, err := ledger.Read(snap.Tree, why.ID)
+		if err != nil {
+			return nothing(none{}, err)
+		}
+		if len(log.Events()) != len(g.log.Events()) {
+			return nothing(none{}, ledger.ErrMoved)
+		}
+		s := r.stage(log)
+		s.Status(ledger.Superseded, r.oneLine("the base changed: "+patch.QuoteList(why.Files), 300))
+		s.Close()
+		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + patch.QuoteList(why.Files)})
+	})
+	if err != nil {
+		return err
+	}
+	return why
 }
 
 // finish records what came of an apply. ErrMoved says that another run which took

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"path"
@@ -49,21 +48,4 @@ func (g Gated) recordedRisks() (risk.List, error) {
 		return list, err
 	}
 	return risk.List{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no risks")}
-}
-
-// risks lists those of a transaction that was recorded before lists were. Where
-// its patch is not to be had, that is what there is to say of every file.
-func (r *Runner) risks(ctx context.Context, tree fs.FS, tx ledger.Transaction) *risk.List {
-	var all []risk.Risk
-	set, err := r.source().On(ctx, tree, tx, tx.Pointers.Proposal.BaseCommit)
-	if err == nil {
-		_, found := r.Secrets.Learn(set)
-		all = risk.Of(set, found)
-	} else {
-		for _, name := range tx.Pointers.Proposal.TargetFiles {
-			all = append(all, risk.Risk{Kind: risk.Unlisted, Path: name, Detail: r.oneLine(err.Error(), 200)})
-		}
-	}
-	list := risk.NewList(tx.PatchID(), all)
-	return &list
 }

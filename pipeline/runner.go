@@ -213,6 +213,28 @@ func (r *Runner) Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, 
 	return snap, err
 }
 
+// TransactionsOn returns the transactions of a pull request, oldest first, and the ledger
+// that has them.
+func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
+	snap, err := r.Ledger(ctx, ledger.PullDir(number))
+	if err != nil {
+		return nil, snap, err
+	}
+	listed, err := ledger.OnPull(snap.Tree, number)
+	if err != nil || len(listed) == 0 {
+		return nil, snap, err
+	}
+	var paths []string
+	for _, l := range listed {
+		paths = append(paths, transaction(l.TransactionID)...)
+	}
+	if snap, err = r.Ledger(ctx, paths...); err != nil {
+		return nil, snap, err
+	}
+	all, err := ledger.StatesOnPull(snap.Tree, in, number)
+	return all, snap, err
+}
+
 // transaction is what a stage reads of a ledger: the transaction's directory.
 func transaction(id string) []string {
 	if ledger.CheckID(id) != nil {
