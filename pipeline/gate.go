@@ -228,9 +228,12 @@ func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
 
 // onRecord is the verdict as anybody can find it again from the record alone:
 // what the forge answered when it was asked again goes into it.
+//
+// How far the base had moved is recorded too, where the Policy bounds that.
 func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
+	g.noteDrift(s)
 	if g.talk == nil {
-		return g.Verdict
+		return g.verdict(ctx, g.at)
 	}
 	g.rules.note(s)
 	doc := g.talk.Standing(g.at, g.rules.ref(), s.Log)

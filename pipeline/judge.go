@@ -33,6 +33,8 @@ type Gated struct {
 
 	talk     *conversation.Conversation // on its pull request, nil where that was not read
 	standing *approval.Standing         // recorded with the apply, once there is one
+	drift    func(from string) approval.Drift
+	driftsTo string // the commit up to which drift is measured
 }
 
 // Log are the events that the Verdict is about.
@@ -153,6 +155,10 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 		g.risks = r.risks(ctx, snap.Tree, tx)
 	}
 	g.head = r.headOf(ctx, g)
+	if _, _, done := log.DecidedAt(); !done {
+		g.driftsTo = g.base()
+		g.drift = r.driftTo(ctx, tx, g.driftsTo)
+	}
 	g.Verdict = g.verdict(ctx, g.at)
 	return g, nil
 }
@@ -217,8 +223,10 @@ func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef
 		}
 		policy = g.standing.Policy
 	}
-	g.rules, err = recorded(snap.Tree, g.log, policy)
-	return err
+	if g.rules, err = recorded(snap.Tree, g.log, policy); err != nil {
+		return err
+	}
+	return g.driftAsItWas(event)
 }
 
 // verdict decides on a transaction under the rules at a moment.
@@ -227,6 +235,7 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
 		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: p.Authors,
+		Drift: g.drift,
 	}
 	if g.standing != nil {
 		return c.On(*g.standing).Decide()

@@ -67,7 +67,7 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 	s = ledger.NewStage(g.log, g.at, r.Secrets)
 	r.recordVerdict(s, g)
 	g.rules.note(s)
-	verdict := g.onRecord(ctx, s)
+	verdict := r.onto(ctx, g, to, p.Base).onRecord(ctx, s)
 	if verdict.State != approval.Approved {
 		return nil, start, &PendingError{tx.TransactionID, verdict, tx.PullRequest()}
 	}

@@ -67,6 +67,8 @@ type commits struct {
 	trees []fstest.MapFS
 	// parents are those of commits beside the line that the others are.
 	parents map[string]string
+	onLine  bool
+	lost    string // a commit that cannot be compared with
 }
 
 func (c *commits) commit(files map[string]string) {
@@ -79,7 +81,15 @@ func (c *commits) commit(files map[string]string) {
 
 func id(n int) string { return fmt.Sprintf("%040x", n) }
 
-func (c *commits) Head(context.Context) (string, error) { return id(len(c.trees)), nil }
+// Head is the last commit, or with onLine the last of the line: those that were
+// built for a ref are beside it.
+func (c *commits) Head(context.Context) (string, error) {
+	n := len(c.trees)
+	for c.onLine && c.parents[id(n)] != "" {
+		n--
+	}
+	return id(n), nil
+}
 
 func (c *commits) Tree(_ context.Context, commit string) (fs.FS, error) {
 	for i, tree := range c.trees {
@@ -112,8 +122,8 @@ func (c *commits) Drift(ctx context.Context, a, b string) (n int, files []string
 	at := [2]int{}
 	for i, commit := range []string{a, b} {
 		tree, err := c.Tree(ctx, commit)
-		if err != nil {
-			return 0, nil, err
+		if err != nil || commit == c.lost {
+			return 0, nil, fmt.Errorf("no commit %s", commit)
 		}
 		for c.parents[commit] != "" {
 			commit, n = c.parents[commit], n+1

@@ -51,6 +51,7 @@ type Verdict struct {
 	BreakGlass bool     `json:"break_glass,omitempty"`
 	Needs      []Need   `json:"needs"`
 	Decisions  []Judged `json:"decisions"`
+	Drift      *Drift   `json:"drift,omitempty"` // of the oldest approval that counts, or would but for it
 }
 
 func (v *Verdict) deny(by ledger.Actor, reason string) {
@@ -123,6 +124,9 @@ func (v Verdict) Missing() []Request {
 // Signed verifies the signature of an approval that has one, and tells when it was
 // made. Nil means that nobody can, and no approval with a signature counts.
 //
+// Drift tells how far what the change goes onto has moved since a commit. Nil means
+// that nobody looked: where the Policy bounds that, no approval counts then.
+//
 // The Policy's withdraw_deny is not decided on yet: a denial is final.
 type Case struct {
 	Policy      policy.Policy
@@ -137,6 +141,7 @@ type Case struct {
 	Owners      func(path string, who ledger.Actor) (bool, error)
 	Stands      func(ledger.ApprovalDecision) string
 	Signed      func(ledger.ApprovalDecision) (time.Time, error)
+	Drift       func(from string) Drift
 }
 
 // Decide adds up the decisions of the log. The verdict is approved when every
@@ -168,6 +173,7 @@ func (c Case) Decide() Verdict {
 		v.deny(d.Author, d.Reason)
 	}
 	v.addUp(tallies, broken)
+	v.Drift = c.shownDrift(v.Decisions)
 	return v
 }
 

@@ -153,10 +153,29 @@ func (ps *Policies) decideAgain(dir fs.FS, log *ledger.Log, n, end int, ref ledg
 		}
 		c = c.On(s)
 	}
+	if p.Approvals.Drift != nil {
+		doc, err := lastDrift(dir, before.Payloads())
+		if err == nil {
+			err = doc.measured(c.goesOnto(log.Payloads()[n]), log.Meta().BaseCommit)
+		}
+		if err != nil {
+			return v, err
+		}
+		c.Drift = doc.Of
+	}
 	if v = c.Decide(); v.State != Approved {
 		return v, fmt.Errorf("by the recorded Policy the verdict was %s (%s)", v.State, v.Reason)
 	}
 	return v, nil
+}
+
+// goesOnto is the commit that an event says the change goes onto; of a pull
+// request's own diff it is the head.
+func (c Case) goesOnto(p ledger.Payload) string {
+	if start, ok := p.(*ledger.ApplyStart); ok {
+		return start.BaseCommit
+	}
+	return c.Head
 }
 
 // granted leaves out whom the record cannot tell apart.

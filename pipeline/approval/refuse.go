@@ -42,21 +42,22 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 			return why
 		}
 	}
-	on, said := s.Commit, s.CreatedAt
+	on, said := madeOn(c.Log, d), s.CreatedAt
 	if s.Signature != nil {
 		signedAt, err := c.signature(d)
 		if err != nil {
 			return "its signature does not count: " + ledger.OneLine(err.Error(), 300)
 		}
-		// Whoever has it can post it again: it is of the commit, and of the time, that
-		// it was signed for.
-		on = c.reviewedOn()
+		// Whoever has it can post it again: it is of the time that it was signed for.
 		if at, err := time.Parse(time.RFC3339, said); err == nil && signedAt.Before(at) {
 			said = ledger.FormatTime(signedAt)
 		}
 	}
 	if c.Policy.Approvals.SameHead && (c.Head == "" || on != c.Head) {
 		return "was made on another commit"
+	}
+	if why := c.drifted(d); why != "" {
+		return why
 	}
 	most := time.Duration(c.Policy.Approvals.MaxAge)
 	if most == 0 {
@@ -84,12 +85,16 @@ func (c Case) signature(d ledger.ApprovalDecision) (time.Time, error) {
 	return c.Signed(d)
 }
 
-// reviewedOn is the commit that was the head, or HEAD, when the change was reviewed.
-func (c Case) reviewedOn() string {
-	if p := c.Log.Transaction().Pointers.Proposal; p != nil && p.HeadCommit != "" {
+// madeOn is the commit that an approval is of. Whoever has a signed one can post it
+// again, so that it is of the commit which was the head, or HEAD, at the review.
+func madeOn(log *ledger.Log, d ledger.ApprovalDecision) string {
+	if d.Source.Signature == nil {
+		return d.Source.Commit
+	}
+	if p := log.Transaction().Pointers.Proposal; p != nil && p.HeadCommit != "" {
 		return p.HeadCommit
 	}
-	return c.Log.Meta().BaseCommit
+	return log.Meta().BaseCommit
 }
 
 // isLocal reports whether a decision was taken with the command line, or over RPC.

@@ -49,6 +49,7 @@ func (r *reader) policy(n node, p *Policy) {
 			field{"allow_author", boolean(&a.AllowAuthor)},
 			field{"same_head", boolean(&a.SameHead)},
 			field{"max_age", duration(&a.MaxAge, mostAge)},
+			field{"drift", drift(&a.Drift)},
 			field{"local", local(&a.Local)},
 			field{"withdraw_deny", number(&a.WithdrawDeny, 0, mostApprovals)},
 			field{"break_glass", accounts(&a.BreakGlass)},

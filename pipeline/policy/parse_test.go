@@ -39,10 +39,12 @@ func TestParseSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	commits := 20
 	want := policy.Policy{
 		Version: 1,
 		Approvals: policy.Approvals{
 			Required: 1, Permission: policy.CanWrite, MaxAge: policy.Duration(14 * 24 * time.Hour),
+			Drift: &policy.Drift{Commits: &commits, SameDirectory: policy.Ask},
 			Local: policy.LocalNever, BreakGlass: []string{"ada"}, Keys: ".github/allowed_signers", Signed: policy.SignedToo,
 		},
 		Bots:      []string{"12345", "renovate"},
@@ -82,6 +84,8 @@ func TestParse(t *testing.T) {
 		{"approvals: {local: true}", func(p *policy.Policy) { p.Approvals.Local = policy.LocalAlways }},
 		{"approvals: {local: false}", func(p *policy.Policy) { p.Approvals.Local = policy.LocalNever }},
 		{"approvals: {max_age: 72h}", func(p *policy.Policy) { p.Approvals.MaxAge = policy.Duration(72 * time.Hour) }},
+		{"approvals: {drift: {commits: 0}}", func(p *policy.Policy) { p.Approvals.Drift = &policy.Drift{Commits: new(int)} }},
+		{"approvals: {drift: {same_directory: ask}}", func(p *policy.Policy) { p.Approvals.Drift = &policy.Drift{SameDirectory: policy.Ask} }},
 		{"approvals: {max_age: 2w}", func(p *policy.Policy) { p.Approvals.MaxAge = policy.Duration(14 * 24 * time.Hour) }},
 		{"approvals: {withdraw_deny: 2}", func(p *policy.Policy) { p.Approvals.WithdrawDeny = 2 }},
 		{"bots:\n- dependabot[bot]\n- 49699333\n- 'x'", func(p *policy.Policy) { p.Bots = []string{"dependabot[bot]", "49699333", "x"} }},

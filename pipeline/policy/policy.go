@@ -10,6 +10,7 @@
 //	  allow_author: false    # whether the proposer may approve (never a secret)
 //	  same_head: false       # whether an approval holds only for the commit it was made on
 //	  max_age: 14d           # how long an approval holds; left out: for ever
+//	  drift: {commits: 20, same_directory: ask} # how far the base may move meanwhile; left out: however far
 //	  local: false           # left out: local decisions count where there is no pull request
 //	  withdraw_deny: 0       # humans who can take a denial back; 0: nobody can
 //	  break_glass: [ada]
@@ -84,6 +85,7 @@ type Approvals struct {
 	AllowAuthor  bool       `json:"allow_author"`
 	SameHead     bool       `json:"same_head"`
 	MaxAge       Duration   `json:"max_age,omitzero"`
+	Drift        *Drift     `json:"drift,omitempty"`
 	Local        Local      `json:"local,omitzero"`
 	WithdrawDeny int        `json:"withdraw_deny"`
 	BreakGlass   []string   `json:"break_glass,omitempty"`

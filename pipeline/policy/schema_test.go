@@ -35,7 +35,7 @@ const (
 	goodFiles = `
 version: 1
 {}
-approvals: {required: 100, permission: triage, allow_author: true, same_head: false, max_age: 72h, local: true, withdraw_deny: 2, break_glass: [ada, 7]}
+approvals: {required: 100, permission: triage, allow_author: true, same_head: false, max_age: 72h, drift: {commits: 0, same_directory: ask}, local: true, withdraw_deny: 2, break_glass: [ada, 7]}
 approvals: {keys: .github/allowed_signers, signed: require, hardware: true, pin: true}
 approvals: {keys: KEYS, signed: off}
 approvals: {signed: accept}
@@ -69,6 +69,15 @@ approvals: {allow_author: "true"}
 approvals: {max_age: 72}
 approvals: {max_age: 1h30m}
 approvals: {max_age: 0h}
+approvals: {drift: {}}
+approvals: {drift: 20}
+approvals: {drift: null}
+approvals: {drift: {commits: -1}}
+approvals: {drift: {commits: 100001}}
+approvals: {drift: {commits: "20"}}
+approvals: {drift: {same_directory: true}}
+approvals: {drift: {same_directory: deny}}
+approvals: {drift: {files: 3}}
 approvals: {local: alone}
 approvals: {withdraw_deny: -1}
 approvals: {break_glass: ada}

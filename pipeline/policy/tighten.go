@@ -26,6 +26,7 @@ func Tighten(p, base Policy) Policy {
 		AllowAuthor:  p.Approvals.AllowAuthor && base.Approvals.AllowAuthor,
 		SameHead:     p.Approvals.SameHead || base.Approvals.SameHead,
 		MaxAge:       least(p.Approvals.MaxAge, base.Approvals.MaxAge),
+		Drift:        tightenDrift(p.Approvals.Drift, base.Approvals.Drift),
 		Local:        min(p.Approvals.Local, base.Approvals.Local),
 		WithdrawDeny: most(p.Approvals.WithdrawDeny, base.Approvals.WithdrawDeny),
 		BreakGlass:   intersection(p.Approvals.BreakGlass, base.Approvals.BreakGlass),

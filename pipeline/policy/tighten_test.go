@@ -36,6 +36,12 @@ func TestT20Tighten(t *testing.T) {
 		{"approvals: {max_age: 2h}", "version: 1", "approvals: {max_age: 2h}"},
 		{"version: 1", "approvals: {max_age: 2h}", "approvals: {max_age: 2h}"},
 		{"approvals: {max_age: 1h}", "approvals: {max_age: 2h}", "approvals: {max_age: 1h}"},
+		{"approvals: {drift: {commits: 2}}", "version: 1", "approvals: {drift: {commits: 2}}"},
+		{"version: 1", "approvals: {drift: {commits: 2}}", "approvals: {drift: {commits: 2}}"},
+		{"approvals: {drift: {commits: 2}}", "approvals: {drift: {commits: 3}}", "approvals: {drift: {commits: 2}}"},
+		{"approvals: {drift: {commits: 2}}", "approvals: {drift: {commits: 0}}", "approvals: {drift: {commits: 0}}"},
+		{"approvals: {drift: {commits: 2}}", "approvals: {drift: {same_directory: ask}}", "approvals: {drift: {commits: 2, same_directory: ask}}"},
+		{"approvals: {drift: {same_directory: ask}}", "approvals: {drift: {commits: 2}}", "approvals: {drift: {commits: 2, same_directory: ask}}"},
 		{"approvals: {local: true}", "version: 1", "version: 1"},
 		{"version: 1", "approvals: {local: true}", "version: 1"},
 		{"version: 1", "approvals: {local: false}", "approvals: {local: false}"},
@@ -118,6 +124,10 @@ func randomPolicy(r *rand.Rand) policy.Policy {
 		Keys: pick(r, "", "keys"), Signed: pick(r, "", policy.SignedOff, policy.SignedToo, policy.SignedOnly), Hardware: r.IntN(3) == 0, PIN: r.IntN(3) == 0,
 	}
 	p.Secrets.Signed = pick(r, "", "", policy.SignedOnly)
+	if r.IntN(2) == 0 {
+		few := r.IntN(3)
+		p.Approvals.Drift = pick(r, &policy.Drift{Commits: &few}, &policy.Drift{SameDirectory: policy.Ask}, &policy.Drift{Commits: &few, SameDirectory: policy.Ask})
+	}
 	p.Secrets.Mode = pick(r, policy.RequireApproval, policy.RequireApproval, policy.Refuse)
 	p.Sandbox = pick(r, policy.ReadOnly, policy.WorkspaceWrite)
 	p.Limits = policy.Limits{Files: 1 + r.IntN(9), Bytes: 1 + r.Int64N(9)}
