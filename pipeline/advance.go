@@ -51,8 +51,7 @@ const (
 //   - a pull request's own diff is merged, and never applied.
 func Next(log *ledger.Log, f Facts, until Stage) Step {
 	tx := log.Transaction()
-	_, applying := log.OpenApply()
-	begun := applying || tx.Status == ledger.Applied
+	begun := log.Applying() || tx.Status == ledger.Applied
 	switch {
 	case !f.Asked:
 		return StepGate

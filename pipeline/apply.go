@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"time"
 
@@ -68,11 +66,16 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		if err != nil {
 			return ApplyOutcome{Learnt: r.known()}, err
 		}
-		if done, err := appliedBefore(snap, id); done != nil || err != nil {
-			if done != nil && !o.DryRun {
-				err = errors.Join(err, forget(snap, id, to))
+		log, err := ledger.Read(snap.Tree, id)
+		if err != nil {
+			return ApplyOutcome{Learnt: r.known()}, err
+		}
+		if out, err := already(snap, log); out.Already || err != nil {
+			if out.Already && !o.DryRun { // a process that was killed after it had told the ledger left its note
+				for _, start := range ledger.Of[*ledger.ApplyStart](log) {
+					err = errors.Join(err, to.End(*start))
+				}
 			}
-			out := deref(done)
 			out.Learnt = r.known() // by a try before, perhaps
 			return out, err
 		}
@@ -128,33 +131,18 @@ func (e *GateOnlyError) Error() string {
 	return fmt.Sprintf("%s is the diff of pull request %d itself: it is merged, not applied", e.ID, e.PullRequest)
 }
 
-func deref(o *ApplyOutcome) ApplyOutcome {
-	if o == nil {
-		return ApplyOutcome{}
-	}
-	return *o
-}
-
-// appliedBefore returns the outcome of a transaction that was applied before.
-func appliedBefore(snap ledger.Snapshot, id string) (*ApplyOutcome, error) {
-	log, err := ledger.Read(snap.Tree, id)
-	if err != nil {
-		return nil, err
-	}
-	return already(snap, log)
-}
-
-func already(snap ledger.Snapshot, log *ledger.Log) (*ApplyOutcome, error) {
+// already returns the outcome of a transaction that was applied before.
+func already(snap ledger.Snapshot, log *ledger.Log) (ApplyOutcome, error) {
 	tx := log.Transaction()
 	if tx.GateOnly() || tx.Status != ledger.Applied && tx.Status != ledger.Completed {
-		return nil, nil
+		return ApplyOutcome{}, nil
 	}
-	raw, err := fs.ReadFile(snap.Tree, path.Join(ledger.Dir(tx.TransactionID), ledger.ResultFile))
+	raw, err := ledger.ReadFile(snap.Tree, tx.TransactionID, ledger.ResultFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the earlier result: %w", err)
+		return ApplyOutcome{}, fmt.Errorf("reading the earlier result: %w", err)
 	}
 	res, err := result.Parse(raw)
-	return &ApplyOutcome{Result: res, Ledger: snap, Commit: log.LastApply().CommitAfter, Already: true}, err
+	return ApplyOutcome{Result: res, Ledger: snap, Commit: log.LastApply().CommitAfter, Already: true}, err
 }
 
 // ended refuses a transaction that takes no more events; of a denied one the
@@ -216,8 +204,15 @@ func (p prepared) result(dryRun bool, ops []result.Operation) result.Result {
 
 // refusal is the ApplyResult of an apply that was not begun.
 func refusal(err error, dryRun bool) result.Result {
+	var files []string
+	switch e := err.(type) {
+	case *effect.DirtyError:
+		files = e.Files
+	case *SupersededError:
+		files = e.Files
+	}
 	var vs []rule.Violation
-	for _, file := range refusedFiles(err) {
+	for _, file := range files {
 		vs = append(vs, rule.Violation{RuleID: "BASE", Path: file, Message: "is not as the approved change found it"})
 	}
 	var failed *ChecksError
@@ -230,20 +225,10 @@ func refusal(err error, dryRun bool) result.Result {
 	return result.Refuse(".", dryRun, err.Error(), vs)
 }
 
-func refusedFiles(err error) []string {
-	switch e := err.(type) {
-	case *effect.DirtyError:
-		return e.Files
-	case *SupersededError:
-		return e.Files
-	}
-	return nil
-}
-
 // carryOut records the intent, makes the change, and records the outcome.
 func (r *Runner) carryOut(ctx context.Context, to effect.Effect, g Gated, p prepared, from *conversation.Reader) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
-	_, resumed := g.log.OpenApply()
+	resumed := g.Applying()
 	start, err := r.begin(ctx, to, id, p, resumed, from)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, false), Learnt: p.known}, err

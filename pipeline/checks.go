@@ -96,7 +96,7 @@ func (r *Runner) recordFailed(ctx context.Context, failed *ChecksError, done che
 		if err != nil {
 			return nothing(none{}, err)
 		}
-		if _, applying := g.log.OpenApply(); applying || g.Transaction().Status != ledger.Proposed {
+		if g.Applying() || g.Transaction().Status != ledger.Proposed {
 			return nothing(none{}, nil)
 		}
 		s := r.stage(g.log)

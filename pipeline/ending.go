@@ -23,7 +23,7 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 			return nothing(g, err)
 		}
 		tx := g.Transaction()
-		if _, applying := g.log.OpenApply(); tx.Closed || applying {
+		if tx.Closed || g.Applying() {
 			return nothing(g, &ClosedError{id, tx.Status})
 		}
 		s := r.stage(g.log)
@@ -45,7 +45,7 @@ func (r *Runner) endApply(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, open := g.log.OpenApply(); !open {
+	if !g.Applying() {
 		return nil
 	}
 	to, err := r.target(ctx, g, ApplyOptions{}, r.Reader())

@@ -69,8 +69,7 @@ func (r *Runner) recordVerdict(s *ledger.Stage, g Gated) {
 			s.Status(ledger.Proposed, "approved")
 		}
 	case approval.Denied:
-		_, applying := s.Log.OpenApply()
-		if !applying && (status == ledger.Proposed || status == ledger.Awaiting || status == ledger.Failed) {
+		if !s.Log.Applying() && (status == ledger.Proposed || status == ledger.Awaiting || status == ledger.Failed) {
 			s.Status(ledger.Denied, r.oneLine(v.Reason, 300))
 			s.Close()
 		}

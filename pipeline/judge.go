@@ -45,8 +45,7 @@ func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
 
 // Applying reports whether an apply was begun and has no end yet.
 func (g Gated) Applying() bool {
-	_, open := g.log.OpenApply()
-	return open
+	return g.log.Applying()
 }
 
 // Err is nil when the verdict is approved, else a *PendingError or *DeniedError.

@@ -56,7 +56,7 @@ func (r *Runner) History(ctx context.Context, snap ledger.Snapshot, id string) (
 // commit that was made, "" for a working tree.
 func (g Gated) Result() (*result.Result, string, error) {
 	done, err := already(g.Ledger, g.log)
-	if done == nil || err != nil {
+	if !done.Already || err != nil {
 		return nil, "", err
 	}
 	return &done.Result, done.Commit, nil

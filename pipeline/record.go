@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// begin records apply/start on a state that is still approved. An apply that
+// begin records apply/start on a state that is still approved, by the same Policy. An apply that
 // was cut off, as resumed says, is taken up under its own id. The target notes
 // the apply first, so that a crash is taken up where it was.
 func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepared, resumed bool, from *conversation.Reader) (ledger.ApplyStart, error) {
@@ -22,7 +22,13 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 		from.Forget()
 	}
 	start, _, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[ledger.ApplyStart], error) {
-		g, err := r.stillApproved(ctx, snap, id, p, from)
+		g, err := r.judge(ctx, snap, id, from)
+		if err == nil {
+			err = g.Err()
+		}
+		if err == nil && g.rules.Policy.Sum() != p.checked.PolicySHA256 {
+			err = &PolicyChangedError{}
+		}
 		if err != nil {
 			return nothing(ledger.ApplyStart{}, err)
 		}
@@ -41,23 +47,15 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 		if err != nil {
 			return nothing(start, err)
 		}
-		done, err := recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + ledger.Plural(len(start.Files), "file", "files") + " to " + place(start.Target)})
+		place := start.Target
+		if place == effect.Worktree {
+			place = "the working tree"
+		}
+		done, err := recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + ledger.Plural(len(start.Files), "file", "files") + " to " + place})
 		done.undo = undo
 		return done, err
 	})
 	return start, err
-}
-
-// stillApproved judges once more what was prepared: by the same Policy.
-func (r *Runner) stillApproved(ctx context.Context, snap ledger.Snapshot, id string, p prepared, from *conversation.Reader) (Gated, error) {
-	g, err := r.judge(ctx, snap, id, from)
-	if err == nil {
-		err = g.Err()
-	}
-	if err == nil && g.rules.Policy.Sum() != p.checked.PolicySHA256 {
-		err = &PolicyChangedError{}
-	}
-	return g, err
 }
 
 // starting is the stage that ends with apply/start.
@@ -82,27 +80,6 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 	}
 	s.Event(&start)
 	return s, start, nil
-}
-
-// place is a target in a sentence.
-func place(target string) string {
-	if target == effect.Worktree {
-		return "the working tree"
-	}
-	return target
-}
-
-// forget drops what a target noted of applies that are over: a process that was
-// killed after it had told the ledger could not.
-func forget(snap ledger.Snapshot, id string, to effect.Effect) error {
-	log, err := ledger.Read(snap.Tree, id)
-	if err != nil {
-		return err
-	}
-	for _, start := range ledger.Of[*ledger.ApplyStart](log) {
-		err = errors.Join(err, to.End(*start))
-	}
-	return err
 }
 
 // baseChanged records that the base of an approved change is gone. Where the

@@ -70,7 +70,10 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		if err != nil {
 			return nothing(out, err)
 		}
-		if out.Supersedes = ids(old); dryRun {
+		for _, log := range old {
+			out.Supersedes = append(out.Supersedes, log.Transaction().TransactionID)
+		}
+		if dryRun {
 			return nothing(out, nil)
 		}
 		return r.succeed(in, p, old, out, snap.Tip == "")
@@ -100,9 +103,14 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 	if size := int64(len(in.Raw)); size > limits.Bytes {
 		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
 	}
-	base, err := r.baseOf(ctx, in)
-	if err != nil {
-		return gathered{}, err
+	base := in.Base
+	if base == "" && in.For != nil {
+		base = in.For.Head.Commit
+	}
+	if base == "" {
+		if base, err = r.Repo.Head(ctx); err != nil {
+			return gathered{}, err
+		}
 	}
 	tree, err := r.Repo.Tree(ctx, base)
 	if err != nil {
@@ -119,12 +127,9 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 	if size := int64(len(diff)); in.Computed() && size > limits.Bytes {
 		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
 	}
-	finder, found, err := r.secrets(rules.Policy, set)
+	finder, found, err := r.secrets(rules.Policy, in, set)
 	known := Known{finder, r.patches, r.ran}.given(diff)
 	r = r.With(known) // from here on it knows what the patch holds
-	if err == nil {
-		err = r.keepable(in)
-	}
 	if err != nil {
 		return gathered{known: known}, err
 	}
@@ -139,23 +144,21 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 	return g, g.seal(rules.Policy)
 }
 
-// baseOf is the commit that a change is proposed on.
-func (r *Runner) baseOf(ctx context.Context, in input.Change) (string, error) {
-	switch {
-	case in.Base != "":
-		return in.Base, nil
-	case in.For != nil:
-		return in.For.Head.Commit, nil
-	}
-	return r.Repo.Head(ctx)
-}
-
 // recorded returns the transaction that there is for the patch on this base, nil
 // if there is none: the open one, or the one that put the files on disk where
 // they are. A patch that was ever denied is a *DeniedError.
 func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.Transaction, error) {
-	if err := refuseDenied(tree, p.ID); err != nil {
+	denials, err := ledger.Denials(tree, p.ID)
+	if err != nil {
 		return nil, err
+	}
+	if len(denials) > 0 {
+		d := denials[0]
+		why := fmt.Sprintf("denied by %s in %s", ledger.OneLine(d.Author.Login, 80), d.TransactionID)
+		if d.Reason != "" {
+			why += ": " + ledger.OneLine(d.Reason, 200)
+		}
+		return nil, &DeniedError{PatchID: p.ID, Reason: why, In: d.TransactionID}
 	}
 	proposals, err := ledger.Proposals(tree, p.ID)
 	if err != nil {
@@ -216,25 +219,13 @@ func (r *Runner) refuseDirty(ctx context.Context, in input.Change, files []patch
 	return err
 }
 
-func refuseDenied(tree fs.FS, patchID string) error {
-	denials, err := ledger.Denials(tree, patchID)
-	if err != nil || len(denials) == 0 {
-		return err
-	}
-	d := denials[0]
-	why := fmt.Sprintf("denied by %s in %s", ledger.OneLine(d.Author.Login, 80), d.TransactionID)
-	if d.Reason != "" {
-		why += ": " + ledger.OneLine(d.Reason, 200)
-	}
-	return &DeniedError{PatchID: patchID, Reason: why, In: d.TransactionID}
-}
-
 // secrets finds what looks like secrets in a proposal, and refuses it where the
 // Policy does, or where a path is one: paths tie hashes to files and must stand
-// in the ledger as they are.
+// in the ledger as they are. It refuses a Proposal as well whose tests could not be
+// run from the ledger, since what they expect is stored without secrets.
 //
 // The Finder that it returns knows the patch's secrets.
-func (r *Runner) secrets(p policy.Policy, set patch.Patchset) (*secret.Finder, []secret.PatchFinding, error) {
+func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (*secret.Finder, []secret.PatchFinding, error) {
 	for _, f := range set.Files() {
 		if err := r.Secrets.Refuse(f.Path, f.Path, "a file's name cannot be kept out of the ledger"); err != nil {
 			return r.Secrets, nil, err
@@ -244,21 +235,15 @@ func (r *Runner) secrets(p policy.Policy, set patch.Patchset) (*secret.Finder, [
 	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
 		return finder, nil, &secret.FoundError{Found: found, Why: "the Policy refuses secrets"}
 	}
-	return finder, found, nil
-}
-
-// keepable refuses a Proposal whose tests could not be run from the ledger: what
-// they expect is stored without secrets.
-func (r *Runner) keepable(in input.Change) error {
 	if in.Proposal == nil {
-		return nil
+		return finder, found, nil
 	}
 	for _, t := range in.Proposal.AcceptanceTests {
-		if err := r.Secrets.Refuse(t.Target, t.Expected, "what a test expects is recorded, and cannot be a secret; hash_match takes its SHA-256"); err != nil {
-			return err
+		if err := finder.Refuse(t.Target, t.Expected, "what a test expects is recorded, and cannot be a secret; hash_match takes its SHA-256"); err != nil {
+			return finder, nil, err
 		}
 	}
-	return nil
+	return finder, found, nil
 }
 
 // A proposal for a pull request takes the place of the open ones that its
@@ -301,7 +286,7 @@ func (p gathered) superseded(tree fs.FS) ([]*ledger.Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, applying := log.OpenApply(); !applying {
+		if !log.Applying() {
 			out = append(out, log)
 		}
 	}
@@ -327,35 +312,18 @@ func (r *Runner) succeed(in input.Change, p gathered, old []*ledger.Log, out Rev
 	}
 	tx := stage.Log.Transaction()
 	out.ID, out.Status = tx.TransactionID, tx.Status
-	entries, err := r.succession(old, tx.TransactionID)
-	if err != nil {
-		return nothing(out, err)
+	var entries []ledger.Entry
+	for _, log := range old {
+		s, title := r.succeeded(log, tx.TransactionID, "the proposer proposed another change of its files for this pull request")
+		e, err := s.Entry(title, false)
+		if err != nil {
+			return nothing(out, err)
+		}
+		entries = append(entries, *e)
 	}
 	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.Subject(in.Summary)}, first)
 	if err != nil {
 		return nothing(out, err)
 	}
 	return try[Reviewed]{value: out, entries: append(entries, *entry)}, nil
-}
-
-// succession are the entries that end what a proposal supersedes.
-func (r *Runner) succession(old []*ledger.Log, by string) ([]ledger.Entry, error) {
-	var out []ledger.Entry
-	for _, log := range old {
-		s, title := r.succeeded(log, by, "the proposer proposed another change of its files for this pull request")
-		e, err := s.Entry(title, false)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *e)
-	}
-	return out, nil
-}
-
-func ids(logs []*ledger.Log) []string {
-	var out []string
-	for _, log := range logs {
-		out = append(out, log.Transaction().TransactionID)
-	}
-	return out
 }

@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"io/fs"
-	"path"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -37,7 +35,7 @@ func (g Gated) recordedRisks() (risk.List, error) {
 	}
 	id := g.Transaction().TransactionID
 	for _, a := range g.log.Artifacts(ledger.KindRisks) {
-		raw, err := fs.ReadFile(g.Ledger.Tree, path.Join(ledger.Dir(id), a.Path))
+		raw, err := ledger.ReadFile(g.Ledger.Tree, id, a.Path)
 		if err != nil {
 			return risk.List{}, fmt.Errorf("reading the risks: %w", err)
 		}

@@ -44,13 +44,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if v.Status != ledger.Applied {
 			return nothing(v, nil)
 		}
-		if err := r.fetchApplied(ctx, log); err != nil {
-			return nothing(v, err)
-		}
-		if err := r.rebuildApplied(ctx, snap, log); err != nil {
-			return nothing(v, err)
-		}
-		read, err := r.applied(ctx, log)
+		read, err := r.applied(ctx, snap, log)
 		if err != nil {
 			return nothing(v, err)
 		}
@@ -75,8 +69,8 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 
 // applied returns a reader of the files where the last apply put them: the
 // working tree, or the commit that was made.
-func (r *Runner) applied(ctx context.Context, log *ledger.Log) (checks.ReadFile, error) {
-	done := log.LastApply()
+func (r *Runner) applied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log) (checks.ReadFile, error) {
+	done, tx := log.LastApply(), log.Transaction()
 	if done.Target == effect.Worktree {
 		if r.Worktree == nil {
 			return nil, &NoWorktreeError{}
@@ -84,6 +78,12 @@ func (r *Runner) applied(ctx context.Context, log *ledger.Log) (checks.ReadFile,
 		return r.Worktree.Read, nil
 	}
 	tree, err := r.Repo.Tree(ctx, done.CommitAfter)
+	if err != nil && done.CommitAfter != "" {
+		if err := r.bring(ctx, snap, tx, *done); err != nil {
+			return nil, err
+		}
+		tree, err = r.Repo.Tree(ctx, done.CommitAfter)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,16 +107,16 @@ func (e *NotHereError) Error() string {
 
 func (e *NotHereError) Unwrap() error { return e.Err }
 
-// rebuildApplied makes the commit of an apply to a branch again where another
-// clone has made it: the same approved change on the same parent is the same
-// commit.
-func (r *Runner) rebuildApplied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log) error {
-	done, tx := log.LastApply(), log.Transaction()
-	if done.CommitAfter == "" || tx.PullRequest() > 0 {
+// bring brings a commit that was made in another clone: with the pull request, or
+// by making it again, since the same approved change on the same parent is the
+// same commit.
+func (r *Runner) bring(ctx context.Context, snap ledger.Snapshot, tx ledger.Transaction, done ledger.ApplyComplete) error {
+	switch number := tx.PullRequest(); {
+	case number > 0 && r.Code == nil:
 		return nil
-	}
-	if _, err := r.Repo.Tree(ctx, done.CommitAfter); err == nil {
-		return nil
+	case number > 0:
+		_, err := r.Code.Head(ctx, number)
+		return err
 	}
 	made, err := r.buildAgain(ctx, snap, tx, done.CommitBefore)
 	if err != nil || made != done.CommitAfter {
@@ -170,18 +170,4 @@ func (r *Runner) complete(log *ledger.Log, done checks.Done) *ledger.Stage {
 // was exported, or, as foreign tells, another program's.
 func CheckDir(dir fs.FS) (found rule.Report, foreign bool) {
 	return rule.NewReport(ledger.Check(dir)), ledger.Foreign(dir)
-}
-
-// fetchApplied brings the commit that was made where this clone has it not.
-func (r *Runner) fetchApplied(ctx context.Context, log *ledger.Log) error {
-	done := log.LastApply()
-	p := log.Transaction().Pointers.Proposal
-	if p.PullRequest == 0 || done.CommitAfter == "" || r.Code == nil {
-		return nil
-	}
-	if _, err := r.Repo.Tree(ctx, done.CommitAfter); err == nil {
-		return nil
-	}
-	_, err := r.Code.Head(ctx, p.PullRequest)
-	return err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"sync"
 	"time"
@@ -362,7 +361,7 @@ func ReadStanding(tree fs.FS, log *ledger.Log) (*Standing, error) {
 		}
 	}
 	var s Standing
-	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(id), last))
+	raw, err := ledger.ReadFile(tree, id, last)
 	if err == nil {
 		err = canon.Unmarshal(raw, &s)
 	}
@@ -388,7 +387,7 @@ func ReadPosted(tree fs.FS, log *ledger.Log) ([]Posted, error) {
 	tx := log.Transaction().TransactionID
 	for _, a := range log.Artifacts(KindPosted) {
 		var doc PostedDoc
-		raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx), a.Path))
+		raw, err := ledger.ReadFile(tree, tx, a.Path)
 		if err == nil {
 			err = canon.Unmarshal(raw, &doc)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -147,7 +146,7 @@ func ReadAsked(tree fs.FS, tx ledger.Transaction) (Asked, error) {
 	case file == "":
 		return Asked{}, nil
 	}
-	raw, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), file))
+	raw, err := ledger.ReadFile(tree, tx.TransactionID, file)
 	if err != nil {
 		return Asked{}, err
 	}

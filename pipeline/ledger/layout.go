@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -51,6 +52,11 @@ func ArtifactFile(id string) string { return "artifacts/" + id + ".json" }
 // accepts.
 func Dir(id string) string {
 	return path.Join(Day(idTime(id)), canon.Hex([]byte(id))[:2], id)
+}
+
+// ReadFile reads a file of a transaction's directory.
+func ReadFile(tree fs.FS, id, name string) ([]byte, error) {
+	return fs.ReadFile(tree, path.Join(Dir(id), name))
 }
 
 // Day is the directory of the transactions that are made on a day (UTC).

@@ -313,6 +313,12 @@ func (l *Log) OpenRequests() []ApprovalRequest {
 	return out
 }
 
+// Applying reports whether an apply was begun and has no end yet.
+func (l *Log) Applying() bool {
+	_, open := l.OpenApply()
+	return open
+}
+
 // OpenApply returns the apply/start that has no apply/complete, if there is one:
 // an apply that is going on, or was cut off.
 func (l *Log) OpenApply() (ApplyStart, bool) {

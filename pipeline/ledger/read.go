@@ -97,7 +97,7 @@ func readIndex[T any](tree fs.FS, dir string) ([]T, error) {
 // Read returns the log of a transaction in the ledger, having checked that
 // transaction.json agrees with it.
 func Read(tree fs.FS, id string) (*Log, error) {
-	raw, err := fs.ReadFile(tree, path.Join(Dir(id), EventsFile))
+	raw, err := ReadFile(tree, id, EventsFile)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func Read(tree fs.FS, id string) (*Log, error) {
 	if err != nil {
 		return nil, &CorruptError{id, err}
 	}
-	state, err := fs.ReadFile(tree, path.Join(Dir(id), TransactionFile))
+	state, err := ReadFile(tree, id, TransactionFile)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func Read(tree fs.FS, id string) (*Log, error) {
 // State reads transaction.json alone, for lists: it is ours in form and of this
 // transaction, but whether its events say the same is not looked at.
 func State(tree fs.FS, id string) (Transaction, error) {
-	raw, err := fs.ReadFile(tree, path.Join(Dir(id), TransactionFile))
+	raw, err := ReadFile(tree, id, TransactionFile)
 	if err != nil {
 		return Transaction{}, err
 	}
@@ -230,7 +230,7 @@ func idsOf(tree fs.FS, day string) ([]string, error) {
 // StoredPatch reads what the ledger has of a transaction's patch, and proves
 // that it is what was stored.
 func StoredPatch(tree fs.FS, tx Transaction) ([]byte, error) {
-	diff, err := fs.ReadFile(tree, path.Join(Dir(tx.TransactionID), PatchFile(tx.PatchID())))
+	diff, err := ReadFile(tree, tx.TransactionID, PatchFile(tx.PatchID()))
 	if err != nil {
 		return nil, fmt.Errorf("reading the stored patch: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -84,7 +83,7 @@ func (s Source) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 	if p.PatchSealedSHA256 == "" || strings.TrimSpace(s.Identities) == "" {
 		return nil, &RedactedError{tx.TransactionID, p.PatchSealedSHA256 != ""}
 	}
-	sealed, err := fs.ReadFile(tree, path.Join(ledger.Dir(tx.TransactionID), ledger.SealedFile(tx.PatchID())))
+	sealed, err := ledger.ReadFile(tree, tx.TransactionID, ledger.SealedFile(tx.PatchID()))
 	if err != nil {
 		return nil, fmt.Errorf("reading the sealed patch: %w", err)
 	}
