@@ -58,7 +58,7 @@ func (r *Runner) check(ctx context.Context, g Gated, p *prepared, dryRun bool) e
 
 // checkApplied runs the checks on what was applied.
 func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log, read checks.ReadFile) (checks.Done, error) {
-	g := Gated{log: log}
+	g := Gated{Ledger: snap, log: log, history: true}
 	start, _, _ := log.DecidedAt()
 	begun := log.Payloads()[start].(*ledger.ApplyStart)
 	var err error

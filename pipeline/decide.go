@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // A Ruling is one human's decision, taken here and now.
@@ -26,6 +27,9 @@ type Ruling struct {
 	// decided on; "" is whichever there is. Fingerprints are then what the request
 	// must be about.
 	Request string
+	// Signature is the decision, signed by the Decider's own key: what is decided on,
+	// and why, is what it says. Nil is a decision that nobody signed.
+	Signature *signed.Signature
 	// Basis is what the person was shown. A transaction with another one is a
 	// *ChangedError, and nothing is recorded. Nil is somebody who named the
 	// transaction, having looked at it by other means.
@@ -61,6 +65,13 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 		return Gated{}, &NobodyError{}
 	}
 	from := r.Reader()
+	if ruling.Signature != nil {
+		s := ruling.Signature.Statement
+		ruling.Decision, ruling.Fingerprints, ruling.All, ruling.Reason, ruling.Request = s.Decision, s.Fingerprints, false, s.Reason, ""
+	}
+	if ruling.Decision != ledger.Approve && ruling.Decision != ledger.Deny {
+		return Gated{}, &UndecidedError{fmt.Sprintf("nothing is decided here by %s", r.oneLine(string(ruling.Decision), 40))}
+	}
 	ruling.Reason = r.oneLine(ruling.Reason, 500)
 	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
@@ -93,7 +104,9 @@ func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, abou
 	for {
 		s := r.stage(g.log)
 		for _, one := range about {
-			r.rule(s, g, one, ruling)
+			if err := r.rule(s, &g, one, ruling); err != nil {
+				return g, nil, &UndecidedError{"the signature does not count: " + r.oneLine(err.Error(), 300)}
+			}
 		}
 		g.Verdict = g.verdict(ctx, r.Now())
 		all := g.Verdict.Decisions
@@ -203,19 +216,29 @@ func inFull(name, patchID string) string {
 	return name
 }
 
-// rule records one decision that was taken here.
-func (r *Runner) rule(s *ledger.Stage, g Gated, about approval.Request, ruling Ruling) {
+// rule records one decision that was taken here; an error is what is wrong with its
+// signature.
+func (r *Runner) rule(s *ledger.Stage, g *Gated, about approval.Request, ruling Ruling) error {
 	body := "/" + string(ruling.Decision) + " " + about.Fingerprint
 	if ruling.Reason != "" {
 		body += " " + ruling.Reason
 	}
-	g.enter(s, about, ledger.ApprovalDecision{
+	d := ledger.ApprovalDecision{
 		ApprovalRequestID: ruling.Request, Decision: ruling.Decision, Fingerprint: about.Fingerprint, Reason: ruling.Reason,
 		Source: ledger.Source{
 			Kind: ruling.Kind, Author: r.Decider, Permission: "local", Commit: g.head,
 			BodySHA256: canon.Sum([]byte(body)), CreatedAt: ledger.FormatTime(r.Now()),
 		},
-	})
+	}
+	if ruling.Signature != nil {
+		signature, err := r.prove(s, *g, *ruling.Signature, d, about.Kind)
+		if err != nil {
+			return err
+		}
+		d.Source.Signature = g.store(s, signature)
+	}
+	g.enter(s, about, d)
+	return nil
 }
 
 func (r *Runner) rulingSubject(ruling Ruling) string {

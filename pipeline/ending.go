@@ -146,7 +146,7 @@ func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *c
 			return nothing("", err)
 		}
 		g.log = s.Log
-		r.record(s, &g, *said, g.talk.Known(said.Author))
+		r.record(s, &g, *said, g.talk.Known(said.Author), nil) // a denial needs no signature
 		g.Verdict = g.verdict(ctx, g.at)
 		r.recordVerdict(s, g)
 		entered := s.Log.Transaction()

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -149,6 +150,14 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 	if err != nil {
 		return "", err
 	}
+	var signature *proven
+	if said.Command.Signed {
+		var err error
+		signature, err = r.proveSaid(s, *g, said, access)
+		if err != nil && decision == ledger.Approve { // a denial needs none
+			return "its signature does not count: " + r.oneLine(err.Error(), 300), nil
+		}
+	}
 	if decision == ledger.Deny {
 		for _, d := range ledger.Of[*ledger.ApprovalDecision](g.log) {
 			if d.Decision == ledger.Deny && d.Fingerprint == said.Command.Fingerprint {
@@ -157,22 +166,22 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 		}
 		why = g.talk.WhyNoDenial(g.rules.Policy, g.log.Meta().Proposer, said.Author)
 	} else {
-		why, err = r.whyNotCounted(ctx, *g, said, access)
+		why, err = r.whyNotCounted(ctx, *g, said, access, signature)
 	}
 	if why == "" && err == nil {
-		r.record(s, g, said, access)
+		r.record(s, g, said, access, signature)
 	}
 	return why, err
 }
 
 // whyNotCounted says why an approval would not count, having recorded it in a copy.
-func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said approval.Said, access approval.Access) (string, error) {
+func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said approval.Said, access approval.Access, signature *proven) (string, error) {
 	copied, err := ledger.ReadLog(slices.Clone(g.log.Bytes()))
 	if err != nil {
 		return "", err
 	}
 	g.log = copied
-	r.record(r.stage(copied), &g, said, access)
+	r.record(r.stage(copied), &g, said, access, signature)
 	all := g.verdict(ctx, g.at).Decisions
 	if last := all[len(all)-1]; !last.Counted {
 		return last.Reason, nil
@@ -181,14 +190,32 @@ func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said approval.Said,
 }
 
 // record adds a decision of a pull request to a stage, after what shows that it
-// was taken.
-func (r *Runner) record(s *ledger.Stage, g *Gated, said approval.Said, access approval.Access) {
+// was taken, and its signature, if it has a good one.
+func (r *Runner) record(s *ledger.Stage, g *Gated, said approval.Said, access approval.Access, signature *proven) {
+	d := r.decision(*g, said, access)
+	d.Source.Evidence = s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, access))
+	d.Source.Signature = g.store(s, signature)
+	g.enter(s, approval.Request{Kind: said.RequestKind(), Fingerprint: d.Fingerprint}, d)
+}
+
+// decision is what was said on a pull request, as the ledger has it.
+func (r *Runner) decision(g Gated, said approval.Said, access approval.Access) ledger.ApprovalDecision {
 	decision, _ := said.Decision()
-	evidence := s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, access))
-	g.enter(s, approval.Request{Kind: said.RequestKind(), Fingerprint: said.Command.Fingerprint}, ledger.ApprovalDecision{
-		Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: r.oneLine(said.Command.Reason, 500),
-		Source: said.Source(access, g.head, evidence),
-	})
+	return ledger.ApprovalDecision{
+		Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: r.oneLine(said.Command.Reason, 500), Source: said.Source(access, g.head, ""),
+	}
+}
+
+// proveSaid verifies the signature of what was said on a pull request.
+func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said approval.Said, access approval.Access) (*proven, error) {
+	signature, _, err := approval.ParseSigned(said.Text)
+	if err != nil {
+		return nil, err
+	}
+	if r.Secrets.Text(said.Text) != said.Text {
+		return nil, errors.New("it has what looks like a secret in it, which the ledger does not keep: sign again without it")
+	}
+	return r.prove(s, g, signature, r.decision(g, said, access), said.RequestKind())
 }
 
 // enter records a decision as the answer to a request, and a denial where it

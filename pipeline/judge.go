@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // A Gated is a transaction with its Verdict. Apply takes one, so that no change
@@ -35,6 +36,9 @@ type Gated struct {
 	standing *approval.Standing         // recorded with the apply, once there is one
 	drift    func(from string) approval.Drift
 	driftsTo string // the commit up to which drift is measured
+	history  bool   // the Verdict is that of its apply
+
+	signatures map[ledger.Signature]signed.Signature // that this stage is recording
 }
 
 // Log are the events that the Verdict is about.
@@ -143,6 +147,7 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 		}
 	}
 	if event, policy, done := log.DecidedAt(); done {
+		g.history = true
 		err = g.asItWas(snap, event, policy)
 	} else {
 		g.rules, err = r.rulesFor(ctx, snap.Tree, g)
@@ -234,7 +239,8 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
 		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: p.Authors,
-		Drift: g.drift,
+		Drift:  g.drift,
+		Signed: g.signedAt,
 	}
 	if g.standing != nil {
 		return c.On(*g.standing).Decide()

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // A Runner runs the stages of one command. What a stage returns has the ledger as
@@ -243,12 +244,14 @@ func transaction(id string) []string {
 	return []string{ledger.Dir(id)}
 }
 
-// Rules are the Policy that holds at a moment, and the commit that it was read
-// from. Found is false where that commit has no Policy file.
+// Rules are the Policy that holds at a moment, the commit that it was read from, and
+// the keys that this commit lists. Found is false where that commit has no Policy
+// file.
 type Rules struct {
 	Policy policy.Policy
 	Commit string
 	Found  bool
+	Keys   signed.Keys
 }
 
 // ReadRules reads the Policy of a commit, and that of another which may only
@@ -268,13 +271,14 @@ func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (
 			return Rules{}, fmt.Errorf("in commit %.12s: %s: secrets.seal_to: %w", commit, policy.Path, err)
 		}
 	}
-	r := Rules{Policy: p, Commit: commit, Found: found}
+	r := Rules{Policy: p, Commit: commit, Found: found, Keys: approval.ReadKeys(tree, p)}
 	if base == "" || base == commit {
 		return r, nil
 	}
 	tightening, err := ReadRules(ctx, repo, base, "")
 	if err == nil && tightening.Found {
 		r.Policy = policy.Tighten(p, tightening.Policy)
+		r.Keys.Hardware, r.Keys.PIN = r.Policy.Approvals.Hardware, r.Policy.Approvals.PIN
 	}
 	return r, err
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -152,6 +153,7 @@ type world struct {
 	repo   *commits
 	dir    string
 	policy policy.Policy
+	keys   string // the file "keys" beside the Policy
 	clock  int
 	still  bool // the clock moves on only when somebody begins something
 	random io.Reader
@@ -186,8 +188,11 @@ func (w *world) now() time.Time {
 	if !w.still {
 		w.clock++
 	}
-	return time.Date(2026, 1, 5, 0, 0, w.clock, 0, time.UTC)
+	return w.time()
 }
+
+// time is what the clock shows.
+func (w *world) time() time.Time { return time.Date(2026, 1, 5, 0, 0, w.clock, 0, time.UTC) }
 
 // as is the program, run by somebody.
 func (w *world) as(who ledger.Actor) *pipeline.Runner {
@@ -208,7 +213,8 @@ func (w *world) as(who ledger.Actor) *pipeline.Runner {
 // rules are the world's Policy, as if HEAD had it.
 func (w *world) rules(ctx context.Context, _ string) (pipeline.Rules, error) {
 	head, err := w.repo.Head(ctx)
-	return pipeline.Rules{Policy: w.policy, Commit: head, Found: true}, err
+	beside := fstest.MapFS{"keys": &fstest.MapFile{Data: []byte(w.keys), Mode: 0o644}}
+	return pipeline.Rules{Policy: w.policy, Commit: head, Found: true, Keys: approval.ReadKeys(beside, w.policy)}, err
 }
 
 func (w *world) review() pipeline.Reviewed {

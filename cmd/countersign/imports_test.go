@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"pipeline/audit":         {"pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/code":          {"pipeline/patch"},
 	"pipeline/policy":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
-	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule"},
+	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
 	"pipeline/forge":         {"pipeline/approval", "pipeline/ledger"},
 	"pipeline/conversation":  {"pipeline/approval", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy"},
 	"pipeline/risk":          {"pipeline/canon", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret"},
@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	},
 	"pipeline": {
 		"pipeline/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
-		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/risk", "pipeline/seal", "pipeline/secret", "pipeline/checks", "pipeline/effect", "pipeline/reviewed", "pipeline/workspace",
+		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/risk", "pipeline/seal", "pipeline/signed", "pipeline/sshsig", "pipeline/secret", "pipeline/checks", "pipeline/effect", "pipeline/reviewed", "pipeline/workspace",
 	},
 	"pipeline/batch": {
 		"pipeline", "pipeline/approval", "pipeline/checks", "pipeline/code", "pipeline/effect", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy",
@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 }
 
 // onlyForTests are packages that nothing but tests may import.
-var onlyForTests = []string{"pipeline/storetest", "cmd/countersign/internal/github/githubtest", "cmd/countersign/internal/github/githubtest/trim", "pipeline/secret/secrettest", "gitstore/wire/wiretest"}
+var onlyForTests = []string{"pipeline/storetest", "pipeline/signed/signedtest", "cmd/countersign/internal/github/githubtest", "cmd/countersign/internal/github/githubtest/trim", "pipeline/secret/secrettest", "gitstore/wire/wiretest"}
 
 func TestImportMap(t *testing.T) {
 	doors := map[string][]string{}

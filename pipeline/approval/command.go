@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // A Verb is the word that a command begins with, without its slash.
@@ -25,6 +27,7 @@ const (
 type Command struct {
 	Verb        Verb   `json:"verb"`
 	BreakGlass  bool   `json:"break_glass,omitempty"`
+	Signed      bool   `json:"signed,omitempty"` // with a signature, of which nobody knows yet whether it is good
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Reason      string `json:"reason,omitempty"` // one line of visible characters
 }
@@ -43,6 +46,16 @@ const (
 //	/approve
 //	/deny[ <reason>]
 //
+// and, signed by somebody's own key, as SignedLine writes it,
+//
+//	/approve <fingerprint>[ <fingerprint>…] sig:<signature>
+//	/approve --break-glass <fingerprint> sig:<signature>
+//	/deny <fingerprint>[ <fingerprint>…] sig:<signature>
+//
+// which must be all of the comment, but for an LF or CR LF at its end; the reason is
+// in the signature. This is the first of the commands that the line is; ParseSigned
+// has all of them. A denial whose signature cannot be read is one without.
+//
 // A fingerprint is patchset: and 64 lower-case hexadecimal digits, with secret:
 // or protected: before it where it is of that kind.
 //
@@ -51,10 +64,16 @@ const (
 // what is approved nothing at all, not even a space. Only what follows /deny and
 // its space is read with more patience, as to overlook a denial is worse.
 func ParseCommand(body string) (Command, bool) {
+	if _, commands, err := ParseSigned(body); err == nil {
+		return commands[0], true
+	}
 	verb, rest, more := strings.Cut(firstLine(body), " ")
 	switch verb {
 	case "/approve":
 		if named, ok := strings.CutPrefix(rest, breakGlassFlag); ok {
+			if _, reason, _ := strings.Cut(named, " "); strings.HasPrefix(reason, signatureMark) {
+				return Command{}, false
+			}
 			return withReason(Command{Verb: VerbApprove, BreakGlass: true}, named)
 		}
 		if more && !isFingerprint(rest) {
@@ -74,6 +93,49 @@ func ParseCommand(body string) (Command, bool) {
 	return Command{}, false
 }
 
+// signatureMark begins the word of a command that is its signature.
+const signatureMark = "sig:"
+
+// SignedLine is the command that a person posts who has signed a decision: verb and
+// fingerprints for those who read it, and the signature, which has all of it.
+func SignedLine(s signed.Signature) string {
+	words := []string{"/" + string(s.Statement.Decision)}
+	if s.Statement.Decision == signed.BreakGlass {
+		words = []string{"/approve", strings.TrimSpace(breakGlassFlag)}
+	}
+	return strings.Join(append(append(words, s.Statement.Fingerprints...), signatureMark+s.String()), " ")
+}
+
+// ParseSigned reads a comment that is a SignedLine and nothing else: the signature,
+// which nobody has verified, and what its statement decides, fingerprint by
+// fingerprint.
+func ParseSigned(body string) (signed.Signature, []Command, error) {
+	line := firstLine(body)
+	_, text, found := strings.Cut(line, " "+signatureMark)
+	switch {
+	case !found:
+		return signed.Signature{}, nil, errors.New("there is no signature")
+	case len(strings.TrimSuffix(strings.TrimSuffix(body, "\n"), "\r")) != len(line):
+		return signed.Signature{}, nil, errors.New("a signed command must be all of the comment")
+	}
+	s, err := signed.ParseSignature(text)
+	if err != nil {
+		return signed.Signature{}, nil, err
+	}
+	if SignedLine(s) != line {
+		return signed.Signature{}, nil, errors.New("the line does not say what was signed")
+	}
+	c := Command{Verb: Verb(s.Statement.Decision), Signed: true, Reason: s.Statement.Reason}
+	if s.Statement.Decision == signed.BreakGlass {
+		c.Verb, c.BreakGlass = VerbApprove, true
+	}
+	var out []Command
+	for _, c.Fingerprint = range s.Statement.Fingerprints {
+		out = append(out, c)
+	}
+	return s, out, nil
+}
+
 // withReason takes the fingerprint, and the reason that has to follow.
 func withReason(c Command, rest string) (Command, bool) {
 	named, reason, _ := strings.Cut(rest, " ")
@@ -84,7 +146,7 @@ func withReason(c Command, rest string) (Command, bool) {
 	return c, true
 }
 
-// String is the line that reads as c.
+// String is the line that reads as c, if that is not Signed.
 func (c Command) String() string {
 	words := []string{"/" + string(c.Verb)}
 	if c.BreakGlass {

@@ -147,6 +147,8 @@ func FuzzParseCommand(f *testing.F) {
 			f.Add(body)
 		}
 	}
+	f.Add(approval.SignedLine(signedBy("approve", "read it", own)))
+	f.Add(approval.SignedLine(signedBy("deny", "", own, "protected:"+own)))
 	f.Fuzz(func(t *testing.T, body string) {
 		c, ok := approval.ParseCommand(body)
 		if !ok {
@@ -157,6 +159,12 @@ func FuzzParseCommand(f *testing.F) {
 		}
 		line, _, _ := strings.Cut(body, "\n")
 		line = strings.TrimSuffix(line, "\r")
+		if c.Signed {
+			if s, _, err := approval.ParseSigned(body); err != nil || approval.SignedLine(s) != line {
+				t.Fatalf("%q is %+v, %v", body, c, err)
+			}
+			return
+		}
 		if again, ok := approval.ParseCommand(c.String()); !ok || again != c {
 			t.Fatalf("%q is %+v, which writes %q and that is %+v", body, c, c.String(), again)
 		}

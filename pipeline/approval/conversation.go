@@ -113,9 +113,7 @@ func (c Conversation) Said() []Said {
 			continue
 		}
 		out = append(out, c.denials(s)...)
-		if said, ok := c.other(s); ok {
-			out = append(out, said)
-		}
+		out = append(out, c.others(s)...)
 	}
 	return out
 }
@@ -164,7 +162,26 @@ func (c Conversation) names(command Command) bool {
 	return slices.Contains(policy.Fingerprints(c.PatchID), command.Fingerprint)
 }
 
-// other is what a statement says now, beside the denials of the patch.
+// others is what a statement says now, beside the denials of the patch: one thing,
+// but for a signed approval of several kinds.
+func (c Conversation) others(s Statement) []Said {
+	_, commands, err := ParseSigned(s.Body)
+	if err != nil || commands[0].Verb == VerbDeny {
+		if said, ok := c.other(s); ok {
+			return []Said{said}
+		}
+		return nil
+	}
+	var out []Said
+	for _, command := range commands {
+		said := Said{Statement: s, Text: s.Body, Command: command}
+		said.Void = c.void(&said)
+		out = append(out, said)
+	}
+	return out
+}
+
+// other is what a statement says now that decides on one thing.
 func (c Conversation) other(s Statement) (Said, bool) {
 	said := Said{Statement: s, Text: s.Body}
 	command, ok := ParseCommand(s.Body)
@@ -178,6 +195,9 @@ func (c Conversation) other(s Statement) (Said, bool) {
 		said.Void = c.void(&said)
 	case LooksLike(s.Body):
 		said.Void = "is not an exact command"
+		if _, _, err := ParseSigned(s.Body); strings.Contains(firstLine(s.Body), " "+signatureMark) {
+			said.Void = "is not an exact signed command: " + err.Error()
+		}
 	case s.Author.Kind == "user" && c.buried(s.Body):
 		said.Void = "its command is not the first line"
 	case s.Kind == KindReview && s.State == ReviewApproved && !c.GateOnly:

@@ -93,6 +93,8 @@ func (c Conversation) Stands(d ledger.ApprovalDecision) string {
 			continue
 		}
 		switch {
+		case s.Command.Signed && s.Command.Fingerprint != d.Fingerprint:
+			continue // it may say several things
 		case s.Command.Fingerprint != "" && s.Command.Fingerprint != d.Fingerprint: // "" has a Void
 			return "its comment says something else now"
 		case s.Author.ID != d.Source.Author.ID:
@@ -114,10 +116,10 @@ func (c Conversation) Stands(d ledger.ApprovalDecision) string {
 }
 
 // checkEvidence tells what is wrong with the evidence of a decision, the nth
-// event of the log, nil if it was taken by the command line and has none.
-func checkEvidence(dir fs.FS, log *ledger.Log, n int, d *ledger.ApprovalDecision) error {
+// event of the log, and returns it; there is none if it was taken by the command line.
+func checkEvidence(dir fs.FS, log *ledger.Log, n int, d *ledger.ApprovalDecision) (*StatementDoc, error) {
 	if !slices.Contains([]string{KindReview, KindReviewComment, KindIssueComment}, d.Source.Kind) {
-		return nil
+		return nil, nil
 	}
 	for _, p := range log.Payloads()[:n] {
 		a, ok := p.(*ledger.ArtifactStored)
@@ -126,14 +128,14 @@ func checkEvidence(dir fs.FS, log *ledger.Log, n int, d *ledger.ApprovalDecision
 		}
 		var doc StatementDoc
 		if err := readArtifact(dir, a, &doc); err != nil {
-			return err
+			return nil, err
 		}
 		if !a.Redacted && canon.Sum([]byte(doc.Text)) != d.Source.BodySHA256 {
-			return errors.New("the text of its statement does not hash to body_sha256")
+			return &doc, errors.New("the text of its statement does not hash to body_sha256")
 		}
-		return doc.check(d, log.Request(d.ApprovalRequestID).Kind)
+		return &doc, doc.check(d, log.Request(d.ApprovalRequestID).Kind)
 	}
-	return errors.New("the statement that the decision was read from is not recorded")
+	return nil, errors.New("the statement that the decision was read from is not recorded")
 }
 
 // check holds a decision on a request of some kind to the statement that it was
@@ -178,6 +180,12 @@ func (doc StatementDoc) says() bool {
 		return wordless(s) && doc.Command == Command{Verb: VerbApprove, Fingerprint: doc.Command.Fingerprint} && isPlain(doc.Command.Fingerprint)
 	}
 	command, ok := ParseCommand(doc.Text)
+	if _, all, err := ParseSigned(doc.Text); err == nil && slices.Contains(all, doc.Command) {
+		command = doc.Command
+	}
+	if command.Verb == VerbDeny {
+		command.Signed = doc.Command.Signed // which needs no signature
+	}
 	if bare := command.Fingerprint == ""; bare && s.Kind == KindReviewComment && s.ReplyTo != "" && isPlain(doc.Command.Fingerprint) {
 		command.Fingerprint = doc.Command.Fingerprint
 	}

@@ -78,19 +78,20 @@ func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (
 	return policy.Policy{}, PolicyDoc{}, errors.New("the Policy that was gone by is not recorded")
 }
 
-// Redo holds decisions to their evidence, rule L18, and decides again, from the
-// record alone, what each apply/start was begun on: rule L17. Of a pull request
-// the last artifact "standing" before the apply/start tells what the forge
+// Redo holds decisions to their evidence, rule L18, and to their signatures, rule
+// L21, and decides again, from the record alone, what each apply/start was begun
+// on: rule L17. Of a pull request the last artifact "standing" before the apply/start tells what the forge
 // answered then. Without one, what the record does not tell (who is in a team or
 // owns a path, which commit was HEAD) is taken for granted.
 func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 	var f rule.Finder
 	end := 0
+	signatures := &signatures{dir: dir, log: log}
 	for i, p := range log.Payloads() {
 		at := fmt.Sprintf("%s:%d", ledger.EventsFile, i+1)
 		switch p := p.(type) {
 		case *ledger.ApplyStart:
-			v, err := ps.decideAgain(dir, log, i, end, p.Policy)
+			v, err := ps.decideAgain(signatures, i, end, p.Policy)
 			if err == nil && !slices.Equal(p.Approvals, v.Approvals()) {
 				err = errors.New("apply/start does not ask for what the recorded Policy asks for")
 			}
@@ -102,15 +103,19 @@ func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 			if tx := log.Transaction(); tx.GateOnly() {
 				s, err := lastStanding(dir, log.Payloads()[:i])
 				if err == nil {
-					_, err = ps.decideAgain(dir, log, i, end, s.Policy)
+					_, err = ps.decideAgain(signatures, i, end, s.Policy)
 				}
 				if err != nil {
 					f.Add("L17", at, "%v", err)
 				}
 			}
 		case *ledger.ApprovalDecision:
-			if err := checkEvidence(dir, log, i, p); err != nil {
+			evidence, err := checkEvidence(dir, log, i, p)
+			if err != nil {
 				f.Add("L18", at, "%v", err)
+			}
+			if err := signatures.check(ps, p, evidence); err != nil {
+				f.Add("L21", at, "its signature: %v", err)
 			}
 		}
 		end += bytes.IndexByte(log.Bytes()[end:], '\n') + 1
@@ -120,7 +125,8 @@ func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 
 // decideAgain decides on the first n events, which end at a byte of the log. It
 // is an error unless the verdict is approved.
-func (ps *Policies) decideAgain(dir fs.FS, log *ledger.Log, n, end int, ref ledger.PolicyRef) (v Verdict, err error) {
+func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.PolicyRef) (v Verdict, err error) {
+	dir, log := signatures.dir, signatures.log
 	p, _, err := ps.Recorded(dir, log, ref)
 	if err != nil {
 		return v, err
@@ -139,6 +145,7 @@ func (ps *Policies) decideAgain(dir fs.FS, log *ledger.Log, n, end int, ref ledg
 	}
 	c := Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
+		Signed: signatures.signedAt(p),
 	}
 	if proposed.PullRequest == 0 {
 		c.Needs, c.Policy.Approvals.SameHead = granted(c.Needs), false

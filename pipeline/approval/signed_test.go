@@ -1,11 +1,89 @@
 package approval_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 )
+
+// signedBy is a decision on the patch that ada signed.
+func signedBy(decision ledger.Decision, reason string, fingerprints ...string) signed.Signature {
+	return signedtest.Ed25519(1).Signs(signed.Statement{
+		Schema: signed.Schema, Repository: &ledger.Repository{ID: "100", Name: "acme/site"}, PullRequest: 7,
+		TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: strings.Repeat("b", 40), Decision: decision, Fingerprints: fingerprints,
+		Reason: reason, DecidedAt: "2026-01-05T11:00:00Z", Shown: "sha256:" + strings.Repeat("c", 64),
+	})
+}
+
+// TestT07SignedCommand: a signed command is its one line and nothing else; a denial is
+// one also without its signature.
+func TestT07SignedCommand(t *testing.T) {
+	approve, deny := signedBy(ledger.Approve, "read it", own), signedBy(ledger.Deny, "no", own)
+	both := signedBy(ledger.Approve, "", own, "protected:"+own)
+	glass := signedBy(signed.BreakGlass, "down", own)
+	want := approval.Command{Verb: "approve", Signed: true, Fingerprint: own, Reason: "read it"}
+	for body, want := range map[string][]approval.Command{
+		approval.SignedLine(approve):          {want},
+		approval.SignedLine(approve) + "\n":   {want},
+		approval.SignedLine(approve) + "\r\n": {want},
+		approval.SignedLine(deny):             {{Verb: "deny", Signed: true, Fingerprint: own, Reason: "no"}},
+		approval.SignedLine(both):             {{Verb: "approve", Signed: true, Fingerprint: own}, {Verb: "approve", Signed: true, Fingerprint: "protected:" + own}},
+		approval.SignedLine(glass):            {{Verb: "approve", Signed: true, BreakGlass: true, Fingerprint: own, Reason: "down"}},
+	} {
+		signature, got, err := approval.ParseSigned(body)
+		if err != nil || !slices.Equal(got, want) || approval.SignedLine(signature) != strings.TrimRight(body, "\r\n") {
+			t.Errorf("%.60q: %+v, %v", body, got, err)
+		}
+		if first, ok := approval.ParseCommand(body); !ok || first != want[0] {
+			t.Errorf("%.60q: %+v", body, first)
+		}
+		if said := talk(comment(body)).Said(); len(said) != len(want) || said[0].Void != "" || said[0].Command != want[0] {
+			t.Errorf("%.60q says %+v", body, said)
+		}
+	}
+	line, text := approval.SignedLine(approve), approve.String()
+	for body, why := range map[string]string{
+		line + " ":                          "not base64url",
+		line + "\nfine":                     "must be all of the comment",
+		line + "\n\n":                       "must be all of the comment",
+		line + "\n" + line:                  "must be all of the comment",
+		line + "A":                          "the signature",
+		line[:len(line)-4]:                  "the signature",
+		"/approve  " + own + " sig:" + text: "does not say what was signed",
+		"/approve " + own + " " + own + " sig:" + text:           "does not say what was signed",
+		"/approve secret:" + own + " sig:" + text:                "does not say what was signed",
+		"/approve sig:" + text:                                   "does not say what was signed",
+		"/approve --break-glass " + own + " sig:" + text:         "does not say what was signed",
+		"/approve " + own + " sig:" + deny.String():              "does not say what was signed",
+		"/approve " + own + " sig:" + both.String():              "does not say what was signed",
+		"/approve " + own + " sig:" + glass.String():             "does not say what was signed",
+		"/approve --break-glass " + own + " sig:" + "down":       "the signature",
+		"/approve " + own + " sig:":                              "the signature",
+		"/approve " + own + " sig:" + strings.Repeat("A", 1<<15): "too long",
+		"/Approve " + own + " sig:" + text:                       "does not say what was signed",
+	} {
+		if c, ok := approval.ParseCommand(body); ok {
+			t.Errorf("%.90q is taken for %+v", body, c)
+		}
+		said := talk(comment(body)).Said()
+		if len(said) != 1 || !strings.HasPrefix(said[0].Void, "is not an exact signed command: ") || !strings.Contains(said[0].Void, why) {
+			t.Errorf("%.90q says %+v, want %q", body, said, why)
+		}
+	}
+	for _, body := range []string{approval.SignedLine(deny) + "A", approval.SignedLine(deny) + "\nno", "/deny " + own + " sig:"} {
+		if c, ok := approval.ParseCommand(body); !ok || c.Verb != "deny" || c.Signed || c.Fingerprint != own {
+			t.Errorf("%.90q: %+v", body, c)
+		}
+		if said := talk(comment(body)).Said(); len(said) != 1 || said[0].Void != "" {
+			t.Errorf("%.90q says %+v", body, said)
+		}
+	}
+}
 
 // TestT72Signed: where the Policy asks for signatures, nothing else counts, by whoever's
 // account it is; a signature that is no good never counts.

@@ -27,7 +27,7 @@
 //	         program writes
 //	L19      a transaction took the place of those which it says that it did
 //
-// and I1 to I12, L1 to L7, L9, L10 and L20 of each transaction as it stands at the
+// and I1 to I12, L1 to L7, L9, L10, L17, L18, L20 and L21 of each transaction as it stands at the
 // tip (package ledger).
 package audit
 

@@ -65,6 +65,9 @@ func NewStage(log *Log, now time.Time, scrub Scrubber) *Stage {
 	return &Stage{Log: log, now: now, scrub: scrub, files: map[string][]byte{}}
 }
 
+// Now is the time of what the stage records, to the millisecond as it is written.
+func (s *Stage) Now() time.Time { return s.now.UTC().Truncate(time.Millisecond) }
+
 // Event records one event.
 func (s *Stage) Event(p Payload) {
 	if s.err != nil {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"unicode"
@@ -47,6 +48,8 @@ var forms = map[string]func(string) bool{
 
 	"patch_id": canon.IsHex64, "patchId": canon.IsHex64, "patch_ids": canon.IsHex64, "artifact_id": canon.IsHex64,
 	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,
+	"statement": isArtifact, "signature": isArtifact, "key": isArtifact, "key_fingerprint": isKeyFingerprint, "armored": isArmored,
+	"shown": isHash, "fingerprints": isFingerprint,
 	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact,
 	"proposal_id": isProposal, "source_proposal_id": isProposal,
 	"transaction_id": isID, "supersedes": isID,
@@ -80,6 +83,21 @@ func isArtifact(s string) bool {
 	id, ok := strings.CutPrefix(s, "artifacts/")
 	id, json := strings.CutSuffix(id, ".json")
 	return ok && json && canon.IsHex64(id)
+}
+
+// isKeyFingerprint reports whether s names an SSH key, as ssh-keygen -l does.
+func isKeyFingerprint(s string) bool {
+	digits, ok := strings.CutPrefix(s, "SHA256:")
+	sum, err := base64.RawStdEncoding.Strict().DecodeString(digits)
+	return ok && err == nil && len(sum) == 32
+}
+
+// isArmored reports whether s is the text of an SSH signature.
+func isArmored(s string) bool {
+	s, begins := strings.CutPrefix(s, "-----BEGIN SSH SIGNATURE-----\n")
+	s, ends := strings.CutSuffix(s, "\n-----END SSH SIGNATURE-----\n")
+	blob, err := base64.StdEncoding.Strict().DecodeString(s) // which passes over newlines
+	return begins && ends && err == nil && bytes.HasPrefix(blob, []byte("SSHSIG"))
 }
 
 func isProposal(s string) bool {

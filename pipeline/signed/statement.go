@@ -28,6 +28,10 @@ import (
 // such as a commit or a file, is no decision.
 const Namespace = "countersign-decision@v1"
 
+// BreakGlass is the decision of a statement that breaks the glass: whoever approves
+// the change alone has not said that nobody else need.
+const BreakGlass ledger.Decision = "break-glass"
+
 // Schema is the schema of a Statement.
 const Schema = "countersign/decision/1"
 
@@ -72,8 +76,8 @@ func (s Statement) Check() error {
 		return errors.New("its repository has no number or no name")
 	case s.TransactionID == "" || s.BaseCommit == "":
 		return errors.New("it names no transaction, or no base")
-	case s.Decision != ledger.Approve && s.Decision != ledger.Deny:
-		return errors.New("its decision is neither approve nor deny")
+	case !slices.Contains([]ledger.Decision{ledger.Approve, ledger.Deny, BreakGlass}, s.Decision):
+		return errors.New("its decision is neither approve nor deny nor break-glass")
 	case len(s.Fingerprints) == 0 || !slices.IsSorted(s.Fingerprints) || len(slices.Compact(slices.Clone(s.Fingerprints))) != len(s.Fingerprints):
 		return errors.New("its fingerprints are none, or not each once in order")
 	case ledger.OneLine(s.Reason, maxReason) != s.Reason:
@@ -82,6 +86,9 @@ func (s Statement) Check() error {
 		return errors.New("its time is not one of RFC 3339 in UTC, to the second")
 	case !isSum || !canon.IsHex64(digest):
 		return errors.New("it does not say what was shown")
+	}
+	if s.Decision == BreakGlass && (s.Reason == "" || len(s.Fingerprints) > 1 || !strings.HasPrefix(s.Fingerprints[0], "patchset:")) {
+		return errors.New("it breaks the glass without a reason, or for more than the change")
 	}
 	for _, f := range s.Fingerprints {
 		_, id, ok := strings.Cut(f, "patchset:")

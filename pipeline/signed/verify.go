@@ -24,9 +24,11 @@ type Subject struct {
 }
 
 // Keys say whose signatures count: the list of the trusted base, and whether a
-// security key has to have made them, and to have verified the person.
+// security key has to have made them, and to have verified the person. With an Err,
+// which says why there is no list, nobody's do.
 type Keys struct {
 	Allowed  sshsig.Allowed
+	Err      error
 	Hardware bool
 	PIN      bool
 }
@@ -38,6 +40,9 @@ const ahead = 5 * time.Minute
 // is not. Names are those that the list may have for this person; at is when the
 // decision is recorded, at which the key must be valid as well as when it was made.
 func Verify(s Signature, about Subject, keys Keys, names []string, at time.Time) (sshsig.Proof, error) {
+	if keys.Err != nil {
+		return sshsig.Proof{}, keys.Err
+	}
 	if err := s.Statement.Check(); err != nil {
 		return sshsig.Proof{}, fmt.Errorf("the statement is not of its form: %w", err)
 	}
@@ -52,16 +57,41 @@ func Verify(s Signature, about Subject, keys Keys, names []string, at time.Time)
 		return sshsig.Proof{}, fmt.Errorf("it was decided at %s, which is still to come", s.Statement.DecidedAt)
 	}
 	proof, err := keys.Allowed.Prove(Namespace, s.Statement.Bytes(), s.Armored, names, decided, at)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = keys.Take(proof)
+	}
+	if err != nil {
 		return sshsig.Proof{}, err
-	case (keys.Hardware || keys.PIN) && !proof.Hardware:
-		return sshsig.Proof{}, fmt.Errorf("%s is not a security key, which the Policy asks for (approvals.hardware)", proof.Fingerprint)
-	case keys.PIN && !proof.Verified:
-		return sshsig.Proof{}, fmt.Errorf("the security key %s did not verify the person, which the Policy asks for (approvals.pin)", proof.Fingerprint)
 	}
 	return proof, nil
 }
+
+// Take says why a key that made a good signature is not of the sort that is asked for.
+func (k Keys) Take(proof sshsig.Proof) error {
+	switch {
+	case (k.Hardware || k.PIN) && !proof.Hardware:
+		return fmt.Errorf("%s is not a security key, which the Policy asks for (approvals.hardware)", proof.Fingerprint)
+	case k.PIN && !proof.Verified:
+		return fmt.Errorf("the security key %s did not verify the person, which the Policy asks for (approvals.pin)", proof.Fingerprint)
+	}
+	return nil
+}
+
+// Names are those that a list of keys may have for who decided: the login of an
+// account, or the e-mail address of the Git identity of a clone.
+func Names(from ledger.Source) []string {
+	mail := strings.TrimPrefix(from.Author.ID, "local:")
+	switch {
+	case IsForge(from) && from.Author.Login != "":
+		return []string{from.Author.Login, "github:" + from.Author.Login}
+	case from.Kind == "local" && strings.Contains(mail, "@"):
+		return []string{mail}
+	}
+	return nil
+}
+
+// IsForge reports whether a decision was read from a pull request.
+func IsForge(from ledger.Source) bool { return from.Kind != "local" && from.Kind != "rpc" }
 
 // isAbout compares a statement with what it must be about. What the subject itself
 // does not tell is no match for anything.
@@ -84,7 +114,7 @@ func (s Statement) isAbout(about Subject) error {
 	case s.Shown != about.Shown:
 		return errors.New("its signer was shown other risks than this change has")
 	}
-	for _, f := range s.Fingerprints {
+	for _, f := range s.Fingerprints { // of any kind
 		if !slices.Contains([]string{"", "secret:", "protected:"}, strings.TrimSuffix(f, "patchset:"+about.PatchID)) {
 			return fmt.Errorf("it was signed for another patch than %s", about.PatchID)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -294,6 +295,14 @@ func matchList(list []string, name string) bool {
 		matched = true
 	}
 	return matched
+}
+
+// excludes reports whether a negated pattern of a list matches a name.
+func excludes(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		pattern, negated := strings.CutPrefix(pattern, "!")
+		return negated && match(pattern, name)
+	})
 }
 
 // match reports whether a whole name matches a pattern, in which * stands for

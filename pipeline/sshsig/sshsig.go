@@ -157,12 +157,13 @@ func Check(message []byte, armored string) error {
 type Proof struct {
 	Fingerprint        string // of the key, "SHA256:…"
 	Line               string // of the allowed signers, which lists the key
+	Principal          string // the one of the names that the line has
 	Hardware, Verified bool
 }
 
 // Prove is [Allowed.Verify] for another namespace and one signer: a line of the
-// list must have one of these names among its principals, and admit the key at a time
-// and at each of some more.
+// list must have one of these names among its principals, negate none of them, and
+// admit the key at a time and at each of some more.
 func (a Allowed) Prove(namespace string, message []byte, armored string, names []string, at time.Time, more ...time.Time) (Proof, error) {
 	e, err := dearmor(armored, namespace)
 	if err != nil {
@@ -181,7 +182,8 @@ func (a Allowed) Prove(namespace string, message []byte, armored string, names [
 	var refused []error
 	for _, line := range lines {
 		var err error
-		if !slices.ContainsFunc(names, func(name string) bool { return name != "" && matchList(line.principals, name) }) {
+		listed := slices.IndexFunc(names, func(name string) bool { return name != "" && matchList(line.principals, name) })
+		if listed < 0 || slices.ContainsFunc(names, func(name string) bool { return excludes(line.principals, name) }) {
 			err = fmt.Errorf("%w: line %d of the allowed signers lists the key for %s", ErrUnknownKey, line.number, strings.Join(line.principals, ","))
 		}
 		for _, t := range append([]time.Time{at}, more...) {
@@ -190,7 +192,7 @@ func (a Allowed) Prove(namespace string, message []byte, armored string, names [
 			}
 		}
 		if err == nil {
-			proof.Line = line.text
+			proof.Line, proof.Principal = line.text, names[listed]
 			return proof, nil
 		}
 		refused = append(refused, err)

@@ -1,0 +1,133 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
+)
+
+// Statement is what somebody signs who decides on the transaction as it is here, at a
+// time. The fingerprints are in full, as those of the Verdict's needs; the decision may
+// be signed.BreakGlass. It is an error where the transaction cannot take a signed
+// decision.
+func (g Gated) Statement(decision ledger.Decision, fingerprints []string, reason string, at time.Time) (signed.Statement, error) {
+	about, err := approval.Subject(g.log)
+	if err != nil {
+		return signed.Statement{}, err
+	}
+	s := signed.Statement{
+		Schema: signed.Schema, Repository: about.Repository, PullRequest: about.PullRequest, TransactionID: about.TransactionID,
+		BaseCommit: about.BaseCommit, Decision: decision, Fingerprints: slices.Compact(slices.Sorted(slices.Values(fingerprints))),
+		Reason: ledger.OneLine(reason, 500), DecidedAt: at.UTC().Format(time.RFC3339), Shown: about.Shown,
+	}
+	return s, s.Check()
+}
+
+// Keys say whose signatures count for the transaction, by the rules of the Verdict.
+func (g Gated) Keys() signed.Keys { return g.rules.Keys }
+
+// A proven signature is good, for the decision that it is recorded with.
+type proven struct {
+	signature signed.Signature
+	proof     sshsig.Proof
+}
+
+// prove verifies the signature of a decision on a request of some kind, which a stage
+// is about to record.
+func (r *Runner) prove(s *ledger.Stage, g Gated, signature signed.Signature, d ledger.ApprovalDecision, kind string) (*proven, error) {
+	if g.rules.Policy.Approvals.Signing() == policy.SignedOff {
+		return nil, errors.New("the Policy takes none (approvals.signed)")
+	}
+	about, err := approval.Subject(g.log)
+	if err != nil {
+		return nil, err
+	}
+	if err := approval.IsOf(signature.Statement, d, kind); err != nil {
+		return nil, err
+	}
+	proof, err := signed.Verify(signature, about, g.rules.Keys, signed.Names(d.Source), s.Now())
+	if err != nil {
+		return nil, err
+	}
+	p := &proven{signature, proof}
+	for _, doc := range p.artifacts() {
+		raw, err := canon.Marshal(doc)
+		if err != nil {
+			return nil, err
+		}
+		kept, err := r.Secrets.JSON(raw, ledger.IsTyped)
+		if err != nil || !bytes.Equal(kept, raw) {
+			return nil, errors.New("what was signed, or the line of the key, has what looks like a secret in it, which the ledger does not keep: sign again without it")
+		}
+	}
+	return p, nil
+}
+
+// artifacts are what the ledger keeps of a signature: statement, signature and the
+// line of the key.
+func (p *proven) artifacts() [3]any {
+	return [3]any{p.signature.Statement, approval.NewSignatureDoc(p.signature), approval.NewKeyDoc(p.proof.Line)}
+}
+
+// store records a signature, and returns what a decision says of it. Nil is none.
+func (g *Gated) store(s *ledger.Stage, p *proven) *ledger.Signature {
+	if p == nil {
+		return nil
+	}
+	docs := p.artifacts()
+	named := ledger.Signature{
+		Statement: s.Artifact(approval.KindDecision, docs[0]), Signature: s.Artifact(approval.KindSignature, docs[1]),
+		Key: s.Artifact(approval.KindKey, docs[2]), Principal: p.proof.Principal, KeyFingerprint: p.proof.Fingerprint,
+	}
+	g.signatures = maps.Clone(g.signatures)
+	if g.signatures == nil {
+		g.signatures = map[ledger.Signature]signed.Signature{}
+	}
+	g.signatures[named] = p.signature
+	return &named
+}
+
+// signedAt verifies the signature of a recorded approval, by the keys that the rules
+// name now: those who can write the ledger can put any key into it. A verdict that is
+// history goes by the record.
+func (g Gated) signedAt(d ledger.ApprovalDecision) (time.Time, error) {
+	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
+	if err != nil {
+		return time.Time{}, err
+	}
+	if g.history {
+		return approval.SignedAsRecorded(dir, g.log, g.rules.Policy)(d)
+	}
+	signature, fresh := g.signatures[*d.Source.Signature]
+	if !fresh {
+		if signature, _, err = approval.ReadSignature(dir, g.log, d); err != nil {
+			return time.Time{}, err
+		}
+	}
+	about, err := approval.Subject(g.log)
+	if err != nil {
+		return time.Time{}, err
+	}
+	at, err := approval.DecidedIn(g.log, d)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if _, err := signed.Verify(signature, about, g.rules.Keys, signed.Names(d.Source), at); err != nil {
+		return time.Time{}, err
+	}
+	if err := approval.IsOf(signature.Statement, d, g.log.Request(d.ApprovalRequestID).Kind); err != nil {
+		return time.Time{}, fmt.Errorf("%s: %w", d.Source.Signature.Statement, err)
+	}
+	return time.Parse(time.RFC3339, signature.Statement.DecidedAt)
+}

@@ -1,0 +1,537 @@
+package pipeline_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
+)
+
+// Keys of people, and of others.
+var (
+	adaKey  = signedtest.Ed25519(1)
+	bobKey  = signedtest.Ed25519(2)
+	evesKey = signedtest.Ed25519(3)
+)
+
+// lists makes these lines the keys of the trusted base, and has the Policy ask for
+// signatures.
+func (w *world) lists(lines ...string) {
+	w.policy.Approvals.Keys, w.policy.Approvals.Signed = "keys", policy.SignedOnly
+	w.keys = strings.Join(lines, "\n") + "\n"
+}
+
+// statement is what somebody signs who approves the change of a transaction now.
+func (w *world) statement(tx string, fingerprints ...string) signed.Statement {
+	w.Helper()
+	s, err := w.history(tx).Statement(ledger.Approve, fingerprints, "read it", w.time())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// signedPull is a pull request whose Policy asks for signatures of listed keys, with a
+// transaction.
+func signedPull(t *testing.T) (h *hub, tx, fingerprint string) {
+	h = newHub(newWorld(t))
+	h.w.lists("ada,ada@example.org "+adaKey.Public, "bob "+bobKey.Public)
+	tx, fingerprint = h.propose()
+	h.gate(tx)
+	return h, tx, fingerprint
+}
+
+// TestT72SignedPull: with a Policy that asks for it, an account is not enough, and a
+// signature that the account posts is; the record has all that shows it.
+func TestT72SignedPull(t *testing.T) {
+	h, tx, fingerprint := signedPull(t)
+	h.said = nil
+	h.says(adaThere, "/approve "+fingerprint)
+	h.want(tx, approval.Pending, "is not signed, which the Policy asks for: countersign sign --pr 7")
+	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint))))
+	g := h.want(tx, approval.Approved, "approved")
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.runner().Validate(t.Context(), tx); err != nil {
+		t.Fatal(err)
+	}
+	h.w.sound(tx, ledger.Completed)
+	h.w.verifies(tx)
+
+	log, err := h.w.log(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := ledger.Of[*ledger.ApprovalDecision](log)[0]
+	if s := d.Source.Signature; s == nil || s.Principal != "ada" || !strings.HasPrefix(s.KeyFingerprint, "SHA256:") || d.Reason != "read it" {
+		t.Errorf("%+v", d)
+	}
+	// A key that is revoked later stays good in the record.
+	h.w.lists("ada " + evesKey.Public)
+	if g := h.gate(tx); g.Verdict.State != approval.Approved {
+		t.Errorf("once the key was revoked: %+v", g.Verdict)
+	}
+	h.w.verifies(tx)
+}
+
+// verifies fails the test if the record of a transaction breaks a rule.
+func (w *world) verifies(tx string) {
+	w.Helper()
+	_, found, err := approval.CheckRecord(w.ledger().Tree, tx)
+	if err != nil || len(found) > 0 {
+		w.Errorf("the record: %v %v", found, err)
+	}
+}
+
+// TestT73Pull: signatures that are good, and none of this account for this change under
+// this Policy.
+func TestT73Pull(t *testing.T) {
+	type world struct {
+		*hub
+		tx, fingerprint string
+	}
+	sign := func(x world, key signedtest.Signer, change func(*signed.Statement)) string {
+		s := x.w.statement(x.tx, x.fingerprint)
+		if change != nil {
+			change(&s)
+		}
+		return approval.SignedLine(key.Signs(s))
+	}
+	post := func(key signedtest.Signer, change func(*signed.Statement)) func(world) {
+		return func(x world) { x.says(adaThere, sign(x, key, change)) }
+	}
+	for name, c := range map[string]struct {
+		said func(world)
+		want string
+	}{
+		"another transaction":     {post(adaKey, func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }), "another transaction"},
+		"another pull request":    {post(adaKey, func(s *signed.Statement) { s.PullRequest = 8 }), "another pull request"},
+		"another repository":      {post(adaKey, func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: "101", Name: "acme/site"} }), "another repository"},
+		"another base":            {post(adaKey, func(s *signed.Statement) { s.BaseCommit = id(2) }), "another base"},
+		"other risks":             {post(adaKey, func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) }), "shown other risks"},
+		"a decision to come":      {post(adaKey, func(s *signed.Statement) { s.DecidedAt = "2027-01-05T00:00:00Z" }), "still to come"},
+		"another patch":           {post(adaKey, func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + strings.Repeat("a", 64)} }), "names another patch"},
+		"another kind":            {post(adaKey, func(s *signed.Statement) { s.Fingerprints = []string{"protected:" + s.Fingerprints[0]} }), "is not asked for"},
+		"a key that is not ada's": {post(bobKey, nil), "lists the key for bob"},
+		"a key of nobody":         {post(evesKey, nil), "do not list"},
+		"a name that is negated":  {func(x world) { x.w.lists("*,!ada " + adaKey.Public); x.says(adaThere, sign(x, adaKey, nil)) }, "lists the key for *,!ada"},
+		"posted by another account": {func(x world) {
+			x.access["eve"] = "write"
+			x.says(eveThere, sign(x, adaKey, nil))
+		}, "lists the key for ada"},
+		"posted by a bot": {func(x world) {
+			x.access["github-actions"] = "admin"
+			x.w.lists("github-actions " + adaKey.Public)
+			x.says(botThere, sign(x, adaKey, nil))
+		}, "not a human account"},
+		"the proposer's key": {func(x world) {
+			x.w.lists("bob " + bobKey.Public)
+			x.said = nil
+			x.says(bobThere, sign(x, bobKey, nil))
+		}, ""}, // bob opened the pull request, the bot proposed: counts
+		"a part of it":  {func(x world) { line := sign(x, adaKey, nil); x.says(adaThere, line[:len(line)-2]) }, "is not an exact signed command"},
+		"beside a text": {func(x world) { x.says(adaThere, sign(x, adaKey, nil)+"\nlooks good") }, "must be all of the comment"},
+		"another line": {func(x world) {
+			x.says(adaThere, strings.Replace(sign(x, adaKey, nil), "/approve ", "/approve secret:"+x.fingerprint+" ", 1))
+		}, "does not say what was signed"},
+		"edited":  {func(x world) { x.says(adaThere, sign(x, adaKey, nil)).Edited = true }, "edited after posting"},
+		"no keys": {func(x world) { x.w.policy.Approvals.Keys = ""; x.says(adaThere, sign(x, adaKey, nil)) }, "names no file of keys"},
+		"no file": {func(x world) { x.w.policy.Approvals.Keys = "gone"; x.says(adaThere, sign(x, adaKey, nil)) }, "there is no file gone"},
+		"a file with an error": {func(x world) {
+			x.w.keys += "bob\n"
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "line 3: there is no key"},
+		"a key of other uses": {func(x world) {
+			x.w.lists(`ada namespaces="git" ` + adaKey.Public)
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "only for git"},
+		"a key that has expired": {func(x world) {
+			x.w.lists(`ada valid-before="20260104Z" ` + adaKey.Public)
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "is after 2026-01-04"},
+		"expired between signing and recording": {func(x world) {
+			x.w.lists(`ada valid-before="20260105001000Z" ` + adaKey.Public)
+			line := sign(x, adaKey, nil)
+			x.w.clock += 3600
+			x.says(adaThere, line)
+		}, "is after 2026-01-05 00:10:00Z"},
+		"a software key, where hardware is asked for": {func(x world) { x.w.policy.Approvals.Hardware = true; x.says(adaThere, sign(x, adaKey, nil)) }, "not a security key"},
+		"a security key that was not touched": {func(x world) {
+			key := signedtest.SecurityKey("sk-ed25519", signedtest.Verified)
+			x.w.lists("ada " + key.Public)
+			x.says(adaThere, sign(x, key, nil))
+		}, "did not sign this"},
+		"a security key without a PIN, where that is asked for": {func(x world) {
+			key := signedtest.SecurityKey("sk-ecdsa", signedtest.Touched)
+			x.w.lists("ada " + key.Public)
+			x.w.policy.Approvals.PIN = true
+			x.says(adaThere, sign(x, key, nil))
+		}, "did not verify the person"},
+		"a base branch that takes none": {func(x world) {
+			x.w.policy.Approvals.Signed = policy.SignedOff
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "the Policy takes none"},
+		"a secret in its reason": {func(x world) {
+			_, secret := leak()
+			x.says(adaThere, sign(x, adaKey, func(s *signed.Statement) { s.Reason = secret }))
+		}, "looks like a secret"},
+		"good, by a security key": {func(x world) {
+			key := signedtest.SecurityKey("sk-ed25519", signedtest.Touched|signedtest.Verified)
+			x.w.lists("github:ada " + key.Public)
+			x.w.policy.Approvals.Hardware, x.w.policy.Approvals.PIN = true, true
+			x.says(adaThere, sign(x, key, nil))
+		}, ""},
+		"good": {post(adaKey, nil), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, tx, fingerprint := signedPull(t)
+			c.said(world{h, tx, fingerprint})
+			state := approval.Pending
+			if c.want == "" {
+				state = approval.Approved
+			}
+			g := h.want(tx, state, c.want)
+			h.w.verifies(tx)
+			if state == approval.Pending {
+				return
+			}
+			if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+				t.Error(err)
+			}
+			h.w.verifies(tx)
+		})
+	}
+}
+
+// TestT73ReplayAfterSupersede: a signed approval is of one transaction, also where the
+// next one proposes the same bytes.
+func TestT73ReplayAfterSupersede(t *testing.T) {
+	h, tx, fingerprint := signedPull(t)
+	line := approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint)))
+	if _, err := h.runner().Interrupt(t.Context(), tx, "again"); err != nil {
+		t.Fatal(err)
+	}
+	h.w.clock += 60
+	again, _ := h.propose()
+	h.gate(again)
+	h.w.clock += 60
+	h.says(adaThere, line)
+	h.want(again, approval.Pending, "another transaction")
+}
+
+// TestT73Kinds: one signature decides on what it names and on nothing else, each kind
+// by itself.
+func TestT73Kinds(t *testing.T) {
+	h := newHub(newWorld(t))
+	h.w.lists("ada " + adaKey.Public)
+	h.w.policy.Protected = []policy.Rule{{Paths: []string{"greet.txt"}, Required: 1}}
+	tx, fingerprint := h.propose()
+	h.gate(tx)
+	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint))))
+	h.want(tx, approval.Pending, "approved")
+	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint, "protected:"+fingerprint))))
+	g := h.want(tx, approval.Approved, "approved")
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.w.verifies(tx)
+}
+
+// TestT73BreakGlass: who approved alone has not broken the glass, whoever posts it as
+// that; who broke it has signed that.
+func TestT73BreakGlass(t *testing.T) {
+	h, tx, fingerprint := signedPull(t)
+	h.w.policy.Approvals.BreakGlass, h.w.policy.Approvals.Required = []string{"ada"}, 2
+	s := h.w.statement(tx, fingerprint)
+	line := approval.SignedLine(adaKey.Signs(s))
+	h.says(adaThere, "/approve --break-glass "+fingerprint+" down")
+	h.want(tx, approval.Pending, "is not signed")
+	h.says(adaThere, strings.Replace(line, "/approve ", "/approve --break-glass ", 1))
+	h.want(tx, approval.Pending, "is not an exact signed command: the line does not say what was signed")
+	h.says(adaThere, line)
+	h.want(tx, approval.Pending, "approved")
+	s.Decision = signed.BreakGlass
+	h.says(adaThere, approval.SignedLine(adaKey.Signs(s)))
+	g := h.want(tx, approval.Approved, "breaking the glass")
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil || !g.Verdict.BreakGlass {
+		t.Fatal(err)
+	}
+	h.w.verifies(tx)
+}
+
+// TestT72Denial: a denial needs no signature, and one that is no good is a denial too.
+func TestT72Denial(t *testing.T) {
+	for name, key := range map[string]signedtest.Signer{"good": adaKey, "another's": evesKey} {
+		h, tx, fingerprint := signedPull(t)
+		s := h.w.statement(tx, fingerprint)
+		s.Decision = ledger.Deny
+		h.says(adaThere, approval.SignedLine(key.Signs(s)))
+		h.want(tx, approval.Denied, "denied")
+		h.w.verifies(tx)
+		log, err := h.w.log(tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := ledger.Last[*ledger.ApprovalDecision](log); (d.Source.Signature != nil) != (name == "good") || d.Reason != "read it" {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// TestT73KeyIsGone: until the change is applied the key must be one of the trusted
+// base, whatever the record says: those who can write the ledger can write any key.
+func TestT73KeyIsGone(t *testing.T) {
+	h, tx, fingerprint := signedPull(t)
+	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint))))
+	g := h.want(tx, approval.Approved, "")
+	h.w.lists("ada " + bobKey.Public)
+	var pending *pipeline.PendingError
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &pending) {
+		t.Errorf("applied: %v", err)
+	}
+	h.want(tx, approval.Pending, "do not list")
+	// Of a key that is no longer valid, what was decided before stands.
+	h.w.lists(`ada valid-before="20260105020000Z" ` + adaKey.Public)
+	h.w.clock += 4 * 3600
+	g = h.want(tx, approval.Approved, "")
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Error(err)
+	}
+	h.w.verifies(tx)
+}
+
+// TestT72SignedLocally: with a Policy that asks for it, whoever has the shell and the
+// Git identity cannot approve, and the holder of the key can.
+func TestT72SignedLocally(t *testing.T) {
+	w := newWorld(t)
+	person := ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
+	w.lists("ada,ada@example.org "+adaKey.Public, "bob@example.org "+bobKey.Public)
+	tx := w.review().ID
+	w.gate(tx)
+	decide := func(who ledger.Actor, signature *signed.Signature) error {
+		t.Helper()
+		_, err := w.as(who).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "local", Signature: signature})
+		return err
+	}
+	refused := func(who ledger.Actor, signature *signed.Signature, want string) {
+		t.Helper()
+		var undecided *pipeline.UndecidedError
+		if err := decide(who, signature); !errors.As(err, &undecided) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	refused(person, nil, "is not signed, which the Policy asks for: countersign approve "+tx+" --sign")
+	fingerprint := "patchset:" + w.history(tx).Transaction().PatchID()
+	s := w.statement(tx, fingerprint)
+	by := func(key signedtest.Signer) *signed.Signature { made := key.Signs(s); return &made }
+	refused(person, by(evesKey), "do not list")
+	refused(person, by(bobKey), "lists the key for bob@example.org")
+	refused(ledger.Actor{Kind: "user", ID: "local:eve@example.org", Login: "ada"}, by(adaKey), "lists the key for ada,ada@example.org")
+	refused(ledger.Actor{Kind: "user", ID: "local:ada", Login: "ada"}, by(adaKey), "lists the key for")
+	glass := s
+	glass.Decision = signed.BreakGlass
+	broken := adaKey.Signs(glass)
+	refused(person, &broken, "nothing is decided here by break-glass")
+	if err := decide(person, by(adaKey)); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(w.gate(tx))
+	w.validate(tx)
+	w.sound(tx, ledger.Completed)
+	w.verifies(tx)
+}
+
+// TestT73NothingShown: a transaction whose record says nothing of its risks takes no
+// signed decision.
+func TestT73NothingShown(t *testing.T) {
+	h, tx, fingerprint := signedPull(t)
+	s := h.w.statement(tx, fingerprint)
+	log, err := h.w.log(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := &ledger.Log{}
+	for i, p := range log.Payloads() {
+		if a, ok := p.(*ledger.ArtifactStored); ok && a.Kind == ledger.KindRisks {
+			continue
+		}
+		at, err := log.Time(i)
+		if err == nil {
+			err = old.Append(at, p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := approval.Subject(old); err == nil || !strings.Contains(err.Error(), "review the change again") {
+		t.Error(err)
+	}
+	if approval.Shown(log) != s.Shown || approval.Shown(old) != "" {
+		t.Error("what was shown is another hash than the statement's")
+	}
+}
+
+// TestT73RecordedSignature: rule L21. Whatever of a signed decision is exchanged in the
+// record is found, also where every hash is made to fit.
+func TestT73RecordedSignature(t *testing.T) {
+	h, tx, fingerprint := signedPull(t)
+	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint))))
+	h.want(tx, approval.Approved, "")
+	log, err := h.w.log(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := h.w.directory(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, line, err := approval.ReadSignature(dir, log, *ledger.Of[*ledger.ApprovalDecision](log)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	another := func(change func(*signed.Statement)) signed.Statement {
+		s := good.Statement
+		change(&s)
+		return s
+	}
+	for name, c := range map[string]struct {
+		forge forged
+		want  string
+	}{
+		"as it was":              {forged{}, ""},
+		"another statement":      {forged{statement: another(func(s *signed.Statement) { s.Reason = "" })}, "did not sign this"},
+		"of another change":      {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }))}, "another transaction"},
+		"a denial":               {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Decision = ledger.Deny }))}, "signed to deny"},
+		"with another reason":    {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Reason = "x" }))}, "another reason"},
+		"of other risks":         {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) }))}, "other risks"},
+		"made later":             {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00Z" }))}, "still to come"},
+		"another good one":       {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:00:01Z" }))}, "what was posted has another one"},
+		"another key":            {forged{signature: evesKey.Signs(good.Statement)}, "do not list"},
+		"another key, listed":    {forged{signature: evesKey.Signs(good.Statement), line: "ada " + evesKey.Public}, "names another key"},
+		"and named":              {forged{signature: evesKey.Signs(good.Statement), line: "ada " + evesKey.Public, names: adaAs(evesKey)}, "what was posted has another one"},
+		"another principal":      {forged{line: "*,!ada " + adaKey.Public}, "lists the key for"},
+		"of another namespace":   {forged{line: `ada namespaces="git" ` + adaKey.Public}, "only for git"},
+		"a key that was no more": {forged{line: `ada valid-before="20260101Z" ` + adaKey.Public}, "is after 2026-01-01"},
+		"two lines":              {forged{line: line + "\n" + line}, "is not one of a list of keys"},
+		"no line":                {forged{line: "# " + line}, "do not list"},
+		"named otherwise":        {forged{names: func(s *ledger.Signature) { s.Principal = "bob" }}, "names another key, or another principal"},
+		"hardware was asked for": {forged{policy: func(p *policy.Policy) { p.Approvals.Hardware = true }}, "not a security key"},
+		"none was taken":         {forged{policy: func(p *policy.Policy) { p.Approvals.Signed = policy.SignedOff }}, "took none"},
+		"left out":               {forged{names: func(s *ledger.Signature) { *s = ledger.Signature{} }}, "what was posted is signed, and that is not recorded"},
+		"not recorded":           {forged{names: func(s *ledger.Signature) { s.Key = s.Statement }}, "its key is not recorded before it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, made := c.forge.record(t, log, dir)
+			var found []string
+			for _, v := range new(approval.Policies).Redo(files, made) {
+				found = append(found, v.RuleID+" "+v.Message)
+			}
+			switch {
+			case c.want == "" && len(found) > 0, c.want != "" && (len(found) == 0 || !strings.HasPrefix(found[0], "L21 its signature: ") || !strings.Contains(found[0], c.want)):
+				t.Errorf("%q, want %q", found, c.want)
+			}
+		})
+	}
+}
+
+func adaAs(key signedtest.Signer) func(*ledger.Signature) {
+	return func(s *ledger.Signature) { s.KeyFingerprint = key.Fingerprint() }
+}
+
+// forged is a signed decision of which something was exchanged.
+type forged struct {
+	statement signed.Statement
+	signature signed.Signature
+	line      string
+	names     func(*ledger.Signature)
+	policy    func(*policy.Policy)
+}
+
+// record writes a transaction anew with what was exchanged, and with hashes that fit.
+func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, *ledger.Log) {
+	t.Helper()
+	files := fstest.MapFS{}
+	put := func(kind string, doc any, into *ledger.ArtifactStored) string {
+		raw, err := canon.Line(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := ledger.ArtifactFile(canon.Hex(raw))
+		files[name] = &fstest.MapFile{Data: raw}
+		into.Kind, into.Path = kind, name
+		into.ArtifactID = strings.TrimSuffix(strings.TrimPrefix(name, "artifacts/"), ".json")
+		into.StoredSHA256 = "sha256:" + into.ArtifactID
+		return name
+	}
+	made, paths, ref := &ledger.Log{}, map[string]string{}, ledger.PolicyRef{}
+	for i, p := range log.Payloads() {
+		switch was := p.(type) {
+		case *ledger.ArtifactStored:
+			now := *was
+			raw, err := fs.ReadFile(dir, was.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[was.Path] = &fstest.MapFile{Data: raw}
+			switch {
+			case was.Kind == approval.KindDecision && f.statement.Schema != "":
+				paths[was.Path] = put(was.Kind, f.statement, &now)
+			case was.Kind == approval.KindDecision && f.signature.Armored != "":
+				paths[was.Path] = put(was.Kind, f.signature.Statement, &now)
+			case was.Kind == approval.KindSignature && f.signature.Armored != "":
+				paths[was.Path] = put(was.Kind, approval.NewSignatureDoc(f.signature), &now)
+			case was.Kind == approval.KindKey && f.line != "":
+				paths[was.Path] = put(was.Kind, approval.NewKeyDoc(f.line), &now)
+			case was.Kind == approval.KindPolicy && f.policy != nil:
+				var doc approval.PolicyDoc
+				if err := canon.Unmarshal(raw, &doc); err != nil {
+					t.Fatal(err)
+				}
+				changed, err := policy.Decode([]byte(doc.Policy))
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.policy(&changed)
+				put(was.Kind, approval.NewPolicyDoc(changed, doc.Commit, doc.Found), &now)
+				ref = ledger.PolicyRef{Commit: doc.Commit, SHA256: changed.Sum()}
+			}
+			p = &now
+		case *ledger.ApprovalDecision:
+			now := *was
+			s := *now.Source.Signature
+			for _, file := range []*string{&s.Statement, &s.Signature, &s.Key} {
+				if name, ok := paths[*file]; ok {
+					*file = name
+				}
+			}
+			if f.names != nil {
+				f.names(&s)
+			}
+			if now.Source.Signature = &s; s == (ledger.Signature{}) {
+				now.Source.Signature = nil
+			}
+			if ref.Commit != "" {
+				now.Policy = ref
+			}
+			p = &now
+		}
+		at, err := log.Time(i)
+		if err == nil {
+			err = made.Append(at, p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files, made
+}
