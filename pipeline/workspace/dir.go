@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -117,9 +118,6 @@ func (t *Tree) removeTree(dir *os.Root, name string) {
 	}
 }
 
-// workers is enough to keep the processors busy while some wait for the disk.
-func workers() int { return 2 * runtime.GOMAXPROCS(0) }
-
 // inParallel calls do for 0 to n-1, taken up in this order by a few goroutines.
 // Once a call has failed no other begins, so that all below it are done, and
 // the error of the lowest that failed is returned: the same one in every run.
@@ -192,4 +190,29 @@ func parents(name string) []string {
 		out = append(out, dir)
 	}
 	return out
+}
+
+// onlyGone reports whether a directory holds nothing but directories and files
+// that the same change removes.
+func onlyGone(dir *os.Root, name string, gone map[string]bool) bool {
+	above := path.Dir(name)
+	err := fs.WalkDir(dir.FS(), path.Base(name), func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !gone[path.Join(above, p)] {
+			return errInTheWay
+		}
+		return err
+	})
+	return err == nil
+}
+
+// dirsSync says that the system may sync a directory.
+const dirsSync = runtime.GOOS != "windows"
+
+// syncDir syncs a directory, where the file system knows how.
+func syncDir(dir *os.File) error {
+	err := dir.Sync()
+	if !dirsSync || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }

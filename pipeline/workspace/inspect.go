@@ -158,19 +158,6 @@ func (t *Tree) see(dir *os.Root, f patch.Change, gone map[string]bool, buf []byt
 	return s
 }
 
-// onlyGone reports whether a directory holds nothing but directories and files
-// that the same change removes.
-func onlyGone(dir *os.Root, name string, gone map[string]bool) bool {
-	above := path.Dir(name)
-	err := fs.WalkDir(dir.FS(), path.Base(name), func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !gone[path.Join(above, p)] {
-			return errInTheWay
-		}
-		return err
-	})
-	return err == nil
-}
-
 // A candidate is content that a file may turn out to have.
 type candidate struct {
 	rest []byte

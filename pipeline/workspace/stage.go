@@ -6,9 +6,7 @@ import (
 	"maps"
 	"os"
 	"path"
-	"runtime"
 	"slices"
-	"syscall"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -278,16 +276,4 @@ func (w *writer) syncNames(in []folder) error {
 		}
 		return errors.Join(syncDir(f), f.Close())
 	})
-}
-
-// dirsSync says that the system may sync a directory.
-const dirsSync = runtime.GOOS != "windows"
-
-// syncDir syncs a directory, where the file system knows how.
-func syncDir(dir *os.File) error {
-	err := dir.Sync()
-	if !dirsSync || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
 }

@@ -1,0 +1,123 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/result"
+)
+
+type writer struct {
+	*Tree
+	files  []patch.Change
+	gone   map[string]bool
+	done   []result.Operation // what to report of a file that is as it should be
+	ops    []result.Operation
+	seen   []sight  // what check saw
+	waits  []string // where a file's new content waits: its directory, or one above while a file is in the way
+	placed []bool   // whether the disk was changed
+
+	disks    disks
+	journal  journal
+	recorded bool // the journal is on disk
+	oneByOne bool // each file is synced by itself
+	failed   bool
+}
+
+func newWriter(t *Tree, files []patch.Change) *writer {
+	w := &writer{
+		Tree: t, files: files, gone: deleted(files), done: Predict(files),
+		ops: make([]result.Operation, len(files)), waits: make([]string, len(files)), placed: make([]bool, len(files)),
+	}
+	for i := range files {
+		w.ops[i] = skipped(w.done[i])
+	}
+	return w
+}
+
+// A fileError is what stops a Write, and at which file.
+type fileError struct {
+	index int
+	doing string
+	err   error
+}
+
+func (e *fileError) Error() string { return e.doing + ": " + plain(e.err).Error() }
+
+// fail reports a *fileError with its file, any other error with the first file
+// that is still to be done.
+func (w *writer) fail(err error) {
+	var e *fileError
+	if !errors.As(err, &e) {
+		e = &fileError{max(0, slices.IndexFunc(w.ops, func(op result.Operation) bool { return op.Status == result.StatusSkipped })), "cannot write", err}
+	}
+	w.ops[e.index] = failed(w.done[e.index], e.Error())
+	w.failed = true
+}
+
+var errChanged = errors.New("the file is not as the approved change found it")
+
+// todo sorts those files into folders that are still to be done: the ones that
+// get content, or the ones that go.
+func (w *writer) todo(going bool) []folder {
+	return folders(w.files, func(i int) bool {
+		return w.ops[i].Status == result.StatusSkipped && w.gone[w.files[i].Path] == going
+	})
+}
+
+// unchanged looks at a file a last time: it is still the one that check read, as
+// far as can be told without reading it again.
+func (w *writer) unchanged(info fs.FileInfo, err error, i int) error {
+	was := w.seen[i].info
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && was == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return errChanged
+	case err != nil:
+		return err
+	case was == nil && info.IsDir():
+		return nil // empty, or else rename does not replace it
+	case was == nil || !os.SameFile(was, info) || was.Mode() != info.Mode() || was.Size() != info.Size() || !was.ModTime().Equal(info.ModTime()):
+		return errChanged
+	}
+	return nil
+}
+
+// Predict is the report of a write in which everything goes well.
+func Predict(files []patch.Change) []result.Operation {
+	ops := make([]result.Operation, len(files))
+	_ = inParallel(workers(), len(files), func(i int) error {
+		f := files[i]
+		op := result.Operation{
+			Op: "modify", Path: f.Path, Status: result.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum(),
+		}
+		switch { // APPLY_SPEC's words: a mode change is a modify
+		case f.Before == nil:
+			op.Op = "create"
+		case f.After == nil:
+			op.Op = "delete"
+		}
+		if f.After != nil {
+			op.BytesWritten = int64(len(f.After.Data))
+		}
+		ops[i] = op
+		return nil
+	})
+	return ops
+}
+
+// skipped is the report of a file that was not written after all.
+func skipped(op result.Operation) result.Operation {
+	op.Status, op.AfterHash, op.BytesWritten = result.StatusSkipped, nil, 0
+	return op
+}
+
+func failed(op result.Operation, message string) result.Operation {
+	op = skipped(op)
+	op.Status, op.Error = result.StatusError, message
+	return op
+}
