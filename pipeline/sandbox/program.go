@@ -169,3 +169,9 @@ func endingOfStatus(status syscall.WaitStatus) ending {
 	}
 	return ending{exit: status.ExitStatus()}
 }
+
+// An ending is how the command came to its end.
+type ending struct {
+	exit   int
+	signal string
+}

@@ -41,7 +41,6 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -132,42 +131,6 @@ type Protection struct {
 	Namespaces    []string `json:"namespaces"`     // names as of /proc/PID/ns
 	Seccomp       bool     `json:"seccomp"`        // the filter of dangerous system calls
 	NetworkFilter bool     `json:"network_filter"` // no network because the filter denies sockets
-}
-
-// Run runs c in dir, which is given over to it: run by root, the files of dir are
-// given to user 65533, and without namespaces every directory above must let other
-// users pass. A command that fails is a Result, not an error. When ctx
-// ends, so does the command, and the Result so far comes with ctx's error.
-//
-// The errors are ErrReadOnly, *UnavailableError, and plain ones for a command or
-// directory that cannot be used: empty or with NUL bytes, dir missing, holding
-// the system's directories, or with a file that has a hard link outside.
-func (s Sandbox) Run(ctx context.Context, dir string, c Command) (Result, error) {
-	if _, err := ParseMode(string(s.Mode)); err != nil {
-		return Result{}, err
-	}
-	if s.Mode == ReadOnly {
-		return Result{}, ErrReadOnly
-	}
-	j, err := s.job(dir, c)
-	if err != nil {
-		return Result{}, fmt.Errorf("preparing the command: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return Result{}, err
-	}
-	plans, err := j.plans()
-	if err != nil {
-		return Result{}, err
-	}
-	var r Result
-	for _, p := range plans { // until one is available
-		r, err = j.attempt(ctx, p)
-		if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) {
-			break
-		}
-	}
-	return r, err
 }
 
 // Limits bound what a command may use. A field that is not above zero takes its default.

@@ -136,21 +136,6 @@ const (
 	reportsFD  = 4 // reports, JSON values
 )
 
-// settings are all that the child is told.
-type settings struct {
-	Argv, Env  []string
-	Path, Dir  string
-	Scratch    string
-	Read       []string
-	Walls      bool // false with full access
-	Namespaces bool
-	Network    bool
-	Loopback   bool
-	Landlock   int
-	User       int
-	Limits     Limits
-}
-
 // A report is what the child says: that a protection is missing, that the
 // command has started, or how it ended.
 type report struct {

@@ -231,3 +231,18 @@ func tasksOf(user int) int {
 	}
 	return n
 }
+
+// settings are all that the child is told.
+type settings struct {
+	Argv, Env  []string
+	Path, Dir  string
+	Scratch    string
+	Read       []string
+	Walls      bool // false with full access
+	Namespaces bool
+	Network    bool
+	Loopback   bool
+	Landlock   int
+	User       int
+	Limits     Limits
+}
