@@ -147,19 +147,6 @@ func duration(dst *Duration, most time.Duration) read {
 	}
 }
 
-// A reader turns nodes into values and collects what is wrong on the way.
-type reader struct {
-	file     string
-	joined   bool // what is read may be two files joined
-	problems Problems
-}
-
-func (r *reader) problem(m mark, key, message string, allowed ...string) {
-	r.problems = append(r.problems, Problem{
-		File: r.file, Line: m.line, Column: m.column, Key: key, Message: message, Allowed: allowed,
-	})
-}
-
 // A read takes a node for the value of a key.
 type read func(r *reader, n node, key string)
 

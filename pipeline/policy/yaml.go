@@ -233,3 +233,16 @@ func (r *reader) screenTokens(tokens token.Tokens) bool {
 	}
 	return len(r.problems) == before
 }
+
+// A reader turns nodes into values and collects what is wrong on the way.
+type reader struct {
+	file     string
+	joined   bool // what is read may be two files joined
+	problems Problems
+}
+
+func (r *reader) problem(m mark, key, message string, allowed ...string) {
+	r.problems = append(r.problems, Problem{
+		File: r.file, Line: m.line, Column: m.column, Key: key, Message: message, Allowed: allowed,
+	})
+}
