@@ -162,6 +162,23 @@ type Meta struct {
 	Summary        string         `json:"summary"`
 }
 
+// A Status is where a transaction stands. docs/formats.md has the table.
+type Status string
+
+// The statuses.
+const (
+	Created     Status = "created"
+	InProgress  Status = "in_progress"
+	Proposed    Status = "proposed"
+	Awaiting    Status = "awaiting_approval"
+	Applied     Status = "applied"
+	Completed   Status = "completed"
+	Failed      Status = "failed"
+	Interrupted Status = "interrupted"
+	Denied      Status = "denied"
+	Superseded  Status = "superseded"
+)
+
 // StatusChange is tx/status.
 type StatusChange struct {
 	TransactionID string `json:"transaction_id"`

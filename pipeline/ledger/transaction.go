@@ -5,23 +5,6 @@ import (
 	"slices"
 )
 
-// A Status is where a transaction stands. docs/formats.md has the table.
-type Status string
-
-// The statuses.
-const (
-	Created     Status = "created"
-	InProgress  Status = "in_progress"
-	Proposed    Status = "proposed"
-	Awaiting    Status = "awaiting_approval"
-	Applied     Status = "applied"
-	Completed   Status = "completed"
-	Failed      Status = "failed"
-	Interrupted Status = "interrupted"
-	Denied      Status = "denied"
-	Superseded  Status = "superseded"
-)
-
 // transitions lists where each status may go. A status without an entry ends
 // the transaction; Failed ends it only once tx/close is recorded.
 var transitions = map[Status][]Status{
