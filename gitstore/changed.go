@@ -235,6 +235,8 @@ func (s *stagedPaths) trees(a, b plumbing.Hash, prefix string) error {
 // readIndex reads the index, which may be large, unless it is the one that was
 // read last.
 func (r *Repo) readIndex() (*index.Index, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	name := filepath.Join(r.ownDir, "index")
 	if sum, err := indexSum(name); err == nil && !sum.IsZero() && r.index != nil && sum == r.index.Sum() {
 		return r.index, nil

@@ -61,6 +61,8 @@ func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bo
 	if _, err := refName(ref); err != nil {
 		return plumbing.ZeroHash, err
 	}
+	r.fetching.Lock()
+	defer r.fetching.Unlock()
 	var before plumbing.Hash
 	var failed error
 	for range 3 {

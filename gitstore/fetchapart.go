@@ -199,6 +199,8 @@ func (r *Repo) FetchFiles(ctx context.Context, s *wire.Server, commit, tip strin
 	if err != nil || clone.nothing() {
 		return err
 	}
+	r.fetching.Lock()
+	defer r.fetching.Unlock()
 	own, err := r.openOwn()
 	if err != nil {
 		return err

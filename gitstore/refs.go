@@ -92,6 +92,8 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	if err != nil {
 		return "", err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.objects.Release(r.built[made].name)
 	r.built[made] = pack
 	return made.String(), nil
@@ -99,6 +101,8 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 
 // placed lets go of a commit that was built: a ref leads to it now.
 func (r *Repo) placed(commit plumbing.Hash) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.objects.Release(r.built[commit].name)
 	delete(r.built, commit)
 }
@@ -163,7 +167,10 @@ func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 	}
 	defer unlock()
 	commit := plumbing.NewHash(next)
-	if pack, built := r.built[commit]; built {
+	r.mu.Lock()
+	pack, built := r.built[commit]
+	r.mu.Unlock()
+	if built {
 		if err := r.notePacks(pack); err != nil {
 			return err
 		}

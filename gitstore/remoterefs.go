@@ -18,7 +18,7 @@ import (
 )
 
 // RemoteRefs are the refs of a remote repository, whose commits are made in a
-// clone. It is for one goroutine.
+// clone. Several goroutines may use it.
 type RemoteRefs struct {
 	Repo   *Repo
 	Server *wire.Server

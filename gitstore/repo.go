@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-billy/v5/osfs"
@@ -47,8 +48,8 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// A Repo is an open Git repository, for one goroutine (go-git's own storage is).
-// The trees that it serves may be read from several.
+// A Repo is an open Git repository. Several goroutines may use it, and the trees
+// that it serves; of go-git's storage, which is for one, only refs are read then.
 type Repo struct {
 	// FetchLimit is how many bytes a pack of Fetch may have; 0 is
 	// DefaultFetchLimit.
@@ -64,9 +65,12 @@ type Repo struct {
 
 	worktree string // root of the working tree, "" for a bare repository
 
-	brought []plumbing.Hash             // tips that Fetch has brought
-	built   map[plumbing.Hash]notedPack // what BuildCommit made that no ref leads to, held
-	index   *index.Index                // as it was read last
+	fetching sync.Mutex      // held by who fetches: the next one finds what was brought
+	brought  []plumbing.Hash // tips that Fetch has brought
+
+	mu    sync.Mutex                  // for what follows
+	built map[plumbing.Hash]notedPack // what BuildCommit made that no ref leads to, held
+	index *index.Index                // as it was read last
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -17,8 +18,11 @@ import (
 // names, in a workflow of the default branch, else at HEAD; and at the tip of the
 // branch that a pull request is to. The Policy of the same commits is read once.
 func (a *App) rules(repo *gitstore.Repo, c *pullCode) func(context.Context, string) (pipeline.Rules, error) {
+	var mu sync.Mutex
 	known := map[[2]string]pipeline.Rules{}
 	return func(ctx context.Context, branch string) (pipeline.Rules, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		commit, err := a.policyCommit(ctx, repo)
 		if err != nil {
 			return pipeline.Rules{}, err

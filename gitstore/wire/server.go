@@ -35,6 +35,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -64,8 +65,10 @@ type Options struct {
 	SSH SSH
 }
 
-// A Server is one repository on a server. It is for one goroutine.
+// A Server is one repository on a server. Several goroutines may use it: calls
+// wait for each other.
 type Server struct {
+	mu      sync.Mutex // held by the call that runs
 	remote  Remote
 	agent   string
 	timeout time.Duration
@@ -120,7 +123,11 @@ func (s *Server) Close() error { return s.client.Close() }
 
 // CanFilter reports whether the server said, in the last list of refs that Tip
 // or Fetch read, that it sends packs without some trees or blobs.
-func (s *Server) CanFilter() bool { return s.has(capability.Filter) }
+func (s *Server) CanFilter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.has(capability.Filter)
+}
 
 func (s *Server) has(c capability.Capability) bool { return s.caps != nil && s.caps.Supports(c) }
 
@@ -153,6 +160,8 @@ func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err er
 
 // call does one thing within the timeout, and makes its error an [Error].
 func (s *Server) call(ctx context.Context, doing string, do func(context.Context) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	n := new(notes)
 	s.notes = n
 	s.client.begin(n)

@@ -117,7 +117,7 @@ func (s *Server) request(r FetchRequest) (*packp.UploadPackRequest, error) {
 	ask.Depth, ask.Filter = packp.DepthCommits(r.Depth), r.Filter
 	want := []capability.Capability{capability.Sideband64k, capability.OFSDelta, capability.NoProgress}
 	if r.Filter != "" {
-		if !s.CanFilter() {
+		if !s.has(capability.Filter) {
 			return nil, ErrNoFilter
 		}
 		want = append(want, capability.Filter)

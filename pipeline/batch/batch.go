@@ -26,7 +26,8 @@ const maxTogether = 1000
 // Advance is Runner.Advance for many transactions, which are given the oldest first;
 // they read and write together (docs/batch.md). At most concurrency of them work
 // at the same time. done gets each Outcome with the transaction's index, one
-// call after the other; it must not use the Runner. The error is that the ledger
+// call after the other; it must not use the Runner. What the Runner has, but for Store
+// and Worktree, is used from several goroutines. The error is that the ledger
 // could not be read: done is not called then for those that were not begun.
 func Advance(ctx context.Context, r *pipeline.Runner, all []ledger.Transaction, to pipeline.Ahead, concurrency int, done func(i int, o pipeline.Outcome, err error)) error {
 	first := 0
@@ -95,7 +96,6 @@ func apart[T any](m *participant, do func() (T, error)) (T, error) {
 func (m *participant) own() *pipeline.Runner {
 	r := m.runner.With(pipeline.Known{})
 	r.Store, r.Pause = m, nil
-	share(r, &m.repo)
 	if r.Worktree != nil {
 		r.Worktree = &sharedTree{r.Worktree, m}
 	}
@@ -121,7 +121,9 @@ func (m *participant) At(ctx context.Context, tip string) (ledger.Snapshot, erro
 	if tip == m.snap.Tip {
 		return m.snap, nil
 	}
-	return alone(&m.repo, func() (ledger.Snapshot, error) { return m.runner.Store.At(ctx, tip) })
+	m.store.Lock()
+	defer m.store.Unlock()
+	return m.runner.Store.At(ctx, tip)
 }
 
 // Append waits for the end of the round. What was judged on an earlier one's

@@ -30,7 +30,7 @@ var fresh = 2 * time.Second
 // changes only while nobody works, and send events to change anything else.
 type rounds struct {
 	runner *pipeline.Runner
-	repo   sync.Mutex  // held by the participant that uses the repository
+	store  sync.Mutex  // held by the participant that reads the ledger as it was
 	events chan func() // what run is to do
 
 	all     []*participant // the oldest first

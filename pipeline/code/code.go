@@ -10,8 +10,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// A Repository is where the code lives. Tree must implement fs.ReadLinkFS, and
-// must fail, not say "not found", where an object is missing.
+// A Repository is where the code lives. Several goroutines may use it. Tree must
+// implement fs.ReadLinkFS, and must fail, not say "not found", where an object is
+// missing.
 type Repository interface {
 	// Head returns the commit id of HEAD.
 	Head(ctx context.Context) (string, error)
@@ -48,7 +49,8 @@ type Commit struct {
 	Sign func(commit []byte) (string, error)
 }
 
-// Refs makes commits and moves refs, without any working tree.
+// Refs makes commits and moves refs, without any working tree. Several goroutines
+// may use it.
 type Refs interface {
 	// Ref returns the commit that a full ref name stands for, "" if there is
 	// none.
