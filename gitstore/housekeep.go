@@ -237,7 +237,6 @@ func (p *plan) trees(c commit) error {
 		}
 		former = parent.tree
 	}
-	p.add(c.tree, former)
 	err := diffTrees(p.src, former, c.tree, func(d treeChange) error {
 		p.add(d.new.id, d.old.id)
 		return nil

@@ -64,6 +64,15 @@ func readCommit(s source, id plumbing.Hash) (commit, error) {
 	return commit{}, fmt.Errorf("reading commit %s: %w", id, err)
 }
 
+// treeOf returns the tree of a commit, zero for no commit.
+func treeOf(s source, commit plumbing.Hash) (plumbing.Hash, error) {
+	if commit.IsZero() {
+		return plumbing.ZeroHash, nil
+	}
+	c, err := readCommit(s, commit)
+	return c.tree, err
+}
+
 // parseCommit reads the first lines of a commit: "tree <id>", then any number
 // of "parent <id>" (git-hash-object(1) checks the same).
 func parseCommit(raw []byte) (c commit, err error) {
@@ -218,17 +227,24 @@ type treeChange struct {
 }
 
 // diffTrees calls visit for every path that differs, directories before what is
-// in them. Equal directories are not read.
+// in them; the whole tree is the path "". Equal directories are not read.
 func diffTrees(s source, old, new plumbing.Hash, visit func(treeChange) error) error {
-	return diffDirs(s, "", treeEntry{mode: filemode.Dir, id: old}, treeEntry{mode: filemode.Dir, id: new}, visit)
+	if old == new {
+		return nil
+	}
+	return diffEntries(s, treeChange{"", treeEntry{mode: filemode.Dir, id: old}, treeEntry{mode: filemode.Dir, id: new}}, visit)
 }
 
-func diffDirs(s source, dir string, old, new treeEntry, visit func(treeChange) error) error {
-	before, err := directoryEntries(s, old)
+// diffEntries visits a path that differs, and what does below it.
+func diffEntries(s source, at treeChange, visit func(treeChange) error) error {
+	if err := visit(at); err != nil {
+		return err
+	}
+	before, err := directoryEntries(s, at.old)
 	if err != nil {
 		return err
 	}
-	after, err := directoryEntries(s, new)
+	after, err := directoryEntries(s, at.new)
 	if err != nil {
 		return err
 	}
@@ -245,17 +261,9 @@ func diffDirs(s source, dir string, old, new treeEntry, visit func(treeChange) e
 		if c.old == c.new {
 			continue
 		}
-		c.path = path.Join(dir, c.old.name+c.new.name)
-		if c.old.name == c.new.name {
-			c.path = path.Join(dir, c.new.name)
-		}
-		if err := visit(c); err != nil {
+		c.path = path.Join(at.path, cmp.Or(c.new.name, c.old.name))
+		if err := diffEntries(s, c, visit); err != nil {
 			return err
-		}
-		if c.old.mode == filemode.Dir || c.new.mode == filemode.Dir {
-			if err := diffDirs(s, c.path, c.old, c.new, visit); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -83,48 +81,15 @@ func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error 
 	if err != nil {
 		return err
 	}
-	encoded, err := batch.Encode()
-	if err != nil {
-		return err
+	err = push(ctx, m.Server, name, plumbing.NewHash(old), plumbing.NewHash(next), batch, 2, m.Pause)
+	if errors.Is(err, ledger.ErrMoved) {
+		err = m.overtaken(ctx, name, plumbing.NewHash(next))
 	}
-	pack, err := io.ReadAll(encoded.Reader())
 	if err != nil {
-		return err
-	}
-	if err := m.push(ctx, name, plumbing.NewHash(old), plumbing.NewHash(next), pack); err != nil {
-		return err
+		return m.explain(name, err)
 	}
 	m.Repo.placed(plumbing.NewHash(next))
 	return nil
-}
-
-// push sends the pack. Whatever goes wrong, what the ref says afterwards
-// decides. What was refused is sent once more only, as another push may have
-// held the ref.
-func (m *RemoteRefs) push(ctx context.Context, name string, old, next plumbing.Hash, pack []byte) error {
-	for attempt := 1; ; attempt++ {
-		pushed := m.Server.Push(ctx, name, old, next, pack)
-		if pushed == nil {
-			return nil
-		}
-		var rejected *wire.RejectedError
-		var refused *wire.AuthError
-		no := errors.As(pushed, &rejected)
-		tip, err := m.Server.Tip(ctx, name)
-		switch {
-		case err == nil && tip == next:
-			return nil
-		case err == nil && tip != old:
-			return m.overtaken(ctx, name, next)
-		case errors.As(pushed, &refused), no && attempt > 1:
-			return m.explain(name, pushed)
-		case attempt == maxPushes, ctx.Err() != nil:
-			return pushed
-		}
-		if m.Pause != nil {
-			m.Pause(ctx, attempt)
-		}
-	}
 }
 
 // overtaken: somebody else has moved the ref, before us or after us.
@@ -145,13 +110,16 @@ func (m *RemoteRefs) overtaken(ctx context.Context, name string, ours plumbing.H
 
 // explain makes a refusal what a person is told.
 func (m *RemoteRefs) explain(name string, err error) error {
-	reason := err.Error()
+	reason := ""
 	var rejected *wire.RejectedError
 	var refused *wire.AuthError
-	if errors.As(err, &rejected) {
+	switch {
+	case errors.As(err, &rejected):
 		reason = rejected.Status
-	} else if errors.As(err, &refused) {
+	case errors.As(err, &refused):
 		reason = refused.Error()
+	default:
+		return err
 	}
 	var at *wire.Error
 	if errors.As(err, &at) && at.Message != "" {
@@ -161,7 +129,7 @@ func (m *RemoteRefs) explain(name string, err error) error {
 }
 
 // step is what a commit has that its one parent, which is old unless that is
-// zero, has not: the commit, and the trees and files on changed paths.
+// zero, has not.
 func (r *Repo) step(old, next plumbing.Hash) (*packfile.Batch, error) {
 	c, err := readCommit(r.objects, next)
 	if err != nil {
@@ -170,38 +138,6 @@ func (r *Repo) step(old, next plumbing.Hash) (*packfile.Batch, error) {
 	if len(c.parents) != 1 || !old.IsZero() && c.parents[0] != old {
 		return nil, fmt.Errorf("commit %s is not one commit on %s", next, old)
 	}
-	parent, err := readCommit(r.objects, c.parents[0])
-	if err != nil {
-		return nil, err
-	}
-	root := treeChange{"", treeEntry{mode: filemode.Dir, id: parent.tree}, treeEntry{mode: filemode.Dir, id: c.tree}}
-	changes, there := []treeChange{root}, map[plumbing.Hash]bool{parent.tree: true}
-	err = diffTrees(r.objects, parent.tree, c.tree, func(d treeChange) error {
-		changes, there[d.old.id] = append(changes, d), true
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
 	batch := &packfile.Batch{}
-	if err := r.send(batch, next, plumbing.ZeroHash); err != nil {
-		return nil, err
-	}
-	for _, d := range changes {
-		if d.new.mode == submodule || there[d.new.id] || d.new.id.IsZero() {
-			continue
-		}
-		if err := r.send(batch, d.new.id, d.old.id); err != nil {
-			return nil, err
-		}
-	}
-	return batch, nil
-}
-
-func (r *Repo) send(to *packfile.Batch, id, base plumbing.Hash) error {
-	o, err := r.objects.Read(id)
-	if err == nil {
-		_, err = to.AddOn(o, base)
-	}
-	return err
+	return batch, collect(r.objects, batch, []link{{next, c.parents[0], c.tree}})
 }

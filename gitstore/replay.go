@@ -56,7 +56,7 @@ type madeAgain struct {
 }
 
 func (r *replay) plan() (p planned, err error) {
-	remote, err := r.treeOf(r.theirs)
+	remote, err := treeOf(r.source, r.theirs)
 	if err != nil {
 		return p, err
 	}
@@ -133,7 +133,7 @@ func (r *replay) known(steps []ourStep, place string, remote plumbing.Hash) (int
 	if err != nil {
 		return 0, err
 	}
-	base, err := r.treeOf(r.base)
+	base, err := treeOf(r.source, r.base)
 	if err != nil {
 		return 0, err
 	}
@@ -187,7 +187,7 @@ func (r *replay) join(steps []ourStep, place string, remote plumbing.Hash) (map[
 			return nil, err
 		}
 		if join == nil {
-			base, err := r.treeOf(r.base)
+			base, err := treeOf(r.source, r.base)
 			if err != nil {
 				return nil, err
 			}
@@ -234,16 +234,8 @@ func (r *replay) logAt(tree plumbing.Hash, place string) (*ledger.Log, error) {
 	return log, nil
 }
 
-func (r *replay) treeOf(commit plumbing.Hash) (plumbing.Hash, error) {
-	if commit.IsZero() {
-		return plumbing.ZeroHash, nil
-	}
-	c, err := readCommit(r.source, commit)
-	return c.tree, err
-}
-
 func (r *replay) steps(remote plumbing.Hash) ([]ourStep, error) {
-	former, err := r.treeOf(r.base)
+	former, err := treeOf(r.source, r.base)
 	if err != nil {
 		return nil, err
 	}

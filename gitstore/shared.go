@@ -281,10 +281,20 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	return made.String(), nil
 }
 
-// push sends the objects. Whatever goes wrong, what the ref says afterwards
-// decides: our commit, and it is done; the old one, and the same bytes are sent
-// again; anything else is ErrMoved, unless ours is below it.
+// push sends the objects; one that somebody else overtook may be done all the same.
 func (s *Shared) push(ctx context.Context, old, next plumbing.Hash, batch *packfile.Batch) error {
+	err := push(ctx, s.server, s.local.ref.String(), old, next, batch, maxPushes, s.pause)
+	if errors.Is(err, ledger.ErrMoved) {
+		return s.overtaken(ctx, old, next)
+	}
+	return explained(err)
+}
+
+// push sends objects and moves a ref. Whatever goes wrong, what the ref says
+// afterwards decides: next, and it is done; old, and the same bytes are sent again;
+// anything else is ErrMoved, though next may be below it. What the server refuses
+// is sent no more than refusals times: another push may have held the ref.
+func push(ctx context.Context, server *wire.Server, ref string, old, next plumbing.Hash, batch *packfile.Batch, refusals int, pause func(context.Context, int)) error {
 	encoded, err := batch.Encode()
 	if err != nil {
 		return err
@@ -294,21 +304,24 @@ func (s *Shared) push(ctx context.Context, old, next plumbing.Hash, batch *packf
 		return err
 	}
 	for attempt := 1; ; attempt++ {
-		pushed := s.server.Push(ctx, s.local.ref.String(), old, next, pack)
+		pushed := server.Push(ctx, ref, old, next, pack)
 		if pushed == nil {
 			return nil
 		}
-		tip, err := s.server.Tip(ctx, s.local.ref.String())
+		var rejected *wire.RejectedError
 		var refused *wire.AuthError
+		tip, err := server.Tip(ctx, ref)
 		switch {
 		case err == nil && tip == next:
 			return nil
 		case err == nil && tip != old:
-			return s.overtaken(ctx, old, next)
-		case errors.As(pushed, &refused), attempt == maxPushes, ctx.Err() != nil:
-			return explained(pushed)
+			return ledger.ErrMoved
+		case errors.As(pushed, &refused), errors.As(pushed, &rejected) && attempt >= refusals, attempt == maxPushes, ctx.Err() != nil:
+			return pushed
 		}
-		s.pause(ctx, attempt)
+		if pause != nil {
+			pause(ctx, attempt)
+		}
 	}
 }
 

@@ -357,7 +357,8 @@ func fork(s source, seen, a, b plumbing.Hash) (base plumbing.Hash, afterA, after
 	return base, afterA, afterB, err
 }
 
-// collect puts every object that commits brought into a batch.
+// collect puts into a batch what commits have that the one before each has not:
+// the commit, and the trees and files on changed paths.
 func collect(s source, to *packfile.Batch, commits []link) error {
 	add := func(id, base plumbing.Hash) error {
 		o, err := s.Read(id)
@@ -366,31 +367,28 @@ func collect(s source, to *packfile.Batch, commits []link) error {
 		}
 		return err
 	}
-	former := plumbing.ZeroHash
-	if len(commits) > 0 && !commits[0].parent.IsZero() {
-		c, err := readCommit(s, commits[0].parent)
-		if err != nil {
-			return err
-		}
-		former = c.tree
-	}
 	for _, c := range commits {
 		if err := add(c.id, plumbing.ZeroHash); err != nil {
 			return err
 		}
-		if err := add(c.tree, former); err != nil {
-			return err
-		}
-		err := diffTrees(s, former, c.tree, func(d treeChange) error {
-			if d.new.id.IsZero() || d.new.id == d.old.id {
-				return nil
-			}
-			return add(d.new.id, d.old.id)
-		})
+		former, err := treeOf(s, c.parent)
 		if err != nil {
 			return err
 		}
-		former = c.tree
+		var changes []treeChange
+		there := map[plumbing.Hash]bool{plumbing.ZeroHash: true}
+		err = diffTrees(s, former, c.tree, func(d treeChange) error {
+			changes, there[d.old.id] = append(changes, d), true
+			return nil
+		})
+		for _, d := range changes {
+			if err == nil && d.new.mode != submodule && !there[d.new.id] {
+				err = add(d.new.id, d.old.id)
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -252,11 +252,7 @@ func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) 
 		return patch.Patchset{}, err
 	}
 	d := &differences{store: r.objects, after: map[string]*patch.File{}}
-	root := treeChange{"", treeEntry{mode: filemode.Dir, id: old.tree}, treeEntry{mode: filemode.Dir, id: next.tree}}
-	if err = d.add(root); err == nil {
-		err = diffTrees(r.objects, old.tree, next.tree, d.add)
-	}
-	if err != nil {
+	if err := diffTrees(r.objects, old.tree, next.tree, d.add); err != nil {
 		return patch.Patchset{}, err
 	}
 	base, err := commitTree(r.objects, plumbing.NewHash(from))
