@@ -349,14 +349,15 @@ func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.Br
 		return nil, err
 	}
 	seen := map[plumbing.Hash]bool{}
-	err = r.reach(plumbing.NewHash(since), seen, func(plumbing.Hash, []byte) {})
+	_, err = walk(r.objects, []plumbing.Hash{plumbing.NewHash(since)}, plumbing.ZeroHash, seen, allOfThem)
 	if err != nil && !errors.Is(err, packfile.ErrMissing) {
 		return nil, err
 	}
 	var out []history.BranchCommit
-	err = r.reach(tip, seen, func(id plumbing.Hash, raw []byte) {
+	_, err = walk(r.objects, []plumbing.Hash{tip}, plumbing.ZeroHash, seen, func(id plumbing.Hash, raw []byte) bool {
 		_, message, _ := strings.Cut(string(raw), "\n\n")
 		out = append(out, history.BranchCommit{ID: id.String(), Message: message})
+		return true
 	})
 	return out, err
 }
@@ -375,24 +376,32 @@ func (r *Repo) branchTip(name string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, fmt.Errorf("%w: %+q", ErrNoBranch, name)
 }
 
-// reach visits a commit and all before it, but those that were seen.
-func (r *Repo) reach(from plumbing.Hash, seen map[plumbing.Hash]bool, visit func(plumbing.Hash, []byte)) error {
-	for queue := []plumbing.Hash{from}; len(queue) > 0; queue = queue[1:] {
+// walk looks for a commit among others and all before them, and reports whether it
+// is there. Each that it has to read on the way, it visits; those that were seen it
+// does not read, nor what is before one where visit says no.
+func walk(s source, from []plumbing.Hash, to plumbing.Hash, seen map[plumbing.Hash]bool, visit func(id plumbing.Hash, raw []byte) bool) (found bool, err error) {
+	for queue := slices.Clone(from); len(queue) > 0; queue = queue[1:] {
 		id := queue[0]
-		if id.IsZero() || seen[id] {
+		if !to.IsZero() && id == to {
+			return true, nil
+		}
+		if seen[id] {
 			continue
 		}
 		seen[id] = true
-		raw, err := readObject(r.objects, plumbing.CommitObject, id)
+		raw, err := readObject(s, plumbing.CommitObject, id)
 		if err != nil {
-			return err
+			return false, err
 		}
 		c, err := parseCommit(raw)
 		if err != nil {
-			return fmt.Errorf("commit %s: %w", id, err)
+			return false, fmt.Errorf("commit %s: %w", id, err)
 		}
-		visit(id, raw)
-		queue = append(queue, c.parents...)
+		if visit(id, raw) {
+			queue = append(queue, c.parents...)
+		}
 	}
-	return nil
+	return false, nil
 }
+
+func allOfThem(plumbing.Hash, []byte) bool { return true }

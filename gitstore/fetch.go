@@ -37,17 +37,10 @@ func (e *NoRefError) Error() string { return fmt.Sprintf("%s has no %+q", e.Remo
 //
 // A remote without the ref is a *NoRefError, more bytes than the limit
 // wire.ErrTooLarge.
-func (r *Repo) Fetch(ctx context.Context, s *wire.Server, ref string) (string, error) {
-	return r.fetchOrFail(ctx, s, ref, true)
-}
-
-// FetchTip is Fetch without what came before the commit where the clone is
-// shallow or partial: for who needs the commit's files alone.
-func (r *Repo) FetchTip(ctx context.Context, s *wire.Server, ref string) (string, error) {
-	return r.fetchOrFail(ctx, s, ref, false)
-}
-
-func (r *Repo) fetchOrFail(ctx context.Context, s *wire.Server, ref string, history bool) (string, error) {
+//
+// Without history, a shallow or partial clone gets nothing of what came before the
+// commit: for who needs the commit's files alone.
+func (r *Repo) Fetch(ctx context.Context, s *wire.Server, ref string, history bool) (string, error) {
 	tip, err := r.fetch(ctx, s, ref, history)
 	if err == nil && tip.IsZero() {
 		err = &NoRefError{ref, s.String()}
@@ -139,18 +132,27 @@ func (r *Repo) fetchLimit() int64 {
 // bringPack gets a pack with a commit, and writes it if nothing lacks in it. It
 // is held until a ref keeps the commit.
 func (r *Repo) bringPack(ctx context.Context, s *wire.Server, tip plumbing.Hash, haves []plumbing.Hash) (held string, err error) {
-	pack, err := s.Fetch(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: haves, Limit: r.fetchLimit()})
+	batch, err := fetchBatch(ctx, s, wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: haves, Limit: r.fetchLimit()}, r.objects)
 	if err != nil {
 		return "", err
 	}
-	batch, err := packfile.Decode(pack, r.objects.Read)
-	if err == nil {
-		err = r.closed(batch, tip)
-	}
-	if err != nil {
+	if err := r.closed(batch, tip); err != nil {
 		return "", fmt.Errorf("fetching %s from %s: %w", tip, s, err)
 	}
 	return r.objects.WritePack(batch)
+}
+
+// fetchBatch gets a pack, whose deltas may be on what is here.
+func fetchBatch(ctx context.Context, s *wire.Server, req wire.FetchRequest, here *packfile.Store) (*packfile.Batch, error) {
+	pack, err := s.Fetch(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	batch, err := packfile.Decode(pack, here.Read)
+	if err != nil {
+		err = fmt.Errorf("fetching from %s: %w", s, err)
+	}
+	return batch, err
 }
 
 // closed refuses a pack with objects that need others which are neither in it
@@ -274,34 +276,15 @@ func (r *Repo) within(tips []plumbing.Hash, commit plumbing.Hash) (bool, error) 
 	if err != nil {
 		return false, missingIsNil(err)
 	}
-	since := committedAt(o.Data) - slack
-	seen := map[plumbing.Hash]bool{}
-	for queue := slices.Clone(tips); len(queue) > 0 && len(seen) < maxWithin; queue = queue[1:] {
-		if queue[0] == commit {
-			return true, nil
-		}
-		if seen[queue[0]] {
-			continue
-		}
-		seen[queue[0]] = true
-		o, err := r.objects.View(queue[0])
-		if err != nil {
-			return false, err
-		}
-		c, err := parseCommit(o.Data)
-		if err != nil {
-			return false, fmt.Errorf("commit %s: %w", queue[0], err)
-		}
-		if committedAt(o.Data) >= since {
-			queue = append(queue, c.parents...)
-		}
-	}
-	return false, nil
+	since, seen := committedAt(o.Data)-slack, map[plumbing.Hash]bool{}
+	return walk(r.objects, tips, commit, seen, func(_ plumbing.Hash, raw []byte) bool {
+		return len(seen) < maxWithin && committedAt(raw) >= since
+	})
 }
 
 // wholeHistory reports whether a commit and all before it are here.
 func (r *Repo) wholeHistory(commit plumbing.Hash) (bool, error) {
-	err := r.reach(commit, map[plumbing.Hash]bool{}, func(plumbing.Hash, []byte) {})
+	_, err := walk(r.objects, []plumbing.Hash{commit}, plumbing.ZeroHash, map[plumbing.Hash]bool{}, allOfThem)
 	return err == nil, missingIsNil(err)
 }
 

@@ -111,15 +111,10 @@ func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *packfile.Sto
 	if whole, err := r.wholeTree(commit, known); whole || err != nil {
 		return err
 	}
-	for _, get := range []func() error{
-		func() error { return r.bringChanged(ctx, s, own, commit, known) },
-		func() error {
-			return r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []plumbing.Hash{commit}, Depth: 1})
-		},
-		func() error { return r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []plumbing.Hash{tip}}) },
-	} {
-		if err = get(); err == nil || unreachable(err) || errors.Is(err, wire.ErrTooLarge) {
-			break
+	err = r.bringChanged(ctx, s, own, commit, known)
+	for _, req := range []wire.FetchRequest{{Wants: []plumbing.Hash{commit}, Depth: 1}, {Wants: []plumbing.Hash{tip}}} {
+		if err != nil && !unreachable(err) && !errors.Is(err, wire.ErrTooLarge) {
+			err = r.bringTo(ctx, s, own, req)
 		}
 	}
 	if err != nil {
@@ -170,13 +165,9 @@ func missingIsNil(err error) error {
 
 func (r *Repo) bringTo(ctx context.Context, s *wire.Server, own *packfile.Store, req wire.FetchRequest) error {
 	req.Limit = r.fetchLimit()
-	pack, err := s.Fetch(ctx, req)
+	batch, err := fetchBatch(ctx, s, req, r.objects)
 	if err != nil {
 		return err
-	}
-	batch, err := packfile.Decode(pack, r.objects.Read)
-	if err != nil {
-		return fmt.Errorf("fetching from %s: %w", s, err)
 	}
 	return writeOwn(own, batch)
 }

@@ -100,7 +100,7 @@ func (u *upstream) server() *wire.Server {
 
 func (u *upstream) fetch(w work, ref string) (string, error) {
 	u.t.Helper()
-	return w.open().Fetch(context.Background(), u.server(), ref)
+	return w.open().Fetch(context.Background(), u.server(), ref, true)
 }
 
 // whole fails the test unless all files of a commit can be read.
@@ -298,14 +298,14 @@ func TestFetchLimit(t *testing.T) {
 		repo := w.open()
 		repo.FetchLimit = 40_000
 		refs := w.git("for-each-ref")
-		if _, err := repo.Fetch(context.Background(), u.server(), pullHead); !errors.Is(err, wire.ErrTooLarge) {
+		if _, err := repo.Fetch(context.Background(), u.server(), pullHead, true); !errors.Is(err, wire.ErrTooLarge) {
 			t.Errorf("%v: %v", options, err)
 		}
 		if got := w.git("for-each-ref"); got != refs {
 			t.Errorf("refs: %s", got)
 		}
 		if repo.FetchLimit = 0; true {
-			if _, err := repo.Fetch(context.Background(), u.server(), pullHead); err != nil {
+			if _, err := repo.Fetch(context.Background(), u.server(), pullHead, true); err != nil {
 				t.Error(err)
 			}
 		}
@@ -421,11 +421,11 @@ func (u *upstream) testApart(w work) {
 	before, _ := os.ReadFile(w.path(".git/shallow"))
 	packs, _ := filepath.Glob(w.path(".git/objects/*/*"))
 	repo, ctx := w.open(), context.Background()
-	head, err := repo.Fetch(ctx, u.server(), pullHead)
+	head, err := repo.Fetch(ctx, u.server(), pullHead, true)
 	if err != nil || head != u.git("rev-parse", "pr") {
 		t.Fatalf("%s, %v", head, err)
 	}
-	tip, err := repo.Fetch(ctx, u.server(), "refs/heads/main")
+	tip, err := repo.Fetch(ctx, u.server(), "refs/heads/main", true)
 	if err != nil || tip != u.git("rev-parse", "main") {
 		t.Fatalf("%s, %v", tip, err)
 	}
@@ -492,7 +492,7 @@ func TestLocalRefOnFetched(t *testing.T) {
 	u, _ := newUpstream(t, wiretest.Options{})
 	w := u.clone("--depth=1")
 	repo, ctx := w.open(), context.Background()
-	head, err := repo.Fetch(ctx, u.server(), pullHead)
+	head, err := repo.Fetch(ctx, u.server(), pullHead, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -517,11 +517,11 @@ func TestFetchTip(t *testing.T) {
 	for _, options := range [][]string{{"--depth=1"}, {"--depth=1", "--filter=blob:none"}} {
 		w := u.clone(options...)
 		refs, ctx, repo := w.git("for-each-ref"), context.Background(), w.open()
-		head, err := repo.FetchTip(ctx, u.server(), pullHead)
+		head, err := repo.Fetch(ctx, u.server(), pullHead, false)
 		if err != nil || head != u.git("rev-parse", "pr") {
 			t.Fatalf("%s, %v", head, err)
 		}
-		tip, err := repo.FetchTip(ctx, u.server(), "refs/heads/main")
+		tip, err := repo.Fetch(ctx, u.server(), "refs/heads/main", false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -544,7 +544,7 @@ func TestFetchTip(t *testing.T) {
 			t.Error(err)
 		}
 		server.Reset()
-		if _, err := repo.Fetch(ctx, u.server(), pullHead); err != nil {
+		if _, err := repo.Fetch(ctx, u.server(), pullHead, true); err != nil {
 			t.Error(err)
 		}
 		if n, _ := posts(server); n == 0 {

@@ -68,12 +68,12 @@ func (d *differ) words(c rawCommit) {
 	default:
 		d.out.Signature = history.Signed
 	}
-	head, message, ended := strings.Cut(string(payload), "\n\n")
-	_, who, _ := strings.Cut(head, "\ncommitter "+ourName+" ")
+	head, message, _ := strings.Cut(string(payload), "\n\n")
+	_, who, _ := strings.Cut(head, "\ncommitter "+us+" ")
 	seconds, _, _ := strings.Cut(who, " ")
 	when, _ := strconv.ParseInt(seconds, 10, 64)
 	d.out.When, d.out.Message = when, message
-	d.out.Ours = ended && when >= 0 && head == ourHead(c.commit, when)
+	d.out.Ours = when >= 0 && bytes.HasPrefix(payload, encodeCommit(c.commit, us, us, time.Unix(when, 0), ""))
 	if d.out.Signature != history.Signed {
 		return
 	}
@@ -87,22 +87,6 @@ func (d *differ) words(c rawCommit) {
 	if d.out.Signature = good; err != nil {
 		d.out.Signature, d.out.SignatureError = history.Bad, err
 	}
-}
-
-var ourName = us.String()
-
-// ourHead is what stands before the message of a commit of this program's.
-func ourHead(c commit, when int64) string {
-	text := make([]byte, 0, 256)
-	text = append(append(text, "tree "...), c.tree.String()...)
-	for _, p := range c.parents {
-		text = append(append(text, "\nparent "...), p.String()...)
-	}
-	for _, key := range []string{"\nauthor ", "\ncommitter "} {
-		text = append(append(append(text, key...), ourName...), ' ')
-		text = append(strconv.AppendInt(text, when, 10), " +0000"...)
-	}
-	return string(text)
 }
 
 func (d *differ) problem(rule, path, format string, args ...any) {

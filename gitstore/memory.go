@@ -173,24 +173,11 @@ var errCutOff = errors.New("the history is not here as far back")
 // source has them. A history that is cut off is an error, unless ancestor was
 // found before.
 func descends(s source, tip, ancestor plumbing.Hash) (bool, error) {
-	for queue, seen := []plumbing.Hash{tip}, map[plumbing.Hash]bool{}; len(queue) > 0; queue = queue[1:] {
-		if queue[0] == ancestor {
-			return true, nil
-		}
-		c, err := readCommit(s, queue[0])
-		if errors.Is(err, packfile.ErrMissing) {
-			return false, fmt.Errorf("%w: commit %s is missing", errCutOff, queue[0])
-		}
-		if err != nil {
-			return false, err
-		}
-		for _, p := range c.parents {
-			if !seen[p] {
-				seen[p], queue = true, append(queue, p)
-			}
-		}
+	found, err := walk(s, []plumbing.Hash{tip}, ancestor, map[plumbing.Hash]bool{}, allOfThem)
+	if errors.Is(err, packfile.ErrMissing) {
+		err = fmt.Errorf("%w: %v", errCutOff, err)
 	}
-	return false, nil
+	return found, err
 }
 
 // An UnverifiedError is a ledger whose commits since the last tip that was

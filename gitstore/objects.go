@@ -102,29 +102,31 @@ func headerLine(text, key string) (id plumbing.Hash, rest string, ok bool) {
 	return plumbing.NewHash(hex), rest, true
 }
 
-// identity is a name in a commit.
-type identity struct{ name, email string }
-
-// us is who commits what this program makes.
-var us = identity{"countersign", "countersign@localhost"}
-
-// encodeCommit writes a commit. All of its times are UTC.
-func encodeCommit(c commit, author, committer identity, when time.Time, message string) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "tree %s\n", c.tree)
-	for _, p := range c.parents {
-		fmt.Fprintf(&b, "parent %s\n", p)
-	}
-	seconds := max(when.Unix(), 0)
-	fmt.Fprintf(&b, "author %s %d +0000\n", author, seconds)
-	fmt.Fprintf(&b, "committer %s %d +0000\n\n%s", committer, seconds, message)
-	return []byte(b.String())
+// identity is who a commit is by. What would end a name or an address early is left
+// out, as git does.
+func identity(name, email string) string {
+	clean := strings.NewReplacer("<", "", ">", "", "\n", "", "\x00", "")
+	return clean.Replace(name) + " <" + clean.Replace(email) + ">"
 }
 
-// String leaves out what would end a name or an address early, as git does.
-func (i identity) String() string {
-	clean := strings.NewReplacer("<", "", ">", "", "\n", "", "\x00", "")
-	return clean.Replace(i.name) + " <" + clean.Replace(i.email) + ">"
+// us is who commits what this program makes.
+const (
+	ourName  = "countersign"
+	ourEmail = "countersign@localhost"
+	us       = ourName + " <" + ourEmail + ">"
+)
+
+// encodeCommit writes a commit. All of its times are UTC.
+func encodeCommit(c commit, author, committer string, when time.Time, message string) []byte {
+	text := append(make([]byte, 0, 256+len(message)), "tree "+c.tree.String()...)
+	for _, p := range c.parents {
+		text = append(text, "\nparent "+p.String()...)
+	}
+	text = append(append(append(text, "\nauthor "...), author...), ' ')
+	text = strconv.AppendInt(text, max(when.Unix(), 0), 10)
+	text = append(append(append(text, " +0000\ncommitter "...), committer...), ' ')
+	text = strconv.AppendInt(text, max(when.Unix(), 0), 10)
+	return append(append(text, " +0000\n\n"...), message...)
 }
 
 // treeEntry is one entry of a tree.

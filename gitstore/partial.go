@@ -233,13 +233,9 @@ func (p *partialCopy) fetchHistory(tip plumbing.Hash, ancestors ...plumbing.Hash
 }
 
 func (p *partialCopy) fetch(req wire.FetchRequest) error {
-	pack, err := p.server.Fetch(p.ctx, req)
+	batch, err := fetchBatch(p.ctx, p.server, req, p.own)
 	if err != nil {
 		return err
-	}
-	batch, err := packfile.Decode(pack, p.own.Read)
-	if err != nil {
-		return fmt.Errorf("fetching the ledger from %s: %w", p.server, err)
 	}
 	return writeOwn(p.own, batch)
 }

@@ -82,8 +82,8 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	next := commit{base.tree, []plumbing.Hash{id}}
 	b := builder{r.objects, &packfile.Batch{}}
 	made, err := b.commit(next, files, func(next commit) ([]byte, error) {
-		committer := identity{us.name, cmp.Or(c.Committer, us.email)}
-		return signed(encodeCommit(next, identity{c.Author, c.Email}, committer, c.When, c.Message), c.Sign)
+		committer := identity(ourName, cmp.Or(c.Committer, ourEmail))
+		return signed(encodeCommit(next, identity(c.Author, c.Email), committer, c.When, c.Message), c.Sign)
 	})
 	if err != nil {
 		return "", err

@@ -170,7 +170,7 @@ func (r *Repo) CommitAll(ctx context.Context, message, author string, when time.
 		}
 		files[i].After = &after
 	}
-	b, who := builder{r.objects, &packfile.Batch{}}, identity{author, author + "@localhost"}
+	b, who := builder{r.objects, &packfile.Batch{}}, identity(author, author+"@localhost")
 	made, err := b.commit(next, files, func(c commit) ([]byte, error) { return encodeCommit(c, who, who, when, message), nil })
 	if err != nil {
 		return "", fmt.Errorf("committing: %w", err)

@@ -262,26 +262,20 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) (he
 	if theirs.IsZero() {
 		return nil, nil
 	}
-	// What the clone's own ref leads to is here, all of it.
-	if !ours.IsZero() {
-		if ok, err := descends(repo.objects, ours, theirs); ok || err != nil {
-			return nil, err
-		}
-	}
 	if ours.IsZero() {
 		return s.fetchAll(ctx, theirs)
+	}
+	// What the clone's own ref leads to is here, all of it.
+	if ok, err := descends(repo.objects, ours, theirs); ok || err != nil {
+		return nil, err
 	}
 	have, err := haves(repo.objects, ours)
 	if err != nil {
 		return nil, err
 	}
-	pack, err := s.server.Fetch(ctx, wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Haves: have})
+	batch, err := fetchBatch(ctx, s.server, wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Haves: have}, repo.objects)
 	if err != nil {
 		return nil, err
-	}
-	batch, err := packfile.Decode(pack, repo.objects.Read)
-	if err != nil {
-		return nil, fmt.Errorf("fetching the ledger from %s: %w", s.server, err)
 	}
 	fetched, err := writePack(repo.objects, batch)
 	if err != nil {

@@ -41,13 +41,10 @@ func (c *pullCode) origin() (*wire.Server, error) {
 // history, unless that is asked for.
 func (c *pullCode) fetch(ctx context.Context, ref string, history bool) (string, error) {
 	origin, err := c.origin()
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case history:
-		return c.repo.Fetch(ctx, origin, ref)
 	}
-	return c.repo.FetchTip(ctx, origin, ref)
+	return c.repo.Fetch(ctx, origin, ref, history)
 }
 
 func (c *pullCode) open(address, token string) (*wire.Server, error) {
