@@ -116,7 +116,7 @@ func actDeny(r *runner) {
 func actReview(r *runner) {
 	r.settles(r.proposes())
 	head, fingerprint := r.tip(), r.asked()
-	review := r.s.Review(githubtest.NewReview{Repository: site, Number: r.pr, By: "ada", State: "COMMENTED", Body: approveLine + fingerprint})
+	review := r.s.Review(githubtest.NewComment{Repository: site, Number: r.pr, By: "ada", State: "COMMENTED", Body: approveLine + fingerprint})
 	r.settles(r.relays(review.ID))
 	r.wantApplied(head, fingerprint)
 	r.wantAudit()

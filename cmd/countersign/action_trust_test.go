@@ -35,9 +35,9 @@ func TestT18EventsOfThePullRequest(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
-	review := h.s.Review(githubtest.NewReview{Repository: site, Number: h.pr, By: "ada", State: "COMMENTED", Body: "/approve " + fingerprint})
+	review := h.s.Review(githubtest.NewComment{Repository: site, Number: h.pr, By: "ada", State: "COMMENTED", Body: "/approve " + fingerprint})
 	thread := h.s.ReviewComments(site, h.pr)[0].ID
-	said := h.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: h.pr, By: "ada", ReplyTo: thread, Body: "/approve"})
+	said := h.s.ReviewComment(githubtest.NewComment{Repository: site, Number: h.pr, By: "ada", ReplyTo: thread, Body: "/approve"})
 	before := h.state()
 	for _, c := range []struct {
 		event githubtest.Event
@@ -71,7 +71,7 @@ func TestT18StagesOfOneTransaction(t *testing.T) {
 	for _, stage := range []string{"gate", "apply", "run"} {
 		h := newHub(t)
 		out := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
-		review := h.s.Review(githubtest.NewReview{Repository: site, Number: h.pr, By: "ada", State: "COMMENTED", Body: "/approve " + out["fingerprint"]})
+		review := h.s.Review(githubtest.NewComment{Repository: site, Number: h.pr, By: "ada", State: "COMMENTED", Body: "/approve " + out["fingerprint"]})
 		if stage == "apply" { // which reads again what a trusted run has recorded
 			h.on(githubtest.Event{Name: "workflow_dispatch", Inputs: map[string]string{"pr": "1"}})
 			h.action("gate", "transaction="+out["transaction"])

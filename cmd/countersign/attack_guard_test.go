@@ -139,7 +139,7 @@ func TestT04PushTakesGreenBack(t *testing.T) {
 	}
 	a.guards(asks, "is of another commit")
 	a.says("ada", "/approve "+a.fingerprint[:len(a.fingerprint)-1]+"0")
-	a.s.Review(githubtest.NewReview{Repository: site, Number: a.pr, By: "ada", State: "APPROVED", Commit: reviewed})
+	a.s.Review(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", State: "APPROVED", Commit: reviewed})
 	a.guards(asks, "names another patch", "is of another commit")
 	a.reviews("ada", "APPROVED", "")
 	a.guards(passes)

@@ -92,13 +92,13 @@ func (h *hub) answers(by, body string) int64 {
 
 // answersTo replies in a thread.
 func (h *hub) answersTo(first int64, by, body string) int64 {
-	return h.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: h.pr, By: by, Body: body, ReplyTo: first}).ID
+	return h.s.ReviewComment(githubtest.NewComment{Repository: site, Number: h.pr, By: by, Body: body, ReplyTo: first}).ID
 }
 
 // reviews reviews in a later second than all that was, as people do.
 func (h *hub) reviews(by, state, body string) int64 {
 	h.later()
-	return h.s.Review(githubtest.NewReview{Repository: site, Number: h.pr, By: by, State: state, Body: body}).ID
+	return h.s.Review(githubtest.NewComment{Repository: site, Number: h.pr, By: by, State: state, Body: body}).ID
 }
 
 // happens makes GitHub's own payload the event of the next runs.

@@ -134,8 +134,8 @@ func TestT65AppsAndMail(t *testing.T) {
 	a.s.Comment(at)
 	at.App, at.Email = "", true
 	a.s.Comment(at)
-	a.s.Review(githubtest.NewReview{Repository: site, Number: a.pr, By: "ada", State: "APPROVED", Body: line, Email: true})
-	a.s.ReviewComment(githubtest.NewReviewComment{
+	a.s.Review(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", State: "APPROVED", Body: line, Email: true})
+	a.s.ReviewComment(githubtest.NewComment{
 		Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: a.s.ReviewComments(site, a.pr)[0].ID, Email: true,
 	})
 	a.waits("posted through the app", "sent by e-mail")

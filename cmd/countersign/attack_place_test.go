@@ -115,8 +115,8 @@ func TestT17RequestForged(t *testing.T) {
 	a := newAttack(t, "")
 	request := a.s.ReviewComments(site, a.pr)[0]
 	forged := func(by, body string) {
-		first := a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: by, Body: body, Path: "feature.txt"}).ID
-		a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: first})
+		first := a.s.ReviewComment(githubtest.NewComment{Repository: site, Number: a.pr, By: by, Body: body, Path: "feature.txt"}).ID
+		a.s.ReviewComment(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: first})
 	}
 	forged("eve", request.Body)
 	forged("github-actions[bot]", "Approve a typo?\n"+report.RequestMarker(a.tx)) // another workflow has the same token
@@ -125,7 +125,7 @@ func TestT17RequestForged(t *testing.T) {
 	a.s.Delete(request.ID) // so that the first comment of the thread is another one
 	for _, c := range a.s.ReviewComments(site, a.pr) {
 		if c.Body == "what is this?" {
-			a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: c.ID})
+			a.s.ReviewComment(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: c.ID})
 		}
 	}
 	a.waits("is not in the thread of the request")

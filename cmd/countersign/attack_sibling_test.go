@@ -86,7 +86,7 @@ func TestT16RetargetedWithinTheSecond(t *testing.T) {
 	a.happens(githubtest.Event{Name: "pull_request_target", Action: "edited", Number: a.pr})
 	a.guards(asks)
 	a.stop(time.Now().Add(time.Minute).Truncate(time.Second))
-	a.s.Review(githubtest.NewReview{Repository: site, Number: a.pr, By: "ada", State: "APPROVED"})
+	a.s.Review(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", State: "APPROVED"})
 	a.guards(passes)
 	a.s.Retarget(site, a.pr, "main")
 	a.guards(asks, "is from before this was proposed")

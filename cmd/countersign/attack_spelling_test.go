@@ -44,7 +44,7 @@ func TestT07BareOutsideOfTheThread(t *testing.T) {
 	a := newAttack(t, "")
 	a.says("ada", "/approve")
 	a.reviews("ada", "APPROVED", "/approve")
-	a.s.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", Path: "feature.txt", Line: 1})
+	a.s.ReviewComment(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", Path: "feature.txt", Line: 1})
 	a.waits(unbound)
 	a.reviews("ada", "APPROVED", "")
 	a.waits("a green review does not name the patch")

@@ -77,7 +77,7 @@ var hubVerbs = map[string]struct {
 		h.ahead += time.Second // people take longer than a script
 		ahead := h.ahead
 		h.SetNow(func() time.Time { return time.Now().Add(ahead) })
-		h.said = h.Review(githubtest.NewReview{Repository: h.repository, Number: h.pull, By: a[0], State: a[1], Body: a[2]}).ID
+		h.said = h.Review(githubtest.NewComment{Repository: h.repository, Number: h.pull, By: a[0], State: a[1], Body: a[2]}).ID
 	}},
 	"edit":    {2, func(h *scriptHub, a []string) { h.Edit(h.said, a[0], a[1]) }},
 	"delete":  {0, func(h *scriptHub, _ []string) { h.Delete(h.said) }},
@@ -192,7 +192,7 @@ func (h *scriptHub) reply(args []string) {
 	if first == 0 {
 		h.ts.Fatalf("there is no thread")
 	}
-	h.said = h.ReviewComment(githubtest.NewReviewComment{Repository: h.repository, Number: h.pull, By: args[0], Body: args[1], ReplyTo: first}).ID
+	h.said = h.ReviewComment(githubtest.NewComment{Repository: h.repository, Number: h.pull, By: args[0], Body: args[1], ReplyTo: first}).ID
 }
 
 // copy is what a person does who copies a line out of a comment.

@@ -39,14 +39,14 @@ func TestRequestsOfAGate(t *testing.T) {
 				}
 			}
 			for i := range row.reviews {
-				w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "bob", Body: fmt.Sprint("review ", i), State: "COMMENTED"})
+				w.Review(githubtest.NewComment{Repository: site, Number: 1, By: "bob", Body: fmt.Sprint("review ", i), State: "COMMENTED"})
 			}
 			var thread githubtest.Comment
 			for i := range row.threads {
-				thread = w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: fmt.Sprint("thread ", i), Path: "greet.go"})
+				thread = w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: fmt.Sprint("thread ", i), Path: "greet.go"})
 			}
 			for i := range row.replies {
-				w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: fmt.Sprint("reply ", i), ReplyTo: thread.ID})
+				w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: fmt.Sprint("reply ", i), ReplyTo: thread.ID})
 			}
 			got, said := w.gate()
 			t.Logf("%d statements: %d requests", said, got)

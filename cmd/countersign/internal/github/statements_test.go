@@ -17,10 +17,10 @@ func TestStatementsOfThreeKinds(t *testing.T) {
 	w := newWorld(t)
 	head := w.Pull(site, 1).Head
 	said := w.comment("ada", "a word")
-	review := w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "bob", Body: "well", State: "APPROVED"})
-	first := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "why?", Path: "greet.go"})
-	reply := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "eve", Body: "/approve", ReplyTo: first.ID})
-	w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "mallory", Body: "not yet", State: "PENDING"})
+	review := w.Review(githubtest.NewComment{Repository: site, Number: 1, By: "bob", Body: "well", State: "APPROVED"})
+	first := w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "why?", Path: "greet.go"})
+	reply := w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "eve", Body: "/approve", ReplyTo: first.ID})
+	w.Review(githubtest.NewComment{Repository: site, Number: 1, By: "mallory", Body: "not yet", State: "PENDING"})
 
 	for _, row := range []struct {
 		id   int64
@@ -62,9 +62,9 @@ func TestT01T02Edits(t *testing.T) {
 	w.Edit(own.ID, "ada", "never mind")
 	others := w.comment("bob", "looks odd")
 	w.Edit(others.ID, "mallory", "/approve")
-	review := w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "bob", Body: "one", State: "COMMENTED"})
+	review := w.Review(githubtest.NewComment{Repository: site, Number: 1, By: "bob", Body: "one", State: "COMMENTED"})
 	w.Edit(review.ID, "bob", "two")
-	inline := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "three", Path: "greet.go"})
+	inline := w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "three", Path: "greet.go"})
 	w.Edit(inline.ID, "mallory", "four")
 	erased := w.comment("ada", "/deny")
 	w.Edit(erased.ID, "ada", "oops")
@@ -118,7 +118,7 @@ func TestT65AppsAndMail(t *testing.T) {
 	plain := w.comment("ada", "/approve")
 	app := w.Comment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "/approve", App: "helper[bot]"})
 	mail := w.Comment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "/approve", Email: true})
-	inline := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "x", Path: "greet.go", Email: true})
+	inline := w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "x", Path: "greet.go", Email: true})
 	if s := w.statement(plain.ID); s.App != "" || s.Email {
 		t.Errorf("a plain comment: %+v", s)
 	}
@@ -163,15 +163,15 @@ func TestT10Authors(t *testing.T) {
 // T62: whichever place a denial is in, it is read.
 func TestT62AllPages(t *testing.T) {
 	w := newWorld(t)
-	thread := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "eve", Body: "thread", Path: "greet.go"})
+	thread := w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "eve", Body: "thread", Path: "greet.go"})
 	for i := range 206 {
 		text := fmt.Sprint("chatter ", i)
 		if slices.Contains([]int{100, 205}, i) {
 			text = fmt.Sprintf("/deny number %d", i)
 		}
 		w.comment("ada", text)
-		w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "ada", Body: text, State: "COMMENTED"})
-		w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: text, ReplyTo: thread.ID})
+		w.Review(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: text, State: "COMMENTED"})
+		w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: text, ReplyTo: thread.ID})
 	}
 	found := map[string]int{}
 	all := w.statements()
@@ -191,9 +191,9 @@ func TestT62AllPages(t *testing.T) {
 // T61: a reading with a fault anywhere is the whole reading, or an error.
 func TestT61Reading(t *testing.T) {
 	w := newWorld(t)
-	thread := w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "first", Path: "greet.go"})
-	w.Review(githubtest.NewReview{Repository: site, Number: 1, By: "ada", Body: "/deny", State: "COMMENTED"})
-	w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "/deny", ReplyTo: thread.ID})
+	thread := w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "first", Path: "greet.go"})
+	w.Review(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "/deny", State: "COMMENTED"})
+	w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "/deny", ReplyTo: thread.ID})
 	for i := range 102 {
 		c := w.comment("ada", fmt.Sprint("/deny ", i))
 		if i%2 == 0 {

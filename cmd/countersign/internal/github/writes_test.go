@@ -109,7 +109,7 @@ func TestReviewThread(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	head := w.Pull(site, 1).Head
-	w.ReviewComment(githubtest.NewReviewComment{Repository: site, Number: 1, By: "ada", Body: "another", Path: "greet.go"})
+	w.ReviewComment(githubtest.NewComment{Repository: site, Number: 1, By: "ada", Body: "another", Path: "greet.go"})
 	asked, err := w.client.CreateReviewComment(ctx, 1, head, "greet.go", "please\r\nlook")
 	if err != nil || asked.Kind != approval.KindReviewComment {
 		t.Fatalf("%+v, %v", asked, err)

@@ -3,6 +3,7 @@ package githubtest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -46,19 +47,19 @@ func (s *Server) createCheck(c *call) answer {
 
 // updateCheck changes a check run, of which only its own app may.
 func (s *Server) updateCheck(c *call) answer {
-	i := slices.IndexFunc(c.repo.checks, func(run *checkRun) bool { return run.id == c.id("check_run_id") })
+	run := first(c.repo.checks, func(run *checkRun) bool { return run.id == c.id("check_run_id") })
 	switch {
-	case i < 0:
+	case run == nil:
 		return notFound
-	case c.repo.checks[i].app != c.token.account:
+	case run.app != c.token.account:
 		return refuse(http.StatusForbidden, fmt.Sprintf("Invalid app_id `%d` - check run can only be modified by the GitHub App that created it.", appID(c.token.account)))
 	}
-	changed := *c.repo.checks[i]
+	changed := *run
 	if a := s.changeCheck(c, &changed); a != nil {
 		return *a
 	}
-	*c.repo.checks[i] = changed
-	return ok(s.checkRun(c.repo, c.repo.checks[i]))
+	*run = changed
+	return ok(s.checkRun(c.repo, run))
 }
 
 // changeCheck sets what a request gives; annotations are added to those there.
@@ -133,18 +134,16 @@ func (s *Server) listChecks(c *call) answer {
 }
 
 func (s *Server) checkRun(r *repository, run *checkRun) object {
-	api := s.at("/repos/%s/check-runs/%d", r.fullName(), run.id)
 	html := fmt.Sprintf("%s/%s/runs/%d", s.URL, r.fullName(), run.id)
-	output := object{"title": nil, "summary": nil, "text": nil}
+	output := object{"annotations_count": len(run.annotations)}
 	if run.output {
-		output = object{"title": orNull(run.title), "summary": run.summary, "text": orNull(run.details)}
+		maps.Copy(output, object{"title": orNull(run.title), "summary": run.summary, "text": orNull(run.details)})
 	}
-	output["annotations_count"], output["annotations_url"] = len(run.annotations), api+"/annotations"
 	return object{
-		"id": run.id, "node_id": nodeID("CR", run.id), "head_sha": run.head, "external_id": run.external, "url": api, "html_url": html,
+		"id": run.id, "node_id": nodeID("CR", run.id), "head_sha": run.head, "external_id": run.external, "html_url": html,
 		"details_url": cmp.Or(run.detailsURL, html), "name": run.name, "status": run.status, "conclusion": orNull(run.conclusion),
 		"started_at": stamp(run.started), "completed_at": maybe(run.completed), "output": output, "check_suite": object{"id": run.app.id},
-		"app": s.app(run.app, nil), "pull_requests": s.pullsOf(r, run.head),
+		"app": s.app(run.app), "pull_requests": s.pullsOf(r, run.head),
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// NewComment is a comment in a conversation. App is the login of the app that
-// posts it for the account; Email says that it is a reply to a mail. At is now
-// if it is zero.
+// NewComment is a comment in a conversation, a review comment or a review. App is the
+// login of the app that posts it for the account; Email says that it is a reply to a
+// mail. At is now if it is zero. A review comment is on a Line of the file Path, on
+// the file if that is 0, or a reply to such a comment. A review's State is APPROVED,
+// CHANGES_REQUESTED, COMMENTED or PENDING; Commit is the head if it is "".
 type NewComment struct {
 	Repository string
 	Number     int
@@ -16,33 +18,12 @@ type NewComment struct {
 	App        string
 	Email      bool
 	At         time.Time
-}
 
-// NewReviewComment is a comment on a line of a file, or on the file if Line is
-// 0, or a reply to such a comment.
-type NewReviewComment struct {
-	Repository string
-	Number     int
-	By, Body   string
-	Path       string
-	Line       int
-	ReplyTo    int64
-	App        string
-	Email      bool
-	At         time.Time
-}
+	Path    string
+	Line    int
+	ReplyTo int64
 
-// NewReview is a review. State is APPROVED, CHANGES_REQUESTED, COMMENTED or
-// PENDING; Commit is the head if it is "".
-type NewReview struct {
-	Repository string
-	Number     int
-	By, Body   string
-	State      string
-	Commit     string
-	App        string
-	Email      bool
-	At         time.Time
+	State, Commit string
 }
 
 // A Comment is a comment or review as it is now. ReplyTo, Path and Resolved are
@@ -87,14 +68,13 @@ type comment struct {
 	text
 	pull *pull
 	// Of review comments:
-	thread   *thread
-	review   *review
-	replyTo  *comment
-	commit   string // the head when it was made
-	subject  string // "line" or "file"
-	path     string
-	line     int
-	diffHunk string
+	thread  *thread
+	review  *review
+	replyTo *comment
+	commit  string // the head when it was made
+	subject string // "line" or "file"
+	path    string
+	line    int
 }
 
 type review struct {
@@ -108,7 +88,7 @@ type thread struct {
 	id       int64
 	pull     *pull
 	comments []*comment
-	resolved *account
+	resolved bool
 }
 
 func (s *Server) newText(by *account, body string) text {
@@ -117,13 +97,13 @@ func (s *Server) newText(by *account, body string) text {
 }
 
 // origin sets where a text came from.
-func (s *Server) origin(t *text, app string, email bool, at time.Time) {
-	t.email = email
-	if app != "" {
-		t.app = s.account(app)
+func (s *Server) origin(t *text, n NewComment) {
+	t.email = n.Email
+	if n.App != "" {
+		t.app = s.account(n.App)
 	}
-	if !at.IsZero() {
-		t.created, t.updated = at, at
+	if !n.At.IsZero() {
+		t.created, t.updated = n.At, n.At
 	}
 }
 
@@ -132,13 +112,13 @@ func (s *Server) Comment(n NewComment) Comment {
 	defer s.lock()()
 	p := s.pull(n.Repository, n.Number)
 	c := &comment{text: s.newText(s.account(n.By), n.Body), pull: p}
-	s.origin(&c.text, n.App, n.Email, n.At)
+	s.origin(&c.text, n)
 	p.comments = append(p.comments, c)
 	return s.publicComment(c)
 }
 
 // Review adds a review.
-func (s *Server) Review(n NewReview) Comment {
+func (s *Server) Review(n NewComment) Comment {
 	defer s.lock()()
 	p := s.pull(n.Repository, n.Number)
 	if !slices.Contains([]string{"APPROVED", "CHANGES_REQUESTED", "COMMENTED", "PENDING"}, n.State) {
@@ -148,7 +128,7 @@ func (s *Server) Review(n NewReview) Comment {
 	if n.Commit != "" {
 		v.commit = n.Commit
 	}
-	s.origin(&v.text, n.App, n.Email, n.At)
+	s.origin(&v.text, n)
 	return s.publicReview(v)
 }
 
@@ -160,7 +140,7 @@ func (s *Server) addReview(p *pull, by *account, body, state string) *review {
 
 // ReviewComment adds a review comment; as on GitHub, one comes with a review of
 // its own, in the state COMMENTED and without a text.
-func (s *Server) ReviewComment(n NewReviewComment) Comment {
+func (s *Server) ReviewComment(n NewComment) Comment {
 	defer s.lock()()
 	p, by := s.pull(n.Repository, n.Number), s.account(n.By)
 	var c *comment
@@ -169,8 +149,8 @@ func (s *Server) ReviewComment(n NewReviewComment) Comment {
 	} else {
 		c = s.addThread(p, by, n.Body, place{p.head.sha, n.Path, n.Line})
 	}
-	s.origin(&c.text, n.App, n.Email, n.At)
-	s.origin(&c.review.text, n.App, n.Email, n.At)
+	s.origin(&c.text, n)
+	s.origin(&c.review.text, n)
 	return s.publicComment(c)
 }
 
@@ -188,7 +168,7 @@ func (s *Server) addThread(p *pull, by *account, body string, at place) *comment
 	t := &thread{id: s.nextID(), pull: p}
 	c := &comment{
 		text: s.newText(by, body), pull: p, thread: t, review: s.addReview(p, by, "", "COMMENTED"), commit: at.commit,
-		subject: subject, path: at.path, line: at.line, diffHunk: "@@ -1 +1 @@",
+		subject: subject, path: at.path, line: at.line,
 	}
 	t.comments = []*comment{c}
 	p.threads = append(p.threads, t)
@@ -204,7 +184,7 @@ func (s *Server) reply(to *comment, by *account, body string) *comment {
 	}
 	c := &comment{
 		text: s.newText(by, body), pull: to.pull, thread: to.thread, review: s.addReview(to.pull, by, "", "COMMENTED"), replyTo: first,
-		commit: to.pull.head.sha, subject: to.subject, path: to.path, line: to.line, diffHunk: to.diffHunk,
+		commit: to.pull.head.sha, subject: to.subject, path: to.path, line: to.line,
 	}
 	to.thread.comments = append(to.thread.comments, c)
 	return c
@@ -220,26 +200,24 @@ func (c *comment) nodeID() string {
 
 // comment finds a comment of any pull request by its id.
 func (s *Server) comment(id int64) *comment {
+	var all []*comment
 	for _, p := range s.pulls() {
-		for _, c := range p.allComments() {
-			if c.id == id {
-				return c
-			}
-		}
+		all = append(all, p.allComments()...)
 	}
-	misuse("no comment %d", id)
-	return nil
+	c := first(all, func(c *comment) bool { return c.id == id })
+	if c == nil {
+		misuse("no comment %d", id)
+	}
+	return c
 }
 
 // text finds a text by its id.
 func (s *Server) text(id int64) *text {
-	for _, p := range s.pulls() {
-		if t := p.find(id); t != nil {
-			return t
-		}
+	p := first(s.pulls(), func(p *pull) bool { return p.find(id) != nil })
+	if p == nil {
+		misuse("no comment, review or pull request %d", id)
 	}
-	misuse("no comment, review or pull request %d", id)
-	return nil
+	return p.find(id)
 }
 
 // Edit changes a comment, review or pull request's text as an account.
@@ -285,11 +263,9 @@ func (s *Server) Delete(id int64) {
 func (s *Server) Dismiss(id int64) {
 	defer s.lock()()
 	for _, p := range s.pulls() {
-		for _, v := range p.reviews {
-			if v.id == id {
-				v.state = "DISMISSED"
-				return
-			}
+		if v := p.review(id); v != nil {
+			v.state = "DISMISSED"
+			return
 		}
 	}
 	misuse("no review %d", id)
@@ -299,12 +275,6 @@ func (s *Server) Dismiss(id int64) {
 func (s *Server) Hide(id int64, on bool) {
 	defer s.lock()()
 	s.text(id).hidden = on
-}
-
-// Resolve resolves the thread of a review comment as an account.
-func (s *Server) Resolve(id int64, by string) {
-	defer s.lock()()
-	s.comment(id).thread.resolved = s.account(by)
 }
 
 // Comments returns the comments of a conversation, oldest first.
@@ -338,7 +308,7 @@ func (s *Server) publicComment(c *comment) Comment {
 	if c.replyTo != nil {
 		public.ReplyTo = c.replyTo.id
 	}
-	public.Resolved = c.thread != nil && c.thread.resolved != nil
+	public.Resolved = c.thread != nil && c.thread.resolved
 	return public
 }
 
@@ -392,14 +362,11 @@ func (s *Server) createComment(c *call) answer {
 // updateComment lets the author and everybody with write access change a comment
 // of a conversation.
 func (s *Server) updateComment(c *call) answer {
-	var one *comment
+	var all []*comment
 	for _, p := range c.repo.pulls {
-		for _, said := range p.comments {
-			if said.id == c.id("comment_id") {
-				one = said
-			}
-		}
+		all = append(all, p.comments...)
 	}
+	one := first(all, func(one *comment) bool { return one.id == c.id("comment_id") })
 	if one == nil {
 		return notFound
 	}
@@ -428,7 +395,7 @@ func (s *Server) createReviewComment(c *call) answer {
 		return invalid(resource, "in_reply_to", "the stand-in takes replies by its method ReviewComment")
 	case !slices.ContainsFunc(c.pull.commits(), func(one commitInfo) bool { return one.sha == commit }):
 		return invalid(resource, "commit_id", "commit_id is not part of the pull request")
-	case !slices.ContainsFunc(c.pull.files(), func(f file) bool { return f.path == path }):
+	case !slices.Contains(c.pull.files(), path):
 		return invalid(resource, "pull_request_review_thread.path", "pull_request_review_thread.path is invalid")
 	case c.text("subject_type") != "file" && line < 1:
 		return invalid(resource, "line", "line must be part of the diff")

@@ -33,9 +33,9 @@ func TestEvents(t *testing.T) {
 	s.Push(NewCommit{Repository: "carol/site", Branch: "idea", By: "carol", Files: map[string]string{"c.txt": "c\n"}})
 	s.PullRequest(NewPullRequest{Repository: "acme/site", By: "carol", Head: "idea", HeadRepository: "carol/site", Body: "An idea."})
 	comment := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "/deny all of it"})
-	asked := s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "helper[bot]", Body: "Please decide.", Path: "a.txt"})
-	reply := s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "/approve", ReplyTo: asked.ID})
-	review := s.Review(NewReview{Repository: "acme/site", Number: 1, By: "ada", State: "APPROVED", Body: "fine"})
+	asked := s.ReviewComment(NewComment{Repository: "acme/site", Number: 1, By: "helper[bot]", Body: "Please decide.", Path: "a.txt"})
+	reply := s.ReviewComment(NewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "/approve", ReplyTo: asked.ID})
+	review := s.Review(NewComment{Repository: "acme/site", Number: 1, By: "ada", State: "APPROVED", Body: "fine"})
 	relay := s.WorkflowRun(NewWorkflowRun{Repository: "acme/site", Name: "relay", Path: ".github/workflows/relay.yml", Event: "pull_request_review", HeadBranch: "fix", By: "ada"})
 	propose := s.WorkflowRun(NewWorkflowRun{
 		Repository: "acme/site", HeadRepository: "carol/site", Name: "propose", Path: ".github/workflows/propose.yml", Event: "pull_request",

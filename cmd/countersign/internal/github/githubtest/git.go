@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -185,14 +184,6 @@ fi
 exit 0
 `
 
-// A file is one of a diff, as the API tells it.
-type file struct {
-	path, status   string // added, modified, removed, renamed
-	added, deleted int
-}
-
-var statusWords = map[byte]string{'A': "added", 'M': "modified", 'D': "removed", 'R': "renamed", 'T': "changed", 'C': "copied"}
-
 // mergeBase is the commit that a pull request's diff starts at, "" for none.
 func (p *pull) mergeBase() string { return p.repo.mergeBase(p.base.sha, p.head.sha) }
 
@@ -204,36 +195,17 @@ func (b bare) mergeBase(one, other string) string {
 	return strings.TrimSpace(out)
 }
 
-// files are the files of the pull request's diff.
-func (p *pull) files() []file {
+// files are the paths of the pull request's diff.
+func (p *pull) files() []string {
 	base := p.mergeBase()
 	if base == "" {
 		return nil
 	}
-	out, err := p.repo.once("diff", "--raw", "--numstat", "-z", "-M", base, p.head.sha)
+	out, err := p.repo.once("diff", "--name-only", "-z", "-M", base, p.head.sha)
 	if err != nil {
 		misuse("%v", err)
 	}
-	var all []file
-	fields := strings.Split(out, "\x00")
-	counted := 0
-	for i := 0; i < len(fields)-1; i++ {
-		if meta, raw := strings.CutPrefix(fields[i], ":"); raw { // modes and ids, a letter; a path, or of a rename two
-			status := statusWords[strings.Fields(meta)[4][0]]
-			if i++; status == "renamed" || status == "copied" {
-				i++
-			}
-			all = append(all, file{path: fields[i], status: status})
-			continue
-		}
-		lines := strings.Split(fields[i], "\t") // added, deleted and the path; "" of a rename, whose two paths follow
-		all[counted].added, _ = strconv.Atoi(lines[0])
-		all[counted].deleted, _ = strconv.Atoi(lines[1])
-		if counted++; lines[2] == "" {
-			i += 2
-		}
-	}
-	return all
+	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
 }
 
 // A commitInfo is a commit as git tells it.

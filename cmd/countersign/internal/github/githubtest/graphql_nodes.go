@@ -39,8 +39,8 @@ func (g *graph) resolveThread(a map[string]any) any {
 			case !g.may(g.token, p.repo, "pull_requests", "write") || !g.may(g.token, p.repo, "contents", "write"):
 				return forbiddenField
 			default:
-				t.resolved = g.token.account
-				return &node{"ResolveReviewThreadPayload", object{"thread": g.threadNode(t), "clientMutationId": input["clientMutationId"]}}
+				t.resolved = true
+				return &node{"ResolveReviewThreadPayload", object{"thread": g.threadNode(t)}}
 			}
 		}
 	}
@@ -138,9 +138,9 @@ func connection[T any](kind string, all func() []T, render func(T) *node) resolv
 		for _, one := range list[from:to] {
 			nodes = append(nodes, render(one))
 		}
-		info := &node{"PageInfo", object{"hasNextPage": to < len(list), "hasPreviousPage": from > 0, "startCursor": nil, "endCursor": nil}}
+		info := &node{"PageInfo", object{"hasNextPage": to < len(list), "endCursor": nil}}
 		if from < to {
-			info.fields["startCursor"], info.fields["endCursor"] = toCursor(key(from, list[from])), toCursor(key(to-1, list[to-1]))
+			info.fields["endCursor"] = toCursor(key(to-1, list[to-1]))
 		}
 		return &node{kind + "Connection", object{"totalCount": len(list), "nodes": nodes, "pageInfo": info}}
 	}
@@ -178,11 +178,7 @@ func (g *graph) actor(a *account) any {
 
 // accountNode is an account. The login of a bot has no suffix here.
 func (g *graph) accountNode(a *account) *node {
-	login := strings.TrimSuffix(a.login, "[bot]")
-	return &node{a.kind, object{
-		"login": login, "databaseId": a.id, "id": nodeID("U", a.id), "url": g.URL + "/" + login, "resourcePath": "/" + login,
-		"avatarUrl": g.URL + "/avatar", "name": nil, "email": "", "createdAt": stamp(a.created), "isSiteAdmin": false,
-	}}
+	return &node{a.kind, object{"login": strings.TrimSuffix(a.login, "[bot]"), "databaseId": a.id, "id": nodeID("U", a.id)}}
 }
 
 func (g *graph) repositoryNamed(a map[string]any) any {
@@ -196,12 +192,7 @@ func (g *graph) repositoryNamed(a map[string]any) any {
 
 func (g *graph) repositoryNode(r *repository) *node {
 	return &node{"Repository", object{
-		"databaseId": r.id, "id": nodeID("R", r.id), "name": r.name, "nameWithOwner": r.fullName(), "owner": g.accountNode(r.owner),
-		"url": g.URL + "/" + r.fullName(), "isPrivate": r.private, "isFork": r.parent != nil, "isArchived": false,
-		"defaultBranchRef": resolver(func(map[string]any) any { return g.refNode(r, "main") }),
-		"ref": resolver(func(a map[string]any) any {
-			return g.refNode(r, strings.TrimPrefix(word(a["qualifiedName"]), "refs/heads/"))
-		}),
+		"databaseId": r.id, "id": nodeID("R", r.id), "name": r.name, "nameWithOwner": r.fullName(), "owner": g.accountNode(r.owner), "url": g.URL + "/" + r.fullName(),
 		"pullRequest": resolver(func(a map[string]any) any {
 			n, _ := number(a["number"])
 			p := r.findPull(n)
@@ -235,14 +226,6 @@ func (r *repository) pullsWhere(a map[string]any) []*pull {
 	})
 }
 
-func (g *graph) refNode(r *repository, branch string) *node {
-	tip := r.ref("refs/heads/" + branch)
-	if tip == "" {
-		return nil
-	}
-	return &node{"Ref", object{"name": branch, "prefix": "refs/heads/", "id": "REF_" + branch, "target": g.commitOf(r, tip)}}
-}
-
 // stateWord is the state as GraphQL tells it.
 func (p *pull) stateWord() string {
 	if p.merged != nil {
@@ -261,29 +244,18 @@ func (g *graph) pullNode(p *pull) *node {
 	}
 	n := &node{"PullRequest", g.textFields(&p.text)}
 	maps.Copy(n.fields, object{
-		"id": nodeID("PR", p.id), "number": p.number, "title": p.title, "state": p.stateWord(), "isDraft": p.draft, "url": g.pullURL(p), "closed": p.closed != nil,
-		"merged": p.merged != nil, "mergedAt": maybe(p.merged), "closedAt": maybe(p.closed), "mergeCommit": merge, "mergedBy": g.actor(p.mergedBy),
-		"headRefName": p.head.ref, "headRefOid": p.head.sha, "baseRefName": p.base.ref, "baseRefOid": p.base.sha,
-		"headRepository": head, "headRepositoryOwner": g.actor(p.head.repo.owner), "baseRepository": g.repositoryNode(p.repo), "repository": g.repositoryNode(p.repo),
-		"isCrossRepository": p.fork(), "maintainerCanModify": p.edits, "locked": false, "authorAssociation": g.association(p.repo, p.author),
+		"id": nodeID("PR", p.id), "number": p.number, "title": p.title, "state": p.stateWord(), "isDraft": p.draft, "url": g.pullURL(p),
+		"merged": p.merged != nil, "mergeCommit": merge, "headRefName": p.head.ref, "headRefOid": p.head.sha, "baseRefName": p.base.ref, "baseRefOid": p.base.sha,
+		"headRepository": head, "headRepositoryOwner": g.actor(p.head.repo.owner), "repository": g.repositoryNode(p.repo), "maintainerCanModify": p.edits,
 		"reviews":       connection("PullRequestReview", func() []*review { return p.reviewsFor(g.token) }, g.reviewNode),
 		"comments":      connection("IssueComment", func() []*comment { return p.comments }, g.commentNode),
 		"reviewThreads": connection("PullRequestReviewThread", func() []*thread { return p.threads }, g.threadNode),
 		"commits": connection("PullRequestCommit", p.commits, func(c commitInfo) *node {
-			return &node{"PullRequestCommit", object{"id": "PRC_" + c.sha, "commit": g.commitNode(p.repo, c)}}
+			return &node{"PullRequestCommit", object{"id": "PRC_" + c.sha, "commit": g.commitNode(c)}}
 		}),
-		"files": connection("PullRequestChangedFile", p.files, func(f file) *node {
-			return &node{"PullRequestChangedFile", object{
-				"path": f.path, "additions": f.added, "deletions": f.deleted, "changeType": changeTypes[f.status], "viewerViewedState": "UNVIEWED",
-			}}
-		}),
-		"changedFiles": resolver(func(map[string]any) any { return len(p.files()) }),
+		"files": connection("PullRequestChangedFile", p.files, func(path string) *node { return &node{"PullRequestChangedFile", object{"path": path}} }),
 	})
 	return n
-}
-
-var changeTypes = map[string]string{
-	"added": "ADDED", "modified": "MODIFIED", "removed": "DELETED", "renamed": "RENAMED", "changed": "CHANGED", "copied": "COPIED",
 }
 
 // commitOf is a commit, or null if git does not have it.
@@ -292,38 +264,15 @@ func (g *graph) commitOf(r *repository, id string) any {
 	if !ok {
 		return nil
 	}
-	return g.commitNode(r, c)
+	return g.commitNode(c)
 }
 
-func (g *graph) commitNode(r *repository, c commitInfo) *node {
-	headline, _, _ := strings.Cut(c.message, "\n")
-	url := fmt.Sprintf("%s/%s/commit/%s", g.URL, r.fullName(), c.sha)
-	return &node{"Commit", object{
-		"id": "C_" + c.sha, "oid": c.sha, "abbreviatedOid": c.sha[:7], "message": c.message, "messageHeadline": headline, "url": url,
-		"author": g.gitActor(c.author), "committer": g.gitActor(c.committer), "authoredDate": c.author.date, "committedDate": c.committer.date,
-		"authors": connection("GitActor", c.authors, g.gitActor),
-	}}
-}
-
-// authors are the author of a commit and those that its lines "Co-authored-by:
-// name <email>" name.
-func (c commitInfo) authors() []signature {
-	const label = "co-authored-by: "
-	authors := []signature{c.author}
-	for line := range strings.Lines(c.message) {
-		line = strings.TrimSpace(line)
-		if len(line) < len(label) || !strings.EqualFold(line[:len(label)], label) {
-			continue
-		}
-		if name, email, ok := strings.Cut(line[len(label):], " <"); ok {
-			authors = append(authors, signature{name, strings.TrimSuffix(email, ">"), c.author.date})
-		}
-	}
-	return authors
+func (g *graph) commitNode(c commitInfo) *node {
+	return &node{"Commit", object{"id": "C_" + c.sha, "oid": c.sha, "author": g.gitActor(c.author), "committer": g.gitActor(c.committer)}}
 }
 
 func (g *graph) gitActor(by signature) *node {
-	n := &node{"GitActor", object{"name": by.name, "email": by.email, "date": by.date, "user": nil}}
+	n := &node{"GitActor", object{"user": nil}}
 	if a := g.byEmail(by.email); a != nil && a.kind != "Organization" {
 		n.fields["user"] = g.asUser(a)
 	}

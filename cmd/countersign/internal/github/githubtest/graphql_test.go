@@ -49,11 +49,11 @@ func TestConversation(t *testing.T) {
 	first := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "hello"})
 	s.Edit(first.ID, "bob", "/approve")
 	s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "helper[bot]", Body: "mail", Email: true})
-	asked := s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "helper[bot]", Body: "ask", Path: "a.txt"})
-	s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "/approve", ReplyTo: asked.ID})
-	review := s.Review(NewReview{Repository: "acme/site", Number: 1, By: "bob", State: "APPROVED", Body: "fine"})
+	asked := s.ReviewComment(NewComment{Repository: "acme/site", Number: 1, By: "helper[bot]", Body: "ask", Path: "a.txt"})
+	s.ReviewComment(NewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "/approve", ReplyTo: asked.ID})
+	review := s.Review(NewComment{Repository: "acme/site", Number: 1, By: "bob", State: "APPROVED", Body: "fine"})
 	s.Dismiss(review.ID)
-	s.Review(NewReview{Repository: "acme/site", Number: 1, By: "bob", State: "PENDING", Body: "not yet"})
+	s.Review(NewComment{Repository: "acme/site", Number: 1, By: "bob", State: "PENDING", Body: "not yet"})
 
 	data, errors := c.graphql(conversation, variables())
 	if errors != nil {
@@ -179,7 +179,7 @@ func TestNodes(t *testing.T) {
 	s, c := site(t)
 	said := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "hello"})
 	s.Edit(said.ID, "bob", "bye")
-	s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "ask", Path: "a.txt"})
+	s.ReviewComment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "ask", Path: "a.txt"})
 	data, _ := c.graphql(conversation, variables())
 	pull := at(data, "repository", "pullRequest")
 	thread := at(pull, "threads", "nodes", 0, "id")
@@ -223,7 +223,7 @@ func TestPullRequestsOfGraphQL(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	s, c := site(t)
-	asked := s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "ask", Path: "a.txt"})
+	asked := s.ReviewComment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "ask", Path: "a.txt"})
 	data, _ := c.graphql(conversation, variables())
 	id := at(data, "repository", "pullRequest", "threads", "nodes", 0, "id")
 	resolve := `mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }`

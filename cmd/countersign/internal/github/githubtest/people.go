@@ -68,21 +68,12 @@ func (s *Server) addAccount(login, kind string) *account {
 
 // find returns the account of that login, in any case, or nil.
 func (s *Server) find(login string) *account {
-	return s.findAccount(func(a *account) bool { return strings.EqualFold(a.login, login) })
+	return first(s.accounts, func(a *account) bool { return !a.deleted && strings.EqualFold(a.login, login) })
 }
 
 // byEmail returns the account that commits of that address are of, or nil.
 func (s *Server) byEmail(address string) *account {
-	return s.findAccount(func(a *account) bool { return strings.EqualFold(a.email, address) })
-}
-
-func (s *Server) findAccount(is func(*account) bool) *account {
-	for _, a := range s.accounts {
-		if !a.deleted && is(a) {
-			return a
-		}
-	}
-	return nil
+	return first(s.accounts, func(a *account) bool { return !a.deleted && strings.EqualFold(a.email, address) })
 }
 
 func (s *Server) account(login string) *account {
@@ -320,7 +311,7 @@ func (s *Server) getMembership(c *call) answer {
 	if a == nil || !org.teams[slug][a.id] {
 		return notFound
 	}
-	return ok(object{"url": s.at("/orgs/%s/teams/%s/memberships/%s", org.login, slug, a.login), "role": "member", "state": "active"})
+	return ok(object{"role": "member", "state": "active"})
 }
 
 func (s *Server) getTeam(c *call) answer {
@@ -333,18 +324,12 @@ func (s *Server) getTeam(c *call) answer {
 	if !known {
 		return notFound
 	}
-	self := s.at("/orgs/%s/teams/%s", org.login, slug)
 	about := s.organization(org)
-	maps.Copy(about, object{
-		"html_url": s.URL + "/" + org.login, "type": "Organization", "has_organization_projects": false, "has_repository_projects": false,
-		"public_repos": 0, "public_gists": 0, "followers": 0, "following": 0,
-		"created_at": stamp(org.created), "updated_at": stamp(org.created), "archived_at": nil,
-	})
+	maps.Copy(about, object{"html_url": s.URL + "/" + org.login, "type": "Organization", "created_at": stamp(org.created), "updated_at": stamp(org.created)})
 	return ok(object{
-		"id": org.id + 1_000_000, "node_id": nodeID("T", org.id), "name": slug, "slug": slug, "description": nil, "privacy": "closed", "permission": "pull",
-		"url": self, "html_url": s.URL + "/orgs/" + org.login + "/teams/" + slug, "members_url": self + "/members{/member}", "repositories_url": self + "/repos",
-		"type": "organization", "created_at": stamp(org.created), "updated_at": stamp(org.created), "members_count": len(members), "repos_count": 0,
-		"organization": about, "parent": nil,
+		"id": org.id + 1_000_000, "node_id": nodeID("T", org.id), "name": slug, "slug": slug, "privacy": "closed", "permission": "pull",
+		"html_url": s.URL + "/orgs/" + org.login + "/teams/" + slug, "type": "organization", "created_at": stamp(org.created),
+		"updated_at": stamp(org.created), "members_count": len(members), "organization": about,
 	})
 }
 

@@ -40,7 +40,6 @@ type pull struct {
 	closed      *time.Time
 	merged      *time.Time
 	mergeCommit string
-	mergedBy    *account
 	edits       bool // by maintainers of the base
 	head, base  side
 	before      string // the head before it moved the last time
@@ -143,17 +142,17 @@ func (p *pull) find(id int64) *text {
 	if p.id == id {
 		return &p.text
 	}
-	for _, c := range p.allComments() {
-		if c.id == id {
-			return &c.text
-		}
+	if c := first(p.allComments(), func(c *comment) bool { return c.id == id }); c != nil {
+		return &c.text
 	}
-	for _, v := range p.reviews {
-		if v.id == id {
-			return &v.text
-		}
+	if v := p.review(id); v != nil {
+		return &v.text
 	}
 	return nil
+}
+
+func (p *pull) review(id int64) *review {
+	return first(p.reviews, func(v *review) bool { return v.id == id })
 }
 
 // Pull returns a pull request as it is now.
@@ -243,7 +242,7 @@ func (s *Server) Merge(repository string, number int, by, method string) string 
 	message := fmt.Sprintf("%s (#%d)", p.title, p.number)
 	p.mergeCommit = p.repo.commit("refs/heads/"+p.base.ref, message, who, s.time(), change{tree: tree}, parents...)
 	s.close(p)
-	p.merged, p.mergedBy = p.closed, who
+	p.merged = p.closed
 	s.synchronize(p.repo)
 	return p.mergeCommit
 }

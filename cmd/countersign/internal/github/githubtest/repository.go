@@ -3,7 +3,6 @@ package githubtest
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -43,7 +42,7 @@ type repository struct {
 	checks    []*checkRun
 	runs      []*workflowRun
 	started   []string // workflows that were started by hand
-	rulesets  []*ruleset
+	rulesets  []Ruleset
 }
 
 // Repository makes a repository with one commit on the branch main.
@@ -85,12 +84,7 @@ func (s *Server) publicRepository(r *repository) Repository {
 
 // findRepository returns the repository "owner/name", in any case, or nil.
 func (s *Server) findRepository(name string) *repository {
-	for _, r := range s.repos {
-		if !r.deleted && strings.EqualFold(r.fullName(), name) {
-			return r
-		}
-	}
-	return nil
+	return first(s.repos, func(r *repository) bool { return !r.deleted && strings.EqualFold(r.fullName(), name) })
 }
 
 func (s *Server) repo(name string) *repository {
@@ -185,13 +179,8 @@ func (s *Server) getBranch(c *call) answer {
 		return refuse(http.StatusNotFound, "Branch not found")
 	}
 	commit, _ := c.repo.info(tip)
-	self := s.at("/repos/%s/branches/%s", c.repo.fullName(), name)
 	protected := c.repo.protected[name]
-	return ok(object{
-		"name": name, "commit": s.commit(c.repo, commit), "protected": protected,
-		"protection":     object{"enabled": protected, "required_status_checks": object{"enforcement_level": "off", "contexts": []any{}, "checks": []any{}}},
-		"protection_url": self + "/protection", "_links": object{"self": self, "html": s.URL + "/" + c.repo.fullName() + "/tree/" + name},
-	})
+	return ok(object{"name": name, "commit": s.commit(c.repo, commit), "protected": protected, "protection": object{"enabled": protected}})
 }
 
 var wholeID = regexp.MustCompile(`^[0-9a-f]{40}$`)
@@ -235,11 +224,8 @@ func (s *Server) compareCommits(c *call) answer {
 	a := list(c, "", ahead, func(one commitInfo) object { return s.commit(c.repo, one) })
 	base, _ := c.repo.info(from)
 	mergeBase, _ := c.repo.info(parted)
-	html := s.URL + "/" + c.repo.fullName() + "/compare/" + from + "..." + to
 	a.body = object{
-		"url": s.at("/repos/%s/compare/%s...%s", c.repo.fullName(), from, to), "html_url": html, "permalink_url": html,
-		"diff_url": html + ".diff", "patch_url": html + ".patch", "status": status,
-		"base_commit": s.commit(c.repo, base), "merge_base_commit": s.commit(c.repo, mergeBase),
+		"status": status, "base_commit": s.commit(c.repo, base), "merge_base_commit": s.commit(c.repo, mergeBase),
 		"ahead_by": len(ahead), "behind_by": len(behind), "total_commits": len(ahead), "commits": a.body,
 	}
 	return a
@@ -260,84 +246,57 @@ func (s *Server) createRef(c *call) answer {
 		return refuse(http.StatusUnprocessableEntity, "Reference name is invalid")
 	}
 	s.synchronize(c.repo)
-	api := s.at("/repos/%s/git/%s", c.repo.fullName(), name)
-	target := object{"type": "commit", "sha": id, "url": s.at("/repos/%s/git/commits/%s", c.repo.fullName(), id)}
-	return created(object{"ref": name, "node_id": "REF_" + name, "url": api, "object": target})
+	return created(object{"ref": name, "node_id": "REF_" + name, "object": object{"type": "commit", "sha": id}})
 }
 
-// NewRuleset is a ruleset of a repository. Target is branch, tag or push;
-// Enforcement is active if it is "". The Rules are parameters by type, nil for
-// a type without. Branches are those, by name, that it holds for; the server
-// tells of the rules and does not enforce them.
-type NewRuleset struct {
-	Repository  string
-	Name        string
-	Target      string
-	Enforcement string
-	Branches    []string
-	Rules       map[string]map[string]any
-}
+// A Ruleset is one of a repository that is active. Target is branch, tag or push;
+// Rules are as GitHub tells them. Branches are those, by name, that it holds for; the
+// server tells of the rules and does not enforce them.
+type Ruleset struct {
+	Name, Target string
+	Branches     []string
+	Rules        []map[string]any
 
-type ruleset struct {
-	NewRuleset
 	id int64
 }
 
-// Ruleset adds a ruleset and returns its id.
-func (s *Server) Ruleset(n NewRuleset) int64 {
+// AddRuleset adds a ruleset and returns its id.
+func (s *Server) AddRuleset(repository string, n Ruleset) int64 {
 	defer s.lock()()
-	n.Enforcement = cmp.Or(n.Enforcement, "active")
-	r := s.repo(n.Repository)
-	r.rulesets = append(r.rulesets, &ruleset{n, s.nextID()})
-	return r.rulesets[len(r.rulesets)-1].id
+	n.id = s.nextID()
+	r := s.repo(repository)
+	r.rulesets = append(r.rulesets, n)
+	return n.id
 }
 
 func (s *Server) listRulesets(c *call) answer {
-	return list(c, "", c.repo.rulesets, func(one *ruleset) object { return s.ruleset(c.repo, one) })
+	return list(c, "", c.repo.rulesets, func(one Ruleset) object { return one.object(c.repo) })
 }
 
 func (s *Server) getRuleset(c *call) answer {
 	for _, one := range c.repo.rulesets {
 		if one.id == c.id("ruleset_id") {
-			o := s.ruleset(c.repo, one)
-			o["rules"] = one.rules(nil)
+			o := one.object(c.repo)
+			o["rules"] = one.Rules
 			return ok(o)
 		}
 	}
 	return notFound
 }
 
-// listRules lists the active rules of a branch.
+// listRules lists the rules of a branch.
 func (s *Server) listRules(c *call) answer {
 	var found []object
 	for _, one := range c.repo.rulesets {
-		if one.Target == "branch" && one.Enforcement == "active" && slices.Contains(one.Branches, c.PathValue("branch")) {
-			found = append(found, one.rules(object{"ruleset_id": one.id, "ruleset_source": c.repo.fullName(), "ruleset_source_type": "Repository"})...)
+		if one.Target == "branch" && slices.Contains(one.Branches, c.PathValue("branch")) {
+			found = append(found, one.Rules...)
 		}
 	}
 	return list(c, "", found, func(o object) object { return o })
 }
 
-func (s *Server) ruleset(r *repository, one *ruleset) object {
-	self := s.at("/repos/%s/rulesets/%d", r.fullName(), one.id)
-	return object{
-		"id": one.id, "node_id": nodeID("RRS", one.id), "name": one.Name, "target": one.Target, "enforcement": one.Enforcement, "source": r.fullName(),
-		"source_type": "Repository", "created_at": stamp(r.created), "updated_at": stamp(r.created), "_links": object{"self": object{"href": self}},
-	}
-}
-
-// rules are the rules of a set, each with more.
-func (one *ruleset) rules(more object) []object {
-	all := []object{}
-	for _, kind := range slices.Sorted(maps.Keys(one.Rules)) {
-		rule := object{"type": kind}
-		if parameters := one.Rules[kind]; parameters != nil {
-			rule["parameters"] = parameters
-		}
-		maps.Copy(rule, more)
-		all = append(all, rule)
-	}
-	return all
+func (one Ruleset) object(r *repository) object {
+	return object{"id": one.id, "name": one.Name, "target": one.Target, "enforcement": "active", "source": r.fullName(), "source_type": "Repository"}
 }
 
 // Started are the workflows that were started by hand in a repository, as in

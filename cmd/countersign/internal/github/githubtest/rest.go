@@ -133,18 +133,15 @@ func (s *Server) perform(o operation, w *httptest.ResponseRecorder, r *http.Requ
 	for _, v := range check.violations {
 		s.violation("request %s %s: %s", r.Method, r.URL.Path, v)
 	}
-	a := s.answer(o, &call{Request: r, operation: o}, body, w.Header())
-	a.write(w)
+	a := s.answer(o, &call{Request: r, operation: o}, body)
+	check.complete(a).write(w)
 	if err := check.response(w); err != nil {
 		s.violation("answer %d to %s %s: %v", a.status, r.Method, r.URL.Path, err)
 	}
 }
 
-func (s *Server) answer(o operation, c *call, body []byte, header http.Header) answer {
+func (s *Server) answer(o operation, c *call, body []byte) answer {
 	defer s.lock()()
-	if s.enterprise != "" {
-		header.Set("X-Github-Enterprise-Version", s.enterprise)
-	}
 	c.token = s.authenticate(c.Request)
 	if c.token == nil {
 		return refuse(http.StatusUnauthorized, "Bad credentials")

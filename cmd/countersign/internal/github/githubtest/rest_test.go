@@ -14,14 +14,14 @@ func TestOperations(t *testing.T) {
 	head := s.Pull("acme/site", 1).Head
 	comment := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "hello", App: "github-actions[bot]"})
 	other := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "hello too"})
-	line := s.ReviewComment(NewReviewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "why", Path: "a.txt", Line: 1})
-	s.Review(NewReview{Repository: "acme/site", Number: 1, By: "bob", State: "APPROVED"})
+	line := s.ReviewComment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "why", Path: "a.txt", Line: 1})
+	s.Review(NewComment{Repository: "acme/site", Number: 1, By: "bob", State: "APPROVED"})
 	run := s.WorkflowRun(NewWorkflowRun{Repository: "acme/site", Name: "relay", Path: ".github/workflows/relay.yml", Event: "pull_request_review", HeadBranch: "fix", By: "bob"})
 	file := s.Artifact(NewArtifact{Repository: "acme/site", Run: run, Name: "bundle", Files: map[string]string{"a": "b"}})
-	push := s.Ruleset(NewRuleset{Repository: "acme/site", Name: "paths", Target: "push", Rules: map[string]map[string]any{
-		"file_path_restriction": {"restricted_file_paths": []string{".github/**"}},
+	push := s.AddRuleset("acme/site", Ruleset{Name: "paths", Target: "push", Rules: []map[string]any{
+		{"type": "file_path_restriction", "parameters": map[string]any{"restricted_file_paths": []string{".github/**"}}},
 	}})
-	s.Ruleset(NewRuleset{Repository: "acme/site", Name: "main", Target: "branch", Branches: []string{"main"}, Rules: map[string]map[string]any{"deletion": nil}})
+	s.AddRuleset("acme/site", Ruleset{Name: "main", Target: "branch", Branches: []string{"main"}, Rules: []map[string]any{{"type": "deletion"}}})
 	members := s.AppToken(AppToken{Bot: "github-actions[bot]", Permissions: map[string]string{"members": "read"}})
 	ada := s.Token("ada")
 

@@ -114,12 +114,7 @@ func archive(files map[string]string) []byte {
 }
 
 func (r *repository) findRun(id int64) *workflowRun {
-	for _, run := range r.runs {
-		if run.id == id {
-			return run
-		}
-	}
-	return nil
+	return first(r.runs, func(run *workflowRun) bool { return run.id == id })
 }
 
 // listRuns lists the newest first.
@@ -158,10 +153,8 @@ func (s *Server) getArtifact(c *call) answer {
 
 func (r *repository) findArtifact(id string) *artifact {
 	for _, run := range r.runs {
-		for _, a := range run.artifacts {
-			if strconv.FormatInt(a.id, 10) == id {
-				return a
-			}
+		if a := first(run.artifacts, func(a *artifact) bool { return strconv.FormatInt(a.id, 10) == id }); a != nil {
+			return a
 		}
 	}
 	return nil
@@ -200,10 +193,10 @@ func (s *Server) download(r *http.Request) ([]byte, int) {
 }
 
 func (s *Server) artifact(run *workflowRun, a *artifact) object {
-	api := s.at("/repos/%s/actions/artifacts/%d", run.repo.fullName(), a.id)
 	return object{
-		"id": a.id, "node_id": nodeID("AF", a.id), "name": a.name, "size_in_bytes": len(a.data), "url": api, "archive_download_url": api + "/zip",
-		"expired": a.expired, "created_at": stamp(a.created), "updated_at": stamp(a.created), "expires_at": stamp(a.created.AddDate(0, 0, 90)),
+		"id": a.id, "node_id": nodeID("AF", a.id), "name": a.name, "size_in_bytes": len(a.data), "expired": a.expired,
+		"archive_download_url": s.at("/repos/%s/actions/artifacts/%d/zip", run.repo.fullName(), a.id),
+		"created_at":           stamp(a.created), "updated_at": stamp(a.created), "expires_at": stamp(a.created.AddDate(0, 0, 90)),
 		"workflow_run": object{
 			"id": run.id, "repository_id": run.repo.id, "head_repository_id": run.head.id, "head_branch": run.branch, "head_sha": run.sha,
 		},
@@ -213,23 +206,18 @@ func (s *Server) artifact(run *workflowRun, a *artifact) object {
 // run is a workflow's run. As on GitHub it names no pull requests when the head
 // is in a fork.
 func (s *Server) run(run *workflowRun) object {
-	api := s.at("/repos/%s/actions/runs/%d", run.repo.fullName(), run.id)
-	suite := s.at("/repos/%s/check-suites/%d", run.repo.fullName(), run.id)
 	pulls := s.pullsOf(run.repo, run.sha)
 	if run.head != run.repo {
 		pulls = []object{}
 	}
-	workflow := s.at("/repos/%s/actions/workflows/%d", run.repo.fullName(), 1)
-	o := object{
-		"id": run.id, "name": run.name, "node_id": nodeID("WFR", run.id), "head_branch": run.branch, "head_sha": run.sha, "path": run.path, "display_title": run.name,
+	return object{
+		"id": run.id, "name": run.name, "node_id": nodeID("WFR", run.id), "head_branch": run.branch, "head_sha": run.sha, "path": run.path,
 		"run_number": 1, "run_attempt": 1, "event": run.event, "status": run.status, "conclusion": orNull(run.conclusion), "workflow_id": 1,
-		"check_suite_id": run.id, "check_suite_node_id": nodeID("CS", run.id), "url": api, "html_url": fmt.Sprintf("%s/%s/actions/runs/%d", s.URL, run.repo.fullName(), run.id),
+		"html_url":      fmt.Sprintf("%s/%s/actions/runs/%d", s.URL, run.repo.fullName(), run.id),
 		"pull_requests": pulls, "created_at": stamp(run.created), "updated_at": stamp(run.created), "run_started_at": stamp(run.created),
-		"actor": s.user(run.by), "triggering_actor": s.user(run.by), "referenced_workflows": []any{}, "previous_attempt_url": nil,
-		"check_suite_url": suite, "workflow_url": workflow, "head_commit": s.runCommit(run),
-		"repository": s.minimalRepository(run.repo), "head_repository": s.minimalRepository(run.head),
+		"actor": s.user(run.by), "triggering_actor": s.user(run.by), "head_commit": s.runCommit(run),
+		"repository": s.repository(run.repo), "head_repository": s.repository(run.head),
 	}
-	return addresses(o, api, "jobs logs artifacts cancel rerun")
 }
 
 func (s *Server) runCommit(run *workflowRun) object {

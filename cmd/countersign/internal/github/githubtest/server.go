@@ -38,7 +38,6 @@ type Server struct {
 
 	mu         sync.Mutex
 	now        func() time.Time
-	enterprise string // the version of GitHub Enterprise Server, "" for github.com
 	lastID     int64
 	accounts   []*account
 	tokens     map[string]*token
@@ -107,13 +106,6 @@ func (s *Server) SetNow(now func() time.Time) {
 	s.now = now
 }
 
-// SetEnterprise makes the server say that it is GitHub Enterprise Server of a
-// version such as "3.19.0", in the header of every answer of the REST API.
-func (s *Server) SetEnterprise(version string) {
-	defer s.lock()()
-	s.enterprise = version
-}
-
 func (s *Server) lock() func() {
 	s.mu.Lock()
 	return s.mu.Unlock
@@ -151,6 +143,14 @@ func (s *Server) report(r *http.Request) {
 		s.violation("%s %s: %v", r.Method, r.URL.Path, problem)
 	}
 	panic(http.ErrAbortHandler)
+}
+
+// first is the first of some, nil if there is none such.
+func first[T any](all []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // misuse is a mistake of the test: a name of something that is not there.
