@@ -193,3 +193,17 @@ func TestDenialOfSupersededSecret(t *testing.T) {
 	}
 	h.refuses(greet("token = \"" + token + "\""))
 }
+
+// TestEnterDeniedOpen: the denial of an open transaction is the gate's to record.
+func TestEnterDeniedOpen(t *testing.T) {
+	h := newHub(newWorld(t))
+	open := h.offers(h.runner(), greet("a"), nil)
+	h.says(adaThere, "/deny patchset:"+open.PatchID)
+	r, tip := h.runner(), h.w.tip()
+	id, _, err := r.EnterDenied(t.Context(), h.log(open.ID).Transaction(), r.Reader(), func(fs.FS, *ledger.Log) (*ledger.Stage, error) {
+		return nil, errors.New("proposed once more")
+	})
+	if id != "" || err != nil || h.w.tip() != tip {
+		t.Errorf("%s %v", id, err)
+	}
+}

@@ -603,3 +603,14 @@ func TestBreakGlass(t *testing.T) {
 		t.Errorf("%+v %v", v, err)
 	}
 }
+
+// TestRenamedApprover: an account is asked about under the login that it has now.
+func TestRenamedApprover(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	said := h.says(adaThere, "/approve "+fingerprint)
+	h.want(tx, approval.Approved, "")
+	said.Author.Login = "countess"
+	h.access = map[string]string{"countess": "write"}
+	h.want(tx, approval.Approved, "")
+}

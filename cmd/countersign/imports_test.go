@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"pipeline/policy":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
 	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
 	"pipeline/forge":         {"pipeline/approval", "pipeline/ledger"},
-	"pipeline/conversation":  {"pipeline/approval", "pipeline/code", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy"},
+	"pipeline/conversation":  {"pipeline/approval", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy"},
 	"pipeline/risk":          {"pipeline/canon", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret"},
 	"pipeline/signed":        {"pipeline/canon", "pipeline/ledger", "pipeline/sshsig"},
 	"pipeline/seal":          {"filippo.io/age"},

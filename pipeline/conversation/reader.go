@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -53,12 +52,17 @@ type Diffs interface {
 	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 }
 
+// Trees are the files of commits.
+type Trees interface {
+	Tree(ctx context.Context, commit string) (fs.FS, error)
+}
+
 // A Reader reads a pull request for a stage: once, until it is told to forget.
 // Forge is nil for nowhere, Diffs nil where no green review can be compared with
 // the patch.
 type Reader struct {
 	Forge forge.Reader
-	Repo  code.Repository // has CODEOWNERS
+	Trees Trees // CODEOWNERS is in one
 	Diffs Diffs
 	// Witnessed are statements that an event told, with texts that the forge may
 	// not have any more, of the pull request WitnessedOn.
@@ -122,7 +126,7 @@ func (r *Reader) read(ctx context.Context, tx ledger.Transaction) (*reading, err
 		said = witnessed(said, r.Witnessed)
 	}
 	r.last = &reading{
-		forge: r.Forge, repo: r.Repo, pull: pull, statements: said,
+		forge: r.Forge, trees: r.Trees, pull: pull, statements: said,
 		access: map[string]approval.Access{}, members: map[question]bool{}, owners: map[question]bool{},
 	}
 	return r.last, nil
@@ -176,7 +180,7 @@ func (r *Reader) diffIs(ctx context.Context, pull forge.PullRequest, commit, pat
 // kept: it is recorded with an apply.
 type reading struct {
 	forge      forge.Reader
-	repo       code.Repository
+	trees      Trees
 	pull       forge.PullRequest
 	statements []approval.Statement
 	access     map[string]approval.Access // by account id
@@ -218,7 +222,7 @@ func (x *reading) team(ctx context.Context, team string, who ledger.Actor) (bool
 func (x *reading) owns(ctx context.Context, commit, path string, who ledger.Actor) (bool, error) {
 	return answer(x.owners, path, who.ID, func() (bool, error) {
 		if x.rules == nil || x.rulesFrom != commit {
-			tree, err := x.repo.Tree(ctx, commit)
+			tree, err := x.trees.Tree(ctx, commit)
 			if err != nil {
 				return false, err
 			}
