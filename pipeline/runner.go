@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"time"
 
@@ -21,9 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // A Runner runs the stages of one command. What a stage returns has the ledger as
@@ -111,6 +109,31 @@ func (k Known) given(diff []byte) Known {
 // was when the first one read it.
 func (r *Runner) Reader() *conversation.Reader {
 	return &conversation.Reader{Forge: r.Forge, Trees: r.Repo, Diffs: r.Code, Witnessed: r.Witnessed, WitnessedOn: r.WitnessedOn}
+}
+
+// oneLine is a text without secrets, in one line: what is cut first is not found.
+func (r *Runner) oneLine(text string, limit int) string {
+	return ledger.OneLine(r.Secrets.Text(text), limit)
+}
+
+// Give returns a Runner that has a patch whose transaction has it only redacted.
+// Which transaction that is, its hash says; the patch goes on the commit it was
+// reviewed on.
+func (r *Runner) Give(ctx context.Context, snap ledger.Snapshot, id string, raw []byte) (*Runner, error) {
+	log, err := ledger.Read(snap.Tree, id)
+	if err != nil {
+		return r, err
+	}
+	diff, err := r.source().Check(ctx, log.Transaction(), raw)
+	if err != nil {
+		return r, err
+	}
+	return r.With(r.known().given(diff)), nil
+}
+
+// source is where patches are read.
+func (r *Runner) source() reviewed.Source {
+	return reviewed.Source{Repo: r.Repo, Given: r.patches, Identities: r.Identities}
 }
 
 // stage begins what one stage records.
@@ -242,67 +265,4 @@ func transaction(id string) []string {
 		return nil
 	}
 	return []string{ledger.Dir(id)}
-}
-
-// Rules are the Policy that holds at a moment, the commit that it was read from, and
-// the keys that this commit lists. Found is false where that commit has no Policy
-// file.
-type Rules struct {
-	Policy policy.Policy
-	Commit string
-	Found  bool
-	Keys   signed.Keys
-}
-
-// ReadRules reads the Policy of a commit, and that of another which may only
-// make it stricter: the base branch of a pull request ("" for none). A Policy
-// that cannot be read, or whose commit is not there, is an error.
-func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (Rules, error) {
-	tree, err := repo.Tree(ctx, commit)
-	if err != nil {
-		return Rules{}, fmt.Errorf("reading the Policy: %w", err)
-	}
-	p, found, err := policy.Read(tree)
-	if err != nil {
-		return Rules{}, fmt.Errorf("in commit %.12s: %w", commit, err)
-	}
-	for _, recipient := range p.Secrets.SealTo {
-		if err := seal.CheckRecipient(recipient); err != nil {
-			return Rules{}, fmt.Errorf("in commit %.12s: %s: secrets.seal_to: %w", commit, policy.Path, err)
-		}
-	}
-	r := Rules{Policy: p, Commit: commit, Found: found, Keys: approval.ReadKeys(tree, p)}
-	if base == "" || base == commit {
-		return r, nil
-	}
-	tightening, err := ReadRules(ctx, repo, base, "")
-	if err == nil && tightening.Found {
-		r.Policy = policy.Tighten(p, tightening.Policy)
-		r.Keys.Hardware, r.Keys.PIN = r.Policy.Approvals.Hardware, r.Policy.Approvals.PIN
-	}
-	return r, err
-}
-
-// ref is how events name the Policy that they went by.
-func (r Rules) ref() ledger.PolicyRef {
-	return ledger.PolicyRef{Commit: r.Commit, SHA256: r.Policy.Sum()}
-}
-
-// note keeps the Policy as an artifact.
-func (r Rules) note(s *ledger.Stage) {
-	s.Artifact(approval.KindPolicy, approval.NewPolicyDoc(r.Policy, r.Commit, r.Found))
-}
-
-// recorded reads the Policy that an apply went by from the transaction itself.
-func recorded(tree fs.FS, log *ledger.Log, ref ledger.PolicyRef) (Rules, error) {
-	id := log.Transaction().TransactionID
-	dir, err := fs.Sub(tree, ledger.Dir(id))
-	if err != nil {
-		return Rules{}, err
-	}
-	p, doc, err := new(approval.Policies).Recorded(dir, log, ref)
-	if err != nil {
-		return Rules{}, &ledger.CorruptError{ID: id, Err: err}
-	}
-	return Rules{Policy: p, Commit: doc.Commit, Found: doc.Found}, nil
 }
