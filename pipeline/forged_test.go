@@ -21,19 +21,19 @@ import (
 // every hash of it holds, but the record does not tell what the patch is.
 func (w *world) forged(patch string, stored func(string) string, edit func(*ledger.Item)) string {
 	w.Helper()
-	return w.recorded(patch, func(set, _ []byte) []byte { return []byte(stored(string(set))) }, edit, ledger.KindRisks)
+	return w.recorded(patch, func(set, _ []byte) []byte { return []byte(stored(string(set))) }, edit, ledger.KindRisks, nil)
 }
 
 // without is a transaction as a program recorded it that knew of no artifacts of a
 // kind.
 func (w *world) without(kind, patch string) string {
 	w.Helper()
-	return w.recorded(patch, func(_, stored []byte) []byte { return stored }, func(*ledger.Item) {}, kind)
+	return w.recorded(patch, func(_, stored []byte) []byte { return stored }, func(*ledger.Item) {}, kind, nil)
 }
 
 // recorded records again what a review recorded, with another stored patch, edited,
-// and without artifacts of a kind.
-func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, edit func(*ledger.Item), dropped string) string {
+// and with another artifact of a kind, none where instead is nil.
+func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, edit func(*ledger.Item), kind string, instead func(patchID string) any) string {
 	w.Helper()
 	honest := newWorld(w.T)
 	honest.repo, honest.policy = w.repo, w.policy
@@ -53,7 +53,10 @@ func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, 
 	for _, p := range log.Payloads() {
 		switch p := p.(type) {
 		case *ledger.ArtifactStored:
-			if p.Kind == dropped {
+			if p.Kind == kind {
+				if instead != nil {
+					s.Artifact(kind, instead(out.PatchID))
+				}
 				continue
 			}
 			raw := read(w.T, snap.Tree, ledger.Dir(out.ID)+"/"+p.Path)

@@ -12,7 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -30,7 +31,8 @@ type Gated struct {
 	at        time.Time // when the Verdict was asked for
 	rules     Rules     // that the Verdict goes by
 	denials   []ledger.Denial
-	risks     *risk.List // of the patch, nil where the record has them
+	patch     reviewed.Source // where the patch is to be had
+	secrets   *secret.Finder
 
 	talk     *conversation.Conversation // on its pull request, nil where that was not read
 	standing *approval.Standing         // recorded with the apply, once there is one
@@ -134,7 +136,7 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	if !canon.IsHex64(tx.PatchID()) {
 		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
-	g := Gated{Ledger: snap, log: log, at: r.Now()}
+	g := Gated{Ledger: snap, log: log, at: r.Now(), patch: r.source(), secrets: r.Secrets}
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
@@ -155,9 +157,6 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	if err != nil {
 		return Gated{}, err
 	}
-	if len(log.Artifacts(ledger.KindRisks)) == 0 {
-		g.risks = r.risks(ctx, snap.Tree, tx)
-	}
 	g.head = r.headOf(ctx, g)
 	if _, _, done := log.DecidedAt(); !done {
 		g.driftsTo = g.base()
@@ -165,23 +164,6 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	}
 	g.Verdict = g.verdict(ctx, g.at)
 	return g, nil
-}
-
-// risks lists those of a transaction that was recorded before lists were. Where
-// its patch is not to be had, that is what there is to say of every file.
-func (r *Runner) risks(ctx context.Context, tree fs.FS, tx ledger.Transaction) *risk.List {
-	var all []risk.Risk
-	set, err := r.source().On(ctx, tree, tx, tx.Pointers.Proposal.BaseCommit)
-	if err == nil {
-		_, found := r.Secrets.Learn(set)
-		all = risk.Of(set, found)
-	} else {
-		for _, name := range tx.Pointers.Proposal.TargetFiles {
-			all = append(all, risk.Risk{Kind: risk.Unlisted, Path: name, Detail: r.oneLine(err.Error(), 200)})
-		}
-	}
-	list := risk.NewList(tx.PatchID(), all)
-	return &list
 }
 
 // rulesFor are the rules that an open transaction goes by now. Where its pull

@@ -14,7 +14,7 @@ import (
 // told is a list of risks, one a line.
 func told(t *testing.T, g pipeline.Gated) string {
 	t.Helper()
-	list, err := g.Risks()
+	list, err := g.Risks(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestRisks(t *testing.T) {
 	if len(stored) != 1 {
 		t.Fatalf("%d lists are recorded", len(stored))
 	}
-	if shown, err := g.Shown(); err != nil || shown != "sha256:"+stored[0].ArtifactID {
+	if shown, err := g.Shown(t.Context()); err != nil || shown != "sha256:"+stored[0].ArtifactID {
 		t.Errorf("%s, %v", shown, err)
 	}
 }
@@ -70,13 +70,26 @@ func TestRisksOfOld(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	list := risk.NewList(g.Transaction().PatchID(), []risk.Risk{{Kind: risk.Delete, Path: "old.txt", Detail: "1 line"}})
-	if shown, err := g.Shown(); err != nil || shown != canon.Sum(list.Bytes()) {
+	if shown, err := g.Shown(t.Context()); err != nil || shown != canon.Sum(list.Bytes()) {
 		t.Errorf("%s, %v", shown, err)
 	}
 	w = newWorld(t)
 	diff, _ := leak()
 	tx = w.without(ledger.KindRisks, diff)
 	if got, want := told(t, w.gate(tx)), "unlisted greet.txt the ledger has the patch of "+tx+" only without its secrets\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestRisksLeftOut: a list that was recorded by somebody who wanted things to be
+// overlooked takes nothing away from what this program finds in the bytes.
+func TestRisksLeftOut(t *testing.T) {
+	w := newWorld(t)
+	tx := w.recorded(fix, func(_, stored []byte) []byte { return stored }, func(*ledger.Item) {}, ledger.KindRisks,
+		func(patchID string) any {
+			return risk.NewList(patchID, []risk.Risk{{Kind: risk.Executable, Path: "greet.txt"}})
+		})
+	if got, want := told(t, w.gate(tx)), "executable greet.txt\ndelete old.txt 1 line\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -132,7 +132,7 @@ func (a *App) showResult(ctx context.Context, r *pipeline.Runner, id string, out
 	if err != nil {
 		return err
 	}
-	rep, err := a.report(g)
+	rep, err := a.report(ctx, g)
 	if err != nil {
 		return err
 	}

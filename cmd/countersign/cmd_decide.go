@@ -72,7 +72,7 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling)
 	if !g.Recorded {
 		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, g.Verdict.Reason)
 	}
-	if err := a.showGate(g); err != nil {
+	if err := a.showGate(ctx, g); err != nil {
 		return err
 	}
 	if g.Err() == nil && !g.Transaction().Closed {
@@ -206,7 +206,7 @@ func (a *App) gateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.showGate(g); err != nil {
+			if err := a.showGate(cmd.Context(), g); err != nil {
 				return err
 			}
 			return g.Ending()
@@ -214,8 +214,8 @@ func (a *App) gateCommand() *cobra.Command {
 	}
 }
 
-func (a *App) showGate(g pipeline.Gated) error {
-	rep, err := a.report(g)
+func (a *App) showGate(ctx context.Context, g pipeline.Gated) error {
+	rep, err := a.report(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (a *App) wait(ctx context.Context, r *pipeline.Runner, id string, timeout, 
 		case unread:
 			a.say("%s", oneLine(err))
 		case g.Transaction().Closed || !errors.As(g.Err(), new(*pipeline.PendingError)):
-			return errors.Join(a.showGate(g), g.Ending())
+			return errors.Join(a.showGate(ctx, g), g.Ending())
 		}
 		if timeout > 0 && a.Now().Sub(began) >= timeout {
 			if unread {
@@ -326,7 +326,7 @@ is decided and done.`,
 			if err != nil {
 				return err
 			}
-			return a.showGate(g)
+			return a.showGate(cmd.Context(), g)
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, recorded with it")

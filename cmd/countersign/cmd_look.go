@@ -104,7 +104,7 @@ func (a *App) showCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rep, err := a.report(g)
+		rep, err := a.report(ctx, g)
 		if err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if err != nil {
 		return err
 	}
-	rep, err := a.report(g)
+	rep, err := a.report(ctx, g)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 	if out.Applied != nil {
 		a.sayResumed(id, *out.Applied)
 	}
-	rep, err := a.reportRun(out)
+	rep, err := a.reportRun(ctx, out)
 	if err == nil {
 		err = a.show(rep)
 	}
@@ -111,7 +111,7 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, per
 	if err != nil {
 		return g, err
 	}
-	rep, err := a.report(g)
+	rep, err := a.report(ctx, g)
 	if err != nil {
 		return g, err
 	}

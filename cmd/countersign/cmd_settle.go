@@ -147,12 +147,14 @@ func (l sharedLedger) Root(ctx context.Context) (string, error) {
 // host is what a settlement asks of the program.
 type host struct{ a *App }
 
-func (h host) Learn(k pipeline.Known)                           { h.a.learn(k) }
-func (h host) Redact(text string) string                        { return h.a.redact(text).String() }
-func (h host) RedactDiff(diff []byte) string                    { return h.a.redactDiff(diff).String() }
-func (h host) Report(o pipeline.Outcome) (report.Report, error) { return h.a.reportRun(o) }
-func (h host) Clean(rep report.Report) (report.Report, error)   { return h.a.cleanReport(rep) }
-func (h host) Resumed(id string, done pipeline.ApplyOutcome)    { h.a.sayResumed(id, done) }
+func (h host) Learn(k pipeline.Known)        { h.a.learn(k) }
+func (h host) Redact(text string) string     { return h.a.redact(text).String() }
+func (h host) RedactDiff(diff []byte) string { return h.a.redactDiff(diff).String() }
+func (h host) Report(ctx context.Context, o pipeline.Outcome) (report.Report, error) {
+	return h.a.reportRun(ctx, o)
+}
+func (h host) Clean(rep report.Report) (report.Report, error) { return h.a.cleanReport(rep) }
+func (h host) Resumed(id string, done pipeline.ApplyOutcome)  { h.a.sayResumed(id, done) }
 
 // HandOver puts the ledger into the clone for the job that runs commands.
 func (h host) HandOver() error {

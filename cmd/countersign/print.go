@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -134,12 +135,12 @@ func isTerminal(v any) bool {
 }
 
 // report describes a transaction as a stage left it.
-func (a *App) report(g pipeline.Gated) (report.Report, error) {
+func (a *App) report(ctx context.Context, g pipeline.Gated) (report.Report, error) {
 	diff, err := g.Diff()
 	if err != nil {
 		return report.Report{}, err
 	}
-	risks, err := g.Risks()
+	risks, err := g.Risks(ctx)
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -150,8 +151,8 @@ func (a *App) report(g pipeline.Gated) (report.Report, error) {
 }
 
 // reportRun is report with what a run came to.
-func (a *App) reportRun(o pipeline.Outcome) (report.Report, error) {
-	rep, err := a.report(o.Gated)
+func (a *App) reportRun(ctx context.Context, o pipeline.Outcome) (report.Report, error) {
+	rep, err := a.report(ctx, o.Gated)
 	if done := o.Applied; done != nil && done.Result.Outcome != "" {
 		rep.ApplyResult, rep.AppliedCommit = &done.Result, done.Commit
 	}

@@ -153,7 +153,7 @@ func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report
 	if err != nil {
 		return nil, err
 	}
-	rep, clean, err := s.took(g)
+	rep, clean, err := s.took(ctx, g)
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +166,9 @@ func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report
 
 // took notes what a stage came to, and returns its report with and without
 // secrets.
-func (s *settlement) took(g pipeline.Gated) (raw, clean report.Report, err error) {
+func (s *settlement) took(ctx context.Context, g pipeline.Gated) (raw, clean report.Report, err error) {
 	s.said, s.ledger = g.Statements(), g.Ledger
-	if raw, err = s.report(g); err != nil {
+	if raw, err = s.report(ctx, g); err != nil {
 		return raw, clean, err
 	}
 	s.Transactions = append(s.Transactions, raw)
@@ -247,7 +247,7 @@ func (s *settlement) close(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	rep, _, err := s.took(g)
+	rep, _, err := s.took(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, 
 	if err != nil {
 		return err
 	}
-	_, clean, err := s.took(g)
+	_, clean, err := s.took(ctx, g)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Host interface {
 	RedactDiff(diff []byte) string
 	// Report describes a transaction as a run left it, Clean takes the secrets out
 	// of that.
-	Report(o pipeline.Outcome) (report.Report, error)
+	Report(ctx context.Context, o pipeline.Outcome) (report.Report, error)
 	Clean(rep report.Report) (report.Report, error)
 	// Resumed hears of an apply that was cut off and taken up.
 	Resumed(id string, done pipeline.ApplyOutcome)
@@ -158,8 +158,8 @@ func (s *settlement) rules(ctx context.Context) (pipeline.Rules, error) {
 }
 
 // report describes a transaction as a stage left it.
-func (s *settlement) report(g pipeline.Gated) (report.Report, error) {
-	return s.Host.Report(pipeline.Outcome{Gated: g})
+func (s *settlement) report(ctx context.Context, g pipeline.Gated) (report.Report, error) {
+	return s.Host.Report(ctx, pipeline.Outcome{Gated: g})
 }
 
 // waits reports whether an error says no more than that people have not approved.
@@ -173,7 +173,7 @@ func (s *settlement) settleProposal(ctx context.Context, from *conversation.Read
 	if err != nil {
 		return err
 	}
-	rep, err := s.report(g)
+	rep, err := s.report(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *settlement) settleProposal(ctx context.Context, from *conversation.Read
 	case s.pull.State != forge.PullRequestOpen && s.Apply.To != policy.ToRef: // nothing is left that it could be applied to
 		if g, stop = s.Runner.Interrupt(ctx, id, fmt.Sprintf("pull request %d is %s", s.number, s.pull.State)); stop == nil {
 			s.ledger = g.Ledger
-			rep, stop = s.report(g)
+			rep, stop = s.report(ctx, g)
 		}
 	case len(obstacles) > 0 && stop == nil:
 		stop = &ObstacleError{id, obstacles[0]}
@@ -246,7 +246,7 @@ func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Re
 		s.Host.Resumed(rep.TransactionID, *out.Applied)
 	}
 	s.ledger = out.Ledger
-	done, repErr := s.Host.Report(out)
+	done, repErr := s.Host.Report(ctx, out)
 	if repErr != nil {
 		return errors.Join(err, repErr)
 	}

@@ -155,7 +155,7 @@ func (s *settlement) tell(ctx context.Context, id string) (pipeline.Gated, error
 		s.told[id] = tx.Status
 		return g, nil
 	}
-	rep, err := s.report(g)
+	rep, err := s.report(ctx, g)
 	if err != nil {
 		return g, err
 	}
