@@ -363,17 +363,24 @@ func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.Br
 }
 
 func (r *Repo) branchTip(name string) (plumbing.Hash, error) {
-	for _, prefix := range []string{"refs/heads/", "refs/remotes/", ""} {
-		ref := plumbing.ReferenceName(prefix + name)
-		if ref.Validate() != nil || !strings.HasPrefix(ref.String(), "refs/") {
-			continue
-		}
-		tip, err := r.tip(ref)
-		if err != nil || !tip.IsZero() {
-			return tip, err
+	_, tip, err := r.firstRef(name, "refs/heads/", "refs/remotes/", "")
+	if err == nil && tip.IsZero() {
+		err = fmt.Errorf("%w: %+q", ErrNoBranch, name)
+	}
+	return tip, err
+}
+
+// firstRef returns the first ref that is there of those that one of the prefixes
+// makes of a name, and what it is at; zero for none.
+func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip plumbing.Hash, err error) {
+	for _, prefix := range prefixes {
+		if ref, err := refName(prefix + name); err == nil {
+			if tip, err := r.tip(ref); err != nil || !tip.IsZero() {
+				return ref.String(), tip, err
+			}
 		}
 	}
-	return plumbing.ZeroHash, fmt.Errorf("%w: %+q", ErrNoBranch, name)
+	return "", plumbing.ZeroHash, nil
 }
 
 // walk looks for a commit among others and all before them, and reports whether it

@@ -215,21 +215,12 @@ func (s *stagedPaths) dir(e treeEntry, noted *index.Tree, at, hi int, name strin
 
 // trees notes the files in which two trees differ.
 func (s *stagedPaths) trees(a, b plumbing.Hash, prefix string) error {
-	files := map[string]treeEntry{}
-	err := eachFile(s.store, a, prefix, func(name string, e treeEntry) { files[name] = e })
-	if err != nil {
-		return err
-	}
-	err = eachFile(s.store, b, prefix, func(name string, e treeEntry) {
-		if files[name] != e {
-			s.paths = append(s.paths, name)
+	return diffTrees(s.store, a, b, func(d treeChange) error {
+		if same := d.old.id == d.new.id && indexMode(d.old.mode) == indexMode(d.new.mode); !same && (isFile(d.old) || isFile(d.new)) {
+			s.paths = append(s.paths, prefix+d.path)
 		}
-		delete(files, name)
+		return nil
 	})
-	for name := range files {
-		s.paths = append(s.paths, name)
-	}
-	return err
 }
 
 // readIndex reads the index, which may be large, unless it is the one that was

@@ -1,9 +1,11 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -288,74 +290,34 @@ func (r *Repo) wholeHistory(commit plumbing.Hash) (bool, error) {
 	return err == nil, missingIsNil(err)
 }
 
-// absent is what a tree has that is not here.
-type absent struct {
-	r     *Repo
-	seen  map[plumbing.Hash]bool
-	files []plumbing.Hash
-}
-
 // absentFiles returns the files of a commit that are not here; a directory that
 // is not is packfile.ErrMissing. What is in known, the tree of a commit that is
 // all here, is not looked at again.
-func (r *Repo) absentFiles(commit, known plumbing.Hash) ([]plumbing.Hash, error) {
+func (r *Repo) absentFiles(commit, known plumbing.Hash) (files []plumbing.Hash, err error) {
 	c, err := readCommit(r.objects, commit)
 	if err != nil {
 		return nil, err
 	}
-	a := absent{r: r, seen: map[plumbing.Hash]bool{}}
-	err = a.tree(c.tree, known)
-	return a.files, err
+	seen := map[plumbing.Hash]bool{}
+	err = diffTrees(r.objects, known, c.tree, func(d treeChange) error {
+		if d.new.id.IsZero() || d.new.mode == submodule || seen[d.new.id] {
+			return fs.SkipDir
+		}
+		seen[d.new.id] = true
+		if d.new.mode == filemode.Dir {
+			return nil
+		}
+		_, _, err := r.objects.Size(d.new.id)
+		if errors.Is(err, packfile.ErrMissing) {
+			files, err = append(files, d.new.id), nil
+		}
+		return cmp.Or(err, fs.SkipDir)
+	})
+	return files, err
 }
 
 // wholeTree reports whether all files of a commit are here.
 func (r *Repo) wholeTree(commit, known plumbing.Hash) (bool, error) {
 	files, err := r.absentFiles(commit, known)
 	return err == nil && len(files) == 0, missingIsNil(err)
-}
-
-func (a *absent) tree(id, known plumbing.Hash) error {
-	if id == known || a.seen[id] {
-		return nil
-	}
-	a.seen[id] = true
-	entries, err := readTree(a.r.objects, id)
-	if err != nil {
-		return err
-	}
-	before := map[string]treeEntry{}
-	if !known.IsZero() {
-		old, err := readTree(a.r.objects, known)
-		if err != nil {
-			return err
-		}
-		for _, e := range old {
-			before[e.name] = e
-		}
-	}
-	for _, e := range entries {
-		if err := a.entry(e, before[e.name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *absent) entry(e, known treeEntry) error {
-	switch {
-	case e == known, e.mode == submodule:
-		return nil
-	case e.mode == filemode.Dir && known.mode == filemode.Dir:
-		return a.tree(e.id, known.id)
-	case e.mode == filemode.Dir:
-		return a.tree(e.id, plumbing.ZeroHash)
-	case !a.seen[e.id]:
-		a.seen[e.id] = true
-		_, _, err := a.r.objects.Size(e.id)
-		if !errors.Is(err, packfile.ErrMissing) {
-			return err
-		}
-		a.files = append(a.files, e.id)
-	}
-	return nil
 }

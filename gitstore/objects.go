@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -229,7 +230,8 @@ type treeChange struct {
 }
 
 // diffTrees calls visit for every path that differs, directories before what is
-// in them; the whole tree is the path "". Equal directories are not read.
+// in them; the whole tree is the path "". Equal directories are not read, nor what is
+// below where visit returns fs.SkipDir.
 func diffTrees(s source, old, new plumbing.Hash, visit func(treeChange) error) error {
 	if old == new {
 		return nil
@@ -239,7 +241,9 @@ func diffTrees(s source, old, new plumbing.Hash, visit func(treeChange) error) e
 
 // diffEntries visits a path that differs, and what does below it.
 func diffEntries(s source, at treeChange, visit func(treeChange) error) error {
-	if err := visit(at); err != nil {
+	if err := visit(at); err == fs.SkipDir {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	before, err := directoryEntries(s, at.old)

@@ -22,6 +22,7 @@ import (
 type replay struct {
 	source
 	base, theirs plumbing.Hash
+	former, now  plumbing.Hash // their trees
 	mine         []link
 	sign         func([]byte) (string, error)
 }
@@ -56,11 +57,13 @@ type madeAgain struct {
 }
 
 func (r *replay) plan() (p planned, err error) {
-	remote, err := treeOf(r.source, r.theirs)
-	if err != nil {
+	if r.former, err = treeOf(r.source, r.base); err != nil {
 		return p, err
 	}
-	steps, err := r.steps(remote)
+	if r.now, err = treeOf(r.source, r.theirs); err != nil {
+		return p, err
+	}
+	steps, err := r.steps()
 	if err != nil {
 		return p, err
 	}
@@ -69,12 +72,12 @@ func (r *replay) plan() (p planned, err error) {
 		if _, done := skip[s.place]; done {
 			continue
 		}
-		n, err := r.known(steps, s.place, remote)
+		n, err := r.known(steps, s.place)
 		if err != nil {
 			return p, err
 		}
 		if n > len(steps) {
-			done, err := r.join(steps, s.place, remote)
+			done, err := r.join(steps, s.place)
 			if err != nil {
 				return p, err
 			}
@@ -128,16 +131,12 @@ func subject(place string) string {
 // known tells how many steps the remote needs not, because it has at this place
 // what we had after them. What it has and we never had is a conflict: more than
 // there are.
-func (r *replay) known(steps []ourStep, place string, remote plumbing.Hash) (int, error) {
-	there, err := entryAt(r.source, remote, place)
+func (r *replay) known(steps []ourStep, place string) (int, error) {
+	there, err := entryAt(r.source, r.now, place)
 	if err != nil {
 		return 0, err
 	}
-	base, err := treeOf(r.source, r.base)
-	if err != nil {
-		return 0, err
-	}
-	before, err := entryAt(r.source, base, place)
+	before, err := entryAt(r.source, r.former, place)
 	if err != nil {
 		return 0, err
 	}
@@ -167,12 +166,12 @@ func (r *replay) known(steps []ourStep, place string, remote plumbing.Hash) (int
 // again on what the remote has of it, where they commute (ledger.Join). It
 // returns each step's files, nil for a step that has nothing new; and nil if
 // the two contradict.
-func (r *replay) join(steps []ourStep, place string, remote plumbing.Hash) (map[int]map[string][]byte, error) {
+func (r *replay) join(steps []ourStep, place string) (map[int]map[string][]byte, error) {
 	id, ok := ledger.TransactionOf(place)
 	if !ok {
 		return nil, nil
 	}
-	there, err := r.logAt(remote, place)
+	there, err := r.logAt(r.now, place)
 	if err != nil || there == nil {
 		return nil, err
 	}
@@ -187,11 +186,7 @@ func (r *replay) join(steps []ourStep, place string, remote plumbing.Hash) (map[
 			return nil, err
 		}
 		if join == nil {
-			base, err := treeOf(r.source, r.base)
-			if err != nil {
-				return nil, err
-			}
-			before, err := r.logAt(base, place)
+			before, err := r.logAt(r.former, place)
 			if err != nil || before == nil || !bytes.HasPrefix(there.Bytes(), before.Bytes()) || !bytes.HasPrefix(ours.Bytes(), before.Bytes()) {
 				return nil, err
 			}
@@ -234,14 +229,10 @@ func (r *replay) logAt(tree plumbing.Hash, place string) (*ledger.Log, error) {
 	return log, nil
 }
 
-func (r *replay) steps(remote plumbing.Hash) ([]ourStep, error) {
-	former, err := treeOf(r.source, r.base)
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]ourStep, len(r.mine))
+func (r *replay) steps() (steps []ourStep, err error) {
+	steps, former := make([]ourStep, len(r.mine)), r.former
 	for i, c := range r.mine {
-		if steps[i], err = r.step(c, former, remote); err != nil {
+		if steps[i], err = r.step(c, former); err != nil {
 			return nil, fmt.Errorf("commit %s: %w", c.id, err)
 		}
 		former = c.tree
@@ -251,7 +242,7 @@ func (r *replay) steps(remote plumbing.Hash) ([]ourStep, error) {
 
 // step reads what a commit brought. What the remote has at the root, or in an
 // index, is written once, and left as it is.
-func (r *replay) step(c link, former, remote plumbing.Hash) (ourStep, error) {
+func (r *replay) step(c link, former plumbing.Hash) (ourStep, error) {
 	s := ourStep{link: c, files: map[string][]byte{}, place: ledger.LedgerEventsFile}
 	err := diffTrees(r.source, former, c.tree, func(d treeChange) error {
 		if d.new.id.IsZero() {
@@ -263,7 +254,7 @@ func (r *replay) step(c link, former, remote plumbing.Hash) (ourStep, error) {
 		if id, ok := ledger.TransactionOf(d.path); ok {
 			s.place = ledger.Dir(id)
 		} else if d.path != ledger.LedgerEventsFile {
-			there, err := entryAt(r.source, remote, d.path)
+			there, err := entryAt(r.source, r.now, d.path)
 			if err != nil || !there.id.IsZero() {
 				return err
 			}

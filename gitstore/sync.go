@@ -87,7 +87,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 	case len(fetched) == 0:
 		err = collect(s.local.repo.objects, batch, mine)
 	default:
-		next, err = s.replay(&replay{s.local.repo.objects, base, theirs, mine, s.local.sign}, batch, &done, leaveOut)
+		next, err = s.replay(&replay{source: s.local.repo.objects, base: base, theirs: theirs, mine: mine, sign: s.local.sign}, batch, &done, leaveOut)
 	}
 	if err == nil && next != theirs {
 		err = s.push(ctx, theirs, next, batch)

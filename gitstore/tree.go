@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -306,18 +307,12 @@ func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
 }
 
 func (r *Repo) named(name string) (string, error) {
-	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "refs/tags/", ""} {
-		if _, err := refName(prefix + name); err != nil {
-			continue
-		}
-		if tip, err := r.tip(plumbing.ReferenceName(prefix + name)); err != nil || !tip.IsZero() {
-			if err == nil {
-				tip, err = r.commitNamed(prefix + name)
-			}
-			return tip.String(), err
-		}
+	full, tip, err := r.firstRef(name, "refs/heads/", "refs/remotes/", "refs/tags/", "")
+	if err != nil || tip.IsZero() {
+		return "", cmp.Or(err, error(&NoCommitError{name}))
 	}
-	return "", &NoCommitError{name}
+	tip, err = r.commitNamed(full)
+	return tip.String(), err
 }
 
 // differences are the files of a tree that differ from another's.
