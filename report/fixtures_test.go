@@ -105,6 +105,16 @@ func glass() report.Report {
 	return r
 }
 
+// drifted has an approval that counts no more, as the base has moved too far.
+func drifted() report.Report {
+	r := proposal()
+	r.Verdict = verdict(approval.Pending, "0 of 1 approvals", 0, judged(ada, ledger.Approve, approval.KindIssueComment,
+		"2 files beside the touched ones changed since it was made (go.mod, go.sum), and the Policy asks again then; look at it as it is now and approve again", false))
+	drift := approval.NewDrift(strings.Repeat("1", 40), strings.Repeat("c", 40), 12, []string{"go.mod", "go.sum", "deep/x.go"}, []string{"main.go"})
+	r.Verdict.Drift = &drift
+	return r
+}
+
 func denied() report.Report {
 	r := proposal()
 	r.Status = ledger.Denied
@@ -151,6 +161,8 @@ func demanding() report.Request {
 		policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Required: 2, Users: []string{"ada"}, Teams: []string{"acme/sec"}, Owners: true, Paths: []string{"main.go"}},
 		policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Required: 1, Paths: []string{".github/workflows/ci.yml"}})
 	q.Approvals.SameHead, q.Approvals.MaxAge = true, policy.Duration(14*24*time.Hour)
+	commits := 20
+	q.Approvals.Drift = &policy.Drift{Commits: &commits, SameDirectory: policy.Ask}
 	q.Commands = []string{"go test ./...", "make `lint`"}
 	q.Obstacles = report.Facts{TransactionID: q.Report.TransactionID, Fork: true, TouchesWorkflows: true}.Obstacles()
 	q.Notes = []string{report.NoteTeams}
@@ -163,7 +175,7 @@ func comment() report.Comment {
 		{Author: ada, Source: approval.KindReview, Reason: "a green review does not name the patch; paste the line"},
 	}
 	return report.Comment{
-		Transactions: []report.Report{numbered(denied(), 2), numbered(green, 1), numbered(applied(), 3)},
+		Transactions: []report.Report{numbered(denied(), 2), numbered(green, 1), numbered(applied(), 3), numbered(drifted(), 4)},
 		Threads:      map[string]string{numbered(green, 1).TransactionID: "https://github.example/acme/app/pull/12#discussion_r5"},
 		Notes:        []string{report.NoteNoCI},
 		Web:          "https://github.example/acme/app",

@@ -35,13 +35,14 @@ func golden() map[string]string {
 	docs := map[string]string{
 		"check-pending.md": checkText(proposal().CheckRun()), "check-applied.md": checkText(applied().CheckRun()),
 		"check-failed.md": checkText(failed().CheckRun()), "check-denied.md": checkText(denied().CheckRun()),
+		"check-drifted.md": checkText(drifted().CheckRun()),
 		"check-glass.md":   checkText(glass().CheckRun()),
 		"guard-pending.md": checkText(guard(gateOnly(approval.Pending)).CheckRun()), "guard-withheld.md": checkText(withheld.CheckRun()),
 		"guard-denied.md": checkText(guard(gateOnly(approval.Pending), gateOnly(approval.Denied)).CheckRun()),
 		"guard-unread.md": checkText(unread.CheckRun()), "guard-approved.md": checkText(guard(gateOnly(approval.Approved)).CheckRun()),
 		"request.md": request().Body(), "request-demanding.md": demanding().Body(), "request-gate-only.md": gateOnlyRequest().Body(),
 		"comment.md": comment().Body(),
-		"text.txt":   failed().Text(report.Style{}) + "\n" + glass().Text(report.Style{}) + "\n" + gateOnly(approval.Pending).Text(report.Style{}),
+		"text.txt":   failed().Text(report.Style{}) + "\n" + glass().Text(report.Style{}) + "\n" + gateOnly(approval.Pending).Text(report.Style{}) + "\n" + drifted().Text(report.Style{}),
 	}
 	head, _, _ := strings.Cut(cut.Body(), "<details>")
 	docs["request-cut.md"] = head

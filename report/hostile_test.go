@@ -37,6 +37,7 @@ func filled(text string) map[string]string {
 		{Kind: risk.Executable, Path: word, From: word, Lines: []int{1, 2}, More: 3, Detail: word}, {Kind: risk.Kind(word), Path: word},
 	}}
 	r.Verdict = verdict(approval.Pending, word, 0, judged(who, ledger.Approve, approval.KindReview, word, false))
+	r.Verdict.Drift = &approval.Drift{From: strings.Repeat("1", 40), To: word, Commits: 1, Files: 2, Beside: 2, Names: []string{word, word}}
 	bad := r
 	res := result.New(".", result.Source{}, false, []result.Operation{
 		{Op: "modify", Path: word, Status: result.StatusError, Error: word}, {Op: "modify", Path: word, Status: result.StatusSuccess},
@@ -45,6 +46,7 @@ func filled(text string) map[string]string {
 	bad.ApplyResult, bad.Status = &res, ledger.Failed
 	bad.Verdict = verdict(approval.Approved, word, 1)
 	bad.Verdict.BreakGlass = true
+	bad.Verdict.Drift = &approval.Drift{Unknown: word}
 	q := request()
 	q.Report, q.Commands, q.Notes = r, []string{word}, []string{word}
 	q.Needs = append(q.Needs, policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Users: []string{word}, Teams: []string{word}, Paths: []string{word}})

@@ -40,3 +40,12 @@ func (l Links) policy(commit string) string {
 	}
 	return link("the Policy", l.Web+"/blob/"+commit+"/"+policy.Path)
 }
+
+// compare leads to what differs between two commits; without an address it is the
+// command that shows it.
+func (l Links) compare(from, to string) string {
+	if l.Web == "" || !commitID().MatchString(from) || !commitID().MatchString(to) {
+		return name("git diff " + from + " " + to)
+	}
+	return link("compare", l.Web+"/compare/"+from+".."+to)
+}

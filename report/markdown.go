@@ -34,13 +34,14 @@ func (r Report) write(p *page, to Links) {
 		p.write(r.story(to))
 		p.folded("Risks, ids, decisions and files", func(p *page) {
 			p.write(r.risks(p.left))
-			p.write(r.facts(to))
+			p.write(r.drift(to) + r.facts(to))
 			r.writeDecisions(p)
 			r.writeFiles(p)
 		})
 		return
 	}
-	first := r.wants("proposes", "brings") + r.risks(p.left)
+	first := r.wants("proposes", "brings") + r.drift(to)
+	first += r.risks(p.left - len(first))
 	failures := newPage(p.left - len(first))
 	r.writeFailures(failures)
 	p.write(failures.String())

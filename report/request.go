@@ -182,6 +182,9 @@ func (q Request) conditions() string {
 	if a.SameHead {
 		rows = append(rows, "an approval holds for the commit that it was made on, and no longer: a push takes it back")
 	}
+	if row := driftRow(a.Drift); row != "" {
+		rows = append(rows, row)
+	}
 	return "Who may approve:\n\n- " + strings.Join(rows, "\n- ") + "\n\n"
 }
 

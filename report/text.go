@@ -142,6 +142,9 @@ func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value st
 		what := cmp.Or(string(d.Decision), "unclear")
 		fmt.Fprintf(b, "  %-7s by %s (%s, %s)\n", Clean(what), Clean(d.Author.Login), Clean(d.Source), counted)
 	}
+	if text := Drift(r.Verdict.Drift); text != "" {
+		row("drift", text)
+	}
 }
 
 func (r Report) resultText(b *strings.Builder, s Style, row func(name, value string)) {
