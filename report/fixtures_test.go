@@ -149,6 +149,50 @@ func risks() *risk.List {
 	return &list
 }
 
+// picture is the request that docs/request.png shows.
+func picture() report.Request {
+	q := request()
+	hash := theHash
+	q.Report.Summary = "Release from CI instead of by hand"
+	q.Report.Files = []report.File{
+		{Path: ".github/workflows/release.yml", Kind: "add", After: &hash, Added: 8},
+		{Path: "release.sh", Kind: "update", Before: &hash, After: &hash, Added: 1, Deleted: 1},
+	}
+	list := risk.NewList(thePatch, []risk.Risk{
+		{Kind: risk.Executable, Path: "release.sh"},
+		{Kind: risk.Trusted, Path: ".github/workflows/release.yml", Detail: "the forge runs it"},
+		{Kind: risk.Build, Path: "release.sh", Detail: "a shell runs it"},
+	})
+	q.Report.Risks = &list
+	q.Diff = []byte(`diff --git a/.github/workflows/release.yml b/.github/workflows/release.yml
+new file mode 100644
+index 0000000000000000000000000000000000000000..1123456789012345678901234567890123456789
+--- /dev/null
++++ b/.github/workflows/release.yml
+@@ -0,0 +1,8 @@
++on: {push: {tags: ["v*"]}}
++permissions: {contents: write}
++jobs:
++  release:
++    runs-on: ubuntu-latest
++    steps:
++      - uses: actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8
++      - run: ./release.sh
+diff --git a/release.sh b/release.sh
+old mode 100644
+new mode 100755
+index 0123456789012345678901234567890123456789..1123456789012345678901234567890123456789
+--- a/release.sh
++++ b/release.sh
+@@ -1,2 +1,2 @@
+ #!/bin/sh
+-make dist
++make dist && gh release create "$GITHUB_REF_NAME" dist/*
+`)
+	q.Needs = append(q.Needs, policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Required: 1, Paths: []string{".github/workflows/release.yml"}})
+	return q
+}
+
 // demanding is a request with everything in it.
 func demanding() report.Request {
 	q := request()

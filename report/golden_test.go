@@ -41,8 +41,8 @@ func golden() map[string]string {
 		"guard-denied.md": checkText(guard(gateOnly(approval.Pending), gateOnly(approval.Denied)).CheckRun()),
 		"guard-unread.md": checkText(unread.CheckRun()), "guard-approved.md": checkText(guard(gateOnly(approval.Approved)).CheckRun()),
 		"request.md": request().Body(), "request-demanding.md": demanding().Body(), "request-gate-only.md": gateOnlyRequest().Body(),
-		"comment.md": comment().Body(),
-		"text.txt":   failed().Text(report.Style{}) + "\n" + glass().Text(report.Style{}) + "\n" + gateOnly(approval.Pending).Text(report.Style{}) + "\n" + drifted().Text(report.Style{}),
+		"request-picture.md": picture().Body(), "comment.md": comment().Body(),
+		"text.txt": failed().Text(report.Style{}) + "\n" + glass().Text(report.Style{}) + "\n" + gateOnly(approval.Pending).Text(report.Style{}) + "\n" + drifted().Text(report.Style{}),
 	}
 	head, _, _ := strings.Cut(cut.Body(), "<details>")
 	docs["request-cut.md"] = head

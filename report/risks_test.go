@@ -71,3 +71,33 @@ func TestRisksFirstScreen(t *testing.T) {
 		}
 	}
 }
+
+// The first screen of a report on forty files has every kind of risk, and every
+// file where the names leave room: 80 × 24.
+func TestTextFirstScreen(t *testing.T) {
+	list := risk.List{}
+	rep := Report{TransactionID: "tx_01KE5W5200041061050R3GG28A", Summary: "s", PullRequest: 1, LedgerRef: "refs/agent/ledger", Risks: &list}
+	for n := range 40 {
+		path := fmt.Sprintf("cmd/file%02d.go", n)
+		rep.Files = append(rep.Files, File{Path: path, Kind: "update"})
+		list.Risks = append(list.Risks, risk.Risk{Kind: risk.Kinds()[n%len(risk.Kinds())], Path: path, Lines: []int{n + 1}, Detail: strings.Repeat("why ", 9)})
+	}
+	risk.Sort(list.Risks)
+	screen := strings.Join(strings.SplitAfter(rep.Text(Style{}), "\n")[:24], "")
+	for _, k := range risk.Kinds() {
+		if !strings.Contains(screen, riskTitle(k)) {
+			t.Errorf("%s is not there", k)
+		}
+	}
+	above, _, _ := strings.Cut(screen, "\nfiles ")
+	for _, f := range rep.Files {
+		if !strings.Contains(above, f.Path) {
+			t.Errorf("%s is not there:\n%s", f.Path, screen)
+		}
+	}
+	for line := range strings.Lines(above) {
+		if n := utf8.RuneCountInString(line); n > 81 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
