@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -150,6 +151,17 @@ func inflate(f *gitdiff.BinaryFragment) ([]byte, error) {
 		return nil, errors.New("binary data goes on after its end")
 	}
 	return out.Bytes(), nil
+}
+
+// Literal returns the content of a literal binary section of a diff, of so many
+// bytes; payload is its lines. What is not as Git writes it is an error.
+func Literal(payload []byte, size int) ([]byte, error) {
+	text := fmt.Appendf(nil, "diff --git a/x b/x\n%sliteral %d\n%s\n\n", binaryMark, size, payload)
+	files, _, err := gitdiff.Parse(bytes.NewReader(text))
+	if err != nil || len(files) != 1 || files[0].BinaryFragment == nil {
+		return nil, errStream
+	}
+	return inflate(files[0].BinaryFragment)
 }
 
 // makesBytes is how much memory the section asks for beyond the base and its

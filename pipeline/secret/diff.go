@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"slices"
 	"sort"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // Diff returns a Git diff with its secrets redacted: in names, in added,
@@ -52,10 +54,11 @@ func (d *diffText) unpack() {
 	for _, s := range d.sections {
 		var data []byte
 		if s.from >= 0 && !d.isMarker(s) {
-			var ok bool
-			if data, ok = unpack(d.text[s.from:s.to], s.size, left); !ok || !s.literal {
+			if s.literal && s.size <= left {
+				data, _ = patch.Literal(d.text[s.from:s.to], s.size)
+			}
+			if data == nil {
 				d.taken = append(d.taken, span{start: s.from, end: s.to, kind: KindUnscanned})
-				data = nil
 			}
 		}
 		left -= len(data)

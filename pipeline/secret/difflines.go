@@ -2,9 +2,6 @@ package secret
 
 import (
 	"bytes"
-	"compress/zlib"
-	"encoding/binary"
-	"io"
 	"strconv"
 	"strings"
 
@@ -232,67 +229,4 @@ func unquoted(name string) string {
 		return name
 	}
 	return strings.ReplaceAll(strings.Trim(name, `"`), `\"`, `"`)
-}
-
-// git85 gives the values of Git's base 85; 85 for other bytes.
-var git85 = func() (t [256]byte) {
-	for i := range t {
-		t[i] = 85
-	}
-	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-	for i := range len(alphabet) {
-		t[alphabet[i]] = byte(i)
-	}
-	return t
-}()
-
-// unpack decodes the payload of a literal section to at most limit bytes;
-// false where it is not as Git writes it, or larger.
-func unpack(payload []byte, size, limit int) ([]byte, bool) {
-	if size > limit {
-		return nil, false
-	}
-	packed := make([]byte, 0, len(payload))
-	for line := range bytes.SplitSeq(payload, []byte("\n")) {
-		// A letter for the line's length, and five characters for four bytes.
-		if len(line) == 0 || len(line)%5 != 1 {
-			return nil, false
-		}
-		length := 0
-		switch c := line[0]; {
-		case 'A' <= c && c <= 'Z':
-			length = int(c-'A') + 1
-		case 'a' <= c && c <= 'z':
-			length = int(c-'a') + 27
-		}
-		groups := line[1:]
-		if length == 0 || (length+3)/4*5 != len(groups) {
-			return nil, false
-		}
-		until := len(packed) + length
-		for ; len(groups) > 0; groups = groups[5:] {
-			n := uint64(0)
-			for _, c := range groups[:5] {
-				if git85[c] == 85 {
-					return nil, false
-				}
-				n = n*85 + uint64(git85[c])
-			}
-			if n > 0xffffffff {
-				return nil, false
-			}
-			packed = binary.BigEndian.AppendUint32(packed, uint32(n))
-		}
-		packed = packed[:until]
-	}
-	rest := bytes.NewReader(packed)
-	z, err := zlib.NewReader(rest)
-	if err != nil {
-		return nil, false
-	}
-	data, err := io.ReadAll(io.LimitReader(z, int64(size)+1))
-	if err != nil || len(data) != size || rest.Len() > 0 {
-		return nil, false
-	}
-	return data, true
 }
