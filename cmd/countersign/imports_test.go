@@ -20,11 +20,12 @@ const module = "github.com/countersign-dev/countersign/"
 // behind the same door.
 var mayImport = map[string][]string{
 	"pipeline/lazyregexp":     {},
+	"pipeline/parallel":       {},
 	"pipeline/canon":          {"github.com/gowebpki/jcs"},
 	"pipeline/rule":           {"pipeline/canon"},
 	"pipeline/patch/linediff": {},
 	"pipeline/patch": {
-		"pipeline/canon", "pipeline/patch/linediff", "github.com/bluekeyes/go-gitdiff", "golang.org/x/text",
+		"pipeline/parallel", "pipeline/canon", "pipeline/patch/linediff", "github.com/bluekeyes/go-gitdiff", "golang.org/x/text",
 	},
 	"pipeline/pack":          {"pipeline/canon", "pipeline/rule", "pipeline/patch"},
 	"pipeline/proposal":      {"pipeline/lazyregexp", "pipeline/canon", "pipeline/rule"},
@@ -32,7 +33,7 @@ var mayImport = map[string][]string{
 	"pipeline/packapply":     {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
 	"pipeline/ledger":        {"pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/audit/history": {},
-	"pipeline/audit":         {"pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
+	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/code":          {"pipeline/patch"},
 	"pipeline/policy":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
 	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
@@ -44,7 +45,7 @@ var mayImport = map[string][]string{
 	"pipeline/secret":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
 	"pipeline/sandbox":       {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
 	"pipeline/checks":        {"pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/proposal", "pipeline/rule", "pipeline/sandbox", "pipeline/secret"},
-	"pipeline/workspace":     {"pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
+	"pipeline/workspace":     {"pipeline/parallel", "pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
 	"pipeline/effect":        {"pipeline/lazyregexp", "pipeline/approval", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
 	"pipeline/reviewed":      {"pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/rule", "pipeline/seal", "pipeline/secret"},
 	"pipeline/input": {

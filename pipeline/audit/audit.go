@@ -34,7 +34,6 @@ package audit
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +44,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
 // Options are what an audit is given beside the history.
@@ -75,7 +75,7 @@ func Run(h history.Reader, o Options) (Result, error) {
 	}
 	all := a.sorted()
 	var done atomic.Int64
-	parallel(len(all), func(i int) {
+	parallel.Do(len(all), func(i int) {
 		a.transaction(all[i])
 		a.progress("transactions", int(done.Add(1)), len(all))
 	})
@@ -117,20 +117,6 @@ func (a *auditor) progress(what string, done, total int) {
 	if a.o.Progress != nil {
 		a.o.Progress(what, done, total)
 	}
-}
-
-// parallel calls do(0) to do(n-1), on all cores.
-func parallel(n int, do func(int)) {
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		group.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	group.Wait()
 }
 
 // A Note is worth knowing and breaks no rule.

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Marshal returns v's canonical JSON without a trailing newline. v is a parsed
@@ -108,6 +109,12 @@ func Hex(b []byte) string {
 // Sum is the SHA-256 of b in the form that the specifications call a hash:
 // "sha256:" and 64 lower-case hex digits (APPLY_SPEC 7.2).
 func Sum(b []byte) string { return "sha256:" + Hex(b) }
+
+// IsSum reports whether s has the form that Sum gives.
+func IsSum(s string) bool {
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	return ok && IsHex64(digits)
+}
 
 // IsHex64 reports whether s is 64 lower-case hex digits.
 func IsHex64(s string) bool {

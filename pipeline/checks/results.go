@@ -73,13 +73,12 @@ func Parse(raw []byte) (Results, error) {
 func tooLarge() error { return fmt.Errorf("they are larger than %d bytes", maxResults) }
 
 func (r Results) check() error {
-	sum, prefixed := strings.CutPrefix(r.PolicySHA256, "sha256:")
 	switch {
 	case r.Schema != Schema:
 		return fmt.Errorf("their schema is not %s", Schema)
 	case !canon.IsHex64(r.Tree + strings.Repeat("0", 24)):
 		return errors.New("their tree is not 40 lower-case hex digits")
-	case !prefixed || !canon.IsHex64(sum):
+	case !canon.IsSum(r.PolicySHA256):
 		return errors.New("their policy_sha256 is not sha256: and 64 lower-case hex digits")
 	case r.Executions == nil || len(r.Executions) > maxExecutions:
 		return fmt.Errorf("they are not a list of at most %d executions", maxExecutions)

@@ -39,9 +39,9 @@ func scrubbed(scrub Scrubber, p Payload) (Payload, error) {
 // are no secrets however random they look. A value that has not the form is
 // text like any other.
 var forms = map[string]func(string) bool{
-	"stored_sha256": isHash, "policy_sha256": isHash, "body_sha256": isHash, "sha256": isHash, "input_sha256": isHash,
-	"patch_redacted_sha256": isHash, "patch_sealed_sha256": isHash, "before_hash": isHash, "after_hash": isHash,
-	"source_proposal_hash": isHash, "proposal_hash": isHash, "base_sha256": isHash, "after_sha256": isHash,
+	"stored_sha256": canon.IsSum, "policy_sha256": canon.IsSum, "body_sha256": canon.IsSum, "sha256": canon.IsSum, "input_sha256": canon.IsSum,
+	"patch_redacted_sha256": canon.IsSum, "patch_sealed_sha256": canon.IsSum, "before_hash": canon.IsSum, "after_hash": canon.IsSum,
+	"source_proposal_hash": canon.IsSum, "proposal_hash": canon.IsSum, "base_sha256": canon.IsSum, "after_sha256": canon.IsSum,
 
 	"base_commit": isGitID, "policy_commit": isGitID, "commit": isGitID, "commit_before": isGitID, "commit_after": isGitID,
 	"tree": isGitID, "ledger_commit": isGitID, "applied_commit": isGitID, "head_commit": isGitID,
@@ -49,7 +49,7 @@ var forms = map[string]func(string) bool{
 	"patch_id": canon.IsHex64, "patchId": canon.IsHex64, "patch_ids": canon.IsHex64, "artifact_id": canon.IsHex64,
 	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,
 	"statement": isArtifact, "signature": isArtifact, "key": isArtifact, "key_fingerprint": isKeyFingerprint, "armored": isArmored,
-	"shown": isHash, "fingerprints": isFingerprint,
+	"shown": canon.IsSum, "fingerprints": isFingerprint,
 	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact,
 	"proposal_id": isProposal, "source_proposal_id": isProposal,
 	"transaction_id": isID, "supersedes": isID,
@@ -63,11 +63,6 @@ func IsTyped(key, value string) bool {
 }
 
 func isID(s string) bool { return CheckID(s) == nil }
-
-func isHash(s string) bool {
-	digits, ok := strings.CutPrefix(s, "sha256:")
-	return ok && canon.IsHex64(digits)
-}
 
 func isGitID(s string) bool {
 	return len(s) == 40 && canon.IsHex64(s+s[:24])

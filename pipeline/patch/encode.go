@@ -5,13 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/adler32"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
@@ -30,7 +29,7 @@ func (p Patchset) Bytes() []byte {
 
 func encode(changes []Change) []byte {
 	pieces := make([][]byte, len(changes))
-	parallel(len(changes), func(i int) { pieces[i] = changes[i].Bytes() })
+	parallel.Do(len(changes), func(i int) { pieces[i] = changes[i].Bytes() })
 	if len(pieces) == 1 {
 		return slices.Clip(pieces[0])
 	}
@@ -262,26 +261,4 @@ func (p Patchset) ID() string {
 		return canon.Hex(encode(p.Changes))
 	}
 	return p.memo.id()
-}
-
-// parallel calls do for 0 to n-1, on all cores. The calls must not depend on
-// each other; what they make goes into place i, so the result has one order.
-func parallel(n int, do func(i int)) {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	if workers < 2 {
-		for i := range n {
-			do(i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	all.Wait()
 }

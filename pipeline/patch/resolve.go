@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
@@ -20,7 +21,7 @@ import (
 func (d Diff) Resolve(base fs.FS) (Patchset, error) {
 	t := newTree(base)
 	jobs := d.jobs(t)
-	parallel(len(jobs), func(i int) { jobs[i].apply() })
+	parallel.Do(len(jobs), func(i int) { jobs[i].apply() })
 	after := map[string]*File{}
 	// Paths that renames take away may be made anew by other sections (git diff -B -M).
 	leaving := map[string]bool{}

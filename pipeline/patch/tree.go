@@ -61,7 +61,7 @@ func (t *tree) read(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Mode: modeOf(info), Data: data}, nil
+	return &File{Mode: ModeOf(info), Data: data}, nil
 }
 
 // nothing stands for a path that does not exist.
@@ -84,7 +84,8 @@ func (t *tree) dirMode(dir string) (fs.FileMode, error) {
 	return mode, nil
 }
 
-func modeOf(info fs.FileInfo) Mode {
+// ModeOf is the mode of a regular file.
+func ModeOf(info fs.FileInfo) Mode {
 	if info.Mode()&0o111 != 0 {
 		return Executable
 	}

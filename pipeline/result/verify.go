@@ -3,7 +3,6 @@ package result
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -321,8 +320,7 @@ func (c *checker) hashes(v view) {
 
 func isHash(v any) bool {
 	s, _ := v.(string)
-	digits, ok := strings.CutPrefix(s, "sha256:")
-	return ok && canon.IsHex64(digits)
+	return canon.IsSum(s)
 }
 
 // errors is AS9: what went wrong says so.

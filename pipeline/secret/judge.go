@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -72,13 +73,9 @@ func (v *view) wrapped(i, until int) bool {
 
 // trimmed takes newlines and quotes off a value.
 func trimmed(text []byte, start, end int) (int, int) {
-	for start < end && (text[start] == '\n' || isQuote(text[start])) {
-		start++
-	}
-	for start < end && (text[end-1] == '\n' || isQuote(text[end-1])) {
-		end--
-	}
-	return start, end
+	const around = "\n\"'`"
+	end = start + len(bytes.TrimRight(text[start:end], around))
+	return end - len(bytes.TrimLeft(text[start:end], around)), end
 }
 
 // inWord reports whether a joined view has a letter or digit before start, on the

@@ -233,21 +233,13 @@ func comment(line []byte) int {
 	return 0
 }
 
-func skip(line []byte, at int) int {
-	for at < len(line) && isSpace(line[at]) {
-		at++
-	}
-	return at
-}
+// space is white space within a line.
+const space = " \t\r\v\f"
 
-func back(line []byte, end int) int {
-	for end > 0 && isSpace(line[end-1]) {
-		end--
-	}
-	return end
-}
+func skip(line []byte, at int) int { return len(line) - len(bytes.TrimLeft(line[at:], space)) }
 
-func isSpace(c byte) bool    { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' }
+func back(line []byte, end int) int { return len(bytes.TrimRight(line[:end], space)) }
+
 func isQuote(c byte) bool    { return c == '"' || c == '\'' || c == '`' }
 func isOperator(c byte) bool { return c == '+' || c == '.' || c == '&' }
 

@@ -66,7 +66,6 @@ func (s Statement) Bytes() []byte {
 // reason, and repository and pull_request of a transaction that has none.
 func (s Statement) Check() error {
 	at, err := time.Parse(time.RFC3339, s.DecidedAt)
-	digest, isSum := strings.CutPrefix(s.Shown, "sha256:")
 	switch {
 	case s.Schema != Schema:
 		return fmt.Errorf("its schema is not %s", Schema)
@@ -84,7 +83,7 @@ func (s Statement) Check() error {
 		return errors.New("its reason is not one line of visible characters")
 	case err != nil || at.UTC().Format(time.RFC3339) != s.DecidedAt:
 		return errors.New("its time is not one of RFC 3339 in UTC, to the second")
-	case !isSum || !canon.IsHex64(digest):
+	case !canon.IsSum(s.Shown):
 		return errors.New("it does not say what was shown")
 	}
 	if s.Decision == BreakGlass && (s.Reason == "" || len(s.Fingerprints) > 1 || !strings.HasPrefix(s.Fingerprints[0], "patchset:")) {

@@ -7,8 +7,6 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -116,44 +114,6 @@ func (t *Tree) removeTree(dir *os.Root, name string) {
 	for _, d := range slices.Backward(dirs) {
 		t.removeDir(d)
 	}
-}
-
-// inParallel calls do for 0 to n-1, taken up in this order by a few goroutines.
-// Once a call has failed no other begins, so that all below it are done, and
-// the error of the lowest that failed is returned: the same one in every run.
-func inParallel(workers, n int, do func(int) error) error {
-	if workers = min(workers, n); workers <= 1 {
-		for i := range n {
-			if err := do(i); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	errs := make([]error, n)
-	var next atomic.Int64
-	var failed atomic.Bool
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for !failed.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if errs[i] = do(i); errs[i] != nil {
-					failed.Store(true)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A folder is a directory with the indexes of those files of a change that are

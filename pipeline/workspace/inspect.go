@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -58,7 +59,7 @@ type sight struct {
 func (t *Tree) look(files []patch.Change, gone map[string]bool) []sight {
 	out := make([]sight, len(files))
 	all := folders(files, func(int) bool { return true })
-	_ = inParallel(t.workers, len(all), func(n int) error {
+	_ = parallel.Try(t.workers, len(all), func(n int) error {
 		folder := all[n]
 		dir, at, err := t.reach(folder.name)
 		if dir != nil {
@@ -166,7 +167,7 @@ type candidate struct {
 
 // fits says what a file of this size and mode may be.
 func (t *Tree) fits(info fs.FileInfo, f *patch.File) candidate {
-	if f == nil || info.Size() != int64(len(f.Data)) || !t.ignoreMode && modeOf(info) != f.Mode {
+	if f == nil || info.Size() != int64(len(f.Data)) || !t.ignoreMode && patch.ModeOf(info) != f.Mode {
 		return candidate{}
 	}
 	return candidate{f.Data, true}

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -153,7 +154,7 @@ func (t *Tree) recover() error {
 // sweep removes temporary files, new directories that are empty, and the
 // journal when there is nothing left for it to name.
 func (t *Tree) sweep(j journal) error {
-	err := inParallel(t.workers, len(j.Directories), func(i int) error { return t.sweepDir(j, j.Directories[i]) })
+	err := parallel.Try(t.workers, len(j.Directories), func(i int) error { return t.sweepDir(j, j.Directories[i]) })
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -17,7 +18,7 @@ func (w *writer) stage() {
 	w.oneByOne = !canSyncDisk || count(into)+count(w.todo(true)) <= few
 	err := w.record(into)
 	if err == nil {
-		err = inParallel(w.workers, len(into), func(n int) error { return w.stageIn(into[n]) })
+		err = parallel.Try(w.workers, len(into), func(n int) error { return w.stageIn(into[n]) })
 	}
 	if err == nil && !w.oneByOne {
 		err = w.disks.sync()
@@ -142,10 +143,10 @@ func (w *writer) move(dir *os.Root, to string, i int) error {
 // place removes what goes, then renames what stays into place.
 func (w *writer) place() {
 	going, coming := w.todo(true), w.todo(false)
-	err := inParallel(w.workers, len(going), func(n int) error { return w.removeIn(going[n]) })
+	err := parallel.Try(w.workers, len(going), func(n int) error { return w.removeIn(going[n]) })
 	if err == nil {
 		w.removeEmpty()
-		err = inParallel(w.workers, len(coming), func(n int) error { return w.renameIn(coming[n]) })
+		err = parallel.Try(w.workers, len(coming), func(n int) error { return w.renameIn(coming[n]) })
 	}
 	if err != nil {
 		w.fail(err)
@@ -258,7 +259,7 @@ func (w *writer) syncNames(in []folder) error {
 			}
 		}
 	}
-	return inParallel(w.workers, len(dirs), func(i int) error {
+	return parallel.Try(w.workers, len(dirs), func(i int) error {
 		dir, at, err := w.reach(dirs[i])
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLink) {
 			return nil

@@ -25,7 +25,6 @@ package workspace
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -86,13 +85,6 @@ func (t *Tree) Read(name string, base *patch.File) (*patch.File, error) {
 		}
 	}
 	return f, nil
-}
-
-func modeOf(info fs.FileInfo) patch.Mode {
-	if info.Mode()&0o111 != 0 {
-		return patch.Executable
-	}
-	return patch.Regular
 }
 
 func (t *Tree) changing() {

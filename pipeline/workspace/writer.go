@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -90,7 +91,7 @@ func (w *writer) unchanged(info fs.FileInfo, err error, i int) error {
 // Predict is the report of a write in which everything goes well.
 func Predict(files []patch.Change) []result.Operation {
 	ops := make([]result.Operation, len(files))
-	_ = inParallel(workers(), len(files), func(i int) error {
+	_ = parallel.Try(workers(), len(files), func(i int) error {
 		f := files[i]
 		op := result.Operation{
 			Op: "modify", Path: f.Path, Status: result.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum(),

@@ -1,0 +1,45 @@
+package parallel_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/parallel"
+)
+
+func TestDo(t *testing.T) {
+	calls := make([]atomic.Int32, 1000)
+	parallel.Do(len(calls), func(i int) { calls[i].Add(1) })
+	for i := range calls {
+		if n := calls[i].Load(); n != 1 {
+			t.Errorf("%d was called %d times", i, n)
+		}
+	}
+	parallel.Do(0, func(int) { t.Error("called for nothing") })
+}
+
+// TestTry: whatever the goroutines do, the error is the lowest one's, and all
+// below it are done.
+func TestTry(t *testing.T) {
+	for _, workers := range []int{0, 1, 2, 8} {
+		for range 200 {
+			var done [100]atomic.Bool
+			err := parallel.Try(workers, len(done), func(i int) error {
+				done[i].Store(true)
+				if i >= 40 && i%10 == 0 {
+					return fmt.Errorf("%d failed", i)
+				}
+				return nil
+			})
+			if err == nil || err.Error() != "40 failed" {
+				t.Fatalf("%d workers: %v", workers, err)
+			}
+			for i := range 40 {
+				if !done[i].Load() {
+					t.Fatalf("%d workers: %d was not called", workers, i)
+				}
+			}
+		}
+	}
+}
