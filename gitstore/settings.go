@@ -19,9 +19,9 @@ type Settings struct {
 	Worktree    string // core.worktree
 	Excludes    string // core.excludesFile, or where it is by default; "" for nowhere
 
-	// SSHCommand and SSHVariant are core.sshCommand and ssh.variant of the
-	// system's and the user's files alone: a repository names no program (T84).
-	SSHCommand, SSHVariant string
+	// SSHCommand, SSHVariant and Pager are core.sshCommand, ssh.variant and core.pager
+	// of the system's and the user's files alone: a repository names no program (T84).
+	SSHCommand, SSHVariant, Pager string
 
 	values map[string]string
 }
@@ -41,7 +41,7 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
 		}
 	}
-	command, variant := s.values["core.sshcommand"], s.values["ssh.variant"]
+	command, variant, pager := s.values["core.sshcommand"], s.values["ssh.variant"], s.values["core.pager"]
 	for _, file := range []string{filepath.Join(r.gitDir, "config"), filepath.Join(r.ownDir, "config.worktree")} {
 		if err := s.read(file, 0); err != nil {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
@@ -50,7 +50,7 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	return Settings{
 		Name: s.identity(getenv, "name"), Email: s.identity(getenv, "email"),
 		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
-		SSHCommand: command, SSHVariant: variant,
+		SSHCommand: command, SSHVariant: variant, Pager: pager,
 		Excludes: s.excludes(r.worktree, getenv),
 		values:   s.values,
 	}, nil

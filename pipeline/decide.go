@@ -152,6 +152,16 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 	return slices.DeleteFunc(about, func(one approval.Request) bool { return r.needless(g, one) }), nil
 }
 
+// Asks are what the Decider can decide on now: nothing where all is said, or where what
+// is said here does not count.
+func (r *Runner) Asks(g Gated, d ledger.Decision) []approval.Request {
+	about, err := r.toDecide(g, Ruling{Decision: d, All: true})
+	if err != nil || r.Decider.ID == "" {
+		return nil
+	}
+	return about
+}
+
 // needless reports whether an approval changes nothing: enough people have
 // approved, or this one has.
 func (r *Runner) needless(g Gated, one approval.Request) bool {

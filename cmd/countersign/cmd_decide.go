@@ -27,8 +27,18 @@ func (a *App) decideCommand(word string) *cobra.Command {
 		"deny":    "Deny a patch for good: the same bytes are refused from now on",
 	}
 	cmd := &cobra.Command{
-		Use:   word + " TX",
+		Use:   word + " [TX]",
 		Short: short[word],
+		Long: short[word] + `.
+
+In a terminal the risks and the patch are shown, through the pager, and then it asks: about each
+kind of approval by itself, with what it is needed for. The answer is about what was shown; if
+that is something else by then, nothing is recorded, and it is shown again. Elsewhere, and with
+--json, nobody is asked, and the transaction must be named: by its id, a unique part of it, or the
+SHA-256 of the patch.
+
+A local decision proves that somebody with this shell took it, and no more. A Policy that wants
+a person's own key has approvals.signed.`,
 		Example: "  countersign diff tx_01J && countersign " + word + " tx_01J\n" +
 			"  countersign " + word + ` tx_01J --reason "read it line by line"`,
 		Args: upToOne,
@@ -40,7 +50,7 @@ func (a *App) decideCommand(word string) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if the transaction's is another")
-	cmd.Flags().BoolVar(&ruling.All, "all", false, "everything that the transaction asks about")
+	cmd.Flags().BoolVar(&ruling.All, "all", false, "everything that the transaction asks about, with one answer")
 	cmd.Flags().StringVar(&ruling.Reason, "reason", "", "why, recorded with the decision")
 	return cmd
 }
@@ -57,17 +67,15 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling)
 	if name := namedPatch(ruling); name != "" && len(args) == 0 {
 		args = []string{name}
 	}
-	if len(args) == 0 {
-		return a.unnamed(ctx, r, ruling)
-	}
-	id, err := a.toDecide(ctx, r, args)
+	g, answered, err := a.decideSomewhere(ctx, r, args, ruling)
 	if err != nil {
 		return err
 	}
-	g, err := r.Decide(ctx, id, ruling)
-	if err != nil {
-		return err
+	if !answered {
+		a.say("nothing was recorded")
+		return cmp.Or(g.Ending(), error(&exitError{exitPending, errors.New("nobody has decided")}))
 	}
+	id := g.Transaction().TransactionID
 	a.sayUncounted(g)
 	if !g.Recorded {
 		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, g.Verdict.Reason)
@@ -79,6 +87,34 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling)
 		a.say("hint: %s", a.again("run", id))
 	}
 	return nil
+}
+
+// decideSomewhere asks the person at the terminal, whatever was named. Where nobody can
+// be asked it takes the ruling on what was named as it is.
+func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []string, ruling pipeline.Ruling) (g pipeline.Gated, answered bool, err error) {
+	find := func() (string, error) {
+		id, err := a.toDecide(ctx, r, args)
+		if len(args) == 0 && errors.As(err, new(*ledger.AmbiguousError)) {
+			err = a.unnamed(ctx, r, ruling)
+		}
+		return id, err
+	}
+	if person := a.person(); person != nil {
+		defer person.Close()
+		g, answered, err = a.decideHere(ctx, r, find, ruling, person)
+		if !errors.Is(err, errNotAsked) {
+			return g, answered, err
+		}
+	}
+	if len(args) == 0 {
+		return g, false, a.unnamed(ctx, r, ruling)
+	}
+	id, err := find()
+	if err != nil {
+		return g, false, err
+	}
+	g, err = r.Decide(ctx, id, ruling)
+	return g, true, err
 }
 
 // namedPatch is the patch that a ruling names by a fingerprint in full, "" for none.
@@ -128,7 +164,11 @@ type unnamedError struct {
 }
 
 func (e *unnamedError) Error() string {
-	return e.command("")[0] + " must name what it is about, as no person was shown it here"
+	why := "no person was shown it here"
+	if len(e.open) > 1 {
+		why = fmt.Sprintf("%d transactions are open", len(e.open))
+	}
+	return e.command("")[0] + " must name what it is about: " + why
 }
 
 // hint is the command that names it.

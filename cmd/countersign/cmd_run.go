@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/report"
 )
 
 func (a *App) runCommand() *cobra.Command {
@@ -24,7 +19,7 @@ func (a *App) runCommand() *cobra.Command {
 		Use:   "run [TX] | run --patch FILE | run --all",
 		Short: "Take a patch through review, gate, apply and validate",
 		Long: `run takes a patch, or a transaction that is under way, as far as its approvals allow.
-In a terminal it shows the diff and asks. Elsewhere it stops at the gate with exit code 4
+In a terminal it shows the risks and the diff and asks, as approve does. Elsewhere it stops at the gate with exit code 4
 and says which command records the approval.
 
 With --all every open transaction goes as far as its approvals allow; nothing is asked. What
@@ -67,33 +62,32 @@ goes wrong with one stops no other, and the exit code is that of the worst.`,
 // run takes one transaction as far as its approvals allow, a new one for a patch;
 // the person at the terminal is asked in between.
 func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipeline.ApplyOptions, args []string) error {
-	var id string
-	if len(f.given()) == 0 {
-		var err error
-		if _, id, err = a.find(ctx, r, args, false); err != nil {
-			return err
-		}
-	} else {
+	find := func() (string, error) {
+		_, id, err := a.find(ctx, r, args, false)
+		return id, err
+	}
+	if len(f.given()) > 0 {
 		done, err := a.propose(ctx, r, f)
 		if err != nil {
 			return err
 		}
-		r, id = r.With(done.Learnt), done.ID
+		r, find = r.With(done.Learnt), func() (string, error) { return done.ID, nil }
 	}
-	g, err := r.Gate(ctx, id)
+	id, err := find()
 	if err != nil {
 		return err
 	}
-	if person := a.person(); person != nil && !g.Transaction().Closed && g.Err() != nil {
-		defer person.Close()
-		if g, err = a.ask(ctx, r, g, person); err != nil {
-			return err
-		}
+	g, err := r.Gate(ctx, id)
+	if err == nil {
+		g, err = a.askInRun(ctx, r, g, find)
+	}
+	if err != nil {
+		return err
 	}
 	out, stop := r.Continue(ctx, pipeline.Outcome{Gated: g}, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: o})
 	a.learn(out.Learnt)
 	if out.Applied != nil {
-		a.sayResumed(id, *out.Applied)
+		a.sayResumed(out.Transaction().TransactionID, *out.Applied)
 	}
 	rep, err := a.reportRun(ctx, out)
 	if err == nil {
@@ -102,56 +96,27 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 	return errors.Join(err, stop)
 }
 
-// ask shows the patch to the person at the terminal and records the answer. What
-// was typed before the question is no answer to it (T70): where that cannot be
-// told apart, nobody is asked.
-func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, person io.Writer) (pipeline.Gated, error) {
-	id := g.Transaction().TransactionID
-	diff, err := g.Diff()
-	if err != nil {
-		return g, err
-	}
-	rep, err := a.report(ctx, g)
-	if err != nil {
-		return g, err
-	}
-	s := report.Style{Colour: a.colours(person)}
-	about, err := a.reportText(rep, s)
-	if err != nil {
-		return g, err
-	}
-	shown := a.redactDiff(diff).Show(func(diff string) string {
-		return report.Diff([]byte(diff), s) + "\n" + about.String() + "\n"
-	})
-	if err := emit(person, shown); err != nil {
-		return g, err
-	}
-	empty := a.EmptyInput
-	if empty == nil {
-		empty = emptyInput
-	}
-	if err := empty(a.Stdin.(*os.File)); err != nil {
-		a.say("not asked: what was typed before cannot be told from an answer: %s", oneLine(err))
+// askInRun asks the person at the terminal, where there is one, about what the gate
+// waits for and they can decide on. It returns the transaction that they were shown last.
+func (a *App) askInRun(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, find func() (string, error)) (pipeline.Gated, error) {
+	person := a.person()
+	if person == nil || g.Transaction().Closed || !errors.As(g.Err(), new(*pipeline.PendingError)) {
 		return g, nil
 	}
-	question := s.Bold("Apply exactly these bytes? [y]es, [d]eny for good, anything else decides later:") + " "
-	if err := emit(person, a.redact(question)); err != nil {
-		return g, err
-	}
-	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
-	if errors.Is(err, io.EOF) { // the terminal is gone, or closed: no answer
+	defer person.Close()
+	if r.Decider.ID == "" {
+		nobody := &pipeline.NobodyError{}
+		_, hint := explain(nobody, a.again)
+		a.say("not asked: %s; hint: %s", nobody, hint)
 		return g, nil
 	}
-	if err != nil {
-		return g, err
+	if len(r.Asks(g, ledger.Approve)) == 0 {
+		return g, nil
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		g, err := r.Decide(ctx, id, pipeline.Ruling{Decision: ledger.Approve, All: true, Kind: "local"})
-		a.sayUncounted(g)
-		return g, err
-	case "d", "deny":
-		return r.Decide(ctx, id, pipeline.Ruling{Decision: ledger.Deny, Kind: "local"})
+	decided, _, err := a.decideHere(ctx, r, find, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}, person)
+	if errors.Is(err, errNotAsked) {
+		return g, nil
 	}
-	return g, nil
+	a.sayUncounted(decided)
+	return decided, err
 }

@@ -31,7 +31,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo.Config = settings
+	repo.Config, a.pager = settings, settings.Pager
 	store, err := a.store(repo, settings)
 	if err != nil {
 		return nil, err

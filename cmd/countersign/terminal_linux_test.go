@@ -106,7 +106,7 @@ func (p *pseudoTerminal) starts(dir string, env map[string]string, args ...strin
 	}
 }
 
-const question = "Apply exactly these bytes?"
+const question = "Approve exactly these bytes?"
 
 // asked is a repository with a patch to it that waits to be asked about.
 func asked(t *testing.T) (s playground, file string) {

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// errNotAsked says that nobody could be asked here.
+var errNotAsked = errors.New("nobody can be asked here")
+
+// decideHere shows a transaction to the person at the terminal, asks, and records the
+// answer. The answer is about what was shown: where that is something else by then,
+// nothing is recorded, and it is shown again. Find is asked each time which transaction
+// is meant. Without an answer, which is not answered, nothing is recorded.
+func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (string, error), ruling pipeline.Ruling, person io.Writer) (g pipeline.Gated, answered bool, err error) {
+	for {
+		id, err := find()
+		if err != nil {
+			return g, false, err
+		}
+		if g, err = r.Judge(ctx, id); err != nil {
+			return g, false, err
+		}
+		answer, err := a.ask(ctx, r, g, ruling, person)
+		if answer == nil || err != nil {
+			return g, false, err
+		}
+		if now, err := find(); err == nil && now == id {
+			g, err = r.Decide(ctx, id, *answer)
+			if !errors.As(err, new(*pipeline.ChangedError)) {
+				return g, true, err
+			}
+		}
+		a.say("what you were shown is not what is open now, so nothing was recorded; this is how it is now")
+	}
+}
+
+// ask shows a transaction and asks about it: a denial once, approvals by their kinds.
+// It returns the person's ruling on what was shown, nil for no answer, and a ruling
+// that is needless, or cannot be taken, as it is: Decide says so. What was typed before
+// a question is no answer to it (T70): where that cannot be told apart, nobody is asked.
+func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
+	basis := g.Basis()
+	ruling.Basis = &basis
+	kinds := kindsToAsk(r.Asks(g, ruling.Decision), ruling)
+	if len(kinds) == 0 {
+		return &ruling, nil
+	}
+	p, err := a.prompt(ctx, r, g, person)
+	if err != nil {
+		return nil, err
+	}
+	s := report.Style{Colour: a.colours(person)}
+	diff, err := g.Diff()
+	if err != nil {
+		return nil, err
+	}
+	page := a.redactDiff(diff).Show(func(diff string) string { return p.Page([]byte(diff), s) })
+	if err := a.page(person, page); err != nil {
+		return nil, err
+	}
+	if err := emit(person, a.redact(p.Standing())); err != nil {
+		return nil, err
+	}
+	switch {
+	case ruling.Decision == ledger.Deny:
+		kinds = []string{""}
+	case ruling.All:
+		kinds = []string{strings.Join(kinds, " ")}
+	}
+	var yes []string
+	for _, kind := range kinds {
+		answer, err := a.answer(person, p.Question(strings.Fields(kind), s))
+		switch {
+		case errors.Is(err, io.EOF): // the terminal is gone, or closed: no answer to anything
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			yes = append(yes, kind)
+		case "d", "deny":
+			return &pipeline.Ruling{Decision: ledger.Deny, Reason: ruling.Reason, Kind: ruling.Kind, Basis: ruling.Basis}, nil
+		}
+	}
+	if len(yes) == 0 {
+		return nil, nil
+	}
+	if ruling.Decision == ledger.Approve && !ruling.All {
+		ruling.Fingerprints = nil
+		for _, kind := range yes {
+			ruling.Fingerprints = append(ruling.Fingerprints, policy.Fingerprint(kind, basis.PatchID))
+		}
+	}
+	return &ruling, nil
+}
+
+// kindsToAsk are the kinds, each once, that a person is asked about: of those that the
+// transaction asks about the ones that the ruling names, or all.
+func kindsToAsk(about []approval.Request, ruling pipeline.Ruling) []string {
+	short := map[string]string{policy.KindSecret: "secret", policy.KindProtected: "protected"}
+	var kinds []string
+	for _, q := range about {
+		named := len(ruling.Fingerprints) == 0 || slices.Contains(ruling.Fingerprints, q.Fingerprint) || slices.Contains(ruling.Fingerprints, short[q.Kind])
+		if named && !slices.Contains(kinds, q.Kind) {
+			kinds = append(kinds, q.Kind)
+		}
+	}
+	return kinds
+}
+
+// prompt is what the person is shown of a transaction, without secrets.
+func (a *App) prompt(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, person io.Writer) (report.Prompt, error) {
+	rep, err := a.report(ctx, g)
+	if err == nil {
+		rep, err = a.cleanReport(rep)
+	}
+	p := report.Prompt{Report: rep, Decider: r.Decider, Columns: 80, Rows: 24}
+	p.Protected = g.Policy().Explain(g.Transaction().Pointers.Proposal.TargetFiles)
+	if f := terminalOf(person); f != nil {
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
+			p.Columns, p.Rows = columns, rows
+		}
+	}
+	return p, err
+}
+
+// answer asks one question, and reads the line that is typed after it.
+func (a *App) answer(person io.Writer, question string) (string, error) {
+	empty := a.EmptyInput
+	if empty == nil {
+		empty = emptyInput
+	}
+	if err := empty(a.Stdin.(*os.File)); err != nil {
+		a.say("not asked: what was typed before cannot be told from an answer: %s", oneLine(err))
+		return "", errNotAsked
+	}
+	if err := emit(person, a.redact(question)); err != nil {
+		return "", err
+	}
+	return bufio.NewReader(a.Stdin).ReadString('\n')
+}

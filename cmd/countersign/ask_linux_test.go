@@ -1,0 +1,327 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
+)
+
+// Questions, by what an approval is asked for.
+const (
+	secretQuestion    = "Approve that these secrets are added?"
+	protectedQuestion = "Approve that these protected paths change?"
+	denyQuestion      = "Deny exactly these bytes for good?"
+)
+
+// proposes records a patch, as somebody else than who decides.
+func (s playground) proposes(summary, patch string) (id string) {
+	s.t.Helper()
+	file := filepath.Join(s.dir, "proposed.patch")
+	check(s.t, os.WriteFile(file, []byte(patch), 0o644))
+	cmd := s.command("review", "--patch", file, "--summary", summary)
+	cmd.Env = append(cmd.Env, "GIT_COMMITTER_EMAIL=agent@localhost", "GIT_COMMITTER_NAME=agent")
+	s.runCmd(0, cmd)
+	return s.newest()
+}
+
+// decisions are how many the record of a transaction has.
+func (s playground) decisions(id string) int {
+	s.t.Helper()
+	out, _ := s.run(0, "log", id)
+	return strings.Count(out, "approval/decision")
+}
+
+// answers types an answer after each question.
+func (p *pseudoTerminal) answers(pairs ...string) {
+	p.t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		p.awaits(pairs[i])
+		p.types(pairs[i+1])
+	}
+}
+
+// In a terminal every kind is asked about by itself, with its reasons; what is
+// answered with yes is recorded, and nothing else.
+func TestAskByKind(t *testing.T) {
+	token := secrettest.Samples()[1].Text()
+	workflow := addition(".github/workflows/x.yml", "on: push\n") + addition("config.env", "A=1\n"+token+"\n")
+	for _, c := range []struct {
+		args    []string
+		answers []string
+		exit    int
+		said    string // decisions, then the last of the output
+	}{
+		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "y\n"}, 0, "3 approved"},
+		{[]string{"approve", "TX"}, []string{question, "n\n", secretQuestion, "yes\n", protectedQuestion, "\n"}, 0, "1 pending"},
+		{[]string{"approve"}, []string{question, "\n", secretQuestion, "\n", protectedQuestion, "\n"}, exitPending, "0 "},
+		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "\x04"}, exitPending, "0 "},
+		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "d\n"}, 0, "1 denied"},
+		{[]string{"approve", "--all"}, []string{"Approve all of this?", "y\n"}, 0, "3 approved"},
+		{[]string{"approve", "--fingerprint", "protected"}, []string{protectedQuestion, "y\n"}, 0, "1 pending"},
+		{[]string{"deny", "--reason", "no"}, []string{denyQuestion, "y\n"}, 0, "1 denied by tester: no"},
+		{[]string{"deny"}, []string{denyQuestion, "n\n"}, exitPending, "0 "},
+		{[]string{"run", "TX"}, []string{question, "y\n", secretQuestion, "n\n", protectedQuestion, "y\n"}, exitPending, "2 pending"},
+	} {
+		s, _ := asked(t)
+		id := s.proposes("add them", workflow)
+		for i := range c.args {
+			c.args[i] = strings.Replace(c.args[i], "TX", id, 1)
+		}
+		p := newTerminal(t)
+		ended := p.starts(s.repo, nil, c.args...)
+		p.answers(c.answers...)
+		code, out := ended()
+		n, want, _ := strings.Cut(c.said, " ")
+		if got := fmt.Sprint(s.decisions(id)); code != c.exit || got != n || !strings.Contains(out, want) {
+			t.Errorf("%v %q: exit %d, want %d; %s decisions, want %s\n%s\n%s", c.args, c.answers, code, c.exit, got, c.said, out, p.text())
+		}
+		shown := p.text()
+		for _, reason := range []string{"config.env:2", ".github/workflows/x.yml (built-in /.github/workflows)", "somebody with this shell took it", "docs/decisions.md"} {
+			if c.args[0] == "approve" && len(c.answers) == 6 && !strings.Contains(strings.ReplaceAll(shown, "\r\n… ", ""), reason) {
+				t.Errorf("%v: %q is not shown\n%s", c.args, reason, shown)
+			}
+		}
+		if first, diff := strings.Index(shown, "Risks, the most dangerous first"), strings.Index(shown, "+on: push"); first < 0 || diff < first || strings.Contains(shown, token) {
+			t.Errorf("%v: the risks do not come first, or the secret is shown\n%s", c.args, shown)
+		}
+	}
+}
+
+// T06 An answer is about what was shown: another transaction, another Policy or another
+// one beside it by then, and nothing is recorded; it is shown again.
+func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
+	first, second := addition("read.txt", "read\n"), addition("unread.txt", "unread\n")
+	for _, args := range [][]string{{"approve"}, {"deny"}, {"run"}} {
+		ask := question
+		if args[0] == "deny" {
+			ask = denyQuestion
+		}
+		s, _ := asked(t)
+		a := s.proposes("A", first)
+		p := newTerminal(t)
+		ended := p.starts(s.repo, nil, args...)
+		p.awaits(ask)
+		s.run(0, "close", a)
+		b := s.proposes("B", second)
+		p.types("y\n")
+		p.awaits("nothing was recorded; this is how it is now")
+		p.awaits("+unread")
+		p.awaits(b)
+		for strings.Count(p.text(), ask) < 2 {
+			<-p.more
+		}
+		p.types("\x04")
+		if code, _ := ended(); code != exitPending || s.decisions(a)+s.decisions(b) != 0 {
+			t.Errorf("%v: exit %d\n%s", args, code, p.text())
+		}
+
+		p = newTerminal(t) // of two it is neither
+		ended = p.starts(s.repo, nil, args...)
+		p.awaits(ask)
+		c := s.proposes("C", first)
+		p.types("y\n")
+		if code, _ := ended(); code != exitRefused || s.decisions(b)+s.decisions(c) != 0 {
+			t.Errorf("%v with another beside it: exit %d\n%s", args, code, p.text())
+		}
+
+		p = newTerminal(t) // named, and closed meanwhile
+		ended = p.starts(s.repo, nil, args[0], b)
+		p.awaits(ask)
+		s.run(0, "close", b)
+		p.types("y\n")
+		if code, _ := ended(); code != exitRefused || s.decisions(b) != 0 {
+			t.Errorf("%v of one that was closed: exit %d\n%s", args, code, p.text())
+		}
+
+		p = newTerminal(t) // another Policy
+		ended = p.starts(s.repo, nil, args[0], c)
+		p.awaits(ask)
+		s.write(".github/countersign.yml", "version: 1\nprotected:\n  - paths: [read.txt]\n")
+		s.commit()
+		p.types("y\n")
+		p.awaits("this is how it is now")
+		if args[0] == "deny" {
+			for strings.Count(p.text(), ask) < 2 {
+				<-p.more
+			}
+		} else {
+			for strings.Count(p.text(), ask) < 2 {
+				<-p.more
+			}
+			p.types("n\n")
+			p.awaits("read.txt (protected[0] read.txt)")
+			p.awaits(protectedQuestion)
+		}
+		if s.decisions(c) != 0 {
+			t.Errorf("%v: a decision on another Policy was recorded", args)
+		}
+		p.types("y\n")
+		ended()
+		if s.decisions(c) != 1 {
+			t.Errorf("%v: what was shown again is not decided\n%s", args, p.text())
+		}
+	}
+}
+
+// The first screen of 80 × 24 shows every kind of risk of a patch of forty files.
+func TestFirstScreen(t *testing.T) {
+	s, _ := asked(t)
+	var patch strings.Builder
+	for i := range 30 {
+		patch.WriteString(addition(fmt.Sprintf("src/some/where/deep/in/it/and/deeper/file%02d.txt", i), "zero\u200bwidth\n"))
+	}
+	for i := range 4 {
+		patch.WriteString(strings.Replace(addition(fmt.Sprintf("bin/tool%d.sh", i), "#!/bin/sh\n"), "100644", "100755", 1))
+	}
+	patch.WriteString(addition(".github/workflows/release.yml", "on: push\n") + addition("Makefile", "all:\n") + addition("long.txt", strings.Repeat("y", 600)+"\n"))
+	patch.WriteString(addition("bidi.txt", "a\u202eb\n") + addition("same.go", "var р\u0430ssword = 1\n") + addition("gen.go", "// Code generated by x. DO NOT EDIT.\n"))
+	s.proposes("forty files", patch.String())
+	p := newTerminal(t)
+	check(t, unix.IoctlSetWinsize(int(p.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
+	ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "approve")
+	p.answers(question, "\n", protectedQuestion, "\n")
+	ended()
+	rows := strings.Split(p.text(), "\r\n")
+	screen := strings.Join(rows[:23], "\n")
+	for _, want := range []string{"forty files", "becomes executable", "bin/tool3.sh", "is obeyed", "hidden characters", "release.yml", "Makefile", "long.txt", "look-alike letters", "gen.go"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("%q is not on the first screen:\n%s", want, screen)
+		}
+	}
+	for i, row := range rows {
+		if n := len([]rune(row)); n > 80 && !strings.HasPrefix(row, "countersign: ") {
+			t.Errorf("row %d has %d columns: %s", i, n, row)
+		}
+	}
+}
+
+// T71 A patch that imitates the prompt, however long its lines, begins no row of the
+// screen with what it says.
+func TestT71PromptImitated(t *testing.T) {
+	s, _ := asked(t)
+	fake := question + " [y]es"
+	text := fake + "\n" + strings.Repeat(" ", 79) + fake + "\n" + strings.Repeat("\t", 10) + fake + "\n" + strings.Repeat("é漢", 20) + strings.Repeat(" ", 19) + fake + "\n\r" + fake + "\n\x1b[2J" + fake + "\n"
+	s.proposes(fake+strings.Repeat(" ", 200)+fake, addition("a.txt", text))
+	p := newTerminal(t)
+	check(t, unix.IoctlSetWinsize(int(p.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
+	ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "approve")
+	p.awaits("[d]eny for good")
+	p.types("\n")
+	ended()
+	begins := 0
+	for i, row := range screenRows(p.text(), 80) {
+		if strings.HasPrefix(strings.TrimLeft(row, " "), question) && i > 0 {
+			begins++
+		}
+	}
+	if begins != 1 || strings.Contains(p.text(), "\x1b") {
+		t.Errorf("%d rows begin with the question\n%s", begins, p.text())
+	}
+}
+
+// screenRows is a text as a terminal breaks it.
+func screenRows(text string, columns int) []string {
+	var rows []string
+	for line := range strings.SplitSeq(text, "\r\n") {
+		row, at := "", 0
+		for _, r := range line {
+			wide := 1
+			if r > 0x1100 {
+				wide = 2
+			}
+			if r == '\t' {
+				r, wide = ' ', 8-at%8
+			}
+			if at+wide > columns {
+				rows = append(rows, row)
+				row, at = "", 0
+			}
+			row, at = row+string(r), at+wide
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// T84 The page goes through the person's pager, and is printed where that is missing or
+// fails. A pager that the repository names is not run.
+func TestT84Pager(t *testing.T) {
+	s, _ := asked(t)
+	s.proposes("a change", addition("new.txt", "shown\n"))
+	through := filepath.Join(s.dir, "paged")
+	pager := filepath.Join(s.dir, "pager.sh")
+	check(t, os.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n"), 0o755))
+	home := filepath.Join(s.dir, "home")
+	check(t, os.MkdirAll(home, 0o755))
+	check(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tpager = "+pager+"\n"), 0o644))
+	for _, c := range []struct {
+		name  string
+		env   map[string]string
+		paged bool
+	}{
+		{"GIT_PAGER", map[string]string{"GIT_PAGER": pager, "PAGER": "false"}, true},
+		{"the user's core.pager", map[string]string{"HOME": home, "PAGER": "false"}, true},
+		{"PAGER", map[string]string{"PAGER": pager}, true},
+		{"missing", map[string]string{"PAGER": filepath.Join(s.dir, "no-such-pager")}, false},
+		{"failing", map[string]string{"PAGER": "cat > /dev/null; exit 3"}, false},
+		{"none", map[string]string{"PAGER": "cat"}, false},
+		{"one that reads nothing", map[string]string{"PAGER": "echo shown; true"}, false},
+		{"in a dumb terminal", map[string]string{"PAGER": pager, "TERM": "dumb"}, false},
+		{"the repository's core.pager", map[string]string{"PAGER": "cat"}, false},
+	} {
+		if strings.HasPrefix(c.name, "the repository") {
+			s.git("config", "core.pager", pager)
+		}
+		if c.env["TERM"] == "" {
+			c.env["TERM"] = "xterm"
+		}
+		_ = os.Remove(through)
+		p := newTerminal(t)
+		ended := p.starts(s.repo, c.env, "approve")
+		p.awaits(question)
+		p.types("\n")
+		if code, _ := ended(); code != exitPending || !strings.Contains(p.text(), "shown") {
+			t.Errorf("%s: exit %d\n%s", c.name, code, p.text())
+		}
+		if _, err := os.Stat(through); (err == nil) != c.paged {
+			t.Errorf("%s: through the pager: %v", c.name, err)
+		}
+	}
+}
+
+// With --json, or with stdin elsewhere, nobody is asked: a decision needs a name.
+func TestNobodyIsAsked(t *testing.T) {
+	s, _ := asked(t)
+	id := s.proposes("a change", addition("new.txt", "x\n"))
+	for _, word := range []string{"approve", "deny"} {
+		p := newTerminal(t)
+		p.types("y\n")
+		if code, _ := p.starts(s.repo, nil, word, "--json")(); code != exitRefused || strings.Contains(p.text(), question) {
+			t.Errorf("%s --json: exit %d\n%s", word, code, p.text())
+		}
+		p = newTerminal(t)
+		cmd := s.command(word)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("y\n"), p.inner, p.inner
+		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != exitRefused {
+			t.Errorf("%s, stdin elsewhere: %v", word, err)
+		}
+		p = newTerminal(t)
+		p.cannotEmpty = true
+		if code, _ := p.starts(s.repo, nil, word)(); code != exitRefused || strings.Contains(p.text(), question) {
+			t.Errorf("%s where the input cannot be emptied: exit %d\n%s", word, code, p.text())
+		}
+	}
+	if s.decisions(id) != 0 {
+		t.Error("something was decided")
+	}
+	p := newTerminal(t)
+	if code, _ := p.starts(s.repo, nil, "approve", id, "--json")(); code != 0 || s.decisions(id) != 1 {
+		t.Errorf("named, with --json: exit %d\n%s", code, p.text())
+	}
+}
