@@ -51,6 +51,9 @@ func (p Prompt) head(s Style) string {
 	if n := len(p.Verdict.Decisions); n > 3 {
 		fmt.Fprintf(&b, "  and %s more\n", plural(n-3, "decision"))
 	}
+	if text := Drift(p.Verdict.Drift); text != "" {
+		fmt.Fprintf(&b, "what else has changed: %s\n", text)
+	}
 	title := "Risks, the most dangerous first:"
 	if p.list().Count() == 0 {
 		title = "Risks: none that a reader of the diff would overlook."
