@@ -19,18 +19,24 @@ func TestDo(t *testing.T) {
 	parallel.Do(0, func(int) { t.Error("called for nothing") })
 }
 
-// TestTry: whatever the goroutines do, the error is the lowest one's, and all
-// below it are done.
+// TestTry: the error is the lowest one's, also where another failed first, and
+// all below it are done.
 func TestTry(t *testing.T) {
 	for _, workers := range []int{0, 1, 2, 8} {
-		for range 200 {
+		for range 50 {
 			var done [100]atomic.Bool
+			later := make(chan bool)
 			err := parallel.Try(workers, len(done), func(i int) error {
 				done[i].Store(true)
-				if i >= 40 && i%10 == 0 {
-					return fmt.Errorf("%d failed", i)
+				switch {
+				case i == 41:
+					defer close(later)
+				case i == 40 && workers > 1:
+					<-later
+				case i != 40:
+					return nil
 				}
-				return nil
+				return fmt.Errorf("%d failed", i)
 			})
 			if err == nil || err.Error() != "40 failed" {
 				t.Fatalf("%d workers: %v", workers, err)
