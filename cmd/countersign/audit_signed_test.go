@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -12,7 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -20,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 )
 
 // A keyFile is a key that ssh-keygen made and signs with.
@@ -57,20 +60,52 @@ func (k keyFile) signs(statement []byte) string {
 // approveSigned approves the change of a transaction as somebody with a key does.
 func (s playground) approveSigned(id, mail string, key keyFile) {
 	s.t.Helper()
-	a := &App{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Entropy: rand.Reader, Getenv: func(name string) string {
+	r, statement, err := aboutToSign(s.repo, func(name string) string {
 		return map[string]string{"GIT_AUTHOR_EMAIL": mail, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "HOME": s.dir}[name]
-	}}
-	a.flags.dir, a.flags.ledgerRef, a.flags.remote = s.repo, gitstore.LedgerRef, defaultRemote
-	r, err := a.open()
-	check(s.t, err)
-	g, err := r.Judge(s.t.Context(), id)
-	check(s.t, err)
-	statement, err := g.Statement(ledger.Approve, []string{"patchset:" + g.Transaction().PatchID()}, "read it", time.Now())
+	}, id, ledger.Approve)
 	check(s.t, err)
 	_, err = r.Decide(s.t.Context(), id, pipeline.Ruling{
 		Kind: "local", Signature: &signed.Signature{Statement: statement, Armored: key.signs(statement.Bytes())},
 	})
 	check(s.t, err)
+}
+
+// aboutToSign is what somebody signs who decides on all that a transaction asks about,
+// and the program with which they record it.
+func aboutToSign(dir string, getenv func(string) string, id string, decision ledger.Decision) (*pipeline.Runner, signed.Statement, error) {
+	a := &App{Stdout: io.Discard, Stderr: io.Discard, Now: testClock(), Entropy: rand.Reader, Getenv: getenv}
+	a.flags.dir, a.flags.ledgerRef, a.flags.remote, a.flags.push = dir, gitstore.LedgerRef, defaultRemote, getenv("CI") == "true"
+	r, err := a.open()
+	if err != nil {
+		return nil, signed.Statement{}, err
+	}
+	g, err := r.Judge(context.Background(), id)
+	if err != nil {
+		return nil, signed.Statement{}, err
+	}
+	var about []string
+	for _, n := range g.Verdict.Needs {
+		about = append(about, n.Fingerprint)
+	}
+	statement, err := g.Statement(decision, about, "read it", a.Now())
+	return r, statement, err
+}
+
+// signsCommand is "signs VAR approve|deny TX": a key of signedtest signs a decision on
+// all that a transaction asks about. VAR is the line to post; with - it is recorded here.
+func signsCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: signs VAR approve|deny TX")
+	}
+	r, statement, err := aboutToSign(ts.MkAbs("."), ts.Getenv, args[2], ledger.Decision(args[1]))
+	ts.Check(err)
+	signature := signedtest.Ed25519(1).Signs(statement)
+	if args[0] != "-" {
+		ts.Setenv(args[0], approval.SignedLine(signature))
+		return
+	}
+	_, err = r.Decide(context.Background(), args[2], pipeline.Ruling{Kind: "local", Signature: &signature})
+	ts.Check(err)
 }
 
 // TestT73VerifySignedWithGit: what docs/verify-with-git.md says to run takes a decision
