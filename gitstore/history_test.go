@@ -1,9 +1,12 @@
 package gitstore_test
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -161,4 +164,42 @@ func BenchmarkAudit(b *testing.B) {
 	b.ReportMetric(median(ours), "ms-ours")
 	b.ReportMetric(median(theirs), "ms-fsck")
 	b.ReportMetric(median(ours)/median(theirs), "x-fsck")
+}
+
+// TestAuditSigned: an audit verifies decisions that were signed.
+func TestAuditSigned(t *testing.T) {
+	w := newWork(t, nil)
+	appendAll(t, w.dir, lives(t, storetest.Signed, storetest.Whole, storetest.Signed), 20, nil)
+	if r, err := auditOf(t, w.dir, "", nil); err != nil || !r.OK || !r.Complete || r.Transactions != 3 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// BenchmarkAuditSigned audits whole lives whose approval is signed, and as many without.
+// COUNTERSIGN_SIGNED is how many; docs/decisions.md has the number for 10,000.
+func BenchmarkAuditSigned(b *testing.B) {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("COUNTERSIGN_SIGNED"), "500"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var dirs [2]string
+	for i, life := range []storetest.Life{storetest.Whole, storetest.Signed} {
+		dirs[i] = b.TempDir()
+		gitRun(b, dirs[i], nil, "init", "-q", "-b", "main")
+		appendAll(b, dirs[i], lives(b, slices.Repeat([]storetest.Life{life}, n)...), 1000, nil)
+	}
+	var took [2][]time.Duration
+	for b.Loop() {
+		for i, dir := range dirs {
+			runtime.GC()
+			start := time.Now()
+			if r, err := auditOf(b, dir, "", nil); err != nil || !r.OK || r.Transactions != n {
+				b.Fatal(err, r)
+			}
+			took[i] = append(took[i], time.Since(start))
+		}
+	}
+	b.ReportMetric(median(took[0]), "ms-plain")
+	b.ReportMetric(median(took[1]), "ms-signed")
+	b.ReportMetric(median(took[1])/median(took[0]), "x-plain")
 }

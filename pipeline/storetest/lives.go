@@ -16,12 +16,15 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 )
 
 // A Life is how far a transaction gets, and which way.
@@ -40,6 +43,10 @@ const (
 	Gone                 // superseded: the base changed
 	lives
 )
+
+// Signed is Whole, with an approval that is signed, as the Policy asks. It is none of
+// Mixed.
+const Signed Life = -1
 
 // Mixed is n lives of every kind.
 func Mixed(n int) []Life {
@@ -98,6 +105,7 @@ type life struct {
 	*world
 	n      int
 	policy policy.Policy
+	keys   signed.Keys
 	name   string
 	before *fstest.MapFile
 	base   string // the commit that it is reviewed on
@@ -118,6 +126,10 @@ func (w *world) stages(i int, kind Life) []step {
 		approved = []step{l.review, l.gate, l.says(ledger.Approve, ""), l.says(ledger.Approve, "2")}
 	}
 	switch kind {
+	case Signed:
+		l.policy.Approvals.Required, l.policy.Approvals.Keys, l.policy.Approvals.Signed = 1, "keys", policy.SignedOnly
+		l.keys = approval.ReadKeys(fstest.MapFS{"keys": file("ada@example.org " + key.Public + "\n")}, l.policy)
+		return []step{l.review, l.signs, l.apply(nil, true), l.validate}
 	case Whole:
 		return append(approved, l.apply(nil, true), l.validate)
 	case Asked:
@@ -148,7 +160,7 @@ func (l *life) as(kind, id, login string) *pipeline.Runner {
 	return &pipeline.Runner{
 		Store: l, Repo: l, Refs: l, Secrets: secret.Default(), Actor: who, Decider: who,
 		Rules: func(context.Context, string) (pipeline.Rules, error) {
-			return pipeline.Rules{Policy: l.policy, Commit: l.base}, nil
+			return pipeline.Rules{Policy: l.policy, Commit: l.base, Keys: l.keys}, nil
 		},
 		Tool: "countersign test", Now: func() time.Time { return l.now }, Entropy: l.random,
 	}
@@ -178,6 +190,24 @@ func (l *life) says(d ledger.Decision, namesake string) step {
 		_, err := l.as("user", "ada@example.org"+namesake, "Ada").Decide(context.Background(), l.id, pipeline.Ruling{Decision: d, Reason: "because", Kind: "local"})
 		return err
 	}
+}
+
+var key = signedtest.Ed25519(1)
+
+// signs is an approval of Ada's, signed with her key.
+func (l *life) signs() error {
+	r := l.as("user", "ada@example.org", "Ada")
+	g, err := r.Judge(context.Background(), l.id)
+	if err != nil {
+		return err
+	}
+	s, err := g.Statement(ledger.Approve, []string{"patchset:" + g.Transaction().PatchID()}, "because", l.now)
+	if err != nil {
+		return err
+	}
+	signature := key.Signs(s)
+	_, err = r.Decide(context.Background(), l.id, pipeline.Ruling{Kind: "local", Signature: &signature})
+	return err
 }
 
 // apply moves a ref, or finds it broken; must says that it has to succeed.
