@@ -70,7 +70,7 @@ func (r *Repo) CheckMergeBase(ctx context.Context, base, a, b string) error {
 
 // mergeBases returns the common ancestors that are no ancestors of another one,
 // the latest first.
-func mergeBases(s viewer, a, b plumbing.Hash) ([]plumbing.Hash, error) {
+func mergeBases(s source, a, b plumbing.Hash) ([]plumbing.Hash, error) {
 	p, err := paint(s, a, b)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func mergeBases(s viewer, a, b plumbing.Hash) ([]plumbing.Hash, error) {
 
 // independent leaves out those that are ancestors of others. A clock that was
 // wrong can make painting find them.
-func independent(s viewer, dates *painter, all []plumbing.Hash) ([]plumbing.Hash, error) {
+func independent(s source, dates *painter, all []plumbing.Hash) ([]plumbing.Hash, error) {
 	left := slices.Clone(all)
 	for _, one := range all {
 		if !slices.Contains(left, one) || len(left) == 1 {
@@ -137,7 +137,7 @@ type ancestor struct {
 // each commit with where it was reached from. What both reach is common. It
 // ends when nothing is left but ancestors of common ones.
 type painter struct {
-	objects viewer
+	objects source
 	nodes   map[plumbing.Hash]*ancestor
 	missing []plumbing.Hash // nodes that are not here
 	queue   queue
@@ -146,7 +146,7 @@ type painter struct {
 	found   []plumbing.Hash
 }
 
-func paint(s viewer, one plumbing.Hash, others ...plumbing.Hash) (*painter, error) {
+func paint(s source, one plumbing.Hash, others ...plumbing.Hash) (*painter, error) {
 	p := &painter{objects: s, nodes: map[plumbing.Hash]*ancestor{}}
 	err := p.reach(one, ofOne)
 	for _, id := range others {
@@ -218,22 +218,19 @@ func (p *painter) load(id plumbing.Hash) (*ancestor, error) {
 	}
 	n := &ancestor{}
 	p.nodes[id] = n
-	o, err := p.objects.View(id)
+	raw, err := readObject(p.objects, plumbing.CommitObject, id)
 	if errors.Is(err, packfile.ErrMissing) {
 		n.gone, p.missing = true, append(p.missing, id)
 		return n, nil
 	}
-	if err == nil && o.Type != plumbing.CommitObject {
-		err = fmt.Errorf("object %s is a %s, not a commit", id, o.Type)
-	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := parseCommit(o.Data)
+	c, err := parseCommit(raw)
 	if err != nil {
 		return nil, fmt.Errorf("commit %s: %w", id, err)
 	}
-	n.parents, n.when = c.parents, committedAt(o.Data)
+	n.parents, n.when = c.parents, committedAt(raw)
 	return n, nil
 }
 

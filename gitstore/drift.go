@@ -54,7 +54,7 @@ func (r *Repo) Drift(_ context.Context, a, b string) (commits int, files []strin
 func isFile(e treeEntry) bool { return e.mode != filemode.Empty && e.mode != filemode.Dir }
 
 // apart counts the commits that are before, or are, one of two and not the other.
-func apart(s viewer, a, b plumbing.Hash) (int, error) {
+func apart(s source, a, b plumbing.Hash) (int, error) {
 	p, err := paint(s, a, b)
 	if err != nil {
 		return 0, err

@@ -37,7 +37,7 @@ type History struct {
 	// First says that nothing was known of the ledger before.
 	First bool
 
-	objects viewer
+	objects source
 	store   *packfile.Store
 	signers *sshsig.Allowed
 	tip     plumbing.Hash
@@ -48,11 +48,6 @@ type History struct {
 
 	base plumbing.Hash // the tree before the first commit that is visited
 	done plumbing.Hash // From, once it was met
-}
-
-// viewer is a packfile.Store, or what a test puts before one.
-type viewer interface {
-	View(id plumbing.Hash) (packfile.Object, error)
 }
 
 var _ history.Reader = (*History)(nil)
@@ -201,15 +196,7 @@ func unjoin(err error) []error {
 
 // Blob returns a file's content.
 func (h *History) Blob(id history.ID) ([]byte, error) {
-	return h.view(plumbing.BlobObject, plumbing.Hash(id))
-}
-
-func (h *History) view(kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
-	o, err := h.objects.View(id)
-	if err == nil && o.Type != kind {
-		err = fmt.Errorf("object %s is a %s, not a %s", id, o.Type, kind)
-	}
-	return o.Data, err
+	return readObject(h.objects, plumbing.BlobObject, plumbing.Hash(id))
 }
 
 // A rawCommit is a commit as it was read, with the tree of the one before it:
@@ -300,7 +287,7 @@ func (h *History) cut(c *rawCommit, parent plumbing.Hash, err error) {
 func (h *History) read(id plumbing.Hash, age int) (rawCommit, error) {
 	c := rawCommit{id: id, age: age}
 	var err error
-	if c.raw, err = h.view(plumbing.CommitObject, id); err != nil {
+	if c.raw, err = readObject(h.objects, plumbing.CommitObject, id); err != nil {
 		return c, err
 	}
 	if c.commit, err = parseCommit(c.raw); err != nil {
@@ -332,7 +319,7 @@ func (h *History) Former(name string) (map[string]history.Entry, error) {
 		if !e.isDir() {
 			return nil, nil
 		}
-		raw, err := h.view(plumbing.TreeObject, e.hash())
+		raw, err := readObject(h.objects, plumbing.TreeObject, e.hash())
 		if err != nil {
 			return nil, err
 		}

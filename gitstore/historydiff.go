@@ -113,7 +113,7 @@ func (d *differ) tree(id plumbing.Hash) ([]byte, error) {
 	raw, ok := d.older[id]
 	if !ok {
 		var err error
-		if raw, err = d.view(plumbing.TreeObject, id); err != nil {
+		if raw, err = readObject(d.objects, plumbing.TreeObject, id); err != nil {
 			return nil, err
 		}
 	}

@@ -183,10 +183,10 @@ type planSource struct {
 	get func(plumbing.Hash) (packfile.Object, error)
 }
 
-func (s planSource) Read(id plumbing.Hash) (packfile.Object, error) {
+func (s planSource) View(id plumbing.Hash) (packfile.Object, error) {
 	o, err := s.get(id)
 	if errors.Is(err, packfile.ErrMissing) {
-		return s.Store.Read(id)
+		return s.Store.View(id)
 	}
 	return o, err
 }

@@ -204,7 +204,7 @@ func (e *UnverifiedError) Error() string {
 // verifyNew audits what is after from, all of it for zero, if the ledger is to
 // be verified at all. A history that is not here to its root, of which nothing
 // was known, is taken as it is: there is nothing to hold it to.
-func (l *Ledger) verifyNew(name string, objects viewer, from, tip plumbing.Hash) error {
+func (l *Ledger) verifyNew(name string, objects source, from, tip plumbing.Hash) error {
 	if l.verify == nil || tip.IsZero() || from == tip {
 		return nil
 	}

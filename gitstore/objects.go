@@ -17,9 +17,10 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
-// source is where objects are read from. Several goroutines may use it.
+// source is where objects are read from, whose content is shared and must not be
+// modified. Several goroutines may use it.
 type source interface {
-	Read(id plumbing.Hash) (packfile.Object, error)
+	View(id plumbing.Hash) (packfile.Object, error)
 	Size(id plumbing.Hash) (plumbing.ObjectType, int64, error)
 }
 
@@ -29,19 +30,17 @@ type overlay struct {
 	source
 }
 
-func (o overlay) Read(id plumbing.Hash) (packfile.Object, error) {
+func (o overlay) View(id plumbing.Hash) (packfile.Object, error) {
 	if object, ok := o.new.Get(id); ok {
 		return object, nil
 	}
-	return o.source.Read(id)
+	return o.source.View(id)
 }
 
-// View is Read.
-func (o overlay) View(id plumbing.Hash) (packfile.Object, error) { return o.Read(id) }
-
-// readObject returns the content of an object, which must have this type.
+// readObject returns the content of an object, which must have this type. It is
+// shared.
 func readObject(s source, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
-	o, err := s.Read(id)
+	o, err := s.View(id)
 	if err == nil && o.Type != kind {
 		err = fmt.Errorf("object %s is a %s, not a %s", id, o.Type, kind)
 	}

@@ -95,20 +95,17 @@ func generationOf(name string) int {
 	return n
 }
 
-// Read returns an object, which it fetches if it is not here.
-func (p *partialCopy) Read(id plumbing.Hash) (packfile.Object, error) {
-	o, err := p.own.Read(id)
+// View returns an object, which it fetches if it is not here.
+func (p *partialCopy) View(id plumbing.Hash) (packfile.Object, error) {
+	o, err := p.own.View(id)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return o, err
 	}
 	if err := p.fetchObjects([]plumbing.Hash{id}, shallow); err != nil {
 		return packfile.Object{}, err
 	}
-	return p.own.Read(id)
+	return p.own.View(id)
 }
-
-// View is Read.
-func (p *partialCopy) View(id plumbing.Hash) (packfile.Object, error) { return p.Read(id) }
 
 // Size returns an object's type and size, likewise.
 func (p *partialCopy) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
@@ -116,7 +113,7 @@ func (p *partialCopy) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return kind, size, err
 	}
-	if _, err := p.Read(id); err != nil {
+	if _, err := p.View(id); err != nil {
 		return 0, 0, err
 	}
 	return p.own.Size(id)

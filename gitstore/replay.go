@@ -222,7 +222,7 @@ func (r *replay) logAt(tree plumbing.Hash, place string) (*ledger.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := ledger.ReadLog(raw)
+	log, err := ledger.ReadLog(bytes.Clone(raw))
 	if err != nil {
 		return nil, nil
 	}

@@ -355,7 +355,7 @@ func fork(s source, seen, a, b plumbing.Hash) (base plumbing.Hash, afterA, after
 // the commit, and the trees and files on changed paths.
 func collect(s source, to *packfile.Batch, commits []link) error {
 	add := func(id, base plumbing.Hash) error {
-		o, err := s.Read(id)
+		o, err := s.View(id)
 		if err == nil {
 			_, err = to.AddOn(o, base)
 		}

@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -225,7 +226,7 @@ func (b *builder) commit(c commit, files []patch.Change, encode func(commit) ([]
 }
 
 func (b *builder) put(kind plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
-	ids, err := b.batch.Add(packfile.Object{Type: kind, Data: data})
+	ids, err := b.batch.Add(packfile.Object{Type: kind, Data: bytes.Clone(data)})
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}

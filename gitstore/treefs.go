@@ -188,7 +188,7 @@ func (t *treeFS) blob(op, name string, kind fs.FileMode, other error) ([]byte, e
 	if err != nil {
 		return nil, t.fail(op, name, errMissing{err})
 	}
-	return b, nil
+	return bytes.Clone(b), nil // it is the caller's own
 }
 
 // ReadDir lists a directory in name order.
