@@ -100,6 +100,14 @@ func (s Settings) ExtraHeader(url string) string {
 	return header
 }
 
+// SigningKey is what signs by SSH: user.signingKey, if gpg.format is ssh; "" for nothing.
+func (s Settings) SigningKey() string {
+	if s.values["gpg.format"] == "ssh" {
+		return s.values["user.signingkey"]
+	}
+	return ""
+}
+
 // userFiles are the user's own configuration files; without a HOME there are
 // none.
 func userFiles(getenv func(string) string) []string {

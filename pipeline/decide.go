@@ -134,7 +134,7 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 	if ruling.Request != "" && tx.Closed {
 		return nil, &ClosedError{tx.TransactionID, tx.Status}
 	}
-	about, err := r.named(g, ruling)
+	about, err := r.Named(g, ruling)
 	switch {
 	case err != nil:
 		return nil, err
@@ -173,8 +173,8 @@ func (r *Runner) needless(g Gated, one approval.Request) bool {
 	})
 }
 
-// named are the needs that a ruling names, each fingerprint once.
-func (r *Runner) named(g Gated, ruling Ruling) ([]approval.Request, error) {
+// Named are the needs that a ruling names, each fingerprint once.
+func (r *Runner) Named(g Gated, ruling Ruling) ([]approval.Request, error) {
 	tx := g.Transaction()
 	var wanted []string
 	for _, name := range ruling.Fingerprints {

@@ -125,6 +125,9 @@ func (r Report) line() string {
 	text := fmt.Sprintf("- transaction %s: **%s**, %s", name(r.TransactionID), r.headline(), r.filesLine())
 	if r.waits() {
 		for _, n := range r.missing() {
+			if n.Signed {
+				return text + ", " + code(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest)) + "\n"
+			}
 			text += ", " + code("/approve "+n.Fingerprint)
 		}
 	}

@@ -271,13 +271,16 @@ func (r Report) asks(to Links) string {
 	if !r.waits() {
 		return ""
 	}
+	if slices.ContainsFunc(r.missing(), func(n approval.Need) bool { return n.Kind == policy.KindFileChange && n.Signed }) {
+		return r.approving() + r.signBlock() + denyBlock(r.Fingerprint)
+	}
 	head := "**To answer,** comment on the pull request with one line, exactly as it stands. The diff is not shown here: " +
 		name("countersign diff "+r.TransactionID) + " shows it.\n\n"
 	if to.Thread != "" {
 		head = "**To answer,** reply " + code("/approve") + ", or " + code("/deny") + " and your reason, in " + link("the request", to.Thread) +
 			", which has the diff; it is not shown here. Or comment here with the full line:\n\n"
 	}
-	return r.approving() + head + approveBlocks(r.list(), r.missing()) + denyBlock(r.Fingerprint) + r.greenHint()
+	return r.approving() + head + r.approveBlocks() + denyBlock(r.Fingerprint) + r.greenHint()
 }
 
 // approving says what an approval does.
@@ -296,12 +299,26 @@ func (r Report) greenHint() string {
 	return "A review that approves the pull request as it is now counts as well, for the change itself.\n\n"
 }
 
-func approveBlocks(risks risk.List, needs []approval.Need) string {
+// approveBlocks has a line to copy for each approval that is missing; those that must
+// be signed are made by a command.
+func (r Report) approveBlocks() string {
 	var b strings.Builder
-	for _, n := range needs {
-		b.WriteString("To approve " + cmp.Or(kindWords[n.Kind].sentence, prose(n.Kind)) + reasons(risks, n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n")
+	sign := false
+	for _, n := range r.missing() {
+		if sign = sign || n.Signed; !n.Signed {
+			b.WriteString("To approve " + cmp.Or(kindWords[n.Kind].sentence, prose(n.Kind)) + reasons(r.list(), n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n")
+		}
+	}
+	if sign {
+		b.WriteString(r.signBlock())
 	}
 	return b.String()
+}
+
+// signBlock says how to give an approval that must be signed.
+func (r Report) signBlock() string {
+	return "**Only an approval that is signed with the approver's own SSH key counts.** This command shows you the change and the risks, asks, signs, and posts your answer here:\n\n" +
+		lineBlock(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest)) + "\n"
 }
 
 // reasons are what an approval of a kind is about, the first of them, in brackets.

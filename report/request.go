@@ -94,7 +94,7 @@ func (q Request) writeTail(p *page) {
 func (q Request) answers() string {
 	var change, others []approval.Need
 	for _, n := range q.Needs {
-		need := approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required)}
+		need := approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required), Signed: n.Signed}
 		if n.Kind == policy.KindFileChange {
 			change = append(change, need)
 		} else {
@@ -102,7 +102,12 @@ func (q Request) answers() string {
 		}
 	}
 	unanswered := func(needs []approval.Need) string {
-		return approveBlocks(q.Report.list(), Report{Verdict: &approval.Verdict{Needs: needs}}.missing())
+		r := q.Report
+		r.Verdict = &approval.Verdict{Needs: needs}
+		return r.approveBlocks()
+	}
+	if len(change) > 0 && change[0].Signed {
+		return q.Report.signBlock() + "To deny it for good, reply here with " + code("/deny") + " and your reason.\n\n"
 	}
 	text := "**To answer, reply here** with one line, exactly as it stands:\n\n" + lineBlock("/approve") +
 		"\nor " + code("/deny") + " and your reason, which refuses this change for good.\n\n"

@@ -139,6 +139,9 @@ func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value st
 		if !d.Counted {
 			counted = "not counted: " + Clean(d.Reason)
 		}
+		if d.SignedBy != "" {
+			counted = "signed by " + Clean(d.SignedBy) + ", " + counted
+		}
 		what := cmp.Or(string(d.Decision), "unclear")
 		fmt.Fprintf(b, "  %-7s by %s (%s, %s)\n", Clean(what), Clean(d.Author.Login), Clean(d.Source), counted)
 	}

@@ -25,7 +25,7 @@ var errNotAsked = errors.New("nobody can be asked here")
 // answer. The answer is about what was shown: where that is something else by then,
 // nothing is recorded, and it is shown again. Find is asked each time which transaction
 // is meant. Without an answer, which is not answered, nothing is recorded.
-func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (string, error), ruling pipeline.Ruling, person io.Writer) (g pipeline.Gated, answered bool, err error) {
+func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (string, error), ruling pipeline.Ruling, sign signFunc, person io.Writer) (g pipeline.Gated, answered bool, err error) {
 	for {
 		id, err := find()
 		if err != nil {
@@ -34,8 +34,11 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 		if g, err = r.Judge(ctx, id); err != nil {
 			return g, false, err
 		}
-		answer, err := a.ask(ctx, r, g, ruling, person)
+		answer, err := a.ask(ctx, r, g, r.Asks(g, ruling.Decision), ruling, person)
 		if answer == nil || err != nil {
+			return g, false, err
+		}
+		if answer.Signature, err = sign.of(g, *answer); err != nil {
 			return g, false, err
 		}
 		if now, err := find(); err == nil && now == id {
@@ -48,14 +51,14 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 	}
 }
 
-// ask shows a transaction and asks about it: a denial once, approvals by their kinds.
+// ask shows a transaction and asks about what it can decide: a denial once, approvals by their kinds.
 // It returns the person's ruling on what was shown, nil for no answer, and a ruling
 // that is needless, or cannot be taken, as it is: Decide says so. What was typed before
 // a question is no answer to it (T70): where that cannot be told apart, nobody is asked.
-func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
+func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, about []approval.Request, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
-	kinds := kindsToAsk(r.Asks(g, ruling.Decision), ruling)
+	kinds := kindsToAsk(about, ruling)
 	if len(kinds) == 0 {
 		return &ruling, nil
 	}

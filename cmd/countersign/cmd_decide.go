@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -22,6 +23,7 @@ import (
 func (a *App) decideCommand(word string) *cobra.Command {
 	ruling := pipeline.Ruling{Decision: ledger.Decision(word), Kind: "local"}
 	var fingerprint string
+	var f signFlags
 	short := map[string]string{
 		"approve": "Approve the exact bytes of a patch",
 		"deny":    "Deny a patch for good: the same bytes are refused from now on",
@@ -46,17 +48,22 @@ a person's own key has approvals.signed.`,
 			if fingerprint != "" {
 				ruling.Fingerprints = []string{fingerprint}
 			}
-			return a.decide(cmd.Context(), args, ruling)
+			return a.decide(cmd.Context(), args, ruling, f)
 		},
 	}
 	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if the transaction's is another")
 	cmd.Flags().BoolVar(&ruling.All, "all", false, "everything that the transaction asks about, with one answer")
 	cmd.Flags().StringVar(&ruling.Reason, "reason", "", "why, recorded with the decision")
+	cmd.Flags().BoolVar(&f.sign, "sign", false, "sign the decision with your own SSH key")
+	f.add(cmd)
 	return cmd
 }
 
 // decide records one person's decision on the transaction that it names.
-func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling) error {
+func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling, f signFlags) error {
+	if f.key != "" && !f.sign {
+		return &usageError{"--key belongs to --sign", ""}
+	}
 	r, err := a.open()
 	if err != nil {
 		return err
@@ -67,7 +74,13 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling)
 	if name := namedPatch(ruling); name != "" && len(args) == 0 {
 		args = []string{name}
 	}
-	g, answered, err := a.decideSomewhere(ctx, r, args, ruling)
+	var sign signFunc
+	if f.sign {
+		sign = func(g pipeline.Gated, ruling pipeline.Ruling) (*signed.Signature, error) {
+			return a.sign(ctx, r, g, ruling, f.key)
+		}
+	}
+	g, answered, err := a.decideSomewhere(ctx, r, args, ruling, sign)
 	if err != nil {
 		return err
 	}
@@ -91,7 +104,7 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling)
 
 // decideSomewhere asks the person at the terminal, whatever was named. Where nobody can
 // be asked it takes the ruling on what was named as it is.
-func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []string, ruling pipeline.Ruling) (g pipeline.Gated, answered bool, err error) {
+func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []string, ruling pipeline.Ruling, sign signFunc) (g pipeline.Gated, answered bool, err error) {
 	find := func() (string, error) {
 		id, err := a.toDecide(ctx, r, args)
 		if len(args) == 0 && errors.As(err, new(*ledger.AmbiguousError)) {
@@ -101,7 +114,7 @@ func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []st
 	}
 	if person := a.person(); person != nil {
 		defer person.Close()
-		g, answered, err = a.decideHere(ctx, r, find, ruling, person)
+		g, answered, err = a.decideHere(ctx, r, find, ruling, sign, person)
 		if !errors.Is(err, errNotAsked) {
 			return g, answered, err
 		}
@@ -112,6 +125,14 @@ func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []st
 	id, err := find()
 	if err != nil {
 		return g, false, err
+	}
+	if sign != nil {
+		if g, err = r.Judge(ctx, id); err == nil {
+			ruling.Signature, err = sign(g, ruling)
+		}
+		if err != nil {
+			return g, false, err
+		}
 	}
 	g, err = r.Decide(ctx, id, ruling)
 	return g, true, err

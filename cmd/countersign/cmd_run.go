@@ -113,7 +113,7 @@ func (a *App) askInRun(ctx context.Context, r *pipeline.Runner, g pipeline.Gated
 	if len(r.Asks(g, ledger.Approve)) == 0 {
 		return g, nil
 	}
-	decided, _, err := a.decideHere(ctx, r, find, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}, person)
+	decided, _, err := a.decideHere(ctx, r, find, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}, nil, person)
 	if errors.Is(err, errNotAsked) {
 		return g, nil
 	}

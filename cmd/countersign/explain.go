@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
@@ -247,16 +248,23 @@ func explain(err error, again command) (code int, hint string) {
 func pendingHint(e *pipeline.PendingError, again command) string {
 	kinds := map[string]bool{}
 	var lines []string
+	signed := slices.ContainsFunc(e.Verdict.Needs, func(n approval.Need) bool { return n.Signed && n.Approved < n.Required })
 	for _, m := range e.Verdict.Missing() {
 		if !kinds[m.Kind] {
 			lines = append(lines, "/approve "+m.Fingerprint)
 		}
 		kinds[m.Kind] = true
 	}
+	if e.PullRequest > 0 && signed {
+		return again("sign", "--pr", fmt.Sprint(e.PullRequest), "--post", e.ID)
+	}
 	if e.PullRequest > 0 {
 		return fmt.Sprintf("comment on pull request %d: %s", e.PullRequest, strings.Join(lines, ", and in another comment: "))
 	}
 	approve := []string{"approve", e.ID}
+	if signed {
+		approve = append(approve, "--sign")
+	}
 	switch {
 	case len(kinds) > 1:
 		approve = append(approve, "--all")

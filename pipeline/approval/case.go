@@ -29,6 +29,7 @@ type Need struct {
 	Fingerprint string `json:"fingerprint"`
 	Required    int    `json:"required"`
 	Approved    int    `json:"approved"`
+	Signed      bool   `json:"signed,omitempty"` // only signed approvals count
 }
 
 // A Judged decision says whether it counted, and why.
@@ -37,6 +38,7 @@ type Judged struct {
 	Fingerprint string          `json:"fingerprint"`
 	Author      ledger.Actor    `json:"author"`
 	Source      string          `json:"source"`
+	SignedBy    string          `json:"signed_by,omitempty"` // the fingerprint of the key
 	CreatedAt   string          `json:"created_at"`
 	Counted     bool            `json:"counted"`
 	Reason      string          `json:"reason"`
@@ -156,6 +158,9 @@ func (c Case) Decide() Verdict {
 			Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
 			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt,
 		}
+		if d.Source.Signature != nil {
+			j.SignedBy = d.Source.Signature.KeyFingerprint
+		}
 		if c.Log.Request(d.ApprovalRequestID).Kind == policy.KindBreakGlass && d.Decision == ledger.Approve {
 			j.Counted, j.Reason = c.breakGlass(*d, tallies)
 			if j.Counted && broken == nil {
@@ -239,7 +244,7 @@ func (v *Verdict) addUp(tallies []*tally, broken *ledger.ApprovalDecision) {
 	lacks := func(t *tally) bool { n := t.sum(); return covered(t) && n.Approved < n.Required }
 	if broken != nil && slices.ContainsFunc(tallies, lacks) {
 		v.BreakGlass = true
-		v.Needs = []Need{{policy.KindBreakGlass, broken.Fingerprint, 1, 1}}
+		v.Needs = []Need{{Kind: policy.KindBreakGlass, Fingerprint: broken.Fingerprint, Required: 1, Approved: 1}}
 		parts = []string{"break-glass by " + broken.Source.Author.Login + ": " + broken.Reason}
 		tallies = slices.DeleteFunc(slices.Clone(tallies), covered)
 	}
@@ -296,7 +301,7 @@ func (t *tally) vote(c Case, from ledger.Source) string {
 // sum is the need with its votes: how many people approved; with owners, of the
 // path that fewest approved.
 func (t *tally) sum() Need {
-	return Need{t.need.Kind, t.fingerprint, max(1, t.need.Required), slices.Min(t.votes)}
+	return Need{t.need.Kind, t.fingerprint, max(1, t.need.Required), slices.Min(t.votes), t.need.Signed}
 }
 
 // text says in words how far a need is met.

@@ -326,3 +326,9 @@ func match(pattern, name string) bool {
 	}
 	return strings.Trim(pattern[p:], "*") == ""
 }
+
+// Lists reports whether the list has a public key, written as authorized_keys has it.
+func (a Allowed) Lists(publicKey string) bool {
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(publicKey))
+	return err == nil && len(a.keys[string(key.Marshal())]) > 0
+}

@@ -72,7 +72,7 @@ func InAgent(ctx context.Context) ([]Key, error) {
 // it. What ssh-keygen asks of the person (a touch, a PIN, a passphrase) it asks on
 // their terminal; what it says goes to told.
 func (k Key) Sign(ctx context.Context, namespace string, message []byte, told io.Writer) (armored string, err error) {
-	args := []string{"-Y", "sign", "-n", namespace}
+	args := []string{"-Y", "sign", "-q", "-n", namespace}
 	if k.File != "" {
 		args = append(args, "-f", k.File)
 	} else {

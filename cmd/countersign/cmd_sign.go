@@ -1,0 +1,312 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+)
+
+// signFlags say with which key a decision is signed.
+type signFlags struct {
+	sign bool
+	key  string
+}
+
+// A signFunc signs a ruling on a transaction; nil leaves it unsigned.
+type signFunc func(pipeline.Gated, pipeline.Ruling) (*signed.Signature, error)
+
+func (f signFunc) of(g pipeline.Gated, ruling pipeline.Ruling) (*signed.Signature, error) {
+	if f == nil {
+		return nil, nil
+	}
+	return f(g, ruling)
+}
+
+func (f *signFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.key, "key", "", "the SSH key to sign with: a `FILE`, a public one's meaning the agent's (default: the agent's, or user.signingKey)")
+}
+
+// signCommand signs a decision for a pull request.
+func (a *App) signCommand() *cobra.Command {
+	var f signFlags
+	var number int
+	var deny, post, all bool
+	var fingerprints []string
+	var reason, repository string
+	cmd := &cobra.Command{
+		Use:   "sign --pr N [TX]",
+		Short: "Sign a decision on a pull request's patch with your own SSH key",
+		Long: `sign shows the patch that a pull request's transaction proposes, as the ledger has it and this
+program hashes it, asks, and signs the decision with your own SSH key. It prints the line to post
+as a comment on the pull request, and copies it to the clipboard of a terminal that allows it;
+--post posts it with the token in COUNTERSIGN_TOKEN or GH_TOKEN. The account that posts it must
+be the one that the Policy's list has for the key.
+
+A key of a security key asks for a touch. Outside a clone, --repo says which repository is meant.
+Without a terminal nobody is asked, and the transaction must be named.`,
+		Example: `  countersign sign --pr 12
+  countersign sign --pr 12 --post
+  countersign sign --pr 12 --repo OWNER/NAME --key ~/.ssh/id_ed25519_sk`,
+		Args: upToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if number < 1 {
+				return &usageError{"--pr must name the pull request", "in a clone without one, countersign approve TX --sign records a signed decision"}
+			}
+			if repository != "" {
+				remove, err := a.cloneFor(cmd.Context(), repository)
+				if err != nil {
+					return err
+				}
+				defer remove()
+			}
+			ruling := pipeline.Ruling{Decision: ledger.Approve, Fingerprints: fingerprints, All: all, Reason: reason}
+			if deny {
+				ruling.Decision = ledger.Deny
+			}
+			return a.signFor(cmd.Context(), number, args, ruling, f.key, post)
+		},
+	}
+	cmd.Flags().IntVar(&number, "pr", 0, "the pull request's `NUMBER`")
+	cmd.Flags().BoolVar(&deny, "deny", false, "sign a denial")
+	cmd.Flags().BoolVar(&post, "post", false, "post the line on the pull request")
+	cmd.Flags().BoolVar(&all, "all", false, "everything that the transaction asks about, with one answer")
+	cmd.Flags().StringSliceVar(&fingerprints, "fingerprint", nil, "what is meant: secret, protected, or a `patchset:…` in full")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, signed with the decision")
+	cmd.Flags().StringVar(&repository, "repo", "", "work without a clone, on the repository `OWNER/NAME` or one with this address")
+	f.add(cmd)
+	return cmd
+}
+
+// signFor signs a decision on what a pull request's transaction proposes.
+func (a *App) signFor(ctx context.Context, number int, args []string, ruling pipeline.Ruling, key string, post bool) error {
+	a.shareLedger()
+	r, err := a.open()
+	if err != nil {
+		return err
+	}
+	if post && a.client == nil {
+		return &usageError{"there is no token to post with", "set COUNTERSIGN_TOKEN to one of your own account, or post the line that is printed without --post"}
+	}
+	find := func() (string, error) { return a.findOnPull(ctx, r, number, args) }
+	id, err := find()
+	if err != nil {
+		return err
+	}
+	g, err := a.standing(ctx, r, id)
+	if err != nil {
+		return err
+	}
+	answer := &ruling
+	if person := a.person(); person != nil {
+		defer person.Close()
+		about, err := r.Named(g, pipeline.Ruling{Decision: ruling.Decision, All: true})
+		if err != nil {
+			return err
+		}
+		if answer, err = a.ask(ctx, r, g, about, ruling, person); err != nil {
+			return err
+		}
+		if answer == nil {
+			a.say("nothing was signed")
+			return &exitError{code: exitPending}
+		}
+	} else if len(args) == 0 && namedPatch(ruling) == "" {
+		return &usageError{"sign must name what it is about: no person was shown it here", fmt.Sprintf("countersign diff --push %s && countersign sign --pr %d %s", id, number, id)}
+	}
+	signature, err := a.sign(ctx, r, g, *answer, key)
+	if err != nil {
+		return err
+	}
+	line := approval.SignedLine(*signature)
+	if now, err := find(); err != nil || now != id {
+		return cmp.Or(err, error(&pipeline.ChangedError{ID: id}))
+	}
+	url := ""
+	if post {
+		posted, err := a.client.UpsertComment(ctx, number, "", line)
+		if err != nil {
+			return fmt.Errorf("posting the signed decision: %w", err)
+		}
+		url = posted.URL
+	}
+	a.copyToClipboard(line)
+	patchID := g.Transaction().PatchID()
+	if a.flags.json {
+		return a.printJSON(document{"line": line, "patch_id": patchID, "short": shortHash(patchID), "transaction_id": id, "url": url})
+	}
+	a.say("patch %s, to be compared with the comment on the pull request", shortHash(patchID))
+	if post {
+		return a.print("posted: " + url + "\n")
+	}
+	return a.print(line + "\n")
+}
+
+// standing is a transaction as the ledger has it, asking nobody.
+func (a *App) standing(ctx context.Context, r *pipeline.Runner, id string) (pipeline.Gated, error) {
+	snap, err := r.Ledger(ctx, ledger.Dir(id))
+	if err != nil {
+		return pipeline.Gated{}, err
+	}
+	g, err := r.History(ctx, snap, id)
+	if err == nil && g.Transaction().Closed {
+		err = &pipeline.ClosedError{ID: id, Status: g.Transaction().Status}
+	}
+	return g, err
+}
+
+// findOnPull finds the transaction on a pull request that is meant: the one that is
+// open, or the one that was named.
+func (a *App) findOnPull(ctx context.Context, r *pipeline.Runner, number int, args []string) (string, error) {
+	if len(args) > 0 {
+		_, id, err := a.find(ctx, r, args, false)
+		return id, err
+	}
+	open, _, err := r.Open(ctx)
+	if err != nil {
+		return "", err
+	}
+	open = slices.DeleteFunc(open, func(tx ledger.Transaction) bool { return tx.Pointers.Proposal.PullRequest != number })
+	switch len(open) {
+	case 0:
+		return "", &usageError{fmt.Sprintf("nothing is open on pull request %d", number), "countersign list --push"}
+	case 1:
+		a.transaction = open[0].TransactionID
+		return a.transaction, nil
+	}
+	var lines []string
+	for _, tx := range open {
+		lines = append(lines, "countersign sign --pr "+fmt.Sprint(number)+" "+tx.TransactionID)
+	}
+	return "", &usageError{fmt.Sprintf("%d transactions are open on pull request %d", len(open), number), strings.Join(lines, "  or  ")}
+}
+
+// sign signs a ruling on a transaction with the person's own key.
+func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ruling pipeline.Ruling, key string) (*signed.Signature, error) {
+	about, err := r.Named(g, ruling)
+	if err != nil {
+		return nil, err
+	}
+	var fingerprints []string
+	for _, one := range about {
+		fingerprints = append(fingerprints, one.Fingerprint)
+	}
+	statement, err := g.Statement(ruling.Decision, fingerprints, ruling.Reason, a.Now())
+	if err != nil {
+		return nil, &usageError{"this cannot be signed: " + err.Error(), ""}
+	}
+	s := signed.Signature{Statement: statement}
+	with, err := a.signingKey(ctx, g, key)
+	if err != nil {
+		return nil, err
+	}
+	if s.Armored, err = with.Sign(ctx, signed.Namespace, s.Statement.Bytes(), teller{a}); err != nil {
+		if errors.Is(err, sshkey.ErrNoProgram) {
+			return nil, &usageError{err.Error(), "install OpenSSH's client programs"}
+		}
+		return nil, &usageError{err.Error(), "--key names another key"}
+	}
+	if line := approval.SignedLine(s); a.redact(line).String() != line {
+		return nil, errors.New("the signature has what looks like a secret in it, by chance: sign again")
+	}
+	return &s, nil
+}
+
+// teller says what a program says that works for this one.
+type teller struct{ a *App }
+
+func (t teller) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		t.a.say("%s", strings.TrimSpace(line))
+	}
+	return len(p), nil
+}
+
+// signingKey is the key that is named, else the one that Git's configuration has for
+// signatures by SSH, else the agent's: the first that the Policy's list has, or its only
+// one.
+func (a *App) signingKey(ctx context.Context, g pipeline.Gated, named string) (sshkey.Key, error) {
+	home := a.Getenv("HOME")
+	if named != "" {
+		key := sshkey.Named(named, home)
+		if key.File != "" {
+			key.File = a.path(key.File)
+		}
+		return key, nil
+	}
+	if name := a.repo.Config.SigningKey(); name != "" {
+		return sshkey.Named(name, home), nil
+	}
+	held, err := sshkey.InAgent(ctx)
+	if errors.Is(err, sshkey.ErrNoProgram) {
+		held = nil
+	} else if err != nil {
+		return sshkey.Key{}, err
+	}
+	listed := slices.IndexFunc(held, func(k sshkey.Key) bool { return g.Keys().Allowed.Lists(k.Public) })
+	switch {
+	case listed >= 0:
+		return held[listed], nil
+	case len(held) == 1:
+		return held[0], nil
+	case len(held) > 1:
+		return sshkey.Key{}, &usageError{fmt.Sprintf("the agent has %d keys, and the Policy lists none of them", len(held)), "name one with --key FILE"}
+	}
+	return sshkey.Key{}, &usageError{"there is no key to sign with", "--key FILE; or: git config --global gpg.format ssh && git config --global user.signingKey ~/.ssh/id_ed25519.pub"}
+}
+
+// copyToClipboard offers a text to the terminal's clipboard (xterm's OSC 52), which
+// works through ssh as well. A terminal that does not know it shows nothing.
+func (a *App) copyToClipboard(text string) {
+	if person := a.person(); person != nil {
+		defer person.Close()
+		code := "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a"
+		_ = emit(person, a.redact(text).Show(func(string) string { return code }))
+	}
+}
+
+var ownerName = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
+
+// cloneFor makes a clone of a repository's newest commit, without its files, to work in
+// where there is none.
+func (a *App) cloneFor(ctx context.Context, repository string) (remove func(), err error) {
+	address := repository
+	if ownerName.MatchString(repository) {
+		address = cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com") + "/" + repository + ".git"
+	}
+	dir, err := os.MkdirTemp("", "countersign-sign-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath=/dev/null", "clone", "--quiet", "--depth", "1", "--no-checkout", "--", address, dir)
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
+	if host := hostOf(address); host != "" && a.forgeToken() != "" && host == cmp.Or(a.Getenv("COUNTERSIGN_TOKEN_HOST"), hostOf(a.Getenv("GITHUB_SERVER_URL")), "github.com") {
+		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + a.forgeToken()))
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http."+address+".extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+basic)
+	}
+	if said, err := cmd.CombinedOutput(); err != nil {
+		remove()
+		return nil, &exitError{exitIO, fmt.Errorf("cloning %s: %w: %s", address, err, ledger.OneLine(string(said), 300))}
+	}
+	a.flags.dir = dir
+	return remove, nil
+}
+
+// shortHash is enough of a hash for a person to compare it with the whole one: both
+// ends, as a text made to look alike would have to match 96 bits.
+func shortHash(id string) string { return id[:12] + "…" + id[len(id)-12:] }
