@@ -91,7 +91,7 @@ func (c Comment) Body() string {
 	}
 	for i, r := range full {
 		share := newPage(p.left / (len(full) - i))
-		r.write(share, Links{c.Web, c.Threads[r.TransactionID]})
+		r.write(share, Links{Web: c.Web, Thread: c.Threads[r.TransactionID]})
 		p.write(share.String())
 	}
 	return p.String() + below

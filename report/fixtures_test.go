@@ -132,7 +132,7 @@ func gateOnly(state approval.State) report.Report {
 func request() report.Request {
 	return report.Request{
 		Report: proposal(), Diff: []byte(theDiff), Needs: []policy.Need{{Kind: policy.KindFileChange, Required: 1}},
-		Approvals: policy.Default().Approvals, Web: "https://github.example/acme/app", PolicyCommit: strings.Repeat("b", 40),
+		Approvals: policy.Default().Approvals, Web: "https://github.example/acme/app", Policy: report.PolicyFile{Commit: strings.Repeat("b", 40), Lines: map[string]int{"protected[0]": 4}},
 	}
 }
 

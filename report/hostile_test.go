@@ -34,7 +34,7 @@ func filled(text string) map[string]string {
 	r.Summary, r.Proposer, r.AppliedCommit, r.LedgerRef = word, who, word, word
 	r.Files = append(r.Files, report.File{Path: word, From: word, Kind: "rename"})
 	r.Risks = &risk.List{Risks: []risk.Risk{
-		{Kind: risk.Executable, Path: word, From: word, Lines: []int{1, 2}, More: 3, Detail: word}, {Kind: risk.Kind(word), Path: word},
+		{Kind: risk.Executable, Path: word, From: word, Lines: []int{1, 2}, More: 3, Detail: word}, {Kind: risk.Protected, Path: word, Detail: word + " " + word}, {Kind: risk.Kind(word), Path: word},
 	}}
 	r.Verdict = verdict(approval.Pending, word, 0, judged(who, ledger.Approve, approval.KindReview, word, false))
 	r.Verdict.Drift = &approval.Drift{From: strings.Repeat("1", 40), To: word, Commits: 1, Files: 2, Beside: 2, Names: []string{word, word}}
@@ -58,7 +58,7 @@ func filled(text string) map[string]string {
 	over.Verdict = verdict(approval.Approved, word, 1, judged(who, ledger.Approve, approval.KindReview, word, true))
 	gone := r
 	gone.Status, gone.Ended = ledger.Superseded, word
-	q.Web, q.PolicyCommit = "https://"+word, word
+	q.Web, q.Policy = "https://"+word, report.PolicyFile{Commit: word, Lines: map[string]int{word: 3}}
 	c := report.Comment{Web: "https://" + word, Notes: []string{word}, Threads: map[string]string{numbered(r, 5).TransactionID: "https://" + word}}
 	for i := range 2 {
 		c.Transactions = append(c.Transactions, numbered(r, i), numbered(bad, 10+i))

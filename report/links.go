@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -12,6 +13,14 @@ import (
 type Links struct {
 	Web    string // of the repository on the forge, such as https://github.com/acme/app
 	Thread string // of the request in which people answer
+	Policy PolicyFile
+}
+
+// A PolicyFile is where people can read the Policy: the commit that has it, "" for
+// none, and the lines at which its parts begin (policy.Lines).
+type PolicyFile struct {
+	Commit string
+	Lines  map[string]int
 }
 
 // WebOf is Links.Web of a repository that is cloned from an address.
@@ -33,12 +42,21 @@ func (l Links) transaction(id, ledgerCommit string) string {
 	return link(code(id), l.Web+"/tree/"+ledgerCommit+"/"+ledger.Dir(id))
 }
 
-// policy is the Policy's file of a commit, at a line of it unless that is 0.
-func (l Links) policy(commit string) string {
-	if l.Web == "" || !commitID().MatchString(commit) {
+// policy is the Policy's file.
+func (l Links) policy() string {
+	if l.Web == "" || !commitID().MatchString(l.Policy.Commit) {
 		return "the Policy"
 	}
-	return link("the Policy", l.Web+"/blob/"+commit+"/"+policy.Path)
+	return link("the Policy", l.Web+"/blob/"+l.Policy.Commit+"/"+policy.Path)
+}
+
+// rule is a part of the Policy by its name, such as protected[0].
+func (l Links) rule(part string) string {
+	line := l.Policy.Lines[part]
+	if l.Web == "" || line == 0 || !commitID().MatchString(l.Policy.Commit) {
+		return prose(part)
+	}
+	return link(prose(part), fmt.Sprintf("%s/blob/%s/%s#L%d", l.Web, l.Policy.Commit, policy.Path, line))
 }
 
 // compare leads to what differs between two commits; without an address it is the

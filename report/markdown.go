@@ -33,7 +33,7 @@ func (r Report) write(p *page, to Links) {
 	if r.isStory() {
 		p.write(r.story(to))
 		p.folded("Risks, ids, decisions and files", func(p *page) {
-			p.write(r.risks(p.left))
+			p.write(r.risks(p.left, to))
 			p.write(r.drift(to) + r.facts(to))
 			r.writeDecisions(p)
 			r.writeFiles(p)
@@ -41,7 +41,7 @@ func (r Report) write(p *page, to Links) {
 		return
 	}
 	first := r.wants("proposes", "brings") + r.drift(to)
-	first += r.risks(p.left - len(first))
+	first += r.risks(p.left-len(first), to)
 	failures := newPage(p.left - len(first))
 	r.writeFailures(failures)
 	p.write(failures.String())
@@ -78,7 +78,7 @@ func (r Report) story(to Links) string {
 		decided = string(r.Verdict.State) + " (" + words(r.Verdict.Reason) + ")"
 		var by []string
 		for _, d := range r.Verdict.Decisions {
-			if d.Counted {
+			if d.Counted && !slices.Contains(by, d.Author.Login) {
 				by = append(by, d.Author.Login)
 			}
 		}
@@ -327,7 +327,7 @@ func reasons(risks risk.List, kind string) string {
 	all := Reasons(risks, kind)
 	var out []string
 	for _, one := range all[:min(len(all), most)] {
-		out = append(out, riskItem(one))
+		out = append(out, riskItem(one, Links{}))
 	}
 	if more := len(all) - most; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))

@@ -26,9 +26,7 @@ type Request struct {
 	Obstacles []Obstacle
 	Notes     []string // plain text, a line each
 	Web       string   // Links.Web
-	// PolicyCommit is where the Policy was read from, "" for a repository without
-	// one.
-	PolicyCommit string
+	Policy    PolicyFile
 }
 
 // RequestMarker is the last line of a Request's body, by which it is found.
@@ -74,7 +72,7 @@ func (q Request) writeHead(p *page) {
 	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
 		p.write(caution("**This change adds what looks like a secret.** It is masked below; the fingerprint is of the real bytes. Approve it only if it is none, or if it is meant to be there."))
 	}
-	p.write(q.Report.risks(p.left))
+	p.write(q.Report.risks(p.left, q.links()))
 	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
 	head := warning("**This change has characters that do not show, or bytes that are not UTF-8.** They can make code look like what it is not. The diff has them as escapes.")
 	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
@@ -117,9 +115,11 @@ func (q Request) answers() string {
 	return text + q.Report.greenHint() + "Elsewhere on the pull request, the full lines:\n\n" + unanswered(change) + denyBlock(q.Report.Fingerprint)
 }
 
+func (q Request) links() Links { return Links{Web: q.Web, Policy: q.Policy} }
+
 func (q Request) writeDetails(p *page) {
 	r := q.Report
-	links := Links{Web: q.Web}
+	links := q.links()
 	rows := []string{
 		"transaction " + name(r.TransactionID) + " on " + links.commit(r.BaseCommit),
 		"the same diff in a clone: " + name("countersign diff "+r.TransactionID),
@@ -129,7 +129,7 @@ func (q Request) writeDetails(p *page) {
 	}
 	p.write("- " + strings.Join(rows, "\n- ") + "\n\n")
 	p.write(q.conditions())
-	p.list(list{"Needed, under " + links.policy(q.PolicyCommit) + ":\n\n", each(q.Needs, needRow), maxNames, "need", ""})
+	p.list(list{"Needed, under " + links.policy() + ":\n\n", each(q.Needs, needRow), maxNames, "need", ""})
 	commands := each(q.Commands, func(c string) string { return "- " + name(c) + "\n" })
 	p.list(list{"Commands that run first, in a sandbox:\n\n", commands, maxNames, "command", ""})
 	p.list(list{"", points("Note", q.Notes), maxNames, "note", ""})

@@ -244,7 +244,7 @@ const (
 // risks are the report's risks in Markdown, a line a kind, in a part of the room
 // that a page has. Kinds share it; what a line has no room for is counted in it, so
 // that no kind is left out.
-func (r Report) risks(room int) string {
+func (r Report) risks(room int, to Links) string {
 	groups := riskGroups(r.list())
 	switch {
 	case r.Risks == nil:
@@ -255,18 +255,18 @@ func (r Report) risks(room int) string {
 	var b strings.Builder
 	b.WriteString("**Look at this first:**\n\n")
 	for _, g := range groups {
-		b.WriteString(g.row(min(maxRisks, room/2) / len(groups)))
+		b.WriteString(g.row(min(maxRisks, room/2)/len(groups), to))
 	}
 	return b.String() + "\n"
 }
 
 // row is a group in one line of at most room bytes, or its kind and count alone.
-func (g riskGroup) row(room int) string {
+func (g riskGroup) row(room int, to Links) string {
 	head := "- **" + prose(riskTitle(g.kind)) + "**: "
 	var items []string
 	left := room - len(head) - len(" and 1000000000 more\n")
 	for _, one := range g.risks[:min(len(g.risks), maxNames)] {
-		item := riskItem(one)
+		item := riskItem(one, to)
 		if left -= len(item) + len("; "); left < 0 {
 			break
 		}
@@ -282,8 +282,8 @@ func (g riskGroup) row(room int) string {
 	return text + "\n"
 }
 
-// riskItem is a risk in Markdown.
-func riskItem(r risk.Risk) string {
+// riskItem is a risk in Markdown, with a link to the Policy's rule where it is one's.
+func riskItem(r risk.Risk, to Links) string {
 	text := code(shortenTo(r.Path, maxRiskWords))
 	if r.From != "" {
 		text = code(shortenTo(r.From, maxRiskWords)) + " → " + text
@@ -293,6 +293,9 @@ func riskItem(r risk.Risk) string {
 	}
 	if r.More > 0 {
 		text += fmt.Sprintf(" and %d more", r.More)
+	}
+	if rule, glob, ok := strings.Cut(r.Detail, " "); ok && r.Kind == risk.Protected && len(rule) <= maxRiskWords {
+		return text + " (" + to.rule(rule) + " " + prose(shortenTo(glob, maxRiskWords)) + ")"
 	}
 	if r.Detail != "" {
 		text += " (" + prose(shortenTo(r.Detail, maxRiskWords)) + ")"

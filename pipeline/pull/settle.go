@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -291,6 +292,21 @@ func (s *settlement) posted(id string) ([]approval.Posted, error) {
 	return approval.ReadPosted(s.ledger.Tree, log)
 }
 
+// policyFile is where people can read the Policy that the change was reviewed
+// under. What cannot be read is no more than a link less.
+func (s *settlement) policyFile(ctx context.Context, g pipeline.Gated) report.PolicyFile {
+	commit := g.PolicyCommit()
+	if commit == "" {
+		return report.PolicyFile{}
+	}
+	tree, err := s.Runner.Repo.Tree(ctx, commit)
+	if err != nil {
+		return report.PolicyFile{Commit: commit}
+	}
+	raw, _ := fs.ReadFile(tree, policy.Path)
+	return report.PolicyFile{Commit: commit, Lines: policy.Lines(raw)}
+}
+
 // request opens the thread in which people can answer: a comment on a file of
 // the pull request's diff. Where that has none of the patch's files, any does; the
 // one comment on the pull request always works.
@@ -321,7 +337,7 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 	}
 	body := report.Request{
 		Report: clean, Diff: []byte(s.Host.RedactDiff(diff)), Needs: g.Needs(), Approvals: g.Policy().Approvals,
-		Commands: g.Commands(), Web: report.WebOf(pull.Base.CloneURL), PolicyCommit: g.PolicyCommit(),
+		Commands: g.Commands(), Web: report.WebOf(pull.Base.CloneURL), Policy: s.policyFile(ctx, g),
 	}.Body()
 	var comment approval.Posted
 	known := slices.IndexFunc(g.Statements(), func(said approval.Statement) bool { // a run that was cut off may have asked
