@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/spf13/cobra"
 )
 
 // commands runs commands in the sandbox, on copies of a tree below the
@@ -152,7 +154,7 @@ In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
 			if f.tree != "" && (len(args) > 0 || f.patch != "") {
 				return &usageError{"--tree was given beside a transaction or a patch", "--tree COMMIT stands alone"}
 			}
-			if f.tree != "" && !isCommitID(f.tree) {
+			if f.tree != "" && !canon.IsHex(f.tree, 40) {
 				return &usageError{fmt.Sprintf("%+q is not a commit's id", f.tree), "give all 40 digits, as git rev-parse prints them"}
 			}
 			o, err := to.options(true)

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
@@ -244,14 +245,10 @@ func (a *App) readTip() (string, error) {
 		return "", fileError(a.flags.tipFile, err)
 	}
 	tip := strings.TrimSpace(string(raw))
-	if !isCommitID(tip) {
+	if !canon.IsHex(tip, 40) {
 		return "", &usageError{a.flags.tipFile + " does not hold a commit id", "remove it only if you know why it is damaged"}
 	}
 	return tip, nil
-}
-
-func isCommitID(s string) bool {
-	return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // writeTip keeps the last tip seen, for the next run on another machine.

@@ -117,8 +117,11 @@ func IsSum(s string) bool {
 }
 
 // IsHex64 reports whether s is 64 lower-case hex digits.
-func IsHex64(s string) bool {
-	if len(s) != 64 {
+func IsHex64(s string) bool { return IsHex(s, 64) }
+
+// IsHex reports whether s is so many lower-case hex digits.
+func IsHex(s string, digits int) bool {
+	if len(s) != digits {
 		return false
 	}
 	for i := range len(s) {

@@ -76,7 +76,7 @@ func Find(tree fs.FS, name string) (string, error) {
 
 // byPatch returns the transactions of every patch that name is, or begins.
 func byPatch(tree fs.FS, name string) (ids []string, err error) {
-	if len(name) < 8 || len(name) > 64 || strings.Trim(name, "0123456789abcdef") != "" {
+	if len(name) < 8 || len(name) > 64 || !canon.IsHex(name, len(name)) {
 		return nil, nil
 	}
 	shard := path.Join(proposedRoot, name[:2])

@@ -65,7 +65,7 @@ func IsTyped(key, value string) bool {
 func isID(s string) bool { return CheckID(s) == nil }
 
 func isGitID(s string) bool {
-	return len(s) == 40 && canon.IsHex64(s+s[:24])
+	return canon.IsHex(s, 40)
 }
 
 func isFingerprint(s string) bool {
@@ -97,7 +97,7 @@ func isArmored(s string) bool {
 
 func isProposal(s string) bool {
 	digits, ok := strings.CutPrefix(s, "prop_")
-	return ok && len(digits) == 16 && canon.IsHex64(digits+digits+digits+digits)
+	return ok && canon.IsHex(digits, 16)
 }
 
 // Plural is a count with its words.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
 // header collects what the lines between "diff --git" and the content say. A
@@ -175,7 +177,9 @@ func (h *header) index(value string) (err error) {
 }
 
 // isID: git abbreviates to four digits at least; SHA-1 ids have 40, SHA-256 ids 64.
-func isID(s string) bool { return (4 <= len(s) && len(s) <= 40 || len(s) == 64) && isHex(s) }
+func isID(s string) bool {
+	return (4 <= len(s) && len(s) <= 40 || len(s) == 64) && canon.IsHex(s, len(s))
+}
 
 // isWhole reports whether an id is not abbreviated.
 func isWhole(id string) bool { return len(id) == 40 || len(id) == 64 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
 )
 
 // scanner walks a diff line by line without copying it.
@@ -64,7 +66,7 @@ func (s *scanner) atMail() bool {
 	}
 	line, _, _ := bytes.Cut(s.rest[:min(len(s.rest), 100)], []byte("\n"))
 	f := strings.Fields(string(line))
-	return len(f) > 2 && (len(f[1]) == 40 || len(f[1]) == 64) && isHex(f[1])
+	return len(f) > 2 && (canon.IsHex(f[1], 40) || canon.IsHex(f[1], 64))
 }
 
 func (s *scanner) secondMail() error {
@@ -121,10 +123,6 @@ func (s *scanner) end() (bool, error) {
 const signature = "-- \n"
 
 func (s *scanner) atSignature() bool { return s.mail && s.at(signature) }
-
-func isHex(s string) bool {
-	return strings.Trim(s, "0123456789abcdef") == ""
-}
 
 // clip shortens a foreign line for an error message.
 func clip[T string | []byte](line T) string {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -270,7 +271,7 @@ func (e *QueueError) Error() string {
 func (s *settlement) guardQueue(ctx context.Context, open []ledger.Transaction) error {
 	group := s.Event.MergeGroup
 	g := report.Guard{HeadCommit: group.HeadSHA, Dedicated: s.Dedicated}
-	if !isCommitID(group.HeadSHA) || !isCommitID(group.BaseSHA) || !strings.HasPrefix(group.HeadRef, "refs/heads/gh-readonly-queue/") {
+	if !canon.IsHex(group.HeadSHA, 40) || !canon.IsHex(group.BaseSHA, 40) || !strings.HasPrefix(group.HeadRef, "refs/heads/gh-readonly-queue/") {
 		return fmt.Errorf("the event's merge group is none: %+q", ledger.OneLine(group.HeadRef, 100))
 	}
 	err := s.judgeQueue(ctx, open, &g)
@@ -279,10 +280,6 @@ func (s *settlement) guardQueue(ctx context.Context, open []ledger.Transaction) 
 	}
 	_, checkErr := s.showCheck(ctx, g.HeadCommit, g.CheckRun())
 	return errors.Join(err, checkErr)
-}
-
-func isCommitID(s string) bool {
-	return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, into *report.Guard) error {

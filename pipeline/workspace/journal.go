@@ -51,7 +51,7 @@ func newPrefix(files []patch.Change, hashOf func(int) *string) string {
 
 func (j *journal) check() error {
 	hash := strings.TrimSuffix(strings.TrimPrefix(j.Prefix, tempPrefix), "-")
-	if j.Schema != journalSchema || j.Prefix != tempPrefix+hash+"-" || len(hash) != 32 || !canon.IsHex64(hash+hash) {
+	if j.Schema != journalSchema || j.Prefix != tempPrefix+hash+"-" || !canon.IsHex(hash, 32) {
 		return errors.New("it is not a journal of this version")
 	}
 	for _, dir := range slices.Concat(j.Directories, j.Made) {
