@@ -173,14 +173,21 @@ func (a *App) standing(ctx context.Context, r *pipeline.Runner, id string) (pipe
 // open, or the one that was named.
 func (a *App) findOnPull(ctx context.Context, r *pipeline.Runner, number int, args []string) (string, error) {
 	if len(args) > 0 {
-		_, id, err := a.find(ctx, r, args, false)
+		snap, id, err := a.find(ctx, r, args, false)
+		if err != nil {
+			return "", err
+		}
+		tx, err := ledger.State(snap.Tree, id)
+		if err == nil && tx.PullRequest() != number {
+			err = &usageError{fmt.Sprintf("%s is not on pull request %d", id, number), ""}
+		}
 		return id, err
 	}
 	open, _, err := r.Open(ctx)
 	if err != nil {
 		return "", err
 	}
-	open = slices.DeleteFunc(open, func(tx ledger.Transaction) bool { return tx.Pointers.Proposal.PullRequest != number })
+	open = slices.DeleteFunc(open, func(tx ledger.Transaction) bool { return tx.PullRequest() != number })
 	switch len(open) {
 	case 0:
 		return "", &usageError{fmt.Sprintf("nothing is open on pull request %d", number), "countersign list --push"}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// sshKey makes a key with the real ssh-keygen, and returns its file and its public half.
+func sshKey(t *testing.T) (file, public string) {
+	t.Helper()
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("no ssh-keygen here")
+	}
+	file = filepath.Join(t.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "a test", "-f", file).CombinedOutput(); err != nil {
+		t.Fatalf("ssh-keygen: %v: %s", err, out)
+	}
+	raw, err := os.ReadFile(file + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, strings.Join(strings.Fields(string(raw))[:2], " ")
+}
+
+// signer is what a person's own machine has, outside any workflow; with a token it can
+// post for them.
+func (a *attack) signer(login string) {
+	env := map[string]string{"HOME": a.TempDir(), "GIT_CONFIG_NOSYSTEM": "1", "GITHUB_SERVER_URL": a.s.URL, "GITHUB_API_URL": a.s.API(), "GITHUB_GRAPHQL_URL": a.s.GraphQL()}
+	if login != "" {
+		env["COUNTERSIGN_TOKEN"] = a.s.Token(login)
+	}
+	a.env = env
+}
+
+// signed runs sign, and returns the line that it prints.
+func (a *attack) signed(code int, args ...string) string {
+	a.Helper()
+	got, stdout, stderr := a.run(append([]string{"sign", "--pr", "1"}, args...)...)
+	if got != code {
+		a.Fatalf("sign %q: exit code %d, not %d: %s%s", args, got, code, stdout, stderr)
+	}
+	return strings.TrimSpace(stdout)
+}
+
+// T73: an agent that has a person's token, and so is that person to GitHub, gets nothing
+// applied where the Policy demands signatures: it has not the key.
+func TestT73TokenWithoutTheKey(t *testing.T) {
+	t.Parallel()
+	key, public := sshKey(t)
+	stolen, _ := sshKey(t)
+	h := newHub(t)
+	h.s.Push(githubtest.NewCommit{Repository: site, Branch: "main", By: "ada", Message: "Policy", Files: map[string]string{
+		".github/countersign.yml": "version: 1\napprovals: {keys: .github/allowed_signers, signed: require}\n", ".github/allowed_signers": "ada " + public + "\n",
+	}})
+	h.clone()
+	a := &attack{hub: h}
+	a.proposes("hello, world")
+	job := a.env
+
+	// The comment says what counts.
+	asked := ""
+	for _, c := range a.s.Comments(site, a.pr) {
+		asked += c.Body
+	}
+	for _, c := range a.s.ReviewComments(site, a.pr) {
+		asked += c.Body
+	}
+	if !strings.Contains(asked, "countersign sign --pr 1 --post") || strings.Contains(asked, "/approve patchset:") {
+		t.Errorf("the request does not ask for a signature alone:\n%s", asked)
+	}
+
+	a.says("ada", "/approve "+a.fingerprint)
+	a.answers("ada", "/approve")
+	a.reviews("ada", "APPROVED", "/approve "+a.fingerprint)
+	a.waits("countersign sign --pr 1")
+
+	a.signer("ada")
+	line := a.signed(0, a.tx, "--key", stolen)
+	if !strings.HasPrefix(line, "/approve "+a.fingerprint+" sig:") {
+		t.Fatalf("the line is %q", line)
+	}
+	a.env = job
+	a.says("ada", line)
+	a.waits("which the allowed signers do not list")
+
+	// What the person signed counts for them alone, whole, and for this patch alone.
+	a.signer("")
+	line = a.signed(0, a.tx, "--key", key)
+	a.env = job
+	a.says("bob", line)
+	a.waits("lists the key for ada")
+	a.says("ada", "> "+line)
+	a.says("ada", line[:len(line)-4])
+	a.says("ada", line+"\nand so on")
+	a.waits()
+
+	// From nothing but the number, the repository and a token; nobody is at a terminal.
+	a.signer("ada")
+	dir := a.dir
+	a.dir = a.TempDir()
+	refused := func(args ...string) string {
+		a.Helper()
+		code, _, stderr := a.run(append([]string{"sign"}, args...)...)
+		if code != exitRefused {
+			t.Errorf("sign %q: %d %s", args, code, stderr)
+		}
+		return stderr
+	}
+	refused("--pr", "1", "--key", key) // no repository
+	if text := refused("--pr", "1", "--repo", a.s.URL+"/"+site+".git", "--key", key); !strings.Contains(text, "countersign sign --pr 1 "+a.tx) {
+		t.Errorf("the refusal names no transaction: %s", text)
+	}
+	refused("--pr", "7", "--repo", a.s.URL+"/"+site+".git", "--key", key, a.tx)
+	if out := a.signed(0, a.tx, "--repo", a.s.URL+"/"+site+".git", "--key", key, "--post"); !strings.HasPrefix(out, "posted: ") {
+		t.Errorf("posting said %q", out)
+	}
+	a.dir, a.env = dir, job
+	a.settle(0, "--no-gate")
+	if a.status(a.tx) != "completed" {
+		t.Errorf("the transaction is %s", a.status(a.tx))
+	}
+	a.audits()
+}
