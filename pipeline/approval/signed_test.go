@@ -141,6 +141,14 @@ func TestT72Signed(t *testing.T) {
 		{"posted again, too old", "approvals: {keys: k, max_age: 90m}", "a", "ada sign=k at=1h", pending, none, "-expired", nil},
 		{"not too old", "approvals: {keys: k, max_age: 3h}", "a", "ada sign=k at=1h", approved, one, "+approved", nil},
 		{"posted before it was made", "approvals: {keys: k, max_age: 150m}", "a", "ada sign=k at=3h", pending, none, "-expired", nil},
+		{"posted again when the base has moved", "approvals: {keys: k, drift: {commits: 11}}", "a", "ada sign=k on=new", pending, none, "-so propose the change anew", func(c *approval.Case) {
+			headOf("head")(c)
+			c.Drift = moved
+		}},
+		{"where it was reviewed", "approvals: {keys: k, drift: {commits: 11}}", "a", "ada sign=k on=head", approved, one, "+approved", func(c *approval.Case) {
+			headOf("new")(c)
+			c.Drift = moved
+		}},
 		{"posted again on another head", "approvals: {keys: k, same_head: true}", "a", "ada sign=k on=head", pending, none, "-another commit", headOf("old")},
 		{"on the head that was reviewed", "approvals: {keys: k, same_head: true}", "a", "ada sign=k on=head", approved, one, "+approved", headOf("head")},
 	})
