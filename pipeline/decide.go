@@ -162,6 +162,24 @@ func (r *Runner) Asks(g Gated, d ledger.Decision) []approval.Request {
 	return about
 }
 
+// WhyNot says why a ruling of the Decider on one thing would not count, "" where it
+// would. It is tried on a copy of the record.
+func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruling Ruling) (string, error) {
+	copied, err := ledger.ReadLog(slices.Clone(g.log.Bytes()))
+	if err != nil {
+		return "", err
+	}
+	g.log = copied
+	if err := r.rule(r.stage(copied), &g, one, ruling); err != nil {
+		return "", err
+	}
+	all := g.verdict(ctx, g.at).Decisions
+	if last := all[len(all)-1]; !last.Counted {
+		return fmt.Sprintf("%s of %s does not count: %s", ruling.Decision, one.Fingerprint, last.Reason), nil
+	}
+	return "", nil
+}
+
 // needless reports whether an approval changes nothing: enough people have
 // approved, or this one has.
 func (r *Runner) needless(g Gated, one approval.Request) bool {

@@ -34,7 +34,21 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 		if g, err = r.Judge(ctx, id); err != nil {
 			return g, false, err
 		}
-		answer, err := a.ask(ctx, r, g, r.Asks(g, ruling.Decision), ruling, person)
+		about := named(r.Asks(g, ruling.Decision), ruling)
+		var refused []string
+		if sign == nil { // a signature may be what it takes
+			about, refused, err = countable(ctx, r, g, about, ruling)
+		}
+		if len(about) == 0 && len(refused) > 0 {
+			err = &pipeline.UndecidedError{Message: strings.Join(refused, "; ")}
+		}
+		if err != nil {
+			return g, false, err
+		}
+		answer, err := a.ask(ctx, r, g, about, ruling, person)
+		for _, why := range refused {
+			a.say("not asked: %s", why)
+		}
 		if answer == nil || err != nil {
 			return g, false, err
 		}
@@ -58,7 +72,7 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, about []approval.Request, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
-	kinds := kindsToAsk(about, ruling)
+	kinds := kindsOf(named(about, ruling))
 	if len(kinds) == 0 {
 		return &ruling, nil
 	}
@@ -103,23 +117,46 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, abo
 	if len(yes) == 0 {
 		return nil, nil
 	}
-	if ruling.Decision == ledger.Approve && !ruling.All {
-		ruling.Fingerprints = nil
-		for _, kind := range yes {
+	if ruling.Decision == ledger.Approve {
+		ruling.All, ruling.Fingerprints = false, nil
+		for _, kind := range strings.Fields(strings.Join(yes, " ")) {
 			ruling.Fingerprints = append(ruling.Fingerprints, policy.Fingerprint(kind, basis.PatchID))
 		}
 	}
 	return &ruling, nil
 }
 
-// kindsToAsk are the kinds, each once, that a person is asked about: of those that the
-// transaction asks about the ones that the ruling names, or all.
-func kindsToAsk(about []approval.Request, ruling pipeline.Ruling) []string {
+// named are those of the things that a transaction asks about that a ruling names; where
+// it names none, all.
+func named(about []approval.Request, ruling pipeline.Ruling) []approval.Request {
 	short := map[string]string{policy.KindSecret: "secret", policy.KindProtected: "protected"}
+	return slices.DeleteFunc(about, func(q approval.Request) bool {
+		return len(ruling.Fingerprints) > 0 && !slices.Contains(ruling.Fingerprints, q.Fingerprint) && !slices.Contains(ruling.Fingerprints, short[q.Kind])
+	})
+}
+
+// countable are those on which the person's ruling would count, and why it would not on
+// the others: nobody is asked for what is then refused.
+func countable(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, about []approval.Request, ruling pipeline.Ruling) (counts []approval.Request, refused []string, err error) {
+	for _, one := range about {
+		why, err := r.WhyNot(ctx, g, one, ruling)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case why != "":
+			refused = append(refused, why)
+		default:
+			counts = append(counts, one)
+		}
+	}
+	return counts, refused, nil
+}
+
+// kindsOf are the kinds of what is asked about, each once.
+func kindsOf(about []approval.Request) []string {
 	var kinds []string
 	for _, q := range about {
-		named := len(ruling.Fingerprints) == 0 || slices.Contains(ruling.Fingerprints, q.Fingerprint) || slices.Contains(ruling.Fingerprints, short[q.Kind])
-		if named && !slices.Contains(kinds, q.Kind) {
+		if !slices.Contains(kinds, q.Kind) {
 			kinds = append(kinds, q.Kind)
 		}
 	}

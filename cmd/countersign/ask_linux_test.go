@@ -93,6 +93,32 @@ func TestAskByKind(t *testing.T) {
 	}
 }
 
+// Nobody is asked for what would not count: who proposed a secret cannot excuse it.
+func TestNotAskedWhatDoesNotCount(t *testing.T) {
+	s, file := asked(t)
+	check(t, os.WriteFile(file, []byte(addition("config.env", secrettest.Samples()[1].Text()+"\n")), 0o644))
+	s.run(0, "review", "--patch", file)
+	id := s.newest()
+	p := newTerminal(t)
+	ended := p.starts(s.repo, nil, "approve")
+	p.awaits(question)
+	p.types("y\n")
+	if code, out := ended(); code != 0 || s.decisions(id) != 1 || strings.Contains(p.text(), secretQuestion) || !strings.Contains(p.text(), "not asked: approve of secret:") {
+		t.Errorf("exit %d\n%s\n%s", code, out, p.text())
+	}
+	for args, want := range map[string]int{"approve": exitRefused, "run": exitPending} {
+		p = newTerminal(t)
+		code, _ := p.starts(s.repo, nil, args)()
+		p.awaits("does not count: its author is the proposer")
+		if code != want || strings.Contains(p.text(), "[y]es") {
+			t.Errorf("%s: exit %d\n%s", args, code, p.text())
+		}
+	}
+	if s.decisions(id) != 1 {
+		t.Error("a decision was recorded that does not count")
+	}
+}
+
 // T06 An answer is about what was shown: another transaction, another Policy or another
 // one beside it by then, and nothing is recorded; it is shown again.
 func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {

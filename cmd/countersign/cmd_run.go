@@ -110,10 +110,18 @@ func (a *App) askInRun(ctx context.Context, r *pipeline.Runner, g pipeline.Gated
 		a.say("not asked: %s; hint: %s", nobody, hint)
 		return g, nil
 	}
-	if len(r.Asks(g, ledger.Approve)) == 0 {
+	ruling := pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}
+	about, refused, err := countable(ctx, r, g, r.Asks(g, ruling.Decision), ruling)
+	if err != nil {
+		return g, err
+	}
+	if len(about) == 0 {
+		for _, why := range refused {
+			a.say("not asked: %s", why)
+		}
 		return g, nil
 	}
-	decided, _, err := a.decideHere(ctx, r, find, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}, nil, person)
+	decided, _, err := a.decideHere(ctx, r, find, ruling, nil, person)
 	if errors.Is(err, errNotAsked) {
 		return g, nil
 	}
