@@ -3,10 +3,14 @@ package pipeline_test
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 )
 
 // TestT20BaseBranchTightens: the Policy is the default branch's; that of a pull
@@ -45,6 +49,62 @@ func TestT20BaseBranchTightens(t *testing.T) {
 	for _, c := range [][2]string{{id(9), ""}, {id(strict), id(9)}} {
 		if _, err := pipeline.ReadRules(t.Context(), repo, c[0], c[1]); err == nil {
 			t.Errorf("%v: a commit that is not there was taken", c)
+		}
+	}
+}
+
+// TestT73KeysOfTheTrustedBase: the keys are those of the commit that the Policy is read
+// from, whatever the branch of a pull request and its base have; that base can only ask
+// for more.
+func TestT73KeysOfTheTrustedBase(t *testing.T) {
+	repo := &commits{}
+	add := func(policyFile, keys string) (commit string) {
+		files := maps.Clone(base)
+		files[policy.Path] = policyFile
+		if keys != "" {
+			files[".github/keys"] = keys
+		}
+		repo.commit(files)
+		return id(len(repo.trees))
+	}
+	const named = "approvals: {keys: .github/keys"
+	trusted := add(named+", signed: require}\n", "ada "+adaKey.Public+"\n")
+	lax := add(named+", signed: off}\n", "ada "+adaKey.Public+"\neve "+evesKey.Public+"\n")
+	strict := add("approvals: {signed: require, hardware: true, pin: true}\n", "")
+	accepting := add(named+"}\n", "ada "+adaKey.Public+"\n")
+	missing := add(named+", signed: require}\n", "")
+	broken := add(named+", signed: require}\n", "ada "+adaKey.Public+"\nbob\n")
+	open := add("version: 1\n", "eve "+evesKey.Public+"\n")
+	statement := signed.Statement{
+		Schema: signed.Schema, TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: id(1), Decision: "approve",
+		Fingerprints: []string{"patchset:" + strings.Repeat("a", 64)}, DecidedAt: "2026-01-05T00:00:00Z", Shown: "sha256:" + strings.Repeat("b", 64),
+	}
+	about := signed.Subject{TransactionID: statement.TransactionID, BaseCommit: id(1), PatchID: strings.Repeat("a", 64), Shown: statement.Shown}
+	at := time.Date(2026, 1, 5, 0, 1, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name, commit, base string
+		signing            policy.Signing
+		ada, eve           string // why their signature is not taken
+	}{
+		{"the trusted base", trusted, "", policy.SignedOnly, "", "do not list"},
+		{"a base branch with another key", trusted, lax, policy.SignedOnly, "", "do not list"},
+		{"a base branch that asks for more", accepting, strict, policy.SignedOnly, "not a security key", "do not list"},
+		{"a base branch with keys of its own", open, lax, policy.SignedOff, "names no file of keys", "names no file of keys"},
+		{"a base branch that requires what there is not", open, trusted, policy.SignedOnly, "names no file of keys", "names no file of keys"},
+		{"no file", missing, "", policy.SignedOnly, "there is no file .github/keys", "there is no file"},
+		{"no file, and one in the base branch", missing, lax, policy.SignedOnly, "there is no file .github/keys", "there is no file"},
+		{"a file with an error", broken, "", policy.SignedOnly, "line 2", "line 2"},
+	} {
+		r, err := pipeline.ReadRules(t.Context(), repo, c.commit, c.base)
+		if err != nil || r.Policy.Approvals.Signing() != c.signing {
+			t.Errorf("%s: %s, %v", c.name, r.Policy.Approvals.Signing(), err)
+		}
+		for who, want := range map[string]string{"ada": c.ada, "eve": c.eve} {
+			key := map[string]signedtest.Signer{"ada": adaKey, "eve": evesKey}[who]
+			_, err := signed.Verify(key.Signs(statement), about, r.Keys, []string{who}, at)
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %s: %v, want %q", c.name, who, err, want)
+			}
 		}
 	}
 }

@@ -79,6 +79,9 @@ func (a *App) policyNow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if rules.Policy.Approvals.Keys != "" && rules.Keys.Err != nil {
+		return &exitError{exitRefused, fmt.Errorf("in commit %.12s: %w", rules.Commit, rules.Keys.Err)}
+	}
 	file := policy.Path
 	if !rules.Found {
 		file = ""

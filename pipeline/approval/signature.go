@@ -218,7 +218,7 @@ func (s *signatures) prove(d ledger.ApprovalDecision) (signed.Signature, sshsig.
 		err = IsOf(signature.Statement, d, s.log.Request(d.ApprovalRequestID).Kind)
 	}
 	named := d.Source.Signature
-	if err == nil && (proof.Line != line || proof.Fingerprint != named.KeyFingerprint || proof.Principal != named.Principal) {
+	if err == nil && (proof.Fingerprint != named.KeyFingerprint || proof.Principal != named.Principal) {
 		err = errors.New("it names another key, or another principal, than the line of its key")
 	}
 	if err != nil {
