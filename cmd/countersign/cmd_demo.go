@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -28,8 +29,8 @@ func (a *App) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Walk a patch through every stage in a throw-away repository",
 		Long: `demo makes a small repository in a temporary folder, takes a two-file patch through
-review, gate, apply and validate, denies another one for good, and forges a ledger to
-show that validate notices. It explains each step, and leaves the folder for you.`,
+review, gate, apply and validate, denies another one for good, lets an agent fail to approve
+its own patch where signatures are demanded, and forges a ledger to show that validate notices. It explains each step, and leaves the folder for you.`,
 		Example: "  countersign demo",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
@@ -46,7 +47,7 @@ func (a *App) demo(ctx context.Context) error {
 		quiet.Stdout = io.Discard
 	}
 	d := &demonstration{App: &quiet, dir: dir}
-	steps := []func(context.Context) error{d.prepare, d.propose, d.approve, d.settle, d.deny, d.forge, d.close}
+	steps := []func(context.Context) error{d.prepare, d.propose, d.approve, d.settle, d.deny, d.sign, d.forge, d.close}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("demo in %s: %w", dir, err)
@@ -233,6 +234,51 @@ func (d *demonstration) deny(ctx context.Context) error {
 	return errors.Join(err, d.git("ls-tree", "-r", "--name-only", gitstore.LedgerRef, "denied"))
 }
 
+// sign demands a signature, which whoever merely runs as the person cannot make.
+func (d *demonstration) sign(ctx context.Context) error {
+	if err := d.tell("7. An agent that runs as you has your shell and your Git identity; a local approval proves no\n" +
+		"   more than these. So the Policy demands one that is signed with your own SSH key: the agent\n" +
+		"   tries to approve its own patch and fails, and then the human signs."); err != nil {
+		return err
+	}
+	key := filepath.Join(d.dir, ".git", "demo-key")
+	if out, err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "demo", "-f", key).CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
+		return d.tell("   (OpenSSH's ssh-keygen is not on this machine, so this step is left out.)")
+	} else if err != nil {
+		return fmt.Errorf("making a key: %w: %s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		return err
+	}
+	settings, err := d.repo.Settings(d.Getenv)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		os.Mkdir(filepath.Join(d.dir, ".github"), 0o777),
+		os.WriteFile(filepath.Join(d.dir, ".github", "allowed_signers"), append([]byte(settings.Email+" "), public...), 0o666),
+		os.WriteFile(filepath.Join(d.dir, ".github", "countersign.yml"), []byte("version: 1\napprovals: {keys: .github/allowed_signers, signed: require}\n"), 0o666),
+	)
+	if err != nil {
+		return err
+	}
+	if _, err := d.repo.CommitAll(ctx, "Policy: signed approvals only", "demo", d.Now()); err != nil {
+		return err
+	}
+	if err := d.diff(ctx, "notes.patch", map[string]string{"NOTES.md": "notes.md.txt"}); err != nil {
+		return err
+	}
+	if err := d.run(0, "review", "--patch", filepath.Join(d.dir, ".git", "notes.patch")); err != nil {
+		return err
+	}
+	return errors.Join(
+		d.run(exitRefused, "approve", d.last, "--reason", "looks good to me"),
+		d.run(0, "approve", d.last, "--sign", "--key", key, "--reason", "read it"),
+		d.run(0, "run", d.last),
+	)
+}
+
 // forge rewrites the approved patch in a copy of the ledger, as somebody with
 // write access to the repository could.
 func (d *demonstration) forge(ctx context.Context) error {
@@ -264,7 +310,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 	if _, err := forged.Append(ctx, snap.Tip, ledger.Entry{Message: "nothing to see here\n", When: d.Now(), Files: map[string][]byte{file: bad}}); err != nil {
 		return err
 	}
-	if err := d.tell("7. Somebody with write access puts other bytes in place of the approved patch, on a copy of\n" +
+	if err := d.tell("8. Somebody with write access puts other bytes in place of the approved patch, on a copy of\n" +
 		"   the ledger (" + forgedRef + "). The file no longer hashes to its name, and validate says so."); err != nil {
 		return err
 	}
@@ -273,7 +319,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 }
 
 func (d *demonstration) close(context.Context) error {
-	if err := d.tell("8. The whole story, and the folder to look around in:"); err != nil {
+	if err := d.tell("9. The whole story, and the folder to look around in:"); err != nil {
 		return err
 	}
 	return errors.Join(d.run(0, "list"), d.print("\n"+d.dir+"\n"))
