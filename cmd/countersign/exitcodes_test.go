@@ -88,6 +88,7 @@ checks --out o
 init
 init --check
 settle --pr 1
+sign --pr 1
 `)
 	// A file that is not there.
 	hold(exitIO, s.repo, `run --patch no
@@ -126,7 +127,7 @@ audit --commit HEAD
 `)
 	// A transaction that is not there.
 	s.run(0, "review", "--patch", file)
-	hold(exitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
+	hold(exitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
 	// No repository.
 	hold(exitRefused, s.dir, "run --patch x\nlist\naudit\nserve --stdio\ninit\n")
 	// By their specifications.
