@@ -61,8 +61,12 @@ func (p Prompt) head(s Style) string {
 	return b.String() + s.paint(bold, title) + "\n"
 }
 
-// Standing says whose decision it is going to be, and what that proves.
-func (p Prompt) Standing() string {
+// Standing says whose decision it is going to be, and what that proves; one that is
+// signed is that of the key.
+func (p Prompt) Standing(signs bool) string {
+	if signs {
+		return "\nWhat you answer is signed with your own SSH key.\n"
+	}
 	return Fold(fmt.Sprintf("\nYou decide as %s (%s).\n"+
 		"A local decision proves that somebody with this shell took it, and no more:\n"+
 		"a Policy that wants a person's own key has approvals.signed (docs/decisions.md).\n", Clean(p.Decider.Login), Clean(p.Decider.ID)), p.Columns)

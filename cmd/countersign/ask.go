@@ -45,7 +45,7 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 		if err != nil {
 			return g, false, err
 		}
-		answer, err := a.ask(ctx, r, g, about, ruling, person)
+		answer, err := a.ask(ctx, r, g, about, ruling, sign != nil, person)
 		for _, why := range refused {
 			a.say("not asked: %s", why)
 		}
@@ -69,7 +69,7 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 // It returns the person's ruling on what was shown, nil for no answer, and a ruling
 // that is needless, or cannot be taken, as it is: Decide says so. What was typed before
 // a question is no answer to it (T70): where that cannot be told apart, nobody is asked.
-func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, about []approval.Request, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
+func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, about []approval.Request, ruling pipeline.Ruling, signs bool, person io.Writer) (*pipeline.Ruling, error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
 	kinds := kindsOf(named(about, ruling))
@@ -89,7 +89,7 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, abo
 	if err := a.page(person, page); err != nil {
 		return nil, err
 	}
-	if err := emit(person, a.redact(p.Standing())); err != nil {
+	if err := emit(person, a.redact(p.Standing(signs))); err != nil {
 		return nil, err
 	}
 	switch {

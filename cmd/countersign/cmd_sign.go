@@ -118,7 +118,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 		if err != nil {
 			return err
 		}
-		if answer, err = a.ask(ctx, r, g, about, ruling, person); err != nil {
+		if answer, err = a.ask(ctx, r, g, about, ruling, true, person); err != nil {
 			return err
 		}
 		if answer == nil {
