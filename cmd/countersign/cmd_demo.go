@@ -241,6 +241,13 @@ func (d *demonstration) sign(ctx context.Context) error {
 		"   tries to approve its own patch and fails, and then the human signs."); err != nil {
 		return err
 	}
+	settings, err := d.repo.Settings(d.Getenv)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(settings.Email, "@") {
+		return d.tell("   (Your Git identity has no e-mail address to list a key under, so this step is left out.)")
+	}
 	key := filepath.Join(d.dir, ".git", "demo-key")
 	if out, err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "demo", "-f", key).CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
 		return d.tell("   (OpenSSH's ssh-keygen is not on this machine, so this step is left out.)")
@@ -248,10 +255,6 @@ func (d *demonstration) sign(ctx context.Context) error {
 		return fmt.Errorf("making a key: %w: %s", err, out)
 	}
 	public, err := os.ReadFile(key + ".pub")
-	if err != nil {
-		return err
-	}
-	settings, err := d.repo.Settings(d.Getenv)
 	if err != nil {
 		return err
 	}
