@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -103,6 +104,7 @@ func say(hint string) func(command) string { return func(command) string { retur
 // table is the one place where errors become exit codes and hints.
 var table = []row{
 	on(exitRefused, func(e *usageError, _ command) string { return e.hint }),
+	always[*serve.RefusedError](exitRefused, ""),
 	on(exitRefused, (*unnamedError).hint),
 	on(exitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(exitFailed, func(_ *manyError, again command) string {

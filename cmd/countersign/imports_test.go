@@ -83,8 +83,11 @@ var mayImport = map[string][]string{
 		"pipeline/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
 	},
 	"cmd/countersign/internal/scaffold": {"pipeline/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/policy", "report"},
+	"cmd/countersign/internal/serve": {
+		"cmd/countersign/internal/rpc", "pipeline", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "report",
+	},
 	"cmd/countersign": {
-		"pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/rpc", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/sshkey", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report",
+		"pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",

@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"cmp"
@@ -71,7 +71,7 @@ func (c *call) showThread(t thread) any {
 // directory of this repository, whatever links lead there.
 func (s *service) newThread(roots []string, cwd string) (thread, error) {
 	if len(roots) == 0 {
-		return thread{}, &usageError{"no workspace root was given", ""}
+		return thread{}, &RefusedError{"no workspace root was given"}
 	}
 	var t thread
 	for _, root := range roots {
@@ -86,7 +86,7 @@ func (s *service) newThread(roots []string, cwd string) (thread, error) {
 		return thread{}, err
 	}
 	if !within(t.cwd, t.roots) {
-		return thread{}, &usageError{fmt.Sprintf("%s is in none of the workspace roots", report.Clean(cwd)), ""}
+		return thread{}, &RefusedError{fmt.Sprintf("%s is in none of the workspace roots", report.Clean(cwd))}
 	}
 	slices.Sort(t.roots)
 	t.roots = slices.Compact(t.roots)
@@ -96,7 +96,7 @@ func (s *service) newThread(roots []string, cwd string) (thread, error) {
 // inside is a directory of the repository as a path from its top.
 func (s *service) inside(dir string) (string, error) {
 	refuse := func(why string) (string, error) {
-		return "", &usageError{fmt.Sprintf("%s %s", report.Clean(dir), why), ""}
+		return "", &RefusedError{fmt.Sprintf("%s %s", report.Clean(dir), why)}
 	}
 	if !filepath.IsAbs(dir) {
 		return refuse("is not an absolute path")
@@ -124,11 +124,11 @@ func (s *service) thread(id string) (thread, error) {
 	query, ok := strings.CutPrefix(id, threadPrefix)
 	said, err := url.ParseQuery(query)
 	if !ok || err != nil {
-		return thread{}, &usageError{"threadId is not one that thread/start gave", ""}
+		return thread{}, &RefusedError{"threadId is not one that thread/start gave"}
 	}
 	t, err := s.newThread(s.at(said["root"]...), s.at(said.Get("cwd"))[0])
 	if err == nil && t.id() != id {
-		err = &usageError{"threadId is not one that thread/start gave", ""}
+		err = &RefusedError{"threadId is not one that thread/start gave"}
 	}
 	return t, err
 }
@@ -206,7 +206,7 @@ func (p turnParams) summary() (string, error) {
 			ok = false
 		}
 		if !ok {
-			return "", &usageError{`params.input is a text, or a list of items {"type": "input_text", "text": "…"}`, ""}
+			return "", &RefusedError{`params.input is a text, or a list of items {"type": "input_text", "text": "…"}`}
 		}
 		if text != "" {
 			parts = append(parts, text)
@@ -234,7 +234,7 @@ func (c *call) turnStart(ctx context.Context, p turnParams) (any, error) {
 		return nil, err
 	}
 	done, err := c.r.Review(ctx, in, false)
-	c.learn(done.Learnt)
+	c.Learn(done.Learnt)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (c *call) turnThread(p turnParams) (thread, error) {
 			return t, err
 		}
 		if !within(t.cwd, roots) {
-			return t, &usageError{report.Clean(dir) + " is in none of the thread's workspace roots", ""}
+			return t, &RefusedError{report.Clean(dir) + " is in none of the thread's workspace roots"}
 		}
 		if dir == p.WorkspaceRoot {
 			t.roots = []string{t.cwd}
@@ -285,9 +285,9 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 	}
 	switch {
 	case (p.Needle == "") == (p.Patch == ""):
-		return in, &usageError{"a turn proposes either what params.needle or what params.patch says", ""}
+		return in, &RefusedError{"a turn proposes either what params.needle or what params.patch says"}
 	case p.Patch != "" && p.TargetFiles != nil:
-		return in, &usageError{"params.targetFiles belong to params.needle", ""}
+		return in, &RefusedError{"params.targetFiles belong to params.needle"}
 	case p.Patch != "":
 		in, err = input.Diff([]byte(p.Patch), summary)
 	default:
@@ -314,17 +314,17 @@ func (c *call) inSandbox(in input.Change, want *sandboxParams) (input.Change, er
 		return in, nil
 	}
 	if want.WritableRoots != nil && want.WritableRoots2 != nil {
-		return in, &usageError{"params.sandboxPolicy has both writable_roots and writableRoots", ""}
+		return in, &RefusedError{"params.sandboxPolicy has both writable_roots and writableRoots"}
 	}
 	roots := append(want.WritableRoots, want.WritableRoots2...)
 	switch want.Type {
 	case policy.ReadOnly, policy.WorkspaceWrite:
 		c.r.Sandbox = want.Type
 	default:
-		return in, &usageError{fmt.Sprintf("params.sandboxPolicy.type is %+q: it can be read-only or workspace-write", ledger.OneLine(string(want.Type), 40)), ""}
+		return in, &RefusedError{fmt.Sprintf("params.sandboxPolicy.type is %+q: it can be read-only or workspace-write", ledger.OneLine(string(want.Type), 40))}
 	}
 	if want.NetworkAccess || want.NetworkAccess2 {
-		return in, &usageError{"params.sandboxPolicy.network_access: commands have the network where the Policy says so, and nowhere else", ""}
+		return in, &RefusedError{"params.sandboxPolicy.network_access: commands have the network where the Policy says so, and nowhere else"}
 	}
 	if len(roots) == 0 {
 		return in, nil
@@ -356,12 +356,12 @@ func checkApprovals(asked any, p policy.Policy) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		value, known := says[name]
 		if !known {
-			return &usageError{fmt.Sprintf("params.approvalPolicy has no member %+q", ledger.OneLine(name, 40)), ""}
+			return &RefusedError{fmt.Sprintf("params.approvalPolicy has no member %+q", ledger.OneLine(name, 40))}
 		}
 		ok = ok && (members[name] == nil || members[name] == value)
 	}
 	if !ok {
-		return &usageError{fmt.Sprintf("params.approvalPolicy is the Policy's to say, and it says required %d, local %v (or on-request)", required, local), ""}
+		return &RefusedError{fmt.Sprintf("params.approvalPolicy is the Policy's to say, and it says required %d, local %v (or on-request)", required, local)}
 	}
 	return nil
 }

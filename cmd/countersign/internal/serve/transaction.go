@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ func (p transactionParams) Key() string { return p.TransactionID }
 // log reads a transaction, which a client names in full.
 func (c *call) log(ctx context.Context, id string) (*ledger.Log, error) {
 	if ledger.CheckID(id) != nil {
-		return nil, &usageError{"params.transactionId is no transaction's id", ""}
+		return nil, &RefusedError{"params.transactionId is no transaction's id"}
 	}
 	snap, err := c.r.Ledger(ctx, ledger.Dir(id))
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *call) log(ctx context.Context, id string) (*ledger.Log, error) {
 	}
 	log, err := ledger.Read(snap.Tree, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &usageError{"there is no transaction " + id, ""}
+		return nil, &RefusedError{"there is no transaction " + id}
 	}
 	return log, err
 }
@@ -51,7 +51,7 @@ func (c *call) transactionList(ctx context.Context, p listParams) (any, error) {
 	limit := math.MaxInt
 	if p.Limit != nil {
 		if limit = *p.Limit; limit < 1 {
-			return nil, &usageError{"params.limit is less than 1", ""}
+			return nil, &RefusedError{"params.limit is less than 1"}
 		}
 	}
 	snap, err := c.r.Ledger(ctx, ledger.TransactionsDir)
@@ -61,7 +61,7 @@ func (c *call) transactionList(ctx context.Context, p listParams) (any, error) {
 	latest, more, err := ledger.Latest(snap.Tree, limit, false)
 	rows := []any{}
 	for _, t := range latest {
-		rows = append(rows, listed(t))
+		rows = append(rows, c.Listed(t))
 	}
 	return map[string]any{"transactions": rows, "data": rows, "more": more}, err
 }
@@ -163,8 +163,8 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 		}
 	}
 	out, err := r.Advance(ctx, p.TransactionID, pipeline.Ahead{Until: pipeline.StageValidate})
-	c.learn(out.Learnt)
-	if as[*pipeline.PendingError](err) {
+	c.Learn(out.Learnt)
+	if errors.As(err, new(*pipeline.PendingError)) {
 		return map[string]any{"ok": false, "pendingApprovals": pending(out.Log())}, nil
 	}
 	if err != nil {
@@ -194,9 +194,9 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 	}
 	switch {
 	case p.Decision != ledger.Approve && p.Decision != ledger.Deny:
-		return nil, &usageError{fmt.Sprintf("params.decision is %+q: it is approve or deny", ledger.OneLine(string(p.Decision), 40)), ""}
+		return nil, &RefusedError{fmt.Sprintf("params.decision is %+q: it is approve or deny", ledger.OneLine(string(p.Decision), 40))}
 	case p.ApprovalRequestID == "":
-		return nil, &usageError{"params.approvalRequestId is empty", ""}
+		return nil, &RefusedError{"params.approvalRequestId is empty"}
 	}
 	ruling := pipeline.Ruling{Decision: p.Decision, Request: p.ApprovalRequestID, Reason: p.Reason, Kind: "rpc"}
 	if p.Fingerprint != "" {
@@ -227,7 +227,7 @@ func (c *call) txClose(ctx context.Context, p closeParams) (any, error) {
 	if tx := log.Transaction(); tx.Closed && p.Status == string(tx.Status) { // it is as it is asked to be
 		return map[string]any{"ok": true, "status": tx.Status}, nil
 	}
-	if err := closeStatus("params.status", cmp.Or(p.Status, string(ledger.Interrupted))); err != nil {
+	if err := c.CloseStatus("params.status", cmp.Or(p.Status, string(ledger.Interrupted))); err != nil {
 		return nil, err
 	}
 	g, err := c.r.Interrupt(ctx, p.TransactionID, "closed by "+c.r.Actor.Login)
@@ -253,10 +253,10 @@ func (p turnNameParams) split() (transaction, turn string, err error) {
 		transaction, turn = p.TransactionID, p.TurnID
 	}
 	if transaction == "" {
-		return "", "", &usageError{"params.transactionId is no transaction's id, and params.turnId none that turn/start gave", ""}
+		return "", "", &RefusedError{"params.transactionId is no transaction's id, and params.turnId none that turn/start gave"}
 	}
 	if p.TransactionID != "" && p.TransactionID != transaction {
-		return "", "", &usageError{"params.turnId is a turn of another transaction", ""}
+		return "", "", &RefusedError{"params.turnId is a turn of another transaction"}
 	}
 	return transaction, turn, nil
 }
@@ -281,7 +281,7 @@ func (c *call) turn(ctx context.Context, p turnNameParams) (*ledger.Log, *ledger
 	starts := ledger.Of[*ledger.TurnStart](log)
 	i := slices.IndexFunc(starts, func(s *ledger.TurnStart) bool { return s.TurnID == turn })
 	if i < 0 {
-		return nil, nil, &usageError{fmt.Sprintf("%s has no turn %s", id, report.Clean(ledger.OneLine(turn, 40))), ""}
+		return nil, nil, &RefusedError{fmt.Sprintf("%s has no turn %s", id, report.Clean(ledger.OneLine(turn, 40)))}
 	}
 	return log, starts[i], nil
 }
