@@ -45,18 +45,19 @@ func (g Gated) Shown(ctx context.Context) (string, error) {
 // recordedRisks reads the list that the review recorded, and reports whether there
 // is one.
 func (g Gated) recordedRisks() (list risk.List, known bool, err error) {
-	id := g.Transaction().TransactionID
-	for _, a := range g.log.Artifacts(ledger.KindRisks) {
-		raw, err := ledger.ReadFile(g.Ledger.Tree, id, a.Path)
-		if err != nil {
-			return list, false, fmt.Errorf("reading the risks: %w", err)
-		}
-		if list, err = risk.Read(raw); err != nil {
-			return list, false, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s: %w", a.Path, err)}
-		}
-		return list, true, nil
+	recorded := g.log.Artifacts(ledger.KindRisks)
+	if len(recorded) == 0 {
+		return list, false, nil
 	}
-	return list, false, nil
+	id, file := g.Transaction().TransactionID, recorded[0].Path
+	raw, err := ledger.ReadFile(g.Ledger.Tree, id, file)
+	if err != nil {
+		return list, false, fmt.Errorf("reading the risks: %w", err)
+	}
+	if list, err = risk.Read(raw); err != nil {
+		return list, false, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s: %w", file, err)}
+	}
+	return list, true, nil
 }
 
 // ownRisks lists what this program finds in the patch.
