@@ -89,7 +89,7 @@ func (a *App) rootCommand() *cobra.Command {
 Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		Example: `  countersign demo
   git diff > fix.patch && git stash && countersign run --patch fix.patch
-  countersign approve tx_01J && countersign run tx_01J
+  countersign approve TX && countersign run TX
   git log refs/agent/ledger`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.NoArgs,

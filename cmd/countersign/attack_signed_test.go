@@ -115,6 +115,9 @@ func TestT73TokenWithoutTheKey(t *testing.T) {
 	if text := refused("--pr", "1", "--repo", a.s.URL+"/"+site+".git", "--key", key); !strings.Contains(text, "countersign sign --pr 1 "+a.tx) {
 		t.Errorf("the refusal names no transaction: %s", text)
 	}
+	if text := refused("--pr", "1", "--repo", a.s.URL+"/"+site+".git", "--key", key, "tx_01"); !strings.Contains(text, "countersign sign --pr 1 "+a.tx) {
+		t.Errorf("a name that is too short: %s", text)
+	}
 	refused("--pr", "7", "--repo", a.s.URL+"/"+site+".git", "--key", key, a.tx)
 	if out := a.signed(0, a.tx, "--repo", a.s.URL+"/"+site+".git", "--key", key, "--post"); !strings.HasPrefix(out, "posted: ") {
 		t.Errorf("posting said %q", out)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,13 +37,13 @@ func (a *App) decideCommand(word string) *cobra.Command {
 In a terminal the risks and the patch are shown, through the pager, and then it asks: about each
 kind of approval by itself, with what it is needed for. The answer is about what was shown; if
 that is something else by then, nothing is recorded, and it is shown again. Elsewhere, and with
---json, nobody is asked, and the transaction must be named: by its id, a unique part of it, or the
-SHA-256 of the patch.
+--json, nobody is asked, and the transaction must be named: by its id, the first ten characters
+after tx_ or more, or the SHA-256 of the patch, twelve digits or more.
 
 A local decision proves that somebody with this shell took it, and no more. A Policy that wants
 a person's own key has approvals.signed.`,
-		Example: "  countersign diff tx_01J && countersign " + word + " tx_01J\n" +
-			"  countersign " + word + ` tx_01J --reason "read it line by line"`,
+		Example: "  countersign diff tx_01K5Z8M2QV && countersign " + word + " tx_01K5Z8M2QV\n" +
+			"  countersign " + word + ` tx_01K5Z8M2QV --reason "read it line by line"`,
 		Args: upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if fingerprint != "" {
@@ -108,7 +109,7 @@ func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []st
 	find := func() (string, error) {
 		id, err := a.toDecide(ctx, r, args)
 		if len(args) == 0 && errors.As(err, new(*ledger.AmbiguousError)) {
-			err = a.unnamed(ctx, r, ruling)
+			err = a.unnamed(ctx, r, "", ruling)
 		}
 		return id, err
 	}
@@ -120,9 +121,12 @@ func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []st
 		}
 	}
 	if len(args) == 0 {
-		return g, false, a.unnamed(ctx, r, ruling)
+		return g, false, a.unnamed(ctx, r, "", ruling)
 	}
 	id, err := find()
+	if (err == nil || errors.As(err, new(*ledger.AmbiguousError))) && !precise(args[0], id) {
+		return g, false, a.unnamed(ctx, r, args[0], ruling)
+	}
 	if err != nil {
 		return g, false, err
 	}
@@ -136,6 +140,23 @@ func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []st
 	}
 	g, err = r.Decide(ctx, id, ruling)
 	return g, true, err
+}
+
+// What a name must have at least, where nobody was shown what it means: the time of a
+// transaction's id, or as much of a patch_id as is not there by chance.
+const (
+	preciseID    = 10
+	precisePatch = 12
+)
+
+// precise reports whether a name of a transaction is one that its writer must have read
+// somewhere: every id begins as any other does.
+func precise(name, id string) bool {
+	part := strings.TrimPrefix(strings.ToUpper(name), "TX_")
+	if strings.HasPrefix(strings.TrimPrefix(id, "tx_"), part) {
+		return len(part) >= preciseID
+	}
+	return len(strings.TrimPrefix(name, "patchset:")) >= precisePatch
 }
 
 // namedPatch is the patch that a ruling names by a fingerprint in full, "" for none.
@@ -178,8 +199,10 @@ func (a *App) toDecide(ctx context.Context, r *pipeline.Runner, args []string) (
 }
 
 // An unnamedError is a decision that names no transaction, where no person was
-// shown one. Command is what it was to be, but for the name.
+// shown one, or by too short a part of its name. Command is what it was to be, but for
+// the name.
 type unnamedError struct {
+	short   string
 	open    []ledger.Transaction
 	command func(tx string) []string
 }
@@ -188,6 +211,9 @@ func (e *unnamedError) Error() string {
 	why := "no person was shown it here"
 	if len(e.open) > 1 {
 		why = fmt.Sprintf("%d transactions are open", len(e.open))
+	}
+	if e.short != "" {
+		why = fmt.Sprintf("%s is too short a part of a name", ledger.OneLine(e.short, 40))
 	}
 	return e.command("")[0] + " must name what it is about: " + why
 }
@@ -201,8 +227,8 @@ func (e *unnamedError) hint(again command) string {
 	return again("diff", tx) + " && " + again(e.command(tx)...)
 }
 
-// unnamed says what there is to name.
-func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, ruling pipeline.Ruling) error {
+// unnamed says what there is to name; short is what was given instead, if anything.
+func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, short string, ruling pipeline.Ruling) error {
 	snap, err := r.Ledger(ctx, ledger.TransactionsDir)
 	if err != nil {
 		return err
@@ -214,7 +240,7 @@ func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, ruling pipeline.R
 	if err != nil {
 		return err
 	}
-	return &unnamedError{open, func(tx string) []string {
+	return &unnamedError{short, open, func(tx string) []string {
 		words := []string{string(ruling.Decision), tx}
 		for _, f := range ruling.Fingerprints {
 			words = append(words, "--fingerprint", report.ShellQuote(f))

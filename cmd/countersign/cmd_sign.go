@@ -58,7 +58,7 @@ as a comment on the pull request, and copies it to the clipboard of a terminal t
 be the one that the Policy's list has for the key.
 
 A key of a security key asks for a touch. Outside a clone, --repo says which repository is meant.
-Without a terminal nobody is asked, and the transaction must be named.`,
+Without a terminal nobody is asked, and the transaction must be named as for approve.`,
 		Example: `  countersign sign --pr 12
   countersign sign --pr 12 --post
   countersign sign --pr 12 --repo OWNER/NAME --key ~/.ssh/id_ed25519_sk`,
@@ -125,7 +125,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 			a.say("nothing was signed")
 			return &exitError{code: exitPending}
 		}
-	} else if len(args) == 0 && namedPatch(ruling) == "" {
+	} else if len(args) == 0 && namedPatch(ruling) == "" || len(args) > 0 && !precise(args[0], id) {
 		return &usageError{"sign must name what it is about: no person was shown it here", fmt.Sprintf("countersign diff --push %s && countersign sign --pr %d %s", id, number, id)}
 	}
 	signature, err := a.sign(ctx, r, g, *answer, key)
