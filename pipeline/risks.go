@@ -2,30 +2,30 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
-// Risks are what people are shown of the patch before its diff: the list that the
-// review recorded, what this program finds in the patch where that is to be had,
-// and what the Policy of the Verdict protects. Whoever can write the ledger can
-// record a list that leaves things out.
+// Risks are what people are shown of the patch before its diff: what this program
+// finds in it, the list that the review recorded, and what the Policy of the Verdict
+// protects. Whoever can write the ledger can record a list that leaves things out;
+// where this program cannot look at the patch, the list says so before all else.
 func (g Gated) Risks(ctx context.Context) (risk.List, error) {
-	list, known, err := g.recordedRisks()
+	recorded, err := g.recordedRisks()
 	if err != nil {
 		return risk.List{}, err
 	}
-	own, err := g.ownRisks(ctx)
-	switch {
-	case err == nil:
-		list = own.With(list.Risks)
-	case !known:
-		list = g.unlisted(err)
+	list, err := g.ownRisks(ctx)
+	if err != nil {
+		list = g.unlisted(ctx, err)
 	}
-	return list.With(risk.InPolicy(g.rules.Policy, g.Transaction().Pointers.Proposal.TargetFiles)), nil
+	return list.With(recorded.Risks).With(risk.InPolicy(g.rules.Policy, g.Transaction().Pointers.Proposal.TargetFiles)), nil
 }
 
 // Shown is the hash of the recorded list of risks, "sha256:…": what a signed
@@ -37,27 +37,27 @@ func (g Gated) Shown(ctx context.Context) (string, error) {
 	}
 	list, err := g.ownRisks(ctx)
 	if err != nil {
-		list = g.unlisted(err)
+		list = g.unlisted(ctx, err)
 	}
 	return canon.Sum(list.Bytes()), nil
 }
 
-// recordedRisks reads the list that the review recorded, and reports whether there
-// is one.
-func (g Gated) recordedRisks() (list risk.List, known bool, err error) {
+// recordedRisks reads the list that the review recorded, an empty one where there is
+// none.
+func (g Gated) recordedRisks() (list risk.List, err error) {
 	recorded := g.log.Artifacts(ledger.KindRisks)
 	if len(recorded) == 0 {
-		return list, false, nil
+		return list, nil
 	}
 	id, file := g.Transaction().TransactionID, recorded[0].Path
 	raw, err := ledger.ReadFile(g.Ledger.Tree, id, file)
 	if err != nil {
-		return list, false, fmt.Errorf("reading the risks: %w", err)
+		return list, fmt.Errorf("reading the risks: %w", err)
 	}
 	if list, err = risk.Read(raw); err != nil {
-		return list, false, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s: %w", file, err)}
+		return list, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s: %w", file, err)}
 	}
-	return list, true, nil
+	return list, nil
 }
 
 // ownRisks lists what this program finds in the patch.
@@ -71,12 +71,20 @@ func (g Gated) ownRisks(ctx context.Context) (risk.List, error) {
 	return risk.NewList(tx.PatchID(), risk.Of(set, found)), nil
 }
 
-// unlisted says of every file that nobody knows its risks: the transaction was
-// recorded before there were lists, and its patch is not to be had.
-func (g Gated) unlisted(why error) risk.List {
-	var all []risk.Risk
-	for _, name := range g.Transaction().Pointers.Proposal.TargetFiles {
-		all = append(all, risk.Risk{Kind: risk.Unlisted, Path: name, Detail: ledger.OneLine(g.secrets.Text(why.Error()), 200)})
+// unlisted says that this program could not look at the patch, and lists what the
+// stored diff tells by itself.
+func (g Gated) unlisted(ctx context.Context, why error) risk.List {
+	reason := ledger.OneLine(g.secrets.Text(why.Error()), 200)
+	if redacted := (*reviewed.RedactedError)(nil); errors.As(why, &redacted) {
+		reason = "kept without secrets"
+	} else if _, err := g.patch.Repo.Tree(ctx, g.Transaction().Pointers.Proposal.BaseCommit); err != nil {
+		reason = "no base commit here"
+	}
+	all := []risk.Risk{{Kind: risk.Unlisted, Detail: "only the record says: " + reason}}
+	if diff, err := g.Diff(); err == nil {
+		if parsed, err := patch.Parse(diff); err == nil {
+			all = append(all, risk.OfDiff(parsed)...)
+		}
 	}
 	return risk.NewList(g.Transaction().PatchID(), all)
 }

@@ -54,14 +54,14 @@ func TestRisksOfSecret(t *testing.T) {
 	diff, secret := leak()
 	tx := w.proposed(diff)
 	got := told(t, w.gate(tx))
-	if !strings.HasPrefix(got, "secret greet.txt ") || strings.Contains(got, secret) {
+	if !strings.HasPrefix(got, "unlisted") || !strings.Contains(got, "\nsecret greet.txt ") || strings.Contains(got, secret) {
 		t.Error(got)
 	}
 	w.keeps(secret)
 }
 
 // TestRisksOfOld: of a transaction that was recorded without a list it is made of
-// the patch; where that is not to be had, each file is said to be unlisted.
+// the patch; where that is not to be had, it is said.
 func TestRisksOfOld(t *testing.T) {
 	w := newWorld(t)
 	tx := w.without(ledger.KindRisks, fix)
@@ -76,7 +76,7 @@ func TestRisksOfOld(t *testing.T) {
 	w = newWorld(t)
 	diff, _ := leak()
 	tx = w.without(ledger.KindRisks, diff)
-	if got, want := told(t, w.gate(tx)), "unlisted greet.txt the ledger has the patch of "+tx+" only without its secrets\n"; got != want {
+	if got, want := told(t, w.gate(tx)), noSecrets; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -90,6 +90,27 @@ func TestRisksLeftOut(t *testing.T) {
 			return risk.NewList(patchID, []risk.Risk{{Kind: risk.Executable, Path: "greet.txt"}})
 		})
 	if got, want := told(t, w.gate(tx)), "executable greet.txt\ndelete old.txt 1 line\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+const noSecrets = "unlisted  only the record says: kept without secrets\n"
+
+// TestRisksNotMade: where this program cannot look at the patch, the recorded list is
+// not taken for all of it: the list says so first, and has what the diff tells.
+func TestRisksNotMade(t *testing.T) {
+	none := func(patchID string) any { return risk.NewList(patchID, nil) }
+	same := func(_, stored []byte) []byte { return stored }
+	w := newWorld(t)
+	g := w.gate(w.recorded(fix, same, func(*ledger.Item) {}, ledger.KindRisks, none))
+	w.repo.trees = nil // a shallow clone
+	if got, want := told(t, g), "unlisted  only the record says: no base commit here\ndelete old.txt 1 line\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	w = newWorld(t)
+	diff, _ := leak()
+	tx := w.recorded(diff, same, func(*ledger.Item) {}, ledger.KindRisks, none)
+	if got, want := told(t, w.gate(tx)), noSecrets; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,9 +40,14 @@ func riskTitle(k risk.Kind) string {
 	return Clean(string(k))
 }
 
+// everyFile stands for the path of a risk without one.
+const everyFile = "every file"
+
+func riskPath(r risk.Risk) string { return cmp.Or(Clean(r.Path), everyFile) }
+
 // riskPlace is where a risk is: old → path:lines.
 func riskPlace(r risk.Risk) string {
-	text := Clean(r.Path)
+	text := riskPath(r)
 	if r.From != "" {
 		text = Clean(r.From) + " → " + text
 	}
@@ -145,7 +151,7 @@ func Risks(list risk.List, width, height int, s Style) string {
 	groups := riskGroups(list)
 	width -= riskIndent + 2
 	lines := make([][]wrapped, len(groups))
-	for _, form := range []func(risk.Risk) string{riskText, riskPlace, func(r risk.Risk) string { return Clean(r.Path) }} {
+	for _, form := range []func(risk.Risk) string{riskText, riskPlace, riskPath} {
 		total := 0
 		for i, g := range groups {
 			var items []string
@@ -284,7 +290,10 @@ func (g riskGroup) row(room int, to Links) string {
 
 // riskItem is a risk in Markdown, with a link to the Policy's rule where it is one's.
 func riskItem(r risk.Risk, to Links) string {
-	text := code(shortenTo(r.Path, maxRiskWords))
+	text := everyFile
+	if r.Path != "" {
+		text = code(shortenTo(r.Path, maxRiskWords))
+	}
 	if r.From != "" {
 		text = code(shortenTo(r.From, maxRiskWords)) + " → " + text
 	}

@@ -11,6 +11,7 @@ import (
 
 func TestRisks(t *testing.T) {
 	list := []risk.Risk{
+		{Kind: risk.Unlisted, Detail: "why"},
 		{Kind: risk.Executable, Path: "run.sh"},
 		{Kind: risk.Executable, Path: "tools/x\x1b[2J", Detail: "a new file"},
 		{Kind: risk.Secret, Path: "a.yml", Lines: []int{12}, Detail: "generic-api-key"},
@@ -19,7 +20,8 @@ func TestRisks(t *testing.T) {
 		{Kind: "unheard of", Path: "d"},
 	}
 	some := risk.List{Risks: list, More: map[risk.Kind]int{risk.Hidden: 3, risk.Long: 12}}
-	want := `  becomes executable  run.sh, tools/x\x1b[2J (a new file)
+	want := `  not listed          every file (why)
+  becomes executable  run.sh, tools/x\x1b[2J (a new file)
   secret              a.yml:12 (generic-api-key)
   renamed             a → b
   hidden characters   c:1,2,3,4,5 and 2 more lines (U+202E) and 3 more

@@ -30,9 +30,7 @@ func ofChange(c patch.Change, secrets []int) []Risk {
 		add(Mode, "")
 	}
 	for _, name := range sides(c) {
-		for _, w := range watchedNames(name) {
-			out = append(out, Risk{Kind: w.kind, Path: name, Detail: w.reason})
-		}
+		out = append(out, ofName(name)...)
 	}
 	switch c.Kind {
 	case patch.Delete:
@@ -57,6 +55,47 @@ func ofChange(c patch.Change, secrets []int) []Risk {
 	return append(out, inLines(c.Path, lines, secrets)...)
 }
 
+// ofPart lists the risks of what a diff itself says of a file, in no certain
+// order: not those for which the file has to be seen before or after.
+func ofPart(p patch.Part) []Risk {
+	var out []Risk
+	add := func(k Kind, detail string) {
+		out = append(out, Risk{Kind: k, Path: p.Path, From: p.From, Detail: detail})
+	}
+	switch {
+	case p.After == patch.Executable && p.Kind == patch.Add:
+		add(Executable, "a new file")
+	case p.After == patch.Executable && p.Before != patch.Executable:
+		add(Executable, "")
+	case p.Before == patch.Executable && p.After == patch.Regular:
+		add(Mode, "")
+	}
+	for _, name := range sides(patch.Change{Kind: p.Kind, Path: p.Path, From: p.From}) {
+		out = append(out, ofName(name)...)
+	}
+	switch {
+	case p.Kind == patch.Delete && p.Binary:
+		add(Delete, "binary")
+	case p.Kind == patch.Delete:
+		add(Delete, lineCount(p.Lost))
+	case p.Kind == patch.Rename:
+		add(Rename, "")
+	}
+	if p.Binary {
+		add(Binary, "its content was not read")
+	}
+	return append(out, inLines(p.Path, p.Added, nil)...)
+}
+
+// ofName lists the risks of a path as such.
+func ofName(name string) []Risk {
+	var out []Risk
+	for _, w := range watchedNames(name) {
+		out = append(out, Risk{Kind: w.kind, Path: name, Detail: w.reason})
+	}
+	return out
+}
+
 // sides are the paths that a change touches.
 func sides(c patch.Change) []string {
 	if c.Kind == patch.Rename {
@@ -65,17 +104,11 @@ func sides(c patch.Change) []string {
 	return []string{c.Path}
 }
 
-// An added line is one of the file after the change, without its LF.
-type addedLine struct {
-	number int
-	text   []byte
-}
-
 var hunkHead = regexp.MustCompile(`^@@ -[0-9]+(?:,[0-9]+)? \+([0-9]+)`)
 
 // addedLines reads the lines that a change adds out of its canonical bytes, so
 // that they are those which a reader of the diff sees, or tells that it is binary.
-func addedLines(c patch.Change) (out []addedLine, binary bool) {
+func addedLines(c patch.Change) (out []patch.Line, binary bool) {
 	number, inHunk := 0, false
 	for line := range bytes.Lines(c.Bytes()) {
 		switch {
@@ -87,7 +120,7 @@ func addedLines(c patch.Change) (out []addedLine, binary bool) {
 		case !inHunk && bytes.HasPrefix(line, []byte("GIT binary patch")):
 			return nil, true
 		case inHunk && line[0] == '+':
-			out = append(out, addedLine{number, bytes.TrimSuffix(line[1:], []byte("\n"))})
+			out = append(out, patch.Line{Number: number, Text: bytes.TrimSuffix(line[1:], []byte("\n"))})
 			number++
 		case inHunk && line[0] == ' ':
 			number++
@@ -107,10 +140,17 @@ func contentSize(data []byte) string {
 	case data[len(data)-1] != '\n':
 		lines++
 	}
-	if lines == 1 {
+	return lineCount(lines)
+}
+
+func lineCount(n int) string {
+	switch n {
+	case 0:
+		return "empty"
+	case 1:
 		return "1 line"
 	}
-	return fmt.Sprintf("%d lines", lines)
+	return fmt.Sprintf("%d lines", n)
 }
 
 func byteCount(n int) string {

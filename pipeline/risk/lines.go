@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // maxLineLength is how many characters a reader is expected to see of a line.
@@ -17,30 +18,30 @@ const maxLineLength = 500
 
 // inLines lists what a reader does not see in added lines: one Risk for the long
 // ones, one for each sort of hidden character, and one for words of look-alikes.
-func inLines(path string, lines []addedLine, secrets []int) []Risk {
+func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 	long := Risk{Kind: Long, Path: path}
 	alike := Risk{Kind: Lookalike, Path: path}
 	var words []string
 	byEscape := map[string]*Risk{}
 	for _, l := range lines {
-		if n := utf8.RuneCount(l.text); n > maxLineLength {
-			long.at(l.number)
+		if n := utf8.RuneCount(l.Text); n > maxLineLength {
+			long.at(l.Number)
 			long.Detail = longest(long.Detail, n)
 		}
-		if ascii(l.text) {
+		if ascii(l.Text) {
 			continue
 		}
-		for _, escape := range hiddenIn(l.text) {
+		for _, escape := range hiddenIn(l.Text) {
 			one := byEscape[escape]
 			if one == nil {
 				one = &Risk{Kind: Hidden, Path: path, Detail: escape}
 				byEscape[escape] = one
 			}
-			one.at(l.number)
+			one.at(l.Number)
 		}
-		for _, word := range lookalikes(string(l.text)) {
-			alike.at(l.number)
-			word = named(word, slices.Contains(secrets, l.number))
+		for _, word := range lookalikes(string(l.Text)) {
+			alike.at(l.Number)
+			word = named(word, slices.Contains(secrets, l.Number))
 			if !slices.Contains(words, word) && len(words) < maxLines {
 				words = append(words, word)
 			}

@@ -1,7 +1,7 @@
 // Package risk lists what a patch does that a reader of its diff may overlook,
 // the most dangerous first:
 //
-//	unlisted    a file of a record without a list, whose patch is not to be had
+//	unlisted    this program could not look at the whole patch, and why; without a path
 //	executable  a file that becomes executable, or is made so
 //	trusted     a file that the forge, Git, agents or this program obey
 //	build       a file that says what is built, installed or run
@@ -66,7 +66,7 @@ func Kinds() []Kind {
 // whatever the patch has, and are escaped by who shows them.
 type Risk struct {
 	Kind   Kind   `json:"kind"`
-	Path   string `json:"path"`
+	Path   string `json:"path"` // empty where the Risk is of every file
 	From   string `json:"from,omitempty"`
 	Lines  []int  `json:"lines,omitempty"`
 	More   int    `json:"more,omitempty"`
@@ -104,6 +104,16 @@ func Of(set patch.Patchset, found []secret.PatchFinding) []Risk {
 			one.Lines = []int{f.Line}
 		}
 		out = append(out, one)
+	}
+	return Sort(out)
+}
+
+// OfDiff lists what a diff tells by itself, without its base: less than Of, as
+// neither content that it does not have nor secrets are looked at.
+func OfDiff(d patch.Diff) []Risk {
+	var out []Risk
+	for _, p := range d.Parts() {
+		out = append(out, ofPart(p)...)
 	}
 	return Sort(out)
 }

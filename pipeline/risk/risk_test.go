@@ -185,3 +185,26 @@ func TestSecretWord(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// A diff without its base tells all but what takes whole files to see.
+func TestOfDiff(t *testing.T) {
+	set := between(t,
+		map[string]*patch.File{"gone": text("a\nb\n"), "tool": program("a\n"), "x": text("a\n"), "here": text("a\n"), "l": text("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n")},
+		map[string]*patch.File{
+			"gone": nil, "tool": text("a\n"), "x": program("a\n"), "here": nil, "there": text("a\n"), "new": program("a\n"), "go.mod": text("p\u0430y\n"),
+			"blob": text("\x00"), "l": text("1\n1\n2\n3\n4\n5\n6\n7\n8\n\u200b\n9\n10\n" + strings.Repeat("x", 501)),
+		})
+	d, err := patch.Parse(set.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := risk.Of(set, nil)
+	for i, r := range want {
+		if r.Kind == risk.Binary {
+			want[i].Detail = "its content was not read"
+		}
+	}
+	if got := risk.OfDiff(d); len(got) < 9 || lines(got) != lines(want) {
+		t.Errorf("%s\nwant\n%s", lines(got), lines(want))
+	}
+}
