@@ -225,7 +225,7 @@ func (r *Runner) Named(g Gated, ruling Ruling) ([]approval.Request, error) {
 		}
 	}
 	for _, one := range wanted {
-		if !ruling.All && !slices.ContainsFunc(out, func(q approval.Request) bool { return q.Fingerprint == one }) {
+		if (!ruling.All || len(ruling.Fingerprints) > 0) && !slices.ContainsFunc(out, func(q approval.Request) bool { return q.Fingerprint == one }) {
 			return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, r.oneLine(one, 100))}
 		}
 	}

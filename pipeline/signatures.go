@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
@@ -31,6 +33,22 @@ func (g Gated) Statement(decision ledger.Decision, fingerprints []string, reason
 		Reason: ledger.OneLine(reason, 500), DecidedAt: at.UTC().Format(time.RFC3339), Shown: about.Shown,
 	}
 	return s, s.Check()
+}
+
+// CheckBytes is an error unless what the ledger shows of the patch is all of it, or the
+// very bytes are at hand and are what was shown: a text without secrets is held to
+// nothing but its own record. *reviewed.RedactedError says that they are not at hand.
+func (g Gated) CheckBytes(ctx context.Context) error {
+	tx := g.Transaction()
+	if tx.Pointers.Proposal.PatchRedactedSHA256 == "" {
+		_, err := g.Diff()
+		return err
+	}
+	set, err := g.patch.On(ctx, g.Ledger.Tree, tx, tx.Pointers.Proposal.BaseCommit)
+	if err == nil {
+		_, err = reviewed.Compare(tx, set, g.secrets)
+	}
+	return err
 }
 
 // Keys say whose signatures count for the transaction, by the rules of the Verdict.

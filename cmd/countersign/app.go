@@ -34,6 +34,7 @@ type App struct {
 	flags       globalFlags
 	secrets     *secret.Finder // what is taken out of everything that is printed, also of the patch once there is one
 	repo        *gitstore.Repo // what open opened
+	cloned      string         // the address that --repo named
 	pager       string         // the user's core.pager
 	client      *github.Client // to GitHub, where there is a token
 	seen        func() string  // the ledger's last tip that held, once one was opened

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,6 +122,42 @@ func TestT73TokenWithoutTheKey(t *testing.T) {
 		t.Errorf("a name that is too short: %s", text)
 	}
 	refused("--pr", "7", "--repo", a.s.URL+"/"+site+".git", "--key", key, a.tx)
+	for _, args := range [][]string{
+		{"--all", "--fingerprint", "patchset:" + strings.Repeat("0", 64), a.tx}, {"--fingerprint", "patchset:" + strings.Repeat("0", 64), a.tx}, {"--all"},
+	} {
+		refused(append([]string{"--pr", "1", "--repo", a.s.URL + "/" + site + ".git", "--key", key}, args...)...)
+	}
+
+	// A transaction of this repository in the ledger of another one.
+	const toy = "acme/toy"
+	a.s.Repository(githubtest.NewRepository{Name: toy, Files: map[string]string{"a.txt": "a\n"}})
+	a.s.Role(toy, "ada", "admin")
+	header := "http.extraHeader=Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+a.s.Token("ada")))
+	a.git(dir, "-c", header, "fetch", "-q", "origin", "refs/agent/ledger")
+	a.git(dir, "-c", header, "push", "-q", a.s.URL+"/"+toy+".git", a.s.Ref(site, "refs/agent/ledger")+":refs/agent/ledger")
+	if text := refused("--pr", "1", "--repo", a.s.URL+"/"+toy+".git", "--key", key, a.tx); !strings.Contains(text, "is of another repository than "+toy) {
+		t.Errorf("another repository's ledger: %s", text)
+	}
+
+	// A server that is merely named gets no token.
+	told := make(chan string, 100)
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told <- r.Header.Get("Authorization")
+		cgi := a.s.URL + r.URL.RequestURI()
+		http.Redirect(w, r, cgi, http.StatusFound)
+	}))
+	defer evil.Close()
+	refusedBy, _, _ := a.run("sign", "--pr", "1", "--repo", evil.URL+"/"+site+".git", "--key", key, "--post", a.tx)
+	close(told)
+	for header := range told {
+		if header != "" {
+			t.Errorf("a server that was merely named was told %q", header)
+		}
+	}
+	if refusedBy == 0 {
+		t.Error("a decision was posted through a server that was merely named")
+	}
+
 	if out := a.signed(0, a.tx, "--repo", a.s.URL+"/"+site+".git", "--key", key, "--post"); !strings.HasPrefix(out, "posted: ") {
 		t.Errorf("posting said %q", out)
 	}

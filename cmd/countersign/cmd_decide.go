@@ -75,6 +75,9 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling,
 	if name := namedPatch(ruling); name != "" && len(args) == 0 {
 		args = []string{name}
 	}
+	if r, err = a.give(ctx, r, args, f.patch); err != nil {
+		return err
+	}
 	var sign signFunc
 	if f.sign {
 		sign = func(g pipeline.Gated, ruling pipeline.Ruling) (*signed.Signature, error) {

@@ -8,23 +8,28 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // signFlags say with which key a decision is signed.
 type signFlags struct {
-	sign bool
-	key  string
+	sign  bool
+	key   string
+	patch string
 }
 
 // A signFunc signs a ruling on a transaction; nil leaves it unsigned.
@@ -39,6 +44,7 @@ func (f signFunc) of(g pipeline.Gated, ruling pipeline.Ruling) (*signed.Signatur
 
 func (f *signFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.key, "key", "", "the SSH key to sign with: a `FILE`, a public one's meaning the agent's (default: the agent's, or user.signingKey)")
+	givePatch(cmd, &f.patch)
 }
 
 // signCommand signs a decision for a pull request.
@@ -68,6 +74,13 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 				return &usageError{"--pr must name the pull request", "in a clone without one, countersign approve TX --sign records a signed decision"}
 			}
 			if repository != "" {
+				if key := sshkey.Named(f.key, a.Getenv("HOME")); key.File != "" { // not below the clone that is made
+					abs, err := filepath.Abs(a.path(key.File))
+					if err != nil {
+						return err
+					}
+					f.key = abs
+				}
 				remove, err := a.cloneFor(cmd.Context(), repository)
 				if err != nil {
 					return err
@@ -78,7 +91,7 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 			if deny {
 				ruling.Decision = ledger.Deny
 			}
-			return a.signFor(cmd.Context(), number, args, ruling, f.key, post)
+			return a.signFor(cmd.Context(), number, args, ruling, f, post)
 		},
 	}
 	cmd.Flags().IntVar(&number, "pr", 0, "the pull request's `NUMBER`")
@@ -93,7 +106,7 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 }
 
 // signFor signs a decision on what a pull request's transaction proposes.
-func (a *App) signFor(ctx context.Context, number int, args []string, ruling pipeline.Ruling, key string, post bool) error {
+func (a *App) signFor(ctx context.Context, number int, args []string, ruling pipeline.Ruling, f signFlags, post bool) error {
 	a.shareLedger()
 	r, err := a.open()
 	if err != nil {
@@ -107,7 +120,13 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 	if err != nil {
 		return err
 	}
+	if r, err = a.give(ctx, r, []string{id}, f.patch); err != nil {
+		return err
+	}
 	g, err := a.standing(ctx, r, id)
+	if err == nil {
+		err = a.checkRepository(ctx, r, g)
+	}
 	if err != nil {
 		return err
 	}
@@ -128,7 +147,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 	} else if len(args) == 0 && namedPatch(ruling) == "" || len(args) > 0 && !precise(args[0], id) {
 		return &usageError{"sign must name what it is about: no person was shown it here", fmt.Sprintf("countersign diff --push %s && countersign sign --pr %d %s", id, number, id)}
 	}
-	signature, err := a.sign(ctx, r, g, *answer, key)
+	signature, err := a.sign(ctx, r, g, *answer, f.key)
 	if err != nil {
 		return err
 	}
@@ -154,6 +173,24 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 		return a.print("posted: " + url + "\n")
 	}
 	return a.print(line + "\n")
+}
+
+// checkRepository refuses a transaction of another repository than the one that is
+// meant: whoever can write that one's ledger says what is shown.
+func (a *App) checkRepository(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) error {
+	p := g.Transaction().Pointers.Proposal
+	meant := repositoryOf(a.repo.Config.RemoteURL(a.flags.remote))
+	if p.Repository == nil || meant == "" || !strings.EqualFold(p.Repository.Name, meant) {
+		return &usageError{fmt.Sprintf("%s is of another repository than %s", g.Transaction().TransactionID, meant), "--repo OWNER/NAME names the one that the pull request is in"}
+	}
+	if r.Forge == nil {
+		return nil
+	}
+	now, err := r.Forge.PullRequest(ctx, p.PullRequest)
+	if err == nil && now.Repository.ID != p.Repository.ID {
+		err = &usageError{fmt.Sprintf("%s is of another repository than %s, which had its name before", g.Transaction().TransactionID, meant), ""}
+	}
+	return err
 }
 
 // standing is a transaction as the ledger has it, asking nobody.
@@ -206,6 +243,11 @@ func (a *App) findOnPull(ctx context.Context, r *pipeline.Runner, number int, ar
 func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ruling pipeline.Ruling, key string) (*signed.Signature, error) {
 	about, err := r.Named(g, ruling)
 	if err != nil {
+		return nil, err
+	}
+	if err := g.CheckBytes(ctx); as[*reviewed.RedactedError](err) {
+		return nil, &usageError{err.Error() + ", and what is signed must be all of it", "--patch FILE gives the patch"}
+	} else if err != nil {
 		return nil, err
 	}
 	var fingerprints []string
@@ -300,11 +342,14 @@ func (a *App) cloneFor(ctx context.Context, repository string) (remove func(), e
 		return nil, err
 	}
 	remove = func() { os.RemoveAll(dir) }
+	a.cloned = address
 	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath=/dev/null", "clone", "--quiet", "--depth", "1", "--no-checkout", "--", address, dir)
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
-	if host := hostOf(address); host != "" && a.forgeToken() != "" && host == cmp.Or(a.Getenv("COUNTERSIGN_TOKEN_HOST"), hostOf(a.Getenv("GITHUB_SERVER_URL")), "github.com") {
+	if a.forgeToken() != "" && hostOf(address) != "" && hostOf(address) == a.tokenHost(gitstore.Settings{}) {
 		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + a.forgeToken()))
-		cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http."+address+".extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+basic)
+		n, _ := strconv.Atoi(a.Getenv("GIT_CONFIG_COUNT"))
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n+1), fmt.Sprintf("GIT_CONFIG_KEY_%d=http.%s.extraHeader", n, address),
+			fmt.Sprintf("GIT_CONFIG_VALUE_%d=Authorization: Basic %s", n, basic))
 	}
 	if said, err := cmd.CombinedOutput(); err != nil {
 		remove()

@@ -27,6 +27,11 @@ func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 	if api == "" {
 		api = apiOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), remote))
 	}
+	if a.cloned != "" {
+		if repository = repositoryOf(remote); hostOf(remote) != a.tokenHost(settings) {
+			return nil, nil
+		}
+	}
 	if token == "" || repository == "" || api == "" {
 		return nil, nil
 	}

@@ -159,6 +159,19 @@ func hostOf(address string) string {
 	return u.Host
 }
 
+// tokenHost is the one host that a token goes to. One that was merely named on the
+// command line gets none, nor does any without TLS, unless the workflow's server is so.
+func (a *App) tokenHost(settings gitstore.Settings) string {
+	named, server := a.Getenv("COUNTERSIGN_TOKEN_HOST"), hostOf(a.Getenv("GITHUB_SERVER_URL"))
+	if a.cloned == "" {
+		return cmp.Or(named, server, hostOf(settings.RemoteURL(defaultRemote)))
+	}
+	if host := hostOf(a.cloned); !strings.HasPrefix(a.cloned, "https://") && host != server {
+		return ""
+	}
+	return cmp.Or(named, server, "github.com")
+}
+
 // credentials are what the environment and Git's configuration have for a
 // remote. A token goes to one host alone: that of the workflow's server, else
 // the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
@@ -182,7 +195,7 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 	if host == forge {
 		token = first
 	}
-	if token == "" && host == cmp.Or(a.Getenv("COUNTERSIGN_TOKEN_HOST"), forge, hostOf(settings.RemoteURL(defaultRemote))) {
+	if token == "" && host == a.tokenHost(settings) {
 		token = a.Getenv("COUNTERSIGN_TOKEN")
 	}
 	if token == "" && host == forge {

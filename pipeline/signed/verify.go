@@ -97,8 +97,8 @@ func IsForge(from ledger.Source) bool { return from.Kind != "local" && from.Kind
 // does not tell is no match for anything.
 func (s Statement) isAbout(about Subject) error {
 	sameRepository := s.Repository == nil && about.Repository == nil
-	if s.Repository != nil && about.Repository != nil { // a name can be another's by now, a number cannot
-		sameRepository = s.Repository.ID == about.Repository.ID
+	if s.Repository != nil && about.Repository != nil {
+		sameRepository = *s.Repository == *about.Repository
 	}
 	switch {
 	case about.TransactionID == "" || about.BaseCommit == "" || about.PatchID == "" || about.Shown == "":
