@@ -49,33 +49,43 @@ func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, 
 	if err != nil {
 		w.Fatal(err)
 	}
+	stored := patchOf(out.Patchset.Bytes(), read(w.T, snap.Tree, ledger.Dir(out.ID)+"/"+ledger.PatchFile(out.PatchID)))
+	w.recordAgain(snap, log, stored, func(p ledger.Payload) {
+		if p, ok := p.(*ledger.TurnItem); ok && p.Item.Metadata != nil {
+			edit(&p.Item)
+		}
+	}, kind, instead)
+	return out.ID
+}
+
+// recordAgain records what a log of another ledger has, with another stored patch, each
+// event edited, and with another artifact of a kind, none where instead is nil.
+func (w *world) recordAgain(snap ledger.Snapshot, log *ledger.Log, stored []byte, edit func(ledger.Payload), kind string, instead func(patchID string) any) {
+	w.Helper()
+	tx := log.Transaction()
 	s := ledger.NewStage(&ledger.Log{}, w.now(), storetest.Plain{})
 	for _, p := range log.Payloads() {
 		switch p := p.(type) {
 		case *ledger.ArtifactStored:
 			if p.Kind == kind {
 				if instead != nil {
-					s.Artifact(kind, instead(out.PatchID))
+					s.Artifact(kind, instead(tx.PatchID()))
 				}
 				continue
 			}
-			raw := read(w.T, snap.Tree, ledger.Dir(out.ID)+"/"+p.Path)
+			raw := read(w.T, snap.Tree, ledger.Dir(tx.TransactionID)+"/"+p.Path)
 			doc, err := canon.Parse(raw)
 			if err != nil {
 				w.Fatal(err)
 			}
 			s.Artifact(p.Kind, doc)
-		case *ledger.TurnItem:
-			if p.Item.Metadata != nil {
-				edit(&p.Item)
-			}
-			s.Event(p)
 		default:
+			edit(p)
 			s.Event(p)
 		}
 	}
-	s.Patch(out.PatchID, patchOf(out.Patchset.Bytes(), read(w.T, snap.Tree, ledger.Dir(out.ID)+"/"+ledger.PatchFile(out.PatchID))))
-	s.Proposed(out.PatchID, 0)
+	s.Patch(tx.PatchID(), stored)
+	s.Proposed(tx.PatchID(), tx.PullRequest())
 	entry, err := s.Entry(ledger.Title{Stage: "review", Outcome: "proposed", Subject: "forged"}, true)
 	if err != nil {
 		w.Fatal(err)
@@ -87,8 +97,7 @@ func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, 
 			w.Fatal(err)
 		}
 	}
-	w.sound(out.ID, ledger.Proposed)
-	return out.ID
+	w.sound(tx.TransactionID, ledger.Proposed)
 }
 
 // refuses fails the test unless an approved transaction is not applied.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -22,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 var (
@@ -509,9 +511,11 @@ func TestPullOwners(t *testing.T) {
 }
 
 // ownDiff opens a gate-only transaction on a head that has the fix.
-func (h *hub) ownDiff() pipeline.Reviewed {
+func (h *hub) ownDiff() pipeline.Reviewed { return h.ownDiffOf(fixed) }
+
+func (h *hub) ownDiffOf(files map[string]string) pipeline.Reviewed {
 	h.w.Helper()
-	h.w.repo.commit(fixed)
+	h.w.repo.commit(files)
 	head := id(len(h.w.repo.trees))
 	h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
 	r := h.runner()
@@ -555,6 +559,99 @@ func TestGateOnly(t *testing.T) {
 		t.Errorf("%v %v", g.Transaction().Status, err)
 	}
 	h.w.sound(done.ID, ledger.Completed)
+}
+
+// TestGateOnlyPlanted: a record of the own diff that somebody with write access to the
+// ledger made before is not taken up, unless it tells what the pull request is.
+func TestGateOnlyPlanted(t *testing.T) {
+	file := "greet.txt"
+	meta := func(edit func(*ledger.Proposal)) func(ledger.Payload) {
+		return func(p ledger.Payload) {
+			if p, ok := p.(*ledger.TurnItem); ok && p.Item.Metadata != nil {
+				edit(p.Item.Metadata)
+			}
+		}
+	}
+	proposer := func(who ledger.Actor) func(ledger.Payload) {
+		return func(p ledger.Payload) {
+			if p, ok := p.(*ledger.Meta); ok {
+				p.Proposer = who
+			}
+		}
+	}
+	_, token := leak()
+	leaking := map[string]string{"greet.txt": "one\nhello\n" + token + "\nthree\n"}
+	other, harmless := canon.Sum([]byte("other")), []byte("all is well\n")
+	for name, planted := range map[string]struct {
+		edit   func(ledger.Payload)
+		stored []byte
+		files  map[string]string
+		why    string // "" is taken up
+	}{
+		"as it is":                 {edit: meta(func(*ledger.Proposal) {})},
+		"a renamed author":         {edit: proposer(ledger.Actor{Kind: "user", ID: bobThere.ID, Login: "robert"})},
+		"an author more":           {edit: meta(func(p *ledger.Proposal) { p.Authors = append(p.Authors, eveThere) })},
+		"of another head":          {edit: meta(func(p *ledger.Proposal) { p.HeadCommit, p.Authors = id(1), nil })},
+		"another proposer":         {edit: proposer(eveThere), why: "its proposer is not"},
+		"a proposer of a sort":     {edit: proposer(ledger.Actor{Kind: "bot", ID: bobThere.ID, Login: "bob"}), why: "its proposer is not"},
+		"another author":           {edit: meta(func(p *ledger.Proposal) { p.Authors = []ledger.Actor{eveThere} }), why: "its authors are not"},
+		"no author":                {edit: meta(func(p *ledger.Proposal) { p.Authors = nil }), why: "its authors are not"},
+		"another file":             {edit: meta(func(p *ledger.Proposal) { p.TargetFiles = []string{"more.txt"} }), why: "the files that it names"},
+		"another file before":      {edit: meta(func(p *ledger.Proposal) { p.BaseSHA256[file] = &other }), why: "the files that it names"},
+		"another file after":       {edit: meta(func(p *ledger.Proposal) { p.AfterSHA256[file] = &other }), why: "the files that it names"},
+		"a secret that is not one": {edit: meta(func(p *ledger.Proposal) { p.PatchRedactedSHA256 = canon.Sum(harmless) }), stored: harmless, why: "what is stored of its patch"},
+		"a secret that is not told": {
+			edit:  meta(func(p *ledger.Proposal) { p.ContainsSecrets, p.PatchRedactedSHA256 = false, "" }),
+			files: leaking, why: "what looks like a secret",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			honest, h := newHub(newWorld(t)), newHub(newWorld(t))
+			files := planted.files
+			if files == nil {
+				files = fixed
+			}
+			done := honest.ownDiffOf(files)
+			log, err := honest.w.log(done.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := planted.stored
+			if stored == nil {
+				stored = done.Patchset.Bytes()
+			}
+			h.w.recordAgain(done.Ledger, log, stored, planted.edit, ledger.KindRisks, nil)
+			h.w.repo.commit(files)
+			head := id(len(h.w.repo.trees))
+			h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
+			r := h.runner()
+			in, err := pull.OwnDiff(t.Context(), r, 7, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := h.w.store.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Review(t.Context(), in, false)
+			if planted.why == "" {
+				if err != nil || got.ID != done.ID || !got.Known {
+					t.Errorf("it was not taken up: %+v %v", got, err)
+				}
+				return
+			}
+			var (
+				corrupt *ledger.CorruptError
+				untold  *secret.FoundError
+			)
+			if !errors.As(err, &corrupt) && !errors.As(err, &untold) || !strings.Contains(err.Error(), planted.why) || got.ID != "" {
+				t.Errorf("it was taken up: %q %v, want %q", got.ID, err, planted.why)
+			}
+			if after, err := h.w.store.Snapshot(t.Context()); err != nil || after.Tip != before.Tip {
+				t.Errorf("something was recorded: %v", err)
+			}
+		})
+	}
 }
 
 // TestGateOnlyPush: any other push takes it back.

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
@@ -177,7 +178,7 @@ func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.
 			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.ID, Reason: "denied", In: t.TransactionID}
 		case !p.sameAs(t):
 		case !t.Closed:
-			return &t, nil
+			return &t, p.heldTo(t)
 		case t.Status == ledger.Completed:
 			done = &t
 		}
@@ -207,6 +208,16 @@ func (p gathered) sameAs(t ledger.Transaction) bool {
 	}
 	return of.Repository != nil && of.Repository.ID == p.pull.Repository.ID && of.PullRequest == p.pull.Number &&
 		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.Base || of.PatchRedactedSHA256 == "")
+}
+
+// heldTo compares the record of an open transaction, which is taken up again, with what
+// was gathered: whoever can write the ledger could have recorded the same patch with
+// other files, secrets or authors, and what people are asked goes by the record.
+func (p gathered) heldTo(t ledger.Transaction) error {
+	if err := reviewed.Describes(t, p.Set, p.known.Secrets, p.found); err != nil || !p.own {
+		return err
+	}
+	return reviewed.ByAuthors(t, p.pull.Author, p.pull.Head.Commit, p.pull.Committers)
 }
 
 // refuseDirty: what the human is shown must be what the files in front of them

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -295,6 +296,12 @@ func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, 
 	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
 	if i < 0 {
 		return &QueueError{s.number, id}
+	}
+	if _, err := reviewed.Compare(open[i], merging, s.Runner.Secrets); err != nil {
+		return err
+	}
+	if err := reviewed.ByAuthors(open[i], s.pull.Author, s.pull.Head.Commit, s.pull.Committers); err != nil {
+		return err
 	}
 	g, err := s.Runner.Gate(ctx, open[i].TransactionID)
 	if err != nil {

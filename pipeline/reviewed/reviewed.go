@@ -192,6 +192,13 @@ func violations(files []string) []rule.Violation {
 // or hidden some of the patch as if it were a secret. The Finder that it returns
 // knows the patch's secrets.
 func Compare(tx ledger.Transaction, set patch.Patchset, known *secret.Finder) (*secret.Finder, error) {
+	finder, found := known.Learn(set)
+	return finder, Describes(tx, set, finder, found)
+}
+
+// Describes is Compare where what looks like secrets in the patch was found already,
+// and the Finder knows it.
+func Describes(tx ledger.Transaction, set patch.Patchset, finder *secret.Finder, found []secret.PatchFinding) error {
 	corrupt := func(why string) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New(why)} }
 	p := tx.Pointers.Proposal
 	before, after := set.Hashes()
@@ -200,16 +207,36 @@ func Compare(tx ledger.Transaction, set patch.Patchset, known *secret.Finder) (*
 		files = append(files, f.Path)
 	}
 	if !slices.Equal(files, p.TargetFiles) || !maps.EqualFunc(before, p.BaseSHA256, same) || !maps.EqualFunc(after, p.AfterSHA256, same) {
-		return known, corrupt("the files that it names are not those of its patch")
+		return corrupt("the files that it names are not those of its patch")
 	}
-	finder, found := known.Learn(set)
 	if len(found) > 0 && !p.ContainsSecrets {
-		return finder, &secret.FoundError{Found: found, Why: "the review did not find it, so nobody was asked about it"}
+		return &secret.FoundError{Found: found, Why: "the review did not find it, so nobody was asked about it"}
 	}
 	if p.PatchRedactedSHA256 != "" && canon.Sum(finder.Diff(set.Bytes())) != p.PatchRedactedSHA256 {
-		return finder, corrupt("what is stored of its patch is not that patch without secrets, by the rules of today")
+		return corrupt("what is stored of its patch is not that patch without secrets, by the rules of today")
 	}
-	return finder, nil
+	return nil
+}
+
+// ByAuthors compares who wrote a pull request's own diff with what its record tells:
+// their approvals do not count. Accounts are told apart by their numbers, as they can be
+// renamed. Of another head with the same diff the committers may be others, of the same
+// one nobody may be missing.
+func ByAuthors(tx ledger.Transaction, author ledger.Actor, head string, committers []ledger.Actor) error {
+	corrupt := func(why string) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New(why)} }
+	p := tx.Pointers.Proposal
+	if tx.Proposer.Kind != author.Kind || tx.Proposer.ID != author.ID {
+		return corrupt("its proposer is not the author of the pull request")
+	}
+	if p.HeadCommit != head {
+		return nil
+	}
+	for _, who := range committers {
+		if !slices.ContainsFunc(p.Authors, func(a ledger.Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
+			return corrupt("its authors are not the committers of the pull request")
+		}
+	}
+	return nil
 }
 
 // same compares hashes; nil is that of no file.
