@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
@@ -28,22 +27,7 @@ func (g Gated) Risks(ctx context.Context) (risk.List, error) {
 	return list.With(recorded.Risks).With(risk.InPolicy(g.rules.Policy, g.Transaction().Pointers.Proposal.TargetFiles)), nil
 }
 
-// Shown is the hash of the recorded list of risks, "sha256:…": what a signed
-// decision says that the person was shown. Of a transaction without one it is
-// that of the list as it would be recorded.
-func (g Gated) Shown(ctx context.Context) (string, error) {
-	if a := g.log.Artifacts(ledger.KindRisks); len(a) > 0 {
-		return a[0].StoredSHA256, nil
-	}
-	list, err := g.ownRisks(ctx)
-	if err != nil {
-		list = g.unlisted(ctx, err)
-	}
-	return canon.Sum(list.Bytes()), nil
-}
-
-// recordedRisks reads the list that the review recorded, an empty one where there is
-// none.
+// recordedRisks reads the list that the review recorded, empty where there is none.
 func (g Gated) recordedRisks() (list risk.List, err error) {
 	recorded := g.log.Artifacts(ledger.KindRisks)
 	if len(recorded) == 0 {
