@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -82,6 +83,21 @@ func TestT72SignedPull(t *testing.T) {
 		t.Errorf("once the key was revoked: %+v", g.Verdict)
 	}
 	h.w.verifies(tx)
+}
+
+// TestT73Login: a key is looked up by the login that an account has, and not by one that
+// somebody who can write the ledger says that it had.
+func TestT73Login(t *testing.T) {
+	h, tx, fingerprint := signedPull(t)
+	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint))))
+	h.want(tx, approval.Approved, "approved")
+	h.said[len(h.said)-1].Author.Login = "eve" // of the same number
+	g := h.gate(tx)
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err == nil {
+		t.Error("a signature counted for an account with another login")
+	} else if !strings.Contains(err.Error(), "another login") && !strings.Contains(fmt.Sprint(g.Verdict), "another login") {
+		t.Error(err, g.Verdict)
+	}
 }
 
 // verifies fails the test if the record of a transaction breaks a rule.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -99,6 +100,8 @@ func (c Conversation) Stands(d ledger.ApprovalDecision) string {
 			return "its comment says something else now"
 		case s.Author.ID != d.Source.Author.ID:
 			return "its comment has another author now"
+		case d.Source.Signature != nil && !strings.EqualFold(s.Author.Login, d.Source.Author.Login):
+			return "its author has another login than the one that the key was looked up by; sign again"
 		case s.Void == voidEdited, s.Void == "" && !s.Native && canon.Sum([]byte(s.Text)) != d.Source.BodySHA256:
 			return "its comment was edited"
 		case s.Void == voidGone:
