@@ -152,14 +152,14 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 	return slices.DeleteFunc(about, func(one approval.Request) bool { return r.needless(g, one) }), nil
 }
 
-// Asks are what the Decider can decide on now: nothing where all is said, or where what
-// is said here does not count.
-func (r *Runner) Asks(g Gated, d ledger.Decision) []approval.Request {
-	about, err := r.toDecide(g, Ruling{Decision: d, All: true})
-	if err != nil || r.Decider.ID == "" {
-		return nil
+// Asks are what a ruling of the Decider can decide on now, everything where it names
+// nothing: none where all is said. An error says why it cannot be taken.
+func (r *Runner) Asks(g Gated, ruling Ruling) ([]approval.Request, error) {
+	if r.Decider.ID == "" {
+		return nil, &NobodyError{}
 	}
-	return about
+	ruling.All = len(ruling.Fingerprints) == 0
+	return r.toDecide(g, ruling)
 }
 
 // WhyNot says why a ruling of the Decider on one thing would not count, "" where it

@@ -24,7 +24,8 @@ var errNotAsked = errors.New("nobody can be asked here")
 // decideHere shows a transaction to the person at the terminal, asks, and records the
 // answer. The answer is about what was shown: where that is something else by then,
 // nothing is recorded, and it is shown again. Find is asked each time which transaction
-// is meant. Without an answer, which is not answered, nothing is recorded.
+// is meant. Without an answer, which is not answered, nothing is recorded; nor where there
+// is nothing to decide, whatever there is by the time that it would be recorded.
 func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (string, error), ruling pipeline.Ruling, sign signFunc, person io.Writer) (g pipeline.Gated, answered bool, err error) {
 	for {
 		id, err := find()
@@ -34,12 +35,15 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 		if g, err = r.Judge(ctx, id); err != nil {
 			return g, false, err
 		}
-		about := named(r.Asks(g, ruling.Decision), ruling)
+		about, err := r.Asks(g, ruling)
+		if len(about) == 0 || err != nil {
+			return g, err == nil, err
+		}
 		var refused []string
 		if sign == nil { // a signature may be what it takes
 			about, refused, err = countable(ctx, r, g, about, ruling)
 		}
-		if len(about) == 0 && len(refused) > 0 {
+		if len(about) == 0 && err == nil {
 			err = &pipeline.UndecidedError{Message: strings.Join(refused, "; ")}
 		}
 		if err != nil {
@@ -66,15 +70,14 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 }
 
 // ask shows a transaction and asks about what it can decide: a denial once, approvals by their kinds.
-// It returns the person's ruling on what was shown, nil for no answer, and a ruling
-// that is needless, or cannot be taken, as it is: Decide says so. What was typed before
+// It returns the person's ruling on what was shown, nil for no answer. What was typed before
 // a question is no answer to it (T70): where that cannot be told apart, nobody is asked.
 func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, about []approval.Request, ruling pipeline.Ruling, signs bool, person io.Writer) (*pipeline.Ruling, error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
-	kinds := kindsOf(named(about, ruling))
+	kinds := kindsOf(about)
 	if len(kinds) == 0 {
-		return &ruling, nil
+		return nil, &pipeline.UndecidedError{Message: "there is nothing to decide here"}
 	}
 	p, err := a.prompt(ctx, r, g, person)
 	if err != nil {
@@ -124,15 +127,6 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, abo
 		}
 	}
 	return &ruling, nil
-}
-
-// named are those of the things that a transaction asks about that a ruling names; where
-// it names none, all.
-func named(about []approval.Request, ruling pipeline.Ruling) []approval.Request {
-	short := map[string]string{policy.KindSecret: "secret", policy.KindProtected: "protected"}
-	return slices.DeleteFunc(about, func(q approval.Request) bool {
-		return len(ruling.Fingerprints) > 0 && !slices.Contains(ruling.Fingerprints, q.Fingerprint) && !slices.Contains(ruling.Fingerprints, short[q.Kind])
-	})
 }
 
 // countable are those on which the person's ruling would count, and why it would not on

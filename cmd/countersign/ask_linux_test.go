@@ -119,6 +119,25 @@ func TestNotAskedWhatDoesNotCount(t *testing.T) {
 	}
 }
 
+// Where nothing is to be decided nobody is asked, no key signs, and nothing is recorded,
+// whatever is to be decided a moment later.
+func TestNothingToDecide(t *testing.T) {
+	s, _ := asked(t)
+	id := s.proposes("a change", addition("new.txt", "x\n"))
+	s.run(0, "approve", id)
+	for _, args := range [][]string{{"approve", id}, {"approve", id, "--sign", "--key", filepath.Join(s.dir, "no-key")}} {
+		p := newTerminal(t)
+		code, out := p.starts(s.repo, nil, args...)()
+		if code != 0 || s.decisions(id) != 1 {
+			t.Fatalf("%v: exit %d\n%s\n%s", args, code, out, p.text())
+		}
+		p.awaits("nothing recorded: " + id + " is approved already")
+		if strings.Contains(p.text(), "[y]es") {
+			t.Errorf("%v: asked\n%s", args, p.text())
+		}
+	}
+}
+
 // T06 An answer is about what was shown: another transaction, another Policy or another
 // one beside it by then, and nothing is recorded; it is shown again.
 func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {

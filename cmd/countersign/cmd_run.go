@@ -111,7 +111,11 @@ func (a *App) askInRun(ctx context.Context, r *pipeline.Runner, g pipeline.Gated
 		return g, nil
 	}
 	ruling := pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}
-	about, refused, err := countable(ctx, r, g, r.Asks(g, ruling.Decision), ruling)
+	about, err := r.Asks(g, ruling)
+	if err != nil {
+		return g, nil // a decision that cannot be taken here, as where the Policy has none
+	}
+	about, refused, err := countable(ctx, r, g, about, ruling)
 	if err != nil {
 		return g, err
 	}

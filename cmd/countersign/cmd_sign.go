@@ -130,22 +130,9 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 	if err != nil {
 		return err
 	}
-	answer := &ruling
-	if person := a.person(); person != nil {
-		defer person.Close()
-		about, err := r.Named(g, pipeline.Ruling{Decision: ruling.Decision, All: true})
-		if err != nil {
-			return err
-		}
-		if answer, err = a.ask(ctx, r, g, about, ruling, true, person); err != nil {
-			return err
-		}
-		if answer == nil {
-			a.say("nothing was signed")
-			return &exitError{code: exitPending}
-		}
-	} else if len(args) == 0 && namedPatch(ruling) == "" || len(args) > 0 && !precise(args[0], id) {
-		return &usageError{"sign must name what it is about: no person was shown it here", fmt.Sprintf("countersign diff --push %s && countersign sign --pr %d %s", id, number, id)}
+	answer, err := a.answerOnPull(ctx, r, g, args, ruling)
+	if err != nil {
+		return err
 	}
 	signature, err := a.sign(ctx, r, g, *answer, f.key)
 	if err != nil {
@@ -173,6 +160,30 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 		return a.print("posted: " + url + "\n")
 	}
 	return a.print(line + "\n")
+}
+
+// answerOnPull asks the person at the terminal; where nobody is there the ruling is taken
+// as it is, if it names what it is about.
+func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, args []string, ruling pipeline.Ruling) (*pipeline.Ruling, error) {
+	id, number := g.Transaction().TransactionID, g.Transaction().PullRequest()
+	person := a.person()
+	if person == nil {
+		if len(args) == 0 && namedPatch(ruling) == "" || len(args) > 0 && !precise(args[0], id) {
+			return nil, &usageError{"sign must name what it is about: no person was shown it here", fmt.Sprintf("countersign diff --push %s && countersign sign --pr %d %s", id, number, id)}
+		}
+		return &ruling, nil
+	}
+	defer person.Close()
+	about, err := r.Named(g, pipeline.Ruling{Decision: ruling.Decision, Fingerprints: ruling.Fingerprints, All: len(ruling.Fingerprints) == 0})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := a.ask(ctx, r, g, about, ruling, true, person)
+	if answer == nil && err == nil {
+		a.say("nothing was signed")
+		err = &exitError{code: exitPending}
+	}
+	return answer, err
 }
 
 // checkRepository refuses a transaction of another repository than the one that is
