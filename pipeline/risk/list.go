@@ -2,6 +2,7 @@ package risk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -22,12 +23,12 @@ type List struct {
 	More    map[Kind]int `json:"more"`
 }
 
-// maxOfKind is how many risks of one kind a List names, so that many of one kind
-// leave room for another; maxBytes is how large the risks of a List may be
-// together, however long their paths.
+// maxOfKind is how many risks of one kind a List names, and maxBytes about how large
+// they may be together, however long their paths: many of one kind leave room for
+// another.
 const (
 	maxOfKind = 200
-	maxBytes  = 256 << 10
+	maxBytes  = 16 << 10
 )
 
 // NewList is the List of a patch's risks.
@@ -35,42 +36,42 @@ func NewList(patchID string, risks []Risk) List {
 	return List{Schema: ledger.RisksSchema, PatchID: patchID, Risks: []Risk{}, More: map[Kind]int{}}.With(risks)
 }
 
-// With is the List with more risks in it, in their order.
+// With is the List with more risks in it.
 func (l List) With(risks []Risk) List {
-	all := Sort(append(append([]Risk{}, l.Risks...), risks...))
-	for most := maxOfKind; ; most /= 2 {
-		kept, more := first(all, most)
-		if most > 0 && size(kept) > maxBytes {
+	return l.keep(Sort(slices.Concat(l.Risks, risks)))
+}
+
+// Also is the List with what somebody else lists beside: that takes the room that is
+// left, and nothing of the List gives way to it.
+func (l List) Also(risks []Risk) List {
+	own := len(l.Risks)
+	l = l.keep(append(slices.Clone(l.Risks), slices.DeleteFunc(Sort(slices.Clone(risks)), func(r Risk) bool {
+		return slices.ContainsFunc(l.Risks[:own], r.is)
+	})...))
+	l.Risks = Sort(l.Risks)
+	return l
+}
+
+// keep names the first risks of each kind, as many as there is room for, and counts the
+// others.
+func (l List) keep(all []Risk) List {
+	kept, more := []Risk{}, map[Kind]int{}
+	for kind, n := range l.More {
+		more[kind] = n
+	}
+	count, size := map[Kind]int{}, map[Kind]int{}
+	for _, r := range all {
+		n := len(r.Kind) + len(r.Path) + len(r.From) + len(r.Detail) + 8*len(r.Lines) + 40
+		if count[r.Kind] > 0 && (count[r.Kind] == maxOfKind || size[r.Kind]+n > maxBytes) {
+			more[r.Kind]++
 			continue
 		}
-		for kind, n := range l.More {
-			more[kind] += n
-		}
-		l.Risks, l.More = kept, more
-		return l
+		kept = append(kept, r)
+		count[r.Kind]++
+		size[r.Kind] += n
 	}
-}
-
-// first are so many risks of each kind, and how many others there are.
-func first(all []Risk, most int) ([]Risk, map[Kind]int) {
-	kept, more, seen := []Risk{}, map[Kind]int{}, map[Kind]int{}
-	for _, r := range all {
-		if seen[r.Kind]++; seen[r.Kind] <= most {
-			kept = append(kept, r)
-		} else {
-			more[r.Kind]++
-		}
-	}
-	return kept, more
-}
-
-// size is about how many bytes risks take.
-func size(risks []Risk) int {
-	n := 0
-	for _, r := range risks {
-		n += len(r.Kind) + len(r.Path) + len(r.From) + len(r.Detail) + 8*len(r.Lines) + 40
-	}
-	return n
+	l.Risks, l.More = kept, more
+	return l
 }
 
 // Count is how many risks there are, named or not.

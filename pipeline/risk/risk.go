@@ -132,18 +132,51 @@ func InPolicy(p policy.Policy, paths []string) []Risk {
 	return Sort(out)
 }
 
-// Sort puts the most dangerous first, and those of one kind in the order of their
-// paths and lines. A kind that it does not know comes first.
+// Sort puts the most dangerous first. Of those of one kind the first with each Detail
+// come first, in the order of the reasons to protect a file, so that many files of one
+// sort hide none of another; then those with a second one, and so on, by their paths.
+// A kind that it does not know comes first.
 func Sort(list []Risk) []Risk {
 	slices.SortStableFunc(list, func(a, b Risk) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(Kinds(), a.Kind), slices.Index(Kinds(), b.Kind)),
-			cmp.Compare(a.Path, b.Path),
-			slices.Compare(a.Lines, b.Lines),
-			cmp.Compare(a.Detail, b.Detail),
+			cmp.Compare(a.Path, b.Path), slices.Compare(a.Lines, b.Lines), cmp.Compare(a.Detail, b.Detail),
 		)
 	})
-	return slices.CompactFunc(list, func(a, b Risk) bool {
-		return a.Kind == b.Kind && a.Path == b.Path && a.From == b.From && a.Detail == b.Detail && a.More == b.More && slices.Equal(a.Lines, b.Lines)
+	list = slices.CompactFunc(list, Risk.is)
+	type turn struct {
+		Risk
+		number int // among those of its kind and detail
+	}
+	turns, seen := make([]turn, len(list)), map[[2]string]int{}
+	for i, r := range list {
+		of := [2]string{string(r.Kind), r.Detail}
+		turns[i] = turn{r, seen[of]}
+		seen[of]++
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(Kinds(), a.Kind), slices.Index(Kinds(), b.Kind)),
+			cmp.Compare(a.number, b.number), cmp.Compare(reasonRank(a.Detail), reasonRank(b.Detail)),
+		)
 	})
+	for i, t := range turns {
+		list[i] = t.Risk
+	}
+	return list
+}
+
+// reasonRank is the place of a reason among those of watchedSorts, after all of them for
+// another detail.
+func reasonRank(detail string) int {
+	sorts := watchedSorts()
+	if i := slices.IndexFunc(sorts, func(w watched) bool { return w.reason == detail }); i >= 0 {
+		return i
+	}
+	return len(sorts)
+}
+
+// is reports whether two risks are the same.
+func (r Risk) is(o Risk) bool {
+	return r.Kind == o.Kind && r.Path == o.Path && r.From == o.From && r.Detail == o.Detail && r.More == o.More && slices.Equal(r.Lines, o.Lines)
 }

@@ -1,0 +1,36 @@
+package risk_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/risk"
+)
+
+// T75 Many files of one sort hide none of another, and what somebody else lists beside
+// takes no room from the list.
+func TestT75Decoys(t *testing.T) {
+	const agents, workflow = "agents take it for instructions", "the forge runs it"
+	var decoys []risk.Risk
+	for i := range 300 {
+		decoys = append(decoys, risk.Risk{Kind: risk.Trusted, Path: fmt.Sprintf("-d/%03d/AGENTS.md", i), Detail: agents})
+	}
+	bad := risk.Risk{Kind: risk.Trusted, Path: ".github/workflows/z.yml", Detail: workflow}
+	list := risk.NewList("p", append(slices.Clone(decoys), bad))
+	if list.Risks[0].Path != bad.Path || list.Count() != 301 {
+		t.Errorf("the workflow is not the first of %d: %+v", list.Count(), list.Risks[0])
+	}
+	for i := range decoys { // a reason each, all of them before the workflow's by name
+		decoys[i].Detail = fmt.Sprintf("!%03d", i)
+	}
+	long := risk.Risk{Kind: risk.Long, Path: strings.Repeat("p", 60<<10)}
+	list = risk.NewList("p", []risk.Risk{bad}).Also(append(decoys, long))
+	if !slices.ContainsFunc(list.Risks, func(r risk.Risk) bool { return r.Path == bad.Path }) || list.Count() != 302 {
+		t.Errorf("the workflow gave way: %d, %+v", list.Count(), list.Risks[0])
+	}
+	if again := risk.NewList("p", []risk.Risk{bad, long}); len(again.Risks) != 2 {
+		t.Errorf("a long path takes another kind's room: %+v", again.More)
+	}
+}
