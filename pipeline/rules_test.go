@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
@@ -68,19 +69,20 @@ func TestT73KeysOfTheTrustedBase(t *testing.T) {
 		return id(len(repo.trees))
 	}
 	const named = "approvals: {keys: .github/keys"
-	trusted := add(named+", signed: require}\n", "ada "+adaKey.Public+"\n")
-	lax := add(named+", signed: off}\n", "ada "+adaKey.Public+"\neve "+evesKey.Public+"\n")
+	trusted := add(named+", signed: require}\n", "ada@localhost "+adaKey.Public+"\n")
+	lax := add(named+", signed: off}\n", "ada@localhost "+adaKey.Public+"\neve@localhost "+evesKey.Public+"\n")
 	strict := add("approvals: {signed: require, hardware: true, pin: true}\n", "")
-	accepting := add(named+"}\n", "ada "+adaKey.Public+"\n")
+	accepting := add(named+"}\n", "ada@localhost "+adaKey.Public+"\n")
 	missing := add(named+", signed: require}\n", "")
-	broken := add(named+", signed: require}\n", "ada "+adaKey.Public+"\nbob\n")
-	open := add("version: 1\n", "eve "+evesKey.Public+"\n")
+	broken := add(named+", signed: require}\n", "ada@localhost "+adaKey.Public+"\nbob\n")
+	open := add("version: 1\n", "eve@localhost "+evesKey.Public+"\n")
 	statement := signed.Statement{
 		Schema: signed.Schema, TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: id(1), Decision: "approve",
 		Fingerprints: []string{"patchset:" + strings.Repeat("a", 64)}, DecidedAt: "2026-01-05T00:00:00Z", Shown: "sha256:" + strings.Repeat("b", 64),
 	}
 	about := signed.Subject{TransactionID: statement.TransactionID, BaseCommit: id(1), PatchID: strings.Repeat("a", 64), Shown: statement.Shown}
 	at := time.Date(2026, 1, 5, 0, 1, 0, 0, time.UTC)
+	about.Began = at
 	for _, c := range []struct {
 		name, commit, base string
 		signing            policy.Signing
@@ -101,7 +103,8 @@ func TestT73KeysOfTheTrustedBase(t *testing.T) {
 		}
 		for who, want := range map[string]string{"ada": c.ada, "eve": c.eve} {
 			key := map[string]signedtest.Signer{"ada": adaKey, "eve": evesKey}[who]
-			_, err := signed.Verify(key.Signs(statement), about, r.Keys, []string{who}, at)
+			from := ledger.Source{Kind: "local", Author: ledger.Actor{ID: "local:" + who + "@localhost"}}
+			_, err := signed.Verify(key.Signs(statement), about, r.Keys, from, at)
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %s: %v, want %q", c.name, who, err, want)
 			}

@@ -73,7 +73,7 @@ func (r *Runner) prove(s *ledger.Stage, g Gated, signature signed.Signature, d l
 	if err := approval.IsOf(signature.Statement, d, kind); err != nil { // rule L21 would refuse the record
 		return nil, err
 	}
-	proof, err := signed.Verify(signature, about, g.rules.Keys, signed.Names(d.Source), s.Now())
+	proof, err := signed.Verify(signature, about, g.rules.Keys, d.Source, s.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (g Gated) signedAt(d ledger.ApprovalDecision) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if _, err := signed.Verify(signature, about, g.rules.Keys, signed.Names(d.Source), at); err != nil {
+	if _, err := signed.Verify(signature, about, g.rules.Keys, d.Source, at); err != nil {
 		return time.Time{}, err
 	}
 	return time.Parse(time.RFC3339, signature.Statement.DecidedAt)

@@ -102,6 +102,8 @@ func (c Conversation) Stands(d ledger.ApprovalDecision) string {
 			return "its comment has another author now"
 		case d.Source.Signature != nil && !strings.EqualFold(s.Author.Login, d.Source.Author.Login):
 			return "its author has another login than the one that the key was looked up by; sign again"
+		case d.Source.Signature != nil && s.CreatedAt != d.Source.CreatedAt:
+			return "its comment was made at another time than is recorded"
 		case s.Void == voidEdited, s.Void == "" && !s.Native && canon.Sum([]byte(s.Text)) != d.Source.BodySHA256:
 			return "its comment was edited"
 		case s.Void == voidGone:

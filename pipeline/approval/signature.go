@@ -84,6 +84,10 @@ func Subject(log *ledger.Log) (signed.Subject, error) {
 		Repository: p.Repository, PullRequest: p.PullRequest, TransactionID: log.Meta().TransactionID, BaseCommit: log.Meta().BaseCommit,
 		PatchID: p.PatchID, Shown: Shown(log),
 	}
+	var err error
+	if about.Began, err = log.Time(0); err != nil {
+		return about, err
+	}
 	if about.Shown == "" {
 		return about, errors.New("no risks are recorded with the transaction, so that nobody can sign what was shown: review the change again")
 	}
@@ -213,7 +217,7 @@ func (s *signatures) prove(d ledger.ApprovalDecision) (signed.Signature, sshsig.
 	if err != nil || strings.Contains(line, "\n") {
 		return fail(errors.New("the line of its key is not one of a list of keys"))
 	}
-	proof, err := signed.Verify(signature, about, signed.Keys{Allowed: allowed}, signed.Names(d.Source), at)
+	proof, err := signed.Verify(signature, about, signed.Keys{Allowed: allowed}, d.Source, at)
 	if err == nil {
 		err = IsOf(signature.Statement, d, s.log.Request(d.ApprovalRequestID).Kind)
 	}

@@ -55,7 +55,12 @@ type random struct{ *rand.ChaCha8 }
 
 func subject() signed.Subject {
 	s := statement()
-	return signed.Subject{Repository: s.Repository, PullRequest: s.PullRequest, TransactionID: s.TransactionID, BaseCommit: s.BaseCommit, PatchID: hex64, Shown: s.Shown}
+	return signed.Subject{Repository: s.Repository, PullRequest: s.PullRequest, TransactionID: s.TransactionID, BaseCommit: s.BaseCommit, PatchID: hex64, Shown: s.Shown, Began: decidedAt.Add(-time.Hour)}
+}
+
+// comment is one that somebody made when it was decided.
+func comment(login string) ledger.Source {
+	return ledger.Source{Kind: "issue_comment", Author: ledger.Actor{Login: login}, CreatedAt: decidedAt.Format(time.RFC3339)}
 }
 
 func keys(t *testing.T, lines string) signed.Keys {
@@ -76,13 +81,10 @@ func TestT73Forgeries(t *testing.T) {
 	}
 	other := keygen(t, "another", "-t", "ed25519")
 	tried := 0
-	refuse := func(what string, s signed.Signature, about signed.Subject, k signed.Keys, at time.Time, names ...string) {
+	refuse := func(what string, s signed.Signature, about signed.Subject, k signed.Keys, at time.Time, by ...string) {
 		t.Helper()
 		tried++
-		if len(names) == 0 {
-			names = []string{"ada"}
-		}
-		if proof, err := signed.Verify(s, about, k, names, at); err == nil {
+		if proof, err := signed.Verify(s, about, k, comment(append(by, "ada")[0]), at); err == nil {
 			t.Errorf("%s: taken: %+v", what, proof)
 		} else if (proof != sshsig.Proof{}) {
 			t.Errorf("%s: refused, and yet %+v", what, proof)
@@ -91,6 +93,8 @@ func TestT73Forgeries(t *testing.T) {
 	hex2 := strings.Repeat("cd", 32)
 	changes := map[string]func(*signed.Statement){
 		"repository":     func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: "7", Name: s.Repository.Name} },
+		"its old name":   func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: s.Repository.ID, Name: "mallory/toy"} },
+		"long before":    func(s *signed.Statement) { s.DecidedAt = "2025-12-30T12:00:00Z" },
 		"no repository":  func(s *signed.Statement) { s.Repository, s.PullRequest = nil, 0 },
 		"pull request":   func(s *signed.Statement) { s.PullRequest = 13 },
 		"transaction":    func(s *signed.Statement) { s.TransactionID = "tx_01M8222YH05GYQ3VTTQ7FD5C6Y" },
@@ -113,7 +117,7 @@ func TestT73Forgeries(t *testing.T) {
 	for _, by := range signers {
 		list := keys(t, `ada,ada@example.org namespaces="countersign-decision@v1" `+by.Public)
 		good := signed.Signature{Statement: statement(), Armored: by.Sign(signed.Namespace, statement().Bytes())}
-		proof, err := signed.Verify(good, subject(), list, []string{"ada"}, decidedAt)
+		proof, err := signed.Verify(good, subject(), list, comment("ada"), decidedAt)
 		if err != nil || proof.Hardware != strings.HasPrefix(by.Name, "sk-") || proof.Verified != (by.Name == "sk-ecdsa") {
 			t.Errorf("%s: %+v, %v", by.Name, proof, err)
 		}
@@ -145,17 +149,26 @@ func TestT73Forgeries(t *testing.T) {
 		}
 		revoked := keys(t, `ada valid-before="20260106Z" `+by.Public)
 		refuse(by.Name+", recorded after the key was revoked", good, subject(), revoked, decidedAt.AddDate(0, 0, 2))
-		if _, err := signed.Verify(good, subject(), revoked, []string{"ada"}, decidedAt); err != nil {
+		if _, err := signed.Verify(good, subject(), revoked, comment("ada"), decidedAt); err != nil {
 			t.Errorf("%s, recorded before its key was revoked: %v", by.Name, err)
 		}
 		for _, name := range []string{"eve", "", "ADA", "ada ", "ada,eve", "*"} {
 			refuse(by.Name+", by "+name, good, subject(), list, decidedAt, name)
 		}
 		refuse(by.Name+", before it was made", good, subject(), list, decidedAt.Add(-time.Hour))
+		for _, posted := range []string{"2026-01-07T12:00:00Z", "", "now"} {
+			from := comment("ada")
+			from.CreatedAt = posted
+			if _, err := signed.Verify(good, subject(), revoked, from, decidedAt); err == nil {
+				t.Errorf("%s: taken although it was posted at %q", by.Name, posted)
+			}
+		}
+		refuse(by.Name+", by ada whom the list leaves out in another case", good, subject(), keys(t, "!ADA,* "+by.Public), decidedAt)
 		for what, change := range map[string]func(*signed.Subject){
 			"transaction": func(s *signed.Subject) { s.TransactionID = "" }, "base": func(s *signed.Subject) { s.BaseCommit = "" },
 			"patch": func(s *signed.Subject) { s.PatchID = "" }, "shown": func(s *signed.Subject) { s.Shown = "" },
 			"repository": func(s *signed.Subject) { s.Repository = nil }, "pull request": func(s *signed.Subject) { s.PullRequest = 0 },
+			"beginning": func(s *signed.Subject) { s.Began = time.Time{} },
 		} {
 			about := subject()
 			change(&about)

@@ -21,6 +21,7 @@ type Subject struct {
 	BaseCommit    string
 	PatchID       string
 	Shown         string
+	Began         time.Time // when the transaction was recorded: nothing on it is older
 }
 
 // Keys say whose signatures count: the list of the trusted base, and whether a
@@ -37,9 +38,9 @@ type Keys struct {
 const ahead = 5 * time.Minute
 
 // Verify says how a signature is the decision of somebody about a subject, or why it
-// is not. Names are those that the list may have for this person; at is when the
-// decision is recorded, at which the key must be valid as well as when it was made.
-func Verify(s Signature, about Subject, keys Keys, names []string, at time.Time) (sshsig.Proof, error) {
+// is not. From is where the decision came from; at is when it is recorded. The key must
+// be valid then, when the decision was made, and when it was posted on a forge.
+func Verify(s Signature, about Subject, keys Keys, from ledger.Source, at time.Time) (sshsig.Proof, error) {
 	if keys.Err != nil {
 		return sshsig.Proof{}, keys.Err
 	}
@@ -56,7 +57,18 @@ func Verify(s Signature, about Subject, keys Keys, names []string, at time.Time)
 	if decided.After(at.Add(ahead)) {
 		return sshsig.Proof{}, fmt.Errorf("it was decided at %s, which is still to come", s.Statement.DecidedAt)
 	}
-	proof, err := keys.Allowed.Prove(Namespace, s.Statement.Bytes(), s.Armored, names, decided, at)
+	if first := about.Began.Add(-ahead); decided.Before(first) || at.Before(first) {
+		return sshsig.Proof{}, fmt.Errorf("it was decided at %s, before the change was proposed", s.Statement.DecidedAt)
+	}
+	valid := []time.Time{at}
+	if IsForge(from) {
+		posted, err := time.Parse(time.RFC3339, from.CreatedAt)
+		if err != nil {
+			return sshsig.Proof{}, fmt.Errorf("nobody can tell when it was posted: %w", err)
+		}
+		valid = append(valid, posted)
+	}
+	proof, err := keys.Allowed.Prove(Namespace, s.Statement.Bytes(), s.Armored, names(from), decided, valid...)
 	if err == nil {
 		err = keys.Take(proof)
 	}
@@ -77,9 +89,9 @@ func (k Keys) Take(proof sshsig.Proof) error {
 	return nil
 }
 
-// Names are those that a list of keys may have for who decided: the login of an
+// names are those that a list of keys may have for who decided: the login of an
 // account, or the e-mail address of the Git identity of a clone.
-func Names(from ledger.Source) []string {
+func names(from ledger.Source) []string {
 	mail := strings.TrimPrefix(from.Author.ID, "local:")
 	switch {
 	case IsForge(from) && from.Author.Login != "":
@@ -101,7 +113,7 @@ func (s Statement) isAbout(about Subject) error {
 		sameRepository = *s.Repository == *about.Repository
 	}
 	switch {
-	case about.TransactionID == "" || about.BaseCommit == "" || about.PatchID == "" || about.Shown == "":
+	case about.TransactionID == "" || about.BaseCommit == "" || about.PatchID == "" || about.Shown == "" || about.Began.IsZero():
 		return errors.New("nobody can tell what it should be about")
 	case !sameRepository:
 		return errors.New("it was signed for another repository")

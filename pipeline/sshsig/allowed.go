@@ -297,11 +297,12 @@ func matchList(list []string, name string) bool {
 	return matched
 }
 
-// excludes reports whether a negated pattern of a list matches a name.
+// excludes reports whether a negated pattern of a list matches a name in whatever case:
+// a forge has one account for Ada and ada.
 func excludes(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(pattern string) bool {
 		pattern, negated := strings.CutPrefix(pattern, "!")
-		return negated && match(pattern, name)
+		return negated && match(strings.ToLower(pattern), strings.ToLower(name))
 	})
 }
 
