@@ -123,6 +123,9 @@ func TestT73Pull(t *testing.T) {
 		}
 		return approval.SignedLine(key.Signs(s))
 	}
+	block := func(x world, key signedtest.Signer) string {
+		return strings.ReplaceAll(approval.SignedBlock(key.Signs(x.w.statement(x.tx, x.fingerprint))), "\n", "\r\n")
+	}
 	post := func(key signedtest.Signer, change func(*signed.Statement)) func(world) {
 		return func(x world) { x.says(adaThere, sign(x, key, change)) }
 	}
@@ -207,7 +210,20 @@ func TestT73Pull(t *testing.T) {
 			x.w.policy.Approvals.Hardware, x.w.policy.Approvals.PIN = true, true
 			x.says(adaThere, sign(x, key, nil))
 		}, ""},
-		"good": {post(adaKey, nil), ""},
+		"good":                                 {post(adaKey, nil), ""},
+		"good, as a block that a browser sent": {func(x world) { x.says(adaThere, block(x, adaKey)) }, ""},
+		"a block of a key that is not ada's":   {func(x world) { x.says(adaThere, block(x, bobKey)) }, "lists the key for bob"},
+		"a block that was edited":              {func(x world) { x.says(adaThere, block(x, adaKey)).Edited = true }, "edited after posting"},
+		"a block and a text":                   {func(x world) { x.says(adaThere, block(x, adaKey)+"\r\nlooks good") }, "is not an exact signed command"},
+		"a block of another patch": {func(x world) {
+			x.says(adaThere, strings.ReplaceAll(block(x, adaKey), x.fingerprint, "patchset:"+strings.Repeat("a", 64)))
+		}, "names another patch"},
+		"a block of another transaction": {func(x world) {
+			x.says(adaThere, strings.ReplaceAll(block(x, adaKey), x.tx, "tx_01KE5W5200041061050R3GG28A"))
+		}, "another transaction"},
+		"a block with another reason": {func(x world) {
+			x.says(adaThere, strings.ReplaceAll(block(x, adaKey), "read it", "read all"))
+		}, "did not sign this"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, tx, fingerprint := signedPull(t)

@@ -52,9 +52,11 @@ const (
 //	/approve --break-glass <fingerprint> sig:<signature>
 //	/deny <fingerprint>[ <fingerprint>…] sig:<signature>
 //
-// which must be all of the comment, but for an LF or CR LF at its end; the reason is
-// in the signature. This is the first of the commands that the line is; ParseSigned
-// has all of them. A denial whose signature cannot be read is one without.
+// or as SignedBlock writes it: the same line without its signature, which follows as a
+// fenced block. Either must be all of the comment, but for an LF or CR LF at its end; the
+// reason is in the signature. This is the first of the commands that the line is; ParseSigned
+// has all of them. A denial whose signature cannot be read is one without; an approval is
+// none then.
 //
 // A fingerprint is patchset: and 64 lower-case hexadecimal digits, with secret:
 // or protected: before it where it is of that kind.
@@ -70,6 +72,9 @@ func ParseCommand(body string) (Command, bool) {
 	verb, rest, more := strings.Cut(firstLine(body), " ")
 	switch verb {
 	case "/approve":
+		if signed.HasBlock(body) {
+			return Command{}, false
+		}
 		if named, ok := strings.CutPrefix(rest, breakGlassFlag); ok {
 			if _, reason, _ := strings.Cut(named, " "); strings.HasPrefix(reason, signatureMark) {
 				return Command{}, false
@@ -99,31 +104,31 @@ const signatureMark = "sig:"
 // SignedLine is the command that a person posts who has signed a decision: verb and
 // fingerprints for those who read it, and the signature, which has all of it.
 func SignedLine(s signed.Signature) string {
-	words := []string{"/" + string(s.Statement.Decision)}
-	if s.Statement.Decision == signed.BreakGlass {
-		words = []string{"/approve", strings.TrimSpace(breakGlassFlag)}
-	}
-	return strings.Join(append(append(words, s.Statement.Fingerprints...), signatureMark+s.String()), " ")
+	return commandOf(s.Statement) + " " + signatureMark + s.String()
 }
 
-// ParseSigned reads a comment that is a SignedLine and nothing else: the signature,
-// which nobody has verified, and what its statement decides, fingerprint by
+// SignedBlock is SignedLine with the signature and the statement below the line, where
+// people can read them.
+func SignedBlock(s signed.Signature) string {
+	return commandOf(s.Statement) + "\n" + s.Block()
+}
+
+// commandOf is what a signed decision says to those who read it.
+func commandOf(s signed.Statement) string {
+	words := []string{"/" + string(s.Decision)}
+	if s.Decision == signed.BreakGlass {
+		words = []string{"/approve", strings.TrimSpace(breakGlassFlag)}
+	}
+	return strings.Join(append(words, s.Fingerprints...), " ")
+}
+
+// ParseSigned reads a comment that is a SignedLine or a SignedBlock and nothing else: the
+// signature, which nobody has verified, and what its statement decides, fingerprint by
 // fingerprint.
 func ParseSigned(body string) (signed.Signature, []Command, error) {
-	line := firstLine(body)
-	_, text, found := strings.Cut(line, " "+signatureMark)
-	switch {
-	case !found:
-		return signed.Signature{}, nil, errors.New("there is no signature")
-	case len(strings.TrimSuffix(strings.TrimSuffix(body, "\n"), "\r")) != len(line):
-		return signed.Signature{}, nil, errors.New("a signed command must be all of the comment")
-	}
-	s, err := signed.ParseSignature(text)
+	s, err := signatureOf(body)
 	if err != nil {
 		return signed.Signature{}, nil, err
-	}
-	if SignedLine(s) != line {
-		return signed.Signature{}, nil, errors.New("the line does not say what was signed")
 	}
 	c := Command{Verb: Verb(s.Statement.Decision), Signed: true, Reason: s.Statement.Reason}
 	if s.Statement.Decision == signed.BreakGlass {
@@ -134,6 +139,48 @@ func ParseSigned(body string) (signed.Signature, []Command, error) {
 		out = append(out, c)
 	}
 	return s, out, nil
+}
+
+// hasSignature reports whether a comment seems to be meant as a signed command, right or
+// wrong.
+func hasSignature(body string) bool {
+	return strings.Contains(firstLine(body), " "+signatureMark) || signed.HasBlock(body)
+}
+
+func signatureOf(body string) (signed.Signature, error) {
+	line := firstLine(body)
+	_, text, found := strings.Cut(line, " "+signatureMark)
+	switch {
+	case !found && signed.HasBlock(body):
+		return blockOf(body)
+	case !found:
+		return signed.Signature{}, errors.New("there is no signature")
+	case len(strings.TrimSuffix(strings.TrimSuffix(body, "\n"), "\r")) != len(line):
+		return signed.Signature{}, errors.New("a signed command must be all of the comment")
+	}
+	s, err := signed.ParseSignature(text)
+	if err == nil && SignedLine(s) != line {
+		err = errNotSigned
+	}
+	return s, err
+}
+
+var errNotSigned = errors.New("the line does not say what was signed")
+
+// blockOf reads a SignedBlock, whose lines all end with LF, or all with CR LF, as the
+// forge's form sends them.
+func blockOf(body string) (signed.Signature, error) {
+	text := strings.ReplaceAll(body, "\r\n", "\n")
+	if text != body && strings.ReplaceAll(text, "\n", "\r\n") != body {
+		return signed.Signature{}, errors.New("its lines do not all end alike")
+	}
+	text = strings.TrimSuffix(text, "\n")
+	line, block, _ := strings.Cut(text, "\n")
+	s, err := signed.ParseBlock(block)
+	if err == nil && commandOf(s.Statement) != line {
+		err = errNotSigned
+	}
+	return s, err
 }
 
 // withReason takes the fingerprint, and the reason that has to follow.

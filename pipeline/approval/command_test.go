@@ -149,6 +149,8 @@ func FuzzParseCommand(f *testing.F) {
 	}
 	f.Add(approval.SignedLine(signedBy("approve", "read it", own)))
 	f.Add(approval.SignedLine(signedBy("deny", "", own, "protected:"+own)))
+	f.Add(approval.SignedBlock(signedBy("approve", "read it", own)))
+	f.Add(strings.ReplaceAll(approval.SignedBlock(signedBy("deny", "", own, "protected:"+own)), "\n", "\r\n"))
 	f.Fuzz(func(t *testing.T, body string) {
 		c, ok := approval.ParseCommand(body)
 		if !ok {
@@ -160,7 +162,8 @@ func FuzzParseCommand(f *testing.F) {
 		line, _, _ := strings.Cut(body, "\n")
 		line = strings.TrimSuffix(line, "\r")
 		if c.Signed {
-			if s, _, err := approval.ParseSigned(body); err != nil || approval.SignedLine(s) != line {
+			s, _, err := approval.ParseSigned(body)
+			if err != nil || approval.SignedLine(s) != line && approval.SignedBlock(s) != strings.TrimSuffix(strings.ReplaceAll(body, "\r\n", "\n"), "\n") {
 				t.Fatalf("%q is %+v, %v", body, c, err)
 			}
 			return

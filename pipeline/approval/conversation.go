@@ -195,7 +195,7 @@ func (c Conversation) other(s Statement) (Said, bool) {
 		said.Void = c.void(&said)
 	case LooksLike(s.Body):
 		said.Void = "is not an exact command"
-		if _, _, err := ParseSigned(s.Body); strings.Contains(firstLine(s.Body), " "+signatureMark) {
+		if _, _, err := ParseSigned(s.Body); err != nil && hasSignature(s.Body) {
 			said.Void = "is not an exact signed command: " + err.Error()
 		}
 	case s.Author.Kind == "user" && c.buried(s.Body):

@@ -85,6 +85,136 @@ func TestT07SignedCommand(t *testing.T) {
 	}
 }
 
+// TestT07SignedBlock: a signature may stand below the command as one fenced block, to the
+// byte and with nothing else; what only looks like it is no approval at all.
+func TestT07SignedBlock(t *testing.T) {
+	approve, deny := signedBy(ledger.Approve, "read ``` it -->", own), signedBy(ledger.Deny, "no", own)
+	both, glass := signedBy(ledger.Approve, "", own, "protected:"+own), signedBy(signed.BreakGlass, "down", own)
+	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
+	for body, want := range map[string]signed.Signature{
+		approval.SignedBlock(approve):              approve,
+		approval.SignedBlock(approve) + "\n":       approve,
+		crlf(approval.SignedBlock(approve)):        approve,
+		crlf(approval.SignedBlock(approve) + "\n"): approve,
+		approval.SignedBlock(deny):                 deny,
+		crlf(approval.SignedBlock(both)):           both,
+		approval.SignedBlock(glass):                glass,
+	} {
+		_, asLine, err := approval.ParseSigned(approval.SignedLine(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signature, got, err := approval.ParseSigned(body)
+		if err != nil || signature.String() != want.String() || !slices.Equal(got, asLine) {
+			t.Errorf("%.90q: %+v, %v", body, got, err)
+		}
+		if said := talk(comment(body)).Said(); len(said) != len(asLine) || said[0].Void != "" || said[0].Command != asLine[0] {
+			t.Errorf("%.90q says %+v", body, said)
+		}
+	}
+
+	good := approval.SignedBlock(approve)
+	line, block, _ := strings.Cut(good, "\n")
+	_, denied, _ := strings.Cut(approval.SignedBlock(deny), "\n")
+	_, broken, _ := strings.Cut(approval.SignedBlock(glass), "\n")
+	statement, denial := string(approve.Statement.Bytes()), string(deny.Statement.Bytes())
+	for name, body := range map[string]string{
+		"two fences":                    good + "\n" + block,
+		"two commands":                  good + "\n" + good,
+		"a fence after it":              good + "\n```\n```",
+		"a text after it":               good + "\nfine",
+		"a space after it":              good + " ",
+		"a blank line after it":         good + "\n\n",
+		"a blank line before it":        line + "\n\n" + block,
+		"a text before it":              line + "\nas follows\n" + block,
+		"words after the command":       line + " fine\n" + block,
+		"a space after the command":     line + " \n" + block,
+		"a reason":                      line + " read it\n" + block,
+		"the fence of a denial":         line + "\n" + denied,
+		"the fence of a broken glass":   line + "\n" + broken,
+		"a glass that nobody broke":     strings.Replace(good, "/approve ", "/approve --break-glass ", 1),
+		"a glass, and a reason":         strings.Replace(line, "/approve ", "/approve --break-glass ", 1) + " down\n" + block,
+		"no fingerprint":                "/approve\n" + block,
+		"another kind":                  strings.Replace(good, "/approve ", "/approve secret:", 1),
+		"a kind more":                   strings.Replace(good, "/approve ", "/approve protected:"+own+" ", 1),
+		"a fence of more kinds":         line + "\n" + strings.SplitN(approval.SignedBlock(both), "\n", 2)[1],
+		"a statement of another":        strings.Replace(good, statement, denial, 1),
+		"two statements":                strings.Replace(good, statement, statement+statement, 1),
+		"no statement":                  strings.Replace(good, statement, "", 1),
+		"no signature":                  strings.Replace(good, approve.Armored, "", 1),
+		"two signatures":                strings.Replace(good, approve.Armored, approve.Armored+approve.Armored, 1),
+		"the other order":               strings.Replace(strings.Replace(good, approve.Armored, "", 1), statement, statement+approve.Armored, 1),
+		"a nested fence":                strings.Replace(good, statement, "```\n"+statement, 1),
+		"a fence in the signature":      strings.Replace(good, "-----END", "```\n-----END", 1),
+		"a fence of tildes":             strings.ReplaceAll(good, "```", "~~~"),
+		"a longer fence":                strings.Replace(strings.TrimSuffix(good, "```"), "```", "````", 1) + "````",
+		"a fence that does not close":   strings.TrimSuffix(good, "```"),
+		"a fence that closes longer":    good + "`",
+		"no name of the fence":          strings.Replace(good, "```countersign-decision", "```", 1),
+		"another name":                  strings.Replace(good, "countersign-decision\n", "countersign-decision x\n", 1),
+		"no fence":                      line + "\n" + approve.Armored + statement,
+		"indented":                      line + "\n" + strings.ReplaceAll(block, "\n", "\n    "),
+		"quoted below":                  line + "\n> " + strings.ReplaceAll(block, "\n", "\n> "),
+		"in an HTML comment":            line + "\n<!--\n" + block + "\n-->",
+		"an HTML comment after it":      good + "\n<!-- -->",
+		"bare CR":                       strings.ReplaceAll(good, "\n", "\r"),
+		"line ends of both sorts":       strings.Replace(crlf(good), "\r\n", "\n", 1),
+		"line ends of both sorts, too":  strings.Replace(good, "\n", "\r\n", 1),
+		"CR CR LF":                      strings.ReplaceAll(good, "\n", "\r\r\n"),
+		"a CR at the end":               good + "\r",
+		"lines of another length":       strings.Replace(good, "-----BEGIN SSH SIGNATURE-----\n", "-----BEGIN SSH SIGNATURE-----\nU1NIU0lH\n", 1),
+		"one long line":                 strings.Replace(good, approve.Armored, "-----BEGIN SSH SIGNATURE-----\n"+strings.ReplaceAll(approve.Armored[30:len(approve.Armored)-29], "\n", "")+"\n-----END SSH SIGNATURE-----\n", 1),
+		"not base64":                    strings.Replace(good, "U1NIU0lH", "U1NI U0l", 1),
+		"an empty signature":            strings.Replace(good, approve.Armored, "-----BEGIN SSH SIGNATURE-----\n-----END SSH SIGNATURE-----\nx", 1),
+		"a statement written otherwise": strings.Replace(good, `"base_commit":`, `"base_commit": `, 1),
+		"a member twice":                strings.Replace(good, `{"base_commit"`, `{"schema":"countersign/decision/1","base_commit"`, 1),
+		"a member more":                 strings.Replace(good, `{"base_commit"`, `{"a":1,"base_commit"`, 1),
+		"both forms":                    approval.SignedLine(approve) + "\n" + block,
+		"both forms, of two":            approval.SignedLine(approve) + "\n" + denied,
+		"too long":                      strings.Replace(good, "U1NIU0lH", strings.Repeat("U1NIU0lH", 1<<12), 1),
+		"a character that is not seen":  strings.Replace(good, "```c", "\u200b```c", 1),
+		"other letters":                 strings.Replace(good, "/approve", "/Approve", 1),
+		"quoted":                        "> " + strings.ReplaceAll(good, "\n", "\n> "),
+		"in a list":                     "- " + strings.ReplaceAll(good, "\n", "\n  "),
+		"a byte order mark":             "\ufeff" + good,
+	} {
+		if body == good {
+			t.Fatalf("%s changes nothing", name)
+		}
+		if c, ok := approval.ParseCommand(body); ok {
+			t.Errorf("%s: is taken for %+v", name, c)
+		}
+		said := talk(comment(body)).Said()
+		if len(said) != 1 || !strings.HasPrefix(said[0].Void, "is not an exact signed command: ") {
+			t.Errorf("%s: says %+v", name, said)
+		}
+	}
+	for name, body := range map[string]string{
+		"all of it in an HTML comment": "<!--\n" + good + "\n-->",
+		"all of it in a fence":         "````\n" + good + "\n````",
+		"all of it below a text":       "I read it\n" + good,
+	} {
+		if said := talk(comment(body)).Said(); len(said) != 1 || said[0].Void != "its command is not the first line" {
+			t.Errorf("%s: says %+v", name, said)
+		}
+	}
+	edited := comment(good)
+	edited.Edited = true
+	changed := comment(good)
+	changed.Earlier = []string{line + "\nnot yet"}
+	for _, s := range []approval.Statement{edited, changed} {
+		if said := talk(s).Said(); len(said) != 1 || said[0].Void != "edited after posting" {
+			t.Errorf("edited: %+v", said)
+		}
+	}
+	// A denial with a block that is none is a denial all the same.
+	for _, body := range []string{approval.SignedBlock(deny) + "\n\n", "/deny " + own + "\n" + block, "/deny " + own + "\n```countersign-decision"} {
+		if said := talk(comment(body)).Said(); len(said) != 1 || said[0].Void != "" || said[0].Command.Verb != "deny" || said[0].Command.Signed {
+			t.Errorf("%.90q says %+v", body, said)
+		}
+	}
+}
+
 // TestT72Signed: where the Policy asks for signatures, nothing else counts, by whoever's
 // account it is; a signature that is no good never counts.
 func TestT72Signed(t *testing.T) {

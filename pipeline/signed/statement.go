@@ -184,3 +184,47 @@ func armor(text string) string {
 	b.WriteString(armorEnd)
 	return b.String()
 }
+
+// The lines around a Block.
+const (
+	blockBegin = "```countersign-decision\n"
+	blockEnd   = "```"
+)
+
+// Block writes a signature as a fenced block, as it is pasted into a comment: the
+// SSHSIG as ssh-keygen writes it and the statement as it was signed, so that both can be
+// read there and taken out for ssh-keygen -Y verify. Lines end with LF, but for the last.
+func (s Signature) Block() string {
+	return blockBegin + s.Armored + string(s.Statement.Bytes()) + blockEnd
+}
+
+// HasBlock reports whether a text seems to be meant to have a Block in it, right or wrong.
+func HasBlock(text string) bool {
+	return strings.Contains(text, strings.TrimSpace(blockBegin)) || strings.Contains(text, strings.TrimSpace(armorBegin))
+}
+
+// ParseBlock reads what Block writes, and nothing else. It does not verify.
+func ParseBlock(text string) (Signature, error) {
+	if len(text) > maxLine {
+		return Signature{}, errors.New("the signature is too long")
+	}
+	inside, begins := strings.CutPrefix(text, blockBegin+armorBegin)
+	inside, ends := strings.CutSuffix(inside, "\n"+blockEnd)
+	encoded, statement, found := strings.Cut(inside, armorEnd)
+	if !begins || !ends || !found {
+		return Signature{}, errors.New("the block is not one fence with a signature and a statement, and nothing around them")
+	}
+	encoded = strings.ReplaceAll(encoded, "\n", "")
+	if _, err := base64.StdEncoding.Strict().DecodeString(encoded); err != nil {
+		return Signature{}, errors.New("the block's signature is not base64: a part of it may be missing")
+	}
+	parsed, err := Parse([]byte(statement + "\n"))
+	if err != nil {
+		return Signature{}, err
+	}
+	s := Signature{Statement: parsed, Armored: armor(encoded)}
+	if s.Block() != text {
+		return Signature{}, errors.New("the block is not written as it is meant to be")
+	}
+	return s, nil
+}
