@@ -126,6 +126,10 @@ func (v Verdict) Missing() []Request {
 // Signed verifies the signature of an approval that has one, and tells when it was
 // made. Nil means that nobody can, and no approval with a signature counts.
 //
+// People returns all names that the lists of keys have for whoever has one of some: the
+// logins, e-mail addresses and keys of one person, who has one vote. Nil means that
+// there is no list.
+//
 // Drift tells how far what the change goes onto has moved since a commit. Nil means
 // that nobody looked: where the Policy bounds that, no approval counts then.
 //
@@ -143,12 +147,14 @@ type Case struct {
 	Owners      func(path string, who ledger.Actor) (bool, error)
 	Stands      func(ledger.ApprovalDecision) string
 	Signed      func(ledger.ApprovalDecision) (time.Time, error)
+	People      func(names ...string) []string
 	Drift       func(from string) Drift
 }
 
 // Decide adds up the decisions of the log. The verdict is approved when every
 // need is met. One denial of any of the patch's fingerprints, whoever else
-// approved, makes it denied. Each person has one vote for each need, by id.
+// approved, makes it denied. Each person has one vote for each need, by id and by
+// all that the lists of keys have for them.
 func (c Case) Decide() Verdict {
 	v := Verdict{State: Pending, Decisions: []Judged{}}
 	tallies := c.tallies()
@@ -197,7 +203,7 @@ func (c Case) tallies() []*tally {
 			counts = max(1, len(n.Paths))
 		}
 		out[i] = &tally{
-			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]bool{}, votes: make([]int, counts),
+			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]string{}, votes: make([]int, counts),
 		}
 	}
 	return out
@@ -269,26 +275,31 @@ func (v *Verdict) addUp(tallies []*tally, broken *ledger.ApprovalDecision) {
 type tally struct {
 	need        policy.Need
 	fingerprint string
-	voted       map[string]bool // by id, and by the key that signed
-	votes       []int           // for each path; one count where owners are not asked
+	voted       map[string]string // by id, and by every name: the login of the voter
+	votes       []int             // for each path; one count where owners are not asked
 }
 
 // vote adds a person's vote, or says why not.
 func (t *tally) vote(c Case, from ledger.Source) string {
-	who := from.Author
-	if t.voted[who.ID] {
+	id := "id " + from.Author.ID
+	if t.voted[id] != "" {
 		return "this person's vote is counted already"
 	}
-	if from.Signature != nil && t.voted[from.Signature.KeyFingerprint] {
+	names := c.names(from.Author, from.Signature)
+	if from.Signature != nil && t.voted[from.Signature.KeyFingerprint] != "" {
 		return "its key's vote is counted already"
 	}
-	goodFor, why := t.entitled(c, who)
+	for _, name := range names {
+		if other := t.voted[name]; other != "" {
+			return "by the list of keys its author is " + other + ", whose vote is counted already"
+		}
+	}
+	goodFor, why := t.entitled(c, from.Author)
 	if why != "" {
 		return why
 	}
-	t.voted[who.ID] = true
-	if from.Signature != nil {
-		t.voted[from.Signature.KeyFingerprint] = true
+	for _, name := range append(names, id) {
+		t.voted[name] = cmp.Or(from.Author.Login, from.Author.ID)
 	}
 	for i, yes := range goodFor {
 		if yes {

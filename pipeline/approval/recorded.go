@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 // KindPolicy is the kind of the artifact that holds a Policy.
@@ -146,6 +147,7 @@ func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.P
 	c := Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
 		Signed: signatures.signedAt(p),
+		People: people(before, sshsig.Allowed{}, func(name string) ([]byte, error) { return fs.ReadFile(dir, name) }),
 	}
 	if proposed.PullRequest == 0 {
 		c.Needs, c.Policy.Approvals.SameHead = granted(c.Needs), false

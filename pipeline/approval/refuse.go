@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 // refuse says why an approval counts for no need at all, "" if it may: its
@@ -103,13 +104,14 @@ func isLocal(s ledger.Source) bool { return s.Kind == "local" || s.Kind == "rpc"
 // refuseFor says why an approval does not count for one need: the proposer's
 // own, but for the local and the solo maintainer's, and never for a secret (T46).
 func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
-	own := c.wrote(s.Author)
+	own := c.wrote(s)
+	proposedHere := isLocal(s) && same(s.Author, c.Log.Meta().Proposer) // with the identity of the shell, as an agent does
 	switch {
 	case n.Kind == policy.KindSecret && c.Policy.Secrets.Mode == policy.Refuse:
 		return "the Policy refuses secrets"
 	case n.Kind == policy.KindSecret && own:
 		return "its author is the proposer, who cannot excuse a secret"
-	case own && !isLocal(s) && !c.Policy.Approvals.AllowAuthor:
+	case own && !proposedHere && !c.Policy.Approvals.AllowAuthor:
 		return "its author is the proposer"
 	case n.Signed && s.Signature == nil:
 		return c.unsigned(s)
@@ -128,9 +130,40 @@ func (c Case) unsigned(s ledger.Source) string {
 }
 
 // wrote reports whether the change is somebody's own. The id is the person (T11);
-// only where there is none the login has to do.
-func (c Case) wrote(who ledger.Actor) bool {
-	return same(who, c.Log.Meta().Proposer) || slices.ContainsFunc(c.Authors, func(a ledger.Actor) bool { return same(who, a) })
+// only where there is none the login has to do. Who is listed with the same key, or
+// beside the same name, is one person.
+func (c Case) wrote(s ledger.Source) bool {
+	names := c.names(s.Author, s.Signature)
+	return slices.ContainsFunc(append([]ledger.Actor{c.Log.Meta().Proposer}, c.Authors...), func(a ledger.Actor) bool {
+		return same(s.Author, a) || c.People != nil && slices.Contains(names, listedAs(a))
+	})
+}
+
+// names are all that the lists of keys have for the author of an approval, and the key
+// that signed it, if one did.
+func (c Case) names(who ledger.Actor, by *ledger.Signature) []string {
+	var names []string
+	if name := listedAs(who); name != "" && c.People != nil {
+		names = append(names, name)
+	}
+	if by != nil {
+		names = append(names, by.KeyFingerprint)
+	}
+	if c.People == nil {
+		return names
+	}
+	return c.People(names...)
+}
+
+// listedAs is the name that a list of keys may have for somebody: the login of an
+// account, or the address of a Git identity.
+func listedAs(who ledger.Actor) string {
+	if mail, local := strings.CutPrefix(who.ID, "local:"); local && strings.Contains(mail, "@") {
+		return sshsig.Name(mail)
+	} else if local {
+		return ""
+	}
+	return sshsig.Name(who.Login)
 }
 
 func same(a, b ledger.Actor) bool {
@@ -153,7 +186,7 @@ func (c Case) breakGlass(d ledger.ApprovalDecision, tallies []*tally) (bool, str
 		return false, "breaks the glass without a reason"
 	case !c.Policy.BreaksGlass(who.ID, who.Login):
 		return false, "the Policy does not list its author under break_glass"
-	case secret && c.wrote(who):
+	case secret && c.wrote(d.Source):
 		return false, "its author is the proposer, who cannot break the glass for a secret"
 	case d.Source.Signature == nil && slices.ContainsFunc(tallies, func(t *tally) bool { return t.need.Signed }):
 		return false, c.unsigned(d.Source)

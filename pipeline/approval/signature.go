@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -229,6 +231,36 @@ func (s *signatures) prove(d ledger.ApprovalDecision) (signed.Signature, sshsig.
 		return fail(err)
 	}
 	return signature, proof, nil
+}
+
+// People is Case.People of a transaction in a ledger's tree: by a list, which may be
+// empty, and by the lines that its record has, so that a verdict from the record alone
+// tells no two people apart whom this one does not.
+func People(tree fs.FS, log *ledger.Log, list sshsig.Allowed) func(names ...string) []string {
+	return people(log, list, func(name string) ([]byte, error) {
+		return ledger.ReadFile(tree, log.Transaction().TransactionID, name)
+	})
+}
+
+func people(log *ledger.Log, list sshsig.Allowed, read func(name string) ([]byte, error)) func(names ...string) []string {
+	lists := sync.OnceValue(func() []sshsig.Allowed {
+		all := []sshsig.Allowed{list}
+		for _, a := range log.Artifacts(KindKey) {
+			var key KeyDoc
+			raw, err := read(a.Path)
+			if err == nil {
+				err = canon.Unmarshal(raw, &key)
+			}
+			if err != nil {
+				continue // no decision with this line counts
+			}
+			if allowed, err := sshsig.ParseAllowedSigners([]byte(key.Line)); err == nil {
+				all = append(all, allowed)
+			}
+		}
+		return all
+	})
+	return func(names ...string) []string { return sshsig.Person(names, lists()...) }
 }
 
 // signedAt is Case.Signed by the record, under a Policy.
