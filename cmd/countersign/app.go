@@ -29,7 +29,7 @@ type App struct {
 	Now            func() time.Time
 	Entropy        io.Reader
 	Wait           func(ctx context.Context, d time.Duration) error // before a request is sent again; nil: a timer
-	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: emptyInput
+	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: terminal.EmptyInput
 
 	flags       globalFlags
 	secrets     *secret.Finder // what is taken out of everything that is printed, also of the patch once there is one

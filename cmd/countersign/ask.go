@@ -9,8 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/term"
-
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -163,13 +162,9 @@ func (a *App) prompt(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 	if err == nil {
 		rep, err = a.cleanReport(rep)
 	}
-	p := report.Prompt{Report: rep, Decider: r.Decider, Columns: 80, Rows: 24}
+	p := report.Prompt{Report: rep, Decider: r.Decider}
+	p.Columns, p.Rows = terminal.Size(person)
 	p.Protected = g.Policy().Explain(g.Transaction().Pointers.Proposal.TargetFiles)
-	if f := terminalOf(person); f != nil {
-		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
-			p.Columns, p.Rows = columns, rows
-		}
-	}
 	return p, err
 }
 
@@ -177,7 +172,7 @@ func (a *App) prompt(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 func (a *App) answer(person io.Writer, question string) (string, error) {
 	empty := a.EmptyInput
 	if empty == nil {
-		empty = emptyInput
+		empty = terminal.EmptyInput
 	}
 	if err := empty(a.Stdin.(*os.File)); err != nil {
 		a.say("not asked: what was typed before cannot be told from an answer: %s", oneLine(err))

@@ -100,6 +100,11 @@ func TestT73TokenWithoutTheKey(t *testing.T) {
 	a.says("ada", "> "+line)
 	a.says("ada", line[:len(line)-4])
 	a.says("ada", line+"\nand so on")
+	block := a.signed(0, a.tx, "--key", key, "--block")
+	if !strings.HasPrefix(block, "/approve patchset:") || !strings.HasSuffix(block, "}\n```") {
+		t.Errorf("--block printed %q", block)
+	}
+	a.says("ada", block+"\n"+block)
 	a.waits()
 
 	// From nothing but the number, the repository and a token; nobody is at a terminal.
@@ -158,7 +163,7 @@ func TestT73TokenWithoutTheKey(t *testing.T) {
 		t.Error("a decision was posted through a server that was merely named")
 	}
 
-	if out := a.signed(0, a.tx, "--repo", a.s.URL+"/"+site+".git", "--key", key, "--post"); !strings.HasPrefix(out, "posted: ") {
+	if out := a.signed(0, a.tx, "--repo", a.s.URL+"/"+site+".git", "--key", key, "--block", "--post"); !strings.HasPrefix(out, "posted: ") {
 		t.Errorf("posting said %q", out)
 	}
 	a.dir, a.env = dir, job

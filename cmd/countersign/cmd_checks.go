@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
@@ -43,7 +44,7 @@ func (c commands) Run(ctx context.Context, known *secret.Finder, mode policy.San
 	lookup := func(name string) (string, bool) { v := c.a.Getenv(name); return v, v != "" }
 	var passed, path []string
 	for _, one := range list {
-		if c.a.flags.verbose || isTerminal(c.a.Stderr) {
+		if c.a.flags.verbose || terminal.Is(c.a.Stderr) {
 			c.a.say("will run %q in the sandbox", one.Argv)
 		}
 		for _, name := range one.Env {

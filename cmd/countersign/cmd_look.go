@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -129,7 +130,7 @@ func (a *App) diffCommand() *cobra.Command {
 		switch {
 		case a.flags.json:
 			return a.printJSON(diffDocument(id, shown.String()))
-		case isTerminal(a.Stdout):
+		case terminal.Is(a.Stdout):
 			shown = shown.Show(func(diff string) string { return report.Diff([]byte(diff), a.style()) })
 		}
 		return emit(a.Stdout, shown) // a file or a pipe gets the bytes as they are

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -30,6 +31,7 @@ type signFlags struct {
 	sign  bool
 	key   string
 	patch string
+	block bool // what is posted is a block, not a line
 }
 
 // A signFunc signs a ruling on a transaction; nil leaves it unsigned.
@@ -59,8 +61,9 @@ func (a *App) signCommand() *cobra.Command {
 		Short: "Sign a decision on a pull request's patch with your own SSH key",
 		Long: `sign shows the patch that a pull request's transaction proposes, as the ledger has it and this
 program hashes it, asks, and signs the decision with your own SSH key. It prints the line to post
-as a comment on the pull request, and copies it to the clipboard of a terminal that allows it;
---post posts it with the token in COUNTERSIGN_TOKEN or GH_TOKEN. The account that posts it must
+as a comment on the pull request, with --block as a block in which people can read what was
+signed, and copies it to the clipboard of a terminal that allows it. All of it must be the
+comment, and nothing else. --post posts it with the token in COUNTERSIGN_TOKEN or GH_TOKEN. The account that posts it must
 be the one that the Policy's list has for the key.
 
 A key of a security key asks for a touch. Outside a clone, --repo says which repository is meant.
@@ -96,7 +99,8 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 	}
 	cmd.Flags().IntVar(&number, "pr", 0, "the pull request's `NUMBER`")
 	cmd.Flags().BoolVar(&deny, "deny", false, "sign a denial")
-	cmd.Flags().BoolVar(&post, "post", false, "post the line on the pull request")
+	cmd.Flags().BoolVar(&post, "post", false, "post it on the pull request")
+	cmd.Flags().BoolVar(&f.block, "block", false, "a fenced block in which the signed statement can be read, not one line")
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the transaction asks about, with one answer")
 	cmd.Flags().StringSliceVar(&fingerprints, "fingerprint", nil, "what is meant: secret, protected, or a `patchset:…` in full")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, signed with the decision")
@@ -138,28 +142,31 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 	if err != nil {
 		return err
 	}
-	line := approval.SignedLine(*signature)
+	comment := approval.SignedLine(*signature)
+	if f.block {
+		comment = approval.SignedBlock(*signature)
+	}
 	if now, err := find(); err != nil || now != id {
 		return cmp.Or(err, error(&pipeline.ChangedError{ID: id}))
 	}
 	url := ""
 	if post {
-		posted, err := a.client.UpsertComment(ctx, number, "", line)
+		posted, err := a.client.UpsertComment(ctx, number, "", comment)
 		if err != nil {
 			return fmt.Errorf("posting the signed decision: %w", err)
 		}
 		url = posted.URL
 	}
-	a.copyToClipboard(line)
+	a.copyToClipboard(comment)
 	patchID := g.Transaction().PatchID()
 	if a.flags.json {
-		return a.printJSON(document{"line": line, "patch_id": patchID, "short": shortHash(patchID), "transaction_id": id, "url": url})
+		return a.printJSON(document{"comment": comment, "line": approval.SignedLine(*signature), "patch_id": patchID, "short": shortHash(patchID), "transaction_id": id, "url": url})
 	}
 	a.say("patch %s, to be compared with the comment on the pull request", shortHash(patchID))
 	if post {
 		return a.print("posted: " + url + "\n")
 	}
-	return a.print(line + "\n")
+	return a.print(comment + "\n")
 }
 
 // answerOnPull asks the person at the terminal; where nobody is there the ruling is taken
@@ -280,7 +287,7 @@ func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ru
 		}
 		return nil, &usageError{err.Error(), "--key names another key"}
 	}
-	if line := approval.SignedLine(s); a.redact(line).String() != line {
+	if line, block := approval.SignedLine(s), approval.SignedBlock(s); a.redact(line).String() != line || a.redact(block).String() != block {
 		return nil, errors.New("the signature has what looks like a secret in it, by chance: sign again")
 	}
 	return &s, nil
@@ -329,13 +336,11 @@ func (a *App) signingKey(ctx context.Context, g pipeline.Gated, named string) (s
 	return sshkey.Key{}, &usageError{"there is no key to sign with", "--key FILE; or: git config --global gpg.format ssh && git config --global user.signingKey ~/.ssh/id_ed25519.pub"}
 }
 
-// copyToClipboard offers a text to the terminal's clipboard (xterm's OSC 52), which
-// works through ssh as well. A terminal that does not know it shows nothing.
+// copyToClipboard offers a text to the terminal's clipboard.
 func (a *App) copyToClipboard(text string) {
 	if person := a.person(); person != nil {
 		defer person.Close()
-		code := "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a"
-		_ = emit(person, a.redact(text).Show(func(string) string { return code }))
+		_ = emit(person, a.redact(text).Show(terminal.Copying))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/audit"
@@ -181,7 +182,7 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 		Program: a.Getenv("GIT_SSH"),
 		Variant: cmp.Or(a.Getenv("GIT_SSH_VARIANT"), settings.SSHVariant),
 		KeyFile: a.Getenv("COUNTERSIGN_SSH_KEY"),
-		Batch:   !isTerminal(a.Stdin),
+		Batch:   !terminal.Is(a.Stdin),
 	}}
 	if file := a.Getenv("SSH_KNOWN_HOSTS"); file != "" {
 		o.SSH.KnownHosts = []string{file}

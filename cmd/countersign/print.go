@@ -1,16 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -58,7 +59,7 @@ func (a *App) printJSON(doc any) error {
 	if err != nil {
 		return err
 	}
-	if isTerminal(a.Stdout) {
+	if terminal.Is(a.Stdout) {
 		line = line.Show(report.EscapeJSON)
 	}
 	return emit(a.Stdout, line)
@@ -102,18 +103,18 @@ func (a *App) result(doc any, text string) error {
 func (a *App) style() report.Style { return report.Style{Colour: a.colours(a.Stdout)} }
 
 func (a *App) colours(w io.Writer) bool {
-	return isTerminal(w) && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
+	return terminal.Is(w) && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
 }
 
 // person returns where to ask a person a question: stderr, or the terminal
 // itself when stderr goes elsewhere. nil means that nobody is there. The caller
 // closes it.
 func (a *App) person() io.WriteCloser {
-	if a.flags.json || !isTerminal(a.Stdin) {
+	if a.flags.json || !terminal.Is(a.Stdin) {
 		return nil
 	}
-	if isTerminal(a.Stderr) {
-		return nopCloser{a.Stderr}
+	if terminal.Is(a.Stderr) {
+		return terminal.Borrowed{Writer: a.Stderr}
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
 	if err != nil {
@@ -122,16 +123,20 @@ func (a *App) person() io.WriteCloser {
 	return tty
 }
 
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
-
-func isTerminal(v any) bool {
-	if n, ok := v.(nopCloser); ok {
-		v = n.Writer
+// page shows a text to the person through their pager, or as it is where there is
+// none or it fails. The pager is the one that git would take: GIT_PAGER, core.pager,
+// PAGER, less; but never one that the repository's own configuration names (T84).
+func (a *App) page(person io.Writer, text secret.Redacted) error {
+	pager := strings.TrimSpace(cmp.Or(a.Getenv("GIT_PAGER"), a.pager, a.Getenv("PAGER"), "less"))
+	dumb := a.Getenv("TERM") == "" || a.Getenv("TERM") == "dumb"
+	if !terminal.Is(person) || dumb || pager == "" || pager == "cat" {
+		return emit(person, text)
 	}
-	f, ok := v.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if err := terminal.Page(text.String(), pager, terminal.Of(person), a.Getenv); err != nil {
+		a.say("the pager %q did not show it: %s", pager, oneLine(err))
+		return emit(person, text)
+	}
+	return nil
 }
 
 // report describes a transaction as a stage left it.
@@ -205,7 +210,7 @@ type progressLine struct {
 }
 
 func (a *App) progressLine(command string) *progressLine {
-	if a.flags.json || a.flags.quiet || !isTerminal(a.Stderr) || a.Getenv("TERM") == "dumb" {
+	if a.flags.json || a.flags.quiet || !terminal.Is(a.Stderr) || a.Getenv("TERM") == "dumb" {
 		return &progressLine{}
 	}
 	return &progressLine{app: a, command: command}

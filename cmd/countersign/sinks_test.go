@@ -12,12 +12,12 @@ import (
 
 // TestT47OneDoor: nothing but emit writes to the program's outputs. These
 // functions name them for other ends: the colour and width of a terminal, cobra's
-// help, the person's pager, which has no other text than emit, a line of progress that holds numbers alone, child runs of the program,
+// help, a line of progress that holds numbers alone, child runs of the program,
 // the workflow commands of a step (a mask is the secret itself), and canon, which
 // gives back what it was given.
 func TestT47OneDoor(t *testing.T) {
 	may := map[string]string{
-		"app.go": "Main finish", "print.go": "say print printJSON style person show progressLine end", "cmd_review.go": "showDryRun", "pager.go": "page",
+		"app.go": "Main finish", "print.go": "say print printJSON style person show progressLine end", "cmd_review.go": "showDryRun",
 		"cmd_demo.go": "demo run", "cmd_look.go": "diffCommand",
 		"cmd_action.go": "action publish child", "cmd_documents.go": "canon", "cmd_checks.go": "Run", "cmd_settle.go": "HandOver", "cmd_run_all.go": "run",
 	}

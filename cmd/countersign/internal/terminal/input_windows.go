@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// emptyInput drops what was typed into a console so far.
-func emptyInput(console *os.File) error {
+// EmptyInput drops what was typed into a console so far.
+func EmptyInput(console *os.File) error {
 	return windows.FlushConsoleInputBuffer(windows.Handle(console.Fd()))
 }

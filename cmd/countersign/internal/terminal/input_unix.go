@@ -1,6 +1,6 @@
 //go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
 
-package main
+package terminal
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// emptyInput drops what was typed into a terminal so far, once all that was
+// EmptyInput drops what was typed into a terminal so far, once all that was
 // written to it has been shown (tcsetattr with TCSAFLUSH, which changes nothing
 // else).
-func emptyInput(terminal *os.File) error {
+func EmptyInput(terminal *os.File) error {
 	settings, err := unix.IoctlGetTermios(int(terminal.Fd()), readTerminal)
 	if err != nil {
 		return err
