@@ -220,7 +220,7 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	p := g.Transaction().Pointers.Proposal
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
-		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: p.Authors,
+		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
 		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Allowed),
 	}
 	if g.standing != nil {

@@ -561,9 +561,16 @@ func TestGateOnly(t *testing.T) {
 	h.w.sound(done.ID, ledger.Completed)
 }
 
-// TestGateOnlyPlanted: a record of the own diff that somebody with write access to the
-// ledger made before is not taken up, unless it tells what the pull request is.
-func TestGateOnlyPlanted(t *testing.T) {
+// A planting is a record of the own diff that somebody with write access to the ledger
+// made before.
+type planting struct {
+	edit   func(ledger.Payload)
+	stored []byte
+	files  map[string]string
+	why    string // "" is taken up
+}
+
+func plantings() map[string]planting {
 	file := "greet.txt"
 	meta := func(edit func(*ledger.Proposal)) func(ledger.Payload) {
 		return func(p ledger.Payload) {
@@ -582,12 +589,7 @@ func TestGateOnlyPlanted(t *testing.T) {
 	_, token := leak()
 	leaking := map[string]string{"greet.txt": "one\nhello\n" + token + "\nthree\n"}
 	other, harmless := canon.Sum([]byte("other")), []byte("all is well\n")
-	for name, planted := range map[string]struct {
-		edit   func(ledger.Payload)
-		stored []byte
-		files  map[string]string
-		why    string // "" is taken up
-	}{
+	return map[string]planting{
 		"as it is":                 {edit: meta(func(*ledger.Proposal) {})},
 		"a renamed author":         {edit: proposer(ledger.Actor{Kind: "user", ID: bobThere.ID, Login: "robert"})},
 		"an author more":           {edit: meta(func(p *ledger.Proposal) { p.Authors = append(p.Authors, eveThere) })},
@@ -604,26 +606,52 @@ func TestGateOnlyPlanted(t *testing.T) {
 			edit:  meta(func(p *ledger.Proposal) { p.ContainsSecrets, p.PatchRedactedSHA256 = false, "" }),
 			files: leaking, why: "what looks like a secret",
 		},
-	} {
+	}
+}
+
+// plant records a planting in the ledger, and puts its files on the head.
+func (h *hub) plant(planted planting) (tx string) {
+	h.w.Helper()
+	honest := newHub(newWorld(h.w.T))
+	files := planted.files
+	if files == nil {
+		files = fixed
+	}
+	done := honest.ownDiffOf(files)
+	log, err := honest.w.log(done.ID)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	stored := planted.stored
+	if stored == nil {
+		stored = done.Patchset.Bytes()
+	}
+	h.w.recordAgain(done.Ledger, log, stored, planted.edit, ledger.KindRisks, nil)
+	h.w.repo.commit(files)
+	head := id(len(h.w.repo.trees))
+	h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
+	return done.ID
+}
+
+// refuses fails the test unless an error says why a planting is not taken up.
+func (p planting) refuses(t *testing.T, err error) {
+	t.Helper()
+	var (
+		corrupt *ledger.CorruptError
+		untold  *secret.FoundError
+	)
+	if !errors.As(err, &corrupt) && !errors.As(err, &untold) || !strings.Contains(err.Error(), p.why) {
+		t.Errorf("it was taken up: %v, want %q", err, p.why)
+	}
+}
+
+// TestGateOnlyPlanted: a record of the own diff that somebody with write access to the
+// ledger made before is not taken up, unless it tells what the pull request is.
+func TestGateOnlyPlanted(t *testing.T) {
+	for name, planted := range plantings() {
 		t.Run(name, func(t *testing.T) {
-			honest, h := newHub(newWorld(t)), newHub(newWorld(t))
-			files := planted.files
-			if files == nil {
-				files = fixed
-			}
-			done := honest.ownDiffOf(files)
-			log, err := honest.w.log(done.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			stored := planted.stored
-			if stored == nil {
-				stored = done.Patchset.Bytes()
-			}
-			h.w.recordAgain(done.Ledger, log, stored, planted.edit, ledger.KindRisks, nil)
-			h.w.repo.commit(files)
-			head := id(len(h.w.repo.trees))
-			h.refs.tips["refs/heads/topic"], h.bases[head] = head, id(1)
+			h := newHub(newWorld(t))
+			tx := h.plant(planted)
 			r := h.runner()
 			in, err := pull.OwnDiff(t.Context(), r, 7, "")
 			if err != nil {
@@ -635,22 +663,96 @@ func TestGateOnlyPlanted(t *testing.T) {
 			}
 			got, err := r.Review(t.Context(), in, false)
 			if planted.why == "" {
-				if err != nil || got.ID != done.ID || !got.Known {
+				if err != nil || got.ID != tx || !got.Known {
 					t.Errorf("it was not taken up: %+v %v", got, err)
 				}
 				return
 			}
-			var (
-				corrupt *ledger.CorruptError
-				untold  *secret.FoundError
-			)
-			if !errors.As(err, &corrupt) && !errors.As(err, &untold) || !strings.Contains(err.Error(), planted.why) || got.ID != "" {
-				t.Errorf("it was taken up: %q %v, want %q", got.ID, err, planted.why)
-			}
-			if after, err := h.w.store.Snapshot(t.Context()); err != nil || after.Tip != before.Tip {
-				t.Errorf("something was recorded: %v", err)
+			planted.refuses(t, err)
+			if after, err := h.w.store.Snapshot(t.Context()); err != nil || after.Tip != before.Tip || got.ID != "" {
+				t.Errorf("something was recorded: %q %v", got.ID, err)
 			}
 		})
+	}
+}
+
+// TestT73QueuePlanted: no record that tells otherwise passes what the merge queue makes
+// of the pull request, whoever approved.
+func TestT73QueuePlanted(t *testing.T) {
+	for name, planted := range plantings() {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(newWorld(t))
+			tx := h.plant(planted)
+			h.says(adaThere, "/approve patchset:"+h.w.history(tx).Transaction().PatchID())
+			g, err := h.queue()
+			if planted.why == "" {
+				if err != nil || g.Err() != nil {
+					t.Errorf("%v %+v", err, g.Verdict)
+				}
+				return
+			}
+			planted.refuses(t, err)
+		})
+	}
+}
+
+// queue judges what the merge queue made of the head.
+func (h *hub) queue() (pipeline.Gated, error) {
+	h.w.Helper()
+	r := h.runner()
+	open, _, err := r.Open(h.w.Context())
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	now, err := h.PullRequest(h.w.Context(), 7)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	return pull.JudgeQueue(h.w.Context(), r, now, open, id(1), now.Head.Commit)
+}
+
+// TestJudgeQueue: what the queue would merge is judged by what people decided on that
+// very patch, and on no other.
+func TestJudgeQueue(t *testing.T) {
+	h := newHub(newWorld(t))
+	done := h.ownDiff()
+	g, err := h.queue()
+	if err != nil || g.Verdict.State != approval.Pending {
+		t.Errorf("not approved: %+v %v", g.Verdict, err)
+	}
+	h.says(adaThere, "/approve patchset:"+done.PatchID)
+	if g, err = h.queue(); err != nil || g.Err() != nil || g.Transaction().TransactionID != done.ID {
+		t.Errorf("approved: %+v %v", g.Verdict, err)
+	}
+	h.w.repo.commit(map[string]string{"greet.txt": "backdoor\n"})
+	h.refs.tips["refs/heads/topic"] = id(len(h.w.repo.trees))
+	var another *pull.QueueError
+	if g, err := h.queue(); !errors.As(err, &another) || another.PullRequest != 7 || another.PatchID == done.PatchID || g.Log() != nil {
+		t.Errorf("another patch: %+v %v", g.Verdict, err)
+	}
+	h.refs.tips["refs/heads/topic"] = id(2)
+	h.says(bobThere, "/deny patchset:"+done.PatchID)
+	if g, err := h.queue(); err != nil || g.Verdict.State != approval.Denied {
+		t.Errorf("denied: %+v %v", g.Verdict, err)
+	}
+}
+
+// TestT73PlantedHead: a record that names a head of which nobody can tell who committed
+// hides nobody who did.
+func TestT73PlantedHead(t *testing.T) {
+	h := newHub(newWorld(t))
+	h.access["eve"] = "write"
+	h.pull.Committers = append(h.pull.Committers, eveThere)
+	tx := h.plant(plantings()["of another head"])
+	h.says(eveThere, "/approve patchset:"+h.w.history(tx).Transaction().PatchID())
+	h.want(tx, approval.Pending, "its author is the proposer")
+	if g, err := h.queue(); err != nil || g.Err() == nil {
+		t.Errorf("in the queue: %+v %v", g.Verdict, err)
+	}
+	h.says(adaThere, "/approve patchset:"+h.w.history(tx).Transaction().PatchID())
+	h.want(tx, approval.Approved, "its author is the proposer")
+	if g, err := h.queue(); err != nil || g.Err() != nil {
+		t.Errorf("in the queue: %+v %v", g.Verdict, err)
 	}
 }
 

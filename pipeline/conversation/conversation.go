@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -19,6 +20,16 @@ type Conversation struct {
 
 // Pull is the pull request as it was read.
 func (c *Conversation) Pull() forge.PullRequest { return c.pull }
+
+// Authors are those who wrote a change beside its proposer, by its record and, of the
+// pull request's own diff, by the pull request as it is: whoever can write the ledger
+// can name a head of which nothing tells the committers. Nil adds nobody.
+func (c *Conversation) Authors(p *ledger.Proposal) []ledger.Actor {
+	if c == nil || !c.GateOnly {
+		return p.Authors
+	}
+	return slices.Concat(p.Authors, c.pull.Committers)
+}
 
 // TeamsUnread reports whether a team was asked about that the forge does not show.
 func (c *Conversation) TeamsUnread() bool { return c.unread }

@@ -288,22 +288,7 @@ func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, 
 	if err := s.Runner.Code.Fetch(ctx, group.HeadRef, group.HeadSHA); err != nil {
 		return err
 	}
-	merging, err := s.Runner.Code.Diff(ctx, group.BaseSHA, group.HeadSHA)
-	if err != nil {
-		return err
-	}
-	id := merging.ID()
-	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
-	if i < 0 {
-		return &QueueError{s.number, id}
-	}
-	if _, err := reviewed.Compare(open[i], merging, s.Runner.Secrets); err != nil {
-		return err
-	}
-	if err := reviewed.ByAuthors(open[i], s.pull.Author, s.pull.Head.Commit, s.pull.Committers); err != nil {
-		return err
-	}
-	g, err := s.Runner.Gate(ctx, open[i].TransactionID)
+	g, err := JudgeQueue(ctx, s.Runner, s.pull, open, group.BaseSHA, group.HeadSHA)
 	if err != nil {
 		return err
 	}
@@ -313,4 +298,27 @@ func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, 
 	}
 	into.Transactions = append(into.Transactions, clean)
 	return g.Err()
+}
+
+// JudgeQueue judges a commit that the merge queue made for a pull request on a base:
+// by the open transaction whose patch is what the commit does to its base, a
+// *QueueError where there is none. The record is held to that patch and to who wrote
+// the pull request, as nothing else is applied that would be.
+func JudgeQueue(ctx context.Context, r *pipeline.Runner, pull forge.PullRequest, open []ledger.Transaction, base, commit string) (pipeline.Gated, error) {
+	merging, err := r.Code.Diff(ctx, base, commit)
+	if err != nil {
+		return pipeline.Gated{}, err
+	}
+	id := merging.ID()
+	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
+	if i < 0 {
+		return pipeline.Gated{}, &QueueError{pull.Number, id}
+	}
+	if _, err := reviewed.Compare(open[i], merging, r.Secrets); err != nil {
+		return pipeline.Gated{}, err
+	}
+	if err := reviewed.ByAuthors(open[i], pull.Author, pull.Head.Commit, pull.Committers); err != nil {
+		return pipeline.Gated{}, err
+	}
+	return r.Gate(ctx, open[i].TransactionID)
 }

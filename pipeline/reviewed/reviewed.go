@@ -220,8 +220,9 @@ func Describes(tx ledger.Transaction, set patch.Patchset, finder *secret.Finder,
 
 // ByAuthors compares who wrote a pull request's own diff with what its record tells:
 // their approvals do not count. Accounts are told apart by their numbers, as they can be
-// renamed. Of another head with the same diff the committers may be others, of the same
-// one nobody may be missing.
+// renamed. Of another head with the same diff the committers may be others, and the
+// verdict goes by those of the head as it is as well; of the same one nobody may be
+// missing.
 func ByAuthors(tx ledger.Transaction, author ledger.Actor, head string, committers []ledger.Actor) error {
 	corrupt := func(why string) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New(why)} }
 	p := tx.Pointers.Proposal
