@@ -151,8 +151,8 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	if event, policy, done := log.DecidedAt(); done {
 		g.history = true
 		err = g.asItWas(snap, event, policy)
-	} else {
-		g.rules, err = r.rulesFor(ctx, snap.Tree, g)
+	} else if g.rules, err = r.rulesFor(ctx, snap.Tree, g); err == nil && g.talk != nil {
+		g.rules.Keys, err = g.talk.Keys(ctx, g.rules.Keys, log)
 	}
 	if err != nil {
 		return Gated{}, err

@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 var (
@@ -39,12 +40,13 @@ type hub struct {
 	refs   *refs
 	pull   forge.PullRequest
 	said   []approval.Statement
-	access map[string]string   // by login
-	teams  map[string][]string // account ids
-	broken error               // what every call fails with
-	before func(method string) // runs before each call
-	asked  map[string]int      // calls
-	bases  map[string]string   // merge bases by commit
+	access map[string]string              // by login
+	teams  map[string][]string            // account ids
+	broken error                          // what every call fails with
+	before func(method string)            // runs before each call
+	keys   map[string][]signed.Registered // by login
+	asked  map[string]int                 // calls
+	bases  map[string]string              // merge bases by commit
 }
 
 func newHub(w *world) *hub {
@@ -89,6 +91,11 @@ func (h *hub) Access(_ context.Context, who ledger.Actor) (approval.Access, erro
 func (h *hub) Member(_ context.Context, team string, who ledger.Actor) (bool, error) {
 	err := h.call("Member")
 	return slices.Contains(h.teams[team], who.ID), err
+}
+
+func (h *hub) SigningKeys(_ context.Context, who ledger.Actor) ([]signed.Registered, error) {
+	err := h.call("SigningKeys")
+	return h.keys[who.Login], err
 }
 
 func (h *hub) Head(context.Context, int) (string, error) { return h.refs.tips["refs/heads/topic"], nil }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -106,6 +107,77 @@ func (w *world) verifies(tx string) {
 	_, found, err := approval.CheckRecord(w.ledger().Tree, tx)
 	if err != nil || len(found) > 0 {
 		w.Errorf("the record: %v %v", found, err)
+	}
+}
+
+// registers keys of an account at the forge, long before, and has the Policy go by these alone.
+func (h *hub) registers(login string, keys ...signedtest.Signer) {
+	h.w.policy.Approvals.Keys, h.w.policy.Approvals.ForgeKeys, h.w.policy.Approvals.Signed = "", true, policy.SignedOnly
+	if h.keys == nil {
+		h.keys = map[string][]signed.Registered{}
+	}
+	for _, k := range keys {
+		h.keys[login] = append(h.keys[login], signed.Registered{Key: k.Public, Since: time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)})
+	}
+}
+
+// TestT73ForgeKeys: the forge is asked for the keys of who signs and of nobody else; it
+// is asked again until the change is applied; the record has the line that it came to;
+// what cannot be read is no list.
+func TestT73ForgeKeys(t *testing.T) {
+	h := newHub(newWorld(t))
+	h.registers("ada", adaKey)
+	tx, fingerprint := h.propose()
+	h.gate(tx)
+	h.says(bobThere, "looks good to me")
+	h.gate(tx)
+	if h.asked["SigningKeys"] != 0 {
+		t.Error("asked for keys although nobody signed")
+	}
+	h.says(adaThere, approval.SignedLine(adaKey.Signs(h.w.statement(tx, fingerprint))))
+	h.broken = errors.New("the forge is down")
+	if _, err := h.runner().Gate(t.Context(), tx); err == nil {
+		t.Error("a forge that does not answer is no reason to stop")
+	}
+	h.broken = nil
+	h.before = func(method string) {
+		h.broken = nil
+		if method == "SigningKeys" {
+			h.broken = errors.New("no keys today")
+		}
+	}
+	if _, err := h.runner().Gate(t.Context(), tx); err == nil || !strings.Contains(err.Error(), "no keys today") {
+		t.Error("keys that cannot be read:", err)
+	}
+	h.before, h.broken = nil, nil
+	h.want(tx, approval.Approved, "approved")
+
+	registered := h.keys
+	h.keys = nil
+	g := h.gate(tx)
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err == nil || g.Verdict.State != approval.Pending {
+		t.Errorf("applied by a key that is not registered any more: %v, %+v", err, g.Verdict)
+	}
+	h.keys = registered
+	if _, err := h.runner().Apply(t.Context(), h.want(tx, approval.Approved, "approved"), pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.keys = nil // what was applied stays approved
+	h.want(tx, approval.Approved, "approved")
+	h.w.verifies(tx)
+	log, err := h.w.log(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := ledger.Of[*ledger.ApprovalDecision](log)[0]
+	dir, err := fs.Sub(h.w.ledger().Tree, ledger.Dir(tx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, err := approval.ReadSignature(dir, log, *d)
+	want := `github:ada namespaces="countersign-decision@v1",valid-after="20250301000000Z" ` + adaKey.Public
+	if err != nil || line != want || d.Source.Signature.Principal != "github:ada" {
+		t.Errorf("%v\n%s\n%s\n%+v", err, line, want, d.Source.Signature)
 	}
 }
 
@@ -224,6 +296,59 @@ func TestT73Pull(t *testing.T) {
 		"a block with another reason": {func(x world) {
 			x.says(adaThere, strings.ReplaceAll(block(x, adaKey), "read it", "read all"))
 		}, "did not sign this"},
+		"a key of the forge, which the Policy does not go by": {func(x world) {
+			x.w.lists("bob " + bobKey.Public)
+			x.registers("ada", adaKey)
+			x.w.policy.Approvals.Keys, x.w.policy.Approvals.ForgeKeys = "keys", false
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "do not list"},
+		"a key that was registered after the change was proposed": {func(x world) {
+			x.registers("ada", adaKey)
+			x.keys["ada"][0].Since = x.w.time()
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "had not registered for the account when the change was proposed"},
+		"a key that was registered nobody knows when": {func(x world) {
+			x.registers("ada", adaKey)
+			x.keys["ada"][0].Since = time.Time{}
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "had not registered"},
+		"a key that another account has registered": {func(x world) {
+			x.registers("bob", adaKey)
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "had not registered"},
+		"a key that both accounts have registered, posted by the other": {func(x world) {
+			x.registers("ada", adaKey)
+			x.registers("eve", adaKey)
+			x.access["eve"] = "write"
+			x.says(adaThere, "thank you")
+			x.says(eveThere, sign(x, bobKey, nil))
+		}, "had not registered"},
+		"a registered key that the file gives to another": {func(x world) {
+			x.w.lists("bob " + adaKey.Public)
+			x.registers("ada", adaKey)
+			x.w.policy.Approvals.Keys = "keys"
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "lists the key for bob"},
+		"a registered key that the file revokes": {func(x world) {
+			x.w.lists(`ada valid-before="20260104Z" ` + adaKey.Public)
+			x.registers("ada", adaKey)
+			x.w.policy.Approvals.Keys = "keys"
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "is after 2026-01-04"},
+		"what is registered is no key": {func(x world) {
+			x.registers("ada", adaKey)
+			x.keys["ada"][0].Key = "ssh-ed25519 AAAA\neve " + adaKey.Public
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "had not registered"},
+		"a registered software key, where hardware is asked for": {func(x world) {
+			x.registers("ada", adaKey)
+			x.w.policy.Approvals.Hardware = true
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "not a security key"},
+		"good, by a registered key": {func(x world) {
+			x.registers("ada", evesKey, adaKey)
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, tx, fingerprint := signedPull(t)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
@@ -167,6 +168,44 @@ func TestT73TokenWithoutTheKey(t *testing.T) {
 		t.Errorf("posting said %q", out)
 	}
 	a.dir, a.env = dir, job
+	a.settle(0, "--no-gate")
+	if a.status(a.tx) != "completed" {
+		t.Errorf("the transaction is %s", a.status(a.tx))
+	}
+	a.audits()
+}
+
+// T73: a key that is registered with an account counts where the Policy says so, if it
+// was there before the change was: who has the account for a while cannot add one for it.
+func TestT73KeyAddedForTheChange(t *testing.T) {
+	t.Parallel()
+	key, public := sshKey(t)
+	added, addedPublic := sshKey(t)
+	h := newHub(t)
+	h.s.Push(githubtest.NewCommit{Repository: site, Branch: "main", By: "ada", Message: "Policy", Files: map[string]string{
+		".github/countersign.yml": "version: 1\napprovals: {forge_keys: true, signed: require}\n",
+	}})
+	h.clone()
+	h.s.SigningKey("ada", public)
+	a := &attack{hub: h}
+	a.proposes("hello, world")
+	job := a.env
+	time.Sleep(1100 * time.Millisecond) // the forge's times are of whole seconds
+	a.s.SigningKey("ada", addedPublic)
+	says := func(who, with string) {
+		a.signer("")
+		line := a.signed(0, a.tx, "--key", with)
+		a.env = job
+		a.says(who, line)
+	}
+	says("ada", added)
+	a.waits("had not registered for the account when the change was proposed")
+	says("bob", key)
+	a.waits("had not registered for the account")
+	says("ada", key)
+	a.s.Fail(githubtest.Fault{Path: "/api/v3/users/", Times: -1, Status: 500})
+	a.settle(exitIO)
+	a.s.Heal()
 	a.settle(0, "--no-gate")
 	if a.status(a.tx) != "completed" {
 		t.Errorf("the transaction is %s", a.status(a.tx))

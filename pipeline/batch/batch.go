@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // maxTogether bounds how many transactions are held in memory at once.
@@ -198,6 +199,10 @@ func (f apartForge) Statements(ctx context.Context, number int) ([]approval.Stat
 
 func (f apartForge) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
 	return apart(f.m, func() (approval.Access, error) { return f.forge.Access(ctx, who) })
+}
+
+func (f apartForge) SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Registered, error) {
+	return apart(f.m, func() ([]signed.Registered, error) { return f.forge.SigningKeys(ctx, who) })
 }
 
 func (f apartForge) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {

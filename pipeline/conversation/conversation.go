@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // A Conversation is what was said on a pull request about one transaction, and
@@ -66,6 +67,33 @@ func (c *Conversation) AskAboutVoters(ctx context.Context, log *ledger.Log) erro
 		}
 	}
 	return nil
+}
+
+// Keys adds those that the forge has for everybody who signed a decision on a
+// transaction, as they were when it began: who has an account for a while adds none to
+// approve what lies there.
+func (c *Conversation) Keys(ctx context.Context, keys signed.Keys, log *ledger.Log) (signed.Keys, error) {
+	if !keys.Forge {
+		return keys, nil
+	}
+	began, err := log.Time(0)
+	if err != nil {
+		return keys, err
+	}
+	registered := map[string][]signed.Registered{}
+	for _, said := range c.Said() {
+		who := said.Author
+		if !said.Command.Signed || who.Kind != "user" || who.ID == "" {
+			continue
+		}
+		if _, asked := c.keys[who.ID]; !asked {
+			if c.keys[who.ID], err = c.forge.SigningKeys(ctx, who); err != nil {
+				return keys, &ReadingError{c.pull.Number, err}
+			}
+		}
+		registered[who.Login] = c.keys[who.ID]
+	}
+	return keys.With(registered, began), nil
 }
 
 // approvals are the recorded ones that were given on the pull request.

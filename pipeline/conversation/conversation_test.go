@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 var (
@@ -45,6 +46,11 @@ func (s *small) Member(_ context.Context, team string, who ledger.Actor) (bool, 
 		return false, errors.New("no such team")
 	}
 	return who.ID == ada.ID, nil
+}
+
+func (s *small) SigningKeys(_ context.Context, who ledger.Actor) ([]signed.Registered, error) {
+	s.asked["SigningKeys "+who.Login]++
+	return nil, nil
 }
 
 func (s *small) conversation() *Conversation {

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // A NoForgeError says that a transaction's approvals are on a pull request, and
@@ -128,6 +129,7 @@ func (r *Reader) read(ctx context.Context, tx ledger.Transaction) (*reading, err
 	r.last = &reading{
 		forge: r.Forge, trees: r.Trees, pull: pull, statements: said,
 		access: map[string]approval.Access{}, members: map[question]bool{}, owners: map[question]bool{},
+		keys: map[string][]signed.Registered{},
 	}
 	return r.last, nil
 }
@@ -186,8 +188,9 @@ type reading struct {
 	access     map[string]approval.Access // by account id
 	members    map[question]bool
 	owners     map[question]bool
-	unread     bool               // some team could not be read
-	rules      *policy.CodeOwners // of the commit rulesFrom, which has the Policy
+	keys       map[string][]signed.Registered // by account id
+	unread     bool                           // some team could not be read
+	rules      *policy.CodeOwners             // of the commit rulesFrom, which has the Policy
 	rulesFrom  string
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // The errors that are told apart.
@@ -38,6 +39,9 @@ type Reader interface {
 	// Member reports whether an account is an active member of "org/team". A team
 	// that cannot be read is an error, not a no.
 	Member(ctx context.Context, team string, who ledger.Actor) (bool, error)
+	// SigningKeys returns the SSH keys that an account has registered to sign with.
+	// It fails if the account of that login has another id than who.
+	SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Registered, error)
 }
 
 // A Forge is what it takes to settle pull requests.

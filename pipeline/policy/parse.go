@@ -55,6 +55,7 @@ func (r *reader) policy(n node, p *Policy) {
 			field{"break_glass", accounts(&a.BreakGlass)},
 			field{"keys", text(&a.Keys, pathForm)},
 			field{"signed", word(&a.Signed, signings)},
+			field{"forge_keys", boolean(&a.ForgeKeys)},
 			field{"hardware", boolean(&a.Hardware)},
 			field{"pin", boolean(&a.PIN)},
 		)},

@@ -16,6 +16,7 @@
 //	  break_glass: [ada]
 //	  keys: .github/allowed_signers  # whose signatures count, in OpenSSH's format
 //	  signed: accept         # off, accept, require; left out: accept where keys is given
+//	  forge_keys: false      # whether the signing keys of an account at the forge count as well
 //	  hardware: false        # whether only security keys that were touched count
 //	  pin: false             # whether these must have verified the person as well
 //	bots: [12345, renovate]  # accounts that are never human, by number or login
@@ -77,7 +78,8 @@ type Policy struct {
 //
 // Keys is the path of the file, in the commit that the Policy is read from, that
 // says whose signatures count; "" for none. Signed says what they are asked for,
-// in the file's word; Signing is what that comes to. Hardware takes only security
+// in the file's word; Signing is what that comes to. ForgeKeys takes the signing keys
+// that the forge has for an account beside those of Keys. Hardware takes only security
 // keys that were touched, PIN those that verified the person as well.
 type Approvals struct {
 	Required     int        `json:"required"`
@@ -91,6 +93,7 @@ type Approvals struct {
 	BreakGlass   []string   `json:"break_glass,omitempty"`
 	Keys         string     `json:"keys,omitempty"`
 	Signed       Signing    `json:"signed,omitempty"`
+	ForgeKeys    bool       `json:"forge_keys,omitempty"`
 	Hardware     bool       `json:"hardware,omitempty"`
 	PIN          bool       `json:"pin,omitempty"`
 }
@@ -280,7 +283,7 @@ func (a Approvals) Signing() Signing {
 	switch {
 	case a.Signed != "":
 		return a.Signed
-	case a.Keys != "":
+	case a.Keys != "" || a.ForgeKeys:
 		return SignedToo
 	}
 	return SignedOff

@@ -35,10 +35,14 @@ const mostKeysBytes = 1 << 20
 
 // ReadKeys reads the file of keys that a Policy names from the tree that the Policy
 // is read from. A file that is missing, or is a link, a directory or below a link,
-// is an error: nobody's signature counts then.
+// is an error: nobody's signature counts then. A Policy that goes by the keys of the
+// forge alone has an empty one.
 func (p Policy) ReadKeys(tree fs.FS) ([]byte, error) {
 	name := p.Approvals.Keys
-	if name == "" {
+	switch {
+	case name == "" && p.Approvals.ForgeKeys:
+		return nil, nil
+	case name == "":
 		return nil, errors.New("the Policy names no file of keys (approvals.keys)")
 	}
 	file, err := patch.Lookup(tree, name)

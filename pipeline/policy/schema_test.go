@@ -38,6 +38,7 @@ version: 1
 approvals: {required: 100, permission: triage, allow_author: true, same_head: false, max_age: 72h, drift: {commits: 0, same_directory: ask}, local: true, withdraw_deny: 2, break_glass: [ada, 7]}
 approvals: {keys: .github/allowed_signers, signed: require, hardware: true, pin: true}
 approvals: {keys: KEYS, signed: off}
+approvals: {forge_keys: true}
 approvals: {signed: accept}
 secrets: {signed: require}
 protected: [{paths: [a], signed: require}]
@@ -83,6 +84,8 @@ approvals: {withdraw_deny: -1}
 approvals: {break_glass: ada}
 approvals: {break_glass: ["@ada"]}
 approvals: {keys: /etc/keys}
+approvals: {forge_keys: yes}
+approvals: {forge_keys: ada}
 approvals: {keys: ../keys}
 approvals: {keys: a/../keys}
 approvals: {keys: a//keys}

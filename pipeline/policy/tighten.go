@@ -16,7 +16,7 @@ import (
 // where the base branch has a file: Default is no wish of anybody's.
 //
 // What gives somebody power stays as p has it, or shrinks: base can name no
-// signing key, no file of keys, no recipient of secrets, nobody for break_glass. A command that
+// signing key, no file of keys, no keys of the forge, no recipient of secrets, nobody for break_glass. A command that
 // only base runs has no network and no variables.
 func Tighten(p, base Policy) Policy {
 	out := p
@@ -31,6 +31,7 @@ func Tighten(p, base Policy) Policy {
 		WithdrawDeny: most(p.Approvals.WithdrawDeny, base.Approvals.WithdrawDeny),
 		BreakGlass:   intersection(p.Approvals.BreakGlass, base.Approvals.BreakGlass),
 		Keys:         p.Approvals.Keys,
+		ForgeKeys:    p.Approvals.ForgeKeys,
 		Signed:       p.Approvals.Signed,
 		Hardware:     p.Approvals.Hardware || base.Approvals.Hardware,
 		PIN:          p.Approvals.PIN || base.Approvals.PIN,

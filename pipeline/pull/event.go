@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -148,6 +149,10 @@ func (f distrusted) Access(context.Context, ledger.Actor) (approval.Access, erro
 
 func (f distrusted) Member(context.Context, string, ledger.Actor) (bool, error) {
 	return false, f.why
+}
+
+func (f distrusted) SigningKeys(context.Context, ledger.Actor) ([]signed.Registered, error) {
+	return nil, f.why
 }
 
 // PolicyBranch is the default branch, which has the Policy. HEAD is never asked in

@@ -3,10 +3,12 @@ package signed
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
@@ -24,15 +26,48 @@ type Subject struct {
 	Began         time.Time // when the transaction was recorded: nothing on it is older
 }
 
-// Keys say whose signatures count: the list of the trusted base, and whether a
-// security key has to have made them, and to have verified the person. With an Err,
-// which says why there is no list, nobody's do.
+// Keys say whose signatures count: the list of the trusted base, whether the keys that
+// the forge has for an account belong to it, and whether a security key has to have made
+// them, and to have verified the person. With an Err, which says why there is no list,
+// nobody's do.
 type Keys struct {
 	Allowed  sshsig.Allowed
 	Err      error
+	Forge    bool
 	Hardware bool
 	PIN      bool
 }
+
+// A Registered key is one that an account at the forge has to sign with, as
+// authorized_keys has it, and since when.
+type Registered struct {
+	Key   string
+	Since time.Time
+}
+
+// With adds the keys that accounts, by their login, had registered at some time, as lines
+// of the list: for this account, these decisions, and from when they were registered. Of
+// a key that the list has it says everything itself. What is no key is none.
+func (k Keys) With(registered map[string][]Registered, at time.Time) Keys {
+	list := k.Allowed
+	for _, login := range slices.Sorted(maps.Keys(registered)) {
+		for _, r := range registered[login] {
+			fields := strings.Fields(r.Key)
+			if !k.Forge || !loginRule().MatchString(login) || len(fields) < 2 || r.Since.IsZero() || r.Since.After(at) || list.Lists(r.Key) {
+				continue
+			}
+			line := fmt.Sprintf(`github:%s namespaces="%s",valid-after="%s" %s %s`, login, Namespace, r.Since.UTC().Format("20060102150405Z"), fields[0], fields[1])
+			if one, err := sshsig.ParseAllowedSigners([]byte(line)); err == nil {
+				k.Allowed = k.Allowed.With(one)
+			}
+		}
+	}
+	return k
+}
+
+// loginRule is what GitHub's logins of people are made of, in which nothing has a
+// meaning in a list of keys.
+var loginRule = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})$`)
 
 // ahead is how far the clock of who signs may be ahead.
 const ahead = 5 * time.Minute
@@ -72,10 +107,13 @@ func Verify(s Signature, about Subject, keys Keys, from ledger.Source, at time.T
 	if err == nil {
 		err = keys.Take(proof)
 	}
-	if err != nil {
-		return sshsig.Proof{}, err
+	switch {
+	case err == nil:
+		return proof, nil
+	case keys.Forge && errors.Is(err, sshsig.ErrUnknownKey):
+		return sshsig.Proof{}, fmt.Errorf("%w, and which the forge had not registered for the account when the change was proposed", err)
 	}
-	return proof, nil
+	return sshsig.Proof{}, err
 }
 
 // Take says why a key that made a good signature is not of the sort that is asked for.

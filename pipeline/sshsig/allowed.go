@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -326,6 +327,18 @@ func match(pattern, name string) bool {
 		}
 	}
 	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// With is the list with the lines of another behind its own.
+func (a Allowed) With(more Allowed) Allowed {
+	all := Allowed{keys: maps.Clone(a.keys)}
+	if all.keys == nil {
+		all.keys = map[string][]signerLine{}
+	}
+	for blob, lines := range more.keys {
+		all.keys[blob] = slices.Concat(all.keys[blob], lines)
+	}
+	return all
 }
 
 // Lists reports whether the list has a public key, written as authorized_keys has it.

@@ -125,6 +125,44 @@ func TestT61Access(t *testing.T) {
 	checkKind(t, err, KindAnswer)
 }
 
+// T73: the signing keys of an account are all of them or an error, and those of this
+// account alone.
+func TestT73SigningKeys(t *testing.T) {
+	w := newWorld(t)
+	ada := w.people["ada"]
+	for n := range 250 { // three pages
+		w.SigningKey("ada", fmt.Sprintf("ssh-ed25519 AAAA%d ada@laptop", n))
+	}
+	got, err := w.client.SigningKeys(context.Background(), ada)
+	if err != nil || len(got) != 250 || got[0].Key != "ssh-ed25519 AAAA0" || got[249].Key != "ssh-ed25519 AAAA249" || got[0].Since.IsZero() {
+		t.Errorf("%d keys, %v", len(got), err)
+	}
+	for _, f := range []githubtest.Fault{
+		{Status: 500}, {Status: 403}, {Status: 401}, {Kind: githubtest.Cut}, {Kind: githubtest.Half}, {Kind: githubtest.Body, Text: "{}"},
+		{Kind: githubtest.Body, Text: `[{"key":7}]`}, {Kind: githubtest.Body},
+	} {
+		for skip := range 3 {
+			f.Times, f.Skip, f.Path = -1, skip, "/api/v3/users/"
+			w.Fail(f)
+			got, err := w.client.SigningKeys(context.Background(), ada)
+			w.Heal()
+			if err == nil || len(got) > 0 && skip == 0 {
+				t.Errorf("%+v: %d keys, %v", f, len(got), err)
+			}
+		}
+	}
+	renamed := ada
+	renamed.ID = w.people["bob"].ID
+	if got, err := w.client.SigningKeys(context.Background(), renamed); err == nil || len(got) > 0 {
+		t.Errorf("a login of another account: %d keys, %v", len(got), err)
+	}
+	for _, who := range []ledger.Actor{{}, {Kind: "bot", ID: ada.ID, Login: "ada"}, {Kind: "user", ID: "1", Login: "../../user"}, {Kind: "user", ID: "1", Login: "nobody"}} {
+		if got, _ := w.client.SigningKeys(context.Background(), who); len(got) > 0 {
+			t.Errorf("%+v: %d keys", who, len(got))
+		}
+	}
+}
+
 func TestMember(t *testing.T) {
 	for _, row := range []struct {
 		membership, team string // "status body"

@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // An account is one as GraphQL tells it; null for one that was deleted.
@@ -138,6 +140,27 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 	}
 	permission, err := reduce(got.Permission, got.Role)
 	return approval.Access{Permission: permission, Role: got.Role}, err
+}
+
+// SigningKeys is forge.Reader's (REST API, "List SSH signing keys for a user"). An
+// account that may do nothing here is not asked about.
+func (c *Client) SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Registered, error) {
+	access, err := c.Access(ctx, who) // the login's number is checked there
+	if err != nil || access.Permission == permissionNone {
+		return nil, err
+	}
+	type key struct {
+		Key       string    `json:"key"`
+		CreatedAt time.Time `json:"created_at"`
+	}
+	var keys []signed.Registered
+	err = pages(ctx, c, nil, func(page []key) (bool, error) {
+		for _, k := range page {
+			keys = append(keys, signed.Registered{Key: k.Key, Since: k.CreatedAt})
+		}
+		return true, nil
+	}, "users", who.Login, "ssh_signing_keys")
+	return keys, failed(fmt.Sprintf("asking for the signing keys of %s", ledger.OneLine(who.Login, 60)), err)
 }
 
 // reduce returns the Policy's word for a role. The permission that GitHub tells

@@ -28,6 +28,7 @@ type account struct {
 	deleted bool
 	created time.Time
 	teams   map[string]map[int64]bool // of an organization: the members by slug
+	keys    []signingKey
 }
 
 // User makes a human's account.
@@ -98,6 +99,38 @@ func (s *Server) Rename(from, to string) {
 func (s *Server) DeleteAccount(login string) {
 	defer s.lock()()
 	s.account(login).deleted = true
+}
+
+// A signingKey is one as authorized_keys has it, without a comment.
+type signingKey struct {
+	id      int64
+	key     string
+	created time.Time
+}
+
+// SigningKey registers an SSH key that an account signs with, now.
+func (s *Server) SigningKey(login, key string) {
+	defer s.lock()()
+	a := s.account(login)
+	fields := strings.Fields(key)
+	a.keys = append(a.keys, signingKey{s.nextID(), strings.Join(fields[:2], " "), s.time()})
+}
+
+// RemoveSigningKeys takes an account's keys away.
+func (s *Server) RemoveSigningKeys(login string) {
+	defer s.lock()()
+	s.account(login).keys = nil
+}
+
+// listSigningKeys is open to anybody.
+func (s *Server) listSigningKeys(c *call) answer {
+	a := s.find(c.PathValue("username"))
+	if a == nil {
+		return notFound
+	}
+	return list(c, "", a.keys, func(k signingKey) object {
+		return object{"id": k.id, "key": k.key, "title": "a key", "created_at": stamp(k.created)}
+	})
 }
 
 // Team makes the accounts active members of an organization's team, which is
