@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -92,6 +94,26 @@ func ofName(name string) []Risk {
 	var out []Risk
 	for _, w := range watchedNames(name) {
 		out = append(out, Risk{Kind: w.kind, Path: name, Detail: w.reason})
+	}
+	if !ascii([]byte(name)) {
+		var letters []string
+		for _, r := range strings.Join(lookalikes(name), "") {
+			if one := escapeWord(string(r)); r >= utf8.RuneSelf && !slices.Contains(letters, one) && len(letters) < maxLines {
+				letters = append(letters, one)
+			}
+		}
+		if letters != nil {
+			out = append(out, Risk{Kind: Lookalike, Path: name, Detail: strings.Join(letters, " ") + " in its name"})
+		}
+		for _, escape := range hiddenIn([]byte(name)) {
+			out = append(out, Risk{Kind: Hidden, Path: name, Detail: escape + " in its name"})
+		}
+		if reordered(name) {
+			out = append(out, Risk{Kind: Hidden, Path: name, Detail: "right-to-left letters reorder its name"})
+		}
+	}
+	if behindBlanks([]byte(name)) {
+		out = append(out, Risk{Kind: Hidden, Path: name, Detail: besideBlanks + " in its name"})
 	}
 	return out
 }

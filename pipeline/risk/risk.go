@@ -13,8 +13,9 @@
 //	mode        a file that is executable no more
 //	whitespace  a file in which nothing but white space changes
 //	long        added lines of more than 500 characters
-//	hidden      added characters that do not show, or bytes that are not UTF-8
-//	lookalike   added words in which letters of several scripts look alike
+//	hidden      added characters that do not show or reorder the line, bytes that are
+//	            not UTF-8, and text that blanks push out of sight
+//	lookalike   added words and signs, and names of files, that look like others
 //	generated   a file that says that it is generated, or looks minified
 //
 // A list follows from the patch and the Policy alone. Whoever reads the list and
