@@ -23,12 +23,11 @@ type Ruling struct {
 	All          bool // everything that there is a need for
 	Reason       string
 	Kind         string // where it was taken: "local" or "rpc"
-	// Request is the open request that is answered, which then says what is
-	// decided on; "" is whichever there is. Fingerprints are then what the request
-	// must be about.
+	// Request is the open request that is answered, which says what is decided on and
+	// must be about the Fingerprints, if any; "" is whichever there is.
 	Request string
-	// Signature is the decision, signed by the Decider's own key: what is decided on,
-	// and why, is what it says. Nil is a decision that nobody signed.
+	// Signature is the decision, signed by the Decider's own key: what is decided, and why,
+	// is what it says, and on what where no Request is named. Nil: nobody signed it.
 	Signature *signed.Signature
 	// Basis is what the person was shown. A transaction with another one is a
 	// *ChangedError, and nothing is recorded. Nil is somebody who named the
@@ -65,9 +64,11 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 		return Gated{}, &NobodyError{}
 	}
 	from := r.Reader()
-	if ruling.Signature != nil {
-		s := ruling.Signature.Statement
-		ruling.Decision, ruling.Fingerprints, ruling.All, ruling.Reason, ruling.Request = s.Decision, s.Fingerprints, false, s.Reason, ""
+	if s := ruling.Signature; s != nil {
+		ruling.Decision, ruling.All, ruling.Reason = s.Statement.Decision, false, s.Statement.Reason
+		if ruling.Request == "" {
+			ruling.Fingerprints = s.Statement.Fingerprints
+		}
 	}
 	if ruling.Decision != ledger.Approve && ruling.Decision != ledger.Deny {
 		return Gated{}, &UndecidedError{fmt.Sprintf("nothing is decided here by %s", r.oneLine(string(ruling.Decision), 40))}

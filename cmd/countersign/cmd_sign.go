@@ -57,8 +57,8 @@ func (a *App) signCommand() *cobra.Command {
 	var fingerprints []string
 	var reason, repository string
 	cmd := &cobra.Command{
-		Use:   "sign --pr N [TX]",
-		Short: "Sign a decision on a pull request's patch with your own SSH key",
+		Use:   "sign --pr N [TX] | sign TX",
+		Short: "Sign a decision with your own SSH key, for a pull request or a JSON-RPC client",
 		Long: `sign shows the patch that a pull request's transaction proposes, as the ledger has it and this
 program hashes it, asks, and signs the decision with your own SSH key. It prints the line to post
 as a comment on the pull request, with --block as a block in which people can read what was
@@ -66,14 +66,18 @@ signed, and copies it to the clipboard of a terminal that allows it. All of it m
 comment, and nothing else. --post posts it with the token in COUNTERSIGN_TOKEN or GH_TOKEN. The account that posts it must
 be the one that the Policy's list has for the key.
 
+Without --pr the decision is on a transaction that is on no pull request, and the line is for
+approval/respond of JSON-RPC; approve TX --sign records such a decision here.
+
 A key of a security key asks for a touch. Outside a clone, --repo says which repository is meant.
 Without a terminal nobody is asked, and the transaction must be named as for approve.`,
 		Example: `  countersign sign --pr 12
   countersign sign --pr 12 --post
-  countersign sign --pr 12 --repo OWNER/NAME --key ~/.ssh/id_ed25519_sk`,
+  countersign sign --pr 12 --repo OWNER/NAME --key ~/.ssh/id_ed25519_sk
+  countersign sign tx_01K5Z8M2QV --json`,
 		Args: upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if number < 1 {
+			if number < 0 || number == 0 && (len(args) == 0 || post || repository != "") {
 				return &usageError{"--pr must name the pull request", "in a clone without one, countersign approve TX --sign records a signed decision"}
 			}
 			if repository != "" {
@@ -111,7 +115,9 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 
 // signFor signs a decision on what a pull request's transaction proposes.
 func (a *App) signFor(ctx context.Context, number int, args []string, ruling pipeline.Ruling, f signFlags, post bool) error {
-	a.shareLedger()
+	if number > 0 {
+		a.shareLedger()
+	}
 	r, err := a.open()
 	if err != nil {
 		return err
@@ -128,7 +134,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 		return err
 	}
 	g, err := a.standing(ctx, r, id)
-	if err == nil {
+	if err == nil && number > 0 {
 		err = a.checkRepository(ctx, r, g)
 	}
 	if err != nil {
@@ -162,7 +168,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 	if a.flags.json {
 		return a.printJSON(document{"comment": comment, "line": approval.SignedLine(*signature), "patch_id": patchID, "short": shortHash(patchID), "transaction_id": id, "url": url})
 	}
-	a.say("patch %s, to be compared with the comment on the pull request", shortHash(patchID))
+	a.say("patch %s, to be compared with what others are shown of it", shortHash(patchID))
 	if post {
 		return a.print("posted: " + url + "\n")
 	}
@@ -176,7 +182,11 @@ func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.G
 	person := a.person()
 	if person == nil {
 		if len(args) == 0 && namedPatch(ruling) == "" || len(args) > 0 && !precise(args[0], id) {
-			return nil, &usageError{"sign must name what it is about: no person was shown it here", fmt.Sprintf("countersign diff --push %s && countersign sign --pr %d %s", id, number, id)}
+			hint := a.again("diff", id) + " && " + a.again("sign", id)
+			if number > 0 { // perhaps without a clone
+				hint = fmt.Sprintf("countersign diff --push %s && countersign sign --pr %d %s", id, number, id)
+			}
+			return nil, &usageError{"sign must name what it is about: no person was shown it here", hint}
 		}
 		return &ruling, nil
 	}
@@ -235,6 +245,9 @@ func (a *App) findOnPull(ctx context.Context, r *pipeline.Runner, number int, ar
 		tx, err := ledger.State(snap.Tree, id)
 		if err == nil && tx.PullRequest() != number {
 			err = &usageError{fmt.Sprintf("%s is not on pull request %d", id, number), ""}
+			if number == 0 {
+				err = &usageError{fmt.Sprintf("%s is on pull request %d", id, tx.PullRequest()), a.again("sign", "--pr", fmt.Sprint(tx.PullRequest()), id)}
+			}
 		}
 		return id, err
 	}

@@ -85,7 +85,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/scaffold": {"pipeline/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/policy", "report"},
 	"cmd/countersign/internal/serve": {
-		"cmd/countersign/internal/rpc", "pipeline", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "report",
+		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "pipeline/signed", "report",
 	},
 	"cmd/countersign": {
 		"pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/github", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report",

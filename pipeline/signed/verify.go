@@ -134,7 +134,7 @@ func names(from ledger.Source) []string {
 	switch {
 	case IsForge(from) && from.Author.Login != "":
 		return []string{from.Author.Login, "github:" + from.Author.Login}
-	case from.Kind == "local" && strings.Contains(mail, "@"):
+	case !IsForge(from) && strings.Contains(mail, "@"):
 		return []string{mail}
 	}
 	return nil

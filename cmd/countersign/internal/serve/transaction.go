@@ -13,9 +13,11 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -183,6 +185,7 @@ type respondParams struct {
 	Decision          ledger.Decision `json:"decision"`
 	Reason            string          `json:"reason,omitempty"`
 	Fingerprint       string          `json:"fingerprint,omitempty"` // what the request must be about
+	Signature         *string         `json:"signature,omitempty"`   // the decision as "countersign sign" writes it on a line
 }
 
 // Key keeps the calls about a transaction in order.
@@ -202,6 +205,10 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 	if p.Fingerprint != "" {
 		ruling.Fingerprints = []string{p.Fingerprint}
 	}
+	var err error
+	if ruling.Signature, err = p.signature(); err != nil {
+		return nil, err
+	}
 	g, err := c.r.Decide(ctx, p.TransactionID, ruling)
 	if err != nil {
 		return nil, err
@@ -209,6 +216,26 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 	return map[string]any{
 		"ok": g.Recorded, "verdict": g.Verdict.State, "reason": g.Verdict.Reason, "pendingApprovals": pending(g.Log()),
 	}, nil
+}
+
+// signature is the signed decision that a client hands over, nil for none. It must be
+// the decision that the other parameters say.
+func (p respondParams) signature() (*signed.Signature, error) {
+	if p.Signature == nil {
+		return nil, nil
+	}
+	s, _, err := approval.ParseSigned(*p.Signature)
+	switch {
+	case err != nil:
+		return nil, &RefusedError{"params.signature is not what countersign sign prints: " + err.Error()}
+	case approval.SignedLine(s) != *p.Signature:
+		return nil, &RefusedError{"params.signature is more than the one line that countersign sign prints"}
+	case s.Statement.Decision != p.Decision:
+		return nil, &RefusedError{fmt.Sprintf("params.signature is to %s, and params.decision to %s", s.Statement.Decision, p.Decision)}
+	case p.Reason != "" && p.Reason != s.Statement.Reason:
+		return nil, &RefusedError{"params.reason is not the reason that was signed"}
+	}
+	return &s, nil
 }
 
 type closeParams struct {
