@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // Find returns the ledger as it is now, and the id of the transaction in it that
@@ -90,20 +91,16 @@ func (r *Runner) Pack(ctx context.Context, snap ledger.Snapshot, id string) ([]b
 }
 
 // Explain says what a patch would meet, and records nothing.
-func (r *Runner) Explain(ctx context.Context, in input.Change) (policy.Explanation, Known, error) {
+func (r *Runner) Explain(ctx context.Context, in input.Change) (risk.Explanation, Known, error) {
 	g, err := r.gather(ctx, in)
 	if err != nil {
-		return policy.Explanation{}, g.known, err
-	}
-	paths := make([]string, 0, len(g.Set.Files()))
-	for _, f := range g.Set.Files() {
-		paths = append(paths, f.Path)
+		return risk.Explanation{}, g.known, err
 	}
 	var secrets []policy.ExplainedSecret
 	for _, f := range g.found {
 		secrets = append(secrets, policy.ExplainedSecret(f))
 	}
-	e := g.rules.Policy.ExplainPatch(g.rules.Commit, g.ID, paths, secrets)
+	e := g.rules.Policy.ExplainPatch(g.rules.Commit, g.ID, g.Set.Paths(), secrets)
 	asked := checks.Asked{}
 	if in.Proposal != nil {
 		asked = checks.AskedBy(*in.Proposal)
@@ -111,7 +108,7 @@ func (r *Runner) Explain(ctx context.Context, in input.Change) (policy.Explanati
 	for _, w := range checks.WantedCommands(g.rules.Policy, asked) {
 		e.Commands = append(e.Commands, w.Target)
 	}
-	return e, g.known, nil
+	return risk.Explanation{Explanation: e, Risks: g.risks.Under(g.rules.Policy, g.Set.Paths())}, g.known, nil
 }
 
 // CheckTree runs the commands of the Policy on the tree of a commit.

@@ -31,8 +31,8 @@ type Reviewed struct {
 	// InputSHA256 is of the file that was given, "sha256:…"; "" where none was, or
 	// where it holds secrets, which a hash of what surrounds them can give away.
 	InputSHA256 string
-	// Supersedes are the transactions whose place it takes, or would take.
-	Supersedes []string
+	Risks       risk.List // as people are shown them
+	Supersedes  []string  // the transactions whose place it takes, or would take
 }
 
 // Review records a proposal and writes nothing but the ledger: no working
@@ -45,7 +45,7 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 	}
 	r = r.With(p.known)
 	p.pull, p.own, p.proposer = in.For, in.Kind == input.KindPullRequest, r.proposer(in)
-	proposed := Reviewed{Patchset: p.Set, PatchID: p.ID, BaseCommit: p.Base, Learnt: p.known}
+	proposed := Reviewed{Patchset: p.Set, PatchID: p.ID, BaseCommit: p.Base, Learnt: p.known, Risks: p.risks.Under(p.rules.Policy, p.Set.Paths())}
 	if (in.Kind == input.KindPatch || in.Kind == input.KindPack || in.Kind == input.KindProposal) && p.Redacted() == "" {
 		proposed.InputSHA256 = canon.Sum(in.Raw)
 	}

@@ -24,7 +24,7 @@ func (g Gated) Risks(ctx context.Context) (risk.List, error) {
 	if err != nil {
 		list = g.unlisted(ctx, err)
 	}
-	return list.With(risk.InPolicy(g.rules.Policy, g.Transaction().Pointers.Proposal.TargetFiles)).Also(recorded.Risks), nil
+	return list.Under(g.rules.Policy, g.Transaction().Pointers.Proposal.TargetFiles).Also(recorded.Risks), nil
 }
 
 // recordedRisks reads the list that the review recorded, empty where there is none.

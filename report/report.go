@@ -176,9 +176,11 @@ type Row struct {
 	AppliedCommit string         `json:"applied_commit,omitempty"`
 	ExitCode      int            `json:"exit_code"` // that `run` of it alone would have had
 	Error         string         `json:"error,omitempty"`
+	Risks         *risk.List     `json:"risks,omitempty"` // nil where the transaction could not be read
 }
 
-// Table shows rows to a person, one line each and the sum.
+// Table shows rows to a person: one line each, below which the risks are where it waits
+// for approvals, and the sum.
 func Table(rows []Row, s Style) string {
 	var b strings.Builder
 	sum := map[string]int{}
@@ -186,6 +188,9 @@ func Table(rows []Row, s Style) string {
 		status := cmp.Or(string(r.Status), "damaged")
 		sum[status]++
 		fmt.Fprintf(&b, "%s  %s  %d  %s\n", r.TransactionID, s.paint(statusColour(r.Status), fmt.Sprintf("%-17s", status)), r.ExitCode, r.about())
+		if r.Risks != nil && r.Verdict == approval.Pending {
+			b.WriteString(Risks(*r.Risks, screenWidth, 1, s)) // a line a kind
+		}
 	}
 	if len(rows) > 1 {
 		var counts []string

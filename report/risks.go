@@ -204,6 +204,13 @@ func Risks(list risk.List, width, height int, s Style) string {
 	return b.String()
 }
 
+// RiskLines are a list of risks as the text of a transaction has them: how many there
+// are, and as much as a screen has room for.
+func RiskLines(list risk.List, s Style) string {
+	count := cmp.Or(strings.TrimPrefix(strconv.Itoa(list.Count()), "0"), "none")
+	return fmt.Sprintf("%s %s\n", s.paint(bold, fmt.Sprintf("%-12s", "risks")), count) + Risks(list, screenWidth, risksHeight, s)
+}
+
 // A wrapped line has left so many items for the lines below it.
 type wrapped struct {
 	text string

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -69,8 +68,7 @@ func (r Report) Text(s Style) string {
 		row("supersedes", Clean(strings.Join(r.Supersedes, ", ")))
 	}
 	if r.Risks != nil {
-		row("risks", cmp.Or(strings.TrimPrefix(strconv.Itoa(r.Risks.Count()), "0"), "none"))
-		b.WriteString(Risks(*r.Risks, screenWidth, risksHeight, s))
+		b.WriteString(RiskLines(*r.Risks, s))
 	}
 	row("files", r.filesLine())
 	if r.ApplyResult == nil {

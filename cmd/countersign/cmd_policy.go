@@ -112,7 +112,8 @@ func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {
 	if err != nil {
 		return inFile(name, err)
 	}
-	return a.result(e, explained(e))
+	e.Risks = *e.Risks.Redacted(a.finder().Text)
+	return a.result(e, report.RiskLines(e.Risks, a.style())+explained(e.Explanation))
 }
 
 func explained(e policy.Explanation) string {

@@ -128,6 +128,7 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 	if a.flags.json {
 		doc := map[string]any{
 			"base_commit": done.BaseCommit, "dry_run": true, "patch_id": done.PatchID, "fingerprint": "patchset:" + done.PatchID,
+			"risks": done.Risks,
 		}
 		if done.InputSHA256 != "" {
 			doc["input_sha256"] = done.InputSHA256
@@ -140,9 +141,10 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 	if len(done.Supersedes) > 0 {
 		a.say("it would supersede %s", strings.Join(done.Supersedes, ", "))
 	}
+	risks := report.RiskLines(*done.Risks.Redacted(a.finder().Text), a.style()) + "\n"
 	shown := a.finder().RedactDiff(done.Patchset.Bytes())
 	return emit(a.Stdout, shown.Show(func(diff string) string {
-		text := report.Diff([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
+		text := risks + report.Diff([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
 		if given := strings.TrimPrefix(done.InputSHA256, "sha256:"); given != "" && given != done.PatchID {
 			text += "file given " + given + "\n"
 		}

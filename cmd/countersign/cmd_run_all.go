@@ -177,7 +177,7 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 	ended := 0
 	to := pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options}
 	return batch.Advance(ctx, r, chosen, to, concurrency, func(i int, out pipeline.Outcome, err error) {
-		all.rows[i], all.errs[i] = all.row(r.With(out.Learnt).Secrets, chosen[i], out, err)
+		all.rows[i], all.errs[i] = all.row(ctx, r.With(out.Learnt).Secrets, chosen[i], out, err)
 		ended++
 		all.line.show("transactions", ended, len(chosen))
 	})
@@ -185,7 +185,7 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 
 // row is what became of a transaction, without the secrets of its patch, which
 // only this run of it knows.
-func (all *advancing) row(known *secret.Finder, tx ledger.Transaction, out pipeline.Outcome, err error) (report.Row, error) {
+func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.Transaction, out pipeline.Outcome, err error) (report.Row, error) {
 	row := report.Row{
 		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status,
 	}
@@ -197,6 +197,9 @@ func (all *advancing) row(known *secret.Finder, tx ledger.Transaction, out pipel
 	}
 	if out.Log() != nil {
 		row.Status, row.Verdict, row.Reason = out.Status(), out.Verdict.State, out.Verdict.Reason
+		if risks, err := out.Risks(ctx); err == nil {
+			row.Risks = risks.Redacted(known.Text)
+		}
 	}
 	if out.Applied != nil {
 		row.Outcome, row.AppliedCommit = out.Applied.Result.Outcome, out.Applied.Commit

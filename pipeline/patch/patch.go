@@ -119,6 +119,15 @@ func (p Patchset) Files() []Change {
 	return out
 }
 
+// Paths are those of Files.
+func (p Patchset) Paths() []string {
+	var paths []string
+	for _, f := range p.Files() {
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
 // Hashes returns the "sha256:…" of every touched path before and after; nil
 // stands for a file that is not there.
 func (p Patchset) Hashes() (before, after map[string]*string) {

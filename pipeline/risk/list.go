@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // A List is what people are shown of a patch before its diff, as a review
@@ -40,6 +41,9 @@ func NewList(patchID string, risks []Risk) List {
 func (l List) With(risks []Risk) List {
 	return l.keep(Sort(slices.Concat(l.Risks, risks)))
 }
+
+// Under is the List with what a Policy protects of these paths.
+func (l List) Under(p policy.Policy, paths []string) List { return l.With(InPolicy(p, paths)) }
 
 // Also is the List with what somebody else lists beside: that takes the room that is
 // left, and nothing of the List gives way to it.
@@ -102,4 +106,19 @@ func Read(raw []byte) (List, error) {
 		return List{}, fmt.Errorf("its schema is not %s", ledger.RisksSchema)
 	}
 	return l, nil
+}
+
+// An Explanation is what the Policy asks of a patch, and what to look at in it first.
+type Explanation struct {
+	policy.Explanation
+	Risks List `json:"risks"`
+}
+
+// Redacted is the List without what a Finder takes out of its words.
+func (l List) Redacted(text func(string) string) *List {
+	l.Risks = slices.Clone(l.Risks)
+	for i, r := range l.Risks {
+		l.Risks[i].Path, l.Risks[i].From, l.Risks[i].Detail = text(r.Path), text(r.From), text(r.Detail)
+	}
+	return &l
 }
