@@ -6,6 +6,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -31,7 +32,7 @@ type PendingError struct {
 }
 
 func (e *PendingError) Error() string {
-	return fmt.Sprintf("%s is waiting for approval (%s)", e.ID, e.Verdict.Reason)
+	return fmt.Sprintf("%s is waiting for approval (%s)", e.ID, policy.Plain(e.Verdict.Reason))
 }
 
 // A DeniedError says that a human denied the patch. ID is the transaction, or

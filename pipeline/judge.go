@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -106,13 +107,10 @@ func (g Gated) Needs() []policy.Need {
 	return g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets)
 }
 
-// Commands are the Policy's that run before the change is applied, in words.
-func (g Gated) Commands() []string {
-	var out []string
-	for _, c := range g.rules.Policy.Commands.Run {
-		out = append(out, c.Command.Text())
-	}
-	return out
+// Commands are those that run before the change is applied, in words.
+func (g Gated) Commands() ([]string, error) {
+	asked, err := checks.ReadAsked(g.Ledger.Tree, g.Transaction())
+	return checks.Lines(g.rules.Policy, asked), err
 }
 
 // judge reads a transaction and decides on it. For one that was applied the

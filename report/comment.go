@@ -190,9 +190,9 @@ func obstacleBox(list []Obstacle) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("> [!WARNING]\n> **Even when it is approved, this change cannot go to the branch as things are.**\n")
+	b.WriteString("> [!WARNING]\n> **Even if it is approved, this change cannot be written to the branch as things are.**\n")
 	for _, o := range list[:min(len(list), 5)] {
-		b.WriteString("> - Because " + words(o.What) + ". Instead: " + words(o.Instead) + ".\n")
+		b.WriteString("> - The reason: " + words(o.What) + ". What you can do: " + words(o.Instead) + ".\n")
 	}
 	return b.String() + "\n"
 }

@@ -57,6 +57,9 @@ func gateOnlyRequest() report.Request {
 
 func TestGolden(t *testing.T) {
 	for name, got := range golden() {
+		if strings.HasPrefix(name, "request") || name == "comment.md" {
+			checkShown(t, name, got)
+		}
 		file := filepath.Join("testdata", name)
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

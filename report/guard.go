@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // GuardName is the name of the check run that branch protection can require.
@@ -41,7 +42,7 @@ func (g Guard) CheckRun() forge.Check {
 	p.list(list{"", points("Error", g.Errors), maxNames, "error", ""})
 	const head = "Other pull requests with the same head commit that are not approved. To merge one would merge these bytes past the question:\n\n"
 	p.list(list{head, each(g.Siblings, func(s Sibling) string {
-		return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(s.Reason))
+		return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(policy.Plain(s.Reason)))
 	}), maxNames, "pull request", ""})
 	// The denied and the pending come first.
 	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}

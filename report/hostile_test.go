@@ -24,6 +24,7 @@ var hostile = []string{
 	"https://evil.example/x", "www.evil.example", "www", "wwwgh-1", "mailto:a@b.example", "[x](https://evil.example)", "[^1]: x", ":tada:", "$x$ $$y$$", "~~x~~ __y__ *z*",
 	"\u202egnp.exe", "zero\u200bwidth", "\x1b[2J", "\r\n### countersign: approved", "/approve patchset:" + thePatch, "e\u0301\u0323\u0336", "🌈👩\u200d👧", "日本", "\xff\xfe",
 	"> [!NOTE]", "- [x] done", "1. one", "# head", "    code", "$`x`$", "<span>$</span>", " lead", "trail ", "", "a  b", "~~~", "```diff", "<code>", "%%", "=== ", "^x^",
+	" 0123456789abcdef0123456789abcdef01234567", " abcdef1|1234567_7654321 acme/app@0123456 " + thePatch, "`1234567`",
 }
 
 // filled are all documents with one foreign text in every place for foreign text.
@@ -149,12 +150,22 @@ func firstDifference(got, want string) string {
 // linkless: an address that the forge told becomes a link only if it is plain.
 var linkless = regexp.MustCompile(`\[(the request|the Policy|` + "`[0-9A-Za-z_]+`" + `)\]\(https://[A-Za-z0-9./_:#?=&%-]+\)`)
 
+// inCode is where GitHub links no commit: code, blocks, what is a link already, and what
+// does not show; and escapes.
+var (
+	inCode   = regexp.MustCompile("(?s)\\\\[!-/:-@\\[-`{-~]|(?m:^`{3,})[a-z]*\n.*?\n`{3,}\n|`[^`\n]+`|<code>.*?</code>|<!--.*?-->|\\]\\([^)\n]*\\)|&#[0-9]+;")
+	hexWords = regexp.MustCompile(`(?i)\b[0-9a-f]{7,64}\b`)
+)
+
 func checkShown(t *testing.T, name, doc string) {
 	t.Helper()
 	for _, r := range doc {
 		if !ledger.Visible(r) && r != '\n' && r != '\u200b' && r != '\t' {
 			t.Fatalf("%s has %U", name, r)
 		}
+	}
+	if bare := hexWords.FindString(inCode.ReplaceAllString(doc, " ")); bare != "" {
+		t.Fatalf("%s has %s, which GitHub links to a commit of whatever repository:\n%s", name, bare, doc)
 	}
 	if len(doc) > report.MaxCheckText {
 		t.Fatalf("%s has %d bytes", name, len(doc))

@@ -27,7 +27,7 @@ func (r Report) Markdown() string {
 // of a change that is over, what became of it. Ids and hashes are folded below.
 func (r Report) write(p *page, to Links) {
 	if r.glassBroken() {
-		p.write(caution("**" + glassWarning + ".** " + words(r.Verdict.Reason)))
+		p.write(caution("**" + glassWarning + ".** " + words(plain(r.Verdict))))
 	}
 	p.write("### countersign: " + r.headline() + "\n\n")
 	if r.isStory() {
@@ -40,7 +40,7 @@ func (r Report) write(p *page, to Links) {
 		})
 		return
 	}
-	first := r.wants("proposes", "brings") + r.drift(to)
+	first := r.wants(false) + r.drift(to)
 	first += r.risks(p.left-len(first), to)
 	failures := newPage(p.left - len(first))
 	r.writeFailures(failures)
@@ -53,13 +53,17 @@ func (r Report) write(p *page, to Links) {
 }
 
 // wants says who wants what, and why in their own words.
-func (r Report) wants(proposes, brings string) string {
-	text := name(r.Proposer.Login) + " " + proposes + " to change " + r.filesLine()
+func (r Report) wants(over bool) string {
+	verb, says := "proposes to change", "says"
+	if over {
+		verb, says = "proposed to change", "said"
+	}
+	text := name(r.Proposer.Login) + " " + verb + " " + r.filesLine()
 	if r.GateOnly {
-		text = name(r.Proposer.Login) + " " + brings + " with this pull request " + r.filesLine()
+		text += " with this pull request"
 	}
 	if r.Summary != "" {
-		return text + ": “" + words(r.Summary) + "”\n\n"
+		return text + ", and " + says + `: "` + words(unquoted(r.Summary)) + "\"\n\n"
 	}
 	return text + ".\n\n"
 }
@@ -75,7 +79,7 @@ func (r Report) isStory() bool {
 func (r Report) story(to Links) string {
 	decided := "ended: " + words(r.Ended)
 	if r.Ended == "" && r.Verdict != nil {
-		decided = string(r.Verdict.State) + " (" + words(r.Verdict.Reason) + ")"
+		decided = string(r.Verdict.State) + " (" + words(plain(r.Verdict)) + ")"
 		var by []string
 		for _, d := range r.Verdict.Decisions {
 			if d.Counted && !slices.Contains(by, d.Author.Login) {
@@ -98,7 +102,7 @@ func (r Report) story(to Links) string {
 	case r.GateOnly && r.Status == ledger.Completed:
 		done = "merged"
 	}
-	wanted := strings.TrimSuffix(strings.TrimSpace(r.wants("proposed", "brought")), ".")
+	wanted := strings.TrimSuffix(strings.TrimSpace(r.wants(true)), ".")
 	return "1. " + wanted + "\n2. " + decided + "\n3. " + done + "; the record is " + to.transaction(r.TransactionID, r.LedgerCommit) + "\n\n"
 }
 
@@ -123,7 +127,7 @@ func (r Report) headline() string {
 		return string(r.Status) + " (" + words(r.Ended) + ")"
 	}
 	if r.ApplyResult == nil && r.Verdict != nil {
-		return string(r.Verdict.State) + " (" + words(r.Verdict.Reason) + ")"
+		return string(r.Verdict.State) + " (" + words(plain(r.Verdict)) + ")"
 	}
 	return r.Outcome()
 }
@@ -286,9 +290,9 @@ func (r Report) asks(to Links) string {
 // approving says what an approval does.
 func (r Report) approving() string {
 	if r.GateOnly {
-		return "**If you approve,** the check `countersign` succeeds for exactly these bytes, which are the pull request's own diff, once everybody who is needed has approved.\n\n"
+		return "**If you approve,** the check `countersign` passes for exactly these bytes, the pull request's own diff, once everybody who is needed has approved.\n\n"
 	}
-	return "**If you approve,** exactly these bytes are written, once everybody who is needed has approved. Nothing is written before, and nothing else.\n\n"
+	return "**If you approve,** Countersign writes exactly these bytes and nothing else, once everybody who is needed has approved.\n\n"
 }
 
 // greenHint says where the green button counts.
@@ -296,7 +300,7 @@ func (r Report) greenHint() string {
 	if !r.GateOnly {
 		return ""
 	}
-	return "A review that approves the pull request as it is now counts as well, for the change itself.\n\n"
+	return "A review that approves the pull request as it is now approves the change itself, too.\n\n"
 }
 
 // approveBlocks has a line to copy for each approval that is missing; those that must
@@ -317,7 +321,7 @@ func (r Report) approveBlocks() string {
 
 // signBlock says how to give an approval that must be signed.
 func (r Report) signBlock() string {
-	return "**Only an approval that is signed with the approver's own SSH key counts.** This command shows you the change and the risks, asks, signs, and posts your answer here:\n\n" +
+	return "**Only an approval that is signed with the approver's own SSH key counts.** This command shows you the change and the risks, asks you, signs your answer, and posts it here:\n\n" +
 		lineBlock(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest)) + "\n"
 }
 
@@ -339,7 +343,7 @@ func reasons(risks risk.List, kind string) string {
 }
 
 func denyBlock(fingerprint string) string {
-	return "To deny it for good, with your reason behind it:\n\n" + lineBlock("/deny "+fingerprint) + "\n"
+	return "To deny it for good, add your reason to this line:\n\n" + lineBlock("/deny "+fingerprint) + "\n"
 }
 
 // kindWords says what an approval of a kind is about, in a sentence and in a list.

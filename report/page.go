@@ -146,8 +146,20 @@ func prose(text string) string {
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
+	return alphanumeric().ReplaceAllStringFunc(b.String(), func(word string) string {
+		if hexadecimal().MatchString(word) {
+			return "`" + word + "`"
+		}
+		return word
+	})
 }
+
+// GitHub takes a word of hexadecimal digits for a commit, of whatever repository, and
+// links it. In a code span it does not.
+var (
+	alphanumeric = lazyregexp.New(`[0-9A-Za-z]+`)
+	hexadecimal  = lazyregexp.New(`^[0-9A-Fa-f]{7,}$`)
+)
 
 // code is a name, shown letter by letter: a code span, or, where one could be
 // broken out of (by a backtick, or in a table by a bar), HTML with entities.

@@ -1,22 +1,30 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // A Prompt is what a person at a terminal is shown of a patch, and then asked. The
 // Report is without secrets; Protected are the paths of the patch with the rules of
-// the Policy that they meet, Decider is the person. Columns and Rows are the screen's.
+// the Policy that they meet, Commands run before it is applied. Decider is the person,
+// who Signs the answer or does not; NotAsked says why some approvals of theirs would not
+// count. Columns and Rows are the screen's.
 type Prompt struct {
 	Report
 	Protected     []policy.Explained
+	Commands      []string
 	Decider       ledger.Actor
+	Signs         bool
+	NotAsked      []string
 	Columns, Rows int
 }
 
@@ -24,23 +32,25 @@ type Prompt struct {
 // kind of risk, on the first screen; then the diff as Diff shows it; then the risks
 // that the first screen had no room for.
 func (p Prompt) Page(diff []byte, s Style) string {
-	head := p.head(s)
+	masks := masked(diff)
+	head := p.head(masks, s)
 	room := p.Rows - 1 - strings.Count(Fold(head, p.Columns), "\n") // a pager has a line of its own
 	risks, all := Risks(p.list(), p.Columns, max(1, room), s), Risks(p.list(), p.Columns, 0, s)
 	var b strings.Builder
 	b.WriteString(head + risks + "\n" + Diff(diff, s))
-	fmt.Fprintf(&b, "\n%s\n", s.paint(bold, "End of "+p.Fingerprint))
+	fmt.Fprintf(&b, "\n%s\n", s.paint(bold, "End of "+p.Fingerprint+masks))
 	if all != risks {
 		b.WriteString(s.paint(bold, "All risks:") + "\n" + all)
 	}
 	return Fold(b.String(), p.Columns)
 }
 
-func (p Prompt) head(s Style) string {
+func (p Prompt) head(masks string, s Style) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", s.paint(bold, cut(cmp.Or(Clean(p.Summary), "(no summary)"), p.Columns)))
-	fmt.Fprintf(&b, "%s, proposed by %s on %.12s\n", p.TransactionID, cut(Clean(p.Proposer.Login), 24), p.BaseCommit)
-	fmt.Fprintf(&b, "%s\n%s\n%s\n", p.Fingerprint, p.filesLine(), Clean(p.Verdict.Reason))
+	login := cut(Clean(p.Proposer.Login), 24)
+	fmt.Fprintf(&b, "%s\n", s.paint(bold, fmt.Sprintf("%s, proposed by %s on %.12s", p.TransactionID, login, p.BaseCommit)))
+	fmt.Fprintf(&b, "%s\n", quotation(login, Clean(p.Summary), p.Columns))
+	fmt.Fprintf(&b, "%s\n%s%s\n%s\n", p.Fingerprint, p.filesLine(), masks, Clean(plain(p.Verdict)))
 	for _, d := range p.Verdict.Decisions[:min(len(p.Verdict.Decisions), 3)] {
 		counted := "counted"
 		if !d.Counted {
@@ -52,7 +62,7 @@ func (p Prompt) head(s Style) string {
 		fmt.Fprintf(&b, "  and %s more\n", plural(n-3, "decision"))
 	}
 	if text := Drift(p.Verdict.Drift); text != "" {
-		fmt.Fprintf(&b, "what else has changed: %s\n", text)
+		fmt.Fprintf(&b, "What else has changed: %s\n", text)
 	}
 	title := "Risks, the most dangerous first:"
 	if p.list().Count() == 0 {
@@ -61,18 +71,33 @@ func (p Prompt) head(s Style) string {
 	return b.String() + s.paint(bold, title) + "\n"
 }
 
-// Standing says whose decision it is going to be, and what that proves; one that is
-// signed is that of the key.
-func (p Prompt) Standing(signs bool) string {
-	if signs {
-		return "\nWhat you answer is signed with your own SSH key.\n"
+// Standing is what there is to know before the first question: what runs, what is not
+// asked, and whose decision it is going to be. One that is signed is that of the key.
+func (p Prompt) Standing() string {
+	var b strings.Builder
+	if len(p.Commands) > 0 && !p.GateOnly {
+		b.WriteString("\nThese commands run first, in a sandbox, before anything is written:\n")
+		for _, c := range p.Commands[:min(len(p.Commands), maxReasons)] {
+			fmt.Fprintf(&b, "  %s\n", Clean(shorten(c)))
+		}
+		if n := len(p.Commands) - maxReasons; n > 0 {
+			fmt.Fprintf(&b, "  and %d more\n", n)
+		}
 	}
-	return Fold(fmt.Sprintf("\nYou decide as %s (%s).\n"+
-		"A local decision proves that somebody with this shell took it, and no more:\n"+
-		"a Policy that wants a person's own key has approvals.signed (docs/decisions.md).\n", Clean(p.Decider.Login), Clean(p.Decider.ID)), p.Columns)
+	b.WriteString("\n")
+	for _, why := range p.NotAsked {
+		fmt.Fprintf(&b, "Not asked: %s.\n", Clean(why))
+	}
+	if p.Signs {
+		b.WriteString("You sign your answer with your own SSH key.\n")
+	} else {
+		fmt.Fprintf(&b, "You decide as %s (%s).\nA local decision proves only that somebody with this shell took it. A Policy can\n"+
+			"ask for a person's own signature instead (approvals.signed, docs/decisions.md).\n", Clean(p.Decider.Login), Clean(p.Decider.ID))
+	}
+	return Fold(b.String(), p.Columns)
 }
 
-// maxReasons is how many reasons stand above a question; the page has them all.
+// maxReasons is how many commands, or reasons, stand above a question.
 const maxReasons = 12
 
 // Question asks about approvals of these kinds with one answer, below what they are
@@ -80,30 +105,30 @@ const maxReasons = 12
 func (p Prompt) Question(kinds []string, s Style) string {
 	var b strings.Builder
 	for _, kind := range kinds {
-		reasons := p.reasons(kind)
+		reasons, more := p.reasons(kind)
 		fmt.Fprintf(&b, "\n%s\n", s.paint(bold, kindTitles[kind]+": "+p.counts(kind)))
 		for _, reason := range reasons[:min(len(reasons), maxReasons)] {
 			fmt.Fprintf(&b, "  %s\n", reason)
 		}
-		if n := len(reasons) - maxReasons; n > 0 {
-			fmt.Fprintf(&b, "  and %d more, which are among the risks above\n", n)
+		if more += max(0, len(reasons)-maxReasons); more > 0 {
+			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}
-	question := "Deny exactly these bytes for good? [y]es, else later:"
+	question := "Deny exactly these bytes for good? [y]es, or Enter to decide later:"
 	switch {
 	case len(kinds) == 1:
-		question = kindQuestions[kinds[0]] + " [y]es, [d]eny for good, else later:"
+		question = kindQuestions[kinds[0]] + " [y]es, [d]eny for good, or Enter to decide later:"
 	case len(kinds) > 1:
-		question = "Approve all of this? [y]es, [d]eny for good, else later:"
+		question = "Approve all of this? [y]es, [d]eny for good, or Enter to decide later:"
 	}
 	return Fold(b.String()+s.paint(bold, question)+" ", p.Columns)
 }
 
 var (
 	kindTitles = map[string]string{
-		policy.KindFileChange: "patchset, the change itself",
-		policy.KindSecret:     "secret, what looks like one in what the patch adds",
-		policy.KindProtected:  "protected, paths that the Policy protects",
+		policy.KindFileChange: "The change itself",
+		policy.KindSecret:     "What looks like a secret in what the patch adds",
+		policy.KindProtected:  "Paths that the Policy protects",
 	}
 	kindQuestions = map[string]string{
 		policy.KindFileChange: "Approve exactly these bytes?",
@@ -117,16 +142,16 @@ func (p Prompt) counts(kind string) string {
 	var out []string
 	for _, n := range p.Verdict.Needs {
 		if n.Kind == kind {
-			out = append(out, fmt.Sprintf("%d of %d", n.Approved, n.Required))
+			out = append(out, fmt.Sprintf("%d of %d %sapprovals", n.Approved, n.Required, map[bool]string{true: "signed "}[n.Signed]))
 		}
 	}
-	return strings.Join(out, " and ") + " approvals"
+	return strings.Join(out, " and ")
 }
 
 // reasons are what an approval of a kind is needed for: a secret's file, line and
-// rule, a protected path's rule and glob, and whom it asks.
-func (p Prompt) reasons(kind string) []string {
-	var out []string
+// rule, a protected path's rule and glob, and whom it asks; and how many more the list
+// of risks leaves out.
+func (p Prompt) reasons(kind string) (out []string, more int) {
 	if kind == policy.KindProtected {
 		for _, e := range p.Protected {
 			for _, met := range e.Rules {
@@ -137,12 +162,90 @@ func (p Prompt) reasons(kind string) []string {
 				out = append(out, reason+")")
 			}
 		}
-		return out
+		return out, 0
 	}
 	for _, one := range Reasons(p.list(), kind) {
 		out = append(out, riskText(one))
 	}
-	return out
+	if kind == policy.KindSecret {
+		more = p.list().More[risk.Secret]
+	}
+	return out, more
+}
+
+// Says is a proposer's summary in a line of ours: their words, in quotation marks that
+// they cannot end. It is safe to show on a terminal.
+func Says(login, summary string) string {
+	return quotation(Clean(login), Clean(summary), math.MaxInt)
+}
+
+func quotation(login, summary string, columns int) string {
+	if summary == "" {
+		return login + " says nothing about it"
+	}
+	return fmt.Sprintf(`%s says: "%s"`, login, cut(unquoted(summary), columns-utf8.RuneCountInString(login)-len(` says: ""`)))
+}
+
+// unquoted is a text that can stand between quotation marks.
+func unquoted(text string) string {
+	return strings.NewReplacer(`"`, "'", "“", "'", "”", "'", "„", "'", "‟", "'", "″", "'", "＂", "'").Replace(text)
+}
+
+// masked says in how many places of a diff a mask stands for a secret, "" where in none.
+func masked(diff []byte) string {
+	n := len(mask().FindAll(diff, -1))
+	if n == 0 {
+		return ""
+	}
+	return ", masked in " + plural(n, "place")
+}
+
+// mask is what package secret puts where a secret was.
+var mask = lazyregexp.New(`<REDACTED:[a-z0-9-]+>`)
+
+// plain is a verdict's reason for people. What somebody said to deny stays as it is.
+func plain(v *approval.Verdict) string {
+	if v.State == approval.Denied {
+		return v.Reason
+	}
+	return policy.Plain(v.Reason)
+}
+
+// HowToApprove is the hint where approvals of a change are missing; again writes the
+// command line of a next step.
+func HowToApprove(id string, pullRequest int, v approval.Verdict, again func(args ...string) string) string {
+	var lines, names []string
+	approve, hint := []string{"approve", id}, ""
+	for _, n := range (Report{Verdict: &v}).missing() {
+		lines = append(lines, "/approve "+n.Fingerprint)
+		switch n.Kind {
+		case policy.KindSecret:
+			names = append(names, "--fingerprint secret")
+			hint = "; somebody other than the proposer must approve what looks like a secret"
+		case policy.KindProtected:
+			names = append(names, "--fingerprint protected")
+		}
+		if n.Signed && len(approve) == 2 {
+			approve = append(approve, "--sign")
+		}
+	}
+	switch {
+	case pullRequest > 0 && len(approve) > 2:
+		return again("sign", "--pr", fmt.Sprint(pullRequest), "--post", id) + hint
+	case pullRequest > 0:
+		return fmt.Sprintf("comment on pull request %d: %s%s", pullRequest, strings.Join(lines, ", and in another comment: "), hint)
+	}
+	also := ""
+	if len(names) > 0 {
+		also = " and add " + strings.Join(names, " or ")
+	}
+	return LookFirst(again(approve...), again("diff", id)+" first"+also) + ", then " + again("run", id) + hint
+}
+
+// LookFirst is the hint to decide by a command: in a terminal, which shows the change,
+// or elsewhere having looked at it.
+func LookFirst(decide, read string) string {
+	return decide + " (in a terminal it shows the change and asks; elsewhere read " + read + ")"
 }
 
 // Fold breaks lines that are wider than a screen. Every row that goes on with a line

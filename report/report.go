@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -209,7 +210,7 @@ func (r Row) about() string {
 	case r.Error != "":
 		return Clean(r.Error)
 	case r.Verdict == approval.Pending && r.Reason != "":
-		return Clean(r.Reason)
+		return Clean(policy.Plain(r.Reason))
 	}
 	return Clean(r.Summary)
 }

@@ -67,14 +67,14 @@ func (q Request) Body() string {
 
 // writeHead writes the question, and what to know before it is answered.
 func (q Request) writeHead(p *page) {
-	p.write("### countersign: do you approve this change?\n\n" + q.Report.wants("proposes", "brings"))
+	p.write("### countersign: do you approve this change?\n\n" + q.Report.wants(false))
 	p.write(obstacleBox(q.Obstacles))
 	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
-		p.write(caution("**This change adds what looks like a secret.** It is masked below; the fingerprint is of the real bytes. Approve it only if it is none, or if it is meant to be there."))
+		p.write(caution("**This change adds what looks like a secret.** The diff is shown without it" + masked(q.Diff) + "; the fingerprint is that of the real bytes. Approve it only if it is not a secret, or is meant to be there."))
 	}
 	p.write(q.Report.risks(p.left, q.links()))
 	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
-	head := warning("**This change has characters that do not show, or bytes that are not UTF-8.** They can make code look like what it is not. The diff has them as escapes.")
+	head := warning("**This change has characters that do not show, or bytes that are not UTF-8.** They can make code look like what it is not. The diff shows them as escapes.")
 	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
 	p.within(maxFiles, q.Report.files(100))
 }
@@ -110,9 +110,9 @@ func (q Request) answers() string {
 	text := "**To answer, reply here** with one line, exactly as it stands:\n\n" + lineBlock("/approve") +
 		"\nor " + code("/deny") + " and your reason, which refuses this change for good.\n\n"
 	if len(others) > 0 {
-		text += "It takes more than that, each with a line of its own:\n\n" + unanswered(others)
+		text += "That approves the change itself. It needs more approvals, each with a line of its own:\n\n" + unanswered(others)
 	}
-	return text + q.Report.greenHint() + "Elsewhere on the pull request, the full lines:\n\n" + unanswered(change) + denyBlock(q.Report.Fingerprint)
+	return text + q.Report.greenHint() + "Anywhere else on the pull request, use the full line:\n\n" + unanswered(change) + denyBlock(q.Report.Fingerprint)
 }
 
 func (q Request) links() Links { return Links{Web: q.Web, Policy: q.Policy} }
@@ -130,6 +130,9 @@ func (q Request) writeDetails(p *page) {
 	p.write("- " + strings.Join(rows, "\n- ") + "\n\n")
 	p.write(q.conditions())
 	p.list(list{"Needed, under " + links.policy() + ":\n\n", each(q.Needs, needRow), maxNames, "need", ""})
+	if r.GateOnly { // which is not applied
+		q.Commands = nil
+	}
 	commands := each(q.Commands, func(c string) string { return "- " + name(c) + "\n" })
 	p.list(list{"Commands that run first, in a sandbox:\n\n", commands, maxNames, "command", ""})
 	p.list(list{"", points("Note", q.Notes), maxNames, "note", ""})
@@ -169,7 +172,7 @@ func people(n policy.Need) string {
 // conditions says in words which approvals count under the Policy.
 func (q Request) conditions() string {
 	a := q.Approvals
-	rows := []string{"with the permission " + name(string(a.Permission)) + " or more, asked for again before anything is written"}
+	rows := []string{"people with the permission " + name(string(a.Permission)) + " or more, which is checked again before anything is written"}
 	switch {
 	case q.Report.GateOnly && a.AllowAuthor:
 		rows = append(rows, "those who wrote the change may approve it too")
@@ -180,12 +183,12 @@ func (q Request) conditions() string {
 	default:
 		rows = append(rows, "not the proposer")
 	}
-	rows = append(rows, "no bot, no app, no e-mail; a comment that is edited counts no more")
+	rows = append(rows, "no bot, no app, no e-mail; a comment that is edited no longer counts")
 	if a.MaxAge > 0 {
 		rows = append(rows, "an approval holds for "+age(time.Duration(a.MaxAge)))
 	}
 	if a.SameHead {
-		rows = append(rows, "an approval holds for the commit that it was made on, and no longer: a push takes it back")
+		rows = append(rows, "an approval holds only for the commit that it was made on: a push takes it back")
 	}
 	if row := driftRow(a.Drift); row != "" {
 		rows = append(rows, row)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -38,7 +39,7 @@ func (r Report) Text(s Style) string {
 	var b strings.Builder
 	row := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", s.paint(bold, fmt.Sprintf("%-12s", name)), value) }
 	if r.glassBroken() {
-		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(r.Verdict.Reason)))
+		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
 	}
 	row("transaction", r.TransactionID+" ("+s.paint(statusColour(r.Status), string(r.Status))+")")
 	row("patch", r.PatchID)
@@ -56,7 +57,7 @@ func (r Report) Text(s Style) string {
 		row("pull request", text)
 	}
 	if r.Summary != "" {
-		row("summary", Clean(r.Summary))
+		row("summary", Says(r.Proposer.Login, r.Summary))
 	}
 	if r.Confidence != nil {
 		row("confidence", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
@@ -119,7 +120,7 @@ func statusColour(st ledger.Status) string {
 
 func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value string)) {
 	colour := map[approval.State]string{approval.Approved: green, approval.Denied: red, approval.Pending: yellow}[r.Verdict.State]
-	row("verdict", s.paint(colour, string(r.Verdict.State))+" ("+Clean(r.Verdict.Reason)+")")
+	row("verdict", s.paint(colour, string(r.Verdict.State))+" ("+Clean(plain(r.Verdict))+")")
 	if r.Verdict.State == approval.Pending {
 		for _, n := range r.missing() {
 			var at []string
@@ -127,7 +128,7 @@ func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value st
 				at = append(at, riskText(one))
 			}
 			if len(at) > 0 {
-				fmt.Fprintf(b, "  %-7s %s: %s\n", "needs", n.Kind, strings.Join(at[:min(len(at), maxRows)], ", "))
+				fmt.Fprintf(b, "  %-7s %s: %s\n", "needs", policy.InWords(n.Kind), strings.Join(at[:min(len(at), maxRows)], ", "))
 				more(b, len(at))
 			}
 		}

@@ -48,10 +48,7 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 		if err != nil {
 			return g, false, err
 		}
-		answer, err := a.ask(ctx, r, g, about, ruling, sign != nil, person)
-		for _, why := range refused {
-			a.say("not asked: %s", why)
-		}
+		answer, err := a.ask(ctx, r, g, asking{about, refused, sign != nil}, ruling, person)
 		if answer == nil || err != nil {
 			return g, false, err
 		}
@@ -68,13 +65,20 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 	}
 }
 
+// An asking is what a person is asked about, why not about the rest, and whether they sign.
+type asking struct {
+	about   []approval.Request
+	refused []string
+	signs   bool
+}
+
 // ask shows a transaction and asks about what it can decide: a denial once, approvals by their kinds.
 // It returns the person's ruling on what was shown, nil for no answer. What was typed before
 // a question is no answer to it (T70): where that cannot be told apart, nobody is asked.
-func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, about []approval.Request, ruling pipeline.Ruling, signs bool, person io.Writer) (*pipeline.Ruling, error) {
+func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, what asking, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
-	kinds := kindsOf(about)
+	kinds := kindsOf(what.about)
 	if len(kinds) == 0 {
 		return nil, &pipeline.UndecidedError{Message: "there is nothing to decide here"}
 	}
@@ -82,6 +86,7 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, abo
 	if err != nil {
 		return nil, err
 	}
+	p.NotAsked, p.Signs = what.refused, what.signs
 	s := report.Style{Colour: a.colours(person)}
 	diff, err := g.Diff()
 	if err != nil {
@@ -91,7 +96,7 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, abo
 	if err := a.page(person, page); err != nil {
 		return nil, err
 	}
-	if err := emit(person, a.redact(p.Standing(signs))); err != nil {
+	if err := emit(person, a.redact(p.Standing())); err != nil {
 		return nil, err
 	}
 	switch {
@@ -163,6 +168,9 @@ func (a *App) prompt(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 		rep, err = a.cleanReport(rep)
 	}
 	p := report.Prompt{Report: rep, Decider: r.Decider}
+	if err == nil {
+		p.Commands, err = g.Commands()
+	}
 	p.Columns, p.Rows = terminal.Size(person)
 	p.Protected = g.Policy().Explain(g.Transaction().Pointers.Proposal.TargetFiles)
 	return p, err

@@ -82,7 +82,7 @@ func TestAskByKind(t *testing.T) {
 			t.Errorf("%v %q: exit %d, want %d; %s decisions, want %s\n%s\n%s", c.args, c.answers, code, c.exit, got, c.said, out, p.text())
 		}
 		shown := p.text()
-		for _, reason := range []string{"config.env:2", ".github/workflows/x.yml (built-in /.github/workflows)", "somebody with this shell took it", "docs/decisions.md"} {
+		for _, reason := range []string{"config.env:2", ".github/workflows/x.yml (built-in /.github/workflows)", "somebody with this shell took it", "docs/decisions.md", ", masked in 1 place", `agent says: "add them"`} {
 			if c.args[0] == "approve" && len(c.answers) == 6 && !strings.Contains(strings.ReplaceAll(shown, "\r\n… ", ""), reason) {
 				t.Errorf("%v: %q is not shown\n%s", c.args, reason, shown)
 			}
@@ -103,7 +103,7 @@ func TestNotAskedWhatDoesNotCount(t *testing.T) {
 	ended := p.starts(s.repo, nil, "approve")
 	p.awaits(question)
 	p.types("y\n")
-	if code, out := ended(); code != 0 || s.decisions(id) != 1 || strings.Contains(p.text(), secretQuestion) || !strings.Contains(p.text(), "not asked: approve of secret:") {
+	if code, out := ended(); code != 0 || s.decisions(id) != 1 || strings.Contains(p.text(), secretQuestion) || !strings.Contains(p.text(), "Not asked: your approval of what looks like a secret") {
 		t.Errorf("exit %d\n%s\n%s", code, out, p.text())
 	}
 	for args, want := range map[string]int{"approve": exitRefused, "run": exitPending} {
@@ -211,6 +211,56 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		if s.decisions(c) != 1 {
 			t.Errorf("%v: what was shown again is not decided\n%s", args, p.text())
 		}
+	}
+}
+
+// T69 What a person read is closed and another patch is put in its place: approve shows
+// that one and asks about it, and without a terminal it is refused.
+func TestT69BaitAndSwitch(t *testing.T) {
+	s, _ := asked(t)
+	a := s.proposes("A, which is read", addition("new.txt", "read\n"))
+	if out, _ := s.run(0, "diff"); !strings.Contains(out, "+read\n") {
+		t.Fatal(out)
+	}
+	s.run(0, "close", a)
+	b := s.proposes("B, which nobody read", addition("new.txt", "unread\n"))
+	if _, errs := s.run(exitRefused, "approve", "--reason", "read it"); !strings.Contains(errs, `"B, which nobody read"`) {
+		t.Errorf("a script is told\n%s", errs)
+	}
+	for _, args := range [][]string{{"approve", "--reason", "read it"}, {"approve", "--all"}, {"run"}} {
+		p := newTerminal(t)
+		ended := p.starts(s.repo, nil, args...)
+		p.awaits(question)
+		shown := p.text()
+		at := 0
+		for _, want := range []string{b + ", proposed by agent", `agent says: "B, which nobody read"`, "+unread", question} {
+			i := strings.Index(shown[at:], want)
+			if i < 0 {
+				t.Fatalf("%v: %q is not shown in its place\n%s", args, want, shown)
+			}
+			at += i
+		}
+		p.types("\n")
+		if code, _ := ended(); code != exitPending || s.decisions(a)+s.decisions(b) != 0 {
+			t.Errorf("%v: exit %d\n%s", args, code, p.text())
+		}
+	}
+}
+
+// What the Policy runs before anything is written is listed before the question.
+func TestCommandsAreShown(t *testing.T) {
+	s, file := asked(t)
+	s.write(".github/countersign.yml", "version: 1\ncommands:\n  run: [\"make everything\"]\n")
+	s.commit()
+	s.run(0, "review", "--patch", file)
+	p := newTerminal(t)
+	ended := p.starts(s.repo, nil, "approve")
+	p.awaits(question)
+	p.types("\n")
+	ended()
+	before, _, _ := strings.Cut(p.text(), question)
+	if !strings.Contains(before, "These commands run first, in a sandbox, before anything is written:\r\n  make everything\r\n") {
+		t.Error(p.text())
 	}
 }
 

@@ -42,9 +42,8 @@ after tx_ or more, or the SHA-256 of the patch, twelve digits or more.
 
 A local decision proves that somebody with this shell took it, and no more. A Policy that wants
 a person's own key has approvals.signed.`,
-		Example: "  countersign diff tx_01K5Z8M2QV && countersign " + word + " tx_01K5Z8M2QV\n" +
-			"  countersign " + word + ` tx_01K5Z8M2QV --reason "read it line by line"`,
-		Args: upToOne,
+		Example: "  countersign " + word + "\n  countersign " + word + ` tx_01K5Z8M2QV --reason "read it line by line"`,
+		Args:    upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if fingerprint != "" {
 				ruling.Fingerprints = []string{fingerprint}
@@ -95,7 +94,7 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling,
 	id := g.Transaction().TransactionID
 	a.sayUncounted(g)
 	if !g.Recorded {
-		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, g.Verdict.Reason)
+		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, policy.Plain(g.Verdict.Reason))
 	}
 	if err := a.showGate(ctx, g); err != nil {
 		return err
@@ -227,7 +226,7 @@ func (e *unnamedError) hint(again command) string {
 	if len(e.open) == 1 {
 		tx = e.open[0].TransactionID
 	}
-	return again("diff", tx) + " && " + again(e.command(tx)...)
+	return report.LookFirst(again(e.command(tx)...), again("diff", tx)+" first")
 }
 
 // unnamed says what there is to name; short is what was given instead, if anything.
@@ -248,9 +247,6 @@ func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, short string, rul
 		for _, f := range ruling.Fingerprints {
 			words = append(words, "--fingerprint", report.ShellQuote(f))
 		}
-		if ruling.All {
-			words = append(words, "--all")
-		}
 		if ruling.Reason != "" {
 			words = append(words, "--reason", report.ShellQuote(ruling.Reason))
 		}
@@ -266,7 +262,7 @@ const maxOpenShown = 20
 func (e *unnamedError) lines() []string {
 	var out []string
 	for _, t := range e.open[max(0, len(e.open)-maxOpenShown):] {
-		out = append(out, fmt.Sprintf("%s  %s  (proposed by %s)", t.TransactionID, t.Notes, t.Proposer.Login))
+		out = append(out, t.TransactionID+"  "+report.Says(t.Proposer.Login, t.Notes))
 	}
 	if n := len(e.open) - len(out); n > 0 {
 		out = append([]string{fmt.Sprintf("%d older ones", n)}, out...)

@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // signFlags say with which key a decision is signed.
@@ -182,9 +183,9 @@ func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.G
 	person := a.person()
 	if person == nil {
 		if len(args) == 0 && namedPatch(ruling) == "" || len(args) > 0 && !precise(args[0], id) {
-			hint := a.again("diff", id) + " && " + a.again("sign", id)
+			hint := report.LookFirst(a.again("sign", id), a.again("diff", id)+" first")
 			if number > 0 { // perhaps without a clone
-				hint = fmt.Sprintf("countersign diff --push %s && countersign sign --pr %d %s", id, number, id)
+				hint = report.LookFirst(fmt.Sprintf("countersign sign --pr %d %s", number, id), "countersign diff --push "+id+" first")
 			}
 			return nil, &usageError{"sign must name what it is about: no person was shown it here", hint}
 		}
@@ -195,7 +196,7 @@ func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.G
 	if err != nil {
 		return nil, err
 	}
-	answer, err := a.ask(ctx, r, g, about, ruling, true, person)
+	answer, err := a.ask(ctx, r, g, asking{about: about, signs: true}, ruling, person)
 	if answer == nil && err == nil {
 		a.say("nothing was signed")
 		err = &exitError{code: exitPending}

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
@@ -108,9 +107,11 @@ var table = []row{
 	on(exitRefused, (*unnamedError).hint),
 	on(exitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(exitFailed, func(_ *manyError, again command) string {
-		return again("run", "TX") + " says more about one of them; " + again("approve", "TX") + " records an approval"
+		return again("run", "TX") + " says more about one of them; " + again("approve", "TX") + " shows it in a terminal and asks"
 	}),
-	on(exitPending, pendingHint),
+	on(exitPending, func(e *pipeline.PendingError, again command) string {
+		return report.HowToApprove(e.ID, e.PullRequest, e.Verdict, again)
+	}),
 	always[*pipeline.DeniedError](exitDenied, "a denial is final for these bytes; propose a different patch"),
 	always[*conversation.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
 	on(exitIO, forgeHint),
@@ -245,37 +246,6 @@ func explain(err error, again command) (code int, hint string) {
 		code = exitIO
 	}
 	return code, hint
-}
-
-func pendingHint(e *pipeline.PendingError, again command) string {
-	kinds := map[string]bool{}
-	var lines []string
-	signed := slices.ContainsFunc(e.Verdict.Needs, func(n approval.Need) bool { return n.Signed && n.Approved < n.Required })
-	for _, m := range e.Verdict.Missing() {
-		if !kinds[m.Kind] {
-			lines = append(lines, "/approve "+m.Fingerprint)
-		}
-		kinds[m.Kind] = true
-	}
-	if e.PullRequest > 0 && signed {
-		return again("sign", "--pr", fmt.Sprint(e.PullRequest), "--post", e.ID)
-	}
-	if e.PullRequest > 0 {
-		return fmt.Sprintf("comment on pull request %d: %s", e.PullRequest, strings.Join(lines, ", and in another comment: "))
-	}
-	approve := []string{"approve", e.ID}
-	if signed {
-		approve = append(approve, "--sign")
-	}
-	switch {
-	case len(kinds) > 1:
-		approve = append(approve, "--all")
-	case kinds[policy.KindSecret]:
-		approve = append(approve, "--fingerprint", "secret")
-	case kinds[policy.KindProtected]:
-		approve = append(approve, "--fingerprint", "protected")
-	}
-	return again(approve...) + " && " + again("run", e.ID)
 }
 
 func forgeHint(e *github.Error, _ command) string {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -83,6 +84,11 @@ func TestScript(t *testing.T) {
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("USER", "tester")
+			readme, err := filepath.Abs("../../README.md")
+			if err != nil {
+				return err
+			}
+			e.Setenv("README", readme)
 			e.Setenv("TERM", "xterm")
 			addHub(e)
 			return beSomebody(e.WorkDir + "/home")

@@ -192,6 +192,7 @@ func TestT70NotEmptied(t *testing.T) {
 	p.types("y\n")
 	code, _ := p.starts(s.repo, nil, "run", "--patch", file)()
 	p.awaits(" approve tx_")
+	p.awaits("(in a terminal it shows the change and asks; elsewhere read ")
 	if code != exitPending || s.read("greet.txt") != "hello\n" || !strings.Contains(p.text(), "not asked") || strings.Contains(p.text(), question) {
 		t.Errorf("exit %d\n%s", code, p.text())
 	}

@@ -157,6 +157,21 @@ func ReadAsked(tree fs.FS, tx ledger.Transaction) (Asked, error) {
 	return doc, nil
 }
 
+// Lines are the WantedCommands in words, each once.
+func Lines(p policy.Policy, doc Asked) []string {
+	var out []string
+	for _, w := range WantedCommands(p, doc) {
+		line := w.Target
+		if w.Message != "" {
+			line += " (" + w.Message + ")"
+		}
+		if !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
 // Failures are the required checks that did not pass, as findings.
 func Failures(results []TestResult) []rule.Violation {
 	var out []rule.Violation

@@ -2,10 +2,13 @@ package checks
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/proposal"
 )
 
 // T82: a record of a Proposal that does not say what the Proposal asks for is not
@@ -22,5 +25,18 @@ func TestT82ChecksAreMissing(t *testing.T) {
 		if (err == nil) != c.ok || err != nil && !errors.As(err, &corrupt) {
 			t.Errorf("%s: %v", c.kind, err)
 		}
+	}
+}
+
+// What runs is listed once, and what the Policy does not allow is said not to run.
+func TestLines(t *testing.T) {
+	allowed := policy.Command{Argv: []string{"go", "vet"}}
+	p := policy.Policy{Commands: policy.Commands{Run: []policy.Check{{Command: policy.Command{Argv: []string{"make"}}}}, Allow: []policy.Command{allowed}}}
+	doc := Asked{Actions: []Action{
+		{ID: "a", Type: proposal.ExecuteCommand, Target: "go vet"}, {ID: "b", Type: proposal.ExecuteCommand, Target: "go vet"}, {ID: "c", Type: proposal.ExecuteCommand, Target: "curl x"},
+	}}
+	want := []string{p.Commands.Run[0].Command.Text(), "go vet", "curl x (not run: the Policy does not allow the command)"}
+	if got := Lines(p, doc); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

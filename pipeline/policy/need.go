@@ -16,6 +16,23 @@ const (
 	KindBreakGlass = "break_glass"      // one of break_glass stands in for all but a secret's
 )
 
+// InWords is what an approval of a kind is about, as people are told.
+func InWords(kind string) string {
+	switch kind {
+	case KindSecret:
+		return "what looks like a secret"
+	case KindProtected:
+		return "the protected paths"
+	}
+	return "the change"
+}
+
+// Plain says in words of which kinds a verdict's reason tells. Those stand behind the
+// first part of it, which is about the change.
+func Plain(reason string) string {
+	return strings.NewReplacer("; "+KindSecret, "; secrets", "; "+KindProtected, "; protected paths").Replace(reason)
+}
+
 // prefixes are what a kind's fingerprint has before patchset:.
 var prefixes = map[string]string{KindFileChange: "", KindSecret: "secret:", KindProtected: "protected:", KindBreakGlass: ""}
 

@@ -335,9 +335,13 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 	if err != nil {
 		return err
 	}
+	commands, err := g.Commands()
+	if err != nil {
+		return err
+	}
 	body := report.Request{
 		Report: clean, Diff: []byte(s.Host.RedactDiff(diff)), Needs: g.Needs(), Approvals: g.Policy().Approvals,
-		Commands: g.Commands(), Web: report.WebOf(pull.Base.CloneURL), Policy: s.policyFile(ctx, g),
+		Commands: commands, Web: report.WebOf(pull.Base.CloneURL), Policy: s.policyFile(ctx, g),
 	}.Body()
 	var comment approval.Posted
 	known := slices.IndexFunc(g.Statements(), func(said approval.Statement) bool { // a run that was cut off may have asked
