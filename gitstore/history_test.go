@@ -3,17 +3,21 @@ package gitstore_test
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -56,6 +60,12 @@ func appendAll(tb testing.TB, dir string, entries []ledger.Entry, some int, sign
 // auditOf audits the ledger of a repository, packs and all.
 func auditOf(tb testing.TB, dir, from string, signers *sshsig.Allowed) (audit.Result, error) {
 	tb.Helper()
+	return auditBeside(tb, dir, from, signers, nil)
+}
+
+// auditBeside is auditOf beside the commits of the code.
+func auditBeside(tb testing.TB, dir, from string, signers *sshsig.Allowed, code func(commit string) (fs.FS, error)) (audit.Result, error) {
+	tb.Helper()
 	repo, err := gitstore.Open(dir)
 	if err != nil {
 		return audit.Result{}, err
@@ -68,7 +78,7 @@ func auditOf(tb testing.TB, dir, from string, signers *sshsig.Allowed) (audit.Re
 	if err != nil {
 		return audit.Result{}, err
 	}
-	r, err := audit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil)})
+	r, err := audit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil), Code: code})
 	r.From = h.From()
 	return r, err
 }
@@ -166,12 +176,48 @@ func BenchmarkAudit(b *testing.B) {
 	b.ReportMetric(median(ours)/median(theirs), "x-fsck")
 }
 
-// TestAuditSigned: an audit verifies decisions that were signed.
+// TestAuditSigned: an audit verifies decisions that were signed, and holds the keys that
+// are recorded with them to the list of the Policy's commit, where that is here.
 func TestAuditSigned(t *testing.T) {
 	w := newWork(t, nil)
 	appendAll(t, w.dir, lives(t, storetest.Signed, storetest.Whole, storetest.Signed), 20, nil)
-	if r, err := auditOf(t, w.dir, "", nil); err != nil || !r.OK || !r.Complete || r.Transactions != 3 {
-		t.Errorf("%+v %v", r, err)
+	gone := errors.New("no such commit")
+	for name, c := range map[string]struct {
+		file  string // "" is none
+		err   error
+		want  audit.SignedDecisions
+		found string
+	}{
+		"the commit is not here": {err: gone, want: audit.SignedDecisions{Count: 2, Unknown: 2}},
+		"it lists the key":       {file: "# keys\r\n\t" + storetest.KeyLine() + "\r\n", want: audit.SignedDecisions{Count: 2, Listed: 2}},
+		"it lists another":       {file: "ada@example.org " + signedtest.Ed25519(7).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"it lists it otherwise":  {file: `ada@example.org valid-before="20200101Z" ` + signedtest.Ed25519(1).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"it has no list":         {want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"its list is none":       {file: storetest.KeyLine() + "\nbob\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+	} {
+		read := map[string]int{}
+		var mu sync.Mutex
+		r, err := auditBeside(t, w.dir, "", nil, func(commit string) (fs.FS, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			read[commit]++
+			tree := fstest.MapFS{}
+			if c.file != "" {
+				tree["keys"] = &fstest.MapFile{Data: []byte(c.file), Mode: 0o644}
+			}
+			return tree, c.err
+		})
+		if err != nil || r.OK != (c.found == "") || told(r) != c.found || r.Decisions != c.want {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+		for commit, times := range read {
+			if times > 1 {
+				t.Errorf("%s: commit %s was read %d times", name, commit, times)
+			}
+		}
+	}
+	if r, err := auditOf(t, w.dir, "", nil); err != nil || !r.OK || !r.Complete || r.Transactions != 3 || r.Decisions != (audit.SignedDecisions{Count: 2, Unknown: 2}) {
+		t.Errorf("without the code: %+v %v", r, err)
 	}
 }
 
@@ -189,11 +235,14 @@ func BenchmarkAuditSigned(b *testing.B) {
 		appendAll(b, dirs[i], lives(b, slices.Repeat([]storetest.Life{life}, n)...), 1000, nil)
 	}
 	var took [2][]time.Duration
+	list := func(string) (fs.FS, error) {
+		return fstest.MapFS{"keys": &fstest.MapFile{Data: []byte(storetest.KeyLine() + "\n"), Mode: 0o644}}, nil
+	}
 	for b.Loop() {
 		for i, dir := range dirs {
 			runtime.GC()
 			start := time.Now()
-			if r, err := auditOf(b, dir, "", nil); err != nil || !r.OK || r.Transactions != n {
+			if r, err := auditBeside(b, dir, "", nil, list); err != nil || !r.OK || r.Transactions != n || r.Decisions.Listed != i*n {
 				b.Fatal(err, r)
 			}
 			took[i] = append(took[i], time.Since(start))

@@ -54,6 +54,7 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 	default:
 		fmt.Fprintf(&b, "signed: %d of %d, not verified (--allowed-signers FILE)\n", r.Signed, r.Commits)
 	}
+	b.WriteString(decisions(r.Decisions))
 	if r.OK && !signatures && first {
 		b.WriteString(unproven)
 	}
@@ -65,6 +66,27 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 		}
 	}
 	return b.String()
+}
+
+// decisions says what vouches for the keys of signed decisions.
+func decisions(d audit.SignedDecisions) string {
+	if d.Count == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s: the signatures hold by the keys recorded with them\n", plural(d.Count, "signed decision"))
+	if d.Listed > 0 {
+		text += fmt.Sprintf("  %d by a key that the commit of the recorded Policy lists\n", d.Listed)
+	}
+	if d.Registered > 0 {
+		text += fmt.Sprintf("  %d by a key that the forge had for the account, of which the record alone tells\n", d.Registered)
+	}
+	if other := d.Count - d.Listed - d.Registered - d.Unknown; other > 0 {
+		text += fmt.Sprintf("  %d by a key that it does not list as it is recorded (L22)\n", other)
+	}
+	if d.Unknown > 0 {
+		text += fmt.Sprintf("  %d of which that commit is not in this repository: nobody can tell here whose keys these were\n", d.Unknown)
+	}
+	return text
 }
 
 // Explanation is what the ledger says of one change to the code.

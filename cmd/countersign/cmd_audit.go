@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"strings"
 
@@ -78,7 +79,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.runAudit(h, signers != nil)
+	found, err := a.runAudit(ctx, repo, h, signers != nil)
 	if err != nil {
 		return err
 	}
@@ -116,13 +117,13 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 }
 
 // runAudit checks the packs, then the history.
-func (a *App) runAudit(h *gitstore.History, signatures bool) (audit.Result, error) {
+func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, signatures bool) (audit.Result, error) {
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	p := a.progressLine("audit")
 	defer p.end()
-	o := audit.Options{Tip: h.Tip(), Signatures: signatures, Progress: p.show}
+	o := audit.Options{Tip: h.Tip(), Signatures: signatures, Progress: p.show, Code: func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }}
 	o.Found = h.Packs(func(done, total int64) { p.show("MB of packs", int(done>>20), int(total>>20)) })
 	if h.Rollback != nil {
 		o.Found = append(o.Found, history.Finding{RuleID: "L14", Commit: h.Tip(), Message: h.Rollback.Error()})

@@ -26,6 +26,8 @@
 //	L16      README.md, ledger.json and events.jsonl at the root are what this
 //	         program writes
 //	L19      a transaction took the place of those which it says that it did
+//	L22      the key of a signed decision is recorded as the commit of the Policy
+//	         lists it, where that commit is here
 //
 // and I1 to I12, L1 to L7, L9, L10, L17, L18, L20 and L21 of each transaction as it stands at the
 // tip (package ledger).
@@ -34,6 +36,7 @@ package audit
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +58,9 @@ type Options struct {
 	// Found and Notes are what the caller found before.
 	Found []history.Finding
 	Notes []Note
+	// Code is the tree of a commit of the code, an error where that is not here. Nil is
+	// an audit without the code: whose keys a commit listed is unknown then.
+	Code func(commit string) (fs.FS, error)
 	// Progress, which may be nil, is told how far the audit is; total is 0 where
 	// it is not known. It is called on several goroutines.
 	Progress func(what string, done, total int)
@@ -64,7 +70,7 @@ type Options struct {
 func Run(h history.Reader, o Options) (Result, error) {
 	a := &auditor{
 		Reader: h, o: o, transactions: map[string]*transaction{}, denied: map[string]int{},
-		superseded: map[string]ended{},
+		superseded: map[string]ended{}, keys: keyLists{code: o.Code},
 	}
 	for _, f := range o.Found {
 		a.found.add(f)
@@ -82,7 +88,7 @@ func Run(h history.Reader, o Options) (Result, error) {
 	a.successions()
 	a.ownEvents()
 	r := Result{
-		Tip: o.Tip, Commits: int(a.commits.Load()), Transactions: len(all), Signed: int(a.signed.Load()),
+		Tip: o.Tip, Commits: int(a.commits.Load()), Transactions: len(all), Signed: int(a.signed.Load()), Decisions: a.keys.seen,
 		Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete,
 	}
 	a.found.trim()
@@ -104,6 +110,7 @@ type auditor struct {
 	signed  atomic.Int64
 
 	policies approval.Policies
+	keys     keyLists
 
 	mu           sync.Mutex
 	transactions map[string]*transaction
@@ -137,6 +144,7 @@ type Result struct {
 	Commits      int               `json:"commits"`
 	Transactions int               `json:"transactions"`
 	Signed       int               `json:"signed"`
+	Decisions    SignedDecisions   `json:"signed_decisions"`
 	Count        int               `json:"count"`
 	Findings     []history.Finding `json:"findings"`
 	Notes        []Note            `json:"notes"`

@@ -151,6 +151,7 @@ func (l *life) now() {
 	log, found := ledger.ReadOwn(dir, l.id)
 	if log != nil {
 		found = append(found, l.policies.Redo(dir, log)...)
+		l.decided(dir, log)
 	}
 	for _, f := range found {
 		l.add(f.RuleID, l.last(), path.Join(l.dir, f.Path), "%s", f.Message)

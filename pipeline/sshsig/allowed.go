@@ -341,6 +341,16 @@ func (a Allowed) With(more Allowed) Allowed {
 	return all
 }
 
+// HasLine reports whether the list has a line, as [Proof] has it.
+func (a Allowed) HasLine(text string) bool {
+	for _, lines := range a.keys {
+		if slices.ContainsFunc(lines, func(l signerLine) bool { return l.text == text }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Lists reports whether the list has a public key, written as authorized_keys has it.
 func (a Allowed) Lists(publicKey string) bool {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(publicKey))

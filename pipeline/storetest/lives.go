@@ -128,7 +128,7 @@ func (w *world) stages(i int, kind Life) []step {
 	switch kind {
 	case Signed:
 		l.policy.Approvals.Required, l.policy.Approvals.Keys, l.policy.Approvals.Signed = 1, "keys", policy.SignedOnly
-		l.keys = approval.ReadKeys(fstest.MapFS{"keys": file("ada@example.org " + key.Public + "\n")}, l.policy)
+		l.keys = approval.ReadKeys(fstest.MapFS{"keys": file(KeyLine() + "\n")}, l.policy)
 		return []step{l.review, l.signs, l.apply(nil, true), l.validate}
 	case Whole:
 		return append(approved, l.apply(nil, true), l.validate)
@@ -193,6 +193,9 @@ func (l *life) says(d ledger.Decision, namesake string) step {
 }
 
 var key = signedtest.Ed25519(1)
+
+// KeyLine is the line of the file "keys", which lists who signs in the lives that are Signed.
+func KeyLine() string { return "ada@example.org " + key.Public }
 
 // signs is an approval of Ada's, signed with her key.
 func (l *life) signs() error {

@@ -1,0 +1,31 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// TestAuditOfSignedDecisions: what vouches for the keys is said, and of how many
+// decisions nothing here does.
+func TestAuditOfSignedDecisions(t *testing.T) {
+	for d, want := range map[audit.SignedDecisions]string{
+		{}:                    "",
+		{Count: 2, Listed: 2}: "2 signed decisions: the signatures hold by the keys recorded with them\n  2 by a key that the commit of the recorded Policy lists\n",
+		{Count: 1, Unknown: 1}: "1 signed decision: the signatures hold by the keys recorded with them\n" +
+			"  1 of which that commit is not in this repository: nobody can tell here whose keys these were\n",
+		{Count: 1, Registered: 1}: "1 signed decision: the signatures hold by the keys recorded with them\n" +
+			"  1 by a key that the forge had for the account, of which the record alone tells\n",
+		{Count: 4, Listed: 1, Unknown: 1}: "4 signed decisions: the signatures hold by the keys recorded with them\n" +
+			"  1 by a key that the commit of the recorded Policy lists\n  2 by a key that it does not list as it is recorded (L22)\n" +
+			"  1 of which that commit is not in this repository: nobody can tell here whose keys these were\n",
+	} {
+		r := audit.Result{OK: true, Complete: true, Tip: strings.Repeat("a", 40), Decisions: d}
+		_, got, _ := strings.Cut(report.Audit(r, "refs/agent/ledger", false, false, report.Style{}), "signed: none of them\n")
+		if got != want {
+			t.Errorf("%+v:\n%s\nwant\n%s", d, got, want)
+		}
+	}
+}
