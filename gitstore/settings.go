@@ -19,9 +19,9 @@ type Settings struct {
 	Worktree    string // core.worktree
 	Excludes    string // core.excludesFile, or where it is by default; "" for nowhere
 
-	// SSHCommand, SSHVariant and Pager are core.sshCommand, ssh.variant and core.pager
-	// of the system's and the user's files alone: a repository names no program (T84).
-	SSHCommand, SSHVariant, Pager string
+	// SSHCommand, SSHVariant, Pager and OwnPager are core.sshCommand, ssh.variant,
+	// core.pager and countersign.pager of the system's and the user's files alone: a repository names no program (T84).
+	SSHCommand, SSHVariant, Pager, OwnPager string
 
 	values map[string]string
 }
@@ -41,7 +41,7 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
 		}
 	}
-	command, variant, pager := s.values["core.sshcommand"], s.values["ssh.variant"], s.values["core.pager"]
+	command, variant, pager, own := s.values["core.sshcommand"], s.values["ssh.variant"], s.values["core.pager"], s.values["countersign.pager"]
 	for _, file := range []string{filepath.Join(r.gitDir, "config"), filepath.Join(r.ownDir, "config.worktree")} {
 		if err := s.read(file, 0); err != nil {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
@@ -50,7 +50,7 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	return Settings{
 		Name: s.identity(getenv, "name"), Email: s.identity(getenv, "email"),
 		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
-		SSHCommand: command, SSHVariant: variant, Pager: pager,
+		SSHCommand: command, SSHVariant: variant, Pager: pager, OwnPager: own,
 		Excludes: s.excludes(r.worktree, getenv),
 		values:   s.values,
 	}, nil
@@ -99,6 +99,9 @@ func (s Settings) ExtraHeader(url string) string {
 	}
 	return header
 }
+
+// Habit is a value of the section countersign, of the repository too; "" for none.
+func (s Settings) Habit(key string) string { return s.values["countersign."+strings.ToLower(key)] }
 
 // SigningKey is what signs by SSH: user.signingKey, if gpg.format is ssh; "" for nothing.
 func (s Settings) SigningKey() string {

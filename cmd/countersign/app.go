@@ -32,16 +32,18 @@ type App struct {
 	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: terminal.EmptyInput
 
 	flags       globalFlags
-	secrets     *secret.Finder // what is taken out of everything that is printed, also of the patch once there is one
-	repo        *gitstore.Repo // what open opened
-	cloned      string         // the address that --repo named
-	pager       string         // the user's core.pager
-	client      *github.Client // to GitHub, where there is a token
-	seen        func() string  // the ledger's last tip that held, once one was opened
-	transaction string         // the one that this run is about, once that is known
-	settled     *pull.Settled  // what a run of settle did
-	matrix      *matrix        // what list --matrix printed
-	shown       *report.Report // the last that was shown
+	secrets     *secret.Finder     // what is taken out of everything that is printed, also of the patch once there is one
+	repo        *gitstore.Repo     // what open opened
+	cloned      string             // the address that --repo named
+	pager       string             // the user's core.pager
+	ownPager    string             // the user's countersign.pager
+	habitual    map[string]*string // the flags that Git's configuration gives a value, by its keys
+	client      *github.Client     // to GitHub, where there is a token
+	seen        func() string      // the ledger's last tip that held, once one was opened
+	transaction string             // the one that this run is about, once that is known
+	settled     *pull.Settled      // what a run of settle did
+	matrix      *matrix            // what list --matrix printed
+	shown       *report.Report     // the last that was shown
 }
 
 // globalFlags are the flags that every command takes.
@@ -58,6 +60,9 @@ type globalFlags struct {
 	tipFile      string
 	signKey      string
 	policyRef    string
+
+	color   string // auto, always or never
+	noPager bool
 }
 
 // Main runs the program and returns its exit code.
@@ -93,8 +98,9 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
   countersign approve TX && countersign run TX
   git log refs/agent/ledger`,
 		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version: version(), Args: noCommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.habits(cmd) },
 	}
 	f := root.PersistentFlags()
 	f.StringVarP(&a.flags.dir, "directory", "C", ".", "run as if started in `DIR`")
@@ -109,9 +115,11 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	f.StringVar(&a.flags.policyRef, "policy-ref", "", "read the Policy from this `REF`, not from HEAD (in a workflow: from the default branch)")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no hints and no progress")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say what is being done")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	f.StringVar(&a.flags.color, "color", "auto", "colour what is printed: `WHEN` auto (on a terminal), always or never")
+	f.BoolVar(&a.flags.noPager, "no-pager", false, "show long output without a pager")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.flags.json = a.flags.json || slices.Contains(a.Args, "--json") // it may stand after the bad one
-		return &usageError{err.Error(), ""}
+		return &usageError{err.Error(), seeHelp(cmd)}
 	})
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
@@ -123,10 +131,25 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	return root
 }
 
+func seeHelp(cmd *cobra.Command) string { return fmt.Sprintf("see %q", cmd.CommandPath()+" --help") }
+
+// noCommand refuses the name of a command that there is not.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := seeHelp(cmd)
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + cmd.CommandPath() + " " + strings.Join(near, ", or "+cmd.CommandPath()+" ") + "?"
+	}
+	return &usageError{fmt.Sprintf("unknown command %+q for %q", args[0], cmd.CommandPath()), hint}
+}
+
 // noArgs, upToOne and exactlyOne are cobra's checks with our exit code and a hint.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &usageError{fmt.Sprintf("unexpected argument %+q", args[0]), fmt.Sprintf("see %q", cmd.CommandPath()+" --help")}
+		return &usageError{fmt.Sprintf("unexpected argument %+q", args[0]), seeHelp(cmd)}
 	}
 	return nil
 }
@@ -150,7 +173,7 @@ func exactlyOne(message, hint string) cobra.PositionalArgs {
 // group is a command that is there for those below it.
 func group(noun, short, example string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: noun, Short: short, Example: example, Args: noArgs,
+		Use: noun, Short: short, Example: example, Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(below...)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -368,10 +370,12 @@ func TestT84Pager(t *testing.T) {
 		{"none", map[string]string{"PAGER": "cat"}, false},
 		{"one that reads nothing", map[string]string{"PAGER": "echo shown; true"}, false},
 		{"in a dumb terminal", map[string]string{"PAGER": pager, "TERM": "dumb"}, false},
+		{"COUNTERSIGN_PAGER", map[string]string{"COUNTERSIGN_PAGER": pager, "GIT_PAGER": "false"}, true},
 		{"the repository's core.pager", map[string]string{"PAGER": "cat"}, false},
 	} {
 		if strings.HasPrefix(c.name, "the repository") {
 			s.git("config", "core.pager", pager)
+			s.git("config", "countersign.pager", pager)
 		}
 		if c.env["TERM"] == "" {
 			c.env["TERM"] = "xterm"
@@ -386,6 +390,43 @@ func TestT84Pager(t *testing.T) {
 		}
 		if _, err := os.Stat(through); (err == nil) != c.paged {
 			t.Errorf("%s: through the pager: %v", c.name, err)
+		}
+	}
+}
+
+// T84 What is longer than the screen goes through the pager, unless --no-pager says
+// otherwise; what fits does not.
+func TestT84LongOutput(t *testing.T) {
+	s, _ := asked(t)
+	short := s.proposes("a change", addition("new.txt", "shown\n"))
+	long := s.proposes("another", addition("long.txt", strings.Repeat("a line\n", 100)))
+	through := filepath.Join(s.dir, "paged")
+	pager := filepath.Join(s.dir, "pager.sh")
+	check(t, os.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n"), 0o755))
+	home := filepath.Join(s.dir, "home")
+	check(t, os.MkdirAll(home, 0o755))
+	check(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[countersign]\n\tpager = "+pager+"\n[core]\n\tpager = false\n"), 0o644))
+	s.git("config", "countersign.pager", "false")
+	for _, c := range []struct {
+		args  []string
+		paged bool
+	}{
+		{[]string{"diff", long}, true}, {[]string{"diff", short}, false}, {[]string{"diff", long, "--no-pager"}, false}, {[]string{"diff", long, "--json"}, false},
+		{[]string{"log", long}, false}, {[]string{"list"}, false},
+	} {
+		_ = os.Remove(through)
+		p := newTerminal(t)
+		app := App{
+			Args: append([]string{"-C", s.repo}, c.args...), Stdin: p.inner, Stdout: p.inner, Stderr: p.inner, Now: time.Now, Entropy: rand.Reader,
+			Getenv: func(name string) string {
+				return map[string]string{"HOME": home, "TERM": "xterm", "GIT_PAGER": "false"}[name]
+			},
+		}
+		if code := app.Main(); code != 0 {
+			t.Errorf("%v: exit code %d\n%s", c.args, code, p.text())
+		}
+		if _, err := os.Stat(through); (err == nil) != c.paged {
+			t.Errorf("%v: through the pager: %v", c.args, err)
 		}
 	}
 }

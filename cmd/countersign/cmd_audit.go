@@ -60,9 +60,9 @@ explains; 2, that there is no ledger; 3, that something cannot be read.`,
 }
 
 func (a *App) audit(ctx context.Context, f auditFlags) error {
-	repo, err := gitstore.Open(a.flags.dir)
+	repo, _, err := a.openRepo()
 	if err != nil {
-		return a.inDir(err)
+		return err
 	}
 	local, err := a.localLedger(repo)
 	if err != nil {

@@ -165,11 +165,7 @@ func (a *App) initHarden(f initFlags) error {
 // files are those of this clone's copy of the default branch, the rest is
 // GitHub's.
 func (a *App) initCheck(ctx context.Context, f initFlags) error {
-	repo, err := gitstore.Open(a.flags.dir)
-	if err != nil {
-		return a.inDir(err)
-	}
-	settings, err := repo.Settings(a.Getenv)
+	repo, settings, err := a.openRepo()
 	if err != nil {
 		return err
 	}

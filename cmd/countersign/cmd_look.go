@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,8 +21,9 @@ import (
 
 // listFlags say which transactions are listed.
 type listFlags struct {
-	open, all bool
-	limit     int
+	open, all, mine bool
+	limit           int
+	status          string
 }
 
 // newestShown is how many transactions list shows without --limit or --all.
@@ -33,7 +35,7 @@ func (a *App) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the newest transactions, newest last",
-		Example: "  countersign list --open\n  countersign list --all --json\n  countersign list --matrix --max 40",
+		Example: "  countersign list --open\n  countersign list --status awaiting_approval --json\n  countersign show $(countersign list -q --mine --limit 1)\n  countersign list --matrix --max 40",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := m.check(); err != nil {
@@ -45,6 +47,8 @@ func (a *App) listCommand() *cobra.Command {
 				return &usageError{"--limit and --all do not go with --matrix", "its own flag is --max"}
 			case limited && f.all:
 				return &usageError{"--limit and --all were given", "give one of them"}
+			case f.status != "" && !slices.Contains(ledger.Statuses, ledger.Status(f.status)):
+				return &usageError{fmt.Sprintf("--status %+q is not known", f.status), fmt.Sprintf("it is one of %s", strings.Trim(fmt.Sprint(ledger.Statuses), "[]"))}
 			case f.limit < 1:
 				return &usageError{fmt.Sprintf("--limit %d is less than 1", f.limit), "list all with --all"}
 			case m.on:
@@ -56,6 +60,8 @@ func (a *App) listCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.open, "open", false, "only those that are not closed")
 	cmd.Flags().IntVarP(&f.limit, "limit", "n", newestShown, "list the newest, up to this `NUMBER`")
 	cmd.Flags().BoolVar(&f.all, "all", false, "list all of them")
+	cmd.Flags().BoolVar(&f.mine, "mine", false, "only those that you proposed")
+	cmd.Flags().StringVar(&f.status, "status", "", "only those with this `STATUS`, such as awaiting_approval")
 	m.add(cmd)
 	return cmd
 }
@@ -72,23 +78,35 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	if f.all {
 		f.limit = math.MaxInt
 	}
-	latest, more, err := ledger.Latest(snap.Tree, f.limit, f.open)
+	latest, more, err := ledger.Latest(snap.Tree, f.limit, func(t ledger.Transaction) bool {
+		return (!f.open || !t.Closed) && (!f.mine || t.Proposer.ID == r.Actor.ID) && (f.status == "" || string(t.Status) == f.status)
+	})
 	if err != nil {
 		return err
 	}
 	rows := []any{}
-	var text strings.Builder
 	for _, t := range latest {
 		rows = append(rows, listed(t))
-		fmt.Fprintf(&text, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, report.Clean(t.PatchID()), report.Clean(t.CreatedAt), report.Clean(t.Notes))
 	}
 	if more {
 		a.say("there are older ones: --all lists all, --limit N more of them")
 	}
 	if len(rows) == 0 && !a.flags.json {
 		a.say("no transactions")
+		if address := a.repo.Config.RemoteURL(a.flags.remote); snap.Tip == "" && address != "" {
+			a.say("hint: where %s has a ledger, %s brings it here", report.Clean(a.flags.remote), a.again("sync"))
+		}
 	}
-	return a.result(document{"transactions": rows, "more": more}, text.String())
+	switch {
+	case a.flags.json:
+		return a.printJSON(document{"transactions": rows, "more": more})
+	case a.flags.quiet:
+		return a.print(report.IDs(latest))
+	case terminal.Is(a.Stdout):
+		wide, _ := terminal.Size(a.Stdout)
+		return a.long(a.redact(report.Screen(latest, a.Now().Local(), wide, a.style())))
+	}
+	return a.print(report.List(latest))
 }
 
 // listed is a transaction as lists have it.
@@ -112,7 +130,14 @@ func (a *App) showCommand() *cobra.Command {
 		if rep.ApplyResult, rep.AppliedCommit, err = g.Result(); err != nil {
 			return err
 		}
-		return a.show(rep)
+		if a.flags.json {
+			return a.show(rep)
+		}
+		text, err := a.reportText(rep, a.style())
+		if err != nil {
+			return err
+		}
+		return a.long(text)
 	})
 }
 
@@ -133,7 +158,7 @@ func (a *App) diffCommand() *cobra.Command {
 		case terminal.Is(a.Stdout):
 			shown = shown.Show(func(diff string) string { return report.Diff([]byte(diff), a.style()) })
 		}
-		return emit(a.Stdout, shown) // a file or a pipe gets the bytes as they are
+		return a.long(shown) // a file or a pipe gets the bytes as they are
 	})
 }
 
@@ -170,7 +195,10 @@ func (a *App) logCommand() *cobra.Command {
 		for line := range strings.Lines(string(log.Bytes())) {
 			events = append(events, json.RawMessage(line))
 		}
-		return a.result(document{"transaction_id": id, "events": events}, report.Events(log))
+		if a.flags.json {
+			return a.printJSON(document{"transaction_id": id, "events": events})
+		}
+		return a.long(a.redact(report.Events(log)))
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -96,11 +95,7 @@ type whole struct {
 // has none, where that one is meant: what is open is in every part of it, and to
 // ask for each transaction by itself takes a request for each.
 func (a *App) openWhole(ctx context.Context) (w whole, err error) {
-	repo, err := gitstore.Open(a.flags.dir)
-	if err != nil {
-		return w, a.inDir(err)
-	}
-	settings, err := repo.Settings(a.Getenv)
+	repo, settings, err := a.openRepo()
 	if err != nil {
 		return w, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -67,9 +66,9 @@ func (a *App) policyCheck(ctx context.Context, args []string) error {
 }
 
 func (a *App) policyNow(ctx context.Context) error {
-	repo, err := gitstore.Open(a.flags.dir)
+	repo, _, err := a.openRepo()
 	if err != nil {
-		return a.inDir(err)
+		return err
 	}
 	commit, err := a.policyCommit(ctx, repo)
 	if err != nil {

@@ -111,11 +111,7 @@ func (a *App) remoteURL(settings gitstore.Settings) (string, error) {
 // openShared opens the remote's ledger, whatever --push says.
 func (a *App) openShared() (*gitstore.Shared, gitstore.Settings, error) {
 	var none gitstore.Settings
-	repo, err := gitstore.Open(a.flags.dir)
-	if err != nil {
-		return nil, none, a.inDir(err)
-	}
-	settings, err := repo.Settings(a.Getenv)
+	repo, settings, err := a.openRepo()
 	if err != nil {
 		return nil, none, err
 	}

@@ -10,8 +10,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -22,16 +25,11 @@ import (
 
 // open puts a Runner together for the repository that -C names.
 func (a *App) open() (*pipeline.Runner, error) {
-	repo, err := gitstore.Open(a.flags.dir)
-	if err != nil {
-		return nil, a.inDir(err)
-	}
-	a.repo = repo
-	settings, err := repo.Settings(a.Getenv)
+	repo, settings, err := a.openRepo()
 	if err != nil {
 		return nil, err
 	}
-	repo.Config, a.pager = settings, settings.Pager
+	a.repo, repo.Config, a.pager, a.ownPager = repo, settings, settings.Pager, settings.OwnPager
 	store, err := a.store(repo, settings)
 	if err != nil {
 		return nil, err
@@ -68,6 +66,37 @@ func (a *App) open() (*pipeline.Runner, error) {
 		a.say("repository %s, HEAD %s, ledger %s, acting as %s", repo.Dir(), cmp.Or(head, fmt.Sprint(err)), a.flags.ledgerRef, r.Actor.Login)
 	}
 	return r, openWorktree(r, repo, settings)
+}
+
+// openRepo opens the repository that -C names. Where flags are not given, Git's
+// configuration has what is usual there: countersign.ledgerRef, countersign.remote and
+// countersign.signKey.
+func (a *App) openRepo() (*gitstore.Repo, gitstore.Settings, error) {
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return nil, gitstore.Settings{}, a.inDir(err)
+	}
+	settings, err := repo.Settings(a.Getenv)
+	for name, flag := range a.habitual {
+		if value := settings.Habit(name); value != "" {
+			*flag = value
+		}
+	}
+	return repo, settings, err
+}
+
+// habits finds out which flags Git's configuration may give a value.
+func (a *App) habits(cmd *cobra.Command) error {
+	a.habitual = map[string]*string{}
+	for flag, of := range map[string]*string{"ledger-ref": &a.flags.ledgerRef, "remote": &a.flags.remote, "sign-key": &a.flags.signKey} {
+		if !cmd.Flags().Changed(flag) && (of != &a.flags.signKey || a.Getenv(signKeyName) == "") {
+			a.habitual[strings.ReplaceAll(flag, "-", "")] = of
+		}
+	}
+	if !slices.Contains([]string{"auto", "always", "never"}, a.flags.color) {
+		return &usageError{fmt.Sprintf("--color %+q is not known", a.flags.color), "--color auto, always or never"}
+	}
+	return nil
 }
 
 func (a *App) inDir(err error) error {

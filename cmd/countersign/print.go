@@ -99,10 +99,13 @@ func (a *App) result(doc any, text string) error {
 }
 
 // style colours stdout when it is a terminal and NO_COLOR is not set
-// (no-color.org).
+// (no-color.org), or as --color says.
 func (a *App) style() report.Style { return report.Style{Colour: a.colours(a.Stdout)} }
 
 func (a *App) colours(w io.Writer) bool {
+	if a.flags.color == "always" || a.flags.color == "never" {
+		return a.flags.color == "always"
+	}
 	return terminal.Is(w) && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
 }
 
@@ -124,12 +127,13 @@ func (a *App) person() io.WriteCloser {
 }
 
 // page shows a text to the person through their pager, or as it is where there is
-// none or it fails. The pager is the one that git would take: GIT_PAGER, core.pager,
-// PAGER, less; but never one that the repository's own configuration names (T84).
+// none or it fails. The pager is COUNTERSIGN_PAGER, countersign.pager, or the one that
+// git would take: GIT_PAGER, core.pager, PAGER, less; but never one that the
+// repository's own configuration names (T84).
 func (a *App) page(person io.Writer, text secret.Redacted) error {
-	pager := strings.TrimSpace(cmp.Or(a.Getenv("GIT_PAGER"), a.pager, a.Getenv("PAGER"), "less"))
+	pager := strings.TrimSpace(cmp.Or(a.Getenv("COUNTERSIGN_PAGER"), a.ownPager, a.Getenv("GIT_PAGER"), a.pager, a.Getenv("PAGER"), "less"))
 	dumb := a.Getenv("TERM") == "" || a.Getenv("TERM") == "dumb"
-	if !terminal.Is(person) || dumb || pager == "" || pager == "cat" {
+	if a.flags.noPager || !terminal.Is(person) || dumb || pager == "" || pager == "cat" {
 		return emit(person, text)
 	}
 	if err := terminal.Page(text.String(), pager, terminal.Of(person), a.Getenv); err != nil {
@@ -137,6 +141,14 @@ func (a *App) page(person io.Writer, text secret.Redacted) error {
 		return emit(person, text)
 	}
 	return nil
+}
+
+// long prints what is longer than the screen of a terminal through the pager.
+func (a *App) long(text secret.Redacted) error {
+	if _, rows := terminal.Size(a.Stdout); terminal.Is(a.Stdout) && strings.Count(text.String(), "\n") >= rows {
+		return a.page(a.Stdout, text)
+	}
+	return emit(a.Stdout, text)
 }
 
 // report describes a transaction as a stage left it.

@@ -179,6 +179,9 @@ const (
 	Superseded  Status = "superseded"
 )
 
+// Statuses are all of them, in the order of a life.
+var Statuses = []Status{Created, InProgress, Proposed, Awaiting, Applied, Completed, Failed, Interrupted, Denied, Superseded}
+
 // StatusChange is tx/status.
 type StatusChange struct {
 	TransactionID string `json:"transaction_id"`

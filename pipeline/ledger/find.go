@@ -33,8 +33,8 @@ func (e *AmbiguousError) Error() string {
 }
 
 // Find returns the id of the transaction that name means: an id, a unique
-// prefix of one (with or without "tx_", in any case), a patch_id, at least
-// eight digits of one, or a fingerprint. A whole id, and whatever names a patch,
+// prefix of one (with or without "tx_", in any case), a unique part of at least four
+// characters, a patch_id, at least eight digits of one, or a fingerprint. A whole id, and whatever names a patch,
 // is found without reading the other transactions.
 func Find(tree fs.FS, name string) (string, error) {
 	years, err := listDir(tree, TransactionsDir)
@@ -65,7 +65,8 @@ func Find(tree fs.FS, name string) (string, error) {
 			return "", err
 		}
 		for _, other := range all {
-			if strings.HasPrefix(other, id) && !slices.Contains(ids, other) {
+			part := len(name) >= leastPart && strings.Contains(other, strings.TrimPrefix(id, idPrefix))
+			if (part || strings.HasPrefix(other, id)) && !slices.Contains(ids, other) {
 				ids = append(ids, other)
 			}
 		}
@@ -73,6 +74,9 @@ func Find(tree fs.FS, name string) (string, error) {
 	slices.Sort(ids)
 	return only(name, ids, fmt.Errorf("%w: %q", ErrNotFound, name))
 }
+
+// leastPart is how much of an id, from anywhere in it, may stand for it.
+const leastPart = 4
 
 // byPatch returns the transactions of every patch that name is, or begins.
 func byPatch(tree fs.FS, name string) (ids []string, err error) {
@@ -138,9 +142,9 @@ func Newest(tree fs.FS) (string, error) {
 }
 
 // Latest returns the state of the newest transactions, up to max of them, oldest
-// first, and whether there are more. It reads none that is older. openOnly leaves
-// out those that are closed.
-func Latest(tree fs.FS, max int, openOnly bool) (latest []Transaction, more bool, err error) {
+// first, and whether there are more. It reads none that is older. Only those that it
+// keeps count.
+func Latest(tree fs.FS, max int, keep func(Transaction) bool) (latest []Transaction, more bool, err error) {
 	for id, err := range Backward(tree) {
 		if err != nil {
 			return nil, false, err
@@ -149,7 +153,7 @@ func Latest(tree fs.FS, max int, openOnly bool) (latest []Transaction, more bool
 		if err != nil {
 			return nil, false, err
 		}
-		if openOnly && t.Closed {
+		if !keep(t) {
 			continue
 		}
 		if more = len(latest) == max; more {

@@ -74,6 +74,8 @@ func three(t *testing.T) (fstest.MapFS, []string) {
 	return tree, ids
 }
 
+func all(ledger.Transaction) bool { return true }
+
 // TestLatest: the newest are found without a look at older ones.
 func TestLatest(t *testing.T) {
 	tree, ids := three(t)
@@ -86,7 +88,7 @@ func TestLatest(t *testing.T) {
 		{1, false, ids[2:], true}, {2, false, ids[1:], true}, {3, false, ids, false}, {4, false, ids, false},
 		{1, true, ids[2:], true}, {2, true, []string{ids[0], ids[2]}, false},
 	} {
-		latest, more, err := ledger.Latest(tree, c.max, c.open)
+		latest, more, err := ledger.Latest(tree, c.max, func(t ledger.Transaction) bool { return !c.open || !t.Closed })
 		var got []string
 		for _, t := range latest {
 			got = append(got, t.TransactionID)
@@ -96,10 +98,10 @@ func TestLatest(t *testing.T) {
 		}
 	}
 	tree["transactions/2025"] = &fstest.MapFile{} // a year that cannot be read
-	if latest, _, err := ledger.Latest(tree, 2, false); err != nil || len(latest) != 2 {
+	if latest, _, err := ledger.Latest(tree, 2, all); err != nil || len(latest) != 2 {
 		t.Errorf("%v %v", latest, err)
 	}
-	if latest, _, err := ledger.Latest(tree, 3, false); err == nil {
+	if latest, _, err := ledger.Latest(tree, 3, all); err == nil {
 		t.Errorf("a file for a year: %v", latest)
 	}
 }
@@ -127,6 +129,10 @@ func TestFind(t *testing.T) {
 		{patchID[:7], ""},
 		{"patchset:" + patchID, ids[0]},
 		{strings.ToUpper(patchID), ""},
+		{ids[2][6:11], ids[2]},
+		{strings.ToLower(ids[1][6:10]), ids[1]},
+		{ids[1][7:10], ""},
+		{"tx_" + ids[1][6:11], ids[1]},
 		{"tx_", ""},
 		{"nothing", ""},
 		{"../../README.md", ""},

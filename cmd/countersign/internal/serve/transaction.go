@@ -60,7 +60,7 @@ func (c *call) transactionList(ctx context.Context, p listParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	latest, more, err := ledger.Latest(snap.Tree, limit, false)
+	latest, more, err := ledger.Latest(snap.Tree, limit, func(ledger.Transaction) bool { return true })
 	rows := []any{}
 	for _, t := range latest {
 		rows = append(rows, c.Listed(t))
