@@ -93,8 +93,11 @@ func (a *App) showPolicy(p policy.Policy, file, commit string) error {
 	if file == "" {
 		text = fmt.Sprintf("no %s in commit %.12s: the defaults hold\n", policy.Path, commit)
 	}
+	for _, w := range p.Warnings() {
+		text += "warning: " + w + "\n"
+	}
 	raw := json.RawMessage(bytes.TrimSuffix(p.JSON(), []byte("\n")))
-	return a.result(document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw}, text)
+	return a.result(document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw, "warnings": p.Warnings()}, text)
 }
 
 func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {

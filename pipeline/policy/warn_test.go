@@ -1,0 +1,40 @@
+package policy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// TestWarnings: what can be got around, and what nobody can meet, is told.
+func TestWarnings(t *testing.T) {
+	const around, none, nothing = "gets around it", "no signature counts", "nothing can be approved"
+	for file, want := range map[string][]string{
+		"": nil,
+		"approvals: {keys: k, signed: require, hardware: true, pin: true}":                             nil,
+		"approvals: {keys: k, signed: accept}":                                                         nil,
+		"approvals: {forge_keys: true, signed: require}":                                               nil,
+		"approvals: {keys: k, hardware: true}":                                                         {"approvals.hardware: who does not sign " + around},
+		"approvals: {keys: k, signed: accept, hardware: true, pin: true}":                              {"approvals.hardware: ", "approvals.pin: who does not sign " + around},
+		"approvals: {keys: k, signed: off, pin: true}":                                                 {"approvals.pin: " + none},
+		"approvals: {hardware: true}":                                                                  {"approvals.hardware: " + none},
+		"approvals: {signed: require}":                                                                 {"approvals.signed: require, and nothing says whose keys count: " + nothing},
+		"approvals: {signed: accept}":                                                                  {"approvals.signed: accept, and nothing says whose keys count: " + none},
+		"protected: [{paths: [a]}, {paths: [b], signed: require}]":                                     {"protected[1].signed: require, and " + none},
+		"secrets: {signed: require}":                                                                   {"secrets.signed: require, and " + none},
+		"approvals: {keys: k, signed: off}\nsecrets: {signed: require}":                                {"secrets.signed: require, and " + none},
+		"approvals: {keys: k}\nprotected: [{paths: [b], signed: require}]\nsecrets: {signed: require}": nil,
+		"approvals: {keys: k, hardware: true}\nprotected: [{paths: [b], signed: require}]":             {"approvals.hardware: who does not sign " + around},
+	} {
+		p, err := policy.Parse("p.yml", []byte("version: 1\n"+file+"\n"))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		got := p.Warnings()
+		if !slices.EqualFunc(got, want, strings.HasPrefix) {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}
