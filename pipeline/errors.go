@@ -81,7 +81,7 @@ func (e *UndecidedError) Error() string { return e.Message }
 type NobodyError struct{}
 
 func (*NobodyError) Error() string {
-	return "a decision is somebody's, and Git knows no e-mail address here (user.email)"
+	return "nobody can be named for this decision: Git knows no e-mail address here (user.email)"
 }
 
 // A ChangedError is a decision on something else than what was shown: the Policy,

@@ -110,7 +110,7 @@ func (q Request) answers() string {
 	text := "**To answer, reply here** with one line, exactly as it stands:\n\n" + lineBlock("/approve") +
 		"\nor " + code("/deny") + " and your reason, which refuses this change for good.\n\n"
 	if len(others) > 0 {
-		text += "That approves the change itself. It needs more approvals, each with a line of its own:\n\n" + unanswered(others)
+		text += "That is about the change itself. These approvals are needed, too, each by a line of its own:\n\n" + unanswered(others)
 	}
 	return text + q.Report.greenHint() + "Anywhere else on the pull request, use the full line:\n\n" + unanswered(change) + denyBlock(q.Report.Fingerprint)
 }

@@ -348,7 +348,7 @@ func eventText(p ledger.Payload) string {
 	case *ledger.ArtifactStored:
 		return p.Kind + " " + p.Path
 	case *ledger.ApprovalRequest:
-		return p.ApprovalRequestID + " " + p.Kind + " " + p.Fingerprint
+		return p.ApprovalRequestID + " " + policy.InWords(p.Kind) + " " + p.Fingerprint
 	case *ledger.ApprovalDecision:
 		return fmt.Sprintf("%s by %s (%s) %s", p.Decision, p.Source.Author.Login, p.Source.Kind, p.Reason)
 	case *ledger.ApplyStart:

@@ -94,8 +94,8 @@ func (a *App) rootCommand() *cobra.Command {
 
 Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		Example: `  countersign demo
-  git diff > fix.patch && git stash && countersign run --patch fix.patch
-  countersign approve TX && countersign run TX
+  countersign run --patch fix.patch
+  countersign approve
   git log refs/agent/ledger`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(), Args: noCommand,

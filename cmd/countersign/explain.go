@@ -115,16 +115,16 @@ var table = []row{
 	always[*pipeline.DeniedError](exitDenied, "a denial is final for these bytes; propose a different patch"),
 	always[*conversation.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
 	on(exitIO, forgeHint),
-	always[*conversation.ReadingError](exitIO, "nothing on it counts until it is read in full: run it again"),
+	always[*conversation.ReadingError](exitIO, "run it again: nothing on it counts until it is read in full"),
 	always[*pull.ClosedError](exitRefused, "reopen it, or propose the change without --pr"),
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
 	always[*effect.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
 	on(exitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),
-	always[*gitstore.PushError](exitIO, "a token that may push there: push-token in the Action, COUNTERSIGN_TOKEN elsewhere; or --to ref"),
+	always[*gitstore.PushError](exitIO, "give a token that may push there (push-token in the Action, COUNTERSIGN_TOKEN elsewhere), or apply with --to ref"),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
 	always[*effect.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
 	always[*effect.SparseError](exitRefused, "check them out, or apply without a working tree: --to branch"),
-	always[*pipeline.SupersededError](exitRefused, "make the patch again on the present commit, and review that"),
+	always[*pipeline.SupersededError](exitRefused, "make the patch again on the current commit, and review it"),
 	on(exitRefused, func(e *effect.ElsewhereError, again command) string {
 		if e.Base == "" {
 			return "run the same command there; if it is gone: " + again("close", e.ID)
@@ -139,7 +139,7 @@ var table = []row{
 		}
 		return again("validate", e.ID)
 	}),
-	always[*pipeline.UnappliedError](exitFailed, "once what is said of the files is mended, run the same command again"),
+	always[*pipeline.UnappliedError](exitFailed, "mend what it says of the files, then run the same command again"),
 	always[*pipeline.LimitError](exitRefused, "split the change into smaller patches"),
 	always[*pipeline.UndecidedError](exitRefused, ""),
 	always[*pipeline.NobodyError](exitRefused, "git config user.email YOU@EXAMPLE.ORG"),
@@ -184,7 +184,7 @@ var table = []row{
 	value(ledger.ErrNotFound, exitRefused, func(again command) string { return again("list") }),
 	value(gitstore.ErrNotRepository, exitRefused, say("run it inside a Git repository, or name one with -C DIR")),
 	value(gitstore.ErrNoCommits, exitRefused, say("make a first commit; a patch needs a base to apply to")),
-	always[*wire.HashError](exitRefused, "SHA-256 repositories are not supported, and a clone of one is one too; git init --object-format=sha1 makes one that is"),
+	always[*wire.HashError](exitRefused, "SHA-256 repositories are not supported, and neither are clones of them; git init --object-format=sha1 makes one that is"),
 	always[*gitstore.UnsupportedError](exitRefused, "a plain clone of it (git clone --no-local) is supported"),
 	always[*pipeline.ChecksError](exitFailed, ""),
 	always[policy.Problems](exitRefused, "docs/policy.md lists the keys and their values"),
@@ -204,7 +204,7 @@ var table = []row{
 	}),
 	always[*seal.Error](exitRefused, "COUNTERSIGN_AGE_IDENTITY holds the age identity, AGE-SECRET-KEY-1…"),
 	always[*checks.ReadOnlyError](exitRefused, "the Policy's key sandbox, or --sandbox, says so"),
-	always[*pipeline.PolicyChangedError](exitRefused, "run it again: the new Policy holds"),
+	always[*pipeline.PolicyChangedError](exitRefused, "run it again: the new Policy applies"),
 	always[*checks.SandboxError](exitRefused, "the Policy's key sandbox allows it, or leave --sandbox out"),
 	on(exitRefused, func(_ *checks.ResultsError, again command) string {
 		return "run " + again("checks", "--out", "FILE") + " again on what is there now"
@@ -259,7 +259,7 @@ func forgeHint(e *github.Error, _ command) string {
 	case github.KindRateLimited:
 		return "run it again later: what was not read is not approved"
 	}
-	return "nothing that was not read in full counts: run it again"
+	return "run it again: nothing counts until it is read in full"
 }
 
 func rollbackHint(e *gitstore.RollbackError, again command) string {

@@ -23,6 +23,8 @@ func InWords(kind string) string {
 		return "what looks like a secret"
 	case KindProtected:
 		return "the protected paths"
+	case KindBreakGlass:
+		return "the change, by breaking the glass"
 	}
 	return "the change"
 }
