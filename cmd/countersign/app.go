@@ -128,6 +128,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
 		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
+	a.addCompletions(root)
 	return root
 }
 

@@ -1,0 +1,60 @@
+// Package completion says which transactions a shell may offer to who types a command. It
+// is called at every press of a key: it reads the ledger as it is, verifies nothing, asks
+// nobody, and says nothing where something is wrong, as the command itself then will.
+package completion
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// The bounds of the work for one press of a key.
+const (
+	maxOffered = 100
+	maxRead    = 1000
+	maxSummary = 60 // characters
+)
+
+// Transactions are the ids that begin with what was typed, newest first, each with a tab
+// and a line that describes it, as shells take it. Open leaves out those that are closed.
+func Transactions(tree fs.FS, typed string, open bool) []string {
+	var out []string
+	read := 0
+	for id, err := range ledger.Backward(tree) {
+		if err != nil || len(out) == maxOffered || read == maxRead {
+			break
+		}
+		if ledger.CheckID(id) != nil || !strings.HasPrefix(id, typed) {
+			continue
+		}
+		read++
+		tx, err := ledger.State(tree, id)
+		if err != nil || open && tx.Closed {
+			continue
+		}
+		out = append(out, id+"\t"+describe(tx))
+	}
+	return out
+}
+
+// describe is a transaction's state and summary, in one line that is inert whatever a
+// shell does with it.
+func describe(tx ledger.Transaction) string {
+	text := []rune(report.Clean(tx.Notes))
+	if len(text) > maxSummary {
+		text = append(text[:maxSummary-1], '…')
+	}
+	return strings.Map(inert, fmt.Sprintf("%s: %s", tx.Status, string(text)))
+}
+
+// inert replaces what a shell might expand, or take for the end of a word.
+func inert(r rune) rune {
+	if strings.ContainsRune("$`\\!'\"<>&|;*?~{}", r) {
+		return '_'
+	}
+	return r
+}
