@@ -24,7 +24,7 @@ func (g Gated) Risks(ctx context.Context) (risk.List, error) {
 	if err != nil {
 		list = g.unlisted(ctx, err)
 	}
-	return list.Under(g.rules.Policy, g.Transaction().Pointers.Proposal.TargetFiles).Also(recorded.Risks), nil
+	return list.Under(g.rules.Policy, g.Transaction().Pointers.Proposal.TargetFiles).Also(recorded), nil
 }
 
 // recordedRisks reads the list that the review recorded, empty where there is none.
@@ -67,7 +67,7 @@ func (g Gated) unlisted(ctx context.Context, why error) risk.List {
 	all := []risk.Risk{{Kind: risk.Unlisted, Detail: "only the record says: " + reason}}
 	if diff, err := g.Diff(); err == nil {
 		if parsed, err := patch.Parse(diff); err == nil {
-			all = append(all, risk.OfDiff(parsed)...)
+			all = append(risk.OfDiff(parsed, g.secrets), risk.Risk{Kind: risk.Unlisted, Detail: risk.DiffAlone + reason})
 		}
 	}
 	return risk.NewList(g.Transaction().PatchID(), all)

@@ -93,7 +93,7 @@ func TestRisksLeftOut(t *testing.T) {
 	}
 }
 
-const noSecrets = "unlisted  only the record says: kept without secrets\n"
+const noSecrets = "unlisted  only the diff was seen: kept without secrets\nsecret greet.txt github-pat\n"
 
 // TestRisksNotMade: where this program cannot look at the patch, the recorded list is
 // not taken for all of it: the list says so first, and has what the diff tells.
@@ -103,7 +103,7 @@ func TestRisksNotMade(t *testing.T) {
 	w := newWorld(t)
 	g := w.gate(w.recorded(fix, same, func(*ledger.Item) {}, ledger.KindRisks, none))
 	w.repo.trees = nil // a shallow clone
-	if got, want := told(t, g), "unlisted  only the record says: no base commit here\ndelete old.txt 1 line\n"; got != want {
+	if got, want := told(t, g), "unlisted  only the diff was seen: no base commit here\ndelete old.txt 1 line\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	w = newWorld(t)

@@ -328,12 +328,12 @@ func (r Report) signBlock() string {
 // reasons are what an approval of a kind is about, the first of them, in brackets.
 func reasons(risks risk.List, kind string) string {
 	const most = 3
-	all := Reasons(risks, kind)
+	all, beside := Reasons(risks, kind)
 	var out []string
 	for _, one := range all[:min(len(all), most)] {
 		out = append(out, riskItem(one, Links{}))
 	}
-	if more := len(all) - most; more > 0 {
+	if more := len(all) - len(out) + beside; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	if len(out) == 0 {

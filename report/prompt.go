@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // A Prompt is what a person at a terminal is shown of a patch, and then asked. The
@@ -164,11 +163,9 @@ func (p Prompt) reasons(kind string) (out []string, more int) {
 		}
 		return out, 0
 	}
-	for _, one := range Reasons(p.list(), kind) {
+	named, more := Reasons(p.list(), kind)
+	for _, one := range named {
 		out = append(out, riskText(one))
-	}
-	if kind == policy.KindSecret {
-		more = p.list().More[risk.Secret]
 	}
 	return out, more
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -32,13 +31,7 @@ var riskTitles = map[risk.Kind]string{
 	risk.Generated:  "generated",
 }
 
-// riskTitle is the kind's own word for one that this program does not know.
-func riskTitle(k risk.Kind) string {
-	if title := riskTitles[k]; title != "" {
-		return title
-	}
-	return Clean(string(k))
-}
+func riskTitle(k risk.Kind) string { return cmp.Or(riskTitles[k], "of unknown kind") }
 
 // everyFile stands for the path of a risk without one.
 const everyFile = "every file"
@@ -77,19 +70,22 @@ func (r Report) list() risk.List {
 }
 
 // Reasons are the risks that an approval of a kind (policy.KindSecret and others)
-// is about; none for the change as such, which is about all of them.
-func Reasons(list risk.List, kind string) []risk.Risk {
+// is about, and how many others the list leaves out; none for the change as such,
+// which is about all of them.
+func Reasons(list risk.List, kind string) (named []risk.Risk, more int) {
 	about := map[string][]risk.Kind{
 		policy.KindSecret:    {risk.Secret},
 		policy.KindProtected: {risk.Trusted, risk.Protected},
 	}[kind]
-	var out []risk.Risk
 	for _, r := range list.Risks {
 		if slices.Contains(about, r.Kind) || about != nil && r.Kind == risk.Unlisted {
-			out = append(out, r)
+			named = append(named, r)
 		}
 	}
-	return out
+	for _, k := range about {
+		more += list.More[k]
+	}
+	return named, more
 }
 
 // lineCounts are the changed lines of a file, in words that a reader cannot take
@@ -115,9 +111,10 @@ const (
 	risksHeight = 16
 )
 
-// A riskGroup is the risks of one kind, and how many others the list leaves out.
+// A riskGroup is the risks of one kind, or of all that this program does not know, and
+// how many others the list leaves out.
 type riskGroup struct {
-	kind  risk.Kind
+	kind  risk.Kind // empty for unknown ones
 	risks []risk.Risk
 	more  int
 }
@@ -126,17 +123,25 @@ type riskGroup struct {
 // none come last.
 func riskGroups(list risk.List) []riskGroup {
 	var out []riskGroup
-	more := maps.Clone(list.More)
-	for _, r := range list.Risks {
-		if len(out) == 0 || out[len(out)-1].kind != r.Kind {
-			out = append(out, riskGroup{kind: r.Kind, more: more[r.Kind]})
-			delete(more, r.Kind)
+	group := func(k risk.Kind) *riskGroup {
+		if riskTitles[k] == "" {
+			k = ""
 		}
-		last := &out[len(out)-1]
-		last.risks = append(last.risks, r)
+		i := slices.IndexFunc(out, func(g riskGroup) bool { return g.kind == k })
+		if i < 0 {
+			i, out = len(out), append(out, riskGroup{kind: k})
+		}
+		return &out[i]
 	}
-	for _, kind := range slices.Sorted(maps.Keys(more)) {
-		out = append(out, riskGroup{kind: kind, more: more[kind]})
+	for _, r := range list.Risks {
+		g := group(r.Kind)
+		if g.kind == "" {
+			r.Detail = strings.TrimSuffix(string(r.Kind)+": "+r.Detail, ": ")
+		}
+		g.risks = append(g.risks, r)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(list.More)) {
+		group(kind).more += list.More[kind]
 	}
 	return out
 }
@@ -154,12 +159,8 @@ func Risks(list risk.List, width, height int, s Style) string {
 	for _, form := range []func(risk.Risk) string{riskText, riskPlace, riskPath} {
 		total := 0
 		for i, g := range groups {
-			var items []string
-			for _, r := range g.risks {
-				items = append(items, form(r))
-			}
-			if lines[i] = wrap(slices.Compact(items), width); len(lines[i]) == 0 {
-				lines[i] = []wrapped{{"", 0}}
+			if lines[i] = wrap(inForm(g.risks, form), width); len(lines[i]) == 0 {
+				lines[i] = []wrapped{{}}
 			}
 			total += len(lines[i])
 		}
@@ -168,20 +169,7 @@ func Risks(list risk.List, width, height int, s Style) string {
 			break
 		}
 	}
-	for total := height + 1; total > height; { // the longest gives way
-		total = 0
-		longest := 0
-		for i := range lines {
-			total += len(lines[i])
-			if len(lines[i]) > len(lines[longest]) {
-				longest = i
-			}
-		}
-		if total <= height || len(lines[longest]) <= 1 {
-			break // or there are more kinds than lines
-		}
-		lines[longest] = lines[longest][:len(lines[longest])-1]
-	}
+	fitLines(lines, height)
 	var b strings.Builder
 	for i, g := range groups {
 		colour := yellow
@@ -211,40 +199,104 @@ func RiskLines(list risk.List, s Style) string {
 	return fmt.Sprintf("%s %s\n", s.paint(bold, fmt.Sprintf("%-12s", "risks")), count) + Risks(list, screenWidth, risksHeight, s)
 }
 
-// A wrapped line has left so many items for the lines below it.
+// fitLines takes lines from the longest until there are no more than height, or one of
+// each kind.
+func fitLines(lines [][]wrapped, height int) {
+	for {
+		total, longest := 0, 0
+		for i := range lines {
+			total += len(lines[i])
+			if len(lines[i]) > len(lines[longest]) {
+				longest = i
+			}
+		}
+		if total <= height || len(lines[longest]) <= 1 {
+			return
+		}
+		lines[longest] = lines[longest][:len(lines[longest])-1]
+	}
+}
+
+// An item is what is shown of so many risks, which all read the same.
+type item struct {
+	text  string
+	risks int
+}
+
+// inForm are risks in a form, each text once.
+func inForm(risks []risk.Risk, form func(risk.Risk) string) []item {
+	var out []item
+	at := map[string]int{}
+	for _, r := range risks {
+		text := form(r)
+		i, ok := at[text]
+		if !ok {
+			i, out = len(out), append(out, item{text: text})
+			at[text] = i
+		}
+		out[i].risks++
+	}
+	return out
+}
+
+// A wrapped line has left so many risks for the lines below it.
 type wrapped struct {
 	text string
 	left int
 }
 
-// wrap breaks a list, with commas, into lines of a width; an item that is wider than
-// one is cut in its middle.
-func wrap(items []string, width int) []wrapped {
+// wrap breaks a list, with commas, into lines of so many columns; an item that is wider
+// than one is cut in its middle. One that stands for several risks says for how many.
+func wrap(items []item, width int) []wrapped {
 	var lines []wrapped
-	for i, item := range items {
-		item = cut(item, width-1)
-		left := len(items) - 1 - i
-		if left > 0 {
-			item += ","
+	left := 0
+	for _, one := range items {
+		left += one.risks
+	}
+	for i, one := range items {
+		times := ""
+		if one.risks > 1 {
+			times = fmt.Sprintf(" (%d times)", one.risks)
+		}
+		text := cut(one.text, width-1-len(times)) + times
+		left -= one.risks
+		if i < len(items)-1 {
+			text += ","
 		}
 		last := len(lines) - 1
-		if i > 0 && utf8.RuneCountInString(lines[last].text)+1+utf8.RuneCountInString(item) <= width {
-			lines[last] = wrapped{lines[last].text + " " + item, left}
+		if i > 0 && columns(lines[last].text)+1+columns(text) <= width {
+			lines[last] = wrapped{lines[last].text + " " + text, left}
 		} else {
-			lines = append(lines, wrapped{item, left})
+			lines = append(lines, wrapped{text, left})
 		}
 	}
 	return lines
 }
 
-// cut shortens a text in its middle.
+// columns is how many columns of a screen a text takes at most.
+func columns(text string) int {
+	n := 0
+	for _, r := range text {
+		n += columnsOf(r, n)
+	}
+	return n
+}
+
+// cut shortens a text in its middle to so many columns.
 func cut(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width || width < 3 {
+	if columns(text) <= width || width < 3 {
 		return text
 	}
-	head := (width - 1) / 2
-	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
+	runes := []rune(text)
+	from, to := 0, len(runes)
+	head, tail := (width-1)/2, width-1-(width-1)/2
+	for ; head >= columnsOf(runes[from], 0); from++ {
+		head -= columnsOf(runes[from], 0)
+	}
+	for ; tail >= columnsOf(runes[to-1], 0); to-- {
+		tail -= columnsOf(runes[to-1], 0)
+	}
+	return string(runes[:from]) + "…" + string(runes[to:])
 }
 
 // maxRisks is the most room of the risks in Markdown, in bytes, and maxRiskWords

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
@@ -25,7 +26,7 @@ func TestRisks(t *testing.T) {
   secret              a.yml:12 (generic-api-key)
   renamed             a → b
   hidden characters   c:1,2,3,4,5 and 2 more lines (U+202E) and 3 more
-  unheard of          d
+  of unknown kind     d (unheard of)
   long lines          12 more
 `
 	if got := Risks(some, 80, 0, Style{}); got != want {
@@ -33,6 +34,70 @@ func TestRisks(t *testing.T) {
 	}
 	if got := Risks(risk.List{}, 80, 24, Style{}); got != "" {
 		t.Errorf("%q", got)
+	}
+}
+
+// T75 What several risks have in common is shown once, with how many they are, and what
+// has no room or is not in the list is counted: no number is less than the truth.
+func TestT75Counts(t *testing.T) {
+	var secrets []risk.Risk
+	for n := range 260 {
+		secrets = append(secrets, risk.Risk{Kind: risk.Secret, Path: "c.ini", Lines: []int{n + 1}, Detail: "generic-api-key"})
+	}
+	list := risk.NewList("p", secrets)
+	if got, want := Risks(list, 80, 1, Style{}), "  secret              c.ini (200 times) and 60 more\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	list = risk.NewList("p", append(secrets[:3], risk.Risk{Kind: risk.Secret, Path: strings.Repeat("d", 50), Lines: []int{1}, Detail: "a"}))
+	if got, want := Risks(list, 80, 1, Style{}), "  secret              c.ini (3 times) and 1 more\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	list.More[risk.Secret] = 60
+	rep := Report{Risks: &list}
+	if got, more := (Prompt{Report: rep}).reasons(policy.KindSecret); more != 60 || len(got) != 4 {
+		t.Errorf("%q", got)
+	}
+	if got := reasons(list, policy.KindSecret); !strings.HasSuffix(got, "; and 61 more") {
+		t.Errorf("%q", got)
+	}
+}
+
+// T75 Kinds that this program does not know take one line together, however many they are.
+func TestT75UnknownKinds(t *testing.T) {
+	var list []risk.Risk
+	more := map[risk.Kind]int{}
+	for n := range 100 {
+		list = append(list, risk.Risk{Kind: risk.Kind(fmt.Sprintf("kind %d\x1b[2J", n)), Path: "d"})
+		more[risk.Kind(fmt.Sprintf("other %d", n))] = 2
+	}
+	list = append(list, risk.Risk{Kind: risk.Trusted, Path: ".github/workflows/a.yml"})
+	got := Risks(risk.List{Risks: list, More: more}, 80, 4, Style{})
+	if strings.Count(got, "\n") > 4 || !strings.Contains(got, "workflows/a.yml") || strings.ContainsRune(got, 0x1b) || !strings.Contains(got, " and 200 more") {
+		t.Errorf("%q", got)
+	}
+}
+
+// T75 Names of wide characters take the columns that they take on a screen.
+func TestT75Wide(t *testing.T) {
+	var list []risk.Risk
+	for n := range 40 {
+		list = append(list, risk.Risk{Kind: risk.Kinds()[n%3], Path: strings.Repeat("設定", n) + "🙂.yml", Detail: "理由"})
+	}
+	for _, height := range []int{0, 9} {
+		for line := range strings.Lines(Risks(risk.List{Risks: risk.Sort(list)}, 80, height, Style{})) {
+			if n := columns(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+	}
+	for _, width := range []int{3, 4, 5, 6, 7, 20} {
+		got := cut("設定設定設定abc設定設定設定", width)
+		if n := columns(got); n > width || n < width-2 {
+			t.Errorf("%d columns of %d: %s", n, width, got)
+		}
+	}
+	if got, want := cut("設定設定設定", 7), "設…定"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

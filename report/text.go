@@ -124,12 +124,13 @@ func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value st
 	if r.Verdict.State == approval.Pending {
 		for _, n := range r.missing() {
 			var at []string
-			for _, one := range Reasons(r.list(), n.Kind) {
+			named, beside := Reasons(r.list(), n.Kind)
+			for _, one := range named[:min(len(named), maxRows)] {
 				at = append(at, riskText(one))
 			}
 			if len(at) > 0 {
-				fmt.Fprintf(b, "  %-7s %s: %s\n", "needs", policy.InWords(n.Kind), strings.Join(at[:min(len(at), maxRows)], ", "))
-				more(b, len(at))
+				fmt.Fprintf(b, "  %-7s %s: %s\n", "needs", policy.InWords(n.Kind), strings.Join(at, ", "))
+				more(b, len(named)-len(at)+beside+maxRows)
 			}
 		}
 	}

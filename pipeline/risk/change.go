@@ -59,7 +59,7 @@ func ofChange(c patch.Change, secrets []int) []Risk {
 
 // ofPart lists the risks of what a diff itself says of a file, in no certain
 // order: not those for which the file has to be seen before or after.
-func ofPart(p patch.Part) []Risk {
+func ofPart(p patch.Part, secrets []int) []Risk {
 	var out []Risk
 	add := func(k Kind, detail string) {
 		out = append(out, Risk{Kind: k, Path: p.Path, From: p.From, Detail: detail})
@@ -86,7 +86,7 @@ func ofPart(p patch.Part) []Risk {
 	if p.Binary {
 		add(Binary, "its content was not read")
 	}
-	return append(out, inLines(p.Path, p.Added, nil)...)
+	return append(out, inLines(p.Path, p.Added, secrets)...)
 }
 
 // ofName lists the risks of a path as such.

@@ -2,6 +2,7 @@ package risk
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -30,6 +31,7 @@ type List struct {
 const (
 	maxOfKind = 200
 	maxBytes  = 16 << 10
+	maxMore   = 1 << 30 // of which somebody else says that they are left out
 )
 
 // NewList is the List of a patch's risks.
@@ -46,18 +48,23 @@ func (l List) With(risks []Risk) List {
 func (l List) Under(p policy.Policy, paths []string) List { return l.With(InPolicy(p, paths)) }
 
 // Also is the List with what somebody else lists beside: that takes the room that is
-// left, and nothing of the List gives way to it.
-func (l List) Also(risks []Risk) List {
-	own := len(l.Risks)
-	l = l.keep(append(slices.Clone(l.Risks), slices.DeleteFunc(Sort(slices.Clone(risks)), func(r Risk) bool {
-		return slices.ContainsFunc(l.Risks[:own], r.is)
-	})...))
+// left, and nothing of the List gives way to it. Both leave out of one patch, so that of
+// a kind there are as many more as either says.
+func (l List) Also(other List) List {
+	beside := slices.DeleteFunc(Sort(slices.Clone(other.Risks)), func(r Risk) bool { return slices.ContainsFunc(l.Risks, r.is) })
+	more := maps.Clone(l.More)
+	l = l.keep(slices.Concat(l.Risks, beside))
 	l.Risks = Sort(l.Risks)
+	for kind, n := range other.More {
+		if n = min(n, maxMore); n > more[kind] {
+			l.More[kind] += n - more[kind]
+		}
+	}
 	return l
 }
 
 // keep names the first risks of each kind, as many as there is room for, and counts the
-// others.
+// others. Kinds that it does not know share the room of one.
 func (l List) keep(all []Risk) List {
 	kept, more := []Risk{}, map[Kind]int{}
 	for kind, n := range l.More {
@@ -65,14 +72,18 @@ func (l List) keep(all []Risk) List {
 	}
 	count, size := map[Kind]int{}, map[Kind]int{}
 	for _, r := range all {
+		room := r.Kind
+		if !slices.Contains(Kinds(), room) {
+			room = ""
+		}
 		n := len(r.Kind) + len(r.Path) + len(r.From) + len(r.Detail) + 8*len(r.Lines) + 40
-		if count[r.Kind] > 0 && (count[r.Kind] == maxOfKind || size[r.Kind]+n > maxBytes) {
+		if count[room] > 0 && (count[room] == maxOfKind || size[room]+n > maxBytes) {
 			more[r.Kind]++
 			continue
 		}
 		kept = append(kept, r)
-		count[r.Kind]++
-		size[r.Kind] += n
+		count[room]++
+		size[room] += n
 	}
 	l.Risks, l.More = kept, more
 	return l

@@ -23,7 +23,9 @@
 package risk
 
 import (
+	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -109,14 +111,50 @@ func Of(set patch.Patchset, found []secret.PatchFinding) []Risk {
 	return Sort(out)
 }
 
-// OfDiff lists what a diff tells by itself, without its base: less than Of, as
-// neither content that it does not have nor secrets are looked at.
-func OfDiff(d patch.Diff) []Risk {
+// OfDiff lists what a diff tells by itself, without its base: less than Of, as nothing is
+// looked at that only whole files tell; DiffAlone says so. Secrets are those of added
+// lines, and those that stand there as <REDACTED:kind> where the diff is kept without.
+func OfDiff(d patch.Diff, f *secret.Finder) []Risk {
 	var out []Risk
 	for _, p := range d.Parts() {
-		out = append(out, ofPart(p)...)
+		found := secretLines(p.Added, f)
+		var lines []int
+		for _, one := range found {
+			out = append(out, Risk{Kind: Secret, Path: p.Path, Lines: []int{one.Line}, Detail: one.Kind})
+			lines = append(lines, one.Line)
+		}
+		out = append(out, ofPart(p, lines)...)
 	}
 	return Sort(out)
+}
+
+// DiffAlone begins the reason of an Unlisted risk beside those of OfDiff.
+const DiffAlone = "only the diff was seen: "
+
+var redacted = regexp.MustCompile(`<REDACTED:([a-z0-9][a-z0-9_.-]{0,99})>`)
+
+// secretLines are the lines in which a secret among them begins.
+func secretLines(added []patch.Line, f *secret.Finder) []secret.PatchFinding {
+	var text bytes.Buffer
+	ends := make([]int, len(added))
+	for i, l := range added {
+		text.Write(l.Text)
+		text.WriteByte('\n')
+		ends[i] = text.Len()
+	}
+	var out []secret.PatchFinding
+	add := func(at int, kind string) {
+		if i, _ := slices.BinarySearch(ends, at+1); i < len(added) {
+			out = append(out, secret.PatchFinding{Line: added[i].Number, Kind: kind})
+		}
+	}
+	for _, one := range f.Find(text.String()) {
+		add(one.Start, one.Kind)
+	}
+	for _, m := range redacted.FindAllSubmatchIndex(text.Bytes(), -1) {
+		add(m[0], f.Text(string(text.Bytes()[m[2]:m[3]])))
+	}
+	return out
 }
 
 // InPolicy lists which of these paths the Policy's own rules protect, and whom a

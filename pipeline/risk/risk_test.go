@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
 func text(s string) *patch.File    { return &patch.File{Mode: patch.Regular, Data: []byte(s)} }
@@ -204,7 +205,34 @@ func TestOfDiff(t *testing.T) {
 			want[i].Detail = "its content was not read"
 		}
 	}
-	if got := risk.OfDiff(d); len(got) < 9 || lines(got) != lines(want) {
+	if got := risk.OfDiff(d, secret.Default()); len(got) < 9 || lines(got) != lines(want) {
 		t.Errorf("%s\nwant\n%s", lines(got), lines(want))
+	}
+}
+
+// T75 A diff without its base is searched for secrets in what it adds, with the lines
+// that they have in the file.
+func TestT75SecretsOfDiff(t *testing.T) {
+	base := map[string]*patch.File{"f": text(strings.Repeat("x\n", 20) + "\ny\n")}
+	for _, s := range secrettest.Samples() {
+		leak := strings.Repeat("x\n", 20) + "\n" + s.Text() + "\n\np\u0430y\n"
+		set := between(t, base, map[string]*patch.File{"f": text(leak)})
+		d, err := patch.Parse(set.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got []int
+		for _, one := range secret.Default().Patch(set) {
+			want = append(want, one.Line)
+		}
+		list := risk.OfDiff(d, secret.Default())
+		for _, r := range list {
+			if r.Kind == risk.Secret && r.Path == "f" && r.Detail != "" {
+				got = append(got, r.Lines...)
+			}
+		}
+		if len(want) == 0 || len(got) == 0 || got[0] != want[0] || strings.Contains(lines(list), s.Value) {
+			t.Errorf("%s: lines %v, want %v", s.Kind, got, want)
+		}
 	}
 }
