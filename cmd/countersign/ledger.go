@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitcredential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -169,8 +171,8 @@ func (a *App) tokenHost(settings gitstore.Settings) string {
 	return cmp.Or(named, server, "github.com")
 }
 
-// credentials are what the environment and Git's configuration have for a
-// remote. A token goes to one host alone: that of the workflow's server, else
+// credentials are what the environment, Git's configuration and its credential helpers
+// have for a remote. A token goes to one host alone: that of the workflow's server, else
 // the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
 func (a *App) credentials(address string, settings gitstore.Settings, first string) (wire.Options, error) {
 	o := wire.Options{SSH: wire.SSH{
@@ -205,6 +207,15 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 		var err error
 		o.Authorization, err = wire.ExtraHeader(header)
 		return o, err
+	default:
+		o.Credentials = func(ctx context.Context, address *url.URL) (string, func(bool)) {
+			c, err := gitcredential.Fill(ctx, address, a.person() != nil)
+			if err != nil {
+				return "", nil
+			}
+			a.secrets = a.finder().Knowing(c.Password)
+			return wire.Basic(c.User, c.Password), func(took bool) { c.Settle(ctx, took) }
+		}
 	}
 	return o, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,47 @@ import (
 const secret = "s3cret-t0ken"
 
 func withUser(url, userinfo string) string { return strings.Replace(url, "://", "://"+userinfo+"@", 1) }
+
+// TestCredentials: who has some is asked once, where the server wants some and none were
+// given, and told what became of them.
+func TestCredentials(t *testing.T) {
+	want := wire.Basic("ada", secret)
+	_, side := httpSide(t, wiretest.Options{Authorization: want})
+	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+	for name, c := range map[string]struct {
+		given, has string
+		asked      int
+		took, ok   bool
+	}{
+		"good":             {"", want, 1, true, true},
+		"wrong":            {"", wire.Basic("ada", "old"), 1, false, false},
+		"none":             {"", "", 1, false, false},
+		"one with a break": {"", want + "\r\nX: y", 1, false, false},
+		"given":            {want, "", 0, false, true},
+		"given and wrong":  {wire.Basic("ada", "old"), want, 0, false, false},
+	} {
+		asked, told, took := 0, 0, false
+		s := open(t, side.url, wire.Options{Authorization: c.given, Credentials: func(_ context.Context, address *url.URL) (string, func(bool)) {
+			if asked++; address.String() != side.url {
+				t.Errorf("%s: asked for %s, not %s", name, address, side.url)
+			}
+			return c.has, func(good bool) { told++; took = good }
+		}})
+		_, err := s.Tip(t.Context(), ledger)
+		if (err == nil) != c.ok || asked != c.asked || took != c.took {
+			t.Errorf("%s: %v; asked %d times, took %v", name, err, asked, took)
+		}
+		if err == nil {
+			_ = s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+		}
+		if _, err := s.Tip(t.Context(), ledger); (err == nil) != c.ok || asked > 1 || told > 1 {
+			t.Errorf("%s, again: %v; asked %d times, told %d times", name, err, asked, told)
+		}
+	}
+	if side.repo.Ref(ledger) != next {
+		t.Error("nothing was pushed")
+	}
+}
 
 func TestAuthorization(t *testing.T) {
 	want := wire.Basic("x-access-token", secret)

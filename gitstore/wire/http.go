@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func newHTTPClient(r Remote, o Options) *httpClient {
 		MaxResponseHeaderBytes: 1 << 20,
 		TLSClientConfig:        o.TLS.Clone(),
 	}
-	g := &guard{base: base, remote: r, agent: o.UserAgent, authorization: o.Authorization}
+	g := &guard{base: base, remote: r, agent: o.UserAgent, authorization: o.Authorization, ask: o.Credentials}
 	if g.authorization == "" && r.user != nil {
 		password, _ := r.user.Password()
 		g.authorization = Basic(r.user.Username(), password)
@@ -61,6 +62,7 @@ type guard struct {
 	remote        Remote
 	agent         string
 	authorization string
+	ask           func(context.Context, *url.URL) (string, func(bool)) // nil once it was
 	notes         *notes
 }
 
@@ -82,6 +84,9 @@ func (g *guard) RoundTrip(req *http.Request) (_ *http.Response, err error) {
 		req.Header.Set("Authorization", g.authorization)
 	}
 	resp, err := g.base.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		resp, err = g.askedFor(req, resp)
+	}
 	if err != nil {
 		return nil, &NetworkError{strip(err)}
 	}
@@ -103,6 +108,35 @@ func (g *guard) RoundTrip(req *http.Request) (_ *http.Response, err error) {
 		return nil, err
 	}
 	resp.Body = body
+	return resp, nil
+}
+
+// askedFor sends the first request of a session again with credentials, where somebody
+// has some for this repository.
+func (g *guard) askedFor(req *http.Request, refused *http.Response) (*http.Response, error) {
+	ask := g.ask
+	if ask == nil || g.authorization != "" || req.Method != http.MethodGet || !mayAuthorize(req.URL) {
+		return refused, nil
+	}
+	g.ask = nil
+	address := &url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: strings.TrimSuffix(req.URL.Path, "/info/refs")}
+	authorization, took := ask(req.Context(), address)
+	if authorization == "" || checkHeader(authorization) != nil {
+		return refused, nil
+	}
+	drain(refused.Body)
+	req.Header.Set("Authorization", authorization)
+	resp, err := g.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	g.authorization = authorization
+	switch resp.StatusCode {
+	case http.StatusOK:
+		took(true)
+	case http.StatusUnauthorized:
+		took(false)
+	}
 	return resp, nil
 }
 

@@ -34,6 +34,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -60,6 +61,9 @@ type Options struct {
 	// and [ExtraHeader]. Empty takes user and password of the URL, if any. It
 	// is sent over https, and over http to this machine only.
 	Authorization string
+	// Credentials is asked once for that value where a server wants one and there is
+	// none; "" is none. It is told whether the server took it. Nil is nobody to ask.
+	Credentials func(ctx context.Context, address *url.URL) (authorization string, took func(bool))
 
 	TLS *tls.Config // nil is the system's
 	SSH SSH
