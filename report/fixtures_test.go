@@ -7,10 +7,12 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -149,7 +151,7 @@ func risks() *risk.List {
 	return &list
 }
 
-// picture is the request that docs/request.png shows.
+// picture is the request that docs/request.svg shows.
 func picture() report.Request {
 	q := request()
 	hash := theHash
@@ -158,12 +160,6 @@ func picture() report.Request {
 		{Path: ".github/workflows/release.yml", Kind: "add", After: &hash, Added: 8},
 		{Path: "release.sh", Kind: "update", Before: &hash, After: &hash, Added: 1, Deleted: 1},
 	}
-	list := risk.NewList(thePatch, []risk.Risk{
-		{Kind: risk.Executable, Path: "release.sh"},
-		{Kind: risk.Trusted, Path: ".github/workflows/release.yml", Detail: "the forge runs it"},
-		{Kind: risk.Build, Path: "release.sh", Detail: "a shell runs it"},
-	})
-	q.Report.Risks = &list
 	q.Diff = []byte(`diff --git a/.github/workflows/release.yml b/.github/workflows/release.yml
 new file mode 100644
 index 0000000000000000000000000000000000000000..1123456789012345678901234567890123456789
@@ -189,6 +185,12 @@ index 0123456789012345678901234567890123456789..11234567890123456789012345678901
 -make dist
 +make dist && gh release create "$GITHUB_REF_NAME" dist/*
 `)
+	diff, err := patch.Parse(q.Diff)
+	if err != nil {
+		panic(err)
+	}
+	list := risk.NewList(thePatch, risk.OfDiff(diff, secret.Default()))
+	q.Report.Risks = &list
 	q.Needs = append(q.Needs, policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Required: 1, Paths: []string{".github/workflows/release.yml"}})
 	return q
 }
