@@ -15,9 +15,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/ignore"
 	"github.com/countersign-dev/countersign/gitstore/index"
 	"github.com/countersign-dev/countersign/gitstore/status"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // Changed returns the paths whose file in the index or the working tree is not
@@ -47,13 +49,17 @@ func (r *Repo) Changed(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	forms, err := r.forms(x)
+	if err != nil {
+		return nil, err
+	}
 	set := r.Config.values
 	changed, err := status.Changed(r.worktree, x, status.Options{
 		IgnoreMode: r.Config.IgnoreMode || runtime.GOOS == "windows", IgnoreCase: isTrue(set["core.ignorecase"]),
 		NoLinks: isFalse(set["core.symlinks"]), IgnoreCtime: isFalse(set["core.trustctime"]),
 		CheckLess: set["core.checkstat"] == "minimal",
 		Sparse:    isTrue(set["core.sparsecheckout"]) && !isTrue(set["sparse.expectfilesoutsideofpatterns"]),
-		Ignored:   lists, Submodule: r.submodule,
+		Ignored:   lists, Submodule: r.submodule, Form: forms,
 		Blob: func(id plumbing.Hash) ([]byte, error) { return readObject(r.objects, plumbing.BlobObject, id) },
 	})
 	if err != nil {
@@ -64,15 +70,46 @@ func (r *Repo) Changed(ctx context.Context) ([]string, error) {
 	return slices.Compact(changed), nil
 }
 
+// forms returns how files are checked out by the attributes of the working tree,
+// or, where it has none, of the index. A file that has an attribute which is not
+// supported is compared as its bytes are.
+func (r *Repo) forms(x *index.Index) (func(name string) (attributes.Form, error), error) {
+	rules, err := r.Config.Attributes.Rules(func(name string) ([]byte, error) {
+		root, err := os.OpenRoot(r.worktree)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		f, err := patch.Lookup(root.FS(), name)
+		if f != nil {
+			return f.Data, nil
+		}
+		if err != nil && !errors.As(err, new(*patch.Error)) {
+			return nil, err
+		}
+		at := x.Search([]byte(name), 0, x.Len())
+		if at == x.Len() || string(x.Name(at)) != name || x.Entry(at).Stage != 0 {
+			return nil, nil
+		}
+		return readObject(r.objects, plumbing.BlobObject, x.Entry(at).ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) (attributes.Form, error) {
+		form, err := rules.Form(name)
+		if errors.As(err, new(*attributes.UnsupportedError)) {
+			return attributes.Form{}, nil
+		}
+		return form, err
+	}, nil
+}
+
 // ignored are the lists of what is ignored that are not files of the working
 // tree: the user's, then the repository's own.
 func (r *Repo) ignored() (lists []ignore.List, err error) {
 	for _, name := range []string{r.Config.Excludes, filepath.Join(r.gitDir, "info", "exclude")} {
-		info, err := os.Stat(name)
-		if name == "" || errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
-			continue
-		}
-		data, err := os.ReadFile(name)
+		data, err := readPlain(name)
 		if err != nil {
 			return nil, fmt.Errorf("reading what is ignored: %w", err)
 		}

@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
+
+	"github.com/countersign-dev/countersign/gitstore/attributes"
 )
 
 // Settings are the few values of Git's configuration that matter here.
@@ -22,6 +25,8 @@ type Settings struct {
 	// SSHCommand, SSHVariant, Pager and OwnPager are core.sshCommand, ssh.variant,
 	// core.pager and countersign.pager of the system's and the user's files alone: a repository names no program (T84).
 	SSHCommand, SSHVariant, Pager, OwnPager string
+
+	Attributes attributes.Config // what is said of files in a working tree
 
 	values map[string]string
 }
@@ -47,12 +52,17 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
 		}
 	}
+	rules, err := s.attributes(r, getenv)
+	if err != nil {
+		return Settings{}, fmt.Errorf("reading Git's attributes: %w", err)
+	}
 	return Settings{
 		Name: s.identity(getenv, "name"), Email: s.identity(getenv, "email"),
 		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
 		SSHCommand: command, SSHVariant: variant, Pager: pager, OwnPager: own,
-		Excludes: s.excludes(r.worktree, getenv),
-		values:   s.values,
+		Excludes:   s.userFile("core.excludesfile", "ignore", r.worktree, getenv),
+		Attributes: rules,
+		values:     s.values,
 	}, nil
 }
 
@@ -135,18 +145,66 @@ func userDir(getenv func(string) string) string {
 	return ""
 }
 
-// excludes is the user's list of what is ignored. git runs at the root of the
-// working tree, which a relative path starts from.
-func (s *settings) excludes(worktree string, getenv func(string) string) string {
-	name, set := s.values["core.excludesfile"]
+// userFile is a file of the user's that the configuration names, or that is where
+// it is by default; "" for none. git runs at the root of the working tree, which a
+// relative path starts from.
+func (s *settings) userFile(key, byDefault, worktree string, getenv func(string) string) string {
+	name, set := s.values[key]
 	dir := userDir(getenv)
 	switch {
 	case name != "":
-		return s.path(filepath.Join(worktree, ".gitignore"), name)
+		return s.path(filepath.Join(worktree, "root"), name)
 	case set, dir == "":
 		return ""
 	}
-	return filepath.Join(dir, "ignore")
+	return filepath.Join(dir, byDefault)
+}
+
+// attributes is what the configuration, and files that it names, say of files.
+func (s *settings) attributes(r *Repo, getenv func(string) string) (attributes.Config, error) {
+	c := attributes.Config{
+		EOL: strings.ToLower(s.values["core.eol"]), NativeCRLF: runtime.GOOS == "windows",
+		IgnoreCase: isTrue(s.values["core.ignorecase"]), Filters: map[string]bool{},
+	}
+	switch auto := s.values["core.autocrlf"]; {
+	case strings.EqualFold(auto, "input"):
+		c.AutoCRLF = "input"
+	case isTrue(auto):
+		c.AutoCRLF = "true"
+	}
+	for key, value := range s.values {
+		driver, ok := strings.CutPrefix(key, "filter.")
+		at := strings.LastIndexByte(driver, '.')
+		if ok && at >= 0 && value != "" {
+			c.Filters[driver[:at]] = true
+		}
+	}
+	files := []string{s.userFile("core.attributesfile", "attributes", r.worktree, getenv)}
+	if getenv("GIT_ATTR_NOSYSTEM") == "" {
+		files = append([]string{"/etc/gitattributes"}, files...)
+	}
+	for _, name := range files {
+		data, err := readPlain(name)
+		if err != nil {
+			return c, err
+		}
+		c.User = append(append(c.User, data...), '\n')
+	}
+	var err error
+	c.Info, err = readPlain(filepath.Join(r.gitDir, "info", "attributes"))
+	return c, err
+}
+
+// readPlain reads a regular file; anything else is empty.
+func readPlain(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if name == "" || errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
 }
 
 // isFalse follows git-config(1), "boolean".

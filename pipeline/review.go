@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // A Reviewed is a recorded proposal. Known says that it was there already.
@@ -64,7 +64,7 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
 			return nothing(out, nil)
 		}
-		if err := r.refuseDirty(ctx, in, p.Set.Files()); err != nil {
+		if err := r.refuseDirty(ctx, in, p); err != nil {
 			return nothing(out, err)
 		}
 		old, err := p.superseded(snap.Tree)
@@ -88,11 +88,11 @@ func (r *Runner) WorktreeInput(ctx context.Context, summary string) (input.Chang
 	if r.Worktree == nil {
 		return input.Change{}, &NoWorktreeError{}
 	}
-	changed, err := r.Repo.Changed(ctx)
+	changed, read, err := r.files().Changed(ctx)
 	if err != nil {
 		return input.Change{}, err
 	}
-	return input.Worktree(changed, r.Worktree.Read, summary), nil
+	return input.Worktree(changed, read, summary), nil
 }
 
 func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) {
@@ -186,8 +186,7 @@ func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.
 	if done == nil || r.Worktree == nil || p.pull != nil {
 		return nil, nil
 	}
-	states, err := r.Worktree.Inspect(p.Set.Files())
-	if err != nil || slices.ContainsFunc(states, func(s workspace.State) bool { return s != workspace.After }) {
+	if there, err := r.files().Done(ctx, p.Base, p.Set.Files()); err != nil || !there {
 		return nil, err
 	}
 	return done, nil
@@ -221,12 +220,16 @@ func (p gathered) heldTo(t ledger.Transaction) error {
 }
 
 // refuseDirty: what the human is shown must be what the files in front of them
-// would become. A proposal of the working tree is what is in front of them.
-func (r *Runner) refuseDirty(ctx context.Context, in input.Change, files []patch.Change) error {
+// would become. A proposal of the working tree is what is in front of them, and a
+// change that goes to a ref has nothing to do with them.
+func (r *Runner) refuseDirty(ctx context.Context, in input.Change, p gathered) error {
 	if r.Worktree == nil || in.Kind == input.KindWorktree || in.For != nil {
 		return nil
 	}
-	_, err := r.files().Clean(ctx, files)
+	if to := cmp.Or(in.Target, p.rules.Policy.Apply.To, policy.ToWorktree); to != policy.ToWorktree {
+		return nil
+	}
+	_, err := r.files().Clean(ctx, p.Base, p.Set.Files())
 	return err
 }
 

@@ -3,8 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
+	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
@@ -44,11 +44,14 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if v.Status != ledger.Applied {
 			return nothing(v, nil)
 		}
-		read, err := r.applied(ctx, snap, log)
+		set := sync.OnceValues(func() (patch.Patchset, error) {
+			return r.source().On(ctx, snap.Tree, log.Transaction(), ledger.Last[*ledger.ApplyStart](log).BaseCommit)
+		})
+		read, err := r.applied(ctx, snap, log, set)
 		if err != nil {
 			return nothing(v, err)
 		}
-		if found, err = r.readBack(ctx, snap.Tree, log, read); err != nil {
+		if found, err = readBack(log, set, read); err != nil {
 			return nothing(v, err)
 		}
 		done, err := r.With(known).checkApplied(ctx, snap, log, read)
@@ -69,13 +72,18 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 
 // applied returns a reader of the files where the last apply put them: the
 // working tree, or the commit that was made.
-func (r *Runner) applied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log) (checks.ReadFile, error) {
+func (r *Runner) applied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log, set func() (patch.Patchset, error)) (checks.ReadFile, error) {
 	done, tx := log.LastApply(), log.Transaction()
 	if done.Target == effect.Worktree {
 		if r.Worktree == nil {
 			return nil, &NoWorktreeError{}
 		}
-		return r.Worktree.Read, nil
+		changes, err := set()
+		if err != nil && !errors.As(err, new(*reviewed.RedactedError)) {
+			return nil, err
+		}
+		read, err := r.files().Stored(ctx, ledger.Last[*ledger.ApplyStart](log).BaseCommit, changes.Files())
+		return checks.ReadFile(read), err
 	}
 	tree, err := r.Repo.Tree(ctx, done.CommitAfter)
 	if err != nil && done.CommitAfter != "" {
@@ -90,23 +98,6 @@ func (r *Runner) applied(ctx context.Context, snap ledger.Snapshot, log *ledger.
 	return func(path string, _ *patch.File) (*patch.File, error) { return patch.Lookup(tree, path) }, nil
 }
 
-// A NotHereError says that the commit of an apply is in another clone, and that
-// it could not be made again in this one.
-type NotHereError struct {
-	ID, Commit string
-	Err        error // nil where another commit came of it
-}
-
-func (e *NotHereError) Error() string {
-	text := fmt.Sprintf("commit %.12s, which %s was applied as, is not in this clone", e.Commit, e.ID)
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text
-}
-
-func (e *NotHereError) Unwrap() error { return e.Err }
-
 // bring brings a commit that was made in another clone: with the pull request, or
 // by making it again, since the same approved change on the same parent is the
 // same commit.
@@ -120,7 +111,7 @@ func (r *Runner) bring(ctx context.Context, snap ledger.Snapshot, tx ledger.Tran
 	}
 	made, err := r.buildAgain(ctx, snap, tx, done.CommitBefore)
 	if err != nil || made != done.CommitAfter {
-		return &NotHereError{tx.TransactionID, done.CommitAfter, err}
+		return &effect.NotHereError{ID: tx.TransactionID, Commit: done.CommitAfter, Err: err}
 	}
 	return nil
 }
@@ -139,16 +130,15 @@ func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger
 }
 
 // readBack compares the files with what was approved.
-func (r *Runner) readBack(ctx context.Context, tree fs.FS, log *ledger.Log, read checks.ReadFile) ([]rule.Violation, error) {
-	tx := log.Transaction()
-	set, err := r.source().On(ctx, tree, tx, ledger.Last[*ledger.ApplyStart](log).BaseCommit)
+func readBack(log *ledger.Log, set func() (patch.Patchset, error), read checks.ReadFile) ([]rule.Violation, error) {
+	approved, err := set()
 	if errors.As(err, new(*reviewed.RedactedError)) {
-		return reviewed.ReadBackHashes(*tx.Pointers.Proposal, read)
+		return reviewed.ReadBackHashes(*log.Transaction().Pointers.Proposal, read)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return reviewed.ReadBack(set, read)
+	return reviewed.ReadBack(approved, read)
 }
 
 // complete ends a transaction that is proved.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -22,6 +23,7 @@ type reviewFlags struct {
 	pr                            int
 	prDiff                        bool
 	bundleOut                     string
+	to                            policy.Target
 }
 
 func (f *reviewFlags) add(cmd *cobra.Command) {
@@ -70,11 +72,15 @@ func (a *App) reviewCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the patch and print its patch_id; record nothing")
 	cmd.Flags().IntVar(&f.pr, "pr", 0, "propose it for the pull request with this `NUMBER`, on its head")
 	cmd.Flags().BoolVar(&f.prDiff, "pr-diff", false, "with --pr: the pull request's own diff, which is approved and never applied")
+	cmd.Flags().StringVar((*string)(&f.to), "to", "", "worktree, branch or ref: where it is to be applied; for a `branch` or ref the working tree is not looked at")
 	cmd.Flags().StringVar(&f.bundleOut, "bundle-out", "", "record nothing; write what is proposed to `FILE`, for \"settle --bundle\" elsewhere")
 	return cmd
 }
 
 func (a *App) review(ctx context.Context, f reviewFlags) error {
+	if _, err := (&targetFlags{to: string(f.to)}).options(false); err != nil {
+		return err
+	}
 	if f.pr < 0 || f.prDiff && f.pr == 0 {
 		return &usageError{"no pull request was named", "--pr N"}
 	}

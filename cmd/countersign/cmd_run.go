@@ -66,7 +66,7 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 		_, id, err := a.find(ctx, r, args, false)
 		return id, err
 	}
-	if len(f.given()) > 0 {
+	if f.to = o.To; len(f.given()) > 0 {
 		done, err := a.propose(ctx, r, f)
 		if err != nil {
 			return err

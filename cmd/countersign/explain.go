@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
@@ -123,6 +124,7 @@ var table = []row{
 	always[*gitstore.PushError](exitIO, "give a token that may push there (push-token in the Action, COUNTERSIGN_TOKEN elsewhere), or apply with --to ref"),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
 	always[*effect.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
+	always[*attributes.UnsupportedError](exitRefused, "leave the working tree out: --to branch"),
 	always[*effect.SparseError](exitRefused, "check them out, or apply without a working tree: --to branch"),
 	always[*pipeline.SupersededError](exitRefused, "make the patch again on the current commit, and review it"),
 	on(exitRefused, func(e *effect.ElsewhereError, again command) string {
@@ -132,7 +134,7 @@ var table = []row{
 		return "check out the branch that it was reviewed on, or review the patch again here"
 	}),
 	on(exitRefused, func(e *pipeline.ClosedError, again command) string { return again("show", e.ID) }),
-	always[*pipeline.NotHereError](exitIO, "run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on"),
+	always[*effect.NotHereError](exitIO, "run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on"),
 	on(exitFailed, func(e *pipeline.UnprovenError, again command) string {
 		if slices.ContainsFunc(e.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
 			return "run it in the working tree where it was applied, with the files as the patch leaves them"

@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"pipeline/secret":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/zricethezav/gitleaks/v8", "github.com/pelletier/go-toml/v2"},
 	"pipeline/sandbox":       {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
 	"pipeline/checks":        {"pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/proposal", "pipeline/rule", "pipeline/sandbox", "pipeline/secret"},
-	"pipeline/workspace":     {"pipeline/parallel", "pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
+	"pipeline/workspace":     {"gitstore/attributes", "pipeline/parallel", "pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
 	"pipeline/effect":        {"pipeline/lazyregexp", "pipeline/approval", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
 	"pipeline/reviewed":      {"pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/rule", "pipeline/seal", "pipeline/secret"},
 	"pipeline/input": {
@@ -63,14 +63,15 @@ var mayImport = map[string][]string{
 	"pipeline/pull": {
 		"pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
 	},
-	"gitstore/packfile": {"github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
-	"gitstore/index":    {"github.com/go-git/go-git/v5"},
-	"gitstore/ignore":   {},
-	"gitstore/status":   {"gitstore/index", "gitstore/ignore", "github.com/go-git/go-git/v5", "golang.org/x/sys"},
-	"pipeline/sshsig":   {"golang.org/x/crypto"},
-	"gitstore/wire":     {"pipeline/lazyregexp", "github.com/go-git/go-git/v5"},
+	"gitstore/packfile":   {"github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
+	"gitstore/index":      {"github.com/go-git/go-git/v5"},
+	"gitstore/ignore":     {},
+	"gitstore/attributes": {"gitstore/ignore"},
+	"gitstore/status":     {"gitstore/index", "gitstore/ignore", "gitstore/attributes", "github.com/go-git/go-git/v5", "golang.org/x/sys"},
+	"pipeline/sshsig":     {"golang.org/x/crypto"},
+	"gitstore/wire":       {"pipeline/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore": {
-		"pipeline/lazyregexp", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
+		"pipeline/lazyregexp", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {

@@ -34,6 +34,7 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 			return pipeline.Reviewed{}, err
 		}
 	}
+	in.Target = f.to
 	done, err := r.Review(ctx, in, f.dryRun)
 	a.learn(done.Learnt)
 	a.transaction = done.ID

@@ -122,7 +122,7 @@ func openWorktree(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Set
 	if err != nil {
 		return err
 	}
-	r.Worktree = tree
+	tree.Attributes, r.Worktree = settings.Attributes, tree
 	return nil
 }
 

@@ -43,6 +43,19 @@ func parse(line []byte) (p pattern, ok bool) {
 	if p.negated = len(line) > 0 && line[0] == '!'; p.negated {
 		line = line[1:]
 	}
+	p.read(line)
+	return p, true
+}
+
+// One returns the list of one pattern, which is all of the text: that of a line of
+// gitattributes(5).
+func One(text []byte) List {
+	var p pattern
+	p.read(text)
+	return List{[]pattern{p}}
+}
+
+func (p *pattern) read(line []byte) {
 	if p.dirOnly = bytes.HasSuffix(line, []byte("/")); p.dirOnly {
 		line = line[:len(line)-1]
 	}
@@ -51,7 +64,6 @@ func parse(line []byte) (p pattern, ok bool) {
 	p.text = bytes.Clone(line)
 	p.literal = literal(p.text)
 	p.suffix = len(line) > 1 && line[0] == '*' && literal(p.text[1:]) == len(p.text)-1
-	return p, true
 }
 
 // literal is how many bytes at the beginning of a pattern stand for themselves.

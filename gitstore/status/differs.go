@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/index"
 )
 
@@ -65,10 +66,31 @@ func (w *walker) differs(dir *dir, e index.Entry, s look, name string) (bool, er
 	case same && (e.Stat.Size != 0 || e.ID == emptyBlob) && !racy:
 		return false, nil
 	case e.Stat.Size != 0 && e.Stat.Size != s.Size: // 0 is also git's note that it is to read the file
-		return true, nil
+		return w.isOther(dir, e, kind, name)
 	}
 	id, err := dir.blobID(name, kind, s.size)
-	return err == nil && id != e.ID, err
+	if err != nil || id == e.ID {
+		return false, err
+	}
+	return w.isOther(dir, e, kind, name)
+}
+
+// isOther reports whether a file whose bytes are not the blob's is none that Git
+// takes for it.
+func (w *walker) isOther(dir *dir, e index.Entry, kind uint32, name string) (bool, error) {
+	if w.Form == nil || kind != typeRegular || e.Mode&typeMask != typeRegular {
+		return true, nil
+	}
+	form, err := w.Form(string(e.Name))
+	if err != nil || form == (attributes.Form{}) {
+		return true, err
+	}
+	data, err := dir.read(name)
+	if err != nil {
+		return false, err
+	}
+	blob, err := w.Blob(e.ID)
+	return !form.Same(data, blob), err
 }
 
 // emptyBlob is the id of a file without content.

@@ -1,8 +1,8 @@
 // Package status says which files of a working tree are not what the index has,
 // and which are in neither the index nor a list of what is to be ignored, as
 // "git status --untracked-files=all" does. It runs nothing: no file system
-// monitor that the configuration fs.DirEntrys, and no filter. A file is compared as its
-// bytes are, unless what lstat tells of it is what the index noted.
+// monitor that the configuration names, and no filter. A file is compared by its
+// content, unless what lstat tells of it is what the index noted.
 //
 // One walk looks at every directory once, on all cores: it is opened by its name
 // in the directory above, never through a link, listed, and each file in it that
@@ -22,6 +22,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/ignore"
 	"github.com/countersign-dev/countersign/gitstore/index"
 )
@@ -43,8 +44,10 @@ type Options struct {
 	// Submodule returns the commit that the repository at a path has checked out;
 	// false where there is none.
 	Submodule func(name string) (plumbing.Hash, bool)
-	// Blob returns the content of a blob, of which there may be a .gitignore that is
-	// not checked out.
+	// Form returns how the file at a path is checked out; nil: as its blob is.
+	Form func(name string) (attributes.Form, error)
+	// Blob returns the content of a blob: of a .gitignore that is not checked out, or
+	// of a file that is in another form.
 	Blob func(id plumbing.Hash) ([]byte, error)
 }
 

@@ -111,6 +111,23 @@ func (e *NoHeadError) Error() string {
 	return fmt.Sprintf("the repository that the head of pull request %d was in is gone", e.PullRequest)
 }
 
+// A NotHereError says that the commit of an apply is in another clone, and that
+// it could not be made again in this one.
+type NotHereError struct {
+	ID, Commit string
+	Err        error // nil where another commit came of it
+}
+
+func (e *NotHereError) Error() string {
+	text := fmt.Sprintf("commit %.12s, which %s was applied as, is not in this clone", e.Commit, e.ID)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *NotHereError) Unwrap() error { return e.Err }
+
 // A SignerError says that the Policy wants commits signed, and that they cannot
 // be.
 type SignerError struct {

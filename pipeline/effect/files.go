@@ -2,6 +2,7 @@ package effect
 
 import (
 	"context"
+	"io/fs"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
@@ -27,9 +28,14 @@ type Tree interface {
 	Lock(ctx context.Context) (unlock func(), err error)
 	// Inspect compares each file on disk with its Before and After, in order.
 	Inspect(files []patch.Change) ([]workspace.State, error)
-	// Read returns a file, nil if there is none. base is what the commit has
-	// there, for the mode where the file system does not tell.
-	Read(path string, base *patch.File) (*patch.File, error)
+	// Local returns changes of a commit as they are on disk, by the attributes of the
+	// commit and, where they are approved, of the changes.
+	Local(commit fs.FS, files []patch.Change, approved bool) ([]patch.Change, error)
+	// Stored returns a reader of the files as Git would store them, by the attributes
+	// of a commit with changes.
+	Stored(commit fs.FS, changes []patch.Change) (workspace.Reader, error)
+	// Changed are the attributes among changed files.
+	Changed(changed []string) ([]patch.Change, error)
 	// Write brings every file to its After, all or as far as it gets, reads
 	// back what it wrote and reports each file.
 	Write(files []patch.Change) []result.Operation
@@ -64,13 +70,13 @@ func (e Files) Ready(ctx context.Context, c *Change, _ string) error {
 		}
 	}
 	if !resuming && tx.Status != ledger.Failed && tx.Pointers.Proposal.Kind != ledger.KindWorktree {
-		sparse, err := e.Clean(ctx, c.Set.Files())
+		sparse, err := e.Clean(ctx, c.Base, c.Set.Files())
 		if err == nil && len(sparse) > 0 {
 			err = &SparseError{sparse}
 		}
 		return err
 	}
-	states, err := e.Tree.Inspect(c.Set.Files())
+	states, err := e.Inspect(ctx, c.Base, c.Set.Files())
 	if err != nil {
 		return err
 	}
@@ -86,10 +92,15 @@ func (e Files) Ready(ctx context.Context, c *Change, _ string) error {
 	return nil
 }
 
-// Clean compares files on disk, and in the index, with the base. It returns
-// those that are not checked out, which are neither clean nor dirty.
-func (e Files) Clean(ctx context.Context, files []patch.Change) (sparse []string, err error) {
-	states, err := e.Tree.Inspect(files)
+// Clean compares files on disk, and in the index, with the base commit, by its
+// attributes alone. It returns those that are not checked out, which are neither
+// clean nor dirty.
+func (e Files) Clean(ctx context.Context, base string, files []patch.Change) (sparse []string, err error) {
+	local, err := e.local(ctx, base, files, false)
+	if err != nil {
+		return nil, err
+	}
+	states, err := e.Tree.Inspect(local)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +126,59 @@ func (e Files) Clean(ctx context.Context, files []patch.Change) (sparse []string
 	return sparse, nil
 }
 
+func (e Files) local(ctx context.Context, base string, files []patch.Change, approved bool) ([]patch.Change, error) {
+	tree, err := e.Repo.Tree(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return e.Tree.Local(tree, files, approved)
+}
+
+// Inspect compares files on disk with an approved change of a commit, in order.
+func (e Files) Inspect(ctx context.Context, base string, files []patch.Change) ([]workspace.State, error) {
+	local, err := e.local(ctx, base, files, true)
+	if err != nil {
+		return nil, err
+	}
+	return e.Tree.Inspect(local)
+}
+
+// Done reports whether every file on disk is as an approved change of a commit
+// leaves it.
+func (e Files) Done(ctx context.Context, base string, files []patch.Change) (bool, error) {
+	states, err := e.Inspect(ctx, base, files)
+	return err == nil && !slices.ContainsFunc(states, func(s workspace.State) bool { return s != workspace.After }), err
+}
+
+// Stored returns a reader of the files as Git would store them after a change of
+// a commit.
+func (e Files) Stored(ctx context.Context, base string, changes []patch.Change) (workspace.Reader, error) {
+	tree, err := e.Repo.Tree(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return e.Tree.Stored(tree, changes)
+}
+
+// Changed returns the paths whose file Git would store otherwise than HEAD has it,
+// with a reader of what that is.
+func (e Files) Changed(ctx context.Context) ([]string, workspace.Reader, error) {
+	changed, err := e.Repo.Changed(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	rules, err := e.Tree.Changed(changed)
+	if err != nil {
+		return nil, nil, err
+	}
+	head, err := e.Repo.Head(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	read, err := e.Stored(ctx, head, rules)
+	return changed, read, err
+}
+
 // Begin keeps a note that is there already: it is of a run that was killed, whose
 // apply/start may reach the ledger yet.
 func (e Files) Begin(start ledger.ApplyStart) (undo func() error, err error) {
@@ -135,14 +199,27 @@ func (e Files) CanResume(open ledger.ApplyStart) error {
 	return err
 }
 
-// Write brings every file to what the change leaves.
-func (e Files) Write(_ context.Context, c Change) Written {
-	return Written{Operations: e.Tree.Write(c.Set.Files())}
+// Write brings every file to what Git would check out of what the change leaves.
+// The report has the hashes and sizes of the change itself, not those on disk.
+func (e Files) Write(ctx context.Context, c Change) Written {
+	files := c.Set.Files()
+	local, err := e.local(ctx, c.Base, files, true)
+	if err != nil {
+		return Written{Operations: failed(files, "cannot write: "+err.Error())}
+	}
+	ops := e.Tree.Write(local)
+	for i, op := range workspace.Predict(files) {
+		ops[i].BeforeHash = op.BeforeHash
+		if ops[i].Status == result.StatusSuccess {
+			ops[i] = op
+		}
+	}
+	return Written{Operations: ops}
 }
 
 // Found reports the files that are as the change leaves them as written.
-func (e Files) Found(_ context.Context, files []patch.Change, _ ledger.ApplyStart, why string) (Written, error) {
-	states, err := e.Tree.Inspect(files)
+func (e Files) Found(ctx context.Context, files []patch.Change, open ledger.ApplyStart, why string) (Written, error) {
+	states, err := e.Inspect(ctx, open.BaseCommit, files)
 	if err != nil {
 		return Written{}, err
 	}

@@ -50,6 +50,10 @@ type Change struct {
 	For      *forge.PullRequest
 	Base     string
 	Proposer *ledger.Actor // nil: whoever runs this
+
+	// Target is where it is to be applied, "" for what the Policy says. The working
+	// tree is looked at for changes to it alone. It is not recorded.
+	Target policy.Target
 }
 
 // Computed reports whether the change was not given as a document, but made here.

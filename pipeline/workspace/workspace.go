@@ -29,12 +29,17 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // A Tree is a working tree.
 type Tree struct {
+	// Attributes is what Git's configuration says of the files; the zero value is a
+	// Git without one.
+	Attributes attributes.Config
+
 	root       *os.Root
 	stateDir   string // absolute
 	ignoreMode bool

@@ -1,0 +1,329 @@
+package attributes
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A Form is how a file is checked out. The zero value is as the commit has it.
+type Form struct {
+	eol      lineEnd
+	guess    bool // only what looks like text is converted, and no file with CRLF in the commit
+	ident    bool
+	encoding string // "" or a key of encodings
+}
+
+// lineEnd says how lines end in the working tree; all but asIs end in LF in a
+// commit.
+type lineEnd int
+
+const (
+	asIs lineEnd = iota
+	lf
+	crlf
+)
+
+// An UnsupportedError is an attribute that this program cannot do as Git does.
+type UnsupportedError struct {
+	Path      string
+	Attribute string // as it is written, such as "filter=lfs"
+	Why       string
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%+q has the attribute %+q: %s", e.Path, e.Attribute, e.Why)
+}
+
+// An EncodingError is content that an encoding cannot hold, or that is not in it.
+type EncodingError struct{ message string }
+
+func (e *EncodingError) Error() string { return e.message }
+
+// Form returns how the file at a path is checked out, or an *UnsupportedError.
+func (r *Rules) Form(name string) (Form, error) {
+	said, err := r.of(name)
+	if err != nil {
+		return Form{}, err
+	}
+	f := r.lineEnds(said)
+	f.ident = said["ident"] == "true"
+	if driver, ok := strings.CutPrefix(said["filter"], "="); ok && r.config.Filters[driver] {
+		return f, &UnsupportedError{name, "filter=" + driver, "the program of a filter is not run"}
+	}
+	switch value := said["working-tree-encoding"]; {
+	case value == "":
+	case value[0] != '=' || value == "=":
+		return f, &UnsupportedError{name, "working-tree-encoding", "Git refuses it without an encoding"}
+	case strings.EqualFold(value, "=utf-8"), strings.EqualFold(value, "=utf8"):
+	default:
+		f.encoding = strings.ToUpper(value[1:])
+		if _, known := encodings[f.encoding]; !known {
+			return f, &UnsupportedError{name, "working-tree-encoding" + value, "of encodings, only UTF-8 and those of UTF-16 are known"}
+		}
+	}
+	return f, nil
+}
+
+// lineEnds is Git's decision (convert.c), which takes "crlf", the attribute of
+// old, where there is no "text".
+func (r *Rules) lineEnds(said map[string]string) (f Form) {
+	text := said["text"]
+	if !decides(text) {
+		text = said["crlf"]
+	}
+	native := crlf
+	switch {
+	case r.config.AutoCRLF == "true":
+	case r.config.AutoCRLF == "input":
+		native = lf
+	case r.config.EOL != "crlf" && (r.config.EOL == "lf" || !r.config.NativeCRLF):
+		native = lf
+	}
+	switch {
+	case text == "false":
+		return f
+	case said["eol"] == "=lf", text == "=input":
+		f.eol = lf
+	case said["eol"] == "=crlf":
+		f.eol = crlf
+	case decides(text):
+		f.eol = native
+	case r.config.AutoCRLF == "true" || r.config.AutoCRLF == "input":
+		f.eol = native
+	}
+	if text == "=input" && said["eol"] == "=crlf" {
+		f.eol = crlf
+	}
+	f.guess = f.eol != asIs && (text == "=auto" || !decides(text) && said["eol"] != "=lf" && said["eol"] != "=crlf")
+	return f
+}
+
+// decides reports whether a value of "text" is one that Git knows.
+func decides(text string) bool {
+	return text == "true" || text == "false" || text == "=auto" || text == "=input"
+}
+
+// Checkout returns what Git writes to the working tree of a blob. The blob itself
+// is returned where that is the same.
+func (f Form) Checkout(blob []byte) ([]byte, error) {
+	out := blob
+	if f.ident {
+		out = expandIdent(out, blob)
+	}
+	if s := count(out); f.eol == crlf && s.lf > 0 && !(f.guess && (s.crlf > 0 || s.binary())) {
+		out = toCRLF(out)
+	}
+	if f.encoding == "" || len(out) == 0 {
+		return out, nil
+	}
+	return encodings[f.encoding].encode(out)
+}
+
+// Add returns what Git stores of a file of the working tree. blob is what the
+// index has, nil for nothing.
+func (f Form) Add(data, blob []byte) ([]byte, error) {
+	if f.encoding != "" && len(data) > 0 {
+		var err error
+		if data, err = encodings[f.encoding].decode(data); err != nil {
+			return nil, err
+		}
+	}
+	if f.eol != asIs {
+		s := count(data)
+		in := count(blob)
+		if s.crlf > 0 && !(f.guess && (s.binary() || in.crlf > 0 && !in.binary())) {
+			data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+		}
+	}
+	if f.ident {
+		data = shrinkIdent(data)
+	}
+	return data, nil
+}
+
+// Same reports whether Git takes a file of the working tree for the blob: it is
+// what Checkout returns, or Add returns the blob.
+func (f Form) Same(data, blob []byte) bool {
+	if out, err := f.Checkout(blob); err == nil && bytes.Equal(out, data) {
+		return true
+	}
+	in, err := f.Add(data, blob)
+	return err == nil && bytes.Equal(in, blob)
+}
+
+// counts are what Git tells text from other files by.
+type counts struct{ nul, cr, lf, crlf, printable, other int }
+
+func count(data []byte) (s counts) {
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '\r' && i+1 < len(data) && data[i+1] == '\n':
+			s.crlf++
+			i++
+		case c == '\r':
+			s.cr++
+		case c == '\n':
+			s.lf++
+		case c == 0:
+			s.nul++
+			s.other++
+		case c == '\b', c == '\t', c == 0x1b, c == '\f', c >= ' ' && c != 0x7f:
+			s.printable++
+		default:
+			s.other++
+		}
+	}
+	if len(data) > 0 && data[len(data)-1] == 0x1a { // the end of a file of DOS
+		s.other--
+	}
+	return s
+}
+
+func (s counts) binary() bool { return s.cr > 0 || s.nul > 0 || s.printable>>7 < s.other }
+
+// toCRLF puts a CR before each LF that has none.
+func toCRLF(data []byte) []byte {
+	out := make([]byte, 0, len(data)+len(data)/16)
+	for i, c := range data {
+		if c == '\n' && (i == 0 || data[i-1] != '\r') {
+			out = append(out, '\r')
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// expandIdent puts the blob's id into $Id$, and into $Id:…$ unless it looks like
+// another system's.
+func expandIdent(data, blob []byte) []byte {
+	h := sha1.Sum(append(strconv.AppendInt([]byte("blob "), int64(len(blob)), 10), append([]byte{0}, blob...)...))
+	id := "Id: " + hex.EncodeToString(h[:]) + " $"
+	return eachIdent(data, func(word []byte) string {
+		if inner, ok := bytes.CutPrefix(word, []byte("Id:")); ok {
+			inner = inner[:len(inner)-1]
+			if len(inner) > 0 {
+				if i := bytes.IndexByte(inner[1:], ' '); i >= 0 && i+1 < len(inner)-1 {
+					return ""
+				}
+			}
+		}
+		return id
+	})
+}
+
+func shrinkIdent(data []byte) []byte {
+	return eachIdent(data, func([]byte) string { return "Id$" })
+}
+
+// eachIdent replaces each "Id$" and "Id:…$" after a "$", of one line, with what do
+// returns; "" leaves it alone. Of "$$Id$" the two implementations in Git say
+// different things; either comes back as the same blob.
+func eachIdent(data []byte, do func(word []byte) string) []byte {
+	if !bytes.Contains(data, []byte("$Id")) {
+		return data
+	}
+	out := make([]byte, 0, len(data)+64)
+	for {
+		i := bytes.IndexByte(data, '$')
+		if i < 0 {
+			return append(out, data...)
+		}
+		out, data = append(out, data[:i+1]...), data[i+1:]
+		size := 0
+		switch {
+		case bytes.HasPrefix(data, []byte("Id$")):
+			size = 3
+		case bytes.HasPrefix(data, []byte("Id:")):
+			end := bytes.IndexByte(data[3:], '$')
+			if end < 0 {
+				return append(out, data...)
+			}
+			if bytes.IndexByte(data[3:3+end], '\n') < 0 {
+				size = 3 + end + 1
+			}
+		}
+		if size == 0 {
+			continue
+		}
+		if word := do(data[:size]); word != "" {
+			out, data = append(out, word...), data[size:]
+		}
+	}
+}
+
+// An encoding is one of those of UTF-16. With mark, a file begins with a byte
+// order mark, which says how it is read; without, Git forbids one.
+type encoding struct {
+	bigEndian, mark bool
+}
+
+func (e encoding) order() interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+} {
+	if e.bigEndian {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+var encodings = map[string]encoding{
+	"UTF-16":       {mark: true}, // as glibc writes it
+	"UTF-16LE":     {},
+	"UTF-16BE":     {bigEndian: true},
+	"UTF-16LE-BOM": {mark: true},
+}
+
+func (e encoding) encode(text []byte) ([]byte, error) {
+	if !utf8.Valid(text) {
+		return nil, &EncodingError{"it is not UTF-8, which the attribute takes every file of a commit to be"}
+	}
+	var out []byte
+	if e.mark {
+		out = e.order().AppendUint16(out, 0xfeff)
+	}
+	for _, unit := range utf16.Encode([]rune(string(text))) {
+		out = e.order().AppendUint16(out, unit)
+	}
+	return out, nil
+}
+
+func (e encoding) decode(data []byte) ([]byte, error) {
+	bad := &EncodingError{"it is not in the encoding that the attribute says"}
+	if len(data)%2 != 0 {
+		return nil, bad
+	}
+	marked := len(data) > 1 && (data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff)
+	if marked != e.mark {
+		return nil, bad
+	}
+	if marked {
+		e.bigEndian, data = data[0] == 0xfe, data[2:]
+	}
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = e.order().Uint16(data[2*i:])
+	}
+	var out []byte
+	for i := 0; i < len(units); i++ {
+		r := rune(units[i])
+		if utf16.IsSurrogate(r) {
+			if i+1 == len(units) {
+				return nil, bad
+			}
+			i++
+			if r = utf16.DecodeRune(r, rune(units[i])); r == utf8.RuneError {
+				return nil, bad
+			}
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out, nil
+}

@@ -1,0 +1,172 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// Local returns changes of a commit as they are on disk. A file that Git takes
+// for the one before, or after, is that one, byte for byte as it is; where it is
+// neither, each is what Git would check out.
+//
+// Before goes by the attributes of the commit, After by those that the changes
+// leave. Those of a change that nobody has approved yet do not count: then After
+// stays as it is.
+func (t *Tree) Local(base fs.FS, files []patch.Change, approved bool) ([]patch.Change, error) {
+	was, err := t.Attributes.Rules(reader(base, nil))
+	if err != nil {
+		return nil, err
+	}
+	is, err := t.Attributes.Rules(reader(base, files))
+	if err != nil {
+		return nil, err
+	}
+	var out []patch.Change
+	for i, f := range files {
+		var before, after attributes.Form
+		if f.Before != nil {
+			before, err = was.Form(f.Path)
+		}
+		if err == nil && f.After != nil && approved {
+			after, err = is.Form(f.Path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if before == (attributes.Form{}) && after == (attributes.Form{}) {
+			continue
+		}
+		if out == nil {
+			out = append(out, files...)
+		}
+		if out[i], err = t.local(f, before, after); err != nil {
+			return nil, err
+		}
+	}
+	if out == nil {
+		return files, nil
+	}
+	return out, nil
+}
+
+func (t *Tree) local(f patch.Change, before, after attributes.Form) (patch.Change, error) {
+	disk, err := t.read(f.Path)
+	if err != nil {
+		return f, err
+	}
+	place := func(file *patch.File, form attributes.Form, elsewhere bool) (*patch.File, bool, error) {
+		if file == nil || form == (attributes.Form{}) {
+			return file, false, nil
+		}
+		if disk != nil && !elsewhere && form.Same(disk.Data, file.Data) {
+			return &patch.File{Mode: file.Mode, Data: disk.Data}, true, nil
+		}
+		data, err := form.Checkout(file.Data)
+		var not *attributes.EncodingError
+		if errors.As(err, &not) {
+			err = &attributes.UnsupportedError{Path: f.Path, Attribute: "working-tree-encoding", Why: not.Error()}
+		}
+		return &patch.File{Mode: file.Mode, Data: data}, false, err
+	}
+	var there bool
+	if f.Before, there, err = place(f.Before, before, false); err == nil {
+		f.After, _, err = place(f.After, after, there)
+	}
+	return f, err
+}
+
+// read returns a file, nil where there is none: also where something else is in
+// its place, or on the way.
+func (t *Tree) read(name string) (*patch.File, error) {
+	f, err := patch.Lookup(t.root.FS(), name)
+	if errors.As(err, new(*patch.Error)) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// A Reader returns the files of the working tree as Git would store them, nil
+// where there is none. base is what the commit has there, for the mode where the
+// file system does not tell.
+type Reader func(name string, base *patch.File) (*patch.File, error)
+
+// Stored returns a reader that goes by the attributes of a commit with changes.
+func (t *Tree) Stored(commit fs.FS, changes []patch.Change) (Reader, error) {
+	rules, err := t.Attributes.Rules(reader(commit, changes))
+	if err != nil {
+		return nil, err
+	}
+	return func(name string, base *patch.File) (*patch.File, error) {
+		f, err := t.Read(name, base)
+		if err != nil || f == nil {
+			return nil, err
+		}
+		form, err := rules.Form(name)
+		if err != nil || form == (attributes.Form{}) {
+			return f, err
+		}
+		if base == nil {
+			if base, err = patch.Lookup(commit, name); err != nil && !errors.As(err, new(*patch.Error)) {
+				return nil, err
+			}
+		}
+		if base != nil && form.Same(f.Data, base.Data) {
+			f.Data = base.Data
+			return f, nil
+		}
+		var had []byte
+		if base != nil {
+			had = base.Data
+		}
+		stored, err := form.Add(f.Data, had)
+		if err != nil {
+			return nil, &patch.Error{Path: name, Message: err.Error()}
+		}
+		f.Data = stored
+		return f, nil
+	}, nil
+}
+
+// Changed are the attributes among changed files, as they are on disk.
+func (t *Tree) Changed(changed []string) ([]patch.Change, error) {
+	var out []patch.Change
+	for _, name := range changed {
+		if path.Base(name) != attributes.File {
+			continue
+		}
+		f, err := t.read(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, patch.Change{Path: name, After: f})
+	}
+	return out, nil
+}
+
+// reader reads the attributes of a commit with changes. What is no regular file
+// has none.
+func reader(commit fs.FS, changes []patch.Change) func(name string) ([]byte, error) {
+	changed := map[string]*patch.File{}
+	for _, f := range changes {
+		if path.Base(f.Path) == attributes.File {
+			changed[f.Path] = f.After
+		}
+	}
+	return func(name string) ([]byte, error) {
+		f, found := changed[name]
+		if !found {
+			var err error
+			if f, err = patch.Lookup(commit, name); err != nil && !errors.As(err, new(*patch.Error)) {
+				return nil, err
+			}
+		}
+		if f == nil {
+			return nil, nil
+		}
+		return f.Data, nil
+	}
+}
