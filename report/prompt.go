@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -290,4 +291,37 @@ func columnsOf(r rune, at int) int {
 		return 1
 	}
 	return 2 // or one: then a line is folded early
+}
+
+// Asks is what a Policy asks of a patch: rules by path, secrets, approvals and commands.
+func Asks(e policy.Explanation) string {
+	var b strings.Builder
+	for _, p := range e.Paths {
+		fmt.Fprintf(&b, "%s\n", Clean(p.Path))
+		for _, m := range p.Rules {
+			fmt.Fprintf(&b, "  %s %s\n", m.Rule, Clean(m.Glob))
+		}
+	}
+	for _, s := range e.Secrets {
+		fmt.Fprintf(&b, "%s:%d what looks like a secret (%s)\n", Clean(s.Path), s.Line, s.Kind)
+	}
+	for _, n := range e.Needs {
+		who := append(slices.Clone(n.Users), n.Teams...)
+		if n.Owners {
+			who = append(who, "the owners of the files")
+		}
+		by := "" // anybody's approval counts
+		if len(who) > 0 {
+			by = " by " + Clean(strings.Join(who, ", "))
+		}
+		what := "approval"
+		if n.Signed {
+			what = "signed approval"
+		}
+		fmt.Fprintf(&b, "needs %s of %s%s\n", plural(n.Required, what), n.Fingerprint, by)
+	}
+	for _, c := range e.Commands {
+		fmt.Fprintf(&b, "runs %s\n", Clean(c))
+	}
+	return b.String()
 }

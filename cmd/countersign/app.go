@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type App struct {
 	secrets     *secret.Finder     // what is taken out of everything that is printed, also of the patch once there is one
 	repo        *gitstore.Repo     // what open opened
 	cloned      string             // the address that --repo named
+	beside      string             // the directory that files are named from, where that is not flags.dir
 	pager       string             // the user's core.pager
 	ownPager    string             // the user's countersign.pager
 	habitual    map[string]*string // the flags that Git's configuration gives a value, by its keys
@@ -230,8 +232,8 @@ func oneLine(err error) string {
 // run was given.
 func (a *App) again(args ...string) string {
 	words := []string{"countersign"}
-	if a.flags.dir != "." {
-		words = append(words, "-C", report.ShellQuote(a.flags.dir))
+	if dir := cmp.Or(a.beside, a.flags.dir); dir != "." {
+		words = append(words, "-C", report.ShellQuote(dir))
 	}
 	if a.flags.ledgerRef != gitstore.LedgerRef {
 		words = append(words, "--ledger-ref", report.ShellQuote(a.flags.ledgerRef))

@@ -212,3 +212,54 @@ func TestT73KeyAddedForTheChange(t *testing.T) {
 	}
 	a.audits()
 }
+
+// T51: who signs without a clone remembers the ledger as a clone does, and files that are
+// named are where the person is.
+func TestT51SignWithoutAClone(t *testing.T) {
+	t.Parallel()
+	key, _ := sshKey(t)
+	a := &attack{hub: newHub(t)}
+	a.policy("approvals: {required: 2}\n")
+	a.proposes("hello, world")
+	before := a.s.Ref(site, ledgerRef)
+	a.says("ada", "/approve "+a.fingerprint)
+	a.settle(exitPending, "--no-gate")
+	dir, tip := a.dir, a.s.Ref(site, ledgerRef)
+	header := "http.extraHeader=Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+a.s.Token("ada")))
+	a.git(dir, "-c", header, "fetch", "-q", "origin", ledgerRef)
+	if tip == before {
+		t.Fatal("the ledger has not moved")
+	}
+	a.signer("ada")
+	home := a.env["HOME"]
+	a.dir = a.TempDir()
+	sign := []string{a.tx, "--repo", a.s.URL + "/" + site + ".git", "--key", key}
+	kept := func(name string) {
+		t.Helper()
+		if raw, err := os.ReadFile(name); err != nil || strings.TrimSpace(string(raw)) != tip {
+			t.Errorf("%s: %q %v, want %s", name, raw, err, tip)
+		}
+	}
+	a.signed(0, append(sign, "--tip-file", "tip")...)
+	kept(filepath.Join(a.dir, "tip"))
+	a.signed(0, sign...)
+	states, err := filepath.Glob(filepath.Join(home, ".local/state/countersign/tips/*"))
+	if err != nil || len(states) != 1 {
+		t.Fatalf("%v %v", states, err)
+	}
+	kept(states[0])
+
+	// Somebody sets the ledger back, and what was said there is gone.
+	a.git(dir, "-c", header, "push", "-q", "--force", a.s.URL+"/"+site+".git", before+":"+ledgerRef)
+	for _, args := range [][]string{sign, append(sign, "--tip-file", "tip")} {
+		code, stdout, stderr := a.run(append([]string{"sign", "--pr", "1"}, args...)...)
+		if code != exitFailed || strings.Contains(stdout, "sig:") || !strings.Contains(stderr, tip[:12]) {
+			t.Errorf("the ledger was set back: %d %s%s", code, stdout, stderr)
+		}
+	}
+	kept(states[0])
+	a.env["HOME"] = "" // nothing to remember it by, which is said
+	if _, _, stderr := a.run(append([]string{"sign", "--pr", "1"}, sign...)...); !strings.Contains(stderr, "nothing will remember the ledger's tip") {
+		t.Errorf("nothing remembers, and nobody was told: %s", stderr)
+	}
+}

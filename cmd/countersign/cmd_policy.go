@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -115,37 +113,5 @@ func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {
 		return inFile(name, err)
 	}
 	e.Risks = *e.Risks.Redacted(a.finder().Text)
-	return a.result(e, report.RiskLines(e.Risks, a.style())+explained(e.Explanation))
-}
-
-func explained(e policy.Explanation) string {
-	var b strings.Builder
-	for _, p := range e.Paths {
-		fmt.Fprintf(&b, "%s\n", report.Clean(p.Path))
-		for _, m := range p.Rules {
-			fmt.Fprintf(&b, "  %s %s\n", m.Rule, report.Clean(m.Glob))
-		}
-	}
-	for _, s := range e.Secrets {
-		fmt.Fprintf(&b, "%s:%d what looks like a secret (%s)\n", report.Clean(s.Path), s.Line, s.Kind)
-	}
-	for _, n := range e.Needs {
-		who := append(slices.Clone(n.Users), n.Teams...)
-		if n.Owners {
-			who = append(who, "the owners of the files")
-		}
-		by := "" // anybody's approval counts
-		if len(who) > 0 {
-			by = " by " + report.Clean(strings.Join(who, ", "))
-		}
-		what := "approval"
-		if n.Signed {
-			what = "signed approval"
-		}
-		fmt.Fprintf(&b, "needs %s of %s%s\n", counted(n.Required, what), n.Fingerprint, by)
-	}
-	for _, c := range e.Commands {
-		fmt.Fprintf(&b, "runs %s\n", report.Clean(c))
-	}
-	return b.String()
+	return a.result(e, report.RiskLines(e.Risks, a.style())+report.Asks(e.Explanation))
 }

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -82,13 +80,6 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 				return &usageError{"--pr must name the pull request", "in a clone without one, countersign approve TX --sign records a signed decision"}
 			}
 			if repository != "" {
-				if key := sshkey.Named(f.key, a.Getenv("HOME")); key.File != "" { // not below the clone that is made
-					abs, err := filepath.Abs(a.path(key.File))
-					if err != nil {
-						return err
-					}
-					f.key = abs
-				}
 				remove, err := a.cloneFor(cmd.Context(), repository)
 				if err != nil {
 					return err
@@ -361,29 +352,30 @@ func (a *App) copyToClipboard(text string) {
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
 
 // cloneFor makes a clone of a repository's newest commit, without its files, to work in
-// where there is none.
+// where there is none. Files that are named are not below it, and what it has seen of the
+// ledger is remembered for the next one.
 func (a *App) cloneFor(ctx context.Context, repository string) (remove func(), err error) {
 	address := repository
 	if ownerName.MatchString(repository) {
 		address = cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com") + "/" + repository + ".git"
 	}
-	dir, err := os.MkdirTemp("", "countersign-sign-")
+	dir, remove, err := terminal.TempDir("countersign-sign-")
 	if err != nil {
 		return nil, err
 	}
-	remove = func() { os.RemoveAll(dir) }
-	a.cloned = address
-	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath=/dev/null", "clone", "--quiet", "--depth", "1", "--no-checkout", "--", address, dir)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
-	if a.forgeToken() != "" && hostOf(address) != "" && hostOf(address) == a.tokenHost(gitstore.Settings{}) {
-		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + a.forgeToken()))
-		n, _ := strconv.Atoi(a.Getenv("GIT_CONFIG_COUNT"))
-		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n+1), fmt.Sprintf("GIT_CONFIG_KEY_%d=http.%s.extraHeader", n, address),
-			fmt.Sprintf("GIT_CONFIG_VALUE_%d=Authorization: Basic %s", n, basic))
+	a.cloned, a.beside = address, a.flags.dir
+	if a.flags.tipFile == "" && a.flags.knownTip == "" {
+		if a.flags.tipFile, err = a.tipFileFor(address); err != nil {
+			a.say("nothing will remember the ledger's tip (--tip-file FILE does): %v", err)
+		}
 	}
-	if said, err := cmd.CombinedOutput(); err != nil {
+	authorization := ""
+	if a.forgeToken() != "" && hostOf(address) != "" && hostOf(address) == a.tokenHost(gitstore.Settings{}) {
+		authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+a.forgeToken()))
+	}
+	if err := wire.Clone(ctx, address, dir, authorization, os.Environ()); err != nil {
 		remove()
-		return nil, &exitError{exitIO, fmt.Errorf("cloning %s: %w: %s", address, err, ledger.OneLine(string(said), 300))}
+		return nil, &exitError{exitIO, err}
 	}
 	a.flags.dir = dir
 	return remove, nil

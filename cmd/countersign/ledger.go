@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitcredential"
@@ -270,6 +271,21 @@ func (a *App) readTip() (string, error) {
 		return "", &usageError{a.flags.tipFile + " does not hold a commit id", "remove it only if you know why it is damaged"}
 	}
 	return tip, nil
+}
+
+// tipFileFor is the file in the person's own directory for state (XDG_STATE_HOME) that
+// keeps the tip of the ledger at an address, as a clone would.
+func (a *App) tipFileFor(address string) (string, error) {
+	state := a.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home := a.Getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return "", errors.New("HOME is not set")
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	dir := filepath.Join(state, "countersign", "tips")
+	return filepath.Join(dir, canon.Hex([]byte(address+" "+a.flags.ledgerRef))), os.MkdirAll(dir, 0o700)
 }
 
 // writeTip keeps the last tip seen, for the next run on another machine.

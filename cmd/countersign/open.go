@@ -172,10 +172,11 @@ func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look 
 
 // path is where a file named on the command line is: below -C, if it is given.
 func (a *App) path(name string) string {
-	if filepath.IsAbs(name) || a.flags.dir == "." {
+	dir := cmp.Or(a.beside, a.flags.dir)
+	if filepath.IsAbs(name) || dir == "." {
 		return name
 	}
-	return filepath.Join(a.flags.dir, name)
+	return filepath.Join(dir, name)
 }
 
 // readInput reads a file, or stdin for "-", up to a limit.

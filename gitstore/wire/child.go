@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -256,4 +258,26 @@ func newFileClient(path string) *childClient {
 			return fmt.Errorf("git ended with status %d: %s", status, oneLine(said))
 		},
 	}
+}
+
+// Clone makes a clone of the newest commit at an address, without its files, in an empty
+// directory. git does that, in an environment; the authorization, unless that is "", goes
+// to this address alone.
+func Clone(ctx context.Context, address, dir, authorization string, environ []string) error {
+	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath=/dev/null", "clone", "--quiet", "--depth", "1", "--no-checkout", "--", address, dir)
+	cmd.Env = append(environ, "GIT_TERMINAL_PROMPT=0")
+	if authorization != "" {
+		n := 0
+		for _, v := range environ {
+			if count, ok := strings.CutPrefix(v, "GIT_CONFIG_COUNT="); ok {
+				n, _ = strconv.Atoi(count)
+			}
+		}
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n+1), fmt.Sprintf("GIT_CONFIG_KEY_%d=http.%s.extraHeader", n, address),
+			fmt.Sprintf("GIT_CONFIG_VALUE_%d=Authorization: %s", n, authorization))
+	}
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cloning %s: %w: %s", address, err, strings.TrimSpace(string(said[:min(len(said), 300)])))
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,19 @@ func (k Keys) With(registered map[string][]Registered, at time.Time) Keys {
 // loginRule is what GitHub's logins of people are made of, in which nothing has a
 // meaning in a list of keys.
 var loginRule = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})$`)
+
+var registeredLine = lazyregexp.New(`^github:(\S+) namespaces="` + regexp.QuoteMeta(Namespace) + `",valid-after="([0-9]{14}Z)" (\S+ \S+)$`)
+
+// IsRegistered reports whether a line is one that With would have added for a key of an
+// account. That the forge had it, the line alone does not tell.
+func (k Keys) IsRegistered(line string) bool {
+	part := registeredLine().FindStringSubmatch(line)
+	if part == nil || k.Allowed.HasLine(line) {
+		return false
+	}
+	since, err := time.Parse("20060102150405Z", part[2])
+	return err == nil && k.With(map[string][]Registered{part[1]: {{Key: part[3], Since: since}}}, since).Allowed.HasLine(line)
+}
 
 // ahead is how far the clock of who signs may be ahead.
 const ahead = 5 * time.Minute

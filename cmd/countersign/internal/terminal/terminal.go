@@ -1,5 +1,6 @@
 // Package terminal is the terminal of the person who runs the program: whether one is
-// there, its size, its input and clipboard, and the pager.
+// there, its size, its input and clipboard, the pager, and
+// what is to be gone when the person ends the program.
 package terminal
 
 import (
@@ -9,6 +10,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/term"
 )
@@ -55,11 +59,49 @@ func Page(text, pager string, on *os.File, getenv func(string) string) error {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
+	paging.Add(1)
+	defer paging.Add(-1)
 	// Ctrl-C is the pager's to take. It ends this program again once that is gone.
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	defer signal.Stop(interrupted)
 	return cmd.Run()
+}
+
+// paging is how many pagers have the terminal.
+var paging atomic.Int32
+
+// TempDir makes a directory for the time that the program runs: it is removed with all
+// that is in it also when the person ends the program before (Ctrl-C, a terminal that
+// closes), which then ends as it would have.
+func TempDir(pattern string) (dir string, remove func(), err error) {
+	if dir, err = os.MkdirTemp("", pattern); err != nil {
+		return "", nil, err
+	}
+	ended, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case s := <-ended:
+				if s == os.Interrupt && paging.Load() > 0 {
+					continue
+				}
+				os.RemoveAll(dir)
+				signal.Reset(s)
+				if self, err := os.FindProcess(os.Getpid()); err != nil || self.Signal(s) != nil {
+					_ = self.Kill()
+				}
+			}
+		}
+	}()
+	return dir, sync.OnceFunc(func() {
+		signal.Stop(ended)
+		close(done)
+		os.RemoveAll(dir)
+	}), nil
 }
 
 // Copying is the code that offers a text to a terminal's clipboard (xterm's OSC 52),
