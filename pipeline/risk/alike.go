@@ -40,7 +40,7 @@ type word struct {
 	from, to int
 	plain    bool                // some are ASCII's
 	alike    bool                // some pass for ASCII's
-	script   *unicode.RangeTable // of those, nil for several or for none of alikeScripts
+	script   *unicode.RangeTable // of those, or else of the others, nil for none of alikeScripts
 	prose    bool                // it reads as a word of its script
 	apart    bool                // its accents stand apart, or it begins with a mark
 }
@@ -71,27 +71,29 @@ func newWord(line string, from, to int) word {
 	text := line[from:to]
 	first, _ := utf8.DecodeRuneInString(text)
 	w.apart = unicode.IsMark(first) && from > 0 || !norm.NFC.IsNormalString(text) && strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) })
-	scripts, others := map[*unicode.RangeTable]bool{}, map[*unicode.RangeTable]bool{}
+	var other *unicode.RangeTable // script of letters that do not pass for ASCII's
+	mixed := false
 	for _, r := range text {
 		switch {
 		case passesForASCII(r):
-			w.alike = true
-			scripts[scriptOf(r)] = true
+			script := scriptOf(r)
+			mixed = mixed || w.alike && script != w.script
+			w.alike, w.script = true, script
 		case r < utf8.RuneSelf:
 			w.plain = w.plain || unicode.IsLetter(r)
 		case unicode.IsLetter(r):
-			others[scriptOf(r)] = true
+			script := scriptOf(r)
+			mixed = mixed || other != nil && script != other
+			other = script
 		}
 	}
-	if !w.alike { // it is prose of the script of its letters
-		scripts = others
+	switch {
+	case mixed:
+		w.script = nil
+	case !w.alike: // it is prose of the script of its letters
+		w.script = other
 	}
-	for script := range scripts {
-		if len(scripts) == 1 {
-			w.script = script
-		}
-	}
-	w.prose = w.script != nil && others[w.script] && !w.plain || utf8.RuneCountInString(text) == 1 && strings.Contains(symbols, text)
+	w.prose = w.script != nil && w.script == other && !w.plain || utf8.RuneCountInString(text) == 1 && strings.Contains(symbols, text)
 	return w
 }
 

@@ -1,20 +1,22 @@
 package risk
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // A watched name is a sort of files that something obeys.
 type watched struct {
-	kind   Kind
-	reason string
-	names  []policy.Glob // of the file itself
-	paths  []policy.Glob
+	kind        Kind
+	reason      string
+	files, dirs map[string]bool // by their names, folded
+	ends        []string        // of the file's name, folded
+	names       []policy.Glob   // of the file itself
+	paths       []policy.Glob
 }
 
 // builders are files that a build, a package manager, a tool or a shell obeys without
@@ -37,10 +39,13 @@ var builders = []struct{ reason, globs string }{
 		babel.config.* eslint.config.* jest.config.* next.config.* postcss.config.* rollup.config.* vite.config.* vitest.config.* webpack.config.*
 		.eslintrc* .mocharc* .stylelintrc* .prettierrc* .releaserc* karma.conf.* .*rc.js .*rc.?js
 		setup.py setup.cfg pyproject.toml hatch_build.py tox.ini pytest.ini noxfile.py conftest.py tasks.py fabfile.py dodo.py pip.conf pip.ini
-		sitecustomize.py usercustomize.py *.pth .pylintrc pylintrc`},
+		sitecustomize.py usercustomize.py *.pth .pylintrc pylintrc conf.py MANIFEST.in mkdocs.y*ml
+		.rspec .rubocop.y*ml .irbrc .pryrc .rvmrc .Rprofile .luacheckrc *.rockspec cpanfile Build.PL phpunit.xml* .htaccess .user.ini web.config
+		shard.yml bower.json .bowerrc foundry.toml truffle-config.js Project.toml cdk.json devbox.json .npmignore .goreleaser.y*ml .golangci.y*ml
+		.config/ Cross.toml`},
 	{"an image or a service is built by it", `
 		Dockerfile Dockerfile.* *.dockerfile Containerfile Containerfile.* .dockerignore docker-compose*.y*ml compose*.y*ml docker-bake.*
-		.devcontainer/ .devcontainer.json devcontainer.json Vagrantfile *.tf *.tf.json *.tfvars *.hcl *.bicep ansible.cfg Chart.y*ml
+		.devcontainer/ .devcontainer.json devcontainer.json .gitpod.y*ml .replit Vagrantfile *.tf *.tf.json *.tfvars *.hcl *.bicep ansible.cfg Chart.y*ml
 		kustomization.y*ml skaffold.y*ml Procfile netlify.toml vercel.json fly.toml wrangler.* serverless.y*ml firebase.json Pulumi.y*ml`},
 	{"another CI system runs it", `
 		*.gitlab-ci.y*ml .gitlab/ .circleci/ .travis.y*ml *azure-pipelines*.y*ml .azure-pipelines/ .azuredevops/ Jenkinsfile* *.jenkinsfile
@@ -56,11 +61,11 @@ var builders = []struct{ reason, globs string }{
 		go.sum go.work.sum **/vendor/modules.txt package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb Cargo.lock
 		poetry.lock uv.lock pdm.lock Pipfile Pipfile.lock pylock*.toml requirements*.txt requirements*.in **/requirements/*.txt
 		**/requirements/*.in constraints*.txt Gemfile.lock gems.locked composer.lock mix.lock rebar.lock pubspec.lock Podfile.lock
-		Package.resolved packages.lock.json gradle.lockfile flake.lock deno.lock conan.lock conanfile.* vcpkg.json .terraform.lock.hcl
+		Package.resolved packages.lock.json gradle.lockfile flake.lock deno.lock conan.lock shard.lock Manifest.toml conanfile.* vcpkg.json .terraform.lock.hcl
 		MODULE.bazel.lock cabal.project.freeze stack.yaml.lock .python-version .ruby-version .node-version .nvmrc .tool-versions`},
 	{"a shell runs it", `
 		*.sh *.bash *.zsh *.fish *.ksh *.csh *.ps1 *.psm1 *.bat *.cmd *.command *.vbs .profile .bashrc .bash_profile .bash_login .bash_logout
-		.bash_aliases .zshrc .zshenv .zprofile .zlogin .kshrc .cshrc .inputrc mise.toml .mise.toml mise.*.toml .mise.*.toml mise/ .mise/`},
+		.bash_aliases .zshrc .zshenv .zprofile .zlogin .kshrc .cshrc .inputrc .env .env.* mise.toml .mise.toml mise.*.toml .mise.*.toml mise/ .mise/`},
 	{"an editor or a debugger obeys it", `
 		.vscode/ .idea/ .zed/ .fleet/ .vs/ *.code-workspace .vimrc .exrc .nvimrc .nvim.lua .dir-locals.el .gdbinit .lldbinit`},
 	{"a system starts it", `*.service *.timer *.desktop crontab`},
@@ -73,7 +78,7 @@ var watchedSorts = sync.OnceValue(func() []watched {
 	var out []watched
 	sort := func(kind Kind, reason string) *watched {
 		if len(out) == 0 || out[len(out)-1].reason != reason {
-			out = append(out, watched{kind: kind, reason: reason})
+			out = append(out, watched{kind: kind, reason: reason, files: map[string]bool{}, dirs: map[string]bool{}})
 		}
 		return &out[len(out)-1]
 	}
@@ -91,10 +96,19 @@ var watchedSorts = sync.OnceValue(func() []watched {
 	for _, b := range builders {
 		one := sort(Build, b.reason)
 		for pattern := range strings.FieldsSeq(b.globs) {
-			if strings.Contains(pattern, "/") {
+			dir, isDir := strings.CutSuffix(pattern, "/")
+			end, hasEnd := strings.CutPrefix(pattern, "*")
+			switch {
+			case strings.Contains(dir, "/"):
 				one.paths = append(one.paths, glob(pattern))
-			} else {
+			case isDir:
+				one.dirs[patch.Fold(dir)] = true
+			case hasEnd && !strings.ContainsAny(end, "*?["):
+				one.ends = append(one.ends, patch.Fold(end))
+			case strings.ContainsAny(pattern, "*?["):
 				one.names = append(one.names, glob(pattern))
+			default:
+				one.files[patch.Fold(pattern)] = true
 			}
 		}
 	}
@@ -104,11 +118,15 @@ var watchedSorts = sync.OnceValue(func() []watched {
 // watchedNames are the sorts that a path is of.
 func watchedNames(name string) []watched {
 	var out []watched
+	parts := strings.Split(patch.Fold(name), "/")
+	file := parts[len(parts)-1]
 	for _, w := range watchedSorts() {
 		matches := func(of string) func(policy.Glob) bool {
 			return func(g policy.Glob) bool { return g.Match(of) }
 		}
-		if slices.ContainsFunc(w.names, matches(path.Base(name))) || slices.ContainsFunc(w.paths, matches(name)) {
+		if w.files[file] || slices.ContainsFunc(w.ends, func(end string) bool { return strings.HasSuffix(file, end) }) ||
+			slices.ContainsFunc(parts[:len(parts)-1], func(dir string) bool { return w.dirs[dir] }) ||
+			slices.ContainsFunc(w.names, matches(file)) || slices.ContainsFunc(w.paths, matches(name)) {
 			out = append(out, w)
 		}
 	}

@@ -21,7 +21,7 @@ func TestT75Names(t *testing.T) {
 		action.yaml .gitlab/ci/a.yml .gitlab-ci.yaml azure-pipelines.yaml bitbucket-pipelines.yaml .woodpecker.yaml cloudbuild.yml buildspec.yml
 		buildspec.yaml .semaphore/semaphore.yml .tekton/a.yaml renovate.json lefthook.yaml .lefthook-local.yml .simple-git-hooks.json .overcommit.yml
 		.profile .bashrc .zshrc .vscode/launch.json .idea/workspace.xml .zed/tasks.json .claude.json mcp.json .mcp.json .lfsconfig
-		Makefile package.json go.mod Cargo.toml .cargo/config.toml run.sh .husky/pre-commit .devcontainer/x.json tailwind.config.ts .envrc`
+		Makefile package.json go.mod Cargo.toml .cargo/config.toml .env.local conf.py .goreleaser.yml .gitpod.yml run.sh .husky/pre-commit .devcontainer/x.json tailwind.config.ts .envrc`
 	for name := range strings.FieldsSeq(names) {
 		for _, path := range []string{name, "sub/dir/" + name, strings.ToUpper(name), strings.ToLower(name)} {
 			if told(t, risk.Build, path, "x\n") == nil && told(t, risk.Trusted, path, "x\n") == nil {
