@@ -36,13 +36,22 @@ func riskTitle(k risk.Kind) string { return cmp.Or(riskTitles[k], "of unknown ki
 // everyFile stands for the path of a risk without one.
 const everyFile = "every file"
 
-func riskPath(r risk.Risk) string { return cmp.Or(Clean(r.Path), everyFile) }
+func riskPath(r risk.Risk) string { return cmp.Or(pathInList(r.Path), everyFile) }
+
+// pathInList is a path among others: in quotation marks where what it has could be taken
+// for the words and signs of a list.
+func pathInList(path string) string {
+	if !strings.ContainsAny(path, " ,;()\"'→…") {
+		return Clean(path)
+	}
+	return `"` + strings.ReplaceAll(Clean(path), `"`, `\"`) + `"`
+}
 
 // riskPlace is where a risk is: old → path:lines.
 func riskPlace(r risk.Risk) string {
 	text := riskPath(r)
 	if r.From != "" {
-		text = Clean(r.From) + " → " + text
+		text = pathInList(r.From) + " → " + text
 	}
 	for i, n := range r.Lines {
 		text += map[bool]string{true: ":", false: ","}[i == 0] + strconv.Itoa(n)

@@ -77,6 +77,22 @@ func TestT75UnknownKinds(t *testing.T) {
 	}
 }
 
+// T75 A path is not taken for the words of a list.
+func TestT75Quoted(t *testing.T) {
+	list := risk.List{Risks: []risk.Risk{
+		{Kind: risk.Executable, Path: "a.md, b.md and 3 more"}, {Kind: risk.Trusted, Path: "every file"},
+		{Kind: risk.Rename, Path: `b" → c`, From: "a (1 line)"}, {Kind: risk.Generated, Path: "a.md"},
+	}}
+	want := `  becomes executable  "a.md, b.md and 3 more"
+  is obeyed           "every file"
+  renamed             "a (1 line)" → "b\" → c"
+  generated           a.md
+`
+	if got := Risks(list, 80, 0, Style{}); got != want {
+		t.Errorf("\n%s\nwant\n%s", got, want)
+	}
+}
+
 // T75 Names of wide characters take the columns that they take on a screen.
 func TestT75Wide(t *testing.T) {
 	var list []risk.Risk

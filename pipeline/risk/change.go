@@ -2,6 +2,7 @@ package risk
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -50,7 +51,7 @@ func ofChange(c patch.Change, secrets []int) []Risk {
 		add(Whitespace, lineEndings(c.Before.Data, c.After.Data))
 	}
 	if c.After != nil {
-		if reason := generated(c.After.Data, c.Path); reason != "" {
+		if reason := cmp.Or(generated(c.After.Data), generatedName(c.Path)); reason != "" {
 			add(Generated, reason)
 		}
 	}
@@ -85,6 +86,8 @@ func ofPart(p patch.Part, secrets []int) []Risk {
 	}
 	if p.Binary {
 		add(Binary, "its content was not read")
+	} else if reason := generatedName(p.Path); reason != "" && p.Kind != patch.Delete && p.Kind != patch.Rename {
+		add(Generated, reason)
 	}
 	return append(out, inLines(p.Path, p.Added, secrets)...)
 }
@@ -263,32 +266,57 @@ func toRunes(data []byte) []byte {
 	return out
 }
 
-// lineEndings says so where it is these that change.
+// lineEndings says what becomes of the ends of lines where nothing but white space changes.
 func lineEndings(before, after []byte) string {
 	was, is := bytes.Count(before, []byte("\r\n")), bytes.Count(after, []byte("\r\n"))
 	switch {
-	case was == is:
-		return ""
 	case is > was:
 		return "line endings become CRLF"
+	case is < was:
+		return "line endings become LF"
+	case !slices.EqualFunc(textLines(before), textLines(after), bytes.Equal):
+		return "lines end elsewhere"
 	}
-	return "line endings become LF"
+	return ""
+}
+
+// textLines are the lines that have text, without its white space.
+func textLines(data []byte) [][]byte {
+	var out [][]byte
+	for line := range bytes.Lines(data) {
+		if line = withoutSpace(line); len(line) > 0 {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 var (
 	generatedLine = regexp.MustCompile(`(?m)^.{0,8}Code generated .{0,200} DO NOT EDIT\.|@generated\b`)
 	minifiedName  = regexp.MustCompile(`(?i)[.-]min\.(js|mjs|cjs|css)$|\.(js|css)\.map$|\.bundle\.js$`)
+	foldedName    = regexp.MustCompile(`(?i)(^|/)(vendor|node_modules|third_party|bower_components|Godeps|__generated__|dist)/|` +
+		`\.pb(\.gw)?\.(go|cc|h|js|ts|rb|py)$|_pb2(_grpc)?\.pyi?$|[._]generated\.\w+$|(^|/)zz_generated\.|\.designer\.(cs|vb)$|\.snap$`)
 )
 
 // generated says why nobody would read a file.
-func generated(data []byte, name string) string {
+func generated(data []byte) string {
 	switch {
 	case generatedLine.Match(data[:min(len(data), 4096)]):
 		return "it says that it is generated"
-	case minifiedName.MatchString(path.Base(name)):
-		return "minified, by its name"
 	case len(data) > 2000 && bytes.Count(data, []byte("\n"))*500 < len(data):
 		return "lines of more than 500 bytes on average"
+	}
+	return ""
+}
+
+// generatedName says so for a name that forges take for one of generated or copied files,
+// which they do not show unasked.
+func generatedName(name string) string {
+	switch {
+	case minifiedName.MatchString(path.Base(name)):
+		return "minified, by its name"
+	case foldedName.MatchString(name):
+		return "generated or copied, by its name"
 	}
 	return ""
 }

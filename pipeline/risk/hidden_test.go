@@ -96,6 +96,8 @@ func TestT75OutOfSight(t *testing.T) {
 		"א = 5":                                           reordered,
 		"// שלום, עולם 2024":                              "",
 		`s := "שלום" + name + "עולם"`:                     "",
+		"rm a \\ \n\tb":                                   "blanks behind a final backslash",
+		"rm a \\\n\tb":                                    "",
 		"x[ab] = é + 5":                                   "",
 	} {
 		got := strings.Join(told(t, risk.Hidden, "f", content+"\n"), "; ")
@@ -108,5 +110,29 @@ func TestT75OutOfSight(t *testing.T) {
 	}
 	if got := told(t, risk.Hidden, "א=5.sh", ""); !slices.Equal(got, []string{"right-to-left letters reorder its name"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// T75 A carriage return that hides what is before it is told apart from the ends of lines,
+// words that are not named are counted, and white space that moves the ends of lines is
+// told as that.
+func TestT75Apart(t *testing.T) {
+	if got := told(t, risk.Hidden, "f", "a\r\nevil\rgood\r\nb\r\n"); !slices.Equal(got, []string{`\x0d`, "a carriage return within the line"}) {
+		t.Errorf("%q", got)
+	}
+	got := told(t, risk.Lookalike, "f", "1а 2а 3а 4а 5а 6а 7а 7а\n")
+	if len(got) != 1 || !strings.HasSuffix(got[0], "5<U+0430> and 2 more") {
+		t.Errorf("%q", got)
+	}
+	for after, want := range map[string]string{"# a\nb\n": "lines end elsewhere", "# a  b\n": "", "#  ab": "", "\n# a b\r\n": "line endings become CRLF"} {
+		list := risk.Of(between(t, map[string]*patch.File{"f": text("# a b\n")}, map[string]*patch.File{"f": text(after)}), nil)
+		if list[0].Kind != risk.Whitespace || list[0].Detail != want {
+			t.Errorf("%q: %s, want %s", after, lines(list), want)
+		}
+	}
+	for _, name := range []string{"vendor/a/b.go", "x/node_modules/y.js", "api.pb.go", "a_pb2.py", "Form.Designer.cs", "zz_generated.deepcopy.go", "a.generated.ts", "web/dist/a.js"} {
+		if got := told(t, risk.Generated, name, "x\n"); !slices.Equal(got, []string{"generated or copied, by its name"}) {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }

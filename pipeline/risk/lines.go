@@ -23,7 +23,7 @@ const maxLineLength = 500
 func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 	long := Risk{Kind: Long, Path: path}
 	alike := Risk{Kind: Lookalike, Path: path}
-	var words []string
+	words, unnamed := []string{}, map[string]bool{}
 	byDetail := map[string]*Risk{}
 	hidden := func(detail string, line int) {
 		if byDetail[detail] == nil {
@@ -48,6 +48,9 @@ func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 		if behindBlanks(l.Text) {
 			hidden(besideBlanks, l.Number)
 		}
+		if text := bytes.TrimRight(l.Text, " \t"); len(text) < len(l.Text) && bytes.HasSuffix(text, []byte("\\")) {
+			hidden(noContinuation, l.Number)
+		}
 		if n := utf8.RuneCount(l.Text); n > maxLineLength {
 			long.at(l.Number)
 			long.Detail = longest(long.Detail, n)
@@ -58,14 +61,21 @@ func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 		for _, escape := range hiddenIn(l.Text) {
 			hidden(escape, l.Number)
 		}
+		if at := bytes.IndexByte(l.Text, '\r'); at >= 0 && at < len(l.Text)-1 {
+			hidden(overwrites, l.Number)
+		}
 		if reordered(string(l.Text)) {
 			hidden(reorders, l.Number)
 		}
 		for _, word := range lookalikes(string(l.Text)) {
 			alike.at(l.Number)
 			word = named(word, slices.Contains(secrets, l.Number))
-			if !slices.Contains(words, word) && len(words) < maxLines {
+			switch {
+			case slices.Contains(words, word):
+			case len(words) < maxLines:
 				words = append(words, word)
+			default:
+				unnamed[word] = true
 			}
 		}
 	}
@@ -75,6 +85,9 @@ func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 	}
 	if alike.Lines != nil {
 		alike.Detail = strings.Join(words, " ")
+		if len(unnamed) > 0 {
+			alike.Detail += fmt.Sprintf(" and %d more", len(unnamed))
+		}
 		out = append(out, alike)
 	}
 	for _, one := range byDetail {
@@ -132,6 +145,9 @@ const (
 	besideBlanks = "text behind columns of blanks"
 	belowBlanks  = "text below blank lines"
 	reorders     = "right-to-left letters reorder the line"
+	overwrites   = "a carriage return within the line"
+
+	noContinuation = "blanks behind a final backslash"
 )
 
 // So many blank columns in a line, so many columns of indentation and so many blank
