@@ -363,3 +363,7 @@ func eventText(p ledger.Payload) string {
 	}
 	return ""
 }
+
+// ShortHash is enough of a hash for a person to compare it with the whole one: both
+// ends, as a text made to look alike would have to match 96 bits.
+func ShortHash(id string) string { return id[:12] + "…" + id[len(id)-12:] }

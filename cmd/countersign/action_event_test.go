@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -75,7 +76,7 @@ func (h *hub) planned(e githubtest.Event) (number, act string) {
 func (h *hub) runOf(workflow string, n githubtest.NewWorkflowRun) int64 {
 	h.Helper()
 	n.Repository, n.Name, n.Path, n.By = site, workflow, ".github/workflows/"+workflow+".yml", "bob"
-	n.HeadBranch = firstOf(n.HeadBranch, "topic")
+	n.HeadBranch = cmp.Or(n.HeadBranch, "topic")
 	return h.s.WorkflowRun(n)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestT18EventsOfThePullRequest(t *testing.T) {
 	} {
 		for _, stage := range []string{"settle pr=1", "settle", "sweep"} {
 			h.on(c.event)
-			h.env["GITHUB_REF"] = firstOf(c.ref, h.env["GITHUB_REF"])
+			h.env["GITHUB_REF"] = cmp.Or(c.ref, h.env["GITHUB_REF"])
 			h.s.ResetRequests()
 			words := strings.Fields(stage)
 			code, _, printed := h.action(words[0], words[1:]...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"iter"
@@ -104,7 +105,7 @@ func (h *hub) reviews(by, state, body string) int64 {
 // happens makes GitHub's own payload the event of the next runs.
 func (h *hub) happens(e githubtest.Event) {
 	h.Helper()
-	e.Repository = firstOf(e.Repository, site)
+	e.Repository = cmp.Or(e.Repository, site)
 	h.env["GITHUB_EVENT_NAME"], h.env["GITHUB_EVENT_PATH"] = e.Name, h.write("event.json", string(h.s.Event(e)))
 }
 

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -103,7 +102,7 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 		created, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
 		return f.pr > 0 && (p == nil || p.PullRequest != f.pr) || err == nil && created.Before(since)
 	})
-	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen)), line: a.progressLine("run")}
+	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen)), line: a.progress("run")}
 	if err := all.run(ctx, w.r, f.concurrency, chosen); err != nil { // those that were not begun have this reason
 		code, _ := explain(err, a.again)
 		for i, tx := range chosen {
@@ -164,22 +163,22 @@ func (e *manyError) Error() string { return e.sum }
 type advancing struct {
 	*App
 	options pipeline.ApplyOptions
-	line    *progressLine
+	line    *terminal.Progress
 	rows    []report.Row
 	errs    []error
 }
 
 func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency int, chosen []ledger.Transaction) error {
 	stderr := all.Stderr
-	all.Stderr = &lockedWriter{w: stderr}
+	all.Stderr = &terminal.Locked{W: stderr}
 	defer func() { all.Stderr = stderr }()
-	defer all.line.end()
+	defer all.line.End()
 	ended := 0
 	to := pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options}
 	return batch.Advance(ctx, r, chosen, to, concurrency, func(i int, out pipeline.Outcome, err error) {
 		all.rows[i], all.errs[i] = all.row(ctx, r.With(out.Learnt).Secrets, chosen[i], out, err)
 		ended++
-		all.line.show("transactions", ended, len(chosen))
+		all.line.Show("transactions", ended, len(chosen))
 	})
 }
 
@@ -216,16 +215,4 @@ func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.T
 	}
 	row.Summary, row.Reason = known.Text(row.Summary), known.Text(row.Reason)
 	return row, err
-}
-
-// A lockedWriter lets several goroutines write, one at a time.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }

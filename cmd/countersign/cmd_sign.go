@@ -158,9 +158,9 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 	a.copyToClipboard(comment)
 	patchID := g.Transaction().PatchID()
 	if a.flags.json {
-		return a.printJSON(document{"comment": comment, "line": approval.SignedLine(*signature), "patch_id": patchID, "short": shortHash(patchID), "transaction_id": id, "url": url})
+		return a.printJSON(document{"comment": comment, "line": approval.SignedLine(*signature), "patch_id": patchID, "short": report.ShortHash(patchID), "transaction_id": id, "url": url})
 	}
-	a.say("patch %s, to be compared with what others are shown of it", shortHash(patchID))
+	a.say("patch %s, to be compared with what others are shown of it", report.ShortHash(patchID))
 	if post {
 		return a.print("posted: " + url + "\n")
 	}
@@ -380,7 +380,3 @@ func (a *App) cloneFor(ctx context.Context, repository string) (remove func(), e
 	a.flags.dir = dir
 	return remove, nil
 }
-
-// shortHash is enough of a hash for a person to compare it with the whole one: both
-// ends, as a text made to look alike would have to match 96 bits.
-func shortHash(id string) string { return id[:12] + "…" + id[len(id)-12:] }

@@ -126,15 +126,6 @@ func openWorktree(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Set
 	return nil
 }
 
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 // pause waits longer after each lost race, with jitter so that two writers do
 // not meet again.
 func pause(ctx context.Context, attempt int) {

@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -211,47 +209,10 @@ func (a *App) cleanly(rep report.Report) (line secret.Redacted, clean report.Rep
 	return line, clean, err
 }
 
-// A progressLine is one line on the terminal that says how far the work is. It
-// may be used by several goroutines.
-type progressLine struct {
-	app     *App // nil: nobody is looking
-	command string
-	mu      sync.Mutex
-	last    time.Time
-	wide    int
-}
-
-func (a *App) progressLine(command string) *progressLine {
+// progress is a line that says how far a command is, where a person looks.
+func (a *App) progress(command string) *terminal.Progress {
 	if a.flags.json || a.flags.quiet || !terminal.Is(a.Stderr) || a.Getenv("TERM") == "dumb" {
-		return &progressLine{}
+		return &terminal.Progress{}
 	}
-	return &progressLine{app: a, command: command}
-}
-
-// show says how far it is, at most ten times a second; total 0 is not known.
-func (p *progressLine) show(what string, done, total int) {
-	if p.app == nil || !p.mu.TryLock() {
-		return
-	}
-	defer p.mu.Unlock()
-	now := p.app.Now()
-	if now.Sub(p.last) < 100*time.Millisecond {
-		return
-	}
-	p.last = now
-	text := fmt.Sprintf("%s: %d %s", p.command, done, what)
-	if total > 0 {
-		text = fmt.Sprintf("%s: %d of %d %s", p.command, done, total, what)
-	}
-	fmt.Fprintf(p.app.Stderr, "\r%-*s", p.wide, text)
-	p.wide = max(p.wide, len(text))
-}
-
-// end wipes the line.
-func (p *progressLine) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.app != nil && p.wide > 0 {
-		fmt.Fprintf(p.app.Stderr, "\r%*s\r", p.wide, "")
-	}
+	return &terminal.Progress{Command: command, On: func() io.Writer { return a.Stderr }, Now: a.Now}
 }
