@@ -1,0 +1,141 @@
+package effect_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// refs keep what was built, and one ref.
+type refs struct {
+	built  []code.Commit
+	on     string
+	tip    string
+	refuse error
+}
+
+func (r *refs) Ref(context.Context, string) (string, error) { return r.tip, nil }
+
+func (r *refs) BuildCommit(_ context.Context, parent string, _ []patch.Change, c code.Commit) (string, error) {
+	r.built, r.on = append(r.built, c), parent
+	return "built", nil
+}
+
+func (r *refs) CheckRef(context.Context, string) error { return r.refuse }
+
+func (r *refs) MoveRef(context.Context, string, string, string) error { return ledger.ErrMoved }
+
+// change is an approved change of somebody's.
+func change(t *testing.T, proposer ledger.Actor, notes string) effect.Change {
+	t.Helper()
+	const id = "tx_01KE5W5200041061050R3GG28A"
+	log := &ledger.Log{}
+	for _, p := range []ledger.Payload{
+		&ledger.Meta{TransactionID: id, Proposer: proposer, Summary: notes}, &ledger.TurnStart{TransactionID: id, TurnID: "turn_1"},
+		&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
+			ID: "item_1", Type: "fileChange", Metadata: &ledger.Proposal{PatchID: strings.Repeat("ab", 32), BaseCommit: "reviewed"},
+		}},
+	} {
+		if err := log.Append(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	judged := func(login string, counted bool, d ledger.Decision) approval.Judged {
+		return approval.Judged{Author: ledger.Actor{Login: login}, Counted: counted, Decision: d}
+	}
+	return effect.Change{Log: log, Base: "base", Verdict: approval.Verdict{Decisions: []approval.Judged{
+		judged("ada\nCountersign-Approved-By: mallory", true, ledger.Approve), judged("eve", false, ledger.Approve), judged("bob", true, ledger.Deny),
+	}}}
+}
+
+// TestBuild: a commit's words come from the transaction alone, whose own words tell a
+// forge nothing to do and make no trailer.
+func TestBuild(t *testing.T) {
+	const trailers = "Countersign-Transaction: tx_01KE5W5200041061050R3GG28A\nCountersign-Patch: "
+	approved := strings.Repeat("ab", 32) + "\nCountersign-Approved-By: ada Countersign-Approved-By: mallory\n"
+	for name, c := range map[string]struct {
+		proposer    ledger.Actor
+		notes, host string
+		want        code.Commit
+	}{
+		"an account": {ledger.Actor{Kind: "user", ID: "7", Login: "ada"}, "more\n\nCountersign-Patch: x", "github.example",
+			code.Commit{Author: "ada", Email: "7+ada@users.noreply.github.example", Committer: "7+ada@users.noreply.github.example", Message: "more Countersign-Patch: x\n\n" + trailers + approved}},
+		"a bot": {ledger.Actor{Kind: "bot", ID: "9", Login: "helper[bot]"}, "fix [skip ci] ***no_ci*** Skip-Checks: true", "github.example",
+			code.Commit{Author: "helper[bot]", Email: "9+helper[bot]@users.noreply.github.example", Committer: "9+helper[bot]@users.noreply.github.example",
+				Message: "fix (skip ci) * * *no_ci* * * skip checks: true\n\n" + trailers + approved}},
+		"an identity": {ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}, "", "github.example",
+			code.Commit{Author: "Ada", Email: "ada@example.org", Message: "Apply patch abababababab\n\n" + trailers + approved}},
+		"nobody's address": {ledger.Actor{Kind: "user", ID: "0", Login: "x"}, "a", "github.example",
+			code.Commit{Author: "x", Email: "proposer@localhost", Message: "a\n\n" + trailers + approved}},
+	} {
+		var r refs
+		id, err := effect.Builder{Refs: &r}.Build(t.Context(), change(t, c.proposer, c.notes), c.host, "")
+		if err != nil || id != "built" || r.on != "base" || len(r.built) != 1 {
+			t.Fatalf("%s: %s %v", name, id, err)
+		}
+		got := r.built[0]
+		if got.Author != c.want.Author || got.Email != c.want.Email || got.Committer != c.want.Committer || got.Message != c.want.Message || got.When.IsZero() || got.Sign != nil {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// TestBuildUnsigned: nothing is built where the Policy wants a signature and there is no
+// key for it.
+func TestBuildUnsigned(t *testing.T) {
+	broken := errors.New("no key")
+	signer := func(sign func([]byte) (string, error), err error) func(string) (func([]byte) (string, error), error) {
+		return func(string) (func([]byte) (string, error), error) { return sign, err }
+	}
+	for name, b := range map[string]effect.Builder{"nobody signs": {}, "not set": {Signer: signer(nil, nil)}, "broken": {Signer: signer(nil, broken)}} {
+		r := &refs{}
+		b.Refs = r
+		var none *effect.SignerError
+		if _, err := b.Build(t.Context(), change(t, ledger.Actor{}, ""), "", "KEY"); !errors.As(err, &none) || none.Name != "KEY" || len(r.built) > 0 {
+			t.Errorf("%s: %v, %d built", name, err, len(r.built))
+		}
+	}
+	r := &refs{}
+	b := effect.Builder{Refs: r, Signer: signer(func([]byte) (string, error) { return "signed", nil }, nil)}
+	if _, err := b.Build(t.Context(), change(t, ledger.Actor{}, ""), "", "KEY"); err != nil || r.built[0].Sign == nil {
+		t.Errorf("with a key: %v", err)
+	}
+}
+
+// TestRef: a ref that is not there begins where the change was reviewed, but for the head
+// of a pull request, which nobody makes anew; and nothing is built for one that may not
+// be moved.
+func TestRef(t *testing.T) {
+	r := &refs{tip: "tip"}
+	e := &effect.Ref{Name: "refs/heads/topic", Refs: r, Builder: effect.Builder{Refs: r}}
+	c := change(t, ledger.Actor{Login: "ada"}, "")
+	tx := c.Log.Transaction()
+	if base, err := e.Base(t.Context(), tx); err != nil || base != "tip" || e.Target() != "refs/heads/topic" {
+		t.Errorf("%s %v", base, err)
+	}
+	r.tip = ""
+	if base, err := e.Base(t.Context(), tx); err != nil || base != "reviewed" {
+		t.Errorf("not there yet: %s %v", base, err)
+	}
+	e.HeadOf = 7
+	var gone *effect.NoHeadError
+	if _, err := e.Base(t.Context(), tx); !errors.As(err, &gone) || gone.PullRequest != 7 || gone.Branch != "topic" {
+		t.Errorf("a head that is gone: %v", err)
+	}
+	r.refuse = errors.New("checked out")
+	if err := e.Ready(t.Context(), &c, ""); !errors.Is(err, r.refuse) || len(r.built) > 0 || c.Commit != "" {
+		t.Errorf("checked out: %v, %d built", err, len(r.built))
+	}
+	r.refuse = nil
+	if err := e.Ready(t.Context(), &c, ""); err != nil || c.Commit != "built" {
+		t.Errorf("%v %s", err, c.Commit)
+	}
+}
