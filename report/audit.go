@@ -29,7 +29,7 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 		fmt.Fprintf(&b, "%-8s %s: %s\n", f.RuleID, where, f.Message)
 	}
 	if more := r.Count - len(r.Findings); more > 0 {
-		fmt.Fprintf(&b, "… and %s more\n", plural(more, "finding"))
+		fmt.Fprintf(&b, "… and %s more\n", Counted(more, "finding"))
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "%-8s %.12s %s: %s\n", "note", n.Commit, n.Path, n.Message)
@@ -45,7 +45,7 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 	case !r.OK:
 		verdict = s.Red("not sound")
 	}
-	fmt.Fprintf(&b, "%s %.12s is %s: %s %s, %s\n", ref, r.Tip, verdict, plural(r.Commits, "commit"), scope, plural(r.Transactions, "transaction"))
+	fmt.Fprintf(&b, "%s %.12s is %s: %s %s, %s\n", ref, r.Tip, verdict, Counted(r.Commits, "commit"), scope, Counted(r.Transactions, "transaction"))
 	switch {
 	case signatures && r.OK:
 		b.WriteString("signed: all of them, by allowed signers\n")
@@ -61,7 +61,7 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 	}
 	if r.Branch != nil {
 		fmt.Fprintf(&b, "%s: %d of %s since %.12s made by no transaction\n",
-			Clean(r.Branch.Name), len(r.Branch.Unexplained), plural(r.Branch.Commits, "commit"), r.Branch.Since)
+			Clean(r.Branch.Name), len(r.Branch.Unexplained), Counted(r.Branch.Commits, "commit"), r.Branch.Since)
 		for _, u := range r.Branch.Unexplained {
 			fmt.Fprintf(&b, "  %.12s %s (%s)\n", u.Commit, Clean(u.Subject), u.Reason)
 		}
@@ -74,7 +74,7 @@ func decisions(d audit.SignedDecisions) string {
 	if d.Count == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s: the signatures hold by the keys recorded with them\n", plural(d.Count, "signed decision"))
+	text := fmt.Sprintf("%s: the signatures hold by the keys recorded with them\n", Counted(d.Count, "signed decision"))
 	if d.Listed > 0 {
 		text += fmt.Sprintf("  %d by a key that the commit of the recorded Policy lists\n", d.Listed)
 	}

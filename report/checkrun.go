@@ -129,7 +129,7 @@ func (r Report) annotations() (notes []forge.Annotation, cut string) {
 		add(v.Path, v.RuleID, v.Message)
 	}
 	if over > 0 {
-		cut = fmt.Sprintf("**Cut:** %s not annotated in the files.\n", plural(over, "failure"))
+		cut = fmt.Sprintf("**Cut:** %s not annotated in the files.\n", Counted(over, "failure"))
 	}
 	return notes, cut
 }

@@ -38,14 +38,14 @@ func driftIn(d *approval.Drift, show func(string) string, list func([]string) st
 	case d.Unknown != "":
 		return "since the approval, nobody can tell: " + show(d.Unknown)
 	}
-	text := plural(d.Commits, "commit") + " since the approval, "
+	text := Counted(d.Commits, "commit") + " since the approval, "
 	switch {
 	case d.Files == 0:
 		return text + "and no file is another"
 	case d.Beside == 0:
-		return text + plural(d.Files, "file") + " changed, none beside the touched ones"
+		return text + Counted(d.Files, "file") + " changed, none beside the touched ones"
 	}
-	text += fmt.Sprintf("%s changed, %d beside the touched ones: ", plural(d.Files, "file"), d.Beside) + list(d.Names)
+	text += fmt.Sprintf("%s changed, %d beside the touched ones: ", Counted(d.Files, "file"), d.Beside) + list(d.Names)
 	if more := d.Beside - len(d.Names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -59,7 +59,7 @@ func driftRow(bound *policy.Drift) string {
 	}
 	var until []string
 	if bound.Commits != nil {
-		until = append(until, fmt.Sprintf("there are more than %s since", plural(*bound.Commits, "commit")))
+		until = append(until, fmt.Sprintf("there are more than %s since", Counted(*bound.Commits, "commit")))
 	}
 	if bound.SameDirectory == policy.Ask {
 		until = append(until, "another file changes in a directory of a touched one")

@@ -121,7 +121,7 @@ func warning(text string) string { return "> [!WARNING]\n> " + text + "\n\n" }
 
 func (r Report) headline() string {
 	if r.Validation != nil && !r.Validation.OK {
-		return fmt.Sprintf("%s, %s", r.Outcome(), plural(len(r.Validation.Violations), "violation"))
+		return fmt.Sprintf("%s, %s", r.Outcome(), Counted(len(r.Validation.Violations), "violation"))
 	}
 	if r.ApplyResult == nil && r.Ended != "" {
 		return string(r.Status) + " (" + words(r.Ended) + ")"

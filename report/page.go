@@ -108,7 +108,7 @@ func (l list) missing(n int) string {
 	if n == 0 {
 		return "\n"
 	}
-	return fmt.Sprintf("\n**Cut:** %s not shown here%s.\n\n", plural(n, l.noun), l.all)
+	return fmt.Sprintf("\n**Cut:** %s not shown here%s.\n\n", Counted(n, l.noun), l.all)
 }
 
 // Foreign text stands in Markdown in one of three ways: prose, code and fenced.
@@ -266,8 +266,8 @@ func link(text, url string) string {
 	return "[" + text + "](" + url + ")"
 }
 
-// plural is a count with its noun.
-func plural(n int, noun string) string {
+// Counted is a count with its noun.
+func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -59,7 +59,7 @@ func (p Prompt) head(masks string, s Style) string {
 		fmt.Fprintf(&b, "%s\n", cut(fmt.Sprintf("  %s by %s (%s)", Clean(string(d.Decision)), Clean(d.Author.Login), counted), p.Columns))
 	}
 	if n := len(p.Verdict.Decisions); n > 3 {
-		fmt.Fprintf(&b, "  and %s more\n", plural(n-3, "decision"))
+		fmt.Fprintf(&b, "  and %s more\n", Counted(n-3, "decision"))
 	}
 	if text := Drift(p.Verdict.Drift); text != "" {
 		fmt.Fprintf(&b, "What else has changed: %s\n", text)
@@ -195,7 +195,7 @@ func masked(diff []byte) string {
 	if n == 0 {
 		return ""
 	}
-	return ", masked in " + plural(n, "place")
+	return ", masked in " + Counted(n, "place")
 }
 
 // mask is what package secret puts where a secret was.
@@ -318,7 +318,7 @@ func Asks(e policy.Explanation) string {
 		if n.Signed {
 			what = "signed approval"
 		}
-		fmt.Fprintf(&b, "needs %s of %s%s\n", plural(n.Required, what), n.Fingerprint, by)
+		fmt.Fprintf(&b, "needs %s of %s%s\n", Counted(n.Required, what), n.Fingerprint, by)
 	}
 	for _, c := range e.Commands {
 		fmt.Fprintf(&b, "runs %s\n", Clean(c))

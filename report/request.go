@@ -143,7 +143,7 @@ const maxNames = 20
 
 // needRow says in words what one need asks for.
 func needRow(n policy.Need) string {
-	who := plural(max(1, n.Required), "person")
+	who := Counted(max(1, n.Required), "person")
 	if n.Names() {
 		who += ", each " + people(n)
 	}
@@ -203,7 +203,7 @@ func age(d time.Duration) string {
 		long time.Duration
 	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
 		if d%unit.long == 0 {
-			return plural(int(d/unit.long), unit.name)
+			return Counted(int(d/unit.long), unit.name)
 		}
 	}
 	return fmt.Sprint(d)
@@ -254,7 +254,7 @@ func (f folded) String() string {
 	if f.shown == 0 {
 		return ""
 	}
-	size := plural(f.total, "line")
+	size := Counted(f.total, "line")
 	if f.total <= openLines && !f.cut() {
 		return fenced("diff", f.text) + "\n"
 	}

@@ -105,7 +105,7 @@ func (f File) name() string {
 
 func (r Report) filesLine() string {
 	added, deleted := r.Lines()
-	return fmt.Sprintf("%s, +%d −%d lines", plural(len(r.Files), "file"), added, deleted)
+	return fmt.Sprintf("%s, +%d −%d lines", Counted(len(r.Files), "file"), added, deleted)
 }
 
 func statusColour(st ledger.Status) string {

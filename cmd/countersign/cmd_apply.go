@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
-	"github.com/spf13/cobra"
 )
 
 // targetFlags say where an approved change goes.
@@ -217,7 +218,7 @@ func (a *App) showValidation(what, note string, v rule.Report) error {
 	if err := a.result(document{"ok": v.OK, "violations": violations(v)}, text); err != nil || v.OK {
 		return err
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s does not validate: %s", what, counted(len(v.Violations), "violation"))}
+	return &exitError{exitFailed, fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}
 }
 
 func violations(v rule.Report) []any {
@@ -226,12 +227,4 @@ func violations(v rule.Report) []any {
 		out = append(out, document{"rule_id": f.RuleID, "path": f.Path, "message": f.Message})
 	}
 	return out
-}
-
-// counted is a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -98,7 +98,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil || found.OK {
 		return err
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, counted(found.Count, "finding"))}
+	return &exitError{exitFailed, fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, report.Counted(found.Count, "finding"))}
 }
 
 func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {

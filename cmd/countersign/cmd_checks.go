@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // commands runs commands in the sandbox, on copies of a tree below the
@@ -219,5 +220,5 @@ func (a *App) checks(ctx context.Context, r *pipeline.Runner, o pipeline.ApplyOp
 	if err := a.result(results, text); err != nil || failed == 0 {
 		return err
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s failed", counted(failed, "required command"))}
+	return &exitError{exitFailed, fmt.Errorf("%s failed", report.Counted(failed, "required command"))}
 }

@@ -200,8 +200,14 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 	if client != nil {
 		facts.GitHub.Teams = client.ReadableTeams(ctx, facts.Teams())
 	}
+	return a.showFindings(facts.Findings(), document{"commit": facts.Commit}, "will not work")
+}
+
+// showFindings prints findings, also into a document, and is an error if any fails: so
+// many things are what is said.
+func (a *App) showFindings(findings []scaffold.Finding, doc document, what string) error {
 	failing, text, list := 0, "", []any{}
-	for _, one := range facts.Findings() {
+	for _, one := range findings {
 		if one.Level == scaffold.LevelFails {
 			failing++
 		}
@@ -211,10 +217,11 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 		}
 		list = append(list, document{"level": one.Level, "text": one.Text, "hint": one.Hint})
 	}
-	if err := a.result(document{"findings": list, "commit": facts.Commit}, text); err != nil || failing == 0 {
+	doc["findings"] = list
+	if err := a.result(doc, text); err != nil || failing == 0 {
 		return err
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s will not work", counted(failing, "thing"))}
+	return &exitError{exitFailed, fmt.Errorf("%s %s", report.Counted(failing, "thing"), what)}
 }
 
 // readBranch reads the files of init as the default branch has them here.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
 )
 
 func (a *App) syncCommand() *cobra.Command {
@@ -40,7 +41,7 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s %.12s  %s fetched, %s sent\n", a.flags.ledgerRef, done.Tip, counted(done.Fetched, "commit"), counted(done.Sent, "commit"))
+	text := fmt.Sprintf("%s %.12s  %s fetched, %s sent\n", a.flags.ledgerRef, done.Tip, report.Counted(done.Fetched, "commit"), report.Counted(done.Sent, "commit"))
 	if done.Tip == "" {
 		text = "there is no ledger yet, here or there\n"
 	}

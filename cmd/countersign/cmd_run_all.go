@@ -151,7 +151,7 @@ func (all *advancing) outcome() error {
 		}
 	}
 	code, _ := explain(worst, all.again)
-	return &exitError{code, &manyError{fmt.Sprintf("of %s: %s", counted(len(all.rows), "transaction"), strings.Join(parts, ", "))}}
+	return &exitError{code, &manyError{fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", "))}}
 }
 
 // A manyError sums up what has a line of its own each.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -199,7 +200,7 @@ func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.G
 // meant: whoever can write that one's ledger says what is shown.
 func (a *App) checkRepository(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) error {
 	p := g.Transaction().Pointers.Proposal
-	meant := repositoryOf(a.repo.Config.RemoteURL(a.flags.remote))
+	meant := github.RepositoryOf(a.repo.Config.RemoteURL(a.flags.remote))
 	if p.Repository == nil || meant == "" || !strings.EqualFold(p.Repository.Name, meant) {
 		return &usageError{fmt.Sprintf("%s is of another repository than %s", g.Transaction().TransactionID, meant), "--repo OWNER/NAME names the one that the pull request is in"}
 	}
@@ -370,7 +371,7 @@ func (a *App) cloneFor(ctx context.Context, repository string) (remove func(), e
 		}
 	}
 	authorization := ""
-	if a.forgeToken() != "" && hostOf(address) != "" && hostOf(address) == a.tokenHost(gitstore.Settings{}) {
+	if a.forgeToken() != "" && github.HostOf(address) != "" && github.HostOf(address) == a.tokenHost(gitstore.Settings{}) {
 		authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+a.forgeToken()))
 	}
 	if err := wire.Clone(ctx, address, dir, authorization, os.Environ()); err != nil {

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -34,13 +39,57 @@ func commit() string {
 }
 
 func (a *App) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Example: "  countersign version --json", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
+	check := false
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version", Example: "  countersign version --json\n  countersign version --check", Args: noArgs,
+		Long: `Print the version.
+
+With --check it reads which commit of the program the workflows here name, and asks that
+commit's server for the tags of releases: the only time that it asks anybody. The exit code
+is 1 where the workflows name another than the newest release.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if check {
+				return a.checkVersion(cmd.Context())
+			}
 			return a.result(document{
 				"version": release, "commit": commit(), "go": runtime.Version(),
 				"schemas": document{"ledger": "1", "transaction": "0", "apply_result": result.SchemaVersion},
 			}, "countersign "+version()+" ("+runtime.Version()+")\n")
 		},
 	}
+	cmd.Flags().BoolVar(&check, "check", false, "say whether the workflows here use the newest release")
+	return cmd
+}
+
+func (a *App) checkVersion(ctx context.Context) error {
+	repo, err := gitstore.Open(a.flags.dir)
+	if err != nil {
+		return a.inDir(err)
+	}
+	settings, err := repo.Settings(a.Getenv)
+	if err != nil {
+		return err
+	}
+	root, _ := repo.Worktree()
+	pins, err := scaffold.PinsIn(root)
+	if err != nil {
+		return &exitError{exitIO, err}
+	}
+	if len(pins) == 0 {
+		return &usageError{"no workflow here uses countersign from another repository", "countersign init --uses OWNER/countersign@COMMIT writes workflows that do"}
+	}
+	var findings []scaffold.Finding
+	for _, pin := range pins {
+		address := cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com") + "/" + pin.Repository
+		server, err := a.server(repo, settings, address, "")
+		if err != nil {
+			return err
+		}
+		tags, err := server.Tags(ctx)
+		if err := errors.Join(err, server.Close()); err != nil {
+			return err
+		}
+		findings = append(findings, pin.Standing(tags))
+	}
+	return a.showFindings(findings, document{}, "is not the newest release")
 }

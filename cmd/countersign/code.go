@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strings"
 	"sync"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -148,7 +147,7 @@ func (c *pullCode) Drift(ctx context.Context, number int, a, head string) (int, 
 // Refs are those of a side's repository, to push to.
 func (c *pullCode) Refs(_ context.Context, s forge.Side) (code.Refs, error) {
 	address := s.CloneURL
-	if origin := c.settings.RemoteURL(c.a.flags.remote); address == "" || sameRepository(origin, address) {
+	if origin := c.settings.RemoteURL(c.a.flags.remote); address == "" || github.SameRepository(origin, address) {
 		address = origin // as the user reaches it
 	}
 	server, err := c.open(address, c.a.Getenv("INPUT_PUSH-TOKEN"))
@@ -156,24 +155,4 @@ func (c *pullCode) Refs(_ context.Context, s forge.Side) (code.Refs, error) {
 		return nil, err
 	}
 	return &gitstore.RemoteRefs{Repo: c.repo, Server: server, Pause: pause}, nil
-}
-
-// sameRepository reports whether two http addresses are of one repository.
-func sameRepository(a, b string) bool {
-	return hostOf(a) != "" && strings.EqualFold(repositoryOf(a), repositoryOf(b)) && strings.EqualFold(hostOf(a), hostOf(b))
-}
-
-// repositoryOf is the "owner/name" of a remote's address, "" where it has none.
-func repositoryOf(address string) string {
-	path := address
-	if u, err := url.Parse(address); err == nil && u.Host != "" {
-		path = u.Path
-	} else if _, rest, ok := strings.Cut(address, ":"); ok {
-		path = rest // user@host:owner/name
-	}
-	parts := strings.Split(strings.TrimSuffix(strings.Trim(path, "/"), ".git"), "/")
-	if len(parts) != 2 {
-		return ""
-	}
-	return parts[0] + "/" + parts[1]
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
-	"net/url"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -22,13 +20,13 @@ func (a *App) forgeToken() string {
 func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 	token := a.forgeToken()
 	remote := settings.RemoteURL(a.flags.remote)
-	repository := cmp.Or(a.Getenv("GITHUB_REPOSITORY"), repositoryOf(remote))
+	repository := cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote))
 	api := a.Getenv("GITHUB_API_URL")
 	if api == "" {
-		api = apiOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), remote))
+		api = github.APIOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), remote))
 	}
 	if a.cloned != "" {
-		if repository = repositoryOf(remote); hostOf(remote) != a.tokenHost(settings) {
+		if repository = github.RepositoryOf(remote); github.HostOf(remote) != a.tokenHost(settings) {
 			return nil, nil
 		}
 	}
@@ -62,19 +60,4 @@ func (a *App) trustedForge(client *github.Client) forge.Reader {
 		return pull.Distrusted(err)
 	}
 	return client
-}
-
-// apiOf is the address of the REST API that belongs to a server (GitHub's
-// documentation, "Getting started with the REST API"; for GitHub Enterprise
-// Server, "About the REST API"). "" for an address that is no https one: a token
-// is not sent on a guess.
-func apiOf(server string) string {
-	u, err := url.Parse(server)
-	if err != nil || u.Scheme != "https" || u.Host == "" {
-		return ""
-	}
-	if u.Host == "github.com" {
-		return "https://api.github.com"
-	}
-	return fmt.Sprintf("https://%s/api/v3", u.Host)
 }

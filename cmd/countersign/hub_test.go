@@ -44,6 +44,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub team SLUG LOGIN…           a team of the repository's owner
 //	hub app PERMISSION…            the job's token is one of an app of its own, as in contents:write
 //	hub push LOGIN BRANCH DIR      a commit that puts DIR's files onto a branch
+//	hub tag NAME VAR               the repository's main is a release; VAR gets the commit
 //	hub pull LOGIN BRANCH TITLE    a pull request to main; what follows is about it
 //	hub comment LOGIN BODY [HOW]   a comment, as it is made on the page; HOW is email, or the app that posts it
 //	hub reply LOGIN BODY           a reply in the thread that was opened last
@@ -70,6 +71,7 @@ var hubVerbs = map[string]struct {
 	"team":    {2, func(h *scriptHub, a []string) { h.Team(h.owner(), a[0], a[1:]...) }},
 	"app":     {1, (*scriptHub).app},
 	"push":    {3, (*scriptHub).push},
+	"tag":     {2, (*scriptHub).tag},
 	"pull":    {3, (*scriptHub).open},
 	"comment": {2, (*scriptHub).comment},
 	"reply":   {2, (*scriptHub).reply},
@@ -165,6 +167,11 @@ func (h *scriptHub) app(permissions []string) {
 
 func (h *scriptHub) push(args []string) {
 	h.Push(githubtest.NewCommit{Repository: h.repository, By: args[0], Branch: args[1], Files: h.files(args[2])})
+}
+
+func (h *scriptHub) tag(args []string) {
+	h.Git(h.repository, "-c", "user.name=Ada", "-c", "user.email=ada@localhost", "tag", "-a", "-m", args[0], args[0], "refs/heads/main")
+	h.ts.Setenv(args[1], strings.TrimSpace(h.Git(h.repository, "rev-parse", "refs/heads/main")))
 }
 
 func (h *scriptHub) open(args []string) {

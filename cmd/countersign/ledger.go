@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitcredential"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -150,23 +151,14 @@ func (a *App) server(repo *gitstore.Repo, settings gitstore.Settings, address, t
 	return server, nil
 }
 
-// hostOf is the host, with its port, of an http address; "" of any other.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return ""
-	}
-	return u.Host
-}
-
 // tokenHost is the one host that a token goes to. One that was merely named on the
 // command line gets none, nor does any without TLS, unless the workflow's server is so.
 func (a *App) tokenHost(settings gitstore.Settings) string {
-	named, server := a.Getenv("COUNTERSIGN_TOKEN_HOST"), hostOf(a.Getenv("GITHUB_SERVER_URL"))
+	named, server := a.Getenv("COUNTERSIGN_TOKEN_HOST"), github.HostOf(a.Getenv("GITHUB_SERVER_URL"))
 	if a.cloned == "" {
-		return cmp.Or(named, server, hostOf(settings.RemoteURL(defaultRemote)))
+		return cmp.Or(named, server, github.HostOf(settings.RemoteURL(defaultRemote)))
 	}
-	if host := hostOf(a.cloned); !strings.HasPrefix(a.cloned, "https://") && host != server {
+	if host := github.HostOf(a.cloned); !strings.HasPrefix(a.cloned, "https://") && host != server {
 		return ""
 	}
 	return cmp.Or(named, server, "github.com")
@@ -186,11 +178,11 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 	if file := a.Getenv("SSH_KNOWN_HOSTS"); file != "" {
 		o.SSH.KnownHosts = []string{file}
 	}
-	host := hostOf(address)
+	host := github.HostOf(address)
 	if host == "" {
 		return o, nil
 	}
-	forge := hostOf(a.Getenv("GITHUB_SERVER_URL"))
+	forge := github.HostOf(a.Getenv("GITHUB_SERVER_URL"))
 	token := ""
 	if host == forge {
 		token = first

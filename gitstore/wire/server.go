@@ -143,23 +143,55 @@ func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err er
 		if err := checkRef(ref); err != nil {
 			return err
 		}
-		session, err := s.client.NewUploadPackSession(s.at, nil)
-		if err != nil {
-			return err
+		adv, err := s.list(ctx)
+		if err == nil {
+			tip = adv.References[ref]
 		}
-		defer session.Close()
-		adv, err := session.AdvertisedReferencesContext(ctx)
-		if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-			adv, err = packp.NewAdvRefs(), nil
-		}
-		if err != nil {
-			return err
-		}
-		s.caps = adv.Capabilities
-		tip = adv.References[ref]
-		return nil
+		return err
 	})
 	return tip, err
+}
+
+// Tags returns the commit, or other object, that each tag of the server names: that
+// which a signed or annotated tag is about. Every call asks the server.
+func (s *Server) Tags(ctx context.Context) (map[string]string, error) {
+	tags := map[string]string{}
+	err := s.call(ctx, "asking for the tags", func(ctx context.Context) error {
+		adv, err := s.list(ctx)
+		if err != nil {
+			return err
+		}
+		for ref, at := range adv.References {
+			if name, is := strings.CutPrefix(ref, "refs/tags/"); is {
+				tags[name] = at.String()
+			}
+		}
+		for ref, at := range adv.Peeled {
+			if name, is := strings.CutPrefix(ref, "refs/tags/"); is {
+				tags[name] = at.String()
+			}
+		}
+		return nil
+	})
+	return tags, err
+}
+
+// list reads the server's list of refs.
+func (s *Server) list(ctx context.Context) (*packp.AdvRefs, error) {
+	session, err := s.client.NewUploadPackSession(s.at, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	adv, err := session.AdvertisedReferencesContext(ctx)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		adv, err = packp.NewAdvRefs(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.caps = adv.Capabilities
+	return adv, nil
 }
 
 // call does one thing within the timeout, and makes its error an [Error].

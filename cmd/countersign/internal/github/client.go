@@ -264,3 +264,47 @@ func checkCommit(id string) error {
 	}
 	return nil
 }
+
+// APIOf is the address of the REST API that belongs to a server (GitHub's
+// documentation, "Getting started with the REST API"; for GitHub Enterprise
+// Server, "About the REST API"). "" for an address that is no https one: a token
+// is not sent on a guess.
+func APIOf(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	if u.Host == "github.com" {
+		return "https://api.github.com"
+	}
+	return fmt.Sprintf("https://%s/api/v3", u.Host)
+}
+
+// RepositoryOf is the "owner/name" of a remote's address, "" where it has none.
+func RepositoryOf(address string) string {
+	path := address
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		path = u.Path
+	} else if _, rest, ok := strings.Cut(address, ":"); ok {
+		path = rest // user@host:owner/name
+	}
+	parts := strings.Split(strings.TrimSuffix(strings.Trim(path, "/"), ".git"), "/")
+	if len(parts) != 2 {
+		return ""
+	}
+	return parts[0] + "/" + parts[1]
+}
+
+// HostOf is the host, with its port, of an http address; "" of any other.
+func HostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return u.Host
+}
+
+// SameRepository reports whether two http addresses are of one repository.
+func SameRepository(a, b string) bool {
+	return HostOf(a) != "" && strings.EqualFold(RepositoryOf(a), RepositoryOf(b)) && strings.EqualFold(HostOf(a), HostOf(b))
+}
