@@ -137,12 +137,11 @@ func already(snap ledger.Snapshot, log *ledger.Log) (ApplyOutcome, error) {
 	if tx.GateOnly() || tx.Status != ledger.Applied && tx.Status != ledger.Completed {
 		return ApplyOutcome{}, nil
 	}
-	raw, err := ledger.ReadFile(snap.Tree, tx.TransactionID, ledger.ResultFile)
-	if err != nil {
-		return ApplyOutcome{}, fmt.Errorf("reading the earlier result: %w", err)
+	res, commit, err := Gated{Ledger: snap, log: log}.Result()
+	if res == nil || err != nil {
+		return ApplyOutcome{}, err
 	}
-	res, err := result.Parse(raw)
-	return ApplyOutcome{Result: res, Ledger: snap, Commit: log.LastApply().CommitAfter, Already: true}, err
+	return ApplyOutcome{Result: *res, Ledger: snap, Commit: commit, Already: true}, nil
 }
 
 // ended refuses a transaction that takes no more events; of a denied one the

@@ -51,9 +51,7 @@ func (g Gated) Log() *ledger.Log { return g.log }
 func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
 
 // Applying reports whether an apply was begun and has no end yet.
-func (g Gated) Applying() bool {
-	return g.log.Applying()
-}
+func (g Gated) Applying() bool { return g.log.Applying() }
 
 // Err is nil when the verdict is approved, else a *PendingError or *DeniedError.
 func (g Gated) Err() error {

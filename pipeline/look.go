@@ -53,14 +53,20 @@ func (r *Runner) History(ctx context.Context, snap ledger.Snapshot, id string) (
 	return r.judge(ctx, snap, id, nil)
 }
 
-// Result returns a transaction's ApplyResult, nil before it is applied, and the
-// commit that was made, "" for a working tree.
+// Result returns a transaction's ApplyResult, nil before it was applied, and the
+// commit that was made, "" for a working tree. A transaction that was closed since, or
+// whose apply failed, keeps it.
 func (g Gated) Result() (*result.Result, string, error) {
-	done, err := already(g.Ledger, g.log)
-	if !done.Already || err != nil {
+	last := g.log.LastApply()
+	if last == nil {
+		return nil, "", nil
+	}
+	raw, err := ledger.ReadFile(g.Ledger.Tree, g.Transaction().TransactionID, ledger.ResultFile)
+	if err != nil {
 		return nil, "", err
 	}
-	return &done.Result, done.Commit, nil
+	res, err := result.Parse(raw)
+	return &res, last.CommitAfter, err
 }
 
 // Diff returns what the ledger has of the patch that a transaction proposes,

@@ -302,6 +302,9 @@ func (a *App) gateCommand() *cobra.Command {
 
 func (a *App) showGate(ctx context.Context, g pipeline.Gated) error {
 	rep, err := a.report(ctx, g)
+	if err == nil {
+		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
+	}
 	if err != nil {
 		return err
 	}
