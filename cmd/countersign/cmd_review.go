@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
@@ -24,11 +27,13 @@ type reviewFlags struct {
 	prDiff                        bool
 	bundleOut                     string
 	to                            policy.Target
+	as                            string
 }
 
 func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin")
+	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin: of git diff, show or format-patch, or fenced with ```diff in a text")
+	flags.StringVar(&f.as, "as", "", "several patches in one file are `one` change, or, with review, each a transaction of its own")
 	flags.StringVar(&f.pack, "pack", "", "propose the patch.json in `DIR`")
 	flags.StringVar(&f.proposal, "proposal", "", "propose what a Proposal asks for, `FILE` or - for stdin")
 	flags.StringVar(&f.bundle, "bundle", "", "check that the Proposal comes from this bundle, `FILE`")
@@ -78,6 +83,9 @@ func (a *App) reviewCommand() *cobra.Command {
 }
 
 func (a *App) review(ctx context.Context, f reviewFlags) error {
+	if !slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "" {
+		return &usageError{"--as is one or each; a bundle has one change", "--as one"}
+	}
 	if _, err := (&targetFlags{to: string(f.to)}).options(false); err != nil {
 		return err
 	}
@@ -94,10 +102,57 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if f.bundleOut != "" {
 		return a.writeBundle(ctx, r, f)
 	}
+	if f.as == "each" {
+		return a.reviewEach(ctx, r, f)
+	}
 	done, err := a.propose(ctx, r, f)
 	if err != nil {
 		return err
 	}
+	return a.showReviewed(ctx, r, f, done)
+}
+
+// reviewEach proposes each patch of a file by itself: all of them, or none where one
+// cannot be.
+func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags) error {
+	if f.patch == "" || f.pr > 0 || f.trace != "" {
+		return &usageError{"--as each takes --patch alone", "propose them one at a time"}
+	}
+	rules, err := r.Rules(ctx, "")
+	if err != nil {
+		return err
+	}
+	raw, err := a.readLimited(f.patch, rules.Policy)
+	if err != nil {
+		return inFile(f.patch, err)
+	}
+	each, err := input.Each(raw, f.summary)
+	if err != nil {
+		return inFile(f.patch, err)
+	}
+	for _, try := range []bool{true, f.dryRun} { // the first records nothing
+		for i, in := range each {
+			in.Target = f.to
+			done, err := r.Review(ctx, in, try)
+			a.learn(done.Learnt)
+			if err != nil {
+				return inFile(f.patch, fmt.Errorf("patch %d of %d, by itself: %w", i+1, len(each), err))
+			}
+			if try == f.dryRun {
+				err = a.showReviewed(ctx, r, f, done)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if f.dryRun {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlags, done pipeline.Reviewed) error {
 	if f.dryRun {
 		return a.showDryRun(done)
 	}

@@ -224,6 +224,7 @@ var table = []row{
 	on(exitIO, func(e *gitstore.LockedError, _ command) string {
 		return "if no other countersign or git is running, remove " + e.File
 	}),
+	always[*input.SeveralError](exitRefused, "--as one proposes them as one change, review --as each as a transaction each"),
 	always[*input.InvalidError](exitRefused, "countersign patch verify and countersign proposal verify list every violation"),
 	{as[*patch.Error], exitRefused, patchHint},
 	value(fs.ErrPermission, exitIO, say("check who owns the file and its directory")),

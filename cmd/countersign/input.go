@@ -124,6 +124,9 @@ func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file 
 	if err != nil {
 		return r, inFile(file, err)
 	}
+	if pieces, err := input.Pieces(raw); err == nil && len(pieces) == 1 {
+		raw = pieces[0].Diff
+	}
 	r, err = r.Give(ctx, snap, id, raw)
 	return r, inFile(file, err)
 }
@@ -164,7 +167,7 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	case f.proposal != "":
 		in, err = a.proposalInput(p, raw, f)
 	default:
-		in, err = input.Diff(raw, f.summary)
+		in, err = input.One(raw, f.as == "one", f.summary)
 	}
 	return in, name, err
 }
@@ -189,7 +192,7 @@ func inFile(name string, err error) error {
 	var limit *pipeline.LimitError
 	var invalid *input.InvalidError
 	var unfit *patch.Error
-	if name == "" || !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
+	if name == "" || !as[*input.SeveralError](err) && !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", inputName(name), err)

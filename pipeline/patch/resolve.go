@@ -20,6 +20,49 @@ import (
 // is read from one goroutine.
 func (d Diff) Resolve(base fs.FS) (Patchset, error) {
 	t := newTree(base)
+	after, err := d.after(t)
+	if err != nil {
+		return Patchset{}, err
+	}
+	p, err := between(t, after)
+	var e *Error
+	if !errors.As(err, &e) || e.Line != 0 || e.Path == "" {
+		return p, err
+	}
+	for _, s := range d.sections { // the line of the section that makes the path
+		if s.new == e.Path {
+			return p, at(err, s.line, s.new)
+		}
+	}
+	return p, err
+}
+
+// Series applies diffs one after the other, each to what those before it leave,
+// and returns what all of them come to.
+func Series(base fs.FS, diffs []Diff) (Patchset, error) {
+	t := newTree(base)
+	all := map[string]*File{}
+	room := int64(maxMade)
+	for i, d := range diffs {
+		after, err := d.after(t)
+		if err != nil {
+			return Patchset{}, fmt.Errorf("patch %d of %d: %w", i+1, len(diffs), err)
+		}
+		room += int64(d.size)
+		for path, f := range after {
+			if t.files[path], all[path] = f, f; f != nil {
+				room -= int64(len(f.Data))
+			}
+		}
+		if room < 0 {
+			return Patchset{}, &Error{Message: "the patches make too much content; give them one at a time"}
+		}
+	}
+	return Between(base, all)
+}
+
+// after is the content of each path afterwards.
+func (d Diff) after(t *tree) (map[string]*File, error) {
 	jobs := d.jobs(t)
 	parallel.Do(len(jobs), func(i int) { jobs[i].apply() })
 	after := map[string]*File{}
@@ -35,20 +78,10 @@ func (d Diff) Resolve(base fs.FS) (Patchset, error) {
 			j.err = j.outcome(t, after, leaving)
 		}
 		if j.err != nil {
-			return Patchset{}, at(j.err, j.line, j.old)
+			return nil, at(j.err, j.line, j.old)
 		}
 	}
-	p, err := between(t, after)
-	var e *Error
-	if !errors.As(err, &e) || e.Line != 0 || e.Path == "" {
-		return p, err
-	}
-	for _, s := range d.sections { // the line of the section that makes the path
-		if s.new == e.Path {
-			return p, at(err, s.line, s.new)
-		}
-	}
-	return p, err
+	return after, nil
 }
 
 // job is a section with the file that it changes.

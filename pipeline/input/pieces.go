@@ -1,0 +1,209 @@
+package input
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"mime"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// A Piece is one diff of what was given, with the subject of its mail or commit,
+// which nobody vouches for.
+type Piece struct {
+	Diff    []byte
+	Subject string
+}
+
+// Pieces finds the diffs in what people have at hand: a Git diff as it is, mails of
+// "git format-patch" or a pull request's .patch, the output of "git show" and "git
+// log -p", and diffs that a text fences with ```diff. patch.Parse reads each of
+// them, as strictly as ever; what is around them is left out, and a diff that only
+// a lenient reader would find there is an error.
+func Pieces(raw []byte) ([]Piece, error) {
+	text := bytes.TrimLeft(raw, "\r\n")
+	skipped := bytes.Count(raw[:len(raw)-len(text)], []byte("\n"))
+	switch first, _, _ := bytes.Cut(text, []byte("\n")); {
+	case isHead(first, "From "):
+		return mails(text), nil
+	case isHead(first, "commit "):
+		return commits(text, skipped)
+	case !bytes.HasPrefix(text, []byte("diff --git ")) && bytes.Contains(raw, []byte("```diff")):
+		return fenced(raw)
+	}
+	return []Piece{{Diff: raw}}, nil
+}
+
+// isHead reports whether a line begins a mail or a commit: a word and a commit id.
+func isHead(line []byte, word string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(word))
+	id, _, _ := bytes.Cut(bytes.TrimRight(rest, "\r"), []byte(" "))
+	return ok && (canon.IsHex(string(id), 40) || canon.IsHex(string(id), 64))
+}
+
+// split cuts a text before each line that begins a mail or a commit. None is within
+// a hunk, whose lines begin otherwise.
+func split(text []byte, word string) (out [][]byte) {
+	start, at := 0, 0
+	for line := range bytes.Lines(text) {
+		if at > start && isHead(bytes.TrimSuffix(line, []byte("\n")), word) {
+			out, start = append(out, text[start:at]), at
+		}
+		at += len(line)
+	}
+	return append(out, text[start:])
+}
+
+func mails(text []byte) (out []Piece) {
+	for _, mail := range split(text, "From ") {
+		head, _, _ := bytes.Cut(mail, []byte("\n\n"))
+		out = append(out, Piece{mail, subject(string(head))})
+	}
+	return out
+}
+
+// subject is a mail's, unfolded and without "[PATCH 1/2]".
+func subject(head string) string {
+	_, rest, found := strings.Cut(head, "\nSubject: ")
+	if !found {
+		return ""
+	}
+	var words []string
+	for i, line := range strings.Split(rest, "\n") {
+		if i > 0 && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
+			break
+		}
+		words = append(words, strings.TrimSpace(line))
+	}
+	text := strings.Join(words, " ")
+	if plain, err := new(mime.WordDecoder).DecodeHeader(text); err == nil {
+		text = plain
+	}
+	if strings.HasPrefix(text, "[") {
+		if _, rest, found := strings.Cut(text, "] "); found {
+			text = rest
+		}
+	}
+	return text
+}
+
+// commits reads commits as "git show" and "git log -p" print them: a head, the
+// message four columns in, then the diff.
+func commits(text []byte, line int) (out []Piece, err error) {
+	for _, commit := range split(text, "commit ") {
+		var p Piece
+		rest := commit
+		for n := line + 1; len(rest) > 0 && !bytes.HasPrefix(rest, []byte("diff --")); n++ {
+			var this []byte
+			this, rest, _ = bytes.Cut(rest, []byte("\n"))
+			word, _, named := strings.Cut(string(this), ": ")
+			switch message, indented := strings.CutPrefix(string(this), "    "); {
+			case indented:
+				if p.Subject == "" {
+					p.Subject = strings.TrimSpace(message)
+				}
+			case len(this) == 0, n == line+1, named && headWords[word], string(this) == "Notes:":
+			default:
+				return nil, &patch.Error{Line: n, Message: "not a Git diff: unexpected text " + patch.Quote(string(this[:min(len(this), 60)]))}
+			}
+		}
+		line += bytes.Count(commit, []byte("\n"))
+		if len(rest) > 0 { // else it is a commit without changes
+			p.Diff = bytes.TrimRight(rest, "\n")
+			p.Diff = rest[:min(len(rest), len(p.Diff)+1)]
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		err = &patch.Error{Message: "the patch is empty"}
+	}
+	return out, err
+}
+
+// headWords begin the lines above a commit's message.
+var headWords = map[string]bool{"Author": true, "AuthorDate": true, "Commit": true, "CommitDate": true, "Date": true}
+
+// fenced reads the blocks of a text that ```diff begins and ``` ends.
+func fenced(text []byte) (out []Piece, err error) {
+	n, start, at, open := 0, 0, 0, 0
+	for line := range bytes.Lines(text) {
+		n++
+		switch mark := strings.TrimRight(string(line), " \t\r\n"); {
+		case open > 0 && mark == "```":
+			out, open = append(out, Piece{Diff: text[start:at]}), 0
+		case open == 0 && mark == "```diff":
+			start, open = at+len(line), n
+		case open == 0 && strings.HasPrefix(mark, "diff --git "):
+			return nil, &patch.Error{Line: n, Message: "a diff that no ```diff is above, beside those that have one"}
+		}
+		at += len(line)
+	}
+	if open > 0 {
+		return nil, &patch.Error{Line: open, Message: "the ```diff block does not end"}
+	}
+	if len(out) == 0 {
+		err = &patch.Error{Message: "not a Git diff: no line is ```diff alone"}
+	}
+	return out, err
+}
+
+// A SeveralError is what was given being several diffs.
+type SeveralError struct{ Number int }
+
+func (e *SeveralError) Error() string {
+	return fmt.Sprintf("it holds %d patches, and nothing says whether they are one change", e.Number)
+}
+
+// One reads the diffs that people have at hand as one change; together says that
+// several are.
+func One(raw []byte, together bool, summary string) (Change, error) {
+	pieces, err := Pieces(raw)
+	if err == nil && len(pieces) > 1 && !together {
+		err = &SeveralError{len(pieces)}
+	}
+	if err != nil {
+		return Change{}, err
+	}
+	return change(raw, pieces, summary)
+}
+
+// Each reads them as a change each.
+func Each(raw []byte, summary string) ([]Change, error) {
+	pieces, err := Pieces(raw)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Change, len(pieces))
+	for i, p := range pieces {
+		if out[i], err = change(p.Diff, pieces[i:i+1], summary); err != nil {
+			return nil, fmt.Errorf("patch %d of %d: %w", i+1, len(pieces), err)
+		}
+	}
+	return out, nil
+}
+
+// change proposes pieces as one change: each on what those before it leave. raw is
+// what they were found in.
+func change(raw []byte, pieces []Piece, summary string) (Change, error) {
+	diffs := make([]patch.Diff, len(pieces))
+	for i, p := range pieces {
+		var err error
+		if diffs[i], err = patch.Parse(p.Diff); err != nil && len(pieces) > 1 {
+			return Change{}, fmt.Errorf("patch %d of %d: %w", i+1, len(pieces), err)
+		} else if err != nil {
+			return Change{}, err
+		}
+	}
+	if summary == "" && len(pieces) > 0 {
+		summary = pieces[0].Subject
+	}
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: func(base fs.FS) (patch.Patchset, error) {
+		if len(diffs) == 1 {
+			return diffs[0].Resolve(base)
+		}
+		return patch.Series(base, diffs)
+	}}, nil
+}

@@ -1,0 +1,75 @@
+package input
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+const (
+	id    = "ce013625030ba8dba906f756967f9e9ca394464a"
+	one   = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n"
+	two   = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n 1\n-two\n+2\n"
+	fence = "```diff\n" + one + "```\n"
+	show  = "commit " + id + " (HEAD -> main)\nAuthor: A <a@localhost>\nDate:   Thu Jan 1 00:00:00 2026 +0000\n\n    a subject\n    \n    diff --git a/x b/x\n\n" + one
+	log   = show + "\ncommit " + id + "\nAuthor:     A <a@localhost>\nAuthorDate: x\nCommit:     A <a@localhost>\nCommitDate: x\n\n    again\n\nNotes:\n    n\n\n" + two
+	mail  = "From " + id + " Mon Sep 17 00:00:00 2001\nFrom: A <a@localhost>\nSubject: [PATCH 1/2] =?UTF-8?q?a=20l=C3=B6ng?=\n subject\n\nText\n---\n a | 2 +-\n\n" + one + "-- \n2.39.5\n\n"
+)
+
+// TestPieces: what is found in what people have at hand, and what is refused.
+func TestPieces(t *testing.T) {
+	second := strings.Replace(strings.Replace(mail, one, two, 1), "1/2", "2/2", 1)
+	for _, c := range []struct {
+		name, given string
+		n           int
+		subject     string
+		err         string
+	}{
+		{"a diff", one, 1, "", ""},
+		{"a blank line first", "\n" + one, 1, "", ""},
+		{"git show", show, 1, "a subject", ""},
+		{"git log", log, 2, "a subject", ""},
+		{"a mail", mail, 1, "a löng subject", ""},
+		{"two mails", mail + second, 2, "a löng subject", ""},
+		{"a fence", "Words\n\n" + fence + "bye\n", 1, "", ""},
+		{"two fences", fence + "then\n" + strings.Replace(fence, one, two, 1), 2, "", ""},
+		{"a fence with CRLF after it", "x\n" + strings.TrimSuffix(fence, "\n") + "\r\n", 1, "", ""},
+		{"a diff with a fence in it", strings.Replace(one, "\n+1\n", "\n+```diff\n", 1), 1, "", ""},
+
+		{"a fence that does not end", "```diff\n" + one, 0, "", "line 1: the ```diff block does not end"},
+		{"a diff beside the fence", "x\n" + one + fence, 0, "", "line 2: a diff that no ```diff is above, beside those that have one"},
+		{"words in the fence", "```diff\nwords\n" + one + "```\n", 0, "", "line 1: not a Git diff: unexpected text words"},
+		{"an indented fence", "  " + fence, 0, "", "line 2: a diff that no ```diff is above, beside those that have one"},
+		{"a fence in the middle of a line", "see ```diff\n", 0, "", "not a Git diff: no line is ```diff alone"},
+		{"words in the head", strings.Replace(show, "Author: A", "Other: A", 1), 0, "", "line 2: not a Git diff: unexpected text Other: A <a@localhost>"},
+		{"words between", strings.Replace(show, "\n\ndiff", "\n\nwords\ndiff", 1), 0, "", "line 9: not a Git diff: unexpected text words"},
+		{"a commit without changes", strings.TrimSuffix(show, one), 0, "", "the patch is empty"},
+		{"a merge", strings.Replace(show, "diff --git a/a b/a", "diff --cc a", 1), 0, "", "line 1: a merge's combined diff cannot be applied"},
+		{"words after a commit", show + "words\n", 0, "", "line 8: not a Git diff: unexpected text words"},
+		{"a diff in a mail's message", strings.Replace(mail, "Text", one, 1), 0, "", "line 13: not a Git diff: unexpected text between two files"},
+		{"words after a mail", mail + "words\n", 0, "", "line 20: not a Git diff: unexpected text words"},
+		{"a mail that is cut off", mail + "From " + id + " x\nSubject: y\n\n", 0, "", "patch 2 of 2: the patch is empty"},
+	} {
+		pieces, err := Pieces([]byte(c.given))
+		var in Change
+		if err == nil {
+			in, err = One([]byte(c.given), true, "")
+		}
+		var set patch.Patchset
+		if err == nil {
+			set, err = in.Resolve(fstest.MapFS{"a": {Data: []byte("one\ntwo\n")}})
+		}
+		switch {
+		case c.err != "":
+			if err == nil || err.Error() != c.err {
+				t.Errorf("%s: %v; want %s", c.name, err, c.err)
+			}
+		case err != nil || len(pieces) != c.n || in.Summary != c.subject || string(in.Raw) != c.given:
+			t.Errorf("%s: %d pieces, %q, %v", c.name, len(pieces), in.Summary, err)
+		case c.n == 2 && string(set.Files()[0].After.Data) != "1\n2\n":
+			t.Errorf("%s: %q", c.name, set.Files()[0].After.Data)
+		}
+	}
+}
