@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -85,4 +86,20 @@ func Age(d time.Duration) string {
 		}
 	}
 	return "now"
+}
+
+// maxOpenShown is how many open transactions an error lists; `list --open` lists
+// them all.
+const maxOpenShown = 20
+
+// OpenLines are what is open, a line each.
+func OpenLines(open []ledger.Transaction) []string {
+	var out []string
+	for _, t := range open[max(0, len(open)-maxOpenShown):] {
+		out = append(out, t.TransactionID+"  "+Says(t.Proposer.Login, t.Notes))
+	}
+	if n := len(open) - len(out); n > 0 {
+		out = slices.Insert(out, 0, Counted(n, "older one"))
+	}
+	return out
 }

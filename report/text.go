@@ -367,3 +367,21 @@ func eventText(p ledger.Payload) string {
 // ShortHash is enough of a hash for a person to compare it with the whole one: both
 // ends, as a text made to look alike would have to match 96 bits.
 func ShortHash(id string) string { return id[:12] + "…" + id[len(id)-12:] }
+
+// PatchHint knows what usually helps against a parser's message.
+func PatchHint(err error) string {
+	for message, hint := range map[string]string{
+		`no "diff --git" lines`:        `make the diff with "git diff" rather than "diff -u"`,
+		"not a Git diff":               `give the output of "git diff" or "git format-patch -1 --stdout"`,
+		"the patch is empty":           `"git diff" prints nothing for staged or committed changes; try "git diff HEAD"`,
+		`names do not begin with "a/"`: "git -c diff.noprefix=false -c diff.mnemonicPrefix=false diff",
+		"binary file without":          `make the diff with "git diff --binary"`,
+		"does not apply":               "make the diff against the commit that HEAD is on",
+		"in the base commit":           "make the diff against the commit that HEAD is on",
+	} {
+		if strings.Contains(err.Error(), message) {
+			return hint
+		}
+	}
+	return ""
+}

@@ -203,7 +203,7 @@ func (a *App) finish(err error) int {
 		for _, t := range unnamed.open {
 			open = append(open, listed(t))
 		}
-		for _, line := range unnamed.lines() {
+		for _, line := range report.OpenLines(unnamed.open) {
 			text += "  " + report.Clean(line) + "\n"
 		}
 		doc["open"] = open

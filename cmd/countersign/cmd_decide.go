@@ -254,22 +254,6 @@ func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, short string, rul
 	}}
 }
 
-// maxOpenShown is how many open transactions an error lists; `list --open` lists
-// them all.
-const maxOpenShown = 20
-
-// lines are what is open, a line each, for a person to choose from.
-func (e *unnamedError) lines() []string {
-	var out []string
-	for _, t := range e.open[max(0, len(e.open)-maxOpenShown):] {
-		out = append(out, t.TransactionID+"  "+report.Says(t.Proposer.Login, t.Notes))
-	}
-	if n := len(e.open) - len(out); n > 0 {
-		out = append([]string{fmt.Sprintf("%d older ones", n)}, out...)
-	}
-	return out
-}
-
 // sayUncounted says which of several decisions were not recorded, and why.
 func (a *App) sayUncounted(g pipeline.Gated) {
 	for _, why := range g.Uncounted {

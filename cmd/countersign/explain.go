@@ -226,7 +226,7 @@ var table = []row{
 	}),
 	always[*input.SeveralError](exitRefused, "--as one proposes them as one change, review --as each as a transaction each"),
 	always[*input.InvalidError](exitRefused, "countersign patch verify and countersign proposal verify list every violation"),
-	{as[*patch.Error], exitRefused, patchHint},
+	{as[*patch.Error], exitRefused, func(err error, _ command) string { return report.PatchHint(err) }},
 	value(fs.ErrPermission, exitIO, say("check who owns the file and its directory")),
 }
 
@@ -276,21 +276,3 @@ func rollbackHint(e *gitstore.RollbackError, again command) string {
 }
 
 func reviewHint(again command) string { return again("review", "--patch", "FILE") + " records one" }
-
-// patchHint knows what usually helps against a parser's message.
-func patchHint(err error, _ command) string {
-	for message, hint := range map[string]string{
-		`no "diff --git" lines`:        `make the diff with "git diff" rather than "diff -u"`,
-		"not a Git diff":               `give the output of "git diff" or "git format-patch -1 --stdout"`,
-		"the patch is empty":           `"git diff" prints nothing for staged or committed changes; try "git diff HEAD"`,
-		`names do not begin with "a/"`: "git -c diff.noprefix=false -c diff.mnemonicPrefix=false diff",
-		"binary file without":          `make the diff with "git diff --binary"`,
-		"does not apply":               "make the diff against the commit that HEAD is on",
-		"in the base commit":           "make the diff against the commit that HEAD is on",
-	} {
-		if strings.Contains(err.Error(), message) {
-			return hint
-		}
-	}
-	return ""
-}
