@@ -235,6 +235,40 @@ func TestT73Pull(t *testing.T) {
 		"another line": {func(x world) {
 			x.says(adaThere, strings.Replace(sign(x, adaKey, nil), "/approve ", "/approve secret:"+x.fingerprint+" ", 1))
 		}, "does not say what was signed"},
+		"in a review": {func(x world) {
+			s := x.says(adaThere, sign(x, adaKey, nil))
+			s.Kind, s.State = approval.KindReview, "COMMENTED"
+		}, ""},
+		"in a dismissed review": {func(x world) {
+			s := x.says(adaThere, sign(x, adaKey, nil))
+			s.Kind, s.State = approval.KindReview, approval.ReviewDismissed
+		}, "was dismissed"},
+		"through an app": {func(x world) { x.says(adaThere, sign(x, adaKey, nil)).App = "helper" }, "posted through the app helper"},
+		"by e-mail":      {func(x world) { x.says(adaThere, sign(x, adaKey, nil)).Email = true }, "sent by e-mail"},
+		"hidden":         {func(x world) { x.says(adaThere, sign(x, adaKey, nil)).Hidden = true }, "is hidden"},
+		"deleted":        {func(x world) { x.says(adaThere, sign(x, adaKey, nil)).Gone = true }, "is gone"},
+		"from before":    {func(x world) { x.says(adaThere, sign(x, adaKey, nil)).CreatedAt = "2026-01-04T00:00:00Z" }, "is from before this was proposed"},
+		"twice, by two people": {func(x world) {
+			x.w.policy.Approvals.Required = 2
+			line := sign(x, adaKey, nil)
+			x.says(adaThere, line)
+			x.gate(x.tx)
+			x.says(bobThere, line)
+		}, "lists the key for ada"},
+		"twice, by one": {func(x world) {
+			x.w.policy.Approvals.Required = 2
+			line := sign(x, adaKey, nil)
+			x.says(adaThere, line)
+			x.gate(x.tx)
+			x.says(adaThere, line)
+		}, "this person's vote is counted already"},
+		"again, once it was deleted": {func(x world) {
+			line := sign(x, adaKey, nil)
+			x.says(adaThere, line)
+			x.gate(x.tx)
+			x.said[0].Gone = true
+			x.says(adaThere, line)
+		}, ""},
 		"edited":  {func(x world) { x.says(adaThere, sign(x, adaKey, nil)).Edited = true }, "edited after posting"},
 		"no keys": {func(x world) { x.w.policy.Approvals.Keys = ""; x.says(adaThere, sign(x, adaKey, nil)) }, "names no file of keys"},
 		"no file": {func(x world) { x.w.policy.Approvals.Keys = "gone"; x.says(adaThere, sign(x, adaKey, nil)) }, "there is no file gone"},

@@ -20,6 +20,7 @@ var (
 	people   = map[string]ledger.Actor{
 		"ada": {Kind: "user", ID: "1", Login: "ada"}, "bob": {Kind: "user", ID: "2", Login: "bob"}, "eve": {Kind: "user", ID: "3", Login: "eve"},
 		"agent": agent, "app": {Kind: "bot", ID: "91", Login: "helper"}, "nobody": {Kind: "user", Login: "ada"}, "ghost": {ID: "92", Login: "ghost"},
+		"home":    {Kind: "user", ID: "local:ada@home.example", Login: "Ada"},
 		"renamed": {Kind: "user", ID: "1", Login: "ada-of-old"}, "reused": {Kind: "user", ID: "4", Login: "ada"}, "2": {Kind: "user", ID: "5", Login: "2"},
 	}
 )

@@ -105,7 +105,8 @@ func isLocal(s ledger.Source) bool { return s.Kind == "local" || s.Kind == "rpc"
 // own, but for the local and the solo maintainer's, and never for a secret (T46).
 func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 	own := c.wrote(s)
-	proposedHere := isLocal(s) && same(s.Author, c.Log.Meta().Proposer) // with the identity of the shell, as an agent does
+	proposer := c.Log.Meta().Proposer // an agent has the identity of the shell
+	proposedHere := isLocal(s) && (same(s.Author, proposer) || strings.HasPrefix(proposer.ID, "local:"))
 	switch {
 	case n.Kind == policy.KindSecret && c.Policy.Secrets.Mode == policy.Refuse:
 		return "the Policy refuses secrets"

@@ -253,6 +253,15 @@ func TestT72Signed(t *testing.T) {
 		{"a bot's key", require, "a", "app sign=k", pending, unmet, "-not a human account", nil},
 		{"an account listed under bots", "{bots: [ada], approvals: {keys: k, signed: require}}", "a", "ada sign=k", pending, unmet, "-under bots", nil},
 		{"the proposer's key", require, "a", "agent sign=k", pending, unmet, "-not a human account", nil},
+		{"the proposer's other address, in a clone", "approvals: {keys: k, signed: require}", "a", "", approved, met, "+approved", func(c *approval.Case) {
+			alone(c)
+			c.Log = record(t, ledger.Actor{Kind: "user", ID: "local:ada@work.example", Login: "Ada"}, spoken(t, "home local sign=k"))
+			c.People = func(...string) []string { return []string{"ada@home.example", "ada@work.example", "ada"} }
+		}},
+		{"the proposer's other address, and their account", "approvals: {keys: k, signed: require}", "a", "", pending, unmet, "-its author is the proposer", func(c *approval.Case) {
+			c.Log = record(t, ledger.Actor{Kind: "user", ID: "local:ada@work.example", Login: "Ada"}, spoken(t, "ada sign=k"))
+			c.People = func(...string) []string { return []string{"ada@home.example", "ada@work.example", "ada"} }
+		}},
 		{"a human proposer's key", require, "a", "", pending, unmet, "-its author is the proposer", func(c *approval.Case) {
 			c.Log = record(t, people["ada"], spoken(t, "ada sign=k"))
 		}},
