@@ -127,7 +127,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.closeCommand(), a.serveCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
-		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
+		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
 		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
 	a.addCompletions(root)

@@ -17,11 +17,11 @@ import (
 )
 
 type initFlags struct {
-	check, harden, force, dryRun bool
-	fleet, organization          bool
-	gate, gateSet                bool
-	uses, branch, ledgerRef      string
-	app                          int64
+	doctor, check, harden, force, dryRun bool
+	fleet, organization                  bool
+	gate, gateSet                        bool
+	uses, branch, ledgerRef              string
+	app                                  int64
 }
 
 func (a *App) initCommand() *cobra.Command {
@@ -75,6 +75,20 @@ repository further, as requests to GitHub's API.`,
 	flags.BoolVar(&f.harden, "harden", false, "write nothing; print the requests that protect the ledger's branch and the signing key")
 	flags.StringVar(&f.branch, "branch", "", "the default branch's `NAME`: with --check, where GitHub is not asked; with --harden (main)")
 	flags.Int64Var(&f.app, "app", 0, "with --harden, the `NUMBER` of the app that alone may write the ledger's branch")
+	return cmd
+}
+
+func (a *App) doctorCommand() *cobra.Command {
+	f := initFlags{doctor: true}
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Say what does not work here yet, and what mends it", Args: noArgs,
+		Long: `doctor looks at this clone, at the default branch's Policy and workflows, and at the repository on
+GitHub where there is a token to ask it with. A line for each finding, with the command or the
+setting that mends it. It changes nothing. The exit code is 1 if something will not work.`,
+		Example: "  countersign doctor\n  COUNTERSIGN_TOKEN=$(gh auth token) countersign doctor --json",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.initCheck(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.branch, "branch", "", "the default branch's `NAME`, where GitHub is not asked")
 	return cmd
 }
 
@@ -174,6 +188,12 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 		return err
 	}
 	facts := scaffold.Facts{LedgerRef: a.flags.ledgerRef, Asked: client != nil, Branch: f.branch}
+	if f.doctor {
+		facts.Here = &scaffold.Here{Name: settings.Name, Email: settings.Email}
+		if facts.Here.Ledger, err = repo.Ref(ctx, a.flags.ledgerRef); err != nil {
+			return err
+		}
+	}
 	if client != nil {
 		branch, isBranch := strings.CutPrefix(facts.LedgerRef, "refs/heads/")
 		if !isBranch {
@@ -187,15 +207,17 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 		if facts.Branch, err = repo.DefaultBranch(a.flags.remote); err != nil {
 			return err
 		}
-		if facts.Branch == "" {
+		if facts.Branch == "" && !f.doctor {
 			return &usageError{
 				"this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one",
 				"--branch NAME, or git remote set-head " + report.ShellQuote(a.flags.remote) + " --auto; with COUNTERSIGN_TOKEN, GitHub says it",
 			}
 		}
 	}
-	if err := a.readBranch(ctx, repo, &facts); err != nil {
-		return err
+	if facts.Branch != "" {
+		if err := a.readBranch(ctx, repo, &facts); err != nil {
+			return err
+		}
 	}
 	if client != nil {
 		facts.GitHub.Teams = client.ReadableTeams(ctx, facts.Teams())

@@ -15,7 +15,8 @@ import (
 
 // Facts are what init --check judges by.
 type Facts struct {
-	Asked       bool // whether there was a token to ask GitHub with
+	Here        *Here // the person's own clone, nil where that is not looked at
+	Asked       bool  // whether there was a token to ask GitHub with
 	GitHub      github.Facts
 	Branch      string            // the default branch
 	Commit      string            // of it, that the files were read from
@@ -26,6 +27,12 @@ type Facts struct {
 	PolicyErr   error
 	LedgerRef   string
 	WorkflowRef string // the ledger's, as the workflows have it
+}
+
+// Here is what a clone has: who would decide in it, and its copy of the ledger.
+type Here struct {
+	Name, Email string
+	Ledger      string // the tip, "" for none
 }
 
 // The levels of a finding.
@@ -50,18 +57,42 @@ func fails(hint, format string, args ...any) Finding {
 
 // Findings judges the facts; what fails comes first.
 func (f Facts) Findings() []Finding {
-	all := append(f.policyFindings(), f.fileFindings()...)
-	all = append(all, f.usesFindings()...)
+	all := f.hereFindings()
+	if f.Branch != "" {
+		all = append(all, f.policyFindings()...)
+		all = append(all, f.fileFindings()...)
+		all = append(all, f.usesFindings()...)
+	} else {
+		all = append(all, note("countersign init, push, and git remote set-head origin --auto", "no default branch of a remote is known here: nothing is said of the Policy and the workflows"))
+	}
 	if f.Asked {
 		all = append(all, f.tokenFindings()...)
 		all = append(all, f.serverFindings()...)
 		all = append(all, f.pushFindings()...)
+	} else if f.Here != nil {
+		all = append(all, note("set COUNTERSIGN_TOKEN to a token that may read the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
 	} else {
 		all = append(all, fails("set COUNTERSIGN_TOKEN or GITHUB_TOKEN, and run it in a clone whose remote is the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
 	}
 	order := map[string]int{LevelFails: 0, LevelNote: 1, LevelOK: 2}
 	slices.SortStableFunc(all, func(a, b Finding) int { return order[a.Level] - order[b.Level] })
 	return all
+}
+
+func (f Facts) hereFindings() []Finding {
+	if f.Here == nil {
+		return nil
+	}
+	var out []Finding
+	if f.Here.Email == "" {
+		out = append(out, fails("git config --global user.email YOU@EXAMPLE.ORG", "Git does not know who you are: you can approve and deny nothing here"))
+	} else {
+		out = append(out, ok("you decide here as %s <%s>", report.Clean(f.Here.Name), report.Clean(f.Here.Email)))
+	}
+	if f.Here.Ledger == "" {
+		return append(out, note("countersign sync brings a remote's; countersign review begins one", "this clone has no ledger on %s", f.LedgerRef))
+	}
+	return append(out, ok("the ledger %s is here, at %.12s", f.LedgerRef, f.Here.Ledger))
 }
 
 func (f Facts) policyFindings() []Finding {

@@ -1,0 +1,328 @@
+// Package demo walks a patch through every stage in a throw-away repository. Every step is
+// a real command line of the program, and an exit code that is not the expected one ends
+// the demo.
+package demo
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/report"
+)
+
+//go:embed files
+var files embed.FS
+
+// A Program is the one that the demo is of: Run runs a command line of it, and tells the
+// exit code and the transaction that it was about; Print shows a text.
+type Program struct {
+	Run    func(args ...string) (code int, transaction string)
+	Print  func(text string) error
+	Bold   func(text string) string
+	Getenv func(name string) string
+	Now    func() time.Time
+}
+
+// The exit codes of the commands that the demo runs (README.md).
+const (
+	exitFailed  = 1
+	exitRefused = 2
+	exitPending = 4
+	exitDenied  = 5
+)
+
+// Run makes a folder and demonstrates in it. It returns the folder, and the transaction
+// that was approved.
+func Run(ctx context.Context, p Program) (dir, transaction string, err error) {
+	if dir, err = os.MkdirTemp("", "countersign-demo-"); err != nil {
+		return "", "", err
+	}
+	d := &demonstration{Program: p, dir: dir}
+	steps := []func(context.Context) error{d.prepare, d.propose, d.approve, d.settle, d.deny, d.sign, d.forge, d.close}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return dir, "", fmt.Errorf("demo in %s: %w", dir, err)
+		}
+	}
+	return dir, d.id, nil
+}
+
+// demonstration is a demo under way.
+type demonstration struct {
+	Program
+	dir  string
+	repo *gitstore.Repo
+	last string // the transaction of the last command that had one
+	id   string // the first one
+}
+
+func (d *demonstration) tell(text string) error {
+	return d.Print("\n" + strings.TrimSpace(text) + "\n\n")
+}
+
+// run shows and runs a command line of this program.
+func (d *demonstration) run(want int, args ...string) error {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = report.ShellQuote(arg)
+	}
+	if err := d.Print(d.Bold("$ countersign "+strings.Join(words, " ")) + "\n"); err != nil {
+		return err
+	}
+	code, transaction := d.Run(append([]string{"-q", "-C", d.dir}, args...)...)
+	d.last = cmp.Or(transaction, d.last)
+	if code != want {
+		return fmt.Errorf("countersign %s: exit code %d, expected %d", args[0], code, want)
+	}
+	if code == 0 {
+		return nil
+	}
+	return d.Print(fmt.Sprintf("(exit code %d)\n", code))
+}
+
+// git names the plain-git command that shows what just happened.
+func (d *demonstration) git(args ...string) error {
+	return d.Print("with plain git:  git -C " + report.ShellQuote(d.dir) + " " + strings.Join(args, " ") + "\n")
+}
+
+func (d *demonstration) write(name, source string) error {
+	data, err := files.ReadFile(path.Join("files", source))
+	if err != nil {
+		return err
+	}
+	full := filepath.Join(d.dir, filepath.FromSlash(name))
+	return errors.Join(os.MkdirAll(filepath.Dir(full), 0o777), os.WriteFile(full, data, 0o666))
+}
+
+func (d *demonstration) prepare(ctx context.Context) error {
+	err := errors.Join(
+		d.write("greet/greet.go", "greet.go.txt"),
+		os.WriteFile(filepath.Join(d.dir, "go.mod"), []byte("module example.test/greet\n\ngo 1.24\n"), 0o666),
+	)
+	if err != nil {
+		return err
+	}
+	if d.repo, err = gitstore.Init(d.dir); err != nil {
+		return err
+	}
+	if _, err := d.repo.CommitAll(ctx, "greet: first version", "demo", d.Now()); err != nil {
+		return err
+	}
+	if err := d.beSomebody(); err != nil {
+		return err
+	}
+	return d.tell("1. A repository with real source files is in " + d.dir + ".\n" +
+		"   Its greet.go opens a file and never closes it. An agent sends a patch with a fix and a test.")
+}
+
+// beSomebody gives the demo's repository the Git identity that a decision needs, where
+// the person who looks on has none.
+func (d *demonstration) beSomebody() error {
+	settings, err := d.repo.Settings(d.Getenv)
+	if err != nil || settings.Email != "" {
+		return err
+	}
+	config, err := os.OpenFile(filepath.Join(d.dir, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = config.WriteString("[user]\n\tname = You\n\temail = you@example.org\n")
+	return errors.Join(err, config.Close())
+}
+
+// diff writes what an agent would send: the difference between HEAD and these
+// files, as a Git diff.
+func (d *demonstration) diff(ctx context.Context, to string, sources map[string]string) error {
+	head, err := d.repo.Head(ctx)
+	if err != nil {
+		return err
+	}
+	base, err := d.repo.Tree(ctx, head)
+	if err != nil {
+		return err
+	}
+	after := map[string]*patch.File{}
+	for name, source := range sources {
+		data, err := files.ReadFile(path.Join("files", source))
+		if err != nil {
+			return err
+		}
+		after[name] = &patch.File{Mode: patch.Regular, Data: data}
+	}
+	set, err := patch.Between(base, after)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(d.dir, ".git", to), set.Bytes(), 0o666)
+}
+
+func (d *demonstration) propose(ctx context.Context) error {
+	err := d.diff(ctx, "fix.patch", map[string]string{"greet/greet.go": "greet_fixed.go.txt", "greet/greet_test.go": "greet_test.go.txt"})
+	if err != nil {
+		return err
+	}
+	if err := d.run(0, "review", "--patch", filepath.Join(d.dir, ".git", "fix.patch"), "--summary", "close the file, add a test"); err != nil {
+		return err
+	}
+	if err := d.tell("2. Nothing in the working tree has changed: the proposal is one commit on the ledger,\n" +
+		"   and the patch's name is the SHA-256 of its bytes."); err != nil {
+		return err
+	}
+	if err := errors.Join(d.git("log", gitstore.LedgerRef), d.git("status", "--short")); err != nil {
+		return err
+	}
+	if err := d.tell("3. Nobody has approved it, so apply refuses."); err != nil {
+		return err
+	}
+	return d.run(exitPending, "apply")
+}
+
+func (d *demonstration) approve(context.Context) error {
+	if err := d.tell("4. A human reads the diff and approves these bytes, by name: whatever is proposed meanwhile is not meant."); err != nil {
+		return err
+	}
+	if err := errors.Join(d.run(0, "diff"), d.run(0, "approve", d.last, "--reason", "read it")); err != nil {
+		return err
+	}
+	d.id = d.last
+	return d.git("show", gitstore.LedgerRef+":"+path.Join(ledger.Dir(d.id), ledger.EventsFile))
+}
+
+func (d *demonstration) settle(context.Context) error {
+	if err := d.tell("5. apply writes exactly these bytes, reads them back, and records the hashes. Doing it\n" +
+		"   twice is harmless. validate proves the result and closes the transaction."); err != nil {
+		return err
+	}
+	if err := errors.Join(d.run(0, "apply"), d.run(0, "validate")); err != nil {
+		return err
+	}
+	return errors.Join(d.git("diff"), d.git("log", "--stat", gitstore.LedgerRef))
+}
+
+func (d *demonstration) deny(ctx context.Context) error {
+	if _, err := d.repo.CommitAll(ctx, "greet: close the file", "demo", d.Now()); err != nil {
+		return err
+	}
+	if err := d.tell("6. Next the agent wants to run what the file says. A human denies that, and a denial\n" +
+		"   sticks: the same bytes are refused for good, in whatever transaction they come back."); err != nil {
+		return err
+	}
+	if err := d.diff(ctx, "bad.patch", map[string]string{"greet/greet.go": "greet_bad.go.txt"}); err != nil {
+		return err
+	}
+	bad := filepath.Join(d.dir, ".git", "bad.patch")
+	if err := d.run(0, "review", "--patch", bad); err != nil {
+		return err
+	}
+	err := errors.Join(
+		d.run(0, "deny", d.last, "--reason", "it runs untrusted input"),
+		d.run(exitDenied, "review", "--patch", bad),
+	)
+	return errors.Join(err, d.git("ls-tree", "-r", "--name-only", gitstore.LedgerRef, "denied"))
+}
+
+// sign demands a signature, which whoever merely runs as the person cannot make.
+func (d *demonstration) sign(ctx context.Context) error {
+	if err := d.tell("7. An agent that runs as you has your shell and your Git identity; a local approval proves no\n" +
+		"   more than these. So the Policy demands one that is signed with your own SSH key: the agent\n" +
+		"   tries to approve its own patch and fails, and then the human signs."); err != nil {
+		return err
+	}
+	settings, err := d.repo.Settings(d.Getenv)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(settings.Email, "@") {
+		return d.tell("   (Your Git identity has no e-mail address to list a key under, so this step is left out.)")
+	}
+	key := filepath.Join(d.dir, ".git", "demo-key")
+	if out, err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "demo", "-f", key).CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
+		return d.tell("   (OpenSSH's ssh-keygen is not on this machine, so this step is left out.)")
+	} else if err != nil {
+		return fmt.Errorf("making a key: %w: %s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		os.Mkdir(filepath.Join(d.dir, ".github"), 0o777),
+		os.WriteFile(filepath.Join(d.dir, ".github", "allowed_signers"), append([]byte(settings.Email+" "), public...), 0o666),
+		os.WriteFile(filepath.Join(d.dir, ".github", "countersign.yml"), []byte("version: 1\napprovals: {keys: .github/allowed_signers, signed: require}\n"), 0o666),
+	)
+	if err != nil {
+		return err
+	}
+	if _, err := d.repo.CommitAll(ctx, "Policy: signed approvals only", "demo", d.Now()); err != nil {
+		return err
+	}
+	if err := d.diff(ctx, "notes.patch", map[string]string{"NOTES.md": "notes.md.txt"}); err != nil {
+		return err
+	}
+	if err := d.run(0, "review", "--patch", filepath.Join(d.dir, ".git", "notes.patch")); err != nil {
+		return err
+	}
+	return errors.Join(
+		d.run(exitRefused, "approve", d.last, "--reason", "looks good to me"),
+		d.run(0, "approve", d.last, "--sign", "--key", key, "--reason", "read it"),
+		d.run(0, "run", d.last),
+	)
+}
+
+// forge rewrites the approved patch in a copy of the ledger, as somebody with
+// write access to the repository could.
+func (d *demonstration) forge(ctx context.Context) error {
+	real, err := d.repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	if err != nil {
+		return err
+	}
+	const forgedRef = "refs/agent/forged"
+	forged, err := d.repo.Ledger(forgedRef, gitstore.LedgerOptions{})
+	if err != nil {
+		return err
+	}
+	snap, err := real.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	log, err := ledger.Read(snap.Tree, d.id)
+	if err != nil {
+		return err
+	}
+	bad, err := os.ReadFile(filepath.Join(d.dir, ".git", "bad.patch"))
+	if err != nil {
+		return err
+	}
+	file := path.Join(ledger.Dir(d.id), log.Transaction().Pointers.LatestDiff)
+	if err := forged.StartAt(snap.Tip); err != nil {
+		return err
+	}
+	if _, err := forged.Append(ctx, snap.Tip, ledger.Entry{Message: "nothing to see here\n", When: d.Now(), Files: map[string][]byte{file: bad}}); err != nil {
+		return err
+	}
+	if err := d.tell("8. Somebody with write access puts other bytes in place of the approved patch, on a copy of\n" +
+		"   the ledger (" + forgedRef + "). The file no longer hashes to its name, and validate says so."); err != nil {
+		return err
+	}
+	err = d.run(exitFailed, "--ledger-ref", forgedRef, "validate", d.id)
+	return errors.Join(err, d.git("show", forgedRef+":"+file, "| sha256sum"))
+}
+
+func (d *demonstration) close(context.Context) error {
+	if err := d.tell("9. The whole story, and the folder to look around in:"); err != nil {
+		return err
+	}
+	return errors.Join(d.run(0, "list"), d.Print("\n"+d.dir+"\n"))
+}
