@@ -368,19 +368,30 @@ func eventText(p ledger.Payload) string {
 // ends, as a text made to look alike would have to match 96 bits.
 func ShortHash(id string) string { return id[:12] + "…" + id[len(id)-12:] }
 
+// patchHints are what usually helps against a message that holds some words, the
+// first that fits.
+var patchHints = [][2]string{
+	{`no "diff --git" lines`, `make the diff with "git diff" rather than "diff -u"`},
+	{`unexpected text "\x1b`, `make the diff with "git diff --no-color"`},
+	{"not a Git diff", `give the output of "git diff" or "git format-patch -1 --stdout"`},
+	{"the patch is empty", `"git diff" prints nothing for staged or committed changes; try "git diff HEAD"`},
+	{`names do not begin with "a/"`, "git -c diff.noprefix=false -c diff.mnemonicPrefix=false diff"},
+	{"binary file without", `make the diff with "git diff --binary"`},
+	{"line counts are reached", `if it was made with --word-diff: "git diff --word-diff=none"`},
+	{"combined diff", `make the diff against one parent: "git diff HEAD^1 HEAD"`},
+	{"symbolic links are refused", "only regular files can be proposed; \"git diff -- . ':(exclude)PATH'\" leaves one out"},
+	{"submodules are refused", `only regular files can be proposed; "git diff --ignore-submodules=all" leaves them out`},
+	{"symbolic link or submodule", "only regular files can be proposed; \"git diff -- . ':(exclude)PATH'\" leaves one out"},
+	{"collides with", "rename one of the two: they are one file where core.ignoreCase or core.precomposeUnicode is needed"},
+	{"does not apply", "make the diff against the commit that HEAD is on"},
+	{"in the base commit", "make the diff against the commit that HEAD is on"},
+}
+
 // PatchHint knows what usually helps against a parser's message.
 func PatchHint(err error) string {
-	for message, hint := range map[string]string{
-		`no "diff --git" lines`:        `make the diff with "git diff" rather than "diff -u"`,
-		"not a Git diff":               `give the output of "git diff" or "git format-patch -1 --stdout"`,
-		"the patch is empty":           `"git diff" prints nothing for staged or committed changes; try "git diff HEAD"`,
-		`names do not begin with "a/"`: "git -c diff.noprefix=false -c diff.mnemonicPrefix=false diff",
-		"binary file without":          `make the diff with "git diff --binary"`,
-		"does not apply":               "make the diff against the commit that HEAD is on",
-		"in the base commit":           "make the diff against the commit that HEAD is on",
-	} {
-		if strings.Contains(err.Error(), message) {
-			return hint
+	for _, h := range patchHints {
+		if strings.Contains(err.Error(), h[0]) {
+			return h[1]
 		}
 	}
 	return ""

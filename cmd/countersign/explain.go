@@ -142,7 +142,9 @@ var table = []row{
 		return again("validate", e.ID)
 	}),
 	always[*pipeline.UnappliedError](exitFailed, "mend what it says of the files, then run the same command again"),
-	always[*pipeline.LimitError](exitRefused, "split the change into smaller patches"),
+	on(exitRefused, func(e *pipeline.LimitError, _ command) string {
+		return "split the change, or raise limits." + e.What + " in the Policy"
+	}),
 	always[*pipeline.UndecidedError](exitRefused, ""),
 	always[*pipeline.NobodyError](exitRefused, "git config user.email YOU@EXAMPLE.ORG"),
 	on(exitRefused, func(e *pipeline.ChangedError, again command) string { return again("gate", e.ID) }),
