@@ -88,7 +88,7 @@ func TestRisksLeftOut(t *testing.T) {
 		func(patchID string) any {
 			return risk.NewList(patchID, []risk.Risk{{Kind: risk.Executable, Path: "greet.txt"}})
 		})
-	if got, want := told(t, w.gate(tx)), "executable greet.txt\ndelete old.txt 1 line\n"; got != want {
+	if got, want := told(t, w.gate(tx)), "executable greet.txt recorded\ndelete old.txt 1 line\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -98,6 +98,10 @@ func TestT75OutOfSight(t *testing.T) {
 		`s := "שלום" + name + "עולם"`:                     "",
 		"rm a \\ \n\tb":                                   "blanks behind a final backslash",
 		"rm a \\\n\tb":                                    "",
+		"#!/usr/bin/python\n# -*- coding: utf_7 -*-":      "it is read as utf_7",
+		"# vim: set fileencoding=rot13 :":                 "it is read as rot13",
+		"# -*- coding: UTF-8 -*-":                         "",
+		"\n\n# coding: utf-7":                             "",
 		"x[ab] = é + 5":                                   "",
 	} {
 		got := strings.Join(told(t, risk.Hidden, "f", content+"\n"), "; ")

@@ -3,6 +3,7 @@ package risk
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -31,25 +32,18 @@ func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 		}
 		byDetail[detail].at(line)
 	}
-	blank, last := 0, 0 // lines in a row, and the number of the last
+	var blanks blankLines
 	for _, l := range lines {
-		switch {
-		case len(bytes.TrimSpace(l.Text)) > 0 && blank >= farDown && l.Number == last+1:
+		if blanks.before(l) {
 			hidden(belowBlanks, l.Number)
-			fallthrough
-		case len(bytes.TrimSpace(l.Text)) > 0:
-			blank = 0
-		case l.Number == last+1:
-			blank++
-		default:
-			blank = 1
 		}
-		last = l.Number
-		if behindBlanks(l.Text) {
-			hidden(besideBlanks, l.Number)
+		for _, detail := range outOfSight(l.Text) {
+			hidden(detail, l.Number)
 		}
-		if text := bytes.TrimRight(l.Text, " \t"); len(text) < len(l.Text) && bytes.HasSuffix(text, []byte("\\")) {
-			hidden(noContinuation, l.Number)
+		if l.Number <= 2 {
+			if m := coding.FindSubmatch(l.Text); m != nil && !plainCoding.Match(m[1]) {
+				hidden("it is read as "+named(string(m[1]), slices.Contains(secrets, l.Number)), l.Number)
+			}
 		}
 		if n := utf8.RuneCount(l.Text); n > maxLineLength {
 			long.at(l.Number)
@@ -57,15 +51,6 @@ func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 		}
 		if ascii(l.Text) {
 			continue
-		}
-		for _, escape := range hiddenIn(l.Text) {
-			hidden(escape, l.Number)
-		}
-		if at := bytes.IndexByte(l.Text, '\r'); at >= 0 && at < len(l.Text)-1 {
-			hidden(overwrites, l.Number)
-		}
-		if reordered(string(l.Text)) {
-			hidden(reorders, l.Number)
 		}
 		for _, word := range lookalikes(string(l.Text)) {
 			alike.at(l.Number)
@@ -95,6 +80,53 @@ func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 	}
 	return out
 }
+
+// outOfSight tells what a reader does not see in a line.
+func outOfSight(text []byte) []string {
+	var out []string
+	if behindBlanks(text) {
+		out = append(out, besideBlanks)
+	}
+	if rest := bytes.TrimRight(text, " \t"); len(rest) < len(text) && bytes.HasSuffix(rest, []byte("\\")) {
+		out = append(out, noContinuation)
+	}
+	if ascii(text) {
+		return out
+	}
+	out = append(out, hiddenIn(text)...)
+	if at := bytes.IndexByte(text, '\r'); at >= 0 && at < len(text)-1 {
+		out = append(out, overwrites)
+	}
+	if reordered(string(text)) {
+		out = append(out, reorders)
+	}
+	return out
+}
+
+// blankLines counts added lines in a row that are blank.
+type blankLines struct{ count, last int }
+
+// before reports whether so many are before a line that has text, that it is out of sight.
+func (b *blankLines) before(l patch.Line) bool {
+	if l.Number != b.last+1 {
+		b.count = 0
+	}
+	b.last = l.Number
+	if len(bytes.TrimSpace(l.Text)) == 0 {
+		b.count++
+		return false
+	}
+	far := b.count >= farDown
+	b.count = 0
+	return far
+}
+
+// An interpreter reads a file in the encoding that its first lines name (PEP 263), in which
+// what looks like a comment may be code.
+var (
+	coding      = regexp.MustCompile(`^[ \t\f]*(?:#|//|--|;|/\*).*?coding[:=][ \t]*([-_.a-zA-Z0-9]{1,40})`)
+	plainCoding = regexp.MustCompile(`(?i)^(utf-?8(-unix|-sig)?|(us-)?ascii|binary)$`)
+)
 
 // longest keeps the greatest length that was told.
 func longest(detail string, n int) string {

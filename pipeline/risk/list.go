@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -49,9 +50,13 @@ func (l List) Under(p policy.Policy, paths []string) List { return l.With(InPoli
 
 // Also is the List with what somebody else lists beside: that takes the room that is
 // left, and nothing of the List gives way to it. Both leave out of one patch, so that of
-// a kind there are as many more as either says.
+// a kind there are as many more as either says. What only the other says is marked as that:
+// its words are anybody's who can write a record.
 func (l List) Also(other List) List {
 	beside := slices.DeleteFunc(Sort(slices.Clone(other.Risks)), func(r Risk) bool { return slices.ContainsFunc(l.Risks, r.is) })
+	for i, r := range beside {
+		beside[i].Detail = strings.TrimSuffix("recorded: "+r.Detail, ": ")
+	}
 	more := maps.Clone(l.More)
 	l = l.keep(slices.Concat(l.Risks, beside))
 	l.Risks = Sort(l.Risks)

@@ -57,6 +57,10 @@ func TestT75Record(t *testing.T) {
 	if n := risk.NewList("p", nil).Also(recorded).Count(); n != 300 {
 		t.Errorf("the record alone has %d", n)
 	}
+	calm := risk.Risk{Kind: risk.Build, Path: "go.mod0", Detail: "looked at by security"}
+	if i := slices.IndexFunc(recorded.Also(risk.List{Risks: []risk.Risk{calm}}).Risks, func(r risk.Risk) bool { return r.Detail == calm.Detail }); i >= 0 {
+		t.Error("the record's words read as this program's")
+	}
 	forged := risk.List{More: map[risk.Kind]int{risk.Build: -300, risk.Long: 1 << 62}}
 	if again := recorded.Also(forged); again.More[risk.Build] != 100 || again.Count() < 300 {
 		t.Errorf("%v", again.More)
