@@ -64,9 +64,10 @@ func Find(tree fs.FS, name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		part := strings.TrimPrefix(id, idPrefix)
 		for _, other := range all {
-			part := len(name) >= leastPart && strings.Contains(other, strings.TrimPrefix(id, idPrefix))
-			if (part || strings.HasPrefix(other, id)) && !slices.Contains(ids, other) {
+			within := len(part) >= leastPart && strings.Contains(other, part)
+			if (within || strings.HasPrefix(other, id)) && !slices.Contains(ids, other) {
 				ids = append(ids, other)
 			}
 		}
