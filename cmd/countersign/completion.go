@@ -3,30 +3,17 @@ package main
 import (
 	"context"
 	"io/fs"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-)
-
-// What a shell offers: the open transactions for these commands, all for those, and the
-// values of these flags.
-var (
-	takesOpen  = []string{"approve", "deny", "sign", "gate", "wait", "apply", "run", "close"}
-	takesAny   = []string{"show", "log", "diff", "export", "validate"}
-	flagValues = map[string][]string{
-		"fingerprint": {"secret\twhat looks like a secret", "protected\tprotected paths"},
-		"status":      {string(ledger.Interrupted)}, "recipe": {"remove-todo"}, "to": {"worktree", "branch", "ref"},
-	}
 )
 
 // addCompletions lets shells complete what is typed after the commands.
 func (a *App) addCompletions(root *cobra.Command) {
-	for _, cmd := range root.Commands() {
-		if open := slices.Contains(takesOpen, cmd.Name()); open || slices.Contains(takesAny, cmd.Name()) {
+	for _, cmd := range append(root.Commands(), root) {
+		if takes, open := completion.Takes(cmd.Name()); takes {
 			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 				const only = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 				tree, err := a.unverified()
@@ -40,8 +27,8 @@ func (a *App) addCompletions(root *cobra.Command) {
 				return offered, only
 			}
 		}
-		for name, values := range flagValues {
-			if cmd.Flags().Lookup(name) != nil {
+		for name, values := range completion.Values(cmd.Name()) {
+			if cmd.Flags().Lookup(name) != nil || cmd.PersistentFlags().Lookup(name) != nil {
 				_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 			}
 		}

@@ -41,6 +41,33 @@ func Transactions(tree fs.FS, typed string, open bool) []string {
 	return out
 }
 
+// Takes reports whether a command takes a transaction, and whether that has to be open.
+func Takes(command string) (takes, open bool) {
+	switch command {
+	case "approve", "deny", "sign", "gate", "wait", "apply", "run", "close":
+		return true, true
+	case "show", "log", "diff", "export", "validate":
+		return true, false
+	}
+	return false, false
+}
+
+// Values are what a command's flags can be, by the flag's name, where they are few.
+func Values(command string) map[string][]string {
+	all := map[string][]string{
+		"fingerprint": {"secret\twhat looks like a secret", "protected\tprotected paths"},
+		"recipe":      {"remove-todo"}, "to": {"worktree", "branch", "ref"}, "color": {"auto", "always", "never"},
+		"status": {string(ledger.Interrupted)},
+	}
+	if command == "list" {
+		all["status"] = nil
+		for _, status := range ledger.Statuses {
+			all["status"] = append(all["status"], string(status))
+		}
+	}
+	return all
+}
+
 // describe is a transaction's state and summary, in one line that is inert whatever a
 // shell does with it.
 func describe(tx ledger.Transaction) string {
