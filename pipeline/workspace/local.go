@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -21,9 +22,11 @@ func (t *Tree) Local(base fs.FS, files []patch.Change, approved bool) ([]patch.C
 	if err != nil {
 		return nil, err
 	}
-	is, err := t.Attributes.Rules(reader(base, files))
-	if err != nil {
-		return nil, err
+	is := was
+	if approved && slices.ContainsFunc(files, func(f patch.Change) bool { return path.Base(f.Path) == attributes.File }) {
+		if is, err = t.Attributes.Rules(reader(base, files)); err != nil {
+			return nil, err
+		}
 	}
 	var out []patch.Change
 	for i, f := range files {
