@@ -86,6 +86,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/github": {
 		"pipeline/signed", "pipeline/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
 	},
+	"cmd/countersign/internal/demo":     {"gitstore", "pipeline/ledger", "pipeline/patch", "report"},
 	"cmd/countersign/internal/scaffold": {"pipeline/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/policy", "report"},
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "pipeline/signed", "report",
@@ -95,6 +96,7 @@ var mayImport = map[string][]string{
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
+		"cmd/countersign/internal/demo",
 		"github.com/spf13/cobra",
 	},
 }
