@@ -341,11 +341,15 @@ func TestOwnWorkflows(t *testing.T) {
 // a runner are built in the same way, so that one digest can stand for them.
 func TestSameBuild(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{".github/action/install.sh", ".github/action/release.sh", "Dockerfile"} {
+	shell := []string{"go build -trimpath -buildvcs=false -ldflags=-s -w -o", "CGO_ENABLED=0", "GOWORK=off"}
+	for name, wants := range map[string][]string{
+		".github/action/install.sh": shell, "Dockerfile": shell,
+		".goreleaser.yaml": {"flags: [-trimpath -buildvcs=false]", "ldflags: [-s -w]", "env: [CGO_ENABLED=0 GOFLAGS= GOWORK=off"},
+	} {
 		raw, err := os.ReadFile("../../" + name)
 		check(t, err)
 		text := strings.NewReplacer(`"`, "", ",", "", "'", "").Replace(string(raw))
-		for _, want := range []string{"go build -trimpath -buildvcs=false -ldflags=-s -w -o", "CGO_ENABLED=0", "GOWORK=off"} {
+		for _, want := range wants {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s does not have %s", name, want)
 			}
