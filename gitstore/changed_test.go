@@ -429,6 +429,38 @@ func TestT34FilterIsNotRun(t *testing.T) {
 	}
 }
 
+// TestChangedForms: a file that Git would store as the index has it has not changed,
+// whatever its line endings, its $Id$ and its time are.
+func TestChangedForms(t *testing.T) {
+	w := changedWork(t)
+	w.write(".gitattributes", "*.crlf eol=crlf\n*.id ident\n*.raw -text\n")
+	for _, name := range []string{"1.crlf", "2.crlf", "1.id", "2.id", "1.raw", "1.txt", "2.txt"} {
+		w.write(name, "one\n$Id$\n")
+	}
+	w.git("add", "-A")
+	w.git("commit", "-qm", "forms")
+	for name, data := range map[string]string{
+		"3.crlf": "new\r\n", "1.crlf": "one\r\n$Id$\r\n", "2.crlf": "two\r\n$Id$\r\n", "1.id": "one\n$Id: 12 $\n", "2.id": "one\n$Ib: 12 $\n", "1.raw": "one\r\n$Id$\r\n", "1.txt": "one\r\n$Id$\r\n",
+	} {
+		w.write(name, data)
+	}
+	for _, auto := range []string{"false", "true", "input"} {
+		w.git("config", "core.autocrlf", auto)
+		w.same("edited, autocrlf=" + auto)
+		w.git("stash", "-q")
+		w.do(os.RemoveAll(w.path(".git/index")))
+		w.git("reset", "-q", "--hard")
+		for _, name := range []string{"1.crlf", "1.id", "1.raw", "1.txt"} {
+			w.do(os.Chtimes(w.path(name), time.Now(), time.Now().Add(time.Minute))) // its content is read
+		}
+		w.same("touched, autocrlf=" + auto)
+		if ours, _ := w.changed(); !slices.Equal(ours, []string{"3.crlf"}) {
+			t.Errorf("autocrlf=%s: touched files have changed: %q", auto, ours)
+		}
+		w.git("stash", "pop", "-q")
+	}
+}
+
 // TestIndexRefused: an index that is not read says so, and is not taken for one
 // that is empty.
 func TestIndexRefused(t *testing.T) {

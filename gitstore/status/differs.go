@@ -66,7 +66,7 @@ func (w *walker) differs(dir *dir, e index.Entry, s look, name string) (bool, er
 	case same && (e.Stat.Size != 0 || e.ID == emptyBlob) && !racy:
 		return false, nil
 	case e.Stat.Size != 0 && e.Stat.Size != s.Size: // 0 is also git's note that it is to read the file
-		return w.isOther(dir, e, kind, name)
+		return true, nil // as git says, whose add may find that it is the same after all
 	}
 	id, err := dir.blobID(name, kind, s.size)
 	if err != nil || id == e.ID {
