@@ -32,6 +32,8 @@ type App struct {
 	Wait           func(ctx context.Context, d time.Duration) error // before a request is sent again; nil: a timer
 	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: terminal.EmptyInput
 
+	AskGH func(ctx context.Context, host, directory string) string // for gh's token; nil: gh does not run this
+
 	flags       globalFlags
 	secrets     *secret.Finder     // what is taken out of everything that is printed, also of the patch once there is one
 	repo        *gitstore.Repo     // what open opened
@@ -41,6 +43,7 @@ type App struct {
 	ownPager    string             // the user's countersign.pager
 	habitual    map[string]*string // the flags that Git's configuration gives a value, by its keys
 	client      *github.Client     // to GitHub, where there is a token
+	ghTokens    map[string]string  // what AskGH said, by host
 	seen        func() string      // the ledger's last tip that held, once one was opened
 	transaction string             // the one that this run is about, once that is known
 	settled     *pull.Settled      // what a run of settle did

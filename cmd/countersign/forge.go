@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
@@ -18,17 +20,20 @@ func (a *App) forgeToken() string {
 // forge returns a client for the repository that the remote, or the workflow,
 // names; nil without a token.
 func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
-	token := a.forgeToken()
-	remote := settings.RemoteURL(a.flags.remote)
+	token, remote := a.forgeToken(), settings.RemoteURL(a.flags.remote)
 	repository := cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote))
-	api := a.Getenv("GITHUB_API_URL")
-	if api == "" {
-		api = github.APIOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), remote))
+	server := cmp.Or(a.Getenv("GITHUB_SERVER_URL"), remote)
+	if a.AskGH != nil { // its users are asked which protocol they want, and many say ssh
+		server = wire.WebOf(server)
 	}
+	api := cmp.Or(a.Getenv("GITHUB_API_URL"), github.APIOf(server))
 	if a.cloned != "" {
 		if repository = github.RepositoryOf(remote); github.HostOf(remote) != a.tokenHost(settings) {
 			return nil, nil
 		}
+	}
+	if token == "" && repository != "" && api != "" {
+		token = a.askGH(github.HostOf(server))
 	}
 	if token == "" || repository == "" || api == "" {
 		return nil, nil
@@ -41,6 +46,22 @@ func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 		return nil, &usageError{err.Error(), ""}
 	}
 	return client, nil
+}
+
+// askGH is the token that gh keeps for a host, where gh runs this program; else "".
+func (a *App) askGH(host string) string {
+	token, asked := a.ghTokens[host]
+	if asked || a.AskGH == nil {
+		return token
+	}
+	if token = a.AskGH(context.Background(), host, a.flags.dir); token == "" {
+		return ""
+	}
+	if a.ghTokens == nil {
+		a.ghTokens = map[string]string{}
+	}
+	a.ghTokens[host], a.secrets = token, a.finder().Knowing(token)
+	return token
 }
 
 // forgeOfWorkflow is the client of a job that may have no clone.

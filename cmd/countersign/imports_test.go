@@ -81,6 +81,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/sshkey":        {},
 	"cmd/countersign/internal/terminal":      {"golang.org/x/term", "golang.org/x/sys"},
 	"cmd/countersign/internal/gitcredential": {},
+	"cmd/countersign/internal/ghtoken":       {"pipeline/lazyregexp"},
 	"cmd/countersign/internal/completion":    {"pipeline/ledger", "report"},
 	"cmd/countersign/internal/action":        {"report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/github": {
@@ -92,7 +93,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "pipeline/signed", "report",
 	},
 	"cmd/countersign": {
-		"gitstore/attributes", "cmd/countersign/internal/gitcredential", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/completion", "cmd/countersign/internal/github", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report",
+		"gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/completion", "cmd/countersign/internal/github", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pack", "pipeline/packapply", "pipeline/pull",
 		"pipeline/patch", "pipeline/proposal", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",

@@ -193,7 +193,11 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 	if token == "" && host == forge {
 		token = cmp.Or(a.Getenv("INPUT_TOKEN"), a.Getenv("GITHUB_TOKEN"))
 	}
-	switch header := settings.ExtraHeader(address); {
+	header := settings.ExtraHeader(address)
+	if token == "" && header == "" {
+		token = a.askGH(host)
+	}
+	switch {
 	case token != "":
 		o.Authorization = wire.Basic("x-access-token", token)
 	case header != "":

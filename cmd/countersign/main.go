@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
@@ -19,6 +20,9 @@ func main() {
 	app := App{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
+	}
+	if ghtoken.IsExtension(os.Args[0]) {
+		app.AskGH = ghtoken.Of
 	}
 	os.Exit(app.Main())
 }

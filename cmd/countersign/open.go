@@ -37,6 +37,10 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err := a.readSecretRules(repo); err != nil {
 		return nil, err
 	}
+	client, err := a.forge(settings)
+	if err != nil {
+		return nil, err
+	}
 	pulls := &pullCode{a: a, repo: repo, settings: settings, opened: map[string]*wire.Server{}, bases: map[string]string{}}
 	login := cmp.Or(a.Getenv("USER"), a.Getenv("LOGNAME"), a.Getenv("USERNAME"), "unknown")
 	r := &pipeline.Runner{
@@ -50,10 +54,6 @@ func (a *App) open() (*pipeline.Runner, error) {
 	}
 	if settings.Email != "" {
 		r.Decider = r.Actor
-	}
-	client, err := a.forge(settings)
-	if err != nil {
-		return nil, err
 	}
 	if client != nil { // there is a token to read pull requests with
 		a.client, r.Forge = client, a.trustedForge(client)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -142,7 +143,7 @@ var tokenNames = []string{
 }
 
 func (a *App) tokens() []string {
-	var out []string
+	out := slices.Collect(maps.Values(a.ghTokens))
 	for _, name := range tokenNames {
 		if v := a.Getenv(name); v != "" {
 			out = append(out, v)

@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
@@ -31,15 +32,16 @@ import (
 func TestMain(m *testing.M) {
 	sandbox.Child()
 	waitTogether()
-	testscript.Main(m, map[string]func(){
-		"countersign": func() {
+	run := func(ask func(context.Context, string, string) string) func() {
+		return func() {
 			app := App{
 				Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-				Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy(),
+				Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy(), AskGH: ask,
 			}
 			os.Exit(app.Main())
-		},
-	})
+		}
+	}
+	testscript.Main(m, map[string]func(){"countersign": run(nil), "gh-countersign": run(ghtoken.Of)})
 }
 
 // waitTogether lets more tests run side by side than there are processors: most

@@ -234,3 +234,14 @@ func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback()
 }
+
+// WebOf is the https address of the server that an address over ssh names; any
+// other address is returned as it is.
+func WebOf(address string) string {
+	r, err := ParseRemote(address, "")
+	if err != nil || r.scheme != "ssh" {
+		return address
+	}
+	r.port = 0
+	return "https://" + r.hostPort()
+}
