@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -31,8 +32,7 @@ type App struct {
 	Entropy        io.Reader
 	Wait           func(ctx context.Context, d time.Duration) error // before a request is sent again; nil: a timer
 	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: terminal.EmptyInput
-
-	AskGH func(ctx context.Context, host, directory string) string // for gh's token; nil: gh does not run this
+	GH             *ghtoken.Keeper                                  // of gh's tokens; nil: gh does not run this
 
 	flags       globalFlags
 	secrets     *secret.Finder     // what is taken out of everything that is printed, also of the patch once there is one
@@ -43,7 +43,7 @@ type App struct {
 	ownPager    string             // the user's countersign.pager
 	habitual    map[string]*string // the flags that Git's configuration gives a value, by its keys
 	client      *github.Client     // to GitHub, where there is a token
-	ghTokens    map[string]string  // what AskGH said, by host
+	ghTokens    []string           // what GH said
 	seen        func() string      // the ledger's last tip that held, once one was opened
 	transaction string             // the one that this run is about, once that is known
 	settled     *pull.Settled      // what a run of settle did

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -257,16 +255,5 @@ func (a *App) readBranch(ctx context.Context, repo *gitstore.Repo, f *scaffold.F
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{}
-	for _, file := range scaffold.List {
-		raw, err := fs.ReadFile(tree, file.Path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", file.Path, plain(err))
-		}
-		if err == nil {
-			files[file.Path] = append([]byte{}, raw...)
-		}
-	}
-	f.Read(files)
-	return nil
+	return f.ReadTree(tree)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -52,36 +51,11 @@ func (f *allFlags) check(given []string) error {
 	return nil
 }
 
-// maxDays is as far as a Duration reaches, and longer than there has been Git.
-const maxDays = 100_000
-
-// sinceWhen reads a moment: a date, a time, or how long ago. Days are UTC.
-func sinceWhen(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	}
-	ago, err := time.ParseDuration(text)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
-		ago = time.Duration(min(n, maxDays)) * 24 * time.Hour
-	}
-	if err != nil || ago < 0 {
-		return time.Time{}, &usageError{fmt.Sprintf("--since %+q is no time", text), "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
-	}
-	return now.Add(-ago), nil
-}
-
 // runAll takes every open transaction as far as its approvals allow.
 func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.ApplyOptions) error {
-	since, err := sinceWhen(f.since, a.Now())
+	since, err := batch.ParseSince(f.since, a.Now())
 	if err != nil {
-		return err
+		return &usageError{"--since " + err.Error(), "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
 	}
 	if f.pr > 0 {
 		a.shareLedger()

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"runtime"
 	"runtime/debug"
 
@@ -71,25 +70,19 @@ func (a *App) checkVersion(ctx context.Context) error {
 		return err
 	}
 	root, _ := repo.Worktree()
-	pins, err := scaffold.PinsIn(root)
-	if err != nil {
-		return &exitError{exitIO, err}
-	}
-	if len(pins) == 0 {
-		return &usageError{"no workflow here uses countersign from another repository", "countersign init --uses OWNER/countersign@COMMIT writes workflows that do"}
-	}
-	var findings []scaffold.Finding
-	for _, pin := range pins {
-		address := cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com") + "/" + pin.Repository
-		server, err := a.server(repo, settings, address, "")
+	findings, err := scaffold.Newest(root, func(repository string) (map[string]string, error) {
+		server, err := a.server(repo, settings, cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com")+"/"+repository, "")
 		if err != nil {
-			return err
+			return nil, err
 		}
-		tags, err := server.Tags(ctx)
-		if err := errors.Join(err, server.Close()); err != nil {
-			return err
-		}
-		findings = append(findings, pin.Standing(tags))
+		defer server.Close()
+		return server.Tags(ctx)
+	})
+	if err == nil && len(findings) == 0 {
+		err = &usageError{"no workflow here uses countersign from another repository", "countersign init --uses OWNER/countersign@COMMIT writes workflows that do"}
+	}
+	if err != nil {
+		return err
 	}
 	return a.showFindings(findings, document{}, "is not the newest release")
 }

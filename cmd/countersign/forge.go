@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -23,7 +22,7 @@ func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 	token, remote := a.forgeToken(), settings.RemoteURL(a.flags.remote)
 	repository := cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote))
 	server := cmp.Or(a.Getenv("GITHUB_SERVER_URL"), remote)
-	if a.AskGH != nil { // its users are asked which protocol they want, and many say ssh
+	if a.GH != nil { // its users are asked which protocol they want, and many say ssh
 		server = wire.WebOf(server)
 	}
 	api := cmp.Or(a.Getenv("GITHUB_API_URL"), github.APIOf(server))
@@ -50,17 +49,11 @@ func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 
 // askGH is the token that gh keeps for a host, where gh runs this program; else "".
 func (a *App) askGH(host string) string {
-	token, asked := a.ghTokens[host]
-	if asked || a.AskGH == nil {
-		return token
+	token := a.GH.Token(host, a.flags.dir)
+	if token != "" {
+		a.ghTokens = append(a.ghTokens, token)
+		a.secrets = a.finder().Knowing(token)
 	}
-	if token = a.AskGH(context.Background(), host, a.flags.dir); token == "" {
-		return ""
-	}
-	if a.ghTokens == nil {
-		a.ghTokens = map[string]string{}
-	}
-	a.ghTokens[host], a.secrets = token, a.finder().Knowing(token)
 	return token
 }
 

@@ -22,7 +22,7 @@ func main() {
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
 	}
 	if ghtoken.IsExtension(os.Args[0]) {
-		app.AskGH = ghtoken.Of
+		app.GH = new(ghtoken.Keeper)
 	}
 	os.Exit(app.Main())
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -143,7 +142,7 @@ var tokenNames = []string{
 }
 
 func (a *App) tokens() []string {
-	out := slices.Collect(maps.Values(a.ghTokens))
+	out := slices.Clone(a.ghTokens)
 	for _, name := range tokenNames {
 		if v := a.Getenv(name); v != "" {
 			out = append(out, v)

@@ -32,16 +32,16 @@ import (
 func TestMain(m *testing.M) {
 	sandbox.Child()
 	waitTogether()
-	run := func(ask func(context.Context, string, string) string) func() {
+	run := func(gh *ghtoken.Keeper) func() {
 		return func() {
 			app := App{
 				Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-				Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy(), AskGH: ask,
+				Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy(), GH: gh,
 			}
 			os.Exit(app.Main())
 		}
 	}
-	testscript.Main(m, map[string]func(){"countersign": run(nil), "gh-countersign": run(ghtoken.Of)})
+	testscript.Main(m, map[string]func(){"countersign": run(nil), "gh-countersign": run(new(ghtoken.Keeper))})
 }
 
 // waitTogether lets more tests run side by side than there are processors: most

@@ -5,8 +5,12 @@ package batch
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -217,4 +221,30 @@ type apartCommands struct {
 
 func (c apartCommands) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
 	return apart(c.m, func() ([]checks.Execution, error) { return c.commands.Run(ctx, known, mode, tree, commands) })
+}
+
+// maxDays is as far as a Duration reaches, and longer than there has been Git.
+const maxDays = 100_000
+
+// ParseSince reads a moment: a date, a time, or how long before now it was. Days are
+// UTC; nothing is the zero time.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	ago, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		ago = time.Duration(min(n, maxDays)) * 24 * time.Hour
+	}
+	if err != nil || ago < 0 {
+		return time.Time{}, fmt.Errorf("%+q is no time", text)
+	}
+	return now.Add(-ago), nil
 }

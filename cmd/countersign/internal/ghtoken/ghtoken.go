@@ -21,6 +21,25 @@ func IsExtension(program string) bool {
 	return strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe") == "gh-countersign"
 }
 
+// A Keeper asks gh, once for each host. A nil one has no token.
+type Keeper struct{ tokens map[string]string }
+
+// Token is Of's for a host.
+func (k *Keeper) Token(host, directory string) string {
+	if k == nil {
+		return ""
+	}
+	token, asked := k.tokens[host]
+	if !asked {
+		if k.tokens == nil {
+			k.tokens = map[string]string{}
+		}
+		token = Of(context.Background(), host, directory)
+		k.tokens[host] = token
+	}
+	return token
+}
+
 var (
 	hostForm  = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`)
 	tokenForm = lazyregexp.New(`^[!-~]{1,1000}$`)

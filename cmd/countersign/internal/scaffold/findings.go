@@ -1,8 +1,11 @@
 package scaffold
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -228,6 +231,22 @@ func (f Facts) pushFindings() []Finding {
 		}
 	}
 	return out
+}
+
+// ReadTree takes over what the files of init say in a commit's tree.
+func (f *Facts) ReadTree(tree fs.FS) error {
+	files := map[string][]byte{}
+	for _, file := range List {
+		raw, err := fs.ReadFile(tree, file.Path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading %s: %w", file.Path, err)
+		}
+		if err == nil {
+			files[file.Path] = bytes.Clone(raw)
+		}
+	}
+	f.Read(files)
+	return nil
 }
 
 // Read takes over what files say, by their names; one that is missing is not in the map.

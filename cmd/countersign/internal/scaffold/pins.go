@@ -22,6 +22,24 @@ func (p Pin) String() string { return p.Repository + "@" + p.Ref }
 // pinned is a step that uses a repository called countersign, or a workflow of it.
 var pinned = lazyregexp.New(`(?m)^[ \t]*(?:- )?uses:[ \t]*["']?([A-Za-z0-9_.-]+/countersign)(?:/[A-Za-z0-9_./-]+)?@([A-Za-z0-9_./-]+)["']?[ \t]*(?:#.*)?\r?$`)
 
+// Newest judges what every workflow in a working tree uses; tags asks a repository for its
+// tags, tag → commit. There are no findings where the program is in no workflow.
+func Newest(worktree string, tags func(repository string) (map[string]string, error)) ([]Finding, error) {
+	pins, err := PinsIn(worktree)
+	if err != nil {
+		return nil, err
+	}
+	var out []Finding
+	for _, pin := range pins {
+		all, err := tags(pin.Repository)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pin.Standing(all))
+	}
+	return out, nil
+}
+
 // PinsIn are those of every workflow in a working tree, each once.
 func PinsIn(worktree string) ([]Pin, error) {
 	const folder = ".github/workflows"
