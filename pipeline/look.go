@@ -55,10 +55,10 @@ func (r *Runner) History(ctx context.Context, snap ledger.Snapshot, id string) (
 
 // Result returns a transaction's ApplyResult, nil before it was applied, and the
 // commit that was made, "" for a working tree. A transaction that was closed since, or
-// whose apply failed, keeps it.
+// that failed since, keeps it.
 func (g Gated) Result() (*result.Result, string, error) {
 	last := g.log.LastApply()
-	if last == nil {
+	if last == nil || !last.Success {
 		return nil, "", nil
 	}
 	raw, err := ledger.ReadFile(g.Ledger.Tree, g.Transaction().TransactionID, ledger.ResultFile)
