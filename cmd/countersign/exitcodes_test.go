@@ -87,6 +87,7 @@ policy explain --patch x
 checks --out o
 init
 init --check
+doctor
 settle --pr 1
 sign --pr 1
 `)
