@@ -74,6 +74,7 @@ func TestT14OneLine(t *testing.T) {
 		{"zero width", "a\u200bb\u200dc\ufeffd\u2060e\u00adf", "a b c d e f"},
 		{"tags", "a\U000e0041\U000e0042b", "a b"},
 		{"blank letters", "a\u3164b\u115fc\uffa0d\u2800e\u034ff", "a b c d e f"},
+		{"blank signs", "a\U00016fe4b\U00013441c\U00013442d\U0001d159e\ufffcf", "a b c d e f"},
 		{"variation selectors", "a\ufe0fb\U000e0100c", "a b c"},
 		{"private and unassigned", "a\ue000b\U0010ffffc", "a b c"},
 		{"not UTF-8", "a\xffb\xc0\x80c", "a b c"},
