@@ -148,7 +148,7 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 		g.history = true
 		err = g.asItWas(snap, event, policy)
 	} else if g.rules, err = r.rulesFor(ctx, snap.Tree, g); err == nil && g.talk != nil {
-		g.rules.Keys, err = g.talk.Keys(ctx, g.rules.Keys, log)
+		g.rules.Keys, err = g.talk.Keys(ctx, g.rules.Policy, g.rules.Keys, log)
 	}
 	if err != nil {
 		return Gated{}, err
@@ -217,7 +217,7 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
 		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
-		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Allowed),
+		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
 	}
 	if g.standing != nil {
 		return c.On(*g.standing).Decide()

@@ -130,6 +130,10 @@ func TestT73ForgeKeys(t *testing.T) {
 	tx, fingerprint := h.propose()
 	h.gate(tx)
 	h.says(bobThere, "looks good to me")
+	stranger := approval.SignedLine(evesKey.Signs(h.w.statement(tx, fingerprint)))
+	h.says(eveThere, stranger) // who may not approve
+	h.says(adaThere, stranger).Edited = true
+	h.says(adaThere, strings.Replace(stranger, fingerprint, "patchset:"+strings.Repeat("a", 64), 1))
 	h.gate(tx)
 	if h.asked["SigningKeys"] != 0 {
 		t.Error("asked for keys although nobody signed")

@@ -37,6 +37,7 @@ type App struct {
 	flags       globalFlags
 	secrets     *secret.Finder     // what is taken out of everything that is printed, also of the patch once there is one
 	repo        *gitstore.Repo     // what open opened
+	helpers     bool               // whether Git's credential helpers may be asked
 	cloned      string             // the address that --repo named
 	beside      string             // the directory that files are named from, where that is not flags.dir
 	pager       string             // the user's core.pager

@@ -123,6 +123,7 @@ func (a *App) openShared() (*gitstore.Shared, gitstore.Settings, error) {
 	if err != nil {
 		return nil, none, err
 	}
+	a.helpers = a.Getenv("GITHUB_ACTIONS") != "true" // jobs there are split by who holds a token
 	shared, err := a.share(local, repo, settings)
 	if err != nil {
 		return nil, none, err
@@ -164,8 +165,8 @@ func (a *App) tokenHost(settings gitstore.Settings) string {
 	return cmp.Or(named, server, "github.com")
 }
 
-// credentials are what the environment, Git's configuration and its credential helpers
-// have for a remote. A token goes to one host alone: that of the workflow's server, else
+// credentials are what the environment and Git's configuration have for a remote, and,
+// where nothing is recorded that could hold them, its credential helpers. A token goes to one host alone: that of the workflow's server, else
 // the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
 func (a *App) credentials(address string, settings gitstore.Settings, first string) (wire.Options, error) {
 	o := wire.Options{SSH: wire.SSH{
@@ -204,13 +205,16 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 		var err error
 		o.Authorization, err = wire.ExtraHeader(header)
 		return o, err
-	default:
+	case a.helpers:
 		o.Credentials = func(ctx context.Context, address *url.URL) (string, func(bool)) {
 			c, err := gitcredential.Fill(ctx, address, a.person() != nil)
 			if err != nil {
 				return "", nil
 			}
 			a.secrets = a.finder().Knowing(c.Password)
+			if c.Password == "x-oauth-basic" || c.Password == "" { // then the user is the token
+				a.secrets = a.finder().Knowing(c.User)
+			}
 			return wire.Basic(c.User, c.Password), func(took bool) { c.Settle(ctx, took) }
 		}
 	}

@@ -218,8 +218,20 @@ func expandIdent(data, blob []byte) []byte {
 	})
 }
 
+// shrinkIdent takes back what expandIdent puts in, an id, and nothing else. Git makes
+// $Id$ of any text between these signs; then a text that nobody was shown would pass for
+// the approved one.
 func shrinkIdent(data []byte) []byte {
-	return eachIdent(data, func([]byte) string { return "Id$" })
+	return eachIdent(data, func(word []byte) string {
+		if id, ok := bytes.CutPrefix(word, []byte("Id: ")); ok && len(id) == 42 && string(id[40:]) == " $" && isHex(id[:40]) {
+			return "Id$"
+		}
+		return ""
+	})
+}
+
+func isHex(text []byte) bool {
+	return !bytes.ContainsFunc(text, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })
 }
 
 // eachIdent replaces each "Id$" and "Id:…$" after a "$", of one line, with what do

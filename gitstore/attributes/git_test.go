@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -104,6 +105,36 @@ func others(i int) []int {
 	return []int{i, (i + 1) % len(contents), (i + 10) % len(contents)}
 }
 
+// foreignIdent is what git add drops, and Add does not: a text that no checkout made.
+var foreignIdent = regexp.MustCompile(`\$Id:[^$\n]*\$`)
+
+// TestIdentHidesNothing: a file is what was approved only where each $Id$ of it has what
+// a checkout puts there. Any other text between the signs could be a command of a script.
+func TestIdentHidesNothing(t *testing.T) {
+	r := newRepository(t)
+	r.write(".gitattributes", []byte("*.sh ident\n"))
+	form, err := r.rules(Config{}).Form("run.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := []byte("echo $Id$\n")
+	out, err := form.Checkout(blob)
+	if err != nil || !form.Same(out, blob) || !form.Same(blob, blob) {
+		t.Fatalf("%q, %v", out, err)
+	}
+	for _, text := range []string{
+		"echo $Id: ; touch pwned ; $\n", "echo $Id:$\n", "echo $Id: $\n", "echo $Id: x$\n", "echo $Id:" + strings.Repeat("a", 40) + " $\n",
+		"echo $Id: " + strings.Repeat("a", 39) + "; $\n", "echo $Id: " + strings.Repeat("A", 40) + " $\n", "echo $Id: " + strings.Repeat("a", 41) + " $\n",
+	} {
+		if form.Same([]byte(text), blob) {
+			t.Errorf("%q passes for %q", text, blob)
+		}
+		if in, err := form.Add([]byte(text), blob); err != nil || string(in) != text {
+			t.Errorf("%q is proposed as %q, %v", text, in, err)
+		}
+	}
+}
+
 // TestMatrix holds Checkout to "git checkout-index", and Add to "git add", for each
 // configuration, attribute and pair of contents of the index and the disk.
 func TestMatrix(t *testing.T) {
@@ -140,6 +171,9 @@ func TestMatrix(t *testing.T) {
 				for i, blob := range contents {
 					for _, j := range others(i) {
 						data := contents[j]
+						if strings.Contains(line, "ident") && foreignIdent.Match(data) {
+							data = []byte("of this git makes $Id$, and we do not\n")
+						}
 						name := fmt.Sprintf("a%d/%d-%d", a, i, j)
 						form, err := rules.Form(name)
 						if err != nil {

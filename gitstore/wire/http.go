@@ -80,15 +80,26 @@ func (g *guard) RoundTrip(req *http.Request) (_ *http.Response, err error) {
 	req.Header.Del("Authorization")
 	req.Header.Del("Host")
 	req.Header.Set("User-Agent", g.agent)
+	var took func(bool)
+	if req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/git-receive-pack") {
+		took = g.fill(req) // what is pushed cannot be sent twice
+	}
 	if g.authorization != "" && mayAuthorize(req.URL) {
 		req.Header.Set("Authorization", g.authorization)
 	}
 	resp, err := g.base.RoundTrip(req)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized {
-		resp, err = g.askedFor(req, resp)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && req.Method == http.MethodGet {
+		if took = g.fill(req); took != nil {
+			drain(resp.Body)
+			req.Header.Set("Authorization", g.authorization)
+			resp, err = g.base.RoundTrip(req)
+		}
 	}
 	if err != nil {
 		return nil, &NetworkError{strip(err)}
+	}
+	if took != nil && (resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusUnauthorized) {
+		took(resp.StatusCode == http.StatusOK)
 	}
 	if err := g.checkStatus(req, resp); err != nil {
 		if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/plain" { // why, to be shown
@@ -111,33 +122,21 @@ func (g *guard) RoundTrip(req *http.Request) (_ *http.Response, err error) {
 	return resp, nil
 }
 
-// askedFor sends the first request of a session again with credentials, where somebody
-// has some for this repository.
-func (g *guard) askedFor(req *http.Request, refused *http.Response) (*http.Response, error) {
+// fill asks for credentials, where there are none yet and somebody may have some. It
+// returns who wants to know whether the server took them; nil where there are still none.
+func (g *guard) fill(req *http.Request) (took func(bool)) {
 	ask := g.ask
-	if ask == nil || g.authorization != "" || req.Method != http.MethodGet || !mayAuthorize(req.URL) {
-		return refused, nil
+	if ask == nil || g.authorization != "" || !mayAuthorize(req.URL) {
+		return nil
 	}
 	g.ask = nil
-	address := &url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: strings.TrimSuffix(req.URL.Path, "/info/refs")}
-	authorization, took := ask(req.Context(), address)
+	path := strings.TrimSuffix(strings.TrimSuffix(req.URL.Path, "/info/refs"), "/git-receive-pack")
+	authorization, took := ask(req.Context(), &url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: path})
 	if authorization == "" || checkHeader(authorization) != nil {
-		return refused, nil
-	}
-	drain(refused.Body)
-	req.Header.Set("Authorization", authorization)
-	resp, err := g.base.RoundTrip(req)
-	if err != nil {
-		return nil, err
+		return nil
 	}
 	g.authorization = authorization
-	switch resp.StatusCode {
-	case http.StatusOK:
-		took(true)
-	case http.StatusUnauthorized:
-		took(false)
-	}
-	return resp, nil
+	return took
 }
 
 // mayVisit lets requests to the remote's own host pass, and those to its

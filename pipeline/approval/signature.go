@@ -62,7 +62,7 @@ func ReadKeys(tree fs.FS, p policy.Policy) signed.Keys {
 	if err != nil {
 		return signed.Keys{Err: fmt.Errorf("approvals.keys: %s: %w", p.Approvals.Keys, err)}
 	}
-	return signed.Keys{Allowed: allowed, Forge: p.Approvals.ForgeKeys, Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN}
+	return signed.Keys{Allowed: allowed, Listed: allowed, Forge: p.Approvals.ForgeKeys, Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN}
 }
 
 // Shown is the hash of the risks that are recorded with a transaction, which a signed

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"sync"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -43,6 +44,7 @@ type keyList struct {
 // decided is L22: the recorded line of a signed decision's key is one of the list that
 // the recorded Policy names, where its commit is here.
 func (l *life) decided(dir fs.FS, log *ledger.Log) {
+	began, _ := log.Time(0) // without which nothing was registered in time
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
 		if d.Source.Signature == nil {
 			continue
@@ -55,7 +57,7 @@ func (l *life) decided(dir fs.FS, log *ledger.Log) {
 		if err != nil {
 			continue // and so it does of the Policy
 		}
-		if why := l.keys.hold(list, line); why != "" {
+		if why := l.keys.hold(list, line, began); why != "" {
 			l.add("L22", l.last(), path.Join(l.dir, ledger.EventsFile), "the key of %s is recorded as commit %.12s does not list it%s", d.ApprovalRequestID, d.Policy.Commit, why)
 		}
 	}
@@ -63,7 +65,7 @@ func (l *life) decided(dir fs.FS, log *ledger.Log) {
 
 // hold counts a decision by what vouches for its key. Where nothing does that should, it
 // says what.
-func (k *keyLists) hold(list keyList, line string) (why string) {
+func (k *keyLists) hold(list keyList, line string, began time.Time) (why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.seen.Count++
@@ -74,7 +76,7 @@ func (k *keyLists) hold(list keyList, line string) (why string) {
 		return ": " + list.Err.Error()
 	case list.Allowed.HasLine(line):
 		k.seen.Listed++
-	case list.IsRegistered(line):
+	case list.IsRegistered(line, began):
 		k.seen.Registered++
 	default:
 		return "; its list has another line for it, or none"

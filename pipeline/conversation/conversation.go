@@ -69,10 +69,10 @@ func (c *Conversation) AskAboutVoters(ctx context.Context, log *ledger.Log) erro
 	return nil
 }
 
-// Keys adds those that the forge has for everybody who signed a decision on a
-// transaction, as they were when it began: who has an account for a while adds none to
+// Keys adds those that the forge has for everybody who may approve under a Policy, and
+// signed an approval of a transaction, as they were when it began: who has an account for a while adds none to
 // approve what lies there.
-func (c *Conversation) Keys(ctx context.Context, keys signed.Keys, log *ledger.Log) (signed.Keys, error) {
+func (c *Conversation) Keys(ctx context.Context, p policy.Policy, keys signed.Keys, log *ledger.Log) (signed.Keys, error) {
 	if !keys.Forge {
 		return keys, nil
 	}
@@ -83,7 +83,14 @@ func (c *Conversation) Keys(ctx context.Context, keys signed.Keys, log *ledger.L
 	registered := map[string][]signed.Registered{}
 	for _, said := range c.Said() {
 		who := said.Author
-		if !said.Command.Signed || who.Kind != "user" || who.ID == "" {
+		if decision, _ := said.Decision(); !said.Command.Signed || said.Void != "" || decision != ledger.Approve || who.Kind != "user" || who.ID == "" {
+			continue
+		}
+		access, err := c.Access(ctx, who)
+		if err != nil {
+			return keys, err
+		}
+		if approval.Refused(p, access) != "" {
 			continue
 		}
 		if _, asked := c.keys[who.ID]; !asked {

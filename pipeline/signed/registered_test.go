@@ -2,6 +2,7 @@ package signed_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
@@ -25,12 +26,18 @@ func TestIsRegistered(t *testing.T) {
 		`github:ada namespaces="countersign-decision@v1",valid-after="20260101000000Z" ssh-ed25519 AAAA`:                  false,
 		`cert-authority,github:ada namespaces="countersign-decision@v1",valid-after="20260101000000Z" ssh-ed25519 ` + key: false,
 	} {
-		if taken.IsRegistered(text) != want {
+		if taken.IsRegistered(text, decidedAt) != want {
 			t.Errorf("%s: %v", text, !want)
 		}
 	}
+	for at, want := range map[string]bool{"2026-01-01T00:00:00Z": true, "2025-12-31T23:59:59Z": false, "0001-01-01T00:00:00Z": false} {
+		began, err := time.Parse(time.RFC3339, at)
+		if err != nil || taken.IsRegistered(line, began) != want {
+			t.Errorf("a change that was proposed at %s: %v", at, err)
+		}
+	}
 	for name, k := range map[string]signed.Keys{"not taken": not, "listed": listed} {
-		if k.IsRegistered(line) {
+		if k.IsRegistered(line, decidedAt) {
 			t.Errorf("%s: a registered key", name)
 		}
 	}

@@ -33,6 +33,7 @@ type Subject struct {
 // nobody's do.
 type Keys struct {
 	Allowed  sshsig.Allowed
+	Listed   sshsig.Allowed // what of it is the list's: who is one person is said there
 	Err      error
 	Forge    bool
 	Hardware bool
@@ -52,7 +53,7 @@ type Registered struct {
 func (k Keys) With(registered map[string][]Registered, at time.Time) Keys {
 	list := k.Allowed
 	for _, login := range slices.Sorted(maps.Keys(registered)) {
-		for _, r := range registered[login] {
+		for _, r := range registered[login][:min(len(registered[login]), mostRegistered)] {
 			fields := strings.Fields(r.Key)
 			if !k.Forge || !loginRule().MatchString(login) || len(fields) < 2 || r.Since.IsZero() || r.Since.After(at) || list.Lists(r.Key) {
 				continue
@@ -66,6 +67,9 @@ func (k Keys) With(registered map[string][]Registered, at time.Time) Keys {
 	return k
 }
 
+// mostRegistered is how many keys of an account are looked at.
+const mostRegistered = 100
+
 // loginRule is what GitHub's logins of people are made of, in which nothing has a
 // meaning in a list of keys.
 var loginRule = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})$`)
@@ -73,14 +77,14 @@ var loginRule = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})$`)
 var registeredLine = lazyregexp.New(`^github:(\S+) namespaces="` + regexp.QuoteMeta(Namespace) + `",valid-after="([0-9]{14}Z)" (\S+ \S+)$`)
 
 // IsRegistered reports whether a line is one that With would have added for a key of an
-// account. That the forge had it, the line alone does not tell.
-func (k Keys) IsRegistered(line string) bool {
+// account that it had at some time. That the forge had it, the line alone does not tell.
+func (k Keys) IsRegistered(line string, at time.Time) bool {
 	part := registeredLine().FindStringSubmatch(line)
 	if part == nil || k.Allowed.HasLine(line) {
 		return false
 	}
 	since, err := time.Parse("20060102150405Z", part[2])
-	return err == nil && k.With(map[string][]Registered{part[1]: {{Key: part[3], Since: since}}}, since).Allowed.HasLine(line)
+	return err == nil && k.With(map[string][]Registered{part[1]: {{Key: part[3], Since: since}}}, at).Allowed.HasLine(line)
 }
 
 // ahead is how far the clock of who signs may be ahead.

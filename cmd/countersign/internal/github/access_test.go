@@ -151,6 +151,11 @@ func TestT73SigningKeys(t *testing.T) {
 			}
 		}
 	}
+	w.Fail(githubtest.Fault{Path: "/api/v3/users/", Times: -1, Status: 404}) // as of an account that is hidden
+	if got, err := w.client.SigningKeys(context.Background(), ada); err != nil || len(got) > 0 {
+		t.Errorf("404: %d keys, %v", len(got), err)
+	}
+	w.Heal()
 	renamed := ada
 	renamed.ID = w.people["bob"].ID
 	if got, err := w.client.SigningKeys(context.Background(), renamed); err == nil || len(got) > 0 {

@@ -160,6 +160,9 @@ func (c *Client) SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Re
 		}
 		return true, nil
 	}, "users", who.Login, "ssh_signing_keys")
+	if isKind(err, KindNotFound) { // of an account that is hidden
+		return nil, nil
+	}
 	return keys, failed(fmt.Sprintf("asking for the signing keys of %s", ledger.OneLine(who.Login, 60)), err)
 }
 
