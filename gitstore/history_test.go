@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -176,6 +177,9 @@ func BenchmarkAudit(b *testing.B) {
 	b.ReportMetric(median(ours)/median(theirs), "x-fsck")
 }
 
+// rules is the Policy of storetest's signed lives as a commit has it.
+const rules = "approvals: {keys: keys, signed: require}\n"
+
 // TestAuditSigned: an audit verifies decisions that were signed, and holds the keys that
 // are recorded with them to the list of the Policy's commit, where that is here.
 func TestAuditSigned(t *testing.T) {
@@ -184,16 +188,21 @@ func TestAuditSigned(t *testing.T) {
 	gone := errors.New("no such commit")
 	for name, c := range map[string]struct {
 		file  string // "" is none
+		rules string // the Policy's file there, "" for one that names the list
 		err   error
 		want  audit.SignedDecisions
 		found string
 	}{
-		"the commit is not here": {err: gone, want: audit.SignedDecisions{Count: 2, Unknown: 2}},
-		"it lists the key":       {file: "# keys\r\n\t" + storetest.KeyLine() + "\r\n", want: audit.SignedDecisions{Count: 2, Listed: 2}},
-		"it lists another":       {file: "ada@example.org " + signedtest.Ed25519(7).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
-		"it lists it otherwise":  {file: `ada@example.org valid-before="20200101Z" ` + signedtest.Ed25519(1).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
-		"it has no list":         {want: audit.SignedDecisions{Count: 2}, found: "L22"},
-		"its list is none":       {file: storetest.KeyLine() + "\nbob\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"the commit is not here":  {err: gone, want: audit.SignedDecisions{Count: 2, Unknown: 2}},
+		"it lists the key":        {file: "# keys\r\n\t" + storetest.KeyLine() + "\r\n", want: audit.SignedDecisions{Count: 2, Listed: 2}},
+		"it lists another":        {file: "ada@example.org " + signedtest.Ed25519(7).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"it lists it otherwise":   {file: `ada@example.org valid-before="20200101Z" ` + signedtest.Ed25519(1).Public + "\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"it has no list":          {want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"its Policy has no keys":  {file: storetest.KeyLine() + "\n", rules: "approvals: {required: 5}\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"its Policy has others":   {file: storetest.KeyLine() + "\n", rules: "approvals: {keys: other}\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"its Policy takes others": {file: storetest.KeyLine() + "\n", rules: "approvals: {keys: keys, forge_keys: true}\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"its Policy is broken":    {file: storetest.KeyLine() + "\n", rules: "approvals: 5\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"its list is none":        {file: storetest.KeyLine() + "\nbob\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
 	} {
 		read := map[string]int{}
 		var mu sync.Mutex
@@ -201,7 +210,7 @@ func TestAuditSigned(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			read[commit]++
-			tree := fstest.MapFS{}
+			tree := fstest.MapFS{policy.Path: &fstest.MapFile{Data: []byte(cmp.Or(c.rules, rules)), Mode: 0o644}}
 			if c.file != "" {
 				tree["keys"] = &fstest.MapFile{Data: []byte(c.file), Mode: 0o644}
 			}
@@ -236,7 +245,7 @@ func BenchmarkAuditSigned(b *testing.B) {
 	}
 	var took [2][]time.Duration
 	list := func(string) (fs.FS, error) {
-		return fstest.MapFS{"keys": &fstest.MapFile{Data: []byte(storetest.KeyLine() + "\n"), Mode: 0o644}}, nil
+		return fstest.MapFS{policy.Path: &fstest.MapFile{Data: []byte(rules), Mode: 0o644}, "keys": &fstest.MapFile{Data: []byte(storetest.KeyLine() + "\n"), Mode: 0o644}}, nil
 	}
 	for b.Loop() {
 		for i, dir := range dirs {

@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"pipeline/packapply":     {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
 	"pipeline/ledger":        {"pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/audit/history": {},
-	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
+	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/code":          {"pipeline/patch"},
 	"pipeline/policy":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch", "github.com/goccy/go-yaml"},
 	"pipeline/approval":      {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},

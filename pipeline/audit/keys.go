@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -95,7 +97,14 @@ func (k *keyLists) of(policies *approval.Policies, dir fs.FS, log *ledger.Log, r
 		if err != nil {
 			return keyList{}
 		}
-		return keyList{approval.ReadKeys(tree, p), true}
+		keys := approval.ReadKeys(tree, p)
+		switch there, _, err := policy.Read(tree); {
+		case err != nil:
+			keys.Err = err
+		case there.Approvals.Keys != p.Approvals.Keys || there.Approvals.ForgeKeys != p.Approvals.ForgeKeys:
+			keys.Err = errors.New("the Policy there goes by other keys than the recorded one")
+		}
+		return keyList{keys, true}
 	}))
 	return read.(func() keyList)(), nil
 }
