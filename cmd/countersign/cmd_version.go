@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -61,15 +60,17 @@ is 1 where the workflows name another than the newest release.`,
 }
 
 func (a *App) checkVersion(ctx context.Context) error {
-	repo, err := gitstore.Open(a.flags.dir)
-	if err != nil {
-		return a.inDir(err)
-	}
-	settings, err := repo.Settings(a.Getenv)
+	repo, settings, err := a.openRepo()
 	if err != nil {
 		return err
 	}
-	root, _ := repo.Worktree()
+	root, err := repo.Worktree()
+	if err == nil && root == "" {
+		err = &usageError{"the repository has no working tree with workflows", "run it in a clone of it"}
+	}
+	if err != nil {
+		return err
+	}
 	findings, err := scaffold.Newest(root, func(repository string) (map[string]string, error) {
 		server, err := a.server(repo, settings, cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com")+"/"+repository, "")
 		if err != nil {

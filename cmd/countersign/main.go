@@ -22,7 +22,7 @@ func main() {
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
 	}
 	if ghtoken.IsExtension(os.Args[0]) {
-		app.GH = new(ghtoken.Keeper)
+		app.GH = &ghtoken.Keeper{Path: os.Getenv("PATH")}
 	}
 	os.Exit(app.Main())
 }

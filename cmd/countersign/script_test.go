@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 			os.Exit(app.Main())
 		}
 	}
-	testscript.Main(m, map[string]func(){"countersign": run(nil), "gh-countersign": run(new(ghtoken.Keeper))})
+	testscript.Main(m, map[string]func(){"countersign": run(nil), "gh-countersign": run(&ghtoken.Keeper{Path: os.Getenv("PATH")})})
 }
 
 // waitTogether lets more tests run side by side than there are processors: most

@@ -21,10 +21,14 @@ func IsExtension(program string) bool {
 	return strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe") == "gh-countersign"
 }
 
-// A Keeper asks gh, once for each host. A nil one has no token.
-type Keeper struct{ tokens map[string]string }
+// A Keeper asks the gh of a PATH, once for each host. A nil one has no token.
+type Keeper struct {
+	Path   string
+	tokens map[string]string
+}
 
-// Token is Of's for a host.
+// Token returns the token for a host, "" where gh has none, or there is no gh. One inside
+// the repository that a directory or this process is in is none.
 func (k *Keeper) Token(host, directory string) string {
 	if k == nil {
 		return ""
@@ -34,7 +38,7 @@ func (k *Keeper) Token(host, directory string) string {
 		if k.tokens == nil {
 			k.tokens = map[string]string{}
 		}
-		token = Of(context.Background(), host, directory)
+		token = of(context.Background(), k.Path, host, directory)
 		k.tokens[host] = token
 	}
 	return token
@@ -45,13 +49,11 @@ var (
 	tokenForm = lazyregexp.New(`^[!-~]{1,1000}$`)
 )
 
-// Of returns the token for a host, "" where gh has none, or there is no gh. One inside the
-// repository that a directory or this process is in is none.
-func Of(ctx context.Context, host, directory string) string {
+func of(ctx context.Context, path, host, directory string) string {
 	if !hostForm().MatchString(host) {
 		return ""
 	}
-	program := find(repositoriesOf(".", directory))
+	program := find(path, repositoriesOf(".", directory))
 	if program == "" {
 		return ""
 	}
@@ -59,7 +61,7 @@ func Of(ctx context.Context, host, directory string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "auth", "token", "--hostname="+host)
 	cmd.Dir = os.TempDir()
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return strings.HasPrefix(name, "GITHUB_") || slices.Contains([]string{"GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GH_HOST", "GH_DEBUG"}, name)
 	})
@@ -70,9 +72,9 @@ func Of(ctx context.Context, host, directory string) string {
 	return ""
 }
 
-// find is the first gh in PATH that is in none of the folders, "" for none.
-func find(folders []string) string {
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+// find is the first gh in a PATH that is in none of the folders, "" for none.
+func find(path string, folders []string) string {
+	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}

@@ -1,7 +1,6 @@
 package ghtoken_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,7 +26,7 @@ func writeGH(t *testing.T, dir, token string) {
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestToken(t *testing.T) {
 	dir := t.TempDir()
 	repo, usual := filepath.Join(dir, "repo"), filepath.Join(dir, "usual")
 	if err := os.MkdirAll(filepath.Join(repo, ".git"), 0o755); err != nil {
@@ -56,7 +55,7 @@ func TestOf(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("PATH", c.path+":/usr/bin:/bin")
 			t.Chdir(repo)
-			if got := ghtoken.Of(context.Background(), c.host, below); got != c.token {
+			if got := (&ghtoken.Keeper{Path: os.Getenv("PATH")}).Token(c.host, below); got != c.token {
 				t.Errorf("token %q, want %q", got, c.token)
 			}
 		})
@@ -68,7 +67,7 @@ func TestOf(t *testing.T) {
 	for _, token := range []string{"two words", "", "gho_\x01"} {
 		writeGH(t, usual, token)
 		t.Setenv("PATH", usual+":/usr/bin:/bin")
-		if got := ghtoken.Of(context.Background(), "example.org", repo); got != "" {
+		if got := (&ghtoken.Keeper{Path: os.Getenv("PATH")}).Token("example.org", repo); got != "" {
 			t.Errorf("%q was taken for a token", got)
 		}
 	}

@@ -64,7 +64,7 @@ func (c Credential) Settle(ctx context.Context, took bool) {
 func run(ctx context.Context, word, input string, person bool) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", "credential", word)
 	cmd.Dir = os.TempDir()
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_COMMON_DIR=") || strings.HasPrefix(v, "GIT_CONFIG_PARAMETERS=")
 	})
 	cmd.Env = append(cmd.Env, "GIT_DIR="+os.DevNull)

@@ -1,6 +1,6 @@
 // Package terminal is the terminal of the person who runs the program: whether one is
-// there, its size, its input and clipboard, the pager, and
-// what is to be gone when the person ends the program.
+// there, its size, its input and clipboard, the pager, and what is to be gone when the
+// person ends the program.
 package terminal
 
 import (
@@ -55,7 +55,7 @@ func Size(w io.Writer) (columns, rows int) {
 func Page(text, pager string, on *os.File, getenv func(string) string) error {
 	cmd := exec.Command("sh", "-c", pager)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), on, on
-	cmd.Env = os.Environ()
+	cmd.Env = cmd.Environ()
 	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} {
 		if getenv(name) == "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
