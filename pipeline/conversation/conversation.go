@@ -70,8 +70,8 @@ func (c *Conversation) AskAboutVoters(ctx context.Context, log *ledger.Log) erro
 }
 
 // Keys adds those that the forge has for everybody who may approve under a Policy, and
-// signed an approval of a transaction, as they were when it began: who has an account for a while adds none to
-// approve what lies there.
+// signed an approval of a transaction, as they were when it began: who has an account for
+// a while adds none to approve what lies there.
 func (c *Conversation) Keys(ctx context.Context, p policy.Policy, keys signed.Keys, log *ledger.Log) (signed.Keys, error) {
 	if !keys.Forge {
 		return keys, nil
