@@ -188,12 +188,12 @@ func TestDriftOfAPull(t *testing.T) {
 		t.Error(driftIn(g.Verdict))
 	}
 	h.push(func() { w.moveOn("other.txt") })
-	g := h.want(tx, approval.Pending, "beside the touched ones")
+	g := h.want(tx, approval.Pending, "in the same directory")
 	if driftIn(g.Verdict) != "2 2 1 other.txt " {
 		t.Error(driftIn(g.Verdict))
 	}
 	h.says(adaThere, "/approve "+fingerprint)
-	g = h.want(tx, approval.Approved, "beside the touched ones")
+	g = h.want(tx, approval.Approved, "in the same directory")
 	out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{})
 	if err != nil || out.Result.Outcome != result.Success {
 		t.Fatalf("%+v %v", out, err)

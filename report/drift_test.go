@@ -17,11 +17,11 @@ func TestDrift(t *testing.T) {
 	unknown := approval.UnknownDrift("a", "b", "the history is \x1bnot here")
 	for want, d := range map[string]*approval.Drift{
 		"": nil,
-		"1 commit since the approval, 8 files changed, 7 beside the touched ones: 1, 2, 3, 4, 5 and 2 more": &many,
-		`3 commits since the approval, 2 files changed, 1 beside the touched ones: x\u202ey`:                &beside,
-		"2 commits since the approval, 1 file changed, none beside the touched ones":                        &elsewhere,
-		"2 commits since the approval, and no file is another":                                              &none,
-		"since the approval, nobody can tell: the history is not here":                                      &unknown,
+		"1 commit since the approval, 8 files changed, 7 of them in a directory that this change touches: 1, 2, 3, 4, 5 and 2 more": &many,
+		`3 commits since the approval, 2 files changed, 1 of them in a directory that this change touches: x\u202ey`:                &beside,
+		"2 commits since the approval, 1 file changed, none of them in a directory that this change touches":                        &elsewhere,
+		"2 commits since the approval, but no file differs":                                                                         &none,
+		"since the approval, nobody can tell: the history is not here":                                                              &unknown,
 	} {
 		if got := report.Drift(d); got != want {
 			t.Errorf("%q, want %q", got, want)

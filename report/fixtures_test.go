@@ -111,7 +111,7 @@ func glass() report.Report {
 func drifted() report.Report {
 	r := proposal()
 	r.Verdict = verdict(approval.Pending, "0 of 1 approvals", 0, judged(ada, ledger.Approve, approval.KindIssueComment,
-		"2 files beside the touched ones changed since it was made (go.mod, go.sum), and the Policy asks again then; look at it as it is now and approve again", false))
+		"2 other files in the same directory changed since it was made (go.mod, go.sum), and the Policy asks again then; look at it as it is now and approve again", false))
 	drift := approval.NewDrift(strings.Repeat("1", 40), strings.Repeat("c", 40), 12, []string{"go.mod", "go.sum", "deep/x.go"}, []string{"main.go"})
 	r.Verdict.Drift = &drift
 	return r

@@ -20,11 +20,11 @@ func IDs(list []ledger.Transaction) string {
 }
 
 // List has a line for each transaction, for programs and logs: the id, the status, the
-// patch's first digits, when it was proposed in UTC, the summary.
+// patch's first digits, when it was proposed in UTC, the summary in quotation marks.
 func List(list []ledger.Transaction) string {
 	var b strings.Builder
 	for _, t := range list {
-		fmt.Fprintf(&b, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, Clean(t.PatchID()), Clean(t.CreatedAt), Clean(t.Notes))
+		fmt.Fprintf(&b, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, Clean(t.PatchID()), Clean(t.CreatedAt), Quoted(t.Notes))
 	}
 	return b.String()
 }
@@ -55,7 +55,7 @@ func Screen(list []ledger.Transaction, now time.Time, columns int, s Style) stri
 			age, at = Age(now.Sub(made)), made.In(now.Location()).Format(layout)
 		}
 		id := t.TransactionID[max(0, len(t.TransactionID)-7):]
-		b.WriteString(line(id, string(t.Status), age, at, Clean(t.Proposer.Login), Clean(t.Notes)) + "\n")
+		b.WriteString(line(id, string(t.Status), age, at, Clean(t.Proposer.Login), Quoted(t.Notes)) + "\n")
 	}
 	return b.String()
 }

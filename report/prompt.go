@@ -184,6 +184,15 @@ func quotation(login, summary string, columns int) string {
 	return fmt.Sprintf(`%s says: "%s"`, login, cut(unquoted(summary), columns-utf8.RuneCountInString(login)-len(` says: ""`)))
 }
 
+// Quoted is somebody's words in quotation marks that they cannot end, "" for none. It is
+// safe to show on a terminal.
+func Quoted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return `"` + unquoted(Clean(text)) + `"`
+}
+
 // unquoted is a text that can stand between quotation marks.
 func unquoted(text string) string {
 	return strings.NewReplacer(`"`, "'", "“", "'", "”", "'", "„", "'", "‟", "'", "″", "'", "＂", "'").Replace(text)

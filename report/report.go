@@ -212,7 +212,7 @@ func (r Row) about() string {
 	case r.Verdict == approval.Pending && r.Reason != "":
 		return Clean(policy.Plain(r.Reason))
 	}
-	return Clean(r.Summary)
+	return Quoted(r.Summary)
 }
 
 // Drift says in a line what else has changed since an approval; "" where nothing
@@ -248,11 +248,11 @@ func driftIn(d *approval.Drift, show func(string) string, list func([]string) st
 	text := Counted(d.Commits, "commit") + " since the approval, "
 	switch {
 	case d.Files == 0:
-		return text + "and no file is another"
+		return text + "but no file differs"
 	case d.Beside == 0:
-		return text + Counted(d.Files, "file") + " changed, none beside the touched ones"
+		return text + Counted(d.Files, "file") + " changed, none of them in a directory that this change touches"
 	}
-	text += fmt.Sprintf("%s changed, %d beside the touched ones: ", Counted(d.Files, "file"), d.Beside) + list(d.Names)
+	text += fmt.Sprintf("%s changed, %d of them in a directory that this change touches: ", Counted(d.Files, "file"), d.Beside) + list(d.Names)
 	if more := d.Beside - len(d.Names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

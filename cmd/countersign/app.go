@@ -125,7 +125,8 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	f.BoolVar(&a.flags.noPager, "no-pager", false, "show long output without a pager")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.flags.json = a.flags.json || slices.Contains(a.Args, "--json") // it may stand after the bad one
-		return &usageError{err.Error(), seeHelp(cmd)}
+		message, _, _ := strings.Cut(err.Error(), ": strconv.")          // what Go calls it says nothing to a person
+		return &usageError{message, nearFlag(cmd, err.Error()) + seeHelp(cmd)}
 	})
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
@@ -151,6 +152,29 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		hint = "did you mean " + cmd.CommandPath() + " " + strings.Join(near, ", or "+cmd.CommandPath()+" ") + "?"
 	}
 	return &usageError{fmt.Sprintf("unknown command %+q for %q", args[0], cmd.CommandPath()), hint}
+}
+
+// nearFlag asks whether a flag of the command was meant, where the error is about one that
+// there is not; else it is "".
+func nearFlag(cmd *cobra.Command, message string) string {
+	typed, unknown := strings.CutPrefix(message, "unknown flag: --")
+	if _, after, short := strings.Cut(message, "unknown shorthand flag: "); short { // 'j' in -json
+		_, typed, unknown = strings.Cut(after, " in -")
+	}
+	if !unknown || len(typed) < 2 {
+		return ""
+	}
+	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, len(typed)/2)}
+	for line := range strings.Lines(cmd.Flags().FlagUsages()) {
+		if _, after, has := strings.Cut(line, "--"); has {
+			flags.AddCommand(&cobra.Command{Use: strings.TrimSpace(after), Run: func(*cobra.Command, []string) {}})
+		}
+	}
+	near := flags.SuggestionsFor(typed)
+	if len(near) == 0 || len(near) > 3 {
+		return ""
+	}
+	return "did you mean --" + strings.Join(near, " or --") + "? "
 }
 
 // noArgs, upToOne and exactlyOne are cobra's checks with our exit code and a hint.

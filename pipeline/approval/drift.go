@@ -86,7 +86,7 @@ func (c Case) drifted(of ledger.ApprovalDecision) string {
 		if d.Beside > len(d.Names) {
 			names += ", …"
 		}
-		return fmt.Sprintf("%s beside the touched ones changed since it was made (%s), and the Policy asks again then%s", count(d.Beside, "file"), names, again)
+		return fmt.Sprintf("%s in the same directory changed since it was made (%s), and the Policy asks again then%s", count(d.Beside, "other file"), names, again)
 	}
 	return ""
 }

@@ -71,7 +71,7 @@ func TestDrift(t *testing.T) {
 		{"nobody approved", most11, "", moved, approval.Pending, "", ""},
 		{"as many as allowed", most12, "ada", moved, approval.Approved, "approved", "head"},
 		{"one more", most11, "ada", moved, approval.Pending, "12 commits since it was made, and the Policy allows 11; look at it as it is now and approve again", "head"},
-		{"beside", ask, "ada", moved, approval.Pending, "1 file beside the touched ones changed since it was made (a/x), and the Policy asks again then; look", "head"},
+		{"beside", ask, "ada", moved, approval.Pending, "1 other file in the same directory changed since it was made (a/x), and the Policy asks again then; look", "head"},
 		{"elsewhere", ask, "ada on=far", moved, approval.Approved, "approved", "far"},
 		{"unknown", most12, "ada on=old", moved, approval.Pending, "cannot be told, and the Policy bounds that: it is not here; look", "old"},
 		{"unknown beside", ask, "ada on=old", moved, approval.Pending, "cannot be told", "old"},
