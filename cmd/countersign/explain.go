@@ -30,7 +30,7 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// The exit codes; they are an interface (README.md). What is not there is 3 where
+// The exit codes; they are an interface (docs/cli.md). What is not there is 3 where
 // it was to be read: a file, a directory, the Policy's ref, an object, a server.
 // It is 2 where the ledger does not have it: a transaction, or any at all.
 const (

@@ -35,7 +35,7 @@ type Program struct {
 	Now    func() time.Time
 }
 
-// The exit codes of the commands that the demo runs (README.md).
+// The exit codes of the commands that the demo runs (docs/cli.md).
 const (
 	exitFailed  = 1
 	exitRefused = 2
