@@ -74,6 +74,8 @@ func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conv
 		return r.ref("refs/heads/" + o.Branch), nil
 	case policy.ToRef:
 		return r.ref(appliedRef(tx)), nil
+	case policy.ToPullRequest:
+		return nil, &effect.PullRequestError{ID: tx}
 	}
 	return nil, fmt.Errorf("pipeline: no target is called %q", o.To)
 }

@@ -120,6 +120,9 @@ var table = []row{
 	always[*pull.ClosedError](exitRefused, "reopen it, or propose the change without --pr"),
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
 	always[*effect.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
+	on(exitRefused, func(e *effect.PullRequestError, again command) string {
+		return again("propose", e.ID, "--to", "pull-request")
+	}),
 	on(exitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),
 	always[*gitstore.PushError](exitIO, "give a token that may push there (push-token in the Action, COUNTERSIGN_TOKEN elsewhere), or apply with --to ref"),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),

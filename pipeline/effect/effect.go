@@ -97,6 +97,14 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%s was reviewed on commit %.12s, which HEAD does not contain", e.ID, e.Base)
 }
 
+// A PullRequestError says that the Policy has changes go to pull requests, and that
+// the transaction is for none yet.
+type PullRequestError struct{ ID string }
+
+func (e *PullRequestError) Error() string {
+	return e.ID + " is not applied here: the Policy has it become a pull request"
+}
+
 // A NoHeadError says that the head branch of a pull request is gone, or, where
 // Branch is "", the repository that it was in.
 type NoHeadError struct {

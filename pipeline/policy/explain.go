@@ -50,10 +50,10 @@ func (p Policy) ExplainPatch(commit, patchID string, paths []string, secrets []E
 }
 
 // Warnings are what a valid Policy says that does not come to what whoever wrote it may
-// think: security keys that are asked for of those who sign, where nobody has to sign, and
-// signatures where nothing says whose count.
+// think: a merge that is never made, security keys that are asked for of those who sign, where
+// nobody has to sign, and signatures where nothing says whose count.
 func (p Policy) Warnings() []string {
-	out := []string{}
+	out := p.mergeWarnings()
 	a := p.Approvals
 	signing := a.Signing()
 	for _, key := range []struct {
@@ -87,6 +87,18 @@ func (p Policy) Warnings() []string {
 	}
 	if p.Secrets.Signed == SignedOnly {
 		asking("secrets")
+	}
+	return out
+}
+
+// mergeWarnings are those about apply.merge.
+func (p Policy) mergeWarnings() []string {
+	out := []string{}
+	switch {
+	case p.Apply.Merge != "" && p.Apply.To != ToPullRequest:
+		out = append(out, "apply.merge: it says nothing without apply.to: pull_request")
+	case p.Apply.Merge == MergeAuto && !p.Merges():
+		out = append(out, "apply.merge: auto merges nothing beside commands.run, as nothing runs these on the merge: a person merges")
 	}
 	return out
 }

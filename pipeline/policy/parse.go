@@ -81,6 +81,7 @@ func (r *reader) policy(n node, p *Policy) {
 		)},
 		field{"apply", section(
 			field{"to", word(&p.Apply.To, targets)},
+			field{"merge", word(&p.Apply.Merge, merges)},
 			field{"sign", text(&p.Apply.Sign, variableForm)},
 		)},
 		field{"gate", section(field{"bases", texts(&p.Gate.Bases, branchForm)})},

@@ -105,6 +105,8 @@ func TestParse(t *testing.T) {
 		{"limits: {bytes: 1 GiB}", func(p *policy.Policy) { p.Limits.Bytes = 1 << 30 }},
 		{"limits: {bytes: 12 B}", func(p *policy.Policy) { p.Limits.Bytes = 12 }},
 		{"apply: {to: ref}", func(p *policy.Policy) { p.Apply.To = policy.ToRef }},
+		{"apply: {to: pull_request, merge: auto}", func(p *policy.Policy) { p.Apply.To, p.Apply.Merge = policy.ToPullRequest, policy.MergeAuto }},
+		{"apply: {merge: human}", func(p *policy.Policy) { p.Apply.Merge = policy.MergeHuman }},
 		{"ledger: {since: '2026-01-05T12:00:00Z'}", func(p *policy.Policy) { p.Ledger.Since = "2026-01-05T12:00:00Z" }},
 		{"gate: {bases: [main, release/1.x]}", func(p *policy.Policy) { p.Gate.Bases = []string{"main", "release/1.x"} }},
 		{"protected:\n- paths: ['/a b/**']\n  owners: true", func(p *policy.Policy) {

@@ -32,7 +32,7 @@
 //	  run: ["go vet ./..."]
 //	  allow:
 //	    - {argv: [go, test, ./...], timeout: 10m, network: false, env: [GOCACHE]}
-//	apply: {to: branch, sign: COUNTERSIGN_SIGN_KEY}
+//	apply: {to: branch, sign: COUNTERSIGN_SIGN_KEY} # or {to: pull_request, merge: human}
 //	gate: {bases: [main]}
 //	ledger: {tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
 //
@@ -133,11 +133,13 @@ type Commands struct {
 	Allow []Command `json:"allow,omitempty"`
 }
 
-// Apply says where a change goes, and the environment variable that holds the
-// SSH key which signs it ("" for none).
+// Apply says where a change goes, the environment variable that holds the
+// SSH key which signs it ("" for none), and who merges what goes to a pull request
+// of its own ("" for MergeHuman).
 type Apply struct {
-	To   Target `json:"to,omitempty"`
-	Sign string `json:"sign,omitempty"`
+	To    Target `json:"to,omitempty"`
+	Merge Merge  `json:"merge,omitempty"`
+	Sign  string `json:"sign,omitempty"`
 }
 
 // Gate names the branches whose pull requests the check "countersign" guards;
@@ -235,9 +237,30 @@ const (
 	ToWorktree Target = "worktree"
 	ToBranch   Target = "branch"
 	ToRef      Target = "ref"
+	// ToPullRequest makes a pull request of a change that is for none; one that is
+	// for a pull request goes to that one's branch.
+	ToPullRequest Target = "pull_request"
 )
 
-var targets = []Target{ToWorktree, ToBranch, ToRef}
+var targets = []Target{ToWorktree, ToBranch, ToRef, ToPullRequest}
+
+// A Merge is who merges a pull request that was made of a change, once it is
+// approved.
+type Merge string
+
+// The words of Merge, from the strictest. MergeAuto has this program merge it.
+const (
+	MergeHuman Merge = "human"
+	MergeAuto  Merge = "auto"
+)
+
+var merges = []Merge{MergeHuman, MergeAuto}
+
+// Merges reports whether this program merges what is approved under the Policy. It
+// does not where commands are to run first: nothing runs them on a merge.
+func (p Policy) Merges() bool {
+	return p.Apply.To == ToPullRequest && p.Apply.Merge == MergeAuto && len(p.Commands.Run) == 0
+}
 
 // Local says where decisions count that are taken with the command line or over
 // RPC. The zero value is LocalAlone.

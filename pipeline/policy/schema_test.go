@@ -53,6 +53,7 @@ limits: {bytes: 5 MiB}
 limits: {bytes: 5KiB}
 commands: {run: [go test ./..., {argv: ["a | b"], shell: true, required: false, network: true, timeout: 1h, env: [A_B]}], allow: [{argv: [x, "", "y z"]}]}
 apply: {to: worktree, sign: KEY}
+apply: {to: pull_request, merge: auto}
 gate: {bases: [main, release/1.x]}`
 	badFiles = `
 version: 2
@@ -146,6 +147,8 @@ commands: {allow: [{argv: [a], env: ["A=B"]}]}
 commands: {allow: [{argv: [a], env: [A, A]}]}
 commands: {allow: [7]}
 apply: {to: main}
+apply: {to: pull-request}
+apply: {merge: robot}
 apply: {sign: "$KEY"}
 gate: {bases: [-x]}
 gate: {bases: [main, main]}

@@ -49,6 +49,9 @@ func Tighten(p, base Policy) Policy {
 	out.Secrets.SealTo = intersection(p.Secrets.SealTo, base.Secrets.SealTo)
 	out.Limits = Limits{Files: min(p.Limits.Files, base.Limits.Files), Bytes: min(p.Limits.Bytes, base.Limits.Bytes)}
 	out.Commands = Commands{Run: unionRun(p.Commands.Run, base.Commands.Run), Allow: intersectAllow(p.Commands.Allow, base.Commands.Allow)}
+	if base.Apply.Merge != MergeAuto && p.Apply.Merge == MergeAuto {
+		out.Apply.Merge = MergeHuman
+	}
 	if len(p.Gate.Bases) > 0 { // none stands for the default branch, whose Policy p is
 		out.Gate.Bases = union(p.Gate.Bases, base.Gate.Bases)
 	}

@@ -26,6 +26,10 @@ func TestWarnings(t *testing.T) {
 		"secrets: {signed: require}":                                                                   {"secrets.signed: require, and " + none},
 		"approvals: {keys: k, signed: off}\nsecrets: {signed: require}":                                {"secrets.signed: require, and " + none},
 		"approvals: {keys: k}\nprotected: [{paths: [b], signed: require}]\nsecrets: {signed: require}": nil,
+		"apply: {to: pull_request, merge: auto}":                                                       nil,
+		"apply: {to: pull_request, merge: auto}\ncommands: {run: [go vet]}":                            {"apply.merge: auto merges nothing"},
+		"apply: {to: pull_request, merge: human}\ncommands: {run: [go vet]}":                           nil,
+		"apply: {to: branch, merge: auto}":                                                             {"apply.merge: it says nothing"},
 		"approvals: {keys: k, hardware: true}\nprotected: [{paths: [b], signed: require}]":             {"approvals.hardware: who does not sign " + around},
 	} {
 		p, err := policy.Parse("p.yml", []byte("version: 1\n"+file+"\n"))
