@@ -53,7 +53,9 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub delete                     what was said last is deleted
 //	hub dismiss                    likewise, a review
 //	hub close                      the pull request is closed
-//	hub merge LOGIN HOW            it is merged: merge or squash
+//	hub merge LOGIN HOW            it is merged: merge, squash or rebase
+//	hub set SETTING…               all settings of the repository that are not as in a new one: pulls (workflows may open
+//	                               pull requests), no-merge, no-squash, no-rebase, check=NAME (main needs that check)
 //	hub event NAME [ACTION]        what started the next job; a comment's or review's is about what was said last
 //	hub check NAME PATTERN         a check run whose name begins so has a title that matches, as it stands now
 //	hub copy VAR PATTERN           what the program says there, as far as it matches; - is no variable
@@ -86,6 +88,7 @@ var hubVerbs = map[string]struct {
 	"dismiss": {0, func(h *scriptHub, _ []string) { h.Dismiss(h.said) }},
 	"close":   {0, func(h *scriptHub, _ []string) { h.ClosePull(h.repository, h.pull) }},
 	"merge":   {2, func(h *scriptHub, a []string) { h.Merge(h.repository, h.pull, a[0], a[1]) }},
+	"set":     {0, (*scriptHub).set},
 	"event":   {1, (*scriptHub).event},
 	"copy":    {2, (*scriptHub).copy},
 	"check":   {2, (*scriptHub).check},
@@ -119,6 +122,17 @@ func (h *scriptHub) start(args []string) {
 		h.ts.Setenv(name, value)
 	}
 	h.event([]string{"workflow_dispatch"})
+}
+
+func (h *scriptHub) set(settings []string) {
+	has := func(name string) bool { return slices.Contains(settings, name) }
+	to := githubtest.Settings{NoMerge: has("no-merge"), NoSquash: has("no-squash"), NoRebase: has("no-rebase"), ActionsOpenPulls: has("pulls")}
+	for _, s := range settings {
+		if name, needed := strings.CutPrefix(s, "check="); needed {
+			to.Checks = map[string][]string{"main": {name}}
+		}
+	}
+	h.Set(h.repository, to)
 }
 
 func (h *scriptHub) owner() string {

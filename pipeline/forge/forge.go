@@ -7,7 +7,7 @@
 // an error, as nothing that was not read may count as an approval. What is
 // identified by a number is compared by that and never by a name, which can go to
 // somebody else. An error tells what was being done in one line, has no secrets,
-// and matches ErrPermission or ErrNotFound with errors.Is where it is one of these.
+// and matches one of the errors below with errors.Is where it is one of these.
 package forge
 
 import (
@@ -24,6 +24,9 @@ import (
 var (
 	ErrPermission = errors.New("the token may not do that")
 	ErrNotFound   = errors.New("it is not there, or the token cannot see it")
+	// ErrMoved is of a pull request that was not merged, as its head is another
+	// commit than the one that was to be merged.
+	ErrMoved = errors.New("the head of the pull request has moved")
 )
 
 // A Reader is what the gate asks before it counts anybody's word.
@@ -50,6 +53,7 @@ type Forge interface {
 	Finder
 	Board
 	Runs
+	Merger
 
 	// Viewer is the account of the token, under the id and login by which it is
 	// the author of what this program writes.
@@ -107,6 +111,29 @@ type Runs interface {
 	Artifact(ctx context.Context, run int64, name string, limit int64) ([]byte, error)
 	// HasArtifact reports whether a run left one of that name.
 	HasArtifact(ctx context.Context, run int64, name string) (bool, error)
+}
+
+// A Merger opens pull requests and merges them. Neither is ever asked for twice
+// on a guess: where an answer is lost, the forge is asked what became of it.
+type Merger interface {
+	// OpenPullRequest opens a pull request between two branches of the repository
+	// and returns its number. One of these branches that is open is returned as it
+	// is: its head and its text may be others than the caller's. Where the
+	// repository does not let a workflow open pull requests the error matches
+	// ErrPermission and names the setting.
+	OpenPullRequest(ctx context.Context, n NewPull) (int, error)
+	// Merge merges a pull request whose head is exactly that commit, and returns
+	// the commit that the base branch got: with a merge commit where the repository
+	// allows that, else squashed, else rebased. One that was merged at that head
+	// already is fine. A head that is another is ErrMoved. It says nothing about
+	// what the base had meanwhile: the caller reads what was merged.
+	Merge(ctx context.Context, number int, head string) (commit string, err error)
+}
+
+// A NewPull is a pull request to open. Branch and Base are short names of branches
+// of the repository; Body is Markdown of at most 65,536 characters.
+type NewPull struct {
+	Branch, Base, Title, Body string
 }
 
 // The states of a pull request.

@@ -212,13 +212,18 @@ func (c *Client) below(parts ...string) []string {
 
 // post sends a body to a path and takes any answer that is no error.
 func (c *Client) post(ctx context.Context, body any, parts ...string) error {
+	return c.send(ctx, http.MethodPost, nil, body, parts...)
+}
+
+// send sends a body to a path and reads the answer into a value; nil reads none.
+func (c *Client) send(ctx context.Context, method string, into, body any, parts ...string) error {
 	where, err := path(parts...)
 	if err != nil {
 		return err
 	}
-	req, err := c.api.NewRequest(http.MethodPost, where, body)
+	req, err := c.api.NewRequest(method, where, body)
 	if err == nil {
-		_, err = c.api.Do(ctx, req, nil)
+		_, err = c.api.Do(ctx, req, into)
 	}
 	return err
 }

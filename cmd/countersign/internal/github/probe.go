@@ -84,6 +84,8 @@ func (c *Client) probeRights(ctx context.Context, f *Facts) {
 		switch {
 		case err == nil, isKind(err, KindRefused):
 			f.Rights[right] = true
+		case isKind(err, KindPermission) && strings.Contains(err.Error(), actionsPulls):
+			f.Rights[right] = true // the setting forbids it, and not the token
 		case isKind(err, KindPermission, KindNotFound, KindAuth):
 			f.Rights[right] = false
 		}

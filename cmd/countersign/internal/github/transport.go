@@ -32,6 +32,7 @@ const (
 	KindNetwork     Kind = "network"     // no answer, a cut one, or one of status 5xx
 	KindRefused     Kind = "refused"     // GitHub did not take the request
 	KindChanged     Kind = "changed"     // what was read changed meanwhile, twice
+	KindMoved       Kind = "moved"       // the head of a pull request is another than the one to merge
 	KindAnswer      Kind = "answer"      // an answer that cannot be used
 )
 
@@ -68,7 +69,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Is matches the errors that package forge tells apart.
 func (e *Error) Is(target error) bool {
-	return target == forge.ErrPermission && e.Kind == KindPermission || target == forge.ErrNotFound && e.Kind == KindNotFound
+	return target == forge.ErrPermission && e.Kind == KindPermission || target == forge.ErrNotFound && e.Kind == KindNotFound ||
+		target == forge.ErrMoved && e.Kind == KindMoved
 }
 
 // failed says what was being done when an error came. What net/http adds around

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -100,6 +102,7 @@ func (s *Server) pushRights(t *token, r *repository) ([]string, bool) {
 			protected = append(protected, branch)
 		}
 	}
+	protected = slices.AppendSeq(protected, maps.Keys(r.settings.Checks))
 	environment := []string{"GITHUBTEST_PROTECTED=" + strings.Join(protected, " ")}
 	if t.app && !t.has("workflows", "write") {
 		environment = append(environment, "GITHUBTEST_NO_WORKFLOWS=1")

@@ -3,8 +3,8 @@ package githubtest
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -228,25 +228,6 @@ func (s *Server) Draft(repository string, number int, draft bool) {
 	s.pull(repository, number).draft = draft
 }
 
-// Merge merges a pull request as an account, by "merge" or "squash", and
-// returns the new tip of the base.
-func (s *Server) Merge(repository string, number int, by, method string) string {
-	defer s.lock()()
-	p, who := s.pull(repository, number), s.account(by)
-	tip := p.repo.ref("refs/heads/" + p.base.ref)
-	tree := strings.Fields(p.repo.git("merge-tree", "--write-tree", tip, p.head.sha))[0]
-	parents := []string{tip}
-	if method != "squash" {
-		parents = append(parents, p.head.sha)
-	}
-	message := fmt.Sprintf("%s (#%d)", p.title, p.number)
-	p.mergeCommit = p.repo.commit("refs/heads/"+p.base.ref, message, who, s.time(), change{tree: tree}, parents...)
-	s.close(p)
-	p.merged = p.closed
-	s.synchronize(p.repo)
-	return p.mergeCommit
-}
-
 func (s *Server) getPull(c *call) answer { return ok(s.fullPull(c.pull)) }
 
 // createPull opens a pull request between branches of the repository.
@@ -254,12 +235,18 @@ func (s *Server) createPull(c *call) answer {
 	head, base := c.text("head"), c.text("base")
 	from, to := c.repo.ref("refs/heads/"+head), c.repo.ref("refs/heads/"+base)
 	switch {
+	case c.token.account.id == actionsID && !c.repo.settings.ActionsOpenPulls:
+		return refuse(http.StatusForbidden, "GitHub Actions is not permitted to create or approve pull requests.")
 	case from == "":
 		return invalid("PullRequest", "head", "head is invalid")
 	case to == "":
 		return invalid("PullRequest", "base", "base is invalid")
 	case from == to:
 		return invalid("PullRequest", "base", "No commits between "+base+" and "+head)
+	case slices.ContainsFunc(c.repo.pulls, func(p *pull) bool {
+		return p.closed == nil && !p.fork() && p.head.ref == head && p.base.ref == base
+	}):
+		return invalid("PullRequest", "", "A pull request already exists for "+c.repo.owner.login+":"+head+".")
 	}
 	p := s.open(&pull{
 		text: s.newText(c.token.account, c.text("body")), repo: c.repo, title: c.text("title"), draft: c.body["draft"] == true,

@@ -69,6 +69,9 @@ func (s *Server) fullRepository(r *repository, t *token) object {
 	if t.account != nil && !t.app {
 		o["permissions"] = permissions(r.permission(t.account))
 	}
+	if s.may(t, r, "contents", "write") {
+		o["allow_merge_commit"], o["allow_squash_merge"], o["allow_rebase_merge"] = !r.settings.NoMerge, !r.settings.NoSquash, !r.settings.NoRebase
+	}
 	if r.owner.kind == "Organization" {
 		o["organization"] = s.user(r.owner)
 	}

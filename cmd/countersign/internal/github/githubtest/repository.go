@@ -38,6 +38,7 @@ type repository struct {
 	roles     map[int64]string
 	custom    map[string]string
 	protected map[string]bool
+	settings  Settings
 	pulls     []*pull // in the order of their numbers, which start at 1
 	checks    []*checkRun
 	runs      []*workflowRun
@@ -179,8 +180,13 @@ func (s *Server) getBranch(c *call) answer {
 		return refuse(http.StatusNotFound, "Branch not found")
 	}
 	commit, _ := c.repo.info(tip)
-	protected := c.repo.protected[name]
-	return ok(object{"name": name, "commit": s.commit(c.repo, commit), "protected": protected, "protection": object{"enabled": protected}})
+	checks := c.repo.settings.Checks[name]
+	protected := c.repo.protected[name] || checks != nil
+	protection := object{"enabled": protected}
+	if checks != nil {
+		protection["required_status_checks"] = object{"enforcement_level": "non_admins", "contexts": checks, "checks": []object{}}
+	}
+	return ok(object{"name": name, "commit": s.commit(c.repo, commit), "protected": protected, "protection": protection})
 }
 
 var wholeID = regexp.MustCompile(`^[0-9a-f]{40}$`)
@@ -332,4 +338,22 @@ func (s *Server) startWorkflow(c *call) answer {
 	}
 	c.repo.started = append(c.repo.started, file+" on "+branch)
 	return noContent
+}
+
+// getWorkflow tells of a workflow by the name of its file.
+func (s *Server) getWorkflow(c *call) answer {
+	file := c.PathValue("workflow_id")
+	path := ".github/workflows/" + file
+	if _, err := c.repo.run("", "cat-file", "-e", "refs/heads/main:"+path); err != nil {
+		return notFound
+	}
+	return ok(object{"id": 1, "name": path, "path": path, "state": cmp.Or(c.repo.settings.Workflows[file], "active"), "created_at": stamp(c.repo.created), "updated_at": stamp(c.repo.created)})
+}
+
+// getWorkflowPermissions tells it to those who administer the repository.
+func (s *Server) getWorkflowPermissions(c *call) answer {
+	if c.token.app && !c.token.has("administration", "read") || !c.token.app && (c.token.account == nil || c.repo.permission(c.token.account) != "admin") {
+		return c.forbidden()
+	}
+	return ok(object{"default_workflow_permissions": "read", "can_approve_pull_request_reviews": c.repo.settings.ActionsOpenPulls})
 }

@@ -40,6 +40,7 @@ var operations = []operation{
 	{"GET", "/installation/repositories", "", (*Server).listInstallation},
 	{"POST", "/repos/{owner}/{repo}/pulls", "pull_requests:write", (*Server).createPull},
 	{"GET", "/repos/{owner}/{repo}/pulls/{pull_number}", "pull_requests:read", (*Server).getPull},
+	{"PUT", "/repos/{owner}/{repo}/pulls/{pull_number}/merge", "contents:write", (*Server).mergePull},
 	{"POST", "/repos/{owner}/{repo}/pulls/{pull_number}/comments", "", (*Server).createReviewComment},
 	{"GET", "/repos/{owner}/{repo}/issues/{issue_number}/comments", "issues:read", (*Server).listComments},
 	{"POST", "/repos/{owner}/{repo}/issues/{issue_number}/comments", "", (*Server).createComment},
@@ -51,6 +52,8 @@ var operations = []operation{
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}", "actions:read", (*Server).getRun},
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts", "actions:read", (*Server).listArtifacts},
 	{"GET", "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}", "", (*Server).getArtifact},
+	{"GET", "/repos/{owner}/{repo}/actions/permissions/workflow", "", (*Server).getWorkflowPermissions},
+	{"GET", "/repos/{owner}/{repo}/actions/workflows/{workflow_id}", "actions:read", (*Server).getWorkflow},
 	{"POST", "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches", "actions:write", (*Server).startWorkflow},
 }
 

@@ -22,6 +22,7 @@ func TestOperations(t *testing.T) {
 		{"type": "file_path_restriction", "parameters": map[string]any{"restricted_file_paths": []string{".github/**"}}},
 	}})
 	s.AddRuleset("acme/site", Ruleset{Name: "main", Target: "branch", Branches: []string{"main"}, Rules: []map[string]any{{"type": "deletion"}}})
+	s.Push(NewCommit{Repository: "acme/site", Branch: "main", By: "ada", Files: map[string]string{".github/workflows/relay.yml": "on: push\n"}})
 	members := s.AppToken(AppToken{Bot: "github-actions[bot]", Permissions: map[string]string{"members": "read"}})
 	ada := s.Token("ada")
 
@@ -53,8 +54,14 @@ func TestOperations(t *testing.T) {
 		{c.token, "POST", repo + "/git/refs", map[string]any{"ref": "refs/heads/twin", "sha": head}, 201},
 		{ada, "POST", repo + "/git/refs", map[string]any{"ref": "refs/heads/twin", "sha": head}, 422},
 		{s.Token("bob"), "POST", repo + "/git/refs", map[string]any{"ref": "refs/heads/other", "sha": head}, 403},
-		{c.token, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "main", "base": "main"}, 422},
-		{c.token, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "twin", "base": "main"}, 201},
+		{c.token, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "twin", "base": "main"}, 403},
+		{ada, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "main", "base": "main"}, 422},
+		{ada, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "twin", "base": "main"}, 201},
+		{ada, "POST", repo + "/pulls", map[string]any{"title": "x", "head": "twin", "base": "main"}, 422},
+		{s.Token("bob"), "PUT", repo + "/pulls/2/merge", map[string]any{"sha": head}, 403},
+		{ada, "PUT", repo + "/pulls/2/merge", map[string]any{"sha": strings.Repeat("0", 40)}, 409},
+		{ada, "PUT", repo + "/pulls/2/merge", map[string]any{"sha": head, "merge_method": "squash"}, 200},
+		{ada, "PUT", repo + "/pulls/2/merge", map[string]any{"sha": head}, 405},
 		{members, "GET", "/orgs/acme/teams/reviewers/memberships/bob", nil, 404},
 		{c.token, "GET", "/orgs/acme/teams/reviewers/memberships/ada", nil, 403},
 		{c.token, "GET", repo + "/pulls/1", nil, 200},
@@ -78,6 +85,11 @@ func TestOperations(t *testing.T) {
 		{c.token, "GET", fmt.Sprintf("%s/actions/runs/%d", repo, run), nil, 200},
 		{c.token, "GET", fmt.Sprintf("%s/actions/runs/%d/artifacts?name=bundle", repo, run), nil, 200},
 		{ada, "GET", fmt.Sprintf("%s/actions/artifacts/%d/zip", repo, file), nil, 200},
+		{c.token, "GET", repo + "/actions/workflows/relay.yml", nil, 200},
+		{c.token, "GET", repo + "/actions/workflows/none.yml", nil, 404},
+		{c.token, "GET", repo + "/actions/permissions/workflow", nil, 403},
+		{ada, "GET", repo + "/actions/permissions/workflow", nil, 403},
+		{s.Token("acme"), "GET", repo + "/actions/permissions/workflow", nil, 200},
 	} {
 		status, body, _ := c.as(test.token).send(test.method, s.API()+test.path, bodyOf(test.body))
 		if status != test.status {
