@@ -228,6 +228,23 @@ func (r *Repo) Head(context.Context) (string, error) {
 	return ref.Hash().String(), nil
 }
 
+// BranchWith returns the branch that is checked out where its history is known to have a
+// commit, else "".
+func (r *Repo) BranchWith(ctx context.Context, commit string) string {
+	head, err := r.store.Reference(plumbing.HEAD)
+	if err != nil || head.Type() != plumbing.SymbolicReference || !head.Target().IsBranch() {
+		return "" // no HEAD, or a detached one
+	}
+	tip, err := r.tip(head.Target())
+	if err != nil || tip.IsZero() {
+		return ""
+	}
+	if has, err := r.Descends(ctx, tip.String(), commit); err != nil || !has {
+		return ""
+	}
+	return head.Target().Short()
+}
+
 // Tree serves a commit's tree.
 func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
 	tree, err := commitTree(r.objects, plumbing.NewHash(commit))

@@ -117,7 +117,7 @@ func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, abou
 			g.Recorded, g.Uncounted = true, uncounted
 			return g, s, nil
 		}
-		why := fmt.Sprintf("your approval of %s does not count: %s", policy.InWords(about[i].Kind), said[i].Reason)
+		why := fmt.Sprintf("your approval of %s does not count: %s", policy.InWords(about[i].Kind), said[i].Why())
 		if len(about) == 1 {
 			return g, nil, &UndecidedError{why}
 		}
@@ -176,7 +176,7 @@ func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruli
 	}
 	all := g.verdict(ctx, g.at).Decisions
 	if last := all[len(all)-1]; !last.Counted {
-		return fmt.Sprintf("your approval of %s does not count: %s", policy.InWords(one.Kind), last.Reason), nil
+		return fmt.Sprintf("your approval of %s does not count: %s", policy.InWords(one.Kind), last.Why()), nil
 	}
 	return "", nil
 }

@@ -127,7 +127,7 @@ func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated)
 		}
 		uncounted = append(uncounted, approval.Judged{
 			Decision: decision, Fingerprint: said.Command.Fingerprint, Author: said.Author,
-			Source: said.Kind, CreatedAt: said.CreatedAt, Reason: why,
+			Source: said.Kind, CreatedAt: said.CreatedAt, Reason: why, Said: said.Command.Reason,
 		})
 	}
 	g.Verdict = g.verdict(ctx, g.at)

@@ -44,6 +44,7 @@ func proposal() report.Report {
 	return report.Report{
 		TransactionID: "tx_01KE5W5200041061050R3GG28A", PatchID: thePatch, Fingerprint: "patchset:" + thePatch, Status: ledger.Awaiting,
 		Summary: "Remove TODOs", Proposer: agent, BaseCommit: strings.Repeat("b", 40),
+		CreatedAt: "2026-01-05T23:30:00.25Z", UpdatedAt: "2026-01-06T08:00:00Z",
 		Repository: &ledger.Repository{ID: "7", Name: "acme/app"}, PullRequest: 12, HeadCommit: strings.Repeat("c", 40),
 		Files:     []report.File{{Path: "main.go", Kind: "update", Before: &hash, After: &hash, Added: 1, Deleted: 1}},
 		Risks:     &risk.List{},
@@ -82,6 +83,7 @@ func applied() report.Report {
 	r.Verdict = verdict(approval.Approved, "1 of 1 approvals", 1,
 		judged(ada, ledger.Approve, approval.KindIssueComment, "approved", true),
 		judged(bob, ledger.Approve, approval.KindReviewComment, "edited after posting", false))
+	r.Verdict.Decisions[1].Said = "it is \"fine\"\u202e"
 	return r
 }
 

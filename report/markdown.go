@@ -220,7 +220,7 @@ func (r Report) writeDecisions(p *page) {
 	p.list(list{"| decision | by | counted |\n|---|---|---|\n", each(r.Verdict.Decisions, func(d approval.Judged) string {
 		counted := "yes"
 		if !d.Counted {
-			counted = "no: " + words(d.Reason)
+			counted = "no: " + words(d.Why())
 		}
 		return fmt.Sprintf("| %s | %s | %s |\n", said(d), name(d.Author.Login), counted)
 	}), 200, "decision", r.seeAll()})

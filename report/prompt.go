@@ -52,11 +52,11 @@ func (p Prompt) head(masks string, s Style) string {
 	fmt.Fprintf(&b, "%s\n", quotation(login, Clean(p.Summary), p.Columns))
 	fmt.Fprintf(&b, "%s\n%s%s\n%s\n", p.Fingerprint, p.filesLine(), masks, Clean(plain(p.Verdict)))
 	for _, d := range p.Verdict.Decisions[:min(len(p.Verdict.Decisions), 3)] {
-		counted := "counted"
+		counted := "it counts"
 		if !d.Counted {
-			counted = "not counted: " + Clean(d.Reason)
+			counted = "does not count: " + Clean(d.Why())
 		}
-		fmt.Fprintf(&b, "%s\n", cut(fmt.Sprintf("  %s by %s (%s)", Clean(string(d.Decision)), Clean(d.Author.Login), counted), p.Columns))
+		fmt.Fprintf(&b, "%s\n", cut(fmt.Sprintf("  %s by %s: %s", Clean(string(d.Decision)), Clean(d.Author.Login), counted), p.Columns))
 	}
 	if n := len(p.Verdict.Decisions); n > 3 {
 		fmt.Fprintf(&b, "  and %s more\n", Counted(n-3, "decision"))
@@ -247,6 +247,33 @@ func HowToApprove(id string, pullRequest int, v approval.Verdict, again func(arg
 		also = " and add " + strings.Join(names, " or ")
 	}
 	return LookFirst(again(approve...), again("diff", id)+" first"+also) + ", then " + again("run", id) + hint
+}
+
+// NextStep says what happens next with a transaction, and by which command.
+func (r Report) NextStep(again func(args ...string) string) string {
+	on := []string{"run", r.TransactionID}
+	if r.PullRequest > 0 {
+		on[0] = "settle"
+	}
+	state := approval.Pending
+	if r.Verdict != nil {
+		state = r.Verdict.State
+	}
+	switch {
+	case r.Status == ledger.Completed:
+		return "nothing: it is done"
+	case r.Ended != "":
+		return "nothing: it has ended, and the change can be proposed anew"
+	case r.Status == ledger.Applied:
+		return again("validate", r.TransactionID) + " proves what was applied"
+	case r.Status == ledger.Denied || state == approval.Denied:
+		return "nothing: a denial is final for these bytes, and a different change can be proposed"
+	case state == approval.Pending && r.Verdict != nil:
+		return "somebody decides: " + HowToApprove(r.TransactionID, r.PullRequest, *r.Verdict, again)
+	case r.GateOnly:
+		return "the pull request is merged, once its check has passed"
+	}
+	return again(on...) + " applies it"
 }
 
 // LookFirst is the hint to decide by a command: in a terminal, which shows the change,

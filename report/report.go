@@ -29,9 +29,12 @@ type Report struct {
 	Status        ledger.Status `json:"status"`
 	Summary       string        `json:"summary"`
 	Proposer      ledger.Actor  `json:"proposer"`
+	CreatedAt     string        `json:"created_at"`
+	UpdatedAt     string        `json:"updated_at"`
 	BaseCommit    string        `json:"base_commit"`
-	GateOnly      bool          `json:"gate_only,omitempty"` // the pull request's own diff: nothing is applied
-	Ended         string        `json:"ended,omitempty"`     // why it ended without being carried out, nor denied
+	BaseBranch    string        `json:"base_branch,omitempty"` // the one that is checked out, where it has the commit
+	GateOnly      bool          `json:"gate_only,omitempty"`   // the pull request's own diff: nothing is applied
+	Ended         string        `json:"ended,omitempty"`       // why it ended without being carried out, nor denied
 
 	// Only for a change of a pull request; HeadCommit is its head at review.
 	Repository  *ledger.Repository `json:"repository,omitempty"`
@@ -46,6 +49,7 @@ type Report struct {
 	ApplyResult   *result.Result    `json:"apply_result,omitempty"`
 	AppliedCommit string            `json:"applied_commit,omitempty"`
 	Validation    *rule.Report      `json:"validation,omitempty"`
+	Next          string            `json:"next,omitempty"` // what happens next, in words
 	LedgerRef     string            `json:"ledger_ref"`
 	LedgerCommit  string            `json:"ledger_commit"`
 }
@@ -69,7 +73,7 @@ func New(log *ledger.Log, diff []byte) Report {
 	p := tx.Pointers.Proposal
 	r := Report{
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
-		Summary: tx.Notes, Proposer: tx.Proposer, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
+		Summary: tx.Notes, Proposer: tx.Proposer, CreatedAt: tx.CreatedAt, UpdatedAt: tx.UpdatedAt, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
 		Supersedes: p.Supersedes,
 	}

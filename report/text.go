@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -14,8 +15,33 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// A Style colours text, or leaves it as it is.
-type Style struct{ Colour bool }
+// A Style colours text, or leaves it as it is. Zone is the reader's, in which times are told
+// beside UTC; nil is UTC.
+type Style struct {
+	Colour bool
+	Zone   *time.Location
+}
+
+// when is a time in the reader's zone, and in UTC where that is another.
+func (s Style) when(at string) string {
+	const date, clock = "2006-01-02", "15:04:05"
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return Clean(at)
+	}
+	utc := t.UTC()
+	if s.Zone == nil {
+		return utc.Format(date + " " + clock + " UTC")
+	}
+	t = t.In(s.Zone)
+	switch _, offset := t.Zone(); {
+	case offset == 0:
+		return utc.Format(date + " " + clock + " UTC")
+	case t.Format(date) == utc.Format(date):
+		return t.Format(date+" "+clock+" MST") + utc.Format(" ("+clock+" UTC)")
+	}
+	return t.Format(date+" "+clock+" MST") + utc.Format(" ("+date+" "+clock+" UTC)")
+}
 
 // Terminal colours (ECMA-48 SGR).
 const (
@@ -59,6 +85,18 @@ func (r Report) Text(s Style) string {
 	if r.Summary != "" {
 		row("summary", Says(r.Proposer.Login, r.Summary))
 	}
+	row("proposer", Clean(fmt.Sprintf("%s (%s, %s)", r.Proposer.Login, r.Proposer.Kind, r.Proposer.ID)))
+	base := r.BaseCommit
+	if r.BaseBranch != "" {
+		base += ", on " + Clean(r.BaseBranch)
+	}
+	row("base", base)
+	if r.CreatedAt != "" {
+		row("proposed", s.when(r.CreatedAt))
+	}
+	if r.UpdatedAt != r.CreatedAt {
+		row("last change", s.when(r.UpdatedAt))
+	}
 	if r.Confidence != nil {
 		row("confidence", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
 	}
@@ -91,6 +129,9 @@ func (r Report) Text(s Style) string {
 	}
 	if r.Validation != nil {
 		r.validationText(&b, s, row)
+	}
+	if r.Next != "" {
+		row("next", Clean(r.Next))
 	}
 	row("ledger", fmt.Sprintf("%s %.12s", r.LedgerRef, r.LedgerCommit))
 	return b.String()
@@ -135,19 +176,29 @@ func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value st
 		}
 	}
 	for _, d := range r.Verdict.Decisions {
-		counted := "counted"
+		counted := "it counts"
 		if !d.Counted {
-			counted = "not counted: " + Clean(d.Reason)
+			counted = "does not count: " + Clean(d.Why())
 		}
+		by := Clean(d.Author.Login) + ", " + s.when(d.CreatedAt) + ", " + Clean(cmp.Or(sources[d.Source], d.Source))
 		if d.SignedBy != "" {
-			counted = "signed by " + Clean(d.SignedBy) + ", " + counted
+			by += ", signed by " + Clean(d.SignedBy)
 		}
 		what := cmp.Or(string(d.Decision), "unclear")
-		fmt.Fprintf(b, "  %-7s by %s (%s, %s)\n", Clean(what), Clean(d.Author.Login), Clean(d.Source), counted)
+		fmt.Fprintf(b, "  %-7s by %s: %s\n", Clean(what), by, counted)
+		if d.Said != "" {
+			fmt.Fprintf(b, "  %-7s %s\n", "reason", Quoted(d.Said))
+		}
 	}
 	if text := Drift(r.Verdict.Drift); text != "" {
 		row("drift", text)
 	}
+}
+
+// sources say where a decision was made.
+var sources = map[string]string{
+	"local": "with the command line", "rpc": "over JSON-RPC", approval.KindReview: "in a review",
+	approval.KindReviewComment: "in a review comment", approval.KindIssueComment: "in a comment",
 }
 
 func (r Report) resultText(b *strings.Builder, s Style, row func(name, value string)) {

@@ -130,6 +130,7 @@ func (a *App) showCommand() *cobra.Command {
 		if rep.ApplyResult, rep.AppliedCommit, err = g.Result(); err != nil {
 			return err
 		}
+		rep.Next, rep.BaseBranch = rep.NextStep(a.again), a.repo.BranchWith(ctx, rep.BaseCommit)
 		if a.flags.json {
 			return a.show(rep)
 		}

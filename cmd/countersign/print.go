@@ -98,7 +98,9 @@ func (a *App) result(doc any, text string) error {
 
 // style colours stdout when it is a terminal and NO_COLOR is not set
 // (no-color.org), or as --color says.
-func (a *App) style() report.Style { return report.Style{Colour: a.colours(a.Stdout)} }
+func (a *App) style() report.Style {
+	return report.Style{Colour: a.colours(a.Stdout), Zone: a.Now().Location()}
+}
 
 func (a *App) colours(w io.Writer) bool {
 	if a.flags.color == "always" || a.flags.color == "never" {

@@ -42,6 +42,26 @@ type Judged struct {
 	CreatedAt   string          `json:"created_at"`
 	Counted     bool            `json:"counted"`
 	Reason      string          `json:"reason"`
+	Said        string          `json:"said,omitempty"` // the reason that its author gave
+}
+
+// Why is the reason as a sentence of its own, whose subject is "it" where the decision is
+// meant.
+func (j Judged) Why() string {
+	switch verb, rest, _ := strings.Cut(j.Reason, " "); verb {
+	case "is", "was", "names", "breaks", "takes", "says", "does":
+		return "it " + j.Reason
+	case "edited", "taken", "posted", "sent":
+		return "it was " + j.Reason
+	case "expired":
+		return "it has expired"
+	case "has":
+		if permission, least, is := strings.Cut(rest, " permission, "); is {
+			return "its author has " + permission + " permission, and " + strings.Replace(least, " needed", " is needed", 1)
+		}
+		return "it " + j.Reason
+	}
+	return j.Reason
 }
 
 // A Verdict is the sum of all decisions under a Policy, with the reason of each.
@@ -162,7 +182,7 @@ func (c Case) Decide() Verdict {
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](c.Log) {
 		j := Judged{
 			Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
-			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt,
+			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt, Said: d.Reason,
 		}
 		if d.Source.Signature != nil {
 			j.SignedBy = d.Source.Signature.KeyFingerprint
