@@ -4,22 +4,28 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
 
 type initFlags struct {
-	doctor, check, harden, force, dryRun bool
-	fleet, organization                  bool
-	gate, gateSet                        bool
-	uses, branch, ledgerRef              string
-	app                                  int64
+	doctor, check, harden, force, dryRun, interactive bool
+	fleet, organization                               bool
+	gate, gateSet                                     bool
+	uses, branch, ledgerRef                           string
+	app                                               int64
 }
 
 func (a *App) initCommand() *cobra.Command {
@@ -31,6 +37,9 @@ func (a *App) initCommand() *cobra.Command {
 countersign-propose (an example of a bot, with no rights but to read), countersign-relay,
 countersign-settle and countersign-sweep. The first two files are yours to change and are
 never written over; of the others, one that was changed is written over with --force alone.
+The files that are there are updated: what changes in them is shown first, and in a terminal you are
+asked. --interactive asks who must approve, and writes that into the Policy.
+
 What bots propose is settled; with --gate the diffs of pull requests themselves are put up for
 approval too. --fleet adds countersign-fleet, which settles many pull requests at once; --organization adds
 countersign-organization, which starts that workflow in all repositories of an organisation
@@ -39,7 +48,7 @@ countersign-organization, which starts that workflow in all repositories of an o
 With --check it writes nothing and says what will not work: the token's rights, rules for
 pushes, the files on the default branch. With --harden it prints what protects the
 repository further, as requests to GitHub's API.`,
-		Example: "  countersign init --uses OWNER/countersign@0123456789abcdef0123456789abcdef01234567\n  countersign init --check\n" +
+		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --check\n" +
 			"  countersign init --harden --ledger-ref refs/heads/countersign-ledger --app 12345",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,23 +61,24 @@ repository further, as requests to GitHub's API.`,
 				return &usageError{fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.ledgerRef), "a ledger ref looks like " + gitstore.LedgerRef}
 			case f.check && f.harden:
 				return &usageError{"--check and --harden were both given", "give one of them"}
-			case f.uses != "" && !scaffold.UsesForm().MatchString(f.uses):
-				return &usageError{fmt.Sprintf("--uses %+q is not an action at a commit", f.uses), "a tag can be moved: OWNER/REPOSITORY@ and the 40 digits of the commit"}
+			case f.uses != "" && !scaffold.UsesForm().MatchString(f.uses) && !scaffold.RepositoryForm().MatchString(f.uses):
+				return &usageError{fmt.Sprintf("--uses %+q is not an action at a commit", f.uses), "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
 			case f.check:
 				return a.initCheck(cmd.Context(), f)
 			case f.harden:
 				return a.initHarden(f)
 			}
-			return a.init(f)
+			return a.init(cmd.Context(), f)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign@COMMIT, or ./ in its own repository")
+	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign for its newest release, OWNER/countersign@COMMIT, or ./ in its own repository")
 	flags.BoolVar(&f.gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts the former in every repository of an organisation")
 	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be written, and write nothing")
+	flags.BoolVar(&f.interactive, "interactive", false, "ask who must approve, how many, and what is guarded")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be written, and write nothing")
 	flags.BoolVar(&f.check, "check", false, "write nothing; ask GitHub, and say what will not work")
 	flags.BoolVar(&f.harden, "harden", false, "write nothing; print the requests that protect the ledger's branch and the signing key")
 	flags.StringVar(&f.branch, "branch", "", "the default branch's `NAME`: with --check, where GitHub is not asked; with --harden (main)")
@@ -90,10 +100,11 @@ setting that mends it. It changes nothing. The exit code is 1 if something will 
 	return cmd
 }
 
-func (a *App) init(f initFlags) error {
-	repo, err := gitstore.Open(a.flags.dir)
+// init plans the files, asks where somebody is there to be asked, and writes them.
+func (a *App) init(ctx context.Context, f initFlags) error {
+	repo, settings, err := a.openRepo()
 	if err != nil {
-		return a.inDir(err)
+		return err
 	}
 	dir, err := repo.Worktree()
 	if err != nil {
@@ -107,58 +118,137 @@ func (a *App) init(f initFlags) error {
 		return err
 	}
 	defer root.Close()
-	asked := map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
-	files, s, err := scaffold.Plan(root, scaffold.Settings{Uses: f.uses, Gate: f.gate, LedgerRef: f.ledgerRef}, f.gateSet, asked)
+	plan, err := a.planInit(ctx, repo, settings, root.FS(), f)
 	if err != nil {
-		return &exitError{exitIO, err}
+		return err
 	}
-	var names []string
-	for _, file := range files {
-		if file.State == scaffold.Differs && !f.force {
-			removed, added := scaffold.Changed(file.Have, file.Want)
-			names = append(names, fmt.Sprintf("%s (%d lines would go, %d come)", file.Path, removed, added))
-		}
-	}
-	if len(names) > 0 {
-		return &usageError{"nothing was written: changed since init wrote them are " + strings.Join(names, ", "), "init --force writes over them; the change is then only in Git's history"}
+	if plan.shown, err = a.showChanges(plan.files, f.dryRun); err != nil {
+		return err
 	}
 	if !f.dryRun {
-		if err := scaffold.Write(root, files); err != nil {
+		if err := scaffold.Write(root, plan.files); err != nil {
 			return &exitError{exitIO, err}
 		}
 	}
-	return a.showInit(files, s, f.dryRun)
+	return a.showInit(settings, plan, f.dryRun)
 }
 
-// initWords say what was done with a file in a state, and what would be.
-var initWords = map[string][2]string{
-	scaffold.Missing: {"written", "would be written"},
-	scaffold.Same:    {"as it was", "stays as it is"},
-	scaffold.Old:     {"brought up to date", "would be brought up to date"},
-	scaffold.Theirs:  {"yours, left alone", "yours, stays as it is"},
-	scaffold.Differs: {"written over", "would be written over"},
+// An initPlan is what init writes, and whether the person has seen what it changes.
+type initPlan struct {
+	scaffold.Settings
+	files []scaffold.Planned
+	shown bool
 }
 
-func (a *App) showInit(files []scaffold.Planned, s scaffold.Settings, dryRun bool) error {
-	list, text := make([]any, len(files)), ""
-	for i, file := range files {
-		word := initWords[file.State][0]
-		if dryRun {
-			word = initWords[file.State][1]
+// planInit finds out what the files are to say: as the flags and the person have it, else
+// as the present ones do.
+func (a *App) planInit(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, tree fs.FS, f initFlags) (p initPlan, err error) {
+	if f.uses != "" && !scaffold.UsesForm().MatchString(f.uses) {
+		if f.uses, err = a.releaseOf(ctx, repo, settings, f.uses, ""); err != nil {
+			return p, err
 		}
-		if file.State == scaffold.Old || file.State == scaffold.Differs {
-			removed, added := scaffold.Changed(file.Have, file.Want)
-			word += fmt.Sprintf(" (-%d +%d lines)", removed, added)
+	}
+	asked := map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
+	p.files, p.Settings, err = scaffold.Plan(tree, scaffold.Settings{Uses: f.uses, Gate: f.gate, LedgerRef: f.ledgerRef}, f.gateSet, asked)
+	if err != nil {
+		return p, &exitError{exitIO, err}
+	}
+	if repository, tag := scaffold.ReleaseOf(debug.ReadBuildInfo()); p.Uses == scaffold.Placeholder && repository != "" {
+		if uses, err := a.releaseOf(ctx, repo, settings, repository, tag); err != nil {
+			a.say("the commit of %s %s is not known: %s", repository, tag, oneLine(err))
+		} else {
+			p.Uses = uses
 		}
-		text += fmt.Sprintf("%-43s %s\n", file.Path, word)
-		list[i] = document{"path": file.Path, "state": file.State}
 	}
-	if s.Uses == scaffold.Placeholder {
-		a.say("hint: the workflows name %s; run it again with --uses and the commit of a release", scaffold.Placeholder)
-	} else {
-		a.say("hint: commit these files to the default branch, then: %s", a.again("init", "--check"))
+	if f.interactive {
+		if err := a.interview(&p); err != nil {
+			return p, err
+		}
 	}
-	return a.result(document{"files": list, "uses": s.Uses, "gate": s.Gate, "dry_run": dryRun}, text)
+	scaffold.Replan(p.files, p.Settings)
+	if names := scaffold.Overwritten(p.files); len(names) > 0 && !f.force {
+		return p, &usageError{"nothing was written: changed since init wrote them are " + strings.Join(names, ", "), "init --force writes over them; the change is then only in Git's history"}
+	}
+	return p, nil
+}
+
+// releaseOf asks the server that has the program's repository which commit a release is,
+// the newest one where no tag is given.
+func (a *App) releaseOf(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, repository, tag string) (string, error) {
+	tags, err := a.tagsOf(ctx, repo, settings, repository)
+	if err != nil {
+		return "", err
+	}
+	pin, err := scaffold.Released(repository, tag, tags)
+	if err != nil {
+		return "", &usageError{err.Error(), "--uses OWNER/countersign@COMMIT names the 40 digits of a commit"}
+	}
+	return pin.String(), nil
+}
+
+// interview asks what the Policy is to say.
+func (a *App) interview(p *initPlan) error {
+	if p.files[0].State == scaffold.Theirs {
+		return &usageError{policy.Path + " is yours: init does not write over it", "change it in an editor, then: " + a.again("policy", "check", policy.Path)}
+	}
+	person := a.person()
+	if person == nil {
+		return &usageError{"--interactive asks questions, and there is no terminal to ask them in", a.again("init") + " writes the defaults"}
+	}
+	defer person.Close()
+	for _, q := range scaffold.Questions(&p.Settings) {
+		for taken := false; !taken; {
+			typed, err := a.answer(person, q.Ask(report.Style{Colour: a.colours(person)}))
+			if err != nil {
+				return &usageError{"the questions were not answered, so nothing was written", ""}
+			}
+			taken = q.Answer(typed)
+		}
+	}
+	return nil
+}
+
+// showChanges shows what becomes of files that are there, in a terminal through the pager,
+// and asks there whether to write it.
+func (a *App) showChanges(files []scaffold.Planned, dryRun bool) (shown bool, err error) {
+	person := a.person()
+	if person == nil || dryRun || len(scaffold.Diff(files, false)) == 0 {
+		return false, nil
+	}
+	defer person.Close()
+	s := report.Style{Colour: a.colours(person)}
+	if err := a.page(person, a.redact(report.Diff(scaffold.Diff(files, false), s))); err != nil {
+		return false, err
+	}
+	typed, err := a.answer(person, s.Bold("Write these changes?")+" [y/N] ")
+	if word := strings.ToLower(strings.TrimSpace(typed)); err != nil || word != "y" && word != "yes" {
+		return false, &usageError{"nothing was written", ""}
+	}
+	return true, nil
+}
+
+func (a *App) showInit(settings gitstore.Settings, p initPlan, dryRun bool) error {
+	diff := scaffold.Diff(p.files, dryRun)
+	if p.shown {
+		diff = nil
+	}
+	remote := settings.RemoteURL(a.flags.remote)
+	forge := scaffold.ForgeOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), wire.WebOf(remote)), cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote)))
+	a.say("%s", forge.Say(a.flags.remote))
+	next := scaffold.Next(p.Settings, p.files, a.again)
+	if a.flags.json {
+		shown := report.Diff([]byte(a.finder().RedactDiff(diff).String()), report.Style{})
+		return a.printJSON(scaffold.Document(p.Settings, p.files, forge, next, shown, dryRun))
+	}
+	columns := 0
+	if terminal.Is(a.Stdout) {
+		columns, _ = terminal.Size(a.Stdout)
+	}
+	text := report.Diff(diff, a.style()) + scaffold.Table(p.files, dryRun, columns, a.style())
+	if !a.flags.quiet && !dryRun {
+		text += scaffold.Steps(next, columns)
+	}
+	return a.long(a.redact(text))
 }
 
 // initHarden prints the requests that protect the repository further.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -72,12 +73,7 @@ func (a *App) checkVersion(ctx context.Context) error {
 		return err
 	}
 	findings, err := scaffold.Newest(root, func(repository string) (map[string]string, error) {
-		server, err := a.server(repo, settings, cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com")+"/"+repository, "")
-		if err != nil {
-			return nil, err
-		}
-		defer server.Close()
-		return server.Tags(ctx)
+		return a.tagsOf(ctx, repo, settings, repository)
 	})
 	if err == nil && len(findings) == 0 {
 		err = &usageError{"no workflow here uses countersign from another repository", "countersign init --uses OWNER/countersign@COMMIT writes workflows that do"}
@@ -86,4 +82,14 @@ func (a *App) checkVersion(ctx context.Context) error {
 		return err
 	}
 	return a.showFindings(findings, document{}, "is not the newest release")
+}
+
+// tagsOf asks the server for the tags of a repository of the program, tag → commit.
+func (a *App) tagsOf(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, repository string) (map[string]string, error) {
+	server, err := a.server(repo, settings, cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com")+"/"+repository, "")
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	return server.Tags(ctx)
 }

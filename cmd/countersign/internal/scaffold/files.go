@@ -46,9 +46,10 @@ var (
 
 // Settings are what differs from one repository's workflows to another's.
 type Settings struct {
-	Uses      string // the action, as a step names it
-	Gate      bool   // whether pull requests themselves are guarded
-	LedgerRef string // "" for the usual one
+	Uses      string   // the action, as a step names it
+	Gate      bool     // whether pull requests themselves are guarded
+	LedgerRef string   // "" for the usual one
+	Answers   *Answers // for the Policy; nil where nobody was asked
 }
 
 // SettingsOf are what a workflow of init was written with, as far as it shows.
@@ -145,11 +146,11 @@ func (s Settings) values(job string) *strings.Replacer {
 	if s.LedgerRef != "" {
 		ledger = "\n          ledger-ref: " + s.LedgerRef
 	}
-	return strings.NewReplacer(
+	return strings.NewReplacer(append(s.Answers.values(),
 		"[[uses]]", s.Uses, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
 		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
 		"[[job]]", job, "[[needs]]", "["+needs+"]", "[[clone]]", clone, "[[pull]]", pull, "[[or]]", or, "[[ledger]]", ledger,
-	)
+	)...)
 }
 
 // The states of a file before init writes.
@@ -164,12 +165,16 @@ const (
 // state compares a file with what init writes. It is old where some earlier init
 // wrote it, and nobody changed it since.
 func (f File) state(have []byte, found bool, s Settings) string {
+	was := SettingsOf(have)
+	if f.Path == policy.Path {
+		was.Answers = answersIn(have)
+	}
 	switch {
 	case !found:
 		return Missing
 	case bytes.Equal(have, f.Render(s)):
 		return Same
-	case bytes.Equal(have, f.Render(SettingsOf(have))):
+	case bytes.Equal(have, f.Render(was)):
 		return Old
 	case f.theirs:
 		return Theirs
@@ -184,12 +189,12 @@ type Planned struct {
 	Have, Want []byte
 }
 
-// Plan looks at what is there. Settings that were not given are as the present
-// workflows have them; asked are the flags that ask for files.
-func Plan(root *os.Root, s Settings, gateGiven bool, asked map[string]bool) ([]Planned, Settings, error) {
+// Plan looks at what is there, in a working tree (os.Root.FS) or in a commit's. Settings
+// that were not given are as the present workflows have them; asked are the flags that ask for files.
+func Plan(tree fs.FS, s Settings, gateGiven bool, asked map[string]bool) ([]Planned, Settings, error) {
 	var files []Planned
 	for _, file := range List {
-		have, err := readRegular(root, file.Path)
+		have, err := readRegular(tree, file.Path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, s, fileError(file.Path, err)
 		}
@@ -197,6 +202,9 @@ func Plan(root *os.Root, s Settings, gateGiven bool, asked map[string]bool) ([]P
 			continue
 		}
 		files = append(files, Planned{File: file, Have: have})
+		if file.Path == policy.Path && have != nil && s.Answers == nil {
+			s.Answers = answersIn(have)
+		}
 		if file.source == "settle.yml" && have != nil {
 			was := SettingsOf(have)
 			s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses), cmp.Or(s.LedgerRef, was.LedgerRef)
@@ -209,22 +217,27 @@ func Plan(root *os.Root, s Settings, gateGiven bool, asked map[string]bool) ([]P
 	if s.LedgerRef == gitstore.LedgerRef {
 		s.LedgerRef = ""
 	}
-	for i, f := range files {
-		files[i].Want, files[i].State = f.Render(s), f.state(f.Have, f.Have != nil, s)
-	}
+	Replan(files, s)
 	return files, s, nil
 }
 
+// Replan is Plan for other settings.
+func Replan(files []Planned, s Settings) {
+	for i, f := range files {
+		files[i].Want, files[i].State = f.Render(s), f.state(f.Have, f.Have != nil, s)
+	}
+}
+
 // readRegular reads a file that is no link; it is never nil where there is one.
-func readRegular(root *os.Root, name string) ([]byte, error) {
-	info, err := root.Lstat(name)
+func readRegular(tree fs.FS, name string) ([]byte, error) {
+	info, err := fs.Lstat(tree, name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file")
 	}
-	raw, err := root.ReadFile(name)
+	raw, err := fs.ReadFile(tree, name)
 	return append([]byte{}, raw...), err
 }
 

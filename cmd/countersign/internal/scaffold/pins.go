@@ -1,10 +1,13 @@
 package scaffold
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +75,32 @@ func PinsIn(worktree string) ([]Pin, error) {
 		}
 	}
 	return pins, nil
+}
+
+// RepositoryForm is a repository of the program.
+var RepositoryForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9-]*/countersign$`)
+
+// Released is a release of a repository, by its tags, tag → commit: the newest where no
+// tag is given.
+func Released(repository, tag string, tags map[string]string) (Pin, error) {
+	if tag = cmp.Or(tag, newestRelease(tags)); tags[tag] == "" {
+		return Pin{}, fmt.Errorf("%s has no release %s", repository, tag)
+	}
+	return Pin{repository, tags[tag]}, nil
+}
+
+// ReleaseOf is where this program is from, and the tag of its release, where "go install"
+// got it from GitHub; "" where it was built otherwise: the program knows nothing of who
+// published it then, and makes up no address.
+func ReleaseOf(info *debug.BuildInfo, _ bool) (repository, tag string) {
+	if info == nil || info.Main.Sum == "" { // built in a clone
+		return "", ""
+	}
+	path, onGitHub := strings.CutPrefix(info.Main.Path, "github.com/")
+	if _, is := parseRelease(info.Main.Version); !is || !onGitHub || !RepositoryForm().MatchString(path) {
+		return "", ""
+	}
+	return path, info.Main.Version
 }
 
 // Standing judges a pin by the tags of its repository, tag → commit: it is the

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"errors"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // The Policy that init writes is valid, and demands what the defaults do.
@@ -161,6 +163,99 @@ func TestInitReads(t *testing.T) {
 	files[policy.Path] = []byte("nonsense: 1\n")
 	if f.Read(files); f.PolicyErr == nil {
 		t.Error("a wrong Policy is taken")
+	}
+}
+
+// What the files may do is told of what is written, and nothing of what the owner changed.
+func TestMay(t *testing.T) {
+	t.Parallel()
+	s := Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40)}
+	told := map[string]bool{}
+	for _, file := range List {
+		planned := Planned{File: file, State: Missing, Want: file.Render(s)}
+		told[planned.May()] = true
+		planned.State = Theirs
+		if rights := planned.Rights(); len(rights) > 0 {
+			t.Errorf("%s, changed by its owner, has %v", file.Path, rights)
+		}
+	}
+	for _, want := range []string{"says who must approve; runs nothing", "reads the code; nothing else", "writes the ledger, comments and checks; commits what was approved"} {
+		if !told[want] {
+			t.Errorf("no file %s: %v", want, told)
+		}
+	}
+	for want, text := range map[string]string{
+		"nothing": "permissions: {}\n", "writes checks": "    permissions:\n      checks: write\n", "reads the code; nothing else": "permissions:\n  contents: read\n",
+	} {
+		if may := (Planned{Want: []byte(text)}).May(); may != want {
+			t.Errorf("%q: %s, want %s", text, may, want)
+		}
+	}
+}
+
+// The table has three columns where there is room, and nothing of it is cut off.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	files := []Planned{{File: List[0], State: Missing}, {File: List[2], State: Old, Have: []byte("a\n"), Want: []byte("b\n")}}
+	for columns, lines := range map[int]int{0: 2, 200: 3, 80: 6} {
+		table := Table(files, false, columns, report.Style{})
+		if strings.Count(table, "\n") != lines || !strings.Contains(table, "runs nothing\n") || !strings.Contains(table, "updated (-1 +1 lines)") {
+			t.Errorf("%d columns:\n%s", columns, table)
+		}
+		for line := range strings.Lines(table) {
+			if columns > 0 && len(line) > columns+1 || strings.TrimRight(line, " \n") != strings.TrimSuffix(line, "\n") {
+				t.Errorf("%d columns: %q", columns, line)
+			}
+		}
+	}
+}
+
+// The program names no repository that it was not got from.
+func TestReleaseOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ path, version, sum, want string }{
+		{"github.com/acme/countersign", "v1.2.3", "h1:x", "acme/countersign v1.2.3"},
+		{"github.com/acme/countersign", "v1.2.3", "", " "},         // built in a clone
+		{"github.com/acme/countersign", "(devel)", "h1:x", " "},    // likewise
+		{"github.com/acme/countersign", "v1.2.3-rc1", "h1:x", " "}, // no release
+		{"example.org/acme/countersign", "v1.2.3", "h1:x", " "},
+		{"github.com/acme/countersign/v2", "v2.0.0", "h1:x", " "},
+	} {
+		repository, tag := ReleaseOf(&debug.BuildInfo{Main: debug.Module{Path: c.path, Version: c.version, Sum: c.sum}}, true)
+		if got := repository + " " + tag; got != c.want {
+			t.Errorf("%v: %q", c, got)
+		}
+	}
+	tags := map[string]string{"v1.2.3": "one", "v1.10.0": "two", "v2.0.0-rc1": "three"}
+	for tag, want := range map[string]string{"": "acme/countersign@two", "v1.2.3": "acme/countersign@one", "v3.0.0": "@"} {
+		if pin, err := Released("acme/countersign", tag, tags); pin.String() != want || (err != nil) != (want == "@") {
+			t.Errorf("%q: %s, %v", tag, pin, err)
+		}
+	}
+}
+
+// What was answered is in the Policy, which is valid, and is read from it again.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	var s Settings
+	for i, q := range Questions(&s) {
+		for _, wrong := range []string{"maybe", "0", "101", "\x1b"} {
+			if q.Answer(wrong) {
+				t.Errorf("%q answers %s", wrong, q.Text)
+			}
+		}
+		if !q.Answer([]string{" Admin\n", "100", "yes", "y"}[i]) {
+			t.Errorf("no answer to %s", q.Text)
+		}
+	}
+	raw := List[0].Render(s)
+	p, err := policy.Parse(policy.Path, raw)
+	check(t, err)
+	if p.Approvals.Permission != "admin" || p.Approvals.Required != 100 || !p.Approvals.AllowAuthor || !s.Gate {
+		t.Errorf("%+v", p.Approvals)
+	}
+	if again := answersIn(raw); *again != *s.Answers || List[0].state(raw, true, Settings{}) != Old {
+		t.Errorf("%+v, want %+v", again, s.Answers)
 	}
 }
 

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// In a terminal init asks what the Policy is to say, shows what it changes before it
+// writes, and writes nothing without a yes.
+func TestInitAsks(t *testing.T) {
+	s := newSandbox(t, map[string]string{"greet.txt": "hello\n"})
+	s.git("init", "-q", "-b", "main")
+	const (
+		policy = ".github/countersign.yml"
+		who    = "Who may approve: read, triage, write, maintain or admin?"
+		many   = "How many must approve, 1 to 100?"
+		author = "May people approve what they proposed themselves, yes or no?"
+		gate   = "Guard pull requests themselves too, yes or no?"
+		write  = "Write these changes?"
+	)
+	for _, c := range []struct {
+		args    []string
+		answers []string
+		exit    int
+		policy  string   // some of it afterwards
+		shown   []string // on the terminal
+	}{
+		{[]string{"init", "--interactive"}, []string{who, "\x04"}, exitRefused, "", []string{"so nothing was written"}},
+		{[]string{"init", "--interactive"}, []string{who, "maintain\n", many, "2\n", author, "YES\n", gate, "\n"}, 0, "required: 2 ", []string{who + " [write]", many + " [1]", author + " [no]"}},
+		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", write, "n\n"}, exitRefused, "required: 2 ", []string{who + " [maintain]", "-  required: 2 ", "nothing was written"}},
+		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", write, "y\n"}, 0, "permission: maintain ", []string{"+  required: 1 ", "+  merge_group:"}},
+		{[]string{"init"}, nil, 0, "required: 1 ", nil},
+		{[]string{"init", "--gate=false"}, []string{write, "\x04"}, exitRefused, "required: 1 ", []string{"-  merge_group:"}},
+	} {
+		p := newTerminal(t)
+		ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, c.args...)
+		p.answers(c.answers...)
+		code, out := ended()
+		raw, _ := os.ReadFile(filepath.Join(s.repo, policy))
+		if code != c.exit || !strings.Contains(string(raw), c.policy) || c.policy == "" && raw != nil {
+			t.Errorf("%v %q: exit %d, want %d; the Policy is\n%s\n%s\n%s", c.args, c.answers, code, c.exit, raw, out, p.text())
+		}
+		for _, want := range c.shown {
+			p.awaits(want)
+		}
+	}
+	if out, _ := s.run(0, "policy", "check", policy); !strings.Contains(out, "valid") {
+		t.Error(out)
+	}
+	// What is no answer is asked again.
+	p := newTerminal(t)
+	ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "init", "--interactive")
+	p.answers(who, "everybody\n")
+	for !strings.Contains(strings.Replace(p.text(), who, "", 1), who) {
+		<-p.more
+	}
+	p.types("\x04")
+	if code, _ := ended(); code != exitRefused {
+		t.Errorf("exit %d\n%s", code, p.text())
+	}
+}
