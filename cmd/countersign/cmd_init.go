@@ -308,7 +308,7 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 		}
 	}
 	if client != nil {
-		facts.GitHub.Teams = client.ReadableTeams(ctx, facts.Teams())
+		client.ProbeNamed(ctx, &facts.GitHub, facts.Teams(), facts.Workflows())
 	}
 	return a.showFindings(facts.Findings(), document{"commit": facts.Commit}, "will not work")
 }

@@ -20,6 +20,10 @@ type Facts struct {
 	PushRules     []Rules         // active rulesets about every push
 	BranchRules   []string        // types of the rules that hold for the ledger's branch
 	RulesUnread   bool            // the rules cannot be read: a plan or a server without them, or a token that may not
+	Checks        []string        // that the default branch requires of a merge
+	ChecksUnread  bool            // not all of them could be read
+	OpensPulls    *bool           // whether the repository lets its workflows open pull requests; nil where GitHub does not tell
+	Disabled      map[string]bool // workflows that GitHub does not start, see ProbeNamed
 }
 
 // Rules is a ruleset: its name, and the types of its rules, none where they
@@ -54,18 +58,58 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 	if isKind(err, KindPermission, KindNotFound) {
 		f.RulesUnread, err = true, nil
 	}
+	c.probePulls(ctx, &f)
 	return f, failed("reading the rulesets", err)
 }
 
-// ReadableTeams tells of teams "org/slug" whether the token can see them.
-func (c *Client) ReadableTeams(ctx context.Context, teams []string) map[string]bool {
-	out := map[string]bool{}
+// ProbeNamed asks about what the files of the default branch name: of teams
+// "org/slug" whether the token can see them, and of workflows, by their file's
+// name, whether GitHub has disabled them, as it does after 60 days in which
+// nothing happened in a repository.
+func (c *Client) ProbeNamed(ctx context.Context, f *Facts, teams, workflows []string) {
+	f.Teams, f.Disabled = map[string]bool{}, map[string]bool{}
 	for _, team := range teams {
 		org, slug, _ := strings.Cut(team, "/")
 		_, err := c.get(ctx, new(struct{}), nil, "orgs", org, "teams", slug)
-		out[team] = err == nil
+		f.Teams[team] = err == nil
 	}
-	return out
+	for _, file := range workflows {
+		var got struct{ State string }
+		_, err := c.inRepository(ctx, &got, nil, "actions", "workflows", file)
+		f.Disabled[file] = err == nil && strings.HasPrefix(got.State, "disabled")
+	}
+}
+
+// probePulls asks what is needed of pull requests: the checks that the default
+// branch requires, by its protection and by rulesets, and the setting for
+// workflows that open some. Only those who administer a repository are told that;
+// what it keeps from being done tells it too.
+func (c *Client) probePulls(ctx context.Context, f *Facts) {
+	var branch struct {
+		Protection struct {
+			Required struct{ Contexts []string } `json:"required_status_checks"`
+		}
+	}
+	var rules []struct {
+		Parameters struct {
+			Required []struct{ Context string } `json:"required_status_checks"`
+		}
+	}
+	_, err1 := c.inRepository(ctx, &branch, nil, "branches", f.DefaultBranch)
+	_, err2 := c.inRepository(ctx, &rules, nil, "rules", "branches", f.DefaultBranch)
+	f.ChecksUnread = err1 != nil || err2 != nil
+	f.Checks = branch.Protection.Required.Contexts
+	for _, rule := range rules {
+		for _, check := range rule.Parameters.Required {
+			f.Checks = append(f.Checks, check.Context)
+		}
+	}
+	var setting struct {
+		May *bool `json:"can_approve_pull_request_reviews"`
+	}
+	if _, err := c.inRepository(ctx, &setting, nil, "actions", "permissions", "workflow"); err == nil {
+		f.OpensPulls = setting.May
+	}
 }
 
 // probeRights notes each right by how GitHub answers a request that needs it and
@@ -85,7 +129,7 @@ func (c *Client) probeRights(ctx context.Context, f *Facts) {
 		case err == nil, isKind(err, KindRefused):
 			f.Rights[right] = true
 		case isKind(err, KindPermission) && strings.Contains(err.Error(), actionsPulls):
-			f.Rights[right] = true // the setting forbids it, and not the token
+			f.Rights[right], f.OpensPulls = true, new(bool) // the setting forbids it, and not the token
 		case isKind(err, KindPermission, KindNotFound, KindAuth):
 			f.Rights[right] = false
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,10 @@ func TestProbe(t *testing.T) {
 		"GET /repos/o/n/rulesets/1":                 `200 {"rules":[{"type":"file_path_restriction"}]}`,
 		"GET /repos/o/n/rules/branches/team/ledger": `200 [{"type":"deletion"}]`,
 		"GET /orgs/acme/teams/security":             `200 {"id":1}`,
+		"GET /repos/o/n/branches/main":              `200 {"protection":{"required_status_checks":{"contexts":["build"]}}}`,
+		"GET /repos/o/n/rules/branches/main":        `200 [{"type":"deletion"},{"type":"required_status_checks","parameters":{"required_status_checks":[{"context":"countersign"}]}}]`,
+		"GET /repos/o/n/actions/workflows/a.yml":    `200 {"state":"disabled_inactivity"}`,
+		"GET /repos/o/n/actions/workflows/b.yml":    `200 {"state":"active"}`,
 	}
 	f, err := probed(t, answers).Probe(context.Background(), "team/ledger")
 	if err != nil {
@@ -64,13 +69,39 @@ func TestProbe(t *testing.T) {
 		Version: "3.21.0", DefaultBranch: "main", Account: f.Account,
 		Rights:    map[string]bool{"contents: write": true, "checks: write": false, "pull-requests: write": false, "actions: read": true},
 		PushRules: []Rules{{"paths", []string{"file_path_restriction"}}, {"hidden", nil}}, BranchRules: []string{"deletion"},
+		Checks: []string{"build", "countersign"},
 	}
 	if !reflect.DeepEqual(f, want) || f.Account.Login != "app" {
 		t.Errorf("facts %+v", f)
 	}
-	teams := probed(t, answers).ReadableTeams(context.Background(), []string{"acme/security", "acme/secret"})
-	if !teams["acme/security"] || teams["acme/secret"] || len(teams) != 2 {
-		t.Errorf("teams %v", teams)
+	probed(t, answers).ProbeNamed(context.Background(), &f, []string{"acme/security", "acme/secret"}, []string{"a.yml", "b.yml", "c.yml"})
+	if !f.Teams["acme/security"] || f.Teams["acme/secret"] || len(f.Teams) != 2 {
+		t.Errorf("teams %v", f.Teams)
+	}
+	if !f.Disabled["a.yml"] || f.Disabled["b.yml"] || f.Disabled["c.yml"] {
+		t.Errorf("disabled %v", f.Disabled)
+	}
+}
+
+// Whether workflows may open pull requests is told to an administrator, and by
+// the refusal where they may not.
+func TestProbeOpensPulls(t *testing.T) {
+	for answer, want := range map[string]string{
+		`GET /repos/o/n/actions/permissions/workflow 200 {"can_approve_pull_request_reviews":true}`:                   "true",
+		`GET /repos/o/n/actions/permissions/workflow 200 {"can_approve_pull_request_reviews":false}`:                  "false",
+		`GET /repos/o/n/actions/permissions/workflow 403 {}`:                                                          "not told",
+		`POST /repos/o/n/pulls 403 {"message":"GitHub Actions is not permitted to create or approve pull requests."}`: "false",
+	} {
+		method, rest, _ := strings.Cut(answer, " ")
+		path, said, _ := strings.Cut(rest, " ")
+		f, err := probed(t, map[string]string{"GET /repos/o/n": `200 {"default_branch":"main"}`, method + " " + path: said}).Probe(context.Background(), "")
+		got := "not told"
+		if f.OpensPulls != nil {
+			got = strconv.FormatBool(*f.OpensPulls)
+		}
+		if err != nil || got != want || !f.ChecksUnread || method == "POST" && !f.Rights["pull-requests: write"] {
+			t.Errorf("%s: %s, %+v, %v", answer, got, f, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -71,6 +72,7 @@ func (f Facts) Findings() []Finding {
 	if f.Asked {
 		all = append(all, f.tokenFindings()...)
 		all = append(all, f.serverFindings()...)
+		all = append(all, f.pullFindings()...)
 		all = append(all, f.pushFindings()...)
 	} else if f.Here != nil {
 		all = append(all, note("set COUNTERSIGN_TOKEN to a token that may read the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
@@ -195,6 +197,42 @@ func (f Facts) serverFindings() []Finding {
 	return out
 }
 
+// pullFindings are about what must be so on GitHub for pull requests that the
+// program opens, and for those that it guards.
+func (f Facts) pullFindings() []Finding {
+	var out []Finding
+	for _, file := range slices.Sorted(maps.Keys(f.GitHub.Disabled)) {
+		if f.GitHub.Disabled[file] {
+			out = append(out, fails("gh workflow enable "+file, "GitHub has disabled the workflow %s, and does not start it", file))
+		}
+	}
+	opens := f.Policy.Apply.To == policy.ToPullRequest
+	app := f.GitHub.Account.Kind == "bot" && f.GitHub.Account.Login != "github-actions"
+	switch may := f.GitHub.OpensPulls; {
+	case !opens || app:
+	case may == nil:
+		out = append(out, note("Settings > Actions > General > Workflow permissions", "GitHub does not tell this token whether workflows may open pull requests, as apply.to: pull_request needs"))
+	case !*may:
+		out = append(out, fails("gh api -X PUT repos/{owner}/{repo}/actions/permissions/workflow -F can_approve_pull_request_reviews=true",
+			"GitHub does not let workflows open pull requests, as apply.to: pull_request needs (an App's token may)"))
+	default:
+		out = append(out, ok("workflows may open pull requests"))
+	}
+	switch level := note; {
+	case !opens && !f.Gated:
+	case slices.Contains(f.GitHub.Checks, "countersign"):
+		out = append(out, ok("%s requires the check countersign", report.Clean(f.Branch)))
+	case f.GitHub.ChecksUnread:
+		out = append(out, note("", "the checks that %s requires cannot all be read: countersign should be one", report.Clean(f.Branch)))
+	default:
+		if opens && !f.Policy.Merges() {
+			level = fails // a person merges, and nothing but the check holds them back
+		}
+		out = append(out, level("countersign init --harden --gate prints the ruleset that requires it", "%s does not require the check countersign: a pull request can be merged that nobody approved", report.Clean(f.Branch)))
+	}
+	return out
+}
+
 // blocking are the types of branch rules that refuse a push to the ledger.
 var blocking = []string{
 	"creation", "update", "pull_request", "required_status_checks", "required_signatures", "required_deployments", "merge_queue", "workflows",
@@ -265,6 +303,17 @@ func (f *Facts) Read(files map[string][]byte) {
 	if raw, found := files[policy.Path]; found {
 		f.Policy, f.PolicyErr = policy.Parse(policy.Path, raw)
 	}
+}
+
+// Workflows are the file names of the workflows of init that are there.
+func (f Facts) Workflows() []string {
+	var out []string
+	for _, file := range List[1:] {
+		if state := f.Files[file.Path]; state != "" && state != Missing {
+			out = append(out, path.Base(file.Path))
+		}
+	}
+	return out
 }
 
 // Teams are those that the Policy names.

@@ -69,6 +69,7 @@ func works() Facts {
 		GitHub: github.Facts{
 			DefaultBranch: "main", Account: ledger.Actor{Kind: "bot", Login: "acme-app"}, Rights: map[string]bool{},
 			Teams: map[string]bool{"acme/security": true}, BranchRules: []string{"non_fast_forward", "deletion"},
+			Checks: []string{"countersign"},
 		},
 	}
 	for _, file := range List {
@@ -116,6 +117,19 @@ func TestInitFindings(t *testing.T) {
 		{LevelNote, "the rules for pushes cannot be read", func(f *Facts) { f.GitHub.RulesUnread = true }},
 		{LevelNote, "no ruleset reaches refs/agent/ledger", func(f *Facts) { f.LedgerRef = "refs/agent/ledger" }},
 		{LevelNote, "(pull_request) restricts pushes", func(f *Facts) { f.GitHub.BranchRules = append(f.GitHub.BranchRules, "pull_request") }},
+		{LevelFails, "disabled the workflow countersign-settle.yml", func(f *Facts) { f.GitHub.Disabled = map[string]bool{"countersign-settle.yml": true} }},
+		{LevelNote, "main does not require the check countersign", func(f *Facts) { f.GitHub.Checks = nil }},
+		{LevelNote, "cannot all be read", func(f *Facts) { f.GitHub.Checks, f.GitHub.ChecksUnread = nil, true }},
+		{LevelFails, "main does not require the check countersign", func(f *Facts) { f.GitHub.Checks, f.Gated, f.Policy.Apply.To = nil, false, policy.ToPullRequest }},
+		{LevelNote, "main does not require the check countersign", func(f *Facts) {
+			f.GitHub.Checks, f.Policy.Apply.To, f.Policy.Apply.Merge = nil, policy.ToPullRequest, policy.MergeAuto
+		}},
+		{LevelFails, "does not let workflows open pull requests", func(f *Facts) {
+			f.GitHub.Account.Login, f.GitHub.OpensPulls, f.Policy.Apply.To = "github-actions", new(bool), policy.ToPullRequest
+		}},
+		{LevelNote, "does not tell this token whether workflows may open", func(f *Facts) {
+			f.GitHub.Account, f.Policy.Apply.To = ledger.Actor{Kind: "user", Login: "ada"}, policy.ToPullRequest
+		}},
 		{LevelNote, "rewritten or deleted (deletion)", func(f *Facts) { f.GitHub.BranchRules = []string{"non_fast_forward"} }},
 	} {
 		f := works()
