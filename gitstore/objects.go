@@ -118,13 +118,18 @@ const (
 
 // encodeCommit writes a commit. All of its times are UTC.
 func encodeCommit(c commit, author, committer string, when time.Time, message string) []byte {
+	return encodeAuthored(c, author, when.UTC(), committer, when, message)
+}
+
+// encodeAuthored writes a commit whose author has a time, and a zone, of their own.
+func encodeAuthored(c commit, author string, authored time.Time, committer string, when time.Time, message string) []byte {
 	text := append(make([]byte, 0, 256+len(message)), "tree "+c.tree.String()...)
 	for _, p := range c.parents {
 		text = append(text, "\nparent "+p.String()...)
 	}
 	text = append(append(append(text, "\nauthor "...), author...), ' ')
-	text = strconv.AppendInt(text, max(when.Unix(), 0), 10)
-	text = append(append(append(text, " +0000\ncommitter "...), committer...), ' ')
+	text = strconv.AppendInt(text, max(authored.Unix(), 0), 10)
+	text = append(append(append(authored.AppendFormat(text, " -0700"), "\ncommitter "...), committer...), ' ')
 	text = strconv.AppendInt(text, max(when.Unix(), 0), 10)
 	return append(append(text, " +0000\n\n"...), message...)
 }

@@ -82,8 +82,11 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	next := commit{base.tree, []plumbing.Hash{id}}
 	b := builder{r.objects, &packfile.Batch{}}
 	made, err := b.commit(next, files, func(next commit) ([]byte, error) {
-		committer := identity(ourName, cmp.Or(c.Committer, ourEmail))
-		return signed(encodeCommit(next, identity(c.Author, c.Email), committer, c.When, c.Message), c.Sign)
+		committer, authored := identity(ourName, cmp.Or(c.Committer, ourEmail)), c.Authored
+		if authored.IsZero() {
+			authored = c.When.UTC()
+		}
+		return signed(encodeAuthored(next, identity(c.Author, c.Email), authored, committer, c.When, c.Message), c.Sign)
 	})
 	if err != nil {
 		return "", err

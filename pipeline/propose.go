@@ -49,6 +49,7 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 		return nil, err
 	}
 	in.Summary = r.oneLine(in.Summary, 500)
+	in.Author = in.Author.If(now, r.Secrets.Text)
 	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",

@@ -147,6 +147,9 @@ func (r Report) facts(to Links) string {
 	if len(r.Supersedes) > 0 {
 		rows = append(rows, "supersedes | "+codes(r.Supersedes, maxNames))
 	}
+	if r.Author != nil {
+		rows = append(rows, "author | "+words(r.author()))
+	}
 	if r.Confidence != nil {
 		rows = append(rows, fmt.Sprintf("confidence | %d of 100, says the proposer", *r.Confidence))
 	}

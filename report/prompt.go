@@ -50,6 +50,9 @@ func (p Prompt) head(masks string, s Style) string {
 	login := cut(Clean(p.Proposer.Login), 24)
 	fmt.Fprintf(&b, "%s\n", s.paint(bold, fmt.Sprintf("%s, proposed by %s on %.12s", p.TransactionID, login, p.BaseCommit)))
 	fmt.Fprintf(&b, "%s\n", quotation(login, Clean(p.Summary), p.Columns))
+	if p.Author != nil {
+		fmt.Fprintf(&b, "Author: %s\n", p.author())
+	}
 	fmt.Fprintf(&b, "%s\n%s%s\n%s\n", p.Fingerprint, p.filesLine(), masks, Clean(plain(p.Verdict)))
 	for _, d := range p.Verdict.Decisions[:min(len(p.Verdict.Decisions), 3)] {
 		counted := "it counts"

@@ -22,19 +22,20 @@ import (
 // A Report is a transaction as far as it has got; what is not known yet is
 // left out. It is what --json prints (docs/schema/report.json).
 type Report struct {
-	TransactionID string        `json:"transaction_id"`
-	PatchID       string        `json:"patch_id"`
-	InputSHA256   string        `json:"input_sha256,omitempty"` // of the file that was given to review; not the patch's
-	Fingerprint   string        `json:"fingerprint"`
-	Status        ledger.Status `json:"status"`
-	Summary       string        `json:"summary"`
-	Proposer      ledger.Actor  `json:"proposer"`
-	CreatedAt     string        `json:"created_at"`
-	UpdatedAt     string        `json:"updated_at"`
-	BaseCommit    string        `json:"base_commit"`
-	BaseBranch    string        `json:"base_branch,omitempty"` // the one that is checked out, where it has the commit
-	GateOnly      bool          `json:"gate_only,omitempty"`   // the pull request's own diff: nothing is applied
-	Ended         string        `json:"ended,omitempty"`       // why it ended without being carried out, nor denied
+	TransactionID string         `json:"transaction_id"`
+	PatchID       string         `json:"patch_id"`
+	InputSHA256   string         `json:"input_sha256,omitempty"` // of the file that was given to review; not the patch's
+	Fingerprint   string         `json:"fingerprint"`
+	Status        ledger.Status  `json:"status"`
+	Summary       string         `json:"summary"`
+	Proposer      ledger.Actor   `json:"proposer"`
+	Author        *ledger.Author `json:"author,omitempty"` // whom the patch names, unverified
+	CreatedAt     string         `json:"created_at"`
+	UpdatedAt     string         `json:"updated_at"`
+	BaseCommit    string         `json:"base_commit"`
+	BaseBranch    string         `json:"base_branch,omitempty"` // the one that is checked out, where it has the commit
+	GateOnly      bool           `json:"gate_only,omitempty"`   // the pull request's own diff: nothing is applied
+	Ended         string         `json:"ended,omitempty"`       // why it ended without being carried out, nor denied
 
 	// Only for a change of a pull request; HeadCommit is its head at review.
 	Repository  *ledger.Repository `json:"repository,omitempty"`
@@ -75,7 +76,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
 		Summary: tx.Notes, Proposer: tx.Proposer, CreatedAt: tx.CreatedAt, UpdatedAt: tx.UpdatedAt, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
-		Supersedes: p.Supersedes,
+		Supersedes: p.Supersedes, Author: p.Author,
 	}
 	r.Ended = Ended(log)
 	stats := count(diff)

@@ -86,6 +86,9 @@ func (r Report) Text(s Style) string {
 		row("summary", Says(r.Proposer.Login, r.Summary))
 	}
 	row("proposer", Clean(fmt.Sprintf("%s (%s, %s)", r.Proposer.Login, r.Proposer.Kind, r.Proposer.ID)))
+	if r.Author != nil {
+		row("author", r.author())
+	}
 	base := r.BaseCommit
 	if r.BaseBranch != "" {
 		base += ", on " + Clean(r.BaseBranch)
@@ -247,6 +250,11 @@ func (r Report) validationText(b *strings.Builder, s Style, row func(name, value
 	for _, v := range r.Validation.Violations {
 		fmt.Fprintf(b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
 	}
+}
+
+// author is whom the patch names.
+func (r Report) author() string {
+	return fmt.Sprintf("%s <%s>, %s (from the patch, not verified)", Clean(r.Author.Name), Clean(r.Author.Email), Clean(r.Author.Date))
 }
 
 // Clean makes foreign text safe in one line on a terminal or in a log: what

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"pipeline/proposal":      {"pipeline/lazyregexp", "pipeline/canon", "pipeline/rule"},
 	"pipeline/result":        {"pipeline/canon", "pipeline/rule"},
 	"pipeline/packapply":     {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
-	"pipeline/ledger":        {"pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
+	"pipeline/ledger":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/audit/history": {},
 	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/code":          {"pipeline/patch"},

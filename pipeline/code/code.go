@@ -43,6 +43,7 @@ type Commit struct {
 	Author, Email string
 	Committer     string
 	When          time.Time
+	Authored      time.Time // the author's own time and zone; zero: When
 	Message       string
 	// Sign returns the armored SSH signature of a commit, always the same for
 	// the same one; nil signs nothing.

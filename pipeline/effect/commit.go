@@ -52,8 +52,9 @@ func (b Builder) sign(key string) (func([]byte) (string, error), error) {
 }
 
 // commitOf makes a commit's words from the transaction alone, so that the same
-// approved transaction on the same parent is the same commit. On a forge it is
-// one of the proposer's account.
+// approved transaction on the same parent is the same commit. Its author is the one
+// whom the patch names; on a forge it is the proposer's account, as forges go by authors
+// where they say who may not approve.
 func commitOf(c Change, host string) (code.Commit, error) {
 	tx := c.Log.Transaction()
 	when, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
@@ -71,11 +72,17 @@ func commitOf(c Change, host string) (code.Commit, error) {
 			fmt.Fprintf(&b, "Countersign-Approved-By: %s\n", withoutCommands(ledger.OneLine(d.Author.Login, 100)))
 		}
 	}
-	commit := code.Commit{Author: tx.Proposer.Login, Email: email(tx.Proposer), When: when, Message: b.String()}
+	commit := code.Commit{Author: tx.Proposer.Login, Email: email(tx.Proposer), When: when}
 	if login, address := account(tx.Proposer, host); address != "" {
 		commit.Author, commit.Email, commit.Committer = login, address, address
 	}
-	return commit, nil
+	if by := tx.Pointers.Proposal.Author; by != nil && host == "" && tx.PullRequest() == 0 {
+		fmt.Fprintf(&b, "Countersign-Proposed-By: %s\n", withoutCommands(ledger.OneLine(tx.Proposer.Login, 100)))
+		commit.Author, commit.Email = by.Name, by.Email
+		commit.Authored, err = time.Parse(time.RFC3339, by.Date)
+	}
+	commit.Message = b.String()
+	return commit, err
 }
 
 // account is the login of an account of a forge as its pages show it, and the

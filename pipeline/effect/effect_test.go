@@ -36,12 +36,18 @@ func (r *refs) MoveRef(context.Context, string, string, string) error { return l
 // change is an approved change of somebody's.
 func change(t *testing.T, proposer ledger.Actor, notes string) effect.Change {
 	t.Helper()
+	return changeBy(t, proposer, notes, nil)
+}
+
+// changeBy is one whose patch names an author.
+func changeBy(t *testing.T, proposer ledger.Actor, notes string, author *ledger.Author) effect.Change {
+	t.Helper()
 	const id = "tx_01KE5W5200041061050R3GG28A"
 	log := &ledger.Log{}
 	for _, p := range []ledger.Payload{
 		&ledger.Meta{TransactionID: id, Proposer: proposer, Summary: notes}, &ledger.TurnStart{TransactionID: id, TurnID: "turn_1"},
 		&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
-			ID: "item_1", Type: "fileChange", Metadata: &ledger.Proposal{PatchID: strings.Repeat("ab", 32), BaseCommit: "reviewed"},
+			ID: "item_1", Type: "fileChange", Metadata: &ledger.Proposal{Kind: ledger.KindPatch, PatchID: strings.Repeat("ab", 32), BaseCommit: "reviewed", Author: author},
 		}},
 	} {
 		if err := log.Append(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), p); err != nil {
@@ -84,6 +90,27 @@ func TestBuild(t *testing.T) {
 		got := r.built[0]
 		if got.Author != c.want.Author || got.Email != c.want.Email || got.Committer != c.want.Committer || got.Message != c.want.Message || got.When.IsZero() || got.Sign != nil {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// TestBuildAuthor: the author is the one whom the patch names, with the time that it says,
+// and the commit says who proposed it; on a forge it is the proposer all the same.
+func TestBuildAuthor(t *testing.T) {
+	const date = "2025-12-31T23:30:00-01:30"
+	for host, want := range map[string]code.Commit{
+		"":               {Author: "Eve", Email: "eve@example.org"},
+		"github.example": {Author: "ada", Email: "7+ada@users.noreply.github.example", Committer: "7+ada@users.noreply.github.example"},
+	} {
+		var r refs
+		c := changeBy(t, ledger.Actor{Kind: "user", ID: "7", Login: "ada"}, "more", &ledger.Author{Name: "Eve", Email: "eve@example.org", Date: date})
+		if _, err := (effect.Builder{Refs: &r}).Build(t.Context(), c, host, ""); err != nil {
+			t.Fatal(err)
+		}
+		got := r.built[0]
+		named := strings.HasSuffix(got.Message, "\nCountersign-Proposed-By: ada\n") && got.Authored.Format(time.RFC3339) == date
+		if got.Author != want.Author || got.Email != want.Email || got.Committer != want.Committer || named != (host == "") {
+			t.Errorf("%q: %+v", host, got)
 		}
 	}
 }

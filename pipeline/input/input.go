@@ -24,7 +24,7 @@ import (
 
 // The kinds of proposal (docs/formats.md).
 const (
-	KindPatch    = "patch"
+	KindPatch    = ledger.KindPatch
 	KindPack     = "pack"
 	KindProposal = ledger.KindProposal
 	KindWorktree = ledger.KindWorktree
@@ -43,6 +43,7 @@ type Change struct {
 	Needle   string             // of a recipe
 	Source   *result.Source     // the document that the change comes from, if it has an id
 	Proposal *proposal.Proposal // what else it asks for
+	Author   *ledger.Author     // whom a mail or a commit names, unverified; nil: nobody
 	Trace    []any              // what the proposer did before, as ReadTrace gives it; untrusted
 
 	// For: the pull request that the change is for, nil for none. Its head is

@@ -2,20 +2,25 @@ package input
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"mime"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// A Piece is one diff of what was given, with the subject of its mail or commit,
-// which nobody vouches for.
+// A Piece is one diff of what was given, with the subject and the author of its mail
+// or commit, for which nobody vouches. Author is nil where it is not told whole.
 type Piece struct {
 	Diff    []byte
 	Subject string
+	Author  *ledger.Author
 }
 
 // Pieces finds the diffs in what people have at hand: a Git diff as it is, mails of
@@ -59,26 +64,41 @@ func split(text []byte, word string) (out [][]byte) {
 
 func mails(text []byte) (out []Piece) {
 	for _, mail := range split(text, "From ") {
-		head, _, _ := bytes.Cut(mail, []byte("\n\n"))
-		out = append(out, Piece{mail, subject(string(head))})
+		head, body, _ := strings.Cut(string(mail), "\n\n")
+		f := fields(head)
+		if strings.HasPrefix(body, "From: ") { // whose patch somebody else has sent
+			head, _, _ = strings.Cut(body, "\n\n")
+			maps.Copy(f, fields(head))
+		}
+		out = append(out, Piece{mail, subject(f["Subject"]), author(f["From"], f["Date"])})
 	}
 	return out
 }
 
-// subject is a mail's, unfolded and without "[PATCH 1/2]".
-func subject(head string) string {
-	_, rest, found := strings.Cut(head, "\nSubject: ")
-	if !found {
-		return ""
-	}
-	var words []string
-	for i, line := range strings.Split(rest, "\n") {
-		if i > 0 && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
-			break
+// fields are the lines "Name: text" of a mail's or commit's head, unfolded. What is
+// there twice is "".
+func fields(head string) map[string]string {
+	out := map[string]string{}
+	name := ""
+	for line := range strings.Lines(head) {
+		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
+			if out[name] != "" {
+				out[name] += " " + strings.TrimSpace(line)
+			}
+			continue
 		}
-		words = append(words, strings.TrimSpace(line))
+		var text string
+		name, text, _ = strings.Cut(line, ": ")
+		if _, twice := out[name]; twice {
+			text = ""
+		}
+		out[name] = strings.TrimSpace(text)
 	}
-	text := strings.Join(words, " ")
+	return out
+}
+
+// subject is a mail's without "[PATCH 1/2]".
+func subject(text string) string {
 	if plain, err := new(mime.WordDecoder).DecodeHeader(text); err == nil {
 		text = plain
 	}
@@ -90,11 +110,39 @@ func subject(head string) string {
 	return text
 }
 
+// dates are the forms in which Git writes a date: that of mails, its own, and two of
+// ISO 8601.
+var dates = []string{"Mon, 2 Jan 2006 15:04:05 -0700", "Mon Jan 2 15:04:05 2006 -0700", "2006-01-02 15:04:05 -0700", time.RFC3339}
+
+// author reads "NAME <ADDRESS>" and a date. It returns nil where one of them is
+// missing, or is nothing that a commit may say.
+func author(who, date string) *ledger.Author {
+	name, address, _ := strings.Cut(who, "<")
+	name, address = strings.TrimSpace(name), strings.TrimSuffix(address, ">")
+	if inner, ok := strings.CutPrefix(name, `"`); ok {
+		name = strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `\`, "")
+	}
+	name, err := new(mime.WordDecoder).DecodeHeader(name)
+	if err != nil || !strings.HasSuffix(who, ">") {
+		return nil
+	}
+	for _, form := range dates {
+		if at, err := time.Parse(form, date); err == nil {
+			a := &ledger.Author{Name: name, Email: address, Date: at.Format(time.RFC3339)}
+			if a.Valid() {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
 // commits reads commits as "git show" and "git log -p" print them: a head, the
 // message four columns in, then the diff.
 func commits(text []byte, line int) (out []Piece, err error) {
 	for _, commit := range split(text, "commit ") {
 		var p Piece
+		var head strings.Builder
 		rest := commit
 		for n := line + 1; len(rest) > 0 && !bytes.HasPrefix(rest, []byte("diff --")); n++ {
 			var this []byte
@@ -105,7 +153,9 @@ func commits(text []byte, line int) (out []Piece, err error) {
 				if p.Subject == "" {
 					p.Subject = strings.TrimSpace(message)
 				}
-			case len(this) == 0, n == line+1, named && headWords[word], string(this) == "Notes:":
+			case named && headWords[word]:
+				head.WriteString(string(this) + "\n")
+			case len(this) == 0, n == line+1, string(this) == "Notes:":
 			default:
 				return nil, &patch.Error{Line: n, Message: "not a Git diff: unexpected text " + patch.Quote(string(this[:min(len(this), 60)]))}
 			}
@@ -114,6 +164,8 @@ func commits(text []byte, line int) (out []Piece, err error) {
 		if len(rest) > 0 { // else it is a commit without changes
 			p.Diff = bytes.TrimRight(rest, "\n")
 			p.Diff = rest[:min(len(rest), len(p.Diff)+1)]
+			f := fields(head.String())
+			p.Author = author(f["Author"], cmp.Or(f["AuthorDate"], f["Date"]))
 			out = append(out, p)
 		}
 	}
@@ -200,10 +252,24 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 	if summary == "" && len(pieces) > 0 {
 		summary = pieces[0].Subject
 	}
-	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: func(base fs.FS) (patch.Patchset, error) {
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Resolve: func(base fs.FS) (patch.Patchset, error) {
 		if len(diffs) == 1 {
 			return diffs[0].Resolve(base)
 		}
 		return patch.Series(base, diffs)
 	}}, nil
+}
+
+// oneAuthor is the author of all pieces, with the first one's date; nil where they have
+// several, or one has none.
+func oneAuthor(pieces []Piece) *ledger.Author {
+	for _, p := range pieces {
+		if first := pieces[0].Author; p.Author == nil || first == nil || p.Author.Name != first.Name || p.Author.Email != first.Email {
+			return nil
+		}
+	}
+	if len(pieces) == 0 {
+		return nil
+	}
+	return pieces[0].Author
 }

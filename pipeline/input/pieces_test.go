@@ -73,3 +73,56 @@ func TestPieces(t *testing.T) {
 		}
 	}
 }
+
+// TestAuthor: whom a mail or a commit names is taken whole or not at all.
+func TestAuthor(t *testing.T) {
+	const head, date = "From " + id + " Mon Sep 17 00:00:00 2001\n", "Date: Thu, 1 Jan 2026 10:00:00 +0200\n"
+	from := func(lines string) string { return head + lines + "Subject: x\n\n---\n\n" + one }
+	for _, c := range []struct{ name, given, want string }{
+		{"a mail", from("From: Ada L <ada@example.org>\n" + date), "Ada L <ada@example.org> 2026-01-01T10:00:00+02:00"},
+		{"in UTC", from("From: A <a@localhost>\nDate: Thu, 1 Jan 2026 10:00:00 +0000\n"), "A <a@localhost> 2026-01-01T10:00:00Z"},
+		{"an encoded name, folded", from("From: =?UTF-8?q?Ad=C3=A1?=\n =?UTF-8?q?_L?= <ada@example.org>\n" + date), "Adá L <ada@example.org> 2026-01-01T10:00:00+02:00"},
+		{"a bot", from("From: \"helper[bot]\" <7+helper[bot]@users.noreply.github.com>\n" + date), "helper[bot] <7+helper[bot]@users.noreply.github.com> 2026-01-01T10:00:00+02:00"},
+		{"sent by another", from("From: Sender <s@example.org>\n" + date)[:len(from("From: Sender <s@example.org>\n"+date))-len("---\n\n"+one)] + "From: Ada <ada@example.org>\n\n---\n\n" + one, "Ada <ada@example.org> 2026-01-01T10:00:00+02:00"},
+		{"git show", show, "A <a@localhost> 2026-01-01T00:00:00Z"},
+		{"git show, in full", strings.ReplaceAll(log, "Date: x", "Date: 2026-01-01 00:00:00 -0130")[len(show)+1:], "A <a@localhost> 2026-01-01T00:00:00-01:30"},
+		{"two mails of one", from("From: A <a@localhost>\n"+date) + from("From: A <a@localhost>\n"+strings.Replace(date, "10:", "11:", 1)), "A <a@localhost> 2026-01-01T10:00:00+02:00"},
+
+		{"two mails of two", from("From: A <a@localhost>\n"+date) + from("From: B <a@localhost>\n"+date), ""},
+		{"two mails, one without", from("From: A <a@localhost>\n"+date) + from(date), ""},
+		{"a diff", one, ""},
+		{"no date", from("From: A <a@localhost>\n"), ""},
+		{"a date that is none", from("From: A <a@localhost>\nDate: today\n"), ""},
+		{"a date in a zone that is none", from("From: A <a@localhost>\nDate: Thu, 1 Jan 2026 10:00:00 +2300\n"), ""},
+		{"a date before all others", from("From: A <a@localhost>\nDate: Wed, 31 Dec 1969 23:59:59 +0000\n"), ""},
+		{"a date after all others", from("From: A <a@localhost>\nDate: Fri, 1 Jan 2100 00:00:00 +0000\n"), ""},
+		{"two dates", from("From: A <a@localhost>\n" + date + date), ""},
+		{"two authors", from("From: A <a@localhost>\nFrom: B <b@localhost>\n" + date), ""},
+		{"no name", from("From: <a@localhost>\n" + date), ""},
+		{"no address", from("From: Ada\n" + date), ""},
+		{"an address that is none", from("From: A <localhost>\n" + date), ""},
+		{"two addresses", from("From: A <a@localhost> <b@localhost>\n" + date), ""},
+		{"words after the address", from("From: A <a@localhost> (x)\n" + date), ""},
+		{"a space in the address", from("From: A <a b@localhost>\n" + date), ""},
+		{"an address that is not ASCII", from("From: A <\u0430@localhost>\n" + date), ""},
+		{"brackets in the name", from("From: =?UTF-8?q?A_=3Cb=40c=3E?= <a@localhost>\n" + date), ""},
+		{"a line in the name", from("From: =?UTF-8?q?A=0Acommitter_B?= <a@localhost>\n" + date), ""},
+		{"a control in the name", from("From: A\x1b[2J <a@localhost>\n" + date), ""},
+		{"text that turns round", from("From: A \u202egro <a@localhost>\n" + date), ""},
+		{"a charset that nobody knows", from("From: =?x-odd?q?A?= <a@localhost>\n" + date), ""},
+		{"a long name", from("From: " + strings.Repeat("a", 101) + " <a@localhost>\n" + date), ""},
+	} {
+		in, err := One([]byte(c.given), true, "")
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := ""
+		if a := in.Author; a != nil {
+			got = a.Name + " <" + a.Email + "> " + a.Date
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -3,7 +3,9 @@ package ledger
 import (
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -60,6 +62,9 @@ type ItemChange struct {
 // follows reports whether the item is one of turn item schema 0.1, as far as the
 // words that it may use go.
 func (i Item) follows() bool {
+	if m := i.Metadata; m != nil && m.Author != nil && (m.Kind != KindPatch || !m.Author.Valid()) {
+		return false
+	}
 	return i.ID != "" && i.Type != "" && isItemStatus(i.Status) && areSteps(i.Steps)
 }
 
@@ -117,10 +122,46 @@ type Proposal struct {
 	HeadCommit  string      `json:"head_commit,omitempty"`
 	Authors     []Actor     `json:"authors,omitempty"`
 
+	// Author is whom the mail or commit names that the patch came in, if it names one.
+	Author *Author `json:"author,omitempty"`
+
 	// Supersedes are the transactions whose place this one took: open proposals
 	// of the same proposer, on the same pull request, of some of the same files.
 	Supersedes []string `json:"supersedes,omitempty"`
 }
+
+// An Author is whom a patch says that it is by. Nobody has verified it: it is a line of
+// a text that anybody can write, and nothing is decided by it.
+type Author struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+	Date  string `json:"date"` // RFC 3339, in seconds, in the author's own zone
+}
+
+// Valid reports whether a commit can have the author: a name in one line of at most 100
+// characters that all show, an address in ASCII, and a time from 1970 to 2099.
+func (a Author) Valid() bool {
+	at, err := time.Parse(time.RFC3339, a.Date)
+	_, offset := at.Zone()
+	return err == nil && at.Format(time.RFC3339) == a.Date && at.Unix() >= 0 && at.Year() < 2100 && max(offset, -offset) <= 14*60*60 &&
+		a.Name != "" && OneLine(a.Name, 100) == a.Name && !strings.ContainsAny(a.Name, `<>"\`) &&
+		len(a.Email) <= 200 && addressForm().MatchString(a.Email)
+}
+
+// If returns the author, or nil where its time is more than a day after now, or its text
+// is not what clean leaves of it: a secret is no name, and a commit cannot have half of one.
+func (a *Author) If(now time.Time, clean func(string) string) *Author {
+	if a == nil || clean(a.Name) != a.Name || clean(a.Email) != a.Email {
+		return nil
+	}
+	if at, err := time.Parse(time.RFC3339, a.Date); err != nil || at.After(now.Add(24*time.Hour)) {
+		return nil
+	}
+	return a
+}
+
+// addressForm is an address as forges have them, with the brackets of a bot's.
+var addressForm = lazyregexp.New(`^[A-Za-z0-9.!#$%&*+/=?^_{|}~\[\]-]+@[A-Za-z0-9.-]+$`)
 
 // A Repository is one on a forge. ID is stable where Name, "owner/name", may
 // change.

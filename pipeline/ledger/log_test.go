@@ -258,3 +258,32 @@ func TestT06DecisionWithoutRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestAuthorIsHeld: no record has an author of what is no diff, or one that a commit
+// cannot have; reading it is refused as writing is.
+func TestAuthorIsHeld(t *testing.T) {
+	good := ledger.Author{Name: "Grace", Email: "grace@example.org", Date: "2026-01-05T10:00:00+05:30"}
+	for _, c := range []struct {
+		name string
+		with func(*ledger.Proposal)
+		ok   bool
+	}{
+		{"an author", func(p *ledger.Proposal) {}, true},
+		{"of what is no diff", func(p *ledger.Proposal) { p.Kind = "worktree" }, false},
+		{"of two lines", func(p *ledger.Proposal) { p.Author.Name = "A\ncommitter B" }, false},
+		{"with brackets", func(p *ledger.Proposal) { p.Author.Email = "a@b> 0 +0000" }, false},
+		{"at no time", func(p *ledger.Proposal) { p.Author.Date = "2026-01-05" }, false},
+	} {
+		author := good
+		p := &ledger.Proposal{Kind: ledger.KindPatch, PatchID: strings.Repeat("ab", 32), Author: &author}
+		c.with(p)
+		if (ledger.Item{ID: "item_1", Type: ledger.FileChange, Metadata: p}).Follows() != c.ok {
+			t.Errorf("%s: admitted is %v", c.name, !c.ok)
+		}
+	}
+	now := time.Date(2026, 1, 4, 0, 0, 0, 0, time.UTC)
+	same := func(s string) string { return s }
+	if good.If(now, same) != nil || good.If(now.Add(24*time.Hour), same) == nil || good.If(now.Add(24*time.Hour), strings.ToUpper) != nil || (*ledger.Author)(nil).If(now, same) != nil {
+		t.Error("an author from tomorrow, or with a secret, is kept")
+	}
+}

@@ -60,6 +60,9 @@ func (t Transaction) PatchID() string {
 // nothing is applied, and what completes it is that it was merged.
 const KindPullRequest = "pr_diff"
 
+// KindPatch is the kind of a proposal that is a Git diff.
+const KindPatch = "patch"
+
 // KindProposal is the kind of a proposal that may ask for commands and tests.
 const KindProposal = "proposal"
 
