@@ -34,7 +34,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(pushOne); dir != "" {
 		exit(pushEntry(dir, os.Getenv(pushURL), os.Args[1]))
 	}
-	os.Exit(m.Run())
+	remove := storetest.FilesInMemory()
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 func exit(err error) {

@@ -26,12 +26,17 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
 // TestMain makes this test binary serve as the countersign command in scripts.
 func TestMain(m *testing.M) {
 	sandbox.Child()
-	waitTogether()
+	tests := theTests{m, func() {}}
+	if strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") { // it is not the program itself
+		tests.remove = storetest.FilesInMemory()
+		waitTogether()
+	}
 	run := func(gh *ghtoken.Keeper) func() {
 		return func() {
 			app := App{
@@ -41,17 +46,24 @@ func TestMain(m *testing.M) {
 			os.Exit(app.Main())
 		}
 	}
-	testscript.Main(m, map[string]func(){"countersign": run(nil), "gh-countersign": run(&ghtoken.Keeper{Path: os.Getenv("PATH")})})
+	testscript.Main(tests, map[string]func(){"countersign": run(nil), "gh-countersign": run(&ghtoken.Keeper{Path: os.Getenv("PATH")})})
+}
+
+// theTests are those of this package, and what removes their files.
+type theTests struct {
+	*testing.M
+	remove func()
+}
+
+func (t theTests) Run() int {
+	defer t.remove()
+	return t.M.Run()
 }
 
 // waitTogether lets more tests run side by side than there are processors: most
 // of the time they wait for the disk and for other processes. -parallel says
 // otherwise.
 func waitTogether() {
-	if !strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") {
-		return // it is the program itself
-	}
-	flag.Parse()
 	set := false
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
 	if !set {
