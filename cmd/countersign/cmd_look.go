@@ -157,7 +157,9 @@ func (a *App) diffCommand() *cobra.Command {
 		case a.flags.json:
 			return a.printJSON(diffDocument(id, shown.String()))
 		case terminal.Is(a.Stdout):
-			shown = shown.Show(func(diff string) string { return report.Diff([]byte(diff), a.style()) })
+			shown = shown.Show(func(diff string) string {
+				return report.Diff([]byte(diff), a.style()) + report.Renamed([]byte(diff), a.style())
+			})
 		}
 		return a.long(shown) // a file or a pipe gets the bytes as they are
 	})

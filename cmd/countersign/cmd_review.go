@@ -205,7 +205,7 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 	risks := report.RiskLines(*done.Risks.Redacted(a.finder().Text), a.style()) + "\n"
 	shown := a.finder().RedactDiff(done.Patchset.Bytes())
 	return emit(a.Stdout, shown.Show(func(diff string) string {
-		text := risks + report.Diff([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
+		text := risks + report.Diff([]byte(diff), a.style()) + report.Renamed([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
 		if given := strings.TrimPrefix(done.InputSHA256, "sha256:"); given != "" && given != done.PatchID {
 			text += "file given " + given + "\n"
 		}
