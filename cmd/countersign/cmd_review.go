@@ -102,14 +102,16 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if f.bundleOut != "" {
 		return a.writeBundle(ctx, r, f)
 	}
-	if f.as == "each" {
-		return a.reviewEach(ctx, r, f)
+	for f.as != "each" {
+		done, err := a.propose(ctx, r, f)
+		if err == nil {
+			return a.showReviewed(ctx, r, f, done)
+		}
+		if f.as = a.askSeveral(err, f, f.pr == 0 && f.trace == ""); f.as == "" {
+			return err
+		}
 	}
-	done, err := a.propose(ctx, r, f)
-	if err != nil {
-		return err
-	}
-	return a.showReviewed(ctx, r, f, done)
+	return a.reviewEach(ctx, r, f)
 }
 
 // reviewEach proposes each patch of a file by itself: all of them, or none where one
