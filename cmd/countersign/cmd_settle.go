@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -305,35 +306,37 @@ func (a *App) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan", Hidden: true, Short: "Say which pull request a workflow's event is about", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			number, act, err := a.plan(cmd.Context(), pr)
+			p, err := a.plan(cmd.Context(), pr)
 			if err != nil {
 				return err
 			}
-			return a.printJSON(map[string]any{"act": act, "pull_request": number})
+			return a.printJSON(map[string]any{"act": p.Act, "pull_request": p.PullRequest, "stage": p.Stage})
 		},
 	}
 	cmd.Flags().IntVar(&pr, "pr", 0, "the pull request's `NUMBER`, where it is known")
 	return cmd
 }
 
-func (a *App) plan(ctx context.Context, number int) (int, bool, error) {
+func (a *App) plan(ctx context.Context, number int) (action.Plan, error) {
 	e, err := readEvent(a.Getenv)
-	if err != nil {
-		return 0, false, err
-	}
-	if number > 0 {
-		return number, true, nil
+	switch {
+	case err != nil:
+		return action.Plan{}, err
+	case number > 0:
+		return action.Plan{PullRequest: number, Act: true, Stage: "settle"}, nil
+	case e.Sweeps():
+		return action.Plan{Act: true, Stage: "sweep"}, nil
 	}
 	client, err := a.forgeOfWorkflow()
 	if err != nil {
-		return 0, false, err
+		return action.Plan{}, err
 	}
 	var finder forge.Finder
 	if client != nil {
 		finder = client
 	}
 	number, err = e.FindPull(ctx, finder)
-	return number, err == nil && number > 0 && e.Acts(), err
+	return action.Plan{PullRequest: number, Act: err == nil && number > 0 && e.Acts(), Stage: "settle"}, err
 }
 
 // readEvent reads the event of the workflow that this runs in.

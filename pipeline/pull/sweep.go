@@ -97,7 +97,7 @@ func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
 	if errors.Is(err, forge.ErrPermission) {
 		return nil, nil
 	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != proposeWorkflow || run.HeadRepository == nil })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return !proposes(run.Workflow) || run.HeadRepository == nil })
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
