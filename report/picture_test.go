@@ -11,16 +11,29 @@ import (
 	"unicode/utf8"
 )
 
-// TestPicture: docs/request.svg shows the request that the program makes, word for word;
-// with -update it is drawn anew.
+// TestPicture: the pictures in docs show what the program writes on a pull request, word for
+// word; with -update they are drawn anew.
 func TestPicture(t *testing.T) {
-	const file = "../docs/request.svg"
-	got, err := draw(picture().Body())
-	if err != nil {
-		t.Fatal(err)
+	for _, p := range []struct{ file, title, markdown string }{
+		{"request.svg", "A request, as it stands on a pull request", picture().Body()},
+		{"check.svg", "The check run of a change that was applied", applied().CheckRun().Summary},
+	} {
+		got, err := draw(p.title, p.markdown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn, want := strings.Join(wordsOf(t, matches(t, p.file, got)), ""), strings.Join(visibleWords(p.markdown), "")
+		if drawn != want {
+			t.Errorf("drawn is\n%s\nand written is\n%s", drawn, want)
+		}
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+}
+
+// matches reads a picture in docs, which must be this one; with -update it is written first.
+func matches(t *testing.T, file, picture string) string {
+	t.Helper()
+	if file = "../docs/" + file; *update {
+		if err := os.WriteFile(file, []byte(picture), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -28,36 +41,21 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(raw) != got {
-		t.Errorf("%s shows another request; run go test -update and look at it", file)
+	if string(raw) != picture {
+		t.Errorf("%s is another picture; run go test -update and look at it", file)
 	}
-	if drawn, want := strings.Join(wordsOf(t, string(raw)), ""), strings.Join(visibleWords(picture().Body()), ""); drawn != want {
-		t.Errorf("drawn is\n%s\nand the comment has\n%s", drawn, want)
-	}
+	return string(raw)
 }
 
 // TestFlow: docs/flow.svg is drawn from these words; with -update it is drawn anew.
 func TestFlow(t *testing.T) {
-	const file = "../docs/flow.svg"
-	got := flow([][2]string{
+	matches(t, "flow.svg", flow([][2]string{
 		{"A patch is proposed", "by an agent, a bot, a person"},
 		{"Its bytes get a name", "their SHA-256, the patch_id"},
 		{"A human answers", "approves that name, or denies it"},
 		{"These bytes are written", "nothing else, and only now"},
 		{"They are read back", "what is there has to be them"},
-	}, "refs/agent/ledger: one commit for each step, in the repository itself. Anyone can check it offline, with plain git.")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(raw) != got {
-		t.Errorf("%s is another picture; run go test -update and look at it", file)
-	}
+	}, "refs/agent/ledger: one commit for each step, in the repository itself. Anyone can check it offline, with plain git."))
 }
 
 // flow draws steps from left to right, all of them above what keeps the record of them.
@@ -158,7 +156,7 @@ type drawing struct {
 }
 
 // draw draws what a person sees of a comment: what opens on a click is closed.
-func draw(markdown string) (string, error) {
+func draw(title, markdown string) (string, error) {
 	d := &drawing{y: margin - 4}
 	lines := strings.Split(markdown, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -197,7 +195,7 @@ func draw(markdown string) (string, error) {
 		}
 	}
 	height := d.y + margin/2
-	return d.svg("A request, as it stands on a pull request", pictureWidth, height), nil
+	return d.svg(title, pictureWidth, height), nil
 }
 
 // svg is the whole picture, in a frame.

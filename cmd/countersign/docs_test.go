@@ -1,13 +1,21 @@
 package main
 
 import (
+	"fmt"
+	"html"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/countersign-dev/countersign/report"
 )
 
 // pages are the Markdown pages that people read, by their path from the repository's root.
@@ -76,3 +84,107 @@ func TestReadmeIsShort(t *testing.T) {
 		t.Errorf("the README has %d words", words)
 	}
 }
+
+// tutorial runs the commands of a page of docs in one shell: tutorial PAGE. They are its blocks of sh. A command ends
+// with 0, or as its comment says: exit code N. A block of text is what those before it print, beside other
+// things; … stands for anything.
+func tutorial(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: tutorial PAGE")
+	}
+	raw, err := os.ReadFile(filepath.Join(docsDir, args[0]))
+	ts.Check(err)
+	const after = "@@ printed by block "
+	var script strings.Builder
+	var told []string // what each block prints by the page
+	fence := regexp.MustCompile("(?ms)^```(sh|text)\n(.*?)^```$")
+	for _, block := range fence.FindAllStringSubmatch(string(raw), -1) {
+		if block[1] == "text" {
+			told[len(told)-1] += block[2]
+			continue
+		}
+		told = append(told, "")
+		for command := range commandLines(block[2]) {
+			want := "0"
+			if m := regexp.MustCompile(`# exit code (\d)`).FindStringSubmatch(command); m != nil {
+				want = m[1]
+			}
+			script.WriteString(command + fmt.Sprintf("code=$?; test $code = %s || { echo \"exit code $code after:\" %s; exit 99; }\n", want, report.ShellQuote(command)))
+		}
+		script.WriteString("echo '" + after + "'\n")
+	}
+	if len(told) < 5 {
+		ts.Fatalf("%s has only %d blocks of commands", args[0], len(told))
+	}
+	file := ts.MkAbs("tutorial.sh")
+	ts.Check(os.WriteFile(file, []byte("exec 2>&1\n"+script.String()), 0o666))
+	failed := ts.Exec("sh", file)
+	printed := strings.Split(ts.ReadFile("stdout"), after)
+	if failed != nil {
+		ts.Fatalf("%s: %v", args[0], failed)
+	}
+	for i, text := range told {
+		for line := range strings.Lines(text) {
+			form := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(line)), "…", ".*")
+			found := regexp.MustCompile(form).FindStringIndex(printed[i])
+			if found == nil {
+				ts.Fatalf("%s: block %d does not print, or not there:\n%s", args[0], i+1, line)
+			}
+			printed[i] = printed[i][found[1]:]
+		}
+	}
+}
+
+// commandLines are the commands of a block, a line each; one that reads a document has it with it.
+func commandLines(block string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		command := ""
+		for line := range strings.Lines(block) {
+			command += line
+			if strings.Contains(command, "<<'EOF'") && line != "EOF\n" {
+				continue
+			}
+			if !yield(command) {
+				return
+			}
+			command = ""
+		}
+	}
+}
+
+// screenshot draws what a terminal shows as docs/PICTURE.svg: screenshot PICTURE FILE. The picture must be that one;
+// UPDATE_SCRIPTS=1 draws it anew.
+func screenshot(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: screenshot PICTURE FILE")
+	}
+	const size, step, advance, margin = 13, 19, 7.83, 20
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile(args[1])), "\n")
+	widest := 0
+	var body strings.Builder
+	for i, line := range lines {
+		runes, colour := utf8.RuneCountInString(line), "#d1d7e0"
+		widest = max(widest, runes)
+		if strings.HasPrefix(line, "$ ") {
+			colour = "#6cb6ff"
+		}
+		if runes > 0 {
+			fmt.Fprintf(&body, "<text x=\"%d\" y=\"%d\" font-size=\"%d\" font-family=\"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" fill=\"%s\" textLength=\"%.1f\" xml:space=\"preserve\">%s</text>\n",
+				margin, margin+step*i+size, size, colour, advance*float64(runes), html.EscapeString(line))
+		}
+	}
+	picture := fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\" role=\"img\">\n<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" rx=\"8\" fill=\"#212830\"/>\n%s</svg>\n",
+		advance*float64(widest)+2*margin, step*len(lines)+2*margin, html.EscapeString(lines[0]), body.String())
+	file := filepath.Join(docsDir, args[0]+".svg")
+	if os.Getenv("UPDATE_SCRIPTS") != "" {
+		ts.Check(os.WriteFile(file, []byte(picture), 0o644))
+	}
+	raw, err := os.ReadFile(file)
+	ts.Check(err)
+	if string(raw) != picture {
+		ts.Fatalf("docs/%s.svg is another picture: UPDATE_SCRIPTS=1 draws it anew, look at it", args[0])
+	}
+}
+
+// docsDir is the directory of the pages, as this package's tests see it.
+var docsDir, _ = filepath.Abs("../../docs")

@@ -39,6 +39,7 @@ type hintReader struct {
 	files     *token.FileSet
 	functions map[string]*ast.FuncDecl // by name, a method's with its receiver's type
 	within    *ast.FuncDecl            // whose expressions are read
+	returned  *ast.BasicLit            // that a returned hint begins with
 	depth     int
 	hints     map[string]string // each with its place in the source
 }
@@ -162,16 +163,35 @@ func (r *hintReader) visit(n ast.Node) bool {
 				r.note(&ast.CallExpr{Fun: ast.NewIdent("Sprintf"), Args: n.Args})
 			}
 		}
+	case *ast.ReturnStmt:
+		for _, e := range n.Results {
+			if lit := leftmost(e); lit != nil && strings.HasPrefix(lit.Value, `"hint: `) {
+				r.returned = lit
+				r.note(e)
+			}
+		}
 	case *ast.FuncDecl:
 		if n.Recv == nil && n.Name.Name == "explain" {
 			r.returns(n.Type, n.Body)
 		}
 	case *ast.BasicLit:
-		if strings.HasPrefix(n.Value, `"hint: `) && r.within != nil && !r.said(n) {
-			r.t.Errorf("%s: a hint that is printed in another way than by say", r.files.Position(n.Pos()))
+		if strings.HasPrefix(n.Value, `"hint: `) && r.within != nil && !r.said(n) && r.returned != n {
+			r.t.Errorf("%s: a hint that is printed in another way than by say or a return", r.files.Position(n.Pos()))
 		}
 	}
 	return true
+}
+
+// leftmost is the literal that a sum of strings begins with, nil for none.
+func leftmost(e ast.Expr) *ast.BasicLit {
+	for {
+		sum, ok := e.(*ast.BinaryExpr)
+		if !ok {
+			lit, _ := e.(*ast.BasicLit)
+			return lit
+		}
+		e = sum.X
+	}
 }
 
 // said reports whether a literal of the function that is read is said, and so noted.

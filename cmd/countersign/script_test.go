@@ -114,7 +114,7 @@ func TestScript(t *testing.T) {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "ledgerok": ledgerOK,
+			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK,
 		},
 	})
 }
