@@ -108,7 +108,7 @@ func (k Known) given(diff []byte) Known {
 // Reader reads a pull request for one stage, or for several that may take it as it
 // was when the first one read it.
 func (r *Runner) Reader() *conversation.Reader {
-	return &conversation.Reader{Forge: r.Forge, Trees: r.Repo, Diffs: r.Code, Witnessed: r.Witnessed, WitnessedOn: r.WitnessedOn}
+	return &conversation.Reader{Forge: r.Forge, Store: r.Store, Trees: r.Repo, Diffs: r.Code, Witnessed: r.Witnessed, WitnessedOn: r.WitnessedOn}
 }
 
 // oneLine is a text without secrets, in one line: what is cut first is not found.

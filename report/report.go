@@ -66,10 +66,6 @@ type File struct {
 	After   *string `json:"after_sha256"`
 	Added   int     `json:"added"`
 	Deleted int     `json:"deleted"`
-
-	// Only where the patch deletes a file, and adds it here with changes.
-	RenamedFrom string `json:"renamed_from,omitempty"`
-	Alike       int    `json:"alike,omitempty"` // percent
 }
 
 // New reports on a transaction. diff is its canonical bytes.
@@ -93,7 +89,6 @@ func New(log *ledger.Log, diff []byte) Report {
 		}
 		r.Files = append(r.Files, f)
 	}
-	renamed(r.Files, diff)
 	return r
 }
 

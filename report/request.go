@@ -278,3 +278,18 @@ func (r Report) seeDiff() string {
 	}
 	return fenced("sh", lines) + "\n"
 }
+
+// OpenedBody is the text of a pull request that was opened for a transaction: who wants
+// what, what may be overlooked, which bytes these are, and how to answer.
+func OpenedBody(r Report) string {
+	p := newPage(MaxComment)
+	p.write("### A change that waits for a person\n\n" + r.wants(false))
+	p.write(r.risks(p.left/2, Links{}))
+	p.write("**To approve it, review this pull request and press Approve.** The review is of the commit that the pull request has at that time: a push asks again. " +
+		"Whoever proposed the change, opened this pull request or wrote its commits cannot approve it. The check " + code(GuardName) + " says what is missing.\n\n")
+	p.write("To refuse these bytes for good, comment with this line and your reason:\n\n" + denyBlock(r.Fingerprint))
+	p.folded("Ids", func(p *page) {
+		p.write("- patch " + name(strings.TrimPrefix(r.Fingerprint, "patchset:")) + "\n- proposed as transaction " + name(r.TransactionID) + " on " + name(r.BaseCommit) + "\n\n")
+	})
+	return p.String()
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -21,8 +22,8 @@ func bundleOf(diff, more string) string {
 // proposedBy is the event of the end of a propose run that uploaded a bundle.
 func (h *hub) proposedBy(bundle string, n githubtest.NewWorkflowRun) githubtest.Event {
 	h.Helper()
-	n.Event = "pull_request"
-	id := h.runOf("countersign-events", n)
+	n.Event = cmp.Or(n.Event, "pull_request")
+	id := h.runOf("countersign-propose", n)
 	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: pull.BundleName, Files: map[string]string{"bundle.json": bundle}})
 	return githubtest.Event{Name: "workflow_run", Action: "completed", ID: id}
 }

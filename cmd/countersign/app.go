@@ -49,8 +49,6 @@ type App struct {
 	transaction string             // the one that this run is about, once that is known
 	settled     *pull.Settled      // what a run of settle did
 	matrix      *matrix            // what list --matrix printed
-	bundled     string             // the file that review --bundle-out wrote
-	unchanged   bool               // whether what it was to write changes nothing
 	shown       *report.Report     // the last that was shown
 }
 
@@ -131,7 +129,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		return &usageError{message, nearFlag(cmd, err.Error()) + seeHelp(cmd)}
 	})
 	root.AddCommand(
-		a.runCommand(), a.reviewCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
+		a.runCommand(), a.reviewCommand(), a.proposeCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.closeCommand(), a.serveCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
 		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),

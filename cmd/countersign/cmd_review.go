@@ -82,6 +82,101 @@ func (a *App) reviewCommand() *cobra.Command {
 	return cmd
 }
 
+// pullRequestTo is --to where a change becomes a pull request.
+const pullRequestTo = "pull-request"
+
+func (a *App) proposeCommand() *cobra.Command {
+	var f reviewFlags
+	var to string
+	cmd := &cobra.Command{
+		Use:   "propose [TX] | propose --patch FILE [--to pull-request]",
+		Short: "Record a proposal, and make a pull request of it",
+		Long: `propose records a proposal, as review does. With --to pull-request, or where the Policy says
+"apply.to: pull_request", it pushes a branch with exactly these bytes and opens a pull request
+from it. A review there that approves it approves the change (docs/pull-requests.md).
+
+It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`,
+		Example: "  countersign propose --patch fix.patch --to pull-request\n  countersign propose tx_01J --to pull-request",
+		Args:    upToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if given := f.given(); len(given) > 0 && len(args) > 0 {
+				return &usageError{"both a transaction and " + given[0] + " were given", "give one of them"}
+			}
+			opens, err := a.becomesPull(cmd.Context(), f, to)
+			switch {
+			case err != nil:
+				return err
+			case opens && f.as == "each":
+				return &usageError{"--as each and a pull request do not go together", "propose them one at a time"}
+			case opens:
+				r, id, err := a.openPull(cmd.Context(), f, args)
+				if err != nil {
+					return err
+				}
+				snap, err := r.Ledger(cmd.Context(), ledger.Dir(id))
+				if err != nil {
+					return err
+				}
+				return a.showReviewed(cmd.Context(), r, f, pipeline.Reviewed{ID: id, Ledger: snap})
+			case len(args) > 0:
+				return &usageError{args[0] + " is proposed already", "--to " + pullRequestTo + " makes a pull request of it"}
+			}
+			f.to = policy.Target(to)
+			return a.review(cmd.Context(), f)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the patch and print its patch_id; record nothing")
+	cmd.Flags().StringVar(&to, "to", "", "`pull-request`: make one of it; or where it is to be applied: worktree, branch or ref")
+	return cmd
+}
+
+// becomesPull reports whether a change is to become a pull request: somebody says so, or
+// the Policy does and nobody says otherwise.
+func (a *App) becomesPull(ctx context.Context, f reviewFlags, to string) (bool, error) {
+	if to != "" || f.dryRun || f.pr > 0 {
+		return to == pullRequestTo && !f.dryRun, nil
+	}
+	r, err := a.open()
+	if err != nil {
+		return false, err
+	}
+	return a.settler(r).OpensPulls(ctx)
+}
+
+// openPull makes a pull request of a transaction, a new one for a patch, and returns
+// the transaction that people approve.
+func (a *App) openPull(ctx context.Context, f reviewFlags, args []string) (*pipeline.Runner, string, error) {
+	a.shareLedger()
+	r, err := a.open()
+	if err != nil {
+		return nil, "", err
+	}
+	s, id := a.settler(r), ""
+	if s.Forge == nil {
+		return nil, "", &usageError{"there is no token to open a pull request with", "set COUNTERSIGN_TOKEN, or give the Action its input token"}
+	}
+	if r.Actor, err = a.client.Viewer(ctx); err != nil { // the forge knows nobody else by an id
+		return nil, "", err
+	}
+	f.to = policy.ToPullRequest
+	if len(f.given()) > 0 {
+		done, err := a.propose(ctx, r, f)
+		if err != nil {
+			return nil, "", err
+		}
+		id, s.Runner = done.ID, r.With(done.Learnt)
+	} else if _, id, err = a.find(ctx, r, args, false); err != nil {
+		return nil, "", err
+	}
+	o, err := s.Open(ctx, id)
+	if err == nil {
+		a.transaction = o.ID
+		a.say("it is pull request %d now", o.PullRequest)
+	}
+	return s.Runner, o.ID, err
+}
+
 func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if !slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "" {
 		return &usageError{"--as is one or each; a bundle has one change", "--as one"}
@@ -102,16 +197,14 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if f.bundleOut != "" {
 		return a.writeBundle(ctx, r, f)
 	}
-	for f.as != "each" {
-		done, err := a.propose(ctx, r, f)
-		if err == nil {
-			return a.showReviewed(ctx, r, f, done)
-		}
-		if f.as = a.askSeveral(err, f, f.pr == 0 && f.trace == ""); f.as == "" {
-			return err
-		}
+	if f.as == "each" {
+		return a.reviewEach(ctx, r, f)
 	}
-	return a.reviewEach(ctx, r, f)
+	done, err := a.propose(ctx, r, f)
+	if err != nil {
+		return err
+	}
+	return a.showReviewed(ctx, r, f, done)
 }
 
 // reviewEach proposes each patch of a file by itself: all of them, or none where one
@@ -207,7 +300,7 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 	risks := report.RiskLines(*done.Risks.Redacted(a.finder().Text), a.style()) + "\n"
 	shown := a.finder().RedactDiff(done.Patchset.Bytes())
 	return emit(a.Stdout, shown.Show(func(diff string) string {
-		text := risks + report.Diff([]byte(diff), a.style()) + report.Renamed([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
+		text := risks + report.Diff([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
 		if given := strings.TrimPrefix(done.InputSHA256, "sha256:"); given != "" && given != done.PatchID {
 			text += "file given " + given + "\n"
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
 func (a *App) runCommand() *cobra.Command {
@@ -62,15 +63,23 @@ goes wrong with one stops no other, and the exit code is that of the worst.`,
 // run takes one transaction as far as its approvals allow, a new one for a patch;
 // the person at the terminal is asked in between.
 func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipeline.ApplyOptions, args []string) error {
+	opens, err := a.runOpens(ctx, r, o, f, args)
+	if err != nil {
+		return err
+	}
+	if opens {
+		var id string
+		if r, id, err = a.openPull(ctx, f, args); err != nil {
+			return err
+		}
+		f, args = reviewFlags{}, []string{id}
+	}
 	find := func() (string, error) {
 		_, id, err := a.find(ctx, r, args, false)
 		return id, err
 	}
 	if f.to = o.To; len(f.given()) > 0 {
 		done, err := a.propose(ctx, r, f)
-		if f.as = a.askSeveral(err, f, false); f.as != "" {
-			done, err = a.propose(ctx, r, f)
-		}
 		if err != nil {
 			return err
 		}
@@ -97,6 +106,24 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 		err = a.show(rep)
 	}
 	return errors.Join(err, stop)
+}
+
+// runOpens reports whether what is run becomes a pull request: the Policy says so, no
+// flag says otherwise, and it is for none yet.
+func (a *App) runOpens(ctx context.Context, r *pipeline.Runner, o pipeline.ApplyOptions, f reviewFlags, args []string) (bool, error) {
+	if o.To != "" {
+		return false, nil
+	}
+	opens, err := a.settler(r).OpensPulls(ctx)
+	if err != nil || !opens || len(f.given()) > 0 {
+		return opens, err
+	}
+	snap, id, err := a.find(ctx, r, args, false)
+	if err != nil {
+		return false, err
+	}
+	log, err := ledger.Read(snap.Tree, id)
+	return err == nil && pull.WaitsForNone(log), err
 }
 
 // askInRun asks the person at the terminal, where there is one, about what the gate

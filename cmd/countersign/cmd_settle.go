@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -51,6 +50,10 @@ requests and checks. In a workflow the pull request is the event's.`,
 			s, number, err := a.openSettler(cmd.Context(), f, args)
 			if err != nil {
 				return err
+			}
+			if number == 0 { // a run that was for no pull request
+				a.say("nothing was proposed")
+				return a.showSettled(pull.NewSettled(host{a}, 0))
 			}
 			return a.showSettled(s.Settle(cmd.Context(), number))
 		},
@@ -98,11 +101,10 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 		}
 		r.Witnessed, r.WitnessedOn = s.Event.Witnessed()
 	}
-	number, err := a.findPull(ctx, s, f.pr, args)
-	if err != nil {
+	if r.Actor, err = a.client.Viewer(ctx); err != nil {
 		return none, 0, err
 	}
-	r.Actor, err = a.client.Viewer(ctx)
+	number, err := a.findPull(ctx, s, f.pr, args)
 	return s, number, err
 }
 
@@ -168,6 +170,9 @@ func (h host) HandOver() error {
 
 // findPull finds the pull request that is meant.
 func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []string) (int, error) {
+	if opened, err := s.TakeNew(ctx); err != nil || opened > 0 {
+		return opened, err
+	}
 	switch {
 	case number < 0:
 		return 0, &usageError{"--pr takes the number of a pull request", ""}
@@ -182,8 +187,8 @@ func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []s
 		if err != nil {
 			return 0, err
 		}
-		if p := log.Transaction().Pointers.Proposal; p != nil {
-			number = p.PullRequest
+		if number, err = s.PullOf(ctx, log); err != nil {
+			return 0, err
 		}
 	default:
 		var err error
@@ -191,7 +196,7 @@ func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []s
 			return 0, err
 		}
 	}
-	if number == 0 {
+	if number == 0 && s.Event.ProposesAnew() == 0 {
 		return 0, &usageError{"no pull request is meant", "name one: --pr N"}
 	}
 	return number, nil
@@ -220,7 +225,11 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	}
 	untold, err := sweep.Untold(ctx, w.open)
 	sum.Fail(err)
+	opened, err := sweep.OpenAll(ctx, w.open)
+	sum.Fail(err)
 	pulls := append(pull.Numbers(w.open), untold...)
+	opened = slices.DeleteFunc(opened, func(n int) bool { return slices.Contains(pulls, n) })
+	pulls = append(pulls, opened...)
 	untaken, err := sweep.Untaken(ctx, pulls)
 	sum.Fail(err)
 	before := a.finder()
@@ -306,37 +315,35 @@ func (a *App) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan", Hidden: true, Short: "Say which pull request a workflow's event is about", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.plan(cmd.Context(), pr)
+			number, act, err := a.plan(cmd.Context(), pr)
 			if err != nil {
 				return err
 			}
-			return a.printJSON(map[string]any{"act": p.Act, "pull_request": p.PullRequest, "stage": p.Stage})
+			return a.printJSON(map[string]any{"act": act, "pull_request": number})
 		},
 	}
 	cmd.Flags().IntVar(&pr, "pr", 0, "the pull request's `NUMBER`, where it is known")
 	return cmd
 }
 
-func (a *App) plan(ctx context.Context, number int) (action.Plan, error) {
+func (a *App) plan(ctx context.Context, number int) (int, bool, error) {
 	e, err := readEvent(a.Getenv)
-	switch {
-	case err != nil:
-		return action.Plan{}, err
-	case number > 0:
-		return action.Plan{PullRequest: number, Act: true, Stage: "settle"}, nil
-	case e.Sweeps():
-		return action.Plan{Act: true, Stage: "sweep"}, nil
+	if err != nil {
+		return 0, false, err
+	}
+	if number > 0 {
+		return number, true, nil
 	}
 	client, err := a.forgeOfWorkflow()
 	if err != nil {
-		return action.Plan{}, err
+		return 0, false, err
 	}
 	var finder forge.Finder
 	if client != nil {
 		finder = client
 	}
 	number, err = e.FindPull(ctx, finder)
-	return action.Plan{PullRequest: number, Act: err == nil && number > 0 && e.Acts(), Stage: "settle"}, err
+	return number, err == nil && (number > 0 || e.ProposesAnew() != 0) && e.Acts(), err
 }
 
 // readEvent reads the event of the workflow that this runs in.

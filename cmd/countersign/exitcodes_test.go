@@ -64,6 +64,7 @@ func TestExitCodeOfWhatIsNotThere(t *testing.T) {
 	hold(exitIO, filepath.Join(s.dir, "nowhere"), `run --patch x
 run --all
 review --patch x
+propose --patch x
 approve
 deny
 gate
@@ -95,6 +96,7 @@ sign --pr 1
 	hold(exitIO, s.repo, `run --patch no
 run --checks no
 review --patch no
+propose --patch no
 review --pack no
 review --proposal no
 review --proposal no --bundle no

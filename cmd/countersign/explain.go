@@ -117,6 +117,8 @@ var table = []row{
 	always[*conversation.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
 	on(exitIO, forgeHint),
 	always[*conversation.ReadingError](exitIO, "run it again: nothing on it counts until it is read in full"),
+	on(exitRefused, func(e *pull.OpenError, _ command) string { return e.Hint }),
+	always[*pull.MergeError](exitFailed, "look at what was merged, and revert it if it is not what was approved; the ledger has the patch"),
 	always[*pull.ClosedError](exitRefused, "reopen it, or propose the change without --pr"),
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
 	always[*effect.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),

@@ -56,8 +56,8 @@ func (j Judged) Why() string {
 	case "expired":
 		return "it has expired"
 	case "has":
-		if strings.Contains(rest, " permission, ") {
-			return "its author " + j.Reason
+		if permission, least, is := strings.Cut(rest, " permission, "); is {
+			return "its author has " + permission + " permission, and " + strings.Replace(least, " needed", " is needed", 1)
 		}
 		return "it " + j.Reason
 	}

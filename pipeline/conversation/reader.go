@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -65,6 +66,7 @@ type Reader struct {
 	Forge forge.Reader
 	Trees Trees // CODEOWNERS is in one
 	Diffs Diffs
+	Store ledger.Store // which transaction a pull request was opened for
 	// Witnessed are statements that an event told, with texts that the forge may
 	// not have any more, of the pull request WitnessedOn.
 	Witnessed   []approval.Statement
@@ -104,6 +106,67 @@ func (r *Reader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conve
 	return c, err
 }
 
+// PullRequest reads a pull request. Whoever proposed the patch that it was opened for
+// is among those who wrote it: their approval must not count, whoever's token opened it.
+func (r *Reader) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+	pull, err := r.Forge.PullRequest(ctx, number)
+	if err != nil {
+		return pull, &ReadingError{number, err}
+	}
+	return r.WithProposer(ctx, pull)
+}
+
+// WithProposer adds to those who wrote a pull request whoever proposed the patch that
+// it was opened for.
+func (r *Reader) WithProposer(ctx context.Context, pull forge.PullRequest) (forge.PullRequest, error) {
+	tx, err := OpenedFor(ctx, r.Store, pull)
+	if err != nil {
+		return pull, &ReadingError{pull.Number, err}
+	}
+	if tx != nil && !slices.ContainsFunc(pull.Committers, func(a ledger.Actor) bool { return a.Kind == tx.Proposer.Kind && a.ID == tx.Proposer.ID }) {
+		pull.Committers = append(slices.Clone(pull.Committers), tx.Proposer)
+	}
+	return pull, nil
+}
+
+// Branch is the branch of the pull request that a transaction becomes.
+func Branch(id string) string { return branches + id }
+
+const branches = "countersign/"
+
+// NamedFor is the id of the transaction that the head branch of a pull request is named
+// for, "" for none.
+func NamedFor(pull forge.PullRequest) string {
+	id, named := strings.CutPrefix(pull.Head.Branch, branches)
+	if !named || pull.Fork() || ledger.CheckID(id) != nil {
+		return ""
+	}
+	return id
+}
+
+// OpenedFor returns the transaction that a pull request was opened for, nil for none.
+// The name of the head branch says which one. Who gives a branch that name adds to those
+// who may not approve, and takes nobody away; what else hangs on it is to look at the patch.
+func OpenedFor(ctx context.Context, store ledger.Store, pull forge.PullRequest) (*ledger.Transaction, error) {
+	id := NamedFor(pull)
+	if id == "" {
+		return nil, nil
+	}
+	snap, err := store.Snapshot(ctx, ledger.Dir(id))
+	if err != nil || snap.Tip == "" {
+		return nil, err
+	}
+	if _, err := fs.Stat(snap.Tree, ledger.Dir(id)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	log, err := ledger.Read(snap.Tree, id) // half of a record is an error, and not none
+	if err != nil {
+		return nil, err
+	}
+	tx := log.Transaction()
+	return &tx, nil
+}
+
 func (r *Reader) read(ctx context.Context, tx ledger.Transaction) (*reading, error) {
 	p := tx.Pointers.Proposal
 	if r.last != nil && r.last.pull.Number == p.PullRequest && p.Repository != nil && r.last.pull.Repository.ID == p.Repository.ID {
@@ -112,9 +175,9 @@ func (r *Reader) read(ctx context.Context, tx ledger.Transaction) (*reading, err
 	if r.Forge == nil {
 		return nil, &NoForgeError{tx.TransactionID, p.PullRequest}
 	}
-	pull, err := r.Forge.PullRequest(ctx, p.PullRequest)
+	pull, err := r.PullRequest(ctx, p.PullRequest)
 	if err != nil {
-		return nil, &ReadingError{p.PullRequest, err}
+		return nil, err
 	}
 	if p.Repository == nil || pull.Repository.ID != p.Repository.ID {
 		return nil, &ReadingError{p.PullRequest, errors.New("it is in another repository than the one that the transaction is for")}

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -61,12 +62,8 @@ func commitOf(c Change, host string) (code.Commit, error) {
 	if err != nil {
 		return code.Commit{}, fmt.Errorf("reading the transaction's time: %w", err)
 	}
-	subject := tx.Notes
-	if subject == "" {
-		subject = "Apply patch " + tx.PatchID()[:12]
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nCountersign-Transaction: %s\nCountersign-Patch: %s\n", withoutCommands(ledger.OneLine(subject, 200)), tx.TransactionID, tx.PatchID())
+	fmt.Fprintf(&b, "%s\n\nCountersign-Transaction: %s\nCountersign-Patch: %s\n", Subject(tx), tx.TransactionID, tx.PatchID())
 	for _, d := range c.Verdict.Decisions {
 		if d.Counted && d.Decision == ledger.Approve {
 			fmt.Fprintf(&b, "Countersign-Approved-By: %s\n", withoutCommands(ledger.OneLine(d.Author.Login, 100)))
@@ -83,6 +80,11 @@ func commitOf(c Change, host string) (code.Commit, error) {
 	}
 	commit.Message = b.String()
 	return commit, err
+}
+
+// Subject is the first line of a transaction's commit.
+func Subject(tx ledger.Transaction) string {
+	return withoutCommands(ledger.OneLine(cmp.Or(tx.Notes, "Apply patch "+tx.PatchID()[:12]), 200))
 }
 
 // account is the login of an account of a forge as its pages show it, and the

@@ -50,9 +50,9 @@ func readOpen(ctx context.Context, r *pipeline.Runner, number int) (forge.PullRe
 	if r.Forge == nil || r.Code == nil {
 		return forge.PullRequest{}, &conversation.NoForgeError{ID: "this change", PullRequest: number}
 	}
-	pull, err := r.Forge.PullRequest(ctx, number)
+	pull, err := r.Reader().PullRequest(ctx, number)
 	if err != nil {
-		return pull, &conversation.ReadingError{PullRequest: number, Err: err}
+		return pull, err
 	}
 	if pull.State != forge.PullRequestOpen {
 		return pull, &ClosedError{number, pull.State}

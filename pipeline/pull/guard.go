@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -32,7 +33,7 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 		s.alarm(ctx, err)
 		return
 	}
-	if s.NoGate || !s.gated(rules.Policy, s.pull.Base.Branch) || !wanted {
+	if s.opened == nil && (s.NoGate || !s.gated(rules.Policy, s.pull.Base.Branch) || !wanted) {
 		return
 	}
 	if err := s.trustServer(ctx); err != nil {
@@ -61,9 +62,12 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	if rep != nil {
 		s.fail(s.publish(ctx, *rep))
 	}
-	_, err = s.showCheck(ctx, g.HeadCommit, g.CheckRun())
+	check := g.CheckRun()
+	_, err = s.showCheck(ctx, g.HeadCommit, check)
 	s.untold = err != nil
-	s.fail(err)
+	if s.fail(err); err == nil && check.Conclusion == report.CheckSuccess {
+		s.fail(s.merge(ctx, rules.Policy, rep.TransactionID, g.HeadCommit))
+	}
 }
 
 // wanted reports whether pull requests are guarded here at all: the Policy names
@@ -97,7 +101,7 @@ func (s *settlement) trustServer(ctx context.Context) error {
 // that may stand from before: what cannot be decided is not approved.
 func (s *settlement) alarm(ctx context.Context, err error) {
 	s.fail(err)
-	if s.pull.State != forge.PullRequestOpen || s.NoGate {
+	if s.pull.State != forge.PullRequestOpen || s.NoGate && conversation.NamedFor(s.pull) == "" {
 		return
 	}
 	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.Dedicated, Errors: []string{s.redact(oneLine(err))}}
@@ -173,6 +177,7 @@ func (s *settlement) took(ctx context.Context, g pipeline.Gated) (raw, clean rep
 	if raw, err = s.report(ctx, g); err != nil {
 		return raw, clean, err
 	}
+	s.Transactions = slices.DeleteFunc(s.Transactions, func(before report.Report) bool { return before.TransactionID == raw.TransactionID })
 	s.Transactions = append(s.Transactions, raw)
 	clean, err = s.Host.Clean(raw)
 	return raw, clean, err

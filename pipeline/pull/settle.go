@@ -76,6 +76,7 @@ type settlement struct {
 	viewer ledger.Actor
 	number int
 	pull   forge.PullRequest
+	opened *ledger.Transaction // that the pull request was opened for, nil for none
 	memory memory
 
 	told      map[string]ledger.Status // what the forge was told in full, by transaction
@@ -106,6 +107,13 @@ func (s *settlement) run(ctx context.Context) {
 		return
 	}
 	if s.memory, err = s.demandTips(ctx, s.viewer, s.pull.Head.Commit); err != nil {
+		s.alarm(ctx, err)
+		return
+	}
+	if s.opened, err = conversation.OpenedFor(ctx, s.Runner.Store, s.pull); err == nil {
+		s.pull, err = s.Runner.Reader().WithProposer(ctx, s.pull)
+	}
+	if err != nil {
 		s.alarm(ctx, err)
 		return
 	}

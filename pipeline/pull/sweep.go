@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -20,6 +21,33 @@ func Numbers(open []ledger.Transaction) []int {
 		}
 	}
 	return out
+}
+
+// OpenAll makes pull requests of the open transactions that are for none, where the
+// Policy says so, and returns their numbers. What a clone's own identity proposed is
+// that person's to open.
+func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction) ([]int, error) {
+	if s.Forge == nil {
+		return nil, nil
+	}
+	if opens, err := s.OpensPulls(ctx); err != nil || !opens {
+		return nil, err
+	}
+	var out []int
+	var errs []error // one that cannot be opened keeps nobody from the others
+	for _, tx := range open {
+		waits := tx.Status == ledger.Proposed || tx.Status == ledger.Awaiting
+		if tx.PullRequest() > 0 || !waits || strings.HasPrefix(tx.Proposer.ID, "local:") {
+			continue
+		}
+		o, err := s.Open(ctx, tx.TransactionID)
+		if err != nil {
+			errs = append(errs, err)
+		} else if !slices.Contains(out, o.PullRequest) {
+			out = append(out, o.PullRequest)
+		}
+	}
+	return out, errors.Join(errs...)
 }
 
 // CheckLedger refuses a ledger that does not descend from every tip that is known
@@ -97,7 +125,7 @@ func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
 	if errors.Is(err, forge.ErrPermission) {
 		return nil, nil
 	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return !proposes(run.Workflow) || run.HeadRepository == nil })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != proposeWorkflow || run.HeadRepository == nil })
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}

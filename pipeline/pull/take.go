@@ -3,25 +3,20 @@ package pull
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
 )
 
-// eventsWorkflow is the file whose runs tell of what happened, and hand over
-// bundles. formerWorkflow is that of an earlier init, whose owner may have left the
-// bot there.
-const (
-	eventsWorkflow = ".github/workflows/countersign-events.yml"
-	formerWorkflow = ".github/workflows/countersign-propose.yml"
-)
-
-// proposes reports whether the runs of a workflow file hand over bundles.
-func proposes(path string) bool { return path == eventsWorkflow || path == formerWorkflow }
+// proposeWorkflow is the file whose runs hand over bundles.
+const proposeWorkflow = ".github/workflows/countersign-propose.yml"
 
 // A BundleError is a bundle that is not proposed.
 type BundleError struct{ Err error }
@@ -51,7 +46,8 @@ func (s *settlement) takeBundles(ctx context.Context) error {
 			s.note("What an earlier run proposed could not be taken: " + oneLine(err))
 		}
 	}
-	if id := s.Event.handsOver(); id != 0 {
+	opens := rules.Policy.Apply.To == policy.ToPullRequest && s.Event.ProposesAnew() != 0
+	if id := s.Event.handsOver(); id != 0 && !opens {
 		return s.takeRun(ctx, id, rules.Policy)
 	}
 	return nil
@@ -72,8 +68,8 @@ func (s *settlement) unread(ctx context.Context) ([]forge.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { // of a workflow that proposes, on the pull request's own head
-		return run.ID == s.Event.handsOver() || !proposes(run.Workflow) || run.HeadBranch != s.pull.Head.Branch ||
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { // of the propose workflow on the pull request's own head
+		return run.ID == s.Event.handsOver() || run.Workflow != proposeWorkflow || run.HeadBranch != s.pull.Head.Branch ||
 			run.HeadRepository == nil || run.HeadRepository.ID != s.pull.Head.Repository.ID
 	})
 	if len(runs) == 0 {
@@ -171,5 +167,79 @@ func (s *settlement) tellDenied(ctx context.Context, why *pipeline.DeniedError) 
 	}
 	s.proposed = why.In
 	_, err = s.tell(ctx, why.In)
+	return err
+}
+
+// TakeNew makes a pull request of what a run of the propose workflow hands over that
+// was for none, where the Policy says so. It returns the pull request's number, 0 for
+// none. The run is the default branch's own: its commit is on that branch, whatever the
+// event says of names, as a tag can have the branch's.
+func (s Settler) TakeNew(ctx context.Context) (int, error) {
+	id := s.Event.ProposesAnew()
+	if id == 0 || !s.InWorkflow {
+		return 0, nil
+	}
+	rules, err := s.Runner.Rules(ctx, "")
+	if err != nil || rules.Policy.Apply.To != policy.ToPullRequest {
+		return 0, err
+	}
+	if err := s.CheckLedger(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.isOfDefaultBranch(ctx, s.Event.WorkflowRun.HeadSHA); err != nil {
+		return 0, err
+	}
+	raw, err := s.Forge.Artifact(ctx, id, BundleName, maxBundle(rules.Policy))
+	if errors.Is(err, forge.ErrNotFound) {
+		return 0, nil // nothing to propose
+	}
+	if err != nil {
+		return 0, err
+	}
+	in, err := readBundle(raw, rules.Policy)
+	if err != nil {
+		return 0, &BundleError{err}
+	}
+	in.Base = s.Event.WorkflowRun.HeadSHA
+	try, err := s.Runner.Review(ctx, in, true)
+	s.Host.Learn(try.Learnt)
+	if err != nil {
+		return 0, err
+	}
+	if known, err := s.openedBefore(ctx, try.PatchID); err != nil || known.ID != "" {
+		return known.PullRequest, err
+	}
+	done, err := s.Runner.Review(ctx, in, false)
+	if err != nil {
+		return 0, err
+	}
+	opened, err := s.Open(ctx, done.ID)
+	return opened.PullRequest, err
+}
+
+// isOfDefaultBranch refuses the commit of a run that the default branch does not have.
+func (s Settler) isOfDefaultBranch(ctx context.Context, commit string) error {
+	to, err := s.Forge.DefaultBranch(ctx)
+	if err == nil {
+		err = s.Event.isOf(*to.Repository)
+	}
+	if err != nil {
+		return err
+	}
+	refs, err := s.Runner.Code.Refs(ctx, to)
+	if err != nil {
+		return err
+	}
+	tip, err := refs.Ref(ctx, "refs/heads/"+to.Branch)
+	if err != nil {
+		return err
+	}
+	on := false
+	if canon.IsHex(commit, 40) && s.Event.WorkflowRun.HeadBranch == to.Branch {
+		on, err = s.Runner.Repo.Descends(ctx, tip, commit)
+	}
+	if err == nil && !on {
+		err = &RefusedError{fmt.Sprintf("the run is of commit %+q, which %s does not have", ledger.OneLine(commit, 40), report.Clean(to.Branch)), "start the workflow on the default branch"}
+	}
 	return err
 }

@@ -71,9 +71,24 @@ func (c *Client) openBetween(ctx context.Context, branch, base string) (int, err
 	return 0, nil
 }
 
+// DefaultBranch is forge.Merger's.
+func (c *Client) DefaultBranch(ctx context.Context) (forge.Side, error) {
+	const op = "reading the repository's default branch"
+	about, err := c.settings(ctx)
+	if err != nil {
+		return forge.Side{}, failed(op, err)
+	}
+	if about.branch == "" {
+		return forge.Side{}, failed(op, unusable("the repository does not tell it"))
+	}
+	repository := ledger.Repository{ID: about.id, Name: c.owner + "/" + c.name}
+	return forge.Side{Repository: &repository, Branch: about.branch, CloneURL: c.server + "/" + repository.Name + ".git"}, nil
+}
+
 // settings are what a repository tells of itself.
 type settings struct {
 	id      string
+	branch  string   // the default one
 	methods []string // in which it lets pull requests be merged
 }
 
@@ -81,10 +96,11 @@ type settings struct {
 // token that does not see them it is "merge", and GitHub decides.
 func (c *Client) settings(ctx context.Context) (settings, error) {
 	var got struct {
-		ID     int64 `json:"id"`
-		Merge  *bool `json:"allow_merge_commit"`
-		Squash *bool `json:"allow_squash_merge"`
-		Rebase *bool `json:"allow_rebase_merge"`
+		ID     int64  `json:"id"`
+		Branch string `json:"default_branch"`
+		Merge  *bool  `json:"allow_merge_commit"`
+		Squash *bool  `json:"allow_squash_merge"`
+		Rebase *bool  `json:"allow_rebase_merge"`
 	}
 	if _, err := c.inRepository(ctx, &got, nil); err != nil {
 		return settings{}, err
@@ -92,7 +108,7 @@ func (c *Client) settings(ctx context.Context) (settings, error) {
 	if got.ID <= 0 {
 		return settings{}, unusable("the repository has no number")
 	}
-	s := settings{id: strconv.FormatInt(got.ID, 10)}
+	s := settings{id: strconv.FormatInt(got.ID, 10), branch: got.Branch}
 	if got.Merge == nil && got.Squash == nil && got.Rebase == nil {
 		s.methods = []string{"merge"}
 	}

@@ -29,6 +29,9 @@ type PullRequest struct {
 	State       string // open or closed
 	Merged      bool
 	MergeCommit string
+
+	Branch              string // of the head
+	Author, Title, Text string
 }
 
 type pull struct {
@@ -82,7 +85,9 @@ func (s *Server) open(p *pull) *pull {
 }
 
 func (p *pull) public() PullRequest {
-	return PullRequest{p.id, p.number, p.head.sha, p.base.sha, p.state(), p.merged != nil, p.mergeCommit}
+	return PullRequest{
+		p.id, p.number, p.head.sha, p.base.sha, p.state(), p.merged != nil, p.mergeCommit, p.head.ref, p.author.login, p.title, p.body,
+	}
 }
 
 func (p *pull) state() string {
@@ -159,6 +164,13 @@ func (p *pull) review(id int64) *review {
 func (s *Server) Pull(repository string, number int) PullRequest {
 	defer s.lock()()
 	return s.pull(repository, number).public()
+}
+
+// Newest is the pull request that was opened last.
+func (s *Server) Newest(repository string) PullRequest {
+	defer s.lock()()
+	all := s.repo(repository).pulls
+	return all[len(all)-1].public()
 }
 
 // fetchHead brings the head's commits to the base's repository, where

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+)
+
+// A green is a repository where a scheduled job proposes greetFix, which becomes a pull
+// request: pr is its number, from the branch of the transaction from.
+type green struct {
+	*attack
+	from, branch string
+}
+
+const toPulls = "apply: {to: pull_request}\n"
+
+// newGreen has that pull request opened and asked about.
+func newGreen(t *testing.T, policy string) *green {
+	t.Helper()
+	g := &green{attack: &attack{hub: newHub(t)}}
+	g.policy(policy)
+	g.s.Set(site, githubtest.Settings{ActionsOpenPulls: true})
+	g.nightly(bundleOf(greetFix, ""), 0)
+	g.find()
+	return g
+}
+
+// nightly is a scheduled run of the propose workflow that hands over a bundle, and the
+// settle that it starts.
+func (g *green) nightly(bundle string, want int) (printed string) {
+	g.Helper()
+	e := g.proposedBy(bundle, githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"})
+	number, act := g.planned(e)
+	if act != "true" {
+		g.Fatalf("nothing to do after a run: %s", number)
+	}
+	code, _, printed := g.action("settle", "pr="+number)
+	if code != want {
+		g.Fatalf("settle: %d\n%s", code, printed)
+	}
+	return printed
+}
+
+// find takes the pull request that was opened last.
+func (g *green) find() {
+	opened := g.s.Newest(site)
+	g.pr, g.branch = opened.Number, opened.Branch
+	g.from = strings.TrimPrefix(g.branch, "countersign/")
+	g.clone()
+}
+
+// A job's patch becomes a pull request, a person presses Approve and merges, and the
+// record is proved.
+func TestGreenReviewIsEnough(t *testing.T) {
+	t.Parallel()
+	g := newGreen(t, toPulls)
+	opened := g.s.Pull(site, g.pr)
+	if opened.Author != "github-actions[bot]" || opened.Title != "greet" || !strings.Contains(opened.Text, "press Approve") || g.status(g.from) != "superseded" {
+		t.Errorf("%+v; its transaction is %s", opened, g.status(g.from))
+	}
+	g.guards(asks)
+	g.nightly(bundleOf(greetFix, ""), 0) // the same again
+	if g.s.Newest(site).Number != g.pr {
+		t.Error("the same patch was opened twice")
+	}
+	g.clone()
+	g.reviews("ada", "APPROVED", "")
+	g.guards(passes)
+	if got := g.s.File(site, "main", "greet.txt"); got != "one\nhello\nthree\n" {
+		t.Errorf("it was merged: %q", got)
+	}
+	g.s.Merge(site, g.pr, "ada", "squash")
+	g.settle(0)
+	if got := g.status(g.tx); got != "completed" {
+		t.Errorf("%s is %s", g.tx, got)
+	}
+	g.audits()
+}
+
+// With merge: auto nobody presses more than Approve.
+func TestGreenReviewMerges(t *testing.T) {
+	t.Parallel()
+	g := newGreen(t, "apply: {to: pull_request, merge: auto}\n")
+	g.guards(asks)
+	g.reviews("ada", "APPROVED", "")
+	g.settle(0)
+	if got := g.s.File(site, "main", "greet.txt"); got != "one\nhello, world\nthree\n" || g.status(g.tx) != "completed" {
+		t.Errorf("%s is %s, and main has %q", g.tx, g.status(g.tx), got)
+	}
+	g.settle(0)
+	g.audits()
+}
+
+// Whoever proposed a patch does not approve it, whoever's token opened its pull request.
+func TestT10ProposerOfTheOpened(t *testing.T) {
+	t.Parallel()
+	g := &green{attack: &attack{hub: newHub(t)}}
+	g.s.Set(site, githubtest.Settings{ActionsOpenPulls: true})
+	token := g.token
+	g.env["INPUT_TOKEN"] = g.s.Token("bob")
+	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 403})
+	if code, stdout, stderr := g.run("propose", "--patch", g.write("fix.patch", greetFix), "--to", "pull-request"); code != exitIO {
+		t.Fatalf("propose: %d %s%s", code, stdout, stderr)
+	}
+	g.env["INPUT_TOKEN"] = token
+	_, stdout, _ := g.run("list", "--json")
+	if code, stdout, stderr := g.run("propose", regexp.MustCompile(`tx_[0-9A-Z]{26}`).FindString(stdout), "--to", "pull-request"); code != 0 {
+		t.Fatalf("propose: %d %s%s", code, stdout, stderr)
+	}
+	g.find()
+	g.guards(asks)
+	g.reviews("bob", "APPROVED", "")
+	g.guards(asks, "its author is the proposer")
+	g.reviews("ada", "APPROVED", "")
+	g.guards(passes)
+	g.audits()
+}
