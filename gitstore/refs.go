@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -319,6 +321,12 @@ func (r *Repo) refsBelow(dir string) (map[string]plumbing.Hash, error) {
 		}
 	}
 	return refs, nil
+}
+
+// RefNames returns the full names of all refs, in order.
+func (r *Repo) RefNames() ([]string, error) {
+	refs, err := r.refsBelow("refs")
+	return slices.Sorted(maps.Keys(refs)), err
 }
 
 // moveRef sets a ref to next if it still is old (zero: absent), with the

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
@@ -92,6 +93,18 @@ func (s Settings) RemoteURL(name string) string {
 		}
 	}
 	return base + url[len(longest):]
+}
+
+// Remotes returns the names of the remotes, in order.
+func (s Settings) Remotes() (names []string) {
+	for key := range s.values {
+		name, named := strings.CutPrefix(key, "remote.")
+		if name, is := strings.CutSuffix(name, ".url"); named && is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // ExtraHeader returns the header that Git's configuration adds to requests to

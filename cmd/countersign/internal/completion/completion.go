@@ -1,4 +1,5 @@
-// Package completion says which transactions a shell may offer to who types a command. It
+// Package completion says what a shell may offer to who types a command: transactions, refs
+// and the few values that a flag can have. It
 // is called at every press of a key: it reads the ledger as it is, verifies nothing, asks
 // nobody, and says nothing where something is wrong, as the command itself then will.
 package completion
@@ -44,7 +45,7 @@ func Transactions(tree fs.FS, typed string, open bool) []string {
 // Takes reports whether a command takes a transaction, and whether that has to be open.
 func Takes(command string) (takes, open bool) {
 	switch command {
-	case "approve", "deny", "sign", "gate", "wait", "apply", "run", "close":
+	case "approve", "deny", "sign", "gate", "wait", "apply", "run", "close", "settle", "checks":
 		return true, true
 	case "show", "log", "diff", "export", "validate":
 		return true, false
@@ -52,12 +53,22 @@ func Takes(command string) (takes, open bool) {
 	return false, false
 }
 
-// Values are what a command's flags can be, by the flag's name, where they are few.
+// Values are what a command's flags can be, by the flag's name, where they are few. None are
+// offered for words, numbers and times, and no file either.
 func Values(command string) map[string][]string {
 	all := map[string][]string{
+		"as": {"one\tall of them are one change"}, "sandbox": {"read-only", "workspace-write", "danger-full-access"},
 		"fingerprint": {"secret\twhat looks like a secret", "protected\tprotected paths"},
 		"recipe":      {"remove-todo"}, "to": {"worktree", "branch", "ref"}, "color": {"auto", "always", "never"},
 		"status": {string(ledger.Interrupted)},
+	}
+	for _, name := range []string{
+		"app", "concurrency", "every", "id", "known-tip", "limit", "max", "needle", "part", "pr", "reason", "repo", "since", "summary", "timeout", "tree",
+	} {
+		all[name] = nil
+	}
+	if command == "review" {
+		all["as"] = append(all["as"], "each\teach is a transaction")
 	}
 	if command == "list" {
 		all["status"] = nil
@@ -66,6 +77,25 @@ func Values(command string) map[string][]string {
 		}
 	}
 	return all
+}
+
+// Directories are the flags that take a directory.
+var Directories = []string{"directory", "dir", "pack", "target"}
+
+// Refs are the flags that take a ref, with the prefix that they leave out.
+var Refs = map[string]string{"ledger-ref": "", "policy-ref": "", "from": "", "commit": "", "branch": "refs/heads/"}
+
+// Names are those, without a prefix that all have, that begin with what was typed. What a
+// shell might expand is not offered.
+func Names(names []string, prefix, typed string) []string {
+	var out []string
+	for _, name := range names {
+		short, has := strings.CutPrefix(name, prefix)
+		if has && len(out) < maxOffered && strings.HasPrefix(short, typed) && short == strings.Map(inert, report.Clean(short)) {
+			out = append(out, short)
+		}
+	}
+	return out
 }
 
 // describe is a transaction's state and summary, in one line that is inert whatever a
