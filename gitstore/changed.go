@@ -25,8 +25,8 @@ import (
 // Changed returns the paths whose file in the index or the working tree is not
 // HEAD's: changed, deleted, or new and not ignored. Sorted. They are those of
 // "git status --untracked-files=all", but for what is in other repositories
-// below this one; Config says what the configuration asks for. Nothing that it
-// names is run: neither core.fsmonitor nor a filter.
+// below this one; Config says what the configuration asks for. core.fsmonitor is
+// not run, and of filters only those that Config allows.
 func (r *Repo) Changed(ctx context.Context) ([]string, error) {
 	x, err := r.readIndex()
 	if err != nil {

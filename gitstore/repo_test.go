@@ -2,6 +2,7 @@ package gitstore_test
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -354,4 +356,58 @@ func TestCommitAll(t *testing.T) {
 	}
 	w.git("fsck", "--strict")
 	w.git("stash", "list") // reads the index
+}
+
+// T84 A filter is run only where all that is said of it is the user's, and in a workflow
+// never.
+func TestT84FiltersOfTheUser(t *testing.T) {
+	const own, process = "the repository's own configuration names its program, and only yours may (git config --global)", "a long-running program (process) is not run, only clean and smudge are"
+	all := "[filter \"f\"]\n\tclean = c %f\n\tsmudge = s\n\tprocess = p\n"
+	for name, c := range map[string]struct {
+		home, repo string
+		want       map[string]attributes.Filter
+	}{
+		"nothing":                {"", "", map[string]attributes.Filter{}},
+		"the user's":             {all, "", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
+		"required":               {"[filter \"a.b\"]\n\tclean = c\n\trequired\n", "", map[string]attributes.Filter{"a.b": {Clean: "c", Required: true}}},
+		"not required":           {"[filter \"f\"]\n\tclean = c\n\trequired = no\n", "", map[string]attributes.Filter{"f": {Clean: "c"}}},
+		"a process":              {"[filter \"f\"]\n\tprocess = p\n\tclean = c\n", "", map[string]attributes.Filter{"f": {Clean: "c", Refused: process}}},
+		"the repository's":       {"", all, map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
+		"an include of it":       {"", "[include]\n\tpath = ../more\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
+		"one of both":            {all, "[filter \"f\"]\n\tsmudge = evil\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "evil", Refused: own}}},
+		"taken away":             {all, "[filter \"f\"]\n\tclean =\n", map[string]attributes.Filter{"f": {Smudge: "s", Refused: own}}},
+		"required by it":         {all, "[filter \"f\"]\n\trequired = true\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Required: true, Refused: own}}},
+		"another process":        {all, "[filter \"f\"]\n\tprocess = evil\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
+		"the same again":         {all, all, map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
+		"where to run, not here": {all, "[countersign]\n\tfilters = worktree\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, dir := t.TempDir(), t.TempDir()
+			if _, err := gitstore.Init(dir); err != nil {
+				t.Fatal(err)
+			}
+			for file, text := range map[string]string{home + "/.gitconfig": c.home, dir + "/.git/config": c.repo, dir + "/more": all} {
+				if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			env := map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.Getenv("PATH")}
+			repo, err := gitstore.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer repo.Close()
+			s, err := repo.Settings(func(name string) string { return env[name] })
+			if err != nil || !maps.Equal(s.Attributes.Filters, c.want) || s.Attributes.Run == nil {
+				t.Fatalf("%+v, %v, want %+v", s.Attributes.Filters, err, c.want)
+			}
+			if out, err := s.Attributes.Run("pwd -P", "x", nil); err != nil || strings.HasPrefix(string(out), dir) {
+				t.Errorf("it runs in %s, %v", out, err)
+			}
+			env["GITHUB_ACTIONS"] = "true"
+			if s, err := repo.Settings(func(name string) string { return env[name] }); err != nil || s.Attributes.Run != nil {
+				t.Errorf("in a workflow: %v", err)
+			}
+		})
+	}
 }

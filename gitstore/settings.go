@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/gitstore/filter"
 )
 
 // Settings are the few values of Git's configuration that matter here.
@@ -47,20 +49,21 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
 		}
 	}
-	command, variant, pager, own := s.values["core.sshcommand"], s.values["ssh.variant"], s.values["core.pager"], s.values["countersign.pager"]
+	own := settings{values: maps.Clone(s.values)}
 	for _, file := range []string{filepath.Join(r.gitDir, "config"), filepath.Join(r.ownDir, "config.worktree")} {
 		if err := s.read(file, 0); err != nil {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
 		}
 	}
-	rules, err := s.attributes(r, getenv)
+	rules, err := s.attributes(r, own, getenv)
 	if err != nil {
 		return Settings{}, fmt.Errorf("reading Git's attributes: %w", err)
 	}
 	return Settings{
 		Name: s.identity(getenv, "name"), Email: s.identity(getenv, "email"),
 		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
-		SSHCommand: command, SSHVariant: variant, Pager: pager, OwnPager: own,
+		SSHCommand: own.values["core.sshcommand"], SSHVariant: own.values["ssh.variant"],
+		Pager: own.values["core.pager"], OwnPager: own.values["countersign.pager"],
 		Excludes:   s.userFile("core.excludesfile", "ignore", r.worktree, getenv),
 		Attributes: rules,
 		values:     s.values,
@@ -173,24 +176,22 @@ func (s *settings) userFile(key, byDefault, worktree string, getenv func(string)
 	return filepath.Join(dir, byDefault)
 }
 
-// attributes is what the configuration, and files that it names, say of files.
-func (s *settings) attributes(r *Repo, getenv func(string) string) (attributes.Config, error) {
+// attributes is what the configuration, and files that it names, say of files. own is
+// what the user's and the system's files say, which alone name programs; in a workflow
+// nothing does.
+func (s *settings) attributes(r *Repo, own settings, getenv func(string) string) (attributes.Config, error) {
 	c := attributes.Config{
 		EOL: strings.ToLower(s.values["core.eol"]), NativeCRLF: runtime.GOOS == "windows",
-		IgnoreCase: isTrue(s.values["core.ignorecase"]), Filters: map[string]bool{},
+		IgnoreCase: isTrue(s.values["core.ignorecase"]), Filters: s.filters(own),
+	}
+	if getenv("GITHUB_ACTIONS") != "true" {
+		c.Run = filter.Runner{Worktree: r.worktree, Inside: own.values["countersign.filters"] == "worktree", Path: getenv("PATH")}.Run
 	}
 	switch auto := s.values["core.autocrlf"]; {
 	case strings.EqualFold(auto, "input"):
 		c.AutoCRLF = "input"
 	case isTrue(auto):
 		c.AutoCRLF = "true"
-	}
-	for key, value := range s.values {
-		driver, ok := strings.CutPrefix(key, "filter.")
-		at := strings.LastIndexByte(driver, '.')
-		if ok && at >= 0 && value != "" {
-			c.Filters[driver[:at]] = true
-		}
 	}
 	files := []string{s.userFile("core.attributesfile", "attributes", r.worktree, getenv)}
 	if getenv("GIT_ATTR_NOSYSTEM") == "" {
@@ -206,6 +207,36 @@ func (s *settings) attributes(r *Repo, getenv func(string) string) (attributes.C
 	var err error
 	c.Info, err = readPlain(filepath.Join(r.gitDir, "info", "attributes"))
 	return c, err
+}
+
+// filters are those that the configuration names a program for. One of which the
+// repository's own files say anything else than the user's is refused, and so is one that
+// has a long-running program (filter.<name>.process) and no others.
+func (s *settings) filters(own settings) map[string]attributes.Filter {
+	out := map[string]attributes.Filter{}
+	for key, value := range s.values {
+		name, found := strings.CutPrefix(key, "filter.")
+		at := strings.LastIndexByte(name, '.')
+		if !found || at < 0 || value == "" {
+			continue
+		}
+		name = name[:at]
+		of := func(from settings) attributes.Filter {
+			at := "filter." + name + "."
+			required, said := from.values[at+"required"]
+			f := attributes.Filter{Clean: from.values[at+"clean"], Smudge: from.values[at+"smudge"], Required: said && !isFalse(required)}
+			if from.values[at+"process"] != "" && (f.Clean == "" || f.Smudge == "") {
+				f.Refused = "a long-running program (process) is not run, only clean and smudge are"
+			}
+			return f
+		}
+		f := of(*s)
+		if f != of(own) || s.values["filter."+name+".process"] != own.values["filter."+name+".process"] {
+			f.Refused = "the repository's own configuration names its program, and only yours may (git config --global)"
+		}
+		out[name] = f
+	}
+	return out
 }
 
 // readPlain reads a regular file; anything else is empty.

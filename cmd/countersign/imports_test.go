@@ -67,11 +67,12 @@ var mayImport = map[string][]string{
 	"gitstore/index":      {"github.com/go-git/go-git/v5"},
 	"gitstore/ignore":     {},
 	"gitstore/attributes": {"gitstore/ignore"},
+	"gitstore/filter":     {},
 	"gitstore/status":     {"gitstore/index", "gitstore/ignore", "gitstore/attributes", "github.com/go-git/go-git/v5", "golang.org/x/sys"},
 	"pipeline/sshsig":     {"golang.org/x/crypto"},
 	"gitstore/wire":       {"pipeline/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore": {
-		"pipeline/lazyregexp", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
+		"pipeline/lazyregexp", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/filter", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {

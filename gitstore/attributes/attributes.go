@@ -1,9 +1,10 @@
 // Package attributes says what the files of a commit look like when Git checks
 // them out, and what Git makes of a file when it compares or adds it: line
 // endings, $Id$ and encodings, as gitattributes(5) and the configuration have
-// them. It runs nothing and reads no file by itself.
+// them. It runs nothing and reads no file by itself: the programs of filters are run by
+// who calls.
 //
-// The order is Git's. Checking out: $Id$, line endings, encoding. Adding: the
+// The order is Git's. Checking out: $Id$, line endings, encoding, filter. Adding: the
 // same backwards.
 package attributes
 
@@ -31,8 +32,18 @@ type Config struct {
 	User []byte // the system's attributes and, after them, the user's (core.attributesFile)
 	Info []byte // $GIT_DIR/info/attributes, which go before all others
 
-	// Filters are the filters that the configuration names a program for.
-	Filters map[string]bool
+	// Filters are the filters that the configuration names a program for. Run runs one on
+	// the file at a path; nil where none may be run.
+	Filters map[string]Filter
+	Run     func(command, path string, in []byte) ([]byte, error)
+}
+
+// A Filter is a driver of the attribute "filter": what a shell runs when a file is added
+// and when it is checked out, "" for nothing.
+type Filter struct {
+	Clean, Smudge string
+	Required      bool   // nothing is not enough
+	Refused       string // why it is not run, "" where it may be
 }
 
 // Rules are the attributes of one tree. Several goroutines may use them.

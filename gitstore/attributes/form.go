@@ -2,6 +2,7 @@ package attributes
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
@@ -18,7 +19,47 @@ type Form struct {
 	guess    bool // only what looks like text is converted, and no file with CRLF in the commit
 	ident    bool
 	encoding string // "" or a key of encodings
+	program  *program
 }
+
+// A program is a filter for the file at a path.
+type program struct {
+	Filter
+	name, path string
+	runs       func(command, path string, in []byte) ([]byte, error)
+}
+
+// run gives a file to one of the filter's commands. A failure is always an error; Git
+// goes on with the file as it is, unless the filter is required.
+func (p *program) run(word, command string, in []byte) ([]byte, error) {
+	refused := func(why string) error { return &UnsupportedError{p.path, "filter=" + p.name, why} }
+	if command == "" && p.Required {
+		return nil, refused("it is required, and has no program to " + word + " with")
+	}
+	if command == "" {
+		return in, nil
+	}
+	out, err := p.runs(command, p.path, in)
+	if err != nil {
+		return nil, refused(fmt.Sprintf("filter.%s.%s failed: %v", p.name, word, err))
+	}
+	return out, nil
+}
+
+// smudge is what the filter makes of content, if it makes that content of it again.
+func (p *program) smudge(in []byte) ([]byte, error) {
+	out, err := p.run("smudge", p.Smudge, in)
+	if err != nil {
+		return nil, err
+	}
+	if back, err := p.run("clean", p.Clean, out); err != nil || !bytes.Equal(back, in) {
+		return nil, cmp.Or(err, error(&UnsupportedError{p.path, "filter=" + p.name, "it does not bring back the commit's content from what it writes"}))
+	}
+	return out, nil
+}
+
+// IsFiltered reports whether a program takes part.
+func (f Form) IsFiltered() bool { return f.program != nil }
 
 // lineEnd says how lines end in the working tree; all but asIs end in LF in a
 // commit.
@@ -54,8 +95,15 @@ func (r *Rules) Form(name string) (Form, error) {
 	}
 	f := r.lineEnds(said)
 	f.ident = said["ident"] == "true"
-	if driver, ok := strings.CutPrefix(said["filter"], "="); ok && r.config.Filters[driver] {
-		return f, &UnsupportedError{name, "filter=" + driver, "the program of a filter is not run"}
+	driver, named := strings.CutPrefix(said["filter"], "=")
+	if filter, found := r.config.Filters[driver]; named && found {
+		if r.config.Run == nil {
+			filter.Refused = "the program of a filter is not run here"
+		}
+		if filter.Refused != "" {
+			return f, &UnsupportedError{name, "filter=" + driver, filter.Refused}
+		}
+		f.program = &program{filter, driver, name, r.config.Run}
 	}
 	switch value := said["working-tree-encoding"]; {
 	case value == "":
@@ -111,8 +159,17 @@ func decides(text string) bool {
 }
 
 // Checkout returns what Git writes to the working tree of a blob. The blob itself
-// is returned where that is the same.
+// is returned where that is the same. A filter that fails, or does not bring back what it
+// was given, is an *UnsupportedError.
 func (f Form) Checkout(blob []byte) ([]byte, error) {
+	out, err := f.convert(blob)
+	if err == nil && f.program != nil {
+		out, err = f.program.smudge(out)
+	}
+	return out, err
+}
+
+func (f Form) convert(blob []byte) ([]byte, error) {
 	out := blob
 	if f.ident {
 		out = expandIdent(out, blob)
@@ -129,6 +186,12 @@ func (f Form) Checkout(blob []byte) ([]byte, error) {
 // Add returns what Git stores of a file of the working tree. blob is what the
 // index has, nil for nothing.
 func (f Form) Add(data, blob []byte) ([]byte, error) {
+	if f.program != nil {
+		var err error
+		if data, err = f.program.run("clean", f.program.Clean, data); err != nil {
+			return nil, err
+		}
+	}
 	if f.encoding != "" && len(data) > 0 {
 		var err error
 		if data, err = encodings[f.encoding].decode(data); err != nil {
@@ -148,11 +211,13 @@ func (f Form) Add(data, blob []byte) ([]byte, error) {
 	return data, nil
 }
 
-// Same reports whether Git takes a file of the working tree for the blob: it is
-// what Checkout returns, or Add returns the blob.
+// Same reports whether Git takes a file of the working tree for the blob: Add returns
+// the blob, or it is what Checkout returns. A filter is asked the first alone.
 func (f Form) Same(data, blob []byte) bool {
-	if out, err := f.Checkout(blob); err == nil && bytes.Equal(out, data) {
-		return true
+	if f.program == nil {
+		if out, err := f.Checkout(blob); err == nil && bytes.Equal(out, data) {
+			return true
+		}
 	}
 	in, err := f.Add(data, blob)
 	return err == nil && bytes.Equal(in, blob)

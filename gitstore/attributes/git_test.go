@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/filter"
 )
 
 // repository is one that the real git works on, with no configuration but its
@@ -62,6 +64,7 @@ var (
 	attributeLines = []string{
 		"", "text", "-text", "binary", "text=auto", "text=input", "text=odd", "eol=crlf", "eol=lf", "text eol=crlf", "text=auto eol=crlf", "text=auto eol=lf",
 		"-text eol=crlf", "text=input eol=crlf", "crlf", "-crlf", "crlf=input", "!text crlf=input", "ident", "text eol=crlf ident", "-ident", "working-tree-encoding=UTF-8",
+		"filter=rot", "text eol=crlf ident filter=rot", "working-tree-encoding=UTF-16LE filter=up", "filter=half",
 		"working-tree-encoding=UTF-16", "working-tree-encoding=utf-16le text eol=crlf", "working-tree-encoding=UTF-16BE ident", "working-tree-encoding=UTF-16LE-BOM", "filter=none",
 	}
 	contents = [][]byte{
@@ -81,7 +84,18 @@ func (c config) set(r repository) Config {
 	if c.eol != "" {
 		r.git("", "config", "core.eol", c.eol)
 	}
-	return Config{AutoCRLF: c.autocrlf, EOL: c.eol}
+	for name, f := range filters {
+		r.git("", "config", "filter."+name+".clean", f.Clean)
+		r.git("", "config", "filter."+name+".smudge", f.Smudge)
+	}
+	return Config{AutoCRLF: c.autocrlf, EOL: c.eol, Filters: filters, Run: filter.Runner{Worktree: r.dir, Path: os.Getenv("PATH")}.Run}
+}
+
+// filters are those of the matrix; rot is undone by itself, half has no smudge.
+var filters = map[string]Filter{
+	"rot":  {Clean: "LC_ALL=C tr n-za-mN-ZA-M a-zA-Z", Smudge: "LC_ALL=C tr a-zA-Z n-za-mN-ZA-M"},
+	"up":   {Clean: "tail -c +4", Smudge: "printf '%%s' up:; cat"},
+	"half": {Clean: "cat"},
 }
 
 func (r repository) rules(c Config) *Rules {
@@ -101,7 +115,14 @@ func (r repository) rules(c Config) *Rules {
 
 // others are the contents that a file is given on disk which has one of them in
 // the index.
-func others(i int) []int {
+func others(i int, line string) []int {
+	switch {
+	case !strings.Contains(line, "filter=") || strings.Contains(line, "=none"):
+	case i%3 == 0: // each is several processes
+		return []int{(i + 1) % len(contents)}
+	default:
+		return nil
+	}
 	return []int{i, (i + 1) % len(contents), (i + 10) % len(contents)}
 }
 
@@ -158,7 +179,7 @@ func TestMatrix(t *testing.T) {
 					if strings.Contains(line, "encoding=UTF-16") && !bytes.Equal(bytes.ToValidUTF8(contents[i], nil), contents[i]) {
 						continue
 					}
-					for _, j := range others(i) {
+					for _, j := range others(i, line) {
 						fmt.Fprintf(&entries, "100644 %s\ta%d/%d-%d\n", ids[i], a, i, j)
 					}
 				}
@@ -169,7 +190,7 @@ func TestMatrix(t *testing.T) {
 			want := map[string]string{}
 			for a, line := range attributeLines {
 				for i, blob := range contents {
-					for _, j := range others(i) {
+					for _, j := range others(i, line) {
 						data := contents[j]
 						if strings.Contains(line, "ident") && foreignIdent.Match(data) {
 							data = []byte("of this git makes $Id$, and we do not\n")
@@ -183,10 +204,10 @@ func TestMatrix(t *testing.T) {
 						if have := r.read(name); err != nil || !bytes.Equal(got, have) {
 							t.Fatalf("%q: %q is checked out as %q, %v; git: %q", line, blob, got, err, have)
 						}
-						if !form.Same(got, blob) {
+						if back, _ := form.Add(got, blob); form.Same(got, blob) != (!form.IsFiltered() || bytes.Equal(back, blob)) {
 							t.Errorf("%q: %q is not as it was checked out", line, blob)
 						}
-						if form.encoding != "" { // what is no UTF-16 git refuses to add
+						if form.encoding != "" || form.IsFiltered() { // what is no UTF-16, or not the filter's, git refuses to add
 							if data, err = form.Checkout(data); err != nil {
 								t.Fatal(err)
 							}
@@ -265,18 +286,55 @@ func TestAttributes(t *testing.T) {
 
 func TestUnsupported(t *testing.T) {
 	for line, want := range map[string]string{
-		"filter=lfs":                         `"x" has the attribute "filter=lfs": the program of a filter is not run`,
+		"filter=lfs":                         `"x" has the attribute "filter=lfs": the program of a filter is not run here`,
 		"working-tree-encoding=ISO-8859-1":   `"x" has the attribute "working-tree-encoding=ISO-8859-1": of encodings, only UTF-8 and those of UTF-16 are known`,
 		"working-tree-encoding":              `"x" has the attribute "working-tree-encoding": Git refuses it without an encoding`,
 		"-working-tree-encoding":             `"x" has the attribute "working-tree-encoding": Git refuses it without an encoding`,
 		"filter=none working-tree-encoding=": `"x" has the attribute "working-tree-encoding": Git refuses it without an encoding`,
 	} {
-		rules, err := Config{Info: []byte("* " + line), Filters: map[string]bool{"lfs": true}}.Rules(func(string) ([]byte, error) { return nil, nil })
+		rules, err := Config{Info: []byte("* " + line), Filters: map[string]Filter{"lfs": {Clean: "cat"}}}.Rules(func(string) ([]byte, error) { return nil, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := rules.Form("x"); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// TestFilter: a filter is run to its end, and what it makes is what comes back as the
+// content of the commit, or it is refused with its name.
+func TestFilter(t *testing.T) {
+	run := filter.Runner{Worktree: t.TempDir(), Path: os.Getenv("PATH")}.Run
+	const of = `"x" has the attribute "filter=f": `
+	for name, c := range map[string]struct {
+		filter Filter
+		want   string // what "a" is checked out as, or the error
+	}{
+		"both":                 {Filter{Clean: "tr b a", Smudge: "tr a b"}, "b"},
+		"the path":             {Filter{Clean: "head -c1", Smudge: "cat; printf %%s %f"}, "ax"},
+		"none":                 {Filter{Required: false, Clean: "cat"}, "a"},
+		"required":             {Filter{Required: true, Clean: "cat"}, of + "it is required, and has no program to smudge with"},
+		"fails":                {Filter{Clean: "cat", Smudge: "echo 'no \x1b' >&2; exit 3"}, of + `filter.f.smudge failed: exit status 3: "no \x1b"`},
+		"is none":              {Filter{Clean: "cat", Smudge: "./planted"}, of + "filter.f.smudge failed: exit status 127"},
+		"does not clean":       {Filter{Clean: "exit 1", Smudge: "cat"}, of + "filter.f.clean failed: exit status 1"},
+		"makes something else": {Filter{Clean: "cat", Smudge: "tr a b"}, of + "it does not bring back the commit's content from what it writes"},
+		"refused":              {Filter{Clean: "cat", Refused: "no"}, of + "no"},
+	} {
+		rules, err := Config{Info: []byte("* filter=f"), Filters: map[string]Filter{"f": c.filter}, Run: run}.Rules(func(string) ([]byte, error) { return nil, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := rules.Form("x")
+		var out []byte
+		if err == nil {
+			out, err = form.Checkout([]byte("a"))
+		}
+		switch {
+		case err != nil && !strings.HasPrefix(err.Error(), c.want), err == nil && string(out) != c.want:
+			t.Errorf("%s: %q, %v, want %s", name, out, err, c.want)
+		case err == nil && (!form.Same(out, []byte("a")) || form.Same([]byte("c"), []byte("a"))):
+			t.Errorf("%s: what is checked out is not the same, or anything is", name)
 		}
 	}
 }
@@ -288,7 +346,7 @@ func FuzzForm(f *testing.F) {
 		f.Add(contents[i], uint(i))
 	}
 	f.Fuzz(func(t *testing.T, blob []byte, n uint) {
-		form := Form{lineEnd(n % 3), n/3%2 == 0, n/6%2 == 0, []string{"", "UTF-16", "UTF-16BE", "UTF-16LE"}[n/12%4]}
+		form := Form{eol: lineEnd(n % 3), guess: n/3%2 == 0, ident: n/6%2 == 0, encoding: []string{"", "UTF-16", "UTF-16BE", "UTF-16LE"}[n/12%4]}
 		out, err := form.Checkout(blob)
 		if err != nil {
 			return

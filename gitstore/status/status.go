@@ -1,7 +1,7 @@
 // Package status says which files of a working tree are not what the index has,
 // and which are in neither the index nor a list of what is to be ignored, as
 // "git status --untracked-files=all" does. It runs nothing: no file system
-// monitor that the configuration names, and no filter. A file is compared by its
+// monitor that the configuration names; a filter is its caller's. A file is compared by its
 // content, unless what lstat tells of it is what the index noted.
 //
 // One walk looks at every directory once, on all cores: it is opened by its name

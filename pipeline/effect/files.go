@@ -32,8 +32,8 @@ type Tree interface {
 	// commit and, where they are approved, of the changes.
 	Local(commit fs.FS, files []patch.Change, approved bool) ([]patch.Change, error)
 	// Stored returns a reader of the files as Git would store them, by the attributes
-	// of a commit with changes.
-	Stored(commit fs.FS, changes []patch.Change) (workspace.Reader, error)
+	// of a commit with changes; exact takes a file as it is that holds more than that.
+	Stored(commit fs.FS, changes []patch.Change, exact bool) (workspace.Reader, error)
 	// Changed are the attributes among changed files.
 	Changed(changed []string) ([]patch.Change, error)
 	// Write brings every file to its After, all or as far as it gets, reads
@@ -151,13 +151,13 @@ func (e Files) Done(ctx context.Context, base string, files []patch.Change) (boo
 }
 
 // Stored returns a reader of the files as Git would store them after a change of
-// a commit.
+// a commit, for what is held to what was approved.
 func (e Files) Stored(ctx context.Context, base string, changes []patch.Change) (workspace.Reader, error) {
 	tree, err := e.Repo.Tree(ctx, base)
 	if err != nil {
 		return nil, err
 	}
-	return e.Tree.Stored(tree, changes)
+	return e.Tree.Stored(tree, changes, true)
 }
 
 // Changed returns the paths whose file Git would store otherwise than HEAD has it,
@@ -175,7 +175,11 @@ func (e Files) Changed(ctx context.Context) ([]string, workspace.Reader, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	read, err := e.Stored(ctx, head, rules)
+	tree, err := e.Repo.Tree(ctx, head)
+	if err != nil {
+		return nil, nil, err
+	}
+	read, err := e.Tree.Stored(tree, rules, false)
 	return changed, read, err
 }
 

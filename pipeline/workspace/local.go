@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path"
@@ -12,7 +13,8 @@ import (
 
 // Local returns changes of a commit as they are on disk. A file that Git takes
 // for the one before, or after, is that one, byte for byte as it is; where it is
-// neither, each is what Git would check out.
+// neither, each is what Git would check out. With a filter only that is the one after: a
+// program may drop what nobody was shown.
 //
 // Before goes by the attributes of the commit, After by those that the changes
 // leave. Those of a change that nobody has approved yet do not count: then After
@@ -77,7 +79,7 @@ func (t *Tree) local(f patch.Change, before, after attributes.Form) (patch.Chang
 	}
 	var there bool
 	if f.Before, there, err = place(f.Before, before, false); err == nil {
-		f.After, _, err = place(f.After, after, there)
+		f.After, _, err = place(f.After, after, there || after.IsFiltered())
 	}
 	return f, err
 }
@@ -97,8 +99,10 @@ func (t *Tree) read(name string) (*patch.File, error) {
 // file system does not tell.
 type Reader func(name string, base *patch.File) (*patch.File, error)
 
-// Stored returns a reader that goes by the attributes of a commit with changes.
-func (t *Tree) Stored(commit fs.FS, changes []patch.Change) (Reader, error) {
+// Stored returns a reader that goes by the attributes of a commit with changes. Of a
+// file with a filter Git may store less than it holds; exact asks for the file as it is
+// where it is not what Git would check out of what it stores.
+func (t *Tree) Stored(commit fs.FS, changes []patch.Change, exact bool) (Reader, error) {
 	rules, err := t.Attributes.Rules(reader(commit, changes))
 	if err != nil {
 		return nil, err
@@ -117,21 +121,31 @@ func (t *Tree) Stored(commit fs.FS, changes []patch.Change) (Reader, error) {
 				return nil, err
 			}
 		}
-		if base != nil && form.Same(f.Data, base.Data) {
-			f.Data = base.Data
-			return f, nil
+		stored, err := store(form, f.Data, base)
+		if err == nil && exact && form.IsFiltered() {
+			var out []byte
+			if out, err = form.Checkout(stored); err == nil && !bytes.Equal(out, f.Data) {
+				return f, nil
+			}
 		}
-		var had []byte
-		if base != nil {
-			had = base.Data
-		}
-		stored, err := form.Add(f.Data, had)
-		if err != nil {
-			return nil, &patch.Error{Path: name, Message: err.Error()}
+		var unsupported *attributes.UnsupportedError
+		if err != nil && !errors.As(err, &unsupported) {
+			err = &patch.Error{Path: name, Message: err.Error()}
 		}
 		f.Data = stored
-		return f, nil
+		return f, err
 	}, nil
+}
+
+// store is what Git stores of a file: base's content where it takes it for that.
+func store(form attributes.Form, data []byte, base *patch.File) ([]byte, error) {
+	switch {
+	case base == nil:
+		return form.Add(data, nil)
+	case !form.IsFiltered() && form.Same(data, base.Data):
+		return base.Data, nil
+	}
+	return form.Add(data, base.Data)
 }
 
 // Changed are the attributes among changed files, as they are on disk.
