@@ -20,6 +20,7 @@ func TestManPages(t *testing.T) {
 	root := (&App{Getenv: os.Getenv}).rootCommand()
 	root.DisableAutoGenTag = true
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultVersionFlag()
 	check(t, doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "countersign " + release, Manual: "Countersign"}, dir))
 	pages := 0
 	var look func(*cobra.Command)
