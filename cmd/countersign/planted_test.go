@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -287,10 +288,17 @@ func (p *planting) search() {
 		return nil
 	})
 	if refs := p.git("for-each-ref", "refs/agent/ledger"); len(refs) > 0 {
-		for line := range strings.Lines(string(p.git("rev-list", "--objects", "refs/agent/ledger"))) {
-			id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-			kind := strings.TrimSpace(string(p.git("cat-file", "-t", id)))
-			found[kind+" "+id+" "+name] = append(p.git("cat-file", kind, id), name...)
+		names := p.git("rev-list", "--objects", "refs/agent/ledger")
+		found["names in the ledger"] = names
+		cmd := exec.Command("git", "cat-file", "--batch=%(objectname) %(objecttype) %(objectsize) %(rest)")
+		cmd.Dir, cmd.Stdin = filepath.Join(p.dir, "r"), bytes.NewReader(names)
+		objects, err := cmd.Output()
+		check(p.T, err)
+		for len(objects) > 0 {
+			header, rest, _ := bytes.Cut(objects, []byte("\n"))
+			size, err := strconv.Atoi(strings.Fields(string(header))[2])
+			check(p.T, err)
+			found[string(header)], objects = rest[:size], rest[size+1:]
 		}
 	} else if !p.refused {
 		p.Error("there is no ledger")

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 	tests := theTests{m, func() {}}
 	if strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") { // it is not the program itself
 		tests.remove = storetest.FilesInMemory()
+		debug.SetGCPercent(400) // a quarter of what this process did was collecting garbage
 		waitTogether()
 	}
 	run := func(gh *ghtoken.Keeper) func() {

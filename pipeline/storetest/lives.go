@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing/fstest"
 	"time"
 
@@ -192,10 +193,10 @@ func (l *life) says(d ledger.Decision, namesake string) step {
 	}
 }
 
-var key = signedtest.Ed25519(1)
+var key = sync.OnceValue(func() signedtest.Signer { return signedtest.Ed25519(1) })
 
 // KeyLine is the line of the file "keys", which lists who signs in the lives that are Signed.
-func KeyLine() string { return "ada@example.org " + key.Public }
+func KeyLine() string { return "ada@example.org " + key().Public }
 
 // signs is an approval of Ada's, signed with her key.
 func (l *life) signs() error {
@@ -208,7 +209,7 @@ func (l *life) signs() error {
 	if err != nil {
 		return err
 	}
-	signature := key.Signs(s)
+	signature := key().Signs(s)
 	_, err = r.Decide(context.Background(), l.id, pipeline.Ruling{Kind: "local", Signature: &signature})
 	return err
 }
