@@ -212,7 +212,7 @@ func (r Report) fileRow(f File) string {
 	}
 	added, deleted, note := r.lineCounts(f)
 	counts := strings.TrimSpace(added + " " + strings.Replace(deleted, "-", "−", 1))
-	return fmt.Sprintf("| %s | %s | %s%s |\n", words(f.Kind), where, counts, note)
+	return fmt.Sprintf("| %s | %s | %s%s |\n", words(f.Kind), where+f.renamedFrom(name), counts, note)
 }
 
 // writeDecisions lists who said what, and whether it counted.

@@ -39,6 +39,7 @@ func (p Prompt) Page(diff []byte, s Style) string {
 	var b strings.Builder
 	b.WriteString(head + risks + "\n" + Diff(diff, s))
 	fmt.Fprintf(&b, "\n%s\n", s.paint(bold, "End of "+p.Fingerprint+masks))
+	b.WriteString(Renamed(diff, s))
 	if all != risks {
 		b.WriteString(s.paint(bold, "All risks:") + "\n" + all)
 	}

@@ -66,6 +66,10 @@ type File struct {
 	After   *string `json:"after_sha256"`
 	Added   int     `json:"added"`
 	Deleted int     `json:"deleted"`
+
+	// Only where the patch deletes a file, and adds it here with changes.
+	RenamedFrom string `json:"renamed_from,omitempty"`
+	Alike       int    `json:"alike,omitempty"` // percent
 }
 
 // New reports on a transaction. diff is its canonical bytes.
@@ -89,6 +93,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		}
 		r.Files = append(r.Files, f)
 	}
+	renamed(r.Files, diff)
 	return r
 }
 

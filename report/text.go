@@ -97,7 +97,7 @@ func (r Report) Text(s Style) string {
 	if r.CreatedAt != "" {
 		row("proposed", s.when(r.CreatedAt))
 	}
-	if r.UpdatedAt != r.CreatedAt {
+	if s.when(r.UpdatedAt) != s.when(r.CreatedAt) {
 		row("last change", s.when(r.UpdatedAt))
 	}
 	if r.Confidence != nil {
@@ -117,7 +117,7 @@ func (r Report) Text(s Style) string {
 		for _, f := range r.Files[:min(len(r.Files), maxRows)] {
 			added, deleted, note := r.lineCounts(f)
 			counts := strings.TrimSpace(s.paint(green, added) + " " + s.paint(red, deleted))
-			fmt.Fprintf(&b, "  %-7s %s  %s%s\n", f.Kind, f.name(), counts, s.paint(yellow, note))
+			fmt.Fprintf(&b, "  %-7s %s  %s%s\n", f.Kind, f.name(), counts, s.paint(yellow, note)+f.renamedFrom(Clean))
 		}
 		more(&b, len(r.Files))
 	}

@@ -3,9 +3,12 @@
 #
 # Where the action's tree has checksums (.github/release/checksums.txt, only in the commit of a release), it is the released
 # binary, and its digest must be the one written there. Else it is built from the action's own source.
+# GITHUB_ACTION_PATH is the top of that tree, or its folder .github/action, which has an action too.
 # Everything comes by environment: ACTION_REPOSITORY (owner/name, empty for a local action) and what the runner sets.
 set -euo pipefail
 unset COUNTERSIGN_TOKEN COUNTERSIGN_SIGN_KEY COUNTERSIGN_SIGN_PASSPHRASE COUNTERSIGN_AGE_IDENTITY GITHUB_TOKEN GH_TOKEN # of the next step
+
+source=${GITHUB_ACTION_PATH%[/\\].github[/\\]action}
 
 say() { printf 'countersign: %s\n' "$*"; }
 
@@ -69,7 +72,7 @@ build() {
 	if [ "${RUNNER_ENVIRONMENT:-}" = self-hosted ]; then # other jobs can write what a machine of one's own keeps
 		export GOCACHE="$RUNNER_TEMP/countersign/cache" GOMODCACHE="$RUNNER_TEMP/countersign/modules"
 	fi
-	(cd "$GITHUB_ACTION_PATH" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off \
+	(cd "$source" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off \
 		go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$built" ./cmd/countersign)
 	sha256 <"$built" >"$built.sha256"
 }
@@ -82,8 +85,8 @@ use() { # PROGRAM WHERE-FROM
 
 suffix=
 if [ "${RUNNER_OS:-}" = Windows ]; then suffix=.exe; fi
-release="$GITHUB_ACTION_PATH/.github/release"
-folder="$RUNNER_TEMP/countersign/$(printf '%s' "$GITHUB_ACTION_PATH" | sha256)"
+release="$source/.github/release"
+folder="$RUNNER_TEMP/countersign/$(printf '%s' "$source" | sha256)"
 released="$folder/released/countersign$suffix"
 built="$folder/built/countersign$suffix"
 mkdir -p "$folder/released" "$folder/built"

@@ -100,9 +100,9 @@ func actDeny(r *runner) {
 	r.wantCheck(head, checkOf(fingerprint), "neutral")
 	ledger := r.s.Ref(site, "refs/agent/ledger")
 	r.settles(event) // the same patch again: refused, and no failure of the step
-	log := r.act("countersign-propose.yml", githubtest.Event{Name: "pull_request", Action: "synchronize", Number: r.pr})
+	log := r.act(eventsFile, githubtest.Event{Name: "pull_request", Action: "synchronize", Number: r.pr})
 	if !strings.Contains(log, "was denied by ada") {
-		r.Error("the propose workflow does not say that the patch was denied")
+		r.Error("the job propose does not say that the patch was denied")
 	}
 	if r.tip() != head || r.s.Ref(site, "refs/agent/ledger") != ledger || len(r.s.ReviewComments(site, r.pr)) != 1 {
 		r.Error("a denied patch was proposed again")
@@ -149,7 +149,7 @@ func actPushSame(r *runner) {
 	r.settles(r.proposes())
 	r.push(r.head, "topic", map[string]string{"feature.txt": "now another\n"})
 	head := r.tip()
-	if log, failed := r.try("countersign-settle.yml", commented(r.says("ada", approveLine+r.asked()))); !failed {
+	if log, failed := r.try(callerFile, commented(r.says("ada", approveLine+r.asked()))); !failed {
 		r.Errorf("a refusal must fail the step:\n%s", log)
 	}
 	if got := r.s.File(site, "topic", "feature.txt"); r.tip() != head || got != "now another\n" {
@@ -172,8 +172,8 @@ func actTwoAtOnce(r *runner) {
 	if first == second {
 		r.Fatal("there is only one proposal")
 	}
-	one := r.start("countersign-settle.yml", commented(r.says("ada", approveLine+first)))
-	two := r.start("countersign-settle.yml", commented(r.says("ada", approveLine+second)))
+	one := r.start(callerFile, commented(r.says("ada", approveLine+first)))
+	two := r.start(callerFile, commented(r.says("ada", approveLine+second)))
 	r.finish(one)
 	r.finish(two)
 	if a, b := r.s.File(site, "topic", "feature.txt"), r.s.File(site, "topic", "other.txt"); a != after || b != "other\nmore\n" {
@@ -205,7 +205,11 @@ func actSweep(r *runner) {
 	r.settles(r.proposes())
 	head, fingerprint := r.tip(), r.asked()
 	r.says("ada", approveLine+fingerprint)
-	r.act("countersign-sweep.yml", githubtest.Event{Name: "schedule"})
+	log := r.act(eventsFile, githubtest.Event{Name: "schedule"})
+	if !strings.Contains(log, "/relay") || strings.Contains(log, "/propose] 🏁") {
+		r.Errorf("the schedule runs\n%s", log)
+	}
+	r.settles(r.ranOn("main", "schedule"))
 	r.wantApplied(head, fingerprint)
 	r.wantAudit()
 }

@@ -29,6 +29,12 @@ type runner struct {
 // from the copy of this repository.
 const actUses = "acme/countersign@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
+// The two workflows that init writes, by their files.
+const (
+	callerFile = "countersign.yml"
+	eventsFile = "countersign-events.yml"
+)
+
 // newRunner is a hub whose default branch has the workflows, and whose pull
 // request brings a text without the line break at its end: what the bot of the
 // propose workflow mends.
@@ -100,7 +106,7 @@ func (r *runner) start(workflow string, e githubtest.Event) *running {
 	r.Helper()
 	e.Repository = site
 	token := r.token
-	if workflow == "countersign-propose.yml" { // act gives each job the same token, whatever its permissions say
+	if workflow == eventsFile { // act gives each job the same token, whatever its permissions say
 		token = r.s.ActionsToken(site, "contents:read")
 	}
 	home := r.TempDir()
@@ -130,40 +136,49 @@ func (r *runner) start(workflow string, e githubtest.Event) *running {
 // that GitHub makes of its end.
 func (r *runner) proposes() githubtest.Event {
 	r.Helper()
-	r.act("countersign-propose.yml", githubtest.Event{Name: "pull_request", Action: "synchronize", Number: r.pr})
+	r.act(eventsFile, githubtest.Event{Name: "pull_request", Action: "synchronize", Number: r.pr})
 	raw, err := os.ReadFile(filepath.Join(r.uploads, pull.BundleName, "bundle.json"))
 	check(r.T, err)
-	return r.ran("countersign-propose", "pull_request", map[string]string{"bundle.json": string(raw)})
+	return r.ran("pull_request", map[string]string{"bundle.json": string(raw)})
 }
 
 // relays runs the relay workflow for a review, and returns the event of its end.
 func (r *runner) relays(review int64) githubtest.Event {
 	r.Helper()
-	log := r.act("countersign-relay.yml", githubtest.Event{Name: "pull_request_review", Action: "submitted", ID: review})
+	log := r.act(eventsFile, githubtest.Event{Name: "pull_request_review", Action: "submitted", ID: review})
 	if !strings.Contains(log, "Job succeeded") {
 		r.Fatalf("the relay did not run:\n%s", log)
 	}
-	return r.ran("countersign-relay", "pull_request_review", nil)
+	return r.ran("pull_request_review", nil)
 }
 
-// ran makes a run of a workflow on the head of the pull request, as it is on
+// ran makes a run of the events workflow on the head of the pull request, as it is on
 // GitHub once it ended, and returns the event of its end.
-func (r *runner) ran(workflow, event string, uploaded map[string]string) githubtest.Event {
+func (r *runner) ran(event string, uploaded map[string]string) githubtest.Event {
 	r.Helper()
-	id := r.s.WorkflowRun(githubtest.NewWorkflowRun{
-		Repository: site, HeadRepository: r.head, HeadBranch: "topic", By: "bob",
-		Name: workflow, Path: ".github/workflows/" + workflow + ".yml", Event: event,
-	})
+	e := r.ranOn("topic", event)
 	if uploaded != nil {
-		r.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: pull.BundleName, Files: uploaded})
+		r.s.Artifact(githubtest.NewArtifact{Repository: site, Run: e.ID, Name: pull.BundleName, Files: uploaded})
 	}
+	return e
+}
+
+func (r *runner) ranOn(branch, event string) githubtest.Event {
+	repository := r.head
+	if branch == "main" {
+		repository = site
+	}
+	id := r.s.WorkflowRun(githubtest.NewWorkflowRun{
+		Repository: site, HeadRepository: repository, HeadBranch: branch, By: "bob",
+		Name: "countersign-events", Path: ".github/workflows/" + eventsFile, Event: event,
+	})
 	return githubtest.Event{Name: "workflow_run", Action: "completed", ID: id}
 }
 
 // settles runs the settle workflow for an event.
 func (r *runner) settles(e githubtest.Event) string {
 	r.Helper()
-	return r.act("countersign-settle.yml", e)
+	return r.act(callerFile, e)
 }
 
 // commented is the event of a new comment.

@@ -99,19 +99,19 @@ func (r *runner) fork(login string) {
 	r.pr = r.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: login, Head: "topic", HeadRepository: r.head, Title: "Text"}).Number
 }
 
-// bot puts another bot into the propose workflow.
+// bot puts another bot into the events workflow.
 func (r *runner) bot(script string) {
 	r.Helper()
-	name := filepath.Join(r.dir, ".github", "workflows", "countersign-propose.yml")
+	name := filepath.Join(r.dir, ".github", "workflows", eventsFile)
 	raw, err := os.ReadFile(name)
 	check(r.T, err)
 	lines := strings.Split(string(raw), "\n")
 	for i, line := range lines {
-		if strings.HasPrefix(line, "        run: git ls-files") {
-			lines[i] = "        run: " + script
+		if strings.HasPrefix(line, "      - run: git ls-files") {
+			lines[i] = "      - run: " + script
 			check(r.T, os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o600))
 			return
 		}
 	}
-	r.Fatalf("the propose workflow has no bot:\n%s", raw)
+	r.Fatalf("the events workflow has no bot:\n%s", raw)
 }

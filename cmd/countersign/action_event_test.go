@@ -64,12 +64,18 @@ func stepOutputs(text string) map[string]string {
 // planned runs the stage plan for an event.
 func (h *hub) planned(e githubtest.Event) (number, act string) {
 	h.Helper()
+	number, act, _ = h.plannedStage(e)
+	return number, act
+}
+
+func (h *hub) plannedStage(e githubtest.Event) (number, act, stage string) {
+	h.Helper()
 	h.on(e)
 	code, outputs, printed := h.action("plan")
 	if code != 0 {
 		h.Fatalf("plan on %s: %d\n%s", e.Name, code, printed)
 	}
-	return outputs["pull-request"], outputs["act"]
+	return outputs["pull-request"], outputs["act"], outputs["stage"]
 }
 
 // runOf is a run of one of our workflows on the pull request's branch.
@@ -86,30 +92,46 @@ func TestActionPlan(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.s.Fork(site, "eve/site")
-	h.pushes("bob", "alone", "a.txt", "a\n")
 	fork := h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", Head: "topic", HeadRepository: "eve/site", Title: "Fork"})
 	edited, chat := h.says("ada", "/deny it"), h.says("ada", "nice /approve")
 	h.s.Edit(edited, "ada", "never mind")
+	h.s.Push(githubtest.NewCommit{Repository: site, Branch: "main", By: "bob", Files: map[string]string{"main.txt": "main\n"}})
+	h.s.Push(githubtest.NewCommit{Repository: site, Branch: "other", By: "bob", Files: map[string]string{"main.txt": "main\n"}})
+	h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "main", Base: "topic", Title: "From the default branch"})
+	ended := func(n githubtest.NewWorkflowRun) githubtest.Event {
+		return githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-events", n)}
+	}
+	of := func(workflow string, n githubtest.NewWorkflowRun) githubtest.Event {
+		return githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf(workflow, n)}
+	}
 	for _, c := range []struct {
-		name, number, act string
-		event             githubtest.Event
+		name, number, act, stage string
+		event                    githubtest.Event
 	}{
-		{"a command", "1", "true", commented(h.says("ada", "/approve"))},
-		{"chatter", "1", "false", commented(chat)},
-		{"a command that was edited away", "1", "true", githubtest.Event{Name: "issue_comment", Action: "edited", ID: edited}},
-		{"a command that was deleted", "1", "true", githubtest.Event{Name: "issue_comment", Action: "deleted", ID: h.deleted("ada", "/deny")}},
-		{"the end of propose", "1", "true", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-propose", githubtest.NewWorkflowRun{Event: "pull_request"})}},
-		{"the end of relay", "1", "true", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-relay", githubtest.NewWorkflowRun{Event: "pull_request_review"})}},
-		{"a fork's run", fmt.Sprint(fork.Number), "true", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-propose", githubtest.NewWorkflowRun{HeadRepository: "eve/site", Event: "pull_request"})}},
-		{"a run on a branch without a pull request", "", "false", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-propose", githubtest.NewWorkflowRun{HeadBranch: "alone", Event: "push"})}},
-		{"a run on the default branch", "", "true", githubtest.Event{Name: "workflow_run", Action: "completed", ID: h.runOf("countersign-propose", githubtest.NewWorkflowRun{HeadBranch: "main", Event: "push"})}},
-		{"a pull request", "1", "true", githubtest.Event{Name: "pull_request_target", Action: "synchronize", Number: 1}},
-		{"the merge queue", "1", "true", githubtest.Event{Name: "merge_group", Action: "checks_requested", Number: 1, Commit: "topic"}},
-		{"by hand", "1", "true", githubtest.Event{Name: "workflow_dispatch", Inputs: map[string]string{"pr": "1"}}},
-		{"a schedule", "", "false", githubtest.Event{Name: "schedule"}},
+		{"a command", "1", "true", "settle", commented(h.says("ada", "/approve"))},
+		{"chatter", "1", "false", "settle", commented(chat)},
+		{"a command that was edited away", "1", "true", "settle", githubtest.Event{Name: "issue_comment", Action: "edited", ID: edited}},
+		{"a command that was deleted", "1", "true", "settle", githubtest.Event{Name: "issue_comment", Action: "deleted", ID: h.deleted("ada", "/deny")}},
+		{"the end of propose", "1", "true", "settle", ended(githubtest.NewWorkflowRun{Event: "pull_request"})},
+		{"the end of relay", "1", "true", "settle", ended(githubtest.NewWorkflowRun{Event: "pull_request_review"})},
+		{"the end of a bot's workflow of a former init", "1", "true", "settle", of("countersign-propose", githubtest.NewWorkflowRun{Event: "pull_request"})},
+		{"a fork's run", fmt.Sprint(fork.Number), "true", "settle", ended(githubtest.NewWorkflowRun{HeadRepository: "eve/site", Event: "pull_request"})},
+		{"a run on a branch without a pull request", "", "false", "settle", ended(githubtest.NewWorkflowRun{HeadBranch: "other", Event: "push"})},
+		{"a schedule's run", "", "true", "sweep", ended(githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"})},
+		{"a schedule's run on another branch", "", "false", "settle", ended(githubtest.NewWorkflowRun{Event: "schedule"})},
+		{"a schedule's run of a fork", "", "false", "settle", ended(githubtest.NewWorkflowRun{HeadRepository: "eve/site", HeadBranch: "main", Event: "schedule"})},
+		{"a run by hand on the default branch", "", "true", "settle", ended(githubtest.NewWorkflowRun{HeadBranch: "main", Event: "workflow_dispatch"})},
+		{"a schedule's run of another workflow that proposes", "", "true", "settle", of("countersign-propose", githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"})},
+		{"a schedule's run that failed", "", "false", "settle", ended(githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule", Conclusion: "failure"})},
+		{"a pull request that calls itself a schedule", "1", "true", "settle", ended(githubtest.NewWorkflowRun{Event: "pull_request", HeadBranch: "topic"})},
+		{"a pull request", "1", "true", "settle", githubtest.Event{Name: "pull_request_target", Action: "synchronize", Number: 1}},
+		{"the merge queue", "1", "true", "settle", githubtest.Event{Name: "merge_group", Action: "checks_requested", Number: 1, Commit: "topic"}},
+		{"by hand", "1", "true", "settle", githubtest.Event{Name: "workflow_dispatch", Inputs: map[string]string{"pr": "1"}}},
+		{"by hand, for all", "", "true", "sweep", githubtest.Event{Name: "workflow_dispatch", Inputs: map[string]string{"pr": ""}}},
+		{"a schedule", "", "true", "sweep", githubtest.Event{Name: "schedule"}},
 	} {
-		if number, act := h.planned(c.event); number != c.number || act != c.act {
-			t.Errorf("%s: pull request %q, act %s; want %q, %s", c.name, number, act, c.number, c.act)
+		if number, act, stage := h.plannedStage(c.event); number != c.number || act != c.act || stage != c.stage {
+			t.Errorf("%s: pull request %q, act %s, stage %s; want %q, %s, %s", c.name, number, act, stage, c.number, c.act, c.stage)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func bundleOf(diff, more string) string {
 func (h *hub) proposedBy(bundle string, n githubtest.NewWorkflowRun) githubtest.Event {
 	h.Helper()
 	n.Event = cmp.Or(n.Event, "pull_request")
-	id := h.runOf("countersign-propose", n)
+	id := h.runOf("countersign-events", n)
 	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: pull.BundleName, Files: map[string]string{"bundle.json": bundle}})
 	return githubtest.Event{Name: "workflow_run", Action: "completed", ID: id}
 }

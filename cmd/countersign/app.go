@@ -49,6 +49,8 @@ type App struct {
 	transaction string             // the one that this run is about, once that is known
 	settled     *pull.Settled      // what a run of settle did
 	matrix      *matrix            // what list --matrix printed
+	bundled     string             // the file that review --bundle-out wrote
+	unchanged   bool               // whether what it was to write changes nothing
 	shown       *report.Report     // the last that was shown
 }
 

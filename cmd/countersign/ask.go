@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
@@ -174,6 +176,31 @@ func (a *App) prompt(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 	p.Columns, p.Rows = terminal.Size(person)
 	p.Protected = g.Policy().Explain(g.Transaction().Pointers.Proposal.TargetFiles)
 	return p, err
+}
+
+// askSeveral asks the person at the terminal what several patches in a file are: "one"
+// change, or "each" a transaction, where that can be. It is "" where the error is about
+// something else, nobody is there, or the answer is neither.
+func (a *App) askSeveral(err error, f reviewFlags, each bool) string {
+	var several *input.SeveralError
+	person := a.person()
+	if !errors.As(err, &several) || person == nil {
+		return ""
+	}
+	defer person.Close()
+	question := fmt.Sprintf("%s holds %d patches. Propose them as one change? [y/N] ", inputName(f.patch), several.Number)
+	if each {
+		question = fmt.Sprintf("%s holds %d patches. Propose them as [o]ne change, or [e]ach as a transaction of its own? ", inputName(f.patch), several.Number)
+	}
+	answer, err := a.answer(person, question)
+	switch answer = strings.ToLower(strings.TrimSpace(answer)); {
+	case err != nil || answer == "":
+	case each && strings.HasPrefix("each", answer):
+		return "each"
+	case each && strings.HasPrefix("one", answer) || !each && strings.HasPrefix("yes", answer):
+		return "one"
+	}
+	return ""
 }
 
 // answer asks one question, and reads the line that is typed after it.

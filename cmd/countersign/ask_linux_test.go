@@ -461,3 +461,39 @@ func TestNobodyIsAsked(t *testing.T) {
 		t.Errorf("named, with --json: exit %d\n%s", code, p.text())
 	}
 }
+
+// Several patches in a file are asked about in a terminal: as one change, or one transaction
+// each. No answer is the refusal that names the option.
+func TestAskSeveral(t *testing.T) {
+	s, _ := asked(t)
+	mails := ""
+	for i := range 2 {
+		name := fmt.Sprintf("new%d.txt", i)
+		mails += fmt.Sprintf("From %040d Mon Sep 17 00:00:00 2001\nFrom: A <a@example.org>\nSubject: [PATCH %d/2] add %s\n\n---\n%s", i, i+1, name, addition(name, "x\n"))
+	}
+	file := filepath.Join(s.dir, "mails.patch")
+	check(t, os.WriteFile(file, []byte(mails), 0o644))
+	for _, c := range []struct {
+		command, answer string
+		exit, open      int
+	}{
+		{"review", "\n", exitRefused, 0}, {"review", "x\n", exitRefused, 0}, {"run", "n\n", exitRefused, 0}, {"run", "o\n", exitRefused, 0},
+		{"review", "e\n", 0, 2}, {"review", "one\n", 0, 3}, {"run", "y\n", exitPending, 3},
+	} {
+		p := newTerminal(t)
+		ended := p.starts(s.repo, map[string]string{"PAGER": "cat"}, c.command, "--patch", file)
+		p.awaits("mails.patch holds 2 patches. ")
+		p.types(c.answer)
+		if c.exit == exitPending {
+			p.awaits(question)
+			p.types("\n")
+		}
+		code, _ := ended()
+		if ids, _ := s.run(0, "list", "--open", "-q"); code != c.exit || strings.Count(ids, "\n") != c.open {
+			t.Errorf("%s, answered %q: exit %d, open are\n%s%s", c.command, c.answer, code, ids, p.text())
+		}
+		if c.exit == exitRefused {
+			p.awaits("hint: --as one")
+		}
+	}
+}

@@ -50,7 +50,7 @@ func TestT68BundleOfAFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const path = ".github/workflows/countersign-propose.yml"
+	const path = ".github/workflows/countersign-events.yml"
 	run := h.s.WorkflowRun(githubtest.NewWorkflowRun{Repository: site, HeadRepository: "carol/site", HeadBranch: "fix", Name: "propose", Path: path, Event: "pull_request", By: "carol"})
 	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: pull.BundleName, Files: map[string]string{"bundle.json": string(raw)}})
 	h.happens(githubtest.Event{Name: "workflow_run", Action: "completed", ID: run})

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +30,7 @@ func (a *App) actionCommand() *cobra.Command {
 // takes as flags.
 var actionStages = map[string][]string{
 	"run":      {"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "checks"},
+	"propose":  {"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace"},
 	"review":   {"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "pr", "bundle-out"},
 	"gate":     {},
 	"apply":    {"checks"},
@@ -53,9 +56,9 @@ func (a *App) action(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		number, act, err := a.plan(ctx, number)
+		plan, err := a.plan(ctx, number)
 		if err == nil {
-			step.Planned(number, act)
+			step.Planned(plan)
 		}
 		return err
 	}
@@ -65,6 +68,10 @@ func (a *App) action(ctx context.Context) error {
 		err = publishSettled(step, child)
 	case child.matrix != nil:
 		err = step.Matrix(child.matrix, len(child.matrix.Include), child.matrix.leftOut)
+	case child.bundled != "":
+		step.Proposed(child.bundled)
+	case child.unchanged && step.Input("stage") == "propose":
+		return nil // a bot that found nothing
 	case child.transaction != "" && args[0] != "checks":
 		err = a.publish(ctx, step, child)
 	case code == exitDenied:
@@ -107,10 +114,15 @@ func actionArgs(step action.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, plan, settle, checks, sweep, matrix or fleet"}
+		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix or fleet"}
 	}
 	args := []string{stage}
 	switch stage {
+	case "propose": // what the bot left in the working tree, where it names nothing else
+		args = []string{"review", "--bundle-out=" + filepath.Join(step.Temp(), "countersign-bundle.json")}
+		if !slices.ContainsFunc([]string{"patch", "pack", "proposal", "recipe"}, func(name string) bool { return step.Input(name) != "" }) {
+			args = append(args, "--worktree")
+		}
 	case "sweep":
 		args = []string{"settle", "--all"}
 	case "matrix": // each run of the workflow takes the next part

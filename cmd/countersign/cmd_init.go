@@ -23,7 +23,8 @@ import (
 type initFlags struct {
 	doctor, check, harden, force, dryRun, interactive bool
 	fleet, organization                               bool
-	gate, gateSet                                     bool
+	gate, inline                                      bool
+	given                                             func(flag string) bool
 	uses, branch, ledgerRef                           string
 	app                                               int64
 }
@@ -33,10 +34,11 @@ func (a *App) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write the Policy and the GitHub workflows into the repository",
-		Long: `init writes .github/countersign.yml, which says who must approve, and four workflows:
-countersign-propose (an example of a bot, with no rights but to read), countersign-relay,
-countersign-settle and countersign-sweep. The first two files are yours to change and are
-never written over; of the others, one that was changed is written over with --force alone.
+		Long: `init writes .github/countersign.yml, which says who must approve, and two workflows:
+countersign-events (an example of a bot, and what tells of reviews, with no right but to read)
+and countersign, which calls the jobs with rights at the commit of --uses. The Policy and
+countersign-events are yours to change and are never written over; a changed countersign.yml
+is written over with --force alone.
 The files that are there are updated: what changes in them is shown first, and in a terminal you are
 asked. --interactive asks who must approve, and writes that into the Policy.
 
@@ -52,7 +54,7 @@ repository further, as requests to GitHub's API.`,
 			"  countersign init --harden --ledger-ref refs/heads/countersign-ledger --app 12345",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.gateSet = cmd.Flags().Changed("gate")
+			f.given = cmd.Flags().Changed
 			if cmd.Flags().Changed("ledger-ref") {
 				f.ledgerRef = a.flags.ledgerRef
 			}
@@ -74,6 +76,7 @@ repository further, as requests to GitHub's API.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign for its newest release, OWNER/countersign@COMMIT, or ./ in its own repository")
 	flags.BoolVar(&f.gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
+	flags.BoolVar(&f.inline, "inline", false, "write all jobs into the workflow, in place of a call to one of ours: for GitHub Enterprise Server, or to read everything")
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts the former in every repository of an organisation")
 	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
@@ -149,7 +152,7 @@ func (a *App) planInit(ctx context.Context, repo *gitstore.Repo, settings gitsto
 		}
 	}
 	asked := map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
-	p.files, p.Settings, err = scaffold.Plan(tree, scaffold.Settings{Uses: f.uses, Gate: f.gate, LedgerRef: f.ledgerRef}, f.gateSet, asked)
+	p.files, p.Settings, err = scaffold.Plan(tree, scaffold.Settings{Uses: f.uses, Gate: f.gate, Inline: f.inline, LedgerRef: f.ledgerRef}, f.given, asked)
 	if err != nil {
 		return p, &exitError{exitIO, err}
 	}

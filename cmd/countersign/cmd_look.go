@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -12,8 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
@@ -118,7 +122,11 @@ func listed(t ledger.Transaction) document {
 }
 
 func (a *App) showCommand() *cobra.Command {
-	return a.lookCommand("show", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	var web bool
+	cmd := a.lookCommand("show", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+		if web {
+			return a.browse(snap, id)
+		}
 		g, err := r.History(ctx, snap, id)
 		if err != nil {
 			return err
@@ -140,6 +148,42 @@ func (a *App) showCommand() *cobra.Command {
 		}
 		return a.long(text)
 	})
+	cmd.Flags().BoolVarP(&web, "web", "w", false, "open its pull request, the comment that asks there, or the commit that was made, in the browser")
+	return cmd
+}
+
+// browse opens the page of a transaction. Where there is no browser, and for a
+// program, it prints the address.
+func (a *App) browse(snap ledger.Snapshot, id string) error {
+	log, err := ledger.Read(snap.Tree, id)
+	if err != nil {
+		return err
+	}
+	posted, err := approval.ReadPosted(snap.Tree, log)
+	if err != nil {
+		return err
+	}
+	asked, commit := approval.Posted{}, ""
+	if len(posted) > 0 {
+		asked = posted[len(posted)-1]
+	}
+	if last := log.LastApply(); last != nil && last.Success {
+		commit = last.CommitAfter
+	}
+	remote := a.repo.Config.RemoteURL(a.flags.remote)
+	page := github.PageOf(wire.WebOf(remote), github.RepositoryOf(remote), log.Transaction().PullRequest(), asked, commit)
+	if page == "" {
+		return &usageError{id + " has no page: it is for no pull request, has made no commit, or " + report.Clean(a.flags.remote) + " is no server with pages", a.again("show", id)}
+	}
+	browser := a.Getenv("BROWSER")
+	if a.GH != nil {
+		browser = cmp.Or(a.Getenv("GH_BROWSER"), browser)
+	}
+	if a.flags.json || terminal.Browse(page, browser, a.Getenv) != nil {
+		return a.result(document{"transaction_id": id, "url": page}, page+"\n")
+	}
+	a.say("opened %s", page)
+	return nil
 }
 
 func (a *App) diffCommand() *cobra.Command {
@@ -157,7 +201,9 @@ func (a *App) diffCommand() *cobra.Command {
 		case a.flags.json:
 			return a.printJSON(diffDocument(id, shown.String()))
 		case terminal.Is(a.Stdout):
-			shown = shown.Show(func(diff string) string { return report.Diff([]byte(diff), a.style()) })
+			shown = shown.Show(func(diff string) string {
+				return report.Diff([]byte(diff), a.style()) + report.Renamed([]byte(diff), a.style())
+			})
 		}
 		return a.long(shown) // a file or a pipe gets the bytes as they are
 	})

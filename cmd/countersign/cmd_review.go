@@ -197,14 +197,16 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if f.bundleOut != "" {
 		return a.writeBundle(ctx, r, f)
 	}
-	if f.as == "each" {
-		return a.reviewEach(ctx, r, f)
+	for f.as != "each" {
+		done, err := a.propose(ctx, r, f)
+		if err == nil {
+			return a.showReviewed(ctx, r, f, done)
+		}
+		if f.as = a.askSeveral(err, f, f.pr == 0 && f.trace == ""); f.as == "" {
+			return err
+		}
 	}
-	done, err := a.propose(ctx, r, f)
-	if err != nil {
-		return err
-	}
-	return a.showReviewed(ctx, r, f, done)
+	return a.reviewEach(ctx, r, f)
 }
 
 // reviewEach proposes each patch of a file by itself: all of them, or none where one
@@ -300,7 +302,7 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 	risks := report.RiskLines(*done.Risks.Redacted(a.finder().Text), a.style()) + "\n"
 	shown := a.finder().RedactDiff(done.Patchset.Bytes())
 	return emit(a.Stdout, shown.Show(func(diff string) string {
-		text := risks + report.Diff([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
+		text := risks + report.Diff([]byte(diff), a.style()) + report.Renamed([]byte(diff), a.style()) + "\npatch " + done.PatchID + " (dry run: nothing was recorded)\n"
 		if given := strings.TrimPrefix(done.InputSHA256, "sha256:"); given != "" && given != done.PatchID {
 			text += "file given " + given + "\n"
 		}

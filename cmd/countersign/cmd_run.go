@@ -80,6 +80,9 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 	}
 	if f.to = o.To; len(f.given()) > 0 {
 		done, err := a.propose(ctx, r, f)
+		if f.as = a.askSeveral(err, f, false); f.as != "" {
+			done, err = a.propose(ctx, r, f)
+		}
 		if err != nil {
 			return err
 		}

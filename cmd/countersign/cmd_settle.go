@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -93,10 +94,7 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 		s.Bundle = func(limit int64) ([]byte, error) { return a.readInput(f.bundle, limit) }
 	}
 	if s.InWorkflow {
-		if s.Event, err = readEvent(a.Getenv); err == nil {
-			err = s.Event.Trusted()
-		}
-		if err != nil {
+		if s.Event, err = a.trustedEvent(); err != nil {
 			return none, 0, err
 		}
 		r.Witnessed, r.WitnessedOn = s.Event.Witnessed()
@@ -104,8 +102,24 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 	if r.Actor, err = a.client.Viewer(ctx); err != nil {
 		return none, 0, err
 	}
-	number, err := a.findPull(ctx, s, f.pr, args)
+	number := 0
+	if !f.all {
+		number, err = s.TakeNew(ctx)
+	}
+	if err == nil && number == 0 {
+		number, err = a.findPull(ctx, s, f.pr, args)
+	}
 	return s, number, err
+}
+
+// trustedEvent is the event of the workflow that this runs in, if its file is one that
+// nobody's pull request brings along.
+func (a *App) trustedEvent() (pull.Event, error) {
+	e, err := readEvent(a.Getenv)
+	if err == nil {
+		err = e.Trusted()
+	}
+	return e, err
 }
 
 // settler is what settles pull requests with what the environment says.
@@ -170,9 +184,6 @@ func (h host) HandOver() error {
 
 // findPull finds the pull request that is meant.
 func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []string) (int, error) {
-	if opened, err := s.TakeNew(ctx); err != nil || opened > 0 {
-		return opened, err
-	}
 	switch {
 	case number < 0:
 		return 0, &usageError{"--pr takes the number of a pull request", ""}
@@ -218,6 +229,9 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 		if err := sweep.CheckLedger(ctx); err != nil {
 			return err
 		}
+		if w.r.Actor, err = a.client.Viewer(ctx); err != nil {
+			return err
+		}
 	}
 	sum := pull.NewSettled(host{a}, 0)
 	for _, damaged := range w.damaged {
@@ -225,10 +239,12 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	}
 	untold, err := sweep.Untold(ctx, w.open)
 	sum.Fail(err)
-	opened, err := sweep.OpenAll(ctx, w.open)
-	sum.Fail(err)
+	if sweep.Event, err = a.trustedEvent(); err != nil { // what it hands over is then not looked at
+		sweep.Event = pull.Event{}
+	}
 	pulls := append(pull.Numbers(w.open), untold...)
-	opened = slices.DeleteFunc(opened, func(n int) bool { return slices.Contains(pulls, n) })
+	opened, err := sweep.OpenAll(ctx, w.open, pulls)
+	sum.Fail(err)
 	pulls = append(pulls, opened...)
 	untaken, err := sweep.Untaken(ctx, pulls)
 	sum.Fail(err)
@@ -315,35 +331,38 @@ func (a *App) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan", Hidden: true, Short: "Say which pull request a workflow's event is about", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			number, act, err := a.plan(cmd.Context(), pr)
+			p, err := a.plan(cmd.Context(), pr)
 			if err != nil {
 				return err
 			}
-			return a.printJSON(map[string]any{"act": act, "pull_request": number})
+			return a.printJSON(map[string]any{"act": p.Act, "pull_request": p.PullRequest, "stage": p.Stage})
 		},
 	}
 	cmd.Flags().IntVar(&pr, "pr", 0, "the pull request's `NUMBER`, where it is known")
 	return cmd
 }
 
-func (a *App) plan(ctx context.Context, number int) (int, bool, error) {
+func (a *App) plan(ctx context.Context, number int) (action.Plan, error) {
 	e, err := readEvent(a.Getenv)
-	if err != nil {
-		return 0, false, err
-	}
-	if number > 0 {
-		return number, true, nil
+	switch {
+	case err != nil:
+		return action.Plan{}, err
+	case number > 0:
+		return action.Plan{PullRequest: number, Act: true, Stage: "settle"}, nil
+	case e.Sweeps():
+		return action.Plan{Act: true, Stage: "sweep"}, nil
 	}
 	client, err := a.forgeOfWorkflow()
 	if err != nil {
-		return 0, false, err
+		return action.Plan{}, err
 	}
 	var finder forge.Finder
 	if client != nil {
 		finder = client
 	}
 	number, err = e.FindPull(ctx, finder)
-	return number, err == nil && (number > 0 || e.ProposesAnew() != 0) && e.Acts(), err
+	act := err == nil && (number > 0 || e.ProposesAnew() != 0) && e.Acts()
+	return action.Plan{PullRequest: number, Act: act, Stage: "settle"}, err
 }
 
 // readEvent reads the event of the workflow that this runs in.

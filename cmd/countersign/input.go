@@ -49,6 +49,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	}
 	r.Worktree = nil // a bot leaves its changes there, and nobody is shown them
 	done, err := r.Review(ctx, in, true)
+	a.unchanged = errors.Is(err, patch.ErrUnchanged)
 	a.learn(done.Learnt)
 	if err != nil {
 		return inFile(name, err)
@@ -70,6 +71,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	if err := writeFile(a.path(f.bundleOut), line); err != nil {
 		return err
 	}
+	a.bundled = f.bundleOut
 	a.say("%s has the proposal; nothing was recorded", f.bundleOut)
 	return a.showDryRun(done)
 }

@@ -56,8 +56,8 @@ func (j Judged) Why() string {
 	case "expired":
 		return "it has expired"
 	case "has":
-		if permission, least, is := strings.Cut(rest, " permission, "); is {
-			return "its author has " + permission + " permission, and " + strings.Replace(least, " needed", " is needed", 1)
+		if strings.Contains(rest, " permission, ") {
+			return "its author " + j.Reason
 		}
 		return "it " + j.Reason
 	}

@@ -464,7 +464,7 @@ func TestWhy(t *testing.T) {
 		"taken back by a later review":                "it was taken back by a later review",
 		"expired":                                     "it has expired",
 		"has no author":                               "it has no author",
-		"has no permission, write needed":             "its author has no permission, and write is needed",
+		"has no permission, write needed":             "its author has no permission, write needed",
 		"its author is the proposer":                  "its author is the proposer",
 		"the Policy refuses secrets":                  "the Policy refuses secrets",
 	} {

@@ -235,6 +235,9 @@ func Between(base fs.FS, after map[string]*File) (Patchset, error) {
 	return between(newTree(base), after)
 }
 
+// ErrUnchanged is the *Error of a patch that changes nothing.
+var ErrUnchanged error = &Error{Message: "the patch changes nothing"}
+
 func between(t *tree, after map[string]*File) (Patchset, error) {
 	var changes []Change
 	for _, path := range slices.Sorted(maps.Keys(after)) {
@@ -258,7 +261,7 @@ func between(t *tree, after map[string]*File) (Patchset, error) {
 		}
 	}
 	if len(changes) == 0 {
-		return Patchset{}, &Error{Message: "the patch changes nothing"}
+		return Patchset{}, ErrUnchanged
 	}
 	if err := checkCollisions(t.base, changes); err != nil {
 		return Patchset{}, err

@@ -67,7 +67,7 @@ type Event struct {
 type eventRun struct {
 	ID             int64  `json:"id"`
 	Path           string `json:"path"`
-	Event          string `json:"event"`
+	Event          string `json:"event"` // that the run was started by
 	Conclusion     string `json:"conclusion"`
 	HeadBranch     string `json:"head_branch"`
 	HeadSHA        string `json:"head_sha"`
@@ -196,6 +196,8 @@ func (e Event) FindPull(ctx context.Context, f forge.Finder) (int, error) {
 		return 0, nil // a comment on an issue
 	case e.Issue != nil:
 		return e.Issue.Number, nil
+	case run != nil && run.Event == "schedule":
+		return 0, nil // a pull request from the default branch is not what it is about
 	case run != nil && len(run.PullRequests) == 1 && run.PullRequests[0].Base.Repo.ID == e.Repository.ID:
 		return run.PullRequests[0].Number, nil
 	case run != nil && run.HeadRepository == nil:
@@ -277,27 +279,50 @@ func (e Event) Acts() bool {
 	return strings.HasPrefix(e.Comment.Body, "/") || strings.HasPrefix(before, "/")
 }
 
-// handsOver is the run of the propose workflow that an event is about, 0 for none.
-// GitHub may add the ref to the path of its file.
-func (e Event) handsOver() int64 {
-	run := e.WorkflowRun
-	if run == nil || e.Action != "completed" || run.Conclusion != "success" {
-		return 0
+// ended reports whether an event is the end of a run that succeeded. GitHub may
+// add the ref to the path of its workflow's file.
+func (e Event) ended() (run *eventRun, path string, succeeded bool) {
+	if run = e.WorkflowRun; run == nil || e.Action != "completed" || run.Conclusion != "success" {
+		return nil, "", false
 	}
-	if path, _, _ := strings.Cut(run.Path, "@"); path != proposeWorkflow {
-		return 0
-	}
-	return run.ID
+	path, _, _ = strings.Cut(run.Path, "@")
+	return run, path, true
 }
 
-// ProposesAnew is the run of the propose workflow that an event is about, if it ran for
-// the default branch of this repository and for no pull request; else 0.
+// handsOver is the run that an event is about, which may have a bundle for the
+// pull request, 0 for none. What a schedule ran is about no pull request.
+func (e Event) handsOver() int64 {
+	if run, path, ended := e.ended(); ended && proposes(path) && run.Event != "schedule" {
+		return run.ID
+	}
+	return 0
+}
+
+// Sweeps reports whether an event asks for everything that is open: a schedule, the
+// end of what a schedule ran on the default branch, which no pull request can bring
+// about, or a start by hand that names no pull request.
+func (e Event) Sweeps() bool {
+	switch e.Name {
+	case "schedule":
+		return true
+	case "workflow_dispatch":
+		return e.Inputs["pr"] == nil || e.Inputs["pr"] == ""
+	case "workflow_run":
+		run, path, ended := e.ended()
+		return ended && path == eventsWorkflow && run.Event == "schedule" && run.HeadBranch != "" && run.HeadBranch == e.Repository.DefaultBranch &&
+			run.HeadRepository != nil && run.HeadRepository.ID == e.Repository.ID
+	}
+	return false
+}
+
+// ProposesAnew is the run that an event is about, if it ran for the default branch of
+// this repository and for no pull request, and may have a bundle; else 0.
 func (e Event) ProposesAnew() int64 {
-	run := e.WorkflowRun
+	run, path, ended := e.ended()
 	switch {
-	case e.handsOver() == 0, !slices.Contains([]string{"schedule", "workflow_dispatch", "push"}, run.Event):
+	case !ended, !proposes(path), !slices.Contains([]string{"schedule", "workflow_dispatch", "push"}, run.Event):
 		return 0
-	case e.Repository.DefaultBranch == "", run.HeadBranch != e.Repository.DefaultBranch, run.HeadRepository == nil, run.HeadRepository.ID != e.Repository.ID:
+	case run.HeadBranch == "", run.HeadBranch != e.Repository.DefaultBranch, run.HeadRepository == nil, run.HeadRepository.ID != e.Repository.ID:
 		return 0
 	}
 	return run.ID

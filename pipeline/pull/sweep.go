@@ -23,10 +23,11 @@ func Numbers(open []ledger.Transaction) []int {
 	return out
 }
 
-// OpenAll makes pull requests of the open transactions that are for none, where the
-// Policy says so, and returns their numbers. What a clone's own identity proposed is
-// that person's to open.
-func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction) ([]int, error) {
+// OpenAll makes pull requests of the open transactions that are for none, and of what
+// the sweep's own event hands over, where the Policy says so. It returns their numbers,
+// without those that are settled anyway. What a clone's own identity proposed is that
+// person's to open.
+func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled []int) ([]int, error) {
 	if s.Forge == nil {
 		return nil, nil
 	}
@@ -35,17 +36,19 @@ func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction) ([]int,
 	}
 	var out []int
 	var errs []error // one that cannot be opened keeps nobody from the others
+	add := func(number int, err error) {
+		if errs = append(errs, err); number > 0 && !slices.Contains(slices.Concat(settled, out), number) {
+			out = append(out, number)
+		}
+	}
+	add(s.TakeNew(ctx))
 	for _, tx := range open {
 		waits := tx.Status == ledger.Proposed || tx.Status == ledger.Awaiting
 		if tx.PullRequest() > 0 || !waits || strings.HasPrefix(tx.Proposer.ID, "local:") {
 			continue
 		}
 		o, err := s.Open(ctx, tx.TransactionID)
-		if err != nil {
-			errs = append(errs, err)
-		} else if !slices.Contains(out, o.PullRequest) {
-			out = append(out, o.PullRequest)
-		}
+		add(o.PullRequest, err)
 	}
 	return out, errors.Join(errs...)
 }
@@ -125,7 +128,7 @@ func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
 	if errors.Is(err, forge.ErrPermission) {
 		return nil, nil
 	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != proposeWorkflow || run.HeadRepository == nil })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return !proposes(run.Workflow) || run.HeadRepository == nil })
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}

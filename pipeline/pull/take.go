@@ -15,8 +15,16 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// proposeWorkflow is the file whose runs hand over bundles.
-const proposeWorkflow = ".github/workflows/countersign-propose.yml"
+// eventsWorkflow is the file whose runs tell of what happened, and hand over
+// bundles. formerWorkflow is that of an earlier init, whose owner may have left the
+// bot there.
+const (
+	eventsWorkflow = ".github/workflows/countersign-events.yml"
+	formerWorkflow = ".github/workflows/countersign-propose.yml"
+)
+
+// proposes reports whether the runs of a workflow file hand over bundles.
+func proposes(path string) bool { return path == eventsWorkflow || path == formerWorkflow }
 
 // A BundleError is a bundle that is not proposed.
 type BundleError struct{ Err error }
@@ -68,8 +76,8 @@ func (s *settlement) unread(ctx context.Context) ([]forge.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { // of the propose workflow on the pull request's own head
-		return run.ID == s.Event.handsOver() || run.Workflow != proposeWorkflow || run.HeadBranch != s.pull.Head.Branch ||
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { // of a workflow that proposes, on the pull request's own head
+		return run.ID == s.Event.handsOver() || !proposes(run.Workflow) || run.HeadBranch != s.pull.Head.Branch ||
 			run.HeadRepository == nil || run.HeadRepository.ID != s.pull.Head.Repository.ID
 	})
 	if len(runs) == 0 {

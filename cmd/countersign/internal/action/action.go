@@ -81,15 +81,29 @@ func (s Step) Publish(all []report.Report, about int) error {
 	return err
 }
 
-// Planned sets the outputs of the stage plan; number 0 is no pull request.
-func (s Step) Planned(number int, act bool) {
+// A Plan is what an event asks for.
+type Plan struct {
+	PullRequest int    // 0 for none
+	Act         bool   // whether there is anything to do
+	Stage       string // that does it: settle, or sweep for everything that is open
+}
+
+// Planned sets the outputs of the stage plan.
+func (s Step) Planned(p Plan) {
 	text := ""
-	if number > 0 {
-		text = strconv.Itoa(number)
+	if p.PullRequest > 0 {
+		text = strconv.Itoa(p.PullRequest)
 	}
 	s.gha.SetOutput("pull-request", text)
-	s.gha.SetOutput("act", strconv.FormatBool(act))
+	s.gha.SetOutput("act", strconv.FormatBool(p.Act))
+	s.gha.SetOutput("stage", p.Stage)
 }
+
+// Proposed sets the output that names the file with what is proposed.
+func (s Step) Proposed(bundle string) { s.gha.SetOutput("bundle", bundle) }
+
+// Temp is the job's folder for files of its own.
+func (s Step) Temp() string { return s.gha.Getenv("RUNNER_TEMP") }
 
 // NeedsChecks sets the output that names the transactions whose commands a job
 // without rights is to run.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
@@ -298,6 +299,38 @@ func RepositoryOf(address string) string {
 		return ""
 	}
 	return parts[0] + "/" + parts[1]
+}
+
+// anchors are how comments are named on the page of a pull request.
+var anchors = map[string]string{approval.KindIssueComment: "issuecomment-", approval.KindReviewComment: "discussion_r"}
+
+// PageOf is the address of a page of a repository that people look at: a pull
+// request, at a comment there if one is given, or without a number a commit. The
+// server is an http address. Nothing of the page is anybody's text: what the
+// repository's settings say, a number, or a commit's id. "" is that there is none.
+func PageOf(server, repository string, pull int, comment approval.Posted, commit string) string {
+	at, err := url.Parse(server)
+	owner, name, ok := splitRepository(repository)
+	if err != nil || !ok || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+		return ""
+	}
+	host := at.Host
+	if host == "ssh.github.com" { // for ssh through port 443
+		host = "github.com"
+	}
+	page := (&url.URL{Scheme: at.Scheme, Host: host}).JoinPath(owner, name)
+	switch {
+	case pull > 0:
+		page = page.JoinPath("pull", strconv.Itoa(pull))
+		if id, err := strconv.ParseUint(comment.ID, 10, 63); err == nil && anchors[comment.Kind] != "" {
+			page.Fragment = anchors[comment.Kind] + strconv.FormatUint(id, 10)
+		}
+	case checkCommit(commit) == nil:
+		page = page.JoinPath("commit", commit)
+	default:
+		return ""
+	}
+	return page.String()
 }
 
 // HostOf is the host, with its port, of an http address; "" of any other.

@@ -7,12 +7,15 @@ package scaffold
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -40,15 +43,24 @@ const Placeholder = "OWNER/countersign@COMMIT"
 var (
 	UsesForm    = lazyregexp.New(`^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+@[0-9a-f]{40}|\./[A-Za-z0-9_./-]*)$`)
 	LedgerForm  = lazyregexp.New(`^refs/[A-Za-z0-9._/-]+$`)
-	usesStep    = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
+	usesLine    = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
 	ledgerInput = lazyregexp.New(`(?m)^ +ledger-ref: (\S+)$`)
+)
+
+// The folder of the action as the workflows use it, and the workflow that has the
+// jobs of all of them, in the repository of the action.
+const (
+	actionFolder   = ".github/action"
+	calledWorkflow = ".github/workflows/settle.yml"
 )
 
 // Settings are what differs from one repository's workflows to another's.
 type Settings struct {
-	Uses      string   // the action, as a step names it
+	Uses      string   // the repository of the action and its commit, or ./ in that repository itself
 	Gate      bool     // whether pull requests themselves are guarded
 	LedgerRef string   // "" for the usual one
+	Inline    bool     // whether the jobs are written into the workflow, rather than called
+	FormerBot bool     // whether the bot is still in the file of a former init
 	Answers   *Answers // for the Policy; nil where nobody was asked
 }
 
@@ -56,14 +68,50 @@ type Settings struct {
 // The action is "" where it has none: the pinned actions of others have a comment
 // behind them.
 func SettingsOf(workflow []byte) Settings {
-	s := Settings{Gate: bytes.Contains(workflow, []byte("\n  merge_group:\n"))}
-	if m := usesStep().FindSubmatch(workflow); m != nil {
-		s.Uses = string(m[1])
+	s := Settings{
+		Gate:      bytes.Contains(workflow, []byte("\n  merge_group:\n")),
+		Inline:    bytes.Contains(workflow, []byte("\n  workflow_call:")) || bytes.Contains(workflow, []byte(" uses: ./"+Caller)),
+		FormerBot: bytes.Contains(workflow, []byte("countersign-propose")),
+	}
+	if m := usesLine().FindSubmatch(workflow); m != nil {
+		name, commit, _ := strings.Cut(string(m[1]), "@")
+		for _, part := range []string{actionFolder, calledWorkflow} {
+			if whole, is := strings.CutSuffix(name, "/"+part); is {
+				name = whole
+			}
+		}
+		switch {
+		case commit != "":
+			name += "@" + commit
+		case name == ".":
+			name = "./"
+		}
+		s.Uses = name
 	}
 	if m := ledgerInput().FindSubmatch(workflow); m != nil {
 		s.LedgerRef = string(m[1])
 	}
 	return s
+}
+
+// local reports whether the action is in the repository itself.
+func (s Settings) local() bool { return strings.HasPrefix(s.Uses, "./") }
+
+// inline reports whether the jobs are written into the workflow: by choice, or
+// because the action is in a folder, where no workflow can be called.
+func (s Settings) inline() bool {
+	name, _, _ := strings.Cut(s.Uses, "@")
+	return s.Inline || s.Uses != "./" && strings.Count(name, "/") != 1
+}
+
+// within is something in the repository of the action, as a workflow names it.
+func (s Settings) within(path string) string {
+	name, commit, pinned := strings.Cut(s.Uses, "@")
+	name = strings.TrimSuffix(name, "/") + "/" + path
+	if pinned {
+		name += "@" + commit
+	}
+	return name
 }
 
 // A File is one that init writes, by its name in the repository with slashes.
@@ -75,81 +123,131 @@ type File struct {
 	Asked  string // the flag that asks for the file, "" where it is always written
 }
 
-// Workflows begins the name of every workflow of init.
-const Workflows = ".github/workflows/countersign-"
+// Workflows begins the names of the workflows of init, but for Caller, the one
+// with rights.
+const (
+	Workflows = ".github/workflows/countersign-"
+	Caller    = ".github/workflows/countersign.yml"
+)
 
-// The flags that ask for files which not everybody needs.
+// The flags that ask for files which not everybody needs. The called workflow is
+// in the action's own repository alone.
 const (
 	AskFleet        = "fleet"
 	AskOrganization = "organization"
+	askCalled       = "uses ./"
 )
 
 // List are the files of init; the first is the Policy.
 var List = []File{
-	{Path: policy.Path, source: "countersign.yml", theirs: true},
-	{Path: Workflows + "propose.yml", source: "propose.yml", theirs: true},
-	{Path: Workflows + "relay.yml", source: "relay.yml"},
-	{Path: Workflows + "settle.yml", source: "settle.yml"},
-	{Path: Workflows + "sweep.yml", source: "sweep.yml"},
+	{Path: policy.Path, source: "policy.yml", theirs: true},
+	{Path: Caller, source: "caller.yml"},
+	{Path: Workflows + "events.yml", source: "events.yml", theirs: true},
 	{Path: Workflows + "fleet.yml", source: "fleet.yml", Asked: AskFleet},
 	{Path: Workflows + "organization.yml", source: "organization.yml", Asked: AskOrganization},
+	{Path: calledWorkflow, source: "settle.yml", Asked: askCalled},
+}
+
+// formerBot is where a former init put the bot, and formerCaller what had its
+// settings.
+const (
+	formerBot    = Workflows + "propose.yml"
+	formerCaller = Workflows + "settle.yml"
+)
+
+// formerFiles are those of a former init that have no place any more.
+var formerFiles = []File{{Path: formerBot, theirs: true}, {Path: Workflows + "relay.yml"}, {Path: formerCaller}, {Path: Workflows + "sweep.yml"}}
+
+// formerSums are the SHA-256 of what the init before this one wrote, without the
+// action and the ledger's ref.
+var formerSums = map[string]bool{
+	"45aa46227fbecdcb313da3cff4bed50a84693375d87b3063f8088eea6a62cc4f": true, // countersign-propose
+	"333208b6acef428ff2e5cae865b9c302f168e12f8c10fb33e3e7c517faa3b1ab": true, // countersign-relay
+	"5f0bdf544781c0867f40450603756f2e81fee55dd9ed3776f80bc434522f84a0": true, // countersign-settle: --uses ./
+	"99e23e8d679458c1e5b7ae5828b4bfc1169f520e880df2333adfce43eb30b661": true, // countersign-settle
+	"86a4fd5d32393cad6bd59ca0fc2ca81775288e9d4e41b291184f779982e9afc0": true, // countersign-settle: --gate --uses ./
+	"f748d752b0aaed6fbd14cfb811fe3eecac367febee9a78c85ccf809b40be9b35": true, // countersign-settle: --gate
+	"cec3fc78e68e10aaab22f109488ddcb6e82b3d8d592f82170a994398305e97c2": true, // countersign-sweep
+	"f7e5bbdc241fe1e002e6d41063fbed5639f70f52d0551266b491c42bcff993bd": true, // countersign-fleet
+	"6b42da52e05cf0c556ff29ac8b9aab58b5502ebfa6f3740ff3271db281d187bb": true, // countersign-organization: --uses ./
+	"41e8860facb5eac40ad448473ad0b7294f7e86fdfb3ac7b412cc1b095cc85def": true, // countersign-organization
+}
+
+// former reports whether a workflow is as the init before this one wrote it.
+func former(have []byte) bool {
+	have = bytes.ReplaceAll(have, []byte("\r\n"), []byte("\n"))
+	if s := SettingsOf(have); s.Uses != "" {
+		ledger := []byte("\n          ledger-ref: " + s.LedgerRef + "\n")
+		have = bytes.ReplaceAll(bytes.ReplaceAll(have, ledger, []byte("\n")), []byte("uses: "+s.Uses+"\n"), []byte("uses: \n"))
+	}
+	sum := sha256.Sum256(have)
+	return formerSums[hex.EncodeToString(sum[:])]
 }
 
 // Render is the file as init writes it.
-func (f File) Render(s Settings) []byte { return []byte(s.fill(f.source, "")) }
+func (f File) Render(s Settings) []byte {
+	called := f.Path == calledWorkflow
+	is := map[string]bool{"gate": s.Gate, "inline": s.inline(), "bot": !s.FormerBot, "local": s.local() && !called}
+	return []byte(fill(f.source, is, s.values(called)))
+}
 
-// fill reads a template of files. [[uses]] stands for a value; a line behind
+// fill reads a template of files. [[action]] stands for a value; a line behind
 // [[if gate]] or [[unless local]] is there only where that is so; and in place of
-// a line [[part checks settle]] stands the file parts/checks.yml, for the job
-// settle. Package text/template, which calls methods by names that it reads,
-// would have the linker keep every method of every library: 6 MB of the program.
-func (s Settings) fill(source, job string) string {
+// a line [[part jobs]] stands the file parts/jobs.yml. Package text/template,
+// which calls methods by names that it reads, would have the linker keep every
+// method of every library: 6 MB of the program.
+func fill(source string, is map[string]bool, values *strings.Replacer) string {
 	raw, err := templates.ReadFile("files/" + source)
 	if err != nil {
 		panic("init: " + err.Error())
 	}
-	is := map[string]bool{"gate": s.Gate, "local": strings.HasPrefix(s.Uses, "./")} // local: in the repository itself
-	values := s.values(job)
 	var b strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(string(raw), "\r\n", "\n")) {
-		if !strings.HasPrefix(line, "[[") {
-			b.WriteString(values.Replace(line))
-			continue
+		there := true
+		for strings.HasPrefix(line, "[[") {
+			words, rest, _ := strings.Cut(line[2:], "]]")
+			verb, name, _ := strings.Cut(words, " ")
+			holds, known := is[name]
+			switch {
+			case verb == "part" && there:
+				rest = fill("parts/"+name+".yml", is, values)
+			case verb == "part":
+			case !known || verb != "if" && verb != "unless":
+				panic("init: " + source + ": " + line)
+			case holds != (verb == "if"):
+				there = false
+			}
+			line = rest
 		}
-		words, rest, _ := strings.Cut(line[2:], "]]")
-		verb, name, _ := strings.Cut(words, " ")
-		holds, known := is[name]
-		switch {
-		case verb == "part":
-			part, job, _ := strings.Cut(name, " ")
-			b.WriteString(s.fill("parts/"+part+".yml", job))
-		case !known || verb != "if" && verb != "unless":
-			panic("init: " + source + ": " + line)
-		case holds == (verb == "if"):
-			b.WriteString(values.Replace(rest))
+		if there {
+			b.WriteString(values.Replace(line))
 		}
 	}
 	return b.String()
 }
 
-// values puts in what the templates leave open. A job is one that hands over a
-// clone, and that others wait for.
-func (s Settings) values(job string) *strings.Replacer {
-	const pull = "inputs.pr || needs.plan.outputs.pull-request" // the settle workflow's, as an expression
-	needs, clone, or, ledger := job, "countersign-clone", "", ""
-	if job == "settle" { // a run of countersign-fleet has a clone for each pull request
-		needs, clone = "plan, settle", clone+"-${{ "+pull+" }}"
+// values puts in what the templates leave open. The called workflow uses the
+// action of its own commit, wherever it is called: "$/" is the repository of the
+// workflow's file (GitHub's changelog of 2026-07-30), and takes no folder of the
+// caller's as "./" would.
+func (s Settings) values(called bool) *strings.Replacer {
+	action, settle, ledger, callLedger, former := s.within(actionFolder), s.within(calledWorkflow), "", "", ""
+	switch {
+	case called:
+		action, ledger = "$/"+actionFolder, "\n          ledger-ref: ${{ inputs.ledger-ref }}"
+	case s.LedgerRef != "":
+		ledger, callLedger = "\n          ledger-ref: "+s.LedgerRef, "\n      ledger-ref: "+s.LedgerRef
 	}
-	if s.Gate {
-		or = "|| "
+	if s.inline() {
+		settle, callLedger = "./"+Caller, ""
 	}
-	if s.LedgerRef != "" {
-		ledger = "\n          ledger-ref: " + s.LedgerRef
+	if s.FormerBot {
+		former = ", countersign-propose"
 	}
 	return strings.NewReplacer(append(s.Answers.values(),
-		"[[uses]]", s.Uses, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
+		"[[action]]", action, "[[settle]]", settle, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
 		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
-		"[[job]]", job, "[[needs]]", "["+needs+"]", "[[clone]]", clone, "[[pull]]", pull, "[[or]]", or, "[[ledger]]", ledger,
+		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[former]]", former,
 	)...)
 }
 
@@ -160,6 +258,8 @@ const (
 	Old     = "old"     // as an init wrote it with other flags
 	Theirs  = "theirs"  // changed by the owner, whose it is
 	Differs = "differs" // changed, and init's
+	Former  = "former"  // a former init's, not changed, and without use
+	Kept    = "kept"    // a former init's, changed since, and without use
 )
 
 // state compares a file with what init writes. It is old where some earlier init
@@ -174,7 +274,7 @@ func (f File) state(have []byte, found bool, s Settings) string {
 		return Missing
 	case bytes.Equal(have, f.Render(s)):
 		return Same
-	case bytes.Equal(have, f.Render(was)):
+	case bytes.Equal(have, f.Render(was)), former(have):
 		return Old
 	case f.theirs:
 		return Theirs
@@ -182,7 +282,19 @@ func (f File) state(have []byte, found bool, s Settings) string {
 	return Differs
 }
 
-// A Planned file is one and what becomes of it. Have is nil where there is none.
+// formerState is that of a file which a former init wrote.
+func (f File) formerState(have []byte) string {
+	switch {
+	case former(have):
+		return Former
+	case f.theirs:
+		return Theirs
+	}
+	return Kept
+}
+
+// A Planned file is one and what becomes of it. Have is nil where there is none,
+// Want where there is to be none.
 type Planned struct {
 	File
 	State      string
@@ -190,32 +302,35 @@ type Planned struct {
 }
 
 // Plan looks at what is there, in a working tree (os.Root.FS) or in a commit's. Settings
-// that were not given are as the present workflows have them; asked are the flags that ask for files.
-func Plan(tree fs.FS, s Settings, gateGiven bool, asked map[string]bool) ([]Planned, Settings, error) {
-	var files []Planned
-	for _, file := range List {
+// whose flags were not given are as the present workflows have them; asked are the flags
+// that ask for files.
+func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string]bool) ([]Planned, Settings, error) {
+	there := map[string][]byte{}
+	for _, file := range slices.Concat(List, formerFiles) {
 		have, err := readRegular(tree, file.Path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case err == nil:
+			there[file.Path] = have
+		case file.Path != calledWorkflow && !errors.Is(err, fs.ErrNotExist):
 			return nil, s, fileError(file.Path, err)
 		}
-		if have == nil && file.Asked != "" && !asked[file.Asked] {
+	}
+	s = s.after(there, given)
+	var files []Planned
+	for _, file := range List {
+		have, found := there[file.Path]
+		switch {
+		case file.Path == calledWorkflow && s.Uses != "./": // somebody else's, should there be one
+			continue
+		case !found && (file.Asked == AskFleet || file.Asked == AskOrganization) && !asked[file.Asked]:
 			continue
 		}
 		files = append(files, Planned{File: file, Have: have})
-		if file.Path == policy.Path && have != nil && s.Answers == nil {
-			s.Answers = answersIn(have)
-		}
-		if file.source == "settle.yml" && have != nil {
-			was := SettingsOf(have)
-			s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses), cmp.Or(s.LedgerRef, was.LedgerRef)
-			if !gateGiven {
-				s.Gate = was.Gate
-			}
-		}
 	}
-	s.Uses = cmp.Or(s.Uses, Placeholder)
-	if s.LedgerRef == gitstore.LedgerRef {
-		s.LedgerRef = ""
+	for _, file := range formerFiles {
+		if have, found := there[file.Path]; found {
+			files = append(files, Planned{File: file, State: file.formerState(have), Have: have})
+		}
 	}
 	Replan(files, s)
 	return files, s, nil
@@ -224,8 +339,36 @@ func Plan(tree fs.FS, s Settings, gateGiven bool, asked map[string]bool) ([]Plan
 // Replan is Plan for other settings.
 func Replan(files []Planned, s Settings) {
 	for i, f := range files {
-		files[i].Want, files[i].State = f.Render(s), f.state(f.Have, f.Have != nil, s)
+		if f.source != "" { // not a former init's
+			files[i].Want, files[i].State = f.Render(s), f.state(f.Have, f.Have != nil, s)
+		}
 	}
+}
+
+// after are the settings, with what no flag gives as the workflows that are there
+// have it.
+func (s Settings) after(there map[string][]byte, given func(flag string) bool) Settings {
+	have, found := there[Caller]
+	if !found {
+		have = there[formerCaller]
+	}
+	was := SettingsOf(have)
+	s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses, Placeholder), cmp.Or(s.LedgerRef, was.LedgerRef)
+	if !given("gate") {
+		s.Gate = was.Gate
+	}
+	if !given("inline") {
+		s.Inline = found && was.Inline // the former one had a workflow_call, and all jobs
+	}
+	if s.LedgerRef == gitstore.LedgerRef {
+		s.LedgerRef = ""
+	}
+	if raw, found := there[policy.Path]; found && s.Answers == nil {
+		s.Answers = answersIn(raw)
+	}
+	bot, kept := there[formerBot]
+	s.FormerBot = kept && !former(bot) || SettingsOf(there[Workflows+"events.yml"]).FormerBot
+	return s
 }
 
 // readRegular reads a file that is no link; it is never nil where there is one.
@@ -241,10 +384,17 @@ func readRegular(tree fs.FS, name string) ([]byte, error) {
 	return append([]byte{}, raw...), err
 }
 
-// Write writes what is not there as it is wanted, but nothing of the owner's.
+// Write writes what is not there as it is wanted, but nothing of the owner's, and
+// removes what a former init wrote.
 func Write(root *os.Root, files []Planned) error {
 	for _, f := range files {
-		if f.State == Same || f.State == Theirs {
+		switch f.State {
+		case Same, Theirs, Kept:
+			continue
+		case Former:
+			if err := root.Remove(f.Path); err != nil {
+				return fileError(f.Path, err)
+			}
 			continue
 		}
 		if err := root.MkdirAll(path.Dir(f.Path), 0o777); err != nil {

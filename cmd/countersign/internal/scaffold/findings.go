@@ -114,9 +114,9 @@ func (f Facts) fileFindings() []Finding {
 	var out []Finding
 	for _, file := range List[1:] {
 		switch state := f.Files[file.Path]; {
-		case state == Missing && file.source == "propose.yml":
-			out = append(out, note("", "%s is missing: the bundle of some other workflow is not settled", file.Path))
-		case state == Missing && file.Asked != "": // nobody asked for it
+		case state == Missing && file.theirs:
+			out = append(out, fails("countersign init, and commit it to the default branch", "%s is missing on %s: nothing tells of proposals and reviews", file.Path, report.Clean(f.Branch)))
+		case state == "", state == Missing && file.Asked != "": // nobody asked for it
 		case state == Missing:
 			out = append(out, fails("countersign init, and commit it to the default branch", "%s is missing on %s", file.Path, report.Clean(f.Branch)))
 		case state == Differs:
@@ -149,7 +149,7 @@ var rightsFor = map[string]string{
 	"contents: write":      "the ledger and what is applied cannot be pushed",
 	"pull-requests: write": "nobody can be asked, and nothing reported, on a pull request",
 	"checks: write":        "check runs cannot be written (only an app's token can, such as a workflow's)",
-	"actions: read":        "the bundles of the propose workflow cannot be read",
+	"actions: read":        "what bots propose cannot be read",
 }
 
 func (f Facts) tokenFindings() []Finding {
@@ -290,14 +290,17 @@ func (f *Facts) ReadTree(tree fs.FS) error {
 // Read takes over what files say, by their names; one that is missing is not in the map.
 func (f *Facts) Read(files map[string][]byte) {
 	f.Files = map[string]string{}
+	settle := SettingsOf(files[Caller])
 	for _, file := range List {
 		have, found := files[file.Path]
+		if file.Path == calledWorkflow && settle.Uses != "./" {
+			continue // somebody else's, should there be one
+		}
 		f.Files[file.Path] = file.state(have, found, SettingsOf(have))
-		if uses := SettingsOf(have).Uses; uses != "" && !slices.Contains(f.Uses, uses) {
+		if uses := SettingsOf(have).Uses; uses != "" && file.Path != calledWorkflow && !slices.Contains(f.Uses, uses) {
 			f.Uses = append(f.Uses, uses)
 		}
 	}
-	settle := SettingsOf(files[Workflows+"settle.yml"])
 	f.Gated, f.WorkflowRef = settle.Gate, cmp.Or(settle.LedgerRef, gitstore.LedgerRef)
 	f.Policy = policy.Default()
 	if raw, found := files[policy.Path]; found {

@@ -1,11 +1,15 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -25,7 +29,7 @@ func TestInitPolicy(t *testing.T) {
 
 func TestInitState(t *testing.T) {
 	t.Parallel()
-	settle, propose := List[3], List[1]
+	caller, events := List[1], List[2]
 	now := Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40), Gate: true}
 	for _, c := range []struct {
 		name string
@@ -33,15 +37,16 @@ func TestInitState(t *testing.T) {
 		have []byte
 		want string
 	}{
-		{"none", settle, nil, Missing},
-		{"the same", settle, settle.Render(now), Same},
-		{"other commit", settle, settle.Render(Settings{Uses: "acme/countersign@" + strings.Repeat("b", 40), Gate: true}), Old},
-		{"other flag", settle, settle.Render(Settings{Uses: now.Uses}), Old},
-		{"other ledger", settle, settle.Render(Settings{Uses: now.Uses, Gate: true, LedgerRef: "refs/heads/ledger"}), Old},
-		{"placeholder", propose, propose.Render(Settings{Uses: Placeholder, Gate: true}), Old},
-		{"changed", settle, append(settle.Render(now), "# mine\n"...), Differs},
-		{"changed, and theirs", propose, append(propose.Render(now), "# mine\n"...), Theirs},
-		{"empty", settle, []byte{}, Differs},
+		{"none", caller, nil, Missing},
+		{"the same", caller, caller.Render(now), Same},
+		{"other commit", caller, caller.Render(Settings{Uses: "acme/countersign@" + strings.Repeat("b", 40), Gate: true}), Old},
+		{"other flag", caller, caller.Render(Settings{Uses: now.Uses}), Old},
+		{"the jobs in it", caller, caller.Render(Settings{Uses: now.Uses, Gate: true, Inline: true}), Old},
+		{"other ledger", caller, caller.Render(Settings{Uses: now.Uses, Gate: true, LedgerRef: "refs/heads/ledger"}), Old},
+		{"placeholder", events, events.Render(Settings{Uses: Placeholder, Gate: true}), Old},
+		{"changed", caller, append(caller.Render(now), "# mine\n"...), Differs},
+		{"changed, and theirs", events, append(events.Render(now), "# mine\n"...), Theirs},
+		{"empty", caller, []byte{}, Differs},
 	} {
 		if got := c.file.state(c.have, c.have != nil, now); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -51,6 +56,94 @@ func TestInitState(t *testing.T) {
 		if UsesForm().MatchString(uses) {
 			t.Errorf("%q is taken for an action", uses)
 		}
+	}
+}
+
+// TestInitSettings: every file shows the settings that it was written with, as far
+// as it depends on them.
+func TestInitSettings(t *testing.T) {
+	t.Parallel()
+	pinned, commit := "acme/countersign", "@"+strings.Repeat("a", 40)
+	for _, s := range []Settings{
+		{Uses: Placeholder}, {Uses: "./"}, {Uses: pinned + commit}, {Uses: pinned + commit, Gate: true, LedgerRef: "refs/heads/l"},
+		{Uses: pinned + commit, Inline: true}, {Uses: "./tools/cs"}, {Uses: "acme/mono/tools/cs" + commit, Gate: true}, {Uses: pinned + commit, FormerBot: true},
+	} {
+		for _, file := range List[1:5] {
+			was := file.Render(s)
+			got := SettingsOf(was)
+			if got.Uses != s.Uses && file.source != "events.yml" || string(file.Render(got)) != string(was) {
+				t.Errorf("%s: %+v shows as %+v", file.Path, s, got)
+			}
+		}
+		want := s
+		want.Inline = s.inline()
+		if got := SettingsOf(List[1].Render(s)); got != want {
+			t.Errorf("the caller shows %+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestFormer: the files of the init before are known whatever action and ledger they
+// name, and another line makes them the owner's. What was changed stays, the bot as
+// one that is still listened to.
+func TestFormer(t *testing.T) {
+	t.Parallel()
+	archive, err := txtar.ParseFile("testdata/former.txtar")
+	check(t, err)
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	check(t, err)
+	defer root.Close()
+	check(t, root.MkdirAll(".github/workflows", 0o777))
+	for _, f := range archive.Files {
+		crlf := bytes.ReplaceAll(bytes.ReplaceAll(f.Data, []byte("refs/heads/ledger"), []byte("refs/heads/x")), []byte("\n"), []byte("\r\n"))
+		if !former(f.Data) || !former(crlf) || former(append(slices.Clone(f.Data), "# mine\n"...)) {
+			t.Errorf("%s: %t %t", f.Name, former(f.Data), former(crlf))
+		}
+		check(t, root.WriteFile(f.Name, f.Data, 0o666))
+	}
+	plan := func() (states map[string]string, s Settings) {
+		files, s, err := Plan(root.FS(), Settings{}, func(string) bool { return false }, nil)
+		check(t, err)
+		states = map[string]string{}
+		for _, f := range files {
+			states[strings.TrimPrefix(f.Path, ".github/workflows/")] = f.State
+		}
+		return states, s
+	}
+	states, s := plan()
+	if want := (Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40), Gate: true, LedgerRef: "refs/heads/ledger"}); s != want {
+		t.Errorf("settings %+v", s)
+	}
+	for name, want := range map[string]string{
+		"countersign.yml": Missing, "countersign-events.yml": Missing, "countersign-fleet.yml": Old, "countersign-organization.yml": Old,
+		"countersign-propose.yml": Former, "countersign-relay.yml": Former, "countersign-settle.yml": Former, "countersign-sweep.yml": Former,
+	} {
+		if states[name] != want {
+			t.Errorf("%s is %s, want %s", name, states[name], want)
+		}
+	}
+	for _, name := range []string{"propose", "sweep"} {
+		check(t, root.WriteFile(Workflows+name+".yml", []byte("mine\n"), 0o666))
+	}
+	files, s, err := Plan(root.FS(), Settings{}, func(string) bool { return false }, nil)
+	check(t, err)
+	check(t, Write(root, files))
+	states, again := plan()
+	s.Answers, again.Answers = nil, nil // of the Policy
+	for name, want := range map[string]string{
+		"countersign.yml": Same, "countersign-events.yml": Same, "countersign-fleet.yml": Same, "countersign-propose.yml": Theirs, "countersign-relay.yml": "", "countersign-sweep.yml": Kept,
+	} {
+		if states[name] != want {
+			t.Errorf("%s is %q, want %q", name, states[name], want)
+		}
+	}
+	caller, err := root.ReadFile(Caller)
+	check(t, err)
+	events, err := root.ReadFile(Workflows + "events.yml")
+	check(t, err)
+	if !s.FormerBot || again != s || !bytes.Contains(caller, []byte("[countersign-events, countersign-propose]")) || bytes.Contains(events, []byte("propose:")) {
+		t.Errorf("%+v, %+v\n%s%s", s, again, caller, events)
 	}
 }
 
@@ -93,9 +186,9 @@ func TestInitFindings(t *testing.T) {
 		change      func(f *Facts)
 	}{
 		{LevelFails, "GitHub was not asked", func(f *Facts) { f.Asked = false }},
-		{LevelFails, "countersign-settle.yml is missing on main", func(f *Facts) { f.Files[Workflows+"settle.yml"] = Missing }},
-		{LevelNote, "countersign-propose.yml is missing", func(f *Facts) { f.Files[Workflows+"propose.yml"] = Missing }},
-		{LevelNote, "countersign-settle.yml is not as init writes it", func(f *Facts) { f.Files[Workflows+"settle.yml"] = Differs }},
+		{LevelFails, "countersign.yml is missing on main", func(f *Facts) { f.Files[Caller] = Missing }},
+		{LevelFails, "countersign-events.yml is missing", func(f *Facts) { f.Files[Workflows+"events.yml"] = Missing }},
+		{LevelNote, "countersign.yml is not as init writes it", func(f *Facts) { f.Files[Caller] = Differs }},
 		{LevelFails, "the workflows still name", func(f *Facts) { f.Uses = []string{Placeholder} }},
 		{LevelNote, "a tag or branch can be moved", func(f *Facts) { f.Uses = []string{"acme/countersign@v1"} }},
 		{LevelFails, "the Policy on main is not valid: two; lines", func(f *Facts) { f.PolicyErr = errors.New("two\nlines") }},
@@ -161,15 +254,17 @@ func TestInitReads(t *testing.T) {
 	t.Parallel()
 	s := Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40)}
 	files := map[string][]byte{policy.Path: []byte("version: 1\nprotected: [{paths: [a], teams: [acme/b, acme/a]}, {paths: [b], teams: [acme/a]}]\n")}
-	for _, file := range List[2:] {
-		files[file.Path] = file.Render(s)
+	for _, file := range List[1:] {
+		if !file.theirs {
+			files[file.Path] = file.Render(s)
+		}
 	}
 	var f Facts
 	f.Read(files)
 	if f.Gated || f.WorkflowRef != "refs/agent/ledger" || f.PolicyErr != nil || !slices.Equal(f.Uses, []string{s.Uses}) || !slices.Equal(f.Teams(), []string{"acme/a", "acme/b"}) {
 		t.Errorf("facts: %+v", f)
 	}
-	for path, want := range map[string]string{policy.Path: Theirs, Workflows + "propose.yml": Missing, Workflows + "settle.yml": Same} {
+	for path, want := range map[string]string{policy.Path: Theirs, Workflows + "events.yml": Missing, Caller: Same} {
 		if f.Files[path] != want {
 			t.Errorf("%s is %s", path, f.Files[path])
 		}

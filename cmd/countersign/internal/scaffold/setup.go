@@ -48,7 +48,7 @@ func (f Planned) May() string {
 	switch {
 	case f.Path == policy.Path:
 		return "says who must approve; runs nothing"
-	case f.State == Theirs:
+	case f.State == Theirs, f.State == Kept:
 		return "what you wrote into it"
 	case slices.Contains(rights, "permission-actions: write"):
 		return "starts other repositories' workflows, with a token of an app of yours"
@@ -77,6 +77,8 @@ var fates = map[string][2]string{
 	Old:     {"updated", "would be updated"},
 	Theirs:  {"yours, left alone", "yours, stays as it is"},
 	Differs: {"written over", "would be written over"},
+	Former:  {"of an earlier init, removed", "of an earlier init, would be removed"},
+	Kept:    {"of an earlier init, left alone", "of an earlier init, stays"},
 }
 
 // Fate says what became of the file, or what would.
@@ -134,12 +136,15 @@ func Diff(files []Planned, all bool) []byte {
 func Changes(files []Planned) []patch.Change {
 	var out []patch.Change
 	for _, f := range files {
-		if f.State == Same || f.State == Theirs {
+		if f.State == Same || f.State == Theirs || f.State == Kept {
 			continue
 		}
 		c := patch.Change{Kind: patch.Add, Path: f.Path, After: &patch.File{Mode: patch.Regular, Data: f.Want}}
 		if f.Have != nil {
 			c.Kind, c.Before = patch.Update, &patch.File{Mode: patch.Regular, Data: f.Have}
+		}
+		if f.State == Former {
+			c.Kind, c.After = patch.Delete, nil
 		}
 		out = append(out, c)
 	}
@@ -187,6 +192,9 @@ func Next(s Settings, files []Planned, again func(args ...string) string) []stri
 		`git add .github && git commit -m "Have patches countersigned" && git push (the files count on the default branch alone)`,
 		again("doctor") + " (says what GitHub still has to allow, and where)",
 		"open a pull request with a text file that has no line break at its end: the example bot proposes one, and a comment says how to approve it",
+	}
+	if s.FormerBot {
+		steps[2] = "move your bot from countersign-propose.yml into countersign-events.yml, as the job propose, when you like: both are listened to"
 	}
 	if s.Uses == Placeholder {
 		steps[0] = again("init", "--uses", "OWNER/countersign") + ", where OWNER publishes the countersign that you use: nothing runs while the workflows name " + Placeholder

@@ -5,11 +5,13 @@ package terminal
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,6 +69,28 @@ func Page(text, pager string, on *os.File, getenv func(string) string) error {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	defer signal.Stop(interrupted)
+	return cmd.Run()
+}
+
+// Browse opens an address in the person's browser: the program that BROWSER names,
+// else the system's own. It is an error where there is none, as in a session
+// without a display. The program is one of PATH, never of the directory that this
+// one runs in.
+func Browse(address, browser string, getenv func(string) string) error {
+	words := strings.Fields(browser)
+	switch {
+	case len(words) > 0:
+	case runtime.GOOS == "windows":
+		words = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	case runtime.GOOS == "darwin":
+		words = []string{"open"}
+	case getenv("DISPLAY") != "" || getenv("WAYLAND_DISPLAY") != "":
+		words = []string{"xdg-open"}
+	default:
+		return errors.New("there is no display, and BROWSER names no program")
+	}
+	cmd := exec.Command(words[0], append(words[1:], address)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr // some browsers are in the terminal
 	return cmd.Run()
 }
 
