@@ -45,7 +45,7 @@ func newRunner(t *testing.T, o tool, c actCase) *runner {
 		t.Fatal(stderr)
 	}
 	files := map[string]string{}
-	for _, file := range scaffold.List {
+	for _, file := range scaffold.List[:5] { // all but what is called
 		raw, err := os.ReadFile(filepath.Join(r.dir, file.Path))
 		check(t, err)
 		files[file.Path] = string(raw)

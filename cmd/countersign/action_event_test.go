@@ -31,6 +31,12 @@ func (h *hub) action(stage string, inputs ...string) (code int, outputs map[stri
 	env := h.env
 	h.clone()
 	h.env = env
+	return h.step(stage, inputs...)
+}
+
+// step is a step of a job that has its clone already.
+func (h *hub) step(stage string, inputs ...string) (code int, outputs map[string]string, printed string) {
+	h.Helper()
 	h.env["INPUT_STAGE"], h.env["GITHUB_OUTPUT"], h.env["GITHUB_STEP_SUMMARY"] = stage, h.write("output", ""), h.write("summary", "")
 	for _, input := range inputs {
 		name, value, _ := strings.Cut(input, "=")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -177,9 +178,69 @@ func TestActionSweep(t *testing.T) {
 	h := newHub(t)
 	fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
 	h.says("ada", "/approve "+fingerprint)
-	h.on(githubtest.Event{Name: "schedule"})
-	if code, out, printed := h.action("sweep"); code != 0 || out["outcome"] != "SUCCESS" || out["needs-checks"] != "[]" {
+	run := h.runOf("countersign-events", githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"})
+	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: pull.BundleName, Files: map[string]string{"bundle.json": bundleOf(strings.ReplaceAll(greetFix, "hello, world", "good morning"), "")}})
+	e := githubtest.Event{Name: "workflow_run", Action: "completed", ID: run}
+	if _, _, stage := h.plannedStage(e); stage != "sweep" {
+		t.Fatalf("the stage is %s", stage)
+	}
+	code, out, printed := h.action("sweep")
+	var all []any
+	check(t, json.Unmarshal([]byte(out["transactions"]), &all))
+	if code != 0 || out["outcome"] != "SUCCESS" || out["needs-checks"] != "[]" || len(all) != 1 { // what the schedule's run has is for no pull request
 		t.Errorf("exit code %d, outputs %v\n%s", code, out, printed)
+	}
+}
+
+// TestActionPropose: what a bot leaves in the working tree is proposed, new files too;
+// what it leaves as it was is not, and what was denied is not uploaded again.
+func TestActionPropose(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.env["RUNNER_TEMP"] = h.TempDir()
+	check(t, os.Mkdir(filepath.Join(h.env["RUNNER_TEMP"], "countersign"), 0o700))
+	h.on(githubtest.Event{Name: "pull_request", Action: "synchronize", Number: h.pr})
+	propose := func(leaves map[string]string, inputs ...string) (code int, bundle string, out map[string]string) {
+		env := h.env
+		h.clone()
+		h.env = env
+		for name, text := range leaves {
+			check(t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600))
+		}
+		code, out, printed := h.step("propose", inputs...)
+		if code != 0 {
+			t.Logf("%v: %d\n%s", leaves, code, printed)
+		}
+		if out["bundle"] == "" {
+			return code, "", out
+		}
+		raw, err := os.ReadFile(out["bundle"])
+		check(t, err)
+		return code, string(raw), out
+	}
+	if code, bundle, _ := propose(nil); code != 0 || bundle != "" {
+		t.Errorf("a bot that found nothing: exit code %d, %s", code, bundle)
+	}
+	if code, bundle, _ := propose(nil, "patch="+h.write("bad.patch", "nonsense")); code == 0 || bundle != "" {
+		t.Errorf("a patch that is none: exit code %d, %s", code, bundle)
+	}
+	leaves := map[string]string{"greet.txt": "one\nhello, world\nthree\n", "new.txt": "new\n"}
+	code, bundle, out := propose(leaves, "summary=greet")
+	if code != 0 || filepath.Base(out["bundle"]) != "bundle.json" {
+		t.Fatalf("exit code %d, outputs %v", code, out)
+	}
+	fingerprint := h.settled(h.proposedBy(bundle, githubtest.NewWorkflowRun{}))["fingerprint"]
+	if out := h.settled(commented(h.says("ada", "/deny "+fingerprint+" no"))); out["verdict"] != "denied" {
+		t.Fatalf("outputs %v", out)
+	}
+	h.on(githubtest.Event{Name: "pull_request", Action: "synchronize", Number: h.pr})
+	if code, bundle, out := propose(leaves); code != 0 || bundle != "" || out["verdict"] != "denied" {
+		t.Errorf("what was denied: exit code %d, outputs %v", code, out)
+	}
+	fingerprint = h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
+	h.settled(commented(h.says("ada", "/approve "+fingerprint)))
+	if got := h.s.File(site, "topic", "greet.txt"); got != leaves["greet.txt"] {
+		t.Errorf("greet.txt is %q", got)
 	}
 }
 

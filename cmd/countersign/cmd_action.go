@@ -119,7 +119,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	args := []string{stage}
 	switch stage {
 	case "propose": // what the bot left in the working tree, where it names nothing else
-		args = []string{"review", "--bundle-out=" + filepath.Join(step.Temp(), "countersign-bundle.json")}
+		args = []string{"review", "--bundle-out=" + filepath.Join(step.Temp(), "countersign", "bundle.json")}
 		if !slices.ContainsFunc([]string{"patch", "pack", "proposal", "recipe"}, func(name string) bool { return step.Input(name) != "" }) {
 			args = append(args, "--worktree")
 		}

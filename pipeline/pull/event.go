@@ -196,8 +196,8 @@ func (e Event) FindPull(ctx context.Context, f forge.Finder) (int, error) {
 		return 0, nil // a comment on an issue
 	case e.Issue != nil:
 		return e.Issue.Number, nil
-	case run != nil && run.Event == "schedule":
-		return 0, nil // a pull request from the default branch is not what it is about
+	case run != nil && (run.Event == "schedule" || e.ProposesAnew() != 0):
+		return 0, nil // should there be a pull request from the default branch, it is not what the run is about
 	case run != nil && len(run.PullRequests) == 1 && run.PullRequests[0].Base.Repo.ID == e.Repository.ID:
 		return run.PullRequests[0].Number, nil
 	case run != nil && run.HeadRepository == nil:
@@ -290,9 +290,9 @@ func (e Event) ended() (run *eventRun, path string, succeeded bool) {
 }
 
 // handsOver is the run that an event is about, which may have a bundle for the
-// pull request, 0 for none. What a schedule ran is about no pull request.
+// pull request, 0 for none.
 func (e Event) handsOver() int64 {
-	if run, path, ended := e.ended(); ended && proposes(path) && run.Event != "schedule" {
+	if run, path, ended := e.ended(); ended && proposes(path) && run.Event != "schedule" && e.ProposesAnew() == 0 {
 		return run.ID
 	}
 	return 0
