@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -73,6 +74,10 @@ func TestGreenReviewIsEnough(t *testing.T) {
 		t.Errorf("it was merged: %q", got)
 	}
 	g.s.Merge(site, g.pr, "ada", "squash")
+	closed := githubtest.Event{Name: "workflow_run", Action: "completed", ID: g.runOf("countersign-events", githubtest.NewWorkflowRun{HeadBranch: g.branch, Event: "pull_request"})}
+	if number, act := g.planned(closed); number != fmt.Sprint(g.pr) || act != "true" {
+		t.Errorf("the end of the run for the closed pull request is about %q, act %s", number, act)
+	}
 	g.settle(0)
 	if got := g.status(g.tx); got != "completed" {
 		t.Errorf("%s is %s", g.tx, got)

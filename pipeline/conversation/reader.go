@@ -134,14 +134,19 @@ func Branch(id string) string { return branches + id }
 
 const branches = "countersign/"
 
+// IsBranch reports whether a branch is named for a transaction.
+func IsBranch(name string) bool {
+	id, named := strings.CutPrefix(name, branches)
+	return named && ledger.CheckID(id) == nil
+}
+
 // NamedFor is the id of the transaction that the head branch of a pull request is named
 // for, "" for none.
 func NamedFor(pull forge.PullRequest) string {
-	id, named := strings.CutPrefix(pull.Head.Branch, branches)
-	if !named || pull.Fork() || ledger.CheckID(id) != nil {
+	if pull.Fork() || !IsBranch(pull.Head.Branch) {
 		return ""
 	}
-	return id
+	return strings.TrimPrefix(pull.Head.Branch, branches)
 }
 
 // OpenedFor returns the transaction that a pull request was opened for, nil for none.

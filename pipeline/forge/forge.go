@@ -65,7 +65,8 @@ type Forge interface {
 	RunsBaseWorkflows(ctx context.Context) (string, error)
 }
 
-// A Finder lists the open pull requests of the repository, those from forks too.
+// A Finder lists the pull requests of the repository, those from forks too: the open
+// ones, unless it says otherwise.
 type Finder interface {
 	Open(ctx context.Context) ([]Open, error)
 	// PullRequestsAt lists those whose head is a commit.
@@ -75,6 +76,9 @@ type Finder interface {
 	// PullRequestOf returns the number of the one with this head, and 0 if there
 	// is none. Several are an error.
 	PullRequestOf(ctx context.Context, head Head) (int, error)
+	// ClosedOf returns the number of the newest one with this head that is closed or
+	// merged, and 0 if there is none.
+	ClosedOf(ctx context.Context, head Head) (int, error)
 }
 
 // A Board is where this program tells people what it wants of them, and itself

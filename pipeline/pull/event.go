@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -205,10 +206,15 @@ func (e Event) FindPull(ctx context.Context, f forge.Finder) (int, error) {
 	case run != nil && f == nil:
 		return 0, errors.New("no token to look for the pull request with")
 	case run != nil:
-		return f.PullRequestOf(ctx, forge.Head{
+		head := forge.Head{
 			Owner: run.HeadRepository.Owner.Login, Repository: strconv.FormatInt(run.HeadRepository.ID, 10),
 			Branch: run.HeadBranch, Commit: run.HeadSHA,
-		})
+		}
+		number, err := f.PullRequestOf(ctx, head)
+		if err == nil && number == 0 && run.Event == "pull_request" && conversation.IsBranch(run.HeadBranch) { // closed by now
+			return f.ClosedOf(ctx, head)
+		}
+		return number, err
 	case e.MergeGroup != nil: // gh-readonly-queue/<base>/pr-<n>-<sha>
 		ref := e.MergeGroup.HeadRef
 		last, isPull := strings.CutPrefix(ref[strings.LastIndexByte(ref, '/')+1:], "pr-")

@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,8 +35,23 @@ func (c *Client) PullRequestsOf(ctx context.Context, head forge.Head) ([]int, er
 		return nil, failed(lookingFor(head), unusable("the head has no owner or no branch"))
 	}
 	open, err := c.openAt(ctx, head.Branch, head.Commit)
-	var found []int
-	for _, pr := range open {
+	return ofHead(open, head), failed(lookingFor(head), err)
+}
+
+// ClosedOf is forge.Finder's.
+func (c *Client) ClosedOf(ctx context.Context, head forge.Head) (int, error) {
+	if head.Owner == "" || head.Branch == "" || checkCommit(head.Commit) != nil {
+		return 0, failed(lookingFor(head), unusable("the head has no owner, branch or commit"))
+	}
+	closed, err := twice(func() ([]forge.Open, error) { return c.readPulls(ctx, head.Branch, "CLOSED", "MERGED") })
+	closed = slices.DeleteFunc(closed, func(pr forge.Open) bool { return pr.Head.Commit != head.Commit || pr.Head.Branch != head.Branch })
+	return slices.Max(append(ofHead(closed, head), 0)), failed(lookingFor(head), err)
+}
+
+// ofHead returns the numbers of the pull requests whose head is in the repository of
+// another.
+func ofHead(all []forge.Open, head forge.Head) (found []int) {
+	for _, pr := range all {
 		same := strings.EqualFold(pr.Head.Owner, head.Owner)
 		if head.Repository != "" {
 			same = pr.Head.Repository == head.Repository
@@ -44,7 +60,7 @@ func (c *Client) PullRequestsOf(ctx context.Context, head forge.Head) ([]int, er
 			found = append(found, pr.Number)
 		}
 	}
-	return found, failed(lookingFor(head), err)
+	return found
 }
 
 func lookingFor(head forge.Head) string {
@@ -94,17 +110,23 @@ type openNode struct {
 }
 
 func (c *Client) readOpen(ctx context.Context, branch string) ([]forge.Open, error) {
+	return c.readPulls(ctx, branch, "OPEN")
+}
+
+// readPulls lists the pull requests in some of the states, of one branch name or, for
+// "", of all.
+func (c *Client) readPulls(ctx context.Context, branch string, states ...string) ([]forge.Open, error) {
 	type answer struct {
 		Repository *struct {
 			PullRequests *page[openNode] `json:"pullRequests"`
 		} `json:"repository"`
 	}
 	nodes, err := readAll(func(after any) (*page[openNode], error) {
-		variables := map[string]any{"owner": c.owner, "name": c.name, "after": after}
+		variables := map[string]any{"owner": c.owner, "name": c.name, "states": states, "after": after}
 		if branch != "" {
 			variables["branch"] = branch
 		}
-		got, err := ask[answer](ctx, c, queryOpen, variables)
+		got, err := ask[answer](ctx, c, queryPulls, variables)
 		if err == nil && got.Repository == nil {
 			err = &Error{Kind: KindNotFound, Message: "there is no such repository"}
 		}

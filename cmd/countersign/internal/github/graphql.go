@@ -236,10 +236,10 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
   }
 }`
 
-const queryOpen = `
-query($owner: String!, $name: String!, $branch: String, $after: String) {
+const queryPulls = `
+query($owner: String!, $name: String!, $states: [PullRequestState!], $branch: String, $after: String) {
   repository(owner: $owner, name: $name) {
-    pullRequests(states: OPEN, headRefName: $branch, first: 100, after: $after) {
+    pullRequests(states: $states, headRefName: $branch, first: 100, after: $after) {
       totalCount pageInfo { hasNextPage endCursor }
       nodes { number baseRefName headRefName headRefOid headRepositoryOwner { login } headRepository { databaseId } }
     }

@@ -208,6 +208,13 @@ func TestFindPullRequests(t *testing.T) {
 	if got, err := find(forge.Head{Owner: "acme", Branch: "fix", Commit: head}); got != 1 || err != nil {
 		t.Errorf("after the other was closed: %d, %v", got, err)
 	}
+	for h, want := range map[forge.Head]int{
+		{Owner: "acme", Branch: "fix", Commit: head}: sibling, {Owner: "eve", Branch: "fix", Commit: head}: 0, {Owner: "eve", Branch: "fix", Commit: fork.Head}: 0,
+	} {
+		if got, err := w.client.ClosedOf(ctx, h); got != want || err != nil {
+			t.Errorf("closed of %+v: %d, %v; want %d", h, got, err, want)
+		}
+	}
 	w.Fail(githubtest.Fault{Kind: githubtest.EmptyPage, Times: -1})
 	if _, err := w.client.PullRequestsAt(ctx, head); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("an empty page: %v", err)
