@@ -27,6 +27,9 @@ var (
 	// ErrMoved is of a pull request that was not merged, as its head is another
 	// commit than the one that was to be merged.
 	ErrMoved = errors.New("the head of the pull request has moved")
+	// ErrRefused is of what the forge does not do as things are, such as a merge
+	// before another check has passed.
+	ErrRefused = errors.New("the forge does not do that now")
 )
 
 // A Reader is what the gate asks before it counts anybody's word.
@@ -131,8 +134,9 @@ type Merger interface {
 	// Merge merges a pull request whose head is exactly that commit, and returns
 	// the commit that the base branch got: with a merge commit where the repository
 	// allows that, else squashed, else rebased. One that was merged at that head
-	// already is fine. A head that is another is ErrMoved. It says nothing about
-	// what the base had meanwhile: the caller reads what was merged.
+	// already is fine. A head that is another is ErrMoved, what the repository's rules
+	// keep back ErrRefused. It says nothing about what the base had meanwhile: the
+	// caller reads what was merged.
 	Merge(ctx context.Context, number int, head string) (commit string, err error)
 }
 

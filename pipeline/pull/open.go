@@ -328,16 +328,39 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 		s.note("Not merged by countersign: " + why + ".")
 		return nil
 	}
-	commit, err := s.Forge.Merge(ctx, s.number, head)
-	if errors.Is(err, forge.ErrMoved) {
-		s.note("Not merged: somebody pushed in that moment. The next run asks about what is there now.")
-		return nil
+	// Everybody's word is read once more: what was taken back since merges nothing.
+	g, err := s.Runner.Gate(ctx, id)
+	if err == nil && g.Err() != nil {
+		var rep report.Report
+		if rep, _, err = s.took(ctx, g); err == nil {
+			err = errors.Join(g.Err(), s.publish(ctx, rep))
+		}
 	}
 	if err != nil {
+		s.alarm(ctx, err) // takes back the check as well
+		return nil
+	}
+	base := s.pull.Base.Branch
+	if now := g.Pull(); now.State != forge.PullRequestOpen || now.Draft || now.Head.Commit != head || now.Base.Branch != base {
+		s.note("Not merged: the pull request was changed in that moment. The next run looks at it as it is now.")
+		return nil
+	}
+	commit, err := s.Forge.Merge(ctx, s.number, head)
+	switch {
+	case errors.Is(err, forge.ErrMoved):
+		s.note("Not merged: somebody pushed in that moment. The next run asks about what is there now.")
+		return nil
+	case errors.Is(err, forge.ErrRefused): // as where another check is required, and still runs
+		s.note("Not merged: " + s.redact(oneLine(err)) + " The next run tries again.")
+		return nil
+	case err != nil:
 		return err
 	}
 	if err := s.awaitMerge(ctx); err != nil {
 		return err
+	}
+	if s.pull.Base.Branch != base {
+		return &MergeError{s.number, commit, "it was merged into " + report.Clean(s.pull.Base.Branch)}
 	}
 	if err := s.close(ctx, id); err != nil {
 		return &MergeError{s.number, commit, oneLine(err)}

@@ -120,7 +120,7 @@ func TestMergeRefused(t *testing.T) {
 	w.Set(site, githubtest.Settings{Checks: map[string][]string{"main": {"countersign"}}})
 	w.ResetRequests()
 	_, err := w.client.Merge(ctx, 1, old)
-	if checkKind(t, err, KindRefused); !strings.Contains(err.Error(), `Required status check "countersign" is expected`) || w.Count().Writes != 1 {
+	if checkKind(t, err, KindRefused); !errors.Is(err, forge.ErrRefused) || !strings.Contains(err.Error(), `Required status check "countersign" is expected`) || w.Count().Writes != 1 {
 		t.Errorf("%v, %+v", err, w.Count())
 	}
 	w.Set(site, githubtest.Settings{NoMerge: true, NoSquash: true, NoRebase: true})

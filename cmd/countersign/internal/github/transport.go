@@ -70,7 +70,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is matches the errors that package forge tells apart.
 func (e *Error) Is(target error) bool {
 	return target == forge.ErrPermission && e.Kind == KindPermission || target == forge.ErrNotFound && e.Kind == KindNotFound ||
-		target == forge.ErrMoved && e.Kind == KindMoved
+		target == forge.ErrMoved && e.Kind == KindMoved || target == forge.ErrRefused && e.Kind == KindRefused
 }
 
 // failed says what was being done when an error came. What net/http adds around
