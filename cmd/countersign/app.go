@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -35,6 +37,7 @@ type App struct {
 	GH             *ghtoken.Keeper                                  // of gh's tokens; nil: gh does not run this
 
 	flags       globalFlags
+	line        *terminal.Progress // nil where nobody looks
 	secrets     *secret.Finder     // what is taken out of everything that is printed, also of the patch once there is one
 	repo        *gitstore.Repo     // what open opened
 	helpers     bool               // whether Git's credential helpers may be asked
@@ -83,6 +86,7 @@ func (a *App) Main() int {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	err := root.ExecuteContext(context.Background())
+	a.line.End()
 	if a.repo != nil {
 		_ = a.repo.Close() // `git gc` may have what was built for nothing
 	}
@@ -107,8 +111,11 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
   git log refs/agent/ledger`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(), Args: noCommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.habits(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.watch(cmd)
+			return a.habits(cmd)
+		},
 	}
 	f := root.PersistentFlags()
 	f.StringVarP(&a.flags.dir, "directory", "C", ".", "run as if started in `DIR`")
@@ -128,7 +135,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.flags.json = a.flags.json || slices.Contains(a.Args, "--json") // it may stand after the bad one
 		message, _, _ := strings.Cut(err.Error(), ": strconv.")          // what Go calls it says nothing to a person
-		return &usageError{message, nearFlag(cmd, err.Error()) + seeHelp(cmd)}
+		return &usageError{message, completion.NearFlag(cmd, err.Error()) + seeHelp(cmd)}
 	})
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.proposeCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
@@ -137,7 +144,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
 		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
-	a.addCompletions(root)
+	completion.Add(root, a.openLocal, func(line string) string { return a.redact(line).String() })
 	return root
 }
 
@@ -154,29 +161,6 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		hint = "did you mean " + cmd.CommandPath() + " " + strings.Join(near, ", or "+cmd.CommandPath()+" ") + "?"
 	}
 	return &usageError{fmt.Sprintf("unknown command %+q for %q", args[0], cmd.CommandPath()), hint}
-}
-
-// nearFlag asks whether a flag of the command was meant, where the error is about one that
-// there is not; else it is "".
-func nearFlag(cmd *cobra.Command, message string) string {
-	typed, unknown := strings.CutPrefix(message, "unknown flag: --")
-	if _, after, short := strings.Cut(message, "unknown shorthand flag: "); short { // 'j' in -json
-		_, typed, unknown = strings.Cut(after, " in -")
-	}
-	if !unknown || len(typed) < 2 {
-		return ""
-	}
-	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, len(typed)/2)}
-	for line := range strings.Lines(cmd.Flags().FlagUsages()) {
-		if _, after, has := strings.Cut(line, "--"); has {
-			flags.AddCommand(&cobra.Command{Use: strings.TrimSpace(after), Run: func(*cobra.Command, []string) {}})
-		}
-	}
-	near := flags.SuggestionsFor(typed)
-	if len(near) == 0 || len(near) > 3 {
-		return ""
-	}
-	return "did you mean --" + strings.Join(near, " or --") + "? "
 }
 
 // noArgs, upToOne and exactlyOne are cobra's checks with our exit code and a hint.

@@ -213,6 +213,7 @@ func (a *App) answer(person io.Writer, question string) (string, error) {
 		a.say("not asked: what was typed before cannot be told from an answer: %s", oneLine(err))
 		return "", errNotAsked
 	}
+	defer a.line.Hold()()
 	if err := emit(person, a.redact(question)); err != nil {
 		return "", err
 	}

@@ -121,10 +121,8 @@ func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.His
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	p := a.progress("audit")
-	defer p.End()
-	o := audit.Options{Tip: h.Tip(), Signatures: signatures, Progress: p.Show, Code: func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }}
-	o.Found = h.Packs(func(done, total int64) { p.Show("MB of packs", int(done>>20), int(total>>20)) })
+	o := audit.Options{Tip: h.Tip(), Signatures: signatures, Progress: a.line.Show, Code: func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }}
+	o.Found = h.Packs(func(done, total int64) { a.line.Show("MB of packs", int(done>>20), int(total>>20)) })
 	if h.Rollback != nil {
 		o.Found = append(o.Found, history.Finding{RuleID: "L14", Commit: h.Tip(), Message: h.Rollback.Error()})
 	}

@@ -76,7 +76,7 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 		created, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
 		return f.pr > 0 && (p == nil || p.PullRequest != f.pr) || err == nil && created.Before(since)
 	})
-	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen)), line: a.progress("run")}
+	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen))}
 	if err := all.run(ctx, w.r, f.concurrency, chosen); err != nil { // those that were not begun have this reason
 		code, _ := explain(err, a.again)
 		for i, tx := range chosen {
@@ -137,7 +137,6 @@ func (e *manyError) Error() string { return e.sum }
 type advancing struct {
 	*App
 	options pipeline.ApplyOptions
-	line    *terminal.Progress
 	rows    []report.Row
 	errs    []error
 }
@@ -146,7 +145,6 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 	stderr := all.Stderr
 	all.Stderr = &terminal.Locked{W: stderr}
 	defer func() { all.Stderr = stderr }()
-	defer all.line.End()
 	ended := 0
 	to := pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options}
 	return batch.Advance(ctx, r, chosen, to, concurrency, func(i int, out pipeline.Outcome, err error) {

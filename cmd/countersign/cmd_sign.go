@@ -287,6 +287,7 @@ func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ru
 	if err != nil {
 		return nil, err
 	}
+	defer a.line.Hold()()
 	if s.Armored, err = with.Sign(ctx, signed.Namespace, s.Statement.Bytes(), teller{a}); err != nil {
 		if errors.Is(err, sshkey.ErrNoProgram) {
 			return nil, &usageError{err.Error(), "install OpenSSH's client programs"}

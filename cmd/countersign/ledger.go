@@ -181,6 +181,9 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 	}
 	host := github.HostOf(address)
 	if host == "" {
+		if !o.SSH.Batch {
+			a.line.Still()
+		}
 		return o, nil
 	}
 	forge := github.HostOf(a.Getenv("GITHUB_SERVER_URL"))
@@ -207,6 +210,7 @@ func (a *App) credentials(address string, settings gitstore.Settings, first stri
 		return o, err
 	case a.helpers:
 		o.Credentials = func(ctx context.Context, address *url.URL) (string, func(bool)) {
+			defer a.line.Hold()()
 			c, err := gitcredential.Fill(ctx, address, a.person() != nil)
 			if err != nil {
 				return "", nil

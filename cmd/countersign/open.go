@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -83,6 +84,16 @@ func (a *App) openRepo() (*gitstore.Repo, gitstore.Settings, error) {
 		}
 	}
 	return repo, settings, err
+}
+
+// openLocal opens this clone for a completion, before which no flags were looked at.
+func (a *App) openLocal(cmd *cobra.Command) (completion.Clone, error) {
+	if err := a.habits(cmd); err != nil {
+		return completion.Clone{}, err
+	}
+	repo, settings, err := a.openRepo()
+	a.repo = repo // Main closes it
+	return completion.Clone{Repo: repo, Remotes: settings.Remotes(), LedgerRef: a.flags.ledgerRef}, err
 }
 
 // habits finds out which flags Git's configuration may give a value.

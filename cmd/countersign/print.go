@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -136,6 +138,7 @@ func (a *App) page(person io.Writer, text secret.Redacted) error {
 	if a.flags.noPager || !terminal.Is(person) || dumb || pager == "" || pager == "cat" {
 		return emit(person, text)
 	}
+	defer a.line.Hold()()
 	if err := terminal.Page(text.String(), pager, terminal.Of(person), a.Getenv); err != nil {
 		a.say("the pager %q did not show it: %s", pager, oneLine(err))
 		return emit(person, text)
@@ -211,10 +214,13 @@ func (a *App) cleanly(rep report.Report) (line secret.Redacted, clean report.Rep
 	return line, clean, err
 }
 
-// progress is a line that says how far a command is, where a person looks.
-func (a *App) progress(command string) *terminal.Progress {
-	if a.flags.json || a.flags.quiet || !terminal.Is(a.Stderr) || a.Getenv("TERM") == "dumb" {
-		return &terminal.Progress{}
+// watch shows on a terminal that a command is at work while it prints nothing. Commands that
+// talk with a program, and those that another command runs, have no line of their own.
+func (a *App) watch(cmd *cobra.Command) {
+	silent := a.flags.json || a.flags.quiet || cmd.Hidden || cmd.Name() == "serve" || a.Getenv("TERM") == "dumb"
+	if silent || !terminal.Is(a.Stderr) || terminal.Watched(a.Stderr) {
+		return
 	}
-	return &terminal.Progress{Command: command, On: func() io.Writer { return a.Stderr }, Now: a.Now}
+	a.line = terminal.Begin(cmd.Name(), a.Stderr, a.Now)
+	a.Stdout, a.Stderr = a.line.Over(a.Stdout), a.line.Over(a.Stderr)
 }

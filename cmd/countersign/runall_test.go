@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -258,7 +257,7 @@ func TestRunAllRounds(t *testing.T) {
 		r.Store = store
 		open, _, err := r.Open(t.Context())
 		check(t, err)
-		done := &advancing{App: app, rows: make([]report.Row, all), errs: make([]error, all), line: &terminal.Progress{}}
+		done := &advancing{App: app, rows: make([]report.Row, all), errs: make([]error, all)}
 		check(t, done.run(t.Context(), r, 3, open))
 		for i, row := range done.rows {
 			want := ledger.Awaiting

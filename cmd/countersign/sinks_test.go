@@ -17,8 +17,8 @@ import (
 // gives back what it was given.
 func TestT47OneDoor(t *testing.T) {
 	may := map[string]string{
-		"app.go": "Main finish", "print.go": "say print printJSON style person show long progress", "cmd_review.go": "showDryRun",
-		"cmd_demo.go": "demo", "cmd_look.go": "diffCommand list",
+		"app.go": "Main finish", "print.go": "say print printJSON style person show long watch", "cmd_review.go": "showDryRun",
+		"cmd_demo.go": "demo", "cmd_init.go": "showInit", "cmd_look.go": "diffCommand list",
 		"cmd_action.go": "action publish child", "cmd_documents.go": "canon", "cmd_checks.go": "Run", "cmd_settle.go": "HandOver", "cmd_run_all.go": "run",
 	}
 	files, err := filepath.Glob("*.go")

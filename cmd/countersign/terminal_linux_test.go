@@ -232,3 +232,30 @@ func TestT71Terminal(t *testing.T) {
 		t.Errorf("said %d times that there are escapes\n%s", n, p.text())
 	}
 }
+
+// A command that prints nothing for a while says on a terminal that it is at work, within a
+// tenth of a second, and leaves no trace of that; nowhere else, and not where it was told not to.
+func TestWorking(t *testing.T) {
+	s, file := asked(t)
+	s.run(0, "review", "--patch", file)
+	for _, c := range []struct {
+		args  []string
+		env   map[string]string
+		shown bool
+	}{
+		{nil, nil, true}, {[]string{"-q"}, nil, false}, {[]string{"--json"}, nil, false}, {nil, map[string]string{"TERM": "dumb"}, false},
+	} {
+		p := newTerminal(t)
+		code, out := p.starts(s.repo, c.env, append(c.args, "wait", "--timeout", "300ms", "--every", "50ms")...)()
+		_, _ = p.inner.WriteString("end\n")
+		p.awaits("end")
+		text := p.text()
+		if code != exitPending || strings.Contains(out, "working") || strings.Contains(text, "\rwait: working (0.") != c.shown {
+			t.Errorf("%q %v: exit %d, %q, %q", c.args, c.env, code, out, text)
+		}
+		last := text[:strings.Index(text, "countersign: error")]
+		if c.shown && !strings.HasSuffix(last, " \r") && !strings.HasSuffix(last, " \r\x1b[31m") {
+			t.Errorf("it leaves a trace: %q", text)
+		}
+	}
+}

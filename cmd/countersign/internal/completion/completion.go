@@ -79,17 +79,17 @@ func Values(command string) map[string][]string {
 	return all
 }
 
-// Directories are the flags that take a directory.
-var Directories = []string{"directory", "dir", "pack", "target"}
+// directories are the flags that take a directory.
+var directories = []string{"directory", "dir", "pack", "target"}
 
-// Refs are the flags that take a ref, with the prefix that they leave out.
-var Refs = map[string]string{"ledger-ref": "", "policy-ref": "", "from": "", "commit": "", "branch": "refs/heads/"}
+// refs are the flags that take a ref, with the prefix that they leave out.
+var refs = map[string]string{"ledger-ref": "", "policy-ref": "", "from": "", "commit": "", "branch": "refs/heads/"}
 
-// Names are those, without a prefix that all have, that begin with what was typed. What a
+// names are those, without a prefix that all have, that begin with what was typed. What a
 // shell might expand is not offered.
-func Names(names []string, prefix, typed string) []string {
+func names(all []string, prefix, typed string) []string {
 	var out []string
-	for _, name := range names {
+	for _, name := range all {
 		short, has := strings.CutPrefix(name, prefix)
 		if has && len(out) < maxOffered && strings.HasPrefix(short, typed) && short == strings.Map(inert, report.Clean(short)) {
 			out = append(out, short)

@@ -35,10 +35,19 @@ func Of(v any) *os.File {
 	if b, ok := v.(Borrowed); ok {
 		v = b.Writer
 	}
+	if o, ok := v.(*over); ok {
+		v = o.w
+	}
 	if f, ok := v.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
 	}
 	return nil
+}
+
+// Watched reports whether a writer takes the place of a line of progress.
+func Watched(w io.Writer) bool {
+	_, is := w.(*over)
+	return is
 }
 
 // Size is how many columns and rows a writer's terminal has, or those of the oldest
@@ -136,44 +145,143 @@ func Copying(text string) string {
 	return "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a"
 }
 
-// Progress is one line on a terminal that says how far a command is: numbers, and no other
-// text. Several goroutines may use it. The zero Progress is for nobody.
+// Progress is one line on a terminal that says what a command is at, while it prints nothing:
+// numbers, and no other text. What is printed by way of Over takes its place. Several
+// goroutines may use it; a nil Progress is for nobody.
 type Progress struct {
-	Command string
-	On      func() io.Writer // the terminal; nil: nobody is looking
-	Now     func() time.Time
+	command string
+	on      io.Writer
+	now     func() time.Time
+	stop    chan struct{}
 
-	mu   sync.Mutex
-	last time.Time
-	wide int
+	mu           sync.Mutex
+	text         string
+	began, quiet time.Time // quiet is since when nothing was printed
+	drawn        time.Time
+	wide         int  // columns that the line has now
+	midline      bool // what was printed last is no whole line, as a question is none
+	still        bool // what asks the person itself may be there: the line is not drawn again
+	held, ended  bool
 }
 
-// Show says how far it is, at most ten times a second; total 0 is not known.
-func (p *Progress) Show(what string, done, total int) {
-	if p.On == nil || !p.mu.TryLock() {
-		return
-	}
-	defer p.mu.Unlock()
-	now := p.Now()
-	if now.Sub(p.last) < 100*time.Millisecond {
-		return
-	}
-	p.last = now
-	text := fmt.Sprintf("%s: %d %s", p.Command, done, what)
-	if total > 0 {
-		text = fmt.Sprintf("%s: %d of %d %s", p.Command, done, total, what)
-	}
-	fmt.Fprintf(p.On(), "\r%-*s", p.wide, text)
-	p.wide = max(p.wide, len(text))
+// patience is how long nothing is printed before the line is shown, and redraw how often it
+// then is drawn.
+const (
+	patience = 70 * time.Millisecond
+	redraw   = 100 * time.Millisecond
+)
+
+// Begin shows the progress of a command on a terminal until it ends.
+func Begin(command string, on io.Writer, now func() time.Time) *Progress {
+	at := now()
+	p := &Progress{command: command, on: on, now: now, began: at, quiet: at, stop: make(chan struct{})}
+	go func() {
+		ticks := time.NewTicker(patience / 3)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-p.stop:
+				return
+			case <-ticks.C:
+				p.tick()
+			}
+		}
+	}()
+	return p
 }
 
-// End wipes the line.
-func (p *Progress) End() {
+func (p *Progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.On != nil && p.wide > 0 {
-		fmt.Fprintf(p.On(), "\r%*s\r", p.wide, "")
+	now := p.now()
+	if p.held || p.ended || p.midline || now.Sub(p.quiet) < patience || p.wide > 0 && (p.still || now.Sub(p.drawn) < redraw) {
+		return
 	}
+	what := p.text
+	if what == "" {
+		what = "working"
+	}
+	text := fmt.Sprintf("%s: %s (%.1f s)", p.command, what, now.Sub(p.began).Seconds())
+	fmt.Fprintf(p.on, "\r%-*s", p.wide, text)
+	p.wide, p.drawn = max(p.wide, len(text)), now
+}
+
+// Show says how far it is; total 0 is not known.
+func (p *Progress) Show(what string, done, total int) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text = fmt.Sprintf("%d %s", done, what)
+	if total > 0 {
+		p.text = fmt.Sprintf("%d of %d %s", done, total, what)
+	}
+}
+
+// Hold leaves the terminal to somebody else, as a pager or a person who answers, until the
+// function that it returns is called.
+func (p *Progress) Hold() (release func()) {
+	if p == nil {
+		return func() {}
+	}
+	p.set(func() { p.held = true })
+	return func() { p.set(func() { p.held, p.midline, p.quiet = false, false, p.now() }) }
+}
+
+// Still draws the line once at most from now on: a program that may ask has the terminal, too.
+func (p *Progress) Still() {
+	if p != nil {
+		p.set(func() { p.still = true })
+	}
+}
+
+// End wipes the line for good.
+func (p *Progress) End() {
+	if p != nil {
+		p.set(func() {
+			if !p.ended {
+				p.ended = true
+				close(p.stop)
+			}
+		})
+	}
+}
+
+// set wipes the line and changes what it depends on.
+func (p *Progress) set(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+	change()
+}
+
+func (p *Progress) wipe() {
+	if p.wide > 0 {
+		fmt.Fprintf(p.on, "\r%*s\r", p.wide, "")
+		p.wide = 0
+	}
+}
+
+// Over is a writer whose text takes the place of the line. Once something goes elsewhere than
+// to a terminal, as to a pager, the line ends.
+func (p *Progress) Over(w io.Writer) io.Writer { return &over{p, w} }
+
+type over struct {
+	p *Progress
+	w io.Writer
+}
+
+func (o *over) Write(text []byte) (n int, err error) {
+	if !Is(o.w) {
+		o.p.End()
+		return o.w.Write(text)
+	}
+	o.p.set(func() {
+		n, err = o.w.Write(text)
+		o.p.midline, o.p.quiet = len(text) > 0 && text[len(text)-1] != '\n', o.p.now()
+	})
+	return n, err
 }
 
 // A Locked writer lets several goroutines write, one at a time.
