@@ -287,7 +287,7 @@ func OpenedBody(r Report) string {
 	p.write(r.risks(p.left/2, Links{}))
 	p.write("**To approve it, review this pull request and press Approve.** The review is of the commit that the pull request has at that time: a push asks again. " +
 		"Whoever proposed the change, opened this pull request or wrote its commits cannot approve it. The check " + code(GuardName) + " says what is missing.\n\n")
-	p.write("To refuse these bytes for good, comment with this line and your reason:\n\n" + denyBlock(r.Fingerprint))
+	p.write(denyBlock(r.Fingerprint))
 	p.folded("Ids", func(p *page) {
 		p.write("- patch " + name(strings.TrimPrefix(r.Fingerprint, "patchset:")) + "\n- proposed as transaction " + name(r.TransactionID) + " on " + name(r.BaseCommit) + "\n\n")
 	})

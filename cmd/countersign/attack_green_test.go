@@ -123,3 +123,85 @@ func TestT10ProposerOfTheOpened(t *testing.T) {
 	g.guards(passes)
 	g.audits()
 }
+
+// by makes the clone one of somebody's own, with their token and their Git identity.
+func (g *green) by(login string) {
+	g.Helper()
+	for _, name := range []string{"GITHUB_ACTIONS", "CI", "INPUT_TOKEN", "GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_REF"} {
+		delete(g.env, name)
+	}
+	g.env["COUNTERSIGN_TOKEN"] = g.s.Token(login)
+	g.git(g.dir, "config", "user.name", login)
+	g.git(g.dir, "config", "user.email", login+"@example.org")
+}
+
+// What a clone's own identity proposed has no account: only that person opens it, with a
+// person's token, and is its author.
+func TestT10OpenedByHand(t *testing.T) {
+	t.Parallel()
+	g := &green{attack: &attack{hub: newHub(t)}}
+	g.policy(toPulls)
+	g.s.Set(site, githubtest.Settings{ActionsOpenPulls: true})
+	g.by("bob")
+	runs := func(want int, told string, args ...string) {
+		t.Helper()
+		if code, stdout, stderr := g.run(args...); code != want || !strings.Contains(stderr, told) {
+			t.Fatalf("%v: exit code %d, want %d: %s%s", args, code, want, stdout, stderr)
+		}
+	}
+	runs(0, "", "review", "--patch", g.write("fix.patch", greetFix))
+	_, stdout, _ := g.run("list", "--json")
+	tx := regexp.MustCompile(`tx_[0-9A-Z]{26}`).FindString(stdout)
+	runs(exitRefused, " propose "+tx+" --to pull-request", "apply", tx)
+	branch := "refs/heads/countersign/" + tx
+	g.git(g.dir, "config", "user.email", "ada@example.org")
+	runs(exitRefused, "the forge has no account of bob", "run", tx)
+	g.git(g.dir, "config", "user.email", "bob@example.org")
+	bobs := g.env["COUNTERSIGN_TOKEN"]
+	g.env["COUNTERSIGN_TOKEN"] = g.token
+	runs(exitRefused, "the forge has no account of bob", "run", tx)
+	if g.s.Ref(site, branch) != "" {
+		t.Error("the branch was pushed")
+	}
+	g.env["COUNTERSIGN_TOKEN"] = bobs
+	runs(exitPending, "it is pull request 2 now", "run", tx)
+	g.find()
+	g.guards(asks)
+	g.reviews("bob", "APPROVED", "")
+	g.guards(asks, "its author is the proposer")
+	g.reviews("ada", "APPROVED", "")
+	g.guards(passes)
+	g.s.ClosePull(site, g.pr)
+	g.settle(0)
+	if got := g.status(g.tx); got != "interrupted" || g.s.Ref(site, branch) == "" {
+		t.Errorf("%s is %s", g.tx, got)
+	}
+	g.audits()
+}
+
+// The sweep opens what waits for no pull request, and never what it must not.
+func TestGreenSweep(t *testing.T) {
+	t.Parallel()
+	g := &green{attack: &attack{hub: newHub(t)}}
+	g.s.Set(site, githubtest.Settings{ActionsOpenPulls: true})
+	g.env["INPUT_TOKEN"] = g.s.Token("bob")
+	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 403})
+	g.run("propose", "--patch", g.write("fix.patch", greetFix), "--to", "pull-request")
+	g.env["INPUT_TOKEN"] = g.token
+	if code, _, stderr := g.run("settle", "--all"); code != 0 || g.s.Newest(site).Number != 1 {
+		t.Fatalf("without the Policy: %d %s", code, stderr)
+	}
+	g.policy(toPulls)
+	if code, stdout, stderr := g.run("settle", "--all"); code != exitPending {
+		t.Fatalf("settle --all: %d %s%s", code, stdout, stderr)
+	}
+	g.find()
+	if g.pr != 2 || g.status(g.from) != "superseded" {
+		t.Errorf("pull request %d; its transaction is %s", g.pr, g.status(g.from))
+	}
+	g.guards(asks)
+	if code, stdout, stderr := g.run("settle", "--all"); code != exitPending || g.s.Newest(site).Number != 2 {
+		t.Errorf("again: %d %s%s", code, stdout, stderr)
+	}
+	g.audits()
+}

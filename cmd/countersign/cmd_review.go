@@ -156,6 +156,11 @@ func (a *App) openPull(ctx context.Context, f reviewFlags, args []string) (*pipe
 	if s.Forge == nil {
 		return nil, "", &usageError{"there is no token to open a pull request with", "set COUNTERSIGN_TOKEN, or give the Action its input token"}
 	}
+	if s.InWorkflow { // before anything is pushed
+		if _, err := a.trustedEvent(); err != nil {
+			return nil, "", err
+		}
+	}
 	if r.Actor, err = a.client.Viewer(ctx); err != nil { // the forge knows nobody else by an id
 		return nil, "", err
 	}

@@ -173,16 +173,20 @@ func (s Settler) openedBefore(ctx context.Context, patchID string) (Opened, erro
 		if tx.Closed || !tx.GateOnly() || tx.PatchID() != patchID {
 			continue
 		}
-		pull, err := s.Forge.PullRequest(ctx, tx.PullRequest())
+		in, err := OwnDiff(ctx, s.Runner, tx.PullRequest(), "")
+		if errors.As(err, new(*ClosedError)) {
+			continue
+		}
 		if err != nil {
 			return Opened{}, err
 		}
+		set, err := in.Resolve(nil)
 		of := tx.Pointers.Proposal.Repository
-		if pull.State != forge.PullRequestOpen || of == nil || of.ID != pull.Repository.ID {
+		if err != nil || set.ID() != patchID || of == nil || of.ID != in.For.Repository.ID { // somebody pushed since
 			continue
 		}
-		if from, err := conversation.OpenedFor(ctx, s.Runner.Store, pull); err != nil || from != nil {
-			return Opened{pull.Number, tx.TransactionID}, err
+		if from, err := conversation.OpenedFor(ctx, s.Runner.Store, *in.For); err != nil || from != nil {
+			return Opened{in.For.Number, tx.TransactionID}, err
 		}
 	}
 	return Opened{}, nil
@@ -396,6 +400,13 @@ func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head
 		return "the Policy has commands.run, and nothing runs these on the merge", nil
 	case s.opened.Pointers.Proposal.Checks != "":
 		return "the proposal asks for tests or commands, and nothing runs these on the merge", nil
+	}
+	open, _, err := openOn(ctx, s.Runner, s.pull.Repository, s.number)
+	if err != nil {
+		return "", err
+	}
+	if slices.ContainsFunc(open, func(tx ledger.Transaction) bool { return !tx.GateOnly() }) {
+		return "another change is proposed for it, and not decided", nil
 	}
 	refs, err := s.Runner.Code.Refs(ctx, s.pull.Base)
 	if err != nil {
