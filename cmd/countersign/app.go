@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
@@ -51,7 +52,7 @@ type App struct {
 	seen        func() string      // the ledger's last tip that held, once one was opened
 	transaction string             // the one that this run is about, once that is known
 	settled     *pull.Settled      // what a run of settle did
-	matrix      *matrix            // what list --matrix printed
+	matrix      *action.Matrix     // what list --matrix printed
 	bundled     string             // the file that review --bundle-out wrote
 	unchanged   bool               // whether what it was to write changes nothing
 	shown       *report.Report     // the last that was shown

@@ -67,7 +67,7 @@ func (a *App) action(ctx context.Context) error {
 	case child.settled != nil:
 		err = publishSettled(step, child)
 	case child.matrix != nil:
-		err = step.Matrix(child.matrix, len(child.matrix.Include), child.matrix.leftOut)
+		err = step.Matrix(child.matrix, len(child.matrix.Include), child.matrix.LeftOut)
 	case child.bundled != "":
 		step.Proposed(child.bundled)
 	case child.unchanged && step.Input("stage") == "propose":

@@ -84,7 +84,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/gitcredential": {},
 	"cmd/countersign/internal/ghtoken":       {"pipeline/lazyregexp"},
 	"cmd/countersign/internal/completion":    {"gitstore", "pipeline/ledger", "report", "github.com/spf13/cobra"},
-	"cmd/countersign/internal/action":        {"report", "github.com/sethvargo/go-githubactions"},
+	"cmd/countersign/internal/action":        {"pipeline/ledger", "report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/github": {
 		"pipeline/signed", "pipeline/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
 	},

@@ -1,14 +1,16 @@
 // Package action is the side of a workflow step: inputs, outputs and the job
-// summary of GitHub Actions. It is the only door to go-githubactions.
+// summary of GitHub Actions, and the matrix of its jobs. It is the only door to go-githubactions.
 package action
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/sethvargo/go-githubactions"
 
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -133,3 +135,53 @@ func (s Step) CheckRun(url string) { s.gha.SetOutput("check-run-url", url) }
 // Denied sets the verdict of a patch that was refused before it became a
 // transaction.
 func (s Step) Denied() { s.gha.SetOutput("verdict", "denied") }
+
+// MaxJobs is how many jobs GitHub makes of one matrix (GitHub's documentation,
+// "Actions limits").
+const MaxJobs = 256
+
+// A Job is one element of a Matrix: a pull request, whose transactions are
+// settled together, or a transaction that is for none. It has nothing in it that
+// a proposer or a pull request chose.
+type Job struct {
+	Name        string `json:"name"`
+	PullRequest int    `json:"pull_request,omitempty"`
+	Transaction string `json:"transaction,omitempty"`
+}
+
+// A Matrix is what strategy.matrix takes. Of a list that is too long it is one
+// part, and LeftOut counts the others' jobs.
+type Matrix struct {
+	Include []Job `json:"include"`
+	LeftOut int   `json:"-"`
+}
+
+// Jobs makes jobs of open transactions, in their order.
+func Jobs(open []ledger.Transaction, pullsOnly bool) []Job {
+	jobs := []Job{}
+	seen := map[int]bool{}
+	for _, tx := range open {
+		number := 0
+		if p := tx.Pointers.Proposal; p != nil {
+			number = p.PullRequest
+		}
+		switch {
+		case number == 0 && !pullsOnly:
+			jobs = append(jobs, Job{Name: tx.TransactionID, Transaction: tx.TransactionID})
+		case number > 0 && !seen[number]:
+			seen[number] = true
+			jobs = append(jobs, Job{Name: fmt.Sprintf("pull request %d", number), PullRequest: number})
+		}
+	}
+	return jobs
+}
+
+// Part is one part of the jobs, of at most limit. A number that goes up by one
+// from run to run takes every job in its turn, also where the oldest stay open
+// because people have not answered.
+func Part(jobs []Job, limit, number int) Matrix {
+	parts := max((len(jobs)+limit-1)/limit, 1)
+	from := number % parts * limit
+	part := jobs[from:min(from+limit, len(jobs))]
+	return Matrix{part, len(jobs) - len(part)}
+}
