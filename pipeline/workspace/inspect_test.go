@@ -1,6 +1,15 @@
 package workspace
 
-import "testing"
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
 
 // TestInspect: what is neither as it was nor as it should be.
 func TestInspect(t *testing.T) {
@@ -41,5 +50,67 @@ func TestInspect(t *testing.T) {
 			inspect(t, open(t, dir), changes(c.before, c.after), c.want)
 			same(t, dir, c.disk)
 		})
+	}
+}
+
+// TestLocal: what Git takes for a file of a commit is that file; with a filter only what
+// it prints is what a change leaves.
+func TestLocal(t *testing.T) {
+	upper := attributes.Filter{Clean: "lower", Smudge: "upper"}
+	run := func(command, path string, in []byte) ([]byte, error) {
+		switch {
+		case path != "a":
+			return nil, errors.New("of " + path)
+		case command == "upper":
+			return bytes.ToUpper(in), nil
+		}
+		return bytes.ReplaceAll(bytes.ToLower(in), []byte("hidden\n"), nil), nil
+	}
+	for _, c := range []struct {
+		name, attributes, before, after, disk string
+		want                                  State
+	}{
+		{"crlf: before", "a eol=crlf", "x\ny\n", "z\n", "x\r\ny\r\n", Before},
+		{"crlf: after", "a eol=crlf", "x\ny\n", "z\n", "z\r\n", After},
+		{"crlf: before, to Git", "a eol=crlf", "x\ny\n", "z\n", "x\ny\r\n", Before},
+		{"crlf: after, to Git", "a eol=crlf", "x\ny\n", "z\n", "z\n", After},
+		{"crlf: neither", "a eol=crlf", "x\ny\n", "z\n", "x \r\n", Other},
+		{"lf: before, to Git", "a text=auto", "x\n", "z\n", "x\r\n", Before},
+		{"no attribute", "b text=auto", "x\n", "z\n", "x\r\n", Other},
+		{"filter: before", "a filter=f", "x\n", "z\n", "X\n", Before},
+		{"filter: before, to Git", "a filter=f", "x\n", "z\n", "x\nhidden\n", Before},
+		{"filter: after", "a filter=f", "x\n", "z\n", "Z\n", After},
+		{"filter: after, to Git", "a filter=f", "x\n", "z\n", "Z\nHIDDEN\n", Other},
+		{"filter: the bytes of the commit", "a filter=f", "x\n", "z\n", "z\n", Other},
+	} {
+		dir := t.TempDir()
+		files{"a": c.disk}.put(t, dir)
+		tree := open(t, dir)
+		tree.Attributes = attributes.Config{Filters: map[string]attributes.Filter{"f": upper}, Run: run}
+		base := fstest.MapFS{".gitattributes": {Data: []byte(c.attributes)}, "a": {Data: []byte(c.before)}}
+		cs := changes(files{"a": c.before}, files{"a": c.after})
+		local, err := tree.Local(base, cs, true)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		inspect(t, tree, local, c.want)
+		read, err := tree.Stored(base, cs, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := read("a", &patch.File{Mode: patch.Regular, Data: []byte(c.before)})
+		if got := err == nil && string(f.Data) == c.after; got != (c.want == After || c.disk == c.after) {
+			t.Errorf("%s: read back as %q, %v", c.name, f.Data, err)
+		}
+		if t.Failed() {
+			t.Fatal(c.name)
+		}
+	}
+	files := changes(files{"a": "q\n"}, files{"a": "Q hidden\n"})
+	tree := open(t, t.TempDir())
+	tree.Attributes = attributes.Config{Filters: map[string]attributes.Filter{"f": upper}, Run: run}
+	_, err := tree.Local(fstest.MapFS{".gitattributes": {Data: []byte("a filter=f")}}, files, true)
+	if err == nil || !strings.HasSuffix(err.Error(), "it does not bring back the commit's content from what it writes") {
+		t.Error(err)
 	}
 }

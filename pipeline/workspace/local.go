@@ -31,38 +31,74 @@ func (t *Tree) Local(base fs.FS, files []patch.Change, approved bool) ([]patch.C
 		}
 	}
 	var out []patch.Change
+	var plain []int // files that no program has a part in
+	forms := make([]form, len(files))
 	for i, f := range files {
-		var before, after attributes.Form
-		if f.Before != nil {
-			before, err = was.Form(f.Path)
-		}
-		if err == nil && f.After != nil && approved {
-			after, err = is.Form(f.Path)
-		}
-		if err != nil {
+		if forms[i], err = formOf(f, was, is, approved); err != nil {
 			return nil, err
 		}
-		if before == (attributes.Form{}) && after == (attributes.Form{}) {
+		if forms[i] == (form{}) {
 			continue
 		}
 		if out == nil {
 			out = append(out, files...)
 		}
-		if out[i], err = t.local(f, before, after); err != nil {
+		if forms[i].before.IsFiltered() || forms[i].after.IsFiltered() {
+			out[i], err = t.local(f, forms[i])
+		} else {
+			out[i], err = forms[i].convert(f, nil)
+			plain = append(plain, i)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	if out == nil {
 		return files, nil
 	}
-	return out, nil
+	return out, t.unlike(files, out, plain, forms)
 }
 
-func (t *Tree) local(f patch.Change, before, after attributes.Form) (patch.Change, error) {
+// unlike looks for files that are none of what Git would check out, and has them as they
+// are where Git takes them for it all the same. Few are: the rest is compared as it is
+// read, on all cores.
+func (t *Tree) unlike(files, out []patch.Change, plain []int, forms []form) (err error) {
+	checkedOut := make([]patch.Change, len(plain))
+	for n, i := range plain {
+		checkedOut[n] = out[i]
+	}
+	for n, s := range t.look(checkedOut, deleted(files)) {
+		if i := plain[n]; s.state == Other && err == nil {
+			out[i], err = t.local(files[i], forms[i])
+		}
+	}
+	return err
+}
+
+// A form is how a file is checked out before a change, and after it.
+type form struct{ before, after attributes.Form }
+
+func formOf(f patch.Change, was, is *attributes.Rules, approved bool) (out form, err error) {
+	if f.Before != nil {
+		out.before, err = was.Form(f.Path)
+	}
+	if err == nil && f.After != nil && approved {
+		out.after, err = is.Form(f.Path)
+	}
+	return out, err
+}
+
+func (t *Tree) local(f patch.Change, as form) (patch.Change, error) {
 	disk, err := t.read(f.Path)
 	if err != nil {
 		return f, err
 	}
+	return as.convert(f, disk)
+}
+
+// convert has both sides of a change as they are on disk: as Git would check them out, or
+// the file that is there where Git takes it for one.
+func (as form) convert(f patch.Change, disk *patch.File) (patch.Change, error) {
 	place := func(file *patch.File, form attributes.Form, elsewhere bool) (*patch.File, bool, error) {
 		if file == nil || form == (attributes.Form{}) {
 			return file, false, nil
@@ -78,8 +114,9 @@ func (t *Tree) local(f patch.Change, before, after attributes.Form) (patch.Chang
 		return &patch.File{Mode: file.Mode, Data: data}, false, err
 	}
 	var there bool
-	if f.Before, there, err = place(f.Before, before, false); err == nil {
-		f.After, _, err = place(f.After, after, there || after.IsFiltered())
+	var err error
+	if f.Before, there, err = place(f.Before, as.before, false); err == nil {
+		f.After, _, err = place(f.After, as.after, there || as.after.IsFiltered())
 	}
 	return f, err
 }
