@@ -13,6 +13,7 @@ type actCase struct {
 	name      string
 	private   bool
 	proposals bool   // as init writes the workflows without --gate
+	inline    bool   // as init writes them with --inline
 	policy    string // added to the one that init writes
 	cycle     func(*runner)
 }
@@ -25,7 +26,7 @@ func TestAct(t *testing.T) {
 		{name: "private repository", private: true, cycle: actApprove},
 		{name: "proposals alone", proposals: true, cycle: actProposals},
 		{name: "private repository with commands", private: true, policy: "commands:\n  run: [{argv: [grep, -q, \"no line break\", feature.txt]}]\n", cycle: actCommands},
-		{name: "deny", cycle: actDeny},
+		{name: "deny", inline: true, cycle: actDeny},
 		{name: "review", cycle: actReview},
 		{name: "fork", cycle: actFork},
 		{name: "push to another file", cycle: actPushElsewhere},
@@ -34,7 +35,7 @@ func TestAct(t *testing.T) {
 		{name: "commands", policy: "commands:\n  run: [{argv: [grep, -q, \"no line break\", feature.txt]}]\n", cycle: actCommands},
 		{name: "sweep", cycle: actSweep},
 		{name: "fleet", cycle: actFleet},
-		{name: "fleet with commands", policy: "commands:\n  run: [{argv: [grep, -q, more, work.txt]}]\n", cycle: actFleetCommands},
+		{name: "fleet with commands", inline: true, policy: "commands:\n  run: [{argv: [grep, -q, more, work.txt]}]\n", cycle: actFleetCommands},
 		{name: "time", cycle: actTime},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.cycle(newRunner(t, o, c)) })

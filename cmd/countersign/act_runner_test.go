@@ -41,7 +41,7 @@ const (
 func newRunner(t *testing.T, o tool, c actCase) *runner {
 	t.Helper()
 	r := &runner{hub: openHub(t, c.private), tool: o, head: site, jobs: 1}
-	if code, _, stderr := r.run("init", "--fleet", "--organization", "--uses", actUses, fmt.Sprintf("--gate=%t", !c.proposals)); code != 0 {
+	if code, _, stderr := r.run("init", "--fleet", "--organization", "--uses", actUses, fmt.Sprintf("--gate=%t", !c.proposals), fmt.Sprintf("--inline=%t", c.inline)); code != 0 {
 		t.Fatal(stderr)
 	}
 	files := map[string]string{}

@@ -154,6 +154,7 @@ func TestT25ProgramOfAnEarlierStep(t *testing.T) {
 			}
 			first, _ := in.run()
 			gets, builds := in.gets, in.builds()
+			in.env["GITHUB_ACTION_PATH"] += "/.github/action" // the action of the workflows, which is in the same tree
 			if second, printed := in.run(); second != first || in.gets != gets || in.builds() != builds {
 				t.Errorf("the second step has %q, %d downloads, %d builds\n%s", second, in.gets, in.builds(), printed)
 			}

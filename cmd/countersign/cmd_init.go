@@ -76,7 +76,7 @@ repository further, as requests to GitHub's API.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign for its newest release, OWNER/countersign@COMMIT, or ./ in its own repository")
 	flags.BoolVar(&f.gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
-	flags.BoolVar(&f.inline, "inline", false, "write all jobs into the workflow, in place of a call to one of ours: for GitHub Enterprise Server, or to read everything")
+	flags.BoolVar(&f.inline, "inline", false, "write all jobs into the workflow, in place of a call to one of ours; the default for GitHub Enterprise Server")
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts the former in every repository of an organisation")
 	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
@@ -152,7 +152,7 @@ func (a *App) planInit(ctx context.Context, repo *gitstore.Repo, settings gitsto
 		}
 	}
 	asked := map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
-	p.files, p.Settings, err = scaffold.Plan(tree, scaffold.Settings{Uses: f.uses, Gate: f.gate, Inline: f.inline, LedgerRef: f.ledgerRef}, f.given, asked)
+	p.files, p.Settings, err = scaffold.Plan(tree, scaffold.Settings{Uses: f.uses, Gate: f.gate, Inline: f.inline || !f.given("inline") && !a.forgeOf(settings).Calls(), LedgerRef: f.ledgerRef}, f.given, asked)
 	if err != nil {
 		return p, &exitError{exitIO, err}
 	}
@@ -230,13 +230,18 @@ func (a *App) showChanges(files []scaffold.Planned, dryRun bool) (shown bool, er
 	return true, nil
 }
 
+// forgeOf is where the remote has the repository.
+func (a *App) forgeOf(settings gitstore.Settings) scaffold.Forge {
+	remote := settings.RemoteURL(a.flags.remote)
+	return scaffold.ForgeOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), wire.WebOf(remote)), cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote)))
+}
+
 func (a *App) showInit(settings gitstore.Settings, p initPlan, dryRun bool) error {
 	diff := scaffold.Diff(p.files, dryRun)
 	if p.shown {
 		diff = nil
 	}
-	remote := settings.RemoteURL(a.flags.remote)
-	forge := scaffold.ForgeOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), wire.WebOf(remote)), cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote)))
+	forge := a.forgeOf(settings)
 	a.say("%s", forge.Say(a.flags.remote))
 	next := scaffold.Next(p.Settings, p.files, a.again)
 	if a.flags.json {

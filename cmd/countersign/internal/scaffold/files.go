@@ -358,7 +358,7 @@ func (s Settings) after(there map[string][]byte, given func(flag string) bool) S
 		s.Gate = was.Gate
 	}
 	if !given("inline") {
-		s.Inline = found && was.Inline // the former one had a workflow_call, and all jobs
+		s.Inline = s.Inline || found && was.Inline // the former one had a workflow_call, and all jobs
 	}
 	if s.LedgerRef == gitstore.LedgerRef {
 		s.LedgerRef = ""

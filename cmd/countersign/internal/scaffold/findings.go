@@ -27,6 +27,7 @@ type Facts struct {
 	Files       map[string]string // path → state
 	Uses        []string          // what the workflows call the action
 	Gated       bool              // whether pull requests themselves are guarded
+	Inline      bool              // whether the jobs are in the workflow, rather than called
 	Policy      policy.Policy
 	PolicyErr   error
 	LedgerRef   string
@@ -190,6 +191,9 @@ func (f Facts) serverFindings() []Finding {
 		return nil
 	}
 	out := []Finding{note("take their v3 in the workflows where they fail", "artifacts of actions/upload-artifact and download-artifact v4 and later need support by this server")}
+	if !f.Inline {
+		out = append(out, fails("countersign init --inline", "GitHub Enterprise Server cannot run the workflow that countersign.yml calls: it has no \"$/\""))
+	}
 	if f.Gated && github.RunsBaseWorkflows(f.GitHub.Version) {
 		out = append(out, fails("countersign init --gate=false",
 			"GitHub Enterprise Server %s takes pull_request_target's workflow from the pull request's base: pull requests themselves are not guarded", report.Clean(f.GitHub.Version)))
@@ -301,6 +305,7 @@ func (f *Facts) Read(files map[string][]byte) {
 			f.Uses = append(f.Uses, uses)
 		}
 	}
+	f.Inline = settle.Uses == "" || settle.inline()
 	f.Gated, f.WorkflowRef = settle.Gate, cmp.Or(settle.LedgerRef, gitstore.LedgerRef)
 	f.Policy = policy.Default()
 	if raw, found := files[policy.Path]; found {

@@ -201,6 +201,7 @@ func TestInitFindings(t *testing.T) {
 		{LevelFails, "no actions: read", func(f *Facts) { f.GitHub.Rights["actions: read"] = false }},
 		{LevelNote, "could not be found out", func(f *Facts) { delete(f.GitHub.Rights, "checks: write") }},
 		{LevelFails, "members of acme/security", func(f *Facts) { f.GitHub.Teams["acme/security"] = false }},
+		{LevelFails, "cannot run the workflow that countersign.yml calls", func(f *Facts) { f.GitHub.Version = "4.0.0" }},
 		{LevelFails, "Server 3.19.4 takes", func(f *Facts) { f.GitHub.Version = "3.19.4" }},
 		{LevelFails, "Server 3 takes", func(f *Facts) { f.GitHub.Version = "3" }},
 		{LevelNote, "push ruleset no json (file_path_restriction)", func(f *Facts) {
@@ -237,13 +238,13 @@ func TestInitFindings(t *testing.T) {
 	}
 	for version, gated := range map[string]bool{"3.20.0": true, "3.21.1": true, "4.0.0": true, "3.19.99": false, "2.99.0": false, "x.y": false} {
 		f := works()
-		f.GitHub.Version = version
+		f.GitHub.Version, f.Inline = version, true
 		if failed := slices.ContainsFunc(f.Findings(), func(one Finding) bool { return one.Level == LevelFails }); failed == gated {
 			t.Errorf("version %s fails: %v", version, failed)
 		}
 	}
 	f := works()
-	f.GitHub.Version, f.Gated = "3.1.0", false
+	f.GitHub.Version, f.Gated, f.Inline = "3.1.0", false, true
 	if f.Findings()[0].Level == LevelFails {
 		t.Errorf("fails without gate-only: %v", f.Findings())
 	}

@@ -175,6 +175,10 @@ func ForgeOf(server, repository string) Forge {
 	return Forge{host, repository}
 }
 
+// Calls reports whether a workflow there can call one of ours, which uses the action of its
+// own commit: GitHub Enterprise Server has no "$/" for that. Where nothing is known it can.
+func (f Forge) Calls() bool { return f.Host == "" || f.Host == "github.com" }
+
 // Say tells a person about it, by the remote's name.
 func (f Forge) Say(remote string) string {
 	switch f.Host {
