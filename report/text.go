@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
@@ -370,6 +371,24 @@ func (s Style) reveal(text string) string {
 		text = text[size:]
 	}
 	return b.String()
+}
+
+// DiffKey and DiffBytesKey are the members of a document that hold a whole diff.
+const (
+	DiffKey      = "diff"
+	DiffBytesKey = "diff_base64"
+)
+
+// DiffDocument is a transaction's diff as JSON. A string of JSON holds no bytes that are not
+// UTF-8: where there are some they are escaped as for a person, and the bytes themselves
+// stand beside it (T71).
+func DiffDocument(id, diff string) map[string]any {
+	doc := map[string]any{"transaction_id": id, DiffKey: diff}
+	if !utf8.ValidString(diff) {
+		doc[DiffKey] = ledger.EscapeBytes(diff)
+		doc[DiffBytesKey] = base64.StdEncoding.EncodeToString([]byte(diff))
+	}
+	return doc
 }
 
 // ShellQuote writes a word so that a POSIX shell reads it as it is.

@@ -3,13 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -199,7 +197,7 @@ func (a *App) diffCommand() *cobra.Command {
 		shown := a.redactDiff(diff)
 		switch {
 		case a.flags.json:
-			return a.printJSON(diffDocument(id, shown.String()))
+			return a.printJSON(report.DiffDocument(id, shown.String()))
 		case terminal.Is(a.Stdout):
 			shown = shown.Show(func(diff string) string {
 				return report.Diff([]byte(diff), a.style()) + report.Renamed([]byte(diff), a.style())
@@ -207,18 +205,6 @@ func (a *App) diffCommand() *cobra.Command {
 		}
 		return a.long(shown) // a file or a pipe gets the bytes as they are
 	})
-}
-
-// diffDocument is a diff as JSON. A string of JSON holds no bytes that are not
-// UTF-8: where there are some they are escaped as for a person, and the bytes
-// themselves stand beside it (T71).
-func diffDocument(id, diff string) document {
-	doc := document{"transaction_id": id, diffKey: diff}
-	if !utf8.ValidString(diff) {
-		doc[diffKey] = ledger.EscapeBytes(diff)
-		doc[diffBytesKey] = base64.StdEncoding.EncodeToString([]byte(diff))
-	}
-	return doc
 }
 
 // redactDiff is a stored diff as it is shown. It was stored without secrets, so

@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 		"pipeline/result", "pipeline/secret", "pipeline/workspace",
 	},
 	"pipeline/pull": {
-		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
+		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
 	},
 	"gitstore/packfile":   {"github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/index":      {"github.com/go-git/go-git/v5"},

@@ -73,17 +73,10 @@ func (a *App) redactJSON(doc any) (secret.Redacted, error) {
 		return secret.Redacted{}, err
 	}
 	clean, err := a.finder().RedactJSON(raw, func(key, value string) bool {
-		return key == diffKey || key == diffBytesKey || ledger.IsTyped(key, value)
+		return key == report.DiffKey || key == report.DiffBytesKey || ledger.IsTyped(key, value)
 	})
 	return clean.Show(func(doc string) string { return doc + "\n" }), err
 }
-
-// diffKey and diffBytesKey are the members of a document that hold a whole diff,
-// which redactDiff has redacted as one.
-const (
-	diffKey      = "diff"
-	diffBytesKey = "diff_base64"
-)
 
 func (a *App) print(text string) error { return emit(a.Stdout, a.redact(text)) }
 
