@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 
@@ -237,20 +236,14 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	for _, damaged := range w.damaged {
 		sum.Fail(damaged)
 	}
-	untold, err := sweep.Untold(ctx, w.open)
-	sum.Fail(err)
 	if sweep.Event, err = a.trustedEvent(); err != nil { // what it hands over is then not looked at
 		sweep.Event = pull.Event{}
 	}
-	pulls := append(pull.Numbers(w.open), untold...)
-	opened, err := sweep.OpenAll(ctx, w.open, pulls)
-	sum.Fail(err)
-	pulls = append(pulls, opened...)
-	untaken, err := sweep.Untaken(ctx, pulls)
-	sum.Fail(err)
+	pulls, errs := sweep.Pulls(ctx, w.open)
+	sum.Fail(errs...)
 	before := a.finder()
 	learnt := before
-	for _, f.pr = range append(pulls, untaken...) {
+	for _, f.pr = range pulls {
 		a.secrets = before
 		s, number, err := a.openSettler(ctx, f, nil)
 		if err != nil {
@@ -258,11 +251,7 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 			continue
 		}
 		one := s.Settle(ctx, number)
-		sum.Transactions = append(sum.Transactions, one.Transactions...)
-		sum.NeedsChecks = append(sum.NeedsChecks, one.NeedsChecks...)
-		sum.Notes = append(sum.Notes, one.Notes...)
-		sum.Errs = append(sum.Errs, one.Errs...)
-		maps.Copy(sum.CheckURLs, one.CheckURLs)
+		sum.Add(one)
 		learnt = learnt.Also(a.secrets)
 	}
 	a.secrets = learnt

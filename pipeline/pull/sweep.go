@@ -23,6 +23,18 @@ func Numbers(open []ledger.Transaction) []int {
 	return out
 }
 
+// Pulls are the numbers of the pull requests that a sweep settles, each once, with what
+// kept it from finding others: those that open transactions are for, those on which
+// something was not told, those that it opens, and those for which a bundle lies there.
+func (s Settler) Pulls(ctx context.Context, open []ledger.Transaction) ([]int, []error) {
+	untold, first := s.Untold(ctx, open)
+	pulls := append(Numbers(open), untold...)
+	opened, second := s.OpenAll(ctx, open, pulls)
+	pulls = append(pulls, opened...)
+	untaken, third := s.Untaken(ctx, pulls)
+	return append(pulls, untaken...), []error{first, second, third}
+}
+
 // OpenAll makes pull requests of the open transactions that are for none, and of what
 // the sweep's own event hands over, where the Policy says so. It returns their numbers,
 // without those that are settled anyway. What a clone's own identity proposed is that

@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +35,15 @@ func NewSettled(host Host, number int) *Settled {
 		PullRequest: number, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}, CheckURLs: map[string]string{},
 		redact: host.Redact,
 	}
+}
+
+// Add adds what became of one of several pull requests.
+func (s *Settled) Add(one *Settled) {
+	s.Transactions = append(s.Transactions, one.Transactions...)
+	s.NeedsChecks = append(s.NeedsChecks, one.NeedsChecks...)
+	s.Notes = append(s.Notes, one.Notes...)
+	s.Errs = append(s.Errs, one.Errs...)
+	maps.Copy(s.CheckURLs, one.CheckURLs)
 }
 
 // Fail notes errors, and says on the pull request what they were; that people
