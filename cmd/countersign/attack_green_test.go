@@ -104,6 +104,9 @@ func TestT10ProposerOfTheOpened(t *testing.T) {
 	t.Parallel()
 	g := &green{attack: &attack{hub: newHub(t)}}
 	g.s.Set(site, githubtest.Settings{ActionsOpenPulls: true})
+	g.person("bobby", "admin") // bob's other account, by the list of keys
+	g.pushes("ada", "main", "allowed_signers", "bob,bobby ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBn3uC8uuzHPONgrQ5j4csTMhW8vbKr1atBmpAhQetS5\n")
+	g.policy("approvals: {keys: allowed_signers}\n")
 	token := g.token
 	g.env["INPUT_TOKEN"] = g.s.Token("bob")
 	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 403})
@@ -118,7 +121,12 @@ func TestT10ProposerOfTheOpened(t *testing.T) {
 	g.find()
 	g.guards(asks)
 	g.reviews("bob", "APPROVED", "")
-	g.guards(asks, "its author is the proposer")
+	g.reviews("bobby", "APPROVED", "")
+	g.s.Rename("bob", "robert")
+	g.reviews("robert", "APPROVED", "")
+	if out := g.guards(asks, "its author is the proposer"); len(out.Transactions) != 1 || len(out.Transactions[0].Verdict.Decisions) != 3 {
+		t.Errorf("%+v", out)
+	}
 	g.reviews("ada", "APPROVED", "")
 	g.guards(passes)
 	g.audits()
