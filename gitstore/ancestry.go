@@ -28,7 +28,7 @@ func (e *NoMergeBaseError) Error() string {
 type CutOffError struct{ Missing string }
 
 func (e *CutOffError) Error() string {
-	return fmt.Sprintf("the history is not here as far back as commit %s (a shallow clone?)", e.Missing)
+	return fmt.Sprintf("the history here does not go back to commit %s (a shallow clone?)", e.Missing)
 }
 
 // maxAncestors bounds how many commits a merge base is looked for in, and so the

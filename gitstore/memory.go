@@ -167,7 +167,7 @@ func (m memory) advance(seen, tip plumbing.Hash) error {
 	return m.write(tip)
 }
 
-var errCutOff = errors.New("the history is not here as far back")
+var errCutOff = errors.New("the history does not go back that far here")
 
 // descends reports whether ancestor is tip or one of its ancestors, as far as a
 // source has them. A history that is cut off is an error, unless ancestor was

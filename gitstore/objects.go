@@ -314,7 +314,7 @@ func between(s source, ancestor, tip plumbing.Hash) ([]link, error) {
 			return nil, err
 		}
 		if len(c.parents) > 1 {
-			return nil, fmt.Errorf("commit %s is a merge, which a ledger has none of", at)
+			return nil, fmt.Errorf("commit %s is a merge, and a ledger has no merges", at)
 		}
 		l := link{id: at, tree: c.tree}
 		if len(c.parents) == 1 {
@@ -322,7 +322,7 @@ func between(s source, ancestor, tip plumbing.Hash) ([]link, error) {
 		}
 		out = append(out, l)
 		if l.parent.IsZero() && !ancestor.IsZero() {
-			return nil, fmt.Errorf("commit %s is no ancestor of %s", ancestor, tip)
+			return nil, fmt.Errorf("commit %s is not an ancestor of %s", ancestor, tip)
 		}
 		at = l.parent
 	}

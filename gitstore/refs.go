@@ -261,7 +261,7 @@ func (r *Repo) tip(name plumbing.ReferenceName) (plumbing.Hash, error) {
 	}
 	text := strings.TrimRight(string(raw), " \t\r\n")
 	if strings.HasPrefix(text, "ref:") {
-		return plumbing.ZeroHash, fmt.Errorf("%s is a symbolic ref, which a ledger may not be", name)
+		return plumbing.ZeroHash, fmt.Errorf("%s is a symbolic ref, and a ledger must not be one", name)
 	}
 	if !plumbing.IsHash(text) {
 		return plumbing.ZeroHash, fmt.Errorf("reading %s: the file %s is damaged", name, r.refFile(name))

@@ -246,7 +246,7 @@ func (r *replay) step(c link, former plumbing.Hash) (ourStep, error) {
 	s := ourStep{link: c, files: map[string][]byte{}, place: ledger.LedgerEventsFile}
 	err := diffTrees(r.source, former, c.tree, func(d treeChange) error {
 		if d.new.id.IsZero() {
-			return fmt.Errorf("%+q was removed, which no ledger does", d.path)
+			return fmt.Errorf("%+q was removed, and a ledger never removes anything", d.path)
 		}
 		if !d.new.mode.IsFile() {
 			return nil

@@ -40,7 +40,7 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	text := fmt.Sprintf("advanced both here and on %s, differently: %s", e.Remote, strings.Join(e.Transactions, ", "))
 	if len(e.Denied) > 0 {
-		text += "; a denial that was recorded here alone would be lost with " + strings.Join(e.Denied, ", ")
+		text += "; a denial that was recorded only here would be lost with " + strings.Join(e.Denied, ", ")
 	}
 	return text
 }

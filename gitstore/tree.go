@@ -54,7 +54,7 @@ func (b *builder) edits(files []patch.Change) ([]edit, error) {
 	slices.SortFunc(out, func(a, b edit) int { return strings.Compare(a.path, b.path) })
 	for i, e := range out {
 		if !fs.ValidPath(e.path) || e.path == "." || i > 0 && out[i-1].path == e.path {
-			return nil, fmt.Errorf("%+q is not a path, or is there twice", e.path)
+			return nil, fmt.Errorf("%+q is not a path, or occurs twice", e.path)
 		}
 	}
 	return out, nil

@@ -81,7 +81,7 @@ func (e *UndecidedError) Error() string { return e.Message }
 type NobodyError struct{}
 
 func (*NobodyError) Error() string {
-	return "nobody can be named for this decision: Git knows no e-mail address here (user.email)"
+	return "Git does not know who decides: it has no e-mail address here (user.email)"
 }
 
 // A ChangedError is a decision on something else than what was shown: the Policy,

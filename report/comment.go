@@ -16,7 +16,7 @@ const CommentMarker = "<!-- countersign:report -->"
 // Notes that a Comment can carry.
 const (
 	NoteNoCI  = `The token that pushes does not start CI on the new commit: press "Approve workflows to run" on the pull request, or give an App's token as push-token.`
-	NoteTeams = "The members of teams cannot be read with this token, so nobody counts as one. An App's token with the permission members: read can."
+	NoteTeams = "This token cannot read the members of teams, so nobody counts as one. Use an App's token with the permission members: read."
 )
 
 // A Comment is the one comment of a pull request, updated in place: what became

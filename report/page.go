@@ -25,7 +25,7 @@ type page struct {
 	cut  bool
 }
 
-const cutNote = "\n**Cut here:** there is no room for more; the ledger has the whole.\n"
+const cutNote = "\n**Cut here:** there is no room for more. The ledger has all of it.\n"
 
 func newPage(limit int) *page { return &page{left: limit - len(cutNote)} }
 

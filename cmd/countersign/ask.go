@@ -20,7 +20,7 @@ import (
 )
 
 // errNotAsked says that nobody could be asked here.
-var errNotAsked = errors.New("nobody can be asked here")
+var errNotAsked = errors.New("there is nobody to ask here")
 
 // decideHere shows a transaction to the person at the terminal, asks, and records the
 // answer. The answer is about what was shown: where that is something else by then,
@@ -63,7 +63,7 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 				return g, true, err
 			}
 		}
-		a.say("what you were shown is not what is open now, so nothing was recorded; this is how it is now")
+		a.say("it has changed since you were shown it, so nothing was recorded; this is how it is now")
 	}
 }
 
@@ -210,7 +210,7 @@ func (a *App) answer(person io.Writer, question string) (string, error) {
 		empty = terminal.EmptyInput
 	}
 	if err := empty(a.Stdin.(*os.File)); err != nil {
-		a.say("not asked: what was typed before cannot be told from an answer: %s", oneLine(err))
+		a.say("not asked: earlier typing cannot be told from an answer: %s", oneLine(err))
 		return "", errNotAsked
 	}
 	defer a.line.Hold()()

@@ -66,7 +66,7 @@ func TestT83NoBundleOfOthers(t *testing.T) {
 	}
 	h.proposedBy("{}", githubtest.NewWorkflowRun{})
 	h.settled(e)
-	if got := h.comment(); !strings.Contains(got, "What an earlier run proposed could not be taken") {
+	if got := h.comment(); !strings.Contains(got, "A proposal of an earlier run could not be read") {
 		t.Errorf("the comment says %q", got)
 	}
 }

@@ -259,7 +259,7 @@ func TestT51SignWithoutAClone(t *testing.T) {
 	}
 	kept(states[0])
 	a.env["HOME"] = "" // nothing to remember it by, which is said
-	if _, _, stderr := a.run(append([]string{"sign", "--pr", "1"}, sign...)...); !strings.Contains(stderr, "nothing will remember the ledger's tip") {
+	if _, _, stderr := a.run(append([]string{"sign", "--pr", "1"}, sign...)...); !strings.Contains(stderr, "the ledger's tip is not remembered") {
 		t.Errorf("nothing remembers, and nobody was told: %s", stderr)
 	}
 }

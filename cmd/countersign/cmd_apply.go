@@ -19,7 +19,7 @@ import (
 type targetFlags struct{ to, branch string }
 
 func (f *targetFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.to, "to", "", "where to apply: `worktree`, branch, or ref (refs/agent/applied/TX); default: what the Policy says, else worktree")
+	cmd.Flags().StringVar(&f.to, "to", "", "where to apply: `worktree`, branch, or ref (refs/agent/applied/TX); default: what the Policy says, or worktree")
 	cmd.Flags().StringVar(&f.branch, "branch", "", "with --to branch: its `NAME`; it must not be checked out (default: countersign/ and the end of the id)")
 }
 
@@ -98,7 +98,7 @@ func (a *App) apply(ctx context.Context, r *pipeline.Runner, args []string, o pi
 	case err != nil:
 		return err
 	case out.Already:
-		a.say("nothing written: %s is applied already", id)
+		a.say("nothing was written: %s is applied already", id)
 	case out.Result.Outcome != result.Success:
 		return &pipeline.UnappliedError{Result: out.Result}
 	case !o.DryRun:
@@ -109,7 +109,7 @@ func (a *App) apply(ctx context.Context, r *pipeline.Runner, args []string, o pi
 
 func (a *App) sayResumed(id string, out pipeline.ApplyOutcome) {
 	if out.Resumed {
-		a.say("an apply of %s that was cut off was taken up where it was", id)
+		a.say("continued an interrupted apply of %s", id)
 	}
 }
 

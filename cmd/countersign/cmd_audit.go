@@ -159,7 +159,7 @@ func (e *unexplainedError) Error() string {
 // patch_id is made from the files alone.
 func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {
 	if f.from != "" || f.branch != "" || f.signers != "" {
-		return &usageError{"--commit goes with none of the other flags of audit", "audit the ledger, then the commit"}
+		return &usageError{"--commit cannot be combined with the other flags of audit", "audit the ledger, then the commit"}
 	}
 	snap, err := local.Snapshot(ctx)
 	if err != nil {

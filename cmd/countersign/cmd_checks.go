@@ -90,7 +90,7 @@ func (f *checkFlags) add(cmd *cobra.Command) {
 
 // addSeccomp adds the flag for less of a sandbox.
 func (f *checkFlags) addSeccomp(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.seccomp, "accept-seccomp", false, "where namespaces are denied, run commands behind Landlock and a seccomp filter alone, and record that")
+	cmd.Flags().BoolVar(&f.seccomp, "accept-seccomp", false, "if namespaces are denied, run commands behind Landlock and a seccomp filter only, and record that")
 }
 
 // open opens the repository with these flags; file is a patch that the ledger
@@ -141,7 +141,7 @@ func (a *App) checksCommand() *cobra.Command {
 	var to targetFlags
 	cmd := &cobra.Command{
 		Use:   "checks [TX] --out FILE | checks --tree COMMIT --out FILE",
-		Short: "Run the commands that the Policy asks for, and nothing else, and write down what came of them",
+		Short: "Run the commands that the Policy asks for, and write their results to a file",
 		Long: `checks runs commands in the sandbox, on a copy of the tree that a transaction makes of
 its base, or of the tree of a commit. It writes nothing but FILE, which "run --checks FILE"
 takes as what it is: somebody's word on that tree.

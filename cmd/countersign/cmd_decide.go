@@ -51,8 +51,8 @@ a person's own key has approvals.signed.`,
 			return a.decide(cmd.Context(), args, ruling, f)
 		},
 	}
-	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if the transaction's is another")
-	cmd.Flags().BoolVar(&ruling.All, "all", false, "everything that the transaction asks about, with one answer")
+	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if it is not the transaction's")
+	cmd.Flags().BoolVar(&ruling.All, "all", false, "answer everything that the transaction asks about at once")
 	cmd.Flags().StringVar(&ruling.Reason, "reason", "", "why, recorded with the decision")
 	cmd.Flags().BoolVar(&f.sign, "sign", false, "sign the decision with your own SSH key")
 	f.add(cmd)

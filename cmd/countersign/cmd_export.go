@@ -19,7 +19,7 @@ func (a *App) exportCommand() *cobra.Command {
 	var asPack bool
 	cmd := &cobra.Command{
 		Use:   "export [TX] --out DIR",
-		Short: "Write a transaction as a plain directory, to send or to check elsewhere",
+		Short: "Write a transaction to a plain directory, to send or to check elsewhere",
 		Example: "  countersign export tx_01J --out evidence && countersign validate --dir evidence\n" +
 			"  countersign export tx_01J --pack --out pack && countersign pack apply --pack pack --target elsewhere",
 		Args: upToOne,

@@ -47,7 +47,7 @@ func (a *App) fleet(ctx context.Context, dryRun bool) error {
 		return err
 	}
 	if client == nil {
-		return &usageError{"there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", "it is for a workflow: countersign init --organization writes one"}
+		return &usageError{"there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", "fleet runs in a workflow: countersign init --organization writes it"}
 	}
 	repositories, err := client.Installed(ctx)
 	if err != nil {

@@ -78,7 +78,7 @@ repository further, as requests to GitHub's API.`,
 	flags.BoolVar(&f.gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
 	flags.BoolVar(&f.inline, "inline", false, "write all jobs into the workflow, in place of a call to one of ours; the default for GitHub Enterprise Server")
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
-	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts the former in every repository of an organisation")
+	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
 	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
 	flags.BoolVar(&f.interactive, "interactive", false, "ask who must approve, how many, and what is guarded")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be written, and write nothing")
@@ -92,7 +92,7 @@ repository further, as requests to GitHub's API.`,
 func (a *App) doctorCommand() *cobra.Command {
 	f := initFlags{doctor: true}
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what does not work here yet, and what mends it", Args: noArgs,
+		Use: "doctor", Short: "Say what does not work yet, and how to fix it", Args: noArgs,
 		Long: `doctor looks at this clone, at the default branch's Policy and workflows, and at the repository on
 GitHub where there is a token to ask it with. A line for each finding, with the command or the
 setting that mends it. It changes nothing. The exit code is 1 if something will not work.`,
@@ -203,7 +203,7 @@ func (a *App) interview(p *initPlan) error {
 		for taken := false; !taken; {
 			typed, err := a.answer(person, q.Ask(report.Style{Colour: a.colours(person)}))
 			if err != nil {
-				return &usageError{"the questions were not answered, so nothing was written", ""}
+				return &usageError{"not all questions were answered, so nothing was written", ""}
 			}
 			taken = q.Answer(typed)
 		}
@@ -262,7 +262,7 @@ func (a *App) showInit(settings gitstore.Settings, p initPlan, dryRun bool) erro
 // initHarden prints the requests that protect the repository further.
 func (a *App) initHarden(f initFlags) error {
 	if !strings.HasPrefix(a.flags.ledgerRef, "refs/heads/") {
-		a.say("no ruleset reaches %s: rulesets are for branches and tags, so whoever may push can rewrite or delete that ref", a.flags.ledgerRef)
+		a.say("rulesets cannot protect %s: they are for branches and tags, so whoever may push can rewrite or delete that ref", a.flags.ledgerRef)
 		a.say("hint: countersign remembers the last tip and refuses a ledger that was rewritten; --ledger-ref refs/heads/countersign-ledger keeps it where a ruleset holds")
 	} else if f.app == 0 {
 		a.say("hint: --app NUMBER also keeps everybody but that app from adding to the ledger")

@@ -55,14 +55,14 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 }
 
 func (a *App) ledgerCommand() *cobra.Command {
-	return group("ledger", "Look after the ledger itself", "  countersign ledger tip\n  countersign ledger accept-tip COMMIT --reason WHY",
+	return group("ledger", "Look at the ledger's tip, or accept one that was rewritten", "  countersign ledger tip\n  countersign ledger accept-tip COMMIT --reason WHY",
 		a.acceptTipCommand(), a.tipCommand())
 }
 
 func (a *App) tipCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "tip",
-		Short: "Print the ledger's tip, held to the last one seen here",
+		Short: "Print the ledger's tip; refuse one that was rewritten since this clone saw it",
 		Example: "  countersign ledger tip\n" +
 			"  countersign audit --known-tip $(ssh other-machine countersign -C repo ledger tip)",
 		Args: noArgs,
@@ -90,10 +90,10 @@ the last tip that was seen here. Only a person who knows why the ledger was rewr
 is missing from it is gone. The acceptance is itself an event of the ledger, with your name and the
 reason. What this clone had is kept on a ref.`,
 		Example: `  countersign ledger accept-tip 3f0c… --reason "the server was restored from last night's backup"`,
-		Args:    exactlyOne("no commit given", "name the ledger's tip as it is now, all 40 digits"),
+		Args:    exactlyOne("no commit given", "give the ledger's tip as it is now, all 40 digits"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.acceptTip(cmd.Context(), args[0], reason) },
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, recorded with it (needed)")
+	cmd.Flags().StringVar(&reason, "reason", "", "why; recorded with it (required)")
 	return cmd
 }
 

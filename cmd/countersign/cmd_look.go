@@ -46,7 +46,7 @@ func (a *App) listCommand() *cobra.Command {
 			limited := cmd.Flags().Changed("limit")
 			switch {
 			case m.on && (limited || f.all):
-				return &usageError{"--limit and --all do not go with --matrix", "its own flag is --max"}
+				return &usageError{"--limit and --all cannot be combined with --matrix", "use --max"}
 			case limited && f.all:
 				return &usageError{"--limit and --all were given", "give one of them"}
 			case f.status != "" && !slices.Contains(ledger.Statuses, ledger.Status(f.status)):
@@ -91,7 +91,7 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 		rows = append(rows, listed(t))
 	}
 	if more {
-		a.say("there are older ones: --all lists all, --limit N more of them")
+		a.say("there are older ones: list more with --limit N, or all with --all")
 	}
 	if len(rows) == 0 && !a.flags.json {
 		a.say("no transactions")

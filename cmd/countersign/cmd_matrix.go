@@ -20,7 +20,7 @@ func (f *matrixFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.on, "matrix", false, "print the open ones as strategy.matrix of a GitHub workflow takes them")
 	cmd.Flags().BoolVar(&f.pulls, "pull-requests", false, "with --matrix, only those that are for a pull request")
 	cmd.Flags().IntVar(&f.max, "max", action.MaxJobs, "with --matrix, the greatest `NUMBER` of jobs, up to 256")
-	cmd.Flags().IntVar(&f.part, "part", 0, "with --matrix, the part to print of a list that is longer, by `NUMBER`; after the last comes the first again")
+	cmd.Flags().IntVar(&f.part, "part", 0, "with --matrix, print part `NUMBER` of a longer list; after the last part comes the first again")
 }
 
 func (f matrixFlags) check() error {
@@ -28,7 +28,7 @@ func (f matrixFlags) check() error {
 	case !f.on && (f.pulls || f.max != action.MaxJobs || f.part != 0):
 		return &usageError{"--pull-requests, --max and --part belong to --matrix", "add --matrix"}
 	case f.max < 1 || f.max > action.MaxJobs:
-		return &usageError{fmt.Sprintf("--max %d is not from 1 to %d", f.max, action.MaxJobs), "GitHub makes no more jobs of one matrix"}
+		return &usageError{fmt.Sprintf("--max %d is not from 1 to %d", f.max, action.MaxJobs), "GitHub allows no more jobs in one matrix"}
 	case f.part < 0:
 		return &usageError{fmt.Sprintf("--part %d is no part", f.part), "the first part is 0"}
 	}
@@ -87,7 +87,7 @@ func (a *App) listMatrix(ctx context.Context, f matrixFlags) error {
 	m := action.Part(action.Jobs(w.open, f.pulls), f.max, f.part)
 	a.matrix = &m
 	if m.LeftOut > 0 {
-		a.say("%d of %d are left out: another --part has them", m.LeftOut, m.LeftOut+len(m.Include))
+		a.say("%d of %d are left out: another --part lists them", m.LeftOut, m.LeftOut+len(m.Include))
 	}
 	return a.printJSON(m)
 }

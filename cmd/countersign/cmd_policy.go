@@ -20,9 +20,9 @@ const maxPolicy = 64 << 10
 func (a *App) policyCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Check a Policy file, or the one that holds now",
+		Short: "Check a Policy file, or the one in force",
 		Long: `check reads a Policy strictly and says what is wrong with it, with line and column.
-Without FILE it reads the one that holds: ` + policy.Path + ` at HEAD, not in the working tree.`,
+Without FILE it reads the one in force: ` + policy.Path + ` at HEAD, not in the working tree.`,
 		Example: "  countersign policy check " + policy.Path,
 		Args:    upToOne,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.policyCheck(cmd.Context(), args) },
@@ -30,13 +30,13 @@ Without FILE it reads the one that holds: ` + policy.Path + ` at HEAD, not in th
 	var f reviewFlags
 	explain := &cobra.Command{
 		Use:     "explain --patch FILE",
-		Short:   "Say which rules a patch would meet, path by path, and what approvals it would need",
+		Short:   "Say which rules apply to a patch, path by path, and which approvals it needs",
 		Example: "  countersign policy explain --patch fix.patch",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.policyExplain(cmd.Context(), f) },
 	}
 	f.add(explain)
-	return group("policy", "Check the Policy, and say what it asks of a patch",
+	return group("policy", "Check the Policy, or explain what it asks of a patch",
 		"  countersign policy check\n  countersign policy explain --patch fix.patch", check, explain)
 }
 

@@ -184,7 +184,7 @@ func (a *App) openPull(ctx context.Context, f reviewFlags, args []string) (*pipe
 
 func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if !slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "" {
-		return &usageError{"--as is one or each; a bundle has one change", "--as one"}
+		return &usageError{"--as must be one or each, and a bundle holds one change", "--as one"}
 	}
 	if _, err := (&targetFlags{to: string(f.to)}).options(false); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 // cannot be.
 func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags) error {
 	if f.patch == "" || f.pr > 0 || f.trace != "" {
-		return &usageError{"--as each takes --patch alone", "propose them one at a time"}
+		return &usageError{"--as each works only with --patch", "propose them one at a time"}
 	}
 	rules, err := r.Rules(ctx, "")
 	if err != nil {
@@ -268,7 +268,7 @@ func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlag
 	}
 	rep.Verdict, rep.InputSHA256 = nil, done.InputSHA256
 	if done.Known {
-		a.say("this patch is known: nothing recorded")
+		a.say("this patch is known already: nothing was recorded")
 	}
 	if err := a.show(rep); err != nil {
 		return err
@@ -302,7 +302,7 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 		return a.printJSON(doc)
 	}
 	if len(done.Supersedes) > 0 {
-		a.say("it would supersede %s", strings.Join(done.Supersedes, ", "))
+		a.say("this would supersede %s", strings.Join(done.Supersedes, ", "))
 	}
 	risks := report.RiskLines(*done.Risks.Redacted(a.finder().Text), a.style()) + "\n"
 	shown := a.finder().RedactDiff(done.Patchset.Bytes())

@@ -44,7 +44,7 @@ func (f *allFlags) check(given []string) error {
 	case f.all && len(given) > 0:
 		return &usageError{"--all and " + given[0] + " were given", "give one of them"}
 	case f.concurrency < 1:
-		return &usageError{"--concurrency takes a number from 1", ""}
+		return &usageError{"--concurrency must be 1 or more", ""}
 	case f.pr < 0:
 		return &usageError{"--pr takes the number of a pull request", ""}
 	}

@@ -34,7 +34,7 @@ func (a *App) settleCommand() *cobra.Command {
 	var f settleFlags
 	cmd := &cobra.Command{
 		Use:   "settle --pr N [TX]",
-		Short: "Take everything on a pull request as far as its approvals allow, and report there",
+		Short: "Take all that is proposed on a pull request as far as its approvals allow, and report there",
 		Long: `settle reads the reviews and comments of a pull request, records the decisions, asks where
 approvals are missing, applies what is approved to the pull request's branch, validates it, and
 reports on the pull request. It does nothing twice: run it as often as you like.
@@ -61,8 +61,8 @@ requests and checks. In a workflow the pull request is the event's.`,
 	cmd.Flags().IntVar(&f.pr, "pr", 0, "the pull request's `NUMBER`")
 	cmd.Flags().BoolVar(&f.all, "all", false, "every pull request that has an open transaction")
 	cmd.Flags().StringVar(&f.bundle, "bundle", "", "propose what is in this bundle of \"review --bundle-out\", `FILE`")
-	cmd.Flags().BoolVar(&f.noGate, "no-gate", false, "leave pull requests themselves alone: no check \"countersign\"")
-	cmd.Flags().BoolVar(&f.dedicated, "dedicated", false, "the token is that of an app of its own, which branch protection expects the check from")
+	cmd.Flags().BoolVar(&f.noGate, "no-gate", false, "do not guard pull requests themselves: no check \"countersign\"")
+	cmd.Flags().BoolVar(&f.dedicated, "dedicated", false, "the token is your own App's, and branch protection expects the check from that App")
 	f.target.add(cmd)
 	f.checks.add(cmd)
 	return cmd
@@ -207,7 +207,7 @@ func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []s
 		}
 	}
 	if number == 0 && s.Event.ProposesAnew() == 0 {
-		return 0, &usageError{"no pull request is meant", "name one: --pr N"}
+		return 0, &usageError{"it is not clear which pull request is meant", "name one: --pr N"}
 	}
 	return number, nil
 }

@@ -78,7 +78,7 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 		Args: upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if number < 0 || number == 0 && (len(args) == 0 || post || repository != "") {
-				return &usageError{"--pr must name the pull request", "in a clone without one, countersign approve TX --sign records a signed decision"}
+				return &usageError{"--pr must name the pull request", "without a pull request: countersign approve TX --sign"}
 			}
 			if repository != "" {
 				remove, err := a.cloneFor(cmd.Context(), repository)
@@ -98,7 +98,7 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 	cmd.Flags().BoolVar(&deny, "deny", false, "sign a denial")
 	cmd.Flags().BoolVar(&post, "post", false, "post it on the pull request")
 	cmd.Flags().BoolVar(&f.block, "block", false, "a fenced block in which the signed statement can be read, not one line")
-	cmd.Flags().BoolVar(&all, "all", false, "everything that the transaction asks about, with one answer")
+	cmd.Flags().BoolVar(&all, "all", false, "answer everything that the transaction asks about at once")
 	cmd.Flags().StringSliceVar(&fingerprints, "fingerprint", nil, "what is meant: secret, protected, or a `patchset:…` in full")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, signed with the decision")
 	cmd.Flags().StringVar(&repository, "repo", "", "work without a clone, on the repository `OWNER/NAME` or one with this address")
@@ -116,7 +116,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 		return err
 	}
 	if post && a.client == nil {
-		return &usageError{"there is no token to post with", "set COUNTERSIGN_TOKEN to one of your own account, or post the line that is printed without --post"}
+		return &usageError{"there is no token to post with", "set COUNTERSIGN_TOKEN to a token of your own account, or leave out --post and post the line yourself"}
 	}
 	find := func() (string, error) { return a.findOnPull(ctx, r, number, args) }
 	id, err := find()
@@ -161,7 +161,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 	if a.flags.json {
 		return a.printJSON(document{"comment": comment, "line": approval.SignedLine(*signature), "patch_id": patchID, "short": report.ShortHash(patchID), "transaction_id": id, "url": url})
 	}
-	a.say("patch %s, to be compared with what others are shown of it", report.ShortHash(patchID))
+	a.say("this is patch %s: compare the hash with what others see", report.ShortHash(patchID))
 	if post {
 		return a.print("posted: " + url + "\n")
 	}
@@ -202,7 +202,7 @@ func (a *App) checkRepository(ctx context.Context, r *pipeline.Runner, g pipelin
 	p := g.Transaction().Pointers.Proposal
 	meant := github.RepositoryOf(a.repo.Config.RemoteURL(a.flags.remote))
 	if p.Repository == nil || meant == "" || !strings.EqualFold(p.Repository.Name, meant) {
-		return &usageError{fmt.Sprintf("%s is of another repository than %s", g.Transaction().TransactionID, meant), "--repo OWNER/NAME names the one that the pull request is in"}
+		return &usageError{fmt.Sprintf("%s is of another repository than %s", g.Transaction().TransactionID, meant), "--repo OWNER/NAME names the repository of the pull request"}
 	}
 	if r.Forge == nil {
 		return nil
@@ -368,7 +368,7 @@ func (a *App) cloneFor(ctx context.Context, repository string) (remove func(), e
 	a.cloned, a.beside = address, a.flags.dir
 	if a.flags.tipFile == "" && a.flags.knownTip == "" {
 		if a.flags.tipFile, err = a.tipFileFor(address); err != nil {
-			a.say("nothing will remember the ledger's tip (--tip-file FILE does): %v", err)
+			a.say("the ledger's tip is not remembered (--tip-file FILE would): %v", err)
 		}
 	}
 	authorization := ""

@@ -108,7 +108,7 @@ var table = []row{
 	on(exitRefused, (*unnamedError).hint),
 	on(exitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(exitFailed, func(_ *manyError, again command) string {
-		return again("run", "TX") + " says more about one of them; " + again("approve", "TX") + " shows it in a terminal and asks"
+		return again("run", "TX") + " says more about one transaction; " + again("approve", "TX") + " shows it in a terminal and asks"
 	}),
 	on(exitPending, func(e *pipeline.PendingError, again command) string {
 		return report.HowToApprove(e.ID, e.PullRequest, e.Verdict, again)
@@ -116,10 +116,10 @@ var table = []row{
 	always[*pipeline.DeniedError](exitDenied, "a denial is final for these bytes; propose a different patch"),
 	always[*conversation.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
 	on(exitIO, forgeHint),
-	always[*conversation.ReadingError](exitIO, "run it again: nothing on it counts until it is read in full"),
+	always[*conversation.ReadingError](exitIO, "run it again: nothing there counts until all of it was read"),
 	on(exitRefused, func(e *pull.OpenError, _ command) string { return e.Hint }),
 	always[*pull.MergeError](exitFailed, "look at what was merged, and revert it if it is not what was approved; the ledger has the patch"),
-	always[*pull.ClosedError](exitRefused, "reopen it, or propose the change without --pr"),
+	always[*pull.ClosedError](exitRefused, "reopen the pull request, or propose the change without --pr"),
 	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
 	always[*effect.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
 	on(exitRefused, func(e *effect.PullRequestError, again command) string {
@@ -129,8 +129,8 @@ var table = []row{
 	always[*gitstore.PushError](exitIO, "give a token that may push there (push-token in the Action, COUNTERSIGN_TOKEN elsewhere), or apply with --to ref"),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
 	always[*effect.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
-	always[*attributes.UnsupportedError](exitRefused, "leave the working tree out: --to branch"),
-	always[*effect.SparseError](exitRefused, "check them out, or apply without a working tree: --to branch"),
+	always[*attributes.UnsupportedError](exitRefused, "apply without the working tree: --to branch"),
+	always[*effect.SparseError](exitRefused, "check them out, or apply without the working tree: --to branch"),
 	always[*pipeline.SupersededError](exitRefused, "make the patch again on the current commit, and review it"),
 	on(exitRefused, func(e *effect.ElsewhereError, again command) string {
 		if e.Base == "" {
@@ -146,7 +146,7 @@ var table = []row{
 		}
 		return again("validate", e.ID)
 	}),
-	always[*pipeline.UnappliedError](exitFailed, "mend what it says of the files, then run the same command again"),
+	always[*pipeline.UnappliedError](exitFailed, "fix what it says about the files, then run the same command again"),
 	on(exitRefused, func(e *pipeline.LimitError, _ command) string {
 		return "split the change, or raise limits." + e.What + " in the Policy"
 	}),
@@ -155,7 +155,7 @@ var table = []row{
 	on(exitRefused, func(e *pipeline.ChangedError, again command) string { return again("gate", e.ID) }),
 	always[*pipeline.NoWorktreeError](exitRefused, "apply in a clone that has a working tree"),
 	on(exitFailed, func(e *ledger.CorruptError, again command) string { return again("validate", e.ID) }),
-	always[*ledger.DamagedError](exitFailed, "git log --stat on the ledger's ref shows who put it there"),
+	always[*ledger.DamagedError](exitFailed, "git log --stat of the ledger's ref shows who added it"),
 	on(exitFailed, func(e *gitstore.ConflictError, again command) string {
 		if len(e.Denied) > 0 {
 			return "nothing was changed; deny it again in a fresh clone with --push, then sync here"
@@ -163,8 +163,8 @@ var table = []row{
 		return "nothing was changed; " + again("sync", "--set-aside") + " keeps the remote's and puts this clone's on a ref"
 	}),
 	always[*gitstore.AcceptError](exitRefused, ""),
-	always[*gitstore.NotInHistoryError](exitRefused, "git log --oneline on the ledger's ref lists them"),
-	always[*unexplainedError](exitFailed, "countersign sync brings the remote's ledger here; a change of several commits is a range: --commit A..B"),
+	always[*gitstore.NotInHistoryError](exitRefused, "git log --oneline of the ledger's ref lists them"),
+	always[*unexplainedError](exitFailed, "countersign sync brings the remote's ledger here; for a change of several commits give a range: --commit A..B"),
 	value(gitstore.ErrNoLedger, exitRefused, func(again command) string {
 		return again("sync") + " brings the remote's; " + again("review") + " begins one"
 	}),
@@ -173,18 +173,18 @@ var table = []row{
 	always[*gitstore.UnsignableError](exitRefused, "give the key: --sign-key FILE"),
 	on(exitIO, func(e *wire.AuthError, _ command) string {
 		if e.Status == 0 {
-			return "the same host must let you in with ssh -T; COUNTERSIGN_SSH_KEY names the key, and core.sshCommand counts in your own Git configuration only"
+			return "check that ssh -T lets you in; COUNTERSIGN_SSH_KEY names the key, and core.sshCommand counts in your own Git configuration only"
 		}
 		return "set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address"
 	}),
 	always[*wire.HostKeyError](exitIO, "ssh to the server once by hand and compare its key with what its owner publishes; SSH_KNOWN_HOSTS names a file of known keys"),
 	value(wire.ErrNoSSH, exitIO, say("install OpenSSH's client, name another program in GIT_SSH_COMMAND, or use an https address")),
-	always[*wire.RejectedError](exitIO, "the remote says why it does not take the ledger; once it does, run the same command again"),
-	always[*wire.NetworkError](exitIO, "the record stays here with --no-push; countersign sync joins it with the remote's later"),
+	always[*wire.RejectedError](exitIO, "the error says why the remote refuses the ledger; fix that, then run the same command again"),
+	always[*wire.NetworkError](exitIO, "with --no-push the record stays here; countersign sync joins it with the remote's later"),
 	on(exitFailed, rollbackHint),
 	on(exitFailed, func(e *gitstore.UnverifiedError, again command) string {
-		return "nothing of it was remembered: find out who added it, and put " + cmp.Or(e.Since, "the ledger as it was") +
-			" back; only if it is to stay: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY") +
+		return "these commits were not accepted: find out who added them, and put " + cmp.Or(e.Since, "the ledger as it was") +
+			" back; only if they are right: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY") +
 			"; for settle also docs/ledger.md, Memory of a workflow"
 	}),
 	always[*ledger.AmbiguousError](exitRefused, "name one of them by its id, or by more characters of it"),
@@ -192,9 +192,9 @@ var table = []row{
 	value(ledger.ErrNoneOpen, exitRefused, reviewHint),
 	value(ledger.ErrNotFound, exitRefused, func(again command) string { return again("list") }),
 	value(gitstore.ErrNotRepository, exitRefused, say("run it inside a Git repository, or name one with -C DIR")),
-	value(gitstore.ErrNoCommits, exitRefused, say("make a first commit; a patch needs a base to apply to")),
-	always[*wire.HashError](exitRefused, "SHA-256 repositories are not supported, and neither are clones of them; git init --object-format=sha1 makes one that is"),
-	always[*gitstore.UnsupportedError](exitRefused, "a plain clone of it (git clone --no-local) is supported"),
+	value(gitstore.ErrNoCommits, exitRefused, say("make a first commit: a patch needs a base to apply to")),
+	always[*wire.HashError](exitRefused, "repositories of the object format sha256 are not supported, nor are clones of them; git init --object-format=sha1 makes another"),
+	always[*gitstore.UnsupportedError](exitRefused, "a plain clone of it works: git clone --no-local"),
 	always[*pipeline.ChecksError](exitFailed, ""),
 	always[policy.Problems](exitRefused, "docs/policy.md lists the keys and their values"),
 	on(exitIO, func(e *policyRefError, _ command) string {
@@ -203,18 +203,18 @@ var table = []row{
 		}
 		return "--policy-ref takes a full name, such as refs/heads/main"
 	}),
-	always[*secret.FoundError](exitRefused, "take it out of the patch, and replace the secret if it is one; close a transaction that has it, and review again"),
+	always[*secret.FoundError](exitRefused, "take it out of the patch; if it is a real secret, replace it; close the transaction that has it, and review again"),
 	on(exitRefused, func(e *reviewed.RedactedError, _ command) string {
-		hint := "give it again: the same command with --patch FILE (run takes that without " + e.ID + ")"
+		hint := "give the patch again: the same command with --patch FILE (run: without " + e.ID + ")"
 		if e.Sealed {
-			hint += "; or set COUNTERSIGN_AGE_IDENTITY, as it is sealed in the ledger"
+			hint += "; or set COUNTERSIGN_AGE_IDENTITY, because the ledger has it sealed"
 		}
 		return hint
 	}),
-	always[*seal.Error](exitRefused, "COUNTERSIGN_AGE_IDENTITY holds the age identity, AGE-SECRET-KEY-1…"),
-	always[*checks.ReadOnlyError](exitRefused, "the Policy's key sandbox, or --sandbox, says so"),
+	always[*seal.Error](exitRefused, "set COUNTERSIGN_AGE_IDENTITY to the age identity, AGE-SECRET-KEY-1…"),
+	always[*checks.ReadOnlyError](exitRefused, "the Policy's key sandbox or --sandbox says read-only"),
 	always[*pipeline.PolicyChangedError](exitRefused, "run it again: the new Policy applies"),
-	always[*checks.SandboxError](exitRefused, "the Policy's key sandbox allows it, or leave --sandbox out"),
+	always[*checks.SandboxError](exitRefused, "leave --sandbox out, or let the Policy's key sandbox allow it"),
 	on(exitRefused, func(_ *checks.ResultsError, again command) string {
 		return "run " + again("checks", "--out", "FILE") + " again on what is there now"
 	}),
@@ -261,15 +261,15 @@ func explain(err error, again command) (code int, hint string) {
 func forgeHint(e *github.Error, _ command) string {
 	switch e.Kind {
 	case github.KindAuth:
-		return "the token is not valid any more: give another one"
+		return "the token is no longer valid: give another one"
 	case github.KindPermission:
-		return `"countersign init --check" says what the token may do, and what it takes`
+		return `"countersign init --check" says what the token can do, and what it needs`
 	case github.KindNotFound:
-		return "it is not there, or the token cannot see it"
+		return "it does not exist, or the token cannot see it"
 	case github.KindRateLimited:
-		return "run it again later: what was not read is not approved"
+		return "run it again later: nothing counts until it was read"
 	}
-	return "run it again: nothing counts until it is read in full"
+	return "run it again: nothing counts until all of it was read"
 }
 
 func rollbackHint(e *gitstore.RollbackError, again command) string {

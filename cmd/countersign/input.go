@@ -72,7 +72,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 		return err
 	}
 	a.bundled = f.bundleOut
-	a.say("%s has the proposal; nothing was recorded", f.bundleOut)
+	a.say("%s holds the proposal; nothing was recorded", f.bundleOut)
 	return a.showDryRun(done)
 }
 
@@ -150,7 +150,7 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 		return in, "working tree", err
 	case f.recipe != "":
 		if f.recipe != "remove-todo" {
-			return in, "", &usageError{fmt.Sprintf("no recipe is called %+q", f.recipe), "the one there is: --recipe remove-todo --needle TEXT"}
+			return in, "", &usageError{fmt.Sprintf("no recipe is called %+q", f.recipe), "the only recipe is: --recipe remove-todo --needle TEXT"}
 		}
 		in, err = input.Recipe(f.needle, f.files, f.summary)
 		return in, "recipe", err

@@ -272,7 +272,7 @@ func (a *App) readTip() (string, error) {
 	}
 	tip := strings.TrimSpace(string(raw))
 	if !canon.IsHex(tip, 40) {
-		return "", &usageError{a.flags.tipFile + " does not hold a commit id", "remove it only if you know why it is damaged"}
+		return "", &usageError{a.flags.tipFile + " does not hold a commit id", "delete the file only if you know why it is damaged"}
 	}
 	return tip, nil
 }

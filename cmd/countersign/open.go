@@ -164,7 +164,7 @@ func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look 
 	name := ""
 	if len(args) > 0 {
 		if name = args[0]; name == "" {
-			return ledger.Snapshot{}, "", &usageError{"the transaction's name is empty", "leave it out to take the open one"}
+			return ledger.Snapshot{}, "", &usageError{"the transaction's name is empty", "leave it out to take the open transaction"}
 		}
 	}
 	snap, id, err := r.Find(ctx, name, look)

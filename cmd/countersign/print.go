@@ -133,7 +133,7 @@ func (a *App) page(person io.Writer, text secret.Redacted) error {
 	}
 	defer a.line.Hold()()
 	if err := terminal.Page(text.String(), pager, terminal.Of(person), a.Getenv); err != nil {
-		a.say("the pager %q did not show it: %s", pager, oneLine(err))
+		a.say("the pager %q failed: %s", pager, oneLine(err))
 		return emit(person, text)
 	}
 	return nil

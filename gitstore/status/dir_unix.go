@@ -106,7 +106,7 @@ func (d *dir) openFile(name string) (*os.File, error) {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errors.New("it is no regular file any more"), err, f.Close())
+		return nil, errors.Join(errors.New("it is no longer a regular file"), err, f.Close())
 	}
 	return f, nil
 }

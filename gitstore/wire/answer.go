@@ -166,7 +166,7 @@ func readHash(text []byte) (h plumbing.Hash, err error) {
 		return h, errors.New("the answer has a hash of the wrong length")
 	}
 	if _, err := hex.Decode(h[:], text); err != nil {
-		return plumbing.ZeroHash, errors.New("the answer has a hash that is none")
+		return plumbing.ZeroHash, errors.New("the answer has a malformed hash")
 	}
 	return h, nil
 }

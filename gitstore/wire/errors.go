@@ -18,7 +18,7 @@ import (
 
 // What an [Error] may wrap, besides the types below.
 var (
-	ErrNotFound = errors.New("there is no such repository, or it is not shown to us")
+	ErrNotFound = errors.New("there is no such repository, or we are not allowed to see it")
 	ErrNoFilter = errors.New("the server does not filter what it sends")
 	ErrTooLarge = errors.New("the answer is larger than allowed")
 )

@@ -180,7 +180,7 @@ func (g *guard) checkStatus(req *http.Request, resp *http.Response) error {
 		return nil
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		if req.Method != http.MethodGet {
-			return errors.New("the server redirects a request that may not be redirected")
+			return errors.New("the server redirects a request that must not be redirected")
 		}
 		to, err := resp.Location()
 		if err != nil {
@@ -190,7 +190,7 @@ func (g *guard) checkStatus(req *http.Request, resp *http.Response) error {
 			return err
 		}
 		if to.User != nil || to.Query().Get("service") != req.URL.Query().Get("service") || !strings.HasSuffix(to.Path, "/info/refs") {
-			return errors.New("the server redirects to something else")
+			return errors.New("the server redirects to another path")
 		}
 		return nil
 	case http.StatusUnauthorized, http.StatusForbidden:

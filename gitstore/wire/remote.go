@@ -63,7 +63,7 @@ func localPath(raw, dir string) (Remote, error) {
 	path := filepath.FromSlash(raw)
 	if !filepath.IsAbs(path) {
 		if !filepath.IsAbs(dir) {
-			return Remote{}, errors.New("the path of the repository is relative, and nothing says to what")
+			return Remote{}, errors.New("the path of the repository is relative, and it is not clear to which directory")
 		}
 		path = filepath.Join(dir, path)
 	}

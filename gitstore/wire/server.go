@@ -226,10 +226,10 @@ func (s *Server) call(ctx context.Context, doing string, do func(context.Context
 // checkRef keeps everything off the wire that could be more than a name.
 func checkRef(ref string) error {
 	if !strings.HasPrefix(ref, "refs/") || strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return fmt.Errorf("%q is no full name of a ref", ref)
+		return fmt.Errorf("%q is not a ref's full name", ref)
 	}
 	if err := plumbing.ReferenceName(ref).Validate(); err != nil {
-		return fmt.Errorf("%q is no full name of a ref", ref)
+		return fmt.Errorf("%q is not a ref's full name", ref)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (o SSH) options(variant string, port int) (args []string, err error) {
 			return nil, errors.New("the ssh program takes no options (GIT_SSH_VARIANT is simple), and so no key")
 		}
 	default:
-		return nil, fmt.Errorf("GIT_SSH_VARIANT %q is none that git knows", variant)
+		return nil, fmt.Errorf("git knows no GIT_SSH_VARIANT %q", variant)
 	}
 	if len(o.KnownHosts) > 0 && variant != "ssh" {
 		return nil, errors.New("only OpenSSH can be told in which file servers' keys are (SSH_KNOWN_HOSTS)")

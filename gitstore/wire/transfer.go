@@ -101,9 +101,9 @@ func (r FetchRequest) check() error {
 	case len(r.Wants) == 0:
 		return errors.New("nothing is wanted")
 	case slices.ContainsFunc(r.Wants, isZero) || slices.ContainsFunc(r.Haves, isZero) || slices.ContainsFunc(r.Shallow, isZero):
-		return errors.New("the zero hash cannot be fetched")
+		return errors.New("the hash of zeros cannot be fetched")
 	case len(r.Shallow) == 0 && !slices.ContainsFunc(r.Wants, func(h plumbing.Hash) bool { return !has(h) }):
-		return errors.New("all that is wanted is there already")
+		return errors.New("everything that was asked for is already here")
 	case r.Depth < 0 || r.Limit < 0:
 		return errors.New("a depth or a limit is negative")
 	}
@@ -228,7 +228,7 @@ func (s *Server) Push(ctx context.Context, ref string, old, next plumbing.Hash, 
 			return &RejectedError{"unpacking: " + report.UnpackStatus}
 		}
 		if len(report.CommandStatuses) != 1 || report.CommandStatuses[0].ReferenceName.String() != ref {
-			return errors.New("the server's report is not about our ref alone")
+			return errors.New("the server's report is not only about our ref")
 		}
 		if status := report.CommandStatuses[0].Status; status != "ok" {
 			return &RejectedError{status}

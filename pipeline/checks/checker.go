@@ -273,7 +273,7 @@ func (d Done) Record(s *ledger.Stage, secrets *secret.Finder, when string) {
 type NoCommandsError struct{ Command string }
 
 func (e *NoCommandsError) Error() string {
-	return fmt.Sprintf("%q has to run first, and commands are not run here", e.Command)
+	return fmt.Sprintf("%q has to run first, but commands do not run here", e.Command)
 }
 
 // A ResultsError says that results which were given are not those of the

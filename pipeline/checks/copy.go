@@ -132,7 +132,7 @@ func (c *copier) file(dir *os.Root, name string) error {
 	case err != nil:
 		return failure(name, err)
 	case !info.Mode().IsRegular():
-		return failure(name, errors.New("listed as a file, and is none"))
+		return failure(name, errors.New("listed as a file, but is not one"))
 	case info.Size() > c.left.bytes:
 		return failure(name, c.tooLarge())
 	}

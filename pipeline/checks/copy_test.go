@@ -228,7 +228,7 @@ func (l lying) ReadDir(name string) ([]fs.DirEntry, error) {
 func TestT31ListedAsFile(t *testing.T) {
 	for _, tree := range []files{{"a": "-> b", "b": "1"}, {"a": "@"}, {"a": "!"}, {"a/b": "1"}} {
 		outside, dir := inside(t)
-		if err := Copy(lying{tree.tree()}, dir); err == nil || !strings.Contains(err.Error(), "listed as a file, and is none") {
+		if err := Copy(lying{tree.tree()}, dir); err == nil || !strings.Contains(err.Error(), "listed as a file, but is not one") {
 			t.Errorf("%q: %v", tree, err)
 		}
 		untouched(t, outside)

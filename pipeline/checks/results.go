@@ -58,7 +58,7 @@ func Parse(raw []byte) (Results, error) {
 	case len(raw) > maxResults:
 		err = tooLarge()
 	case len(raw) == 0 || raw[len(raw)-1] != '\n':
-		err = errors.New("they do not end in a line feed: are they all there?")
+		err = errors.New("they do not end in a line feed: is the end missing?")
 	default:
 		if err = canon.Unmarshal(raw, &r); err == nil {
 			err = r.check()
@@ -136,7 +136,7 @@ func (r Results) For(tree, policySum string, commands []policy.Check) (_ []Execu
 	}
 	for _, e := range r.Executions {
 		if _, unwanted := left[key(e.Argv, e.Shell)]; unwanted {
-			return nil, fmt.Errorf("%s is there, and nobody asked for it", label(e.Argv))
+			return nil, fmt.Errorf("%s is there, although nobody asked for it", label(e.Argv))
 		}
 	}
 	return out, nil
@@ -185,7 +185,7 @@ func (e Execution) check() error {
 	case !isNote(e.Signal) || !isNote(e.Error):
 		return fmt.Errorf("its signal and error are not a short line of text each")
 	case len(e.Stdout) > maxOutput || len(e.Stderr) > maxOutput || !allText(e.Stdout, e.Stderr):
-		return fmt.Errorf("what it printed is not text of at most %d bytes", maxOutput)
+		return fmt.Errorf("its output is not text of at most %d bytes", maxOutput)
 	case !isCount(e.DurationMS) || !isCount(e.StdoutBytes) || !isCount(e.StderrBytes):
 		return fmt.Errorf("a number is out of range")
 	}

@@ -102,7 +102,7 @@ func (e *ElsewhereError) Error() string {
 type PullRequestError struct{ ID string }
 
 func (e *PullRequestError) Error() string {
-	return e.ID + " is not applied here: the Policy has it become a pull request"
+	return e.ID + " is not applied here: by the Policy it becomes a pull request"
 }
 
 // A NoHeadError says that the head branch of a pull request is gone, or, where

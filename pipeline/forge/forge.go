@@ -22,8 +22,8 @@ import (
 
 // The errors that are told apart.
 var (
-	ErrPermission = errors.New("the token may not do that")
-	ErrNotFound   = errors.New("it is not there, or the token cannot see it")
+	ErrPermission = errors.New("the token is not allowed to do that")
+	ErrNotFound   = errors.New("it does not exist, or the token cannot see it")
 	// ErrMoved is of a pull request that was not merged, as its head is another
 	// commit than the one that was to be merged.
 	ErrMoved = errors.New("the head of the pull request has moved")

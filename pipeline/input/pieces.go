@@ -206,7 +206,7 @@ func fenced(text []byte) (out []Piece, err error) {
 type SeveralError struct{ Number int }
 
 func (e *SeveralError) Error() string {
-	return fmt.Sprintf("it holds %d patches, and nothing says whether they are one change", e.Number)
+	return fmt.Sprintf("it holds %d patches: say whether they are one change", e.Number)
 }
 
 // One reads the diffs that people have at hand as one change; together says that

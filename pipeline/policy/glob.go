@@ -67,7 +67,7 @@ func parseGlob(s string, exact bool) (Glob, error) {
 		case "":
 			err = errors.New("has an empty component")
 		case ".", "..":
-			err = fmt.Errorf("%q is no name in a path of a tree", name)
+			err = fmt.Errorf("%q cannot be a name in a tree", name)
 		case "**":
 			p.deep = true
 		default:

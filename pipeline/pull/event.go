@@ -122,7 +122,7 @@ func (e Event) Trusted() error {
 		}
 		return &RefusedError{
 			"this workflow was started on " + report.Clean(e.Ref) + ", whose file anybody who can push may have changed",
-			"start it on the default branch",
+			"start the workflow on the default branch",
 		}
 	}
 	return &RefusedError{

@@ -194,7 +194,7 @@ func (s *settlement) awaitHead(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return errors.New("the head that was just pushed is not the pull request's yet: the next run looks at it")
+	return errors.New("GitHub does not show the pushed head on the pull request yet: the next run looks at it")
 }
 
 // siblings are other pull requests to a guarded branch with this head that are
@@ -278,7 +278,7 @@ func (s *settlement) guardQueue(ctx context.Context, open []ledger.Transaction) 
 	group := s.Event.MergeGroup
 	g := report.Guard{HeadCommit: group.HeadSHA, Dedicated: s.Dedicated}
 	if !canon.IsHex(group.HeadSHA, 40) || !canon.IsHex(group.BaseSHA, 40) || !strings.HasPrefix(group.HeadRef, "refs/heads/gh-readonly-queue/") {
-		return fmt.Errorf("the event's merge group is none: %+q", ledger.OneLine(group.HeadRef, 100))
+		return fmt.Errorf("the event names no merge group: %+q", ledger.OneLine(group.HeadRef, 100))
 	}
 	err := s.judgeQueue(ctx, open, &g)
 	if err != nil && !waits(err) {

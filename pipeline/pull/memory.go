@@ -127,7 +127,7 @@ func (s Settler) since(known policy.Ledger) (time.Time, error) {
 		err = errors.New("it is not yet over")
 	}
 	if err != nil {
-		return since, &RefusedError{fmt.Sprintf("the Policy's key ledger.since is %s: %v", known.Since, err), "name a time that is over"}
+		return since, &RefusedError{fmt.Sprintf("the Policy's key ledger.since is %s: %v", known.Since, err), "give a time in the past"}
 	}
 	return since, nil
 }

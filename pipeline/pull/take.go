@@ -51,7 +51,7 @@ func (s *settlement) takeBundles(ctx context.Context) error {
 	s.fail(err)                // and the event's own is taken all the same
 	for _, run := range runs { // what cannot be proposed is told, and keeps nobody from the rest
 		if err := s.takeRun(ctx, run.ID, rules.Policy); err != nil {
-			s.note("What an earlier run proposed could not be taken: " + oneLine(err))
+			s.note("A proposal of an earlier run could not be read: " + oneLine(err))
 		}
 	}
 	opens := rules.Policy.Apply.To == policy.ToPullRequest && s.Event.ProposesAnew() != 0

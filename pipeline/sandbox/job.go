@@ -90,7 +90,7 @@ func readable(dirs []string) ([]string, error) {
 			dir = real
 		}
 		if slices.Contains([]string{"/", "/tmp"}, dir) || within(dir, "/proc") || within(dir, "/dev") {
-			return nil, fmt.Errorf("directory to read %q: not this one", dir)
+			return nil, fmt.Errorf("directory to read %q: not allowed", dir)
 		}
 		out = append(out, dir)
 	}

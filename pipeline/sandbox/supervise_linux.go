@@ -76,7 +76,7 @@ func (j *job) watch(ctx context.Context, cmd *exec.Cmd, p plan, settings io.Writ
 		time.Sleep(time.Millisecond)
 	}
 	if len(said) == 0 && ctx.Err() == nil {
-		return ending{}, fmt.Errorf("the sandbox ended before the command: %w", errors.Join(writeErr, readErr, waitErr))
+		return ending{}, fmt.Errorf("the sandbox failed before the command began: %w", errors.Join(writeErr, readErr, waitErr))
 	}
 	return outcome(said)
 }

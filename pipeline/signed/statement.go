@@ -224,7 +224,7 @@ func ParseBlock(text string) (Signature, error) {
 	}
 	s := Signature{Statement: parsed, Armored: armor(encoded)}
 	if s.Block() != text {
-		return Signature{}, errors.New("the block is not written as it is meant to be")
+		return Signature{}, errors.New("the block is not in its canonical form")
 	}
 	return s, nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNone says that no helper has a password, and that nobody typed one.
-var ErrNone = errors.New("git's credential helpers have nothing for it")
+var ErrNone = errors.New("git's credential helpers have no password for it")
 
 // A Credential is what a helper said, as git hands it on.
 type Credential struct {

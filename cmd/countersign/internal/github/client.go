@@ -56,7 +56,7 @@ var _ forge.Forge = (*Client)(nil)
 func New(o Options) (*Client, error) {
 	owner, name, ok := splitRepository(o.Repository)
 	if !ok {
-		return nil, fmt.Errorf("%+q is not a repository: owner/name is", o.Repository)
+		return nil, fmt.Errorf("%+q is not a repository such as owner/name", o.Repository)
 	}
 	base, err := address(o.APIURL)
 	if err != nil {

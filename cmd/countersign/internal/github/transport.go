@@ -27,7 +27,7 @@ type Kind string
 const (
 	KindAuth        Kind = "auth"        // the token is not valid
 	KindPermission  Kind = "permission"  // the token may not do it
-	KindNotFound    Kind = "notfound"    // it is not there, or the token cannot see it
+	KindNotFound    Kind = "notfound"    // it does not exist, or the token cannot see it
 	KindRateLimited Kind = "ratelimited" // too many requests, and the wait is too long
 	KindNetwork     Kind = "network"     // no answer, a cut one, or one of status 5xx
 	KindRefused     Kind = "refused"     // GitHub did not take the request

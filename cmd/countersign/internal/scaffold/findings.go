@@ -159,7 +159,7 @@ func (f Facts) tokenFindings() []Finding {
 	case who.Login == "":
 		out = append(out, note("", "GitHub does not say whose the token is"))
 	case who.Login == "github-actions":
-		out = append(out, note("with an app of your own they do (docs/setup.md)",
+		out = append(out, note("use an App of your own (docs/setup.md)",
 			"the token is the workflow's own: what it pushes starts no workflows, and any workflow can write a check of the same name"))
 	default:
 		out = append(out, ok("the token is that of %s", report.Clean(who.Login)))
@@ -177,7 +177,7 @@ func (f Facts) tokenFindings() []Finding {
 	}
 	for _, team := range slices.Sorted(maps.Keys(f.GitHub.Teams)) {
 		if !f.GitHub.Teams[team] {
-			out = append(out, fails("an app's token with members: read can", "the members of %s, which the Policy names, cannot be read: nobody's approval counts for it", report.Clean(team)))
+			out = append(out, fails("use an App's token with members: read", "the members of %s, which the Policy names, cannot be read: nobody's approval counts for it", report.Clean(team)))
 		}
 	}
 	return out
@@ -190,7 +190,7 @@ func (f Facts) serverFindings() []Finding {
 	if f.GitHub.Version == "" {
 		return nil
 	}
-	out := []Finding{note("take their v3 in the workflows where they fail", "artifacts of actions/upload-artifact and download-artifact v4 and later need support by this server")}
+	out := []Finding{note("if they fail, use their v3 in the workflows", "artifacts of actions/upload-artifact and download-artifact v4 and later need support by this server")}
 	if !f.Inline {
 		out = append(out, fails("countersign init --inline", "GitHub Enterprise Server cannot run the workflow that countersign.yml calls: it has no \"$/\""))
 	}
