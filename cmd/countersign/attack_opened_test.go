@@ -363,7 +363,7 @@ func TestT05GreenOpening(t *testing.T) {
 	g.clone()
 	// A fork's branch of that name is somebody else's.
 	g.transaction(adds("four"))
-	g.s.Push(githubtest.NewCommit{Repository: "eve/site", Branch: g.branch, By: "eve", Files: map[string]string{"backdoor": "x\n"}})
+	g.s.Push(githubtest.NewCommit{Repository: "eve/site", Branch: g.branch, By: "eve", Files: map[string]string{"four": "four\n"}}) // the very patch
 	g.pr = g.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", Head: g.branch, HeadRepository: "eve/site", Title: "Mine"}).Number
 	fork := g.pr
 	g.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: g.pr})
