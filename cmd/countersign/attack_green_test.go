@@ -179,6 +179,7 @@ func TestT10OpenedByHand(t *testing.T) {
 	g.guards(asks, "its author is the proposer")
 	g.reviews("ada", "APPROVED", "")
 	g.guards(passes)
+	runs(0, "it is pull request 2 now", "run", "--patch", g.write("fix.patch", greetFix)) // approved, and there is no more to do
 	g.s.ClosePull(site, g.pr)
 	g.settle(0)
 	if got := g.status(g.tx); got != "interrupted" || g.s.Ref(site, branch) == "" {

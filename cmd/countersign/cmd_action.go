@@ -181,6 +181,9 @@ func (a *App) publish(ctx context.Context, step action.Step, child *App) error {
 
 func (a *App) publishCheck(ctx context.Context, step action.Step, rep report.Report) error {
 	head := a.Getenv("GITHUB_SHA")
+	if rep.GateOnly { // the pull request that it became
+		head = rep.HeadCommit
+	}
 	client, err := a.forgeOfWorkflow()
 	if client == nil || head == "" || step.Input("token") == "" || err != nil {
 		return err

@@ -104,6 +104,9 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 	if out.Applied != nil {
 		a.sayResumed(out.Transaction().TransactionID, *out.Applied)
 	}
+	if opens && as[*pipeline.GateOnlyError](stop) { // approved, and merged by settle or a person
+		stop = nil
+	}
 	rep, err := a.reportRun(ctx, out)
 	if err == nil {
 		err = a.show(rep)
