@@ -126,7 +126,7 @@ func TestActionPlan(t *testing.T) {
 		{"a schedule's run", "", "true", "sweep", ended(githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"})},
 		{"a schedule's run on another branch", "", "false", "settle", ended(githubtest.NewWorkflowRun{Event: "schedule"})},
 		{"a schedule's run of a fork", "", "false", "settle", ended(githubtest.NewWorkflowRun{HeadRepository: "eve/site", HeadBranch: "main", Event: "schedule"})},
-		{"a run by hand on the default branch", "3", "true", "settle", ended(githubtest.NewWorkflowRun{HeadBranch: "main", Event: "workflow_dispatch"})},
+		{"a run by hand on the default branch", "", "true", "settle", ended(githubtest.NewWorkflowRun{HeadBranch: "main", Event: "workflow_dispatch"})},
 		{"a schedule's run of another workflow that proposes", "", "true", "settle", of("countersign-propose", githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"})},
 		{"a schedule's run that failed", "", "false", "settle", ended(githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule", Conclusion: "failure"})},
 		{"a pull request that calls itself a schedule", "1", "true", "settle", ended(githubtest.NewWorkflowRun{Event: "pull_request", HeadBranch: "topic"})},
