@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ type pseudoTerminal struct {
 	outer, inner *os.File
 	mu           sync.Mutex
 	shown        bytes.Buffer
+	at           []time.Time // of each part that was shown
 	more         chan struct{}
 	cannotEmpty  bool
 }
@@ -47,6 +49,7 @@ func newTerminal(t *testing.T) *pseudoTerminal {
 			}
 			p.mu.Lock()
 			p.shown.Write(part[:n])
+			p.at = append(p.at, time.Now())
 			p.mu.Unlock()
 			select {
 			case p.more <- struct{}{}:
@@ -67,6 +70,13 @@ func (p *pseudoTerminal) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.shown.String()
+}
+
+// times are when something was shown.
+func (p *pseudoTerminal) times() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.at)
 }
 
 // awaits waits until a text was shown.

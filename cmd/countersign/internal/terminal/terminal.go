@@ -168,7 +168,7 @@ type Progress struct {
 // then is drawn.
 const (
 	patience = 70 * time.Millisecond
-	redraw   = 100 * time.Millisecond
+	redraw   = 60 * time.Millisecond
 )
 
 // Begin shows the progress of a command on a terminal until it ends.
