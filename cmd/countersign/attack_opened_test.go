@@ -381,8 +381,10 @@ func TestT05GreenOpening(t *testing.T) {
 	if got := g.s.Pull(site, g.pr); strings.Contains(got.Title, "[skip ci]") || strings.Contains(got.Text, "#1") || strings.Contains(got.Text, "@acme") || strings.Contains(got.Text, "<b>") {
 		t.Errorf("the pull request says %q and %q", got.Title, got.Text)
 	}
-	// Somebody opens it first, and is its author.
-	g.transaction(adds("five"))
+	// Somebody opens it first, and is its author; whom the mail names is not.
+	named := fmt.Sprintf("From: mia <%d+mia@users.noreply.127.0.0.1>\nDate: Thu, 1 Jan 2026 00:00:00 +0000\nSubject: [PATCH] five\n\n---\n", g.s.User("mia").ID)
+	g.s.Role(site, "mia", "write")
+	g.transaction("From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001\n" + named + adds("five"))
 	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 403})
 	g.opens(exitIO)
 	g.pr = g.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: g.branch, Title: "Bob's"}).Number
@@ -390,7 +392,7 @@ func TestT05GreenOpening(t *testing.T) {
 	g.guards(asks)
 	g.reviews("bob", "APPROVED", "")
 	g.guards(asks, "its author is the proposer")
-	g.reviews("ada", "APPROVED", "")
+	g.reviews("mia", "APPROVED", "")
 	g.settle(0)
 	g.wantMerged("opened by bob", true, "completed")
 	g.audits()
