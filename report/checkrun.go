@@ -91,7 +91,7 @@ func (r Report) resultBlock() string {
 	}
 	line, err := canon.Line(r.ApplyResult)
 	if err != nil {
-		return "The ApplyResult cannot be written: " + words(err.Error()) + "\n"
+		return "The ApplyResult cannot be shown: " + words(err.Error()) + "\n"
 	}
 	if text := fenced("json", string(line)); len(text) <= MaxCheckText {
 		return text

@@ -159,7 +159,7 @@ type Facts struct {
 // Of a pull request that is over, nothing else is said.
 func (f Facts) Obstacles() []Obstacle {
 	patch := "take the patch as a file (countersign export " + Clean(f.TransactionID) + " --out DIR)"
-	ref := patch + ", or once it is approved as a ref of its own (countersign apply " + Clean(f.TransactionID) + " --to ref)"
+	ref := patch + ", or, once it is approved, as its own ref (countersign apply " + Clean(f.TransactionID) + " --to ref)"
 	switch {
 	case f.Merged:
 		return []Obstacle{{"pull_request_merged", "the pull request is merged already", "propose the change on a new pull request, or " + ref}}
@@ -170,16 +170,16 @@ func (f Facts) Obstacles() []Obstacle {
 	}
 	var out []Obstacle
 	if f.HeadProtected {
-		out = append(out, Obstacle{"head_protected", "the head branch is protected, so a push may be refused", "let the push token past the protection, or " + ref})
+		out = append(out, Obstacle{"head_protected", "the head branch is protected, so a push may be refused", "let the push token bypass the protection, or " + ref})
 	}
 	switch {
 	case f.Fork && f.OrganisationFork:
 		out = append(out, Obstacle{"fork_of_organisation", "the head branch is in a fork that an organisation owns, to which maintainers cannot push", ref})
 	case f.Fork && !f.MaintainersCanModify:
-		out = append(out, Obstacle{"fork_closed", "the head branch is in a fork, and its owner does not let maintainers push to it", `ask the author to tick "Allow edits by maintainers", or ` + ref})
+		out = append(out, Obstacle{"fork_closed", "the head branch is in a fork, and its owner does not allow maintainers to push to it", `ask the author to tick "Allow edits by maintainers", or ` + ref})
 	}
 	if f.TouchesWorkflows && !f.WorkflowsPermission {
-		out = append(out, Obstacle{"workflows_permission", "the change touches workflow files, and the push token may not write these", "use an App's token with the permission workflows as push-token, or " + patch})
+		out = append(out, Obstacle{"workflows_permission", "the change touches workflow files, and the push token must not write them", "use an App's token with the permission workflows as push-token, or " + patch})
 	}
 	return out
 }
@@ -190,7 +190,7 @@ func obstacleBox(list []Obstacle) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("> [!WARNING]\n> **Even if it is approved, this change cannot be written to the branch as things are.**\n")
+	b.WriteString("> [!WARNING]\n> **Even if this change is approved, it cannot be written to the branch as things are.**\n")
 	for _, o := range list[:min(len(list), 5)] {
 		b.WriteString("> - The reason: " + words(o.What) + ". What you can do: " + words(o.Instead) + ".\n")
 	}

@@ -40,7 +40,7 @@ func (g Guard) CheckRun() forge.Check {
 	p.write(broken)
 	p.write("### countersign: " + say + "\n\n")
 	p.list(list{"", points("Error", g.Errors), maxNames, "error", ""})
-	const head = "Other pull requests with the same head commit that are not approved. To merge one would merge these bytes past the question:\n\n"
+	const head = "These pull requests have the same head commit and are not approved. Merging one of them would merge these bytes without an answer:\n\n"
 	p.list(list{head, each(g.Siblings, func(s Sibling) string {
 		return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(policy.Plain(s.Reason)))
 	}), maxNames, "pull request", ""})
@@ -94,8 +94,8 @@ func (r Report) state() approval.State {
 // standing says what this check is worth (T60, T67).
 func (g Guard) standing() string {
 	if g.Dedicated {
-		return "This check is written by an App of its own. Branch protection can name that App as the expected source.\n"
+		return "An App of your own writes this check. Branch protection can name that App as the expected source.\n"
 	}
-	return "**Advisory:** this check is written with a token that each workflow of this repository can get, so a workflow can forge it. " +
-		"The signed ledger is the truth. For a check that binds, give a dedicated App's token and name that App as the expected source in branch protection.\n"
+	return "**Advisory:** any workflow of this repository can get the token that writes this check, and so can forge it. " +
+		"The signed ledger is the truth. To make the check binding, use the token of an App of your own, and name that App as the expected source in branch protection.\n"
 }

@@ -233,7 +233,7 @@ func (r Report) writeDecisions(p *page) {
 		return !d.Counted && d.Source == approval.KindReview && d.Decision != ledger.Deny
 	}
 	if r.waits() && !r.GateOnly && slices.ContainsFunc(r.Verdict.Decisions, native) {
-		p.write("A review is about the pull request as it stands, not about this change: paste the line above to decide on it.\n\n")
+		p.write("A review is about the pull request as it stands, not about this change. To decide about this change, paste the line above.\n\n")
 	}
 }
 
@@ -285,7 +285,7 @@ func (r Report) asks(to Links) string {
 		name("countersign diff "+r.TransactionID) + " shows it.\n\n"
 	if to.Thread != "" {
 		head = "**To answer,** reply " + code("/approve") + ", or " + code("/deny") + " and your reason, in " + link("the request", to.Thread) +
-			", which has the diff; it is not shown here. Or comment here with the full line:\n\n"
+			", which shows the diff. Or comment here with the full line:\n\n"
 	}
 	return r.approving() + head + r.approveBlocks() + denyBlock(r.Fingerprint) + r.greenHint()
 }
@@ -303,7 +303,7 @@ func (r Report) greenHint() string {
 	if !r.GateOnly {
 		return ""
 	}
-	return "A review that approves the pull request as it is now approves the change itself, too.\n\n"
+	return "A review that approves the pull request as it is now also approves the change itself.\n\n"
 }
 
 // approveBlocks has a line to copy for each approval that is missing; those that must
@@ -324,7 +324,7 @@ func (r Report) approveBlocks() string {
 
 // signBlock says how to give an approval that must be signed.
 func (r Report) signBlock() string {
-	return "**Only an approval that is signed with the approver's own SSH key counts.** This command shows you the change and the risks, asks you, signs your answer, and posts it here:\n\n" +
+	return "**Only an approval that is signed with the approver's own SSH key counts.** This command shows you the change and its risks, asks you, signs your answer and posts it here:\n\n" +
 		lineBlock(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest)) + "\n"
 }
 

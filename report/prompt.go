@@ -70,7 +70,7 @@ func (p Prompt) head(masks string, s Style) string {
 	}
 	title := "Risks, the most dangerous first:"
 	if p.list().Count() == 0 {
-		title = "Risks: none that a reader of the diff would overlook."
+		title = "Risks: nothing that a reader of the diff would overlook."
 	}
 	return b.String() + s.paint(bold, title) + "\n"
 }
@@ -95,7 +95,7 @@ func (p Prompt) Standing() string {
 	if p.Signs {
 		b.WriteString("You sign your answer with your own SSH key.\n")
 	} else {
-		fmt.Fprintf(&b, "You decide as %s (%s).\nA local decision proves only that somebody with this shell took it. A Policy can\n"+
+		fmt.Fprintf(&b, "You decide as %s (%s).\nA local decision proves only that somebody with this shell made it. A Policy can\n"+
 			"ask for a person's own signature instead (approvals.signed, docs/decisions.md).\n", Clean(p.Decider.Login), Clean(p.Decider.ID))
 	}
 	return Fold(b.String(), p.Columns)
@@ -267,7 +267,7 @@ func (r Report) NextStep(again func(args ...string) string) string {
 	case r.Status == ledger.Completed:
 		return "nothing: it is done"
 	case r.Ended != "":
-		return "nothing: it has ended, and the change can be proposed anew"
+		return "nothing: it has ended, and the change can be proposed again"
 	case r.Status == ledger.Applied:
 		return again("validate", r.TransactionID) + " proves what was applied"
 	case r.Status == ledger.Denied || state == approval.Denied:

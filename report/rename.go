@@ -152,7 +152,7 @@ func (f File) renamedFrom(show func(string) string) string {
 func Renamed(diff []byte, s Style) string {
 	var b strings.Builder
 	for _, r := range renames(diff) {
-		title := fmt.Sprintf("renamed with changes: %s → %s (%d%% alike; for eyes alone, the bytes above are what counts)", r.from.name, r.to.name, r.alike)
+		title := fmt.Sprintf("renamed with changes: %s → %s (%d%% alike; only for reading, the bytes above are what counts)", r.from.name, r.to.name, r.alike)
 		b.WriteString("\n" + s.paint(bold, Clean(title)) + "\n")
 		old, now := r.from.lines, r.to.lines
 		for _, h := range linediff.Hunks(linediff.Diff(old, now), len(old), len(now), 3) {

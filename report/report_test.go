@@ -193,7 +193,7 @@ func TestRenamed(t *testing.T) {
 	edited := slices.Concat(ten[:4], []string{"FIVE\u202e\x1b"}, ten[5:])
 	for name, c := range map[string]struct{ diff, want string }{
 		"edited": {wholeFile("+", "b/new", edited...) + wholeFile("-", "a/old", ten...), `
-renamed with changes: old → new (83% alike; for eyes alone, the bytes above are what counts)
+renamed with changes: old → new (83% alike; only for reading, the bytes above are what counts)
   @@ -2 +2 @@
    two
    three

@@ -70,11 +70,11 @@ func (q Request) writeHead(p *page) {
 	p.write("### countersign: do you approve this change?\n\n" + q.Report.wants(false))
 	p.write(obstacleBox(q.Obstacles))
 	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
-		p.write(caution("**This change adds what looks like a secret.** The diff is shown without it" + masked(q.Diff) + "; the fingerprint is that of the real bytes. Approve it only if it is not a secret, or is meant to be there."))
+		p.write(caution("**This change adds what looks like a secret.** The diff is shown without it" + masked(q.Diff) + "; the fingerprint is of the real bytes. Approve it only if it is not a secret, or is meant to be there."))
 	}
 	p.write(q.Report.risks(p.left, q.links()))
 	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
-	head := warning("**This change has characters that do not show, or bytes that are not UTF-8.** They can make code look like what it is not. The diff shows them as escapes.")
+	head := warning("**This change has invisible characters, or bytes that are not UTF-8.** They can make code look like something else. The diff shows them as escapes.")
 	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
 	p.within(maxFiles, q.Report.files(100))
 }
@@ -110,7 +110,7 @@ func (q Request) answers() string {
 	text := "**To answer, reply here** with one line, exactly as it stands:\n\n" + lineBlock("/approve") +
 		"\nor " + code("/deny") + " and your reason, which refuses this change for good.\n\n"
 	if len(others) > 0 {
-		text += "That is about the change itself. These approvals are needed, too, each by a line of its own:\n\n" + unanswered(others)
+		text += "That line approves the change itself. These approvals are needed as well, each with its own line:\n\n" + unanswered(others)
 	}
 	return text + q.Report.greenHint() + "Anywhere else on the pull request, use the full line:\n\n" + unanswered(change) + denyBlock(q.Report.Fingerprint)
 }
@@ -179,16 +179,16 @@ func (q Request) conditions() string {
 	case q.Report.GateOnly:
 		rows = append(rows, "nobody who wrote the change")
 	case a.AllowAuthor:
-		rows = append(rows, "the proposer may approve too, though not what looks like a secret")
+		rows = append(rows, "the proposer may approve as well, but not what looks like a secret")
 	default:
 		rows = append(rows, "not the proposer")
 	}
-	rows = append(rows, "no bot, no app, no e-mail; a comment that is edited no longer counts")
+	rows = append(rows, "no bot, no app, no e-mail; an edited comment does not count")
 	if a.MaxAge > 0 {
 		rows = append(rows, "an approval holds for "+age(time.Duration(a.MaxAge)))
 	}
 	if a.SameHead {
-		rows = append(rows, "an approval holds only for the commit that it was made on: a push takes it back")
+		rows = append(rows, "an approval holds only for the commit that it was made on: a push ends it")
 	}
 	if row := driftRow(a.Drift); row != "" {
 		rows = append(rows, row)
@@ -283,7 +283,7 @@ func (r Report) seeDiff() string {
 // what, what may be overlooked, which bytes these are, and how to answer.
 func OpenedBody(r Report) string {
 	p := newPage(MaxComment)
-	p.write("### A change that waits for a person\n\n" + r.wants(false))
+	p.write("### A change that waits for approval\n\n" + r.wants(false))
 	p.write(r.risks(p.left/2, Links{}))
 	p.write("**To approve it, review this pull request and press Approve.** The review is of the commit that the pull request has at that time: a push asks again. " +
 		"Whoever proposed the change, opened this pull request or wrote its commits cannot approve it. The check " + code(GuardName) + " says what is missing.\n\n")

@@ -324,7 +324,7 @@ func (r Report) risks(room int, to Links) string {
 	case r.Risks == nil:
 		return ""
 	case len(groups) == 0:
-		return "**Risks:** none that a reader of the diff would overlook.\n\n"
+		return "**Risks:** nothing that a reader of the diff would overlook.\n\n"
 	}
 	var b strings.Builder
 	b.WriteString("**Look at this first:**\n\n")

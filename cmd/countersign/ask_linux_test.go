@@ -84,7 +84,7 @@ func TestAskByKind(t *testing.T) {
 			t.Errorf("%v %q: exit %d, want %d; %s decisions, want %s\n%s\n%s", c.args, c.answers, code, c.exit, got, c.said, out, p.text())
 		}
 		shown := p.text()
-		for _, reason := range []string{"config.env:2", ".github/workflows/x.yml (built-in /.github/workflows)", "somebody with this shell took it", "docs/decisions.md", ", masked in 1 place", `agent says: "add them"`} {
+		for _, reason := range []string{"config.env:2", ".github/workflows/x.yml (built-in /.github/workflows)", "somebody with this shell made it", "docs/decisions.md", ", masked in 1 place", `agent says: "add them"`} {
 			if c.args[0] == "approve" && len(c.answers) == 6 && !strings.Contains(strings.ReplaceAll(shown, "\r\n… ", ""), reason) {
 				t.Errorf("%v: %q is not shown\n%s", c.args, reason, shown)
 			}
