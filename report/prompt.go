@@ -363,5 +363,11 @@ func Asks(e policy.Explanation) string {
 	for _, c := range e.Commands {
 		fmt.Fprintf(&b, "runs %s\n", Clean(c))
 	}
+	switch e.Merge {
+	case policy.MergeHuman:
+		b.WriteString("becomes a pull request, which a person merges\n")
+	case policy.MergeAuto:
+		b.WriteString("becomes a pull request, which settle merges once it is approved\n")
+	}
 	return b.String()
 }

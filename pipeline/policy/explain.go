@@ -11,6 +11,7 @@ type Explanation struct {
 	Secrets      []ExplainedSecret `json:"secrets"`
 	Needs        []ExplainedNeed   `json:"needs"`
 	Commands     []string          `json:"commands"`
+	Merge        Merge             `json:"merge,omitempty"` // who merges what becomes a pull request
 }
 
 // An ExplainedSecret is where a patch adds what looks like a secret; line is 0
@@ -40,6 +41,12 @@ func (p Policy) ExplainPatch(commit, patchID string, paths []string, secrets []E
 	e := Explanation{
 		PatchID: patchID, PolicyCommit: commit, PolicySHA256: p.Sum(),
 		Paths: p.Explain(paths), Secrets: append([]ExplainedSecret{}, secrets...), Needs: []ExplainedNeed{}, Commands: []string{},
+	}
+	switch {
+	case p.Merges():
+		e.Merge = MergeAuto
+	case p.Apply.To == ToPullRequest:
+		e.Merge = MergeHuman
 	}
 	for _, n := range p.Needs(paths, len(secrets) > 0) {
 		e.Needs = append(e.Needs, ExplainedNeed{

@@ -42,3 +42,22 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainMerge: who merges is told only of what becomes a pull request, and is never settle
+// where commands would have to run first.
+func TestExplainMerge(t *testing.T) {
+	for file, want := range map[string]policy.Merge{
+		"": "", "apply: {to: branch, merge: auto}": "", "apply: {to: pull_request}": policy.MergeHuman,
+		"apply: {to: pull_request, merge: human}":                           policy.MergeHuman,
+		"apply: {to: pull_request, merge: auto}":                            policy.MergeAuto,
+		"apply: {to: pull_request, merge: auto}\ncommands: {run: [go vet]}": policy.MergeHuman,
+	} {
+		p, err := policy.Parse("p.yml", []byte("version: 1\n"+file+"\n"))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if got := p.ExplainPatch("c", "aa", []string{"a"}, nil).Merge; got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}
