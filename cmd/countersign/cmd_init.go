@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,17 +15,26 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/report"
 )
 
 type initFlags struct {
-	doctor, check, harden, force, dryRun, interactive bool
-	fleet, organization                               bool
-	gate, inline                                      bool
-	given                                             func(flag string) bool
-	uses, branch, ledgerRef                           string
-	app                                               int64
+	scaffold.Setup
+	doctor, check, harden, dryRun, pr bool
+	fleet, organization               bool
+	branch                            string
+	app                               int64
+}
+
+func (f initFlags) way() scaffold.Way {
+	switch {
+	case f.dryRun:
+		return scaffold.WouldWrite
+	case f.pr:
+		return scaffold.Pushed
+	}
+	return scaffold.Wrote
 }
 
 func (a *App) initCommand() *cobra.Command {
@@ -54,17 +62,19 @@ repository further, as requests to GitHub's API.`,
 			"  countersign init --harden --ledger-ref refs/heads/countersign-ledger --app 12345",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.given = cmd.Flags().Changed
+			f.Given = cmd.Flags().Changed
 			if cmd.Flags().Changed("ledger-ref") {
-				f.ledgerRef = a.flags.ledgerRef
+				f.LedgerRef = a.flags.ledgerRef
 			}
 			switch {
-			case f.ledgerRef != "" && !scaffold.LedgerForm().MatchString(f.ledgerRef):
-				return &usageError{fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.ledgerRef), "a ledger ref looks like " + gitstore.LedgerRef}
+			case f.LedgerRef != "" && !scaffold.LedgerForm().MatchString(f.LedgerRef):
+				return &usageError{fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.LedgerRef), "a ledger ref looks like " + gitstore.LedgerRef}
 			case f.check && f.harden:
 				return &usageError{"--check and --harden were both given", "give one of them"}
-			case f.uses != "" && !scaffold.UsesForm().MatchString(f.uses) && !scaffold.RepositoryForm().MatchString(f.uses):
-				return &usageError{fmt.Sprintf("--uses %+q is not an action at a commit", f.uses), "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
+			case f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses):
+				return &usageError{fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
+			case f.pr && (f.dryRun || f.check || f.harden):
+				return &usageError{"--pr was given with a flag that writes nothing", "--dry-run, --check and --harden go by themselves"}
 			case f.check:
 				return a.initCheck(cmd.Context(), f)
 			case f.harden:
@@ -74,13 +84,14 @@ repository further, as requests to GitHub's API.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign for its newest release, OWNER/countersign@COMMIT, or ./ in its own repository")
-	flags.BoolVar(&f.gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
-	flags.BoolVar(&f.inline, "inline", false, "write all jobs into the workflow, in place of a call to one of ours; the default for GitHub Enterprise Server")
+	flags.StringVar(&f.Uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign for its newest release, OWNER/countersign@COMMIT, or ./ in its own repository")
+	flags.BoolVar(&f.Gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
+	flags.BoolVar(&f.Inline, "inline", false, "write all jobs into the workflow, in place of a call to one of ours; the default for GitHub Enterprise Server")
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
-	flags.BoolVar(&f.force, "force", false, "write over workflows that were changed")
-	flags.BoolVar(&f.interactive, "interactive", false, "ask who must approve, how many, and what is guarded")
+	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed")
+	flags.BoolVar(&f.Interactive, "interactive", false, "ask who must approve, how many, and what is guarded")
+	flags.BoolVar(&f.pr, "pr", false, "write nothing here; push the files to the branch "+scaffold.Branch+" and open its pull request")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be written, and write nothing")
 	flags.BoolVar(&f.check, "check", false, "write nothing; ask GitHub, and say what will not work")
 	flags.BoolVar(&f.harden, "harden", false, "write nothing; print the requests that protect the ledger's branch and the signing key")
@@ -103,124 +114,98 @@ setting that mends it. It changes nothing. The exit code is 1 if something will 
 	return cmd
 }
 
-// init plans the files, asks where somebody is there to be asked, and writes them.
+// init plans the files, asks where somebody is there to be asked, and writes them, here or
+// into a pull request.
 func (a *App) init(ctx context.Context, f initFlags) error {
 	repo, settings, err := a.openRepo()
 	if err != nil {
 		return err
 	}
-	dir, err := repo.Worktree()
+	place, done, err := a.initPlace(repo, settings, f.pr)
 	if err != nil {
 		return err
 	}
-	if dir == "" {
-		return &usageError{"the repository has no working tree to write into", "run it in a clone of it"}
-	}
-	root, err := os.OpenRoot(dir)
+	defer done()
+	tree, err := place.Tree(ctx)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	plan, err := a.planInit(ctx, repo, settings, root.FS(), f)
-	if err != nil {
-		return err
-	}
-	if plan.shown, err = a.showChanges(plan.files, f.dryRun); err != nil {
-		return err
-	}
-	if !f.dryRun {
-		if err := scaffold.Write(root, plan.files); err != nil {
-			return &exitError{exitIO, err}
-		}
-	}
-	return a.showInit(settings, plan, f.dryRun)
-}
-
-// An initPlan is what init writes, and whether the person has seen what it changes.
-type initPlan struct {
-	scaffold.Settings
-	files []scaffold.Planned
-	shown bool
-}
-
-// planInit finds out what the files are to say: as the flags and the person have it, else
-// as the present ones do.
-func (a *App) planInit(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, tree fs.FS, f initFlags) (p initPlan, err error) {
-	if f.uses != "" && !scaffold.UsesForm().MatchString(f.uses) {
-		if f.uses, err = a.releaseOf(ctx, repo, settings, f.uses, ""); err != nil {
-			return p, err
-		}
-	}
-	asked := map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
-	p.files, p.Settings, err = scaffold.Plan(tree, scaffold.Settings{Uses: f.uses, Gate: f.gate, Inline: f.inline || !f.given("inline") && !a.forgeOf(settings).Calls(), LedgerRef: f.ledgerRef}, f.given, asked)
-	if err != nil {
-		return p, &exitError{exitIO, err}
-	}
-	if repository, tag := scaffold.ReleaseOf(debug.ReadBuildInfo()); p.Uses == scaffold.Placeholder && repository != "" {
-		if uses, err := a.releaseOf(ctx, repo, settings, repository, tag); err != nil {
-			a.say("the commit of %s %s is not known: %s", repository, tag, oneLine(err))
-		} else {
-			p.Uses = uses
-		}
-	}
-	if f.interactive {
-		if err := a.interview(&p); err != nil {
-			return p, err
-		}
-	}
-	scaffold.Replan(p.files, p.Settings)
-	if names := scaffold.Overwritten(p.files); len(names) > 0 && !f.force {
-		return p, &usageError{"nothing was written: changed since init wrote them are " + strings.Join(names, ", "), "init --force writes over them; the change is then only in Git's history"}
-	}
-	return p, nil
-}
-
-// releaseOf asks the server that has the program's repository which commit a release is,
-// the newest one where no tag is given.
-func (a *App) releaseOf(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, repository, tag string) (string, error) {
-	tags, err := a.tagsOf(ctx, repo, settings, repository)
-	if err != nil {
-		return "", err
-	}
-	pin, err := scaffold.Released(repository, tag, tags)
-	if err != nil {
-		return "", &usageError{err.Error(), "--uses OWNER/countersign@COMMIT names the 40 digits of a commit"}
-	}
-	return pin.String(), nil
-}
-
-// interview asks what the Policy is to say.
-func (a *App) interview(p *initPlan) error {
-	if p.files[0].State == scaffold.Theirs {
-		return &usageError{policy.Path + " is yours: init does not write over it", "change it in an editor, then: " + a.again("policy", "check", policy.Path)}
-	}
+	remote := settings.RemoteURL(a.flags.remote)
+	f.Forge = scaffold.ForgeOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), wire.WebOf(remote)), cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote)))
+	f.Forge.Say(a.say, a.flags.remote)
+	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: a.again}
 	person := a.person()
-	if person == nil {
-		return &usageError{"--interactive asks questions, and there is no terminal to ask them in", a.again("init") + " writes the defaults"}
+	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
+	f.Tags = func(ctx context.Context, repository string) (map[string]string, error) {
+		return a.tagsOf(ctx, repo, settings, repository)
 	}
-	defer person.Close()
-	for _, q := range scaffold.Questions(&p.Settings) {
-		for taken := false; !taken; {
-			typed, err := a.answer(person, q.Ask(report.Style{Colour: a.colours(person)}))
-			if err != nil {
-				return &usageError{"not all questions were answered, so nothing was written", ""}
-			}
-			taken = q.Answer(typed)
+	if person != nil {
+		defer person.Close()
+		f.Ask = func(question string) (string, error) { return a.answer(person, question) }
+	}
+	if r.Files, r.Settings, err = f.Plan(ctx, tree); err != nil {
+		return err
+	}
+	if r.Way != scaffold.WouldWrite {
+		if r.Shown, err = a.confirm(person, r.Diff()); err != nil {
+			return err
+		}
+		if r.Pull, err = place.Write(ctx, r.Files, r.Settings); err != nil {
+			return err
 		}
 	}
-	return nil
+	if a.flags.json {
+		return a.printJSON(r.Document(report.Diff([]byte(a.finder().RedactDiff(r.Diff()).String()), report.Style{})))
+	}
+	columns := 0
+	if terminal.Is(a.Stdout) {
+		columns, _ = terminal.Size(a.Stdout)
+	}
+	return a.long(a.redact(r.Text(columns, a.flags.quiet, a.style())))
 }
 
-// showChanges shows what becomes of files that are there, in a terminal through the pager,
-// and asks there whether to write it.
-func (a *App) showChanges(files []scaffold.Planned, dryRun bool) (shown bool, err error) {
-	person := a.person()
-	if person == nil || dryRun || len(scaffold.Diff(files, false)) == 0 {
+// initPlace is where the files go: the working tree, or a pull request.
+func (a *App) initPlace(repo *gitstore.Repo, settings gitstore.Settings, pull bool) (place scaffold.Place, done func(), err error) {
+	if !pull {
+		dir, err := repo.Worktree()
+		if err == nil && dir == "" {
+			err = &usageError{"the repository has no working tree to write into", "run it in a clone of it"}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		root, err := os.OpenRoot(dir)
+		return scaffold.Worktree{Root: root}, func() { root.Close() }, err
+	}
+	client, err := a.forge(settings)
+	if err == nil && client == nil {
+		err = &usageError{"--pr opens a pull request, and there is no token, or no repository on GitHub to open it in", "COUNTERSIGN_TOKEN=$(gh auth token) countersign init --pr, in a clone whose remote is the repository"}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	a.helpers = a.Getenv("GITHUB_ACTIONS") != "true"
+	address, err := a.remoteURL(settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := a.server(repo, settings, address, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	by := code.Commit{Author: cmp.Or(settings.Name, "countersign"), Email: cmp.Or(settings.Email, "countersign@localhost"), When: a.Now()}
+	refs := &gitstore.RemoteRefs{Repo: repo, Server: server, Pause: pause}
+	return &scaffold.Pull{Repo: repo, Refs: refs, Forge: client, Author: by}, func() { server.Close() }, nil
+}
+
+// confirm shows a person what changes in files that are there, through the pager, and asks
+// whether to write it. It is not shown where nothing changes or nobody is there.
+func (a *App) confirm(person io.Writer, diff []byte) (shown bool, err error) {
+	if !terminal.Is(person) || len(diff) == 0 {
 		return false, nil
 	}
-	defer person.Close()
 	s := report.Style{Colour: a.colours(person)}
-	if err := a.page(person, a.redact(report.Diff(scaffold.Diff(files, false), s))); err != nil {
+	if err := a.page(person, a.redact(report.Diff(diff, s))); err != nil {
 		return false, err
 	}
 	typed, err := a.answer(person, s.Bold("Write these changes?")+" [y/N] ")
@@ -228,35 +213,6 @@ func (a *App) showChanges(files []scaffold.Planned, dryRun bool) (shown bool, er
 		return false, &usageError{"nothing was written", ""}
 	}
 	return true, nil
-}
-
-// forgeOf is where the remote has the repository.
-func (a *App) forgeOf(settings gitstore.Settings) scaffold.Forge {
-	remote := settings.RemoteURL(a.flags.remote)
-	return scaffold.ForgeOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), wire.WebOf(remote)), cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote)))
-}
-
-func (a *App) showInit(settings gitstore.Settings, p initPlan, dryRun bool) error {
-	diff := scaffold.Diff(p.files, dryRun)
-	if p.shown {
-		diff = nil
-	}
-	forge := a.forgeOf(settings)
-	a.say("%s", forge.Say(a.flags.remote))
-	next := scaffold.Next(p.Settings, p.files, a.again)
-	if a.flags.json {
-		shown := report.Diff([]byte(a.finder().RedactDiff(diff).String()), report.Style{})
-		return a.printJSON(scaffold.Document(p.Settings, p.files, forge, next, shown, dryRun))
-	}
-	columns := 0
-	if terminal.Is(a.Stdout) {
-		columns, _ = terminal.Size(a.Stdout)
-	}
-	text := report.Diff(diff, a.style()) + scaffold.Table(p.files, dryRun, columns, a.style())
-	if !a.flags.quiet && !dryRun {
-		text += scaffold.Steps(next, columns)
-	}
-	return a.long(a.redact(text))
 }
 
 // initHarden prints the requests that protect the repository further.
@@ -268,7 +224,7 @@ func (a *App) initHarden(f initFlags) error {
 		a.say("hint: --app NUMBER also keeps everybody but that app from adding to the ledger")
 	}
 	a.say("hint: after these requests, put the secrets COUNTERSIGN_SIGN_KEY and COUNTERSIGN_APP_KEY into the environment %q, and that name into the variable COUNTERSIGN_ENVIRONMENT", scaffold.SignEnvironment)
-	return a.printJSON(scaffold.Harden(a.flags.ledgerRef, cmp.Or(f.branch, "main"), f.gate, f.app))
+	return a.printJSON(scaffold.Harden(a.flags.ledgerRef, cmp.Or(f.branch, "main"), f.Gate, f.app))
 }
 
 // initCheck says what will not work, and exits with 1 if anything will not. The

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
@@ -126,7 +127,13 @@ var table = []row{
 		return again("propose", e.ID, "--to", "pull-request")
 	}),
 	on(exitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),
-	always[*gitstore.PushError](exitIO, "give a token that may push there (push-token in the Action, COUNTERSIGN_TOKEN elsewhere), or apply with --to ref"),
+	on(exitIO, func(e *gitstore.PushError, _ command) string {
+		if strings.Contains(e.Reason, "workflow") { // GitHub's words where a token may not push .github/workflows
+			return "gh auth refresh -s workflow, or give another token the right to change workflows"
+		}
+		return "give a token that may push there (push-token in the Action, COUNTERSIGN_TOKEN elsewhere), or apply with --to ref"
+	}),
+	on(exitRefused, func(e *scaffold.RefusedError, _ command) string { return e.Hint }),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
 	always[*effect.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
 	always[*attributes.UnsupportedError](exitRefused, "apply without the working tree: --to branch"),

@@ -87,11 +87,16 @@ var hubVerbs = map[string]struct {
 	"delete":  {0, func(h *scriptHub, _ []string) { h.Delete(h.said) }},
 	"dismiss": {0, func(h *scriptHub, _ []string) { h.Dismiss(h.said) }},
 	"close":   {0, func(h *scriptHub, _ []string) { h.ClosePull(h.repository, h.pull) }},
-	"merge":   {2, func(h *scriptHub, a []string) { h.Merge(h.repository, h.pull, a[0], a[1]) }},
-	"set":     {0, (*scriptHub).set},
-	"event":   {1, (*scriptHub).event},
-	"copy":    {2, (*scriptHub).copy},
-	"check":   {2, (*scriptHub).check},
+	"merge": {2, func(h *scriptHub, a []string) {
+		if len(a) > 2 { // one that the program opened
+			h.pull, _ = strconv.Atoi(a[2])
+		}
+		h.Merge(h.repository, h.pull, a[0], a[1])
+	}},
+	"set":   {0, (*scriptHub).set},
+	"event": {1, (*scriptHub).event},
+	"copy":  {2, (*scriptHub).copy},
+	"check": {2, (*scriptHub).check},
 }
 
 // hubCommand is the command hub: githubtest, line by line. Misuse panics, as it

@@ -89,7 +89,7 @@ var mayImport = map[string][]string{
 		"pipeline/signed", "pipeline/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "github.com/google/go-github/v60",
 	},
 	"cmd/countersign/internal/demo":     {"gitstore", "pipeline/ledger", "pipeline/patch", "report"},
-	"cmd/countersign/internal/scaffold": {"pipeline/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/patch", "pipeline/policy", "report"},
+	"cmd/countersign/internal/scaffold": {"pipeline/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/code", "pipeline/forge", "pipeline/patch", "pipeline/policy", "report"},
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "pipeline/signed", "report",
 	},

@@ -18,6 +18,7 @@ func TestInitAsks(t *testing.T) {
 		many   = "How many must approve, 1 to 100?"
 		author = "May people approve what they proposed themselves, yes or no?"
 		gate   = "Guard pull requests themselves too, yes or no?"
+		pulls  = "What to do with such a proposal: no, open or merge?"
 		write  = "Write these changes?"
 	)
 	for _, c := range []struct {
@@ -28,9 +29,9 @@ func TestInitAsks(t *testing.T) {
 		shown   []string // on the terminal
 	}{
 		{[]string{"init", "--interactive"}, []string{who, "\x04"}, exitRefused, "", []string{"so nothing was written"}},
-		{[]string{"init", "--interactive"}, []string{who, "maintain\n", many, "2\n", author, "YES\n", gate, "\n"}, 0, "required: 2 ", []string{who + " [write]", many + " [1]", author + " [no]"}},
-		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", write, "n\n"}, exitRefused, "required: 2 ", []string{who + " [maintain]", "-  required: 2 ", "nothing was written"}},
-		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", write, "y\n"}, 0, "permission: maintain ", []string{"+  required: 1 ", "+  merge_group:"}},
+		{[]string{"init", "--interactive"}, []string{who, "maintain\n", many, "2\n", author, "YES\n", gate, "\n", pulls, "open\n"}, 0, "required: 2 ", []string{who + " [write]", many + " [1]", author + " [no]"}},
+		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", pulls, "\n", write, "n\n"}, exitRefused, "required: 2 ", []string{who + " [maintain]", "-  required: 2 ", "nothing was written"}},
+		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", pulls, "\n", write, "y\n"}, 0, "\napply: {to: pull_request} #", []string{"+  required: 1 ", "+  merge_group:"}},
 		{[]string{"init"}, nil, 0, "required: 1 ", nil},
 		{[]string{"init", "--gate=false"}, []string{write, "\x04"}, exitRefused, "required: 1 ", []string{"-  merge_group:"}},
 	} {

@@ -308,7 +308,7 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	files := []Planned{{File: List[0], State: Missing}, {File: List[2], State: Old, Have: []byte("a\n"), Want: []byte("b\n")}}
 	for columns, lines := range map[int]int{0: 2, 200: 3, 80: 6} {
-		table := Table(files, false, columns, report.Style{})
+		table := Result{Files: files}.table(columns, report.Style{})
 		if strings.Count(table, "\n") != lines || !strings.Contains(table, "runs nothing\n") || !strings.Contains(table, "updated (-1 +1 lines)") {
 			t.Errorf("%d columns:\n%s", columns, table)
 		}
@@ -354,15 +354,15 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%q answers %s", wrong, q.Text)
 			}
 		}
-		if !q.Answer([]string{" Admin\n", "100", "yes", "y"}[i]) {
+		if !q.Answer([]string{" Admin\n", "100", "yes", "y", "Merge"}[i]) {
 			t.Errorf("no answer to %s", q.Text)
 		}
 	}
 	raw := List[0].Render(s)
 	p, err := policy.Parse(policy.Path, raw)
 	check(t, err)
-	if p.Approvals.Permission != "admin" || p.Approvals.Required != 100 || !p.Approvals.AllowAuthor || !s.Gate {
-		t.Errorf("%+v", p.Approvals)
+	if p.Approvals.Permission != "admin" || p.Approvals.Required != 100 || !p.Approvals.AllowAuthor || !s.Gate || !p.Merges() {
+		t.Errorf("%+v %+v", p.Approvals, p.Apply)
 	}
 	if again := answersIn(raw); *again != *s.Answers || List[0].state(raw, true, Settings{}) != Old {
 		t.Errorf("%+v, want %+v", again, s.Answers)

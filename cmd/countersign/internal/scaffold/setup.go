@@ -1,236 +1,127 @@
 package scaffold
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"fmt"
+	"io/fs"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/report"
 )
 
-// granted is a right that a workflow of init gives to one of its jobs.
-var granted = lazyregexp.New(`(?m)^ +([a-z-]+): (read|write)$`)
-
-// grants are what rights come to, in the order in which they are told. What contents:
-// write may do is in two of them: the ledger is written before anything is approved.
-var grants = []struct{ right, says string }{
-	{"contents: write", "the ledger"}, {"pull-requests: write", "comments"}, {"checks: write", "checks"}, {"actions: write", "workflow runs"},
+// A Setup is one run of init: what its flags say, and what it may ask.
+type Setup struct {
+	Settings
+	Forge              Forge
+	Given              func(flag string) bool
+	Asked              map[string]bool // the flags that ask for files
+	Force, Interactive bool
+	Tags               func(ctx context.Context, repository string) (map[string]string, error)
+	Ask                func(question string) (answer string, err error) // nil where there is no terminal
+	Say                func(format string, args ...any)
+	Again              func(args ...string) string
 }
 
-// Rights are what the file lets the repository's workflows do, each once, as in
-// "contents: read"; none of what the owner changed, which is not read.
-func (f Planned) Rights() []string {
-	rights := []string{}
-	for _, m := range granted().FindAllSubmatch(f.Want, -1) {
-		if right := string(m[1]) + ": " + string(m[2]); f.State != Theirs && !slices.Contains(rights, right) {
-			rights = append(rights, right)
+// A RefusedError is what init does not do, and what does it.
+type RefusedError struct{ Message, Hint string }
+
+func (e *RefusedError) Error() string { return e.Message }
+
+// Plan finds out what the files are to say: as the flags and the person have it, else as
+// the present ones do.
+func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Settings, err error) {
+	if s.Uses != "" && !UsesForm().MatchString(s.Uses) {
+		if s.Uses, err = s.release(ctx, s.Uses, ""); err != nil {
+			return nil, s.Settings, err
 		}
 	}
-	slices.Sort(rights)
-	return rights
-}
-
-// May says what the file may do where it runs.
-func (f Planned) May() string {
-	rights := f.Rights()
-	var writes []string
-	for _, g := range grants {
-		if slices.Contains(rights, g.right) {
-			writes = append(writes, g.says)
+	s.Inline = s.Inline || !s.Given("inline") && !s.Forge.calls()
+	if files, s.Settings, err = Plan(tree, s.Settings, s.Given, s.Asked); err != nil {
+		return nil, s.Settings, err
+	}
+	if repository, tag := ReleaseOf(debug.ReadBuildInfo()); s.Uses == Placeholder && repository != "" {
+		if uses, err := s.release(ctx, repository, tag); err == nil {
+			s.Uses = uses
+		} else {
+			s.Say("the commit of %s %s is not known: %s", repository, tag, err)
 		}
 	}
-	switch {
-	case f.Path == policy.Path:
-		return "says who must approve; runs nothing"
-	case f.State == Theirs, f.State == Kept:
-		return "what you wrote into it"
-	case slices.Contains(rights, "permission-actions: write"):
-		return "starts other repositories' workflows, with a token of an app of yours"
-	case slices.Contains(rights, "contents: write"):
-		return "writes " + listing(writes) + "; commits what was approved"
-	case len(writes) > 0:
-		return "writes " + listing(writes)
-	case slices.Contains(rights, "contents: read"):
-		return "reads the code; nothing else"
+	if s.Interactive {
+		if err := s.interview(files[0]); err != nil {
+			return nil, s.Settings, err
+		}
 	}
-	return "nothing"
-}
-
-// listing is "a", "a and b" or "a, b and c".
-func listing(items []string) string {
-	if n := len(items); n > 1 {
-		return strings.Join(items[:n-1], ", ") + " and " + items[n-1]
-	}
-	return strings.Join(items, "")
-}
-
-// fates say what was done with a file in a state, and what would be.
-var fates = map[string][2]string{
-	Missing: {"written", "would be written"},
-	Same:    {"as it was", "stays as it is"},
-	Old:     {"updated", "would be updated"},
-	Theirs:  {"yours, left alone", "yours, stays as it is"},
-	Differs: {"written over", "would be written over"},
-	Former:  {"of an earlier init, removed", "of an earlier init, would be removed"},
-	Kept:    {"of an earlier init, left alone", "of an earlier init, stays"},
-}
-
-// Fate says what became of the file, or what would.
-func (f Planned) Fate(dryRun bool) string {
-	words := fates[f.State][0]
-	if dryRun {
-		words = fates[f.State][1]
-	}
-	if f.State == Old || f.State == Differs {
-		removed, added := Changed(f.Have, f.Want)
-		words += fmt.Sprintf(" (-%d +%d lines)", removed, added)
-	}
-	return words
-}
-
-// Table shows a person what became of each file, and what it may do. On a screen that
-// has no room for three columns the third is a line of its own; columns is 0 where
-// there is no screen.
-func Table(files []Planned, dryRun bool, columns int, s report.Style) string {
-	var wide [3]int
+	Replan(files, s.Settings)
+	var changed []string
 	for _, f := range files {
-		wide = [3]int{max(wide[0], len(f.Path)), max(wide[1], len(f.Fate(dryRun))), max(wide[2], len(f.May()))}
-	}
-	narrow := columns > 0 && wide[0]+wide[1]+wide[2]+4 > columns
-	row := func(path, fate, may string) string {
-		line := fmt.Sprintf("%-*s  %-*s", wide[0], path, wide[1], fate)
-		if narrow {
-			return strings.TrimRight(line, " ") + "\n    " + may
-		}
-		return line + "  " + may
-	}
-	var b strings.Builder
-	if columns > 0 {
-		b.WriteString(s.Bold(row("FILE", "RESULT", "MAY DO")) + "\n")
-	}
-	for _, f := range files {
-		b.WriteString(row(f.Path, f.Fate(dryRun), f.May()) + "\n")
-	}
-	return b.String()
-}
-
-// Diff is what writing the files changes of those that are there, as canonical bytes;
-// with all, also of those that are not.
-func Diff(files []Planned, all bool) []byte {
-	var b bytes.Buffer
-	for _, c := range Changes(files) {
-		if c.Before != nil || all {
-			b.Write(c.Bytes())
-		}
-	}
-	return b.Bytes()
-}
-
-// Changes are what writing the files comes to.
-func Changes(files []Planned) []patch.Change {
-	var out []patch.Change
-	for _, f := range files {
-		if f.State == Same || f.State == Theirs || f.State == Kept {
-			continue
-		}
-		c := patch.Change{Kind: patch.Add, Path: f.Path, After: &patch.File{Mode: patch.Regular, Data: f.Want}}
-		if f.Have != nil {
-			c.Kind, c.Before = patch.Update, &patch.File{Mode: patch.Regular, Data: f.Have}
-		}
-		if f.State == Former {
-			c.Kind, c.After = patch.Delete, nil
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// Overwritten names the files of init that somebody changed, with how much would go.
-func Overwritten(files []Planned) (names []string) {
-	for _, f := range files {
-		if f.State == Differs {
+		if f.State == Differs && !s.Force {
 			removed, added := Changed(f.Have, f.Want)
-			names = append(names, fmt.Sprintf("%s (%d lines would go, %d come)", f.Path, removed, added))
+			changed = append(changed, fmt.Sprintf("%s (%d lines would go, %d come)", f.Path, removed, added))
 		}
 	}
-	return names
+	if len(changed) > 0 {
+		err = &RefusedError{"nothing was written: changed since init wrote them are " + strings.Join(changed, ", "), "init --force writes over them; the change is then only in Git's history"}
+	}
+	return files, s.Settings, err
 }
 
-// A Forge is where a remote has the repository: the server's host, and "owner/name" there.
-// Both are "" where it is on none.
-type Forge struct{ Host, Repository string }
-
-// ForgeOf finds it out from an address of the server over https, and the repository's name.
-func ForgeOf(server, repository string) Forge {
-	host := github.HostOf(server)
-	if host == "" || repository == "" {
-		return Forge{}
+// release asks the server for the commit of a release, the newest where no tag is given.
+func (s Setup) release(ctx context.Context, repository, tag string) (string, error) {
+	tags, err := s.Tags(ctx, repository)
+	if err != nil {
+		return "", err
 	}
-	return Forge{host, repository}
+	pin, err := Released(repository, tag, tags)
+	if err != nil {
+		return "", &RefusedError{err.Error(), "--uses OWNER/countersign@COMMIT names the 40 digits of a commit"}
+	}
+	return pin.String(), nil
 }
 
-// Calls reports whether a workflow there can call one of ours, which uses the action of its
-// own commit: GitHub Enterprise Server has no "$/" for that. Where nothing is known it can.
-func (f Forge) Calls() bool { return f.Host == "" || f.Host == "github.com" }
-
-// Say tells a person about it, by the remote's name.
-func (f Forge) Say(remote string) string {
-	switch f.Host {
-	case "":
-		return "hint: the remote " + remote + " is not on GitHub, where the workflows run: git remote add " + report.ShellQuote(remote) + " https://github.com/OWNER/REPOSITORY"
-	case "github.com":
-		return "the repository is " + f.Repository + " on github.com"
+// interview asks what the Policy is to say. What is no answer is asked again.
+func (s *Setup) interview(there Planned) error {
+	if there.State == Theirs {
+		return &RefusedError{policy.Path + " is yours: init does not write over it", "change it in an editor, then: " + s.Again("policy", "check", policy.Path)}
 	}
-	return "the repository is " + f.Repository + " on " + f.Host + ", which is taken for a GitHub Enterprise Server"
+	if s.Ask == nil {
+		return &RefusedError{"--interactive asks questions, and there is no terminal to ask them in", s.Again("init") + " writes the defaults"}
+	}
+	for _, q := range Questions(&s.Settings) {
+		for taken := false; !taken; {
+			typed, err := s.Ask(q.Ask())
+			if err != nil {
+				return &RefusedError{"not all questions were answered, so nothing was written", ""}
+			}
+			taken = q.Answer(typed)
+		}
+	}
+	return nil
 }
 
-// Next are the next steps after init; again makes a command line.
-func Next(s Settings, files []Planned, again func(args ...string) string) []string {
-	steps := []string{
-		`git add .github && git commit -m "Have patches countersigned" && git push (the files count on the default branch alone)`,
-		again("doctor") + " (says what GitHub still has to allow, and where)",
-		"open a pull request with a text file that has no line break at its end: the example bot proposes one, and a comment says how to approve it",
-	}
-	if s.FormerBot {
-		steps[2] = "move your bot from countersign-propose.yml into countersign-events.yml, as the job propose, when you like: both are listened to"
-	}
-	if s.Uses == Placeholder {
-		steps[0] = again("init", "--uses", "OWNER/countersign") + ", where OWNER publishes the countersign that you use: nothing runs while the workflows name " + Placeholder
-	} else if len(Changes(files)) == 0 {
-		steps = steps[1:]
-	}
-	return steps
+// A Place is where the files go. Tree is what is there; Write returns the number of the
+// pull request that they are in, 0 for none.
+type Place interface {
+	Tree(ctx context.Context) (fs.FS, error)
+	Write(ctx context.Context, files []Planned, s Settings) (pull int, err error)
 }
 
-// Steps shows the next steps to a person.
-func Steps(next []string, columns int) string {
-	var b strings.Builder
-	b.WriteString("\nNext:\n")
-	for i, step := range next {
-		fmt.Fprintf(&b, "  %d. %s\n", i+1, step)
-	}
-	if columns > 0 {
-		return report.Fold(b.String(), columns)
-	}
-	return b.String()
-}
+// A Worktree is that of a clone.
+type Worktree struct{ Root *os.Root }
 
-// Document is all of it as data. Diff is what is shown of one.
-func Document(s Settings, files []Planned, forge Forge, next []string, diff string, dryRun bool) map[string]any {
-	list := make([]any, len(files))
-	for i, f := range files {
-		list[i] = document{"path": f.Path, "state": f.State, "rights": f.Rights()}
-	}
-	return document{
-		"files": list, "uses": s.Uses, "gate": s.Gate, "dry_run": dryRun, "diff": diff, "next": next,
-		"host": forge.Host, "repository": forge.Repository,
-	}
+// Tree is the working tree.
+func (w Worktree) Tree(context.Context) (fs.FS, error) { return w.Root.FS(), nil }
+
+// Write writes the files.
+func (w Worktree) Write(_ context.Context, files []Planned, _ Settings) (int, error) {
+	return 0, Write(w.Root, files)
 }
 
 // Answers are what a person chose for the Policy that init writes.
@@ -238,6 +129,7 @@ type Answers struct {
 	Permission  policy.Permission
 	Required    int
 	AllowAuthor bool
+	Pulls       string // what countersign does for a proposal without a pull request: "no", "open" one, or "merge" it too
 }
 
 // answersIn are those that a Policy was written with, as far as it shows, else the defaults.
@@ -246,7 +138,14 @@ func answersIn(raw []byte) *Answers {
 	if err != nil {
 		p = policy.Default()
 	}
-	return &Answers{p.Approvals.Permission, p.Approvals.Required, p.Approvals.AllowAuthor}
+	pulls := "no"
+	if p.Apply.To == policy.ToPullRequest {
+		pulls = "open"
+		if p.Apply.Merge == policy.MergeAuto {
+			pulls = "merge"
+		}
+	}
+	return &Answers{p.Approvals.Permission, p.Approvals.Required, p.Approvals.AllowAuthor, pulls}
 }
 
 // values are what the Policy's template leaves open, each behind its name there.
@@ -258,7 +157,8 @@ func (a *Answers) values() []string {
 	if a.AllowAuthor {
 		author = "allow_author: true"
 	}
-	return []string{"[[permission]]", fmt.Sprintf("%-9s", a.Permission), "[[required]]", fmt.Sprintf("%-11d", a.Required), "[[author]]", author}
+	apply := map[string]string{"no": "# apply: {to: pull_request}", "open": "apply: {to: pull_request}", "merge": "apply: {to: pull_request, merge: auto}"}
+	return []string{"[[apply]]", "\n" + apply[a.Pulls], "[[permission]]", fmt.Sprintf("%-9s", a.Permission), "[[required]]", fmt.Sprintf("%-11d", a.Required), "[[author]]", author}
 }
 
 // A Question is one that init --interactive asks. Default is what an empty answer means.
@@ -268,9 +168,7 @@ type Question struct {
 }
 
 // Ask is the question as it is shown.
-func (q Question) Ask(s report.Style) string {
-	return q.Help + "\n" + s.Bold(q.Text) + " [" + q.Default + "] "
-}
+func (q Question) Ask() string { return q.Help + "\n" + q.Text + " [" + q.Default + "] " }
 
 // Answer takes what was typed, and reports whether it is an answer.
 func (q Question) Answer(typed string) bool {
@@ -320,6 +218,17 @@ func Questions(s *Settings) []Question {
 			"Then the check \"countersign\" passes only once a pull request's own diff is approved. Otherwise only what bots propose is.",
 			"Guard pull requests themselves too, yes or no?", yesOrNo(s.Gate), takeBool(&s.Gate),
 		},
+		{
+			"A bot may propose where there is no pull request. countersign can open one, which you merge, or merge it once it is approved.",
+			"What to do with such a proposal: no, open or merge?", a.Pulls,
+			func(answer string) bool {
+				known := slices.Contains([]string{"no", "open", "merge"}, answer)
+				if known {
+					a.Pulls = answer
+				}
+				return known
+			},
+		},
 	}
 }
 
@@ -342,4 +251,125 @@ func takeBool(to *bool) func(string) bool {
 		}
 		return true
 	}
+}
+
+// Branch is where the files are put for a pull request.
+const Branch = "countersign/init"
+
+// A Pull is the branch of a pull request that brings the files. A second one adds to the
+// branch only what init itself put there.
+type Pull struct {
+	Repo   *gitstore.Repo
+	Refs   code.Refs // the server's
+	Forge  Opener
+	Author code.Commit // who makes the commit, and when
+	base   string      // the default branch
+	parent string      // what the commit is made on
+	before string      // where the branch is, "" for nowhere
+}
+
+// An Opener is the forge, as far as it takes.
+type Opener interface {
+	DefaultBranch(ctx context.Context) (forge.Side, error)
+	OpenPullRequest(ctx context.Context, n forge.NewPull) (int, error)
+}
+
+// Tree fetches both branches, and is that of the pull request where there is one, so that
+// it is brought up to date, else the default branch's.
+func (p *Pull) Tree(ctx context.Context) (_ fs.FS, err error) {
+	side, err := p.Forge.DefaultBranch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.base = side.Branch
+	base, err := p.Refs.Ref(ctx, "refs/heads/"+p.base)
+	if err != nil {
+		return nil, err
+	}
+	if p.before, err = p.Refs.Ref(ctx, "refs/heads/"+Branch); err != nil {
+		return nil, err
+	}
+	if p.parent = cmp.Or(p.before, base); p.parent == "" {
+		return nil, &RefusedError{"the default branch has no commit", "git push origin HEAD puts one there"}
+	}
+	if why, err := p.taken(ctx, base); err != nil {
+		return nil, err
+	} else if why != "" {
+		return nil, &RefusedError{"the branch " + Branch + " " + why, "merge or delete that branch (git push origin --delete " + Branch + "), then run it again"}
+	}
+	return p.Repo.Tree(ctx, p.parent)
+}
+
+// taken says why nothing is added to the branch, "" where it is free.
+func (p *Pull) taken(ctx context.Context, base string) (string, error) {
+	if p.before == "" {
+		return "", nil
+	}
+	merged, err := p.Repo.Descends(ctx, base, p.before)
+	if err != nil || merged {
+		return "is merged already", err
+	}
+	ours, err := p.wrote(ctx, p.before)
+	if err != nil || !ours {
+		return "has a newest commit that init did not make", err
+	}
+	return "", nil
+}
+
+// wrote reports whether a commit changes files of init alone, and has them as some init
+// writes them.
+func (p *Pull) wrote(ctx context.Context, commit string) (bool, error) {
+	parent, err := p.Repo.FirstParent(ctx, commit)
+	if err != nil {
+		return false, err
+	}
+	diff, err := p.Repo.Diff(ctx, parent, commit)
+	if err != nil {
+		return false, nil // links, submodules: not of init
+	}
+	for _, c := range diff.Changes {
+		i := slices.IndexFunc(List, func(f File) bool { return f.Path == c.Path })
+		if c.After == nil && slices.ContainsFunc(formerFiles, func(f File) bool { return f.Path == c.Path }) {
+			continue
+		}
+		if i < 0 || c.After == nil {
+			return false, nil
+		}
+		if state := List[i].state(c.After.Data, true, Settings{}); state != Old && state != Same {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// pullTitle is that of the pull request and its commit.
+const pullTitle = "Have patches countersigned"
+
+// Write makes one commit of the files, pushes it, and opens the pull request, as far as that
+// was not done before. The working tree and the index are left alone.
+func (p *Pull) Write(ctx context.Context, files []Planned, s Settings) (int, error) {
+	if s.Uses == Placeholder {
+		return 0, &RefusedError{"the workflows would name " + Placeholder + ", which runs nothing", "countersign init --pr --uses OWNER/countersign, where OWNER publishes the countersign that you use"}
+	}
+	made := changes(files)
+	if p.before == "" && len(made) == 0 {
+		return 0, nil // the default branch has them all
+	}
+	if len(made) > 0 {
+		p.Author.Message = pullTitle + "\n\nWritten by countersign init.\n"
+		next, err := p.Refs.BuildCommit(ctx, p.parent, made, p.Author)
+		if err != nil {
+			return 0, err
+		}
+		if err := p.Refs.MoveRef(ctx, "refs/heads/"+Branch, p.before, next); err != nil {
+			return 0, err
+		}
+	}
+	var b strings.Builder
+	b.WriteString("A human approves the exact bytes of what agents and bots propose, before any of it lands. These files have GitHub ask for that:\n\n| file | may do |\n|---|---|\n")
+	for _, f := range files {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Path, f.May())
+	}
+	b.WriteString("\nThey count once they are on the default branch. `countersign doctor` says what the repository's settings still have to allow.\n")
+	return p.Forge.OpenPullRequest(ctx, forge.NewPull{Branch: Branch, Base: p.base, Title: pullTitle, Body: b.String()})
 }

@@ -1,0 +1,261 @@
+package scaffold
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// granted is a right that a workflow of init gives to one of its jobs.
+var granted = lazyregexp.New(`(?m)^ +([a-z-]+): (read|write)$`)
+
+// grants are what rights come to, in the order in which they are told. What contents:
+// write may do is in two of them: the ledger is written before anything is approved.
+var grants = []struct{ right, says string }{
+	{"contents: write", "the ledger"}, {"pull-requests: write", "comments"}, {"checks: write", "checks"}, {"actions: write", "workflow runs"},
+}
+
+// Rights are what the file lets the repository's workflows do, each once, as in
+// "contents: read"; none of what the owner changed, which is not read.
+func (f Planned) Rights() []string {
+	rights := []string{}
+	for _, m := range granted().FindAllSubmatch(f.Want, -1) {
+		if right := string(m[1]) + ": " + string(m[2]); f.State != Theirs && !slices.Contains(rights, right) {
+			rights = append(rights, right)
+		}
+	}
+	slices.Sort(rights)
+	return rights
+}
+
+// May says what the file may do where it runs.
+func (f Planned) May() string {
+	rights := f.Rights()
+	var writes []string
+	for _, g := range grants {
+		if slices.Contains(rights, g.right) {
+			writes = append(writes, g.says)
+		}
+	}
+	switch {
+	case f.Path == policy.Path:
+		return "says who must approve; runs nothing"
+	case f.State == Theirs, f.State == Kept:
+		return "what you wrote into it"
+	case slices.Contains(rights, "permission-actions: write"):
+		return "starts other repositories' workflows, with a token of an app of yours"
+	case slices.Contains(rights, "contents: write"):
+		return "writes " + listing(writes) + "; commits what was approved"
+	case len(writes) > 0:
+		return "writes " + listing(writes)
+	case slices.Contains(rights, "contents: read"):
+		return "reads the code; nothing else"
+	}
+	return "nothing"
+}
+
+// listing is "a", "a and b" or "a, b and c".
+func listing(items []string) string {
+	if n := len(items); n > 1 {
+		return strings.Join(items[:n-1], ", ") + " and " + items[n-1]
+	}
+	return strings.Join(items, "")
+}
+
+// A Way is how files are set up.
+type Way int
+
+// Init writes files, shows what it would write, or pushes them to a branch.
+const (
+	Wrote Way = iota
+	WouldWrite
+	Pushed
+)
+
+// fates say what becomes of a file in a state, in each way.
+var fates = map[string][3]string{
+	Missing: {"written", "would be written", "pushed"},
+	Same:    {"as it was", "stays as it is", "as it was"},
+	Old:     {"updated", "would be updated", "updated"},
+	Theirs:  {"yours, left alone", "yours, stays as it is", "yours, left alone"},
+	Differs: {"written over", "would be written over", "written over"},
+	Former:  {"of an earlier init, removed", "of an earlier init, would be removed", "of an earlier init, removed"},
+	Kept:    {"of an earlier init, left alone", "of an earlier init, stays", "of an earlier init, left alone"},
+}
+
+// Fate says what became of the file, or what would.
+func (f Planned) Fate(w Way) string {
+	words := fates[f.State][w]
+	if f.State == Old || f.State == Differs {
+		removed, added := Changed(f.Have, f.Want)
+		words += fmt.Sprintf(" (-%d +%d lines)", removed, added)
+	}
+	return words
+}
+
+// table shows a person what became of each file, and what it may do. On a screen that
+// has no room for three columns the third is a line of its own; columns is 0 where
+// there is no screen.
+func (r Result) table(columns int, s report.Style) string {
+	var wide [3]int
+	w := r.Way
+	for _, f := range r.Files {
+		wide = [3]int{max(wide[0], len(f.Path)), max(wide[1], len(f.Fate(w))), max(wide[2], len(f.May()))}
+	}
+	narrow := columns > 0 && wide[0]+wide[1]+wide[2]+4 > columns
+	row := func(path, fate, may string) string {
+		line := fmt.Sprintf("%-*s  %-*s", wide[0], path, wide[1], fate)
+		if narrow {
+			return strings.TrimRight(line, " ") + "\n    " + may
+		}
+		return line + "  " + may
+	}
+	var b strings.Builder
+	if columns > 0 {
+		b.WriteString(s.Bold(row("FILE", "RESULT", "MAY DO")) + "\n")
+	}
+	for _, f := range r.Files {
+		b.WriteString(row(f.Path, f.Fate(w), f.May()) + "\n")
+	}
+	return b.String()
+}
+
+// changes are what writing the files comes to.
+func changes(files []Planned) []patch.Change {
+	var out []patch.Change
+	for _, f := range files {
+		if f.State == Same || f.State == Theirs || f.State == Kept {
+			continue
+		}
+		c := patch.Change{Kind: patch.Add, Path: f.Path, After: &patch.File{Mode: patch.Regular, Data: f.Want}}
+		if f.Have != nil {
+			c.Kind, c.Before = patch.Update, &patch.File{Mode: patch.Regular, Data: f.Have}
+		}
+		if f.State == Former {
+			c.Kind, c.After = patch.Delete, nil
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// A Forge is where a remote has the repository: the server's host, and "owner/name" there.
+// All are "" where it is on none.
+type Forge struct{ Scheme, Host, Repository string }
+
+// ForgeOf finds it out from an address of the server over https, and the repository's name.
+func ForgeOf(server, repository string) Forge {
+	host := github.HostOf(server)
+	if host == "" || repository == "" {
+		return Forge{}
+	}
+	scheme, _, _ := strings.Cut(server, ":")
+	return Forge{scheme, host, repository}
+}
+
+// calls reports whether a workflow there can call one of ours, which uses the action of its
+// own commit: GitHub Enterprise Server has no "$/" for that. Where nothing is known it can.
+func (f Forge) calls() bool { return f.Host == "" || f.Host == "github.com" }
+
+// Say tells a person about it, by the remote's name.
+func (f Forge) Say(say func(format string, args ...any), remote string) {
+	switch f.Host {
+	case "":
+		say("the remote %s is not on GitHub, where the workflows run", remote)
+		say("hint: git remote add %s https://github.com/OWNER/REPOSITORY", report.ShellQuote(remote))
+	case "github.com":
+		say("the repository is %s on %s", f.Repository, f.Host)
+	default:
+		say("the repository is %s on %s, which is taken for a GitHub Enterprise Server", f.Repository, f.Host)
+	}
+}
+
+// pull is the address of a pull request's page.
+func (f Forge) pull(number int) string {
+	return fmt.Sprintf("%s://%s/%s/pull/%d", f.Scheme, f.Host, f.Repository, number)
+}
+
+// A Result is what init came to. Shown says that the person has seen what changed; Pull is
+// the number of the pull request that the files are in, 0 for none; Again makes a command line.
+type Result struct {
+	Settings
+	Files []Planned
+	Way   Way
+	Forge Forge
+	Pull  int
+	Shown bool
+	Again func(args ...string) string
+}
+
+// Diff is what changes in files that are there, as canonical bytes, and, where it is not
+// written, also what is new. It is empty where the person has seen it.
+func (r Result) Diff() []byte {
+	var b bytes.Buffer
+	for _, c := range changes(r.Files) {
+		if !r.Shown && (c.Before != nil || r.Way == WouldWrite) {
+			b.Write(c.Bytes())
+		}
+	}
+	return b.Bytes()
+}
+
+// Next are the next steps.
+func (r Result) Next() []string {
+	const count = " (the files count on the default branch alone)"
+	steps := []string{
+		r.Again("init", "--pr") + `, or: git add .github && git commit -m "` + pullTitle + `" && git push` + count,
+		r.Again("doctor") + " (says what GitHub still has to allow, and where)",
+		"open a pull request with a text file that has no line break at its end: the example bot proposes one, and a comment says how to approve it",
+	}
+	if r.FormerBot {
+		steps[2] = "move your bot from countersign-propose.yml into countersign-events.yml, as the job propose, when you like: both are listened to"
+	}
+	switch {
+	case r.Pull != 0:
+		steps[0] = "read and merge " + r.Forge.pull(r.Pull) + count
+	case r.Uses == Placeholder:
+		steps[0] = r.Again("init", "--uses", "OWNER/countersign") + ", where OWNER publishes the countersign that you use: nothing runs while the workflows name " + Placeholder
+	case len(changes(r.Files)) == 0:
+		return steps[1:]
+	}
+	return steps
+}
+
+// Text tells a person all of it, in so many columns, 0 where there is no screen; brief
+// leaves out the next steps.
+func (r Result) Text(columns int, brief bool, s report.Style) string {
+	text := r.table(columns, s)
+	if diff := report.Diff(r.Diff(), s); diff != "" {
+		text = diff + "\n" + text
+	}
+	if brief || r.Way == WouldWrite {
+		return text
+	}
+	steps := "\nNext:\n"
+	for i, step := range r.Next() {
+		steps += fmt.Sprintf("  %d. %s\n", i+1, step)
+	}
+	if columns > 0 {
+		steps = report.Fold(steps, columns)
+	}
+	return text + steps
+}
+
+// Document is all of it as data. Diff is what is shown of one.
+func (r Result) Document(diff string) any {
+	list := make([]any, len(r.Files))
+	for i, f := range r.Files {
+		list[i] = document{"path": f.Path, "state": f.State, "rights": f.Rights()}
+	}
+	return document{
+		"files": list, "uses": r.Uses, "gate": r.Gate, "dry_run": r.Way == WouldWrite, "diff": diff, "next": r.Next(),
+		"host": r.Forge.Host, "repository": r.Forge.Repository, "pull_request": r.Pull,
+	}
+}
