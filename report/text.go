@@ -86,21 +86,7 @@ func (r Report) Text(s Style) string {
 	if r.Summary != "" {
 		row("summary", Says(r.Proposer.Login, r.Summary))
 	}
-	row("proposer", Clean(fmt.Sprintf("%s (%s, %s)", r.Proposer.Login, r.Proposer.Kind, r.Proposer.ID)))
-	if r.Author != nil {
-		row("author", r.author())
-	}
-	base := r.BaseCommit
-	if r.BaseBranch != "" {
-		base += ", on " + Clean(r.BaseBranch)
-	}
-	row("base", base)
-	if r.CreatedAt != "" {
-		row("proposed", s.when(r.CreatedAt))
-	}
-	if s.when(r.UpdatedAt) != s.when(r.CreatedAt) {
-		row("last change", s.when(r.UpdatedAt))
-	}
+	r.originText(s, row)
 	if r.Confidence != nil {
 		row("confidence", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
 	}
@@ -250,6 +236,25 @@ func (r Report) validationText(b *strings.Builder, s Style, row func(name, value
 	row("validated", s.paint(red, fmt.Sprintf("no, %d violations", len(r.Validation.Violations))))
 	for _, v := range r.Validation.Violations {
 		fmt.Fprintf(b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
+	}
+}
+
+// originText is who proposed it, by whom the patch says that it is, on what, and when.
+func (r Report) originText(s Style, row func(name, value string)) {
+	row("proposer", Clean(fmt.Sprintf("%s (%s, %s)", r.Proposer.Login, r.Proposer.Kind, r.Proposer.ID)))
+	if r.Author != nil {
+		row("author", r.author())
+	}
+	base := r.BaseCommit
+	if r.BaseBranch != "" {
+		base += ", on " + Clean(r.BaseBranch)
+	}
+	row("base", base)
+	if r.CreatedAt != "" {
+		row("proposed", s.when(r.CreatedAt))
+	}
+	if s.when(r.UpdatedAt) != s.when(r.CreatedAt) {
+		row("last change", s.when(r.UpdatedAt))
 	}
 }
 
