@@ -169,3 +169,20 @@ func TestMergeLostAnswer(t *testing.T) {
 		t.Errorf("nobody knows what became of it, and it is %q, %v", commit, err)
 	}
 }
+
+// The next method is tried where GitHub refuses the method, and nothing else.
+func TestRefusesMethod(t *testing.T) {
+	for reason, want := range map[string]bool{
+		"Merge commits are not allowed on this repository.":                                       true,
+		"Squash merges are not allowed on this repository.":                                       true,
+		"Repository rule violations found: This branch must not contain merge commits.":           true,
+		"Repository rule violations found: Merge method \"merge\" is not allowed on this branch.": true,
+		"Base branch was modified. Review and try the merge again.":                               false,
+		`Required status check "countersign" is expected.`:                                        false,
+		"Pull Request is not mergeable":                                                           false,
+	} {
+		if refusesMethod(reason) != want {
+			t.Errorf("%s: %v", reason, !want)
+		}
+	}
+}
