@@ -46,6 +46,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub push LOGIN BRANCH DIR      a commit that puts DIR's files onto a branch
 //	hub tag NAME VAR               the repository's main is a release; VAR gets the commit
 //	hub pull LOGIN BRANCH TITLE    a pull request to main; what follows is about it
+//	hub newest                     the pull request that the program opened last; what follows is about it
 //	hub comment LOGIN BODY [HOW]   a comment, as it is made on the page; HOW is email, or the app that posts it
 //	hub reply LOGIN BODY           a reply in the thread that was opened last
 //	hub review LOGIN STATE BODY    a review, as in APPROVED ""
@@ -68,13 +69,17 @@ var hubVerbs = map[string]struct {
 		h.User(a[0])
 		h.Role(h.repository, a[0], a[1])
 	}},
-	"role":    {2, func(h *scriptHub, a []string) { h.Role(h.repository, a[0], a[1]) }},
-	"bot":     {1, func(h *scriptHub, a []string) { h.Bot(a[0]) }},
-	"team":    {2, func(h *scriptHub, a []string) { h.Team(h.owner(), a[0], a[1:]...) }},
-	"app":     {1, (*scriptHub).app},
-	"push":    {3, (*scriptHub).push},
-	"tag":     {2, (*scriptHub).tag},
-	"pull":    {3, (*scriptHub).open},
+	"role": {2, func(h *scriptHub, a []string) { h.Role(h.repository, a[0], a[1]) }},
+	"bot":  {1, func(h *scriptHub, a []string) { h.Bot(a[0]) }},
+	"team": {2, func(h *scriptHub, a []string) { h.Team(h.owner(), a[0], a[1:]...) }},
+	"app":  {1, (*scriptHub).app},
+	"push": {3, (*scriptHub).push},
+	"tag":  {2, (*scriptHub).tag},
+	"pull": {3, (*scriptHub).open},
+	"newest": {0, func(h *scriptHub, _ []string) {
+		h.pull = h.Newest(h.repository).Number
+		h.ts.Setenv("PULL", strconv.Itoa(h.pull))
+	}},
 	"comment": {2, (*scriptHub).comment},
 	"reply":   {2, (*scriptHub).reply},
 	"review": {3, func(h *scriptHub, a []string) {

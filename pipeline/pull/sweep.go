@@ -38,7 +38,7 @@ func (s Settler) Pulls(ctx context.Context, open []ledger.Transaction) ([]int, [
 // OpenAll makes pull requests of the open transactions that are for none, and of what
 // the sweep's own event hands over, where the Policy says so. It returns their numbers,
 // without those that are settled anyway. What a clone's own identity proposed is that
-// person's to open.
+// person's to open, and what adds what looks like a secret is for nobody to open.
 func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled []int) ([]int, error) {
 	if s.Forge == nil {
 		return nil, nil
@@ -55,8 +55,8 @@ func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled
 	}
 	add(s.TakeNew(ctx))
 	for _, tx := range open {
-		waits := tx.Status == ledger.Proposed || tx.Status == ledger.Awaiting
-		if tx.PullRequest() > 0 || !waits || strings.HasPrefix(tx.Proposer.ID, "local:") {
+		waits, p := tx.Status == ledger.Proposed || tx.Status == ledger.Awaiting, tx.Pointers.Proposal
+		if !waits || p == nil || p.PullRequest > 0 || p.ContainsSecrets || strings.HasPrefix(tx.Proposer.ID, "local:") {
 			continue
 		}
 		o, err := s.Open(ctx, tx.TransactionID)
