@@ -29,7 +29,7 @@ func (a *App) demo(ctx context.Context) error {
 	}
 	dir, id, err := demo.Run(ctx, demo.Program{
 		Run: func(args ...string) (int, string) {
-			code, child := quiet.child(quiet.Stdout, quiet.Stdout, args...)
+			code, child := quiet.child(quiet.Stdout, quiet.Stdout, append([]string{"--no-pager"}, args...)...)
 			return code, child.transaction
 		},
 		Print: quiet.print, Bold: a.style().Bold, Getenv: a.Getenv, Now: a.Now,

@@ -131,8 +131,7 @@ func (a *App) page(person io.Writer, text secret.Redacted) error {
 	if a.flags.noPager || !terminal.Is(person) || dumb || pager == "" || pager == "cat" {
 		return emit(person, text)
 	}
-	defer a.line.Hold()()
-	if err := terminal.Page(text.String(), pager, terminal.Of(person), a.Getenv); err != nil {
+	if err := terminal.Page(text.String(), pager, person, a.Getenv); err != nil {
 		a.say("the pager %q failed: %s", pager, oneLine(err))
 		return emit(person, text)
 	}

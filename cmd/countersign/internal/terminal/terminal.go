@@ -63,7 +63,14 @@ func Size(w io.Writer) (columns, rows int) {
 
 // Page shows a text on a terminal through a pager, a command line, with the variables
 // that git sets for one.
-func Page(text, pager string, on *os.File, getenv func(string) string) error {
+func Page(text, pager string, person io.Writer, getenv func(string) string) error {
+	if b, ok := person.(Borrowed); ok {
+		person = b.Writer
+	}
+	if o, ok := person.(*over); ok {
+		defer o.p.Hold()()
+	}
+	on := Of(person)
 	cmd := exec.Command("sh", "-c", pager)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), on, on
 	cmd.Env = cmd.Environ()
