@@ -116,12 +116,12 @@ func (f Facts) fileFindings() []Finding {
 	for _, file := range List[1:] {
 		switch state := f.Files[file.Path]; {
 		case state == Missing && file.theirs:
-			out = append(out, fails("countersign init, and commit it to the default branch", "%s is missing on %s: nothing tells of proposals and reviews", file.Path, report.Clean(f.Branch)))
+			out = append(out, fails("countersign init --pr, or countersign init, commit and push", "%s is missing on %s: nothing tells of proposals and reviews", file.Path, report.Clean(f.Branch)))
 		case state == "", state == Missing && file.Asked != "": // nobody asked for it
 		case state == Missing:
-			out = append(out, fails("countersign init, and commit it to the default branch", "%s is missing on %s", file.Path, report.Clean(f.Branch)))
+			out = append(out, fails("countersign init --pr, or countersign init, commit and push", "%s is missing on %s", file.Path, report.Clean(f.Branch)))
 		case state == Differs:
-			out = append(out, note("countersign init --force --dry-run says how much", "%s is not as init writes it", file.Path))
+			out = append(out, note("countersign init --force --dry-run shows what is different", "%s is not as init writes it", file.Path))
 		default:
 			out = append(out, ok("%s is there", file.Path))
 		}
@@ -132,12 +132,12 @@ func (f Facts) fileFindings() []Finding {
 func (f Facts) usesFindings() []Finding {
 	var out []Finding
 	if f.WorkflowRef != f.LedgerRef {
-		out = append(out, note("countersign init --check --ledger-ref "+report.ShellQuote(f.WorkflowRef), "the workflows keep the ledger on %s", f.WorkflowRef))
+		out = append(out, note("countersign doctor --ledger-ref "+report.ShellQuote(f.WorkflowRef), "the workflows keep the ledger on %s", f.WorkflowRef))
 	}
 	for _, uses := range f.Uses {
 		switch {
 		case uses == Placeholder:
-			out = append(out, fails("countersign init --uses with the commit of a release", "the workflows still name %s", Placeholder))
+			out = append(out, fails("countersign init --uses OWNER/countersign", "the workflows still name %s", Placeholder))
 		case !UsesForm().MatchString(uses):
 			out = append(out, note("name the 40 digits of the commit", "the workflows use %s: a tag or branch can be moved", report.Clean(uses)))
 		}
@@ -170,7 +170,7 @@ func (f Facts) tokenFindings() []Finding {
 		case !known:
 			out = append(out, note("", "whether the token has %s could not be found out", right))
 		case !may:
-			out = append(out, fails("", "the token has no %s: %s", right, rightsFor[right]))
+			out = append(out, fails("give a token with "+right+"; a workflow's has what countersign.yml grants", "the token has no %s: %s", right, rightsFor[right]))
 		default:
 			out = append(out, ok("the token has %s", right))
 		}

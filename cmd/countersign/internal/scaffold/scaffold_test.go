@@ -234,6 +234,8 @@ func TestInitFindings(t *testing.T) {
 		})
 		if i < 0 {
 			t.Errorf("%s %q is not among %v", c.level, c.text, found)
+		} else if found[i].Level == LevelFails && found[i].Hint == "" {
+			t.Errorf("nothing mends %s", found[i].Text)
 		}
 	}
 	for version, gated := range map[string]bool{"3.20.0": true, "3.21.1": true, "4.0.0": true, "3.19.99": false, "2.99.0": false, "x.y": false} {
