@@ -101,12 +101,7 @@ func (r Report) Text(s Style) string {
 	}
 	row("files", r.filesLine())
 	if r.ApplyResult == nil {
-		for _, f := range r.Files[:min(len(r.Files), maxRows)] {
-			added, deleted, note := r.lineCounts(f)
-			counts := strings.TrimSpace(s.paint(green, added) + " " + s.paint(red, deleted))
-			fmt.Fprintf(&b, "  %-7s %s  %s%s\n", f.Kind, f.name(), counts, s.paint(yellow, note)+f.renamedFrom(Clean))
-		}
-		more(&b, len(r.Files))
+		r.filesText(&b, s)
 	}
 	if r.Verdict != nil {
 		r.verdictText(&b, s, row)
@@ -256,6 +251,15 @@ func (r Report) originText(s Style, row func(name, value string)) {
 	if s.when(r.UpdatedAt) != s.when(r.CreatedAt) {
 		row("last change", s.when(r.UpdatedAt))
 	}
+}
+
+func (r Report) filesText(b *strings.Builder, s Style) {
+	for _, f := range r.Files[:min(len(r.Files), maxRows)] {
+		added, deleted, note := r.lineCounts(f)
+		counts := strings.TrimSpace(s.paint(green, added) + " " + s.paint(red, deleted))
+		fmt.Fprintf(b, "  %-7s %s  %s%s\n", f.Kind, f.name(), counts, s.paint(yellow, note)+f.renamedFrom(Clean))
+	}
+	more(b, len(r.Files))
 }
 
 // author is whom the patch names.
