@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -34,6 +35,7 @@ func TestAct(t *testing.T) {
 		{name: "two at once", cycle: actTwoAtOnce},
 		{name: "commands", policy: "commands:\n  run: [{argv: [grep, -q, \"no line break\", feature.txt]}]\n", cycle: actCommands},
 		{name: "sweep", cycle: actSweep},
+		{name: "green review", policy: "apply: {to: pull_request, merge: auto}\n", cycle: actGreen},
 		{name: "fleet", cycle: actFleet},
 		{name: "fleet with commands", inline: true, policy: "commands:\n  run: [{argv: [grep, -q, more, work.txt]}]\n", cycle: actFleetCommands},
 		{name: "time", cycle: actTime},
@@ -212,5 +214,27 @@ func actSweep(r *runner) {
 	}
 	r.settles(r.ranOn("main", "schedule"))
 	r.wantApplied(head, fingerprint)
+	r.wantAudit()
+}
+
+// actGreen: what a bot proposes at night becomes a pull request, and a green review of
+// it is enough.
+func actGreen(r *runner) {
+	r.s.Set(site, githubtest.Settings{ActionsOpenPulls: true})
+	e := r.ranOn("main", "schedule")
+	r.s.Artifact(githubtest.NewArtifact{Repository: site, Run: e.ID, Name: pull.BundleName, Files: map[string]string{"bundle.json": bundleOf(greetFix, "")}})
+	r.settles(e)
+	opened := r.s.Newest(site)
+	if !strings.HasPrefix(opened.Branch, "countersign/tx_") {
+		r.Fatalf("the newest pull request is %+v", opened)
+	}
+	r.pr = opened.Number
+	r.later() // a review of the same second could be from before
+	review := r.s.Review(githubtest.NewComment{Repository: site, Number: r.pr, By: "ada", State: "APPROVED"})
+	r.act(eventsFile, githubtest.Event{Name: "pull_request_review", Action: "submitted", ID: review.ID})
+	r.settles(r.ranOn(opened.Branch, "pull_request_review"))
+	if got := r.s.File(site, "main", "greet.txt"); !strings.Contains(got, "hello, world") {
+		r.Errorf("greet.txt is %q", got)
+	}
 	r.wantAudit()
 }
