@@ -142,9 +142,9 @@ func (a *App) checksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checks [TX] --out FILE | checks --tree COMMIT --out FILE",
 		Short: "Run the commands that the Policy asks for, and write their results to a file",
-		Long: `checks runs commands in the sandbox, on a copy of the tree that a transaction makes of
-its base, or of the tree of a commit. It writes nothing but FILE, which "run --checks FILE"
-takes as what it is: somebody's word on that tree.
+		Long: `checks runs commands in the sandbox, on a copy of the tree that a transaction makes, or of the
+tree of a commit. It writes only FILE, for "run --checks FILE", which takes it as what it is:
+somebody's word about that tree.
 
 In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
 		Example: "  countersign checks tx_01J --out results.json\n  countersign run tx_01J --checks results.json",

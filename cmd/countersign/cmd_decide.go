@@ -34,14 +34,14 @@ func (a *App) decideCommand(word string) *cobra.Command {
 		Short: short[word],
 		Long: short[word] + `.
 
-In a terminal the risks and the patch are shown, through the pager, and then it asks: about each
-kind of approval by itself, with what it is needed for. The answer is about what was shown; if
-that is something else by then, nothing is recorded, and it is shown again. Elsewhere, and with
---json, nobody is asked, and the transaction must be named: by its id, the first ten characters
-after tx_ or more, or the SHA-256 of the patch, twelve digits or more.
+In a terminal it shows the risks and the patch, through the pager, and then asks about each kind of
+approval by itself, and says what it is needed for. The answer is about what was shown: if that has
+changed by then, nothing is recorded, and the change is shown again. Elsewhere, and with --json, it
+asks nobody, and you must name the transaction: by its id (tx_ and ten characters or more), or by
+the SHA-256 of the patch (twelve digits or more).
 
-A local decision proves that somebody with this shell took it, and no more. A Policy that wants
-a person's own key has approvals.signed.`,
+A local decision proves that somebody with this shell made it, and no more. With approvals.signed
+the Policy can demand a person's own key.`,
 		Example: "  countersign " + word + "\n  countersign " + word + ` tx_01K5Z8M2QV --reason "read it line by line"`,
 		Args:    upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -43,17 +43,17 @@ func (a *App) initCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Write the Policy and the GitHub workflows into the repository",
 		Long: `init writes .github/countersign.yml, which says who must approve, and two workflows:
-countersign-events (an example of a bot, and what tells of reviews, with no right but to read)
-and countersign, which calls the jobs with rights at the commit of --uses. The Policy and
-countersign-events are yours to change and are never written over; a changed countersign.yml
-is written over with --force alone.
-The files that are there are updated: what changes in them is shown first, and in a terminal you are
-asked. --interactive asks who must approve, and writes that into the Policy.
+countersign-events, which has an example of a bot, reports reviews, and can only read; and
+countersign, which calls the jobs with rights at the commit of --uses. The Policy and
+countersign-events are yours to change, and init never overwrites them. It overwrites a changed
+countersign.yml only with --force.
+Run init again to update the files. It shows first what changes and, in a terminal, asks.
+--interactive asks who must approve, and writes that into the Policy.
 
-What bots propose is settled; with --gate the diffs of pull requests themselves are put up for
-approval too. --fleet adds countersign-fleet, which settles many pull requests at once; --organization adds
+The workflows settle what bots propose. With --gate, the diffs of pull requests themselves are put
+up for approval too. --fleet adds countersign-fleet, which settles many pull requests at once; --organization adds
 countersign-organization, which starts that workflow in all repositories of an organisation
-(docs/scaling.md). Once they are there they are kept up to date like the others.
+(docs/scaling.md). Once they are there, init keeps them up to date like the others.
 
 With --check it writes nothing and says what will not work: the token's rights, rules for
 pushes, the files on the default branch. With --harden it prints what protects the
@@ -104,9 +104,9 @@ func (a *App) doctorCommand() *cobra.Command {
 	f := initFlags{doctor: true}
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what does not work yet, and how to fix it", Args: noArgs,
-		Long: `doctor looks at this clone, at the default branch's Policy and workflows, and at the repository on
-GitHub where there is a token to ask it with. A line for each finding, with the command or the
-setting that mends it. It changes nothing. The exit code is 1 if something will not work.`,
+		Long: `doctor looks at this clone, at the default branch's Policy and workflows and, with a token, at the
+repository on GitHub. Each finding is one line, with the command or the setting that fixes it.
+It changes nothing. The exit code is 1 if something will not work.`,
 		Example: "  countersign doctor\n  COUNTERSIGN_TOKEN=$(gh auth token) countersign doctor --json",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.initCheck(cmd.Context(), f) },
 	}

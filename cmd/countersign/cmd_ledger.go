@@ -18,8 +18,8 @@ func (a *App) syncCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync",
 		Short: "Fetch, join and push the ledger",
-		Long: `sync brings the whole ledger of the remote here, makes what was recorded here in the meantime
-again on top of it, and pushes that. No other ref is touched.
+		Long: `sync fetches the whole ledger of the remote, adds to it what was recorded here in the meantime,
+and pushes the result. It touches no other ref.
 
 Requests, approvals and denials of both sides are joined. A transaction that both sides advanced in
 ways that contradict each other is a conflict: nothing is changed then.

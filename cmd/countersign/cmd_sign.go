@@ -59,17 +59,17 @@ func (a *App) signCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign --pr N [TX] | sign TX",
 		Short: "Sign a decision with your own SSH key, for a pull request or a JSON-RPC client",
-		Long: `sign shows the patch that a pull request's transaction proposes, as the ledger has it and this
-program hashes it, asks, and signs the decision with your own SSH key. It prints the line to post
-as a comment on the pull request, with --block as a block in which people can read what was
-signed, and copies it to the clipboard of a terminal that allows it. All of it must be the
-comment, and nothing else. --post posts it with the token in COUNTERSIGN_TOKEN or GH_TOKEN. The account that posts it must
-be the one that the Policy's list has for the key.
+		Long: `sign shows the patch that is proposed for a pull request, as the ledger has it and this program
+hashes it, asks, and signs your decision with your own SSH key. It prints a line and copies it to
+the clipboard, if the terminal allows that. Post it as a comment on the pull request, all of it and
+nothing else. With --block it is a block in which people can read what was signed. --post posts it
+with the token in COUNTERSIGN_TOKEN or GH_TOKEN. The Policy must list the key for the account that
+posts it.
 
-Without --pr the decision is on a transaction that is on no pull request, and the line is for
-approval/respond of JSON-RPC; approve TX --sign records such a decision here.
+Without --pr, the decision is about a transaction without a pull request, and the line is for
+JSON-RPC's approval/respond; approve TX --sign records such a decision here.
 
-A key of a security key asks for a touch. Outside a clone, --repo says which repository is meant.
+A security key asks for a touch. Outside a clone, --repo says which repository is meant.
 Without a terminal nobody is asked, and the transaction must be named as for approve.`,
 		Example: `  countersign sign --pr 12
   countersign sign --pr 12 --post
