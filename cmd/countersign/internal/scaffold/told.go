@@ -210,7 +210,7 @@ func (r Result) Diff() []byte {
 func (r Result) Next() []string {
 	const count = " (the files count on the default branch alone)"
 	steps := []string{
-		r.Again("init", "--pr") + `, or: git add .github && git commit -m "` + pullTitle + `" && git push` + count,
+		`git add .github && git commit -m "` + pullTitle + `" && git push` + count + "; the same init with --pr opens a pull request instead",
 		r.Again("doctor") + " (says what GitHub still has to allow, and where)",
 		"open a pull request with a text file that has no line break at its end: the example bot proposes one, and a comment says how to approve it",
 	}
