@@ -16,7 +16,7 @@ import (
 var riskTitles = map[risk.Kind]string{
 	risk.Unlisted:   "not listed",
 	risk.Executable: "becomes executable",
-	risk.Trusted:    "is obeyed",
+	risk.Trusted:    "steers automation",
 	risk.Build:      "builds or installs",
 	risk.Secret:     "secret",
 	risk.Protected:  "protected",

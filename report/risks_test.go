@@ -84,7 +84,7 @@ func TestT75Quoted(t *testing.T) {
 		{Kind: risk.Rename, Path: `b" → c`, From: "a (1 line)"}, {Kind: risk.Generated, Path: "a.md"},
 	}}
 	want := `  becomes executable  "a.md, b.md and 3 more"
-  is obeyed           "every file"
+  steers automation   "every file"
   renamed             "a (1 line)" → "b\" → c"
   generated           a.md
 `

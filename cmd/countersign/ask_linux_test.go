@@ -286,7 +286,7 @@ func TestFirstScreen(t *testing.T) {
 	ended()
 	rows := strings.Split(p.text(), "\r\n")
 	screen := strings.Join(rows[:23], "\n")
-	for _, want := range []string{"forty files", "becomes executable", "bin/tool3.sh", "is obeyed", "hidden characters", "release.yml", "Makefile", "long.txt", "look-alike letters", "gen.go"} {
+	for _, want := range []string{"forty files", "becomes executable", "bin/tool3.sh", "steers automation", "hidden characters", "release.yml", "Makefile", "long.txt", "look-alike letters", "gen.go"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("%q is not on the first screen:\n%s", want, screen)
 		}
