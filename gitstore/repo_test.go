@@ -376,6 +376,8 @@ func TestT84FiltersOfTheUser(t *testing.T) {
 		"an include of it":       {"", "[include]\n\tpath = ../more\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
 		"one of both":            {all, "[filter \"f\"]\n\tsmudge = evil\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "evil", Refused: own}}},
 		"taken away":             {all, "[filter \"f\"]\n\tclean =\n", map[string]attributes.Filter{"f": {Smudge: "s", Refused: own}}},
+		"all of it taken away":   {"[filter \"f\"]\n\tclean = c\n", "[filter \"f\"]\n\tclean =\n", map[string]attributes.Filter{"f": {Refused: own}}},
+		"empty":                  {"[filter \"f\"]\n\tclean =\n", "", map[string]attributes.Filter{}},
 		"required by it":         {all, "[filter \"f\"]\n\trequired = true\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Required: true, Refused: own}}},
 		"another process":        {all, "[filter \"f\"]\n\tprocess = evil\n", map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s", Refused: own}}},
 		"the same again":         {all, all, map[string]attributes.Filter{"f": {Clean: "c %f", Smudge: "s"}}},

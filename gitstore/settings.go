@@ -214,10 +214,10 @@ func (s *settings) attributes(r *Repo, own settings, getenv func(string) string)
 // has a long-running program (filter.<name>.process) and no others.
 func (s *settings) filters(own settings) map[string]attributes.Filter {
 	out := map[string]attributes.Filter{}
-	for key, value := range s.values {
+	for key := range s.values {
 		name, found := strings.CutPrefix(key, "filter.")
 		at := strings.LastIndexByte(name, '.')
-		if !found || at < 0 || value == "" {
+		if !found || at < 0 {
 			continue
 		}
 		name = name[:at]
@@ -234,7 +234,9 @@ func (s *settings) filters(own settings) map[string]attributes.Filter {
 		if f != of(own) || s.values["filter."+name+".process"] != own.values["filter."+name+".process"] {
 			f.Refused = "the repository's own configuration names its program, and only yours may (git config --global)"
 		}
-		out[name] = f
+		if f != (attributes.Filter{}) {
+			out[name] = f
+		}
 	}
 	return out
 }
