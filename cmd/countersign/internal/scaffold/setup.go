@@ -256,8 +256,8 @@ func takeBool(to *bool) func(string) bool {
 // Branch is where the files are put for a pull request.
 const Branch = "countersign/init"
 
-// A Pull is the branch of a pull request that brings the files. A second one adds to the
-// branch only what init itself put there.
+// A Pull is the branch of a pull request that brings the files. One more commit is added to
+// those of init itself alone: nobody else's is put up in the person's name.
 type Pull struct {
 	Repo   *gitstore.Repo
 	Refs   code.Refs // the server's
@@ -305,15 +305,21 @@ func (p *Pull) taken(ctx context.Context, base string) (string, error) {
 	if p.before == "" {
 		return "", nil
 	}
-	merged, err := p.Repo.Descends(ctx, base, p.before)
-	if err != nil || merged {
-		return "is merged already", err
+	for at := p.before; ; {
+		merged, err := p.Repo.Descends(ctx, base, at)
+		switch {
+		case err != nil, merged && at != p.before:
+			return "", err
+		case merged:
+			return "is merged already", nil
+		}
+		if ours, err := p.wrote(ctx, at); err != nil || !ours {
+			return "has a commit that init did not make", err
+		}
+		if at, err = p.Repo.FirstParent(ctx, at); err != nil {
+			return "", err
+		}
 	}
-	ours, err := p.wrote(ctx, p.before)
-	if err != nil || !ours {
-		return "has a newest commit that init did not make", err
-	}
-	return "", nil
 }
 
 // wrote reports whether a commit changes files of init alone, and has them as some init
