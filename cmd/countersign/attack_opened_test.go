@@ -319,6 +319,7 @@ func (g *green) opens(want int) string {
 func TestT05GreenOpening(t *testing.T) {
 	t.Parallel()
 	g := newGreen(t, autoMerge)
+	g.guards(asks)
 	opened := g.s.Newest(site).Number
 	g.person("pat", "write")
 
@@ -341,6 +342,11 @@ func TestT05GreenOpening(t *testing.T) {
 	g.on(g.proposedBy(bundleOf(strings.Replace(adds("config"), "+config\n", "+TOKEN="+secret+"\n", 1), ""), githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"}))
 	if code, _, printed := g.action("settle"); code != exitRefused || !strings.Contains(printed, "looks like a secret") || strings.Contains(printed+g.s.Git(site, "log", "-p", "--all"), secret) {
 		t.Errorf("a secret became a branch: %d %s", code, printed)
+	}
+	// The job that goes on with one transaction looks at that one, whatever the run handed over that started it.
+	g.on(g.proposedBy("{", githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"}))
+	if code, out, printed := g.action("settle", "transaction="+g.tx); code != 0 || out["transaction"] != g.tx {
+		t.Errorf("a bundle that cannot be read keeps another transaction from going on: %d %s", code, printed)
 	}
 	g.clone()
 	// A branch of that name, made or moved before.

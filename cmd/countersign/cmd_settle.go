@@ -102,7 +102,7 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 		return none, 0, err
 	}
 	number := 0
-	if !f.all {
+	if !f.all && f.pr == 0 && len(args) == 0 { // what is named is what this is about
 		number, err = s.TakeNew(ctx)
 	}
 	if err == nil && number == 0 {
