@@ -162,9 +162,10 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, s
 		return prepared{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
 	p := prepared{Change: effect.Change{Log: g.log, Verdict: g.Verdict}, source: tx.Pointers.Proposal.Source(), known: r.known()}
-	if open, resuming := g.log.OpenApply(); resuming {
-		p.Base = open.BaseCommit // finish on what it began on
-	} else if p.Base, err = to.Base(ctx, tx); err != nil {
+	open, resuming := g.log.OpenApply()
+	if p.Base, err = to.Base(ctx, tx); resuming { // finish on what it began on, which asking for the tip has brought here
+		p.Base, err = open.BaseCommit, nil
+	} else if err != nil {
 		return prepared{}, err
 	}
 	tree, err := r.Repo.Tree(ctx, p.Base)

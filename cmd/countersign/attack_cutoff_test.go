@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -155,5 +157,39 @@ func TestSweepGoesOn(t *testing.T) {
 	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.s.Pull(site, second).Head)
 	if code != exitIO || !strings.Contains(check.Summary, "(denied)") {
 		t.Errorf("exit code %d: %s; the check is %+v", code, stderr, check)
+	}
+}
+
+// An apply that another run began, on a commit which this clone has not, is finished here.
+func TestResumedOnAnothersCommit(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	first := a.tx
+	second, fingerprint := a.propose("diff --git a/second.txt b/second.txt\nnew file mode 100644\n--- /dev/null\n+++ b/second.txt\n@@ -0,0 +1 @@\n+second\n")
+	a.says("ada", "/approve "+a.fingerprint)
+	a.says("ada", "/approve "+fingerprint)
+	a.clone()
+	late := a.dir
+	a.clone()
+	hook := filepath.Join(strings.TrimSpace(a.s.Git(site, "rev-parse", "--absolute-git-dir")), "hooks", "update")
+	was, err := os.ReadFile(hook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// From the second push to the branch on, the server takes nothing: the run is cut off.
+	script := "#!/bin/sh\n[ ! -e off ] || exit 1\n[ \"$1\" = refs/heads/topic ] || exit 0\n[ ! -e once ] || { : > off; exit 1; }\n: > once\n"
+	if err := os.WriteFile(hook, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := a.run("settle", "--pr", "1", "--no-gate"); code == 0 {
+		t.Fatalf("it was not cut off: %s", stderr)
+	}
+	if err := os.WriteFile(hook, was, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a.dir = late
+	code, _, stderr := a.run("settle", "--pr", "1", "--no-gate")
+	if one, two := a.status(first), a.status(second); code != 0 || one != "completed" || two != "completed" {
+		t.Errorf("exit code %d, %s and %s: %s", code, one, two, stderr)
 	}
 }
