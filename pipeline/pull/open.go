@@ -173,6 +173,13 @@ func (s Settler) openedBefore(ctx context.Context, patchID string) (Opened, erro
 		if tx.Closed || !tx.GateOnly() || tx.PatchID() != patchID {
 			continue
 		}
+		pull, err := s.Forge.PullRequest(ctx, tx.PullRequest())
+		if err != nil {
+			return Opened{}, err
+		}
+		if conversation.NamedFor(pull) == "" { // its owner can push there what cannot be compared
+			continue
+		}
 		in, err := OwnDiff(ctx, s.Runner, tx.PullRequest(), "")
 		if errors.As(err, new(*ClosedError)) {
 			continue
