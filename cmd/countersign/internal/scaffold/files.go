@@ -306,16 +306,23 @@ type Planned struct {
 // that ask for files.
 func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string]bool) ([]Planned, Settings, error) {
 	there := map[string][]byte{}
+	var called error // of the called workflow, which is init's in one repository alone
 	for _, file := range slices.Concat(List, formerFiles) {
 		have, err := readRegular(tree, file.Path)
 		switch {
 		case err == nil:
 			there[file.Path] = have
-		case file.Path != calledWorkflow && !errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist):
+		case file.Path == calledWorkflow:
+			called = fileError(file.Path, err)
+		default:
 			return nil, s, fileError(file.Path, err)
 		}
 	}
 	s = s.after(there, given)
+	if called != nil && s.Uses == "./" {
+		return nil, s, called
+	}
 	var files []Planned
 	for _, file := range List {
 		have, found := there[file.Path]

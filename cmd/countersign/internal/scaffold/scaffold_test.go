@@ -147,6 +147,26 @@ func TestFormer(t *testing.T) {
 	}
 }
 
+// TestPlanLinks: nothing is written through a link. The called workflow is looked at only where it is init's.
+func TestPlanLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	check(t, err)
+	defer root.Close()
+	check(t, root.MkdirAll(".github/workflows", 0o777))
+	if err := root.Symlink("../../mine", calledWorkflow); err != nil {
+		t.Skip(err)
+	}
+	given := func(string) bool { return false }
+	if _, _, err := Plan(root.FS(), Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40)}, given, nil); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := Plan(root.FS(), Settings{Uses: "./"}, given, nil); err == nil || !strings.Contains(err.Error(), calledWorkflow+": it is not a regular file") {
+		t.Error(err)
+	}
+}
+
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	if removed, added := Changed([]byte("a\nb\nb\nc\n"), []byte("b\nd\nc\ne\n")); removed != 2 || added != 2 {
