@@ -91,5 +91,9 @@ func (a *App) tagsOf(ctx context.Context, repo *gitstore.Repo, settings gitstore
 		return nil, err
 	}
 	defer server.Close()
-	return server.Tags(ctx)
+	tags, err := server.Tags(ctx)
+	if err != nil {
+		err = &scaffold.TagsError{Err: err}
+	}
+	return tags, err
 }

@@ -134,6 +134,7 @@ var table = []row{
 		return "give a token that may push there (push-token in the Action, COUNTERSIGN_TOKEN elsewhere), or apply with --to ref"
 	}),
 	on(exitRefused, func(e *scaffold.RefusedError, _ command) string { return e.Hint }),
+	always[*scaffold.TagsError](exitIO, "look whether that repository is there; countersign init --uses OWNER/countersign@COMMIT, with the 40 digits of a commit, asks no server"),
 	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
 	always[*effect.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
 	always[*attributes.UnsupportedError](exitRefused, "apply without the working tree: --to branch"),

@@ -35,6 +35,14 @@ type RefusedError struct{ Message, Hint string }
 
 func (e *RefusedError) Error() string { return e.Message }
 
+// A TagsError is that a server did not say what releases there are.
+type TagsError struct{ Err error }
+
+func (e *TagsError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *TagsError) Unwrap() error { return e.Err }
+
 // Plan finds out what the files are to say: as the flags and the person have it, else as
 // the present ones do.
 func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Settings, err error) {
