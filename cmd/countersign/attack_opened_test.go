@@ -359,7 +359,7 @@ func TestT05GreenOpening(t *testing.T) {
 	g.transaction(adds("two"))
 	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 502, After: true})
 	g.opens(0)
-	g.opens(exitRefused) // it is done
+	g.opens(0) // it is done, and the pull request is told again
 	g.transaction(adds("three"))
 	g.before("POST", "/pulls", func() { g.opens(0) })
 	g.opens(0)

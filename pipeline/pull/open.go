@@ -80,15 +80,21 @@ func (s Settler) Open(ctx context.Context, id string) (Opened, error) {
 		return Opened{}, err
 	}
 	g, err := s.Runner.History(ctx, snap, id)
-	if err == nil {
-		err = s.mayOpen(g)
-	}
 	if err != nil {
 		return Opened{}, err
 	}
 	tx := g.Transaction()
+	may := s.mayOpen(g)
+	if may != nil && tx.Status != ledger.Superseded {
+		return Opened{}, may
+	}
 	known, err := s.openedBefore(ctx, tx.PatchID())
-	if err != nil || known.ID != "" {
+	switch {
+	case may != nil && err == nil && known.ID == "": // another change took its place
+		return Opened{}, may
+	case may != nil: // its own pull request did
+		return known, err
+	case err != nil || known.ID != "":
 		return known, errors.Join(err, s.became(ctx, id, known))
 	}
 	to, err := s.Forge.DefaultBranch(ctx)
