@@ -404,5 +404,20 @@ func TestT05GreenOpening(t *testing.T) {
 	g.reviews("mia", "APPROVED", "")
 	g.settle(0)
 	g.wantMerged("opened by bob", true, "completed")
+	// A run that ends after it opened one, which is merged before the next run: nothing is left open.
+	g.transaction(adds("six"))
+	g.before("POST", "/pulls", func() { g.s.Fail(githubtest.Fault{Path: "/api/graphql", Status: 502, Times: 8}) })
+	g.opens(exitIO)
+	g.s.Heal()
+	g.find()
+	g.guards(asks)
+	g.reviews("ada", "APPROVED", "")
+	g.settle(0)
+	g.wantMerged("opened by a run that ended", true, "completed")
+	last := g.s.Newest(site).Number
+	g.opens(exitRefused)
+	if got := g.status(g.from); got != "interrupted" || g.s.Newest(site).Number != last {
+		t.Errorf("after its pull request was merged %s is %s", g.from, got)
+	}
 	g.audits()
 }

@@ -218,10 +218,10 @@ func (s Settler) place(ctx context.Context, g pipeline.Gated, to forge.Side) err
 	}
 	name := "refs/heads/" + conversation.Branch(tx.TransactionID)
 	tip, err := refs.Ref(ctx, name)
+	if err == nil && (tip == "" || tip == commit) { // what an earlier run pushed may be merged by now
+		err = s.fits(ctx, refs, tx, to.Branch)
+	}
 	if err == nil && tip == "" {
-		if err := s.fits(ctx, refs, tx, to.Branch); err != nil {
-			return err
-		}
 		if err = refs.MoveRef(ctx, name, "", commit); err == nil || errors.Is(err, ledger.ErrMoved) {
 			tip, err = refs.Ref(ctx, name) // whoever was faster
 		}
