@@ -132,7 +132,7 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	}
 	remote := settings.RemoteURL(a.flags.remote)
 	f.Forge = scaffold.ForgeOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), wire.WebOf(remote)), cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote)))
-	f.Forge.Say(a.say, a.flags.remote)
+	f.Forge.Say(a.say, a.flags.remote, remote != "")
 	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: a.again}
 	person := a.person()
 	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}

@@ -164,13 +164,16 @@ func ForgeOf(server, repository string) Forge {
 // own commit: GitHub Enterprise Server has no "$/" for that. Where nothing is known it can.
 func (f Forge) calls() bool { return f.Host == "" || f.Host == "github.com" }
 
-// Say tells a person about it, by the remote's name.
-func (f Forge) Say(say func(format string, args ...any), remote string) {
-	switch f.Host {
-	case "":
+// Say tells a person about it, by the remote's name; found says that there is that remote.
+func (f Forge) Say(say func(format string, args ...any), remote string, found bool) {
+	switch {
+	case f.Host == "" && found:
 		say("the remote %s is not on GitHub, where the workflows run", remote)
+		say("hint: --remote NAME names another remote, which is on GitHub")
+	case f.Host == "":
+		say("there is no remote %s: the workflows run on GitHub", remote)
 		say("hint: git remote add %s https://github.com/OWNER/REPOSITORY", report.ShellQuote(remote))
-	case "github.com":
+	case f.Host == "github.com":
 		say("the repository is %s on %s", f.Repository, f.Host)
 	default:
 		say("the repository is %s on %s, which is taken for a GitHub Enterprise Server", f.Repository, f.Host)
