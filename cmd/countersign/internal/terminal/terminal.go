@@ -174,8 +174,8 @@ type Progress struct {
 // patience is how long nothing is printed before the line is shown, and redraw how often it
 // then is drawn.
 const (
-	patience = 70 * time.Millisecond
-	redraw   = 60 * time.Millisecond
+	patience = 50 * time.Millisecond
+	redraw   = 40 * time.Millisecond
 )
 
 // Begin shows the progress of a command on a terminal until it ends.
