@@ -101,11 +101,11 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 	return g, err
 }
 
-// Supersede ends an open transaction whose place another one has taken.
+// Supersede ends an open transaction whose place another one has taken, unless its apply was begun.
 func (r *Runner) Supersede(ctx context.Context, id, by, why string) error {
 	_, _, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
-		if err != nil || log.Transaction().Closed {
+		if err != nil || log.Transaction().Closed || log.Applying() || log.Transaction().Status == ledger.Applied {
 			return nothing(none{}, err)
 		}
 		s, title := r.succeeded(log, by, why)

@@ -50,6 +50,9 @@ func TestT41BranchWentOn(t *testing.T) {
 	r.onTop()
 	theirs := r.tips[branch]
 	run.Store = w.store
+	if err := run.Supersede(t.Context(), tx, "tx_other", "it became a pull request"); err != nil { // nothing takes the place of what was begun
+		t.Fatal(err)
+	}
 	out, err := run.Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{})
 	if err != nil || out.Commit != ours || r.tips[branch] != theirs {
 		t.Errorf("%+v %v, the branch is at %s", out, err, r.tips[branch])
