@@ -52,7 +52,7 @@ func (r Runner) Run(command, path string, in []byte) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, shell, "-c", expand(command, path))
 	cmd.WaitDelay = time.Second
 	cmd.Dir = r.Worktree
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), isPrivate), "PATH="+strings.Join(folders, string(os.PathListSeparator)))
+	cmd.Env = append(slices.DeleteFunc(cmd.Environ(), isPrivate), "PATH="+strings.Join(folders, string(os.PathListSeparator)))
 	if !r.Inside {
 		empty, err := os.MkdirTemp("", "countersign-filter-")
 		if err != nil {
