@@ -222,7 +222,7 @@ func (r Result) Next() []string {
 	}
 	switch {
 	case r.Pull != 0:
-		steps[0] = "read and merge " + r.Forge.pull(r.Pull) + count
+		steps[0] = "read and merge " + r.Forge.pull(r.Pull) + ": its workflows run " + report.Clean(r.Uses) + count
 	case r.Uses == Placeholder:
 		steps[0] = r.Again("init", "--uses", "OWNER/countersign") + ", where OWNER publishes the countersign that you use: nothing runs while the workflows name " + Placeholder
 	case len(changes(r.Files)) == 0:
