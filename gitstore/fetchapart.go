@@ -142,7 +142,7 @@ func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *packfile.S
 	case err != nil || len(files) == 0:
 		return err
 	case len(files) > maxFiles:
-		return fmt.Errorf("%d files are not here", len(files))
+		return fmt.Errorf("%d files are missing", len(files))
 	}
 	return r.bringTo(ctx, s, own, wire.FetchRequest{Wants: files})
 }

@@ -131,7 +131,7 @@ func (d *differ) tree(id plumbing.Hash) ([]byte, error) {
 // read. Every entry of the new one is held to its form.
 func (d *differ) dirs(dir string, old, new plumbing.Hash, depth int) {
 	if depth > maxDepth || len(d.out.Changes) > maxChanges {
-		d.problem("L10", dir, "holds more than a ledger does")
+		d.problem("L10", dir, "holds more than a ledger can")
 		return
 	}
 	before, err := d.tree(old)

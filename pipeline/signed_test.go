@@ -610,10 +610,10 @@ func TestT73RecordedSignature(t *testing.T) {
 		"with another reason":    {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Reason = "x" }))}, "another reason"},
 		"of other risks":         {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) }))}, "other risks"},
 		"made later":             {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00Z" }))}, "still to come"},
-		"another good one":       {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:00:01Z" }))}, "what was posted has another one"},
+		"another good one":       {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:00:01Z" }))}, "what was posted has another signature"},
 		"another key":            {forged{signature: evesKey.Signs(good.Statement)}, "do not list"},
 		"another key, listed":    {forged{signature: evesKey.Signs(good.Statement), line: "ada " + evesKey.Public}, "names another key"},
-		"and named":              {forged{signature: evesKey.Signs(good.Statement), line: "ada " + evesKey.Public, names: adaAs(evesKey)}, "what was posted has another one"},
+		"and named":              {forged{signature: evesKey.Signs(good.Statement), line: "ada " + evesKey.Public, names: adaAs(evesKey)}, "what was posted has another signature"},
 		"another principal":      {forged{line: "*,!ada " + adaKey.Public}, "lists the key for"},
 		"of another namespace":   {forged{line: `ada namespaces="git" ` + adaKey.Public}, "only for git"},
 		"a key that was no more": {forged{line: `ada valid-before="20260101Z" ` + adaKey.Public}, "is after 2026-01-01"},
@@ -622,7 +622,7 @@ func TestT73RecordedSignature(t *testing.T) {
 		"named otherwise":        {forged{names: func(s *ledger.Signature) { s.Principal = "bob" }}, "names another key, or another principal"},
 		"hardware was asked for": {forged{policy: func(p *policy.Policy) { p.Approvals.Hardware = true }}, "not a security key"},
 		"none was taken":         {forged{policy: func(p *policy.Policy) { p.Approvals.Signed = policy.SignedOff }}, "took none"},
-		"left out":               {forged{names: func(s *ledger.Signature) { *s = ledger.Signature{} }}, "what was posted is signed, and that is not recorded"},
+		"left out":               {forged{names: func(s *ledger.Signature) { *s = ledger.Signature{} }}, "what was posted is signed, but its signature is not recorded"},
 		"not recorded":           {forged{names: func(s *ledger.Signature) { s.Key = s.Statement }}, "its key is not recorded before it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,13 +79,13 @@ func decisions(d audit.SignedDecisions) string {
 		text += fmt.Sprintf("  %d by a key that the commit of the recorded Policy lists\n", d.Listed)
 	}
 	if d.Registered > 0 {
-		text += fmt.Sprintf("  %d by a key that the forge had for the account, of which the record alone tells\n", d.Registered)
+		text += fmt.Sprintf("  %d by a key that the forge had for the account, according to the record alone\n", d.Registered)
 	}
 	if other := d.Count - d.Listed - d.Registered - d.Unknown; other > 0 {
-		text += fmt.Sprintf("  %d by a key that it does not list as it is recorded (L22)\n", other)
+		text += fmt.Sprintf("  %d by a key that the Policy's commit does not list, or lists differently (L22)\n", other)
 	}
 	if d.Unknown > 0 {
-		text += fmt.Sprintf("  %d of which that commit is not in this repository: nobody can tell here whose keys these were\n", d.Unknown)
+		text += fmt.Sprintf("  %d whose Policy commit is not in this repository: it cannot be said here whose keys these were\n", d.Unknown)
 	}
 	return text
 }

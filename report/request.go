@@ -164,7 +164,7 @@ func people(n policy.Need) string {
 		who = append(who, "a member of "+codes(n.Teams, maxNames))
 	}
 	if n.Owners {
-		who = append(who, "a code owner, for each path one of its own")
+		who = append(who, "one of each path's code owners")
 	}
 	return strings.Join(who, " or ")
 }

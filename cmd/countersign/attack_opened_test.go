@@ -117,7 +117,7 @@ func TestT03GreenButton(t *testing.T) {
 	g.pushes("bob", g.branch, "greet.txt", "backdoor\n") // after the approval, before anybody looked
 	g.guards(asks, "is of another commit")
 	g.reviews("ada", "APPROVED", "")
-	g.guards(passes, "its diff is not the patch any more that it was opened for")
+	g.guards(passes, "its diff is no longer the patch that it was opened for")
 	g.s.Git(site, "update-ref", "refs/heads/"+g.branch, head) // forced back
 	g.guards(asks, "is from before this was proposed")
 	g.s.ClosePull(site, g.pr)

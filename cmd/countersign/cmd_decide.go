@@ -210,14 +210,14 @@ type unnamedError struct {
 }
 
 func (e *unnamedError) Error() string {
-	why := "no person was shown it here"
+	why := "nobody was shown it here"
 	if len(e.open) > 1 {
 		why = fmt.Sprintf("%d transactions are open", len(e.open))
 	}
 	if e.short != "" {
 		why = fmt.Sprintf("%s is too short a part of a name", ledger.OneLine(e.short, 40))
 	}
-	return e.command("")[0] + " must name what it is about: " + why
+	return e.command("")[0] + " must name the exact change: " + why
 }
 
 // hint is the command that names it.
@@ -413,5 +413,5 @@ func closeStatus(name, status string) error {
 	if status == string(ledger.Interrupted) {
 		return nil
 	}
-	return &usageError{name + " can only be interrupted: the other ends follow from what is decided and done", ""}
+	return &usageError{name + " can only be interrupted: countersign sets every other status itself", ""}
 }

@@ -107,7 +107,7 @@ func (a *App) proposalCommand() *cobra.Command {
 		}), err
 	})
 	verify.Flags().StringVar(&bundle, "bundle", "", "check source_bundle_hash against the source bundle, `FILE`")
-	verify.Flags().BoolVar(&strict, "strict", false, "also want every field, derive the ids again and check every hash (ID1 to ID6)")
+	verify.Flags().BoolVar(&strict, "strict", false, "also require every field, derive the ids again and check every hash (ID1 to ID6)")
 	return group("proposal", "Check a Proposal", verify.Example, verify)
 }
 

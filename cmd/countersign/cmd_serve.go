@@ -26,7 +26,7 @@ decisions. docs/rpc.md has the methods.`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !stdio {
-				return &usageError{"it was not said how to talk to clients", "countersign serve --stdio"}
+				return &usageError{"no way to talk to clients was given", "countersign serve --stdio"}
 			}
 			return a.serve(cmd.Context())
 		},

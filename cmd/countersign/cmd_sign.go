@@ -179,7 +179,7 @@ func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.G
 			if number > 0 { // perhaps without a clone
 				hint = report.LookFirst(fmt.Sprintf("countersign sign --pr %d %s", number, id), "countersign diff --push "+id+" first")
 			}
-			return nil, &usageError{"sign must name what it is about: no person was shown it here", hint}
+			return nil, &usageError{"sign must name the exact change: nobody was shown it here", hint}
 		}
 		return &ruling, nil
 	}

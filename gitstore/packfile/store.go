@@ -211,14 +211,14 @@ const maxBorrow = 5
 // and that those name (gitrepository-layout(5)).
 func borrow(objectsDir string, depth int) ([]string, error) {
 	if depth > maxBorrow {
-		return nil, fmt.Errorf("%s: objects are borrowed over too many repositories", objectsDir)
+		return nil, fmt.Errorf("%s: its alternates lead through too many repositories", objectsDir)
 	}
 	if info, err := os.Stat(objectsDir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("opening the objects in %s: not a directory (%v)", objectsDir, err)
 	}
 	named, err := os.ReadFile(filepath.Join(objectsDir, "info", "alternates"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading what objects are borrowed: %w", err)
+		return nil, fmt.Errorf("reading the alternates: %w", err)
 	}
 	out := []string{objectsDir}
 	for dir := range strings.SplitSeq(string(named), "\n") {

@@ -84,7 +84,7 @@ func parseURL(raw string) (Remote, error) {
 	}
 	if port := u.Port(); port != "" {
 		if r.port, err = strconv.Atoi(port); err != nil || r.port < 1 || r.port > 65535 {
-			return Remote{}, errors.New("the URL's port is not one")
+			return Remote{}, errors.New("the URL's port is not valid")
 		}
 	}
 	switch u.Scheme {
@@ -143,7 +143,7 @@ func (r Remote) checkHost() error {
 		return errors.New("the URL names no host")
 	}
 	if addr, err := netip.ParseAddr(r.host); (err != nil || addr.Zone() != "") && !hostName().MatchString(r.host) {
-		return errors.New("the URL's host is not one")
+		return errors.New("the URL's host is not valid")
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (r Remote) checkHost() error {
 // commands of ssh_config, which may name the user (%r), what a shell would run.
 func (r Remote) checkUser() error {
 	if name := r.user.Username(); name != "" && !userName().MatchString(name) {
-		return errors.New("the URL's user is not one")
+		return errors.New("the URL's user is not valid")
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func copyPack(w io.Writer, r io.Reader, limit int64) error {
 	for {
 		n, err := io.ReadFull(r, buf)
 		if total == 0 && !bytes.HasPrefix(buf[:n], []byte("PACK\x00\x00\x00\x02")) && (err == nil || isEnd(err)) {
-			return errors.New("the answer is no pack")
+			return errors.New("the answer is not a pack")
 		}
 		if total += int64(n); total > limit {
 			return ErrTooLarge
@@ -193,7 +193,7 @@ func (s *Server) Push(ctx context.Context, ref string, old, next plumbing.Hash, 
 	return s.call(ctx, fmt.Sprintf("pushing %q", ref), func(ctx context.Context) error {
 		switch {
 		case next.IsZero():
-			return errors.New("a ref is not deleted")
+			return errors.New("a push must not delete a ref")
 		case !bytes.HasPrefix(pack, []byte("PACK")):
 			return errors.New("there is no pack to send")
 		}

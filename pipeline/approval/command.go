@@ -172,7 +172,7 @@ var errNotSigned = errors.New("the line does not say what was signed")
 func blockOf(body string) (signed.Signature, error) {
 	text := strings.ReplaceAll(body, "\r\n", "\n")
 	if text != body && strings.ReplaceAll(text, "\n", "\r\n") != body {
-		return signed.Signature{}, errors.New("its lines do not all end alike")
+		return signed.Signature{}, errors.New("some of its lines end in LF and others in CR LF")
 	}
 	text = strings.TrimSuffix(text, "\n")
 	line, block, _ := strings.Cut(text, "\n")

@@ -76,7 +76,7 @@ func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (
 		}
 		return p, doc, err
 	}
-	return policy.Policy{}, PolicyDoc{}, errors.New("the Policy that was gone by is not recorded")
+	return policy.Policy{}, PolicyDoc{}, errors.New("the Policy in force then is not recorded")
 }
 
 // Redo holds decisions to their evidence, rule L18, and to their signatures, rule
@@ -154,7 +154,7 @@ func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.P
 	} else {
 		s, err := lastStanding(dir, before.Payloads())
 		if err == nil && s.PullRequest != proposed.PullRequest {
-			err = fmt.Errorf("what stood of the approvals is recorded of pull request %d, not %d", s.PullRequest, proposed.PullRequest)
+			err = fmt.Errorf("which approvals still stood is recorded for pull request %d, not %d", s.PullRequest, proposed.PullRequest)
 		}
 		if err != nil {
 			return v, err
@@ -292,16 +292,16 @@ func lastStanding(dir fs.FS, events []ledger.Payload) (Standing, error) {
 		}
 	}
 	if at < 0 {
-		return s, errors.New("what stood of the approvals when the change was applied is not recorded")
+		return s, errors.New("which approvals still stood when the change was applied is not recorded")
 	}
 	if at < applied { // by their order: two machines' clocks may differ (T56)
-		return s, errors.New("what stood of the approvals was not asked again for this apply")
+		return s, errors.New("which approvals still stood was not asked again for this apply")
 	}
 	if err := readArtifact(dir, events[at].(*ledger.ArtifactStored), &s); err != nil {
 		return s, err
 	}
 	if s.Schema != standingSchema {
-		return s, errors.New("what stood of the approvals is recorded in an unknown schema")
+		return s, errors.New("which approvals still stood is recorded in an unknown schema")
 	}
 	return s, nil
 }

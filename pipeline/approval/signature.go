@@ -296,7 +296,7 @@ func (s *signatures) check(ps *Policies, d *ledger.ApprovalDecision, evidence *S
 	}
 	switch {
 	case d.Source.Signature == nil && isPosted && d.Decision == ledger.Approve:
-		return errors.New("what was posted is signed, and that is not recorded")
+		return errors.New("what was posted is signed, but its signature is not recorded")
 	case d.Source.Signature == nil:
 		return nil
 	}
@@ -305,7 +305,7 @@ func (s *signatures) check(ps *Policies, d *ledger.ApprovalDecision, evidence *S
 		return known.err
 	}
 	if signed.IsForge(d.Source) && (!isPosted || posted.String() != known.String()) {
-		return errors.New("what was posted has another one, or none")
+		return errors.New("what was posted has another signature, or none")
 	}
 	p, _, err := ps.Recorded(s.dir, s.log, d.Policy)
 	if err != nil {

@@ -147,7 +147,7 @@ func TestT09Standing(t *testing.T) {
 		{name: "edited", permission: "write", now: talk(comment(line, edited("x"))), want: "L17"},
 		{name: "not asked", permission: "write", now: said, edit: func(s *approval.Standing) { s.Decisions = s.Decisions[:0] }, want: "L17"},
 		{name: "of another request", permission: "write", now: said, edit: func(s *approval.Standing) { s.Decisions[0].ApprovalRequestID = "req_9" }, want: "L17"},
-		{name: "of another pull request", permission: "write", now: said, edit: func(s *approval.Standing) { s.PullRequest = 13 }, want: "of pull request 13, not 12"},
+		{name: "of another pull request", permission: "write", now: said, edit: func(s *approval.Standing) { s.PullRequest = 13 }, want: "for pull request 13, not 12"},
 		{name: "of an unknown schema", permission: "write", now: said, edit: func(s *approval.Standing) { s.Schema = "x" }, want: "unknown schema"},
 		{name: "another head", permission: "write", now: said, edit: func(s *approval.Standing) { s.HeadCommit = "new" }},
 		{name: "another head, which counts", policy: "approvals: {same_head: true}", permission: "write", now: said,
@@ -219,7 +219,7 @@ func TestStandingOfEachApply(t *testing.T) {
 	x := newPull(t, "version: 1", ledger.Proposal{})
 	x.hear(said, "write")
 	x.begin()
-	x.want("L17 what stood of the approvals when the change was applied is not recorded")
+	x.want("L17 which approvals still stood when the change was applied is not recorded")
 
 	x = newPull(t, "version: 1", ledger.Proposal{})
 	x.hear(said, "write")
@@ -230,7 +230,7 @@ func TestStandingOfEachApply(t *testing.T) {
 	x.fail()
 	x.now = noon.Add(3 * time.Minute)
 	x.begin()
-	x.want("L17 what stood of the approvals was not asked again for this apply")
+	x.want("L17 which approvals still stood was not asked again for this apply")
 
 	x.fail()
 	x.artifact(approval.KindStanding, x.stand(talk(), "write"))

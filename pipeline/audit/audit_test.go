@@ -129,7 +129,7 @@ func TestExplain(t *testing.T) {
 		trailer + whole.TransactionID + "\n":           "",
 		trailer + open.TransactionID + "\n":            "names " + open.TransactionID + ", which did not make it",
 		trailer + "tx_01KE5W5200041061050R3GG28A\n":    "names tx_01KE5W5200041061050R3GG28A, which the ledger does not have",
-		trailer + "../../x\n":                          "names the transaction ../../x, which is none",
+		trailer + "../../x\n":                          "names ../../x, which is not a transaction id",
 		"countersign-transaction: x\n":                 "names no transaction",
 		"":                                             "names no transaction",
 		trailer + whole.TransactionID + "\n" + trailer: "names no transaction", // the last one counts

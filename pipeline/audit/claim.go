@@ -225,7 +225,7 @@ func unexplained(tree fs.FS, c history.BranchCommit) (reason string, err error) 
 		return "names no transaction", nil
 	}
 	if ledger.CheckID(id) != nil {
-		return fmt.Sprintf("names the transaction %s, which is none", ledger.OneLine(id, 60)), nil
+		return fmt.Sprintf("names %s, which is not a transaction id", ledger.OneLine(id, 60)), nil
 	}
 	if _, err := fs.Stat(tree, ledger.Dir(id)); err != nil {
 		return fmt.Sprintf("names %s, which the ledger does not have", id), nil

@@ -36,7 +36,7 @@ func (a *auditor) commit(c history.Commit) {
 		a.add("L13", c.ID, "", "is not signed")
 	}
 	if !c.Ours {
-		a.add("L15", c.ID, "", "is not a commit as countersign writes it: its author, committer or headers are others")
+		a.add("L15", c.ID, "", "is not a commit as countersign writes it: its author, committer or headers differ")
 	}
 	a.sort(c)
 }
@@ -89,7 +89,7 @@ func (a *auditor) sort(c history.Commit) {
 	}
 	words, fit := parseMessage(c.Message)
 	if !fit && p.events == nil {
-		a.add("L15", c.ID, "", "its message has not the form of a stage's")
+		a.add("L15", c.ID, "", "its message does not have the form of a stage's")
 	}
 	a.keep(c, p, words, fit)
 }

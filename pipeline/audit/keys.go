@@ -60,7 +60,7 @@ func (l *life) decided(dir fs.FS, log *ledger.Log) {
 			continue // and so it does of the Policy
 		}
 		if why := l.keys.hold(list, line, began); why != "" {
-			l.add("L22", l.last(), path.Join(l.dir, ledger.EventsFile), "the key of %s is recorded as commit %.12s does not list it%s", d.ApprovalRequestID, d.Policy.Commit, why)
+			l.add("L22", l.last(), path.Join(l.dir, ledger.EventsFile), "the recorded key of %s is not as commit %.12s lists it%s", d.ApprovalRequestID, d.Policy.Commit, why)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (k *keyLists) of(policies *approval.Policies, dir fs.FS, log *ledger.Log, r
 		case err != nil:
 			keys.Err = err
 		case there.Approvals.Keys != p.Approvals.Keys || there.Approvals.ForgeKeys != p.Approvals.ForgeKeys:
-			keys.Err = errors.New("the Policy there goes by other keys than the recorded one")
+			keys.Err = errors.New("the Policy there names other keys than the recorded one")
 		}
 		return keyList{keys, true}
 	}))

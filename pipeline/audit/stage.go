@@ -135,16 +135,16 @@ func (l *life) words(v *version, from, to int, tx ledger.Transaction) {
 		return
 	}
 	if v.words.id != l.id {
-		l.add("L15", v.commit, "", "its trailer names %s, it adds to %s", ledger.OneLine(v.words.id, 60), l.id)
+		l.add("L15", v.commit, "", "its trailer names %s, but it adds to %s", ledger.OneLine(v.words.id, 60), l.id)
 	}
 	if v.words.patch != tx.PatchID() {
-		l.add("L15", v.commit, "", "its trailer names the patch %s, the events %s", ledger.OneLine(v.words.patch, 80), tx.PatchID())
+		l.add("L15", v.commit, "", "its trailer names the patch %s, but its events name %s", ledger.OneLine(v.words.patch, 80), tx.PatchID())
 	}
 	stage, outcomes := l.happened(from, to, tx)
 	if v.words.stage != stage {
-		l.add("L15", v.commit, "", "its trailer names the stage %s, its events are those of %s", ledger.OneLine(v.words.stage, 40), stage)
+		l.add("L15", v.commit, "", "its trailer names the stage %s, but its events are those of %s", ledger.OneLine(v.words.stage, 40), stage)
 	} else if !strings.Contains(" "+outcomes+" ", " "+v.words.outcome+" ") || v.words.outcome == "" {
-		l.add("L15", v.commit, "", "its trailer names the outcome %s, its events have %s", ledger.OneLine(v.words.outcome, 40), outcomes)
+		l.add("L15", v.commit, "", "its trailer names the outcome %s, but its events have %s", ledger.OneLine(v.words.outcome, 40), outcomes)
 	}
 }
 

@@ -177,7 +177,7 @@ func (l *life) grown(eventsFiles []history.Entry) {
 			}
 		case !bytes.HasPrefix(final, raw) || end == 0 || raw[end-1] != '\n':
 			v := &l.versions[max(i-1, 0)]
-			l.fail("L8", v, ledger.EventsFile, "is not how the later one begins")
+			l.fail("L8", v, ledger.EventsFile, "is not the beginning of the later version")
 		case len(l.ends) > 0 && end <= l.ends[len(l.ends)-1]:
 			l.fail("L8", &l.versions[max(i-1, 0)], ledger.EventsFile, "did not grow")
 		default:

@@ -136,7 +136,7 @@ func (r Results) For(tree, policySum string, commands []policy.Check) (_ []Execu
 	}
 	for _, e := range r.Executions {
 		if _, unwanted := left[key(e.Argv, e.Shell)]; unwanted {
-			return nil, fmt.Errorf("%s is there, although nobody asked for it", label(e.Argv))
+			return nil, fmt.Errorf("%s has a result, although nobody asked for it", label(e.Argv))
 		}
 	}
 	return out, nil

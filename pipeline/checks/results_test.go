@@ -244,7 +244,7 @@ func TestT22For(t *testing.T) {
 		{"no Policy", treeID, "", "of the Policy", list(vet), list(vet)},
 		{"one is missing", treeID, policySum, `"go test" is missing`, list(vet), list(vet, test)},
 		{"all are missing", treeID, policySum, `"go vet" is missing`, nil, list(vet)},
-		{"one more", treeID, policySum, `"go test" is there, although nobody asked for it`, list(vet, test), list(vet)},
+		{"one more", treeID, policySum, `"go test" has a result, although nobody asked for it`, list(vet, test), list(vet)},
 		{"nothing was wanted", treeID, policySum, `"go vet" is there`, list(vet), nil},
 		{"a shell was used", treeID, policySum, `"go vet" is missing`, list(script), list(vet)},
 		{"words put together", treeID, policySum, `"go vet" is missing`, list(check(true, "go vet")), list(vet)},

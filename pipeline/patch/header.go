@@ -127,7 +127,7 @@ func (h *header) set(rank int, value string) (err error) {
 		h.oldMode, err = parseMode(value)
 	case rankNewMode:
 		if value == h.modeWas {
-			return errors.New("mode change without a change")
+			return errors.New("the old mode and the new mode are the same")
 		}
 		h.newMode, err = parseMode(value)
 	case rankExists:

@@ -277,7 +277,7 @@ func parseClass(s string) (*class, string, error) {
 	for first := true; ; first = false {
 		switch {
 		case s == "":
-			return nil, "", errors.New("a [ without its ], or with a slash before it")
+			return nil, "", errors.New("a [ has no ] in the same component")
 		case s[0] == ']' && !first:
 			return set, s[1:], nil
 		case strings.HasPrefix(s, "[:"):
@@ -312,7 +312,7 @@ func classChar(s string) (rune, string, error) {
 	}
 	c, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
-		return 0, "", errors.New("a [ without its ], or with a slash before it")
+		return 0, "", errors.New("a [ has no ] in the same component")
 	}
 	return c, s[size:], nil
 }

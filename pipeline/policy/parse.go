@@ -223,7 +223,7 @@ var plainForm = form{
 func once[T any](r *reader, m mark, key string, dst *[]T, entry T, argv func(T) []string) {
 	same := func(other T) bool { return slices.Equal(argv(other), argv(entry)) }
 	if len(argv(entry)) > 0 && slices.ContainsFunc(*dst, same) {
-		r.problem(m, key, "the same argv stands in an earlier entry")
+		r.problem(m, key, "an earlier entry has the same argv")
 		return
 	}
 	*dst = append(*dst, entry)
@@ -253,7 +253,7 @@ func (r *reader) command(n node, key string, c *Command, more ...field) {
 	case !n.has("argv"):
 		r.problem(n.mark, key, "has no argv")
 	case c.Shell && len(c.Argv) > 1:
-		r.problem(n.mark, key, fmt.Sprintf("argv has %d strings; with shell it is one, which the shell reads", len(c.Argv)))
+		r.problem(n.mark, key, fmt.Sprintf("argv has %d strings; with shell: true it must be one, the shell's command line", len(c.Argv)))
 	}
 }
 

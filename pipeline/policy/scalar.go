@@ -116,7 +116,7 @@ func appendOnce(r *reader, dst *[]string, s string, m mark, key string, before i
 	switch {
 	case len(r.problems) > before:
 	case slices.Contains(*dst, s):
-		r.problem(m, key, fmt.Sprintf("%q stands twice in this list", shorten(s)))
+		r.problem(m, key, fmt.Sprintf("%q appears twice in this list", shorten(s)))
 	default:
 		*dst = append(*dst, s)
 	}
@@ -187,7 +187,7 @@ func (r *reader) mapping(n node, key string, fields ...field) bool {
 		case k.kind != isText || f < 0:
 			r.problem(k.mark, key, fmt.Sprintf("unknown key %q", shorten(k.text)), names(fields)...)
 		case twice:
-			r.problem(k.mark, name, fmt.Sprintf("stands twice; first on line %d", first.line))
+			r.problem(k.mark, name, fmt.Sprintf("appears twice; first on line %d", first.line))
 		default:
 			seen[k.text] = k.mark
 			fields[f].read(r, n.values[i], name)

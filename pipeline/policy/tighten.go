@@ -155,7 +155,7 @@ func Decode(raw []byte) (Policy, error) {
 		return Policy{}, err
 	}
 	if !bytes.Equal(p.JSON(), raw) {
-		return Policy{}, errors.New("a recorded Policy that this program would write otherwise")
+		return Policy{}, errors.New("a recorded Policy that this program would write differently")
 	}
 	return p, nil
 }

@@ -61,7 +61,7 @@ func (r *reader) document(raw []byte) (root node, ok bool) {
 	}
 	docs := slices.DeleteFunc(slices.Clone(file.Docs), func(d *ast.DocumentNode) bool { return d.Body == nil && d.Start == nil })
 	if len(docs) > 1 {
-		r.problem(at(docs[1].Start), "", "a second document; the file is one")
+		r.problem(at(docs[1].Start), "", "a second YAML document; a Policy has only one")
 		return node{}, false
 	}
 	if len(docs) == 0 || docs[0].Body == nil {
@@ -190,7 +190,7 @@ func unshown(rest []byte, c rune, size int) string {
 var notUsed = map[token.Type]string{
 	token.AnchorType:     "an anchor; a value that begins with & needs quotes",
 	token.AliasType:      "an alias; a value that begins with * needs quotes",
-	token.MergeKeyType:   "a merge key; each value is written out",
+	token.MergeKeyType:   "a merge key; write each value out",
 	token.TagType:        "a tag; a value that begins with ! needs quotes",
 	token.DirectiveType:  "a directive; a value that begins with % needs quotes",
 	token.LiteralType:    "a block of text; a value stands on one line",

@@ -130,7 +130,7 @@ func (s *settlement) gated(p policy.Policy, base string) bool {
 }
 
 // noteStrangers is told where nobody can tell who wrote what (T10).
-const noteStrangers = "Some commits are of no account, or too many to list: that their author does not approve them cannot be checked."
+const noteStrangers = "Some commits belong to no account, or there are too many to list: it cannot be checked that nobody approves commits of their own."
 
 // judgeDiff proposes the diff as it is now and judges it.
 func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report.Report, error) {

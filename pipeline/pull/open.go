@@ -408,7 +408,7 @@ func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head
 	case s.pull.Base.Branch != to.Branch:
 		return "it is to another branch than the default one", nil
 	case tx.PatchID() != s.opened.PatchID():
-		return "its diff is not the patch any more that it was opened for", nil
+		return "its diff is no longer the patch that it was opened for", nil
 	case !p.Merges():
 		return "the Policy has commands.run, and nothing runs these on the merge", nil
 	case s.opened.Pointers.Proposal.Checks != "":

@@ -160,7 +160,7 @@ func (s *settlement) takeBundle(ctx context.Context, raw []byte, p policy.Policy
 // before, which nobody is asked about again.
 func (s *settlement) tellDenied(ctx context.Context, why *pipeline.DeniedError) error {
 	s.DeniedBefore = true
-	s.note("Proposed again, and not asked about: " + oneLine(why))
+	s.note("Proposed again, but nobody is asked about it: " + oneLine(why))
 	var err error
 	if s.ledger, err = s.Runner.Ledger(ctx, ledger.Dir(why.In)); err != nil {
 		return err

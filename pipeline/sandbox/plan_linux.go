@@ -142,7 +142,7 @@ func (j *job) reachable(p plan) error {
 				return err
 			}
 			if info.Mode()&0o001 == 0 {
-				return fmt.Errorf("user %d cannot come to %s: %s does not let other users pass", p.user, dir, above)
+				return fmt.Errorf("user %d cannot reach %s: %s does not let other users pass", p.user, dir, above)
 			}
 			if above == filepath.Dir(above) {
 				break

@@ -78,7 +78,7 @@ func (s Statement) Check() error {
 	case !slices.Contains([]ledger.Decision{ledger.Approve, ledger.Deny, BreakGlass}, s.Decision):
 		return errors.New("its decision is neither approve nor deny nor break-glass")
 	case len(s.Fingerprints) == 0 || !slices.IsSorted(s.Fingerprints) || len(slices.Compact(slices.Clone(s.Fingerprints))) != len(s.Fingerprints):
-		return errors.New("its fingerprints are none, or not each once in order")
+		return errors.New("its fingerprints are missing, repeated or out of order")
 	case ledger.OneLine(s.Reason, maxReason) != s.Reason:
 		return errors.New("its reason is not one line of visible characters")
 	case err != nil || at.UTC().Format(time.RFC3339) != s.DecidedAt:
@@ -87,7 +87,7 @@ func (s Statement) Check() error {
 		return errors.New("it does not say what was shown")
 	}
 	if s.Decision == BreakGlass && (s.Reason == "" || len(s.Fingerprints) > 1 || !strings.HasPrefix(s.Fingerprints[0], "patchset:")) {
-		return errors.New("it breaks the glass without a reason, or for more than the change")
+		return errors.New("its break-glass has no reason, or covers more than the change")
 	}
 	for _, f := range s.Fingerprints {
 		_, id, ok := strings.Cut(f, "patchset:")
@@ -111,7 +111,7 @@ func Parse(raw []byte) (Statement, error) {
 		return Statement{}, fmt.Errorf("the statement is not of its form: %w", err)
 	}
 	if !bytes.Equal(s.Bytes(), raw) {
-		return Statement{}, errors.New("the statement is not of its form: it is not written as its values are, or has other members")
+		return Statement{}, errors.New("the statement is not in its canonical form, or has unknown members")
 	}
 	return s, nil
 }
@@ -168,7 +168,7 @@ func ParseSignature(text string) (Signature, error) {
 	}
 	s := Signature{Statement: c.Statement, Armored: armor(c.Signature)}
 	if s.String() != text {
-		return Signature{}, errors.New("the signature is not written as it is meant to be, or has other members")
+		return Signature{}, errors.New("the signature is not in its canonical form, or has unknown members")
 	}
 	return s, nil
 }
