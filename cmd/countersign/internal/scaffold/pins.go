@@ -89,18 +89,24 @@ func Released(repository, tag string, tags map[string]string) (Pin, error) {
 	return Pin{repository, tags[tag]}, nil
 }
 
-// ReleaseOf is where this program is from, and the tag of its release, where "go install"
-// got it from GitHub; "" where it was built otherwise: the program knows nothing of who
-// published it then, and makes up no address.
-func ReleaseOf(info *debug.BuildInfo, _ bool) (repository, tag string) {
-	if info == nil || info.Main.Sum == "" { // built in a clone
+// Published is the release that this program is of, as OWNER/countersign@TAG, which .ci/release
+// has the linker fill in; "" where it was built otherwise.
+var Published string
+
+// ReleaseOf is where this program is from, and the tag of its release, where whoever published
+// it has said so, or "go install" got it from GitHub; "" where it was built otherwise: the program
+// knows nothing of who published it then, and makes up no address.
+func ReleaseOf(published string, info *debug.BuildInfo) (repository, tag string) {
+	path, tag, _ := strings.Cut(published, "@")
+	if published == "" && info != nil && info.Main.Sum != "" { // not built in a clone
+		if on, onGitHub := strings.CutPrefix(info.Main.Path, "github.com/"); onGitHub {
+			path, tag = on, info.Main.Version
+		}
+	}
+	if _, is := parseRelease(tag); !is || !RepositoryForm().MatchString(path) {
 		return "", ""
 	}
-	path, onGitHub := strings.CutPrefix(info.Main.Path, "github.com/")
-	if _, is := parseRelease(info.Main.Version); !is || !onGitHub || !RepositoryForm().MatchString(path) {
-		return "", ""
-	}
-	return path, info.Main.Version
+	return path, tag
 }
 
 // Standing judges a pin by the tags of its repository, tag → commit: it is the

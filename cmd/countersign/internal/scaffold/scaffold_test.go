@@ -345,18 +345,26 @@ func TestTable(t *testing.T) {
 // The program names no repository that it was not got from.
 func TestReleaseOf(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ path, version, sum, want string }{
-		{"github.com/acme/countersign", "v1.2.3", "h1:x", "acme/countersign v1.2.3"},
-		{"github.com/acme/countersign", "v1.2.3", "", " "},         // built in a clone
-		{"github.com/acme/countersign", "(devel)", "h1:x", " "},    // likewise
-		{"github.com/acme/countersign", "v1.2.3-rc1", "h1:x", " "}, // no release
-		{"example.org/acme/countersign", "v1.2.3", "h1:x", " "},
-		{"github.com/acme/countersign/v2", "v2.0.0", "h1:x", " "},
+	for _, c := range []struct{ published, path, version, sum, want string }{
+		{"", "github.com/acme/countersign", "v1.2.3", "h1:x", "acme/countersign v1.2.3"},
+		{"", "github.com/acme/countersign", "v1.2.3", "", " "},         // built in a clone
+		{"", "github.com/acme/countersign", "(devel)", "h1:x", " "},    // likewise
+		{"", "github.com/acme/countersign", "v1.2.3-rc1", "h1:x", " "}, // no release
+		{"", "example.org/acme/countersign", "v1.2.3", "h1:x", " "},
+		{"", "github.com/acme/countersign/v2", "v2.0.0", "h1:x", " "},
+		{"emca/countersign@v2.0.0", "github.com/acme/countersign", "(devel)", "", "emca/countersign v2.0.0"},
+		{"emca/countersign@v2.0.0", "github.com/acme/countersign", "v1.2.3", "h1:x", "emca/countersign v2.0.0"},
+		{"emca/countersign", "github.com/acme/countersign", "v1.2.3", "h1:x", " "}, // says half
+		{"emca/countersign@main", "", "", "", " "},
+		{"../countersign@v2.0.0", "", "", "", " "},
 	} {
-		repository, tag := ReleaseOf(&debug.BuildInfo{Main: debug.Module{Path: c.path, Version: c.version, Sum: c.sum}}, true)
+		repository, tag := ReleaseOf(c.published, &debug.BuildInfo{Main: debug.Module{Path: c.path, Version: c.version, Sum: c.sum}})
 		if got := repository + " " + tag; got != c.want {
 			t.Errorf("%v: %q", c, got)
 		}
+	}
+	if repository, tag := ReleaseOf("", nil); repository+tag != "" || Published != "" {
+		t.Errorf("%s %s, and of this test: %q", repository, tag, Published)
 	}
 	tags := map[string]string{"v1.2.3": "one", "v1.10.0": "two", "v2.0.0-rc1": "three"}
 	for tag, want := range map[string]string{"": "acme/countersign@two", "v1.2.3": "acme/countersign@one", "v3.0.0": "@"} {

@@ -55,7 +55,8 @@ func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Setting
 	if files, s.Settings, err = Plan(tree, s.Settings, s.Given, s.Asked); err != nil {
 		return nil, s.Settings, err
 	}
-	if repository, tag := ReleaseOf(debug.ReadBuildInfo()); s.Uses == Placeholder && repository != "" {
+	info, _ := debug.ReadBuildInfo()
+	if repository, tag := ReleaseOf(Published, info); s.Uses == Placeholder && repository != "" {
 		if uses, err := s.release(ctx, repository, tag); err == nil {
 			s.Uses = uses
 		} else {
