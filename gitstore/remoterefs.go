@@ -136,7 +136,7 @@ func (r *Repo) step(old, next plumbing.Hash) (*packfile.Batch, error) {
 		return nil, err
 	}
 	if len(c.parents) != 1 || !old.IsZero() && c.parents[0] != old {
-		return nil, fmt.Errorf("commit %s is not one commit on %s", next, old)
+		return nil, fmt.Errorf("commit %s is not exactly one commit after %s", next, old)
 	}
 	batch := &packfile.Batch{}
 	return batch, collect(r.objects, batch, []link{{next, c.parents[0], c.tree}})

@@ -40,7 +40,7 @@ With --commit it finds the transactions of one commit of the code, also of a mer
 rebased one: those that propose exactly what changed from the commit's first parent to it, or from
 A to B. It reads the files alone, and neither messages nor trailers. Such a change is explained
 when a transaction of it was applied, or, where a pull request's own diff is the patch, approved.
-That the ledger itself is sound is for audit without --commit to say.
+To check the ledger itself, run audit without --commit.
 
 Exit code 1 means a violation, a history that is not all here, or a commit that no transaction
 explains; 2, that there is no ledger; 3, that something cannot be read.`,

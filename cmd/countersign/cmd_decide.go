@@ -376,8 +376,8 @@ func (a *App) closeCommand() *cobra.Command {
 		Use:   "close [TX]",
 		Short: "Close a transaction that nobody will take further",
 		Long: `close ends an open transaction as interrupted. Unlike a denial it says nothing about the
-patch: the same bytes may be proposed again. The other ends of a transaction follow from what
-is decided and done.`,
+patch: the same bytes may be proposed again. countersign sets every other
+status itself.`,
 		Example: `  countersign close tx_01J --reason "no longer needed"`,
 		Args:    upToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {

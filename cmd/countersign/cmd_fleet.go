@@ -20,7 +20,7 @@ func (a *App) fleetCommand() *cobra.Command {
 		Use:   "fleet",
 		Short: "Start the workflow countersign-fleet in every repository of an app's installation",
 		Long: `fleet lists the repositories that an app is installed in, and starts the workflow
-countersign-fleet of each on its default branch. What is then done is done there, with that
+countersign-fleet of each on its default branch. All the rest happens there, with that
 repository's own token, Policy and limits: this token needs actions: write and nothing else.
 
 The token is that of an app's installation, in COUNTERSIGN_TOKEN or the Action's input.`,

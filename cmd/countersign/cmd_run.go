@@ -20,11 +20,11 @@ func (a *App) runCommand() *cobra.Command {
 		Use:   "run [TX] | run --patch FILE | run --all",
 		Short: "Take a patch through review, gate, apply and validate",
 		Long: `run takes a patch, or a transaction that is under way, as far as its approvals allow.
-In a terminal it shows the risks and the diff and asks, as approve does. Elsewhere it stops at the gate with exit code 4
-and says which command records the approval.
+In a terminal it shows the risks and the diff and asks, as approve does. Elsewhere it stops at
+the gate with exit code 4 and says which command records the approval.
 
-With --all every open transaction goes as far as its approvals allow; nothing is asked. What
-goes wrong with one stops no other, and the exit code is that of the worst.`,
+With --all every open transaction goes as far as its approvals allow; nothing is asked. A
+failure of one does not stop the others, and the exit code is that of the worst.`,
 		Example: `  countersign run --patch fix.patch
   countersign run tx_01J --json
   countersign run --all --since 7d`,

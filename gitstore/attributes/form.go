@@ -360,7 +360,7 @@ var encodings = map[string]encoding{
 
 func (e encoding) encode(text []byte) ([]byte, error) {
 	if !utf8.Valid(text) {
-		return nil, &EncodingError{"it is not UTF-8, which the attribute takes every file of a commit to be"}
+		return nil, &EncodingError{"it is not UTF-8, as the attribute wants every file of a commit to be"}
 	}
 	var out []byte
 	if e.mark {

@@ -189,7 +189,7 @@ func fenced(text []byte) (out []Piece, err error) {
 		case open == 0 && mark == "```diff":
 			start, open = at+len(line), n
 		case open == 0 && strings.HasPrefix(mark, "diff --git "):
-			return nil, &patch.Error{Line: n, Message: "a diff that no ```diff is above, beside those that have one"}
+			return nil, &patch.Error{Line: n, Message: "a diff without ```diff above it, beside one that has it"}
 		}
 		at += len(line)
 	}

@@ -39,9 +39,9 @@ func TestPieces(t *testing.T) {
 		{"a diff with a fence in it", strings.Replace(one, "\n+1\n", "\n+```diff\n", 1), 1, "", ""},
 
 		{"a fence that does not end", "```diff\n" + one, 0, "", "line 1: the ```diff block does not end"},
-		{"a diff beside the fence", "x\n" + one + fence, 0, "", "line 2: a diff that no ```diff is above, beside those that have one"},
+		{"a diff beside the fence", "x\n" + one + fence, 0, "", "line 2: a diff without ```diff above it, beside one that has it"},
 		{"words in the fence", "```diff\nwords\n" + one + "```\n", 0, "", "line 1: not a Git diff: unexpected text words"},
-		{"an indented fence", "  " + fence, 0, "", "line 2: a diff that no ```diff is above, beside those that have one"},
+		{"an indented fence", "  " + fence, 0, "", "line 2: a diff without ```diff above it, beside one that has it"},
 		{"a fence in the middle of a line", "see ```diff\n", 0, "", "not a Git diff: no line is ```diff alone"},
 		{"words in the head", strings.Replace(show, "Author: A", "Other: A", 1), 0, "", "line 2: not a Git diff: unexpected text Other: A <a@localhost>"},
 		{"words between", strings.Replace(show, "\n\ndiff", "\n\nwords\ndiff", 1), 0, "", "line 9: not a Git diff: unexpected text words"},

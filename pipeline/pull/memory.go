@@ -124,7 +124,7 @@ func (s Settler) since(known policy.Ledger) (time.Time, error) {
 	}
 	since, err := time.Parse(time.RFC3339, known.Since)
 	if err == nil && since.After(s.Runner.Now()) {
-		err = errors.New("it is not yet over")
+		err = errors.New("it is in the future")
 	}
 	if err != nil {
 		return since, &RefusedError{fmt.Sprintf("the Policy's key ledger.since is %s: %v", known.Since, err), "give a time in the past"}

@@ -313,7 +313,7 @@ func (s Settler) openPull(ctx context.Context, g pipeline.Gated, base string) (O
 		return Opened{}, err
 	}
 	if set.ID() != tx.PatchID() || in.For.Base.Branch != base || in.For.Head.Branch != conversation.Branch(tx.TransactionID) {
-		return Opened{}, &OpenError{tx.TransactionID, fmt.Sprintf("pull request %d is another patch, or to another branch", number), "close it, and run the same command again"}
+		return Opened{}, &OpenError{tx.TransactionID, fmt.Sprintf("pull request %d has another patch or another branch", number), "close it, and run the same command again"}
 	}
 	in.Summary, in.Resolve = tx.Notes, func(fs.FS) (patch.Patchset, error) { return set, nil }
 	done, err := s.Runner.Review(ctx, in, false)
