@@ -77,7 +77,7 @@ func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Setting
 		}
 	}
 	if len(changed) > 0 {
-		err = &RefusedError{"nothing was written, because these changed since init wrote them: " + strings.Join(changed, ", "), "init --force writes over them; the change is then only in Git's history"}
+		err = &RefusedError{"nothing was written: these changed since init wrote them: " + strings.Join(changed, ", "), "init --force writes over them; the change is then only in Git's history"}
 	}
 	return files, s.Settings, err
 }
