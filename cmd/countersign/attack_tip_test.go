@@ -118,7 +118,7 @@ func TestT81ForgedTip(t *testing.T) {
 	later := time.Now().Add(time.Minute).UTC().Truncate(time.Second)
 	a.policy("ledger: {since: " + later.Format(time.RFC3339) + "}\n")
 	a.clone()
-	if code, _, stderr = a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != exitRefused || !strings.Contains(stderr, "not yet over") {
+	if code, _, stderr = a.run("settle", "--no-gate", "--pr", fmt.Sprint(a.pr)); code != exitRefused || !strings.Contains(stderr, "it is in the future") {
 		t.Errorf("a time to come: exit code %d: %s", code, stderr)
 	}
 	a.stop(later.Add(time.Second))

@@ -245,7 +245,7 @@ func TestT22For(t *testing.T) {
 		{"one is missing", treeID, policySum, `"go test" is missing`, list(vet), list(vet, test)},
 		{"all are missing", treeID, policySum, `"go vet" is missing`, nil, list(vet)},
 		{"one more", treeID, policySum, `"go test" has a result, although nobody asked for it`, list(vet, test), list(vet)},
-		{"nothing was wanted", treeID, policySum, `"go vet" is there`, list(vet), nil},
+		{"nothing was wanted", treeID, policySum, `"go vet" has a result, although nobody asked for it`, list(vet), nil},
 		{"a shell was used", treeID, policySum, `"go vet" is missing`, list(script), list(vet)},
 		{"words put together", treeID, policySum, `"go vet" is missing`, list(check(true, "go vet")), list(vet)},
 		{"a word more", treeID, policySum, `"go vet" is missing`, list(check(true, "go", "vet", "")), list(vet)},
