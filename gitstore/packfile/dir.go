@@ -54,7 +54,7 @@ func (d *dir) list(again bool) (change int, err error) {
 	if err != nil {
 		return d.change, err
 	}
-	before := d.packs
+	before, moved := d.packs, false
 	d.packs, d.bad = nil, nil
 	d.last.Store(nil)
 	for _, p := range before {
@@ -69,14 +69,15 @@ func (d *dir) list(again bool) (change int, err error) {
 		path := filepath.Join(d.path, "pack", name)
 		x, err := openIndex(path + ".idx")
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // deleted since it was listed
+		case errors.Is(err, fs.ErrNotExist): // deleted since it was listed, and what it had is elsewhere
+			moved = true
 		case err != nil:
 			d.bad = append(d.bad, fmt.Errorf("%s.idx: %w", name, err))
 		default:
 			d.packs = append(d.packs, &pack{name: name, path: path + ".pack", index: x})
 		}
 	}
-	if !slices.Equal(before, d.packs) {
+	if moved || !slices.Equal(before, d.packs) {
 		d.change++
 	}
 	d.listed = true

@@ -156,17 +156,21 @@ func (s *Store) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
 	return h.kind, h.size, nil
 }
 
-// maxLooks is how often an object is looked for while others move it about.
-const maxLooks = 10
+// An object is looked for at most maxLooks times while others move it about, and is
+// in none of the packs after as many lists that are the same as sameLists: one that
+// was read while packs came and went may have neither the old pack nor the new.
+const (
+	maxLooks  = 30
+	sameLists = 2
+)
 
 // find asks the directories in turn. While a human thinks about a change, `git
 // gc` may move every loose object into a new pack and delete the old ones, so
-// what is not found is looked for again in a new list, until that is the same
-// as before. What is in none may be in a pack whose index cannot be read: it is
+// what is not found is looked for again in a new list, until that stays the same. What is in none may be in a pack whose index cannot be read: it is
 // not missing then.
 func find[T any](s *Store, get func(*dir) (T, error)) (T, error) {
 	var none T
-	before := -1
+	before, same := -1, 0
 	for look := range maxLooks {
 		changes := 0
 		for _, d := range s.dirs {
@@ -180,10 +184,12 @@ func find[T any](s *Store, get func(*dir) (T, error)) (T, error) {
 				return found, err
 			}
 		}
-		if changes == before {
+		if same++; changes != before {
+			before, same = changes, 0
+		}
+		if same == sameLists {
 			break
 		}
-		before = changes
 	}
 	for _, d := range s.dirs {
 		if err := d.unreadable(); err != nil {

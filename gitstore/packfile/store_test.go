@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -70,4 +71,73 @@ func TestAlternates(t *testing.T) {
 	if _, err := Open(r.objects()); err == nil {
 		t.Error("a repository that borrows from nowhere")
 	}
+}
+
+// An object that moves from pack to pack all the time is missing to nobody: a list that was
+// read while packs came and went may have neither the old pack nor the new one.
+func TestMovedMeanwhile(t *testing.T) {
+	r := newRepo(t)
+	all := blobs(3)
+	packs := filepath.Join(r.objects(), "pack")
+	var files [2]string
+	var id plumbing.Hash
+	for i := range files { // both have the first object
+		s := r.open()
+		var b Batch
+		ids, err := b.Add(all[0], all[i+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = ids[0]
+		name, err := s.WritePack(&b)
+		if err = errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		files[i] = filepath.Join(t.TempDir(), name)
+		for _, end := range []string{".pack", ".idx"} {
+			if err := os.Rename(filepath.Join(packs, name)+end, files[i]+end); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	place := func(i int) error {
+		to := filepath.Join(packs, filepath.Base(files[i]))
+		return errors.Join(os.Link(files[i]+".pack", to+".pack"), os.Link(files[i]+".idx", to+".idx"))
+	}
+	take := func(i int) error {
+		from := filepath.Join(packs, filepath.Base(files[i]))
+		return errors.Join(os.Remove(from+".idx"), os.Remove(from+".pack"))
+	}
+	if err := place(0); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := 1; ; i = 1 - i {
+			select {
+			case <-stop:
+				return
+			default:
+				for began := time.Now(); time.Since(began) < 50*time.Microsecond; { // a merge takes longer
+				}
+				if err := errors.Join(place(i), take(1-i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	for range 3000 {
+		s := r.open()
+		if _, err := s.Read(id); err != nil {
+			t.Error(err)
+			break
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	group.Wait()
 }
