@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(pushOne); dir != "" {
 		exit(pushEntry(dir, os.Getenv(pushURL), os.Args[1]))
 	}
-	remove := storetest.FilesInMemory()
+	remove := storetest.FilesInMemory(os.Getenv, os.Setenv)
 	code := m.Run()
 	remove()
 	os.Exit(code)

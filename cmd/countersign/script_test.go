@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	sandbox.Child()
 	tests := theTests{m, func() {}}
 	if strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") { // it is not the program itself
-		tests.remove = storetest.FilesInMemory()
+		tests.remove = storetest.FilesInMemory(os.Getenv, os.Setenv)
 		debug.SetGCPercent(400) // a quarter of what this process did was collecting garbage
 		waitTogether()
 	}

@@ -186,35 +186,45 @@ func begins(re *syntax.Regexp) (set []string, whole bool) {
 		}
 		return append(set, ""), true
 	case syntax.OpAlternate:
-		whole = true
-		for _, sub := range re.Sub {
-			more, complete := begins(sub)
-			if more == nil || len(set)+len(more) > maxLeads {
-				return nil, false
-			}
-			set, whole = append(set, more...), whole && complete
-		}
-		return set, whole
+		return beginsOneOf(re.Sub)
 	case syntax.OpConcat:
-		set = []string{""}
-		for _, sub := range re.Sub {
-			tails, whole := begins(sub)
-			if tails == nil || len(set)*len(tails) > maxLeads {
-				return set, false
-			}
-			var longer []string
-			for _, head := range set {
-				for _, tail := range tails {
-					longer = append(longer, head+tail)
-				}
-			}
-			if set = longer; !whole || len(set[0]) >= maxLeadSize {
-				return set, false
-			}
-		}
-		return set, true
+		return beginsWithAll(re.Sub)
 	}
 	return nil, false
+}
+
+// beginsOneOf is begins for alternatives.
+func beginsOneOf(subs []*syntax.Regexp) (set []string, whole bool) {
+	whole = true
+	for _, sub := range subs {
+		more, complete := begins(sub)
+		if more == nil || len(set)+len(more) > maxLeads {
+			return nil, false
+		}
+		set, whole = append(set, more...), whole && complete
+	}
+	return set, whole
+}
+
+// beginsWithAll is begins for what follows each other.
+func beginsWithAll(subs []*syntax.Regexp) (set []string, whole bool) {
+	set = []string{""}
+	for _, sub := range subs {
+		tails, whole := begins(sub)
+		if tails == nil || len(set)*len(tails) > maxLeads {
+			return set, false
+		}
+		var longer []string
+		for _, head := range set {
+			for _, tail := range tails {
+				longer = append(longer, head+tail)
+			}
+		}
+		if set = longer; !whole || len(set[0]) >= maxLeadSize {
+			return set, false
+		}
+	}
+	return set, true
 }
 
 // members lists a character class of a few ASCII characters.

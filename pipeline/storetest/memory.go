@@ -124,14 +124,16 @@ func (Plain) JSON(doc []byte, _ func(key, value string) bool) ([]byte, error) {
 // disk. Nothing that they prove depends on the disk: what a killed process has
 // written stays in either.
 //
+// getenv and setenv are those of the process.
+//
 // Files stay where they are if TMPDIR names a place, if benchmarks are wanted,
 // and if memory is short or programs in it cannot be run.
-func FilesInMemory() (remove func()) {
+func FilesInMemory(getenv func(string) string, setenv func(name, value string) error) (remove func()) {
 	const memory = "/dev/shm"
 	flag.Parse()
 	mounts, _ := os.ReadFile("/proc/self/mounts")
 	available, _ := os.ReadFile("/proc/meminfo")
-	if bench := flag.Lookup("test.bench"); os.Getenv("TMPDIR") != "" || bench == nil || bench.Value.String() != "" ||
+	if bench := flag.Lookup("test.bench"); getenv("TMPDIR") != "" || bench == nil || bench.Value.String() != "" ||
 		!roomy(string(mounts), memory) || kilobytes(string(available), "MemAvailable:") < 4<<20 {
 		return func() {}
 	}
@@ -140,7 +142,7 @@ func FilesInMemory() (remove func()) {
 		err = os.Chmod(dir, 0o755) // for tests that are somebody else
 	}
 	if err == nil {
-		err = os.Setenv("TMPDIR", dir)
+		err = setenv("TMPDIR", dir)
 	}
 	if err != nil {
 		return func() {}
