@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +27,9 @@ type dir struct {
 	lock   *flock.Flock
 	listed bool
 	packs  []*pack
-	bad    []error // indexes that cannot be read
-	change int     // how often the packs changed
+	files  map[string]bool // beside them, as they were listed last
+	bad    []error         // indexes that cannot be read
+	change int             // how often any of these changed
 
 	last atomic.Pointer[pack] // where the last object was: the next one is likely there
 }
@@ -54,8 +56,8 @@ func (d *dir) list(again bool) (change int, err error) {
 	if err != nil {
 		return d.change, err
 	}
-	before, moved := d.packs, false
-	d.packs, d.bad = nil, nil
+	before, moved := d.packs, !maps.Equal(d.files, files) // in the middle of a move the files alone tell of it
+	d.packs, d.files, d.bad = nil, files, nil
 	d.last.Store(nil)
 	for _, p := range before {
 		if files[p.name+".pack"] || p.isOpen() {

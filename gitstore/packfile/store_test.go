@@ -111,6 +111,18 @@ func TestMovedMeanwhile(t *testing.T) {
 	if err := place(0); err != nil {
 		t.Fatal(err)
 	}
+	read := func() error {
+		s := r.open()
+		_, err := s.Read(id)
+		return errors.Join(err, s.Close())
+	}
+	began := time.Now()
+	for range 50 {
+		if err := read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause := time.Since(began) / 50 // a merge takes longer than to read one object
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -119,7 +131,7 @@ func TestMovedMeanwhile(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				for began := time.Now(); time.Since(began) < 50*time.Microsecond; { // a merge takes longer
+				for began := time.Now(); time.Since(began) < pause; {
 				}
 				if err := errors.Join(place(i), take(1-i)); err != nil {
 					t.Error(err)
@@ -129,13 +141,9 @@ func TestMovedMeanwhile(t *testing.T) {
 		}
 	})
 	for range 3000 {
-		s := r.open()
-		if _, err := s.Read(id); err != nil {
+		if err := read(); err != nil {
 			t.Error(err)
 			break
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
 		}
 	}
 	close(stop)
