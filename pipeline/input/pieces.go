@@ -78,21 +78,26 @@ func mails(text []byte) (out []Piece) {
 // fields are the lines "Name: text" of a mail's or commit's head, unfolded. What is
 // there twice is "".
 func fields(head string) map[string]string {
-	out := map[string]string{}
+	parts := map[string][]string{}
 	name := ""
 	for line := range strings.Lines(head) {
 		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
-			if out[name] != "" {
-				out[name] += " " + strings.TrimSpace(line)
+			if len(parts[name]) > 0 {
+				parts[name] = append(parts[name], strings.TrimSpace(line))
 			}
 			continue
 		}
 		var text string
 		name, text, _ = strings.Cut(line, ": ")
-		if _, twice := out[name]; twice {
-			text = ""
+		_, twice := parts[name]
+		parts[name] = nil
+		if text = strings.TrimSpace(text); text != "" && !twice {
+			parts[name] = []string{text}
 		}
-		out[name] = strings.TrimSpace(text)
+	}
+	out := map[string]string{}
+	for name, texts := range parts {
+		out[name] = strings.Join(texts, " ")
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -124,5 +125,20 @@ func TestAuthor(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestFoldedHead: a head of many lines is unfolded once, and not line by line.
+func TestFoldedHead(t *testing.T) {
+	raw := []byte("From " + id + " Mon Sep 17 00:00:00 2001\nSubject: a\n" + strings.Repeat(" b\n", 20000) + "\n---\n\n" + one)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	pieces, err := Pieces(raw)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(pieces) != 1 || !strings.HasPrefix(pieces[0].Subject, "a b b") {
+		t.Fatalf("%d pieces, %v", len(pieces), err)
+	}
+	if made := after.TotalAlloc - before.TotalAlloc; made > 16<<20 {
+		t.Errorf("%d bytes made %d", len(raw), made)
 	}
 }
