@@ -60,7 +60,7 @@ var findings = map[string]string{
 	"the history cut off at a new root":                           `^L8 adds to \d+ transactions`,
 	"a commit left out, its files not":                            `^(L8|L15) `,
 	"a commit left out whose transaction went on":                 `^L8 .*more than one time|^L15 .*stage`,
-	"two commits of one transaction exchanged":                    `^L8 (did not grow|is not how)`,
+	"two commits of one transaction exchanged":                    `^L8 (did not grow|is not the beginning)`,
 	"a commit twice":                                              `^L8 adds to no transaction`,
 	"a commit that brings nothing":                                `^L8 adds to no transaction`,
 	"a denial changed in the index":                               `^L11 `,
