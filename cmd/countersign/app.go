@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -14,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
@@ -111,7 +112,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
   countersign approve
   git log refs/agent/ledger`,
 		SilenceErrors: true, SilenceUsage: true,
-		Version: version(), Args: noCommand,
+		Version: version(), Args: cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.watch(cmd)
@@ -136,66 +137,17 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.flags.json = a.flags.json || slices.Contains(a.Args, "--json") // it may stand after the bad one
 		message, _, _ := strings.Cut(err.Error(), ": strconv.")          // what Go calls it says nothing to a person
-		return &usageError{message, completion.NearFlag(cmd, err.Error()) + seeHelp(cmd)}
+		return &cli.UsageError{Message: message, Hint: completion.NearFlag(cmd, err.Error()) + cli.SeeHelp(cmd)}
 	})
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.proposeCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.closeCommand(), a.serveCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
 		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
-		a.packCommand(), a.patchCommand(), a.resultCommand(), a.proposalCommand(), a.canonCommand(),
 	)
+	root.AddCommand(documents.Program{Path: a.path, Read: a.readInput, Name: inputName, Print: a.print, GiveBack: a.giveBack}.Commands()...)
 	completion.Add(root, a.openLocal, func(line string) string { return a.redact(line).String() })
 	return root
-}
-
-func seeHelp(cmd *cobra.Command) string { return fmt.Sprintf("see %q", cmd.CommandPath()+" --help") }
-
-// noCommand refuses the name of a command that there is not.
-func noCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := seeHelp(cmd)
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "did you mean " + cmd.CommandPath() + " " + strings.Join(near, ", or "+cmd.CommandPath()+" ") + "?"
-	}
-	return &usageError{fmt.Sprintf("unknown command %+q for %q", args[0], cmd.CommandPath()), hint}
-}
-
-// noArgs, upToOne and exactlyOne are cobra's checks with our exit code and a hint.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Sprintf("unexpected argument %+q", args[0]), seeHelp(cmd)}
-	}
-	return nil
-}
-
-func upToOne(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return noArgs(cmd, args[1:])
-	}
-	return nil
-}
-
-func exactlyOne(message, hint string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return &usageError{message, hint}
-		}
-		return noArgs(cmd, args[1:])
-	}
-}
-
-// group is a command that is there for those below it.
-func group(noun, short, example string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: noun, Short: short, Example: example, Args: noCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(below...)
-	return cmd
 }
 
 // finish turns the outcome of a command into its last lines on stderr and the
@@ -204,9 +156,9 @@ func (a *App) finish(err error) int {
 	if err == nil {
 		return 0
 	}
-	var quiet *exitError
-	if errors.As(err, &quiet) && quiet.err == nil {
-		return quiet.code
+	var quiet *cli.ExitError
+	if errors.As(err, &quiet) && quiet.Err == nil {
+		return quiet.Code
 	}
 	code, hint := explain(err, a.again)
 	message := oneLine(err)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
@@ -61,14 +62,14 @@ func TestAskByKind(t *testing.T) {
 	}{
 		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "y\n"}, 0, "3 approved"},
 		{[]string{"approve", "TX"}, []string{question, "n\n", secretQuestion, "yes\n", protectedQuestion, "\n"}, 0, "1 pending"},
-		{[]string{"approve"}, []string{question, "\n", secretQuestion, "\n", protectedQuestion, "\n"}, exitPending, "0 "},
-		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "\x04"}, exitPending, "0 "},
+		{[]string{"approve"}, []string{question, "\n", secretQuestion, "\n", protectedQuestion, "\n"}, cli.ExitPending, "0 "},
+		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "\x04"}, cli.ExitPending, "0 "},
 		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "d\n"}, 0, "1 denied"},
 		{[]string{"approve", "--all"}, []string{"Approve all of this?", "y\n"}, 0, "3 approved"},
 		{[]string{"approve", "--fingerprint", "protected"}, []string{protectedQuestion, "y\n"}, 0, "1 pending"},
 		{[]string{"deny", "--reason", "no"}, []string{denyQuestion, "y\n"}, 0, "1 denied by tester: no"},
-		{[]string{"deny"}, []string{denyQuestion, "n\n"}, exitPending, "0 "},
-		{[]string{"run", "TX"}, []string{question, "y\n", secretQuestion, "n\n", protectedQuestion, "y\n"}, exitPending, "2 pending"},
+		{[]string{"deny"}, []string{denyQuestion, "n\n"}, cli.ExitPending, "0 "},
+		{[]string{"run", "TX"}, []string{question, "y\n", secretQuestion, "n\n", protectedQuestion, "y\n"}, cli.ExitPending, "2 pending"},
 	} {
 		s, _ := asked(t)
 		id := s.proposes("add them", workflow)
@@ -108,7 +109,7 @@ func TestNotAskedWhatDoesNotCount(t *testing.T) {
 	if code, out := ended(); code != 0 || s.decisions(id) != 1 || strings.Contains(p.text(), secretQuestion) || !strings.Contains(p.text(), "Not asked: your approval of what looks like a secret") {
 		t.Errorf("exit %d\n%s\n%s", code, out, p.text())
 	}
-	for args, want := range map[string]int{"approve": exitRefused, "run": exitPending} {
+	for args, want := range map[string]int{"approve": cli.ExitRefused, "run": cli.ExitPending} {
 		p = newTerminal(t)
 		code, _ := p.starts(s.repo, nil, args)()
 		p.awaits("does not count: its author is the proposer")
@@ -164,7 +165,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 			<-p.more
 		}
 		p.types("\x04")
-		if code, _ := ended(); code != exitPending || s.decisions(a)+s.decisions(b) != 0 {
+		if code, _ := ended(); code != cli.ExitPending || s.decisions(a)+s.decisions(b) != 0 {
 			t.Errorf("%v: exit %d\n%s", args, code, p.text())
 		}
 
@@ -173,7 +174,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		p.awaits(ask)
 		c := s.proposes("C", first)
 		p.types("y\n")
-		if code, _ := ended(); code != exitRefused || s.decisions(b)+s.decisions(c) != 0 {
+		if code, _ := ended(); code != cli.ExitRefused || s.decisions(b)+s.decisions(c) != 0 {
 			t.Errorf("%v with another beside it: exit %d\n%s", args, code, p.text())
 		}
 
@@ -182,7 +183,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		p.awaits(ask)
 		s.run(0, "close", b)
 		p.types("y\n")
-		if code, _ := ended(); code != exitRefused || s.decisions(b) != 0 {
+		if code, _ := ended(); code != cli.ExitRefused || s.decisions(b) != 0 {
 			t.Errorf("%v of one that was closed: exit %d\n%s", args, code, p.text())
 		}
 
@@ -226,7 +227,7 @@ func TestT69BaitAndSwitch(t *testing.T) {
 	}
 	s.run(0, "close", a)
 	b := s.proposes("B, which nobody read", addition("new.txt", "unread\n"))
-	if _, errs := s.run(exitRefused, "approve", "--reason", "read it"); !strings.Contains(errs, `"B, which nobody read"`) {
+	if _, errs := s.run(cli.ExitRefused, "approve", "--reason", "read it"); !strings.Contains(errs, `"B, which nobody read"`) {
 		t.Errorf("a script is told\n%s", errs)
 	}
 	for _, args := range [][]string{{"approve", "--reason", "read it"}, {"approve", "--all"}, {"run"}} {
@@ -243,7 +244,7 @@ func TestT69BaitAndSwitch(t *testing.T) {
 			at += i
 		}
 		p.types("\n")
-		if code, _ := ended(); code != exitPending || s.decisions(a)+s.decisions(b) != 0 {
+		if code, _ := ended(); code != cli.ExitPending || s.decisions(a)+s.decisions(b) != 0 {
 			t.Errorf("%v: exit %d\n%s", args, code, p.text())
 		}
 	}
@@ -385,7 +386,7 @@ func TestT84Pager(t *testing.T) {
 		ended := p.starts(s.repo, c.env, "approve")
 		p.awaits(question)
 		p.types("\n")
-		if code, _ := ended(); code != exitPending || !strings.Contains(p.text(), "shown") {
+		if code, _ := ended(); code != cli.ExitPending || !strings.Contains(p.text(), "shown") {
 			t.Errorf("%s: exit %d\n%s", c.name, code, p.text())
 		}
 		if _, err := os.Stat(through); (err == nil) != c.paged {
@@ -438,18 +439,18 @@ func TestNobodyIsAsked(t *testing.T) {
 	for _, word := range []string{"approve", "deny"} {
 		p := newTerminal(t)
 		p.types("y\n")
-		if code, _ := p.starts(s.repo, nil, word, "--json")(); code != exitRefused || strings.Contains(p.text(), question) {
+		if code, _ := p.starts(s.repo, nil, word, "--json")(); code != cli.ExitRefused || strings.Contains(p.text(), question) {
 			t.Errorf("%s --json: exit %d\n%s", word, code, p.text())
 		}
 		p = newTerminal(t)
 		cmd := s.command(word)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("y\n"), p.inner, p.inner
-		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != exitRefused {
+		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != cli.ExitRefused {
 			t.Errorf("%s, stdin elsewhere: %v", word, err)
 		}
 		p = newTerminal(t)
 		p.cannotEmpty = true
-		if code, _ := p.starts(s.repo, nil, word)(); code != exitRefused || strings.Contains(p.text(), question) {
+		if code, _ := p.starts(s.repo, nil, word)(); code != cli.ExitRefused || strings.Contains(p.text(), question) {
 			t.Errorf("%s where the input cannot be emptied: exit %d\n%s", word, code, p.text())
 		}
 	}
@@ -477,14 +478,14 @@ func TestAskSeveral(t *testing.T) {
 		command, answer string
 		exit, open      int
 	}{
-		{"review", "\n", exitRefused, 0}, {"review", "x\n", exitRefused, 0}, {"run", "n\n", exitRefused, 0}, {"run", "o\n", exitRefused, 0},
-		{"review", "e\n", 0, 2}, {"review", "one\n", 0, 3}, {"run", "y\n", exitPending, 3},
+		{"review", "\n", cli.ExitRefused, 0}, {"review", "x\n", cli.ExitRefused, 0}, {"run", "n\n", cli.ExitRefused, 0}, {"run", "o\n", cli.ExitRefused, 0},
+		{"review", "e\n", 0, 2}, {"review", "one\n", 0, 3}, {"run", "y\n", cli.ExitPending, 3},
 	} {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, map[string]string{"PAGER": "cat"}, c.command, "--patch", file)
 		p.awaits("mails.patch holds 2 patches. ")
 		p.types(c.answer)
-		if c.exit == exitPending {
+		if c.exit == cli.ExitPending {
 			p.awaits(question)
 			p.types("\n")
 		}
@@ -492,7 +493,7 @@ func TestAskSeveral(t *testing.T) {
 		if ids, _ := s.run(0, "list", "--open", "-q"); code != c.exit || strings.Count(ids, "\n") != c.open {
 			t.Errorf("%s, answered %q: exit %d, open are\n%s%s", c.command, c.answer, code, ids, p.text())
 		}
-		if c.exit == exitRefused {
+		if c.exit == cli.ExitRefused {
 			p.awaits("hint: --as one")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -200,10 +201,10 @@ func TestT63LongReport(t *testing.T) {
 		a.says("eve", "/approve "+a.fingerprint)
 	}
 	a.says("ada", "/approve "+strings.Repeat("x", 60000))
-	out := a.settle(exitPending, "--no-gate")
+	out := a.settle(cli.ExitPending, "--no-gate")
 	a.tells(out, "has read permission, write needed")
 	a.says("bob", "/deny "+a.fingerprint+" "+strings.Repeat("because ", 8000))
-	a.settle(exitDenied, "--no-gate")
+	a.settle(cli.ExitDenied, "--no-gate")
 	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.tip).Summary
 	for name, text := range map[string]string{"comment": a.comment(), "check": check, "request": a.s.ReviewComments(site, a.pr)[1].Body} {
 		if len(text) == 0 || len(text) > 65535 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -110,7 +111,7 @@ func TestT10ProposerOfTheOpened(t *testing.T) {
 	token := g.token
 	g.env["INPUT_TOKEN"] = g.s.Token("bob")
 	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 403})
-	if code, stdout, stderr := g.run("propose", "--patch", g.write("fix.patch", greetFix), "--to", "pull-request"); code != exitIO {
+	if code, stdout, stderr := g.run("propose", "--patch", g.write("fix.patch", greetFix), "--to", "pull-request"); code != cli.ExitIO {
 		t.Fatalf("propose: %d %s%s", code, stdout, stderr)
 	}
 	g.env["INPUT_TOKEN"] = token
@@ -160,19 +161,19 @@ func TestT10OpenedByHand(t *testing.T) {
 	runs(0, "", "review", "--patch", g.write("fix.patch", greetFix))
 	_, stdout, _ := g.run("list", "--json")
 	tx := regexp.MustCompile(`tx_[0-9A-Z]{26}`).FindString(stdout)
-	runs(exitRefused, " propose "+tx+" --to pull-request", "apply", tx)
+	runs(cli.ExitRefused, " propose "+tx+" --to pull-request", "apply", tx)
 	branch := "refs/heads/countersign/" + tx
 	g.git(g.dir, "config", "user.email", "ada@example.org")
-	runs(exitRefused, "the forge has no account of bob", "run", tx)
+	runs(cli.ExitRefused, "the forge has no account of bob", "run", tx)
 	g.git(g.dir, "config", "user.email", "bob@example.org")
 	bobs := g.env["COUNTERSIGN_TOKEN"]
 	g.env["COUNTERSIGN_TOKEN"] = g.token
-	runs(exitRefused, "the forge has no account of bob", "run", tx)
+	runs(cli.ExitRefused, "the forge has no account of bob", "run", tx)
 	if g.s.Ref(site, branch) != "" {
 		t.Error("the branch was pushed")
 	}
 	g.env["COUNTERSIGN_TOKEN"] = bobs
-	runs(exitPending, "it is pull request 2 now", "run", tx)
+	runs(cli.ExitPending, "it is pull request 2 now", "run", tx)
 	g.find()
 	g.guards(asks)
 	g.reviews("bob", "APPROVED", "")
@@ -201,7 +202,7 @@ func TestGreenSweep(t *testing.T) {
 		t.Fatalf("without the Policy: %d %s", code, stderr)
 	}
 	g.policy(toPulls)
-	if code, stdout, stderr := g.run("settle", "--all"); code != exitPending {
+	if code, stdout, stderr := g.run("settle", "--all"); code != cli.ExitPending {
 		t.Fatalf("settle --all: %d %s%s", code, stdout, stderr)
 	}
 	g.find()
@@ -209,7 +210,7 @@ func TestGreenSweep(t *testing.T) {
 		t.Errorf("pull request %d; its transaction is %s", g.pr, g.status(g.from))
 	}
 	g.guards(asks)
-	if code, stdout, stderr := g.run("settle", "--all"); code != exitPending || g.s.Newest(site).Number != 2 {
+	if code, stdout, stderr := g.run("settle", "--all"); code != cli.ExitPending || g.s.Newest(site).Number != 2 {
 		t.Errorf("again: %d %s%s", code, stdout, stderr)
 	}
 	g.audits()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -26,7 +27,7 @@ func newGuard(t *testing.T, policy string) *attack {
 
 // exits are the exit codes that go with the check's conclusions.
 var exits = map[string][]int{
-	report.CheckSuccess: {0}, report.CheckActionRequired: {exitPending, 0}, report.CheckFailure: {exitFailed, exitRefused, exitIO, exitPending, exitDenied},
+	report.CheckSuccess: {0}, report.CheckActionRequired: {cli.ExitPending, 0}, report.CheckFailure: {cli.ExitFailed, cli.ExitRefused, cli.ExitIO, cli.ExitPending, cli.ExitDenied},
 }
 
 // guards settles the pull request and fails the test unless the check on its
@@ -180,13 +181,13 @@ func TestT10OwnDiffByHand(t *testing.T) {
 		t.Errorf("review: %d %s%s", code, stdout, stderr)
 	}
 	a.reviews("bob", "APPROVED", "") // its author
-	if code, stdout, _ := a.run("gate", a.tx); code != exitPending || !strings.Contains(stdout, "its author is the proposer") {
+	if code, stdout, _ := a.run("gate", a.tx); code != cli.ExitPending || !strings.Contains(stdout, "its author is the proposer") {
 		t.Errorf("gate: %d %s", code, stdout)
 	}
 	a.reviews("ada", "APPROVED", "")
 	head := a.s.Pull(site, a.pr).Head
 	for _, args := range [][]string{{"apply", a.tx}, {"apply", a.tx, "--to", "ref"}, {"run", a.tx}} {
-		if code, stdout, stderr := a.run(args...); code != exitRefused {
+		if code, stdout, stderr := a.run(args...); code != cli.ExitRefused {
 			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 	}

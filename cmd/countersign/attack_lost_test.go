@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
@@ -85,7 +86,7 @@ func TestT83TwoOfOneHead(t *testing.T) {
 	}
 	h.on(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
 	h.s.Fail(githubtest.Fault{Kind: githubtest.Body, Text: `{"workflow_runs":[{}]}`, Path: "/api/v3/repos/acme/site/actions/runs"})
-	if code, outputs, printed := h.action("settle", "pr="+fmt.Sprint(h.pr)); code != exitIO || outputs["verdict"] != "pending" {
+	if code, outputs, printed := h.action("settle", "pr="+fmt.Sprint(h.pr)); code != cli.ExitIO || outputs["verdict"] != "pending" {
 		t.Errorf("where the runs cannot be read: exit code %d: %v\n%s", code, outputs, printed)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -53,7 +54,7 @@ func TestT06MergedWithoutApproval(t *testing.T) {
 	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "without every approval") {
 		t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
 	}
-	a.explains(commit, exitFailed)
+	a.explains(commit, cli.ExitFailed)
 	for _, c := range a.s.CheckRuns(site, "") {
 		if c.Conclusion == "success" {
 			t.Errorf("%s passes", c.Name)
@@ -73,7 +74,7 @@ func TestT04PushBeforeTheMerge(t *testing.T) {
 	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "another patch") {
 		t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
 	}
-	a.explains(commit, exitFailed)
+	a.explains(commit, cli.ExitFailed)
 	for _, c := range a.s.CheckRuns(site, a.s.Pull(site, a.pr).Head) {
 		if c.Conclusion == passes {
 			t.Errorf("%s passes on what nobody approved", c.Name)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
@@ -155,7 +156,7 @@ func TestT06GreenMergedByHand(t *testing.T) {
 	if !strings.Contains(g.comment(), "without every approval") {
 		t.Errorf("the comment:\n%s", g.comment())
 	}
-	g.explains(commit, exitFailed)
+	g.explains(commit, cli.ExitFailed)
 
 	g.next(adds("more"))
 	g.reviews("ada", "APPROVED", "")
@@ -167,7 +168,7 @@ func TestT06GreenMergedByHand(t *testing.T) {
 	if !strings.Contains(g.comment(), "another patch") {
 		t.Errorf("the comment:\n%s", g.comment())
 	}
-	g.explains(commit, exitFailed)
+	g.explains(commit, cli.ExitFailed)
 
 	// Closed, it can be proposed again; denied, it cannot.
 	g.next(adds("again"))
@@ -209,20 +210,20 @@ func TestT61GreenMergeFaults(t *testing.T) {
 		again  bool   // the next run merges it
 	}{
 		{"two at once", func() { g.before("PUT", merge, func() { g.run("settle", "--pr", fmt.Sprint(g.pr)) }) }, 0, true, "completed", "", false},
-		{"500, not merged", put(githubtest.Fault{Status: 500}), exitIO, false, "proposed", "status 500", true},
+		{"500, not merged", put(githubtest.Fault{Status: 500}), cli.ExitIO, false, "proposed", "status 500", true},
 		{"no answer, merged", put(githubtest.Fault{Kind: githubtest.Cut, After: true}), 0, true, "completed", "", false},
 		{"merged, and unread", func() {
 			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/api/graphql", Status: 502, Times: 8}) })
-		}, exitIO, true, "proposed", "", true},
+		}, cli.ExitIO, true, "proposed", "", true},
 		{"pushed in that moment", func() {
 			g.before("PUT", merge, func() { g.pushes("bob", g.branch, "backdoor", "x\n") })
 		}, 0, false, "proposed", "somebody pushed in that moment", false},
 		{"dismissed in that moment", func() {
 			g.before("PUT", merge, func() { g.s.Dismiss(g.reviews("ada", "APPROVED", "")) })
-		}, exitFailed, true, "interrupted", "without every approval", false},
+		}, cli.ExitFailed, true, "interrupted", "without every approval", false},
 		{"dismissed before the check was written", func() {
 			g.before("PATCH", "/check-runs/", func() { g.s.Dismiss(g.reviews("ada", "APPROVED", "")) })
-		}, exitPending, false, "awaiting_approval", "was dismissed", false},
+		}, cli.ExitPending, false, "awaiting_approval", "was dismissed", false},
 		{"retargeted before the check was written", func() {
 			g.pushes("bob", "release", "release", head())
 			g.before("PATCH", "/check-runs/", func() { g.s.Retarget(site, g.pr, "release") })
@@ -281,7 +282,7 @@ func TestT06GreenBaseMoved(t *testing.T) {
 	code, _, stderr := g.run("settle", "--json", "--pr", fmt.Sprint(g.pr))
 	g.clone()
 	g.wantMerged("its files changed in that moment", true, "interrupted")
-	if code != exitFailed || !strings.Contains(stderr, "is not proved to be the approved patch") || !strings.Contains(g.comment(), "another patch") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "is not proved to be the approved patch") || !strings.Contains(g.comment(), "another patch") {
 		t.Errorf("exit code %d: %s\n%s", code, stderr, g.comment())
 	}
 	g.audits()
@@ -294,7 +295,7 @@ func (g *green) transaction(diff string) {
 	g.env["INPUT_TOKEN"] = g.s.Token("pat")
 	g.s.Fail(githubtest.Fault{Method: "GET", Path: "/api/v3/repos/acme/site", Status: 403})
 	code, _, stderr := g.run("propose", "--patch", g.write("fix.patch", diff), "--summary", "Closes #1 @acme/all [skip ci] <b>", "--to", "pull-request")
-	if g.env["INPUT_TOKEN"] = token; code != exitIO {
+	if g.env["INPUT_TOKEN"] = token; code != cli.ExitIO {
 		g.Fatalf("propose: %d %s", code, stderr)
 	}
 	_, stdout, _ := g.run("list", "-q", "--limit", "1")
@@ -340,7 +341,7 @@ func TestT05GreenOpening(t *testing.T) {
 	}
 	const secret = "ghp_" + "Zx81mQp0LkTy47VbNc63RdWs29HgJf5aEuOi"
 	g.on(g.proposedBy(bundleOf(strings.Replace(adds("config"), "+config\n", "+TOKEN="+secret+"\n", 1), ""), githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"}))
-	if code, _, printed := g.action("settle"); code != exitRefused || !strings.Contains(printed, "looks like a secret") || strings.Contains(printed+g.s.Git(site, "log", "-p", "--all"), secret) {
+	if code, _, printed := g.action("settle"); code != cli.ExitRefused || !strings.Contains(printed, "looks like a secret") || strings.Contains(printed+g.s.Git(site, "log", "-p", "--all"), secret) {
 		t.Errorf("a secret became a branch: %d %s", code, printed)
 	}
 	// The job that goes on with one transaction looks at that one, whatever the run handed over that started it.
@@ -352,7 +353,7 @@ func TestT05GreenOpening(t *testing.T) {
 	// A branch of that name, made or moved before.
 	g.transaction(adds("one"))
 	g.pushes("bob", g.branch, "backdoor", "x\n")
-	if told := g.opens(exitRefused); !strings.Contains(told, "somebody moved it") || g.s.Newest(site).Number != opened {
+	if told := g.opens(cli.ExitRefused); !strings.Contains(told, "somebody moved it") || g.s.Newest(site).Number != opened {
 		t.Errorf("opened from somebody's branch: %s", told)
 	}
 	// An answer that is lost, and two at once: one pull request.
@@ -395,7 +396,7 @@ func TestT05GreenOpening(t *testing.T) {
 	g.s.Role(site, "mia", "write")
 	g.transaction("From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001\n" + named + adds("five"))
 	g.s.Fail(githubtest.Fault{Method: "POST", Path: "/api/v3/repos/acme/site/pulls", Status: 403})
-	g.opens(exitIO)
+	g.opens(cli.ExitIO)
 	g.pr = g.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: g.branch, Title: "Bob's"}).Number
 	g.opens(0)
 	g.guards(asks)
@@ -407,7 +408,7 @@ func TestT05GreenOpening(t *testing.T) {
 	// A run that ends after it opened one, which is merged before the next run: nothing is left open.
 	g.transaction(adds("six"))
 	g.before("POST", "/pulls", func() { g.s.Fail(githubtest.Fault{Path: "/api/graphql", Status: 502, Times: 8}) })
-	g.opens(exitIO)
+	g.opens(cli.ExitIO)
 	g.s.Heal()
 	g.find()
 	g.guards(asks)
@@ -415,7 +416,7 @@ func TestT05GreenOpening(t *testing.T) {
 	g.settle(0)
 	g.wantMerged("opened by a run that ended", true, "completed")
 	last := g.s.Newest(site).Number
-	g.opens(exitRefused)
+	g.opens(cli.ExitRefused)
 	if got := g.status(g.from); got != "interrupted" || g.s.Newest(site).Number != last {
 		t.Errorf("after its pull request was merged %s is %s", g.from, got)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -27,7 +28,7 @@ func TestT15SaidInAnotherRepository(t *testing.T) {
 	a.waits()
 	// The event is of there, the job is of here.
 	a.happens(githubtest.Event{Name: "issue_comment", Action: "created", Repository: "acme/other", ID: said})
-	a.settle(exitRefused, "--no-gate")
+	a.settle(cli.ExitRefused, "--no-gate")
 	a.untouched()
 	a.event("workflow_dispatch", nil)
 	a.approves("ada")
@@ -156,7 +157,7 @@ func TestT18UntrustedEvents(t *testing.T) {
 	refused := func(name string) {
 		t.Helper()
 		for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle"}, {"settle", "--all"}, {"settle", a.tx}} {
-			if code, stdout, stderr := a.run(args...); code != exitRefused {
+			if code, stdout, stderr := a.run(args...); code != cli.ExitRefused {
 				t.Errorf("%s: %v: exit code %d: %s%s", name, args, code, stdout, stderr)
 			}
 		}
@@ -197,7 +198,7 @@ func TestT15InAnotherThread(t *testing.T) {
 	tx := a.tx
 	a.tx, a.fingerprint = a.propose("diff --git a/other.txt b/other.txt\n--- a/other.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-other\n+another\n")
 	a.answersTo(first, "ada", "/deny")
-	a.settle(exitDenied, "--no-gate")
+	a.settle(cli.ExitDenied, "--no-gate")
 	a.untouched()
 	if a.status(tx) != "denied" || a.status(a.tx) != "awaiting_approval" {
 		t.Errorf("the one is %s, the other %s", a.status(tx), a.status(a.tx))
@@ -219,7 +220,7 @@ func TestT15InTheThreadOfTheOneBefore(t *testing.T) {
 		t.Errorf("the check is %+v, the comment\n%s", check, a.comment())
 	}
 	denial := a.answersTo(first, "ada", "/deny never")
-	a.settle(exitDenied, "--no-gate")
+	a.settle(cli.ExitDenied, "--no-gate")
 	if got := a.status(a.tx); got != "awaiting_approval" {
 		t.Errorf("the other is %s", got)
 	}
@@ -228,9 +229,9 @@ func TestT15InTheThreadOfTheOneBefore(t *testing.T) {
 		if check := a.check("countersign/"+old[:12], a.tip); !strings.HasPrefix(check.Title, "denied") {
 			t.Errorf("the check is %+v", check)
 		}
-		a.settle(exitPending, "--no-gate")
+		a.settle(cli.ExitPending, "--no-gate")
 	}
-	a.settle(exitDenied, "--no-gate", "--bundle", bundle)
+	a.settle(cli.ExitDenied, "--no-gate", "--bundle", bundle)
 	a.untouched()
 	a.audits()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -106,7 +107,7 @@ func TestT60ForgedCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code, stdout, _ := a.run("gate", a.tx); code != exitPending {
+	if code, stdout, _ := a.run("gate", a.tx); code != cli.ExitPending {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	a.guards(asks)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -21,7 +22,7 @@ import (
 // commands that a person types.
 func (a *App) actionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "action", Hidden: true, Short: "Run as a step of a GitHub Actions workflow", Args: noArgs,
+		Use: "action", Hidden: true, Short: "Run as a step of a GitHub Actions workflow", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.action(cmd.Context()) },
 	}
 }
@@ -74,16 +75,16 @@ func (a *App) action(ctx context.Context) error {
 		return nil // a bot that found nothing
 	case child.transaction != "" && args[0] != "checks":
 		err = a.publish(ctx, step, child)
-	case code == exitDenied:
+	case code == cli.ExitDenied:
 		step.Denied()
 	}
 	switch {
 	case err != nil:
 		return err
-	case code == 0, code == exitPending, code == exitDenied:
+	case code == 0, code == cli.ExitPending, code == cli.ExitDenied:
 		return nil // waiting, and a human's denial, do not fail the step
 	}
-	return &exitError{code, nil}
+	return &cli.ExitError{Code: code, Err: nil}
 }
 
 // publishSettled sets the outputs of a settlement: all of one transaction.
@@ -114,7 +115,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &usageError{fmt.Sprintf("input stage: %+q is not a stage", stage), "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix or fleet"}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix or fleet"}
 	}
 	args := []string{stage}
 	switch stage {
@@ -164,7 +165,7 @@ func (a *App) publish(ctx context.Context, step action.Step, child *App) error {
 	var out bytes.Buffer
 	code, _ := a.child(&out, a.Stderr, "show", "--json", "--ledger-ref="+cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef), "--", child.transaction)
 	if code != 0 {
-		return &exitError{code, nil}
+		return &cli.ExitError{Code: code, Err: nil}
 	}
 	var rep report.Report
 	if err := json.Unmarshal(out.Bytes(), &rep); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -28,10 +29,10 @@ func (f *targetFlags) options(dryRun bool) (pipeline.ApplyOptions, error) {
 	switch to {
 	case "", policy.ToWorktree, policy.ToBranch, policy.ToRef:
 	default:
-		return pipeline.ApplyOptions{}, &usageError{fmt.Sprintf("cannot apply to %+q", f.to), "--to worktree, branch or ref"}
+		return pipeline.ApplyOptions{}, &cli.UsageError{Message: fmt.Sprintf("cannot apply to %+q", f.to), Hint: "--to worktree, branch or ref"}
 	}
 	if f.branch != "" && to != policy.ToBranch {
-		return pipeline.ApplyOptions{}, &usageError{"--branch was given without --to branch", "add --to branch"}
+		return pipeline.ApplyOptions{}, &cli.UsageError{Message: "--branch was given without --to branch", Hint: "add --to branch"}
 	}
 	return pipeline.ApplyOptions{To: to, Branch: f.branch, DryRun: dryRun}, nil
 }
@@ -52,7 +53,7 @@ checks on its tree, and moves the branch or ref to it; no working tree is involv
 		Example: `  countersign apply --dry-run
   countersign apply tx_01J --json
   countersign apply --to branch --branch fixes`,
-		Args: upToOne,
+		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.options(dryRun)
 			if err != nil {
@@ -152,10 +153,10 @@ without a finding is completed and closed; a closed one is only checked again.
 With --dir it checks a transaction directory that was exported or sent.`,
 		Example: `  countersign validate
   countersign validate --dir ./evidence --json`,
-		Args: upToOne,
+		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dir != "" && len(args) > 0 {
-				return &usageError{"both a transaction and --dir were given", "give one of them"}
+				return &cli.UsageError{Message: "both a transaction and --dir were given", Hint: "give one of them"}
 			}
 			if dir != "" {
 				return a.validateDir(dir)
@@ -175,7 +176,7 @@ With --dir it checks a transaction directory that was exported or sent.`,
 
 func (a *App) validateDir(dir string) error {
 	if info, err := os.Stat(a.path(dir)); err != nil || !info.IsDir() {
-		return &exitError{exitIO, fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
+		return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
 	}
 	found, foreign := pipeline.CheckDir(os.DirFS(a.path(dir)))
 	note := ""
@@ -218,7 +219,7 @@ func (a *App) showValidation(what, note string, v rule.Report) error {
 	if err := a.result(document{"ok": v.OK, "violations": violations(v)}, text); err != nil || v.OK {
 		return err
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}
+	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}
 }
 
 func violations(v rule.Report) []any {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
@@ -49,7 +50,7 @@ explains; 2, that there is no ledger; 3, that something cannot be read.`,
   countersign audit --from refs/tags/ledger-2026 --branch main
   countersign audit --commit HEAD
   countersign audit --commit v1.2..main --json`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.audit(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.from, "from", "", "trust this `COMMIT` of the ledger (all 40 digits, or a ref's full name), and check what came after it")
@@ -98,7 +99,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil || found.OK {
 		return err
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, report.Counted(found.Count, "finding"))}
+	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, report.Counted(found.Count, "finding"))}
 }
 
 func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
@@ -111,7 +112,7 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 	}
 	signers, err := sshsig.ParseAllowedSigners(raw)
 	if err != nil {
-		return nil, &usageError{fmt.Sprintf("%s: %v", name, err), `a line looks like: ci@example.org namespaces="git" ssh-ed25519 AAAA…`}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `a line looks like: ci@example.org namespaces="git" ssh-ed25519 AAAA…`}
 	}
 	return &signers, nil
 }
@@ -159,7 +160,7 @@ func (e *unexplainedError) Error() string {
 // patch_id is made from the files alone.
 func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {
 	if f.from != "" || f.branch != "" || f.signers != "" {
-		return &usageError{"--commit cannot be combined with the other flags of audit", "audit the ledger, then the commit"}
+		return &cli.UsageError{Message: "--commit cannot be combined with the other flags of audit", Hint: "audit the ledger, then the commit"}
 	}
 	snap, err := local.Snapshot(ctx)
 	if err != nil {
@@ -215,7 +216,7 @@ func codeCommit(ctx context.Context, repo *gitstore.Repo, name string) (string, 
 	id, err := repo.Commit(ctx, name)
 	var none *gitstore.NoCommitError
 	if errors.As(err, &none) {
-		err = &usageError{none.Error(), "give all 40 digits of an id, HEAD, a branch or a tag"}
+		err = &cli.UsageError{Message: none.Error(), Hint: "give all 40 digits of an id, HEAD, a branch or a tag"}
 	}
 	return id, err
 }

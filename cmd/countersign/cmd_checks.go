@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -114,7 +115,7 @@ func (f *checkFlags) apply(a *App, r *pipeline.Runner) error {
 	if f.sandbox != "" {
 		mode, err := sandbox.ParseMode(f.sandbox)
 		if err != nil {
-			return &usageError{err.Error(), "--sandbox read-only, workspace-write or danger-full-access"}
+			return &cli.UsageError{Message: err.Error(), Hint: "--sandbox read-only, workspace-write or danger-full-access"}
 		}
 		r.Sandbox = policy.Sandbox(mode)
 	}
@@ -127,7 +128,7 @@ func (f *checkFlags) apply(a *App, r *pipeline.Runner) error {
 	}
 	results, err := checks.Parse(raw)
 	if err != nil {
-		return &exitError{exitRefused, fmt.Errorf("%s: %w", inputName(f.results), err)}
+		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: %w", inputName(f.results), err)}
 	}
 	r.Results = &results
 	return nil
@@ -148,16 +149,16 @@ somebody's word about that tree.
 
 In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
 		Example: "  countersign checks tx_01J --out results.json\n  countersign run tx_01J --checks results.json",
-		Args:    upToOne,
+		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.out == "" {
-				return &usageError{"no file for the results was named", "--out FILE"}
+				return &cli.UsageError{Message: "no file for the results was named", Hint: "--out FILE"}
 			}
 			if f.tree != "" && (len(args) > 0 || f.patch != "") {
-				return &usageError{"--tree was given beside a transaction or a patch", "--tree COMMIT stands alone"}
+				return &cli.UsageError{Message: "--tree was given beside a transaction or a patch", Hint: "--tree COMMIT stands alone"}
 			}
 			if f.tree != "" && !canon.IsHex(f.tree, 40) {
-				return &usageError{fmt.Sprintf("%+q is not a commit's id", f.tree), "give all 40 digits, as git rev-parse prints them"}
+				return &cli.UsageError{Message: fmt.Sprintf("%+q is not a commit's id", f.tree), Hint: "give all 40 digits, as git rev-parse prints them"}
 			}
 			o, err := to.options(true)
 			if err != nil {
@@ -220,5 +221,5 @@ func (a *App) checks(ctx context.Context, r *pipeline.Runner, o pipeline.ApplyOp
 	if err := a.result(results, text); err != nil || failed == 0 {
 		return err
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s failed", report.Counted(failed, "required command"))}
+	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s failed", report.Counted(failed, "required command"))}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
@@ -43,7 +44,7 @@ the SHA-256 of the patch (twelve digits or more).
 A local decision proves that somebody with this shell made it, and no more. With approvals.signed
 the Policy can demand a person's own key.`,
 		Example: "  countersign " + word + "\n  countersign " + word + ` tx_01K5Z8M2QV --reason "read it line by line"`,
-		Args:    upToOne,
+		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if fingerprint != "" {
 				ruling.Fingerprints = []string{fingerprint}
@@ -62,7 +63,7 @@ the Policy can demand a person's own key.`,
 // decide records one person's decision on the transaction that it names.
 func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling, f signFlags) error {
 	if f.key != "" && !f.sign {
-		return &usageError{"--key belongs to --sign", ""}
+		return &cli.UsageError{Message: "--key belongs to --sign", Hint: ""}
 	}
 	r, err := a.open()
 	if err != nil {
@@ -89,7 +90,7 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling,
 	}
 	if !answered {
 		a.say("nothing was recorded")
-		return cmp.Or(g.Ending(), error(&exitError{exitPending, errors.New("nobody has decided")}))
+		return cmp.Or(g.Ending(), error(&cli.ExitError{Code: cli.ExitPending, Err: errors.New("nobody has decided")}))
 	}
 	id := g.Transaction().TransactionID
 	a.sayUncounted(g)
@@ -266,7 +267,7 @@ func (a *App) gateCommand() *cobra.Command {
 		Use:     "gate [TX]",
 		Short:   "Say whether a patch is approved, and why each decision counts or not",
 		Example: "  countersign gate tx_01J --json",
-		Args:    upToOne,
+		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, _, id, err := a.openOne(cmd.Context(), args, false)
 			if err != nil {
@@ -303,10 +304,10 @@ func (a *App) waitCommand() *cobra.Command {
 		Long: `wait looks again and again until the verdict on a transaction is there. Its exit code is that
 of gate: 0 approved, 5 denied; 4 when the time is over and approvals are still pending.`,
 		Example: "  countersign wait tx_01J --timeout 30m && countersign apply tx_01J",
-		Args:    upToOne,
+		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout < 0 || every < 0 {
-				return &usageError{"a time to wait cannot be negative", "--timeout 30m"}
+				return &cli.UsageError{Message: "a time to wait cannot be negative", Hint: "--timeout 30m"}
 			}
 			r, _, id, err := a.openOne(cmd.Context(), args, false)
 			if err != nil {
@@ -379,7 +380,7 @@ func (a *App) closeCommand() *cobra.Command {
 patch: the same bytes may be proposed again. countersign sets every other
 status itself.`,
 		Example: `  countersign close tx_01J --reason "no longer needed"`,
-		Args:    upToOne,
+		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := closeStatus("--status", status); err != nil {
 				return err
@@ -413,5 +414,5 @@ func closeStatus(name, status string) error {
 	if status == string(ledger.Interrupted) {
 		return nil
 	}
-	return &usageError{name + " can only be interrupted: countersign sets every other status itself", ""}
+	return &cli.UsageError{Message: name + " can only be interrupted: countersign sets every other status itself", Hint: ""}
 }

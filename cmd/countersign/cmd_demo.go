@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/demo"
 )
 
@@ -17,7 +18,7 @@ func (a *App) demoCommand() *cobra.Command {
 review, gate, apply and validate, denies another one for good, lets an agent fail to approve
 its own patch where signatures are demanded, and forges a ledger to show that validate notices. It explains each step, and leaves the folder for you.`,
 		Example: "  countersign demo",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -22,7 +23,7 @@ func (a *App) exportCommand() *cobra.Command {
 		Short: "Write a transaction to a plain directory, to send or to check elsewhere",
 		Example: "  countersign export tx_01J --out evidence && countersign validate --dir evidence\n" +
 			"  countersign export tx_01J --pack --out pack && countersign pack apply --pack pack --target elsewhere",
-		Args: upToOne,
+		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, out, asPack) },
 	}
 	cmd.Flags().BoolVar(&asPack, "pack", false, "write the change alone, as a patch.json for APPLY_SPEC's tools")
@@ -32,7 +33,7 @@ func (a *App) exportCommand() *cobra.Command {
 
 func (a *App) export(ctx context.Context, args []string, out string, asPack bool) error {
 	if out == "" {
-		return &usageError{"no directory given", "name a new one with --out DIR"}
+		return &cli.UsageError{Message: "no directory given", Hint: "name a new one with --out DIR"}
 	}
 	r, snap, id, err := a.openOne(ctx, args, true)
 	if err != nil {
@@ -43,7 +44,7 @@ func (a *App) export(ctx context.Context, args []string, out string, asPack bool
 		return err
 	}
 	if entries, err := os.ReadDir(a.path(out)); err == nil && len(entries) > 0 {
-		return &usageError{report.Clean(out) + " is not empty", "name a new directory with --out DIR"}
+		return &cli.UsageError{Message: report.Clean(out) + " is not empty", Hint: "name a new directory with --out DIR"}
 	}
 	if err := writeTree(a.path(out), dir); err != nil {
 		return fileError(report.Clean(out), err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -25,7 +26,7 @@ repository's own token, Policy and limits: this token needs actions: write and n
 
 The token is that of an app's installation, in COUNTERSIGN_TOKEN or the Action's input.`,
 		Example: "  countersign fleet --dry-run\n  countersign fleet --json",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.fleet(cmd.Context(), dryRun) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list the repositories, and start nothing")
@@ -47,7 +48,7 @@ func (a *App) fleet(ctx context.Context, dryRun bool) error {
 		return err
 	}
 	if client == nil {
-		return &usageError{"there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", "fleet runs in a workflow: countersign init --organization writes it"}
+		return &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "fleet runs in a workflow: countersign init --organization writes it"}
 	}
 	repositories, err := client.Installed(ctx)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
@@ -60,7 +61,7 @@ pushes, the files on the default branch. With --harden it prints what protects t
 repository further, as requests to GitHub's API.`,
 		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --check\n" +
 			"  countersign init --harden --ledger-ref refs/heads/countersign-ledger --app 12345",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Given = cmd.Flags().Changed
 			if cmd.Flags().Changed("ledger-ref") {
@@ -68,13 +69,13 @@ repository further, as requests to GitHub's API.`,
 			}
 			switch {
 			case f.LedgerRef != "" && !scaffold.LedgerForm().MatchString(f.LedgerRef):
-				return &usageError{fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.LedgerRef), "a ledger ref looks like " + gitstore.LedgerRef}
+				return &cli.UsageError{Message: fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.LedgerRef), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
 			case f.check && f.harden:
-				return &usageError{"--check and --harden were both given", "give one of them"}
+				return &cli.UsageError{Message: "--check and --harden were both given", Hint: "give one of them"}
 			case f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses):
-				return &usageError{fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
+				return &cli.UsageError{Message: fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), Hint: "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
 			case f.pr && (f.dryRun || f.check || f.harden):
-				return &usageError{"--pr was given with a flag that writes nothing", "--dry-run, --check and --harden go by themselves"}
+				return &cli.UsageError{Message: "--pr was given with a flag that writes nothing", Hint: "--dry-run, --check and --harden go by themselves"}
 			case f.check:
 				return a.initCheck(cmd.Context(), f)
 			case f.harden:
@@ -103,7 +104,7 @@ repository further, as requests to GitHub's API.`,
 func (a *App) doctorCommand() *cobra.Command {
 	f := initFlags{doctor: true}
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what does not work yet, and how to fix it", Args: noArgs,
+		Use: "doctor", Short: "Say what does not work yet, and how to fix it", Args: cli.NoArgs,
 		Long: `doctor looks at this clone, at the default branch's Policy and workflows and, with a token, at the
 repository on GitHub. Each finding is one line, with the command or the setting that fixes it.
 It changes nothing. The exit code is 1 if something will not work.`,
@@ -169,7 +170,7 @@ func (a *App) initPlace(repo *gitstore.Repo, settings gitstore.Settings, pull bo
 	if !pull {
 		dir, err := repo.Worktree()
 		if err == nil && dir == "" {
-			err = &usageError{"the repository has no working tree to write into", "run it in a clone of it"}
+			err = &cli.UsageError{Message: "the repository has no working tree to write into", Hint: "run it in a clone of it"}
 		}
 		if err != nil {
 			return nil, nil, err
@@ -179,7 +180,7 @@ func (a *App) initPlace(repo *gitstore.Repo, settings gitstore.Settings, pull bo
 	}
 	client, err := a.forge(settings)
 	if err == nil && client == nil {
-		err = &usageError{"--pr opens a pull request, and there is no token, or no repository on GitHub to open it in", "COUNTERSIGN_TOKEN=$(gh auth token) countersign init --pr, in a clone whose remote is the repository"}
+		err = &cli.UsageError{Message: "--pr opens a pull request, and there is no token, or no repository on GitHub to open it in", Hint: "COUNTERSIGN_TOKEN=$(gh auth token) countersign init --pr, in a clone whose remote is the repository"}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -210,7 +211,7 @@ func (a *App) confirm(person io.Writer, diff []byte) (shown bool, err error) {
 	}
 	typed, err := a.answer(person, s.Bold("Write these changes?")+" [y/N] ")
 	if word := strings.ToLower(strings.TrimSpace(typed)); err != nil || word != "y" && word != "yes" {
-		return false, &usageError{"nothing was written", ""}
+		return false, &cli.UsageError{Message: "nothing was written", Hint: ""}
 	}
 	return true, nil
 }
@@ -260,10 +261,8 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 			return err
 		}
 		if facts.Branch == "" && !f.doctor {
-			return &usageError{
-				"this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one",
-				"--branch NAME, or git remote set-head " + report.ShellQuote(a.flags.remote) + " --auto; with COUNTERSIGN_TOKEN, GitHub says it",
-			}
+			return &cli.UsageError{Message: "this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one", Hint: "--branch NAME, or git remote set-head " + report.ShellQuote(a.flags.remote) + " --auto; with COUNTERSIGN_TOKEN, GitHub says it"}
+
 		}
 	}
 	if facts.Branch != "" {
@@ -295,7 +294,7 @@ func (a *App) showFindings(findings []scaffold.Finding, doc document, what strin
 	if err := a.result(doc, text); err != nil || failing == 0 {
 		return err
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s %s", report.Counted(failing, "thing"), what)}
+	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s %s", report.Counted(failing, "thing"), what)}
 }
 
 // readBranch reads the files of init as the default branch has them here.

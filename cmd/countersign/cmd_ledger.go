@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -25,7 +26,7 @@ Requests, approvals and denials of both sides are joined. A transaction that bot
 ways that contradict each other is a conflict: nothing is changed then.
 With --set-aside the remote's transactions stand, and what this clone had is kept on a ref.`,
 		Example: "  countersign sync\n  countersign sync --remote upstream",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.sync(cmd.Context(), setAside) },
 	}
 	cmd.Flags().BoolVar(&setAside, "set-aside", false, "leave out transactions that are in conflict")
@@ -55,7 +56,7 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 }
 
 func (a *App) ledgerCommand() *cobra.Command {
-	return group("ledger", "Look at the ledger's tip, or accept one that was rewritten", "  countersign ledger tip\n  countersign ledger accept-tip COMMIT --reason WHY",
+	return cli.Group("ledger", "Look at the ledger's tip, or accept one that was rewritten", "  countersign ledger tip\n  countersign ledger accept-tip COMMIT --reason WHY",
 		a.acceptTipCommand(), a.tipCommand())
 }
 
@@ -65,7 +66,7 @@ func (a *App) tipCommand() *cobra.Command {
 		Short: "Print the ledger's tip; refuse one that was rewritten since this clone saw it",
 		Example: "  countersign ledger tip\n" +
 			"  countersign audit --known-tip $(ssh other-machine countersign -C repo ledger tip)",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := a.open()
 			if err != nil {
@@ -90,7 +91,7 @@ the last tip that was seen here. Only a person who knows why the ledger was rewr
 is missing from it is gone. The acceptance is itself an event of the ledger, with your name and the
 reason. What this clone had is kept on a ref.`,
 		Example: `  countersign ledger accept-tip 3f0c… --reason "the server was restored from last night's backup"`,
-		Args:    exactlyOne("no commit given", "give the ledger's tip as it is now, all 40 digits"),
+		Args:    cli.ExactlyOne("no commit given", "give the ledger's tip as it is now, all 40 digits"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.acceptTip(cmd.Context(), args[0], reason) },
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; recorded with it (required)")
@@ -99,7 +100,7 @@ reason. What this clone had is kept on a ref.`,
 
 func (a *App) acceptTip(ctx context.Context, tip, reason string) error {
 	if reason == "" {
-		return &usageError{"an acceptance needs a reason", `say why: --reason "…"`}
+		return &cli.UsageError{Message: "an acceptance needs a reason", Hint: `say why: --reason "…"`}
 	}
 	r, err := a.open()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -38,7 +39,7 @@ func (a *App) listCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List the newest transactions, newest last",
 		Example: "  countersign list --open\n  countersign list --status awaiting_approval --json\n  countersign show $(countersign list -q --mine --limit 1)\n  countersign list --matrix --max 40",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := m.check(); err != nil {
 				return err
@@ -46,13 +47,13 @@ func (a *App) listCommand() *cobra.Command {
 			limited := cmd.Flags().Changed("limit")
 			switch {
 			case m.on && (limited || f.all):
-				return &usageError{"--limit and --all cannot be combined with --matrix", "use --max"}
+				return &cli.UsageError{Message: "--limit and --all cannot be combined with --matrix", Hint: "use --max"}
 			case limited && f.all:
-				return &usageError{"--limit and --all were given", "give one of them"}
+				return &cli.UsageError{Message: "--limit and --all were given", Hint: "give one of them"}
 			case f.status != "" && !slices.Contains(ledger.Statuses, ledger.Status(f.status)):
-				return &usageError{fmt.Sprintf("--status %+q is not known", f.status), fmt.Sprintf("it is one of %s", strings.Trim(fmt.Sprint(ledger.Statuses), "[]"))}
+				return &cli.UsageError{Message: fmt.Sprintf("--status %+q is not known", f.status), Hint: fmt.Sprintf("it is one of %s", strings.Trim(fmt.Sprint(ledger.Statuses), "[]"))}
 			case f.limit < 1:
-				return &usageError{fmt.Sprintf("--limit %d is less than 1", f.limit), "list all with --all"}
+				return &cli.UsageError{Message: fmt.Sprintf("--limit %d is less than 1", f.limit), Hint: "list all with --all"}
 			case m.on:
 				return a.listMatrix(cmd.Context(), m)
 			}
@@ -171,7 +172,7 @@ func (a *App) browse(snap ledger.Snapshot, id string) error {
 	remote := a.repo.Config.RemoteURL(a.flags.remote)
 	page := github.PageOf(wire.WebOf(remote), github.RepositoryOf(remote), log.Transaction().PullRequest(), asked, commit)
 	if page == "" {
-		return &usageError{id + " has no page: it is for no pull request, has made no commit, or " + report.Clean(a.flags.remote) + " is no server with pages", a.again("show", id)}
+		return &cli.UsageError{Message: id + " has no page: it is for no pull request, has made no commit, or " + report.Clean(a.flags.remote) + " is no server with pages", Hint: a.again("show", id)}
 	}
 	browser := a.Getenv("BROWSER")
 	if a.GH != nil {
@@ -239,7 +240,7 @@ func (a *App) logCommand() *cobra.Command {
 // newest transaction.
 func (a *App) lookCommand(word, short string, look func(context.Context, *pipeline.Runner, ledger.Snapshot, string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: word + " [TX]", Short: short, Args: upToOne,
+		Use: word + " [TX]", Short: short, Args: cli.UpToOne,
 		Example: "  countersign " + word + "\n  countersign " + word + " tx_01J --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, snap, id, err := a.openOne(cmd.Context(), args, true)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -26,11 +27,11 @@ func (f *matrixFlags) add(cmd *cobra.Command) {
 func (f matrixFlags) check() error {
 	switch {
 	case !f.on && (f.pulls || f.max != action.MaxJobs || f.part != 0):
-		return &usageError{"--pull-requests, --max and --part belong to --matrix", "add --matrix"}
+		return &cli.UsageError{Message: "--pull-requests, --max and --part belong to --matrix", Hint: "add --matrix"}
 	case f.max < 1 || f.max > action.MaxJobs:
-		return &usageError{fmt.Sprintf("--max %d is not from 1 to %d", f.max, action.MaxJobs), "GitHub allows no more jobs in one matrix"}
+		return &cli.UsageError{Message: fmt.Sprintf("--max %d is not from 1 to %d", f.max, action.MaxJobs), Hint: "GitHub allows no more jobs in one matrix"}
 	case f.part < 0:
-		return &usageError{fmt.Sprintf("--part %d is no part", f.part), "the first part is 0"}
+		return &cli.UsageError{Message: fmt.Sprintf("--part %d is no part", f.part), Hint: "the first part is 0"}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -24,7 +25,7 @@ func (a *App) policyCommand() *cobra.Command {
 		Long: `check reads a Policy strictly and says what is wrong with it, with line and column.
 Without FILE it reads the one in force: ` + policy.Path + ` at HEAD, not in the working tree.`,
 		Example: "  countersign policy check " + policy.Path,
-		Args:    upToOne,
+		Args:    cli.UpToOne,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.policyCheck(cmd.Context(), args) },
 	}
 	var f reviewFlags
@@ -32,11 +33,11 @@ Without FILE it reads the one in force: ` + policy.Path + ` at HEAD, not in the 
 		Use:     "explain --patch FILE",
 		Short:   "Say which rules apply to a patch, path by path, and which approvals it needs",
 		Example: "  countersign policy explain --patch fix.patch",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.policyExplain(cmd.Context(), f) },
 	}
 	f.add(explain)
-	return group("policy", "Check the Policy, or explain what it asks of a patch",
+	return cli.Group("policy", "Check the Policy, or explain what it asks of a patch",
 		"  countersign policy check\n  countersign policy explain --patch fix.patch", check, explain)
 }
 
@@ -54,11 +55,11 @@ func (a *App) policyCheck(ctx context.Context, args []string) error {
 	}
 	for _, recipient := range p.Secrets.SealTo {
 		if err := seal.CheckRecipient(recipient); err != nil {
-			return &exitError{exitRefused, fmt.Errorf("%s: secrets.seal_to: %w", inputName(args[0]), err)}
+			return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: secrets.seal_to: %w", inputName(args[0]), err)}
 		}
 	}
 	if found := a.finder().Find(string(p.JSON())); len(found) > 0 {
-		return &exitError{exitRefused, fmt.Errorf("%s: it holds what looks like a secret (%s), and is recorded with every transaction", inputName(args[0]), found[0].Kind)}
+		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: it holds what looks like a secret (%s), and is recorded with every transaction", inputName(args[0]), found[0].Kind)}
 	}
 	return a.showPolicy(p, inputName(args[0]), "")
 }
@@ -77,7 +78,7 @@ func (a *App) policyNow(ctx context.Context) error {
 		return err
 	}
 	if rules.Policy.Approvals.Keys != "" && rules.Keys.Err != nil {
-		return &exitError{exitRefused, fmt.Errorf("in commit %.12s: %w", rules.Commit, rules.Keys.Err)}
+		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("in commit %.12s: %w", rules.Commit, rules.Keys.Err)}
 	}
 	file := policy.Path
 	if !rules.Found {

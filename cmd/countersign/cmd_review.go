@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -70,7 +71,7 @@ func (a *App) reviewCommand() *cobra.Command {
 		Example: `  countersign review --patch fix.patch --summary "close the file"
   git diff main...topic | countersign review --patch -
   countersign review --recipe remove-todo --needle "TODO(bot)"`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.review(cmd.Context(), f) },
 	}
 	f.add(cmd)
@@ -97,17 +98,17 @@ from it. A review there that approves it approves the change (docs/pull-requests
 
 It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`,
 		Example: "  countersign propose --patch fix.patch --to pull-request\n  countersign propose tx_01J --to pull-request",
-		Args:    upToOne,
+		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if given := f.given(); len(given) > 0 && len(args) > 0 {
-				return &usageError{"both a transaction and " + given[0] + " were given", "give one of them"}
+				return &cli.UsageError{Message: "both a transaction and " + given[0] + " were given", Hint: "give one of them"}
 			}
 			opens, err := a.becomesPull(cmd.Context(), f, to)
 			switch {
 			case err != nil:
 				return err
 			case opens && f.as == "each":
-				return &usageError{"--as each and a pull request do not go together", "propose them one at a time"}
+				return &cli.UsageError{Message: "--as each and a pull request do not go together", Hint: "propose them one at a time"}
 			case opens:
 				r, id, err := a.openPull(cmd.Context(), f, args)
 				if err != nil {
@@ -119,7 +120,7 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 				}
 				return a.showReviewed(cmd.Context(), r, f, pipeline.Reviewed{ID: id, Ledger: snap})
 			case len(args) > 0:
-				return &usageError{args[0] + " is proposed already", "--to " + pullRequestTo + " makes a pull request of it"}
+				return &cli.UsageError{Message: args[0] + " is proposed already", Hint: "--to " + pullRequestTo + " makes a pull request of it"}
 			}
 			f.to = policy.Target(to)
 			return a.review(cmd.Context(), f)
@@ -154,7 +155,7 @@ func (a *App) openPull(ctx context.Context, f reviewFlags, args []string) (*pipe
 	}
 	s, id := a.settler(r), ""
 	if s.Forge == nil {
-		return nil, "", &usageError{"there is no token to open a pull request with", "set COUNTERSIGN_TOKEN, or give the Action its input token"}
+		return nil, "", &cli.UsageError{Message: "there is no token to open a pull request with", Hint: "set COUNTERSIGN_TOKEN, or give the Action its input token"}
 	}
 	if s.InWorkflow { // before anything is pushed
 		if _, err := a.trustedEvent(); err != nil {
@@ -184,13 +185,13 @@ func (a *App) openPull(ctx context.Context, f reviewFlags, args []string) (*pipe
 
 func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if !slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "" {
-		return &usageError{"--as must be one or each, and a bundle holds one change", "--as one"}
+		return &cli.UsageError{Message: "--as must be one or each, and a bundle holds one change", Hint: "--as one"}
 	}
 	if _, err := (&targetFlags{to: string(f.to)}).options(false); err != nil {
 		return err
 	}
 	if f.pr < 0 || f.prDiff && f.pr == 0 {
-		return &usageError{"no pull request was named", "--pr N"}
+		return &cli.UsageError{Message: "no pull request was named", Hint: "--pr N"}
 	}
 	if f.pr > 0 {
 		a.shareLedger()
@@ -218,7 +219,7 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 // cannot be.
 func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags) error {
 	if f.patch == "" || f.pr > 0 || f.trace != "" {
-		return &usageError{"--as each works only with --patch", "propose them one at a time"}
+		return &cli.UsageError{Message: "--as each works only with --patch", Hint: "propose them one at a time"}
 	}
 	rules, err := r.Rules(ctx, "")
 	if err != nil {

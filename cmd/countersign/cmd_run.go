@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -28,13 +29,13 @@ failure of one does not stop the others, and the exit code is that of the worst.
 		Example: `  countersign run --patch fix.patch
   countersign run tx_01J --json
   countersign run --all --since 7d`,
-		Args: upToOne,
+		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if given := f.given(); len(given) > 0 && len(args) > 0 {
-				return &usageError{"both a transaction and " + given[0] + " were given", "give one of them"}
+				return &cli.UsageError{Message: "both a transaction and " + given[0] + " were given", Hint: "give one of them"}
 			}
 			if len(f.given()) == 0 && f.summary != "" {
-				return &usageError{"--summary belongs to a new proposal, and none was given", "name one with --patch FILE"}
+				return &cli.UsageError{Message: "--summary belongs to a new proposal, and none was given", Hint: "name one with --patch FILE"}
 			}
 			o, err := to.options(false)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/batch"
@@ -40,13 +41,13 @@ func (f *allFlags) add(cmd *cobra.Command) {
 func (f *allFlags) check(given []string) error {
 	switch {
 	case !f.all && (f.pr != 0 || f.since != ""):
-		return &usageError{"--pr and --since choose among all transactions", "add --all"}
+		return &cli.UsageError{Message: "--pr and --since choose among all transactions", Hint: "add --all"}
 	case f.all && len(given) > 0:
-		return &usageError{"--all and " + given[0] + " were given", "give one of them"}
+		return &cli.UsageError{Message: "--all and " + given[0] + " were given", Hint: "give one of them"}
 	case f.concurrency < 1:
-		return &usageError{"--concurrency must be 1 or more", ""}
+		return &cli.UsageError{Message: "--concurrency must be 1 or more", Hint: ""}
 	case f.pr < 0:
-		return &usageError{"--pr takes the number of a pull request", ""}
+		return &cli.UsageError{Message: "--pr takes the number of a pull request", Hint: ""}
 	}
 	return nil
 }
@@ -55,7 +56,7 @@ func (f *allFlags) check(given []string) error {
 func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.ApplyOptions) error {
 	since, err := batch.ParseSince(f.since, a.Now())
 	if err != nil {
-		return &usageError{"--since " + err.Error(), "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
+		return &cli.UsageError{Message: "--since " + err.Error(), Hint: "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
 	}
 	if f.pr > 0 {
 		a.shareLedger()
@@ -89,7 +90,7 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 		}
 	}
 	for _, err := range w.damaged { // too much to be chosen or not
-		all.rows = append(all.rows, report.Row{TransactionID: err.ID, ExitCode: exitFailed, Error: oneLine(err)})
+		all.rows = append(all.rows, report.Row{TransactionID: err.ID, ExitCode: cli.ExitFailed, Error: oneLine(err)})
 		all.errs = append(all.errs, err)
 	}
 	if a.flags.json {
@@ -114,18 +115,18 @@ func (all *advancing) outcome() error {
 	for _, row := range all.rows {
 		counts[row.ExitCode]++
 	}
-	failed := len(all.rows) - counts[0] - counts[exitPending] - counts[exitDenied]
+	failed := len(all.rows) - counts[0] - counts[cli.ExitPending] - counts[cli.ExitDenied]
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{failed, "failed"}, {counts[exitDenied], "denied"}, {counts[exitPending], "waiting for approvals"}} {
+	}{{failed, "failed"}, {counts[cli.ExitDenied], "denied"}, {counts[cli.ExitPending], "waiting for approvals"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
 	code, _ := explain(worst, all.again)
-	return &exitError{code, &manyError{fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", "))}}
+	return &cli.ExitError{Code: code, Err: &manyError{fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", "))}}
 }
 
 // A manyError sums up what has a line of its own each.
@@ -181,7 +182,7 @@ func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.T
 		if errors.As(err, &pending) { // of a later look than the gate's
 			row.Verdict, row.Reason = pending.Verdict.State, pending.Verdict.Reason
 		}
-		if row.ExitCode != exitPending {
+		if row.ExitCode != cli.ExitPending {
 			row.Error = known.Text(oneLine(err))
 		}
 	}

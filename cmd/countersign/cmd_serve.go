@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -23,10 +24,10 @@ nothing but the ledger: a client can go on with another server after any answer.
 Whoever can write to its stdin can approve as you, where the Policy allows local
 decisions. docs/rpc.md has the methods.`,
 		Example: "  countersign -C repository serve --stdio",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !stdio {
-				return &usageError{"no way to talk to clients was given", "countersign serve --stdio"}
+				return &cli.UsageError{Message: "no way to talk to clients was given", Hint: "countersign serve --stdio"}
 			}
 			return a.serve(cmd.Context())
 		},
@@ -65,6 +66,6 @@ func (s serving) CloseStatus(name, status string) error { return closeStatus(nam
 
 func (s serving) Explain(err error) (exit int, refused bool, message secret.Redacted) {
 	exit, _ = explain(err, s.a.again)
-	refused = exit == exitRefused || exit == exitPending || exit == exitDenied
+	refused = exit == cli.ExitRefused || exit == cli.ExitPending || exit == cli.ExitDenied
 	return exit, refused, s.a.redact(oneLine(err))
 }

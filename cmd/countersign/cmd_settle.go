@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -42,7 +43,7 @@ reports on the pull request. It does nothing twice: run it as often as you like.
 It needs a token (COUNTERSIGN_TOKEN, or the Action's input) that may write contents, pull
 requests and checks. In a workflow the pull request is the event's.`,
 		Example: "  countersign settle --pr 12\n  countersign settle --pr 12 --bundle bundle.json --json",
-		Args:    upToOne,
+		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.all {
 				return a.settleAll(cmd.Context(), f, args)
@@ -85,7 +86,7 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 		return none, 0, err
 	}
 	if a.client == nil {
-		return none, 0, &usageError{"there is no token to read pull requests with", "set COUNTERSIGN_TOKEN, or give the Action its input token"}
+		return none, 0, &cli.UsageError{Message: "there is no token to read pull requests with", Hint: "set COUNTERSIGN_TOKEN, or give the Action its input token"}
 	}
 	s := a.settler(r)
 	s.Apply, s.NoGate, s.Dedicated = o, f.noGate, s.Dedicated || f.dedicated
@@ -176,7 +177,7 @@ func (h host) Resumed(id string, done pipeline.ApplyOutcome)  { h.a.sayResumed(i
 func (h host) HandOver() error {
 	args := []string{"sync", "--quiet", "--ledger-ref=" + h.a.flags.ledgerRef, "--remote=" + h.a.flags.remote}
 	if code, _ := h.a.child(io.Discard, h.a.Stderr, args...); code != 0 {
-		return &exitError{code, errors.New("the ledger could not be put into the clone")}
+		return &cli.ExitError{Code: code, Err: errors.New("the ledger could not be put into the clone")}
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ func (h host) HandOver() error {
 func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []string) (int, error) {
 	switch {
 	case number < 0:
-		return 0, &usageError{"--pr takes the number of a pull request", ""}
+		return 0, &cli.UsageError{Message: "--pr takes the number of a pull request", Hint: ""}
 	case number > 0:
 		return number, nil
 	case len(args) > 0:
@@ -207,7 +208,7 @@ func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []s
 		}
 	}
 	if number == 0 && s.Event.ProposesAnew() == 0 {
-		return 0, &usageError{"it is not clear which pull request is meant", "name one: --pr N"}
+		return 0, &cli.UsageError{Message: "it is not clear which pull request is meant", Hint: "name one: --pr N"}
 	}
 	return number, nil
 }
@@ -216,7 +217,7 @@ func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []s
 // the other; what goes wrong with one does not stop the next.
 func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error {
 	if f.pr != 0 || f.bundle != "" || len(args) > 0 {
-		return &usageError{"--all stands alone", "leave out --pr, --bundle and the transaction"}
+		return &cli.UsageError{Message: "--all stands alone", Hint: "leave out --pr, --bundle and the transaction"}
 	}
 	a.shareLedger()
 	w, err := a.openWhole(ctx)
@@ -296,9 +297,9 @@ func (a *App) worst(errs []error) error {
 		c, _ := explain(err, a.again)
 		rank := 2
 		switch c {
-		case exitPending:
+		case cli.ExitPending:
 			rank = 0
-		case exitDenied:
+		case cli.ExitDenied:
 			rank = 1
 		}
 		if rank > worst {
@@ -311,14 +312,14 @@ func (a *App) worst(errs []error) error {
 	if code == 0 {
 		return nil
 	}
-	return &exitError{code, errors.Join(unlike...)}
+	return &cli.ExitError{Code: code, Err: errors.Join(unlike...)}
 }
 
 // planCommand says what an event is about, for a job that costs seconds.
 func (a *App) planCommand() *cobra.Command {
 	var pr int
 	cmd := &cobra.Command{
-		Use: "plan", Hidden: true, Short: "Say which pull request a workflow's event is about", Args: noArgs,
+		Use: "plan", Hidden: true, Short: "Say which pull request a workflow's event is about", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.plan(cmd.Context(), pr)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
@@ -75,10 +76,10 @@ Without a terminal nobody is asked, and the transaction must be named as for app
   countersign sign --pr 12 --post
   countersign sign --pr 12 --repo OWNER/NAME --key ~/.ssh/id_ed25519_sk
   countersign sign tx_01K5Z8M2QV --json`,
-		Args: upToOne,
+		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if number < 0 || number == 0 && (len(args) == 0 || post || repository != "") {
-				return &usageError{"--pr must name the pull request", "without a pull request: countersign approve TX --sign"}
+				return &cli.UsageError{Message: "--pr must name the pull request", Hint: "without a pull request: countersign approve TX --sign"}
 			}
 			if repository != "" {
 				remove, err := a.cloneFor(cmd.Context(), repository)
@@ -116,7 +117,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 		return err
 	}
 	if post && a.client == nil {
-		return &usageError{"there is no token to post with", "set COUNTERSIGN_TOKEN to a token of your own account, or leave out --post and post the line yourself"}
+		return &cli.UsageError{Message: "there is no token to post with", Hint: "set COUNTERSIGN_TOKEN to a token of your own account, or leave out --post and post the line yourself"}
 	}
 	find := func() (string, error) { return a.findOnPull(ctx, r, number, args) }
 	id, err := find()
@@ -179,7 +180,7 @@ func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.G
 			if number > 0 { // perhaps without a clone
 				hint = report.LookFirst(fmt.Sprintf("countersign sign --pr %d %s", number, id), "countersign diff --push "+id+" first")
 			}
-			return nil, &usageError{"sign must name the exact change: nobody was shown it here", hint}
+			return nil, &cli.UsageError{Message: "sign must name the exact change: nobody was shown it here", Hint: hint}
 		}
 		return &ruling, nil
 	}
@@ -191,7 +192,7 @@ func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.G
 	answer, err := a.ask(ctx, r, g, asking{about: about, signs: true}, ruling, person)
 	if answer == nil && err == nil {
 		a.say("nothing was signed")
-		err = &exitError{code: exitPending}
+		err = &cli.ExitError{Code: cli.ExitPending}
 	}
 	return answer, err
 }
@@ -202,14 +203,14 @@ func (a *App) checkRepository(ctx context.Context, r *pipeline.Runner, g pipelin
 	p := g.Transaction().Pointers.Proposal
 	meant := github.RepositoryOf(a.repo.Config.RemoteURL(a.flags.remote))
 	if p.Repository == nil || meant == "" || !strings.EqualFold(p.Repository.Name, meant) {
-		return &usageError{fmt.Sprintf("%s is of another repository than %s", g.Transaction().TransactionID, meant), "--repo OWNER/NAME names the repository of the pull request"}
+		return &cli.UsageError{Message: fmt.Sprintf("%s is of another repository than %s", g.Transaction().TransactionID, meant), Hint: "--repo OWNER/NAME names the repository of the pull request"}
 	}
 	if r.Forge == nil {
 		return nil
 	}
 	now, err := r.Forge.PullRequest(ctx, p.PullRequest)
 	if err == nil && now.Repository.ID != p.Repository.ID {
-		err = &usageError{fmt.Sprintf("%s is of another repository than %s, which had its name before", g.Transaction().TransactionID, meant), ""}
+		err = &cli.UsageError{Message: fmt.Sprintf("%s is of another repository than %s, which had its name before", g.Transaction().TransactionID, meant), Hint: ""}
 	}
 	return err
 }
@@ -237,9 +238,9 @@ func (a *App) findOnPull(ctx context.Context, r *pipeline.Runner, number int, ar
 		}
 		tx, err := ledger.State(snap.Tree, id)
 		if err == nil && tx.PullRequest() != number {
-			err = &usageError{fmt.Sprintf("%s is not on pull request %d", id, number), ""}
+			err = &cli.UsageError{Message: fmt.Sprintf("%s is not on pull request %d", id, number), Hint: ""}
 			if number == 0 {
-				err = &usageError{fmt.Sprintf("%s is on pull request %d", id, tx.PullRequest()), a.again("sign", "--pr", fmt.Sprint(tx.PullRequest()), id)}
+				err = &cli.UsageError{Message: fmt.Sprintf("%s is on pull request %d", id, tx.PullRequest()), Hint: a.again("sign", "--pr", fmt.Sprint(tx.PullRequest()), id)}
 			}
 		}
 		return id, err
@@ -251,7 +252,7 @@ func (a *App) findOnPull(ctx context.Context, r *pipeline.Runner, number int, ar
 	open = slices.DeleteFunc(open, func(tx ledger.Transaction) bool { return tx.PullRequest() != number })
 	switch len(open) {
 	case 0:
-		return "", &usageError{fmt.Sprintf("nothing is open on pull request %d", number), "countersign list --push"}
+		return "", &cli.UsageError{Message: fmt.Sprintf("nothing is open on pull request %d", number), Hint: "countersign list --push"}
 	case 1:
 		a.transaction = open[0].TransactionID
 		return a.transaction, nil
@@ -260,7 +261,7 @@ func (a *App) findOnPull(ctx context.Context, r *pipeline.Runner, number int, ar
 	for _, tx := range open {
 		lines = append(lines, "countersign sign --pr "+fmt.Sprint(number)+" "+tx.TransactionID)
 	}
-	return "", &usageError{fmt.Sprintf("%d transactions are open on pull request %d", len(open), number), strings.Join(lines, "  or  ")}
+	return "", &cli.UsageError{Message: fmt.Sprintf("%d transactions are open on pull request %d", len(open), number), Hint: strings.Join(lines, "  or  ")}
 }
 
 // sign signs a ruling on a transaction with the person's own key.
@@ -270,7 +271,7 @@ func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ru
 		return nil, err
 	}
 	if err := g.CheckBytes(ctx); as[*reviewed.RedactedError](err) {
-		return nil, &usageError{err.Error() + ", and what is signed must be all of it", "--patch FILE gives the patch"}
+		return nil, &cli.UsageError{Message: err.Error() + ", and what is signed must be all of it", Hint: "--patch FILE gives the patch"}
 	} else if err != nil {
 		return nil, err
 	}
@@ -280,7 +281,7 @@ func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ru
 	}
 	statement, err := g.Statement(ruling.Decision, fingerprints, ruling.Reason, a.Now())
 	if err != nil {
-		return nil, &usageError{"this cannot be signed: " + err.Error(), ""}
+		return nil, &cli.UsageError{Message: "this cannot be signed: " + err.Error(), Hint: ""}
 	}
 	s := signed.Signature{Statement: statement}
 	with, err := a.signingKey(ctx, g, key)
@@ -290,9 +291,9 @@ func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ru
 	defer a.line.Hold()()
 	if s.Armored, err = with.Sign(ctx, signed.Namespace, s.Statement.Bytes(), teller{a}); err != nil {
 		if errors.Is(err, sshkey.ErrNoProgram) {
-			return nil, &usageError{err.Error(), "install OpenSSH's client programs"}
+			return nil, &cli.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
 		}
-		return nil, &usageError{err.Error(), "--key names another key"}
+		return nil, &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}
 	}
 	if line, block := approval.SignedLine(s), approval.SignedBlock(s); a.redact(line).String() != line || a.redact(block).String() != block {
 		return nil, errors.New("the signature has what looks like a secret in it, by chance: sign again")
@@ -338,9 +339,9 @@ func (a *App) signingKey(ctx context.Context, g pipeline.Gated, named string) (s
 	case len(held) == 1:
 		return held[0], nil
 	case len(held) > 1:
-		return sshkey.Key{}, &usageError{fmt.Sprintf("the agent has %d keys, and the Policy lists none of them", len(held)), "name one with --key FILE"}
+		return sshkey.Key{}, &cli.UsageError{Message: fmt.Sprintf("the agent has %d keys, and the Policy lists none of them", len(held)), Hint: "name one with --key FILE"}
 	}
-	return sshkey.Key{}, &usageError{"there is no key to sign with", "--key FILE; or: git config --global gpg.format ssh && git config --global user.signingKey ~/.ssh/id_ed25519.pub"}
+	return sshkey.Key{}, &cli.UsageError{Message: "there is no key to sign with", Hint: "--key FILE; or: git config --global gpg.format ssh && git config --global user.signingKey ~/.ssh/id_ed25519.pub"}
 }
 
 // copyToClipboard offers a text to the terminal's clipboard.
@@ -377,7 +378,7 @@ func (a *App) cloneFor(ctx context.Context, repository string) (remove func(), e
 	}
 	if err := wire.Clone(ctx, address, dir, authorization, os.Environ()); err != nil {
 		remove()
-		return nil, &exitError{exitIO, err}
+		return nil, &cli.ExitError{Code: cli.ExitIO, Err: err}
 	}
 	a.flags.dir = dir
 	return remove, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -40,7 +41,7 @@ func commit() string {
 func (a *App) versionCommand() *cobra.Command {
 	check := false
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version", Example: "  countersign version --json\n  countersign version --check", Args: noArgs,
+		Use: "version", Short: "Print the version", Example: "  countersign version --json\n  countersign version --check", Args: cli.NoArgs,
 		Long: `Print the version.
 
 With --check it reads which commit of the program the workflows here name, and asks that
@@ -67,7 +68,7 @@ func (a *App) checkVersion(ctx context.Context) error {
 	}
 	root, err := repo.Worktree()
 	if err == nil && root == "" {
-		err = &usageError{"the repository has no working tree with workflows", "run it in a clone of it"}
+		err = &cli.UsageError{Message: "the repository has no working tree with workflows", Hint: "run it in a clone of it"}
 	}
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (a *App) checkVersion(ctx context.Context) error {
 		return a.tagsOf(ctx, repo, settings, repository)
 	})
 	if err == nil && len(findings) == 0 {
-		err = &usageError{"no workflow here uses countersign from another repository", "countersign init --uses OWNER/countersign@COMMIT writes workflows that do"}
+		err = &cli.UsageError{Message: "no workflow here uses countersign from another repository", Hint: "countersign init --uses OWNER/countersign@COMMIT writes workflows that do"}
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -25,12 +26,12 @@ func TestExitCodeBesideOthers(t *testing.T) {
 		code int
 		hint string
 	}{
-		{queue, exitFailed, ""},
-		{errors.Join(queue, forge), exitFailed, authHint},
-		{errors.Join(queue, push), exitFailed, pushHint},
-		{&pull.BundleError{Err: errors.New("no JSON")}, exitRefused, ""},
-		{&pull.BundleError{Err: os.ErrPermission}, exitRefused, "check who owns the file and its directory"},
-		{&exitError{exitIO, errors.Join(forge, queue)}, exitIO, authHint},
+		{queue, cli.ExitFailed, ""},
+		{errors.Join(queue, forge), cli.ExitFailed, authHint},
+		{errors.Join(queue, push), cli.ExitFailed, pushHint},
+		{&pull.BundleError{Err: errors.New("no JSON")}, cli.ExitRefused, ""},
+		{&pull.BundleError{Err: os.ErrPermission}, cli.ExitRefused, "check who owns the file and its directory"},
+		{&cli.ExitError{Code: cli.ExitIO, Err: errors.Join(forge, queue)}, cli.ExitIO, authHint},
 	} {
 		if code, hint := explain(c.err, again); code != c.code || hint != c.hint {
 			t.Errorf("%v: %d %q, want %d %q", c.err, code, hint, c.code, c.hint)
@@ -61,7 +62,7 @@ func TestExitCodeOfWhatIsNotThere(t *testing.T) {
 		}
 	}
 	// A directory that is not there.
-	hold(exitIO, filepath.Join(s.dir, "nowhere"), `run --patch x
+	hold(cli.ExitIO, filepath.Join(s.dir, "nowhere"), `run --patch x
 run --all
 review --patch x
 propose --patch x
@@ -93,7 +94,7 @@ settle --pr 1
 sign --pr 1
 `)
 	// A file that is not there.
-	hold(exitIO, s.repo, `run --patch no
+	hold(cli.ExitIO, s.repo, `run --patch no
 run --checks no
 review --patch no
 propose --patch no
@@ -110,7 +111,7 @@ canon no
 `)
 	// No ledger: a list of nothing, and otherwise nothing that is meant.
 	hold(0, s.repo, "list\nlist --matrix --max 3\nrun --all\nledger tip\npolicy check\n")
-	hold(exitRefused, s.repo, `run
+	hold(cli.ExitRefused, s.repo, `run
 approve
 deny
 gate
@@ -130,13 +131,13 @@ audit --commit HEAD
 `)
 	// A transaction that is not there.
 	s.run(0, "review", "--patch", file)
-	hold(exitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
+	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
 	// No repository.
-	hold(exitRefused, s.dir, "run --patch x\nlist\naudit\nserve --stdio\ninit\n")
+	hold(cli.ExitRefused, s.dir, "run --patch x\nlist\naudit\nserve --stdio\ninit\n")
 	// By their specifications.
-	hold(verifyIO, s.repo, "patch verify no\nresult verify no\nproposal verify no\n")
-	hold(exitIO, s.repo, "pack apply --pack no --target .\n")
-	hold(exitRefused, s.repo, "pack apply --pack . --target no\n")
+	hold(1, s.repo, "patch verify no\nresult verify no\nproposal verify no\n")
+	hold(cli.ExitIO, s.repo, "pack apply --pack no --target .\n")
+	hold(cli.ExitRefused, s.repo, "pack apply --pack . --target no\n")
 
 	for _, c := range (&App{}).rootCommand().Commands() {
 		switch name := c.Name(); name {

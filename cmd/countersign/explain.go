@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
@@ -30,38 +31,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
-
-// The exit codes; they are an interface (docs/cli.md). What is not there is 3 where
-// it was to be read: a file, a directory, the Policy's ref, an object, a server.
-// It is 2 where the ledger does not have it: a transaction, or any at all.
-const (
-	exitFailed  = 1 // PARTIAL, FAILED, a violation
-	exitRefused = 2 // REFUSED, or a usage error
-	exitIO      = 3 // file, directory, Git or network could not be read or written
-	exitPending = 4
-	exitDenied  = 5
-)
-
-// A usageError is a command line that cannot be obeyed.
-type usageError struct{ message, hint string }
-
-func (e *usageError) Error() string { return e.message }
-
-// An exitError ends the program with a code; err nil says that everything there
-// is to say was printed.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
 
 // A command writes the command line for a next step (App.again).
 type command = func(args ...string) string
@@ -104,145 +73,145 @@ func say(hint string) func(command) string { return func(command) string { retur
 
 // table is the one place where errors become exit codes and hints.
 var table = []row{
-	on(exitRefused, func(e *usageError, _ command) string { return e.hint }),
-	always[*serve.RefusedError](exitRefused, ""),
-	on(exitRefused, (*unnamedError).hint),
-	on(exitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
-	on(exitFailed, func(_ *manyError, again command) string {
+	on(cli.ExitRefused, func(e *cli.UsageError, _ command) string { return e.Hint }),
+	always[*serve.RefusedError](cli.ExitRefused, ""),
+	on(cli.ExitRefused, (*unnamedError).hint),
+	on(cli.ExitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
+	on(cli.ExitFailed, func(_ *manyError, again command) string {
 		return again("run", "TX") + " says more about one transaction; " + again("approve", "TX") + " shows it in a terminal and asks"
 	}),
-	on(exitPending, func(e *pipeline.PendingError, again command) string {
+	on(cli.ExitPending, func(e *pipeline.PendingError, again command) string {
 		return report.HowToApprove(e.ID, e.PullRequest, e.Verdict, again)
 	}),
-	always[*pipeline.DeniedError](exitDenied, "a denial is final for these bytes; propose a different patch"),
-	always[*conversation.NoForgeError](exitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
-	on(exitIO, forgeHint),
-	always[*conversation.ReadingError](exitIO, "run it again: nothing there counts until all of it was read"),
-	on(exitRefused, func(e *pull.OpenError, _ command) string { return e.Hint }),
-	always[*pull.MergeError](exitFailed, "look at what was merged, and revert it if it is not what was approved; the ledger has the patch"),
-	always[*pull.ClosedError](exitRefused, "reopen the pull request, or propose the change without --pr"),
-	always[*pipeline.GateOnlyError](exitRefused, "merge the pull request once its check has passed"),
-	always[*effect.NoHeadError](exitRefused, "apply to a ref of the repository itself: --to ref"),
-	on(exitRefused, func(e *effect.PullRequestError, again command) string {
+	always[*pipeline.DeniedError](cli.ExitDenied, "a denial is final for these bytes; propose a different patch"),
+	always[*conversation.NoForgeError](cli.ExitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
+	on(cli.ExitIO, forgeHint),
+	always[*conversation.ReadingError](cli.ExitIO, "run it again: nothing there counts until all of it was read"),
+	on(cli.ExitRefused, func(e *pull.OpenError, _ command) string { return e.Hint }),
+	always[*pull.MergeError](cli.ExitFailed, "look at what was merged, and revert it if it is not what was approved; the ledger has the patch"),
+	always[*pull.ClosedError](cli.ExitRefused, "reopen the pull request, or propose the change without --pr"),
+	always[*pipeline.GateOnlyError](cli.ExitRefused, "merge the pull request once its check has passed"),
+	always[*effect.NoHeadError](cli.ExitRefused, "apply to a ref of the repository itself: --to ref"),
+	on(cli.ExitRefused, func(e *effect.PullRequestError, again command) string {
 		return again("propose", e.ID, "--to", "pull-request")
 	}),
-	on(exitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),
-	on(exitIO, func(e *gitstore.PushError, _ command) string {
+	on(cli.ExitRefused, func(e *pull.ObstacleError, _ command) string { return e.Obstacle.Instead }),
+	on(cli.ExitIO, func(e *gitstore.PushError, _ command) string {
 		if strings.Contains(e.Reason, "workflow") { // GitHub's words where a token may not push .github/workflows
 			return "gh auth refresh -s workflow, or give another token the right to change workflows"
 		}
 		return "give a token that may push there (push-token in the Action, COUNTERSIGN_TOKEN elsewhere), or apply with --to ref"
 	}),
-	on(exitRefused, func(e *scaffold.RefusedError, _ command) string { return e.Hint }),
-	always[*scaffold.TagsError](exitIO, "look whether that repository is there; countersign init --uses OWNER/countersign@COMMIT, with the 40 digits of a commit, asks no server"),
-	always[*gitstore.CutOffError](exitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
-	always[*effect.DirtyError](exitRefused, `commit the changes or put them away with "git stash", then try again`),
-	always[*attributes.UnsupportedError](exitRefused, "apply without the working tree: --to branch"),
-	always[*effect.SparseError](exitRefused, "check them out, or apply without the working tree: --to branch"),
-	always[*pipeline.SupersededError](exitRefused, "make the patch again on the current commit, and review it"),
-	on(exitRefused, func(e *effect.ElsewhereError, again command) string {
+	on(cli.ExitRefused, func(e *scaffold.RefusedError, _ command) string { return e.Hint }),
+	always[*scaffold.TagsError](cli.ExitIO, "look whether that repository is there; countersign init --uses OWNER/countersign@COMMIT, with the 40 digits of a commit, asks no server"),
+	always[*gitstore.CutOffError](cli.ExitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
+	always[*effect.DirtyError](cli.ExitRefused, `commit the changes or put them away with "git stash", then try again`),
+	always[*attributes.UnsupportedError](cli.ExitRefused, "apply without the working tree: --to branch"),
+	always[*effect.SparseError](cli.ExitRefused, "check them out, or apply without the working tree: --to branch"),
+	always[*pipeline.SupersededError](cli.ExitRefused, "make the patch again on the current commit, and review it"),
+	on(cli.ExitRefused, func(e *effect.ElsewhereError, again command) string {
 		if e.Base == "" {
 			return "run the same command there; if it is gone: " + again("close", e.ID)
 		}
 		return "check out the branch that it was reviewed on, or review the patch again here"
 	}),
-	on(exitRefused, func(e *pipeline.ClosedError, again command) string { return again("show", e.ID) }),
-	always[*effect.NotHereError](exitIO, "run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on"),
-	on(exitFailed, func(e *pipeline.UnprovenError, again command) string {
+	on(cli.ExitRefused, func(e *pipeline.ClosedError, again command) string { return again("show", e.ID) }),
+	always[*effect.NotHereError](cli.ExitIO, "run it in the clone where it was applied, or git fetch the commit or the one that it was reviewed on"),
+	on(cli.ExitFailed, func(e *pipeline.UnprovenError, again command) string {
 		if slices.ContainsFunc(e.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
 			return "run it in the working tree where it was applied, with the files as the patch leaves them"
 		}
 		return again("validate", e.ID)
 	}),
-	always[*pipeline.UnappliedError](exitFailed, "fix what it says about the files, then run the same command again"),
-	on(exitRefused, func(e *pipeline.LimitError, _ command) string {
+	always[*pipeline.UnappliedError](cli.ExitFailed, "fix what it says about the files, then run the same command again"),
+	on(cli.ExitRefused, func(e *pipeline.LimitError, _ command) string {
 		return "split the change, or raise limits." + e.What + " in the Policy"
 	}),
-	always[*pipeline.UndecidedError](exitRefused, ""),
-	always[*pipeline.NobodyError](exitRefused, "git config user.email YOU@EXAMPLE.ORG"),
-	on(exitRefused, func(e *pipeline.ChangedError, again command) string { return again("gate", e.ID) }),
-	always[*pipeline.NoWorktreeError](exitRefused, "apply in a clone that has a working tree"),
-	on(exitFailed, func(e *ledger.CorruptError, again command) string { return again("validate", e.ID) }),
-	always[*ledger.DamagedError](exitFailed, "git log --stat of the ledger's ref shows who added it"),
-	on(exitFailed, func(e *gitstore.ConflictError, again command) string {
+	always[*pipeline.UndecidedError](cli.ExitRefused, ""),
+	always[*pipeline.NobodyError](cli.ExitRefused, "git config user.email YOU@EXAMPLE.ORG"),
+	on(cli.ExitRefused, func(e *pipeline.ChangedError, again command) string { return again("gate", e.ID) }),
+	always[*pipeline.NoWorktreeError](cli.ExitRefused, "apply in a clone that has a working tree"),
+	on(cli.ExitFailed, func(e *ledger.CorruptError, again command) string { return again("validate", e.ID) }),
+	always[*ledger.DamagedError](cli.ExitFailed, "git log --stat of the ledger's ref shows who added it"),
+	on(cli.ExitFailed, func(e *gitstore.ConflictError, again command) string {
 		if len(e.Denied) > 0 {
 			return "nothing was changed; deny it again in a fresh clone with --push, then sync here"
 		}
 		return "nothing was changed; " + again("sync", "--set-aside") + " keeps the remote's and puts this clone's on a ref"
 	}),
-	always[*gitstore.AcceptError](exitRefused, ""),
-	always[*gitstore.NotInHistoryError](exitRefused, "git log --oneline of the ledger's ref lists them"),
-	always[*unexplainedError](exitFailed, "countersign sync brings the remote's ledger here; for a change of several commits give a range: --commit A..B"),
-	value(gitstore.ErrNoLedger, exitRefused, func(again command) string {
+	always[*gitstore.AcceptError](cli.ExitRefused, ""),
+	always[*gitstore.NotInHistoryError](cli.ExitRefused, "git log --oneline of the ledger's ref lists them"),
+	always[*unexplainedError](cli.ExitFailed, "countersign sync brings the remote's ledger here; for a change of several commits give a range: --commit A..B"),
+	value(gitstore.ErrNoLedger, cli.ExitRefused, func(again command) string {
 		return again("sync") + " brings the remote's; " + again("review") + " begins one"
 	}),
-	value(gitstore.ErrNoBranch, exitRefused, say("git branch --all lists them")),
-	always[*effect.SignerError](exitRefused, "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"),
-	always[*gitstore.UnsignableError](exitRefused, "give the key: --sign-key FILE"),
-	on(exitIO, func(e *wire.AuthError, _ command) string {
+	value(gitstore.ErrNoBranch, cli.ExitRefused, say("git branch --all lists them")),
+	always[*effect.SignerError](cli.ExitRefused, "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"),
+	always[*gitstore.UnsignableError](cli.ExitRefused, "give the key: --sign-key FILE"),
+	on(cli.ExitIO, func(e *wire.AuthError, _ command) string {
 		if e.Status == 0 {
 			return "check that ssh -T lets you in; COUNTERSIGN_SSH_KEY names the key, and core.sshCommand counts in your own Git configuration only"
 		}
 		return "set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address"
 	}),
-	always[*wire.HostKeyError](exitIO, "ssh to the server once by hand and compare its key with what its owner publishes; SSH_KNOWN_HOSTS names a file of known keys"),
-	value(wire.ErrNoSSH, exitIO, say("install OpenSSH's client, name another program in GIT_SSH_COMMAND, or use an https address")),
-	always[*wire.RejectedError](exitIO, "the error says why the remote refuses the ledger; fix that, then run the same command again"),
-	always[*wire.NetworkError](exitIO, "with --no-push the record stays here; countersign sync joins it with the remote's later"),
-	on(exitFailed, rollbackHint),
-	on(exitFailed, func(e *gitstore.UnverifiedError, again command) string {
+	always[*wire.HostKeyError](cli.ExitIO, "ssh to the server once by hand and compare its key with what its owner publishes; SSH_KNOWN_HOSTS names a file of known keys"),
+	value(wire.ErrNoSSH, cli.ExitIO, say("install OpenSSH's client, name another program in GIT_SSH_COMMAND, or use an https address")),
+	always[*wire.RejectedError](cli.ExitIO, "the error says why the remote refuses the ledger; fix that, then run the same command again"),
+	always[*wire.NetworkError](cli.ExitIO, "with --no-push the record stays here; countersign sync joins it with the remote's later"),
+	on(cli.ExitFailed, rollbackHint),
+	on(cli.ExitFailed, func(e *gitstore.UnverifiedError, again command) string {
 		return "these commits were not accepted: find out who added them, and put " + cmp.Or(e.Since, "the ledger as it was") +
 			" back; only if they are right: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY") +
 			"; for settle also docs/ledger.md, Memory of a workflow"
 	}),
-	always[*ledger.AmbiguousError](exitRefused, "name one of them by its id, or by more characters of it"),
-	value(ledger.ErrNoTransactions, exitRefused, reviewHint),
-	value(ledger.ErrNoneOpen, exitRefused, reviewHint),
-	value(ledger.ErrNotFound, exitRefused, func(again command) string { return again("list") }),
-	value(gitstore.ErrNotRepository, exitRefused, say("run it inside a Git repository, or name one with -C DIR")),
-	value(gitstore.ErrNoCommits, exitRefused, say("make a first commit: a patch needs a base to apply to")),
-	always[*wire.HashError](exitRefused, "repositories of the object format sha256 are not supported, nor are clones of them; git init --object-format=sha1 makes another"),
-	always[*gitstore.UnsupportedError](exitRefused, "a plain clone of it works: git clone --no-local"),
-	always[*pipeline.ChecksError](exitFailed, ""),
-	always[policy.Problems](exitRefused, "docs/policy.md lists the keys and their values"),
-	on(exitIO, func(e *policyRefError, _ command) string {
+	always[*ledger.AmbiguousError](cli.ExitRefused, "name one of them by its id, or by more characters of it"),
+	value(ledger.ErrNoTransactions, cli.ExitRefused, reviewHint),
+	value(ledger.ErrNoneOpen, cli.ExitRefused, reviewHint),
+	value(ledger.ErrNotFound, cli.ExitRefused, func(again command) string { return again("list") }),
+	value(gitstore.ErrNotRepository, cli.ExitRefused, say("run it inside a Git repository, or name one with -C DIR")),
+	value(gitstore.ErrNoCommits, cli.ExitRefused, say("make a first commit: a patch needs a base to apply to")),
+	always[*wire.HashError](cli.ExitRefused, "repositories of the object format sha256 are not supported, nor are clones of them; git init --object-format=sha1 makes another"),
+	always[*gitstore.UnsupportedError](cli.ExitRefused, "a plain clone of it works: git clone --no-local"),
+	always[*pipeline.ChecksError](cli.ExitFailed, ""),
+	always[policy.Problems](cli.ExitRefused, "docs/policy.md lists the keys and their values"),
+	on(cli.ExitIO, func(e *policyRefError, _ command) string {
 		if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+defaultRemote+"/"); ok {
 			return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", defaultRemote, report.ShellQuote(branch), report.ShellQuote(e.ref))
 		}
 		return "--policy-ref takes a full name, such as refs/heads/main"
 	}),
-	always[*secret.FoundError](exitRefused, "take it out of the patch; if it is a real secret, replace it; close the transaction that has it, and review again"),
-	on(exitRefused, func(e *reviewed.RedactedError, _ command) string {
+	always[*secret.FoundError](cli.ExitRefused, "take it out of the patch; if it is a real secret, replace it; close the transaction that has it, and review again"),
+	on(cli.ExitRefused, func(e *reviewed.RedactedError, _ command) string {
 		hint := "give the patch again: the same command with --patch FILE (run: without " + e.ID + ")"
 		if e.Sealed {
 			hint += "; or set COUNTERSIGN_AGE_IDENTITY, because the ledger has it sealed"
 		}
 		return hint
 	}),
-	always[*seal.Error](exitRefused, "set COUNTERSIGN_AGE_IDENTITY to the age identity, AGE-SECRET-KEY-1…"),
-	always[*checks.ReadOnlyError](exitRefused, "the Policy's key sandbox or --sandbox says read-only"),
-	always[*pipeline.PolicyChangedError](exitRefused, "run it again: the new Policy applies"),
-	always[*checks.SandboxError](exitRefused, "leave --sandbox out, or let the Policy's key sandbox allow it"),
-	on(exitRefused, func(_ *checks.ResultsError, again command) string {
+	always[*seal.Error](cli.ExitRefused, "set COUNTERSIGN_AGE_IDENTITY to the age identity, AGE-SECRET-KEY-1…"),
+	always[*checks.ReadOnlyError](cli.ExitRefused, "the Policy's key sandbox or --sandbox says read-only"),
+	always[*pipeline.PolicyChangedError](cli.ExitRefused, "run it again: the new Policy applies"),
+	always[*checks.SandboxError](cli.ExitRefused, "leave --sandbox out, or let the Policy's key sandbox allow it"),
+	on(cli.ExitRefused, func(_ *checks.ResultsError, again command) string {
 		return "run " + again("checks", "--out", "FILE") + " again on what is there now"
 	}),
-	on(exitRefused, func(_ *checks.NoCommandsError, again command) string {
+	on(cli.ExitRefused, func(_ *checks.NoCommandsError, again command) string {
 		return "this job holds a token: run " + again("checks", "--out", "results.json") + " in one that has none (actions/checkout with persist-credentials: false), and give --checks results.json here"
 	}),
-	on(exitRefused, func(e *sandbox.UnavailableError, _ command) string {
+	on(cli.ExitRefused, func(e *sandbox.UnavailableError, _ command) string {
 		if slices.Contains(e.Missing, "user namespaces") {
 			return e.Hint + "; or take less: --accept-seccomp"
 		}
 		return e.Hint
 	}),
-	always[*gitstore.RefError](exitRefused, "apply to another branch: --to branch --branch NAME"),
-	on(exitIO, func(e *gitstore.LockedError, _ command) string {
+	always[*gitstore.RefError](cli.ExitRefused, "apply to another branch: --to branch --branch NAME"),
+	on(cli.ExitIO, func(e *gitstore.LockedError, _ command) string {
 		return "if no other countersign or git is running, remove " + e.File
 	}),
-	always[*input.SeveralError](exitRefused, "--as one proposes them as one change, review --as each as a transaction each"),
-	always[*input.InvalidError](exitRefused, "countersign patch verify and countersign proposal verify list every violation"),
-	{as[*patch.Error], exitRefused, func(err error, _ command) string { return report.PatchHint(err) }},
-	value(fs.ErrPermission, exitIO, say("check who owns the file and its directory")),
+	always[*input.SeveralError](cli.ExitRefused, "--as one proposes them as one change, review --as each as a transaction each"),
+	always[*input.InvalidError](cli.ExitRefused, "countersign patch verify and countersign proposal verify list every violation"),
+	{as[*patch.Error], cli.ExitRefused, func(err error, _ command) string { return report.PatchHint(err) }},
+	value(fs.ErrPermission, cli.ExitIO, say("check who owns the file and its directory")),
 }
 
 // explain returns the exit code of an error, and a hint where there is one.
@@ -250,18 +219,18 @@ func explain(err error, again command) (code int, hint string) {
 	if i := slices.IndexFunc(table, func(r row) bool { return r.is(err) }); i >= 0 {
 		code, hint = table[i].code, table[i].hint(err, again)
 	}
-	var exit *exitError
+	var exit *cli.ExitError
 	switch {
 	case errors.As(err, &exit):
-		code = exit.code
+		code = exit.Code
 	case as[*pull.QueueError](err): // whatever else went wrong
-		code = exitFailed
+		code = cli.ExitFailed
 	case as[*pull.BundleError](err): // whatever is wrong with what it holds
-		code = exitRefused
+		code = cli.ExitRefused
 	case code == 0 && strings.HasPrefix(err.Error(), "unknown command"):
-		return exitRefused, `see "countersign --help"`
+		return cli.ExitRefused, `see "countersign --help"`
 	case code == 0:
-		code = exitIO
+		code = cli.ExitIO
 	}
 	return code, hint
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -42,7 +43,7 @@ func (a *App) forge(settings gitstore.Settings) (*github.Client, error) {
 		Repository: repository, Token: token, UserAgent: "countersign/" + version(), Wait: a.Wait,
 	})
 	if err != nil {
-		return nil, &usageError{err.Error(), ""}
+		return nil, &cli.UsageError{Message: err.Error(), Hint: ""}
 	}
 	return client, nil
 }

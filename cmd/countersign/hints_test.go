@@ -23,11 +23,11 @@ var hintFields = map[string]struct {
 	place int
 	room  string
 }{
-	"usageError": {"hint", 1, ""}, "RefusedError": {"Hint", 1, ""}, "OpenError": {"Hint", 2, ""}, "Obstacle": {"Instead", 2, ""}, "UnavailableError": {"Hint", 1, ""},
+	"UsageError": {"Hint", 1, ""}, "RefusedError": {"Hint", 1, ""}, "OpenError": {"Hint", 2, ""}, "Obstacle": {"Instead", 2, ""}, "UnavailableError": {"Hint", 1, ""},
 }
 
 // hintArguments are the functions that are given a hint, with its place.
-var hintArguments = map[string]int{"always": 1, "exactlyOne": 1, "note": 0, "fails": 0}
+var hintArguments = map[string]int{"always": 1, "ExactlyOne": 1, "note": 0, "fails": 0}
 
 // handsOn are expressions that hand on a hint which is made elsewhere: an argument of hintArguments, a row of
 // patchHints. So is a field of hintFields.
@@ -143,7 +143,7 @@ func (r *hintReader) visit(n ast.Node) bool {
 		}
 	case *ast.CallExpr:
 		name := lastName(n.Fun)
-		if _, method := n.Fun.(*ast.SelectorExpr); method && name != "say" {
+		if sel, method := n.Fun.(*ast.SelectorExpr); method && name != "say" && source(sel.X) != "cli" {
 			break
 		}
 		ours := !strings.HasPrefix(r.files.Position(n.Pos()).Filename, "..")
@@ -360,7 +360,7 @@ func (r *hintReader) called(call *ast.CallExpr) []string {
 		}
 	case "append", "Join":
 		return r.texts(call.Args[min(1, len(call.Args)-1)*map[string]int{"append": 1}[name]])
-	case "HowToApprove", "seeHelp", "nearFlag", "next", "hint":
+	case "HowToApprove", "SeeHelp", "nearFlag", "next", "hint":
 		var out []string
 		outer := r.within
 		if r.within = r.functions[name]; name == "next" {

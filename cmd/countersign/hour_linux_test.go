@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -103,7 +104,7 @@ func (h *hour) round(i int) {
 	for _, look := range []string{"diff", "show", "list", "log"} {
 		h.types(0, false, look)
 	}
-	h.types(exitPending, false, "gate "+id)
+	h.types(cli.ExitPending, false, "gate "+id)
 	h.types(0, true, "approve --push "+id, question, "y\n")
 	h.types(0, true, "sync")
 	h.types(0, false, "apply "+id)

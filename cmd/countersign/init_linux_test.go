@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 )
 
 // In a terminal init asks what the Policy is to say, shows what it changes before it
@@ -28,12 +30,12 @@ func TestInitAsks(t *testing.T) {
 		policy  string   // some of it afterwards
 		shown   []string // on the terminal
 	}{
-		{[]string{"init", "--interactive"}, []string{who, "\x04"}, exitRefused, "", []string{"so nothing was written"}},
+		{[]string{"init", "--interactive"}, []string{who, "\x04"}, cli.ExitRefused, "", []string{"so nothing was written"}},
 		{[]string{"init", "--interactive"}, []string{who, "maintain\n", many, "2\n", author, "YES\n", gate, "\n", pulls, "open\n"}, 0, "required: 2 ", []string{who + " [write]", many + " [1]", author + " [no]"}},
-		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", pulls, "\n", write, "n\n"}, exitRefused, "required: 2 ", []string{who + " [maintain]", "-  required: 2 ", "nothing was written"}},
+		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", pulls, "\n", write, "n\n"}, cli.ExitRefused, "required: 2 ", []string{who + " [maintain]", "-  required: 2 ", "nothing was written"}},
 		{[]string{"init", "--interactive"}, []string{who, "\n", many, "1\n", author, "no\n", gate, "yes\n", pulls, "\n", write, "y\n"}, 0, "\napply: {to: pull_request} #", []string{"+  required: 1 ", "+  merge_group:"}},
 		{[]string{"init"}, nil, 0, "required: 1 ", nil},
-		{[]string{"init", "--gate=false"}, []string{write, "\x04"}, exitRefused, "required: 1 ", []string{"-  merge_group:"}},
+		{[]string{"init", "--gate=false"}, []string{write, "\x04"}, cli.ExitRefused, "required: 1 ", []string{"-  merge_group:"}},
 	} {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, c.args...)
@@ -58,7 +60,7 @@ func TestInitAsks(t *testing.T) {
 		<-p.more
 	}
 	p.types("\x04")
-	if code, _ := ended(); code != exitRefused {
+	if code, _ := ended(); code != cli.ExitRefused {
 		t.Errorf("exit %d\n%s", code, p.text())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -80,9 +81,9 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in input.Change, name string, err error) {
 	switch given := f.given(); {
 	case len(given) == 0:
-		return in, "", &usageError{"no patch given", "name one with --patch FILE, or --patch - for stdin"}
+		return in, "", &cli.UsageError{Message: "no patch given", Hint: "name one with --patch FILE, or --patch - for stdin"}
 	case len(given) > 1:
-		return in, "", &usageError{strings.Join(given, " and ") + " were given", "give one of them"}
+		return in, "", &cli.UsageError{Message: strings.Join(given, " and ") + " were given", Hint: "give one of them"}
 	}
 	rules, err := r.Rules(ctx, "")
 	if err != nil {
@@ -150,7 +151,7 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 		return in, "working tree", err
 	case f.recipe != "":
 		if f.recipe != "remove-todo" {
-			return in, "", &usageError{fmt.Sprintf("no recipe is called %+q", f.recipe), "the only recipe is: --recipe remove-todo --needle TEXT"}
+			return in, "", &cli.UsageError{Message: fmt.Sprintf("no recipe is called %+q", f.recipe), Hint: "the only recipe is: --recipe remove-todo --needle TEXT"}
 		}
 		in, err = input.Recipe(f.needle, f.files, f.summary)
 		return in, "recipe", err

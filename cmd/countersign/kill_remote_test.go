@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 )
 
@@ -48,7 +49,7 @@ var remoteWays = []remoteWay{
 	{"worktree", false, func(tx, _ string) []remoteStep { return []remoteStep{{args: []string{"run", tx}}} }},
 	{"branch", true, func(tx, _ string) []remoteStep { return []remoteStep{{args: []string{"run", tx, "--to", "branch"}}} }},
 	{"patch", false, func(patchID, patch string) []remoteStep {
-		return []remoteStep{{args: []string{"run", "--patch", patch}, exit: exitPending}, {args: []string{"approve", patchID}, spared: true}, {args: []string{"run", "--patch", patch}}}
+		return []remoteStep{{args: []string{"run", "--patch", patch}, exit: cli.ExitPending}, {args: []string{"approve", patchID}, spared: true}, {args: []string{"run", "--patch", patch}}}
 	}},
 }
 

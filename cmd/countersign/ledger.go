@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitcredential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
@@ -67,7 +68,7 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 		},
 	})
 	if err != nil {
-		return nil, &usageError{err.Error(), "a ledger ref looks like " + gitstore.LedgerRef}
+		return nil, &cli.UsageError{Message: err.Error(), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
 	}
 	return l, nil
 }
@@ -77,7 +78,7 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 func (a *App) shares(settings gitstore.Settings) (bool, error) {
 	switch {
 	case a.flags.push && a.flags.noPush:
-		return false, &usageError{"--push and --no-push exclude each other", ""}
+		return false, &cli.UsageError{Message: "--push and --no-push exclude each other", Hint: ""}
 	case a.flags.noPush:
 		return false, nil
 	case a.flags.push:
@@ -109,7 +110,7 @@ func (a *App) remoteURL(settings gitstore.Settings) (string, error) {
 	if address := settings.RemoteURL(a.flags.remote); address != "" {
 		return address, nil
 	}
-	return "", &usageError{fmt.Sprintf("%q is no remote of this repository", a.flags.remote), "git remote -v lists them; --remote takes an address as well"}
+	return "", &cli.UsageError{Message: fmt.Sprintf("%q is no remote of this repository", a.flags.remote), Hint: "git remote -v lists them; --remote takes an address as well"}
 }
 
 // openShared opens the remote's ledger, whatever --push says.
@@ -147,7 +148,7 @@ func (a *App) server(repo *gitstore.Repo, settings gitstore.Settings, address, t
 	o.Dir, o.UserAgent = cmp.Or(root, repo.Dir()), "countersign/"+version()
 	server, err := wire.Open(address, o)
 	if err != nil {
-		return nil, &usageError{err.Error(), "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}
+		return nil, &cli.UsageError{Message: err.Error(), Hint: "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}
 	}
 	return server, nil
 }
@@ -253,7 +254,7 @@ func (a *App) signerIn(name string) (func([]byte) (string, error), error) {
 func (a *App) parseSigner(name string, raw []byte) (func([]byte) (string, error), error) {
 	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
 	if err != nil {
-		return nil, &usageError{fmt.Sprintf("%s: %v", name, err), `"ssh-keygen -t ed25519" makes a key`}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
 	}
 	return key.Sign, nil
 }
@@ -272,7 +273,7 @@ func (a *App) readTip() (string, error) {
 	}
 	tip := strings.TrimSpace(string(raw))
 	if !canon.IsHex(tip, 40) {
-		return "", &usageError{a.flags.tipFile + " does not hold a commit id", "delete the file only if you know why it is damaged"}
+		return "", &cli.UsageError{Message: a.flags.tipFile + " does not hold a commit id", Hint: "delete the file only if you know why it is damaged"}
 	}
 	return tip, nil
 }

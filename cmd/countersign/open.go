@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -105,7 +106,7 @@ func (a *App) habits(cmd *cobra.Command) error {
 		}
 	}
 	if !slices.Contains([]string{"auto", "always", "never"}, a.flags.color) {
-		return &usageError{fmt.Sprintf("--color %+q is not known", a.flags.color), "--color auto, always or never"}
+		return &cli.UsageError{Message: fmt.Sprintf("--color %+q is not known", a.flags.color), Hint: "--color auto, always or never"}
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look 
 	name := ""
 	if len(args) > 0 {
 		if name = args[0]; name == "" {
-			return ledger.Snapshot{}, "", &usageError{"the transaction's name is empty", "leave it out to take the open transaction"}
+			return ledger.Snapshot{}, "", &cli.UsageError{Message: "the transaction's name is empty", Hint: "leave it out to take the open transaction"}
 		}
 	}
 	snap, id, err := r.Find(ctx, name, look)
@@ -228,7 +229,7 @@ func (a *App) readFile(name string) ([]byte, error) {
 
 // fileError is the error of a file that cannot be read or written.
 func fileError(name string, err error) error {
-	return &exitError{exitIO, fmt.Errorf("%s: %w", name, plain(err))}
+	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, plain(err))}
 }
 
 // plain drops the operation and path from a file error; the caller names it.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
@@ -224,7 +225,7 @@ func (p *planting) wholeLife() {
 		review = append(review, p.flags...)
 	}
 	if p.refused {
-		p.run(exitRefused, review...)
+		p.run(cli.ExitRefused, review...)
 		return
 	}
 	p.run(succeeds, review...)

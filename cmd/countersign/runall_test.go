@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -108,7 +109,7 @@ func TestT53RunAllDamaged(t *testing.T) {
 	check(t, err)
 	var out bytes.Buffer
 	app := App{Args: []string{"-C", dir, "run", "--all"}, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy()}
-	if code := app.Main(); code != exitFailed || !strings.Contains(out.String(), " 2 completed, 1 damaged, 1 proposed") {
+	if code := app.Main(); code != cli.ExitFailed || !strings.Contains(out.String(), " 2 completed, 1 damaged, 1 proposed") {
 		t.Errorf("exit code %d\n%s", code, &out)
 	}
 	for _, id := range ids[:2] {
@@ -152,7 +153,7 @@ func TestT41RunAllKilled(t *testing.T) {
 		}
 		again, _ := run()
 		_ = again.Wait()
-		if code := again.ProcessState.ExitCode(); code != exitPending {
+		if code := again.ProcessState.ExitCode(); code != cli.ExitPending {
 			t.Fatalf("kill %d: run again ends with %d", n, code)
 		}
 		crowdIsDone(t, s, all, approved)
@@ -208,7 +209,7 @@ func BenchmarkRunAll(b *testing.B) {
 				cmd := exec.Command(program, "-C", dir, "run", "--all", "--to", to, "--json")
 				out, err := cmd.Output()
 				ours += time.Since(began)
-				if cmd.ProcessState.ExitCode() != exitPending {
+				if cmd.ProcessState.ExitCode() != cli.ExitPending {
 					b.Fatalf("%v\n%.2000s", err, out)
 				}
 				if n := strings.Count(string(out), `"status":"completed"`); n != approved {

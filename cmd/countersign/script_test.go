@@ -23,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
@@ -335,7 +336,7 @@ func TestArguments(t *testing.T) {
 				continue
 			}
 			refused = true
-			if code, _ := explain(err, app.again); code != exitRefused {
+			if code, _ := explain(err, app.again); code != cli.ExitRefused {
 				t.Errorf("%s with %d arguments: exit code %d, %v", c.CommandPath(), n, code, err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -95,7 +96,7 @@ func TestServeClientGone(t *testing.T) {
 		if !stdin {
 			check(t, in.Close())
 		}
-		if _, killed := cmd.Wait().(*exec.ExitError); killed && cmd.ProcessState.ExitCode() != exitIO {
+		if _, killed := cmd.Wait().(*exec.ExitError); killed && cmd.ProcessState.ExitCode() != cli.ExitIO {
 			t.Errorf("the server ended with %v", cmd.ProcessState)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 )
 
 // A pseudoTerminal is the two ends of a pty: the program has inner, the person
@@ -140,10 +142,10 @@ func TestAsk(t *testing.T) {
 		greet   string
 		verdict string
 	}{
-		{"hm\n", map[string]string{"NO_COLOR": "1"}, exitPending, "hello\n", "pending"},
-		{"\n", nil, exitPending, "hello\n", "pending"},
-		{"\x04", nil, exitPending, "hello\n", "pending"}, // the end of the input
-		{"y\x04\x04", nil, exitPending, "hello\n", "pending"},
+		{"hm\n", map[string]string{"NO_COLOR": "1"}, cli.ExitPending, "hello\n", "pending"},
+		{"\n", nil, cli.ExitPending, "hello\n", "pending"},
+		{"\x04", nil, cli.ExitPending, "hello\n", "pending"}, // the end of the input
+		{"y\x04\x04", nil, cli.ExitPending, "hello\n", "pending"},
 		{"Yes\n", nil, 0, "hello, world\n", "approved"},
 	} {
 		p := newTerminal(t)
@@ -164,7 +166,7 @@ func TestAsk(t *testing.T) {
 	ended := p.starts(s.repo, nil, "run", "--patch", file)
 	p.awaits(question)
 	p.types("d\n")
-	if code, out := ended(); code != exitDenied || !strings.Contains(out, "denied") {
+	if code, out := ended(); code != cli.ExitDenied || !strings.Contains(out, "denied") {
 		t.Errorf("a denial: exit %d\n%s", code, out)
 	}
 }
@@ -180,7 +182,7 @@ func TestT70TypedBefore(t *testing.T) {
 		ended := p.starts(s.repo, nil, "run", "--patch", file)
 		p.awaits(question)
 		p.types("\n")
-		if code, out := ended(); code != exitPending || s.read("greet.txt") != "hello\n" {
+		if code, out := ended(); code != cli.ExitPending || s.read("greet.txt") != "hello\n" {
 			t.Errorf("%q typed before: exit %d, greet.txt is %q\n%s", before, code, s.read("greet.txt"), out)
 		}
 		p = newTerminal(t)
@@ -203,13 +205,13 @@ func TestT70NotEmptied(t *testing.T) {
 	code, _ := p.starts(s.repo, nil, "run", "--patch", file)()
 	p.awaits(" approve tx_")
 	p.awaits("(in a terminal it shows the change and asks; elsewhere read ")
-	if code != exitPending || s.read("greet.txt") != "hello\n" || !strings.Contains(p.text(), "not asked") || strings.Contains(p.text(), question) {
+	if code != cli.ExitPending || s.read("greet.txt") != "hello\n" || !strings.Contains(p.text(), "not asked") || strings.Contains(p.text(), question) {
 		t.Errorf("exit %d\n%s", code, p.text())
 	}
 
 	cmd := s.command("run")
 	cmd.Stdin = strings.NewReader("y\ny\n")
-	if code, _, errs := runCode(cmd); code != exitPending || strings.Contains(errs, question) || s.read("greet.txt") != "hello\n" {
+	if code, _, errs := runCode(cmd); code != cli.ExitPending || strings.Contains(errs, question) || s.read("greet.txt") != "hello\n" {
 		t.Errorf("stdin is a pipe: exit %d\n%s", code, errs)
 	}
 }
@@ -260,7 +262,7 @@ func TestWorking(t *testing.T) {
 		_, _ = p.inner.WriteString("end\n")
 		p.awaits("end")
 		text := p.text()
-		if code != exitPending || strings.Contains(out, "working") || strings.Contains(text, "\rwait: working (0.") != c.shown {
+		if code != cli.ExitPending || strings.Contains(out, "working") || strings.Contains(text, "\rwait: working (0.") != c.shown {
 			t.Errorf("%q %v: exit %d, %q, %q", c.args, c.env, code, out, text)
 		}
 		last := text[:strings.Index(text, "countersign: error")]

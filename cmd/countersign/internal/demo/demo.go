@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -34,14 +35,6 @@ type Program struct {
 	Getenv func(name string) string
 	Now    func() time.Time
 }
-
-// The exit codes of the commands that the demo runs (docs/cli.md).
-const (
-	exitFailed  = 1
-	exitRefused = 2
-	exitPending = 4
-	exitDenied  = 5
-)
 
 // Run makes a folder and demonstrates in it. It returns the folder, and the transaction
 // that was approved.
@@ -186,7 +179,7 @@ func (d *demonstration) propose(ctx context.Context) error {
 	if err := d.tell("3. Nobody has approved it, so apply refuses."); err != nil {
 		return err
 	}
-	return d.run(exitPending, "apply")
+	return d.run(cli.ExitPending, "apply")
 }
 
 func (d *demonstration) approve(context.Context) error {
@@ -228,7 +221,7 @@ func (d *demonstration) deny(ctx context.Context) error {
 	}
 	err := errors.Join(
 		d.run(0, "deny", d.last, "--reason", "it runs untrusted input"),
-		d.run(exitDenied, "review", "--patch", bad),
+		d.run(cli.ExitDenied, "review", "--patch", bad),
 	)
 	return errors.Join(err, d.git("ls-tree", "-r", "--name-only", gitstore.LedgerRef, "denied"))
 }
@@ -275,7 +268,7 @@ func (d *demonstration) sign(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		d.run(exitRefused, "approve", d.last, "--reason", "looks good to me"),
+		d.run(cli.ExitRefused, "approve", d.last, "--reason", "looks good to me"),
 		d.run(0, "approve", d.last, "--sign", "--key", key, "--reason", "read it"),
 		d.run(0, "run", d.last),
 	)
@@ -316,7 +309,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 		"   the ledger (" + forgedRef + "). The file no longer hashes to its name, and validate says so."); err != nil {
 		return err
 	}
-	err = d.run(exitFailed, "--ledger-ref", forgedRef, "validate", d.id)
+	err = d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", d.id)
 	return errors.Join(err, d.git("show", forgedRef+":"+file, "| sha256sum"))
 }
 

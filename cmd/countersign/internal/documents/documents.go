@@ -1,12 +1,14 @@
-package main
+// Package documents has the commands that work on one document and need no repository: the
+// verifiers of packs, ApplyResults and Proposals, pack apply, and canon.
+package documents
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
@@ -28,10 +30,28 @@ const (
 // byte escaped, and as much again for the rest.
 const maxDocument = 2 * 6 * pack.MaxBytes
 
-// oneDocument demands the name of one document.
-var oneDocument = exactlyOne("no document given", "name a file, or - for stdin")
+// A Program is what the commands use of the one that they are of. Read reads a file up to a
+// limit and a byte, or stdin for "-"; Name is what messages call it; Path is where the command
+// line means a file to be. Print takes secrets out; GiveBack does not.
+type Program struct {
+	Path            func(name string) string
+	Read            func(name string, limit int64) ([]byte, error)
+	Name            func(name string) string
+	Print, GiveBack func(text string) error
+}
 
-func (a *App) packCommand() *cobra.Command {
+// Commands are those that work on a document.
+func (p Program) Commands() []*cobra.Command {
+	return []*cobra.Command{p.packCommand(), p.patchCommand(), p.resultCommand(), p.proposalCommand(), p.canonCommand()}
+}
+
+// A document is JSON to be.
+type document = map[string]any
+
+// oneDocument demands the name of one document.
+var oneDocument = cli.ExactlyOne("no document given", "name a file, or - for stdin")
+
+func (p Program) packCommand() *cobra.Command {
 	var pack, target string
 	var dryRun bool
 	cmd := &cobra.Command{
@@ -44,55 +64,55 @@ the ApplyResult as canonical JSON, also where it refuses.
 Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target cannot be read.`,
 		Example: `  countersign pack apply --pack ./pack --target ./site --dry-run
   countersign pack apply --pack ./pack --target ./site`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if pack == "" || target == "" {
-				return &usageError{"no pack or no target given", "name them with --pack DIR and --target DIR"}
+				return &cli.UsageError{Message: "no pack or no target given", Hint: "name them with --pack DIR and --target DIR"}
 			}
-			r, err := packapply.Apply(a.path(pack), a.path(target), dryRun)
+			r, err := packapply.Apply(p.Path(pack), p.Path(target), dryRun)
 			if err != nil {
-				return &exitError{exitIO, fmt.Errorf("pack apply: %w", err)}
+				return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("pack apply: %w", err)}
 			}
 			line, err := r.Line()
 			if err != nil {
 				return err
 			}
-			if err := a.print(string(line)); err != nil || r.Outcome == result.Success {
+			if err := p.Print(string(line)); err != nil || r.Outcome == result.Success {
 				return err
 			}
-			return &exitError{r.Outcome.ExitCode(), fmt.Errorf("pack apply: %s: %s", r.Outcome, r.Error)}
+			return &cli.ExitError{Code: r.Outcome.ExitCode(), Err: fmt.Errorf("pack apply: %s: %s", r.Outcome, r.Error)}
 		},
 	}
 	cmd.Flags().StringVar(&pack, "pack", "", "`DIR` that holds patch.json")
 	cmd.Flags().StringVar(&target, "target", "", "`DIR` to write to; no link may lead to it or be in it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done; write nothing")
-	return group("pack", "Apply a pack (patch.json) to a plain directory", "  countersign pack apply --pack ./pack --target ./site --dry-run", cmd)
+	return cli.Group("pack", "Apply a pack (patch.json) to a plain directory", "  countersign pack apply --pack ./pack --target ./site --dry-run", cmd)
 }
 
-func (a *App) patchCommand() *cobra.Command {
+func (p Program) patchCommand() *cobra.Command {
 	limit := int64(pack.MaxBytes)
-	verify := a.verifyCommand("patch", "patch.json", func(doc any) ([]rule.Violation, error) {
+	verify := p.verifyCommand("patch", "patch.json", func(doc any) ([]rule.Violation, error) {
 		return pack.Verify(doc, limit), nil
 	})
 	verify.Flags().Int64Var(&limit, "max-bytes", limit, "limit on total_bytes, `N` inclusive")
-	return group("patch", "Check a pack's patch.json", verify.Example, verify)
+	return cli.Group("patch", "Check a pack's patch.json", verify.Example, verify)
 }
 
-func (a *App) resultCommand() *cobra.Command {
+func (p Program) resultCommand() *cobra.Command {
 	var patch string
-	verify := a.verifyCommand("result", "result.json", func(doc any) ([]rule.Violation, error) {
-		of, err := a.other(patch)
+	verify := p.verifyCommand("result", "result.json", func(doc any) ([]rule.Violation, error) {
+		of, err := p.other(patch)
 		return result.Verify(doc, of), err
 	})
 	verify.Flags().StringVar(&patch, "patch", "", "compare with the patch.json that it is the result of, `FILE`")
-	return group("result", "Check an ApplyResult", verify.Example, verify)
+	return cli.Group("result", "Check an ApplyResult", verify.Example, verify)
 }
 
-func (a *App) proposalCommand() *cobra.Command {
+func (p Program) proposalCommand() *cobra.Command {
 	var bundle string
 	var strict bool
-	verify := a.verifyCommand("proposal", "proposal.json", func(doc any) ([]rule.Violation, error) {
-		source, err := a.other(bundle)
+	verify := p.verifyCommand("proposal", "proposal.json", func(doc any) ([]rule.Violation, error) {
+		source, err := p.other(bundle)
 		found := proposal.Verify(doc)
 		if !strict && bundle == "" {
 			return found, err
@@ -108,11 +128,11 @@ func (a *App) proposalCommand() *cobra.Command {
 	})
 	verify.Flags().StringVar(&bundle, "bundle", "", "check source_bundle_hash against the source bundle, `FILE`")
 	verify.Flags().BoolVar(&strict, "strict", false, "also require every field, derive the ids again and check every hash (ID1 to ID6)")
-	return group("proposal", "Check a Proposal", verify.Example, verify)
+	return cli.Group("proposal", "Check a Proposal", verify.Example, verify)
 }
 
 // verifyCommand makes "noun verify FILE".
-func (a *App) verifyCommand(noun, file string, check func(doc any) ([]rule.Violation, error)) *cobra.Command {
+func (p Program) verifyCommand(noun, file string, check func(doc any) ([]rule.Violation, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify FILE|-",
 		Short: "Print which rules a document breaks, as canonical JSON",
@@ -121,7 +141,7 @@ of each. Exit codes: 0 valid, 1 a file cannot be read, 2 it is not JSON, 3 viola
 		Example: "  countersign " + noun + " verify " + file,
 		Args:    oneDocument,
 		RunE: func(_ *cobra.Command, args []string) error {
-			doc, err := a.document(args[0], verifyIO, verifyParse)
+			doc, err := p.document(args[0], verifyIO, verifyParse)
 			if err != nil {
 				return err
 			}
@@ -134,13 +154,13 @@ of each. Exit codes: 0 valid, 1 a file cannot be read, 2 it is not JSON, 3 viola
 			if err != nil {
 				return err
 			}
-			if err := a.print(string(line)); err != nil {
-				return &exitError{verifyIO, err}
+			if err := p.Print(string(line)); err != nil {
+				return &cli.ExitError{Code: verifyIO, Err: err}
 			}
 			if r.OK {
 				return nil
 			}
-			return &exitError{verifyInvalid, fmt.Errorf("%s: %d violations", inputName(args[0]), len(r.Violations))}
+			return &cli.ExitError{Code: verifyInvalid, Err: fmt.Errorf("%s: %d violations", p.Name(args[0]), len(r.Violations))}
 		},
 	}
 }
@@ -163,18 +183,18 @@ func reportLine(r rule.Report) ([]byte, error) {
 }
 
 // other reads a second document; without a name there is none, which is nil.
-func (a *App) other(name string) (any, error) {
+func (p Program) other(name string) (any, error) {
 	if name == "" {
 		return nil, nil
 	}
-	doc, err := a.document(name, verifyIO, verifyParse)
+	doc, err := p.document(name, verifyIO, verifyParse)
 	if doc == nil && err == nil {
 		doc = []any{} // null is a document, though one that says nothing
 	}
 	return doc, err
 }
 
-func (a *App) canonCommand() *cobra.Command {
+func (p Program) canonCommand() *cobra.Command {
 	var hash bool
 	var prefix string
 	cmd := &cobra.Command{
@@ -191,12 +211,12 @@ Exit codes: 0, 2 the document is not JSON, 3 it cannot be read.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := cmd.Flags().Changed("id")
 			if hash && id {
-				return &usageError{"both --hash and --id were given", "give one of them"}
+				return &cli.UsageError{Message: "both --hash and --id were given", Hint: "give one of them"}
 			}
 			if id && prefix == "" {
-				return &usageError{"the prefix is empty", "give one, as in --id prop"}
+				return &cli.UsageError{Message: "the prefix is empty", Hint: "give one, as in --id prop"}
 			}
-			return a.canon(args[0], prefix, hash)
+			return p.canon(args[0], prefix, hash)
 		},
 	}
 	cmd.Flags().BoolVar(&hash, "hash", false, "print the SHA-256 of the canonical JSON and an LF, in hex")
@@ -204,8 +224,8 @@ Exit codes: 0, 2 the document is not JSON, 3 it cannot be read.`,
 	return cmd
 }
 
-func (a *App) canon(name, prefix string, hash bool) error {
-	doc, err := a.document(name, exitIO, canonParse)
+func (p Program) canon(name, prefix string, hash bool) error {
+	doc, err := p.document(name, cli.ExitIO, canonParse)
 	if err != nil {
 		return err
 	}
@@ -226,23 +246,22 @@ func (a *App) canon(name, prefix string, hash bool) error {
 		return err
 	}
 	// Not print: what was given comes back, and must hash to what it is.
-	_, err = io.WriteString(a.Stdout, text)
-	return err
+	return p.GiveBack(text)
 }
 
 // document reads a JSON document from a file, or stdin for "-". The codes are
 // those to end with where it cannot be read, or is not JSON.
-func (a *App) document(name string, unread, unparsed int) (any, error) {
-	raw, err := a.readInput(name, maxDocument)
+func (p Program) document(name string, unread, unparsed int) (any, error) {
+	raw, err := p.Read(name, maxDocument)
 	if err == nil && len(raw) > maxDocument {
-		err = fmt.Errorf("%s: longer than %d bytes", inputName(name), maxDocument)
+		err = fmt.Errorf("%s: longer than %d bytes", p.Name(name), maxDocument)
 	}
 	if err != nil {
-		return nil, &exitError{unread, err}
+		return nil, &cli.ExitError{Code: unread, Err: err}
 	}
 	doc, err := canon.Parse(raw)
 	if err != nil {
-		return nil, &exitError{unparsed, fmt.Errorf("%s: %w", inputName(name), err)}
+		return nil, &cli.ExitError{Code: unparsed, Err: fmt.Errorf("%s: %w", p.Name(name), err)}
 	}
 	return doc, nil
 }

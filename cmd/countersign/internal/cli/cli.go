@@ -1,0 +1,96 @@
+// Package cli has what all commands share, in whatever room they are: the exit codes, the
+// errors that carry a hint or a code, and checks of a command's arguments.
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes; they are an interface (docs/cli.md). What is not there is 3 where
+// it was to be read: a file, a directory, the Policy's ref, an object, a server.
+// It is 2 where the ledger does not have it: a transaction, or any at all.
+const (
+	ExitFailed  = 1 // PARTIAL, FAILED, a violation
+	ExitRefused = 2 // REFUSED, or a usage error
+	ExitIO      = 3 // file, directory, Git or network could not be read or written
+	ExitPending = 4
+	ExitDenied  = 5
+)
+
+// A UsageError is a command line that cannot be obeyed.
+type UsageError struct{ Message, Hint string }
+
+func (e *UsageError) Error() string { return e.Message }
+
+// An ExitError ends the program with a code; Err nil says that everything there
+// is to say was printed.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// SeeHelp is the hint that names a command's help.
+func SeeHelp(cmd *cobra.Command) string { return fmt.Sprintf("see %q", cmd.CommandPath()+" --help") }
+
+// NoCommand refuses the name of a command that there is not.
+func NoCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := SeeHelp(cmd)
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + cmd.CommandPath() + " " + strings.Join(near, ", or "+cmd.CommandPath()+" ") + "?"
+	}
+	return &UsageError{fmt.Sprintf("unknown command %+q for %q", args[0], cmd.CommandPath()), hint}
+}
+
+// NoArgs refuses arguments. Like UpToOne and ExactlyOne, it is cobra's check with our
+// exit code and a hint.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &UsageError{fmt.Sprintf("unexpected argument %+q", args[0]), SeeHelp(cmd)}
+	}
+	return nil
+}
+
+// UpToOne refuses a second argument.
+func UpToOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return NoArgs(cmd, args[1:])
+	}
+	return nil
+}
+
+// ExactlyOne demands one argument, and says what is missing.
+func ExactlyOne(message, hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return &UsageError{message, hint}
+		}
+		return NoArgs(cmd, args[1:])
+	}
+}
+
+// Group is a command that is there for those below it.
+func Group(noun, short, example string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: noun, Short: short, Example: example, Args: NoCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(below...)
+	return cmd
+}
