@@ -78,6 +78,9 @@ var mayImport = map[string][]string{
 	"report": {
 		"pipeline/lazyregexp", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
+	"report/html": {
+		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/result",
+	},
 	"cmd/countersign/internal/rpc":           {"pipeline/canon"},
 	"cmd/countersign/internal/sshkey":        {},
 	"cmd/countersign/internal/terminal":      {"golang.org/x/term", "golang.org/x/sys"},

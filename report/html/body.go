@@ -1,0 +1,162 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// constant is markup that stands in the source of this program. No other package
+// can name the type, and a string does not convert to it by itself: what comes
+// from elsewhere cannot be markup, or the program does not compile.
+type constant string
+
+// A Body is markup in the making. Markup and names of attributes are constants of
+// this program; everything else is text, and is escaped, with each character that
+// does not show as an escape of its own (T14, T76). Nothing ever stands in an
+// attribute without quotation marks, in a script or in a style.
+//
+// html/template would do the same with less certainty of what is a constant, and
+// makes the linker keep every method of every library (6 MB of the program).
+type Body struct{ b []byte }
+
+// Markup adds markup.
+func (b *Body) Markup(markup constant) *Body {
+	b.b = append(b.b, markup...)
+	return b
+}
+
+// Text adds text in one paragraph: line ends and tabs show as escapes.
+func (b *Body) Text(text string) *Body { return b.reveal(text, "") }
+
+// Lines adds text of several lines, for an element that keeps white space.
+func (b *Body) Lines(text string) *Body { return b.reveal(text, "\n\t") }
+
+// Textf is Text of a format and its values.
+func (b *Body) Textf(format string, a ...any) *Body { return b.Text(fmt.Sprintf(format, a...)) }
+
+// Code adds text as code, letter by letter.
+func (b *Body) Code(text string) *Body { return b.Markup("<code>").Text(text).Markup("</code>") }
+
+// Attribute adds an attribute to an element that Markup has left open, such as <td.
+func (b *Body) Attribute(name constant, value string) *Body {
+	b.Markup(" ").Markup(name).Markup(`="`)
+	b.b = appendText(b.b, value, "", false)
+	return b.Markup(`"`)
+}
+
+// Link adds text that leads to an address, and the text alone unless the address is a relative
+// one of plain letters, such as ../../tx/ID/index.html#diff, or begins with
+// http:// or https:// and has only what an address is written with.
+func (b *Body) Link(address, text string) *Body {
+	web := isWeb(address)
+	if !web && !isRelative(address) {
+		return b.Text(text)
+	}
+	b.Markup("<a").Attribute("href", address)
+	if web {
+		b.Markup(` rel="noopener noreferrer"`)
+	}
+	return b.Markup(">").Text(text).Markup("</a>")
+}
+
+// Add adds another body.
+func (b *Body) Add(other *Body) *Body {
+	b.b = append(b.b, other.b...)
+	return b
+}
+
+// Len is how many bytes there are so far.
+func (b *Body) Len() int { return len(b.b) }
+
+func (b *Body) reveal(text, also string) *Body {
+	b.b = appendText(b.b, text, also, true)
+	return b
+}
+
+// appendText escapes text. What does not show becomes an escape, marked if it may be; the
+// characters of also stay.
+func appendText(out []byte, text, also string, mark bool) []byte {
+	plain := 0 // from here to i nothing is to be changed
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c < 0x7f && c != '<' && c != '>' && c != '&' && c != '"' && c != '\'' {
+			i++
+			continue
+		}
+		r, size := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		as := special(r)
+		switch {
+		case as != "":
+		case r == utf8.RuneError && size == 1:
+			as = hidden(fmt.Sprintf(`\x%02x`, c), mark)
+		case ledger.Visible(r) || r < 0x80 && strings.IndexByte(also, c) >= 0:
+			i += size
+			continue
+		case r < 0x80:
+			as = hidden(fmt.Sprintf(`\x%02x`, r), mark)
+		default:
+			as = hidden(fmt.Sprintf(`\u%04x`, r), mark)
+		}
+		out = append(append(out, text[plain:i]...), as...)
+		i += size
+		plain = i
+	}
+	return append(out, text[plain:]...)
+}
+
+// special is the entity of a character that means something in HTML, "" for others.
+func special(r rune) string {
+	switch r {
+	case '<':
+		return "&lt;"
+	case '>':
+		return "&gt;"
+	case '&':
+		return "&amp;"
+	case '"':
+		return "&#34;"
+	case '\'':
+		return "&#39;"
+	}
+	return ""
+}
+
+func hidden(escape string, mark bool) string {
+	if !mark {
+		return escape
+	}
+	return `<span class="hidden">` + escape + `</span>`
+}
+
+// maxAddress bounds an address, in bytes.
+const maxAddress = 500
+
+func isWeb(address string) bool {
+	rest, ok := strings.CutPrefix(address, "https://")
+	if !ok {
+		rest, ok = strings.CutPrefix(address, "http://")
+	}
+	return ok && rest != "" && len(address) <= maxAddress && only(rest, "./_:#?=&%~+-")
+}
+
+func isRelative(address string) bool {
+	return address != "" && len(address) <= maxAddress && only(address, "./_#-") && !strings.HasPrefix(address, "/")
+}
+
+// only reports whether a text is ASCII letters, digits and these signs.
+func only(text, signs string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+		if !letter && strings.IndexByte(signs, c) < 0 {
+			return false
+		}
+	}
+	return true
+}

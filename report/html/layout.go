@@ -1,0 +1,92 @@
+package html
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"io"
+	"strings"
+)
+
+//go:embed style.css
+var style []byte
+
+// StyleFile is the name of the one style sheet, at the root of a site.
+const StyleFile = "style.css"
+
+// Style is the style sheet.
+func Style() []byte { return style }
+
+// A Link is an address, relative to the site's root, and its words.
+type Link struct{ Address, Text string }
+
+// A Head is what a page has around its body.
+type Head struct {
+	Title string
+	// Root is the way from the page to the site's root, such as "../../", "" at the root.
+	Root string
+	// Alone is a page that is one file: its styles are in it, and nothing else.
+	Alone bool
+	// Here is the address, from the root, of the link of Nav that the page is.
+	Here string
+	Nav  []Link
+	// Scripts are the addresses, from the root, of the scripts that the page runs. Without
+	// any, the page's policy allows none.
+	Scripts []string
+	// Policy takes the place of the Content-Security-Policy, for a page that needs another.
+	Policy string
+	// Footer is a line at the end: what the page was made of.
+	Footer string
+}
+
+// Layout writes a whole page. Its policy allows the site's own style sheet, or the hash of the
+// one in the page, the site's own scripts where there are any, and nothing else from anywhere.
+func Layout(w io.Writer, h Head, body *Body) error {
+	var b Body
+	b.Markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\"")
+	b.Attribute("content", h.ContentSecurityPolicy())
+	b.Markup(">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
+	b.Markup("<meta name=\"color-scheme\" content=\"light dark\">\n<title>").Text(h.Title).Markup("</title>\n")
+	if h.Alone {
+		b.Markup("<style>")
+		b.b = append(b.b, style...) // ours, and a test holds that it has no <
+		b.Markup("</style>\n")
+	} else {
+		b.Markup("<link rel=\"stylesheet\"").Attribute("href", h.Root+StyleFile).Markup(">\n")
+	}
+	for _, script := range h.Scripts {
+		b.Markup("<script defer").Attribute("src", h.Root+script).Markup("></script>\n")
+	}
+	b.Markup("</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n")
+	if len(h.Nav) > 0 {
+		b.Markup("<header>\n<nav aria-label=\"Site\">\n<ul>\n")
+		for _, l := range h.Nav {
+			b.Markup("<li><a").Attribute("href", h.Root+l.Address)
+			if l.Address == h.Here {
+				b.Markup(` aria-current="page"`)
+			}
+			b.Markup(">").Text(l.Text).Markup("</a></li>\n")
+		}
+		b.Markup("</ul>\n</nav>\n</header>\n")
+	}
+	b.Markup("<main id=\"main\" tabindex=\"-1\">\n").Add(body).Markup("</main>\n<footer>\n<p>").Text(h.Footer).Markup("</p>\n</footer>\n</body>\n</html>\n")
+	_, err := w.Write(b.b)
+	return err
+}
+
+// ContentSecurityPolicy is the policy of a page, for those who serve it to send as a header as
+// well.
+func (h Head) ContentSecurityPolicy() string {
+	if h.Policy != "" {
+		return h.Policy
+	}
+	parts := []string{"default-src 'none'", "style-src 'self'"}
+	if h.Alone {
+		sum := sha256.Sum256(style)
+		parts[1] = "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	if len(h.Scripts) > 0 {
+		parts = append(parts, "script-src 'self'")
+	}
+	return strings.Join(append(parts, "base-uri 'none'", "form-action 'none'"), "; ")
+}

@@ -1,0 +1,101 @@
+package html
+
+import (
+	"cmp"
+	"io"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// Options are what a page is given beside its transaction.
+type Options struct {
+	Root  string // Head.Root
+	Alone bool   // Head.Alone: a file to attach to a ticket, without links into the site
+	Nav   []Link
+	// Redact leaves out the diff and what commands printed.
+	Redact bool
+	// Earlier is the proposal whose place this one took, if the page compares them.
+	Earlier *Transaction
+	// LedgerRef and LedgerCommit say what the page was made of.
+	LedgerRef, LedgerCommit string
+	// Web is the address of the repository on its forge, such as https://github.com/acme/app,
+	// which the caller knows otherwise than from the ledger, "" if it does not. Only what lies below
+	// it becomes a link.
+	Web string
+	// Person and Path are the addresses from the root of a person's and a path's page, nil where
+	// there are none.
+	Person func(ledger.Actor) string
+	Path   func(string) string
+}
+
+// A sheet is a page as it is written.
+type sheet struct {
+	Body
+	t Transaction
+	o Options
+}
+
+// Write writes the page.
+func (t Transaction) Write(w io.Writer, o Options) error {
+	s := &sheet{t: t, o: o}
+	title := cmp.Or(ledger.OneLine(t.Summary.Summary, 80), t.ID)
+	s.top()
+	return Layout(w, Head{
+		Title: title + " · " + t.State, Root: o.Root, Alone: o.Alone, Nav: o.Nav, Footer: s.madeOf(),
+	}, &s.Body)
+}
+
+func (s *sheet) madeOf() string {
+	text := "This page decides nothing. It was made of the record of " + s.t.ID
+	if s.o.LedgerCommit != "" {
+		text += ", as " + cmp.Or(s.o.LedgerRef, "the ledger") + " has it in commit " + s.o.LedgerCommit
+	}
+	return text + "."
+}
+
+// top is who wanted what, and how it stands.
+func (s *sheet) top() {
+	t := s.t
+	s.Markup("<h1>").Text(cmp.Or(t.Summary.Summary, "A change without a summary")).Markup("</h1>\n")
+	s.findings()
+	s.Markup("<p").Attribute("class", "state "+t.tone()).Markup("><strong>").Text(upper(t.State)).Markup("</strong></p>\n")
+}
+
+// tone is the class that colours a state. Nothing that does not verify has the colour of what is
+// approved.
+func (s Summary) tone() string {
+	switch {
+	case !s.Sound() || s.Status == ledger.Denied || s.Status == ledger.Failed:
+		return "bad"
+	case s.Status == ledger.Completed || s.Status == ledger.Applied:
+		return "good"
+	case s.Waits:
+		return "waits"
+	}
+	return "over"
+}
+
+func (s *sheet) findings() {
+	if s.t.Sound() {
+		return
+	}
+	s.Markup("<section class=\"findings\" aria-labelledby=\"findings\">\n<h2 id=\"findings\">This record does not verify</h2>\n")
+	s.Markup("<p>Nothing on this page counts as approved. What could be read stands below.</p>\n<ul>\n")
+	for _, f := range s.t.Findings {
+		s.Markup("<li>").Code(f.RuleID).Text(" " + f.Path + ": " + f.Message)
+		if f.Commit != "" {
+			s.Text(" (commit ").Code(f.Commit).Text(")")
+		}
+		s.Markup("</li>\n")
+	}
+	s.Markup("</ul>\n</section>\n")
+}
+
+// upper begins a sentence.
+func upper(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

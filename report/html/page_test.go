@@ -1,0 +1,104 @@
+package html_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/report/html"
+)
+
+// lives are the directories of transactions of every kind, as the pipeline records them.
+func lives(t testing.TB, all ...storetest.Life) map[string]fstest.MapFS {
+	t.Helper()
+	entries, err := storetest.Lives(all...)
+	check(t, err)
+	out := map[string]fstest.MapFS{}
+	for _, e := range entries {
+		for name, data := range e.Files {
+			id, ok := ledger.TransactionOf(name)
+			if !ok {
+				continue
+			}
+			if out[id] == nil {
+				out[id] = fstest.MapFS{}
+			}
+			out[id][strings.TrimPrefix(name, ledger.Dir(id)+"/")] = &fstest.MapFile{Data: data}
+		}
+	}
+	return out
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, dir fs.FS, id string) html.Transaction {
+	t.Helper()
+	tx, err := new(html.Reader).Read(dir, id)
+	check(t, err)
+	return tx
+}
+
+func page(t testing.TB, tx html.Transaction, o html.Options) string {
+	t.Helper()
+	var b strings.Builder
+	check(t, tx.Write(&b, o))
+	return b.String()
+}
+
+// TestStates: every life has a page that says in words how it stands, and nothing is found against
+// any of them.
+func TestStates(t *testing.T) {
+	got := map[string]int{}
+	for id, dir := range lives(t, append(storetest.Mixed(9), storetest.Signed)...) {
+		tx := read(t, dir, id)
+		if !tx.Sound() {
+			t.Errorf("%s: %v", id, tx.Findings)
+		}
+		got[tx.State]++
+		if text := page(t, tx, html.Options{Root: "../../"}); !strings.Contains(text, "<h1>") || !strings.Contains(strings.ToLower(text), "<strong>"+tx.State) {
+			t.Errorf("%s: the page does not say %q", id, tx.State)
+		}
+	}
+	want := map[string]int{
+		"approved, applied and validated": 2, "proposed, not asked about yet": 1, "waits for approval": 1, "denied": 2,
+		"has the approvals it needs, not applied": 2, "applied, not validated yet": 1, "stopped": 1, "superseded": 1,
+	}
+	for state, n := range want {
+		if got[state] != n {
+			t.Errorf("%d are %q, want %d: %v", got[state], state, n, got)
+		}
+	}
+}
+
+// TestFindings: a record that does not verify has its finding on top, and no word or colour of what
+// is approved.
+func TestFindings(t *testing.T) {
+	for id, dir := range lives(t, storetest.Whole) {
+		sound := page(t, read(t, dir, id), html.Options{})
+		if !strings.Contains(sound, `class="state good"`) {
+			t.Fatal("a sound page lacks its colour")
+		}
+		audited := read(t, dir, id).With(history.Finding{RuleID: "L8", Commit: strings.Repeat("a", 40), Path: "x", Message: "was <removed>"})
+		dir[ledger.EventsFile].Data = []byte(strings.Replace(string(dir[ledger.EventsFile].Data), "approve", "deny", 1))
+		for name, text := range map[string]string{"audited": page(t, audited, html.Options{}), "changed": page(t, read(t, dir, id), html.Options{})} {
+			top, state := strings.Index(text, "does not verify</h2>"), strings.Index(text, `class="state bad"`)
+			if top < 0 || state < top || strings.Contains(text, `"state good"`) {
+				t.Errorf("%s: the finding is not on top, or a colour says approved", name)
+			}
+			for _, word := range []string{"Approved", "counted"} {
+				if strings.Contains(text, word) {
+					t.Errorf("%s: the page says %q", name, word)
+				}
+			}
+		}
+	}
+}

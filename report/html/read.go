@@ -1,0 +1,278 @@
+// Package html makes the page of one transaction, for people to look at: an HTML
+// document that runs no script and asks nothing of any other place. It is pure: a page
+// is a function of a transaction's directory and of what the caller found in the ledger, and it
+// decides nothing.
+//
+// Every byte of a directory is untrusted. What does not verify is said on top of the page, and
+// nothing on it is called approved then.
+package html
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/risk"
+)
+
+// A Reader reads transactions. It keeps the Policies that it has read, as most transactions went by
+// few; the zero value has read none. Several goroutines may use it.
+type Reader struct{ policies approval.Policies }
+
+// A Transaction is all that its directory tells of one.
+type Transaction struct {
+	Summary
+	events   []event
+	patch    []byte // canonical bytes as they are stored, nil where they cannot be read
+	proposal *ledger.Proposal
+	changes  []ledger.ItemChange
+	risks    *risk.List
+	verdict  approval.Verdict
+	policy   policy.Policy
+	rules    approval.PolicyDoc // the Policy as it was recorded, and where it was read
+	noPolicy string             // why the Policy cannot be shown, "" where it can
+	result   *result.Result
+	asides   map[string]json.RawMessage // the artifacts that pages show, by path
+}
+
+// An event is one line of events.jsonl. Payload is nil where it cannot be read.
+type event struct {
+	ledger.Event
+	payload ledger.Payload
+}
+
+// A Summary is what overviews, lists and search need of a transaction. Times are as the
+// ledger writes them (ledger.TimeFormat), "" where something has not happened.
+type Summary struct {
+	ID      string
+	PatchID string
+	Kind    string // of the proposal, such as ledger.KindPatch
+	Status  ledger.Status
+	State   string // in words; of a record that does not verify, just that
+	Closed  bool
+	Waits   bool // for people's approval
+
+	Proposed, Decided, Changed string // Decided is the newest decision, Changed the newest event
+
+	Proposer  ledger.Actor
+	Approvers []ledger.Actor // whose approval counted, each once
+	Deniers   []ledger.Actor
+	Summary   string
+	Paths     []string
+
+	Repository  *ledger.Repository
+	PullRequest int
+	Base, Head  string   // commits
+	Commits     []string // that the change became
+	Supersedes  []string // transactions
+
+	Findings []history.Finding // of the record alone, and what the caller added
+}
+
+// Sound reports whether nothing was found against the record.
+func (s Summary) Sound() bool { return len(s.Findings) == 0 }
+
+// Read reads a transaction's directory. The error is for an id that is none; everything that is wrong
+// with the directory is a finding.
+func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
+	if err := ledger.CheckID(id); err != nil {
+		return Transaction{}, err
+	}
+	t := Transaction{Summary: Summary{ID: id}, asides: map[string]json.RawMessage{}}
+	log, found := ledger.ReadOwn(dir, id)
+	if log != nil {
+		found = append(found, r.policies.Redo(dir, log)...)
+	}
+	for _, v := range found {
+		t.finding(v.RuleID, v.Path, v.Message)
+	}
+	if log == nil || len(log.Events()) == 0 {
+		t.salvage(dir)
+		return t, nil
+	}
+	for i, e := range log.Events() {
+		t.events = append(t.events, event{e, log.Payloads()[i]})
+	}
+	t.summarize(log)
+	t.readFiles(dir, log)
+	var err error
+	if t.verdict, t.policy, t.rules, err = r.policies.AsRecorded(dir, log); err != nil {
+		t.noPolicy = err.Error()
+	}
+	for _, j := range t.verdict.Decisions {
+		t.decided(j)
+	}
+	t.State = t.inWords()
+	return t, nil
+}
+
+// With is the transaction with what an audit found against it.
+func (t Transaction) With(found ...history.Finding) Transaction {
+	for _, f := range found {
+		if !slices.ContainsFunc(t.Findings, func(o history.Finding) bool {
+			return o.RuleID == f.RuleID && o.Path == f.Path && o.Message == f.Message
+		}) {
+			t.Findings = append(slices.Clip(t.Findings), f)
+		}
+	}
+	t.State = t.inWords()
+	return t
+}
+
+func (t *Transaction) finding(ruleID, path, message string) {
+	t.Findings = append(t.Findings, history.Finding{RuleID: ruleID, Path: path, Message: message})
+}
+
+// salvage reads what can be read of a log that is none.
+func (t *Transaction) salvage(dir fs.FS) {
+	raw, err := fs.ReadFile(dir, ledger.EventsFile)
+	if err != nil && t.Sound() {
+		t.finding("L1", ledger.EventsFile, err.Error())
+	}
+	for line := range bytes.Lines(raw) {
+		var e event
+		if json.Unmarshal(line, &e.Event) != nil {
+			continue
+		}
+		e.payload, _ = e.Decode()
+		t.events = append(t.events, e)
+		if meta, ok := e.payload.(*ledger.Meta); ok && t.Summary.Summary == "" {
+			t.Proposer, t.Summary.Summary, t.Proposed = meta.Proposer, meta.Summary, e.Timestamp
+		}
+		t.Changed = e.Timestamp
+	}
+	t.State = t.inWords()
+}
+
+// summarize takes from the log what lists need.
+func (t *Transaction) summarize(log *ledger.Log) {
+	tx := log.Transaction()
+	t.Status, t.Closed, t.Proposer, t.Summary.Summary = tx.Status, tx.Closed, tx.Proposer, tx.Notes
+	t.Proposed, t.Changed = tx.CreatedAt, tx.UpdatedAt
+	if p := tx.Pointers.Proposal; p != nil {
+		t.proposal = p
+		t.PatchID, t.Kind, t.Paths, t.Base, t.Head = p.PatchID, p.Kind, p.TargetFiles, p.BaseCommit, p.HeadCommit
+		t.Repository, t.PullRequest, t.Supersedes = p.Repository, p.PullRequest, p.Supersedes
+	}
+	if item, ok := log.FileChange(); ok {
+		t.changes = item.Item.Changes
+	}
+	for _, a := range ledger.Of[*ledger.ApplyComplete](log) {
+		if a.Success && a.CommitAfter != "" {
+			t.Commits = append(t.Commits, a.CommitAfter)
+		}
+	}
+	if tx.GateOnly() && t.Head != "" {
+		t.Commits = append(t.Commits, t.Head)
+	}
+	t.Waits = !t.Closed && (t.Status == ledger.Proposed || t.Status == ledger.Awaiting)
+}
+
+// decided notes who decided, where that counted.
+func (t *Transaction) decided(j approval.Judged) {
+	to := &t.Approvers
+	if j.Decision == ledger.Deny {
+		to = &t.Deniers
+	}
+	if j.Counted && !slices.ContainsFunc(*to, func(a ledger.Actor) bool { return a.ID == j.Author.ID && a.Kind == j.Author.Kind }) {
+		*to = append(*to, j.Author)
+	}
+	t.Decided = max(t.Decided, j.CreatedAt)
+}
+
+// readFiles reads the files that the events name. That they are whole was found before; one that
+// cannot be read is left out.
+func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
+	if canon.IsHex64(t.PatchID) {
+		raw, err := fs.ReadFile(dir, ledger.PatchFile(t.PatchID))
+		if err == nil && canon.Sum(raw) != cmp.Or(t.proposal.PatchRedactedSHA256, "sha256:"+t.PatchID) {
+			err = errors.New("the stored patch does not hash to its patch_id")
+		}
+		if err != nil && t.Sound() {
+			t.finding("L4", ledger.PatchFile(t.PatchID), err.Error())
+		} else if err == nil {
+			t.patch = raw
+		}
+	}
+	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
+		if a.Path != ledger.ArtifactFile(a.ArtifactID) {
+			continue
+		}
+		raw, err := fs.ReadFile(dir, a.Path)
+		if err != nil {
+			continue
+		}
+		switch a.Kind {
+		case ledger.KindRisks:
+			if list, err := risk.Read(raw); err == nil {
+				t.risks = &list
+			}
+		case approval.KindStatement, "command", "validation", approval.KindPosted, approval.KindStanding, approval.KindDecision, "trace", "proposal":
+			t.asides[a.Path] = raw
+		}
+	}
+	if raw, err := fs.ReadFile(dir, ledger.ResultFile); err == nil {
+		if res, err := result.Parse(raw); err == nil {
+			t.result = &res
+		}
+	}
+}
+
+// states say how a transaction stands.
+var states = map[ledger.Status]string{
+	ledger.Created:     "begun",
+	ledger.InProgress:  "begun",
+	ledger.Proposed:    "proposed, not asked about yet",
+	ledger.Awaiting:    "waits for approval",
+	ledger.Applied:     "applied, not validated yet",
+	ledger.Completed:   "approved, applied and validated",
+	ledger.Failed:      "failed",
+	ledger.Interrupted: "stopped",
+	ledger.Denied:      "denied",
+	ledger.Superseded:  "superseded",
+}
+
+func (t Transaction) inWords() string {
+	switch {
+	case !t.Sound():
+		return "does not verify"
+	case t.Status == ledger.Completed && t.Kind == ledger.KindPullRequest:
+		return "approved and merged"
+	case t.Waits && t.verdict.State == approval.Approved && t.noPolicy == "":
+		return "has the approvals it needs, not applied"
+	case t.Waits && t.verdict.State == approval.Denied:
+		return "denied"
+	}
+	return cmp.Or(states[t.Status], "in an unknown state")
+}
+
+// aside reads an artifact that is shown.
+func aside[T any](t Transaction, path string) (doc T, ok bool) {
+	raw, ok := t.asides[path]
+	return doc, ok && json.Unmarshal(raw, &doc) == nil
+}
+
+// all are the payloads of one type, in order.
+func all[P ledger.Payload](t Transaction) []P {
+	var out []P
+	for _, e := range t.events {
+		if p, ok := e.payload.(P); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func plural(n int, one, many string) string {
+	return fmt.Sprintf("%d %s", n, map[bool]string{true: one, false: many}[n == 1])
+}
