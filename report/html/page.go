@@ -1,6 +1,7 @@
 package html
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"strings"
@@ -41,6 +42,21 @@ func (t Transaction) Write(w io.Writer, o Options) error {
 	s := &sheet{t: t, o: o}
 	title := cmp.Or(ledger.OneLine(t.Summary.Summary, 80), t.ID)
 	s.top()
+	if len(t.events) > 0 {
+		s.proposal()
+		s.timeline()
+	}
+	if t.Status != "" {
+		s.risks()
+		s.decisions()
+		s.files()
+		s.compare()
+		s.diff()
+		s.commands()
+		s.rules()
+		s.trace()
+	}
+	s.verify()
 	return Layout(w, Head{
 		Title: title + " · " + t.State, Root: o.Root, Alone: o.Alone, Nav: o.Nav, Footer: s.madeOf(),
 	}, &s.Body)
@@ -90,6 +106,33 @@ func (s *sheet) findings() {
 		s.Markup("</li>\n")
 	}
 	s.Markup("</ul>\n</section>\n")
+}
+
+// diff is the patch, and the choice of how it is laid out: two radio buttons and style rules, without
+// a script.
+func (s *sheet) diff() {
+	s.Markup("<section class=\"change\" aria-labelledby=\"diff\">\n<h2 id=\"diff\">The change</h2>\n")
+	defer s.Markup("</section>\n")
+	switch {
+	case s.o.Redact:
+		s.Markup("<p>The diff is left out of these pages.</p>\n")
+		return
+	case s.t.patch == nil:
+		s.Markup("<p>The patch cannot be read.</p>\n")
+		return
+	case s.t.proposal.PatchRedactedSHA256 != "":
+		s.Markup("<p>The ledger keeps this patch without what looks like a secret: these are not all of the bytes that were decided about.</p>\n")
+	}
+	s.Markup("<fieldset class=\"layout\">\n<legend>Lines of a change</legend>\n<label><input type=\"radio\" name=\"layout\" id=\"unified\" checked> below each other</label>\n<label><input type=\"radio\" name=\"layout\" id=\"split\"> side by side</label>\n</fieldset>\n")
+	from := s.Len()
+	var names []string
+	for _, c := range s.t.changes {
+		names = append(names, c.Path)
+	}
+	s.writeDiff(s.t.patch, names)
+	if bytes.Contains(s.b[from:], []byte(`class="hidden"`)) {
+		s.Markup("<p class=\"note\">Marked escapes, such as <span class=\"hidden\">\\u202e</span>, stand for characters that do not show and for bytes that are no text.</p>\n")
+	}
 }
 
 // upper begins a sentence.

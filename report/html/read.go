@@ -112,11 +112,10 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 	for _, j := range t.verdict.Decisions {
 		t.decided(j)
 	}
-	t.State = t.inWords()
-	return t, nil
+	return t.With(), nil
 }
 
-// With is the transaction with what an audit found against it.
+// With is the transaction with what an audit found against it: nobody's approval counts then.
 func (t Transaction) With(found ...history.Finding) Transaction {
 	for _, f := range found {
 		if !slices.ContainsFunc(t.Findings, func(o history.Finding) bool {
@@ -124,6 +123,9 @@ func (t Transaction) With(found ...history.Finding) Transaction {
 		}) {
 			t.Findings = append(slices.Clip(t.Findings), f)
 		}
+	}
+	if !t.Sound() {
+		t.Approvers = nil
 	}
 	t.State = t.inWords()
 	return t

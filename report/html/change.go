@@ -1,0 +1,287 @@
+package html
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
+)
+
+// wide begins a table that scrolls in a box of its own where the screen is narrow. The columns have
+// these heads.
+func (s *sheet) wide(label string, heads ...string) {
+	s.Markup("<div class=\"wide\" tabindex=\"0\" role=\"region\"").Attribute("aria-label", label).Markup(">\n<table>\n<thead><tr>")
+	for _, h := range heads {
+		s.Markup("<th scope=\"col\">").Text(h).Markup("</th>")
+	}
+	s.Markup("</tr></thead>\n<tbody>\n")
+}
+
+func (s *sheet) endWide() { s.Markup("</tbody>\n</table>\n</div>\n") }
+
+// row is a row of a table; each cell writes itself.
+func (s *sheet) row(cells ...func()) {
+	s.Markup("<tr>")
+	for _, cell := range cells {
+		s.Markup("<td>")
+		cell()
+		s.Markup("</td>")
+	}
+	s.Markup("</tr>\n")
+}
+
+// proposal is who wants what, and which bytes.
+func (s *sheet) proposal() {
+	t := s.t
+	s.Markup("<section aria-labelledby=\"proposal\">\n<h2 id=\"proposal\">The proposal</h2>\n<dl>\n")
+	s.fact("Proposed by", func() { s.person(t.Proposer); s.Text(", id ").Code(t.Proposer.ID) })
+	s.fact("Proposed", func() { s.when(t.Proposed) })
+	s.fact("Transaction", func() { s.Code(t.ID) })
+	if p := t.proposal; p != nil {
+		if p.Author != nil {
+			s.fact("Author in the patch", func() { s.Text(p.Author.Name + " <" + p.Author.Email + ">, not verified") })
+		}
+		s.fact("Patch", func() {
+			address := ""
+			if hexadecimal(t.PatchID, 64) {
+				address = "patch/" + t.PatchID + "/index.html"
+			}
+			s.Markup("<code>")
+			s.here(address, t.PatchID)
+			s.Markup("</code>")
+		})
+		s.fact("Base commit", func() { s.commit(p.BaseCommit) })
+		if t.PullRequest > 0 {
+			s.fact("Pull request", s.pull)
+		}
+		if p.Confidence != nil {
+			s.fact("Confidence", func() { s.Text(itoa(*p.Confidence) + " of 100, by the proposer's own word") })
+		}
+		if len(t.Supersedes) > 0 {
+			s.fact("Takes the place of", func() { s.transactions(t.Supersedes) })
+		}
+	}
+	s.Markup("</dl>\n</section>\n")
+}
+
+func (s *sheet) transactions(ids []string) {
+	for i, id := range ids {
+		if i > 0 {
+			s.Text(", ")
+		}
+		address := ""
+		if ledger.CheckID(id) == nil {
+			address = "tx/" + id + "/index.html"
+		}
+		s.Markup("<code>")
+		s.here(address, id)
+		s.Markup("</code>")
+	}
+}
+
+func (s *sheet) pull() {
+	text := "#" + itoa(s.t.PullRequest)
+	if r := s.t.Repository; r != nil {
+		text = r.Name + text
+	}
+	if s.o.Web == "" {
+		s.Text(text)
+		return
+	}
+	s.Link(s.o.Web+"/pull/"+itoa(s.t.PullRequest), text)
+}
+
+// risks are what a reader of the diff may overlook.
+func (s *sheet) risks() {
+	s.Markup("<section aria-labelledby=\"risks\">\n<h2 id=\"risks\">What to look at first</h2>\n")
+	switch list := s.t.risks; {
+	case list == nil:
+		s.Markup("<p>The record lists no risks: it is of an earlier version, or cannot be read.</p>\n")
+	case len(list.Risks)+len(list.More) == 0:
+		s.Markup("<p>Nothing stood out.</p>\n")
+	default:
+		s.wide("Risks", "Risk", "File", "Lines", "More")
+		for _, r := range list.Risks {
+			s.row(func() { s.Text(riskTitle(r.Kind)) }, func() { s.riskPath(r) }, func() { s.Text(numbers(r.Lines, r.More)) }, func() { s.Text(r.Detail) })
+		}
+		s.endWide()
+		for _, kind := range slices.Sorted(maps.Keys(list.More)) {
+			s.Markup("<p>").Textf("And %d more of this kind: %s.", list.More[kind], riskTitle(kind)).Markup("</p>\n")
+		}
+	}
+	s.Markup("</section>\n")
+}
+
+func (s *sheet) riskPath(r risk.Risk) {
+	if r.From != "" {
+		s.Code(r.From).Text(" → ")
+	}
+	if i := slices.IndexFunc(s.t.changes, func(c ledger.ItemChange) bool { return c.Path == r.Path }); i >= 0 && !s.o.Redact {
+		s.Markup("<code>").Link("#file-"+itoa(i+1), r.Path).Markup("</code>")
+		return
+	}
+	s.Code(cmp.Or(r.Path, "every file"))
+}
+
+func riskTitle(k risk.Kind) string {
+	return cmp.Or(map[risk.Kind]string{
+		risk.Unlisted: "not listed", risk.Executable: "becomes executable", risk.Trusted: "steers automation", risk.Build: "builds or installs",
+		risk.Secret: "secret", risk.Protected: "protected", risk.Binary: "binary", risk.Delete: "deleted", risk.Rename: "renamed",
+		risk.Mode: "executable no more", risk.Whitespace: "white space only", risk.Long: "long lines", risk.Hidden: "hidden characters",
+		risk.Lookalike: "look-alike letters", risk.Generated: "generated",
+	}[k], string(k))
+}
+
+func numbers(lines []int, more int) string {
+	var out []string
+	for _, n := range lines {
+		out = append(out, strconv.Itoa(n))
+	}
+	text := strings.Join(out, ", ")
+	if more > 0 {
+		text += " and " + plural(more, "more", "more")
+	}
+	return text
+}
+
+// files are the paths with their hashes, before and after, and what became of each.
+func (s *sheet) files() {
+	p := s.t.proposal
+	if p == nil {
+		return
+	}
+	s.Markup("<section aria-labelledby=\"files\">\n<h2 id=\"files\">Files</h2>\n")
+	s.wide("Files", "File", "Change", "SHA-256 before", "SHA-256 after", "Applied")
+	for i, c := range s.t.changes {
+		s.row(func() {
+			if c.From != "" {
+				s.Code(c.From).Text(" → ")
+			}
+			s.Markup("<code>")
+			if s.o.Redact {
+				s.Text(c.Path)
+			} else {
+				s.Link("#file-"+itoa(i+1), c.Path)
+			}
+			s.Markup("</code>")
+			if s.o.Path != nil && !s.o.Alone {
+				s.Text(" (")
+				s.here(s.o.Path(c.Path), "its history")
+				s.Text(")")
+			}
+		}, func() { s.Text(c.Kind) }, func() { s.hash(p.BaseSHA256[cmp.Or(c.From, c.Path)]) }, func() { s.hash(p.AfterSHA256[c.Path]) }, func() { s.operation(c.Path) })
+	}
+	s.endWide()
+	s.Markup("</section>\n")
+}
+
+func (s *sheet) hash(sum *string) {
+	if sum == nil {
+		s.Text("no file")
+		return
+	}
+	s.Code(strings.TrimPrefix(*sum, "sha256:"))
+}
+
+// operation is what the ApplyResult says of a path.
+func (s *sheet) operation(path string) {
+	if s.t.result == nil {
+		s.Text("no")
+		return
+	}
+	for _, op := range s.t.result.Operations {
+		if op.Path == path {
+			s.Text(string(op.Status))
+			if op.Error != "" {
+				s.Text(": " + op.Error)
+			}
+		}
+	}
+}
+
+// rules are the Policy as it was, with what applied marked.
+func (s *sheet) rules() {
+	s.Markup("<section aria-labelledby=\"policy\">\n<h2 id=\"policy\">The Policy as it was</h2>\n")
+	if s.t.rules.Policy == "" {
+		s.Markup("<p>It is not recorded, or cannot be read.</p>\n</section>\n")
+		return
+	}
+	s.Markup("<p>")
+	if s.t.rules.Found {
+		s.Code(policy.Path).Text(" of commit ")
+		s.commit(s.t.rules.Commit)
+	} else {
+		s.Text("The defaults: commit ")
+		s.commit(s.t.rules.Commit)
+		s.Text(" has no " + policy.Path)
+	}
+	s.Text(". SHA-256 of its canonical form: ").Code(s.t.rules.SHA256).Text(". What applied to this change is marked.").Markup("</p>\n")
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(s.t.rules.Policy), "", "  ") != nil {
+		out.Reset()
+		out.WriteString(s.t.rules.Policy)
+	}
+	applied := s.applied()
+	s.Markup("<pre class=\"policy\" tabindex=\"0\" role=\"region\" aria-label=\"The Policy\"><code>")
+	key, rule := "", -1
+	for line := range strings.Lines(out.String()) {
+		switch {
+		case strings.HasPrefix(line, `  "`):
+			key, _, _ = strings.Cut(strings.TrimPrefix(line, `  "`), `"`)
+			rule = -1
+		case strings.HasPrefix(line, "    {") && key == "protected":
+			rule++
+		}
+		if applied[key] || key == "protected" && applied["protected["+itoa(rule)+"]"] {
+			s.Markup("<mark>").Lines(line).Markup("</mark>")
+		} else {
+			s.Lines(line)
+		}
+	}
+	s.Markup("</code></pre>\n")
+	s.met()
+	s.Markup("</section>\n")
+}
+
+// applied are the parts of the Policy that had a say.
+func (s *sheet) applied() map[string]bool {
+	out := map[string]bool{"approvals": true}
+	if p := s.t.proposal; p != nil {
+		out["secrets"] = p.ContainsSecrets
+		for _, e := range s.t.policy.Explain(p.TargetFiles) {
+			for _, met := range e.Rules {
+				out[met.Rule] = true
+			}
+		}
+	}
+	out["commands"] = len(all[*ledger.CommandItem](s.t)) > 0
+	out["apply"] = s.t.result != nil
+	return out
+}
+
+// met says which paths met which rules.
+func (s *sheet) met() {
+	if s.t.proposal == nil {
+		return
+	}
+	for _, e := range s.t.policy.Explain(s.t.proposal.TargetFiles) {
+		for _, met := range e.Rules {
+			s.Markup("<p>").Code(e.Path).Text(" is protected by ").Code(met.Rule).Text(" (").Code(met.Glob).Text("): " + plural(met.Required, "approval", "approvals"))
+			if who := (policy.Need{Users: met.Users, Teams: met.Teams, Owners: met.Owners}).People(); who != "" {
+				s.Text(" by " + who)
+			}
+			s.Text(".").Markup("</p>\n")
+		}
+	}
+}
+
+func hexadecimal(text string, digits int) bool {
+	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
+}

@@ -1,0 +1,111 @@
+package html
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+)
+
+// maxCompared bounds the patches whose difference is worked out, in bytes of both.
+const maxCompared = 2 << 20
+
+// A part is what a patch does to one file.
+type part struct {
+	name  string
+	lines [][]byte // without the line of the blobs' ids
+}
+
+// compare shows what changed between the proposal whose place this one took and this one: the difference of
+// the two diffs, file by file.
+func (s *sheet) compare() {
+	before := s.o.Earlier
+	if before == nil {
+		return
+	}
+	s.Markup("<section aria-labelledby=\"compare\">\n<h2 id=\"compare\">What changed since the earlier proposal</h2>\n<p>Compared with ")
+	s.transactions([]string{before.ID})
+	s.Text(", which this one took the place of.").Markup("</p>\n")
+	defer s.Markup("</section>\n")
+	switch {
+	case before.PatchID == s.t.PatchID && s.t.PatchID != "":
+		s.Markup("<p>Both propose the same bytes.</p>\n")
+		return
+	case s.o.Redact:
+		s.Markup("<p>The diffs are left out of these pages.</p>\n")
+		return
+	case s.t.patch == nil || before.patch == nil:
+		s.Markup("<p>A patch cannot be read, so they cannot be compared.</p>\n")
+		return
+	case len(s.t.patch)+len(before.patch) > maxCompared:
+		s.Markup("<p>They are too large to compare here.</p>\n")
+		return
+	}
+	earlier := before.parts()
+	var same []string
+	for _, now := range s.t.parts() {
+		i := slices.IndexFunc(earlier, func(p part) bool { return p.name == now.name })
+		if i < 0 {
+			s.difference(now.name, "is new in this proposal", nil, now.lines)
+			continue
+		}
+		was := earlier[i]
+		earlier = slices.Delete(earlier, i, i+1)
+		if slices.EqualFunc(was.lines, now.lines, bytes.Equal) {
+			same = append(same, now.name)
+			continue
+		}
+		s.difference(now.name, "is changed otherwise than before", was.lines, now.lines)
+	}
+	for _, was := range earlier {
+		s.difference(was.name, "is not changed any more", was.lines, nil)
+	}
+	for _, name := range same {
+		s.Markup("<p>").Code(name).Text(" is changed just as before.").Markup("</p>\n")
+	}
+}
+
+// parts are the files of a patch.
+func (t Transaction) parts() []part {
+	var out []part
+	for line := range bytes.Lines(t.patch) {
+		if bytes.HasPrefix(line, []byte("diff --git ")) || len(out) == 0 {
+			name := strings.TrimSuffix(string(line), "\n")
+			if len(out) < len(t.changes) {
+				name = t.changes[len(out)].Path
+			}
+			out = append(out, part{name: name})
+		}
+		if last := &out[len(out)-1]; !bytes.HasPrefix(line, []byte("index ")) {
+			last.lines = append(last.lines, line)
+		}
+	}
+	return out
+}
+
+// difference shows two diffs of a file as one, in which the signs of the first column are what changed
+// between the proposals.
+func (s *sheet) difference(name, what string, before, after [][]byte) {
+	s.Markup("<details open class=\"file\"><summary><h3>").Text(cmp.Or(name, "a file") + " " + what).Markup("</h3></summary>\n")
+	s.Markup("<pre class=\"diff\" tabindex=\"0\" role=\"region\"").Attribute("aria-label", "Difference of the proposals in "+name).Markup("><code>")
+	for _, h := range linediff.Hunks(linediff.Diff(before, after), len(before), len(after), 3) {
+		s.Markup("<span class=\"g\">").Lines("@@\n").Markup("</span>")
+		at := h.OldStart
+		for _, e := range h.Edits {
+			s.plainLines("u", " ", before[at:e.OldStart])
+			s.plainLines("d", "-", before[e.OldStart:e.OldEnd])
+			s.plainLines("a", "+", after[e.NewStart:e.NewEnd])
+			at = e.OldEnd
+		}
+		s.plainLines("u", " ", before[at:h.OldStart+h.OldLines])
+	}
+	s.Markup("</code></pre>\n</details>\n")
+}
+
+func (s *sheet) plainLines(class constant, sign string, lines [][]byte) {
+	for _, line := range lines {
+		s.Markup("<span class=\"").Markup(class).Markup("\">").Lines(sign + strings.TrimSuffix(string(line), "\n") + "\n").Markup("</span>")
+	}
+}

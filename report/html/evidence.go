@@ -1,0 +1,158 @@
+package html
+
+import (
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// exit is what came of a command, in words.
+func exit(c ledger.Command) string {
+	switch {
+	case c.Status == ledger.ItemCompleted && c.ExitCode == 0:
+		return "passed"
+	case c.ExitCode < 0:
+		return "could not be run"
+	}
+	return "failed with exit code " + itoa(c.ExitCode)
+}
+
+// A printed artifact is what a command printed, as far as a page shows it.
+type printed struct {
+	Execution struct {
+		Stdout string `json:"stdout"`
+		Stderr string `json:"stderr"`
+		Error  string `json:"error"`
+	} `json:"execution"`
+}
+
+// A checked artifact has what became of the checks of the result.
+type checked struct {
+	Checks []struct {
+		ID       string `json:"id"`
+		Type     string `json:"type"`
+		Target   string `json:"target"`
+		Required bool   `json:"required"`
+		OK       bool   `json:"ok"`
+		Message  string `json:"message"`
+	} `json:"checks"`
+}
+
+// commands are the checks and commands with what they printed.
+func (s *sheet) commands() {
+	s.Markup("<section aria-labelledby=\"commands\">\n<h2 id=\"commands\">Checks and commands</h2>\n")
+	before := s.Len()
+	for _, c := range all[*ledger.CommandItem](s.t) {
+		s.command(c.Item)
+	}
+	for _, a := range all[*ledger.ArtifactStored](s.t) {
+		doc, ok := aside[checked](s.t, a.Path)
+		if a.Kind != "validation" || !ok || len(doc.Checks) == 0 {
+			continue
+		}
+		s.wide("Checks of the result", "Check", "Of", "Required", "Result", "Message")
+		for _, c := range doc.Checks {
+			s.row(func() { s.Text(c.Type) }, func() { s.Code(c.Target) }, func() { s.Text(yes(c.Required)) },
+				func() { s.Text(map[bool]string{true: "passed", false: "failed"}[c.OK]) }, func() { s.Text(c.Message) })
+		}
+		s.endWide()
+	}
+	if s.Len() == before {
+		s.Markup("<p>None ran.</p>\n")
+	}
+	s.Markup("</section>\n")
+}
+
+func (s *sheet) command(c ledger.Command) {
+	s.Markup("<h3>").Code(c.Command).Text(": "+exit(c)).Markup("</h3>\n<p>").Textf("%d ms, %s", c.DurationMS, when(c.Metadata.When))
+	s.Text(map[bool]string{true: ", required", false: ", not required"}[c.Metadata.Required] + "; on the tree ").Code(c.Metadata.Tree).Markup("</p>\n")
+	if s.o.Redact {
+		return
+	}
+	doc, ok := aside[printed](s.t, c.Metadata.Artifact.Path)
+	if !ok {
+		doc.Execution.Stdout = c.AggregatedOutput
+	}
+	for _, out := range []struct{ name, text string }{{"It could not be run", doc.Execution.Error}, {"Standard output", doc.Execution.Stdout}, {"Standard error", doc.Execution.Stderr}} {
+		if out.text != "" {
+			s.Markup("<details><summary>").Text(out.name).Markup("</summary>\n<pre tabindex=\"0\" role=\"region\"").Attribute("aria-label", out.name+" of "+c.Command)
+			s.Markup(">").Lines(cut(out.text)).Markup("</pre>\n</details>\n")
+		}
+	}
+}
+
+// trace is what the proposer says that it did before.
+func (s *sheet) trace() {
+	steps := all[*ledger.TraceItem](s.t)
+	if len(steps) == 0 {
+		return
+	}
+	s.Markup("<section aria-labelledby=\"trace\">\n<h2 id=\"trace\">What the proposer says it did</h2>\n<p>Nothing here saw any of it.</p>\n<ol>\n")
+	for _, step := range steps {
+		s.Markup("<li>").Text(map[string]string{
+			"agentMessage": "said", "reasoning": "thought", "plan": "planned", "mcpToolCall": "called a tool", ledger.CommandExecution: "ran",
+		}[step.Item.Type])
+		if said := step.Item.Said(); said != "" && !s.o.Redact {
+			s.Text(": ").Code(said)
+		}
+		s.Markup("</li>\n")
+	}
+	s.Markup("</ol>\n</section>\n")
+}
+
+// verify has the commands by which anybody can check what the page says.
+func (s *sheet) verify() {
+	t := s.t
+	if ledger.CheckID(t.ID) != nil {
+		return
+	}
+	ref, dir := s.o.LedgerRef, ledger.Dir(t.ID)
+	if ref == "" {
+		ref = "refs/agent/ledger"
+	}
+	at := s.o.LedgerCommit
+	if !hexadecimal(at, 40) {
+		at = ref
+	}
+	s.Markup("<section aria-labelledby=\"verify\">\n<h2 id=\"verify\">Check it yourself</h2>\n<p>In a clone of the repository. ")
+	s.Text("The first line brings the ledger; the last one checks every rule of it.").Markup("</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"Commands to verify\"><code>")
+	s.say("git fetch origin "+quoted(ref+":"+ref), "")
+	s.say("git log --format='%h %ad %s' "+quoted(at)+" -- "+dir, "each stage is a commit")
+	if hexadecimal(t.PatchID, 64) && t.proposal.PatchRedactedSHA256 == "" {
+		s.say("git show "+quoted(at+":"+dir+"/"+ledger.PatchFile(t.PatchID))+" | sha256sum", t.PatchID)
+	}
+	if n := len(t.Commits); n > 0 && hexadecimal(t.Commits[n-1], 40) && t.Kind != ledger.KindPullRequest {
+		for _, c := range t.changes {
+			if sum := t.proposal.AfterSHA256[c.Path]; sum != nil && showsWhole(c.Path) {
+				s.say("git show "+quoted(t.Commits[n-1]+":"+c.Path)+" | sha256sum", strings.TrimPrefix(*sum, "sha256:"))
+			}
+		}
+	}
+	s.say("countersign show "+t.ID, "")
+	s.say("countersign audit", "")
+	s.Markup("</code></pre>\n</section>\n")
+}
+
+// say is a command, and what it prints if all is well.
+func (s *sheet) say(command, prints string) {
+	s.Lines(command + "\n")
+	if prints != "" {
+		s.Markup("<i class=\"c\">").Lines("# " + prints + "\n").Markup("</i>")
+	}
+}
+
+// quoted is a word as a shell reads it.
+func quoted(word string) string {
+	if only(word, "./_:-") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// showsWhole reports whether a path can be copied from the page as it is.
+func showsWhole(path string) bool {
+	var b Body
+	return !strings.Contains(string(b.Text(path).b), `class="hidden"`)
+}
+
+func yes(b bool) string { return map[bool]string{true: "yes", false: "no"}[b] }
