@@ -228,6 +228,12 @@ func (r *Repo) Head(context.Context) (string, error) {
 	return ref.Hash().String(), nil
 }
 
+// IsCheckedOut reports whether HEAD is on a ref.
+func (r *Repo) IsCheckedOut(ref string) bool {
+	head, err := r.store.Reference(plumbing.HEAD)
+	return err == nil && head.Target().String() == ref
+}
+
 // BranchWith returns the branch that is checked out where its history is known to have a
 // commit, else "".
 func (r *Repo) BranchWith(ctx context.Context, commit string) string {

@@ -129,6 +129,44 @@ func (s Settings) ExtraHeader(url string) string {
 // Habit is a value of the section countersign, of the repository too; "" for none.
 func (s Settings) Habit(key string) string { return s.values["countersign."+strings.ToLower(key)] }
 
+// SetHabit puts a value of the section countersign behind what the repository's own
+// configuration has: the last one counts. Nothing else in the file changes. The value is of
+// plain characters, such as a ref's name.
+func (r *Repo) SetHabit(key, value string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing the Git configuration: %w", err)
+		}
+	}()
+	file, err := filepath.EvalSymlinks(filepath.Join(r.gitDir, "config"))
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	// Git's own lock. The file may hold a token: who could not read it still cannot.
+	lock, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(file)
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(lock, "%s[countersign]\n\t%s = %s\n", text, key, value)
+	}
+	if err = errors.Join(err, lock.Close()); err == nil {
+		err = os.Rename(file+".lock", file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file+".lock"))
+	}
+	return nil
+}
+
 // SigningKey is what signs by SSH: user.signingKey, if gpg.format is ssh; "" for nothing.
 func (s Settings) SigningKey() string {
 	if s.values["gpg.format"] == "ssh" {

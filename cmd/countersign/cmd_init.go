@@ -23,7 +23,7 @@ import (
 type initFlags struct {
 	scaffold.Setup
 	doctor, check, harden, dryRun, pr bool
-	fleet, organization               bool
+	fleet, organization, ledgerBranch bool
 	branch                            string
 	app                               int64
 }
@@ -56,26 +56,23 @@ up for approval too. --fleet adds countersign-fleet, which settles many pull req
 countersign-organization, which starts that workflow in all repositories of an organisation
 (docs/scaling.md). Once they are there, init keeps them up to date like the others.
 
+--ledger-branch keeps the ledger on the branch countersign-ledger, where people see it beside the
+others and a ruleset can protect it: the workflows and this clone use it from then on.
+
 With --check it writes nothing and says what will not work: the token's rights, rules for
 pushes, the files on the default branch. With --harden it prints what protects the
 repository further, as requests to GitHub's API.`,
-		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --check\n" +
+		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --ledger-branch\n  countersign init --check\n" +
 			"  countersign init --harden --ledger-ref refs/heads/countersign-ledger --app 12345",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Given = cmd.Flags().Changed
-			if cmd.Flags().Changed("ledger-ref") {
-				f.LedgerRef = a.flags.ledgerRef
+			if err := a.initLedger(&f); err != nil {
+				return err
 			}
-			switch {
-			case f.LedgerRef != "" && !scaffold.LedgerForm().MatchString(f.LedgerRef):
-				return &cli.UsageError{Message: fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.LedgerRef), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
-			case f.check && f.harden:
-				return &cli.UsageError{Message: "--check and --harden were both given", Hint: "give one of them"}
-			case f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses):
-				return &cli.UsageError{Message: fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), Hint: "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
-			case f.pr && (f.dryRun || f.check || f.harden):
-				return &cli.UsageError{Message: "--pr was given with a flag that writes nothing", Hint: "--dry-run, --check and --harden go by themselves"}
+			switch err := f.refused(); {
+			case err != nil:
+				return err
 			case f.check:
 				return a.initCheck(cmd.Context(), f)
 			case f.harden:
@@ -84,10 +81,16 @@ repository further, as requests to GitHub's API.`,
 			return a.init(cmd.Context(), f)
 		},
 	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *initFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Uses, "uses", "", "the `ACTION` that the workflows use: OWNER/countersign for its newest release, OWNER/countersign@COMMIT, or ./ in its own repository")
 	flags.BoolVar(&f.Gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
 	flags.BoolVar(&f.Inline, "inline", false, "write all jobs into the workflow, in place of a call to one of ours; the default for GitHub Enterprise Server")
+	flags.BoolVar(&f.ledgerBranch, "ledger-branch", false, "keep the ledger on the branch countersign-ledger, in the workflows and in this clone")
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
 	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed")
@@ -98,7 +101,37 @@ repository further, as requests to GitHub's API.`,
 	flags.BoolVar(&f.harden, "harden", false, "write nothing; print the requests that protect the ledger's branch and the signing key")
 	flags.StringVar(&f.branch, "branch", "", "the default branch's `NAME`: with --check, where GitHub is not asked; with --harden (main)")
 	flags.Int64Var(&f.app, "app", 0, "with --harden, the `NUMBER` of the app that alone may write the ledger's branch")
-	return cmd
+}
+
+// initLedger is where the ledger is to be: as a flag says, else as the workflows have it,
+// else as this clone has it.
+func (a *App) initLedger(f *initFlags) error {
+	if f.Given("ledger-ref") {
+		f.LedgerRef = a.flags.ledgerRef
+	}
+	switch {
+	case f.ledgerBranch && f.LedgerRef != "" && f.LedgerRef != scaffold.LedgerBranch:
+		return &cli.UsageError{Message: fmt.Sprintf("--ledger-branch and --ledger-ref %+q were both given", f.LedgerRef), Hint: "give one of them"}
+	case f.ledgerBranch:
+		f.LedgerRef, a.flags.ledgerRef = scaffold.LedgerBranch, scaffold.LedgerBranch
+		delete(a.habitual, "ledgerref")
+	case f.LedgerRef != "" && !scaffold.LedgerForm().MatchString(f.LedgerRef):
+		return &cli.UsageError{Message: fmt.Sprintf("--ledger-ref %+q cannot be the ledger's", f.LedgerRef), Hint: "a ledger ref looks like " + gitstore.LedgerRef}
+	}
+	return nil
+}
+
+// refused says which flags make no sense together, or by themselves.
+func (f initFlags) refused() error {
+	switch {
+	case f.check && f.harden:
+		return &cli.UsageError{Message: "--check and --harden were both given", Hint: "give one of them"}
+	case f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses):
+		return &cli.UsageError{Message: fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), Hint: "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
+	case f.pr && (f.dryRun || f.check || f.harden):
+		return &cli.UsageError{Message: "--pr was given with a flag that writes nothing", Hint: "--dry-run, --check and --harden go by themselves"}
+	}
+	return nil
 }
 
 func (a *App) doctorCommand() *cobra.Command {
@@ -134,7 +167,10 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	remote := settings.RemoteURL(a.flags.remote)
 	f.Forge = scaffold.ForgeOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), wire.WebOf(remote)), cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote)))
 	f.Forge.Say(a.say, a.flags.remote, remote != "")
-	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: a.again}
+	if scaffold.LedgerForm().MatchString(a.flags.ledgerRef) {
+		f.Usual = a.flags.ledgerRef
+	}
+	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: a.again, Own: scaffold.Own()}
 	person := a.person()
 	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
 	f.Tags = func(ctx context.Context, repository string) (map[string]string, error) {
@@ -155,6 +191,9 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 			return err
 		}
 	}
+	if r.Moves, err = a.moveLedger(ctx, repo, settings, f, r.Way == scaffold.Wrote); err != nil {
+		return err
+	}
 	if a.flags.json {
 		return a.printJSON(r.Document(report.Diff([]byte(a.finder().RedactDiff(r.Diff()).String()), report.Style{})))
 	}
@@ -163,6 +202,27 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 		columns, _ = terminal.Size(a.Stdout)
 	}
 	return a.long(a.redact(r.Text(columns, a.flags.quiet, a.style())))
+}
+
+// moveLedger has this clone keep its ledger on the branch from now on, and reports whether
+// it has one elsewhere that is to be moved there.
+func (a *App) moveLedger(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, f initFlags, write bool) (moves bool, err error) {
+	if !f.ledgerBranch {
+		return false, nil
+	}
+	const habit = "ledgerRef"
+	if write && settings.Habit(habit) != f.LedgerRef {
+		if err := repo.SetHabit(habit, f.LedgerRef); err != nil {
+			return false, err
+		}
+		a.say("this clone keeps the ledger on %s from now on (git config countersign.%s)", f.LedgerRef, habit)
+	}
+	there, err := repo.Ref(ctx, f.LedgerRef)
+	if err != nil || there != "" {
+		return false, err
+	}
+	before, err := repo.Ref(ctx, gitstore.LedgerRef)
+	return before != "", err
 }
 
 // initPlace is where the files go: the working tree, or a pull request.
@@ -246,6 +306,7 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 		if facts.Here.Ledger, err = repo.Ref(ctx, a.flags.ledgerRef); err != nil {
 			return err
 		}
+		facts.Here.CheckedOut = repo.IsCheckedOut(a.flags.ledgerRef)
 	}
 	if client != nil {
 		branch, isBranch := strings.CutPrefix(facts.LedgerRef, "refs/heads/")

@@ -35,6 +35,9 @@ const (
 	UseAppToken = "actions/create-github-app-token@1b10c78c7865c340bc4f6099eb2f838309f1e8c3 # v3.1.1"
 )
 
+// LedgerBranch is where --ledger-branch keeps the ledger.
+const LedgerBranch = "refs/heads/countersign-ledger"
+
 // Placeholder stands for the action in workflows until --uses names it.
 const Placeholder = "OWNER/countersign@COMMIT"
 
@@ -59,6 +62,7 @@ type Settings struct {
 	Uses      string   // the repository of the action and its commit, or ./ in that repository itself
 	Gate      bool     // whether pull requests themselves are guarded
 	LedgerRef string   // "" for the usual one
+	Usual     string   // where the clone keeps the ledger, for workflows that are new; "" for the usual one
 	Inline    bool     // whether the jobs are written into the workflow, rather than called
 	FormerBot bool     // whether the bot is still in the file of a former init
 	Answers   *Answers // for the Policy; nil where nobody was asked
@@ -361,6 +365,9 @@ func (s Settings) after(there map[string][]byte, given func(flag string) bool) S
 	}
 	was := SettingsOf(have)
 	s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses, Placeholder), cmp.Or(s.LedgerRef, was.LedgerRef)
+	if !found {
+		s.LedgerRef = cmp.Or(s.LedgerRef, s.Usual)
+	}
 	if !given("gate") {
 		s.Gate = was.Gate
 	}

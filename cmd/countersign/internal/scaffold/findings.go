@@ -38,6 +38,7 @@ type Facts struct {
 type Here struct {
 	Name, Email string
 	Ledger      string // the tip, "" for none
+	CheckedOut  bool   // whether the ledger's branch is
 }
 
 // The levels of a finding.
@@ -95,6 +96,9 @@ func (f Facts) hereFindings() []Finding {
 	} else {
 		out = append(out, ok("you decide here as %s <%s>", report.Clean(f.Here.Name), report.Clean(f.Here.Email)))
 	}
+	if f.Here.CheckedOut {
+		out = append(out, fails("git switch "+report.ShellQuote(cmp.Or(f.Branch, "main")), "the ledger's branch is checked out: each entry would leave the files behind it, and a commit there would damage it"))
+	}
 	if f.Here.Ledger == "" {
 		return append(out, note("countersign sync brings a remote's; countersign review begins one", "this clone has no ledger on %s", f.LedgerRef))
 	}
@@ -132,7 +136,7 @@ func (f Facts) fileFindings() []Finding {
 func (f Facts) usesFindings() []Finding {
 	var out []Finding
 	if f.WorkflowRef != f.LedgerRef {
-		out = append(out, note("countersign doctor --ledger-ref "+report.ShellQuote(f.WorkflowRef), "the workflows keep the ledger on %s", f.WorkflowRef))
+		out = append(out, note("git config countersign.ledgerRef "+report.ShellQuote(f.WorkflowRef), "this clone looks for the ledger on %s; the workflows keep it on %s", f.LedgerRef, f.WorkflowRef))
 	}
 	for _, uses := range f.Uses {
 		switch {
@@ -239,7 +243,7 @@ func (f Facts) pullFindings() []Finding {
 
 // blocking are the types of branch rules that refuse a push to the ledger.
 var blocking = []string{
-	"creation", "update", "pull_request", "required_status_checks", "required_signatures", "required_deployments", "merge_queue", "workflows",
+	"creation", "pull_request", "required_status_checks", "required_signatures", "required_deployments", "merge_queue", "workflows",
 	"commit_message_pattern", "commit_author_email_pattern", "committer_email_pattern", "code_scanning", "code_quality",
 }
 
@@ -262,8 +266,9 @@ func (f Facts) pushFindings() []Finding {
 	if f.GitHub.RulesUnread {
 		return out
 	}
+	kept := slices.Contains(f.GitHub.BranchRules, "update") // of the two rules of Harden
 	for _, rule := range f.GitHub.BranchRules {
-		if slices.Contains(blocking, rule) {
+		if slices.Contains(blocking, rule) && !(kept && rule == "creation") {
 			out = append(out, note("the app whose token pushes must be excepted from it", "a rule (%s) restricts pushes to the ledger's branch", report.Clean(rule)))
 		}
 	}
@@ -271,6 +276,11 @@ func (f Facts) pushFindings() []Finding {
 		if !slices.Contains(f.GitHub.BranchRules, rule) {
 			out = append(out, note("countersign init --harden", "no rule keeps the ledger's branch from being rewritten or deleted (%s)", rule))
 		}
+	}
+	if kept {
+		out = append(out, ok("only whom a rule excepts adds to the ledger's branch; the app whose token pushes must be among them"))
+	} else {
+		out = append(out, note("countersign init --harden --app NUMBER", "no rule keeps the ledger's branch to the app: whoever may push can add to it, and countersign notices what is forged afterwards"))
 	}
 	return out
 }

@@ -109,6 +109,13 @@ func ReleaseOf(published string, info *debug.BuildInfo) (repository, tag string)
 	return path, tag
 }
 
+// Own is the repository of the release that this program is of, "" for none that it knows.
+func Own() string {
+	info, _ := debug.ReadBuildInfo()
+	repository, _ := ReleaseOf(Published, info)
+	return repository
+}
+
 // Standing judges a pin by the tags of its repository, tag → commit: it is the
 // newest release, or a finding that fails says what is.
 func (p Pin) Standing(tags map[string]string) Finding {

@@ -181,7 +181,7 @@ func works() Facts {
 		Uses: []string{"acme/countersign@" + strings.Repeat("a", 40)},
 		GitHub: github.Facts{
 			DefaultBranch: "main", Account: ledger.Actor{Kind: "bot", Login: "acme-app"}, Rights: map[string]bool{},
-			Teams: map[string]bool{"acme/security": true}, BranchRules: []string{"non_fast_forward", "deletion"},
+			Teams: map[string]bool{"acme/security": true}, BranchRules: []string{"update", "non_fast_forward", "deletion"},
 			Checks: []string{"countersign"},
 		},
 	}
@@ -227,7 +227,7 @@ func TestInitFindings(t *testing.T) {
 		{LevelNote, "push ruleset no json (file_path_restriction)", func(f *Facts) {
 			f.GitHub.PushRules = []github.Rules{{Name: "no\x1b json", Types: []string{"file_path_restriction"}}}
 		}},
-		{LevelNote, "keep the ledger on refs/heads/other", func(f *Facts) { f.WorkflowRef = "refs/heads/other" }},
+		{LevelNote, "keep it on refs/heads/other", func(f *Facts) { f.WorkflowRef = "refs/heads/other" }},
 		{LevelNote, "the rules for pushes cannot be read", func(f *Facts) { f.GitHub.RulesUnread = true }},
 		{LevelNote, "no ruleset reaches refs/agent/ledger", func(f *Facts) { f.LedgerRef = "refs/agent/ledger" }},
 		{LevelNote, "(pull_request) restricts pushes", func(f *Facts) { f.GitHub.BranchRules = append(f.GitHub.BranchRules, "pull_request") }},
@@ -244,6 +244,8 @@ func TestInitFindings(t *testing.T) {
 		{LevelNote, "does not tell this token whether workflows may open", func(f *Facts) {
 			f.GitHub.Account, f.Policy.Apply.To = ledger.Actor{Kind: "user", Login: "ada"}, policy.ToPullRequest
 		}},
+		{LevelNote, "no rule keeps the ledger's branch to the app", func(f *Facts) { f.GitHub.BranchRules = []string{"non_fast_forward", "deletion"} }},
+		{LevelFails, "the ledger's branch is checked out", func(f *Facts) { f.Here = &Here{Name: "ada", Email: "a@b", Ledger: "0", CheckedOut: true} }},
 		{LevelNote, "rewritten or deleted (deletion)", func(f *Facts) { f.GitHub.BranchRules = []string{"non_fast_forward"} }},
 	} {
 		f := works()
@@ -343,6 +345,18 @@ func TestTable(t *testing.T) {
 }
 
 // The program names no repository that it was not got from.
+// A release whose server does not answer still knows who publishes it.
+func TestNextNamesOwner(t *testing.T) {
+	t.Parallel()
+	again := func(args ...string) string { return strings.Join(args, " ") }
+	for own, want := range map[string]string{"acme/countersign": "init --uses acme/countersign, once its server answers", "": "init --uses OWNER/countersign, where OWNER"} {
+		r := Result{Settings: Settings{Uses: Placeholder}, Own: own, Again: again}
+		if steps := r.Next(); !strings.HasPrefix(steps[0], want) {
+			t.Errorf("%q: %q", own, steps[0])
+		}
+	}
+}
+
 func TestReleaseOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ published, path, version, sum, want string }{

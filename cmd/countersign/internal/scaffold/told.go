@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -187,14 +188,17 @@ func (f Forge) pull(number int) string {
 
 // A Result is what init came to. Shown says that the person has seen what changed; Pull is
 // the number of the pull request that the files are in, 0 for none; Again makes a command line.
+// Own is the repository that publishes this program, "" where it knows of none; Moves says
+// that the clone has a ledger on the usual ref, and none on the branch where it is to be.
 type Result struct {
 	Settings
-	Files []Planned
-	Way   Way
-	Forge Forge
-	Pull  int
-	Shown bool
-	Again func(args ...string) string
+	Files        []Planned
+	Way          Way
+	Forge        Forge
+	Pull         int
+	Shown, Moves bool
+	Own          string
+	Again        func(args ...string) string
 }
 
 // Diff is what changes in files that are there, as canonical bytes, and, where it is not
@@ -223,10 +227,19 @@ func (r Result) Next() []string {
 	switch {
 	case r.Pull != 0:
 		steps[0] = "read and merge " + r.Forge.pull(r.Pull) + ": its workflows run " + report.Clean(r.Uses) + count
+	case r.Uses == Placeholder && r.Own != "": // its server did not answer
+		steps[0] = r.Again("init", "--uses", r.Own) + ", once its server answers: nothing runs while the workflows name " + Placeholder
 	case r.Uses == Placeholder:
 		steps[0] = r.Again("init", "--uses", "OWNER/countersign") + ", where OWNER publishes the countersign that you use: nothing runs while the workflows name " + Placeholder
 	case len(changes(r.Files)) == 0:
-		return steps[1:]
+		steps = steps[1:]
+	}
+	if r.Moves {
+		from, to := gitstore.LedgerRef, report.ShellQuote(r.LedgerRef)
+		steps = append([]string{"git fetch . " + from + ":" + to + " && git push origin " + to + ": the new ledger must begin with the present one, or its denials are forgotten"}, steps...)
+	}
+	if branch, is := strings.CutPrefix(r.LedgerRef, "refs/heads/"); is {
+		steps = append(steps, "in every other clone: git config countersign.ledgerRef "+report.ShellQuote(r.LedgerRef)+"; and protect the branch "+report.Clean(branch)+": "+r.Again("init", "--harden", "--app", "NUMBER"))
 	}
 	return steps
 }
