@@ -76,6 +76,37 @@ func (s *sheet) top() {
 	s.Markup("<h1>").Text(cmp.Or(t.Summary.Summary, "A change without a summary")).Markup("</h1>\n")
 	s.findings()
 	s.Markup("<p").Attribute("class", "state "+t.tone()).Markup("><strong>").Text(upper(t.State)).Markup("</strong></p>\n")
+	if t.Sound() && len(t.events) > 0 {
+		s.lead()
+	}
+}
+
+// lead is the page in a sentence or two: who wanted it, who decided, what became of it.
+func (s *sheet) lead() {
+	t := s.t
+	s.Markup("<p class=\"lead\">")
+	s.person(t.Proposer)
+	s.Text(" proposed to change " + plural(len(t.changes), "file", "files"))
+	s.who(", approved by ", t.Approvers)
+	s.who(", denied by ", t.Deniers)
+	switch n := len(t.Commits); {
+	case n > 0 && t.Kind == ledger.KindPullRequest:
+		s.Text(". It is the diff of commit ")
+		s.commit(t.Commits[n-1])
+	case n > 0:
+		s.Text(". It became commit ")
+		s.commit(t.Commits[n-1])
+	case t.result != nil:
+		s.Text(". It was written to the working tree")
+	}
+	s.Text(".").Markup("</p>\n")
+}
+
+func (s *sheet) who(verb string, people []ledger.Actor) {
+	for i, a := range people {
+		s.Text(map[bool]string{true: verb, false: " and "}[i == 0])
+		s.person(a)
+	}
 }
 
 // tone is the class that colours a state. Nothing that does not verify has the colour of what is

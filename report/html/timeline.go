@@ -48,8 +48,9 @@ func (s *sheet) happened(e event) {
 	case *ledger.ApprovalRequest:
 		s.Text("An approval of " + policy.InWords(p.Kind) + " was asked for")
 	case *ledger.StatusChange:
-		if p.Reason != "" && s.t.Sound() {
-			s.Text(upper(strings.ReplaceAll(string(p.To), "_", " ")) + ": " + p.Reason)
+		switch p.To { // the others say nothing that the rows beside them do not
+		case ledger.Denied, ledger.Failed, ledger.Interrupted, ledger.Superseded:
+			s.Text(upper(states[p.To]) + ": " + p.Reason)
 		}
 	case *ledger.CommandItem:
 		s.Code(p.Item.Command).Text(" was run "+when(p.Item.Metadata.When)+": ").Link("#commands", exit(p.Item))
