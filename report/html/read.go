@@ -79,6 +79,9 @@ type Summary struct {
 	Findings []history.Finding // of the record alone, and what the caller added
 }
 
+// Patch is the diff as it is stored, nil where it cannot be read.
+func (t Transaction) Patch() []byte { return t.patch }
+
 // Sound reports whether nothing was found against the record.
 func (s Summary) Sound() bool { return len(s.Findings) == 0 }
 

@@ -51,7 +51,7 @@ func Takes(command string) (takes, open bool) {
 	switch command {
 	case "approve", "deny", "sign", "gate", "wait", "apply", "run", "close", "settle", "checks":
 		return true, true
-	case "show", "log", "diff", "export", "validate":
+	case "show", "log", "diff", "export", "report", "validate":
 		return true, false
 	}
 	return false, false

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/html"
+)
+
+func (a *App) reportCommand() *cobra.Command {
+	var asHTML, redact bool
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report [TX]",
+		Short: "Report a transaction as Markdown, or as one HTML file to attach to a ticket",
+		Example: "  countersign report tx_01J\n" +
+			"  countersign report tx_01J --html --out change.html",
+		Args: cli.UpToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case asHTML:
+				return a.reportHTML(cmd.Context(), args, out, redact)
+			case out != "" || redact:
+				return &cli.UsageError{Message: "--out and --redact are of an HTML file", Hint: "add --html"}
+			}
+			return a.reportMarkdown(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().BoolVar(&asHTML, "html", false, "write an HTML file that needs nothing else: no script, no other file")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write with --html, else the id with .html")
+	cmd.Flags().BoolVar(&redact, "redact", false, "with --html, leave out the diff and what commands printed")
+	return cmd
+}
+
+func (a *App) reportMarkdown(ctx context.Context, args []string) error {
+	r, snap, id, err := a.openOne(ctx, args, true)
+	if err != nil {
+		return err
+	}
+	g, err := r.History(ctx, snap, id)
+	if err != nil {
+		return err
+	}
+	rep, err := a.report(ctx, g)
+	if err != nil {
+		return err
+	}
+	if rep.ApplyResult, rep.AppliedCommit, err = g.Result(); err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.show(rep)
+	}
+	return a.print(rep.Markdown())
+}
+
+// reportHTML writes the page of a transaction. One whose record does not verify has a page as
+// well, with the findings on top; the error is the first of them.
+func (a *App) reportHTML(ctx context.Context, args []string, out string, redact bool) error {
+	_, snap, id, err := a.openOne(ctx, args, true)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		out = id + ".html"
+	}
+	var reader html.Reader
+	t, err := readPage(&reader, snap.Tree, id)
+	if err != nil {
+		return err
+	}
+	_, found, err := approval.CheckRecord(snap.Tree, id)
+	if err != nil {
+		return err
+	}
+	for _, v := range found {
+		t = t.With(history.Finding{RuleID: v.RuleID, Path: v.Path, Message: v.Message})
+	}
+	o := html.Options{Alone: true, Redact: redact, LedgerRef: a.flags.ledgerRef, LedgerCommit: snap.Tip, Web: a.webAddress()}
+	if diff := t.Patch(); a.redactDiff(diff).String() != string(diff) {
+		o.Redact = true
+	}
+	if n := len(t.Supersedes); n > 0 {
+		if earlier, err := readPage(&reader, snap.Tree, t.Supersedes[n-1]); err == nil {
+			o.Earlier = &earlier
+		}
+	}
+	var page strings.Builder
+	if err := t.Write(&page, o); err != nil {
+		return err
+	}
+	if err := os.WriteFile(a.path(out), []byte(page.String()), 0o666); err != nil {
+		return fileError(report.Clean(out), err)
+	}
+	if err := a.result(document{"transaction_id": id, "out": out}, report.Clean(out)+"\n"); err != nil || t.Sound() {
+		return err
+	}
+	f := t.Findings[0]
+	return &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s %s: %s", f.RuleID, f.Path, f.Message)}
+}
+
+func readPage(reader *html.Reader, tree fs.FS, id string) (html.Transaction, error) {
+	if err := ledger.CheckID(id); err != nil {
+		return html.Transaction{}, err
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return html.Transaction{}, err
+	}
+	return reader.Read(dir, id)
+}
+
+// webAddress is where people look at the repository, "" where its remote is no server with pages.
+func (a *App) webAddress() string {
+	const pull = "/pull/1"
+	remote := a.repo.Config.RemoteURL(a.flags.remote)
+	return strings.TrimSuffix(github.PageOf(wire.WebOf(remote), github.RepositoryOf(remote), 1, approval.Posted{}, ""), pull)
+}
