@@ -51,6 +51,20 @@ func (l *Ledger) Share(server *wire.Server, pause func(ctx context.Context, atte
 	return s, err
 }
 
+// IsPushed reports whether a remote was at a tip of this clone's ledger when it was last
+// asked. It asks nobody.
+func (l *Ledger) IsPushed(address, tip string) bool {
+	remote, err := wire.ParseRemote(address, "")
+	if err != nil || tip == "" {
+		return false
+	}
+	seen, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, remote), plumbing.ZeroHash).read()
+	return err == nil && seen.String() == tip
+}
+
+// IsPushed reports whether the remote has had a tip of its ledger, as it has every one.
+func (s *Shared) IsPushed(_, tip string) bool { return tip != "" }
+
 // A Tip is a commit that a ledger's tip must be or descend from, and in words who
 // says so.
 type Tip struct{ Commit, Source string }

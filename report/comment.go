@@ -122,7 +122,7 @@ func (c Comment) broken() string {
 
 // line is a transaction in one line, with the line to copy while it waits.
 func (r Report) line() string {
-	text := fmt.Sprintf("- transaction %s: **%s**, %s", name(r.TransactionID), r.headline(), r.filesLine())
+	text := fmt.Sprintf("- transaction %s: **%s**, %s", r.linked(), r.headline(), r.filesLine())
 	if r.waits() {
 		for _, n := range r.missing() {
 			if n.Signed {

@@ -49,7 +49,7 @@ func proposal() report.Report {
 		Files:     []report.File{{Path: "main.go", Kind: "update", Before: &hash, After: &hash, Added: 1, Deleted: 1}},
 		Risks:     &risk.List{},
 		Verdict:   verdict(approval.Pending, "0 of 1 approvals", 0),
-		LedgerRef: "refs/agent/ledger", LedgerCommit: strings.Repeat("d", 40),
+		LedgerRef: "refs/agent/ledger", LedgerCommit: strings.Repeat("d", 40), Record: "https://forge.example/acme/app/tree/" + strings.Repeat("d", 40) + "/transactions/record",
 	}
 }
 

@@ -31,7 +31,7 @@ func (r Report) write(p *page, to Links) {
 	}
 	p.write("### countersign: " + r.headline() + "\n\n")
 	if r.isStory() {
-		p.write(r.story(to))
+		p.write(r.story(to) + r.record())
 		p.folded("Risks, ids, decisions and files", func(p *page) {
 			p.write(r.risks(p.left, to))
 			p.write(r.drift(to) + r.facts(to))
@@ -40,7 +40,7 @@ func (r Report) write(p *page, to Links) {
 		})
 		return
 	}
-	first := r.wants(false) + r.drift(to)
+	first := r.record() + r.wants(false) + r.drift(to)
 	first += r.risks(p.left-len(first), to)
 	failures := newPage(p.left - len(first))
 	r.writeFailures(failures)
@@ -66,6 +66,24 @@ func (r Report) wants(over bool) string {
 		return text + ", and " + says + `: "` + words(unquoted(r.Summary)) + "\"\n\n"
 	}
 	return text + ".\n\n"
+}
+
+// record leads to the transaction's page in the ledger, where a server has it.
+func (r Report) record() string {
+	const words = "The record"
+	to := link(words, r.Record)
+	if to == words {
+		return ""
+	}
+	return "**" + to + "** shows the exact bytes, who decided what, and how to check both.\n\n"
+}
+
+// linked is the transaction's id, which leads to its record where a server has that.
+func (r Report) linked() string {
+	if ledger.CheckID(r.TransactionID) != nil {
+		return name(r.TransactionID)
+	}
+	return link(code(r.TransactionID), r.Record)
 }
 
 // isStory reports whether a change is over, and nothing went wrong.
@@ -103,7 +121,7 @@ func (r Report) story(to Links) string {
 		done = "merged"
 	}
 	wanted := strings.TrimSuffix(strings.TrimSpace(r.wants(true)), ".")
-	return "1. " + wanted + "\n2. " + decided + "\n3. " + done + "; the record is " + to.transaction(r.TransactionID, r.LedgerCommit) + "\n\n"
+	return "1. " + wanted + "\n2. " + decided + "\n3. " + done + "\n\n"
 }
 
 // glassBroken reports whether somebody's break-glass stands in for the approvals
@@ -135,7 +153,7 @@ func (r Report) headline() string {
 // facts are which bytes these are, and where they stand.
 func (r Report) facts(to Links) string {
 	rows := []string{
-		"transaction | " + to.transaction(r.TransactionID, r.LedgerCommit) + " (" + words(string(r.Status)) + ")", "fingerprint | " + name(r.Fingerprint),
+		"transaction | " + r.linked() + " (" + words(string(r.Status)) + ")", "fingerprint | " + name(r.Fingerprint),
 		"base commit | " + to.commit(r.BaseCommit),
 	}
 	if r.PullRequest > 0 {
@@ -380,14 +398,6 @@ func (l Links) commit(id string) string {
 		return name(id)
 	}
 	return link(code(id[:12]), l.Web+"/commit/"+id)
-}
-
-// transaction is a transaction's directory as a commit of the ledger has it.
-func (l Links) transaction(id, ledgerCommit string) string {
-	if l.Web == "" || ledger.CheckID(id) != nil || !commitID().MatchString(ledgerCommit) {
-		return name(id)
-	}
-	return link(code(id), l.Web+"/tree/"+ledgerCommit+"/"+ledger.Dir(id))
 }
 
 // policy is the Policy's file.

@@ -53,6 +53,13 @@ type Report struct {
 	Next          string            `json:"next,omitempty"` // what happens next, in words
 	LedgerRef     string            `json:"ledger_ref"`
 	LedgerCommit  string            `json:"ledger_commit"`
+	Record        string            `json:"record,omitempty"` // address of the transaction's page as that commit has it; "" where no server is known to have it
+}
+
+// MoveLedger makes it a report of a later commit of the ledger.
+func (r *Report) MoveLedger(tip string) {
+	r.Record = strings.ReplaceAll(r.Record, "/"+r.LedgerCommit+"/", "/"+tip+"/")
+	r.LedgerCommit = tip
 }
 
 // A File is one changed path; From is where a renamed one was, and Before its

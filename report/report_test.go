@@ -225,3 +225,29 @@ renamed with changes: old → new (83% alike; only for reading, the bytes above 
 		t.Errorf("%v", time.Since(from))
 	}
 }
+
+// A run that was cut off finds its request again though the ledger has moved; nothing else is
+// taken for it.
+func TestRequestIs(t *testing.T) {
+	q := request()
+	moved := q
+	moved.Report.MoveLedger(strings.Repeat("9", 40))
+	if !q.Is(q.Body()) || !q.Is(moved.Body()) || moved.Body() == q.Body() {
+		t.Error("the request is not found again")
+	}
+	bare := q
+	bare.Report.Record = ""
+	if !bare.Is(bare.Body()) || bare.Is(q.Body()) {
+		t.Error("a request without a record")
+	}
+	body := moved.Body()
+	for what, other := range map[string]string{
+		"nothing": "", "without the link": bare.Body(), "another text": strings.Replace(body, "who decided what", "who decides what", 1),
+		"another place": strings.Replace(body, "forge.example", "other.example", 1), "another diff": strings.Replace(body, "+func main", "+func niam", 1),
+		"more": body + "\n", "another transaction": strings.ReplaceAll(body, "tx_01", "tx_02"), "no commit": strings.Replace(body, strings.Repeat("9", 40), "main", 1),
+	} {
+		if other == body || q.Is(other) {
+			t.Errorf("%s is taken for the request", what)
+		}
+	}
+}

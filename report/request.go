@@ -65,9 +65,30 @@ func (q Request) Body() string {
 	return above + diff.String() + below
 }
 
+// Is reports whether a body is that of the request: perhaps of another run, which showed the
+// record as another commit of the ledger has it.
+func (q Request) Is(body string) bool {
+	mine, of := q.Body(), q.Report
+	before, after, has := strings.Cut(mine, of.record())
+	if of.record() == "" || !has {
+		return body == mine
+	}
+	rest, begins := strings.CutPrefix(body, before)
+	rest, ends := strings.CutSuffix(rest, after)
+	commit := shownAt().FindStringSubmatch(rest)
+	if !begins || !ends || commit == nil {
+		return false
+	}
+	of.MoveLedger(commit[1])
+	return rest == of.record()
+}
+
+// shownAt is the commit in the address of a record.
+var shownAt = lazyregexp.New(`/([0-9a-f]{40})/`)
+
 // writeHead writes the question, and what to know before it is answered.
 func (q Request) writeHead(p *page) {
-	p.write("### countersign: do you approve this change?\n\n" + q.Report.wants(false))
+	p.write("### countersign: do you approve this change?\n\n" + q.Report.wants(false) + q.Report.record())
 	p.write(obstacleBox(q.Obstacles))
 	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
 		p.write(caution("**This change adds what looks like a secret.** The diff is shown without it" + masked(q.Diff) + "; the fingerprint is of the real bytes. Approve it only if it is not a secret, or is meant to be there."))

@@ -119,6 +119,9 @@ func (r Report) Text(s Style) string {
 		row("next", Clean(r.Next))
 	}
 	row("ledger", fmt.Sprintf("%s %.12s", r.LedgerRef, r.LedgerCommit))
+	if r.Record != "" {
+		row("record", Clean(r.Record))
+	}
 	return b.String()
 }
 

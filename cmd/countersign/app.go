@@ -39,24 +39,25 @@ type App struct {
 	GH             *ghtoken.Keeper                                  // of gh's tokens; nil: gh does not run this
 
 	flags       globalFlags
-	line        *terminal.Progress // nil where nobody looks
-	secrets     *secret.Finder     // what is taken out of everything that is printed, also of the patch once there is one
-	repo        *gitstore.Repo     // what open opened
-	helpers     bool               // whether Git's credential helpers may be asked
-	cloned      string             // the address that --repo named
-	beside      string             // the directory that files are named from, where that is not flags.dir
-	pager       string             // the user's core.pager
-	ownPager    string             // the user's countersign.pager
-	habitual    map[string]*string // the flags that Git's configuration gives a value, by its keys
-	client      *github.Client     // to GitHub, where there is a token
-	ghTokens    []string           // what GH said
-	seen        func() string      // the ledger's last tip that held, once one was opened
-	transaction string             // the one that this run is about, once that is known
-	settled     *pull.Settled      // what a run of settle did
-	matrix      *action.Matrix     // what list --matrix printed
-	bundled     string             // the file that review --bundle-out wrote
-	unchanged   bool               // whether what it was to write changes nothing
-	shown       *report.Report     // the last that was shown
+	line        *terminal.Progress             // nil where nobody looks
+	secrets     *secret.Finder                 // what is taken out of everything that is printed, also of the patch once there is one
+	repo        *gitstore.Repo                 // what open opened
+	helpers     bool                           // whether Git's credential helpers may be asked
+	cloned      string                         // the address that --repo named
+	beside      string                         // the directory that files are named from, where that is not flags.dir
+	pager       string                         // the user's core.pager
+	ownPager    string                         // the user's countersign.pager
+	habitual    map[string]*string             // the flags that Git's configuration gives a value, by its keys
+	client      *github.Client                 // to GitHub, where there is a token
+	ghTokens    []string                       // what GH said
+	pushed      func(address, tip string) bool // whether a remote is known to have a commit of the ledger
+	seen        func() string                  // the ledger's last tip that held, once one was opened
+	transaction string                         // the one that this run is about, once that is known
+	settled     *pull.Settled                  // what a run of settle did
+	matrix      *action.Matrix                 // what list --matrix printed
+	bundled     string                         // the file that review --bundle-out wrote
+	unchanged   bool                           // whether what it was to write changes nothing
+	shown       *report.Report                 // the last that was shown
 }
 
 // globalFlags are the flags that every command takes.

@@ -26,10 +26,11 @@ import (
 
 const defaultRemote = "origin"
 
-// A rememberedStore is a ledger that knows the last tip it saw.
+// A rememberedStore is a ledger that knows the last tip it saw, and whether the remote has one.
 type rememberedStore interface {
 	ledger.Store
 	Seen() string
+	IsPushed(address, tip string) bool
 }
 
 // store opens the ledger that the flags mean: the clone's own, or the remote's.

@@ -36,6 +36,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.pushed = store.IsPushed
 	if err := a.readSecretRules(repo); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -165,6 +167,10 @@ func (a *App) report(ctx context.Context, g pipeline.Gated) (report.Report, erro
 	rep := report.New(g.Log(), diff)
 	rep.Risks = &risks
 	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.Ledger.Tip
+	if remote := a.repo.Config.RemoteURL(a.flags.remote); a.pushed != nil && a.pushed(remote, g.Ledger.Tip) {
+		to := github.LinksOf(wire.WebOf(remote), github.RepositoryOf(remote))
+		rep.Record = to.Folder(g.Ledger.Tip, ledger.Dir(rep.TransactionID))
+	}
 	return rep, nil
 }
 

@@ -347,23 +347,24 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 	if err != nil {
 		return err
 	}
-	body := report.Request{
+	question := report.Request{
 		Report: clean, Diff: []byte(s.Host.RedactDiff(diff)), Needs: g.Needs(), Approvals: g.Policy().Approvals,
 		Commands: commands, Web: report.WebOf(pull.Base.CloneURL), Policy: s.policyFile(ctx, g),
-	}.Body()
+	}
 	var comment approval.Posted
 	known := slices.IndexFunc(g.Statements(), func(said approval.Statement) bool { // a run that was cut off may have asked
-		return said.Kind == approval.KindReviewComment && said.Author.ID == s.viewer.ID && said.ReplyTo == "" && said.Body == body && !said.Edited
+		return said.Kind == approval.KindReviewComment && said.Author.ID == s.viewer.ID && said.ReplyTo == "" && question.Is(said.Body) && !said.Edited
 	})
 	if known >= 0 {
 		said := g.Statements()[known]
 		comment = approval.Posted{Kind: said.Kind, ID: said.ID, URL: said.URL, BodySHA256: canon.Sum([]byte(said.Body))}
-	} else if comment, err = s.Forge.CreateReviewComment(ctx, s.number, pull.Head.Commit, file, body); err != nil {
+	} else if comment, err = s.Forge.CreateReviewComment(ctx, s.number, pull.Head.Commit, file, question.Body()); err != nil {
 		return err
 	}
 	after, err := s.Runner.Note(ctx, rep.TransactionID, []approval.Posted{comment})
 	if err == nil {
-		s.ledger, rep.LedgerCommit = after, after.Tip
+		s.ledger = after
+		rep.MoveLedger(after.Tip)
 	}
 	return err
 }

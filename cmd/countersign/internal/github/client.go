@@ -309,17 +309,10 @@ var anchors = map[string]string{approval.KindIssueComment: "issuecomment-", appr
 // server is an http address. Nothing of the page is anybody's text: what the
 // repository's settings say, a number, or a commit's id. "" is that there is none.
 func PageOf(server, repository string, pull int, comment approval.Posted, commit string) string {
-	at, err := url.Parse(server)
-	owner, name, ok := splitRepository(repository)
-	if err != nil || !ok || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
-		return ""
-	}
-	host := at.Host
-	if host == "ssh.github.com" { // for ssh through port 443
-		host = "github.com"
-	}
-	page := (&url.URL{Scheme: at.Scheme, Host: host}).JoinPath(owner, name)
+	page := pagesOf(server, repository)
 	switch {
+	case page == nil:
+		return ""
 	case pull > 0:
 		page = page.JoinPath("pull", strconv.Itoa(pull))
 		if id, err := strconv.ParseUint(comment.ID, 10, 63); err == nil && anchors[comment.Kind] != "" {
@@ -331,6 +324,28 @@ func PageOf(server, repository string, pull int, comment approval.Posted, commit
 		return ""
 	}
 	return page.String()
+}
+
+// pagesOf is where people see a repository, nil for nowhere.
+func pagesOf(server, repository string) *url.URL {
+	at, err := url.Parse(server)
+	owner, name, ok := splitRepository(repository)
+	if err != nil || !ok || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+		return nil
+	}
+	host := at.Host
+	if host == "ssh.github.com" { // for ssh through port 443
+		host = "github.com"
+	}
+	return (&url.URL{Scheme: at.Scheme, Host: host}).JoinPath(owner, name)
+}
+
+// LinksOf are the addresses of a repository's pages, made of what its settings say alone.
+func LinksOf(server, repository string) forge.Links {
+	if page := pagesOf(server, repository); page != nil {
+		return forge.Links{Web: page.String()}
+	}
+	return forge.Links{}
 }
 
 // HostOf is the host, with its port, of an http address; "" of any other.
