@@ -73,6 +73,7 @@ apply
 validate
 list
 show
+report
 log
 diff
 export --out o
@@ -119,6 +120,8 @@ apply
 validate
 show
 show tx_0
+report
+report --html
 log
 diff
 export --out o
@@ -131,7 +134,7 @@ audit --commit HEAD
 `)
 	// A transaction that is not there.
 	s.run(0, "review", "--patch", file)
-	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
+	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nreport tx_7\nreport tx_7 --html\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
 	// No repository.
 	hold(cli.ExitRefused, s.dir, "run --patch x\nlist\naudit\nserve --stdio\ninit\n")
 	// By their specifications.
