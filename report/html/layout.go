@@ -33,6 +33,9 @@ type Head struct {
 	// Scripts are the addresses, from the root, of the scripts that the page runs. Without
 	// any, the page's policy allows none.
 	Scripts []string
+	// Script is a script that stands in the page itself, at its end. It must be one of ours, and
+	// have no "</" in it.
+	Script []byte
 	// Policy takes the place of the Content-Security-Policy, for a page that needs another.
 	Policy string
 	// Footer is a line at the end: what the page was made of.
@@ -69,7 +72,13 @@ func Layout(w io.Writer, h Head, body *Body) error {
 		}
 		b.Markup("</ul>\n</nav>\n</header>\n")
 	}
-	b.Markup("<main id=\"main\" tabindex=\"-1\">\n").Add(body).Markup("</main>\n<footer>\n<p>").Text(h.Footer).Markup("</p>\n</footer>\n</body>\n</html>\n")
+	b.Markup("<main id=\"main\" tabindex=\"-1\">\n").Add(body).Markup("</main>\n<footer>\n<p>").Text(h.Footer).Markup("</p>\n</footer>\n")
+	if len(h.Script) > 0 {
+		b.Markup("<script>")
+		b.b = append(b.b, h.Script...)
+		b.Markup("</script>\n")
+	}
+	b.Markup("</body>\n</html>\n")
 	_, err := w.Write(b.b)
 	return err
 }
@@ -82,11 +91,19 @@ func (h Head) ContentSecurityPolicy() string {
 	}
 	parts := []string{"default-src 'none'", "style-src 'self'"}
 	if h.Alone {
-		sum := sha256.Sum256(style)
-		parts[1] = "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		parts[1] = "style-src '" + HashSource(style) + "'"
 	}
-	if len(h.Scripts) > 0 {
+	switch {
+	case len(h.Script) > 0:
+		parts = append(parts, "script-src '"+HashSource(h.Script)+"'")
+	case len(h.Scripts) > 0:
 		parts = append(parts, "script-src 'self'")
 	}
 	return strings.Join(append(parts, "base-uri 'none'", "form-action 'none'"), "; ")
+}
+
+// HashSource is how a policy names a script or styles that stand in the page.
+func HashSource(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }

@@ -1,0 +1,151 @@
+// Package verifier makes the page that verifies a ledger in the reader's browser: cmd/verify,
+// compiled to WebAssembly, in a worker that can be stopped. The page is one file with everything
+// in it, so that it works from a server, from a folder, and when somebody saved it.
+//
+// Its Content-Security-Policy allows the one script in it by its hash, that script's worker, the
+// compiling of WebAssembly, and to read ledger.bundle from beside the page: nothing else from
+// anywhere. Everything that is shown goes in as text.
+package verifier
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/countersign-dev/countersign/report/html"
+)
+
+// BundleFile is the name of the ledger's bundle, in the directory of the page.
+const BundleFile = "ledger.bundle"
+
+// maxProgram bounds the unpacked program, in bytes.
+const maxProgram = 64 << 20
+
+//go:embed verify.js
+var script []byte
+
+// A Program is what checks the ledger.
+type Program struct {
+	// Wasm is cmd/verify, compiled to WebAssembly and compressed by gzip.
+	Wasm []byte
+	// Exec is Go's own lib/wasm/wasm_exec.js, of the same release of Go.
+	Exec []byte
+	// Go is that release, such as go1.26.8, and Version that of this program.
+	Go, Version string
+}
+
+// BuildFlags and BuildEnvironment are the flags and the environment of "go build" that the program
+// is compiled with. The same source and Go give the same bytes on any machine.
+var (
+	BuildFlags       = []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
+	BuildEnvironment = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWASM=", "GOEXPERIMENT=", "GOWORK=off"}
+)
+
+// SHA256 is the hash of the unpacked program, in hex digits.
+func (p Program) SHA256() (string, error) {
+	r, err := gzip.NewReader(bytes.NewReader(p.Wasm))
+	if err != nil {
+		return "", fmt.Errorf("unpacking the verifier: %w", err)
+	}
+	hash := sha256.New()
+	n, err := io.Copy(hash, io.LimitReader(r, maxProgram+1))
+	if err != nil {
+		return "", fmt.Errorf("unpacking the verifier: %w", err)
+	}
+	if n > maxProgram {
+		return "", fmt.Errorf("unpacking the verifier: it has more than %d bytes", maxProgram)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Command is how anybody builds the same bytes, in the source of that version.
+func (p Program) Command() string {
+	return "GOTOOLCHAIN=" + p.Go + " " + strings.Join(BuildEnvironment, " ") + " \\\n  go build '" + strings.Join(BuildFlags, "' '") +
+		"' -o verify.wasm ./cmd/verify\nsha256sum verify.wasm"
+}
+
+// Policy is the page's Content-Security-Policy. A worker made of a blob is held to that of the
+// page that made it. Trusted types refuse to make markup or code of text.
+func Policy() string {
+	return strings.Join([]string{
+		"default-src 'none'",
+		"script-src '" + html.HashSource(script) + "' 'wasm-unsafe-eval'",
+		"style-src '" + html.HashSource(html.Style()) + "'",
+		"worker-src blob:",
+		"connect-src 'self'", // BundleFile
+		"base-uri 'none'",
+		"form-action 'none'",
+		"require-trusted-types-for 'script'",
+		"trusted-types verifier",
+	}, "; ")
+}
+
+// Write writes the page. Head gives what is around it: Root, Nav, Here and Footer.
+func (p Program) Write(w io.Writer, head html.Head) error {
+	sum, err := p.SHA256()
+	if err != nil {
+		return err
+	}
+	head.Title, head.Alone, head.Policy, head.Script = "Verify the ledger", true, Policy(), script
+	var b html.Body
+	form(&b)
+	about(&b, p, sum)
+	data(&b, p)
+	return html.Layout(w, head, &b)
+}
+
+func form(b *html.Body) {
+	b.Markup(`<h1>Verify the ledger</h1>
+<p class="lead">This page checks a whole ledger in your browser, with the code of “countersign audit”. Nothing that you choose here leaves this computer.</p>
+<noscript><p class="bad">The check needs JavaScript and WebAssembly. Without them, use “countersign audit”.</p></noscript>
+<div id="form" class="verify" hidden>
+<h2>The ledger</h2>
+<div class="drop">
+<p><label for="file">A Git bundle of the ledger: drop it here, or choose it</label>
+<input id="file" type="file"></p>
+<p><button id="beside" type="button">Check the ledger beside this page</button></p>
+<details><summary>How to make a bundle</summary>
+<pre tabindex="0">git fetch origin refs/agent/ledger:refs/agent/ledger
+git bundle create ledger.bundle refs/agent/ledger</pre>
+</details>
+</div>
+<h2>What you know from elsewhere</h2>
+<p>Both may be left empty. Without either, the check shows that the ledger agrees with itself, and not that it is the one that was kept.</p>
+<p><label for="tip">A commit that the ledger must hold, all 40 digits: such as the tip that you saw last, or the one that a check run names</label>
+<input id="tip" type="text" autocomplete="off" autocapitalize="off" spellcheck="false" maxlength="60"></p>
+<p><label for="signers">Keys that each commit must be signed with, as ssh-keygen’s ALLOWED SIGNERS has them</label>
+<textarea id="signers" rows="3" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="ci@example.org namespaces=&quot;git&quot; ssh-ed25519 AAAA…"></textarea></p>
+<p><button id="again" type="button" disabled>Check again</button> <button id="stop" type="button" hidden>Stop</button></p>
+<p id="said" role="status"></p>
+<p><progress id="bar" aria-label="Progress of the check" hidden></progress> <span id="step" aria-hidden="true"></span></p>
+<h2>Verdict</h2>
+<div id="verdict" role="status"><p class="faint">Nothing was checked yet.</p></div>
+<div id="details"></div>
+<div id="cheat" hidden>
+<h2>Try to cheat</h2>
+<p>Change your copy of this ledger in memory, as somebody who can write to it would, and see which rule notices. All hashes and commits after the change are made anew, so that Git itself finds nothing wrong.</p>
+<p id="cheats"></p>
+<div id="cheated" role="status"></div>
+</div>
+</div>
+`)
+}
+
+func about(b *html.Body, p Program, sum string) {
+	b.Markup("<h2>What does the checking</h2>\n<p>cmd/verify in the source of Countersign ").Text(p.Version)
+	b.Markup(", compiled to WebAssembly by ").Text(p.Go).Markup(". Its SHA-256 is</p>\n<pre id=\"sum\" tabindex=\"0\" aria-label=\"SHA-256\">").Text(sum)
+	b.Markup("</pre>\n<p id=\"computed\" class=\"faint\"></p>\n<p>In a checkout of that source, this builds the same bytes:</p>\n<pre tabindex=\"0\" aria-label=\"Commands\">").Lines(p.Command())
+	b.Markup("</pre>\n<p>A page can lie about what it runs. Who does not trust where this one came from makes it with a program of their own, with “countersign site”, or runs “countersign audit” in a clone.</p>\n")
+}
+
+// data is the program, in elements whose type no browser runs.
+func data(b *html.Body, p Program) {
+	b.Markup("<script type=\"text/plain\" id=\"exec\">").Text(base64.StdEncoding.EncodeToString(p.Exec))
+	b.Markup("</script>\n<script type=\"text/plain\" id=\"wasm\">").Text(base64.StdEncoding.EncodeToString(p.Wasm)).Markup("</script>\n")
+}
