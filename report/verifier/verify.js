@@ -71,8 +71,7 @@
 
 	const say = (text) => { at("said").textContent = text; };
 	const inputs = (busy) => {
-		at("stop").hidden = !busy;
-		at("bar").hidden = !busy;
+		at("stop").hidden = at("bar").hidden = !busy;
 		at("step").textContent = "";
 		at("bar").removeAttribute("value");
 		for (const b of document.querySelectorAll("#cheats button")) b.disabled = busy;
@@ -148,30 +147,30 @@
 				if (mine.waits) progress(mine, m);
 				return;
 			case "result":
-				if (!mine.waits) return;
-				mine.waits = false;
-				inputs(false);
-				say("");
-				if (mine.way) cheated(mine, m);
-				else verdict(mine, m.result);
+				if (mine.waits) over(mine, () => (mine.way ? cheated(m) : verdict(mine, m.result)));
 				return;
 			case "error":
-				fail("The ledger could not be checked: " + m.error);
+				if (!mine.way) fail("The ledger could not be checked: " + m.error);
+				else over(mine, () => at("cheated").append(element("p", plain(m.error), "waits")));
 				return;
 			default:
 				fail("The checker ended without a verdict: " + (m && m.kind === "end" ? m.said : "it said something unknown"));
 		}
 	};
 
+	// over ends what the worker was asked for, and shows the answer.
+	const over = (mine, show) => {
+		mine.waits = false;
+		inputs(false);
+		say("");
+		show();
+	};
+
 	const progress = (mine, m) => {
 		const what = plain(m.what, 60);
 		const known = Number.isFinite(m.done) && Number.isFinite(m.total) && m.total > 0;
-		if (known) {
-			at("bar").max = m.total;
-			at("bar").value = m.done;
-		} else {
-			at("bar").removeAttribute("value");
-		}
+		if (known) Object.assign(at("bar"), { max: m.total, value: m.done });
+		else at("bar").removeAttribute("value");
 		at("step").textContent = known ? what + ": " + m.done + " of " + m.total : what + (Number.isFinite(m.done) ? ": " + m.done : "");
 		if (mine.what !== what) say("Checking: " + what); // a screen reader hears each step once
 		mine.what = what;
@@ -236,10 +235,7 @@
 	};
 
 	const findings = (r) => {
-		const box = element("div", undefined, "wide");
-		box.tabIndex = 0;
-		box.setAttribute("role", "region");
-		box.setAttribute("aria-label", "Findings");
+		const box = Object.assign(element("div", undefined, "wide"), { tabIndex: 0, role: "region", ariaLabel: "Findings" });
 		const table = element("table");
 		const head = element("tr");
 		for (const name of ["Rule", "Commit", "Path", "Message"]) head.append(element("th", name));
@@ -253,16 +249,11 @@
 		return box;
 	};
 
-	const cheated = (mine, m) => {
-		const r = m.result;
-		const out = at("cheated");
-		out.append(element("p", plain(m.changed || ""), "lead"));
-		if (!understood(r)) {
-			out.append(element("p", "Not caught", "big bad"));
-			return;
-		}
-		const rules = [...new Set(r.findings.map((f) => plain(f.rule_id, 20)))];
-		out.append(element("p", "Caught by " + rules.join(", "), "big good"), findings(r));
+	const cheated = (m) => {
+		const caught = understood(m.result);
+		const rules = caught ? [...new Set(m.result.findings.map((f) => plain(f.rule_id, 20)))].join(", ") : "";
+		at("cheated").append(element("p", plain(m.changed || ""), "lead"), element("p", caught ? "Caught by " + rules : "Not caught", "big " + (caught ? "good" : "bad")));
+		if (caught) at("cheated").append(findings(m.result));
 	};
 
 	const choose = (name, read) => {
@@ -283,12 +274,8 @@
 		fail("You stopped the check.");
 		at("again").focus();
 	});
-	for (const id of ["tip", "signers"]) {
-		at(id).addEventListener("input", () => { // a verdict was about what stood there before
-			end();
-			clear();
-			say("");
-		});
+	for (const id of ["tip", "signers"]) { // a verdict was about what stood there before
+		at(id).addEventListener("input", () => { end(); clear(); say(""); });
 	}
 	addEventListener("dragover", (event) => event.preventDefault());
 	addEventListener("drop", (event) => {
@@ -296,8 +283,7 @@
 		take(event.dataTransfer.files[0]);
 	});
 	for (const [how, words] of ways) {
-		const b = element("button", words);
-		b.type = "button";
+		const b = Object.assign(element("button", words), { type: "button" });
 		b.addEventListener("click", () => {
 			if (!run || !run.worker) return;
 			Object.assign(run, { way: how, waits: true, last: Date.now(), what: "" });
