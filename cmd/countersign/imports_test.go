@@ -81,6 +81,7 @@ var mayImport = map[string][]string{
 	"report/html": {
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/result",
 	},
+	"report/verifier":                        {"report/html"},
 	"cmd/countersign/internal/rpc":           {"pipeline/canon"},
 	"cmd/countersign/internal/sshkey":        {},
 	"cmd/countersign/internal/terminal":      {"golang.org/x/term", "golang.org/x/sys"},
@@ -95,6 +96,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/documents": {"cmd/countersign/internal/cli", "pipeline/canon", "pipeline/pack", "pipeline/packapply", "pipeline/proposal", "pipeline/result", "pipeline/rule", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/demo":      {"cmd/countersign/internal/cli", "gitstore", "pipeline/ledger", "pipeline/patch", "report"},
 	"cmd/countersign/internal/scaffold":  {"pipeline/lazyregexp", "cmd/countersign/internal/github", "gitstore", "pipeline/code", "pipeline/forge", "pipeline/patch", "pipeline/policy", "report"},
+	"cmd/countersign/internal/verifier":  {"report/verifier"},
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "pipeline/signed", "report",
 	},

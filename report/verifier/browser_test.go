@@ -72,9 +72,9 @@ func with(name, value string) string {
 	return string(out)
 }
 
-// TestT78NoVerdict: whatever the checker does, the page calls a ledger sound only if the result says
+// TestT78BrowserNoVerdict: whatever the checker does, the page calls a ledger sound only if the result says
 // so in every field.
-func TestT78NoVerdict(t *testing.T) {
+func TestT78BrowserNoVerdict(t *testing.T) {
 	b := browsertest.Start(t)
 	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
 	p := b.Open(t, browsertest.File(t, page), browsertest.Look{})
@@ -133,8 +133,8 @@ func TestT78NoVerdict(t *testing.T) {
 	}
 }
 
-// TestT76Findings: what a finding holds shows as text, and runs nothing.
-func TestT76Findings(t *testing.T) {
+// TestT76BrowserFindings: what a finding holds shows as text, and runs nothing.
+func TestT76BrowserFindings(t *testing.T) {
 	b := browsertest.Start(t)
 	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
 	p := b.Open(t, browsertest.File(t, page), browsertest.Phone)
