@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 )
@@ -55,7 +57,7 @@ func (r *Repo) MergeBase(_ context.Context, a, b string) (string, error) {
 func (r *Repo) CheckMergeBase(ctx context.Context, base, a, b string) error {
 	for _, tip := range []string{a, b} {
 		before, err := r.Descends(ctx, tip, base)
-		if errors.Is(err, errCutOff) || errors.Is(err, packfile.ErrMissing) {
+		if errors.Is(err, lineage.ErrCutOff) || errors.Is(err, packfile.ErrMissing) {
 			continue // a shallow clone
 		}
 		if err != nil {
@@ -226,11 +228,11 @@ func (p *painter) load(id plumbing.Hash) (*ancestor, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := parseCommit(raw)
+	c, err := object.ParseCommit(raw)
 	if err != nil {
 		return nil, fmt.Errorf("commit %s: %w", id, err)
 	}
-	n.parents, n.when = c.parents, committedAt(raw)
+	n.parents, n.when = c.Parents, committedAt(raw)
 	return n, nil
 }
 
@@ -302,10 +304,10 @@ func (r *Repo) Root(_ context.Context, commit string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if len(c.parents) == 0 {
+		if len(c.Parents) == 0 {
 			return id.String(), nil
 		}
-		id = c.parents[0]
+		id = c.Parents[0]
 	}
 }
 
@@ -346,12 +348,12 @@ func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.Br
 		return nil, err
 	}
 	seen := map[plumbing.Hash]bool{}
-	_, err = walk(r.objects, []plumbing.Hash{plumbing.NewHash(since)}, plumbing.ZeroHash, seen, allOfThem)
+	_, err = lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{plumbing.NewHash(since)}, plumbing.ZeroHash, seen, nil)
 	if err != nil && !errors.Is(err, packfile.ErrMissing) {
 		return nil, err
 	}
 	var out []history.BranchCommit
-	_, err = walk(r.objects, []plumbing.Hash{tip}, plumbing.ZeroHash, seen, func(id plumbing.Hash, raw []byte) bool {
+	_, err = lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{tip}, plumbing.ZeroHash, seen, func(id plumbing.Hash, raw []byte) bool {
 		_, message, _ := strings.Cut(string(raw), "\n\n")
 		out = append(out, history.BranchCommit{ID: id.String(), Message: message})
 		return true
@@ -379,33 +381,3 @@ func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip plumb
 	}
 	return "", plumbing.ZeroHash, nil
 }
-
-// walk looks for a commit among others and all before them, and reports whether it
-// is there. Each that it has to read on the way, it visits; those that were seen it
-// does not read, nor what is before one where visit says no.
-func walk(s source, from []plumbing.Hash, to plumbing.Hash, seen map[plumbing.Hash]bool, visit func(id plumbing.Hash, raw []byte) bool) (found bool, err error) {
-	for queue := slices.Clone(from); len(queue) > 0; queue = queue[1:] {
-		id := queue[0]
-		if !to.IsZero() && id == to {
-			return true, nil
-		}
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
-		raw, err := readObject(s, plumbing.CommitObject, id)
-		if err != nil {
-			return false, err
-		}
-		c, err := parseCommit(raw)
-		if err != nil {
-			return false, fmt.Errorf("commit %s: %w", id, err)
-		}
-		if visit(id, raw) {
-			queue = append(queue, c.parents...)
-		}
-	}
-	return false, nil
-}
-
-func allOfThem(plumbing.Hash, []byte) bool { return true }

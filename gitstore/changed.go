@@ -146,7 +146,7 @@ func (r *Repo) staged(ctx context.Context, x *index.Index) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		tree = c.tree
+		tree = c.Tree
 	}
 	s := stagedPaths{x: x, store: r.objects}
 	err = s.compare(tree, x.Root(), 0, x.Len(), "")

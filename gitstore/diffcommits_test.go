@@ -147,7 +147,7 @@ func TestT31T33DiffRefuses(t *testing.T) {
 		"dots":           {"HEAD", raw("100644 ..", "100644 a"), "malformed entry"},
 		"other mode":     {"HEAD", raw("100600 a"), "unknown file mode 100600"},
 		"tree of trees":  {"HEAD", w.stdin("", "commit-tree", "-m", "bomb", bomb), "changes more than 200000 files"},
-		"no such object": {"HEAD", w.crafted("100644 blob 1234567890123456789012345678901234567890\tnew\n"), "not in this repository"},
+		"no such object": {"HEAD", w.crafted("100644 blob 1234567890123456789012345678901234567890\tnew\n"), "the object is not here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.open().Diff(context.Background(), w.git("rev-parse", c.from), w.git("rev-parse", c.to))

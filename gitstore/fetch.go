@@ -13,6 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 
+	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
@@ -187,8 +189,8 @@ func (r *Repo) has(id plumbing.Hash) bool {
 func needed(o packfile.Object) (out []plumbing.Hash, err error) {
 	switch o.Type {
 	case plumbing.CommitObject:
-		c, err := parseCommit(o.Data)
-		return append(c.parents, c.tree), err
+		c, err := object.ParseCommit(o.Data)
+		return append(c.Parents, c.Tree), err
 	case plumbing.TreeObject:
 		entries, err := parseTree(o.Data)
 		for _, e := range entries {
@@ -198,7 +200,7 @@ func needed(o packfile.Object) (out []plumbing.Hash, err error) {
 		}
 		return out, err
 	case plumbing.TagObject:
-		tagged, _, ok := headerLine(string(o.Data), "object ")
+		tagged, _, ok := object.HeaderLine(string(o.Data), "object ")
 		if !ok {
 			err = errors.New("the tag is malformed")
 		}
@@ -279,14 +281,14 @@ func (r *Repo) within(tips []plumbing.Hash, commit plumbing.Hash) (bool, error) 
 		return false, missingIsNil(err)
 	}
 	since, seen := committedAt(o.Data)-slack, map[plumbing.Hash]bool{}
-	return walk(r.objects, tips, commit, seen, func(_ plumbing.Hash, raw []byte) bool {
+	return lineage.Walk(objectsOf{r.objects}, tips, commit, seen, func(_ plumbing.Hash, raw []byte) bool {
 		return len(seen) < maxWithin && committedAt(raw) >= since
 	})
 }
 
 // wholeHistory reports whether a commit and all before it are here.
 func (r *Repo) wholeHistory(commit plumbing.Hash) (bool, error) {
-	_, err := walk(r.objects, []plumbing.Hash{commit}, plumbing.ZeroHash, map[plumbing.Hash]bool{}, allOfThem)
+	_, err := lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{commit}, plumbing.ZeroHash, map[plumbing.Hash]bool{}, nil)
 	return err == nil, missingIsNil(err)
 }
 
@@ -299,7 +301,7 @@ func (r *Repo) absentFiles(commit, known plumbing.Hash) (files []plumbing.Hash, 
 		return nil, err
 	}
 	seen := map[plumbing.Hash]bool{}
-	err = diffTrees(r.objects, known, c.tree, func(d treeChange) error {
+	err = diffTrees(r.objects, known, c.Tree, func(d treeChange) error {
 		if d.new.id.IsZero() || d.new.mode == submodule || seen[d.new.id] {
 			return fs.SkipDir
 		}

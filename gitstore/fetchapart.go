@@ -153,7 +153,7 @@ func (r *Repo) knownTree(clone lacking) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, nil
 	}
 	c, err := readCommit(r.objects, clone.before[0])
-	return c.tree, missingIsNil(err)
+	return c.Tree, missingIsNil(err)
 }
 
 func missingIsNil(err error) error {

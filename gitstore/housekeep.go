@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -164,7 +165,7 @@ func (r *Repo) versions(ids []plumbing.Hash, get func(plumbing.Hash) (packfile.O
 		if o.Type != plumbing.CommitObject {
 			continue
 		}
-		if commits[id], err = parseCommit(o.Data); err != nil {
+		if commits[id], err = object.ParseCommit(o.Data); err != nil {
 			return nil, err
 		}
 	}
@@ -214,10 +215,10 @@ func (p *plan) commit(id plumbing.Hash, commits map[plumbing.Hash]commit) error 
 			break
 		}
 		todo = append(todo, id)
-		if len(c.parents) != 1 {
+		if len(c.Parents) != 1 {
 			break
 		}
-		id = c.parents[0]
+		id = c.Parents[0]
 	}
 	for _, id := range slices.Backward(todo) {
 		p.add(id, plumbing.ZeroHash)
@@ -230,14 +231,14 @@ func (p *plan) commit(id plumbing.Hash, commits map[plumbing.Hash]commit) error 
 
 func (p *plan) trees(c commit) error {
 	former := plumbing.ZeroHash
-	if len(c.parents) == 1 {
-		parent, err := readCommit(p.src, c.parents[0])
+	if len(c.Parents) == 1 {
+		parent, err := readCommit(p.src, c.Parents[0])
 		if err != nil && !errors.Is(err, packfile.ErrMissing) {
 			return err
 		}
-		former = parent.tree
+		former = parent.Tree
 	}
-	err := diffTrees(p.src, former, c.tree, func(d treeChange) error {
+	err := diffTrees(p.src, former, c.Tree, func(d treeChange) error {
 		p.add(d.new.id, d.old.id)
 		return nil
 	})

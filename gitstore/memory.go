@@ -11,37 +11,15 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
-// A RollbackError is a ledger whose tip does not descend from the last one that
-// was seen here, or that the caller knows of: somebody rewrote or deleted it
-// (T51). Tip is "" where the ref is gone. Why is set where descent could merely
-// not be shown. Source says who named Seen, "" for the memory of this clone.
-type RollbackError struct {
-	Ledger, Tip, Seen string
-	Why               error
-	Source            string
-}
-
-func (e *RollbackError) Error() string {
-	known := "last seen here"
-	if e.Source != "" {
-		known = "named by " + e.Source
-	}
-	switch {
-	case e.Tip == "":
-		return fmt.Sprintf("%s is gone: it was at %s, %s", e.Ledger, e.Seen, known)
-	case e.Why != nil:
-		return fmt.Sprintf("%s is at %s, which cannot be shown to descend from %s, %s: %v", e.Ledger, e.Tip, e.Seen, known, e.Why)
-	}
-	return fmt.Sprintf("%s was rewritten: its tip %s does not descend from %s, %s", e.Ledger, e.Tip, e.Seen, known)
-}
-
-func (e *RollbackError) Unwrap() error { return e.Why }
+// A RollbackError is lineage's.
+type RollbackError = lineage.RollbackError
 
 // memory is the last tip that was seen of one ledger, in a file.
 type memory struct {
@@ -123,7 +101,7 @@ func (m memory) hold(seen, tip plumbing.Hash, c tipCheck) error {
 // follows refuses a tip that does not descend from what is known and from seen.
 func (m memory) follows(seen, tip plumbing.Hash, descends func(ancestor plumbing.Hash) (bool, error)) error {
 	for _, must := range []plumbing.Hash{m.known, seen} {
-		if err := m.check(tip, must, descends); err != nil {
+		if err := lineage.Held(m.name, tip, must, descends); err != nil {
 			return err
 		}
 	}
@@ -137,20 +115,6 @@ func (m memory) remember(seen, tip plumbing.Hash) error {
 		return nil
 	}
 	return err
-}
-
-func (m memory) check(tip, must plumbing.Hash, descends func(plumbing.Hash) (bool, error)) error {
-	if must.IsZero() || must == tip {
-		return nil
-	}
-	if tip.IsZero() {
-		return &RollbackError{Ledger: m.name, Seen: must.String()}
-	}
-	ok, err := descends(must)
-	if ok && err == nil || err != nil && !errors.Is(err, errCutOff) {
-		return err
-	}
-	return &RollbackError{Ledger: m.name, Tip: tip.String(), Seen: must.String(), Why: err}
 }
 
 // advance remembers a tip that descends from seen. If another process has
@@ -167,17 +131,9 @@ func (m memory) advance(seen, tip plumbing.Hash) error {
 	return m.write(tip)
 }
 
-var errCutOff = errors.New("the history does not go back that far here")
-
-// descends reports whether ancestor is tip or one of its ancestors, as far as a
-// source has them. A history that is cut off is an error, unless ancestor was
-// found before.
+// descends is lineage.Descends over a source.
 func descends(s source, tip, ancestor plumbing.Hash) (bool, error) {
-	found, err := walk(s, []plumbing.Hash{tip}, ancestor, map[plumbing.Hash]bool{}, allOfThem)
-	if errors.Is(err, packfile.ErrMissing) {
-		err = fmt.Errorf("%w: %v", errCutOff, err)
-	}
-	return found, err
+	return lineage.Descends(objectsOf{s}, tip, ancestor)
 }
 
 // An UnverifiedError is a ledger whose commits since the last tip that was
@@ -208,11 +164,12 @@ func (l *Ledger) verifyNew(name string, objects source, from, tip plumbing.Hash)
 	if l.verify == nil || tip.IsZero() || from == tip {
 		return nil
 	}
-	h := &History{objects: objects, tip: tip, from: from}
-	if err := h.distortions(l.repo); err != nil {
+	o := lineage.Options{Tip: tip, From: from}
+	var err error
+	if o.Distortions, err = l.repo.distortions(); err != nil {
 		return err
 	}
-	found, complete, err := l.verify(h, tip.String())
+	found, complete, err := l.verify(lineage.New(objectsOf{objects}, o), tip.String())
 	if err != nil || len(found) == 0 || from.IsZero() && !complete {
 		return err
 	}
@@ -239,7 +196,7 @@ func (m memory) acceptable(now plumbing.Hash, tip string, c tipCheck) (seen plum
 	}
 	var rollback *RollbackError
 	for _, must := range []plumbing.Hash{seen, m.known} {
-		err := m.check(now, must, c.descends)
+		err := lineage.Held(m.name, now, must, c.descends)
 		if errors.As(err, &rollback) {
 			return must, nil
 		}

@@ -9,11 +9,11 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -47,17 +47,14 @@ func readObject(s source, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, e
 	return o.Data, err
 }
 
-// commit is what matters here of a commit.
-type commit struct {
-	tree    plumbing.Hash
-	parents []plumbing.Hash
-}
+// commit is short for what an object has of one.
+type commit = object.Commit
 
 func readCommit(s source, id plumbing.Hash) (commit, error) {
 	raw, err := readObject(s, plumbing.CommitObject, id)
 	if err == nil {
 		var c commit
-		if c, err = parseCommit(raw); err == nil {
+		if c, err = object.ParseCommit(raw); err == nil {
 			return c, nil
 		}
 	}
@@ -70,36 +67,7 @@ func treeOf(s source, commit plumbing.Hash) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, nil
 	}
 	c, err := readCommit(s, commit)
-	return c.tree, err
-}
-
-// parseCommit reads the first lines of a commit: "tree <id>", then any number
-// of "parent <id>" (git-hash-object(1) checks the same).
-func parseCommit(raw []byte) (c commit, err error) {
-	text, ok := string(raw), false
-	if c.tree, text, ok = headerLine(text, "tree "); !ok {
-		return commit{}, fmt.Errorf("it has no tree")
-	}
-	for {
-		parent, rest, ok := headerLine(text, "parent ")
-		if !ok {
-			break
-		}
-		c.parents, text = append(c.parents, parent), rest
-	}
-	if !strings.HasPrefix(text, "author ") {
-		return commit{}, fmt.Errorf("it has no author")
-	}
-	return c, nil
-}
-
-func headerLine(text, key string) (id plumbing.Hash, rest string, ok bool) {
-	line, rest, found := strings.Cut(text, "\n")
-	hex, ok := strings.CutPrefix(line, key)
-	if !found || !ok || !plumbing.IsHash(hex) {
-		return id, text, false
-	}
-	return plumbing.NewHash(hex), rest, true
+	return c.Tree, err
 }
 
 // identity is who a commit is by. What would end a name or an address early is left
@@ -107,31 +75,6 @@ func headerLine(text, key string) (id plumbing.Hash, rest string, ok bool) {
 func identity(name, email string) string {
 	clean := strings.NewReplacer("<", "", ">", "", "\n", "", "\x00", "")
 	return clean.Replace(name) + " <" + clean.Replace(email) + ">"
-}
-
-// us is who commits what this program makes.
-const (
-	ourName  = "countersign"
-	ourEmail = "countersign@localhost"
-	us       = ourName + " <" + ourEmail + ">"
-)
-
-// encodeCommit writes a commit. All of its times are UTC.
-func encodeCommit(c commit, author, committer string, when time.Time, message string) []byte {
-	return encodeAuthored(c, author, when.UTC(), committer, when, message)
-}
-
-// encodeAuthored writes a commit whose author has a time, and a zone, of their own.
-func encodeAuthored(c commit, author string, authored time.Time, committer string, when time.Time, message string) []byte {
-	text := append(make([]byte, 0, 256+len(message)), "tree "+c.tree.String()...)
-	for _, p := range c.parents {
-		text = append(text, "\nparent "+p.String()...)
-	}
-	text = append(append(append(text, "\nauthor "...), author...), ' ')
-	text = strconv.AppendInt(text, max(authored.Unix(), 0), 10)
-	text = append(append(append(authored.AppendFormat(text, " -0700"), "\ncommitter "...), committer...), ' ')
-	text = strconv.AppendInt(text, max(when.Unix(), 0), 10)
-	return append(append(text, " +0000\n\n"...), message...)
 }
 
 // treeEntry is one entry of a tree.
@@ -174,29 +117,7 @@ func parseTree(raw []byte) ([]treeEntry, error) {
 // compareEntries is Git's order: a directory sorts as if its name ended in a
 // slash.
 func compareEntries(a, b treeEntry) int {
-	return compareNames(a.name, a.mode == filemode.Dir, b.name, b.mode == filemode.Dir)
-}
-
-func compareNames[Name string | []byte](a Name, aDir bool, b Name, bDir bool) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return cmp.Compare(a[i], b[i])
-		}
-	}
-	return cmp.Compare(byteAt(a, aDir, n), byteAt(b, bDir, n))
-}
-
-// byteAt is what stands at i in a name as it sorts: nothing, a byte with a
-// value that is greater, or a directory's slash.
-func byteAt[Name string | []byte](name Name, dir bool, i int) byte {
-	switch {
-	case i < len(name):
-		return name[i]
-	case dir:
-		return '/'
-	}
-	return 0
+	return object.CompareNames(a.name, a.mode == filemode.Dir, b.name, b.mode == filemode.Dir)
 }
 
 func encodeTree(entries []treeEntry) []byte {
@@ -313,12 +234,12 @@ func between(s source, ancestor, tip plumbing.Hash) ([]link, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(c.parents) > 1 {
+		if len(c.Parents) > 1 {
 			return nil, fmt.Errorf("commit %s is a merge, and a ledger has no merges", at)
 		}
-		l := link{id: at, tree: c.tree}
-		if len(c.parents) == 1 {
-			l.parent = c.parents[0]
+		l := link{id: at, tree: c.Tree}
+		if len(c.Parents) == 1 {
+			l.parent = c.Parents[0]
 		}
 		out = append(out, l)
 		if l.parent.IsZero() && !ancestor.IsZero() {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // FuzzParseTree: a tree that is read writes back to the same bytes, unless a
@@ -35,11 +37,11 @@ func FuzzParseCommit(f *testing.F) {
 	f.Add([]byte("tree " + id + "\nparent " + id + "\nauthor A <a> 0 +0000\n\nx"))
 	f.Add([]byte("tree " + id + "\nauthor A <a> 0 +0000\nparent " + id + "\n\nx"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		c, err := parseCommit(raw)
+		c, err := object.ParseCommit(raw)
 		if err != nil {
 			return
 		}
-		again := encodeCommit(c, us, us, time.Unix(0, 0), "")
+		again := object.EncodeCommit(c, object.Us, object.Us, time.Unix(0, 0), "")
 		head, _, _ := bytes.Cut(again, []byte("author "))
 		if !bytes.HasPrefix(bytes.ToLower(raw), head) {
 			t.Errorf("%q began as %q", head, raw)

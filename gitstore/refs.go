@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -81,14 +82,14 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	if err != nil {
 		return "", err
 	}
-	next := commit{base.tree, []plumbing.Hash{id}}
+	next := commit{Tree: base.Tree, Parents: []plumbing.Hash{id}}
 	b := builder{r.objects, &packfile.Batch{}}
 	made, err := b.commit(next, files, func(next commit) ([]byte, error) {
-		committer, authored := identity(ourName, cmp.Or(c.Committer, ourEmail)), c.Authored
+		committer, authored := identity(object.OurName, cmp.Or(c.Committer, object.OurEmail)), c.Authored
 		if authored.IsZero() {
 			authored = c.When.UTC()
 		}
-		return signed(encodeAuthored(next, identity(c.Author, c.Email), authored, committer, c.When, c.Message), c.Sign)
+		return signed(object.EncodeAuthored(next, identity(c.Author, c.Email), authored, committer, c.When, c.Message), c.Sign)
 	})
 	if err != nil {
 		return "", err
@@ -201,7 +202,7 @@ func (r *Repo) gitCounts(commit plumbing.Hash) error {
 	if err != nil {
 		return err
 	}
-	for _, parent := range c.parents {
+	for _, parent := range c.Parents {
 		if _, _, err = git.Size(parent); errors.Is(err, packfile.ErrMissing) {
 			err = &UnsupportedError{fmt.Errorf("the clone is shallow or partial, and git has no commit %s in it; \"git fetch --unshallow\" brings all", parent)}
 		}

@@ -135,9 +135,9 @@ func (r *Repo) step(old, next plumbing.Hash) (*packfile.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(c.parents) != 1 || !old.IsZero() && c.parents[0] != old {
+	if len(c.Parents) != 1 || !old.IsZero() && c.Parents[0] != old {
 		return nil, fmt.Errorf("commit %s is not exactly one commit after %s", next, old)
 	}
 	batch := &packfile.Batch{}
-	return batch, collect(r.objects, batch, []link{{next, c.parents[0], c.tree}})
+	return batch, collect(r.objects, batch, []link{{next, c.Parents[0], c.Tree}})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/countersign-dev/countersign/gitstore/index"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
@@ -141,7 +142,7 @@ func (r *Repo) CommitAll(ctx context.Context, message, author string, when time.
 		if err != nil {
 			return "", err
 		}
-		next = commit{parent.tree, []plumbing.Hash{tip}}
+		next = commit{Tree: parent.Tree, Parents: []plumbing.Hash{tip}}
 	}
 	paths, err := r.Changed(ctx)
 	if err != nil {
@@ -171,7 +172,7 @@ func (r *Repo) CommitAll(ctx context.Context, message, author string, when time.
 		files[i].After = &after
 	}
 	b, who := builder{r.objects, &packfile.Batch{}}, identity(author, author+"@localhost")
-	made, err := b.commit(next, files, func(c commit) ([]byte, error) { return encodeCommit(c, who, who, when, message), nil })
+	made, err := b.commit(next, files, func(c commit) ([]byte, error) { return object.EncodeCommit(c, who, who, when, message), nil })
 	if err != nil {
 		return "", fmt.Errorf("committing: %w", err)
 	}
@@ -193,7 +194,7 @@ func (r *Repo) resetIndex(to plumbing.Hash) error {
 		return err
 	}
 	x := gitindex.Index{Version: 2}
-	err = eachFile(r.objects, c.tree, "", func(name string, e treeEntry) {
+	err = eachFile(r.objects, c.Tree, "", func(name string, e treeEntry) {
 		x.Entries = append(x.Entries, &gitindex.Entry{Name: name, Hash: e.id, Mode: e.mode})
 	})
 	if err == nil {
@@ -266,7 +267,7 @@ func (r *Repo) TreeID(_ context.Context, commit string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.tree.String(), nil
+	return c.Tree.String(), nil
 }
 
 func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
@@ -274,7 +275,7 @@ func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := readTree(s, c.tree)
+	root, err := readTree(s, c.Tree)
 	if err != nil {
 		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, err)
 	}

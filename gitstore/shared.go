@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -93,7 +94,7 @@ func (s *Shared) holdDemanded(tip plumbing.Hash, objects source, c tipCheck) err
 	known := map[plumbing.Hash]bool{}
 	for _, t := range s.demand {
 		must := plumbing.NewHash(t.Commit)
-		err := s.seen.check(tip, must, c.descends)
+		err := lineage.Held(s.seen.name, tip, must, c.descends)
 		var rollback *RollbackError
 		if errors.As(err, &rollback) {
 			rollback.Source = t.Source
@@ -116,11 +117,11 @@ func (s *Shared) holdDemanded(tip plumbing.Hash, objects source, c tipCheck) err
 		if err != nil {
 			return err
 		}
-		if len(commit.parents) != 1 { // no ledger has such a commit: the audit says so
+		if len(commit.Parents) != 1 { // no ledger has such a commit: the audit says so
 			from = plumbing.NewHash(s.demand[0].Commit)
 			break
 		}
-		at = commit.parents[0]
+		at = commit.Parents[0]
 	}
 	if from == tip {
 		return nil
@@ -145,7 +146,7 @@ func (s *Shared) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot
 	}
 	c, err := readCommit(s.partial, tip)
 	if err == nil {
-		err = s.partial.prefetch(c.tree, paths)
+		err = s.partial.prefetch(c.Tree, paths)
 	}
 	if err != nil {
 		return ledger.Snapshot{}, err
@@ -202,7 +203,7 @@ func (s *Shared) holdTip(ctx context.Context) (plumbing.Hash, error) {
 	}
 	back := func(ancestor plumbing.Hash) (bool, error) { return s.descends(tip, ancestor) }
 	if err == nil {
-		err = s.seen.check(tip, s.known, back)
+		err = lineage.Held(s.seen.name, tip, s.known, back)
 	}
 	check := tipCheck{back, func(from plumbing.Hash) error { return s.verifyPartial(from, tip) }}
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -215,9 +216,11 @@ func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.
 			if err != nil {
 				return plumbing.ZeroHash, err
 			}
-			next = commit{old.tree, []plumbing.Hash{parent}}
+			next = commit{Tree: old.Tree, Parents: []plumbing.Hash{parent}}
 		}
-		made, err := b.commit(next, changes(e), func(c commit) ([]byte, error) { return signed(encodeCommit(c, us, us, e.When, e.Message), sign) })
+		made, err := b.commit(next, changes(e), func(c commit) ([]byte, error) {
+			return signed(object.EncodeCommit(c, object.Us, object.Us, e.When, e.Message), sign)
+		})
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}

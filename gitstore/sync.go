@@ -316,10 +316,10 @@ func haves(s source, tip plumbing.Hash) (out []plumbing.Hash, err error) {
 			return nil, err
 		}
 		out = append(out, at)
-		if len(c.parents) == 0 {
+		if len(c.Parents) == 0 {
 			break
 		}
-		at = c.parents[0]
+		at = c.Parents[0]
 	}
 	return out, nil
 }

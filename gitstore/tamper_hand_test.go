@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -21,7 +22,7 @@ type tamper struct {
 	r       *mathrand.Rand
 	steps   []step
 	from    int // the first step that is changed
-	distort func(*History)
+	distort func(*lineage.Distortions)
 	hide    func(*forge) plumbing.Hash
 	cutAt   int // the tip is this step; 0: the last
 	what    string

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -587,7 +588,7 @@ var tamperers = []kind{
 	}},
 	{"a shallow clone", 20, func(t *tamper) bool {
 		i := t.at()
-		t.distort = func(h *History) { h.shallow = map[plumbing.Hash]bool{t.commits[i]: true} }
+		t.distort = func(d *lineage.Distortions) { d.Shallow = map[plumbing.Hash]bool{t.commits[i]: true} }
 		if t.r.IntN(2) == 0 { // and what is before is not here
 			t.hide = func(f *forge) plumbing.Hash { return f.commits[i-1] }
 		}
@@ -596,19 +597,19 @@ var tamperers = []kind{
 	}},
 	{"grafts", 20, func(t *tamper) bool {
 		i := t.at()
-		t.distort = func(h *History) { h.grafted = map[plumbing.Hash]bool{t.commits[i]: true} }
+		t.distort = func(d *lineage.Distortions) { d.Grafted = map[plumbing.Hash]bool{t.commits[i]: true} }
 		return true
 	}},
 	{"a replacement of a commit, a tree or a file", 30, func(t *tamper) bool {
 		i := t.at()
 		name, _ := t.name(i, any_)
 		what := t.r.IntN(3)
-		t.distort = func(h *History) {
+		t.distort = func(d *lineage.Distortions) {
 			e, err := entryAt(t.objects, t.trees[i], name)
 			if err != nil {
 				panic(err)
 			}
-			h.replaced = map[plumbing.Hash]bool{[]plumbing.Hash{t.commits[i], t.trees[i], e.id}[what]: true}
+			d.Replaced = map[plumbing.Hash]bool{[]plumbing.Hash{t.commits[i], t.trees[i], e.id}[what]: true}
 		}
 		return true
 	}},

@@ -16,6 +16,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
@@ -132,7 +134,7 @@ func newSoundLedger(t testing.TB) *soundLedger {
 	s.commits, s.trees = f.commits, f.trees
 	s.audited = map[plumbing.Hash]history.Commit{}
 	var mu sync.Mutex
-	h := f.history()
+	h := lineage.New(objectsOf{f}, f.options())
 	err = h.Commits(func(c history.Commit) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -151,7 +153,7 @@ type forge struct {
 	commits []plumbing.Hash
 	trees   []plumbing.Hash
 	tip     plumbing.Hash
-	distort func(*History)
+	distort func(*lineage.Distortions)
 	hidden  plumbing.Hash // an object that is not there
 }
 
@@ -170,17 +172,17 @@ func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, e
 		if tree, err = f.grow(&b, tree, st.files); err != nil {
 			return nil, err
 		}
-		c := commit{tree: tree}
+		c := commit{Tree: tree}
 		if len(f.commits) > 0 {
-			c.parents = f.commits[len(f.commits)-1:]
+			c.Parents = f.commits[len(f.commits)-1:]
 		}
 		if st.parents != nil {
-			c.parents = st.parents(f.commits)
+			c.Parents = st.parents(f.commits)
 		}
 		if st.tree != nil {
-			c.tree = st.tree(f, tree)
+			c.Tree = st.tree(f, tree)
 		}
-		raw := encodeCommit(c, us, us, st.when, st.message)
+		raw := object.EncodeCommit(c, object.Us, object.Us, st.when, st.message)
 		if st.header != nil {
 			raw = []byte(st.header(string(raw)))
 		}
@@ -250,52 +252,40 @@ func (f *forge) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
 	return o.Type, int64(len(o.Data)), err
 }
 
-func (f *forge) history() *History {
-	h := &History{objects: f, signers: &f.signers, tip: f.tip}
+func (f *forge) options() lineage.Options {
+	o := lineage.Options{Tip: f.tip, Signers: &f.signers}
 	if f.distort != nil {
-		f.distort(h)
+		f.distort(&o.Distortions)
 	}
-	return h
+	return o
 }
 
-// remembering is a History that has read the sound ledger's commits before:
+// remembering is a history that has read the sound ledger's commits before:
 // what a commit changed is the same, whatever comes after it.
 type remembering struct {
-	*History
+	*lineage.History
 	f *forge
 }
 
 func (r remembering) Commits(visit func(history.Commit)) error {
-	known := r.shallow == nil && r.grafted == nil && r.replaced == nil && r.f.hidden.IsZero() && r.from.IsZero()
-	if !known {
+	if r.f.distort != nil || !r.f.hidden.IsZero() {
 		return r.History.Commits(visit)
 	}
-	d := newDiffer(r.History)
 	age := 0
-	for at := r.tip; !at.IsZero(); age++ {
-		if c, ok := r.f.audited[at]; ok {
-			c.Age = age
-			visit(c)
-			at = plumbing.ZeroHash
-			if len(c.Parents) > 0 {
-				at = plumbing.Hash(c.Parents[0])
-			}
-			continue
-		}
-		c, err := r.read(at, age)
-		if err != nil {
-			return r.History.Commits(visit)
-		}
-		at = plumbing.ZeroHash
-		if len(c.parents) > 0 {
-			at = c.parents[0]
-			before, err := readCommit(r.f, at)
-			if err != nil {
+	for at := r.f.tip; !at.IsZero(); age++ {
+		c, ok := r.f.audited[at]
+		if !ok {
+			var err error
+			if c, err = r.Commit(at); err != nil {
 				return r.History.Commits(visit)
 			}
-			c.former = before.tree
 		}
-		visit(d.commit(c))
+		c.Age = age
+		visit(c)
+		at = plumbing.ZeroHash
+		if len(c.Parents) > 0 {
+			at = plumbing.Hash(c.Parents[0])
+		}
 	}
 	return nil
 }
@@ -307,7 +297,7 @@ type caught struct {
 }
 
 func (f *forge) audit() (caught, error) {
-	r, err := audit.Run(remembering{f.history(), f}, audit.Options{Signatures: true})
+	r, err := audit.Run(remembering{lineage.New(objectsOf{f}, f.options()), f}, audit.Options{Signatures: true})
 	if err != nil {
 		return caught{}, err
 	}
@@ -317,9 +307,9 @@ func (f *forge) audit() (caught, error) {
 		c.rules = c.rules || one.RuleID != "L13"
 	}
 	if !c.rules && slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.Message != "is not signed" }) {
-		unsigned := f.history() // is it a finding for those without a list of keys, too?
-		unsigned.signers = nil
-		plain, err := audit.Run(unsigned, audit.Options{})
+		o := f.options() // is it a finding for those without a list of keys, too?
+		o.Signers = nil
+		plain, err := audit.Run(lineage.New(objectsOf{f}, o), audit.Options{})
 		if err != nil {
 			return c, err
 		}

@@ -211,9 +211,9 @@ func (b *builder) commit(c commit, files []patch.Change, encode func(commit) ([]
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	c.tree, err = b.tree(c.tree, edits)
-	if err == nil && c.tree.IsZero() {
-		c.tree, err = b.put(plumbing.TreeObject, nil) // every file is gone
+	c.Tree, err = b.tree(c.Tree, edits)
+	if err == nil && c.Tree.IsZero() {
+		c.Tree, err = b.put(plumbing.TreeObject, nil) // every file is gone
 	}
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -254,7 +254,7 @@ func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) 
 		return patch.Patchset{}, err
 	}
 	d := &differences{store: r.objects, after: map[string]*patch.File{}}
-	if err := diffTrees(r.objects, old.tree, next.tree, d.add); err != nil {
+	if err := diffTrees(r.objects, old.Tree, next.Tree, d.add); err != nil {
 		return patch.Patchset{}, err
 	}
 	base, err := commitTree(r.objects, plumbing.NewHash(from))
@@ -271,12 +271,12 @@ func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case len(c.parents) == 0:
+	case len(c.Parents) == 0:
 		return "", fmt.Errorf("commit %s has no parent", of)
-	case !r.has(c.parents[0]):
-		return "", &CutOffError{c.parents[0].String()}
+	case !r.has(c.Parents[0]):
+		return "", &CutOffError{c.Parents[0].String()}
 	}
-	return c.parents[0].String(), nil
+	return c.Parents[0].String(), nil
 }
 
 // A NoCommitError is a name that names no commit here.

@@ -67,11 +67,13 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/hash"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // What reading an object may return.
 var (
-	ErrMissing = errors.New("the object is not in this repository")
+	ErrMissing = object.ErrMissing
 	ErrDamaged = errors.New("damaged")
 )
 
