@@ -147,6 +147,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
 	)
 	root.AddCommand(documents.Program{Path: a.path, Read: a.readInput, Name: inputName, Print: a.print, GiveBack: a.giveBack}.Commands()...)
+	root.AddCommand(a.pagesCommands()...)
 	completion.Add(root, a.openLocal, func(line string) string { return a.redact(line).String() })
 	return root
 }

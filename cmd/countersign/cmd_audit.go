@@ -80,7 +80,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.runAudit(ctx, repo, h, signers != nil)
+	found, err := a.runAudit(ctx, repo, h, h, signers != nil)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 	return &signers, nil
 }
 
-// runAudit checks the packs, then the history.
-func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, signatures bool) (audit.Result, error) {
+// runAudit checks the packs, then the history, which over reads as h does.
+func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool) (audit.Result, error) {
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
@@ -127,7 +127,7 @@ func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.His
 	if h.Rollback != nil {
 		o.Found = append(o.Found, history.Finding{RuleID: "L14", Commit: h.Tip(), Message: h.Rollback.Error()})
 	}
-	found, err := audit.Run(h, o)
+	found, err := audit.Run(over, o)
 	found.From = h.From()
 	return found, err
 }

@@ -75,7 +75,7 @@ func (s *sheet) top() {
 	t := s.t
 	s.Markup("<h1>").Text(cmp.Or(t.Summary.Summary, "A change without a summary")).Markup("</h1>\n")
 	s.findings()
-	s.Markup("<p").Attribute("class", "state "+t.tone()).Markup("><strong>").Text(upper(t.State)).Markup("</strong></p>\n")
+	s.Markup("<p").Attribute("class", "state "+t.Tone()).Markup("><strong>").Text(upper(t.State)).Markup("</strong></p>\n")
 	if t.Sound() && len(t.events) > 0 {
 		s.lead()
 	}
@@ -109,9 +109,9 @@ func (s *sheet) who(verb string, people []ledger.Actor) {
 	}
 }
 
-// tone is the class that colours a state. Nothing that does not verify has the colour of what is
-// approved.
-func (s Summary) tone() string {
+// Tone is the class of the style sheet that colours a state: good, bad, waits or over.
+// Nothing that does not verify has the colour of what is approved.
+func (s Summary) Tone() string {
 	switch {
 	case !s.Sound() || s.Status == ledger.Denied || s.Status == ledger.Failed:
 		return "bad"

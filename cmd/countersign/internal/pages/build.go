@@ -1,0 +1,287 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
+	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/site"
+)
+
+// A Noted history notes, while it is audited, which transactions its commits changed.
+type Noted struct {
+	history.Reader
+	mu     sync.Mutex
+	newest map[string]change // by transaction
+}
+
+// A change is the newest commit of a history that changed a transaction.
+type change struct {
+	commit history.ID
+	age    int
+}
+
+// Commits visits the commits, as history.Reader says.
+func (n *Noted) Commits(visit func(history.Commit)) error {
+	return n.Reader.Commits(func(c history.Commit) {
+		n.note(c)
+		visit(c)
+	})
+}
+
+func (n *Noted) note(c history.Commit) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	last := ""
+	for _, changed := range c.Changes {
+		id, ok := ledger.TransactionOf(changed.Path)
+		if !ok || id == last {
+			continue
+		}
+		last = id
+		if was, known := n.newest[id]; !known || c.Age < was.age {
+			n.newest[id] = change{c.ID, c.Age}
+		}
+	}
+}
+
+// A record is a transaction as lists have it, and the newest commit of the ledger that changed it.
+type record struct {
+	html.Summary
+	Commit string
+}
+
+// A build makes the pages of one ledger as it is at one tip.
+type build struct {
+	Program
+	options
+	repo     *gitstore.Repo
+	local    *gitstore.Ledger
+	ref, web string
+	masks    func([]byte) bool
+
+	tip     string
+	result  audit.Result
+	whole   []history.Finding            // of no single transaction
+	of      map[string][]history.Finding // by transaction
+	commits map[string]string            // by transaction
+	ids     []string
+	records []record // of ids, once they were read
+	unsound int      // records with a finding
+
+	mu     sync.Mutex
+	tree   fs.FS // of the tip, or part of it; see files
+	served int
+	reader html.Reader
+}
+
+func (p Program) open(_ context.Context, o options) (*build, error) {
+	repo, local, ref, web, err := p.Open()
+	return &build{Program: p, options: o, repo: repo, local: local, ref: ref, web: web, masks: p.Masks(), of: map[string][]history.Finding{}, commits: map[string]string{}}, err
+}
+
+// audit audits the whole ledger, and finds out which transactions it has.
+func (b *build) audit(ctx context.Context) error {
+	h, err := b.local.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
+		return err
+	}
+	noted := &Noted{Reader: h, newest: map[string]change{}}
+	if b.result, err = b.Audit(ctx, b.repo, h, noted); err != nil {
+		return err
+	}
+	b.tip = h.Tip()
+	for id, c := range noted.newest {
+		b.commits[id] = c.commit.String()
+		b.ids = append(b.ids, id)
+	}
+	snap, err := b.local.At(ctx, b.tip)
+	if err != nil {
+		return err
+	}
+	there, err := ledger.IDs(snap.Tree)
+	if err != nil {
+		b.whole = append(b.whole, history.Finding{RuleID: "L10", Message: "not every transaction can be listed: " + err.Error()})
+	}
+	slices.Sort(b.ids)
+	b.ids = append(b.ids, there...)
+	slices.Sort(b.ids)
+	b.ids = slices.Compact(b.ids)
+	b.assign()
+	return nil
+}
+
+// maxWhole is how many findings stand on every page.
+const maxWhole = 20
+
+// assign gives each transaction what was found against it. What is of none is of all.
+func (b *build) assign() {
+	for _, f := range b.result.Findings {
+		if id, ok := ledger.TransactionOf(f.Path); ok {
+			b.of[id] = append(b.of[id], f)
+		} else {
+			b.whole = append(b.whole, f)
+		}
+	}
+	if n := len(b.result.Findings); b.result.Count > n && n > 0 {
+		b.whole = append(b.whole, history.Finding{RuleID: b.result.Findings[0].RuleID, Message: fmt.Sprintf("there are %d findings, and the pages know %d of them", b.result.Count, n)})
+	}
+	if !b.result.OK && len(b.result.Findings) == 0 {
+		b.whole = append(b.whole, history.Finding{RuleID: "HISTORY", Message: "the audit did not succeed"})
+	}
+	if n := len(b.whole); n > maxWhole {
+		b.whole = append(slices.Clip(b.whole[:maxWhole]), history.Finding{RuleID: b.whole[maxWhole].RuleID, Message: fmt.Sprintf("and %d more: countersign audit lists them", n-maxWhole)})
+	}
+}
+
+// ok reports whether nothing was found.
+func (b *build) ok() bool { return b.result.OK && b.unsound == 0 && len(b.whole) == 0 }
+
+// count is how many findings there are: the audit's, or at least one for each record that has one.
+func (b *build) count() int { return max(b.result.Count, b.unsound, min(1, len(b.whole))) }
+
+func (b *build) unverified() error {
+	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", b.ref, ledger.Plural(b.count(), "finding", "findings"))}
+}
+
+// perTree is how many transactions are read from one tree, which keeps the directories that it has
+// read.
+const perTree = 500
+
+// files are the ledger's files.
+func (b *build) files() (fs.FS, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.served++; b.tree == nil || b.served%perTree == 0 {
+		snap, err := b.local.At(context.Background(), b.tip)
+		if err != nil {
+			return nil, err
+		}
+		b.tree = snap.Tree
+	}
+	return b.tree, nil
+}
+
+// read reads a transaction, with all that was found against it.
+func (b *build) read(id string) (html.Transaction, error) {
+	tree, err := b.files()
+	if err != nil {
+		return html.Transaction{}, err
+	}
+	if err := ledger.CheckID(id); err != nil {
+		return html.Transaction{}, err
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return html.Transaction{}, err
+	}
+	t, err := b.reader.Read(dir, id)
+	if err != nil {
+		return t, err
+	}
+	return t.With(b.whole...).With(b.of[id]...), nil
+}
+
+// page makes a transaction's page.
+func (b *build) page(t html.Transaction) ([]byte, error) {
+	o := html.Options{
+		Root: "../../", Nav: b.nav(), Redact: b.redact || b.masks(t.Patch()), LedgerRef: b.ref, LedgerCommit: b.commits[t.ID], Web: b.web,
+		Person: site.Person, Path: site.Path,
+	}
+	if before := earlierOf(t.Summary); before != "" {
+		if earlier, err := b.read(before); err == nil {
+			o.Earlier = &earlier
+			o.Redact = o.Redact || b.masks(earlier.Patch())
+		}
+	}
+	var out bytes.Buffer
+	err := t.Write(&out, o)
+	return out.Bytes(), err
+}
+
+func (b *build) nav() []html.Link { return site.Nav(false) }
+
+// earlierOf is the proposal that a transaction's page is compared with, "" for none.
+func earlierOf(s html.Summary) string {
+	if n := len(s.Supersedes); n > 0 && ledger.CheckID(s.Supersedes[n-1]) == nil {
+		return s.Supersedes[n-1]
+	}
+	return ""
+}
+
+// readAll reads every transaction and does something with each, on all cores.
+func (b *build) readAll(do func(i int, t html.Transaction) error) error {
+	b.records = make([]record, len(b.ids))
+	var mu sync.Mutex
+	done := 0
+	err := parallel.Try(cores(), len(b.ids), func(i int) error {
+		t, err := b.read(b.ids[i])
+		if err == nil && do != nil {
+			err = do(i, t)
+		}
+		if err != nil {
+			return err
+		}
+		b.records[i] = record{t.Summary, b.commits[t.ID]}
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		b.Progress("pages of transactions", done, len(b.ids))
+		return nil
+	})
+	b.unsound = 0
+	for _, r := range b.records {
+		if !r.Sound() {
+			b.unsound++
+		}
+	}
+	return err
+}
+
+// site is everything but the transactions' own pages.
+func (b *build) site() *site.Site {
+	all := make([]html.Summary, len(b.records))
+	for i, r := range b.records {
+		all[i] = r.Summary
+	}
+	return site.New(all, site.Options{Now: b.Now(), Ref: b.ref, Tip: b.tip, Web: b.web, Nav: b.nav(), Found: b.whole})
+}
+
+// writeAll writes every page.
+func (b *build) writeAll(dir *dir) error {
+	if err := b.readAll(func(_ int, t html.Transaction) error {
+		text, err := b.page(t)
+		if err != nil {
+			return err
+		}
+		return dir.write(site.Transaction(t.ID), text)
+	}); err != nil {
+		return err
+	}
+	s := b.site()
+	addresses := slices.SortedFunc(s.Addresses(), strings.Compare)
+	return b.write(dir, s, addresses)
+}
+
+// write writes files of the site, and removes those that it has no more.
+func (b *build) write(dir *dir, s *site.Site, addresses []string) error {
+	return parallel.Try(cores(), len(addresses), func(i int) error {
+		b.Progress("lists", i, len(addresses))
+		text, ok := s.File(addresses[i])
+		if !ok {
+			return dir.remove(addresses[i])
+		}
+		return dir.write(addresses[i], text)
+	})
+}

@@ -1,0 +1,180 @@
+package pages
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/report/html"
+)
+
+// markerFile says that a directory is written by site.
+const (
+	markerFile = ".countersign-site"
+	marker     = "countersign site wrote this directory. It removes pages from here that the ledger has no more.\n"
+)
+
+// ours are the directories that site writes in, and removes from.
+var ours = []string{"tx", "patch", "commit", "pull", "person", "path", "month", "search"}
+
+func cores() int { return runtime.GOMAXPROCS(0) }
+
+// A dir is the directory of a site. Nothing outside it is written, wherever links in it lead.
+// Several goroutines may use it.
+type dir struct {
+	*os.Root
+	name string
+
+	mu      sync.Mutex
+	written map[string]bool
+	made    map[string]bool // directories that are there
+	next    int             // names of files in the making
+}
+
+// openDir opens a directory, or makes it. One that has files and was not written by site is refused.
+func openDir(at, name string) (*dir, error) {
+	if err := os.MkdirAll(at, 0o777); err != nil {
+		return nil, failed(name, err)
+	}
+	root, err := os.OpenRoot(at)
+	if err != nil {
+		return nil, failed(name, err)
+	}
+	d := &dir{Root: root, name: name, written: map[string]bool{}, made: map[string]bool{".": true}}
+	if _, err := root.Lstat(markerFile); err == nil {
+		return d, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(failed(name, err), root.Close())
+	}
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err == nil && len(entries) == 0 {
+		return d, nil
+	}
+	if err == nil {
+		err = &cli.UsageError{Message: name + " has files that no site of ours put there", Hint: "name a directory that is empty or not there yet"}
+	} else {
+		err = failed(name, err)
+	}
+	return nil, errors.Join(err, root.Close())
+}
+
+// failed is the error of a file that cannot be read or written.
+func failed(name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, err)}
+}
+
+// begin marks the directory as one of site's.
+func (d *dir) begin() error {
+	err := d.write(markerFile, []byte(marker))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.written)
+	return err
+}
+
+// write puts a file in place whole, or not at all.
+func (d *dir) write(address string, data []byte) error {
+	if err := d.mkdir(path.Dir(address)); err != nil {
+		return failed(d.name, err)
+	}
+	d.mu.Lock()
+	d.next++
+	temporary := fmt.Sprintf("%s.new-%d", markerFile, d.next)
+	d.mu.Unlock()
+	err := d.WriteFile(temporary, data, 0o666)
+	if err == nil {
+		err = d.Rename(temporary, address)
+	}
+	if err != nil {
+		_ = d.Remove(temporary)
+		return failed(d.name, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.written[address] = true
+	return nil
+}
+
+func (d *dir) mkdir(name string) error {
+	d.mu.Lock()
+	known := d.made[name]
+	d.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := d.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.made[name] = true
+	return nil
+}
+
+// count is how many files were written.
+func (d *dir) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.written)
+}
+
+// remove removes a file that may not be there.
+func (d *dir) remove(address string) error {
+	if err := d.Remove(address); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed(d.name, err)
+	}
+	_ = d.Remove(path.Dir(address)) // unless there is something else
+	return nil
+}
+
+// removeOthers removes the pages of before that were not written now, and what a run that was
+// stopped left behind. What site does not write stays.
+func (d *dir) removeOthers() (removed int, err error) {
+	files := d.FS()
+	left, err := fs.Glob(files, markerFile+".new-*")
+	if err != nil {
+		return 0, failed(d.name, err)
+	}
+	for _, name := range left {
+		if err := d.remove(name); err != nil {
+			return 0, err
+		}
+	}
+	for _, top := range ours {
+		err = errors.Join(err, fs.WalkDir(files, top, func(name string, e fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case e.IsDir() || d.written[name] || !isPage(name):
+				return nil
+			}
+			removed++
+			return d.remove(name)
+		}))
+	}
+	if err != nil {
+		err = failed(d.name, err)
+	}
+	return removed, err
+}
+
+// isPage reports whether a file has a name that site gives.
+func isPage(name string) bool {
+	base := path.Base(name)
+	return base == "index.html" || strings.HasPrefix(name, "search/") && strings.HasSuffix(base, ".js") || base == html.StyleFile
+}

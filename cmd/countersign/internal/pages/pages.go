@@ -1,0 +1,111 @@
+// Package pages has the commands that show a whole ledger to people: site writes it as HTML files,
+// browse serves them. It reads the ledger at one tip, audits it, and gives each page what was found
+// against it.
+package pages
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// A Program is what the commands use of the one that they are of.
+type Program struct {
+	Version string
+	Now     func() time.Time
+	// Open opens the repository and the ledger of this clone, and says how the ledger's ref is
+	// called and where people look at the repository on its forge, "" where that is nowhere.
+	Open func() (repo *gitstore.Repo, local *gitstore.Ledger, ref, web string, err error)
+	// Audit audits a history; the error is that of reading it.
+	Audit func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over *Noted) (audit.Result, error)
+	// Masks returns what reports whether something in a diff looks like a secret. Several
+	// goroutines may call it.
+	Masks func() func(diff []byte) bool
+	// Path is where the command line means a file to be. Progress and Say tell the person, Result prints what a command came to.
+	Path     func(name string) string
+	Progress func(what string, done, total int)
+	Say      func(format string, a ...any)
+	Result   func(doc any, text string) error
+}
+
+// Commands are site and browse.
+func (p Program) Commands() []*cobra.Command { return []*cobra.Command{p.siteCommand()} }
+
+// A document is JSON to be.
+type document = map[string]any
+
+func (p Program) siteCommand() *cobra.Command {
+	var out string
+	var o options
+	cmd := &cobra.Command{
+		Use:   "site",
+		Short: "Write the ledger as a site of static pages",
+		Long: `site audits the ledger and writes HTML pages of it into a directory: an overview of what
+waits, was applied, denied and superseded; a page for each transaction, patch, commit, pull
+request, person and file; and a search. The pages need no server and run no script but that of
+the search.
+
+A ledger that does not verify has its pages as well, with the findings on top, and nothing on
+them counts as approved. The exit code is 1 then, as that of audit is.
+
+The directory is made, or is empty, or was written by site before. Pages that the ledger has no
+more are removed.`,
+		Example: "  countersign site --out public\n  countersign site --out public --redact",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out == "" {
+				return &cli.UsageError{Message: "no directory given", Hint: "name the one to write with --out DIR"}
+			}
+			return p.site(cmd.Context(), out, o)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "`DIR` to write the pages to")
+	cmd.Flags().BoolVar(&o.redact, "redact", false, "leave out the diffs and what commands printed")
+	return cmd
+}
+
+// options say what is on the pages.
+type options struct{ redact bool }
+
+// site writes all pages.
+func (p Program) site(ctx context.Context, name string, o options) error {
+	b, err := p.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	dir, err := openDir(p.Path(name), report.Clean(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := b.audit(ctx); err != nil {
+		return err
+	}
+	if err := dir.begin(); err != nil {
+		return err
+	}
+	if err := b.writeAll(dir); err != nil {
+		return err
+	}
+	removed, err := dir.removeOthers()
+	if err != nil {
+		return err
+	}
+	doc := document{
+		"out": name, "tip": b.tip, "transactions": len(b.records), "written": dir.count(), "removed": removed, "redacted": o.redact,
+		"ok": b.ok(), "findings": b.count(),
+	}
+	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(dir.count(), "file", "files"), ledger.Plural(len(b.records), "transaction", "transactions"))
+	if err := p.Result(doc, text); err != nil || b.ok() {
+		return err
+	}
+	return b.unverified()
+}

@@ -1,0 +1,403 @@
+package site
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report/html"
+)
+
+// How many rows a page has: of a group's newest, and of each page of a month or day.
+const (
+	newest  = 200
+	perPage = 500
+)
+
+// monthOf is the month that a transaction is listed in, such as 2026-11.
+func monthOf(t *html.Summary) string {
+	day := strings.Split(ledger.Dir(t.ID), "/")
+	return day[1] + "-" + day[2]
+}
+
+// A group of more than newest transactions has pages for each of its months. They are addressed
+// as those of a day are: the first page of DIR is DIR/index.html, the second DIR/2/index.html.
+
+// pagesOf are the addresses of a group's pages.
+func (s *Site) pagesOf(group string) []string {
+	if strings.HasPrefix(group, "month/") {
+		return chunks(group, 0, len(s.groups[group]))
+	}
+	out := []string{group + page}
+	for _, m := range s.monthsOf(group) {
+		out = append(out, chunks(group+"/"+m.name, 0, len(m.in))...)
+	}
+	return out
+}
+
+// touched are the pages of a group that a transaction is on, or that lead to another page because
+// of it. Those of a group that has grown go on to its end; grown is by how many at most.
+func (s *Site) touched(group, id string, grown int) []string {
+	in := s.groups[group]
+	at, _ := s.position(id)
+	span := func(dir string, in []int) []string {
+		i, _ := slices.BinarySearch(in, at)
+		if grown == 0 {
+			return chunks(dir, i, i+1)
+		}
+		return chunks(dir, max(0, i-perPage), len(in))
+	}
+	if strings.HasPrefix(group, "month/") {
+		return span(group, in)
+	}
+	out := []string{group + page}
+	month := monthOf(&html.Summary{ID: id})
+	for _, m := range s.monthsOf(group) {
+		switch {
+		case m.name == month:
+			out = append(out, span(group+"/"+m.name, m.in)...)
+		case grown > 0 && len(in) <= newest+grown: // the group may have had no such pages before
+			out = append(out, chunks(group+"/"+m.name, 0, len(m.in))...)
+		}
+	}
+	return out
+}
+
+// chunks are the addresses of the pages that have the rows from and below to.
+func chunks(dir string, from, to int) []string {
+	var out []string
+	for n := from / perPage; n*perPage < to; n++ {
+		out = append(out, chunk(dir, n))
+	}
+	return out
+}
+
+func chunk(dir string, n int) string {
+	if n == 0 {
+		return dir + page
+	}
+	return dir + "/" + strconv.Itoa(n+1) + page
+}
+
+// A month of a group, with the transactions in it.
+type month struct {
+	name string
+	in   []int
+}
+
+// monthsOf are the months of a group that has pages for them.
+func (s *Site) monthsOf(group string) []month {
+	in := s.groups[group]
+	if len(in) <= newest {
+		return nil
+	}
+	var out []month
+	for _, i := range in {
+		name := monthOf(&s.all[i])
+		if n := len(out); n == 0 || out[n-1].name != name {
+			out = append(out, month{name: name})
+		}
+		last := &out[len(out)-1]
+		last.in = append(last.in, i)
+	}
+	return out
+}
+
+// groupPage makes a page of a group: its own, or one of a month or day of it.
+func (s *Site) groupPage(dir string) ([]byte, bool) {
+	n := 0
+	if _, known := s.groups[dir]; !known {
+		at := strings.LastIndexByte(dir, '/')
+		if at < 0 {
+			return nil, false
+		}
+		if i, err := strconv.Atoi(dir[at+1:]); err == nil && i >= 2 && strconv.Itoa(i) == dir[at+1:] {
+			dir, n = dir[:at], i-1
+		}
+	}
+	if in := s.groups[dir]; in != nil {
+		if strings.HasPrefix(dir, "month/") {
+			return s.listPage(dir, "Transactions of "+strings.Replace(dir[len("month/"):], "/", "-", 1), in, n)
+		}
+		return s.groupTop(dir), n == 0
+	}
+	at := strings.LastIndexByte(dir, '/')
+	if at < 0 {
+		return nil, false
+	}
+	for _, m := range s.monthsOf(dir[:at]) {
+		if m.name == dir[at+1:] {
+			return s.listPage(dir, "Transactions of "+m.name, m.in, n)
+		}
+	}
+	return nil, false
+}
+
+// listPage is the nth page of a month or day.
+func (s *Site) listPage(dir, title string, in []int, n int) ([]byte, bool) {
+	if n*perPage >= len(in) {
+		return nil, false
+	}
+	d := s.doc(chunk(dir, n), title)
+	group := dir[:strings.LastIndexByte(dir, '/')]
+	if strings.HasPrefix(dir, "month/") {
+		d.paragraph(func() { d.to(group+page, "The whole month") })
+	} else {
+		d.paragraph(func() { d.about(group) })
+	}
+	part := in[n*perPage : min(len(in), (n+1)*perPage)]
+	d.rows("Transactions", part)
+	if pages := (len(in) + perPage - 1) / perPage; pages > 1 {
+		d.paragraph(func() {
+			d.Textf("Page %d", n+1)
+			if n > 0 {
+				d.Text(" · ")
+				d.to(chunk(dir, n-1), "earlier ones")
+			}
+			if n+1 < pages {
+				d.Text(" · ")
+				d.to(chunk(dir, n+1), "later ones")
+			}
+		})
+	}
+	return d.bytes(), true
+}
+
+// groupTop is the first page of what transactions have in common.
+func (s *Site) groupTop(group string) []byte {
+	in := s.groups[group]
+	d := s.doc(group+page, s.titleOf(group))
+	d.what(group)
+	recent := slices.Clone(in[max(0, len(in)-newest):])
+	slices.Reverse(recent)
+	if len(recent) < len(in) {
+		d.paragraph(func() {
+			d.Textf("The newest %d of %d transactions; below are all of them, by month.", len(recent), len(in))
+		})
+	}
+	d.rows("Transactions", recent)
+	if months := s.monthsOf(group); len(months) > 0 {
+		d.head("All of them, by month")
+		d.begin("By month", "Month", "Transactions")
+		for _, m := range slices.Backward(months) {
+			d.row(func() { d.to(group+"/"+m.name+page, m.name) }, func() { d.Textf("%d", len(m.in)) })
+		}
+		d.end()
+	}
+	return d.bytes()
+}
+
+func (s *Site) titleOf(group string) string {
+	kind, name, _ := strings.Cut(group, "/")
+	switch kind {
+	case "patch":
+		return "Patch " + name
+	case "commit":
+		return "Commit " + name
+	case "pull":
+		return "Pull request #" + name
+	case "person":
+		p := s.people[group]
+		return "What " + cmp.Or(short(p.Login, 60), short(p.ID, 60), "somebody") + " proposed and decided"
+	}
+	return "Changes to " + s.paths[group]
+}
+
+// what says what the transactions of a group have in common.
+func (d *doc) what(group string) {
+	kind, name, _ := strings.Cut(group, "/")
+	switch kind {
+	case "patch":
+		d.paragraph(func() { d.Text("These transactions propose exactly the bytes whose SHA-256 is ").Code(name).Text(".") })
+	case "commit":
+		d.paragraph(func() {
+			d.Text("These transactions became this commit, or are of a pull request that ended with it.")
+			if d.o.Web != "" {
+				d.Text(" ").Link(d.o.Web+"/commit/"+name, "The commit on the forge").Text(".")
+			}
+		})
+	case "pull":
+		d.paragraph(func() {
+			d.Text("The transactions of this pull request")
+			if names := d.repositories(group); len(names) > 1 {
+				d.Text(", which several repositories have: " + strings.Join(names, ", "))
+			}
+			d.Text(".")
+			if d.o.Web != "" {
+				d.Text(" ").Link(d.o.Web+"/pull/"+name, "It on the forge").Text(".")
+			}
+		})
+	case "person":
+		p := d.people[group]
+		d.paragraph(func() {
+			d.Text("Account "+p.Kind+" ").Code(p.Login).Text(", id ").Code(p.ID).Textf(": proposed %d, approved %d, denied %d.", p.proposed, p.approved, p.denied)
+		})
+	case "path":
+		d.paragraph(func() { d.Text("The transactions that propose to change ").Code(d.paths[group]).Text(".") })
+	}
+}
+
+// repositories are those that a pull request's transactions name.
+func (d *doc) repositories(group string) []string {
+	var names []string
+	for _, i := range d.groups[group] {
+		if r := d.all[i].Repository; r != nil && !slices.Contains(names, short(r.Name, 100)) {
+			names = append(names, short(r.Name, 100))
+		}
+	}
+	return names
+}
+
+// about leads back to a group.
+func (d *doc) about(group string) { d.to(group+page, d.titleOf(group)) }
+
+// A doc is a page of lists in the making.
+type doc struct {
+	*Site
+	html.Body
+	address, title, root string
+	scripts              []string
+}
+
+// doc begins a page.
+func (s *Site) doc(address, title string) *doc {
+	d := &doc{Site: s, address: address, title: title, root: strings.Repeat("../", strings.Count(address, "/"))}
+	d.Markup("<h1>").Text(title).Markup("</h1>\n")
+	d.findings()
+	return d
+}
+
+// findings are what was found against the ledger as a whole.
+func (d *doc) findings() {
+	if len(d.o.Found) == 0 {
+		return
+	}
+	d.Markup("<section class=\"findings\" aria-labelledby=\"findings\">\n<h2 id=\"findings\">This ledger does not verify</h2>\n<p>Nothing in it counts as approved.</p>\n<ul>\n")
+	for _, f := range d.o.Found {
+		d.Markup("<li>").Code(f.RuleID).Text(" " + strings.TrimPrefix(f.Path+": ", ": ") + f.Message)
+		if f.Commit != "" {
+			d.Text(" (commit ").Code(f.Commit).Text(")")
+		}
+		d.Markup("</li>\n")
+	}
+	d.Markup("</ul>\n</section>\n")
+}
+
+// bytes are the whole page. Only the overview says which commit of the ledger it was made of:
+// the others stay as they are when that grows.
+func (d *doc) bytes() []byte {
+	var out writer
+	footer := "These pages decide nothing. They were made of the ledger"
+	if d.address == overviewAddress {
+		footer += " " + d.o.Ref + " as it is in commit " + d.o.Tip
+	}
+	_ = html.Layout(&out, html.Head{
+		Title: d.title, Root: d.root, Here: d.address, Nav: d.o.Nav, Scripts: d.scripts, Footer: footer + ".",
+	}, &d.Body) // a writer does not fail
+	return out
+}
+
+type writer []byte
+
+func (w *writer) Write(p []byte) (int, error) {
+	*w = append(*w, p...)
+	return len(p), nil
+}
+
+func (d *doc) head(text string) { d.Markup("<h2>").Text(text).Markup("</h2>\n") }
+
+func (d *doc) paragraph(text func()) {
+	d.Markup("<p>")
+	text()
+	d.Markup("</p>\n")
+}
+
+// to is text that leads to another page.
+func (d *doc) to(address, text string) { d.Link(d.root+address, text) }
+
+func (d *doc) person(a ledger.Actor) {
+	d.to(Person(a), cmp.Or(short(a.Login, 60), short(a.ID, 60), "somebody"))
+	if a.Kind != "user" && a.Kind != "" {
+		d.Text(" (" + short(a.Kind, 20) + ")")
+	}
+}
+
+func (d *doc) persons(all []ledger.Actor) {
+	for i, a := range all[:min(len(all), 5)] {
+		if i > 0 {
+			d.Text(", ")
+		}
+		d.person(a)
+	}
+	if len(all) > 5 {
+		d.Textf(" and %d more", len(all)-5)
+	}
+}
+
+// begin begins a table.
+func (d *doc) begin(label string, heads ...string) {
+	d.Markup("<div class=\"wide\" tabindex=\"0\" role=\"region\"").Attribute("aria-label", label).Markup(">\n<table>\n<thead><tr>")
+	for _, h := range heads {
+		d.Markup("<th scope=\"col\">").Text(h).Markup("</th>")
+	}
+	d.Markup("</tr></thead>\n<tbody>\n")
+}
+
+func (d *doc) end() { d.Markup("</tbody>\n</table>\n</div>\n") }
+
+func (d *doc) row(cells ...func()) {
+	d.Markup("<tr>")
+	for _, cell := range cells {
+		d.Markup("<td>")
+		cell()
+		d.Markup("</td>")
+	}
+	d.Markup("</tr>\n")
+}
+
+// rows are a table of transactions.
+func (d *doc) rows(label string, in []int) {
+	d.begin(label, "Proposed (UTC)", "Change", "State", "By", "Approved by", "Denied by")
+	for _, i := range in {
+		t := &d.all[i]
+		d.row(func() { d.when(t.Proposed) }, func() { d.change(t) }, func() { d.state(t) }, func() {
+			if t.Proposer != (ledger.Actor{}) {
+				d.person(t.Proposer)
+			}
+		}, func() { d.persons(t.Approvers) }, func() { d.persons(t.Deniers) })
+	}
+	d.end()
+}
+
+// change is a transaction by its summary.
+func (d *doc) change(t *html.Summary) {
+	d.to(Transaction(t.ID), cmp.Or(short(t.Summary, 100), t.ID))
+}
+
+func (d *doc) state(t *html.Summary) {
+	d.Markup("<span").Attribute("class", t.Tone()).Markup(">").Text(t.State).Markup("</span>")
+}
+
+// when is a moment in UTC, to the minute.
+func (d *doc) when(at string) {
+	parsed, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		d.Text(short(at, 40))
+		return
+	}
+	d.Markup("<time").Attribute("datetime", parsed.UTC().Format(time.RFC3339)).Markup(">").Text(parsed.UTC().Format("2006-01-02 15:04")).Markup("</time>")
+}
+
+// short is a foreign text that fits into a row.
+func short(text string, limit int) string {
+	n := 0
+	for i := range text {
+		if n++; n > limit {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

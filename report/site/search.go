@@ -1,0 +1,277 @@
+package site
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report/html"
+)
+
+//go:embed search.js
+var searchScript []byte
+
+// The index of search is files of scripts, which a page may load from a directory as well as from a
+// server: search/i/t/N.js has what is shown of the transactions N*perBlock and on, search/i/SHARD.js
+// the terms of a shard, each with the transactions that have it, by number. Terms are words in lower
+// case. search.js splits what is typed, and finds the shard of a word, as termsOf and shardOf do.
+const (
+	scriptAddress = "search/search.js"
+	indexDir      = "search/i/"
+	perBlock      = 250
+)
+
+// Bounds of the terms of one transaction.
+const (
+	maxTerms = 2000
+	maxTerm  = 64 // letters
+)
+
+// An index has the transactions of each term, ascending, and the terms of each shard.
+type index struct {
+	numbers map[string][]int
+	shards  map[string][]string
+}
+
+// indexOf makes the index of the shards that are wanted; nil is all of them.
+func (s *Site) indexOf(wanted map[string]bool) index {
+	x := index{map[string][]int{}, map[string][]string{}}
+	for i := range s.all {
+		for term := range termsOf(&s.all[i]) {
+			if wanted != nil && !wanted[shardOf(term)] {
+				continue
+			}
+			if x.numbers[term] == nil {
+				shard := shardOf(term)
+				x.shards[shard] = append(x.shards[shard], term)
+			}
+			x.numbers[term] = append(x.numbers[term], i)
+		}
+	}
+	return x
+}
+
+// termsOf are the terms that a transaction is found by: the words of its summary, paths and people,
+// its id, patch_id, commits and pull request.
+func termsOf(t *html.Summary) map[string]bool {
+	out := map[string]bool{}
+	words(strings.TrimPrefix(t.ID, "tx_"), out)
+	words(t.PatchID, out)
+	for _, c := range t.Commits {
+		words(c, out)
+	}
+	if t.PullRequest > 0 {
+		out["#"+strconv.Itoa(t.PullRequest)] = true
+	}
+	words(t.Summary, out)
+	for _, a := range slices.Concat([]ledger.Actor{t.Proposer}, t.Approvers, t.Deniers) {
+		words(a.Login, out)
+		words(a.ID, out)
+	}
+	for _, name := range t.Paths {
+		words(name, out)
+	}
+	return out
+}
+
+// words adds the words of a text: letters, digits and marks in lower case.
+func words(text string, out map[string]bool) {
+	for len(text) > 0 && len(out) < maxTerms {
+		from := strings.IndexFunc(text, isWord)
+		if from < 0 {
+			return
+		}
+		text = text[from:]
+		end := strings.IndexFunc(text, func(r rune) bool { return !isWord(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		word := text[:end]
+		text = text[end:]
+		if n := 0; utf8.RuneCountInString(word) > maxTerm {
+			for i := range word {
+				if n++; n > maxTerm {
+					word = word[:i]
+					break
+				}
+			}
+		}
+		out[strings.Map(unicode.ToLower, word)] = true
+	}
+}
+
+func isWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	}
+	return unicode.In(r, unicode.L, unicode.N, unicode.M)
+}
+
+// shardOf is the shard of a term: words are by their first two letters, so that a shard has all that
+// begin like a word; ids of transactions, which all begin alike, and pull requests by what they end with.
+func shardOf(term string) string {
+	last := term[len(term)-1:]
+	switch {
+	case term[0] == '#':
+		return "p" + last
+	case isULID(term):
+		return "x" + last
+	}
+	begin := term
+	if n := 0; len(term) > 2 {
+		for i := range term {
+			if n++; n > 2 {
+				begin = term[:i]
+				break
+			}
+		}
+	}
+	for i := range len(begin) {
+		if c := begin[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return "u" + sumOf(begin)
+		}
+	}
+	return "w" + begin
+}
+
+func isULID(term string) bool {
+	return len(term) == 26 && term[0] <= '7' && strings.Trim(term, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+}
+
+// sumOf is the low byte of FNV-1a.
+func sumOf(text string) string {
+	h := uint32(2166136261)
+	for i := range len(text) {
+		h = (h ^ uint32(text[i])) * 16777619
+	}
+	return fmt.Sprintf("%02x", h&0xff)
+}
+
+// indexFiles are the addresses of the index.
+func (s *Site) indexFiles() []string {
+	var out []string
+	for n := 0; n*perBlock < len(s.all); n++ {
+		out = append(out, blockFile(n))
+	}
+	for shard := range s.index().shards {
+		out = append(out, shardFile(shard))
+	}
+	return out
+}
+
+func blockFile(n int) string { return indexDir + "t/" + strconv.Itoa(n) + ".js" }
+
+func shardFile(shard string) string { return indexDir + shard + ".js" }
+
+// indexFile makes a file of the index.
+func (s *Site) indexFile(name string) ([]byte, bool) {
+	name, ok := strings.CutSuffix(name, ".js")
+	if block, isBlock := strings.CutPrefix(name, "t/"); ok && isBlock {
+		n, err := strconv.Atoi(block)
+		if err != nil || n < 0 || n*perBlock >= len(s.all) || strconv.Itoa(n) != block {
+			return nil, false
+		}
+		return s.block(n), true
+	}
+	x := s.index()
+	terms := slices.Sorted(slices.Values(x.shards[name]))
+	if !ok || len(terms) == 0 {
+		return nil, false
+	}
+	list := make([][2]any, len(terms))
+	for i, term := range terms {
+		list[i] = [2]any{term, x.numbers[term]}
+	}
+	return call("terms", name, list), true
+}
+
+// block is what search shows of some transactions.
+func (s *Site) block(n int) []byte {
+	var rows [][6]string
+	for i := n * perBlock; i < min(len(s.all), (n+1)*perBlock); i++ {
+		t := &s.all[i]
+		rows = append(rows, [6]string{
+			t.ID, t.Proposed[:min(len(t.Proposed), 10)], reveal(short(t.Summary, 100)), t.State, t.Tone(), reveal(short(t.Proposer.Login, 60)),
+		})
+	}
+	return call("block", strconv.Itoa(n), rows)
+}
+
+// reveal escapes what does not show. The script sets it as text.
+func reveal(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch size := utf8.RuneLen(r); {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd"):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case ledger.Visible(r) && size > 0:
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// call is a script that hands data to search.js. The data is JSON, in which Go escapes what means
+// something in HTML or ends a line of a script.
+func call(what, name string, data any) []byte {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		panic("site: " + err.Error()) // strings and numbers
+	}
+	return fmt.Appendf(nil, "countersign(%q, %q, %s);\n", what, name, raw)
+}
+
+// changedIndex are the files of the index that may differ from an earlier one.
+func (s *Site) changedIndex(earlier *Site, ids []string) []string {
+	for _, id := range ids {
+		i, now := s.position(id)
+		if at, was := earlier.position(id); now != was && at < len(earlier.all) || !now || was && at != i {
+			return append(s.indexFiles(), earlier.indexFiles()...) // the numbers of all later ones are others
+		}
+	}
+	files, shards := map[string]bool{}, map[string]bool{}
+	for _, id := range ids {
+		i, _ := s.position(id)
+		files[blockFile(i/perBlock)] = true
+		is, was := termsOf(&s.all[i]), map[string]bool{}
+		if at, ok := earlier.position(id); ok {
+			was = termsOf(&earlier.all[at])
+		}
+		for term := range is {
+			if !was[term] {
+				shards[shardOf(term)] = true
+			}
+		}
+		for term := range was {
+			if !is[term] {
+				shards[shardOf(term)] = true
+			}
+		}
+	}
+	for shard := range shards {
+		files[shardFile(shard)] = true
+	}
+	return slices.Collect(maps.Keys(files))
+}
+
+// searchPage is the one page with a script.
+func (s *Site) searchPage() []byte {
+	d := s.doc(searchAddress, "Search")
+	d.scripts = []string{scriptAddress}
+	d.Markup("<form role=\"search\" id=\"search\">\n<p><label for=\"query\">Words of a summary, a path, a person, a patch_id, a commit, a transaction, or #12 for a pull request</label></p>\n")
+	d.Markup("<p><input type=\"search\" id=\"query\" name=\"q\" autocomplete=\"off\" spellcheck=\"false\"> <button type=\"submit\">Search</button></p>\n</form>\n")
+	d.Markup("<noscript><p>Search needs its script, which is beside this page. ")
+	d.to(monthsAddress, "The months")
+	d.Markup(" have every transaction without one.</p></noscript>\n")
+	d.Markup("<p id=\"found\" role=\"status\"></p>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Transactions found\">\n<table hidden>\n<thead><tr><th scope=\"col\">Proposed</th><th scope=\"col\">Change</th><th scope=\"col\">State</th><th scope=\"col\">By</th></tr></thead>\n<tbody id=\"results\"></tbody>\n</table>\n</div>\n")
+	return d.bytes()
+}

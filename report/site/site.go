@@ -1,0 +1,292 @@
+// Package site makes the pages of a whole ledger around those of its transactions: an overview,
+// lists by month, person, path, patch, commit and pull request, and a search. It is pure: every
+// file is a function of summaries of the transactions and of Options, and is made when it is asked
+// for, so that nobody holds all of them.
+//
+// An address is a file's path from the site's root. Each page links to others by relative ones,
+// and search loads its index as scripts, so that a site works from a directory as well as from
+// a server. Of what is foreign, only ids in hex and numbers are in addresses; people and paths are
+// there by a hash.
+package site
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report/html"
+)
+
+// Options are what a site is given beside its transactions.
+type Options struct {
+	Now       time.Time // until when something has waited
+	Ref, Tip  string    // of the ledger
+	Web       string    // as html.Options has it
+	Redact    bool      // diffs are left out
+	Nav       []html.Link
+	Found     []history.Finding // of the ledger as a whole: every page has them on top
+	Commits   int               // that were audited, 0 if that is not told
+	Unaudited bool              // the pages are of records alone
+}
+
+// A Site is made of summaries. Several goroutines may use it.
+type Site struct {
+	o      Options
+	all    []html.Summary      // by id, so the oldest first
+	groups map[string][]int    // transactions by the address of what they have in common, ascending
+	people map[string]person   // by address
+	paths  map[string]string   // path by address
+	months map[string][]string // days of a month that have transactions, in order
+	index  func() index
+}
+
+type person struct {
+	ledger.Actor
+	proposed, approved, denied int
+}
+
+// Nav are the links on each page. The verifier has one where the site has a verifier.
+func Nav(verifier bool) []html.Link {
+	nav := []html.Link{
+		{Address: overviewAddress, Text: "Overview"}, {Address: monthsAddress, Text: "Months"}, {Address: peopleAddress, Text: "People"},
+		{Address: pathsAddress, Text: "Files"}, {Address: searchAddress, Text: "Search"},
+	}
+	if verifier {
+		nav = append(nav, html.Link{Address: "verify/index.html", Text: "Verify"})
+	}
+	return nav
+}
+
+// The addresses of the pages that every site has.
+const (
+	overviewAddress = "index.html"
+	monthsAddress   = "month/index.html"
+	peopleAddress   = "person/index.html"
+	pathsAddress    = "path/index.html"
+	searchAddress   = "search/index.html"
+	page            = "/index.html"
+)
+
+// Transaction is the address of a transaction's page.
+func Transaction(id string) string { return "tx/" + id + page }
+
+// Person is the address of a person's page. An account is its kind and its id.
+func Person(a ledger.Actor) string {
+	return "person/" + key(a.Kind+"\x00"+cmp.Or(a.ID, a.Login)) + page
+}
+
+// Path is the address of a path's page.
+func Path(name string) string { return "path/" + key(name) + page }
+
+// key is a safe file name for a foreign one: nobody finds another with the same.
+func key(name string) string { return canon.Hex([]byte(name))[:40] }
+
+// New prepares a site. The summaries are those of different transactions, in any order.
+func New(all []html.Summary, o Options) *Site {
+	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]person{}, paths: map[string]string{}, months: map[string][]string{}}
+	slices.SortFunc(s.all, func(a, b html.Summary) int { return strings.Compare(a.ID, b.ID) })
+	for i := range s.all {
+		for _, g := range groupsOf(&s.all[i]) {
+			if strings.HasPrefix(g, "month/") && s.groups[g] == nil {
+				month := g[:strings.LastIndexByte(g, '/')]
+				s.months[month] = append(s.months[month], g)
+			}
+			s.groups[g] = append(s.groups[g], i)
+		}
+		s.name(&s.all[i])
+	}
+	s.index = sync.OnceValue(func() index { return s.indexOf(nil) })
+	return s
+}
+
+// name notes who and what the groups of a transaction are about.
+func (s *Site) name(t *html.Summary) {
+	meet := func(a ledger.Actor, count func(*person)) {
+		address := strings.TrimSuffix(Person(a), page)
+		p := s.people[address]
+		p.Actor = a
+		count(&p)
+		s.people[address] = p
+	}
+	if t.Proposer != (ledger.Actor{}) {
+		meet(t.Proposer, func(p *person) { p.proposed++ })
+	}
+	for _, a := range t.Approvers {
+		meet(a, func(p *person) { p.approved++ })
+	}
+	for _, a := range t.Deniers {
+		meet(a, func(p *person) { p.denied++ })
+	}
+	for _, name := range t.Paths {
+		s.paths[strings.TrimSuffix(Path(name), page)] = name
+	}
+}
+
+// groupsOf are the addresses of what a transaction has in common with others, each once: the day of
+// its id, its patch, commits, pull request, people and paths.
+func groupsOf(t *html.Summary) []string {
+	day := strings.Split(ledger.Dir(t.ID), "/")
+	out := []string{"month/" + day[1] + "-" + day[2] + "/" + day[3]}
+	add := func(g string) {
+		if !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	if canon.IsHex64(t.PatchID) {
+		add("patch/" + t.PatchID)
+	}
+	for _, c := range t.Commits {
+		if isCommit(c) {
+			add("commit/" + c)
+		}
+	}
+	if t.PullRequest > 0 {
+		add("pull/" + strconv.Itoa(t.PullRequest))
+	}
+	for _, a := range slices.Concat([]ledger.Actor{t.Proposer}, t.Approvers, t.Deniers) {
+		if a != (ledger.Actor{}) {
+			add(strings.TrimSuffix(Person(a), page))
+		}
+	}
+	if len(t.Paths) > 100 { // a set, where the list would be long
+		seen := map[string]bool{}
+		for _, name := range t.Paths {
+			if !seen[name] {
+				seen[name] = true
+				out = append(out, strings.TrimSuffix(Path(name), page))
+			}
+		}
+		return out
+	}
+	for _, name := range t.Paths {
+		add(strings.TrimSuffix(Path(name), page))
+	}
+	return out
+}
+
+func isCommit(id string) bool { return len(id) == 40 && canon.IsHex(id, 40) }
+
+// Addresses are those of all files of the site but the transactions' own pages, in no order.
+func (s *Site) Addresses() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, address := range fixed {
+			if !yield(address) {
+				return
+			}
+		}
+		for g := range s.groups {
+			for _, address := range s.pagesOf(g) {
+				if !yield(address) {
+					return
+				}
+			}
+		}
+		for month := range s.months {
+			if !yield(month + page) {
+				return
+			}
+		}
+		for _, address := range s.indexFiles() {
+			if !yield(address) {
+				return
+			}
+		}
+	}
+}
+
+var fixed = []string{overviewAddress, monthsAddress, peopleAddress, pathsAddress, searchAddress, scriptAddress, html.StyleFile}
+
+// File makes a file, and reports whether the site has it.
+func (s *Site) File(address string) ([]byte, bool) {
+	switch address {
+	case overviewAddress:
+		return s.overview(), true
+	case monthsAddress:
+		return s.allMonths(), true
+	case peopleAddress:
+		return s.allPeople(), true
+	case pathsAddress:
+		return s.allPaths(), true
+	case searchAddress:
+		return s.searchPage(), true
+	case scriptAddress:
+		return searchScript, true
+	case html.StyleFile:
+		return html.Style(), true
+	}
+	if name, ok := strings.CutPrefix(address, indexDir); ok {
+		return s.indexFile(name)
+	}
+	dir, ok := strings.CutSuffix(address, page)
+	if !ok {
+		return nil, false
+	}
+	if s.months[dir] != nil {
+		return s.month(dir), true
+	}
+	return s.groupPage(dir)
+}
+
+// Changed are the addresses of the files of either site that may differ between them, but the
+// transactions' own pages, where those transactions alone are others or new. Files that only the
+// earlier one had are among them.
+func (s *Site) Changed(earlier *Site, ids []string) []string {
+	out := map[string]bool{}
+	add := func(addresses []string) {
+		for _, address := range addresses {
+			out[address] = true
+		}
+	}
+	add(fixed)
+	groups, moved := map[string][]string{}, map[string]int{} // by group: who was or is in it, and how many were or are not
+	for _, id := range ids {
+		was, is := earlier.groupsWith(id), s.groupsWith(id)
+		for g := range was {
+			groups[g] = append(groups[g], id)
+			if !is[g] {
+				moved[g]++
+			}
+		}
+		for g := range is {
+			if !was[g] {
+				groups[g] = append(groups[g], id)
+				moved[g]++
+			}
+		}
+	}
+	for g, in := range groups {
+		if strings.HasPrefix(g, "month/") {
+			add([]string{g[:strings.LastIndexByte(g, '/')] + page})
+		}
+		for _, id := range in {
+			add(earlier.touched(g, id, moved[g]))
+			add(s.touched(g, id, moved[g]))
+		}
+	}
+	add(s.changedIndex(earlier, ids))
+	return slices.Sorted(maps.Keys(out))
+}
+
+// groupsWith are the groups that a transaction is in.
+func (s *Site) groupsWith(id string) map[string]bool {
+	out := map[string]bool{}
+	if i, ok := s.position(id); ok {
+		for _, g := range groupsOf(&s.all[i]) {
+			out[g] = true
+		}
+	}
+	return out
+}
+
+// position is where a transaction is among all.
+func (s *Site) position(id string) (int, bool) {
+	return slices.BinarySearchFunc(s.all, id, func(t html.Summary, id string) int { return strings.Compare(t.ID, id) })
+}
