@@ -18,8 +18,8 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// pages are the Markdown pages that people read, by their path from the repository's root.
-func pages(t *testing.T) map[string]string {
+// documentation are the Markdown pages that people read, by their path from the repository's root.
+func documentation(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, dir := range []string{"docs", ".github", "."} {
@@ -46,7 +46,7 @@ func anchor(heading string) string {
 // docs/README.md leads to every page in docs.
 func TestDocsLinks(t *testing.T) {
 	t.Parallel()
-	all, root := pages(t), os.DirFS("../..")
+	all, root := documentation(t), os.DirFS("../..")
 	link, heading := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile(`(?m)^#+ (.*)$`)
 	for name, text := range all {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
@@ -80,7 +80,7 @@ func TestDocsLinks(t *testing.T) {
 // TestReadmeIsShort: the README has at most 700 words.
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
-	if words := len(strings.Fields(pages(t)["README.md"])); words > 700 {
+	if words := len(strings.Fields(documentation(t)["README.md"])); words > 700 {
 		t.Errorf("the README has %d words", words)
 	}
 }

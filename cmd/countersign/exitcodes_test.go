@@ -77,6 +77,7 @@ report
 log
 diff
 export --out o
+site --out o
 close
 wait
 serve --stdio
@@ -125,6 +126,7 @@ report --html
 log
 diff
 export --out o
+site --out o
 close
 wait
 checks --out o

@@ -1,0 +1,283 @@
+package site_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/site"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func options() site.Options {
+	return site.Options{Now: now, Ref: "refs/agent/ledger", Tip: strings.Repeat("a", 40), Nav: site.Nav(false)}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lives are the summaries of transactions of every kind, as the pipeline records them.
+func lives(t testing.TB, n int) []html.Summary {
+	t.Helper()
+	entries, err := storetest.Lives(storetest.Mixed(n)...)
+	check(t, err)
+	tree := fstest.MapFS{}
+	for _, e := range entries {
+		for name, data := range e.Files {
+			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
+		}
+	}
+	ids, err := ledger.IDs(tree)
+	check(t, err)
+	var out []html.Summary
+	for _, id := range ids {
+		dir, err := tree.Sub(ledger.Dir(id))
+		check(t, err)
+		tx, err := new(html.Reader).Read(dir, id)
+		check(t, err)
+		out = append(out, tx.Summary)
+	}
+	return out
+}
+
+// made are n summaries of a few years, by some people, to some paths.
+func made(t testing.TB, n int, seed uint64) []html.Summary {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	entropy := rand.NewChaCha8([32]byte{byte(seed)})
+	statuses := []ledger.Status{ledger.Completed, ledger.Awaiting, ledger.Denied, ledger.Superseded, ledger.Failed}
+	var out []html.Summary
+	for i := range n {
+		at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 11 * time.Hour)
+		id, err := ledger.NewID(at, entropy)
+		check(t, err)
+		status := statuses[random.IntN(len(statuses))]
+		s := html.Summary{
+			ID: id, PatchID: canon.Hex(fmt.Append(nil, seed, i/3)), Status: status, State: string(status), Waits: status == ledger.Awaiting,
+			Closed: status != ledger.Awaiting, Proposed: ledger.FormatTime(at), Summary: fmt.Sprintf("change number %d", i),
+			Proposer: ledger.Actor{Kind: "bot", ID: "github:1", Login: "bot"}, Paths: []string{fmt.Sprintf("dir%d/file.txt", random.IntN(20))},
+			PullRequest: random.IntN(9),
+		}
+		if status == ledger.Completed {
+			s.Approvers = []ledger.Actor{{Kind: "user", ID: fmt.Sprint("github:", 2+random.IntN(3)), Login: "ada"}}
+			s.Commits, s.Decided = []string{canon.Hex([]byte(id))[:40]}, s.Proposed
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// files makes every file of a site.
+func files(t testing.TB, s *site.Site) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for address := range s.Addresses() {
+		data, ok := s.File(address)
+		if _, twice := out[address]; !ok || twice {
+			t.Fatalf("%s: made %v, listed twice %v", address, ok, twice)
+		}
+		out[address] = string(data)
+	}
+	return out
+}
+
+var links = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+
+// TestLinks: every address is a plain one, and every link of every page leads to a file of the site or to
+// a transaction.
+func TestLinks(t *testing.T) {
+	all := append(lives(t, 9), made(t, 700, 1)...)
+	have := files(t, site.New(all, options()))
+	for _, s := range all {
+		have[site.Transaction(s.ID)] = ""
+	}
+	plain := regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9_-]*)*\.(html|css|js)$`)
+	for address, text := range have {
+		if !plain.MatchString(address) {
+			t.Errorf("the address %q is not plain", address)
+		}
+		if !strings.HasSuffix(address, ".html") {
+			continue
+		}
+		for _, m := range links.FindAllStringSubmatch(text, -1) {
+			if to := path.Join(path.Dir(address), m[1]); !strings.HasPrefix(m[1], "#") && have[to] == "" && !strings.HasPrefix(to, "tx/") {
+				t.Errorf("%s leads to %s, which is not there", address, m[1])
+			}
+		}
+	}
+	if n := len(have); n < 1500 {
+		t.Errorf("only %d files", n)
+	}
+	for _, address := range []string{"", "x", "tx/a/index.html", "month/2025-01/1/index.html", "person/../index.html", "path/x/index.html", "search/i/zz.js", "search/i/t/9.js", "search/i/t/-1.js", "month/2025-01/01/1/index.html", "month/2025-01/01/02/index.html", "person/2/index.html"} {
+		if _, ok := site.New(all, options()).File(address); ok {
+			t.Errorf("there is a file %q", address)
+		}
+	}
+}
+
+// TestGolden pins the overview, the page of a person, and a file of the index.
+func TestGolden(t *testing.T) {
+	all := lives(t, 9)
+	s := site.New(all, options())
+	var out strings.Builder
+	for _, address := range []string{"index.html", site.Person(all[0].Proposer), site.Path(all[0].Paths[0]), "search/index.html", "search/i/t/0.js"} {
+		data, ok := s.File(address)
+		if !ok {
+			t.Fatal(address)
+		}
+		fmt.Fprintf(&out, "-- %s --\n%s", address, data)
+	}
+	golden := "testdata/site.golden"
+	if *update {
+		check(t, os.WriteFile(golden, []byte(out.String()), 0o666))
+	}
+	want, err := os.ReadFile(golden)
+	check(t, err)
+	if out.String() != string(want) {
+		t.Errorf("the pages are not those of %s: look at what -update changes", golden)
+	}
+}
+
+// TestT77SiteChanged: a site that is made anew differs from the one before in those files alone that Changed
+// names, and in all its ways to grow.
+func TestT77SiteChanged(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	for _, n := range []int{0, 1, 199, 200, 249, 250, 499, 500, 620} {
+		all := made(t, n+3, 3)
+		for name, change := range map[string]func() ([]html.Summary, []string){
+			"one more": func() ([]html.Summary, []string) { return all[:n+1], []string{all[n].ID} },
+			"three more": func() ([]html.Summary, []string) {
+				return all, []string{all[n].ID, all[n+1].ID, all[n+2].ID}
+			},
+			"an older one": func() ([]html.Summary, []string) {
+				older := made(t, 1, 9)
+				return append(slices.Clone(all[:n]), older...), []string{older[0].ID}
+			},
+			"a decision": func() ([]html.Summary, []string) {
+				if n == 0 {
+					return nil, nil
+				}
+				next, i := slices.Clone(all[:n]), random.IntN(n)
+				next[i].Status, next[i].State, next[i].Waits = ledger.Completed, "approved", false
+				next[i].Approvers = []ledger.Actor{{Kind: "user", ID: "github:77", Login: "eve"}}
+				next[i].Commits = []string{strings.Repeat("b", 40)}
+				return next, []string{next[i].ID}
+			},
+		} {
+			before := site.New(all[:n], options())
+			summaries, ids := change()
+			after := site.New(summaries, options())
+			changed := after.Changed(before, ids)
+			was, is := files(t, before), files(t, after)
+			for address, text := range is {
+				if was[address] != text && !slices.Contains(changed, address) {
+					t.Errorf("%d, %s: %s differs and is not named", n, name, address)
+				}
+			}
+			for address := range was {
+				if _, ok := is[address]; !ok && !slices.Contains(changed, address) {
+					t.Errorf("%d, %s: %s is gone and is not named", n, name, address)
+				}
+			}
+			if name == "one more" && n > 300 && len(changed) > 60 {
+				t.Errorf("%d, %s: %d of %d files are made again", n, name, len(changed), len(is))
+			}
+		}
+	}
+}
+
+// TestOverviewIsSmall: with 10,000 transactions that wait.
+func TestOverviewIsSmall(t *testing.T) {
+	all := made(t, 10_000, 2)
+	for i := range all {
+		all[i].Status, all[i].Waits, all[i].Closed, all[i].Summary = ledger.Awaiting, true, false, strings.Repeat("long ", 10_000)
+		all[i].Proposer = ledger.Actor{Kind: "user", ID: fmt.Sprint(i), Login: strings.Repeat("x", 300)}
+		all[i].Paths = []string{strings.Repeat("y", 4000) + fmt.Sprint(i)}
+	}
+	s := site.New(all, options())
+	for address, limit := range map[string]int{"index.html": 200 << 10, "person/index.html": 1 << 20, "path/index.html": 1 << 20} {
+		if data, _ := s.File(address); len(data) > limit || len(data) < 10_000 {
+			t.Errorf("%s has %d bytes, not up to %d", address, len(data), limit)
+		}
+	}
+}
+
+// TestT76SiteNames: hostile names are text, and addresses are made of none of them.
+func TestT76SiteNames(t *testing.T) {
+	hostile := []string{"<script>alert(1)</script>", "../../etc/passwd", "CON", "a", "A", "‮evil", "\x00\x1b[31m", `"><img src=x onerror=alert(1)>`, "{{.}}", "\xff\xfe", "</noscript>", "__proto__", "*/alert(1)//", "\u2028alert(1)", strings.Repeat("w", 1<<20), "javascript:alert(1)", "index.html", "..", "."}
+	all := made(t, len(hostile), 4)
+	seen := map[string]string{}
+	for i, name := range hostile {
+		all[i].Summary, all[i].Paths = name, []string{name}
+		all[i].Proposer = ledger.Actor{Kind: name, ID: name, Login: name}
+		all[i].Approvers = []ledger.Actor{{Kind: "user", ID: name, Login: name}}
+		all[i].Repository = &ledger.Repository{ID: name, Name: name}
+		all[i].PatchID, all[i].Commits = name, []string{name}
+		for _, address := range []string{site.Person(all[i].Proposer), site.Path(name)} {
+			if was, twice := seen[strings.ToLower(address)]; twice {
+				t.Errorf("%q and %q have one address", was, name)
+			}
+			seen[strings.ToLower(address)] = name
+		}
+	}
+	o := options()
+	o.Found = []history.Finding{{RuleID: hostile[0], Path: hostile[7], Message: hostile[5], Commit: hostile[0]}}
+	for address, text := range files(t, site.New(all, o)) {
+		if strings.Contains(address, "script") && address != "search/search.js" || strings.Contains(address, "..") {
+			t.Errorf("the address %q", address)
+		}
+		for _, bad := range []string{"<script>alert", "<img", "\x1b", "‮", "\x00", "\u2028", "\xff"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %q", address, bad)
+			}
+		}
+	}
+}
+
+// TestT77SiteFindings: what was found against the ledger is on top of every page, and a record that does
+// not verify has no approver and no colour of what is approved.
+func TestT77SiteFindings(t *testing.T) {
+	all := made(t, 20, 5)
+	o := options()
+	o.Found = []history.Finding{{RuleID: "L8", Message: "a commit was removed"}}
+	for i := range all {
+		all[i] = html.Transaction{Summary: all[i]}.With(o.Found...).Summary
+	}
+	for address, text := range files(t, site.New(all, o)) {
+		if !strings.HasSuffix(address, ".html") {
+			continue
+		}
+		if !strings.Contains(text, "This ledger does not verify</h2>") || !strings.Contains(text, "a commit was removed") {
+			t.Errorf("%s does not have the finding", address)
+		}
+		if strings.Contains(text, `class="good"`) || strings.Contains(text, "it verifies") || strings.Contains(text, ">ada<") {
+			t.Errorf("%s presents something as approved", address)
+		}
+	}
+	one := made(t, 20, 5)
+	one[3] = html.Transaction{Summary: one[3]}.With(o.Found...).Summary
+	text, _ := site.New(one, options()).File("index.html")
+	if !strings.Contains(string(text), "1 record does not verify") || strings.Contains(string(text), "it verifies") {
+		t.Error("the overview does not tell of the record")
+	}
+}
