@@ -39,6 +39,7 @@ var Phone = Look{Width: 375, Height: 812}
 type Page struct {
 	t   testing.TB
 	ctx context.Context
+	end context.CancelFunc
 
 	mu      sync.Mutex
 	seen    Seen
@@ -63,10 +64,23 @@ func (b *Browser) Open(t testing.TB, address string, look Look) *Page {
 	p := &Page{t: t}
 	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithListener(p.heard))
 	t.Cleanup(end)
-	p.ctx = ctx
+	p.ctx, p.end = ctx, end
 	if err := chromedp.Do(ctx); err != nil { // a tab lives as long as the context of its first call
 		t.Fatalf("browsertest: opening a tab: %v", err)
 	}
+	p.do(step(network.Enable, network.EnableParams{}), step(log.Enable, cdp.Empty{}), step(debugger.Enable, debugger.EnableParams{}),
+		step(page.SetBypassCSP, page.SetBypassCSPParams{Enabled: look.NoPolicy}))
+	p.Look(look)
+	p.mu.Lock()
+	p.seen = Seen{} // chromedp looked at the empty tab
+	p.mu.Unlock()
+	p.do(chromedp.Navigate(address))
+	return p
+}
+
+// Look changes how the page is looked at. NoPolicy is for Open alone.
+func (p *Page) Look(look Look) {
+	p.t.Helper()
 	if look.Width == 0 {
 		look.Width, look.Height = 1280, 900
 	}
@@ -77,15 +91,13 @@ func (b *Browser) Open(t testing.TB, address string, look Look) *Page {
 	if look.Print {
 		media.Media = "print"
 	}
-	p.do(step(network.Enable, network.EnableParams{}), step(log.Enable, cdp.Empty{}), step(debugger.Enable, debugger.EnableParams{}),
-		step(page.SetBypassCSP, page.SetBypassCSPParams{Enabled: look.NoPolicy}), step(emulation.SetEmulatedMedia, media),
-		step(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(look.Width), Height: int64(look.Height), DeviceScaleFactor: 1, Mobile: look.Width < 500}))
-	p.mu.Lock()
-	p.seen = Seen{} // chromedp looked at the empty tab
-	p.mu.Unlock()
-	p.do(chromedp.Navigate(address))
-	return p
+	p.do(step(emulation.SetEmulatedMedia, media), step(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: int64(look.Width), Height: int64(look.Height), DeviceScaleFactor: 1, Mobile: look.Width < 500,
+	}))
 }
+
+// Close closes the tab, for a test that opens many.
+func (p *Page) Close() { p.end() }
 
 // step is a command of the browser's protocol, without its result.
 func step[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
