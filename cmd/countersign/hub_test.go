@@ -46,6 +46,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub push LOGIN BRANCH DIR      a commit that puts DIR's files onto a branch
 //	hub tag NAME VAR               the repository's main is a release; VAR gets the commit
 //	hub pull LOGIN BRANCH TITLE    a pull request to main; what follows is about it
+//	hub clock TIME                 it is this time there and, for the program, here, until the next one
 //	hub newest                     the pull request that the program opened last; what follows is about it
 //	hub comment LOGIN BODY [HOW]   a comment, as it is made on the page; HOW is email, or the app that posts it
 //	hub reply LOGIN BODY           a reply in the thread that was opened last
@@ -76,6 +77,12 @@ var hubVerbs = map[string]struct {
 	"push": {3, (*scriptHub).push},
 	"tag":  {2, (*scriptHub).tag},
 	"pull": {3, (*scriptHub).open},
+	"clock": {1, func(h *scriptHub, a []string) {
+		now, err := time.Parse(time.RFC3339, a[0])
+		h.ts.Check(err)
+		h.SetNow(func() time.Time { return now })
+		h.ts.Setenv("TEST_NOW", a[0])
+	}},
 	"newest": {0, func(h *scriptHub, _ []string) {
 		h.pull = h.Newest(h.repository).Number
 		h.ts.Setenv("PULL", strconv.Itoa(h.pull))

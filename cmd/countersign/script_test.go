@@ -92,9 +92,12 @@ func testEntropy() *rand.ChaCha8 {
 	return rand.NewChaCha8(sha256.Sum256([]byte(seed)))
 }
 
-func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+func TestScript(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
+
+// scripts are those of a directory, with the commands that all have.
+func scripts(t *testing.T, dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(e *testscript.Env) error {
@@ -119,7 +122,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK,
 		},
-	})
+	}
 }
 
 // beSomebody makes a home whose owner Git knows.

@@ -40,7 +40,7 @@ func (s *sheet) row(cells ...func()) {
 // proposal is who wants what, and which bytes.
 func (s *sheet) proposal() {
 	t := s.t
-	s.Markup("<section aria-labelledby=\"proposal\">\n<h2 id=\"proposal\">The proposal</h2>\n<dl>\n")
+	s.Markup("<section>\n<h2 id=\"proposal\">The proposal</h2>\n<dl>\n")
 	s.fact("Proposed by", func() { s.person(t.Proposer); s.Text(", id ").Code(t.Proposer.ID) })
 	s.fact("Proposed", func() { s.when(t.Proposed) })
 	s.fact("Transaction", func() { s.Code(t.ID) })
@@ -48,7 +48,7 @@ func (s *sheet) proposal() {
 		if p.Author != nil {
 			s.fact("Author in the patch", func() { s.Text(p.Author.Name + " <" + p.Author.Email + ">, not verified") })
 		}
-		s.fact("Patch", func() {
+		s.fact("SHA-256 of the diff", func() {
 			address := ""
 			if hexadecimal(t.PatchID, 64) {
 				address = "patch/" + t.PatchID + "/index.html"
@@ -57,7 +57,7 @@ func (s *sheet) proposal() {
 			s.here(address, t.PatchID)
 			s.Markup("</code>")
 		})
-		s.fact("Base commit", func() { s.commit(p.BaseCommit) })
+		s.fact("Made for commit", func() { s.commit(p.BaseCommit) })
 		if t.PullRequest > 0 {
 			s.fact("Pull request", s.pull)
 		}
@@ -100,8 +100,13 @@ func (s *sheet) pull() {
 
 // risks are what a reader of the diff may overlook.
 func (s *sheet) risks() {
-	s.Markup("<section aria-labelledby=\"risks\">\n<h2 id=\"risks\">What to look at first</h2>\n")
-	switch list := s.t.risks; {
+	s.Markup("<section>\n<h2 id=\"risks\">What to look at first</h2>\n")
+	list := s.t.risks
+	if list != nil && s.t.noPolicy == "" {
+		more := list.Under(s.t.policy, s.t.Paths)
+		list = &more
+	}
+	switch {
 	case list == nil:
 		s.Markup("<p>The record lists no risks: it is of an earlier version, or cannot be read.</p>\n")
 	case len(list.Risks)+len(list.More) == 0:
@@ -157,8 +162,8 @@ func (s *sheet) files() {
 	if p == nil {
 		return
 	}
-	s.Markup("<section aria-labelledby=\"files\">\n<h2 id=\"files\">Files</h2>\n")
-	s.wide("Files", "File", "Change", "SHA-256 before", "SHA-256 after", "Applied")
+	s.Markup("<section>\n<h2 id=\"files\">Files</h2>\n")
+	s.wide("Files", "File", "Change", "SHA-256 before and after", "Applied")
 	for i, c := range s.t.changes {
 		s.row(func() {
 			if c.From != "" {
@@ -176,14 +181,18 @@ func (s *sheet) files() {
 				s.here(s.o.Path(c.Path), "its history")
 				s.Text(")")
 			}
-		}, func() { s.Text(c.Kind) }, func() { s.hash(p.BaseSHA256[cmp.Or(c.From, c.Path)]) }, func() { s.hash(p.AfterSHA256[c.Path]) }, func() { s.operation(c.Path) })
+		}, func() { s.Text(c.Kind) }, func() {
+			s.hash("before: ", p.BaseSHA256[cmp.Or(c.From, c.Path)])
+			s.Markup("<br>")
+			s.hash("after: ", p.AfterSHA256[c.Path])
+		}, func() { s.operation(c.Path) })
 	}
 	s.endWide()
 	s.Markup("</section>\n")
 }
 
-func (s *sheet) hash(sum *string) {
-	if sum == nil {
+func (s *sheet) hash(when string, sum *string) {
+	if s.Text(when); sum == nil {
 		s.Text("no file")
 		return
 	}
@@ -208,7 +217,7 @@ func (s *sheet) operation(path string) {
 
 // rules are the Policy as it was, with what applied marked.
 func (s *sheet) rules() {
-	s.Markup("<section aria-labelledby=\"policy\">\n<h2 id=\"policy\">The Policy as it was</h2>\n")
+	s.Markup("<section>\n<h2 id=\"policy\">The Policy as it was</h2>\n")
 	if s.t.rules.Policy == "" {
 		s.Markup("<p>It is not recorded, or cannot be read.</p>\n</section>\n")
 		return

@@ -25,7 +25,7 @@ func (s *sheet) compare() {
 	if before == nil {
 		return
 	}
-	s.Markup("<section aria-labelledby=\"compare\">\n<h2 id=\"compare\">What changed since the earlier proposal</h2>\n<p>Compared with ")
+	s.Markup("<section>\n<h2 id=\"compare\">What changed since the earlier proposal</h2>\n<p>Compared with ")
 	s.transactions([]string{before.ID})
 	s.Text(", which this one took the place of.").Markup("</p>\n")
 	defer s.Markup("</section>\n")
@@ -89,7 +89,7 @@ func (t Transaction) parts() []part {
 // between the proposals.
 func (s *sheet) difference(name, what string, before, after [][]byte) {
 	s.Markup("<details open class=\"file\"><summary><h3>").Text(cmp.Or(name, "a file") + " " + what).Markup("</h3></summary>\n")
-	s.Markup("<pre class=\"diff\" tabindex=\"0\" role=\"region\"").Attribute("aria-label", "Difference of the proposals in "+name).Markup("><code>")
+	s.Markup("<pre class=\"diff bare\" tabindex=\"0\" role=\"region\"").Attribute("aria-label", "Difference of the proposals in "+name).Markup("><code>")
 	for _, h := range linediff.Hunks(linediff.Diff(before, after), len(before), len(after), 3) {
 		s.Markup("<span class=\"g\">").Lines("@@\n").Markup("</span>")
 		at := h.OldStart

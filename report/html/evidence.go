@@ -40,7 +40,7 @@ type checked struct {
 
 // commands are the checks and commands with what they printed.
 func (s *sheet) commands() {
-	s.Markup("<section aria-labelledby=\"commands\">\n<h2 id=\"commands\">Checks and commands</h2>\n")
+	s.Markup("<section>\n<h2 id=\"commands\">Checks and commands</h2>\n")
 	before := s.Len()
 	for _, c := range all[*ledger.CommandItem](s.t) {
 		s.command(c.Item)
@@ -87,7 +87,7 @@ func (s *sheet) trace() {
 	if len(steps) == 0 {
 		return
 	}
-	s.Markup("<section aria-labelledby=\"trace\">\n<h2 id=\"trace\">What the proposer says it did</h2>\n<p>Nothing here saw any of it.</p>\n<ol>\n")
+	s.Markup("<section>\n<h2 id=\"trace\">What the proposer says it did</h2>\n<p>Nothing here saw any of it.</p>\n<ol>\n")
 	for _, step := range steps {
 		s.Markup("<li>").Text(map[string]string{
 			"agentMessage": "said", "reasoning": "thought", "plan": "planned", "mcpToolCall": "called a tool", ledger.CommandExecution: "ran",
@@ -114,7 +114,7 @@ func (s *sheet) verify() {
 	if !hexadecimal(at, 40) {
 		at = ref
 	}
-	s.Markup("<section aria-labelledby=\"verify\">\n<h2 id=\"verify\">Check it yourself</h2>\n<p>In a clone of the repository. ")
+	s.Markup("<section>\n<h2 id=\"verify\">Check it yourself</h2>\n<p>In a clone of the repository. ")
 	s.Text("The first line brings the ledger; the last one checks every rule of it.").Markup("</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"Commands to verify\"><code>")
 	s.say("git fetch origin "+quoted(ref+":"+ref), "")
 	s.say("git log --format='%h %ad %s' "+quoted(at)+" -- "+dir, "each stage is a commit")

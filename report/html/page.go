@@ -42,12 +42,15 @@ func (t Transaction) Write(w io.Writer, o Options) error {
 	s := &sheet{t: t, o: o}
 	title := cmp.Or(ledger.OneLine(t.Summary.Summary, 80), t.ID)
 	s.top()
+	if t.Status != "" {
+		s.bytes()
+		s.risks()
+	}
 	if len(t.events) > 0 {
 		s.proposal()
 		s.timeline()
 	}
 	if t.Status != "" {
-		s.risks()
 		s.decisions()
 		s.files()
 		s.compare()
@@ -86,26 +89,39 @@ func (s *sheet) lead() {
 	t := s.t
 	s.Markup("<p class=\"lead\">")
 	s.person(t.Proposer)
-	s.Text(" proposed to change " + plural(len(t.changes), "file", "files"))
-	s.who(", approved by ", t.Approvers)
-	s.who(", denied by ", t.Deniers)
+	s.Text(" proposed to change " + plural(len(t.changes), "file", "files") + ".")
+	s.who(t.Approvers, " approved it.")
+	s.who(t.Deniers, " denied it.")
 	switch n := len(t.Commits); {
 	case n > 0 && t.Kind == ledger.KindPullRequest:
-		s.Text(". It is the diff of commit ")
+		s.Text(" It is the diff of commit ")
 		s.commit(t.Commits[n-1])
+		s.Text(".")
 	case n > 0:
-		s.Text(". It became commit ")
+		s.Text(" It became commit ")
 		s.commit(t.Commits[n-1])
+		s.Text(".")
 	case t.result != nil:
-		s.Text(". It was written to the working tree")
+		s.Text(" It was written to the working tree.")
 	}
-	s.Text(".").Markup("</p>\n")
+	s.Markup("</p>\n")
 }
 
-func (s *sheet) who(verb string, people []ledger.Actor) {
+// who is a sentence about people, if there are any.
+func (s *sheet) who(people []ledger.Actor, did string) {
 	for i, a := range people {
-		s.Text(map[bool]string{true: verb, false: " and "}[i == 0])
+		switch i {
+		case 0:
+			s.Text(" ")
+		case len(people) - 1:
+			s.Text(" and ")
+		default:
+			s.Text(", ")
+		}
 		s.person(a)
+	}
+	if len(people) > 0 {
+		s.Text(did)
 	}
 }
 
@@ -127,7 +143,7 @@ func (s *sheet) findings() {
 	if s.t.Sound() {
 		return
 	}
-	s.Markup("<section class=\"findings\" aria-labelledby=\"findings\">\n<h2 id=\"findings\">This record does not verify</h2>\n")
+	s.Markup("<section class=\"findings\">\n<h2 id=\"findings\">This record does not verify</h2>\n")
 	s.Markup("<p>Nothing on this page counts as approved. What could be read stands below.</p>\n<ul>\n")
 	for _, f := range s.t.Findings {
 		s.Markup("<li>").Code(f.RuleID).Text(" " + f.Path + ": " + f.Message)
@@ -142,7 +158,7 @@ func (s *sheet) findings() {
 // diff is the patch, and the choice of how it is laid out: two radio buttons and style rules, without
 // a script.
 func (s *sheet) diff() {
-	s.Markup("<section class=\"change\" aria-labelledby=\"diff\">\n<h2 id=\"diff\">The change</h2>\n")
+	s.Markup("<section class=\"change\">\n<h2 id=\"diff\">The diff</h2>\n")
 	defer s.Markup("</section>\n")
 	switch {
 	case s.o.Redact:
@@ -154,7 +170,7 @@ func (s *sheet) diff() {
 	case s.t.proposal.PatchRedactedSHA256 != "":
 		s.Markup("<p>The ledger keeps this patch without what looks like a secret: these are not all of the bytes that were decided about.</p>\n")
 	}
-	s.Markup("<fieldset class=\"layout\">\n<legend>Lines of a change</legend>\n<label><input type=\"radio\" name=\"layout\" id=\"unified\" checked> below each other</label>\n<label><input type=\"radio\" name=\"layout\" id=\"split\"> side by side</label>\n</fieldset>\n")
+	s.Markup("<fieldset class=\"layout\">\n<legend>Show what is removed and added</legend>\n<label><input type=\"radio\" name=\"layout\" id=\"unified\" checked> below each other</label>\n<label><input type=\"radio\" name=\"layout\" id=\"split\"> side by side</label>\n</fieldset>\n")
 	from := s.Len()
 	var names []string
 	for _, c := range s.t.changes {

@@ -11,13 +11,15 @@ import (
 
 // timeline is a table of what happened, by the events.
 func (s *sheet) timeline() {
-	s.Markup("<section aria-labelledby=\"timeline\">\n<h2 id=\"timeline\">What happened</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"What happened\">\n<table>\n<thead><tr><th scope=\"col\">When (UTC)</th><th scope=\"col\">What</th><th scope=\"col\">Event</th></tr></thead>\n<tbody>\n")
+	s.Markup("<section>\n<h2 id=\"timeline\">What happened</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"What happened\">\n<table>\n<thead><tr><th scope=\"col\">Recorded (UTC)</th><th scope=\"col\">What</th><th scope=\"col\">Event</th></tr></thead>\n<tbody>\n")
 	decisions, traced := 0, false
-	for _, e := range s.t.events {
+	for i, e := range s.t.events {
 		row := &sheet{t: s.t, o: s.o}
 		if d, ok := e.payload.(*ledger.ApprovalDecision); ok {
 			decisions++
 			row.decided(d, decisions)
+		} else if r, ok := e.payload.(*ledger.ApprovalRequest); ok {
+			row.asked(r, s.t.events[:i], s.t.events[i+1:])
 		} else if _, ok := e.payload.(*ledger.TraceItem); ok {
 			if !traced {
 				row.Text("The proposer told what it had done before (").Link("#trace", "its word").Text(")")
@@ -45,8 +47,6 @@ func (s *sheet) happened(e event) {
 		s.person(p.Proposer)
 		s.Text(" proposed the change, on ")
 		s.commit(p.BaseCommit)
-	case *ledger.ApprovalRequest:
-		s.Text("An approval of " + policy.InWords(p.Kind) + " was asked for")
 	case *ledger.StatusChange:
 		switch p.To { // the others say nothing that the rows beside them do not
 		case ledger.Denied, ledger.Failed, ledger.Interrupted, ledger.Superseded:
@@ -74,6 +74,22 @@ func (s *sheet) happened(e event) {
 	case *ledger.Close:
 		s.Text("Closed")
 	}
+}
+
+// asked tells of requests for approvals of one kind, at the first of them.
+func (s *sheet) asked(r *ledger.ApprovalRequest, before, after []event) {
+	alike := func(e event) bool {
+		other, ok := e.payload.(*ledger.ApprovalRequest)
+		return ok && other.Kind == r.Kind
+	}
+	if len(before) > 0 && alike(before[len(before)-1]) {
+		return
+	}
+	n := 1
+	for n <= len(after) && alike(after[n-1]) {
+		n++
+	}
+	s.Text(plural(n, "approval of "+policy.InWords(r.Kind)+" was", "approvals of "+policy.InWords(r.Kind)+" were") + " asked for")
 }
 
 // stored tells of evidence that was recorded.
