@@ -113,3 +113,27 @@ func TestBrowserLook(t *testing.T) {
 		t.Errorf("dark, print, ran without a policy: %v", got)
 	}
 }
+
+// TestBrowserProblems: each thing that can be wrong with a page is found.
+func TestBrowserProblems(t *testing.T) {
+	b := Start(t)
+	const head = `<!DOCTYPE html><html lang="en"><head><title>A page</title><meta name="viewport" content="width=device-width, initial-scale=1">
+<style>:focus-visible { outline: 3px solid } body { overflow-wrap: anywhere } @media print { .screen { display: none } }</style></head><body><main><h1>A page</h1>`
+	for want, body := range map[string]string{
+		"":                                   `<p class="screen">Not on paper</p><p><a href="#x">A link</a></p><pre tabindex="0" role="region" aria-label="Box" style="white-space: pre-wrap">word</pre>`,
+		"color-contrast":                     `<p style="color: #bbb; background: #fff">pale</p>`,
+		"the page scrolls sideways":          `<p style="white-space: nowrap">` + strings.Repeat("word ", 60) + `</p>`,
+		"is not reached":                     `<p><a href="#x" tabindex="-1">A link</a></p>`,
+		"has the focus and does not show it": `<p><a href="#x" style="outline: none">A link</a></p>`,
+		"has the focus and is out of sight":  `<p><a href="#x" style="position: fixed; left: -500px">A link</a></p>`,
+		"print: does not show: for nobody":   `<style>@media print { #gone { display: none } }</style><p id="gone">for nobody</p>`,
+		"print: cut off":                     `<pre tabindex="0" role="region" aria-label="Box" style="overflow: auto">` + strings.Repeat("word ", 60) + `</pre>`,
+		"ran a script":                       `<script>document.title = "B page"</script>`,
+		"asked for":                          `<p><img src="x.png" alt="a picture"></p>`,
+	} {
+		found := b.Problems(t, File(t, write(t, head+body+"</main></body></html>")), Rules{Screen: ".screen"})
+		if text := strings.Join(found, "\n"); want == "" && text != "" || want != "" && !strings.Contains(text, want) {
+			t.Errorf("want %q, found %s", want, text)
+		}
+	}
+}
