@@ -174,15 +174,20 @@ func (a *App) browse(snap ledger.Snapshot, id string) error {
 	if page == "" {
 		return &cli.UsageError{Message: id + " has no page: it is for no pull request, has made no commit, or " + report.Clean(a.flags.remote) + " is no server with pages", Hint: a.again("show", id)}
 	}
-	browser := a.Getenv("BROWSER")
-	if a.GH != nil {
-		browser = cmp.Or(a.Getenv("GH_BROWSER"), browser)
-	}
-	if a.flags.json || terminal.Browse(page, browser, a.Getenv) != nil {
+	if a.flags.json || a.openBrowser(page) != nil {
 		return a.result(document{"transaction_id": id, "url": page}, page+"\n")
 	}
 	a.say("opened %s", page)
 	return nil
+}
+
+// openBrowser opens an address in the person's browser.
+func (a *App) openBrowser(address string) error {
+	browser := a.Getenv("BROWSER")
+	if a.GH != nil {
+		browser = cmp.Or(a.Getenv("GH_BROWSER"), browser)
+	}
+	return terminal.Browse(address, browser, a.Getenv)
 }
 
 func (a *App) diffCommand() *cobra.Command {

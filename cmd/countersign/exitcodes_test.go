@@ -78,6 +78,7 @@ log
 diff
 export --out o
 site --out o
+browse --no-open
 close
 wait
 serve --stdio
@@ -127,6 +128,7 @@ log
 diff
 export --out o
 site --out o
+browse --no-open
 close
 wait
 checks --out o

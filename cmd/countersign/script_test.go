@@ -120,7 +120,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK,
+			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK, "visit": visit,
 		},
 	}
 }

@@ -259,7 +259,6 @@ type doc struct {
 	*Site
 	html.Body
 	address, title, root string
-	scripts              []string
 }
 
 // doc begins a page.
@@ -295,7 +294,7 @@ func (d *doc) bytes() []byte {
 		footer += " " + d.o.Ref + " as it is in commit " + d.o.Tip
 	}
 	_ = html.Layout(&out, html.Head{
-		Title: d.title, Root: d.root, Here: d.address, Nav: d.o.Nav, Scripts: d.scripts, Footer: footer + ".",
+		Title: d.title, Root: d.root, Here: d.address, Nav: d.o.Nav, Scripts: Scripts(d.address), Footer: footer + ".",
 	}, &d.Body) // a writer does not fail
 	return out
 }

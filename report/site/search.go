@@ -263,10 +263,17 @@ func (s *Site) changedIndex(earlier *Site, ids []string) []string {
 	return slices.Collect(maps.Keys(files))
 }
 
+// Scripts are the scripts that a page of a site runs, which its policy allows.
+func Scripts(address string) []string {
+	if address == searchAddress {
+		return []string{scriptAddress}
+	}
+	return nil
+}
+
 // searchPage is the one page with a script.
 func (s *Site) searchPage() []byte {
 	d := s.doc(searchAddress, "Search")
-	d.scripts = []string{scriptAddress}
 	d.Markup("<form role=\"search\" id=\"search\">\n<p><label for=\"query\">Words of a summary, a path, a person, a patch_id, a commit, a transaction, or #12 for a pull request</label></p>\n")
 	d.Markup("<p><input type=\"search\" id=\"query\" name=\"q\" autocomplete=\"off\" spellcheck=\"false\"> <button type=\"submit\">Search</button></p>\n</form>\n")
 	d.Markup("<noscript><p>Search needs its script, which is beside this page. ")

@@ -30,14 +30,17 @@ type Program struct {
 	// goroutines may call it.
 	Masks func() func(diff []byte) bool
 	// Path is where the command line means a file to be. Progress and Say tell the person, Result prints what a command came to.
-	Path     func(name string) string
-	Progress func(what string, done, total int)
-	Say      func(format string, a ...any)
-	Result   func(doc any, text string) error
+	Path        func(name string) string
+	OpenBrowser func(address string) error
+	Progress    func(what string, done, total int)
+	Say         func(format string, a ...any)
+	Result      func(doc any, text string) error
 }
 
 // Commands are site and browse.
-func (p Program) Commands() []*cobra.Command { return []*cobra.Command{p.siteCommand()} }
+func (p Program) Commands() []*cobra.Command {
+	return []*cobra.Command{p.siteCommand(), p.browseCommand()}
+}
 
 // A document is JSON to be.
 type document = map[string]any

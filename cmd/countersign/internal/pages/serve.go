@@ -1,0 +1,264 @@
+package pages
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/site"
+)
+
+func (p Program) browseCommand() *cobra.Command {
+	var o options
+	var noOpen bool
+	cmd := &cobra.Command{
+		Use:   "browse [TX]",
+		Short: "Show the ledger's pages in the browser, or the page of a transaction",
+		Long: `browse serves the pages that site writes on 127.0.0.1, to this machine alone and below a name
+that nobody can guess, and opens the browser there. Nothing is written. It ends with Ctrl-C.
+
+The ledger is audited first; until that is over the pages say so.`,
+		Example: "  countersign browse\n  countersign browse tx_01J --no-open",
+		Args:    cli.UpToOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.browse(cmd.Context(), args, o, noOpen)
+		},
+	}
+	cmd.Flags().BoolVar(&o.redact, "redact", false, "leave out the diffs and what commands printed")
+	cmd.Flags().BoolVar(&noOpen, "no-open", false, "print the address, and open no browser")
+	return cmd
+}
+
+// browse serves the pages until the person ends it.
+func (p Program) browse(ctx context.Context, args []string, o options, noOpen bool) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	b, err := p.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	page, err := b.find(ctx, args)
+	if err != nil {
+		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return &cli.ExitError{Code: cli.ExitIO, Err: err}
+	}
+	s := newServer(b, l.Addr().(*net.TCPAddr).Port)
+	served := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	ended := make(chan error, 2)
+	go func() { ended <- served.Serve(l) }()
+	go func() {
+		if err := s.prepare(ctx); err != nil {
+			ended <- err
+		}
+	}()
+	defer served.Close()
+	address := fmt.Sprintf("http://127.0.0.1:%d%s%s", s.port, s.prefix, page)
+	if err := p.Result(document{"url": address}, address+"\n"); err != nil {
+		return err
+	}
+	if !noOpen {
+		go func() { // some browsers are in the terminal, and end when the person is done
+			if p.OpenBrowser(address) != nil {
+				p.Say("no browser was opened: the address above is for one")
+			}
+		}()
+	}
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+	}
+	return errors.Join(err, s.verdict())
+}
+
+// find returns the address of the page that is meant.
+func (b *build) find(ctx context.Context, args []string) (string, error) {
+	h, err := b.local.History(ctx, gitstore.HistoryOptions{})
+	if err != nil || len(args) == 0 {
+		return "index.html", err
+	}
+	snap, err := b.local.At(ctx, h.Tip())
+	if err != nil {
+		return "", err
+	}
+	id, err := ledger.Find(snap.Tree, args[0])
+	return site.Transaction(id), err
+}
+
+// A server serves a build to this machine.
+type server struct {
+	b      *build
+	port   int
+	prefix string // the path that all pages are below: others who can reach the port do not know it
+
+	mu          sync.Mutex
+	ready       *site.Site // nil until the ledger was read
+	what        string
+	done, total int
+}
+
+func newServer(b *build, port int) *server {
+	s := &server{b: b, port: port, prefix: "/" + strings.ToLower(rand.Text()) + "/"}
+	shown := b.Progress
+	b.Progress = func(what string, done, total int) {
+		shown(what, done, total)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.what, s.done, s.total = what, done, total
+	}
+	return s
+}
+
+// prepare audits the ledger and reads what lists need. Pages are made when they are asked for.
+func (s *server) prepare(ctx context.Context) error {
+	if err := s.b.audit(ctx); err != nil {
+		return err
+	}
+	if err := s.b.readAll(nil); err != nil {
+		return err
+	}
+	made := s.b.site()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ready = made; !s.b.ok() {
+		s.b.Say("%s", s.b.unverified().Error())
+	}
+	return nil
+}
+
+// verdict is the error of a ledger that was found not to verify.
+func (s *server) verdict() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ready == nil || s.b.ok() {
+		return nil
+	}
+	return s.b.unverified()
+}
+
+// types are the content types of what is served.
+var types = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+
+// ServeHTTP serves pages to those who ask for this host by its name: a page of another one, whose
+// name was made to mean this machine, gets nothing.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", policyOf(""))
+	port := strconv.Itoa(s.port)
+	address, below := strings.CutPrefix(r.URL.Path, s.prefix)
+	switch {
+	case r.Host != "127.0.0.1:"+port && r.Host != "localhost:"+port:
+		http.Error(w, "This address is not of this host.", http.StatusMisdirectedRequest)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "Pages can only be looked at.", http.StatusMethodNotAllowed)
+		return
+	case !below:
+		http.NotFound(w, r)
+		return
+	}
+	if address == "" || strings.HasSuffix(address, "/") {
+		address += "index.html"
+	}
+	data, status, err := s.file(address)
+	switch {
+	case err != nil:
+		http.Error(w, "The page cannot be made: the ledger cannot be read.", http.StatusInternalServerError)
+		return
+	case data == nil:
+		http.NotFound(w, r)
+		return
+	}
+	h.Set("Content-Type", types[path.Ext(address)])
+	h.Set("Content-Security-Policy", policyOf(address))
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	if status != http.StatusOK {
+		h.Set("Refresh", "1")
+	}
+	w.WriteHeader(status)
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(data)
+	}
+}
+
+// policyOf is the policy of a page, as the page itself has it, and that no other shows it in a frame.
+func policyOf(address string) string {
+	return html.Head{Scripts: site.Scripts(address)}.ContentSecurityPolicy() + "; frame-ancestors 'none'"
+}
+
+// file makes a file of the site, nil if there is none.
+func (s *server) file(address string) (data []byte, status int, err error) {
+	s.mu.Lock()
+	ready, what, done, total := s.ready, s.what, s.done, s.total
+	s.mu.Unlock()
+	switch {
+	case address == html.StyleFile:
+		return html.Style(), http.StatusOK, nil
+	case ready == nil:
+		return waiting(address, what, done, total), http.StatusServiceUnavailable, nil
+	case strings.HasPrefix(address, "tx/"):
+		data, err = s.transaction(address)
+	default:
+		data, _ = ready.File(address)
+	}
+	return data, http.StatusOK, err
+}
+
+// transaction makes a transaction's page.
+func (s *server) transaction(address string) ([]byte, error) {
+	id, ok := strings.CutSuffix(strings.TrimPrefix(address, "tx/"), "/index.html")
+	if _, known := slices.BinarySearch(s.b.ids, id); !ok || !known {
+		return nil, nil
+	}
+	t, err := s.b.read(id)
+	if err != nil {
+		return nil, err
+	}
+	return s.b.page(t)
+}
+
+// waiting is the page that is shown until the ledger was read, and asked for again each second.
+func waiting(address, what string, done, total int) []byte {
+	if path.Ext(address) != ".html" {
+		return nil
+	}
+	far := ""
+	if total > 0 {
+		far = fmt.Sprintf("%d of %d %s", done, total, what)
+	} else if done > 0 {
+		far = fmt.Sprintf("%d %s", done, what)
+	}
+	var body html.Body
+	body.Markup("<h1>The ledger is being audited</h1>\n<p role=\"status\">").Text(far).Markup("</p>\n<p>This page shows what you asked for when that is over.</p>\n")
+	var out strings.Builder
+	_ = html.Layout(&out, html.Head{
+		Title: "The ledger is being audited", Root: strings.Repeat("../", strings.Count(address, "/")), Footer: "Nothing was decided.",
+	}, &body) // a builder does not fail
+	return []byte(out.String())
+}
