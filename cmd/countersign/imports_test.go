@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 	},
 	"gitstore/object":     {"github.com/go-git/go-git/v5"},
 	"gitstore/lineage":    {"gitstore/object", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
+	"gitstore/bundle":     {"gitstore/object", "gitstore/packfile", "github.com/go-git/go-git/v5"},
 	"gitstore/packfile":   {"gitstore/object", "github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/index":      {"github.com/go-git/go-git/v5"},
 	"gitstore/ignore":     {},
@@ -74,7 +75,7 @@ var mayImport = map[string][]string{
 	"pipeline/sshsig":     {"golang.org/x/crypto"},
 	"gitstore/wire":       {"pipeline/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore": {
-		"pipeline/lazyregexp", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/filter", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
+		"pipeline/lazyregexp", "gitstore/bundle", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/filter", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {

@@ -23,6 +23,15 @@ var (
 	maxMade int64 = 16 << 30 // bytes of all objects together
 )
 
+// Limits say how much a pack may make of itself, and who is told how far it is.
+type Limits struct {
+	Held int64 // bytes in memory at one time
+	Made int64 // bytes of all objects together
+	// Progress, which may be nil, is told how many objects are named, of how many; on
+	// several goroutines.
+	Progress func(done, total int)
+}
+
 // minEntry is the least that an entry takes: a byte, and an empty zlib stream.
 const minEntry = 9
 
@@ -30,26 +39,40 @@ const minEntry = 9
 // What a delta is based on and is not in the pack is asked of base. Every
 // object of the batch has the name that its content has. The batch keeps the
 // bytes of the pack, unless it needed base; they must not be modified.
-func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (_ *Batch, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("reading a pack: %w", err)
-		}
-	}()
-	d := &decoder{pack: pack}
-	if err := d.scan(); err != nil {
-		return nil, err
+func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, error) {
+	d := &decoder{pack: pack, limits: Limits{Held: maxHeld, Made: maxMade}}
+	b, err := d.decode(base)
+	if err == nil {
+		b.pack = d.whole(b)
 	}
-	if err := d.resolve(base); err != nil {
-		return nil, err
+	return b, err
+}
+
+// DecodeWithin is Decode for a pack that has every base in itself. The batch does not
+// keep the bytes of the pack.
+func DecodeWithin(pack []byte, limits Limits) (*Batch, error) {
+	d := &decoder{pack: pack, limits: limits}
+	return d.decode(func(plumbing.Hash) (Object, error) { return Object{}, ErrMissing })
+}
+
+func (d *decoder) decode(base func(plumbing.Hash) (Object, error)) (b *Batch, err error) {
+	if err = d.scan(); err == nil {
+		err = d.resolve(base)
 	}
-	return d.batch()
+	if err == nil {
+		b, err = d.batch()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a pack: %w", err)
+	}
+	return b, nil
 }
 
 // decoder reads a pack in three steps: all entries in their order, then every
 // delta from its base, then all into a batch.
 type decoder struct {
 	pack    []byte
+	limits  Limits
 	sum     plumbing.Hash
 	entries []received
 	thin    bool // base was needed
@@ -59,6 +82,7 @@ type decoder struct {
 	waiting map[plumbing.Hash][]int32 // deltas by the name of their base
 	held    atomic.Int64
 	made    atomic.Int64
+	done    atomic.Int64
 }
 
 // received is an entry of the pack.
@@ -143,8 +167,8 @@ func (d *decoder) entry(r *reader) error {
 }
 
 func (d *decoder) hold(size int64) error {
-	if d.held.Add(size) > maxHeld {
-		return damaged("its objects are larger than %d bytes together", maxHeld)
+	if d.held.Add(size) > d.limits.Held {
+		return damaged("its objects are larger than %d bytes together", d.limits.Held)
 	}
 	return nil
 }
@@ -184,17 +208,22 @@ func (d *decoder) batch() (*Batch, error) {
 			b.append(e.id, now)
 		}
 	}
-	again := len(b.ids) < len(d.entries)
-	switch {
-	case again && d.byName: // git refuses it: which of the two is a base?
+	if len(b.ids) < len(d.entries) && d.byName { // git refuses it: which of the two is a base?
 		return nil, damaged("an object is there twice")
-	case !again && !d.thin:
-		b.pack = &Pack{blocks: blocks{d.pack}, sum: d.sum, entries: make([]packed, len(d.entries))}
-		for i, e := range d.entries {
-			b.pack.entries[i] = packed{e.id, e.crc, e.offset}
-		}
 	}
 	return b, nil
+}
+
+// whole is the pack as it was received, if that is what a batch would be written as.
+func (d *decoder) whole(b *Batch) *Pack {
+	if len(b.ids) < len(d.entries) || d.thin {
+		return nil
+	}
+	p := &Pack{blocks: blocks{d.pack}, sum: d.sum, entries: make([]packed, len(d.entries))}
+	for i, e := range d.entries {
+		p.entries[i] = packed{e.id, e.crc, e.offset}
+	}
+	return p
 }
 
 // resolve names every object: first those that are whole and all that stands
@@ -286,8 +315,8 @@ func (d *decoder) walk(steps []step) error {
 
 // name names an entry and adds the deltas on it to the steps.
 func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, error) {
-	if d.made.Add(int64(len(o.Data))) > maxMade {
-		return nil, damaged("its objects are larger than %d bytes together", maxMade)
+	if d.made.Add(int64(len(o.Data))) > d.limits.Made {
+		return nil, damaged("its objects are larger than %d bytes together", d.limits.Made)
 	}
 	id, err := o.ID()
 	if err != nil {
@@ -295,6 +324,9 @@ func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, erro
 	}
 	e := &d.entries[i]
 	e.id, e.kind = id, o.Type
+	if done := int(d.done.Add(1)); d.limits.Progress != nil {
+		d.limits.Progress(done, len(d.entries))
+	}
 	n := len(steps)
 	for child := e.first; child != none; child = d.entries[child].other {
 		steps = append(steps, step{child, i, depth + 1, o, 0})

@@ -143,7 +143,7 @@ func (r repo) lacking(b *Batch, want map[plumbing.Hash]Object) {
 // backwards puts the entries of a pack, whose deltas are by name, in the other
 // order.
 func backwards(t *testing.T, pack []byte) []byte {
-	d := &decoder{pack: pack}
+	d := &decoder{pack: pack, limits: Limits{maxHeld, maxMade, nil}}
 	if err := d.scan(); err != nil || !d.byName {
 		t.Fatal(err)
 	}

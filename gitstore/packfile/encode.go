@@ -6,9 +6,11 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
+	"hash"
 	"hash/adler32"
 	"hash/crc32"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -17,38 +19,93 @@ import (
 // encodePack writes the pack. Entries are compressed on all cores; the bytes
 // depend on the objects and their order alone.
 func encodePack(to io.Writer, b *Batch) (entries []packed, sum plumbing.Hash, err error) {
-	all := sha1.New()
-	to = io.MultiWriter(all, to)
-	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(b.ids)))
-	if _, err := to.Write(head); err != nil {
+	e, err := newEncoder(to, len(b.ids))
+	if err != nil {
 		return nil, sum, err
 	}
-	entries = make([]packed, 0, len(b.ids))
-	offset := int64(packHeaderSize)
+	if entries, err = e.add(b); err != nil {
+		return nil, sum, err
+	}
+	sum, err = e.end()
+	return entries, sum, err
+}
+
+// someVersions is how many objects WriteVersions holds at one time.
+const someVersions = 8192
+
+// WriteVersions writes a pack of objects, each of which must be in the order only once
+// and is asked of get, some at a time: memory does not grow with how many there are.
+func WriteVersions(to io.Writer, order []Version, get func(plumbing.Hash) (Object, error)) error {
+	e, err := newEncoder(to, len(order))
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(order, someVersions) {
+		b := &Batch{}
+		for _, v := range some {
+			o, err := get(v.ID)
+			if err != nil {
+				return err
+			}
+			b.add(o, v.ID, v.Base)
+		}
+		if b.Len() < len(some) {
+			return errors.New("an object is to be packed twice")
+		}
+		if _, err := e.add(b); err != nil {
+			return err
+		}
+	}
+	_, err = e.end()
+	return err
+}
+
+// encoder writes a pack of so many objects, one batch after another.
+type encoder struct {
+	to     io.Writer
+	all    hash.Hash
+	offset int64
+}
+
+func newEncoder(to io.Writer, objects int) (*encoder, error) {
+	all := sha1.New()
+	e := &encoder{io.MultiWriter(all, to), all, packHeaderSize}
+	_, err := e.to.Write(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(objects)))
+	return e, err
+}
+
+// end writes the checksum.
+func (e *encoder) end() (sum plumbing.Hash, err error) {
+	e.all.Sum(sum[:0])
+	_, err = e.to.Write(sum[:])
+	return sum, err
+}
+
+// add writes the objects of a batch.
+func (e *encoder) add(b *Batch) ([]packed, error) {
+	entries := make([]packed, 0, len(b.ids))
 	var out []byte
 	for _, chunks := range rounds(b.entries) {
 		streams, errs := make([][][]byte, len(chunks)), make([]error, len(chunks))
 		Parallel(len(chunks), 1, func(i int) { streams[i], errs[i] = deflateAll(chunks[i]) })
 		if err := errors.Join(errs...); err != nil {
-			return nil, sum, err
+			return nil, err
 		}
 		for _, chunk := range streams {
 			out = out[:0]
 			for _, stream := range chunk {
 				start, n := len(out), len(entries)
-				at := offset + int64(start)
+				at := e.offset + int64(start)
 				out = append(entryHeader(out, b.entries[n], at, entries), stream...)
 				entries = append(entries, packed{b.ids[n], crc32.ChecksumIEEE(out[start:]), at})
 			}
-			if _, err := to.Write(out); err != nil {
-				return nil, sum, err
+			if _, err := e.to.Write(out); err != nil {
+				return nil, err
 			}
-			offset += int64(len(out))
+			e.offset += int64(len(out))
 		}
 	}
-	all.Sum(sum[:0])
-	_, err = to.Write(sum[:])
-	return entries, sum, err
+	return entries, nil
 }
 
 // Objects are compressed in chunks of one core each, the chunks of a round all

@@ -1,0 +1,158 @@
+// Package bundle reads and writes a ledger as the bytes of a Git bundle
+// (gitformat-bundle(5)), which anybody can make with "git bundle create":
+//
+//	# v2 git bundle                                        or: # v3 git bundle
+//	                                                       v3: @object-format=sha1
+//	-0123456789012345678901234567890123456789 a comment    a commit that is needed and not in it
+//	0123456789012345678901234567890123456789 refs/agent/ledger
+//
+//	PACK…                                                  gitformat-pack(5)
+//
+// A bundle that is read is untrusted: each object gets the name that its content has,
+// whatever is wrong is an error, and what a pack may make of itself is bounded. What
+// the objects say is for the audit to judge.
+package bundle
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+)
+
+// What a header may hold. A ledger needs one ref.
+const (
+	maxLine  = 4096
+	maxLines = 10_000
+)
+
+// A Ref is a name and the object that it stands for.
+type Ref struct {
+	Name string
+	ID   plumbing.Hash
+}
+
+// An Error says why bytes are not a bundle that can be read.
+type Error struct{ Message string }
+
+func (e *Error) Error() string { return e.Message }
+
+func refused(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
+// A Bundle is refs and all objects that came with them.
+type Bundle struct {
+	Refs    []Ref
+	objects *packfile.Batch
+}
+
+// Limits bound what a bundle may make of itself in memory, and in work.
+type Limits = packfile.Limits
+
+// Read reads a bundle of a whole history, and keeps nothing of raw. One that needs
+// commits which are not in it, or leaves out files, is refused.
+func Read(raw []byte, limits Limits) (*Bundle, error) {
+	b := &Bundle{}
+	pack, err := b.header(raw)
+	if err != nil {
+		return nil, err
+	}
+	b.objects, err = packfile.DecodeWithin(pack, limits)
+	if err != nil {
+		return nil, fmt.Errorf("the bundle: %w", err)
+	}
+	return b, nil
+}
+
+// header reads what is before the pack, and returns the pack.
+func (b *Bundle) header(raw []byte) (pack []byte, err error) {
+	first, rest, err := cutLine(raw)
+	if err != nil || first != "# v2 git bundle" && first != "# v3 git bundle" {
+		return nil, refused(`not a Git bundle of version 2 or 3: "git bundle create" makes one`)
+	}
+	v3 := strings.Contains(first, "v3")
+	for range maxLines {
+		var line string
+		if line, rest, err = cutLine(rest); err != nil {
+			return nil, err
+		}
+		switch {
+		case line == "" && len(b.Refs) == 0:
+			return nil, refused("the bundle has no ref")
+		case line == "":
+			return rest, nil
+		case line[0] == '@' && v3:
+			if line != "@object-format=sha1" {
+				return nil, refused("the bundle has the capability %+q: only whole bundles of SHA-1 objects can be read", line)
+			}
+			continue
+		case line[0] == '-':
+			return nil, refused("the history is not all in the bundle: it needs the commit %+q and what is before it; make one with the ref alone", strings.TrimPrefix(line, "-"))
+		}
+		id, name, ok := strings.Cut(line, " ")
+		if !ok || name == "" || !plumbing.IsHash(id) {
+			return nil, refused("the bundle has a header line that is no ref: %+q", line)
+		}
+		b.Refs = append(b.Refs, Ref{name, plumbing.NewHash(id)})
+	}
+	return nil, refused("the bundle has more than %d header lines", maxLines)
+}
+
+func cutLine(raw []byte) (line string, rest []byte, err error) {
+	head := raw[:min(len(raw), maxLine)]
+	end := bytes.IndexByte(head, '\n')
+	if end < 0 {
+		return "", raw, refused("the bundle's header is cut short, or has a line of more than %d bytes", maxLine)
+	}
+	return string(head[:end]), raw[end+1:], nil
+}
+
+// Ref returns the ref of this name; with "", the only one there is, or of several the
+// one that looks like a ledger's.
+func (b *Bundle) Ref(name string) (Ref, error) {
+	var fit []Ref
+	for _, r := range b.Refs {
+		if r.Name == name || name == "" && (len(b.Refs) == 1 || strings.HasPrefix(r.Name, "refs/agent/")) {
+			fit = append(fit, r)
+		}
+	}
+	switch {
+	case len(fit) == 1:
+		return fit[0], nil
+	case name != "":
+		return Ref{}, refused("the bundle has no ref %+q, or more than one", name)
+	}
+	return Ref{}, refused("the bundle has %d refs, and which one is the ledger cannot be told: make one with the ledger's ref alone", len(b.Refs))
+}
+
+// Object returns an object's type and content, as lineage.Objects does.
+func (b *Bundle) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
+	o, ok := b.objects.Get(id)
+	if !ok {
+		return plumbing.InvalidObject, nil, fmt.Errorf("object %s: %w", id, object.ErrMissing)
+	}
+	return o.Type, o.Data, nil
+}
+
+// Write writes a bundle of version 2: refs, and a pack of objects in an order in which
+// bases come before what is a later version of them. get returns an object.
+func Write(w io.Writer, refs []Ref, order []packfile.Version, get func(plumbing.Hash) (packfile.Object, error)) error {
+	head := []byte("# v2 git bundle\n")
+	for _, r := range refs {
+		if r.Name == "" || strings.ContainsAny(r.Name, " \n\x00") {
+			return fmt.Errorf("writing a bundle: %+q is not the name of a ref", r.Name)
+		}
+		head = append(head, r.ID.String()+" "+r.Name+"\n"...)
+	}
+	if _, err := w.Write(append(head, '\n')); err != nil {
+		return fmt.Errorf("writing a bundle: %w", err)
+	}
+	if err := packfile.WriteVersions(w, order, get); err != nil {
+		return fmt.Errorf("writing a bundle: %w", err)
+	}
+	return nil
+}
