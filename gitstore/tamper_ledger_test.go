@@ -65,19 +65,20 @@ func (m memoryObjects) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error
 
 // soundLedger is what all tamperers begin with.
 type soundLedger struct {
-	objects  memoryObjects
-	steps    []step
-	commits  []plumbing.Hash
-	trees    []plumbing.Hash
-	audited  map[plumbing.Hash]history.Commit
-	unsigned map[string]plumbing.Hash // the commits by their content without the signature
-	signers  sshsig.Allowed
-	sign     func([]byte) (string, error)
-	of       map[string][]int // the steps of each transaction
-	ids      []string
+	objects     memoryObjects
+	steps       []step
+	commits     []plumbing.Hash
+	trees       []plumbing.Hash
+	audited     map[plumbing.Hash]history.Commit
+	unsigned    map[string]plumbing.Hash // the commits by their content without the signature
+	signers     sshsig.Allowed
+	signersText string
+	sign        func([]byte) (string, error)
+	of          map[string][]int // the steps of each transaction
+	ids         []string
 }
 
-func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig.Allowed) {
+func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig.Allowed, text string) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -95,18 +96,29 @@ func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed, err = sshsig.ParseAllowedSigners([]byte("ci@example.org " + string(ssh.MarshalAuthorizedKey(sshKey))))
+	text = "ci@example.org " + string(ssh.MarshalAuthorizedKey(sshKey))
+	allowed, err = sshsig.ParseAllowedSigners([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return key.Sign, allowed
+	return key.Sign, allowed, text
 }
 
 func newSoundLedger(t testing.TB) *soundLedger {
 	t.Helper()
+	s := newSoundLedgerOf(t, 180)
+	if len(s.ids) != 200 {
+		t.Fatalf("%d transactions", len(s.ids))
+	}
+	return s
+}
+
+// newSoundLedgerOf has so many lives, of which one in nine is two transactions.
+func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
+	t.Helper()
 	s := &soundLedger{objects: memoryObjects{}, unsigned: map[string]plumbing.Hash{}, of: map[string][]int{}}
-	s.sign, s.signers = signingKey(t)
-	entries, err := storetest.Lives(storetest.Mixed(180)...) // 20 of which are two
+	s.sign, s.signers, s.signersText = signingKey(t)
+	entries, err := storetest.Lives(storetest.Mixed(lives)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +133,6 @@ func newSoundLedger(t testing.TB) *soundLedger {
 		s.steps = append(s.steps, st)
 	}
 	s.ids = slices.Sorted(maps.Keys(s.of))
-	if len(s.ids) != 200 {
-		t.Fatalf("%d transactions", len(s.ids))
-	}
 	f, err := s.forge(s.steps, 0, s.sign)
 	if err != nil {
 		t.Fatal(err)

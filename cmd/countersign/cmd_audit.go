@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -122,14 +123,12 @@ func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.His
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	o := audit.Options{Tip: h.Tip(), Signatures: signatures, Progress: a.line.Show, Code: func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }}
-	o.Found = h.Packs(func(done, total int64) { a.line.Show("MB of packs", int(done>>20), int(total>>20)) })
-	if h.Rollback != nil {
-		o.Found = append(o.Found, history.Finding{RuleID: "L14", Commit: h.Tip(), Message: h.Rollback.Error()})
-	}
-	found, err := audit.Run(over, o)
-	found.From = h.From()
-	return found, err
+	return verdict.Of(h.History, verdict.Options{
+		Found:    h.Packs(func(done, total int64) { a.line.Show("MB of packs", int(done>>20), int(total>>20)) }),
+		Over:     over,
+		Rollback: h.Rollback, Signatures: signatures, Progress: a.line.Show,
+		Code: func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) },
+	})
 }
 
 func explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip, name string) (*audit.Branch, error) {

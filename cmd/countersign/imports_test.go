@@ -66,6 +66,7 @@ var mayImport = map[string][]string{
 	"gitstore/object":     {"github.com/go-git/go-git/v5"},
 	"gitstore/lineage":    {"gitstore/object", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/bundle":     {"gitstore/object", "gitstore/packfile", "github.com/go-git/go-git/v5"},
+	"gitstore/verdict":    {"gitstore/bundle", "gitstore/lineage", "pipeline/audit", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/packfile":   {"gitstore/object", "github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/index":      {"github.com/go-git/go-git/v5"},
 	"gitstore/ignore":     {},
@@ -105,8 +106,10 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "pipeline/signed", "report",
 	},
+	"cmd/verify/internal/worker": {"gitstore/bundle", "gitstore/verdict"},
+	"cmd/verify":                 {"cmd/verify/internal/worker"},
 	"cmd/countersign": {
-		"gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
+		"gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",

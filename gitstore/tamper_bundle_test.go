@@ -1,0 +1,107 @@
+package gitstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore/bundle"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+)
+
+// bundleOf is the forged ledger as the bytes of a bundle.
+func (f *forge) bundle() ([]byte, error) {
+	var out bytes.Buffer
+	err := writeBundle(&out, f, bundle.Ref{Name: LedgerRef, ID: f.tip})
+	return out.Bytes(), err
+}
+
+// asBundle is what the verifier in the browser says of a bundle.
+func (s *soundLedger) asBundle(raw []byte, tip string) (audit.Result, error) {
+	b, err := bundle.Read(raw, bundle.Limits{Held: 1 << 30, Made: 1 << 32})
+	if err != nil {
+		return audit.Result{}, err
+	}
+	return verdict.OfBundle(b, verdict.Question{Signers: s.signersText, Tip: tip})
+}
+
+// asRepository is what the command says of the same objects where git made them: the
+// forger's own list of shallow commits, grafts and replacements is not in a bundle.
+func (f *forge) asRepository(tip string) (audit.Result, error) {
+	return verdict.OfObjects(objectsOf{f}, bundle.Ref{Name: LedgerRef, ID: f.tip}, verdict.Question{Signers: f.signersText, Tip: tip})
+}
+
+// TestT78SameVerdict: a bundle of a ledger that somebody tampered with gets the verdict
+// of the repository that it was made from, to the last byte, with a tip that is known
+// and without.
+func TestT78SameVerdict(t *testing.T) {
+	lives := 18
+	if os.Getenv("COUNTERSIGN_TAMPER") != "" {
+		lives = 180
+	}
+	s := newSoundLedgerOf(t, lives)
+	known := s.commits[len(s.commits)-1].String()
+	tried, found := 0, 0
+	for _, k := range slices.Concat(tamperers, forgers) {
+		f, what, err := s.tamper(k, 0)
+		if err != nil && strings.HasSuffix(err.Error(), "could not") && lives < 180 {
+			continue // such a small ledger has no place for it
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tried++
+		raw, err := f.bundle()
+		if errors.Is(err, packfile.ErrMissing) {
+			continue // the tip itself is missing: there is nothing to put into a bundle
+		}
+		if err != nil {
+			t.Fatalf("%s (%s): %v", k.name, what, err)
+		}
+		for _, tip := range []string{"", known} {
+			want, err1 := f.asRepository(tip)
+			got, err2 := s.asBundle(raw, tip)
+			if err1 != nil || err2 != nil || text(t, got) != text(t, want) {
+				t.Errorf("%s (%s), known %q:\n%v %s\nnot\n%v %s", k.name, what, tip, err2, text(t, got), err1, text(t, want))
+			}
+			if tip != "" && !got.OK {
+				found++
+			}
+		}
+	}
+	if all := len(tamperers) + len(forgers); tried < all*9/10 || found < tried*8/10 {
+		t.Errorf("of %d kinds %d were tried and %d found", all, tried, found)
+	}
+	clean, err := s.forge(s.steps, len(s.steps), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := clean.bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.asBundle(raw, known); err != nil || !r.OK || r.Signed != r.Commits || r.Commits != len(s.commits) {
+		t.Errorf("the sound ledger: %+v %v", r, err)
+	}
+	var asked *verdict.QuestionError
+	if _, err := s.asBundle(raw, known[:39]); !errors.As(err, &asked) {
+		t.Error(err)
+	}
+	if r, err := s.asBundle(raw, strings.Repeat("1", 40)); err != nil || r.OK || r.Findings[0].RuleID != "L14" {
+		t.Errorf("a tip of another ledger: %+v %v", r, err)
+	}
+}
+
+func text(t *testing.T, r audit.Result) string {
+	out, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}

@@ -1,0 +1,104 @@
+// Package verdict is the whole audit of a ledger: the rules of its history, and what
+// its reader knows from elsewhere. "countersign audit" asks it about a repository, the
+// verifier in the browser about a Git bundle, so that the two cannot differ.
+package verdict
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/bundle"
+	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
+)
+
+// Options are what is known beside a history.
+type Options struct {
+	// Over reads the history for the rules, and more on the way; nil is the history.
+	Over history.Reader
+	// Found is what is wrong with the files that hold the objects.
+	Found []history.Finding
+	// Rollback is set where the tip does not descend from one that is known.
+	Rollback *lineage.RollbackError
+	// Signatures demands a good signature of every commit.
+	Signatures bool
+	// Code and Progress are those of audit.Options.
+	Code     func(commit string) (fs.FS, error)
+	Progress func(what string, done, total int)
+}
+
+// Of audits a history. The error is only that of reading it.
+func Of(h *lineage.History, o Options) (audit.Result, error) {
+	if o.Rollback != nil {
+		o.Found = append(o.Found, history.Finding{RuleID: "L14", Commit: h.Tip(), Message: o.Rollback.Error()})
+	}
+	var over history.Reader = h
+	if o.Over != nil {
+		over = o.Over
+	}
+	r, err := audit.Run(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Code: o.Code, Progress: o.Progress})
+	r.From = h.From()
+	return r, err
+}
+
+// A Question is what the reader of a bundle brings to it.
+type Question struct {
+	// Ledger is the ref of the ledger; "" where the bundle has one ref.
+	Ledger string
+	// Signers is the text of an allowed signers file, "" to demand no signatures.
+	Signers string
+	// Tip is a commit of the ledger, all 40 digits, that the reader knows of: the
+	// bundle's must be it or descend from it. "" is none.
+	Tip string
+	// Progress, which may be nil, is told how far the audit is.
+	Progress func(what string, done, total int)
+}
+
+// A QuestionError is a question that cannot be asked: what its reader typed is at fault.
+type QuestionError struct{ Message string }
+
+func (e *QuestionError) Error() string { return e.Message }
+
+// signers reads what stands in a field that may be empty.
+func (q Question) signers() (*sshsig.Allowed, error) {
+	if q.Signers == "" {
+		return nil, nil
+	}
+	allowed, err := sshsig.ParseAllowedSigners([]byte(q.Signers))
+	if err != nil {
+		return nil, &QuestionError{fmt.Sprintf("the allowed signers: %v", err)}
+	}
+	return &allowed, nil
+}
+
+// OfObjects audits the ledger that ends with a tip, out of any objects. The tip is that
+// of the ref that is named.
+func OfObjects(objects lineage.Objects, ref bundle.Ref, q Question) (audit.Result, error) {
+	if q.Tip != "" && !plumbing.IsHash(q.Tip) {
+		return audit.Result{}, &QuestionError{fmt.Sprintf("%+q is not a commit: give all 40 digits of its id", q.Tip)}
+	}
+	signers, err := q.signers()
+	if err != nil {
+		return audit.Result{}, err
+	}
+	o := Options{Signatures: signers != nil, Progress: q.Progress}
+	// Any other error is of the history, which is read yet.
+	_ = errors.As(lineage.Held(ref.Name, ref.ID, plumbing.NewHash(q.Tip), func(known plumbing.Hash) (bool, error) {
+		return lineage.Descends(objects, ref.ID, known)
+	}), &o.Rollback)
+	return Of(lineage.New(objects, lineage.Options{Tip: ref.ID, Signers: signers}), o)
+}
+
+// OfBundle audits the ledger in a bundle.
+func OfBundle(b *bundle.Bundle, q Question) (audit.Result, error) {
+	ref, err := b.Ref(q.Ledger)
+	if err != nil {
+		return audit.Result{}, err
+	}
+	return OfObjects(b, ref, q)
+}
