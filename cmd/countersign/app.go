@@ -37,6 +37,7 @@ type App struct {
 	Wait           func(ctx context.Context, d time.Duration) error // before a request is sent again; nil: a timer
 	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: terminal.EmptyInput
 	GH             *ghtoken.Keeper                                  // of gh's tokens; nil: gh does not run this
+	SetGCPercent   func(percent int) int                            // nil where others share the process
 
 	flags       globalFlags
 	line        *terminal.Progress             // nil where nobody looks
@@ -148,7 +149,9 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	)
 	root.AddCommand(documents.Program{Path: a.path, Read: a.readInput, Name: inputName, Print: a.print, GiveBack: a.giveBack}.Commands()...)
 	root.AddCommand(a.pagesCommands()...)
-	completion.Add(root, a.openLocal, func(line string) string { return a.redact(line).String() })
+	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
+		completion.Add(root, a.openLocal, func(line string) string { return a.redact(line).String() }) // cobra keeps it for as long as the process lives
+	}
 	return root
 }
 

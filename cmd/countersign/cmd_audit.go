@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,7 +121,9 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool) (audit.Result, error) {
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	if a.SetGCPercent != nil {
+		defer a.SetGCPercent(a.SetGCPercent(50))
+	}
 	return verdict.Of(h.History, verdict.Options{
 		Found:    h.Packs(func(done, total int64) { a.line.Show("MB of packs", int(done>>20), int(total>>20)) }),
 		Over:     over,

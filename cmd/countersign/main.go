@@ -20,6 +20,7 @@ func main() {
 	app := App{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
+		SetGCPercent: debug.SetGCPercent,
 	}
 	if ghtoken.IsExtension(os.Args[0]) {
 		app.GH = &ghtoken.Keeper{Path: os.Getenv("PATH")}

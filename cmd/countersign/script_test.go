@@ -42,9 +42,10 @@ func TestMain(m *testing.M) {
 	}
 	run := func(gh *ghtoken.Keeper) func() {
 		return func() {
+			collectLater() // as main does
 			app := App{
 				Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-				Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy(), GH: gh,
+				Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy(), GH: gh, SetGCPercent: debug.SetGCPercent,
 			}
 			os.Exit(app.Main())
 		}

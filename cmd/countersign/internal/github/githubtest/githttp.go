@@ -2,27 +2,28 @@ package githubtest
 
 import (
 	"bytes"
+	"compress/gzip"
+	"fmt"
 	"io"
-	"log"
 	"maps"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 )
 
-var backendPath = sync.OnceValues(func() (string, error) {
-	out, err := exec.Command("git", "--exec-path").Output()
-	return filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"), err
-})
+// services are those of Git's smart HTTP.
+var services = []string{"upload-pack", "receive-pack"}
 
 // serveGit is Git's smart HTTP at /owner/name, with ".git" or without.
 func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body) // http/cgi cannot take bodies in chunks
+	body, err := io.ReadAll(r.Body)
+	if err == nil && r.Header.Get("Content-Encoding") == "gzip" {
+		body, err = gunzip(body)
+	}
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -33,10 +34,18 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		if repo == nil {
 			return
 		}
-		inner := r.Clone(r.Context())
-		inner.URL.Path = rest
-		inner.Body, inner.ContentLength, inner.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
-		backend(repo.dir, granted).ServeHTTP(w, inner)
+		p := protocol{repo.dir, r.Header.Get("Git-Protocol"), granted}
+		service, asks := strings.CutPrefix(r.URL.Query().Get("service"), "git-")
+		called, posted := strings.CutPrefix(rest, "/git-")
+		switch {
+		case r.Method == http.MethodGet && rest == "/info/refs" && asks && slices.Contains(services, service):
+			s.advertise(w, repo, p, service)
+		case r.Method == http.MethodPost && posted && slices.Contains(services, called):
+			w.Header().Set("Content-Type", "application/x-git-"+called+"-result")
+			_, _ = w.Write(p.git(body, called, "--stateless-rpc", "."))
+		default:
+			http.NotFound(w, r)
+		}
 		if push {
 			defer s.lock()()
 			s.synchronize(repo)
@@ -44,21 +53,65 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// backend is git http-backend over one repository. What GitHub hides from
-// pushes is hidden.
-func backend(dir string, environment []string) http.Handler {
-	path, err := backendPath()
+func gunzip(data []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		misuse("%v", err)
+		return nil, err
 	}
-	environment = append(environment, isolated()...)
-	environment = append(environment,
-		"GIT_PROJECT_ROOT="+dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=someone", "GIT_CONFIG_COUNT=4",
-		"GIT_CONFIG_KEY_0=http.receivepack", "GIT_CONFIG_VALUE_0=true",
+	return io.ReadAll(z)
+}
+
+// A protocol is how one request speaks to the git of a repository: what
+// git http-backend does, with a process less for each request.
+type protocol struct {
+	dir, version string
+	granted      []string // the environment of the update hook
+}
+
+// git runs one of its services. It tells the client itself what is wrong. What
+// GitHub hides from pushes is hidden.
+func (p protocol) git(in []byte, args ...string) []byte {
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Stdin = p.dir, bytes.NewReader(in)
+	cmd.Env = slices.Concat(p.granted, isolated(), []string{
+		"GIT_PROTOCOL=" + p.version, "GIT_COMMITTER_NAME=someone", "GIT_COMMITTER_EMAIL=someone@http.127.0.0.1", "GIT_CONFIG_COUNT=4",
+		"GIT_CONFIG_KEY_0=receive.autogc", "GIT_CONFIG_VALUE_0=false",
 		"GIT_CONFIG_KEY_1=receive.hideRefs", "GIT_CONFIG_VALUE_1=refs/pull",
 		"GIT_CONFIG_KEY_2=uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_2=true",
-		"GIT_CONFIG_KEY_3=uploadpack.allowFilter", "GIT_CONFIG_VALUE_3=true")
-	return &cgi.Handler{Path: path, Env: environment, Stderr: io.Discard, Logger: log.New(io.Discard, "", 0)}
+		"GIT_CONFIG_KEY_3=uploadpack.allowFilter", "GIT_CONFIG_VALUE_3=true",
+	})
+	out, _ := cmd.Output()
+	return out
+}
+
+// advertise says what refs there are, and what a service can do. While the refs
+// stay as they are it does not ask git again: that was a process in three of all
+// that the tests of package main started.
+func (s *Server) advertise(w http.ResponseWriter, r *repository, p protocol, service string) {
+	key := func() string {
+		defer s.lock()()
+		head, _ := os.ReadFile(filepath.Join(r.dir, "HEAD"))
+		return fmt.Sprint(service, p.version, string(head), r.refs("refs/"))
+	}
+	before := key()
+	unlock := s.lock()
+	text, known := r.known[before]
+	unlock()
+	if !known {
+		if !strings.Contains(p.version, "version=2") {
+			line := "# service=git-" + service + "\n"
+			text = fmt.Sprintf("%04x%s0000", len(line)+4, line)
+		}
+		text += string(p.git(nil, service, "--stateless-rpc", "--advertise-refs", "."))
+		if key() == before {
+			unlock := s.lock()
+			r.known[before] = text
+			unlock()
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-git-"+service+"-advertisement")
+	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
+	_, _ = io.WriteString(w, text)
 }
 
 // gitAccess finds the repository of a request, the path within it, and what
