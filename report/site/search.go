@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -36,13 +37,13 @@ const (
 
 // An index has the transactions of each term, ascending, and the terms of each shard.
 type index struct {
-	numbers map[string][]int
+	numbers map[string][]int32
 	shards  map[string][]string
 }
 
 // indexOf makes the index of the shards that are wanted; nil is all of them.
 func (s *Site) indexOf(wanted map[string]bool) index {
-	x := index{map[string][]int{}, map[string][]string{}}
+	x := index{map[string][]int32{}, map[string][]string{}}
 	for i := range s.all {
 		for term := range termsOf(&s.all[i]) {
 			if wanted != nil && !wanted[shardOf(term)] {
@@ -52,10 +53,23 @@ func (s *Site) indexOf(wanted map[string]bool) index {
 				shard := shardOf(term)
 				x.shards[shard] = append(x.shards[shard], term)
 			}
-			x.numbers[term] = append(x.numbers[term], i)
+			x.numbers[term] = append(x.numbers[term], int32(i))
 		}
 	}
 	return x
+}
+
+// For is the site for who asks for these files alone: less of the index is made.
+func (s *Site) For(addresses []string) *Site {
+	wanted := map[string]bool{}
+	for _, address := range addresses {
+		if name, ok := strings.CutPrefix(address, indexDir); ok {
+			wanted[strings.TrimSuffix(name, ".js")] = true
+		}
+	}
+	only := *s
+	only.index = sync.OnceValue(func() index { return s.indexOf(wanted) })
+	return &only
 }
 
 // termsOf are the terms that a transaction is found by: the words of its summary, paths and people,

@@ -88,7 +88,7 @@ type build struct {
 
 func (p Program) open(_ context.Context, o options) (*build, error) {
 	repo, local, ref, web, err := p.Open()
-	return &build{Program: p, options: o, repo: repo, local: local, ref: ref, web: web, masks: p.Masks(), of: map[string][]history.Finding{}, commits: map[string]string{}}, err
+	return &build{Program: p, options: o, repo: repo, local: local, ref: ref, web: web, masks: p.Masks()}, err
 }
 
 // audit audits the whole ledger, and finds out which transactions it has.
@@ -98,10 +98,11 @@ func (b *build) audit(ctx context.Context) error {
 		return err
 	}
 	noted := &Noted{Reader: h, newest: map[string]change{}}
-	if b.result, err = b.Audit(ctx, b.repo, h, noted); err != nil {
+	result, err := b.Audit(ctx, b.repo, h, noted)
+	if err != nil {
 		return err
 	}
-	b.tip = h.Tip()
+	b.begin(result, h.Tip())
 	for id, c := range noted.newest {
 		b.commits[id] = c.commit.String()
 		b.ids = append(b.ids, id)
@@ -120,6 +121,12 @@ func (b *build) audit(ctx context.Context) error {
 	b.ids = slices.Compact(b.ids)
 	b.assign()
 	return nil
+}
+
+// begin begins with a ledger at a tip, of which nothing was read yet.
+func (b *build) begin(result audit.Result, tip string) {
+	b.result, b.tip, b.tree, b.ids, b.records, b.whole, b.unsound = result, tip, nil, nil, nil, nil, 0
+	b.of, b.commits = map[string][]history.Finding{}, map[string]string{}
 }
 
 // maxWhole is how many findings stand on every page.

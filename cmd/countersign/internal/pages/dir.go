@@ -73,35 +73,47 @@ func failed(name string, err error) error {
 	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, err)}
 }
 
-// begin marks the directory as one of site's.
+// begin marks the directory as one of site's, which is being written: a run that is stopped leaves
+// nothing to go on from.
 func (d *dir) begin() error {
 	err := d.write(markerFile, []byte(marker))
+	if err == nil {
+		err = d.remove(stateFile)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.written)
 	return err
 }
 
-// write puts a file in place whole, or not at all.
+// write puts a page in place whole, or not at all.
 func (d *dir) write(address string, data []byte) error {
 	if err := d.mkdir(path.Dir(address)); err != nil {
 		return failed(d.name, err)
 	}
+	if err := d.put(address, data); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.written[address] = true
+	return nil
+}
+
+// put writes a file under another name first.
+func (d *dir) put(name string, data []byte) error {
 	d.mu.Lock()
 	d.next++
 	temporary := fmt.Sprintf("%s.new-%d", markerFile, d.next)
 	d.mu.Unlock()
 	err := d.WriteFile(temporary, data, 0o666)
 	if err == nil {
-		err = d.Rename(temporary, address)
+		err = d.Rename(temporary, name)
 	}
 	if err != nil {
 		_ = d.Remove(temporary)
 		return failed(d.name, err)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.written[address] = true
 	return nil
 }
 
@@ -136,7 +148,9 @@ func (d *dir) remove(address string) error {
 	if err := d.Remove(address); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return failed(d.name, err)
 	}
-	_ = d.Remove(path.Dir(address)) // unless there is something else
+	if dir := path.Dir(address); dir != "." {
+		_ = d.Remove(dir) // unless there is something else
+	}
 	return nil
 }
 

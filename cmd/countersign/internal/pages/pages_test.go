@@ -1,0 +1,241 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A world is a repository with a ledger, and the program that shows it.
+type world struct {
+	t    *testing.T
+	dir  string
+	tip  string
+	said []byte // by Result
+	Program
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, dir: t.TempDir()}
+	check(t, exec.Command("git", "init", "-q", "-b", "main", w.dir).Run())
+	w.Program = Program{
+		Version: "1.0", Now: func() time.Time { return time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC) },
+		Open: func() (*gitstore.Repo, *gitstore.Ledger, string, string, error) {
+			repo, local, err := w.ledger()
+			return repo, local, gitstore.LedgerRef, "", err
+		},
+		Audit: func(_ context.Context, _ *gitstore.Repo, h *gitstore.History, over *Noted) (audit.Result, error) {
+			return audit.Run(over, audit.Options{Tip: h.Tip()})
+		},
+		Masks: func() func([]byte) bool {
+			return func(diff []byte) bool { return bytes.Contains(diff, []byte("hello, world 3\n")) }
+		},
+		Path: func(name string) string { return name }, Progress: func(string, int, int) {}, Say: t.Logf,
+		Result: func(doc any, _ string) (err error) {
+			w.said, err = json.Marshal(doc)
+			return err
+		},
+	}
+	return w
+}
+
+func (w *world) ledger() (*gitstore.Repo, *gitstore.Ledger, error) {
+	repo, err := gitstore.Open(w.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	local, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	return repo, local, err
+}
+
+func (w *world) add(entries ...ledger.Entry) {
+	w.t.Helper()
+	repo, local, err := w.ledger()
+	check(w.t, err)
+	defer repo.Close()
+	w.tip, err = local.Append(w.t.Context(), w.tip, entries...)
+	check(w.t, err)
+}
+
+// run runs site, and returns what it said.
+func (w *world) run(args ...string) (map[string]any, error) {
+	w.t.Helper()
+	cmd := w.siteCommand()
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(w.t.Context())
+	var said map[string]any
+	check(w.t, json.Unmarshal(w.said, &said))
+	return said, err
+}
+
+// files are all files of a site.
+func files(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	check(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		out[name] = string(raw)
+		return err
+	}))
+	return out
+}
+
+func same(t testing.TB, what string, got, want map[string]string) {
+	t.Helper()
+	for name, text := range want {
+		if got[name] != text {
+			t.Errorf("%s: %s is not as it is when all is made anew", what, name)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s: %s is left over", what, name)
+		}
+	}
+}
+
+// TestT77SiteIncremental: whatever the ledger grows by, the pages are the same bytes as those that are made
+// anew, and so is what is kept beside them.
+func TestT77SiteIncremental(t *testing.T) {
+	w := newWorld(t)
+	entries, err := storetest.Lives(append(storetest.Mixed(9), storetest.Signed)...)
+	check(t, err)
+	grown := t.TempDir()
+	for i, n := 0, 0; n < len(entries); i++ {
+		more := min(1+i%4, len(entries)-n)
+		w.add(entries[n : n+more]...)
+		n += more
+		said, err := w.run("--out", grown, "--incremental")
+		check(t, err)
+		if said["incremental"] != (i > 0) {
+			t.Fatalf("after %d commits: %v", n, said)
+		}
+		anew := t.TempDir()
+		_, err = w.run("--out", anew)
+		check(t, err)
+		same(t, fmt.Sprintf("after %d commits", n), files(t, grown), files(t, anew))
+	}
+	if said, err := w.run("--out", grown, "--incremental"); err != nil || said["written"].(float64) > 10 {
+		t.Errorf("nothing new: %v, %v", said, err)
+	}
+}
+
+// TestSiteState: a state that does not fit is none.
+func TestSiteState(t *testing.T) {
+	w := newWorld(t)
+	entries, err := storetest.Lives(storetest.Mixed(5)...)
+	check(t, err)
+	w.add(entries[:8]...)
+	out := t.TempDir()
+	state := filepath.Join(out, stateFile)
+	_, err = w.run("--out", out)
+	check(t, err)
+	want := files(t, out)
+	for name, change := range map[string]func() []string{
+		"missing":        func() []string { check(t, os.Remove(state)); return nil },
+		"empty":          func() []string { check(t, os.WriteFile(state, nil, 0o666)); return nil },
+		"another tip":    func() []string { w.edit(state, w.tip, strings.Repeat("a", 40)); return nil },
+		"edited":         func() []string { w.edit(state, "greet the world", "greet the moon"); return nil },
+		"cut":            func() []string { check(t, os.Truncate(state, 1000)); return nil },
+		"another flag":   func() []string { return []string{"--redact"} },
+		"another format": func() []string { w.edit(state, "format 1", "format 0"); return nil },
+		"by another":     func() []string { w.Version = "2.0"; return nil },
+	} {
+		args := change()
+		said, err := w.run(append(args, "--out", out, "--incremental")...)
+		if w.Version = "1.0"; err != nil || said["incremental"] != false {
+			t.Errorf("%s: %v, %v", name, said, err)
+		}
+		_, err = w.run("--out", out, "--incremental")
+		check(t, err)
+		same(t, name, files(t, out), want)
+	}
+}
+
+func (w *world) edit(file, from, to string) {
+	raw, err := os.ReadFile(file)
+	check(w.t, err)
+	if !bytes.Contains(raw, []byte(from)) {
+		w.t.Fatalf("%s has no %q", file, from)
+	}
+	check(w.t, os.WriteFile(file, bytes.Replace(raw, []byte(from), []byte(to), 1), 0o666))
+}
+
+// TestT77SiteTampered: once the ledger does not verify, a site that grows is made anew, with the finding; so is the
+// one after that, and nothing is kept to go on from.
+func TestT77SiteTampered(t *testing.T) {
+	w := newWorld(t)
+	entries, err := storetest.Lives(storetest.Whole, storetest.Whole)
+	check(t, err)
+	w.add(entries...)
+	out := t.TempDir()
+	_, err = w.run("--out", out, "--incremental")
+	check(t, err)
+	forged := entries[len(entries)-1]
+	for name, data := range forged.Files {
+		if strings.HasSuffix(name, "/"+ledger.EventsFile) {
+			w.add(ledger.Entry{Message: "nothing much\n", When: forged.When, Files: map[string][]byte{name: bytes.Replace(data, []byte("approve"), []byte("deny"), 1)}})
+		}
+	}
+	for range 2 {
+		said, err := w.run("--out", out, "--incremental")
+		var code *cli.ExitError
+		if !errors.As(err, &code) || code.Code != cli.ExitFailed || said["ok"] != false || said["incremental"] != false {
+			t.Errorf("%v, %v", said, err)
+		}
+		have := files(t, out)
+		if _, kept := have[stateFile]; kept || !strings.Contains(have["index.html"], "not verify") {
+			t.Error("a state is kept, or the overview does not tell")
+		}
+	}
+}
+
+// TestSiteMasks: a diff that would be shown without a secret is not shown at all.
+func TestSiteMasks(t *testing.T) {
+	w := newWorld(t)
+	entries, err := storetest.Lives(storetest.Mixed(5)...)
+	check(t, err)
+	w.add(entries...)
+	out := t.TempDir()
+	_, err = w.run("--out", out)
+	check(t, err)
+	shown, left := 0, 0
+	for name, text := range files(t, out) {
+		if strings.HasPrefix(name, "tx/") {
+			shown += strings.Count(text, "hello, world")
+			left += strings.Count(text, "The diff is left out")
+		}
+		if strings.Contains(text, "hello, world 3<") {
+			t.Errorf("%s has the diff", name)
+		}
+	}
+	if shown == 0 || left == 0 {
+		t.Errorf("%d diffs are shown, %d left out", shown, left)
+	}
+}

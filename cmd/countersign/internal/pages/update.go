@@ -1,0 +1,170 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
+	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/site"
+)
+
+// stateFile keeps what the pages in a directory were made of: a line with a head, and the records.
+// It is there only while all pages are, and only of a ledger that verified.
+const stateFile = ".countersign-site.state"
+
+// A head says which pages a state is of. Sum is of the records' line.
+type head struct {
+	Made string `json:"made"` // by which program, of which ledger, with which flags
+	Tip  string `json:"tip"`
+	Sum  string `json:"sum"`
+}
+
+// made says what a page depends on beside the ledger's commits.
+func (b *build) made() string {
+	script, _ := site.New(nil, site.Options{}).File("search/search.js")
+	return fmt.Sprintf("format 1, %s, %q, %q, redact %v, %s", b.Version, b.ref, b.web, b.redact, canon.Sum(slices.Concat(html.Style(), script)))
+}
+
+func (b *build) save(dir *dir) error {
+	records, err := json.Marshal(b.records)
+	if err != nil {
+		return err
+	}
+	first, err := json.Marshal(head{b.made(), b.tip, canon.Sum(records)})
+	if err != nil {
+		return err
+	}
+	return dir.put(stateFile, slices.Concat(first, []byte("\n"), records))
+}
+
+// load returns the tip and the records of the pages in a directory, "" where there is no state that
+// fits: of another program, ledger or flags, or changed since.
+func (b *build) load(dir *dir) (tip string, records []record) {
+	raw, err := fs.ReadFile(dir.FS(), stateFile)
+	if err != nil {
+		return "", nil
+	}
+	first, rest, _ := bytes.Cut(raw, []byte("\n"))
+	var h head
+	if json.Unmarshal(first, &h) != nil || h.Made != b.made() || h.Sum != canon.Sum(rest) || json.Unmarshal(rest, &records) != nil {
+		return "", nil
+	}
+	return h.Tip, records
+}
+
+// update writes the pages that new commits changed, and reports whether that was all: the ledger must
+// descend from the tip of the pages that are there, and what is new must verify.
+func (b *build) update(ctx context.Context, dir *dir) (bool, error) {
+	from, before := b.load(dir)
+	if from == "" {
+		return false, nil
+	}
+	changed, err := b.auditSince(ctx, from)
+	if err != nil || changed == nil {
+		return false, err
+	}
+	earlier := (&build{Program: b.Program, records: before}).site()
+	read, err := b.readSome(changed)
+	if err != nil || b.unsound > 0 {
+		return false, err
+	}
+	b.merge(before, read)
+	if err := dir.begin(); err != nil {
+		return false, err
+	}
+	if err := b.writeTransactions(dir, b.withSuccessors(changed)); err != nil {
+		return false, err
+	}
+	now := b.site()
+	addresses := now.Changed(earlier, changed)
+	if err := b.write(dir, now.For(addresses), addresses); err != nil {
+		return false, err
+	}
+	return true, b.save(dir)
+}
+
+// auditSince audits what came after a commit, and returns the transactions that it changed, nil
+// where all is to be made anew.
+func (b *build) auditSince(ctx context.Context, from string) ([]string, error) {
+	h, err := b.local.History(ctx, gitstore.HistoryOptions{From: from})
+	if err != nil || h.Rollback != nil {
+		return nil, err
+	}
+	noted := &Noted{Reader: h, newest: map[string]change{}}
+	result, err := audit.Run(noted, audit.Options{
+		Tip: h.Tip(), Progress: b.Progress, Code: func(commit string) (fs.FS, error) { return b.repo.Tree(ctx, commit) },
+	})
+	if errors.As(err, new(*gitstore.NotInHistoryError)) {
+		return nil, nil
+	}
+	if err != nil || !result.OK {
+		return nil, err
+	}
+	b.begin(result, h.Tip())
+	changed := slices.Sorted(maps.Keys(noted.newest))
+	for id, c := range noted.newest {
+		b.commits[id] = c.commit.String()
+	}
+	return append([]string{}, changed...), nil
+}
+
+// readSome reads transactions for the lists.
+func (b *build) readSome(ids []string) ([]record, error) {
+	b.ids = ids
+	err := b.readAll(nil)
+	return b.records, err
+}
+
+// merge puts the records that were read into the place of those before.
+func (b *build) merge(before, read []record) {
+	all := map[string]record{}
+	for _, list := range [][]record{before, read} {
+		for _, r := range list {
+			all[r.ID] = r
+			b.commits[r.ID] = r.Commit
+		}
+	}
+	b.ids = slices.Sorted(maps.Keys(all))
+	b.records = make([]record, len(b.ids))
+	for i, id := range b.ids {
+		b.records[i] = all[id]
+	}
+}
+
+// withSuccessors adds the transactions whose pages compare them with one of these.
+func (b *build) withSuccessors(ids []string) []string {
+	out := slices.Clone(ids)
+	for _, r := range b.records {
+		if _, is := slices.BinarySearch(ids, earlierOf(r.Summary)); is {
+			out = append(out, r.ID)
+		}
+	}
+	slices.SortFunc(out, strings.Compare)
+	return slices.Compact(out)
+}
+
+// writeTransactions writes the pages of some transactions.
+func (b *build) writeTransactions(dir *dir, ids []string) error {
+	return parallel.Try(cores(), len(ids), func(i int) error {
+		t, err := b.read(ids[i])
+		if err != nil {
+			return err
+		}
+		text, err := b.page(t)
+		if err != nil {
+			return err
+		}
+		return dir.write(site.Transaction(t.ID), text)
+	})
+}
