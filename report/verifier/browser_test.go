@@ -4,6 +4,7 @@ package verifier_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,13 +22,17 @@ globalThis.Go = class {
 	run() {
 		return new Promise((end) => {
 			onmessage = ({ data }) => {
-				const act = data.kind === "cheat" ? { post: [{ kind: "result", result: { ok: true } }] } : JSON.parse(data.signers);
+				const act = JSON.parse(data.kind === "cheat" ? data.how : data.signers);
 				for (const m of act.post || []) postMessage(m);
 				if (act.throw) throw new Error(act.throw);
 				if (act.end) end();
 				while (act.hang) {}
 			};
-			postMessage({ kind: "ready" });
+			postMessage({ kind: "ready", ways: [
+				{ how: '{"post": [{"kind": "result", "changed": "A denial is gone.", "result": {"ok": true}}]}', words: "Uncaught" },
+				{ how: '{"post": [{"kind": "result", "changed": "A denial is gone.", "result": {"ok": false, "count": 1, "findings": [{"rule_id": "L11"}]}}]}', words: "Caught" },
+				{ how: '{"post": [{"kind": "error", "error": "There is no denial."}]}', words: "Impossible" },
+			] });
 		});
 	}
 };`
@@ -130,6 +135,31 @@ func TestT78BrowserNoVerdict(t *testing.T) {
 	}
 	if seen := p.Seen(); len(seen.Dialogs) > 0 || len(b.Left()) > 0 {
 		t.Errorf("seen: %+v, left: %q", seen, b.Left())
+	}
+}
+
+// TestT78BrowserCheated: a change that was not noticed is not called caught, and one that cannot be
+// made says so; neither touches the verdict.
+func TestT78BrowserCheated(t *testing.T) {
+	b := browsertest.Start(t)
+	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
+	p := b.Open(t, browsertest.File(t, page), browsertest.Look{})
+	set(p, "signers", `{"post": [{"kind": "result", "result": `+sound+`}]}`)
+	p.Choose("#file", bundle)
+	p.Wait("document.getElementById('verdict').innerText !== ''", patience)
+	for i, want := range []string{"A denial is gone.\n\nNot caught", "A denial is gone.\n\nCaught by L11\n\n1 finding", "There is no denial."} {
+		p.Eval(fmt.Sprintf("(() => { document.querySelectorAll('#cheats button')[%d].click(); return 0 })()", i), nil)
+		p.Wait("document.getElementById('cheated').innerText !== ''", patience)
+		if got := text(p, "cheated"); !strings.HasPrefix(got, want) {
+			t.Errorf("the page says %q, want %q", got, want)
+		}
+		if got := text(p, "verdict"); !strings.HasPrefix(got, "Sound") {
+			t.Errorf("the verdict is %q", got)
+		}
+		var good int
+		if p.Eval("document.querySelectorAll('#cheated .good').length", &good); good != i%2 {
+			t.Errorf("%q: %d elements look good", want, good)
+		}
 	}
 }
 

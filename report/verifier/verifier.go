@@ -141,7 +141,7 @@ func about(b *html.Body, p Program, sum string) {
 	b.Markup("<h2>What does the checking</h2>\n<p>cmd/verify in the source of Countersign ").Text(p.Version)
 	b.Markup(", compiled to WebAssembly by ").Text(p.Go).Markup(". Its SHA-256 is</p>\n<pre id=\"sum\" tabindex=\"0\" aria-label=\"SHA-256\">").Text(sum)
 	b.Markup("</pre>\n<p id=\"computed\" class=\"faint\"></p>\n<p>In a checkout of that source, this builds the same bytes:</p>\n<pre tabindex=\"0\" aria-label=\"Commands\">").Lines(p.Command())
-	b.Markup("</pre>\n<p>A page can lie about what it runs. Who does not trust where this one came from makes it with a program of their own, with “countersign site”, or runs “countersign audit” in a clone.</p>\n")
+	b.Markup("</pre>\n<p>A page can lie about what it runs. If you do not trust where this one came from, make it with your own program (“countersign site”), or run “countersign audit” in a clone.</p>\n")
 }
 
 // data is the program, in elements whose type no browser runs.

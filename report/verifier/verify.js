@@ -5,12 +5,6 @@
 
 (() => {
 	const at = (id) => document.getElementById(id);
-	const ways = [
-		["patch", "Change one byte of a patch"],
-		["approver", "Change who approved"],
-		["denial", "Remove a denial"],
-		["event", "Drop an event"],
-	];
 	const lost = 20; // seconds without a word from the worker, after which the page says so
 	let run = null; // the check at hand: what it was given, its worker, what it last said
 	let chosen = null; // { name, read }: the ledger that was chosen
@@ -90,16 +84,14 @@
 		run = null;
 		inputs(false);
 	};
+	const reset = () => { end(); clear(); say(""); };
 	const fail = (text) => {
-		end();
-		clear();
-		say("");
+		reset();
 		at("verdict").append(element("p", "No verdict", "big bad"), element("p", plain(text)));
 	};
 
 	const start = async () => {
-		end();
-		clear();
+		reset();
 		const tip = at("tip").value.trim().toLowerCase();
 		const signers = at("signers").value.trim() === "" ? "" : at("signers").value;
 		if (tip !== "" && !/^[0-9a-f]{40}$/.test(tip)) {
@@ -140,6 +132,7 @@
 			case "ready":
 				if (mine.asked) return;
 				mine.asked = true;
+				offer(mine, Array.isArray(m.ways) ? m.ways : []);
 				say("Checking");
 				mine.worker.postMessage({ kind: "audit", bundle, signers: mine.signers, tip: mine.tip }, [bundle]);
 				return;
@@ -164,6 +157,7 @@
 		inputs(false);
 		say("");
 		show();
+		at(mine.way ? "cheated" : "verdict").scrollIntoView({ block: "nearest" });
 	};
 
 	const progress = (mine, m) => {
@@ -201,7 +195,7 @@
 			for (const n of r.notes) list.append(element("li", plain([n.commit, n.path, n.message].filter(Boolean).join(" "))));
 			at("details").append(element("h3", "Notes"), list);
 		}
-		at("cheat").hidden = !good;
+		at("cheat").hidden = !good || at("cheats").childElementCount === 0;
 	};
 
 	// vouched says what shows that the ledger is the one that was kept.
@@ -229,8 +223,8 @@
 		row("Transactions", r.transactions);
 		row("Signatures", mine.signers === "" ? r.signed + " of " + counted(r.commits, "commit") + " signed, not verified: no allowed signers were given" :
 			sound(r) ? "all good, by keys that you allowed" : r.signed + " of " + counted(r.commits, "commit") + " signed; see the findings");
-		row("Signed decisions", !s.count ? "none" : s.count + ": by a key that the Policy's commit lists " + s.listed + ", that the forge had for the account " +
-			s.registered + ", unknown as the code is not here " + s.unknown);
+		row("Signed decisions", !s.count ? "none" : s.count + " (" + s.registered + " by a key that the forge had for the account, " + s.listed +
+			" by one that the Policy’s commit lists, " + s.unknown + " unknown: that commit is not in a bundle of the ledger)");
 		return list;
 	};
 
@@ -249,6 +243,23 @@
 		return box;
 	};
 
+	// offer shows the ways to cheat that the worker knows.
+	const offer = (mine, ways) => {
+		at("cheats").replaceChildren();
+		for (const { how, words } of ways) {
+			const b = Object.assign(element("button", plain(words, 100)), { type: "button" });
+			b.addEventListener("click", () => {
+				if (run !== mine || mine.waits) return;
+				Object.assign(mine, { way: how, waits: true, last: Date.now(), what: "" });
+				at("cheated").replaceChildren();
+				inputs(true);
+				say("Changing the ledger, and checking it");
+				mine.worker.postMessage({ kind: "cheat", how });
+			});
+			at("cheats").append(b, " ");
+		}
+	};
+
 	const cheated = (m) => {
 		const caught = understood(m.result);
 		const rules = caught ? [...new Set(m.result.findings.map((f) => plain(f.rule_id, 20)))].join(", ") : "";
@@ -261,6 +272,7 @@
 		start();
 	};
 	const take = (file) => { if (file) choose(file.name, () => file.arrayBuffer()); };
+	at("file").addEventListener("click", () => { at("file").value = ""; }); // the same file may be another now
 	at("file").addEventListener("change", () => take(at("file").files[0]));
 	at("again").addEventListener("click", start);
 	at("beside").addEventListener("click", () => choose("ledger.bundle", async () => {
@@ -275,25 +287,13 @@
 		at("again").focus();
 	});
 	for (const id of ["tip", "signers"]) { // a verdict was about what stood there before
-		at(id).addEventListener("input", () => { end(); clear(); say(""); });
+		at(id).addEventListener("input", reset);
 	}
 	addEventListener("dragover", (event) => event.preventDefault());
 	addEventListener("drop", (event) => {
 		event.preventDefault();
 		take(event.dataTransfer.files[0]);
 	});
-	for (const [how, words] of ways) {
-		const b = Object.assign(element("button", words), { type: "button" });
-		b.addEventListener("click", () => {
-			if (!run || !run.worker) return;
-			Object.assign(run, { way: how, waits: true, last: Date.now(), what: "" });
-			at("cheated").replaceChildren();
-			inputs(true);
-			say("Changing the ledger, and checking it");
-			run.worker.postMessage({ kind: "cheat", how });
-		});
-		at("cheats").append(b, " ");
-	}
 	inputs(false);
 	at("form").hidden = false;
 	program().catch((e) => fail(e.message));
