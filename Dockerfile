@@ -11,6 +11,7 @@ FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
 ENV CGO_ENABLED=0 GOFLAGS="" GOWORK=off
+RUN ["go", "run", "./cmd/countersign/internal/verifier/build"]
 RUN ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "/out/countersign", "./cmd/countersign"]
 
 FROM ${BASE}

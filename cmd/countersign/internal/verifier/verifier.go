@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/report/verifier"
 )
@@ -26,10 +27,16 @@ var files embed.FS
 // ErrNone says that this program was built without the verifier.
 var ErrNone = errors.New("this countersign was built without the verifier: releases have it")
 
-// Program is the verifier of this version of the program, ErrNone if it was built without.
-func Program(version string) (verifier.Program, error) { return read(files, version) }
+var embedded = sync.OnceValues(func() (verifier.Program, error) { return read(files) })
 
-func read(files fs.FS, version string) (verifier.Program, error) {
+// Program is the verifier of this version of the program, ErrNone if it was built without.
+func Program(version string) (verifier.Program, error) {
+	p, err := embedded()
+	p.Version = version
+	return p, err
+}
+
+func read(files fs.FS) (verifier.Program, error) {
 	var parts [3][]byte
 	for i, name := range []string{Wasm, Exec, Go} {
 		data, err := fs.ReadFile(files, "program/"+name)
@@ -41,5 +48,5 @@ func read(files fs.FS, version string) (verifier.Program, error) {
 		}
 		parts[i] = data
 	}
-	return verifier.Program{Wasm: parts[0], Exec: parts[1], Go: strings.TrimSpace(string(parts[2])), Version: version}, nil
+	return verifier.Program{Wasm: parts[0], Exec: parts[1], Go: strings.TrimSpace(string(parts[2]))}, nil
 }

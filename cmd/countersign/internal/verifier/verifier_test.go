@@ -13,14 +13,14 @@ func TestProgram(t *testing.T) {
 			"program/" + Wasm: {Data: []byte("packed")}, "program/" + Exec: {Data: []byte("script")}, "program/" + Go: {Data: []byte("go1.26.8\n")},
 		}
 	}
-	p, err := read(all(), "1.2.3")
-	if err != nil || string(p.Wasm) != "packed" || string(p.Exec) != "script" || p.Go != "go1.26.8" || p.Version != "1.2.3" {
+	p, err := read(all())
+	if err != nil || string(p.Wasm) != "packed" || string(p.Exec) != "script" || p.Go != "go1.26.8" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for name := range all() {
 		part := all()
 		delete(part, name)
-		if _, err := read(part, "1.2.3"); !errors.Is(err, ErrNone) {
+		if _, err := read(part); !errors.Is(err, ErrNone) {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}
