@@ -217,7 +217,7 @@ func (b *build) page(t html.Transaction) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-func (b *build) nav() []html.Link { return site.Nav(false) }
+func (b *build) nav() []html.Link { return site.Nav(b.verifies()) }
 
 // earlierOf is the proposal that a transaction's page is compared with, "" for none.
 func earlierOf(s html.Summary) string {
@@ -274,6 +274,9 @@ func (b *build) writeAll(dir *dir) error {
 		}
 		return dir.write(site.Transaction(t.ID), text)
 	}); err != nil {
+		return err
+	}
+	if err := b.writeVerifier(dir); err != nil {
 		return err
 	}
 	s := b.site()

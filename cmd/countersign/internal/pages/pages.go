@@ -108,7 +108,7 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 		}
 	}
 	doc := document{
-		"out": name, "tip": b.tip, "transactions": len(b.records), "written": dir.count(), "removed": removed, "redacted": o.redact, "incremental": done,
+		"out": name, "tip": b.tip, "transactions": len(b.records), "written": dir.count(), "removed": removed, "redacted": o.redact, "incremental": done, "verifier": b.verifies(),
 		"ok": b.ok(), "findings": b.count(),
 	}
 	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(dir.count(), "file", "files"), ledger.Plural(len(b.records), "transaction", "transactions"))

@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
+	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 func (p Program) browseCommand() *cobra.Command {
@@ -209,7 +210,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // policyOf is the policy of a page, as the page itself has it, and that no other shows it in a frame.
 func policyOf(address string) string {
-	return html.Head{Scripts: site.Scripts(address)}.ContentSecurityPolicy() + "; frame-ancestors 'none'"
+	policy := html.Head{Scripts: site.Scripts(address)}.ContentSecurityPolicy()
+	if address == verifyAddress {
+		policy = verifier.Policy()
+	}
+	return policy + "; frame-ancestors 'none'"
 }
 
 // file makes a file of the site, nil if there is none.
@@ -224,6 +229,8 @@ func (s *server) file(address string) (data []byte, status int, err error) {
 		return waiting(address, what, done, total), http.StatusServiceUnavailable, nil
 	case strings.HasPrefix(address, "tx/"):
 		data, err = s.transaction(address)
+	case address == verifyAddress && s.b.verifies():
+		data, err = s.b.verifier()
 	default:
 		data, _ = ready.File(address)
 	}

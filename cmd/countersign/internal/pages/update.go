@@ -33,7 +33,7 @@ type head struct {
 // made says what a page depends on beside the ledger's commits.
 func (b *build) made() string {
 	script, _ := site.New(nil, site.Options{}).File("search/search.js")
-	return fmt.Sprintf("format 1, %s, %q, %q, redact %v, %s", b.Version, b.ref, b.web, b.redact, canon.Sum(slices.Concat(html.Style(), script)))
+	return fmt.Sprintf("format 1, %s, %q, %q, redact %v, %s", b.Version, b.ref, b.web, b.redact, canon.Sum(slices.Concat(html.Style(), script, b.verifierParts())))
 }
 
 func (b *build) save(dir *dir) error {

@@ -1,0 +1,343 @@
+//go:build browser
+
+package verifier_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	embedded "github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
+	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/verifier"
+)
+
+// patience bounds what the page is given; only what hangs needs as much.
+const patience = 2 * time.Minute
+
+// built is the directory of countersign, built with the verifier in it, as a release is, and without
+// a change to the checkout.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "countersign-browser-")
+	if err != nil {
+		return "", err
+	}
+	programs = dir
+	top, err := filepath.Abs("../../../..")
+	if err != nil {
+		return dir, err
+	}
+	if _, err := command(top, nil, "go", "run", "./cmd/countersign/internal/verifier/build", dir); err != nil {
+		return dir, err
+	}
+	put := map[string]string{}
+	for _, name := range []string{embedded.Wasm, embedded.Exec, embedded.Go} {
+		put[filepath.Join(top, "cmd/countersign/internal/verifier/program", name)] = filepath.Join(dir, name)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": put})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o666)
+	}
+	if err == nil {
+		_, err = command(top, nil, "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "countersign"), "./cmd/countersign")
+	}
+	return dir, err
+})
+
+var programs string // what built returns, once it was called
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programs != "" {
+		os.RemoveAll(programs)
+	}
+	os.Exit(code)
+}
+
+func command(dir string, env []string, name string, args ...string) ([]byte, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, &stderr)
+	}
+	return out, err
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	out, err := command(dir, nil, "git", args...)
+	check(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+// A bench is a browser, the page that checks in its directory, and a ledger that the demo made.
+type bench struct {
+	t                    *testing.T
+	b                    *browsertest.Browser
+	dir, page, repo, tip string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := browsertest.Start(t)
+	dir, err := built()
+	check(t, err)
+	demo := t.TempDir()
+	_, err = command(demo, []string{"TMPDIR=" + demo, "NO_COLOR=1"}, filepath.Join(dir, "countersign"), "demo")
+	check(t, err)
+	all, err := filepath.Glob(filepath.Join(demo, "countersign-demo-*"))
+	if check(t, err); len(all) != 1 {
+		t.Fatalf("the demo made %q", all)
+	}
+	site := filepath.Join(t.TempDir(), "site")
+	_, err = command(all[0], nil, filepath.Join(dir, "countersign"), "site", "--out", site)
+	check(t, err)
+	x := &bench{t: t, b: b, repo: all[0], dir: filepath.Join(site, "verify")}
+	x.page = filepath.Join(x.dir, "index.html")
+	x.tip = git(t, x.repo, "rev-parse", "refs/agent/ledger")
+	return x
+}
+
+// bundle writes the ledger at a commit of the demo's repository as a bundle.
+func (x *bench) bundle(name, commit string) string {
+	x.t.Helper()
+	path := filepath.Join(x.dir, name)
+	git(x.t, x.repo, "update-ref", "refs/agent/ledger", commit)
+	git(x.t, x.repo, "bundle", "create", "-q", path, "refs/agent/ledger")
+	return path
+}
+
+// A result is what audit --json prints.
+type result struct {
+	OK           bool   `json:"ok"`
+	Complete     bool   `json:"complete"`
+	Tip          string `json:"tip"`
+	Commits      int    `json:"commits"`
+	Transactions int    `json:"transactions"`
+	Count        int    `json:"count"`
+	Findings     []struct {
+		Rule    string `json:"rule_id"`
+		Commit  string `json:"commit"`
+		Path    string `json:"path"`
+		Message string `json:"message"`
+	} `json:"findings"`
+}
+
+// audit is what the command says of a bundle, in a repository that has nothing else.
+func (x *bench) audit(bundle string, args ...string) (r result) {
+	x.t.Helper()
+	dir, err := built()
+	check(x.t, err)
+	repo := x.t.TempDir()
+	git(x.t, repo, "init", "-q", "--bare", ".")
+	git(x.t, repo, "fetch", "-q", bundle, "refs/agent/ledger:refs/agent/ledger")
+	out, err := command(repo, nil, filepath.Join(dir, "countersign"), append([]string{"audit", "--json"}, args...)...)
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		x.t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		x.t.Fatalf("%v: %s", err, out)
+	}
+	return r
+}
+
+// words are what the page must say of a result.
+func (r result) words() (verdict string, rows [][]string) {
+	verdict = map[bool]string{true: "Not sound", false: "Not all here, and so not verified"}[r.Complete]
+	if r.OK {
+		verdict = "Sound"
+	}
+	for _, f := range r.Findings {
+		rows = append(rows, []string{f.Rule, f.Commit[:min(12, len(f.Commit))], f.Path, f.Message})
+	}
+	return verdict, rows
+}
+
+// said is what the page says.
+type said struct {
+	Verdict string
+	Rows    [][]string
+	Facts   map[string]string
+}
+
+func read(p *browsertest.Page) (s said) {
+	p.Wait("document.getElementById('verdict').innerText !== '' && document.getElementById('stop').hidden", patience)
+	p.Eval(`({
+		verdict: document.querySelector("#verdict .big").textContent,
+		rows: [...document.querySelectorAll("#details tr")].map(r => [...r.querySelectorAll("td")].map(c => c.textContent)).filter(r => r.length > 0),
+		facts: Object.fromEntries([...document.querySelectorAll("#details dl > div")].map(d => [d.firstChild.textContent, d.lastChild.textContent])),
+	})`, &s)
+	return s
+}
+
+// same reports that the page says what the command says.
+func same(t *testing.T, name string, p *browsertest.Page, want result) {
+	t.Helper()
+	got := read(p)
+	verdict, rows := want.words()
+	if got.Verdict != verdict || !slices.EqualFunc(got.Rows, rows, slices.Equal) {
+		t.Errorf("%s: the page says %s %q, audit --json %s %q", name, got.Verdict, got.Rows, verdict, rows)
+	}
+	for fact, value := range map[string]string{"Tip of the ledger": want.Tip, "Commits": fmt.Sprintf("%d, from the first", want.Commits), "Transactions": fmt.Sprint(want.Transactions)} {
+		if got.Facts[fact] != value {
+			t.Errorf("%s: %s: the page says %q, audit --json %q", name, fact, got.Facts[fact], value)
+		}
+	}
+}
+
+// set types a text into a field.
+func set(p *browsertest.Page, id, text string) {
+	quoted, _ := json.Marshal(text)
+	p.Eval("(() => { const e = document.getElementById('"+id+"'); e.value = "+string(quoted)+"; e.dispatchEvent(new Event('input')); return 0 })()", nil)
+}
+
+// choose chooses a file as a person does, and forgets the verdict that the page shows.
+func choose(p *browsertest.Page, path string) {
+	p.Eval("(() => { document.getElementById('tip').dispatchEvent(new Event('input')); document.getElementById('file').value = ''; return 0 })()", nil)
+	p.Choose("#file", path)
+}
+
+// quiet: the page asked for nothing but what is its own, and ran no script but its own.
+func (x *bench) quiet(p *browsertest.Page, own ...string) {
+	x.t.Helper()
+	seen := p.Seen()
+	for _, address := range seen.Requests {
+		if !slices.Contains(own, address) && !strings.HasPrefix(address, "blob:") {
+			x.t.Errorf("the page asked for %s", address)
+		}
+	}
+	if left := x.b.Left(); len(left) > 0 {
+		x.t.Errorf("wanted to leave: %q", left)
+	}
+	if len(seen.Dialogs)+len(seen.Errors)+len(x.b.Windows()) > 0 {
+		x.t.Errorf("seen: %+v, windows: %q", seen, x.b.Windows())
+	}
+}
+
+// TestT78BrowserAuditor: an auditor drops a bundle into the page, from a folder and from a server, and
+// reads what the command says; with what is known from elsewhere, and without.
+func TestT78BrowserAuditor(t *testing.T) {
+	x := newBench(t)
+	bundle := x.bundle(verifier.BundleFile, x.tip)
+	want := x.audit(bundle)
+	if !want.OK || want.Commits < 10 {
+		t.Fatalf("the demo's ledger: %+v", want)
+	}
+
+	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
+	choose(p, bundle)
+	same(t, "chosen", p, want)
+	if broken := p.Violations(); len(broken) > 0 {
+		t.Errorf("axe-core: %q", broken)
+	}
+	for name, tip := range map[string]string{
+		"the tip": x.tip, "a commit before": git(t, x.repo, "rev-parse", x.tip+"~3"), "another commit": strings.Repeat("ab", 20), "a commit of the code": git(t, x.repo, "rev-parse", "main"),
+	} {
+		set(p, "tip", tip)
+		p.Click("#again")
+		same(t, name, p, x.audit(bundle, "--known-tip", tip))
+	}
+	set(p, "tip", "main")
+	p.Click("#again")
+	if got := read(p); got.Verdict != "No verdict" {
+		t.Errorf("a known tip that is none: %+v", got)
+	}
+	set(p, "tip", "")
+	keys := filepath.Join(t.TempDir(), "signers")
+	line := `ci@example.org namespaces="git" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ` + "\n"
+	check(t, os.WriteFile(keys, []byte(line), 0o666))
+	set(p, "signers", line)
+	p.Click("#again")
+	same(t, "signers", p, x.audit(bundle, "--allowed-signers", keys))
+	set(p, "signers", "")
+	p.Click("#beside")
+	if got := read(p); got.Verdict != "No verdict" {
+		t.Errorf("beside a page from a folder: %+v", got)
+	}
+	x.quiet(p, browsertest.File(t, x.page), browsertest.File(t, bundle))
+
+	base := browsertest.Serve(t, x.dir)
+	p = x.b.Open(t, base, browsertest.Phone)
+	p.Click("#beside")
+	same(t, "beside", p, want)
+	data, err := os.ReadFile(bundle)
+	check(t, err)
+	bytes, err := json.Marshal(data) // base64
+	check(t, err)
+	p.Eval(`(() => {
+		const all = new DataTransfer();
+		all.items.add(new File([Uint8Array.from(atob(`+string(bytes)+`), c => c.charCodeAt(0))], "dropped.bundle"));
+		document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer: all, bubbles: true, cancelable: true }));
+		return 0;
+	})()`, nil)
+	same(t, "dropped", p, want)
+	if got := read(p); got.Facts["File"] != "dropped.bundle" {
+		t.Errorf("the page checked %q", got.Facts["File"])
+	}
+	if broken := p.Violations(); len(broken) > 0 {
+		t.Errorf("axe-core: %q", broken)
+	}
+	var wide bool
+	if p.Eval("document.documentElement.scrollWidth > innerWidth", &wide); wide {
+		t.Error("a phone must scroll sideways")
+	}
+	x.quiet(p, base, base+verifier.BundleFile)
+}
+
+// TestT78BrowserTampered: the page finds what the command finds in ledgers that somebody with write
+// access has changed.
+func TestT78BrowserTampered(t *testing.T) {
+	x := newBench(t)
+	commit := func(parent, file, text string) string { // on parent, with another file
+		git(t, x.repo, "read-tree", "--index-output=.git/tampered", parent)
+		blob := filepath.Join(x.dir, "blob")
+		check(t, os.WriteFile(blob, []byte(text), 0o666))
+		env := []string{"GIT_INDEX_FILE=.git/tampered", "GIT_AUTHOR_NAME=countersign", "GIT_AUTHOR_EMAIL=countersign@localhost", "GIT_COMMITTER_NAME=countersign", "GIT_COMMITTER_EMAIL=countersign@localhost"}
+		id := git(t, x.repo, "hash-object", "-w", blob)
+		_, err := command(x.repo, env, "git", "update-index", "--add", "--cacheinfo", "100644,"+id+","+file)
+		check(t, err)
+		tree, err := command(x.repo, env, "git", "write-tree")
+		check(t, err)
+		out, err := command(x.repo, env, "git", "commit-tree", "-p", parent, "-m", "<script>alert(1)</script>", strings.TrimSpace(string(tree)))
+		check(t, err)
+		return strings.TrimSpace(string(out))
+	}
+	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
+	own := []string{browsertest.File(t, x.page)}
+	for name, tip := range map[string]string{
+		"the demo's forged one": git(t, x.repo, "rev-parse", "refs/agent/forged"),
+		"a file":                commit(x.tip, "notes.txt", "hello\n"),
+		"a script in a name":    commit(x.tip, "transactions/<img src=x onerror=alert(1)>", "hello\n"),
+		"another readme":        commit(x.tip, "README.md", "# Another\n"),
+		"a commit of the code":  git(t, x.repo, "rev-parse", "main"),
+	} {
+		bundle := x.bundle("tampered.bundle", tip)
+		want := x.audit(bundle)
+		if want.OK {
+			t.Errorf("%s: the command finds nothing", name)
+		}
+		choose(p, bundle)
+		same(t, name, p, want)
+	}
+	x.quiet(p, own...)
+}
