@@ -27,7 +27,7 @@ func main() {
 		return nil
 	}))
 	w := &worker.Worker{Post: post}
-	post(worker.Message{Kind: "ready"})
+	w.Ready()
 	for r := range requests {
 		w.Do(r)
 	}
@@ -41,7 +41,7 @@ func request(data js.Value) worker.Request {
 		}
 		return ""
 	}
-	r := worker.Request{Kind: text("kind"), Signers: text("signers"), Tip: text("tip")}
+	r := worker.Request{Kind: text("kind"), Signers: text("signers"), Tip: text("tip"), How: text("how")}
 	if b := data.Get("bundle"); b.Type() == js.TypeObject {
 		bytes := js.Global().Get("Uint8Array").New(b)
 		r.Bundle = make([]byte, bytes.Length())

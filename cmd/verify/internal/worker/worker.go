@@ -4,13 +4,16 @@
 // To the worker:
 //
 //	{kind: "audit", bundle: ArrayBuffer, signers: string, tip: string}
+//	{kind: "cheat", how: string}
 //
 // signers is the text of an allowed signers file and tip a known commit of the ledger;
-// both may be "". From it:
+// both may be "". cheat alters the ledger of the last audit in one of the ways of
+// package cheat, and audits that as somebody who knows the tip that it had. From it:
 //
-//	{kind: "ready"}
+//	{kind: "ready", ways: [{how, title, only_known}]}
 //	{kind: "progress", what: string, done: number, total: number}
-//	{kind: "result", result: object}      what "countersign audit --json" prints
+//	{kind: "result", result: object}                    what "countersign audit --json" prints
+//	{kind: "result", result: object, changed: string}   after a cheat, and what that did
 //	{kind: "error", error: string}
 //
 // Each message to it ends with one result or one error; nothing else is a verdict.
@@ -18,10 +21,13 @@ package worker
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
+	"github.com/countersign-dev/countersign/pipeline/audit"
 )
 
 // What a bundle may make of itself: 10,000 transactions are 220 MB in memory, and
@@ -34,6 +40,7 @@ type Request struct {
 	Bundle  []byte
 	Signers string
 	Tip     string
+	How     string
 }
 
 // A Message is one from it.
@@ -44,12 +51,27 @@ type Message struct {
 	Total  int             `json:"total"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  string          `json:"error,omitempty"`
+
+	Changed string      `json:"changed,omitempty"`
+	Ways    []cheat.Way `json:"ways,omitempty"`
 }
 
 // A Worker answers one request after another.
 type Worker struct {
 	Post func(Message)
+
+	last *audited
 }
+
+// audited is the ledger that was audited last, and what its reader knew.
+type audited struct {
+	bundle  *bundle.Bundle
+	ref     bundle.Ref
+	signers string
+}
+
+// Ready says that the worker can be asked, and what.
+func (w *Worker) Ready() { w.Post(Message{Kind: "ready", Ways: cheat.Ways()}) }
 
 // Do answers a request. It posts one result or one error, whatever the bytes are.
 func (w *Worker) Do(r Request) {
@@ -58,29 +80,65 @@ func (w *Worker) Do(r Request) {
 			w.Post(Message{Kind: "error", Error: fmt.Sprintf("a bug in the verifier: %v", wrong)})
 		}
 	}()
-	result, err := w.answer(r)
+	answer, err := w.answer(r)
 	if err != nil {
-		w.Post(Message{Kind: "error", Error: err.Error()})
-		return
+		answer = Message{Kind: "error", Error: err.Error()}
 	}
-	w.Post(Message{Kind: "result", Result: result})
+	w.Post(answer)
 }
 
-func (w *Worker) answer(r Request) (json.RawMessage, error) {
-	if r.Kind != "audit" {
-		return nil, fmt.Errorf("the verifier knows no message of the kind %q", r.Kind)
+func (w *Worker) answer(r Request) (Message, error) {
+	switch r.Kind {
+	case "audit":
+		return w.audit(r)
+	case "cheat":
+		return w.cheat(r.How)
 	}
+	return Message{}, fmt.Errorf("the verifier knows no message of the kind %+q", r.Kind)
+}
+
+func (w *Worker) audit(r Request) (Message, error) {
+	w.last = nil
 	within := limits
 	within.Progress = func(done, total int) { w.progress("objects", done, total) }
 	b, err := bundle.Read(r.Bundle, within)
 	if err != nil {
-		return nil, err
+		return Message{}, err
 	}
-	found, err := verdict.OfBundle(b, verdict.Question{Signers: r.Signers, Tip: r.Tip, Progress: w.progress})
+	ref, err := b.Ref("")
 	if err != nil {
-		return nil, err
+		return Message{}, err
 	}
-	return json.Marshal(found)
+	found, err := verdict.OfObjects(b, ref, verdict.Question{Signers: r.Signers, Tip: r.Tip, Progress: w.progress})
+	if err != nil {
+		return Message{}, err
+	}
+	w.last = &audited{b, ref, r.Signers}
+	return result(found)
+}
+
+func (w *Worker) cheat(how string) (Message, error) {
+	if w.last == nil {
+		return Message{}, errors.New("there is no ledger to alter: audit one first")
+	}
+	l := w.last
+	altered, err := cheat.Alter(l.bundle, l.ref.ID, how)
+	if err != nil {
+		return Message{}, err
+	}
+	found, err := verdict.OfObjects(altered, bundle.Ref{Name: l.ref.Name, ID: altered.Tip},
+		verdict.Question{Signers: l.signers, Tip: l.ref.ID.String(), Progress: w.progress})
+	if err != nil {
+		return Message{}, err
+	}
+	m, err := result(found)
+	m.Changed = altered.Changed
+	return m, err
+}
+
+func result(found audit.Result) (Message, error) {
+	raw, err := json.Marshal(found)
+	return Message{Kind: "result", Result: raw}, err
 }
 
 // some is how many steps pass between two messages of progress: a message takes as long

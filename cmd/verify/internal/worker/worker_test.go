@@ -1,0 +1,115 @@
+package worker_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/verify/internal/worker"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+func TestMain(m *testing.M) {
+	remove := storetest.FilesInMemory(os.Getenv, os.Setenv)
+	code := m.Run()
+	remove()
+	os.Exit(code)
+}
+
+// sound is a ledger as a bundle, its tip, and what the repository's own audit says.
+func sound(t *testing.T) (raw []byte, tip string, says audit.Result) {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	repo, err := gitstore.Open(dir)
+	check(t, err)
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	check(t, err)
+	entries, err := storetest.Lives(storetest.Mixed(18)...)
+	check(t, err)
+	tip, err = l.Append(t.Context(), "", entries...)
+	check(t, err)
+	var out bytes.Buffer
+	check(t, l.WriteBundle(t.Context(), tip, &out))
+	h, err := l.History(t.Context(), gitstore.HistoryOptions{})
+	check(t, err)
+	says, err = audit.Run(h, audit.Options{Tip: tip})
+	check(t, err)
+	return out.Bytes(), tip, says
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asked is what a worker says in the end, and how often it said how far it was.
+type asked struct {
+	worker.Worker
+	messages []worker.Message
+}
+
+func (a *asked) ask(t *testing.T, r worker.Request) worker.Message {
+	t.Helper()
+	a.messages = nil
+	a.Post = func(m worker.Message) { a.messages = append(a.messages, m) }
+	a.Do(r)
+	last := a.messages[len(a.messages)-1]
+	for _, m := range a.messages[:len(a.messages)-1] {
+		if m.Kind != "progress" {
+			t.Errorf("%s before the answer %s", m.Kind, last.Kind)
+		}
+	}
+	return last
+}
+
+// TestT78Worker: a worker says of a bundle what the repository's audit says, to the
+// byte; of each cheat that it is one, and of anything else an error, never a verdict.
+func TestT78Worker(t *testing.T) {
+	raw, tip, says := sound(t)
+	want, err := json.Marshal(says)
+	check(t, err)
+	var w asked
+	if m := w.ask(t, worker.Request{Kind: "cheat", How: "patch"}); m.Kind != "error" || !strings.Contains(m.Error, "audit one first") {
+		t.Errorf("a cheat before an audit: %+v", m)
+	}
+	for _, known := range []string{"", tip} {
+		m := w.ask(t, worker.Request{Kind: "audit", Bundle: raw, Tip: known})
+		if m.Kind != "result" || string(m.Result) != string(want) || len(w.messages) < 3 {
+			t.Errorf("%d messages, at last %s %s %s", len(w.messages), m.Kind, m.Error, m.Result)
+		}
+	}
+	for _, way := range cheat.Ways() {
+		m := w.ask(t, worker.Request{Kind: "cheat", How: way.How})
+		var r audit.Result
+		if m.Kind != "result" || json.Unmarshal(m.Result, &r) != nil || r.OK || m.Changed == "" {
+			t.Errorf("%s: %s %s %s", way.How, m.Kind, m.Error, m.Result)
+		}
+	}
+	for name, r := range map[string]worker.Request{
+		"no kind":           {},
+		"another kind":      {Kind: "verdict"},
+		"no bundle":         {Kind: "audit"},
+		"not a bundle":      {Kind: "audit", Bundle: []byte("PK\x03\x04")},
+		"cut short":         {Kind: "audit", Bundle: raw[:len(raw)-1]},
+		"a short tip":       {Kind: "audit", Bundle: raw, Tip: tip[:12]},
+		"signers of no use": {Kind: "audit", Bundle: raw, Signers: "ada"},
+	} {
+		if m := w.ask(t, r); m.Kind != "error" || m.Error == "" || m.Result != nil {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	if m := w.ask(t, worker.Request{Kind: "cheat", How: "patch"}); m.Kind != "error" {
+		t.Errorf("a cheat after a bundle that could not be audited: %+v", m)
+	}
+}

@@ -1,0 +1,70 @@
+// Package cheat alters a ledger as somebody would who can write to it, so that a reader
+// can see that the audit tells. It only makes objects in memory: what it alters stays as
+// it is.
+//
+// A cheat makes good what its way says, and always the ids of the commits after it: the
+// history that it leaves is one that git accepts.
+package cheat
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/lineage"
+)
+
+// A Way is one way to cheat.
+type Way struct {
+	How   string `json:"how"`   // its name
+	Title string `json:"title"` // what it does, as a request
+	// OnlyKnown says that the rules alone may not tell: it takes a tip that is known, or
+	// signatures, as the ledger that is left agrees with itself.
+	OnlyKnown bool `json:"only_known"`
+
+	do func(*cheat) error
+}
+
+// Ways are all ways to cheat.
+func Ways() []Way { return slices.Clone(ways) }
+
+var ways = []Way{
+	{"patch", "Change one byte of a patch", false, (*cheat).patch},
+	{"byte", "Change one byte of a patch where it is stored, and nothing else", false, (*cheat).stored},
+	{"approver", "Change who approved", false, (*cheat).approver},
+	{"approver-everywhere", "Change who approved, and make good all hashes, states and titles", true, (*cheat).approverEverywhere},
+	{"denial", "Remove a denial", false, (*cheat).denial},
+	{"denial-turned", "Turn a denial into an approval, and make good all hashes and states", false, (*cheat).denialTurned},
+	{"denial-index", "Remove a denial from the list of denied patches", false, (*cheat).denialIndex},
+	{"event", "Drop an event", false, (*cheat).event},
+	{"event-chain", "Drop an event, and make good all hashes and states", true, (*cheat).eventChain},
+	{"rewind", "Leave out the last commit", true, (*cheat).rewind},
+}
+
+// A CannotError says why a ledger has nothing that a way could change.
+type CannotError struct{ Message string }
+
+func (e *CannotError) Error() string { return e.Message }
+
+// An Altered ledger is what a cheat leaves.
+type Altered struct {
+	Tip     plumbing.Hash
+	Changed string // in words
+	lineage.Objects
+}
+
+// Alter returns the ledger that ends with a tip as a way to cheat leaves it, the latest
+// transaction that has what it takes being the one that is changed. Where none has,
+// the error is a *CannotError. The ledger is one that an audit found sound.
+func Alter(objects lineage.Objects, tip plumbing.Hash, how string) (Altered, error) {
+	i := slices.IndexFunc(ways, func(w Way) bool { return w.How == how })
+	if i < 0 {
+		return Altered{}, &CannotError{fmt.Sprintf("there is no way to cheat named %+q", how)}
+	}
+	c := &cheat{base: objects, tip: tip, made: map[plumbing.Hash]made{}}
+	if err := ways[i].do(c); err != nil {
+		return Altered{}, err
+	}
+	return Altered{Tip: c.tip, Changed: c.changed, Objects: c}, nil
+}
