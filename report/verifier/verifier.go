@@ -129,7 +129,7 @@ git bundle create ledger.bundle refs/agent/ledger</pre>
 <div id="details"></div>
 <div id="cheat" hidden>
 <h2>Try to cheat</h2>
-<p>Change your copy of this ledger in memory, as somebody who can write to it would, and see which rule notices. All hashes and commits after the change are made anew, so that Git itself finds nothing wrong.</p>
+<p>Change your copy of this ledger in memory, as somebody who can write to it would, and see which rule notices. Commits that must be made again get new ids, so that Git itself finds nothing wrong. The check knows the tip that you saw just now.</p>
 <p id="cheats"></p>
 <div id="cheated" role="status"></div>
 </div>

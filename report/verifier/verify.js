@@ -246,8 +246,8 @@
 	// offer shows the ways to cheat that the worker knows.
 	const offer = (mine, ways) => {
 		at("cheats").replaceChildren();
-		for (const { how, words } of ways) {
-			const b = Object.assign(element("button", plain(words, 100)), { type: "button" });
+		for (const { how, title } of ways) {
+			const b = Object.assign(element("button", plain(title, 100)), { type: "button" });
 			b.addEventListener("click", () => {
 				if (run !== mine || mine.waits) return;
 				Object.assign(mine, { way: how, waits: true, last: Date.now(), what: "" });
@@ -264,13 +264,11 @@
 		const caught = understood(m.result);
 		const rules = caught ? [...new Set(m.result.findings.map((f) => plain(f.rule_id, 20)))].join(", ") : "";
 		at("cheated").append(element("p", plain(m.changed || ""), "lead"), element("p", caught ? "Caught by " + rules : "Not caught", "big " + (caught ? "good" : "bad")));
+		if (rules === "L14") at("cheated").append(element("p", "Only because the tip was known: what is left agrees with itself."));
 		if (caught) at("cheated").append(findings(m.result));
 	};
 
-	const choose = (name, read) => {
-		chosen = { name, read };
-		start();
-	};
+	const choose = (name, read) => { chosen = { name, read }; start(); };
 	const take = (file) => { if (file) choose(file.name, () => file.arrayBuffer()); };
 	at("file").addEventListener("click", () => { at("file").value = ""; }); // the same file may be another now
 	at("file").addEventListener("change", () => take(at("file").files[0]));
