@@ -98,7 +98,6 @@ func readTree(s source, id plumbing.Hash) ([]treeEntry, error) {
 // parseTree reads a tree object: entries of "<octal mode> <name>\0" and the 20
 // bytes of an id, as many as there are.
 func parseTree(raw []byte) ([]treeEntry, error) {
-	const idSize = len(plumbing.Hash{})
 	entries := make([]treeEntry, 0, bytes.Count(raw, []byte{0})) // an id may hold some as well
 	for rest := string(raw); rest != ""; {
 		mode, after, ok1 := strings.Cut(rest, " ")

@@ -88,7 +88,7 @@ var mayImport = map[string][]string{
 	},
 	"report/verifier":                        {"report/html"},
 	"report/site":                            {"pipeline/audit/history", "pipeline/canon", "pipeline/ledger", "report/html"},
-	"cmd/countersign/internal/pages":         {"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger", "pipeline/parallel", "report", "report/html", "report/site", "report/verifier", "github.com/spf13/cobra"},
+	"cmd/countersign/internal/pages":         {"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/bundle", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger", "pipeline/parallel", "report", "report/html", "report/site", "report/verifier", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/rpc":           {"pipeline/canon"},
 	"cmd/countersign/internal/sshkey":        {},
 	"cmd/countersign/internal/terminal":      {"golang.org/x/term", "golang.org/x/sys"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -77,8 +78,10 @@ type build struct {
 	of      map[string][]history.Finding // by transaction
 	commits map[string]string            // by transaction
 	ids     []string
-	records []record // of ids, once they were read
-	unsound int      // records with a finding
+	records []record    // of ids, once they were read
+	unsound int         // records with a finding
+	objects string      // the hash of what the bundle has, "" where there is none
+	masked  atomic.Bool // a diff was left out as it has what looks like a secret
 
 	mu     sync.Mutex
 	tree   fs.FS // of the tip, or part of it; see files
@@ -126,6 +129,7 @@ func (b *build) audit(ctx context.Context) error {
 // begin begins with a ledger at a tip, of which nothing was read yet.
 func (b *build) begin(result audit.Result, tip string) {
 	b.result, b.tip, b.tree, b.ids, b.records, b.whole, b.unsound = result, tip, nil, nil, nil, nil, 0
+	b.masked.Store(false)
 	b.of, b.commits = map[string][]history.Finding{}, map[string]string{}
 }
 
@@ -203,18 +207,27 @@ func (b *build) read(id string) (html.Transaction, error) {
 // page makes a transaction's page.
 func (b *build) page(t html.Transaction) ([]byte, error) {
 	o := html.Options{
-		Root: "../../", Nav: b.nav(), Redact: b.redact || b.masks(t.Patch()), LedgerRef: b.ref, LedgerCommit: b.commits[t.ID], Web: b.web,
+		Root: "../../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.ref, LedgerCommit: b.commits[t.ID], Web: b.web,
 		Person: site.Person, Path: site.Path,
 	}
 	if before := earlierOf(t.Summary); before != "" {
 		if earlier, err := b.read(before); err == nil {
 			o.Earlier = &earlier
-			o.Redact = o.Redact || b.masks(earlier.Patch())
+			o.Redact = o.Redact || b.leavesOut(earlier)
 		}
 	}
 	var out bytes.Buffer
 	err := t.Write(&out, o)
 	return out.Bytes(), err
+}
+
+// leavesOut reports whether a diff would not be shown as it is.
+func (b *build) leavesOut(t html.Transaction) bool {
+	if !b.masks(t.Patch()) {
+		return false
+	}
+	b.masked.Store(true)
+	return true
 }
 
 func (b *build) nav() []html.Link { return site.Nav(b.verifies()) }

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/report/html"
 )
 
 // markerFile says that a directory is written by site.
@@ -190,5 +189,5 @@ func (d *dir) removeOthers() (removed int, err error) {
 // isPage reports whether a file has a name that site gives.
 func isPage(name string) bool {
 	base := path.Base(name)
-	return base == "index.html" || strings.HasPrefix(name, "search/") && strings.HasSuffix(base, ".js") || base == html.StyleFile
+	return base == "index.html" || strings.HasPrefix(name, "search/") && strings.HasSuffix(base, ".js") || name == bundleAddress
 }

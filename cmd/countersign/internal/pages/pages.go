@@ -55,7 +55,7 @@ func (p Program) siteCommand() *cobra.Command {
 		Long: `site audits the ledger and writes HTML pages of it into a directory: an overview of what
 waits, was applied, denied and superseded; a page for each transaction, patch, commit, pull
 request, person and file; and a search. The pages need no server and run no script but that of
-the search.
+the search. The ledger itself is beside them, as verify/ledger.bundle.
 
 A ledger that does not verify has its pages as well, with the findings on top, and nothing on
 them counts as approved. The exit code is 1 then, as that of audit is.
@@ -74,13 +74,14 @@ them anew.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "`DIR` to write the pages to")
-	cmd.Flags().BoolVar(&o.redact, "redact", false, "leave out the diffs and what commands printed")
+	cmd.Flags().BoolVar(&o.redact, "redact", false, "leave out the diffs, what commands printed, and the bundle")
+	cmd.Flags().BoolVar(&o.noBundle, "no-bundle", false, "leave out the ledger itself, which verify/ledger.bundle is")
 	cmd.Flags().BoolVar(&o.incremental, "incremental", false, "write what changed since the last time, all of it where that cannot be told")
 	return cmd
 }
 
 // options say what is on the pages.
-type options struct{ redact, incremental bool }
+type options struct{ redact, incremental, noBundle bool }
 
 // site writes all pages.
 func (p Program) site(ctx context.Context, name string, o options) error {
@@ -108,7 +109,7 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 		}
 	}
 	doc := document{
-		"out": name, "tip": b.tip, "transactions": len(b.records), "written": dir.count(), "removed": removed, "redacted": o.redact, "incremental": done, "verifier": b.verifies(),
+		"out": name, "tip": b.tip, "transactions": len(b.records), "written": dir.count(), "removed": removed, "redacted": o.redact, "incremental": done, "bundle": b.objects != "", "verifier": b.verifies(),
 		"ok": b.ok(), "findings": b.count(),
 	}
 	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(dir.count(), "file", "files"), ledger.Plural(len(b.records), "transaction", "transactions"))
@@ -127,6 +128,9 @@ func (b *build) full(ctx context.Context, dir *dir) (removed int, err error) {
 		return 0, err
 	}
 	if err := b.writeAll(dir); err != nil {
+		return 0, err
+	}
+	if err := b.writeBundle(ctx, dir); err != nil {
 		return 0, err
 	}
 	if removed, err = dir.removeOthers(); err != nil || !b.ok() {

@@ -187,6 +187,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if address == "" || strings.HasSuffix(address, "/") {
 		address += "index.html"
 	}
+	if address == bundleAddress && s.b.bundles() && s.isReady() {
+		s.bundle(w, r)
+		return
+	}
 	data, status, err := s.file(address)
 	switch {
 	case err != nil:
@@ -205,6 +209,23 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	if r.Method == http.MethodGet {
 		_, _ = w.Write(data)
+	}
+}
+
+func (s *server) isReady() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ready != nil
+}
+
+// bundle serves the ledger itself.
+func (s *server) bundle(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if r.Method != http.MethodGet {
+		return
+	}
+	if err := s.b.local.WriteBundle(r.Context(), s.b.tip, w); err != nil {
+		panic(http.ErrAbortHandler) // the reader must not take what there is for all of it
 	}
 }
 

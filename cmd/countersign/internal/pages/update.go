@@ -28,12 +28,14 @@ type head struct {
 	Made string `json:"made"` // by which program, of which ledger, with which flags
 	Tip  string `json:"tip"`
 	Sum  string `json:"sum"`
+	// Objects is the hash of objectsFile, "" where there is no bundle.
+	Objects string `json:"objects"`
 }
 
 // made says what a page depends on beside the ledger's commits.
 func (b *build) made() string {
 	script, _ := site.New(nil, site.Options{}).File("search/search.js")
-	return fmt.Sprintf("format 1, %s, %q, %q, redact %v, %s", b.Version, b.ref, b.web, b.redact, canon.Sum(slices.Concat(html.Style(), script, b.verifierParts())))
+	return fmt.Sprintf("format 1, %s, %q, %q, redact %v, bundle %v, %s", b.Version, b.ref, b.web, b.redact, b.bundles(), canon.Sum(slices.Concat(html.Style(), script, b.verifierParts())))
 }
 
 func (b *build) save(dir *dir) error {
@@ -41,7 +43,7 @@ func (b *build) save(dir *dir) error {
 	if err != nil {
 		return err
 	}
-	first, err := json.Marshal(head{b.made(), b.tip, canon.Sum(records)})
+	first, err := json.Marshal(head{b.made(), b.tip, canon.Sum(records), b.objects})
 	if err != nil {
 		return err
 	}
@@ -60,6 +62,7 @@ func (b *build) load(dir *dir) (tip string, records []record) {
 	if json.Unmarshal(first, &h) != nil || h.Made != b.made() || h.Sum != canon.Sum(rest) || json.Unmarshal(rest, &records) != nil {
 		return "", nil
 	}
+	b.objects = h.Objects
 	return h.Tip, records
 }
 
@@ -89,6 +92,9 @@ func (b *build) update(ctx context.Context, dir *dir) (bool, error) {
 	now := b.site()
 	addresses := now.Changed(earlier, changed)
 	if err := b.write(dir, now.For(addresses), addresses); err != nil {
+		return false, err
+	}
+	if err := b.growBundle(ctx, dir, from); err != nil {
 		return false, err
 	}
 	return true, b.save(dir)
