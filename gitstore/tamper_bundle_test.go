@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,7 @@ func TestT78SameVerdict(t *testing.T) {
 			if err1 != nil || err2 != nil || text(t, got) != text(t, want) {
 				t.Errorf("%s (%s), known %q:\n%v %s\nnot\n%v %s", k.name, what, tip, err2, text(t, got), err1, text(t, want))
 			}
+			s.keep(t, k.name, raw, tip, want)
 			if tip != "" && !got.OK {
 				found++
 			}
@@ -95,6 +97,21 @@ func TestT78SameVerdict(t *testing.T) {
 	}
 	if r, err := s.asBundle(raw, strings.Repeat("1", 40)); err != nil || r.OK || r.Findings[0].RuleID != "L14" {
 		t.Errorf("a tip of another ledger: %+v %v", r, err)
+	}
+}
+
+// keep writes a bundle and the verdict on it to the directory that COUNTERSIGN_BUNDLES names, for a
+// test in a browser.
+func (s *soundLedger) keep(t *testing.T, kind string, raw []byte, tip string, want audit.Result) {
+	t.Helper()
+	dir := os.Getenv("COUNTERSIGN_BUNDLES")
+	if dir == "" {
+		return
+	}
+	name := filepath.Join(dir, strings.ReplaceAll(kind, "/", "_")+map[bool]string{true: "", false: " known"}[tip == ""])
+	doc, err := json.Marshal(map[string]any{"kind": kind, "signers": s.signersText, "tip": tip, "want": want})
+	if err := errors.Join(err, os.WriteFile(name+".bundle", raw, 0o666), os.WriteFile(name+".json", doc, 0o666)); err != nil {
+		t.Fatal(err)
 	}
 }
 

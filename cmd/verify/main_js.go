@@ -11,7 +11,7 @@ import (
 func main() {
 	// All memory is one block that never gets smaller: half as much of it is worth a
 	// tenth of the time.
-	debug.SetGCPercent(30)
+	debug.SetGCPercent(50)
 	global := js.Global()
 	post := func(m worker.Message) {
 		text, err := json.Marshal(m)
@@ -20,7 +20,7 @@ func main() {
 		}
 		global.Call("postMessage", global.Get("JSON").Call("parse", string(text)))
 	}
-	requests := make(chan *worker.Request)
+	requests := make(chan worker.Request)
 	global.Set("onmessage", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		r := request(args[0].Get("data"))
 		go func() { requests <- r }()
@@ -34,22 +34,18 @@ func main() {
 }
 
 // request reads a message; a field that is not there is "".
-func request(data js.Value) *worker.Request {
+func request(data js.Value) worker.Request {
 	text := func(name string) string {
 		if v := data.Get(name); v.Type() == js.TypeString {
 			return v.String()
 		}
 		return ""
 	}
-	r := &worker.Request{Kind: text("kind"), Signers: text("signers"), Tip: text("tip"), How: text("how")}
+	r := worker.Request{Kind: text("kind"), Signers: text("signers"), Tip: text("tip"), How: text("how")}
 	if b := data.Get("bundle"); b.Type() == js.TypeObject {
-		global := js.Global()
-		bytes := global.Get("Uint8Array").New(b)
+		bytes := js.Global().Get("Uint8Array").New(b)
 		r.Bundle = make([]byte, bytes.Length())
 		js.CopyBytesToGo(r.Bundle, bytes)
-		if b.InstanceOf(global.Get("ArrayBuffer")) { // lets go of the first copy
-			global.Call("structuredClone", "", map[string]any{"transfer": []any{b}})
-		}
 	}
 	return r
 }

@@ -51,16 +51,12 @@ func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, erro
 // DecodeWithin is Decode for a pack that has every base in itself. The batch does not
 // keep the bytes of the pack.
 func DecodeWithin(pack []byte, limits Limits) (*Batch, error) {
-	d := &decoder{pack: pack, limits: limits, once: true}
+	d := &decoder{pack: pack, limits: limits}
 	return d.decode(func(plumbing.Hash) (Object, error) { return Object{}, ErrMissing })
 }
 
 func (d *decoder) decode(base func(plumbing.Hash) (Object, error)) (b *Batch, err error) {
-	err = d.scan()
-	if d.once {
-		d.pack = nil
-	}
-	if err == nil {
+	if err = d.scan(); err == nil {
 		err = d.resolve(base)
 	}
 	if err == nil {
@@ -79,7 +75,6 @@ type decoder struct {
 	limits  Limits
 	sum     plumbing.Hash
 	entries []received
-	once    bool // the pack is not needed after it was scanned
 	thin    bool // base was needed
 	byName  bool // some deltas name their base
 
@@ -119,10 +114,7 @@ func (d *decoder) scan() error {
 	}
 	d.entries, d.waiting = make([]received, 0, count), map[plumbing.Hash][]int32{}
 	r := getReader()
-	defer func() {
-		r.src = nil // the next reader of this buffer has no use for the pack
-		r.put()
-	}()
+	defer r.put()
 	r.at(bytes.NewReader(d.pack), packHeaderSize, end)
 	for range count {
 		if err := d.entry(r); err != nil {
@@ -169,9 +161,7 @@ func (d *decoder) entry(r *reader) error {
 		return err
 	}
 	e.data, err = r.inflate(size)
-	if !d.once {
-		e.crc = crc32.ChecksumIEEE(d.pack[at:r.offset()])
-	}
+	e.crc = crc32.ChecksumIEEE(d.pack[at:r.offset()])
 	d.entries = append(d.entries, e)
 	return err
 }
@@ -186,8 +176,7 @@ func (d *decoder) hold(size int64) error {
 // batch puts all objects in the order of the pack, but bases before what
 // stands on them. Deltas stay as they are, unless too many stand on each other.
 func (d *decoder) batch() (*Batch, error) {
-	n := len(d.entries)
-	b := &Batch{ids: make([]plumbing.Hash, 0, n), entries: make([]entry, 0, n), at: make(map[plumbing.Hash]int32, n)}
+	b := &Batch{}
 	var chain []int32
 	for i := range d.entries {
 		for at := int32(i); at != none; at = d.entries[at].base {

@@ -27,7 +27,7 @@
 	const bytesOf = (id) => Uint8Array.from(atob(at(id).textContent.trim()), (c) => c.charCodeAt(0));
 	const address = globalThis.trustedTypes ? trustedTypes.createPolicy("verifier", { createScriptURL: (url) => url }) : { createScriptURL: (url) => url };
 
-	// The program, unpacked once. One that is not what the page names is not run.
+	// The program, unpacked and compiled once. One that is not what the page names is not run.
 	let unpacked = null;
 	const program = () => (unpacked ??= (async () => {
 		const stream = new Blob([bytesOf("wasm")]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -37,7 +37,7 @@
 		at("computed").textContent = sum === "" ? "Your browser computes no hashes on a page that came over http. Save the page and open the file." :
 			sum === named ? "Computed just now from the bytes that this page runs." : "The bytes in this page have another hash: " + sum;
 		if (sum !== "" && sum !== named) throw new Error("the program in this page is damaged");
-		return wasm;
+		return WebAssembly.compile(wasm);
 	})());
 
 	// boot is the worker's beginning: it runs the program that the first message brings.
@@ -54,8 +54,7 @@
 				const go = new Go();
 				let code = 0;
 				go.exit = (c) => { code = c; };
-				const { instance } = await WebAssembly.instantiate(event.data, go.importObject);
-				await go.run(instance);
+				await go.run(await WebAssembly.instantiate(event.data, go.importObject));
 				postMessage({ kind: "end", said: said || "exit code " + code });
 			} catch (e) {
 				postMessage({ kind: "end", said: said || String(e) });
@@ -105,7 +104,7 @@
 		try {
 			const bundle = await chosen.read();
 			mine.sum = await sha256(bundle);
-			const wasm = await program();
+			const compiled = await program();
 			if (run !== mine) return;
 			const source = new Blob([bytesOf("exec"), "\n(" + boot.toString() + ")();\n"], { type: "text/javascript" });
 			const url = URL.createObjectURL(source);
@@ -119,7 +118,7 @@
 					say("The checker has said nothing for " + lost + " seconds. It may still be at work; Stop ends it. There is no verdict.");
 				}
 			}, 1000);
-			mine.worker.postMessage(wasm);
+			mine.worker.postMessage(compiled);
 		} catch (e) {
 			if (run === mine) fail(e.message || String(e));
 		}

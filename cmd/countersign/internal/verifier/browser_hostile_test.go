@@ -4,6 +4,7 @@ package verifier_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,35 @@ import (
 	"github.com/countersign-dev/countersign/report/browsertest"
 	"github.com/countersign-dev/countersign/report/verifier"
 )
+
+// TestT78BrowserTamperers: on ledgers tampered with in all the ways of gitstore's tests, the page says
+// what the audit of the repository says. COUNTERSIGN_TAMPER takes a ledger that has a place for each way.
+func TestT78BrowserTamperers(t *testing.T) {
+	x := newBench(t)
+	dir := t.TempDir()
+	_, err := command("../../../..", []string{"COUNTERSIGN_BUNDLES=" + dir}, "go", "test", "-count=1", "-run", "^TestT78SameVerdict$", "./gitstore")
+	check(t, err)
+	all, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if check(t, err); len(all) < 40 {
+		t.Fatalf("%d verdicts were kept", len(all))
+	}
+	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
+	for _, name := range all {
+		raw, err := os.ReadFile(name)
+		check(t, err)
+		var c struct {
+			Kind, Signers, Tip string
+			Want               result
+		}
+		check(t, json.Unmarshal(raw, &c))
+		set(p, "tip", c.Tip)
+		set(p, "signers", c.Signers)
+		choose(p, strings.TrimSuffix(name, ".json")+".bundle")
+		same(t, c.Kind, p, c.Want)
+	}
+	t.Logf("%d ledgers", len(all))
+	x.quiet(p, browsertest.File(t, x.page))
+}
 
 // TestT78BrowserHostile: what is no bundle, or half of one, or one with bits that were flipped, ends in
 // a finding or an error, and never in "Sound" or in a hang.

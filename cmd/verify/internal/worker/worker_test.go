@@ -63,7 +63,7 @@ func (a *asked) ask(t *testing.T, r worker.Request) worker.Message {
 	t.Helper()
 	a.messages = nil
 	a.Post = func(m worker.Message) { a.messages = append(a.messages, m) }
-	a.Do(&r)
+	a.Do(r)
 	last := a.messages[len(a.messages)-1]
 	for _, m := range a.messages[:len(a.messages)-1] {
 		if m.Kind != "progress" {
