@@ -107,7 +107,7 @@ func (p *Page) hidden(screen string) (found []string) {
 	p.Eval(fmt.Sprintf("const screen = %q;", cmp.Or(screen, "nothing"))+`(() => {
 		const out = [], walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
 		for (let n; n = walk.nextNode();) {
-			if (!n.data.trim() || n.parentElement.closest(screen) || out.length > 5) continue;
+			if (!n.data.trim() || n.parentElement.closest(screen) || n.parentElement.closest("[hidden], noscript") || out.length > 5) continue;
 			const range = document.createRange();
 			range.selectNodeContents(n);
 			const box = range.getBoundingClientRect();
