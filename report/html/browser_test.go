@@ -5,11 +5,14 @@ package html_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/browsertest"
+	"github.com/countersign-dev/countersign/report/hostile"
 	"github.com/countersign-dev/countersign/report/html"
 )
 
@@ -41,5 +44,49 @@ func TestBrowserLives(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBrowserT76Hostile: a browser makes nothing but text of what stands in a record, even without the page's
+// policy: no script runs, nothing is asked for, nothing is written to the console; nor when the page is read
+// again as the browser has it.
+func TestBrowserT76Hostile(t *testing.T) {
+	b := browsertest.Start(t)
+	life, dir := someLives(t), t.TempDir()
+	at := filepath.Join(dir, "tx", "id", "index.html")
+	check(t, os.MkdirAll(filepath.Dir(at), 0o777))
+	check(t, os.WriteFile(filepath.Join(dir, html.StyleFile), html.Style(), 0o666))
+	rules := browsertest.Rules{Below: browsertest.File(t, filepath.Join(dir, html.StyleFile))}
+	address := browsertest.File(t, at)
+	for i, six := range slices.Collect(slices.Chunk(hostile.Texts(), 6)) { // what one of them opens shows whatever stands beside it
+		text := strings.Join(six, " ")
+		for name, page := range hostilePages(t, life, text) {
+			check(t, os.WriteFile(at, []byte(page), 0o666))
+			for _, look := range []browsertest.Look{{NoPolicy: true}, {}} {
+				if i%6 > 0 && (name == "no record" || !look.NoPolicy) {
+					continue // each page is looked at without its policy; that costs a second
+				}
+				p := b.Open(t, address, look)
+				if found := p.Strange(address, rules); len(found) > 0 {
+					t.Errorf("%s, %.60q, %+v: %.500q", name, text, look, found)
+				}
+				if !look.NoPolicy {
+					p.Close()
+					continue
+				}
+				var shown string
+				if p.Eval("document.body.textContent", &shown); name != "no record" && !has(shown, hostile.Runs(beginning(text))) {
+					t.Errorf("%s: %.60q does not show", name, text)
+				}
+				p.Eval("document.body.innerHTML = document.body.innerHTML, 0", nil)
+				if found := p.Strange(address, rules); len(found) > 0 {
+					t.Errorf("%s, %.60q, read again: %.500q", name, text, found)
+				}
+				p.Close()
+			}
+		}
+	}
+	if left := b.Left(); len(left)+len(b.Windows()) > 0 {
+		t.Errorf("left: %q, windows: %q", left, b.Windows())
 	}
 }
