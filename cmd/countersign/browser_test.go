@@ -3,9 +3,13 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
+	"image/png"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +25,7 @@ func TestBrowserScript(t *testing.T) {
 	b := browsertest.Start(t)
 	p := scripts(t, "testdata/browser")
 	looker := scriptBrowser{t, b}
-	p.Cmds["look"], p.Cmds["looksite"] = looker.look, looker.site
+	p.Cmds["look"], p.Cmds["looksite"], p.Cmds["managerreads"], p.Cmds["picture"] = looker.look, looker.site, looker.reads, looker.picture
 	testscript.Run(t, p)
 }
 
@@ -70,6 +74,64 @@ func (s scriptBrowser) site(ts *testscript.TestScript, neg bool, args []string) 
 	}
 	if len(largest) < 8 {
 		ts.Fatalf("few kinds of pages: %q", largest)
+	}
+}
+
+// reads reads off a page who approved which bytes, as a person does who was led there by a link on the pull
+// request: managerreads LINK FILE 'LOGIN DECIDED TIME COUNTS'...
+func (s scriptBrowser) reads(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: managerreads LINK FILE DECISION...")
+	}
+	var seen struct {
+		Title, Number, Transaction, Diff string
+		Decisions                        []string
+		Top                              float64
+	}
+	p := s.b.Open(s.t, browsertest.File(s.t, ts.MkAbs(args[1])), browsertest.Look{})
+	p.Eval(`(() => {
+		const who = document.querySelector("#who").parentElement, text = e => e.innerText.trim();
+		return {
+			Title: text(document.querySelector("#who")),
+			Top: who.getBoundingClientRect().top,
+			Number: text(who.querySelector("code")),
+			Decisions: [...who.querySelectorAll("tbody tr")].map(r => [...r.cells].slice(0, 4).map(text).join(" ")),
+			Transaction: [...document.querySelectorAll("dt")].filter(e => text(e) == "Transaction").map(e => text(e.nextElementSibling)).join(),
+			Diff: [...document.querySelectorAll(".change .diff code")].map(e => e.textContent).join(""),
+		};
+	})()`, &seen)
+	if seen.Title != "Who approved which bytes" || !slices.Equal(seen.Decisions, args[2:]) {
+		ts.Fatalf("%s: %q", seen.Title, seen.Decisions)
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(seen.Diff))); sum != seen.Number || len(seen.Diff) == 0 {
+		ts.Fatalf("the diff that shows hashes to %s, the page says %s", sum, seen.Number)
+	}
+	if seen.Top > 450 || seen.Transaction == "" || !strings.HasSuffix(args[0], "/"+seen.Transaction) {
+		ts.Fatalf("the table stands %v pixels down, in the page of %q", seen.Top, seen.Transaction)
+	}
+}
+
+// picture looks at what docs/pictures has, and draws it with UPDATE_SCRIPTS=1: picture NAME FILE [ELEMENT].
+func (s scriptBrowser) picture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: picture NAME FILE [ELEMENT]")
+	}
+	const width, height, most = 960, 720, 150 << 10
+	p := s.b.Open(s.t, browsertest.File(s.t, ts.MkAbs(args[1])), browsertest.Look{Width: width, Height: height})
+	if len(args) > 2 {
+		p.Eval(fmt.Sprintf("document.getElementById(%q).scrollIntoView()", args[2]), nil)
+	}
+	drawn := p.Picture()
+	path := filepath.Join(docsDir, "pictures", args[0]+".png")
+	if os.Getenv("UPDATE_SCRIPTS") != "" {
+		ts.Check(os.WriteFile(path, drawn, 0o644))
+	}
+	kept, err := os.ReadFile(path)
+	ts.Check(err)
+	for name, picture := range map[string][]byte{"drawn": drawn, "kept": kept} { // letters differ from machine to machine
+		if c, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || c.Width != width || c.Height != height || len(picture) > most {
+			ts.Fatalf("%s as %s: %+v, %d bytes, %v", args[0], name, c, len(picture), err)
+		}
 	}
 }
 
