@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +43,7 @@ var actionStages = map[string][]string{
 	"fleet":    {},
 	"settle":   {"pr", "bundle", "checks"},
 	"sweep":    {},
+	"site":     {"out"},
 }
 
 func (a *App) action(ctx context.Context) error {
@@ -63,6 +65,9 @@ func (a *App) action(ctx context.Context) error {
 		}
 		return err
 	}
+	if args[0] == "site" {
+		return a.actionSite(ctx, step, args)
+	}
 	code, child := a.child(a.Stdout, a.Stderr, args...)
 	switch {
 	case child.settled != nil:
@@ -83,6 +88,37 @@ func (a *App) action(ctx context.Context) error {
 		return err
 	case code == 0, code == cli.ExitPending, code == cli.ExitDenied:
 		return nil // waiting, and a human's denial, do not fail the step
+	}
+	return &cli.ExitError{Code: code, Err: nil}
+}
+
+// actionSite writes pages of the remote's ledger, without diffs where the input redact says so, or
+// says nothing and not everybody may read the repository. The output site says that they are all
+// there, as they also are where the ledger does not verify.
+func (a *App) actionSite(ctx context.Context, step action.Step, args []string) error {
+	if code, _ := a.child(a.Stdout, a.Stderr, "sync", "--ledger-ref="+cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef)); code != 0 {
+		return &cli.ExitError{Code: code, Err: nil}
+	}
+	redact := step.Input("redact")
+	if redact == "" {
+		client, err := a.forgeOfWorkflow()
+		public := false
+		if client != nil && err == nil {
+			public, err = client.IsPublic(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		redact = strconv.FormatBool(!public)
+	}
+	if redact != "false" {
+		args = append(args, "--redact")
+	}
+	var told bytes.Buffer // nothing where the pages are not all there
+	code, _ := a.child(&told, a.Stderr, args...)
+	step.Site(told.Len() > 0)
+	if err := emit(a.Stdout, a.redact(told.String())); err != nil || code == 0 {
+		return err
 	}
 	return &cli.ExitError{Code: code, Err: nil}
 }
@@ -115,7 +151,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix or fleet"}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet or site"}
 	}
 	args := []string{stage}
 	switch stage {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type initFlags struct {
 	scaffold.Setup
 	doctor, check, harden, dryRun, pr bool
 	fleet, organization, ledgerBranch bool
+	pages, redact                     bool
 	branch                            string
 	app                               int64
 }
@@ -59,6 +61,10 @@ countersign-organization, which starts that workflow in all repositories of an o
 --ledger-branch keeps the ledger on the branch countersign-ledger, where people see it beside the
 others and a ruleset can protect it: the workflows and this clone use it from then on.
 
+--pages adds countersign-pages, which publishes pages of the ledger (countersign site) with GitHub
+Pages. Pages of a private repository can be public to everyone; they leave out diffs there, unless
+--redact=false is given.
+
 With --check it writes nothing and says what will not work: the token's rights, rules for
 pushes, the files on the default branch. With --harden it prints what protects the
 repository further, as requests to GitHub's API.`,
@@ -67,6 +73,9 @@ repository further, as requests to GitHub's API.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Given = cmd.Flags().Changed
+			if f.Given("redact") {
+				f.Redact = strconv.FormatBool(f.redact)
+			}
 			if err := a.initLedger(&f); err != nil {
 				return err
 			}
@@ -93,6 +102,8 @@ func (f *initFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.ledgerBranch, "ledger-branch", false, "keep the ledger on the branch countersign-ledger, in the workflows and in this clone")
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
+	flags.BoolVar(&f.pages, scaffold.AskPages, false, "also write a workflow that publishes pages of the ledger with GitHub Pages")
+	flags.BoolVar(&f.redact, "redact", false, "the pages leave out diffs and what commands printed; by default where not everybody may read the repository")
 	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed")
 	flags.BoolVar(&f.Interactive, "interactive", false, "ask who must approve, how many, and what is guarded")
 	flags.BoolVar(&f.pr, "pr", false, "write nothing here; push the files to the branch "+scaffold.Branch+" and open its pull request")
@@ -128,6 +139,8 @@ func (f initFlags) refused() error {
 		return &cli.UsageError{Message: "--check and --harden were both given", Hint: "give one of them"}
 	case f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses):
 		return &cli.UsageError{Message: fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), Hint: "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
+	case f.Given("redact") && !f.pages:
+		return &cli.UsageError{Message: "--redact was given without --pages", Hint: "--redact is about the pages that init --pages publishes"}
 	case f.pr && (f.dryRun || f.check || f.harden):
 		return &cli.UsageError{Message: "--pr was given with a flag that writes nothing", Hint: "--dry-run, --check and --harden go by themselves"}
 	}
@@ -172,7 +185,7 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	}
 	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: a.again, Own: scaffold.Own()}
 	person := a.person()
-	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization}
+	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages}
 	f.Tags = func(ctx context.Context, repository string) (map[string]string, error) {
 		return a.tagsOf(ctx, repo, settings, repository)
 	}

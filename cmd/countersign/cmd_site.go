@@ -13,7 +13,7 @@ import (
 // pagesCommands are the commands that show a whole ledger.
 func (a *App) pagesCommands() []*cobra.Command {
 	return pages.Program{
-		Version: version(), Now: a.Now, Path: a.path, Say: a.say, Result: a.result, OpenBrowser: a.openBrowser,
+		Version: version(), Now: a.Now, SetGCPercent: a.SetGCPercent, Path: a.path, Say: a.say, Result: a.result, OpenBrowser: a.openBrowser,
 		Progress: func(what string, done, total int) { a.line.Show(what, done, total) },
 		Open: func() (*gitstore.Repo, *gitstore.Ledger, string, string, error) {
 			repo, _, err := a.openRepo()

@@ -125,6 +125,9 @@ func (s Step) Matrix(matrix any, jobs, leftOut int) error {
 	return err
 }
 
+// Site sets the output that says whether all pages of the site are there.
+func (s Step) Site(complete bool) { s.gha.SetOutput("site", strconv.FormatBool(complete)) }
+
 // RunNumber is the number of the workflow's run, which goes up by one, "" where
 // there is none.
 func (s Step) RunNumber() string { return s.gha.Getenv("GITHUB_RUN_NUMBER") }

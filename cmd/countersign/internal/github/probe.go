@@ -62,6 +62,14 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 	return f, failed("reading the rulesets", err)
 }
 
+// IsPublic reports whether everybody may read the repository. One of which GitHub does not tell
+// is not public.
+func (c *Client) IsPublic(ctx context.Context) (bool, error) {
+	var repository struct{ Private *bool }
+	_, err := c.inRepository(ctx, &repository, nil)
+	return err == nil && repository.Private != nil && !*repository.Private, failed("reading the repository", err)
+}
+
 // ProbeNamed asks about what the files of the default branch name: of teams
 // "org/slug" whether the token can see them, and of workflows, by their file's
 // name, whether GitHub has disabled them, as it does after 60 days in which

@@ -6,7 +6,6 @@ package pages
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,6 +35,8 @@ type Program struct {
 	Progress    func(what string, done, total int)
 	Say         func(format string, a ...any)
 	Result      func(doc any, text string) error
+
+	SetGCPercent func(percent int) int // nil where others share the process
 }
 
 // Commands are site and browse.
@@ -96,7 +97,9 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 	defer dir.Close()
 	// The history of a large ledger makes much garbage: half as much memory is worth a tenth of
 	// the time.
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	if p.SetGCPercent != nil {
+		defer p.SetGCPercent(p.SetGCPercent(50))
+	}
 	done, removed := false, 0
 	if o.incremental {
 		if done, err = b.update(ctx, dir); err != nil {

@@ -33,6 +33,9 @@ const (
 	UseUpload   = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0"
 	UseDownload = "actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1"
 	UseAppToken = "actions/create-github-app-token@1b10c78c7865c340bc4f6099eb2f838309f1e8c3 # v3.1.1"
+
+	UseUploadPages = "actions/upload-pages-artifact@fc324d3547104276b827a68afc52ff2a11cc49c9 # v5.0.0"
+	UseDeployPages = "actions/deploy-pages@cd2ce8fcbc39b97be8ca5fce6e763baed58fa128 # v5.0.0"
 )
 
 // LedgerBranch is where --ledger-branch keeps the ledger.
@@ -48,6 +51,7 @@ var (
 	LedgerForm  = lazyregexp.New(`^refs/[A-Za-z0-9._/-]+$`)
 	usesLine    = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
 	ledgerInput = lazyregexp.New(`(?m)^ +ledger-ref: (\S+)$`)
+	redactInput = lazyregexp.New(`(?m)^ +redact: (true|false)$`)
 )
 
 // The folder of the action as the workflows use it, and the workflow that has the
@@ -65,6 +69,7 @@ type Settings struct {
 	Usual     string   // where the clone keeps the ledger, for workflows that are new; "" for the usual one
 	Inline    bool     // whether the jobs are written into the workflow, rather than called
 	FormerBot bool     // whether the bot is still in the file of a former init
+	Redact    string   // whether the site leaves out diffs, "true" or "false"; "" for where not everybody may read the repository
 	Answers   *Answers // for the Policy; nil where nobody was asked
 }
 
@@ -94,6 +99,9 @@ func SettingsOf(workflow []byte) Settings {
 	}
 	if m := ledgerInput().FindSubmatch(workflow); m != nil {
 		s.LedgerRef = string(m[1])
+	}
+	if m := redactInput().FindSubmatch(workflow); m != nil {
+		s.Redact = string(m[1])
 	}
 	return s
 }
@@ -130,8 +138,9 @@ type File struct {
 // Workflows begins the names of the workflows of init, but for Caller, the one
 // with rights.
 const (
-	Workflows = ".github/workflows/countersign-"
-	Caller    = ".github/workflows/countersign.yml"
+	Workflows     = ".github/workflows/countersign-"
+	Caller        = ".github/workflows/countersign.yml"
+	PagesWorkflow = Workflows + "pages.yml"
 )
 
 // The flags that ask for files which not everybody needs. The called workflow is
@@ -139,6 +148,7 @@ const (
 const (
 	AskFleet        = "fleet"
 	AskOrganization = "organization"
+	AskPages        = "pages"
 	askCalled       = "uses ./"
 )
 
@@ -149,6 +159,7 @@ var List = []File{
 	{Path: Workflows + "events.yml", source: "events.yml", theirs: true},
 	{Path: Workflows + "fleet.yml", source: "fleet.yml", Asked: AskFleet},
 	{Path: Workflows + "organization.yml", source: "organization.yml", Asked: AskOrganization},
+	{Path: PagesWorkflow, source: "pages.yml", Asked: AskPages},
 	{Path: calledWorkflow, source: "settle.yml", Asked: askCalled},
 }
 
@@ -235,7 +246,7 @@ func fill(source string, is map[string]bool, values *strings.Replacer) string {
 // workflow's file (GitHub's changelog of 2026-07-30), and takes no folder of the
 // caller's as "./" would.
 func (s Settings) values(called bool) *strings.Replacer {
-	action, settle, ledger, callLedger, former := s.within(actionFolder), s.within(calledWorkflow), "", "", ""
+	action, settle, ledger, callLedger, former, redact := s.within(actionFolder), s.within(calledWorkflow), "", "", "", ""
 	switch {
 	case called:
 		action, ledger = "$/"+actionFolder, "\n          ledger-ref: ${{ inputs.ledger-ref }}"
@@ -248,8 +259,12 @@ func (s Settings) values(called bool) *strings.Replacer {
 	if s.FormerBot {
 		former = ", countersign-propose"
 	}
+	if s.Redact != "" {
+		redact = "\n          redact: " + s.Redact
+	}
 	return strings.NewReplacer(append(s.Answers.values(),
 		"[[action]]", action, "[[settle]]", settle, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
+		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", redact,
 		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
 		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[former]]", former,
 	)...)
@@ -333,7 +348,7 @@ func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string
 		switch {
 		case file.Path == calledWorkflow && s.Uses != "./": // somebody else's, should there be one
 			continue
-		case !found && (file.Asked == AskFleet || file.Asked == AskOrganization) && !asked[file.Asked]:
+		case !found && file.Asked != "" && file.Asked != askCalled && !asked[file.Asked]:
 			continue
 		}
 		files = append(files, Planned{File: file, Have: have})
@@ -365,6 +380,7 @@ func (s Settings) after(there map[string][]byte, given func(flag string) bool) S
 	}
 	was := SettingsOf(have)
 	s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses, Placeholder), cmp.Or(s.LedgerRef, was.LedgerRef)
+	s.Redact = cmp.Or(s.Redact, SettingsOf(there[PagesWorkflow]).Redact)
 	if !found {
 		s.LedgerRef = cmp.Or(s.LedgerRef, s.Usual)
 	}

@@ -52,6 +52,8 @@ func (f Planned) May() string {
 		return "what you wrote into it"
 	case slices.Contains(rights, "permission-actions: write"):
 		return "starts other repositories' workflows, with a token of an app of yours"
+	case slices.Contains(rights, "pages: write"):
+		return "reads the code and the ledger; publishes its pages"
 	case slices.Contains(rights, "contents: write"):
 		return "writes " + listing(writes) + "; commits what was approved"
 	case len(writes) > 0:
@@ -238,10 +240,31 @@ func (r Result) Next() []string {
 		from, to := gitstore.LedgerRef, report.ShellQuote(r.LedgerRef)
 		steps = append([]string{"git fetch . " + from + ":" + to + " && git push origin " + to + ": the new ledger must begin with the present one, or its denials are forgotten"}, steps...)
 	}
+	steps = append(steps, r.nextPages()...)
 	if branch, is := strings.CutPrefix(r.LedgerRef, "refs/heads/"); is {
 		steps = append(steps, "in every other clone: git config countersign.ledgerRef "+report.ShellQuote(r.LedgerRef)+"; and protect the branch "+report.Clean(branch)+": "+r.Again("init", "--harden", "--app", "NUMBER"))
 	}
 	return steps
+}
+
+// nextPages are the steps of who asked for the site: where GitHub is told to take it from a
+// workflow, and who will see it.
+func (r Result) nextPages() []string {
+	if !slices.ContainsFunc(r.Files, func(f Planned) bool { return f.Path == PagesWorkflow && f.State != Same }) {
+		return nil
+	}
+	without := "Where not everybody may read the repository, the pages have no diffs: --redact=false puts them in"
+	switch r.Redact {
+	case "true":
+		without = "The pages have no diffs"
+	case "false":
+		without = "The pages have every diff; --redact leaves them out"
+	}
+	return []string{
+		"on GitHub, Settings > Pages > Source: GitHub Actions (gh api -X POST repos/{owner}/{repo}/pages -f build_type=workflow); then gh workflow run countersign-pages.yml",
+		"GitHub Pages of a private repository are public to everyone, unless an organisation on GitHub Enterprise Cloud publishes them privately. " + without +
+			". They always show who proposed and approved what, the names of files and what people wrote",
+	}
 }
 
 // Text tells a person all of it, in so many columns, 0 where there is no screen; brief
