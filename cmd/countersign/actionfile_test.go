@@ -74,6 +74,7 @@ func everyWorkflow(t *testing.T) map[string]workflowFile {
 	for name, s := range map[string]scaffold.Settings{
 		"init": {Uses: scaffold.Placeholder, LedgerRef: "refs/heads/ledger"}, "init --gate": {Uses: scaffold.Placeholder, Gate: true},
 		"init --uses ./": {Uses: "./"}, "init --inline --gate": {Uses: pinnedAction, Gate: true, Inline: true}, "init --uses ./tools/countersign": {Uses: "./tools/countersign"},
+		"init --pages --redact=false":  {Uses: pinnedAction, Redact: "false", LedgerRef: "refs/heads/ledger"},
 		"init over a bot of one's own": {Uses: pinnedAction, FormerBot: true},
 	} {
 		for _, file := range scaffold.List[1:] {
@@ -356,6 +357,13 @@ var rightsOfJobs = map[string]map[string]any{
 	"finish":  {"contents": "write", "pull-requests": "write", "checks": "write", "actions": "read"},
 }
 
+// rightsOfPages are those of the workflow that publishes the site: what reads the ledger
+// publishes nothing, and what publishes reads nothing.
+var rightsOfPages = map[string]map[string]any{
+	"build":   {"contents": "read"},
+	"publish": {"pages": "write", "id-token": "write"},
+}
+
 // TestT85Rights: a called workflow's jobs have the rights of the table, which are
 // within what the caller's file shows; jobs that are written into the caller have
 // the same; and so had those of the four files of the init before. A person who sets
@@ -374,6 +382,12 @@ func TestT85Rights(t *testing.T) {
 		t.Logf("%s: %d lines", file.Path, n)
 		if n > 40 && file.Asked == "" {
 			t.Errorf("%s has %d lines", file.Path, n)
+		}
+	}
+	pages := parseWorkflow(t, scaffold.List[5].Render(most))
+	for id, want := range rightsOfPages {
+		if may := pages.may(pages.Jobs[id]); !maps.Equal(may, want) || len(pages.Jobs) != len(rightsOfPages) {
+			t.Errorf("the job %s may %v, want %v", id, may, want)
 		}
 	}
 	caller, events := files["countersign.yml"], files["countersign-events.yml"]

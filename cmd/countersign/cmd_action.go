@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -96,8 +98,13 @@ func (a *App) action(ctx context.Context) error {
 // says nothing and not everybody may read the repository. The output site says that they are all
 // there, as they also are where the ledger does not verify.
 func (a *App) actionSite(ctx context.Context, step action.Step, args []string) error {
-	if code, _ := a.child(a.Stdout, a.Stderr, "sync", "--ledger-ref="+cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef)); code != 0 {
-		return &cli.ExitError{Code: code, Err: nil}
+	found, err := a.takeLedger(ctx, cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef))
+	if err == nil && !found {
+		a.say("there is no ledger yet, and so no pages")
+	}
+	if err != nil || !found {
+		step.Site(false)
+		return err
 	}
 	redact := step.Input("redact")
 	if redact == "" {
@@ -121,6 +128,38 @@ func (a *App) actionSite(ctx context.Context, step action.Step, args []string) e
 		return err
 	}
 	return &cli.ExitError{Code: code, Err: nil}
+}
+
+// takeLedger makes the clone's ledger the remote's, also one that does not verify, which sync
+// would not bring: it is only looked at, in the clone of one job. It reports whether the remote
+// has one.
+func (a *App) takeLedger(ctx context.Context, ref string) (found bool, err error) {
+	repo, settings, err := a.openRepo()
+	if err != nil {
+		return false, err
+	}
+	address, err := a.remoteURL(settings)
+	if err != nil {
+		return false, err
+	}
+	a.helpers = a.Getenv("GITHUB_ACTIONS") != "true"
+	server, err := a.server(repo, settings, address, "")
+	if err != nil {
+		return false, err
+	}
+	defer server.Close()
+	tip, err := repo.Fetch(ctx, server, ref, true)
+	if none := (*gitstore.NoRefError)(nil); errors.As(err, &none) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	have, err := repo.Ref(ctx, ref)
+	if err != nil || have == tip {
+		return true, err
+	}
+	return true, repo.MoveRef(ctx, ref, have, tip)
 }
 
 // publishSettled sets the outputs of a settlement: all of one transaction.

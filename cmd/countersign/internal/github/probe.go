@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,19 @@ type Facts struct {
 	ChecksUnread  bool            // not all of them could be read
 	OpensPulls    *bool           // whether the repository lets its workflows open pull requests; nil where GitHub does not tell
 	Disabled      map[string]bool // workflows that GitHub does not start, see ProbeNamed
+	Private       bool            // whether not everybody may read the repository
+	Pages         *Pages          // nil where they were not asked about, or GitHub does not tell
 }
+
+// Pages is how GitHub publishes a site of the repository: from a "workflow", from a branch
+// ("legacy"), or not at all, which is "".
+type Pages struct {
+	BuildType string `json:"build_type"`
+	Public    bool   // whether everybody can see it
+}
+
+// PagesWorkflow is the workflow, by its file's name, that ProbeNamed asks about Pages for.
+const PagesWorkflow = "countersign-pages.yml"
 
 // Rules is a ruleset: its name, and the types of its rules, none where they
 // cannot be read.
@@ -44,12 +57,13 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 	f := Facts{Rights: map[string]bool{}}
 	var repository struct {
 		DefaultBranch string `json:"default_branch"`
+		Private       bool
 	}
 	resp, err := c.inRepository(ctx, &repository, nil)
 	if err != nil {
 		return f, failed("reading the repository", err)
 	}
-	f.DefaultBranch, f.Version = repository.DefaultBranch, resp.Header.Get("X-GitHub-Enterprise-Version")
+	f.DefaultBranch, f.Private, f.Version = repository.DefaultBranch, repository.Private, resp.Header.Get("X-GitHub-Enterprise-Version")
 	if who, err := c.Viewer(ctx); err == nil {
 		f.Account = who
 	}
@@ -73,7 +87,8 @@ func (c *Client) IsPublic(ctx context.Context) (bool, error) {
 // ProbeNamed asks about what the files of the default branch name: of teams
 // "org/slug" whether the token can see them, and of workflows, by their file's
 // name, whether GitHub has disabled them, as it does after 60 days in which
-// nothing happened in a repository.
+// nothing happened in a repository. Where PagesWorkflow is one of them, it asks how Pages are
+// published.
 func (c *Client) ProbeNamed(ctx context.Context, f *Facts, teams, workflows []string) {
 	f.Teams, f.Disabled = map[string]bool{}, map[string]bool{}
 	for _, team := range teams {
@@ -85,6 +100,12 @@ func (c *Client) ProbeNamed(ctx context.Context, f *Facts, teams, workflows []st
 		var got struct{ State string }
 		_, err := c.inRepository(ctx, &got, nil, "actions", "workflows", file)
 		f.Disabled[file] = err == nil && strings.HasPrefix(got.State, "disabled")
+	}
+	if slices.Contains(workflows, PagesWorkflow) {
+		var got Pages
+		if _, err := c.inRepository(ctx, &got, nil, "pages"); err == nil || isKind(err, KindNotFound) {
+			f.Pages = &got
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -140,7 +141,7 @@ type File struct {
 const (
 	Workflows     = ".github/workflows/countersign-"
 	Caller        = ".github/workflows/countersign.yml"
-	PagesWorkflow = Workflows + "pages.yml"
+	PagesWorkflow = ".github/workflows/" + github.PagesWorkflow
 )
 
 // The flags that ask for files which not everybody needs. The called workflow is

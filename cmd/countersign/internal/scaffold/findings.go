@@ -76,6 +76,7 @@ func (f Facts) Findings() []Finding {
 		all = append(all, f.serverFindings()...)
 		all = append(all, f.pullFindings()...)
 		all = append(all, f.pushFindings()...)
+		all = append(all, f.pagesFindings()...)
 	} else if f.Here != nil {
 		all = append(all, note("set COUNTERSIGN_TOKEN to a token that may read the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
 	} else {
@@ -239,6 +240,27 @@ func (f Facts) pullFindings() []Finding {
 		out = append(out, level("countersign init --harden --gate prints the ruleset that requires it", "%s does not require the check countersign: a pull request can be merged that nobody approved", report.Clean(f.Branch)))
 	}
 	return out
+}
+
+// pagesFindings are about the site, where the workflow that publishes it is there.
+func (f Facts) pagesFindings() []Finding {
+	const create = "gh api -X POST repos/{owner}/{repo}/pages -f build_type=workflow"
+	pages := f.GitHub.Pages
+	if state := f.Files[PagesWorkflow]; state == "" || state == Missing {
+		return nil
+	}
+	switch {
+	case pages == nil:
+		return []Finding{note("Settings > Pages > Source: GitHub Actions", "GitHub does not tell this token how Pages are published; countersign-pages.yml needs the source GitHub Actions")}
+	case pages.BuildType == "":
+		return []Finding{fails(create, "GitHub publishes no Pages of this repository, as countersign-pages.yml needs")}
+	case pages.BuildType != "workflow":
+		return []Finding{fails(strings.Replace(create, "POST", "PUT", 1), "GitHub takes Pages from a branch, and not from countersign-pages.yml")}
+	case f.GitHub.Private && pages.Public:
+		return []Finding{note("Settings > Pages > Visibility, which GitHub Enterprise Cloud has; else gh workflow disable countersign-pages.yml",
+			"everybody can see the pages of this private repository: who proposed and approved what, the names of files, what people wrote")}
+	}
+	return []Finding{ok("GitHub publishes the pages of countersign-pages.yml")}
 }
 
 // blocking are the types of branch rules that refuse a push to the ledger.

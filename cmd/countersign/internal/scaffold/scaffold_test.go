@@ -67,8 +67,9 @@ func TestInitSettings(t *testing.T) {
 	for _, s := range []Settings{
 		{Uses: Placeholder}, {Uses: "./"}, {Uses: pinned + commit}, {Uses: pinned + commit, Gate: true, LedgerRef: "refs/heads/l"},
 		{Uses: pinned + commit, Inline: true}, {Uses: "./tools/cs"}, {Uses: "acme/mono/tools/cs" + commit, Gate: true}, {Uses: pinned + commit, FormerBot: true},
+		{Uses: pinned + commit, Redact: "true"}, {Uses: "./", Redact: "false", LedgerRef: "refs/heads/l"},
 	} {
-		for _, file := range List[1:5] {
+		for _, file := range List[1:6] {
 			was := file.Render(s)
 			got := SettingsOf(was)
 			if got.Uses != s.Uses && file.source != "events.yml" || string(file.Render(got)) != string(was) {
@@ -76,7 +77,7 @@ func TestInitSettings(t *testing.T) {
 			}
 		}
 		want := s
-		want.Inline = s.inline()
+		want.Inline, want.Redact = s.inline(), "" // which the workflow of the pages shows
 		if got := SettingsOf(List[1].Render(s)); got != want {
 			t.Errorf("the caller shows %+v, want %+v", got, want)
 		}

@@ -14,6 +14,10 @@ type Settings struct {
 	NoMerge, NoSquash, NoRebase bool // ways to merge that are not allowed
 	// ActionsOpenPulls is "Allow GitHub Actions to create and approve pull requests".
 	ActionsOpenPulls bool
+	// Pages is how the site is published: workflow, legacy (from a branch), or not at all.
+	// PagesPrivate shows it to those alone who may read the repository.
+	Pages        string
+	PagesPrivate bool
 	// Checks are the names of the check runs that a pull request needs before it is
 	// merged, by branch. Nobody may push to such a branch.
 	Checks map[string][]string

@@ -350,6 +350,15 @@ func (s *Server) getWorkflow(c *call) answer {
 	return ok(object{"id": 1, "name": path, "path": path, "state": cmp.Or(c.repo.settings.Workflows[file], "active"), "created_at": stamp(c.repo.created), "updated_at": stamp(c.repo.created)})
 }
 
+// getPages tells how the repository's site is published, where it is.
+func (s *Server) getPages(c *call) answer {
+	pages := c.repo.settings.Pages
+	if pages == "" {
+		return refuse(http.StatusNotFound, "Not Found")
+	}
+	return ok(object{"build_type": pages, "public": !c.repo.settings.PagesPrivate, "status": nil, "cname": nil, "custom_404": false})
+}
+
 // getWorkflowPermissions tells it to those who administer the repository.
 func (s *Server) getWorkflowPermissions(c *call) answer {
 	if c.token.app && !c.token.has("administration", "read") || !c.token.app && (c.token.account == nil || c.repo.permission(c.token.account) != "admin") {

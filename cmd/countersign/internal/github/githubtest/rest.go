@@ -53,6 +53,7 @@ var operations = []operation{
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts", "actions:read", (*Server).listArtifacts},
 	{"GET", "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}", "", (*Server).getArtifact},
 	{"GET", "/repos/{owner}/{repo}/actions/permissions/workflow", "", (*Server).getWorkflowPermissions},
+	{"GET", "/repos/{owner}/{repo}/pages", "pages:read", (*Server).getPages},
 	{"GET", "/repos/{owner}/{repo}/actions/workflows/{workflow_id}", "actions:read", (*Server).getWorkflow},
 	{"POST", "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches", "actions:write", (*Server).startWorkflow},
 }
