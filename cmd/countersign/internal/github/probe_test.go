@@ -83,6 +83,38 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// How Pages are published is asked where a workflow publishes them; GitHub tells of none
+// by 404, and says nothing to a token that may not know.
+func TestProbePages(t *testing.T) {
+	for answer, want := range map[string]*Pages{
+		`200 {"build_type":"workflow","public":true}`: {"workflow", true},
+		`200 {"build_type":"legacy","public":false}`:  {"legacy", false},
+		``:       {},
+		`403 {}`: nil,
+	} {
+		var f, unasked Facts
+		c := probed(t, map[string]string{"GET /repos/o/n/pages": answer})
+		c.ProbeNamed(context.Background(), &f, nil, []string{"countersign.yml", PagesWorkflow})
+		c.ProbeNamed(context.Background(), &unasked, nil, []string{"countersign.yml"})
+		if !reflect.DeepEqual(f.Pages, want) || unasked.Pages != nil {
+			t.Errorf("%q: %+v, not asked %+v", answer, f.Pages, unasked.Pages)
+		}
+	}
+}
+
+// IsPublic takes a repository of which GitHub does not say it for one that is not.
+func TestIsPublic(t *testing.T) {
+	for answer, want := range map[string]bool{`200 {"private":false}`: true, `200 {"private":true}`: false, `200 {}`: false} {
+		public, err := probed(t, map[string]string{"GET /repos/o/n": answer}).IsPublic(context.Background())
+		if err != nil || public != want {
+			t.Errorf("%s: %t, %v", answer, public, err)
+		}
+	}
+	if public, err := probed(t, nil).IsPublic(context.Background()); err == nil || public {
+		t.Errorf("a repository that is not there: %t, %v", public, err)
+	}
+}
+
 // Whether workflows may open pull requests is told to an administrator, and by
 // the refusal where they may not.
 func TestProbeOpensPulls(t *testing.T) {

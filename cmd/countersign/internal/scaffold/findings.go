@@ -244,7 +244,6 @@ func (f Facts) pullFindings() []Finding {
 
 // pagesFindings are about the site, where the workflow that publishes it is there.
 func (f Facts) pagesFindings() []Finding {
-	const create = "gh api -X POST repos/{owner}/{repo}/pages -f build_type=workflow"
 	pages := f.GitHub.Pages
 	if state := f.Files[PagesWorkflow]; state == "" || state == Missing {
 		return nil
@@ -253,9 +252,9 @@ func (f Facts) pagesFindings() []Finding {
 	case pages == nil:
 		return []Finding{note("Settings > Pages > Source: GitHub Actions", "GitHub does not tell this token how Pages are published; countersign-pages.yml needs the source GitHub Actions")}
 	case pages.BuildType == "":
-		return []Finding{fails(create, "GitHub publishes no Pages of this repository, as countersign-pages.yml needs")}
+		return []Finding{fails("gh api -X POST repos/{owner}/{repo}/pages -f build_type=workflow", "GitHub publishes no Pages of this repository, as countersign-pages.yml needs")}
 	case pages.BuildType != "workflow":
-		return []Finding{fails(strings.Replace(create, "POST", "PUT", 1), "GitHub takes Pages from a branch, and not from countersign-pages.yml")}
+		return []Finding{fails("gh api -X PUT repos/{owner}/{repo}/pages -f build_type=workflow", "GitHub takes Pages from a branch, and not from countersign-pages.yml")}
 	case f.GitHub.Private && pages.Public:
 		return []Finding{note("Settings > Pages > Visibility, which GitHub Enterprise Cloud has; else gh workflow disable countersign-pages.yml",
 			"everybody can see the pages of this private repository: who proposed and approved what, the names of files, what people wrote")}

@@ -183,7 +183,7 @@ func works() Facts {
 		GitHub: github.Facts{
 			DefaultBranch: "main", Account: ledger.Actor{Kind: "bot", Login: "acme-app"}, Rights: map[string]bool{},
 			Teams: map[string]bool{"acme/security": true}, BranchRules: []string{"update", "non_fast_forward", "deletion"},
-			Checks: []string{"countersign"},
+			Checks: []string{"countersign"}, Pages: &github.Pages{BuildType: "workflow", Public: true},
 		},
 	}
 	for _, file := range List {
@@ -197,6 +197,12 @@ func works() Facts {
 
 func TestInitFindings(t *testing.T) {
 	t.Parallel()
+	without, unasked := works(), works()
+	without.Files[PagesWorkflow], unasked.Files[PagesWorkflow] = Missing, Missing
+	unasked.GitHub.Pages = nil
+	if with, got := len(works().Findings()), len(without.Findings()); got >= with || len(unasked.Findings()) != got {
+		t.Errorf("%d findings with the pages, %d without", with, got)
+	}
 	for _, one := range works().Findings() {
 		if one.Level != LevelOK {
 			t.Errorf("%s %s", one.Level, one.Text)
@@ -247,6 +253,10 @@ func TestInitFindings(t *testing.T) {
 		}},
 		{LevelNote, "no rule keeps the ledger's branch to the app", func(f *Facts) { f.GitHub.BranchRules = []string{"non_fast_forward", "deletion"} }},
 		{LevelFails, "the ledger's branch is checked out", func(f *Facts) { f.Here = &Here{Name: "ada", Email: "a@b", Ledger: "0", CheckedOut: true} }},
+		{LevelNote, "does not tell this token how Pages are published", func(f *Facts) { f.GitHub.Pages = nil }},
+		{LevelFails, "publishes no Pages", func(f *Facts) { f.GitHub.Pages = new(github.Pages) }},
+		{LevelFails, "takes Pages from a branch", func(f *Facts) { f.GitHub.Pages = &github.Pages{BuildType: "legacy"} }},
+		{LevelNote, "everybody can see the pages of this private repository", func(f *Facts) { f.GitHub.Private = true }},
 		{LevelNote, "rewritten or deleted (deletion)", func(f *Facts) { f.GitHub.BranchRules = []string{"non_fast_forward"} }},
 	} {
 		f := works()

@@ -11,6 +11,7 @@ import (
 func TestOperations(t *testing.T) {
 	s, c := site(t)
 	s.Team("acme", "reviewers", "ada")
+	s.Set("acme/site", Settings{Pages: "workflow"})
 	head := s.Pull("acme/site", 1).Head
 	comment := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "bob", Body: "hello", App: "github-actions[bot]"})
 	other := s.Comment(NewComment{Repository: "acme/site", Number: 1, By: "ada", Body: "hello too"})
@@ -87,6 +88,7 @@ func TestOperations(t *testing.T) {
 		{ada, "GET", fmt.Sprintf("%s/actions/artifacts/%d/zip", repo, file), nil, 200},
 		{c.token, "GET", repo + "/actions/workflows/relay.yml", nil, 200},
 		{c.token, "GET", repo + "/actions/workflows/none.yml", nil, 404},
+		{c.token, "GET", repo + "/pages", nil, 200},
 		{c.token, "GET", repo + "/actions/permissions/workflow", nil, 403},
 		{ada, "GET", repo + "/actions/permissions/workflow", nil, 403},
 		{s.Token("acme"), "GET", repo + "/actions/permissions/workflow", nil, 200},
