@@ -238,7 +238,7 @@ func (x *bench) quiet(p *browsertest.Page, own ...string) {
 // reads what the command says; with what is known from elsewhere, and without.
 func TestT78BrowserAuditor(t *testing.T) {
 	x := newBench(t)
-	bundle := x.bundle(verifier.BundleFile, x.tip)
+	bundle := x.bundle("chosen.bundle", x.tip)
 	want := x.audit(bundle)
 	if !want.OK || want.Commits < 10 {
 		t.Fatalf("the demo's ledger: %+v", want)
@@ -274,7 +274,7 @@ func TestT78BrowserAuditor(t *testing.T) {
 	if got := read(p); got.Verdict != "No verdict" {
 		t.Errorf("beside a page from a folder: %+v", got)
 	}
-	x.quiet(p, browsertest.File(t, x.page), browsertest.File(t, bundle))
+	x.quiet(p, browsertest.File(t, x.page), browsertest.File(t, bundle), browsertest.File(t, filepath.Join(x.dir, verifier.BundleFile)))
 
 	base := browsertest.Serve(t, x.dir)
 	p = x.b.Open(t, base, browsertest.Phone)
@@ -302,6 +302,38 @@ func TestT78BrowserAuditor(t *testing.T) {
 		t.Error("a phone must scroll sideways")
 	}
 	x.quiet(p, base, base+verifier.BundleFile)
+}
+
+// TestT78BrowserBrowse: the page that browse serves works under the policy that it is served with, on
+// the ledger that browse serves.
+func TestT78BrowserBrowse(t *testing.T) {
+	x := newBench(t)
+	want := x.audit(x.bundle("chosen.bundle", x.tip))
+	dir, err := built()
+	check(t, err)
+	cmd := exec.Command(filepath.Join(dir, "countersign"), "browse", "--no-open", "--json")
+	cmd.Dir = x.repo
+	out, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	defer func() {
+		check(t, cmd.Process.Signal(os.Interrupt))
+		check(t, cmd.Wait())
+	}()
+	var said struct {
+		URL string `json:"url"`
+	}
+	check(t, json.NewDecoder(out).Decode(&said))
+	base := strings.TrimSuffix(said.URL, "index.html") + "verify/"
+	p := x.b.Open(t, base+"index.html", browsertest.Look{})
+	p.Wait("document.getElementById('beside')", patience) // until then browse reads the ledger
+	p.Click("#beside")
+	same(t, "browse", p, want)
+	for _, address := range p.Seen().Requests {
+		if !strings.HasPrefix(address, base) && !strings.HasPrefix(address, "blob:") && !strings.HasSuffix(address, "/style.css") {
+			t.Errorf("the page asked for %s", address)
+		}
+	}
 }
 
 // TestT78BrowserTampered: the page finds what the command finds in ledgers that somebody with write
