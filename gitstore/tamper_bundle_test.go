@@ -10,10 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/countersign-dev/countersign/gitstore/bundle"
+	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 )
 
 // bundleOf is the forged ledger as the bytes of a bundle.
@@ -35,7 +39,13 @@ func (s *soundLedger) asBundle(raw []byte, tip string) (audit.Result, error) {
 // asRepository is what the command says of the same objects where git made them: the
 // forger's own list of shallow commits, grafts and replacements is not in a bundle.
 func (f *forge) asRepository(tip string) (audit.Result, error) {
-	return verdict.OfObjects(objectsOf{f}, bundle.Ref{Name: LedgerRef, ID: f.tip}, verdict.Question{Signers: f.signersText, Tip: tip})
+	o := audit.Options{Tip: f.tip.String(), Signatures: true}
+	err := lineage.Held(LedgerRef, f.tip, plumbing.NewHash(tip), func(known plumbing.Hash) (bool, error) { return descends(f, f.tip, known) })
+	var rollback *RollbackError
+	if errors.As(err, &rollback) {
+		o.Found = []history.Finding{{RuleID: "L14", Commit: f.tip.String(), Message: rollback.Error()}}
+	}
+	return audit.Run(lineage.New(objectsOf{f}, lineage.Options{Tip: f.tip, Signers: &f.signers}), o)
 }
 
 // TestT78SameVerdict: a bundle of a ledger that somebody tampered with gets the verdict
