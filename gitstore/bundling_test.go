@@ -43,7 +43,7 @@ func TestGrowBundle(t *testing.T) {
 	if !bytes.Equal(has, want) || len(want) < 20*100 {
 		t.Errorf("%d objects, want %d", len(has)/20, len(want)/20)
 	}
-	if _, err := bundle.Read(grown.Bytes(), bundle.Limits{Held: 1 << 30, Made: 1 << 32}); err != nil {
+	if _, err := bundle.Read(bytes.NewReader(grown.Bytes()), int64(len(grown.Bytes())), bundle.Limits{Held: 1 << 30, Made: 1 << 32}); err != nil {
 		t.Error(err)
 	}
 	other, file := t.TempDir(), filepath.Join(t.TempDir(), "x.bundle")

@@ -29,7 +29,7 @@ func (f *forge) bundle() ([]byte, error) {
 
 // asBundle is what the verifier in the browser says of a bundle.
 func (s *soundLedger) asBundle(raw []byte, tip string) (audit.Result, error) {
-	b, err := bundle.Read(raw, bundle.Limits{Held: 1 << 30, Made: 1 << 32})
+	b, err := bundle.Read(bytes.NewReader(raw), int64(len(raw)), bundle.Limits{Held: 1 << 30, Made: 1 << 32})
 	if err != nil {
 		return audit.Result{}, err
 	}

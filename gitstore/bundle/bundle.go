@@ -14,9 +14,11 @@
 package bundle
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -55,62 +57,69 @@ type Bundle struct {
 // Limits bound what a bundle may make of itself in memory, and in work.
 type Limits = packfile.Limits
 
-// Read reads a bundle of a whole history, and keeps nothing of raw. One that needs
+// Read reads a bundle of a whole history, size bytes, from its beginning. One that needs
 // commits which are not in it, or leaves out files, is refused.
-func Read(raw []byte, limits Limits) (*Bundle, error) {
-	b := &Bundle{}
-	pack, err := b.header(raw)
-	if err != nil {
+func Read(from io.Reader, size int64, limits Limits) (*Bundle, error) {
+	b, h := &Bundle{}, &header{Reader: bufio.NewReaderSize(from, maxLine)}
+	if err := b.header(h); err != nil {
 		return nil, err
 	}
-	b.objects, err = packfile.DecodeWithin(pack, limits)
-	if err != nil {
+	var err error
+	if b.objects, err = packfile.DecodeWithin(h, size-h.size, limits); err != nil {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}
 	return b, nil
 }
 
-// header reads what is before the pack, and returns the pack.
-func (b *Bundle) header(raw []byte) (pack []byte, err error) {
-	first, rest, err := cutLine(raw)
+// header reads what is before the pack.
+func (b *Bundle) header(h *header) error {
+	first, err := h.line()
 	if err != nil || first != "# v2 git bundle" && first != "# v3 git bundle" {
-		return nil, refused(`not a Git bundle of version 2 or 3: "git bundle create" makes one`)
+		return refused(`not a Git bundle of version 2 or 3: "git bundle create" makes one`)
 	}
 	v3 := strings.Contains(first, "v3")
 	for range maxLines {
-		var line string
-		if line, rest, err = cutLine(rest); err != nil {
-			return nil, err
-		}
+		line, err := h.line()
 		switch {
+		case err != nil:
+			return err
 		case line == "" && len(b.Refs) == 0:
-			return nil, refused("the bundle has no ref")
+			return refused("the bundle has no ref")
 		case line == "":
-			return rest, nil
+			return nil
 		case line[0] == '@' && v3:
 			if line != "@object-format=sha1" {
-				return nil, refused("the bundle has the capability %+q: only whole bundles of SHA-1 objects can be read", line)
+				return refused("the bundle has the capability %+q: only whole bundles of SHA-1 objects can be read", line)
 			}
 			continue
 		case line[0] == '-':
-			return nil, refused("the history is not all in the bundle: it needs the commit %+q and what is before it; make one with the ref alone", strings.TrimPrefix(line, "-"))
+			return refused("the history is not all in the bundle: it needs the commit %+q and what is before it; make one with the ref alone", strings.TrimPrefix(line, "-"))
 		}
 		id, name, ok := strings.Cut(line, " ")
 		if !ok || name == "" || !plumbing.IsHash(id) {
-			return nil, refused("the bundle has a header line that is no ref: %+q", line)
+			return refused("the bundle has a header line that is no ref: %+q", line)
 		}
 		b.Refs = append(b.Refs, Ref{name, plumbing.NewHash(id)})
 	}
-	return nil, refused("the bundle has more than %d header lines", maxLines)
+	return refused("the bundle has more than %d header lines", maxLines)
 }
 
-func cutLine(raw []byte) (line string, rest []byte, err error) {
-	head := raw[:min(len(raw), maxLine)]
-	end := bytes.IndexByte(head, '\n')
-	if end < 0 {
-		return "", raw, refused("the bundle's header is cut short, or has a line of more than %d bytes", maxLine)
+// header is a bundle that is read up to its pack.
+type header struct {
+	*bufio.Reader
+	size int64 // bytes of the lines that were read
+}
+
+func (h *header) line() (string, error) {
+	raw, err := h.ReadSlice('\n')
+	if err == nil {
+		h.size += int64(len(raw))
+		return string(raw[:len(raw)-1]), nil
 	}
-	return string(head[:end]), raw[end+1:], nil
+	if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
+		err = refused("the bundle's header is cut short, or has a line of more than %d bytes", maxLine)
+	}
+	return "", err
 }
 
 // Ref returns the ref of this name; with "", the only one there is, or of several the

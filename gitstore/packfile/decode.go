@@ -7,7 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/crc32"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -48,15 +50,20 @@ func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, erro
 	return b, err
 }
 
-// DecodeWithin is Decode for a pack that has every base in itself. The batch does not
-// keep the bytes of the pack.
-func DecodeWithin(pack []byte, limits Limits) (*Batch, error) {
-	d := &decoder{pack: pack, limits: limits}
+// DecodeWithin is Decode for a pack of size bytes that has every base in itself. It is
+// read once, from its beginning, and the batch does not keep its bytes.
+func DecodeWithin(pack io.Reader, size int64, limits Limits) (*Batch, error) {
+	d := &decoder{stream: &stream{from: pack, sum: sha1.New()}, size: size, limits: limits}
 	return d.decode(func(plumbing.Hash) (Object, error) { return Object{}, ErrMissing })
 }
 
 func (d *decoder) decode(base func(plumbing.Hash) (Object, error)) (b *Batch, err error) {
-	if err = d.scan(); err == nil {
+	if d.stream != nil {
+		err = d.scanStream()
+	} else {
+		err = d.scan()
+	}
+	if err == nil {
 		err = d.resolve(base)
 	}
 	if err == nil {
@@ -75,8 +82,10 @@ type decoder struct {
 	limits  Limits
 	sum     plumbing.Hash
 	entries []received
-	thin    bool // base was needed
-	byName  bool // some deltas name their base
+	stream  *stream // in place of pack: it is read once
+	size    int64   // of the stream
+	thin    bool    // base was needed
+	byName  bool    // some deltas name their base
 
 	mu      sync.Mutex
 	waiting map[plumbing.Hash][]int32 // deltas by the name of their base
@@ -99,23 +108,63 @@ type received struct {
 
 const none = -1
 
-// scan reads every entry.
+// scan reads every entry of a pack that is in memory.
 func (d *decoder) scan() error {
 	end := int64(len(d.pack) - idSize)
-	if end < packHeaderSize || string(d.pack[:8]) != "PACK\x00\x00\x00\x02" {
-		return damaged("not a pack of version 2")
+	if end < packHeaderSize {
+		return errNoPack
 	}
-	if d.sum = sha1.Sum(d.pack[:end]); !bytes.Equal(d.sum[:], d.pack[end:]) {
-		return damaged("its content is not what its checksum says")
+	if d.sum = sha1.Sum(d.pack[:end]); string(d.pack[:8]) == packMagic && !bytes.Equal(d.sum[:], d.pack[end:]) {
+		return errChecksum
 	}
-	count := int64(binary.BigEndian.Uint32(d.pack[8:]))
+	return d.scanEntries(bytes.NewReader(d.pack), end)
+}
+
+const packMagic = "PACK\x00\x00\x00\x02"
+
+var (
+	errNoPack   = damaged("not a pack of version 2")
+	errChecksum = damaged("its content is not what its checksum says")
+)
+
+// scanStream reads every entry of a pack, and then its checksum.
+func (d *decoder) scanStream() error {
+	end := d.size - int64(idSize)
+	if end < packHeaderSize {
+		return errNoPack
+	}
+	if err := d.scanEntries(d.stream, end); err != nil {
+		return err
+	}
+	var sum plumbing.Hash
+	if _, err := io.ReadFull(d.stream.from, sum[:]); err != nil {
+		return readError(err)
+	}
+	if d.stream.sum.Sum(d.sum[:0]); d.sum != sum {
+		return errChecksum
+	}
+	return nil
+}
+
+// scanEntries reads the header and what follows it up to the checksum.
+func (d *decoder) scanEntries(src io.ReaderAt, end int64) error {
+	r := getReader()
+	defer func() {
+		r.src = nil // the next reader of this buffer has no use for the pack
+		r.put()
+	}()
+	var head [packHeaderSize]byte
+	if _, err := io.ReadFull(r.at(src, 0, end), head[:]); err != nil {
+		return readError(err)
+	}
+	if string(head[:8]) != packMagic {
+		return errNoPack
+	}
+	count := int64(binary.BigEndian.Uint32(head[8:]))
 	if count > (end-packHeaderSize)/minEntry {
-		return damaged("%d objects do not fit in %d bytes", count, len(d.pack))
+		return damaged("%d objects do not fit in %d bytes", count, end+int64(idSize))
 	}
 	d.entries, d.waiting = make([]received, 0, count), map[plumbing.Hash][]int32{}
-	r := getReader()
-	defer r.put()
-	r.at(bytes.NewReader(d.pack), packHeaderSize, end)
 	for range count {
 		if err := d.entry(r); err != nil {
 			return fmt.Errorf("entry %d: %w", len(d.entries), err)
@@ -125,6 +174,24 @@ func (d *decoder) scan() error {
 		return damaged("more than its %d objects", count)
 	}
 	return nil
+}
+
+// stream is a reader that only goes on, and sums up what it has read.
+type stream struct {
+	from io.Reader
+	at   int64
+	sum  hash.Hash
+}
+
+// ReadAt reads at the place that it is at.
+func (s *stream) ReadAt(p []byte, offset int64) (int, error) {
+	if offset != s.at {
+		return 0, errors.New("packfile: a stream that is read out of order")
+	}
+	n, err := io.ReadAtLeast(s.from, p, 1)
+	s.at += int64(n)
+	_, _ = s.sum.Write(p[:n])
+	return n, err
 }
 
 // entry reads the next entry. Its base by offset must be one before it.
@@ -161,7 +228,9 @@ func (d *decoder) entry(r *reader) error {
 		return err
 	}
 	e.data, err = r.inflate(size)
-	e.crc = crc32.ChecksumIEEE(d.pack[at:r.offset()])
+	if d.pack != nil {
+		e.crc = crc32.ChecksumIEEE(d.pack[at:r.offset()])
+	}
 	d.entries = append(d.entries, e)
 	return err
 }
@@ -176,7 +245,8 @@ func (d *decoder) hold(size int64) error {
 // batch puts all objects in the order of the pack, but bases before what
 // stands on them. Deltas stay as they are, unless too many stand on each other.
 func (d *decoder) batch() (*Batch, error) {
-	b := &Batch{}
+	n := len(d.entries)
+	b := &Batch{ids: make([]plumbing.Hash, 0, n), entries: make([]entry, 0, n), at: make(map[plumbing.Hash]int32, n)}
 	var chain []int32
 	for i := range d.entries {
 		for at := int32(i); at != none; at = d.entries[at].base {

@@ -46,7 +46,7 @@ func sound(t *testing.T, lives ...storetest.Life) (*bundle.Bundle, bundle.Ref) {
 	if err := l.WriteBundle(t.Context(), tip, &raw); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Read(raw.Bytes(), bundle.Limits{Held: 1 << 28, Made: 1 << 30})
+	b, err := bundle.Read(bytes.NewReader(raw.Bytes()), int64(len(raw.Bytes())), bundle.Limits{Held: 1 << 28, Made: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -34,10 +35,11 @@ import (
 // 1.1 GB of objects.
 var limits = bundle.Limits{Held: 1 << 30, Made: 8 << 30}
 
-// A Request is a message to the worker.
+// A Request is a message to the worker. The bundle is read once.
 type Request struct {
 	Kind    string
-	Bundle  []byte
+	Bundle  io.Reader
+	Size    int64 // bytes of the bundle
 	Signers string
 	Tip     string
 	How     string
@@ -74,7 +76,7 @@ type audited struct {
 func (w *Worker) Ready() { w.Post(Message{Kind: "ready", Ways: cheat.Ways()}) }
 
 // Do answers a request. It posts one result or one error, whatever the bytes are.
-func (w *Worker) Do(r Request) {
+func (w *Worker) Do(r *Request) {
 	defer func() {
 		if wrong := recover(); wrong != nil {
 			w.Post(Message{Kind: "error", Error: fmt.Sprintf("a bug in the verifier: %v", wrong)})
@@ -87,7 +89,7 @@ func (w *Worker) Do(r Request) {
 	w.Post(answer)
 }
 
-func (w *Worker) answer(r Request) (Message, error) {
+func (w *Worker) answer(r *Request) (Message, error) {
 	switch r.Kind {
 	case "audit":
 		return w.audit(r)
@@ -97,11 +99,14 @@ func (w *Worker) answer(r Request) (Message, error) {
 	return Message{}, fmt.Errorf("the verifier knows no message of the kind %+q", r.Kind)
 }
 
-func (w *Worker) audit(r Request) (Message, error) {
+func (w *Worker) audit(r *Request) (Message, error) {
 	w.last = nil
+	if r.Bundle == nil {
+		return Message{}, errors.New("no bundle was given")
+	}
 	within := limits
 	within.Progress = func(done, total int) { w.progress("objects", done, total) }
-	b, err := bundle.Read(r.Bundle, within)
+	b, err := bundle.Read(r.Bundle, r.Size, within)
 	if err != nil {
 		return Message{}, err
 	}

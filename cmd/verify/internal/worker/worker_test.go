@@ -63,7 +63,7 @@ func (a *asked) ask(t *testing.T, r worker.Request) worker.Message {
 	t.Helper()
 	a.messages = nil
 	a.Post = func(m worker.Message) { a.messages = append(a.messages, m) }
-	a.Do(r)
+	a.Do(&r)
 	last := a.messages[len(a.messages)-1]
 	for _, m := range a.messages[:len(a.messages)-1] {
 		if m.Kind != "progress" {
@@ -84,7 +84,7 @@ func TestT78Worker(t *testing.T) {
 		t.Errorf("a cheat before an audit: %+v", m)
 	}
 	for _, known := range []string{"", tip} {
-		m := w.ask(t, worker.Request{Kind: "audit", Bundle: raw, Tip: known})
+		m := w.ask(t, worker.Request{Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Tip: known})
 		if m.Kind != "result" || string(m.Result) != string(want) || len(w.messages) < 3 {
 			t.Errorf("%d messages, at last %s %s %s", len(w.messages), m.Kind, m.Error, m.Result)
 		}
@@ -100,10 +100,10 @@ func TestT78Worker(t *testing.T) {
 		"no kind":           {},
 		"another kind":      {Kind: "verdict"},
 		"no bundle":         {Kind: "audit"},
-		"not a bundle":      {Kind: "audit", Bundle: []byte("PK\x03\x04")},
-		"cut short":         {Kind: "audit", Bundle: raw[:len(raw)-1]},
-		"a short tip":       {Kind: "audit", Bundle: raw, Tip: tip[:12]},
-		"signers of no use": {Kind: "audit", Bundle: raw, Signers: "ada"},
+		"not a bundle":      {Kind: "audit", Bundle: bytes.NewReader([]byte("PK\x03\x04")), Size: int64(len([]byte("PK\x03\x04")))},
+		"cut short":         {Kind: "audit", Bundle: bytes.NewReader(raw[:len(raw)-1]), Size: int64(len(raw[:len(raw)-1]))},
+		"a short tip":       {Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Tip: tip[:12]},
+		"signers of no use": {Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Signers: "ada"},
 	} {
 		if m := w.ask(t, r); m.Kind != "error" || m.Error == "" || m.Result != nil {
 			t.Errorf("%s: %+v", name, m)
