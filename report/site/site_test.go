@@ -212,7 +212,7 @@ func TestOverviewIsSmall(t *testing.T) {
 	for i := range all {
 		all[i].Status, all[i].Waits, all[i].Closed, all[i].Summary = ledger.Awaiting, true, false, strings.Repeat("long ", 10_000)
 		all[i].Proposer = ledger.Actor{Kind: "user", ID: fmt.Sprint(i), Login: strings.Repeat("x", 300)}
-		all[i].Paths = []string{strings.Repeat("y", 4000) + fmt.Sprint(i)}
+		all[i].Paths = []string{strings.Repeat("y", 400) + fmt.Sprint(i)}
 	}
 	s := site.New(all, options())
 	for address, limit := range map[string]int{"index.html": 200 << 10, "person/index.html": 1 << 20, "path/index.html": 1 << 20} {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// BenchmarkSite writes the site of 10,000 transactions of every kind, then what one more changes, each in a
+// process of its own. The limits are 60 s, 1 s and 300 MB.
+func BenchmarkSite(b *testing.B) {
+	dir, out := b.TempDir(), filepath.Join(b.TempDir(), "site")
+	repo, err := gitstore.Init(dir)
+	fatal(b, err)
+	commitOne(b, dir)
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	fatal(b, err)
+	entries, err := storetest.LivesOf(1, storetest.Mixed(9_000)...) // a denial is two of them
+	fatal(b, err)
+	_, err = l.Append(b.Context(), "", entries...)
+	fatal(b, err)
+	program, patch := ourProgram(b), filepath.Join(b.TempDir(), "one.patch")
+	full := measured(b, program, "-C", dir, "site", "--out", out)
+	var more usage
+	for b.Loop() {
+		fatal(b, os.WriteFile(patch, []byte(addition("new"+strconv.Itoa(b.N)+".txt", time.Now().String()+"\n")), 0o666))
+		measured(b, program, "-C", dir, "review", "--patch", patch)
+		more = measured(b, program, "-C", dir, "site", "--out", out, "--incremental")
+	}
+	b.ReportMetric(0, "ns/op")
+	full.report(b, "full")
+	more.report(b, "one-more")
+}
+
+// usage is what a process took.
+type usage struct {
+	wall, cpu time.Duration
+	peak      float64 // of resident memory, in MB; 0 where the system does not tell
+}
+
+func (u usage) report(b *testing.B, name string) {
+	b.ReportMetric(u.wall.Seconds(), "s-"+name)
+	b.ReportMetric(u.cpu.Seconds(), "cpu-s-"+name)
+	b.ReportMetric(u.peak, "MB-"+name)
+}
+
+// measured runs a process, and looks at its peak as long as it runs.
+func measured(b *testing.B, args ...string) (u usage) {
+	b.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	began := time.Now()
+	fatal(b, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			fatal(b, err)
+			u.wall, u.cpu = time.Since(began), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+			return u
+		case <-time.After(5 * time.Millisecond):
+			status, _ := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/status")
+			if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {
+				kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+				u.peak = max(u.peak, kb/1024)
+			}
+		}
+	}
+}
