@@ -11,7 +11,7 @@ import (
 //go:embed texts.txt
 var texts string
 
-// Texts are the texts. The last are long.
+// Texts are the texts. The last are of a megabyte each.
 func Texts() []string {
 	var out []string
 	for line := range strings.Lines(texts) {
@@ -25,7 +25,7 @@ func Texts() []string {
 		out = append(out, line)
 	}
 	const long = 1 << 20
-	return append(out, strings.Repeat("<script>alert(1)</script>", long/25), strings.Repeat("a", long), strings.Repeat("\u202e\x1b", long/40))
+	return append(out, strings.Repeat("<script>alert(1)</script>", long/25), strings.Repeat("a", long), strings.Repeat("\u202e\x1b", long/4))
 }
 
 // Runs are the parts of a text that are ASCII and show, in order: wherever the text is

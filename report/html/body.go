@@ -79,7 +79,8 @@ func (b *Body) reveal(text, also string) *Body {
 // appendText escapes text. What does not show becomes an escape, marked if it may be; the
 // characters of also stay.
 func appendText(out []byte, text, also string, mark bool) []byte {
-	plain := 0 // from here to i nothing is to be changed
+	plain := 0  // from here to i nothing is to be changed
+	marked := 0 // where out ended after a mark
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c >= ' ' && c < 0x7f && c != '<' && c != '>' && c != '&' && c != '"' && c != '\'' {
@@ -94,16 +95,27 @@ func appendText(out []byte, text, also string, mark bool) []byte {
 		switch {
 		case as != "":
 		case r == utf8.RuneError && size == 1:
-			as = hidden(fmt.Sprintf(`\x%02x`, c), mark)
+			as = fmt.Sprintf(`\x%02x`, c)
 		case ledger.Visible(r) || r < 0x80 && strings.IndexByte(also, c) >= 0:
 			i += size
 			continue
 		case r < 0x80:
-			as = hidden(fmt.Sprintf(`\x%02x`, r), mark)
+			as = fmt.Sprintf(`\x%02x`, r)
 		default:
-			as = hidden(fmt.Sprintf(`\u%04x`, r), mark)
+			as = fmt.Sprintf(`\u%04x`, r)
 		}
-		out = append(append(out, text[plain:i]...), as...)
+		out = append(out, text[plain:i]...)
+		switch {
+		case !mark || as[0] == '&':
+			out = append(out, as...)
+		case marked > 0 && len(out) == marked: // one mark for all that stand together: a browser chokes on a million
+			out = append(append(out[:marked-len(markEnd)], as...), markEnd...)
+		default:
+			out = append(append(append(out, markBegin...), as...), markEnd...)
+		}
+		if mark && as[0] != '&' {
+			marked = len(out)
+		}
 		i += size
 		plain = i
 	}
@@ -127,12 +139,8 @@ func special(r rune) string {
 	return ""
 }
 
-func hidden(escape string, mark bool) string {
-	if !mark {
-		return escape
-	}
-	return `<span class="hidden">` + escape + `</span>`
-}
+// A mark stands around escapes.
+const markBegin, markEnd = `<span class="hidden">`, `</span>`
 
 // maxAddress bounds an address, in bytes.
 const maxAddress = 500

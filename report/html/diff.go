@@ -10,6 +10,9 @@ import (
 // maxColouredDiff bounds how much of a diff is coloured, in bytes; the rest is plain.
 const maxColouredDiff = 1 << 20
 
+// maxColouredLine bounds a line that is coloured: a browser chokes on a hundred thousand elements in one.
+const maxColouredLine = 4 << 10
+
 // writeDiff writes canonical bytes, a section a file. All of it stands there once, in its own order,
 // so that it can be selected and compared; two style rules set the removed and the added lines of a change
 // below each other, or side by side. names are the files' paths, in the diff's order.
@@ -122,7 +125,7 @@ func (d *drawer) code(class constant, line string, before, after int, at state) 
 		d.number(` data-n="`, after)
 	}
 	d.Markup(">")
-	if d.left -= len(line); d.left < 0 || d.language == nil {
+	if d.left -= len(line); d.left < 0 || d.language == nil || len(line) > maxColouredLine {
 		d.Lines(line).Markup("</span>")
 		return 0
 	}

@@ -103,3 +103,15 @@ func TestFindings(t *testing.T) {
 		}
 	}
 }
+
+// TestFewElements: escapes that stand together have one mark, so that a line of a megabyte does not keep a browser
+// busy for minutes.
+func TestFewElements(t *testing.T) {
+	var b html.Body
+	b.Text("a" + strings.Repeat("\u202e\x1b", 3) + "b\x00<\x01")
+	var out strings.Builder
+	check(t, html.Layout(&out, html.Head{}, &b))
+	if want := `a<span class="hidden">\u202e\x1b\u202e\x1b\u202e\x1b</span>b<span class="hidden">\x00</span>&lt;<span class="hidden">\x01</span>`; !strings.Contains(out.String(), want) {
+		t.Errorf("no %s in %s", want, out.String())
+	}
+}
