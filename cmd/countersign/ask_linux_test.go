@@ -285,7 +285,7 @@ func TestFirstScreen(t *testing.T) {
 	ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "approve")
 	p.answers(question, "\n", protectedQuestion, "\n")
 	ended()
-	rows := strings.Split(p.text(), "\r\n")
+	rows := screenRows(p.text(), 1000)
 	screen := strings.Join(rows[:23], "\n")
 	for _, want := range []string{"forty files", "becomes executable", "bin/tool3.sh", "steers automation", "hidden characters", "release.yml", "Makefile", "long.txt", "look-alike letters", "gen.go"} {
 		if !strings.Contains(screen, want) {
@@ -323,11 +323,14 @@ func TestT71PromptImitated(t *testing.T) {
 	}
 }
 
-// screenRows is a text as a terminal breaks it.
+// screenRows are the rows of a terminal that was shown a text, as they are left: a line of
+// progress, which a machine that is busy shows and a fast one does not, is wiped again.
 func screenRows(text string, columns int) []string {
 	var rows []string
 	for line := range strings.SplitSeq(text, "\r\n") {
-		row, at := "", 0
+		var row []rune
+		at := 0 // columns; a rune that is wide has one place in the row
+		place := 0
 		for _, r := range line {
 			wide := 1
 			if r > 0x1100 {
@@ -336,13 +339,22 @@ func screenRows(text string, columns int) []string {
 			if r == '\t' {
 				r, wide = ' ', 8-at%8
 			}
-			if at+wide > columns {
-				rows = append(rows, row)
-				row, at = "", 0
+			if r == '\r' {
+				at, place = 0, 0
+				continue
 			}
-			row, at = row+string(r), at+wide
+			if at+wide > columns {
+				rows = append(rows, strings.TrimRight(string(row), " "))
+				row, at, place = nil, 0, 0
+			}
+			if place < len(row) {
+				row[place] = r
+			} else {
+				row = append(row, r)
+			}
+			at, place = at+wide, place+1
 		}
-		rows = append(rows, row)
+		rows = append(rows, strings.TrimRight(string(row), " "))
 	}
 	return rows
 }
