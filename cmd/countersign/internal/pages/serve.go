@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,7 @@ func (p Program) browseCommand() *cobra.Command {
 		Long: `browse serves the pages that site writes on 127.0.0.1, to this machine alone and below a name
 that nobody can guess, and opens the browser there. Nothing is written. It ends with Ctrl-C.
 
-The ledger is audited first; until that is over the pages say so.`,
+The ledger is audited first; until that is over the pages say how far it is.`,
 		Example: "  countersign browse\n  countersign browse tx_01J --no-open",
 		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +51,7 @@ The ledger is audited first; until that is over the pages say so.`,
 
 // browse serves the pages until the person ends it.
 func (p Program) browse(ctx context.Context, args []string, o options, noOpen bool) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as site has it
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b, err := p.open(ctx, o)
@@ -113,7 +115,8 @@ type server struct {
 	prefix string // the path that all pages are below: others who can reach the port do not know it
 
 	mu          sync.Mutex
-	ready       *site.Site // nil until the ledger was read
+	audited     bool       // pages of transactions can be made
+	ready       *site.Site // nil until the whole ledger was read
 	what        string
 	done, total int
 }
@@ -135,6 +138,9 @@ func (s *server) prepare(ctx context.Context) error {
 	if err := s.b.audit(ctx); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.audited = true
+	s.mu.Unlock()
 	if err := s.b.readAll(nil); err != nil {
 		return err
 	}
@@ -241,15 +247,15 @@ func policyOf(address string) string {
 // file makes a file of the site, nil if there is none.
 func (s *server) file(address string) (data []byte, status int, err error) {
 	s.mu.Lock()
-	ready, what, done, total := s.ready, s.what, s.done, s.total
+	ready, audited, what, done, total := s.ready, s.audited, s.what, s.done, s.total
 	s.mu.Unlock()
 	switch {
 	case address == html.StyleFile:
 		return html.Style(), http.StatusOK, nil
+	case audited && strings.HasPrefix(address, "tx/"):
+		data, err = s.transaction(address)
 	case ready == nil:
 		return waiting(address, what, done, total), http.StatusServiceUnavailable, nil
-	case strings.HasPrefix(address, "tx/"):
-		data, err = s.transaction(address)
 	case address == verifyAddress && s.b.verifies():
 		data, err = s.b.verifier()
 	default:
