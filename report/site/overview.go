@@ -202,7 +202,7 @@ func (d *doc) countRow(address, name string, c counts) {
 	d.to(address, name)
 	d.Markup("</td>")
 	for _, n := range append([]int{c.sum()}, c[:]...) {
-		d.Markup("<td class=\"number\">").Textf("%d", n).Markup("</td>")
+		d.Markup("<td>").Textf("%d", n).Markup("</td>")
 	}
 	d.Markup("</tr>\n")
 }
@@ -234,10 +234,10 @@ func (d *doc) top(title, did string, count func(person) int) {
 		d.paragraph(func() { d.Text("Nobody.") })
 		return
 	}
-	d.begin(title, "Person", did)
+	d.begin(title, "Person", "Account", did)
 	for _, address := range who[:min(len(who), most)] {
 		p := d.people[address]
-		d.row(func() { d.person(p.Actor) }, func() { d.Textf("%d", count(p)) })
+		d.row(func() { d.person(p.Actor) }, func() { d.Code(short(p.ID, 100)) }, func() { d.Textf("%d", count(p)) })
 	}
 	d.end()
 	if len(who) > most {
