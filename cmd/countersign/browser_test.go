@@ -25,7 +25,7 @@ func TestBrowserScript(t *testing.T) {
 	b := browsertest.Start(t)
 	p := scripts(t, "testdata/browser")
 	looker := scriptBrowser{t, b}
-	p.Cmds["look"], p.Cmds["looksite"], p.Cmds["managerreads"], p.Cmds["picture"] = looker.look, looker.site, looker.reads, looker.picture
+	p.Cmds["look"], p.Cmds["looksite"], p.Cmds["managerreads"], p.Cmds["picture"], p.Cmds["shows"] = looker.look, looker.site, looker.reads, looker.picture, looker.shows
 	testscript.Run(t, p)
 }
 
@@ -108,6 +108,20 @@ func (s scriptBrowser) reads(ts *testscript.TestScript, neg bool, args []string)
 	}
 	if seen.Top > 450 || seen.Transaction == "" || !strings.HasSuffix(args[0], "/"+seen.Transaction) {
 		ts.Fatalf("the table stands %v pixels down, in the page of %q", seen.Top, seen.Transaction)
+	}
+}
+
+// shows holds that a page's text has these texts: shows FILE TEXT...
+func (s scriptBrowser) shows(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: shows FILE TEXT...")
+	}
+	var text string
+	s.b.Open(s.t, browsertest.File(s.t, ts.MkAbs(args[0])), browsertest.Look{NoPolicy: true}).Eval("document.body.textContent", &text)
+	for _, want := range args[1:] {
+		if !strings.Contains(text, want) {
+			ts.Fatalf("%s does not show %s: %s", args[0], want, text)
+		}
 	}
 }
 
