@@ -115,10 +115,6 @@ func (d *doc) audited(unsound int) {
 			}
 		}
 		d.rows("What does not verify", rows)
-	case d.o.Unaudited:
-		d.paragraph(func() {
-			d.Text("Each record was checked by itself. Whether the history was changed was not: ").Code("countersign audit").Text(" does that.")
-		})
 	default:
 		d.paragraph(func() {
 			d.Text("The whole history was audited up to commit ").Code(d.o.Tip).Text(", and it verifies. ").Code("countersign audit").Text(" does that again.")

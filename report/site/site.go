@@ -27,14 +27,11 @@ import (
 
 // Options are what a site is given beside its transactions.
 type Options struct {
-	Now       time.Time // until when something has waited
-	Ref, Tip  string    // of the ledger
-	Web       string    // as html.Options has it
-	Redact    bool      // diffs are left out
-	Nav       []html.Link
-	Found     []history.Finding // of the ledger as a whole: every page has them on top
-	Commits   int               // that were audited, 0 if that is not told
-	Unaudited bool              // the pages are of records alone
+	Now      time.Time // until when something has waited
+	Ref, Tip string    // of the ledger
+	Web      string    // as html.Options has it
+	Nav      []html.Link
+	Found    []history.Finding // of the ledger as a whole: every page has them on top
 }
 
 // A Site is made of summaries. Several goroutines may use it.
