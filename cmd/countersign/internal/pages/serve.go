@@ -207,9 +207,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.Set("Content-Type", types[path.Ext(address)])
-	h.Set("Content-Security-Policy", policyOf(address))
 	h.Set("Content-Length", strconv.Itoa(len(data)))
-	if status != http.StatusOK {
+	if status == http.StatusOK {
+		h.Set("Content-Security-Policy", policyOf(address))
+	} else {
 		h.Set("Refresh", "1")
 	}
 	w.WriteHeader(status)

@@ -326,12 +326,17 @@ func TestT78BrowserBrowse(t *testing.T) {
 	check(t, json.NewDecoder(out).Decode(&said))
 	base := strings.TrimSuffix(said.URL, "index.html") + "verify/"
 	p := x.b.Open(t, base+"index.html", browsertest.Look{})
-	p.Wait("document.getElementById('beside')", patience) // until then browse reads the ledger
+	p.Wait("document.getElementById('form') && !document.getElementById('form').hidden", patience) // until then browse reads the ledger
 	p.Click("#beside")
 	same(t, "browse", p, want)
 	for _, address := range p.Seen().Requests {
 		if !strings.HasPrefix(address, base) && !strings.HasPrefix(address, "blob:") && !strings.HasSuffix(address, "/style.css") {
 			t.Errorf("the page asked for %s", address)
+		}
+	}
+	for _, line := range p.Seen().Console {
+		if strings.Contains(line, "Content Security Policy") {
+			t.Errorf("the console has %s", line)
 		}
 	}
 }
