@@ -85,8 +85,8 @@ func (p protocol) git(in []byte, args ...string) []byte {
 }
 
 // advertise says what refs there are, and what a service can do. While the refs
-// stay as they are it does not ask git again: that was a process in three of all
-// that the tests of package main started.
+// stay as they are it does not ask git again: a third of all processes that the
+// tests of package main started were asking that.
 func (s *Server) advertise(w http.ResponseWriter, r *repository, p protocol, service string) {
 	key := func() string {
 		defer s.lock()()
