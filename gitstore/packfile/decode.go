@@ -29,9 +29,9 @@ var (
 type Limits struct {
 	Held int64 // bytes in memory at one time
 	Made int64 // bytes of all objects together
-	// Progress, which may be nil, is told how many objects are named, of how many; on
-	// several goroutines.
-	Progress func(done, total int)
+	// Progress, which may be nil, is told how many objects are read, and then named, of how
+	// many; on several goroutines.
+	Progress func(what string, done, total int)
 }
 
 // minEntry is the least that an entry takes: a byte, and an empty zlib stream.
@@ -149,8 +149,9 @@ func (d *decoder) scanStream() error {
 // scanEntries reads the header and what follows it up to the checksum.
 func (d *decoder) scanEntries(src io.ReaderAt, end int64) error {
 	r := getReader()
+	r.together = d.stream != nil
 	defer func() {
-		r.src = nil // the next reader of this buffer has no use for the pack
+		r.src, r.together, r.room = nil, false, nil // the next reader of this buffer has no use for them
 		r.put()
 	}()
 	var head [packHeaderSize]byte
@@ -168,6 +169,9 @@ func (d *decoder) scanEntries(src io.ReaderAt, end int64) error {
 	for range count {
 		if err := d.entry(r); err != nil {
 			return fmt.Errorf("entry %d: %w", len(d.entries), err)
+		}
+		if d.limits.Progress != nil {
+			d.limits.Progress("objects read", len(d.entries), int(count))
 		}
 	}
 	if r.offset() != end {
@@ -395,7 +399,7 @@ func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, erro
 	e := &d.entries[i]
 	e.id, e.kind = id, o.Type
 	if done := int(d.done.Add(1)); d.limits.Progress != nil {
-		d.limits.Progress(done, len(d.entries))
+		d.limits.Progress("objects named", done, len(d.entries))
 	}
 	n := len(steps)
 	for child := e.first; child != none; child = d.entries[child].other {

@@ -30,6 +30,8 @@ type reader struct {
 	pos        int
 	zlib       io.ReadCloser
 	one        [1]byte
+	together   bool   // small contents are parts of larger blocks
+	room       []byte // what is left of one
 }
 
 var readers = sync.Pool{New: func() any { return &reader{buf: make([]byte, 0, window)} }}
@@ -157,7 +159,7 @@ func (r *reader) rest(size int64) ([]byte, error) {
 	if size > maxObject {
 		return nil, damaged("an object of %d bytes is too large", size)
 	}
-	data := make([]byte, min(size, trust))
+	data := r.make(min(size, trust))
 	for n := 0; int64(n) < size; {
 		got, err := io.ReadFull(r.zlib, data[n:])
 		if err != nil {
@@ -173,6 +175,25 @@ func (r *reader) rest(size int64) ([]byte, error) {
 		return nil, readError(err)
 	}
 	return data, nil
+}
+
+// Contents up to small bytes are put together in blocks: of those that are all kept,
+// a block is one thing for the garbage collector to look at.
+const (
+	small     = 16 << 10
+	roomBlock = 1 << 20
+)
+
+func (r *reader) make(n int64) []byte {
+	if !r.together || n > small {
+		return make([]byte, n)
+	}
+	if int64(len(r.room)) < n {
+		r.room = make([]byte, roomBlock)
+	}
+	data := r.room[:n:n]
+	r.room = r.room[n:]
+	return data
 }
 
 // readError tells what is wrong with the bytes from what is wrong with reading

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -105,7 +106,7 @@ func (w *Worker) audit(r *Request) (Message, error) {
 		return Message{}, errors.New("no bundle was given")
 	}
 	within := limits
-	within.Progress = func(done, total int) { w.progress("objects", done, total) }
+	within.Progress = w.progress
 	b, err := bundle.Read(r.Bundle, r.Size, within)
 	if err != nil {
 		return Message{}, err
@@ -150,7 +151,14 @@ func result(found audit.Result) (Message, error) {
 // as reading some objects.
 const some = 1000
 
+// yields is how many steps pass until others may run. In WebAssembly nothing interrupts
+// a goroutine: the garbage collector would not get on, and the heap grow to gigabytes.
+const yields = 50
+
 func (w *Worker) progress(what string, done, total int) {
+	if done%yields == 0 {
+		runtime.Gosched()
+	}
 	if done%some == 0 || done == total {
 		w.Post(Message{Kind: "progress", What: what, Done: done, Total: total})
 	}
