@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 )
 
 // A hidden character is one that does not show, in lines that a diff adds, or a
@@ -65,7 +67,7 @@ type finder struct {
 func (f *finder) line(at hidden, text string) {
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		v := visible(r, text[:size])
+		v := markdown.Show(r, text[:size])
 		isByte := r == utf8.RuneError && size == 1
 		if v != text[:size] && r != '\t' && (isByte || !at.removed) {
 			at.shown = v

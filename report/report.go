@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -235,7 +236,7 @@ func (r Row) about() string {
 // Drift says in a line what else has changed since an approval; "" where nothing
 // has, or nobody looked. It is safe to show on a terminal.
 func Drift(d *approval.Drift) string {
-	return driftIn(d, Clean, func(names []string) string { return Clean(shortenTo(strings.Join(names, ", "), 2*maxWords)) })
+	return driftIn(d, Clean, func(names []string) string { return Clean(shortenTo(strings.Join(names, ", "), 2*markdown.MaxWords)) })
 }
 
 // drift is that in Markdown, with a link to the forge's comparison, or where there

@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -272,28 +273,7 @@ func (r Report) author() string {
 
 // Clean makes foreign text safe in one line on a terminal or in a log: what
 // does not print (controls, bidi, zero width) is shown as an escape (T14).
-func Clean(text string) string {
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		b.WriteString(visible(r, text[:size]))
-		text = text[size:]
-	}
-	return b.String()
-}
-
-// visible is a character as it may be shown.
-func visible(r rune, raw string) string {
-	switch {
-	case r == utf8.RuneError && len(raw) == 1:
-		return fmt.Sprintf(`\x%02x`, raw[0])
-	case ledger.Visible(r):
-		return raw
-	case r < 0x80:
-		return fmt.Sprintf(`\x%02x`, r)
-	}
-	return fmt.Sprintf(`\u%04x`, r)
-}
+func Clean(text string) string { return markdown.Clean(text) }
 
 // EscapeJSON writes what does not show in a JSON document, which is UTF-8 and
 // stands in one line, with JSON's escapes (RFC 8259, section 7).
@@ -375,7 +355,7 @@ func (s Style) reveal(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		if v := visible(r, text[:size]); v == text[:size] || r == '\t' {
+		if v := markdown.Show(r, text[:size]); v == text[:size] || r == '\t' {
 			b.WriteString(text[:size])
 		} else {
 			b.WriteString(s.paint(invert, v))

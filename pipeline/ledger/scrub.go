@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 )
 
 // A Scrubber takes secrets out of what is about to be stored, or shown. The
@@ -144,16 +145,5 @@ func EscapeBytes(s string) string {
 	return b.String()
 }
 
-// Visible reports whether a reader sees a character for what it is: it prints,
-// and it is none of those that print nothing (Hangul fillers, variation
-// selectors, blank signs), nor a space that is not U+0020.
-func Visible(r rune) bool {
-	return unicode.IsPrint(r) && !unicode.In(r, blank...) && !strings.ContainsRune(blankSigns, r)
-}
-
-// blankSigns are symbols and marks that show nothing: the blank Braille pattern, the
-// object replacement, Khitan and Egyptian fillers, the musical null notehead.
-const blankSigns = "\u2800\ufffc\U00016fe4\U00013441\U00013442\U0001d159"
-
-// blank are letters and marks that show nothing, which unicode lets pass.
-var blank = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
+// Visible reports whether a reader sees a character for what it is.
+func Visible(r rune) bool { return markdown.Visible(r) }

@@ -1,0 +1,191 @@
+// Package markdown puts foreign text into Markdown (GitHub's, GitLab's and Forgejo's) so that
+// it stays text: no structure, link, mention, image, HTML or mathematics comes of it. It is pure.
+package markdown
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+)
+
+// Foreign text stands in Markdown in one of three ways: prose, code and fenced.
+// None of them lets it make structure, links, mentions, images or HTML.
+
+// zeroWidth is put where a character would start a mention or a link: GitHub
+// looks for these in the rendered text too, where an escape is gone.
+const zeroWidth = "\u200b"
+
+// linking are the beginnings of links that have no special character. A text that
+// ends in www may have a full stop of ours behind it.
+var linking = lazyregexp.New(`(?i)www|gh-`)
+
+// Prose is somebody's words in a sentence of ours, never at the start of a
+// line. Punctuation is escaped (CommonMark 2.4), what links is broken up.
+func Prose(text string) string {
+	runes := []rune(linking().ReplaceAllStringFunc(Clean(text), func(m string) string {
+		word := strings.TrimSuffix(m, "-")
+		return word + zeroWidth + m[len(word):]
+	}))
+	var b strings.Builder
+	for i, r := range runes {
+		switch {
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '$': // mathematics, for which GitHub knows no other escape
+			b.WriteString("<span>$</span>")
+		case r == '@' || r == '#':
+			b.WriteString(string(r) + zeroWidth)
+		case r == ':' && (i+1 == len(runes) || runes[i+1] != ' '): // https://, :emoji:
+			b.WriteString(string(r) + zeroWidth)
+		case strings.ContainsRune("\\`*_{}[]()!|>~&^", r):
+			b.WriteString("\\" + string(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return alphanumeric().ReplaceAllStringFunc(b.String(), func(word string) string {
+		if hexadecimal().MatchString(word) {
+			return "`" + word + "`"
+		}
+		return word
+	})
+}
+
+// GitHub takes a word of hexadecimal digits for a commit, of whatever repository, and
+// links it. In a code span it does not.
+var (
+	alphanumeric = lazyregexp.New(`[0-9A-Za-z]+`)
+	hexadecimal  = lazyregexp.New(`^[0-9A-Fa-f]{7,}$`)
+)
+
+// Code is a name, shown letter by letter: a code span, or, where one could be
+// broken out of (by a backtick, or in a table by a bar), HTML with entities.
+func Code(text string) string {
+	shown := Clean(text)
+	if shown == "" {
+		return ""
+	}
+	if strings.TrimSpace(shown) == shown && !strings.ContainsAny(shown, "`|\\") {
+		return "`" + shown + "`"
+	}
+	var b strings.Builder
+	for _, r := range shown {
+		switch {
+		case r == '@': // in HTML's code too GFM links an address
+			b.WriteString("&#64;" + zeroWidth)
+		case r < 0x80 && !isPlain(r):
+			fmt.Fprintf(&b, "&#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return "<code>" + b.String() + "</code>"
+}
+
+// isPlain reports whether an ASCII character never means anything in Markdown.
+func isPlain(r rune) bool {
+	return r == ' ' || r == '/' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+}
+
+// Fenced is a code block. Its fence is longer than any run of backticks in the
+// text, so that no line of the text can end it (CommonMark 4.5).
+func Fenced(lang, text string) string {
+	fence := Fence(Backticks(text))
+	return fence + lang + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence + "\n"
+}
+
+func Fence(run int) string { return strings.Repeat("`", max(3, run+1)) }
+
+// Backticks is the length of the longest run of them.
+func Backticks(text string) int {
+	longest, run := 0, 0
+	for i := range len(text) {
+		if text[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// MaxWords is how many characters of a foreign text are shown in one place.
+const MaxWords = 300
+
+// Shorten cuts a text that is too long for one place. What is not UTF-8 stays
+// as it is, for Clean to show.
+func Shorten(text string) string { return ShortenTo(text, MaxWords) }
+
+func ShortenTo(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i] + "…"
+		}
+		n++
+	}
+	return text
+}
+
+// Words is prose of limited length.
+func Words(text string) string { return Prose(Shorten(text)) }
+
+// Name is code of limited length.
+func Name(text string) string { return Code(Shorten(text)) }
+
+var safeURL = lazyregexp.New(`^https?://[A-Za-z0-9./_:#?=&%-]+$`)
+
+// maxURL bounds an address; in the expression it would be written out, which
+// every start of the program would pay for.
+const maxURL = 500
+
+// Link is a link to an address that the forge told, plain text if that is odd.
+func Link(text, url string) string {
+	if len(url) > maxURL || !safeURL().MatchString(url) {
+		return text
+	}
+	return "[" + text + "](" + url + ")"
+}
+
+// Clean makes foreign text safe in one line: what
+// does not print (controls, bidi, zero width) is shown as an escape (T14).
+func Clean(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		b.WriteString(Show(r, text[:size]))
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// Show is a character, raw in its text, as it may be shown.
+func Show(r rune, raw string) string {
+	switch {
+	case r == utf8.RuneError && len(raw) == 1:
+		return fmt.Sprintf(`\x%02x`, raw[0])
+	case Visible(r):
+		return raw
+	case r < 0x80:
+		return fmt.Sprintf(`\x%02x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// Visible reports whether a reader sees a character for what it is: it prints,
+// and it is none of those that print nothing (Hangul fillers, variation
+// selectors, blank signs), nor a space that is not U+0020.
+func Visible(r rune) bool {
+	return unicode.IsPrint(r) && !unicode.In(r, blank...) && !strings.ContainsRune(blankSigns, r)
+}
+
+// blankSigns are symbols and marks that show nothing: the blank Braille pattern, the
+// object replacement, Khitan and Egyptian fillers, the musical null notehead.
+const blankSigns = "\u2800\ufffc\U00016fe4\U00013441\U00013442\U0001d159"
+
+// blank are letters and marks that show nothing, which unicode lets pass.
+var blank = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
