@@ -110,8 +110,8 @@ const (
 )
 
 // makeDelta makes to of from by copying its beginning, inserting what is new
-// and copying its end. It returns nil where that saves less than half: there is
-// no search for anything better.
+// and copying its end; where much is new in between, what from has of that is copied as well. It returns
+// nil where that saves less than half.
 func makeDelta(from, to []byte) []byte {
 	if int64(len(from)) >= maxObject {
 		return nil
@@ -119,18 +119,56 @@ func makeDelta(from, to []byte) []byte {
 	head := samePrefix(from, to)
 	tail := sameSuffix(from[head:], to[head:])
 	middle := to[head : len(to)-tail]
-	if len(middle) >= len(to)/2 {
+	sparse := len(middle) >= len(to)/8 && len(middle) <= maxSearch && len(from) <= maxSearch
+	if len(middle) >= len(to)/2 && !sparse {
 		return nil
 	}
 	out := make([]byte, 0, 24+len(middle)+len(middle)/maxInsert)
 	out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(len(from))), uint64(len(to)))
 	out = appendCopy(out, 0, head)
-	for len(middle) > 0 {
-		n := min(len(middle), maxInsert)
-		out, middle = append(append(out, byte(n)), middle[:n]...), middle[n:]
+	if sparse {
+		out = appendFound(out, from, middle)
+	} else {
+		out = appendInsert(out, middle)
 	}
 	if out = appendCopy(out, len(from)-tail, tail); len(out) >= len(to)/2 {
 		return nil
+	}
+	return out
+}
+
+// A search goes by blocks of this size, and over nothing longer than maxSearch.
+const (
+	searchBlock = 16
+	maxSearch   = 32 << 10
+)
+
+// appendFound makes a text of copies from another one, and of insertions where that has nothing alike.
+func appendFound(out, from, text []byte) []byte {
+	blocks := make(map[[searchBlock]byte]int, len(from)/searchBlock)
+	for at := len(from) / searchBlock * searchBlock; at >= searchBlock; at -= searchBlock { // the first of those alike stays
+		blocks[[searchBlock]byte(from[at-searchBlock:])] = at - searchBlock
+	}
+	done := 0
+	for i := 0; i+searchBlock <= len(text); {
+		at, ok := blocks[[searchBlock]byte(text[i:])]
+		if !ok {
+			i++
+			continue
+		}
+		back := sameSuffix(from[:at], text[done:i])
+		n := samePrefix(from[at:], text[i:])
+		out = appendCopy(appendInsert(out, text[done:i-back]), at-back, back+n)
+		i += n
+		done = i
+	}
+	return appendInsert(out, text[done:])
+}
+
+func appendInsert(out, text []byte) []byte {
+	for len(text) > 0 {
+		n := min(len(text), maxInsert)
+		out, text = append(append(out, byte(n)), text[:n]...), text[n:]
 	}
 	return out
 }
