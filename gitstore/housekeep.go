@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // A notedPack is a pack that this program wrote, with how many objects it has.
@@ -238,10 +240,19 @@ func (p *plan) trees(c commit) error {
 		}
 		former = parent.Tree
 	}
+	var page, diff plumbing.Hash
 	err := diffTrees(p.src, former, c.Tree, func(d treeChange) error {
+		switch _, inTransaction := ledger.TransactionOf(d.path); {
+		case inTransaction && path.Base(d.path) == ledger.ReadmeFile && d.old.id.IsZero():
+			page = d.new.id
+			return nil
+		case inTransaction && path.Ext(d.path) == ".diff":
+			diff = d.new.id
+		}
 		p.add(d.new.id, d.old.id)
 		return nil
 	})
+	p.add(page, diff) // a page has the diff in it
 	if errors.Is(err, packfile.ErrMissing) {
 		return nil // of a partial history only what is there is packed well
 	}

@@ -37,6 +37,13 @@ func (o overlay) View(id plumbing.Hash) (packfile.Object, error) {
 	return o.source.View(id)
 }
 
+func (o overlay) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+	if object, ok := o.new.Get(id); ok {
+		return object.Type, int64(len(object.Data)), nil
+	}
+	return o.source.Size(id)
+}
+
 // readObject returns the content of an object, which must have this type. It is
 // shared.
 func readObject(s source, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // partialCopy is what is here of a ledger that is elsewhere: the objects that were
@@ -186,6 +188,8 @@ func (p *partialCopy) noteWhole(commit plumbing.Hash) error {
 var (
 	shallow = packp.FilterTreeDepth(1) // what is directly in it
 	deep    = packp.Filter("")         // everything below
+	// what is directly in it with its files, and in the directories below
+	withTable = packp.FilterTreeDepth(2)
 )
 
 // fetchObjects gets objects, and of trees what the filter leaves. A server that
@@ -256,11 +260,68 @@ func (p *partialCopy) prefetch(root plumbing.Hash, paths []string) error {
 			return err
 		}
 		if len(trees) > 0 {
-			err = p.fetchObjects(trees, shallow)
+			tables, err2 := p.tables(root, paths)
+			if err2 != nil {
+				return err2
+			}
+			err = p.fetchObjects(append(trees, tables...), shallow)
 		} else {
 			err = p.fetchObjects(transactions, deep)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables are those tables beside these paths that are not here, as far as the directories are: who adds a
+// row needs them, and they come with what is fetched anyway.
+func (p *partialCopy) tables(root plumbing.Hash, paths []string) (out []plumbing.Hash, err error) {
+	for _, name := range paths {
+		at := treeEntry{mode: filemode.Dir, id: root}
+		parts := strings.Split(name, "/")
+		for depth := 0; at.mode == filemode.Dir && p.has(at.id); depth++ {
+			entries, err := readTree(p.own, at.id)
+			if err != nil {
+				return nil, err
+			}
+			table, ok := named(entries, ledger.ReadmeFile)
+			if ok && ledger.IsTable(path.Join(path.Join(parts[:depth]...), ledger.ReadmeFile)) && !p.has(table.id) && !slices.Contains(out, table.id) {
+				out = append(out, table.id)
+			}
+			if depth == len(parts) {
+				break
+			}
+			at, _ = named(entries, parts[depth])
+		}
+	}
+	return out, nil
+}
+
+// prefetchRows gets what entries' pages are made of and is not here yet: tables, and the directories that
+// these are in.
+func (p *partialCopy) prefetchRows(root plumbing.Hash, entries []ledger.Entry) error {
+	var dirs []string
+	for _, e := range entries {
+		for _, file := range ledger.Tables(e) {
+			dirs = append(dirs, path.Dir(file))
+		}
+	}
+	for range 12 {
+		trees, _, err := p.missing(root, dirs)
+		if err != nil {
+			return err
+		}
+		tables, err := p.tables(root, dirs)
+		if err != nil || len(trees)+len(tables) == 0 {
+			return err
+		}
+		filter := shallow
+		if len(trees) == 1 {
+			filter = withTable
+		}
+		if err := p.fetchObjects(append(trees, tables...), filter); err != nil {
 			return err
 		}
 	}

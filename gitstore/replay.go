@@ -248,8 +248,8 @@ func (r *replay) step(c link, former plumbing.Hash) (ourStep, error) {
 		if d.new.id.IsZero() {
 			return fmt.Errorf("%+q was removed, and a ledger never removes anything", d.path)
 		}
-		if !d.new.mode.IsFile() {
-			return nil
+		if !d.new.mode.IsFile() || ledger.IsPage(d.path) {
+			return nil // pages are made again
 		}
 		if id, ok := ledger.TransactionOf(d.path); ok {
 			s.place = ledger.Dir(id)

@@ -264,6 +264,15 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	if _, _, err := own.Size(parent); !parent.IsZero() && errors.Is(err, packfile.ErrMissing) {
 		return "", ledger.ErrMoved // no tip that was ever seen here
 	}
+	if s.partial != nil && !parent.IsZero() {
+		c, err := readCommit(s.partial, parent)
+		if err == nil {
+			err = s.partial.prefetchRows(c.Tree, entries)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
 	batch := &packfile.Batch{}
 	made, err := chain(objects, batch, parent, entries, s.local.sign)
 	if err != nil {

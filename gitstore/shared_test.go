@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -457,3 +458,50 @@ func TestSharedTransports(t *testing.T) {
 }
 
 func shortOf(dir string) string { return filepath.Base(filepath.Dir(dir)) + filepath.Base(dir) }
+
+// TestSharedPages: who adds a first stage to a ledger with pages, from a clone that has nothing of it,
+// asks no more often than for one without.
+func TestSharedPages(t *testing.T) {
+	entries := lives(t, make([]storetest.Life, 150)...)
+	last := len(entries) - 1
+	for !strings.HasPrefix(entries[last].Message, "review: ") {
+		last--
+	}
+	asked := map[bool]int{}
+	for _, pages := range []bool{false, true} {
+		r, server := newRemote(t, false)
+		some := entries[:last+1]
+		if !pages {
+			some = withoutPages(some)
+		}
+		l := ledgerAt(t, r.repo.Dir)
+		if _, err := l.Append(t.Context(), "", some[:last]...); err != nil {
+			t.Fatal(err)
+		}
+		server.Reset()
+		s := r.share(r.clone(), gitstore.LedgerOptions{})
+		paths := []string{ledger.Day(some[last].When)}
+		for name := range some[last].Files {
+			if strings.HasPrefix(name, "proposed/") {
+				paths = append(paths, path.Dir(name), ledger.DeniedDir(path.Base(path.Dir(name))))
+			}
+		}
+		snap, err := s.Snapshot(t.Context(), paths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Append(t.Context(), snap.Tip, some[last]); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range server.Requests() {
+			t.Logf("pages %v: %d bytes sent, %d received", pages, q.In, q.Out)
+		}
+		asked[pages] = len(server.Requests())
+		if report, err := auditOf(t, r.repo.Dir, "", nil); err != nil || !report.OK || report.Count != 0 {
+			t.Errorf("%v %+v", err, report.Findings)
+		}
+	}
+	if asked[true] > asked[false] {
+		t.Errorf("%d requests with pages, %d without", asked[true], asked[false])
+	}
+}

@@ -206,10 +206,18 @@ func (l *Ledger) move(old, next plumbing.Hash, packs ...notedPack) error {
 	return l.seen.write(next)
 }
 
-// chain makes one commit an entry, each on the one before, and returns the last.
+// chain makes one commit an entry, with its pages, each on the one before, and returns the last.
 func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.Entry, sign func([]byte) (string, error)) (plumbing.Hash, error) {
 	b := builder{store: overlay{to, s}, batch: to}
 	for _, e := range entries {
+		before, err := snapshot(b.store, parent)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		pages, err := ledger.Pages(before.Tree, e)
+		if err != nil {
+			return plumbing.ZeroHash, fmt.Errorf("making the ledger's pages: %w", err)
+		}
 		next := commit{}
 		if !parent.IsZero() {
 			old, err := readCommit(b.store, parent)
@@ -218,7 +226,7 @@ func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.
 			}
 			next = commit{Tree: old.Tree, Parents: []plumbing.Hash{parent}}
 		}
-		made, err := b.commit(next, changes(e), func(c commit) ([]byte, error) {
+		made, err := b.commit(next, slices.Concat(changes(e.Files), changes(pages)), func(c commit) ([]byte, error) {
 			return signed(object.EncodeCommit(c, object.Us, object.Us, e.When, e.Message), sign)
 		})
 		if err != nil {
@@ -229,9 +237,9 @@ func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.
 	return parent, nil
 }
 
-func changes(e ledger.Entry) []patch.Change {
-	files := make([]patch.Change, 0, len(e.Files))
-	for name, data := range e.Files {
+func changes(written map[string][]byte) []patch.Change {
+	files := make([]patch.Change, 0, len(written))
+	for name, data := range written {
 		files = append(files, patch.Change{Path: name, After: &patch.File{Mode: patch.Regular, Data: data}})
 	}
 	slices.SortFunc(files, func(a, b patch.Change) int { return strings.Compare(a.Path, b.Path) })

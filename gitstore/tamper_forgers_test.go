@@ -59,7 +59,7 @@ var forgers = []kind{
 		i := t.at()
 		later := t.of[t.idOf(i)]
 		last := later[len(later)-1]
-		if _, denies := t.name(last, holds("denied/")); denies || last == 0 {
+		if _, denies := t.name(last, denials); denies || last == 0 {
 			return false
 		}
 		t.changed(last)

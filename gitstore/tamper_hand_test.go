@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing/fstest"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -48,7 +49,7 @@ var findings = map[string]string{
 	"apply_result.json changed":                                   `^L[67] `,
 	"transaction.json of an earlier version changed":              `^L9 .*fold to`,
 	"a file removed":                                              `^L8 was removed`,
-	"a byte of any file, in a later commit":                       `^L8 `,
+	"a byte of any file, in a later commit":                       `^(L8|L23) `,
 	"a file added a commit earlier than its event":                `^L10 .*not accounted for`,
 	"a file added a commit later than its event":                  `^L1[012] .*is missing`,
 	"an empty directory":                                          `^L10 is an empty directory`,
@@ -71,6 +72,12 @@ var findings = map[string]string{
 	"author, committer or another header":                         `^(L15 is not a commit|HISTORY |L13 )`,
 	"README.md or ledger.json":                                    `^(L16|L8) `,
 	"a transaction at another place":                              `^L10 does not belong`,
+	"a page changed":                                              `^L23 .*is not (the page|the table)`,
+	"the page of another transaction":                             `^L23 .*is not the page`,
+	"a page that was not written again":                           `^L23 .*(was not written again|is missing)`,
+	"a row of a table left out, or another added":                 `^L23 .*(is not the table|lacks the row)`,
+	"a table written without a row":                               `^L23 .*adds no row`,
+	"a page removed":                                              `^L8 was removed`,
 	"an acceptance of another tip, or one that is malformed":      `^(L16|L10) `,
 	"a shallow clone":                                             `^HISTORY .*shallow`,
 	"grafts":                                                      `^HISTORY .*grafts`,
@@ -95,6 +102,9 @@ func (s *soundLedger) tamper(k kind, i int) (*forge, string, error) {
 		if !k.tamper(t) {
 			continue
 		}
+		if k.forges() {
+			t.makePages()
+		}
 		f, err := s.forge(t.steps, min(t.from, len(s.steps)), nil)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", t.what, err)
@@ -108,6 +118,39 @@ func (s *soundLedger) tamper(k kind, i int) (*forge, string, error) {
 		return f, t.what, nil
 	}
 	return nil, "", fmt.Errorf("%s: could not", k.name)
+}
+
+// forges reports whether a kind is one of the forgers.
+func (k kind) forges() bool {
+	return slices.ContainsFunc(forgers, func(f kind) bool { return f.name == k.name })
+}
+
+// makePages makes the pages good from the first step that was changed on.
+func (t *tamper) makePages() {
+	tree := fstest.MapFS{}
+	for i, st := range t.steps {
+		e := ledger.Entry{Files: map[string][]byte{}}
+		for name, one := range st.files {
+			if i >= t.from && ledger.IsPage(name) {
+				delete(t.changed(i).files, name)
+			} else if !one.gone {
+				e.Files[name] = one.data
+			}
+		}
+		if i >= t.from {
+			pages, err := ledger.Pages(tree, e)
+			if err != nil {
+				panic(err)
+			}
+			for name, data := range pages {
+				t.changed(i).files[name] = file{data: data}
+				tree[name] = &fstest.MapFile{Data: data}
+			}
+		}
+		for name, data := range e.Files {
+			tree[name] = &fstest.MapFile{Data: data}
+		}
+	}
 }
 
 // changed marks a step as changed and makes its files the tamperer's own.

@@ -175,7 +175,7 @@ var tamperers = []kind{
 	}},
 	{"a file added a commit later than its event", 40, func(t *tamper) bool {
 		i := t.at()
-		name, ok := t.name(i, func(name string) bool { return !ends(ledger.EventsFile)(name) && !ends(ledger.TransactionFile)(name) })
+		name, ok := t.name(i, func(name string) bool { return !written(name) })
 		if !ok || i+1 >= len(t.steps) {
 			return false
 		}
@@ -188,7 +188,7 @@ var tamperers = []kind{
 		i := t.at()
 		all := t.of[t.idOf(i)]
 		name, ok := t.name(i, func(name string) bool {
-			return strings.HasPrefix(name, "transactions/") && !ends(ledger.EventsFile)(name) && !ends(ledger.TransactionFile)(name)
+			return strings.HasPrefix(name, "transactions/") && !written(name)
 		})
 		if !ok || all[0] == i {
 			return false
@@ -413,7 +413,7 @@ var tamperers = []kind{
 	}},
 	{"a denial removed from the index", 40, func(t *tamper) bool {
 		i := t.at()
-		name, ok := t.name(i, holds("denied/"))
+		name, ok := t.name(i, denials)
 		if !ok {
 			return false
 		}
@@ -430,7 +430,7 @@ var tamperers = []kind{
 	}},
 	{"a denial changed in the index", 30, func(t *tamper) bool {
 		i := t.at()
-		name, ok := t.name(i, holds("denied/"))
+		name, ok := t.name(i, denials)
 		if !ok {
 			return false
 		}
@@ -549,6 +549,70 @@ var tamperers = []kind{
 		}
 		return to != ledger.Dir(id)
 	}},
+	{"a page changed", 120, func(t *tamper) bool {
+		i := t.at()
+		name, ok := t.name(i, ledger.IsPage)
+		if !ok {
+			return false
+		}
+		data := string(t.steps[i].files[name].data)
+		for _, e := range [][2]string{{"Ada", "Eve"}, {"**approve**", "**deny**"}, {"Completed", "Denied"}, {"| 1 |", "| 2 |"}, {"```", "~~~"}, {"| what |", "| what | "}, {"\n|", "\n\n|"}, {"# ", "# x"}} {
+			if t.r.IntN(2) == 0 {
+				data = strings.Replace(data, e[0], e[1], 1)
+			}
+		}
+		t.what = fmt.Sprintf("step %d, %s", i, name)
+		changed := data != string(t.steps[i].files[name].data)
+		t.changed(i).files[name] = file{data: []byte(data)}
+		return changed
+	}},
+	{"the page of another transaction", 40, func(t *tamper) bool {
+		i, j := t.at(), t.at()
+		name, other := ledger.Dir(t.idOf(i))+"/"+ledger.ReadmeFile, ledger.Dir(t.idOf(j))+"/"+ledger.ReadmeFile
+		t.changed(i).files[name] = t.steps[j].files[other]
+		return name != other
+	}},
+	{"a page that was not written again", 40, func(t *tamper) bool {
+		i := t.at()
+		name := ledger.Dir(t.idOf(i)) + "/" + ledger.ReadmeFile
+		old := t.former(i, name)
+		changes := !bytes.Equal(old, t.steps[i].files[name].data)
+		delete(t.changed(i).files, name)
+		return changes
+	}},
+	{"a row of a table left out, or another added", 60, func(t *tamper) bool {
+		i := t.at()
+		name, ok := t.name(i, ledger.IsTable)
+		if !ok {
+			return false
+		}
+		if t.r.IntN(2) == 0 {
+			delete(t.changed(i).files, name)
+		} else {
+			row := []byte("| [`tx_01KE5W5200041061050R3GG28A`](00/tx_01KE5W5200041061050R3GG28A/README.md) | 00:00:00 | `Eve` | nothing |\n")
+			t.changed(i).files[name] = file{data: append(bytes.Clone(t.steps[i].files[name].data), row...)}
+		}
+		return true
+	}},
+	{"a table written without a row", 40, func(t *tamper) bool {
+		i := t.at()
+		if strings.HasPrefix(t.steps[i].message, "review: ") || strings.HasPrefix(t.steps[i].message, "deny: ") {
+			return false
+		}
+		name := []string{"transactions/2026/01/README.md", "denied/README.md", "transactions/2026/02/README.md", path.Dir(ledger.Dir(t.idOf(i))) + "/README.md"}[t.r.IntN(4)]
+		t.changed(i).files[name] = file{data: append(t.former(i, name), "| x |\n"...)}
+		_, written := t.steps[i].files[name]
+		return written
+	}},
+	{"a page removed", 40, func(t *tamper) bool {
+		i := t.at()
+		name, ok := t.name(t.r.IntN(i), ledger.IsPage)
+		if _, again := t.steps[i].files[name]; !ok || again {
+			return false
+		}
+		t.changed(i).files[name] = file{gone: true}
+		return true
+	}},
 	{"an acceptance of another tip, or one that is malformed", 40, func(t *tamper) bool {
 		t.from = len(t.steps)
 		tip := t.commits[len(t.commits)-1].String()
@@ -617,12 +681,20 @@ var tamperers = []kind{
 
 // before is a file as the steps before i leave it.
 func (t *tamper) before(i int, name string) []byte {
+	if data := t.former(i, name); data != nil {
+		return data
+	}
+	panic(name)
+}
+
+// former is a file as it was before a step, nil where there was none.
+func (t *tamper) former(i int, name string) []byte {
 	for n := i - 1; n >= 0; n-- {
 		if one, ok := t.steps[n].files[name]; ok {
 			return bytes.Clone(one.data)
 		}
 	}
-	panic(name)
+	return nil
 }
 
 // events makes a kind of an edit of the lines that a step brings.
@@ -720,3 +792,11 @@ func (f *forge) raw(root plumbing.Hash, dir string, change func([]byte) []byte) 
 	}
 	return f.put(plumbing.TreeObject, encodeTree(entries))
 }
+
+// written reports whether a path is written again by later stages.
+func written(name string) bool {
+	return ends(ledger.EventsFile)(name) || ends(ledger.TransactionFile)(name) || ledger.IsPage(name)
+}
+
+// denials are the files of the index in denied/.
+func denials(name string) bool { return ledger.IsDenial(name) && !ledger.IsTable(name) }

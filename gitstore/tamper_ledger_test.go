@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -122,10 +123,18 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tree := fstest.MapFS{}
 	for i, e := range entries {
 		st := step{files: map[string]file{}, message: e.Message, when: e.When}
-		for name, data := range e.Files {
+		pages, err := ledger.Pages(tree, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := maps.Clone(e.Files)
+		maps.Copy(files, pages)
+		for name, data := range files {
 			st.files[name] = file{data: data}
+			tree[name] = &fstest.MapFile{Data: data}
 			if id, ok := ledger.TransactionOf(name); ok && (len(s.of[id]) == 0 || s.of[id][len(s.of[id])-1] != i) {
 				s.of[id] = append(s.of[id], i)
 			}

@@ -8,30 +8,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
-// riskTitles say what a kind of risk means, in few words.
-var riskTitles = map[risk.Kind]string{
-	risk.Unlisted:   "not listed",
-	risk.Executable: "becomes executable",
-	risk.Trusted:    "steers automation",
-	risk.Build:      "builds or installs",
-	risk.Secret:     "secret",
-	risk.Protected:  "protected",
-	risk.Binary:     "binary",
-	risk.Delete:     "deleted",
-	risk.Rename:     "renamed",
-	risk.Mode:       "executable no more",
-	risk.Whitespace: "white space only",
-	risk.Long:       "long lines",
-	risk.Hidden:     "hidden characters",
-	risk.Lookalike:  "look-alike letters",
-	risk.Generated:  "generated",
-}
-
-func riskTitle(k risk.Kind) string { return cmp.Or(riskTitles[k], "of unknown kind") }
+func riskTitle(k risk.Kind) string { return ledger.RiskTitle(string(k)) }
 
 // everyFile stands for the path of a risk without one.
 const everyFile = "every file"
@@ -133,7 +115,7 @@ type riskGroup struct {
 func riskGroups(list risk.List) []riskGroup {
 	var out []riskGroup
 	group := func(k risk.Kind) *riskGroup {
-		if riskTitles[k] == "" {
+		if !ledger.KnownRisk(string(k)) {
 			k = ""
 		}
 		i := slices.IndexFunc(out, func(g riskGroup) bool { return g.kind == k })

@@ -21,6 +21,7 @@ const module = "github.com/countersign-dev/countersign/"
 var mayImport = map[string][]string{
 	"pipeline/lazyregexp":     {},
 	"pipeline/parallel":       {},
+	"pipeline/markdown":       {"pipeline/lazyregexp"},
 	"pipeline/canon":          {"github.com/gowebpki/jcs"},
 	"pipeline/rule":           {"pipeline/canon"},
 	"pipeline/patch/linediff": {},
@@ -31,7 +32,7 @@ var mayImport = map[string][]string{
 	"pipeline/proposal":      {"pipeline/lazyregexp", "pipeline/canon", "pipeline/rule"},
 	"pipeline/result":        {"pipeline/canon", "pipeline/rule"},
 	"pipeline/packapply":     {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
-	"pipeline/ledger":        {"pipeline/lazyregexp", "pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
+	"pipeline/ledger":        {"pipeline/lazyregexp", "pipeline/markdown", "pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/audit/history": {},
 	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/code":          {"pipeline/patch"},
@@ -81,7 +82,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/lazyregexp", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
+		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
 	"report/html": {
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/result",

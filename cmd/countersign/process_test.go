@@ -88,7 +88,9 @@ func (s playground) newest() string {
 	s.t.Helper()
 	newest := ""
 	for line := range strings.Lines(s.git("ls-tree", "-r", "--name-only", "refs/agent/ledger", "transactions")) {
-		newest = max(newest, strings.Split(line, "/")[5])
+		if parts := strings.Split(line, "/"); len(parts) > 6 {
+			newest = max(newest, parts[5])
+		}
 	}
 	return newest
 }
@@ -144,7 +146,7 @@ func (s playground) validLedger() int {
 	n := 0
 	for line := range strings.Lines(s.git("ls-tree", "-r", "--name-only", "refs/agent/ledger", "transactions")) {
 		parts := strings.Split(strings.TrimSpace(line), "/")
-		if parts[6] == "events.jsonl" {
+		if len(parts) == 7 && parts[6] == "events.jsonl" {
 			n++
 			s.run(0, "validate", parts[5])
 		}

@@ -28,8 +28,10 @@
 //	L19      a transaction took the place of those which it says that it did
 //	L22      the key of a signed decision is recorded as the commit of the Policy
 //	         lists it, where that commit is here
+//	L23      the page of a transaction and the tables of pages are what the
+//	         records make; a ledger of schema 1 has none
 //
-// and I1 to I12, L1 to L7, L9, L10, L17, L18, L20 and L21 of each transaction as it stands at the
+// and I1 to I12, L1 to L7, L9, L10, L17, L18, L20, L21 and L23 of each transaction as it stands at the
 // tip (package ledger).
 package audit
 
@@ -82,6 +84,7 @@ func Run(h history.Reader, o Options) (Result, error) {
 		return Result{}, err
 	}
 	all := a.sorted()
+	a.readSchema(all)
 	var done atomic.Int64
 	parallel.Do(len(all), func(i int) {
 		a.transaction(all[i])
@@ -111,6 +114,7 @@ type auditor struct {
 	commits atomic.Int64
 	signed  atomic.Int64
 
+	paged    bool // the ledger has pages
 	policies approval.Policies
 	keys     keyLists
 

@@ -45,7 +45,8 @@ func (a *auditor) commit(c history.Commit) {
 type parts struct {
 	transactions map[string][]history.Change // by id, paths inside the directory
 	index        []history.Change            // in denied/ and proposed/
-	readme       bool
+	tables       []history.Change            // pages of months, days and denials
+	readme       *history.Change
 	schema       history.ID
 	events       *history.Change // the ledger's own
 	foreign      bool            // something else was found, and told
@@ -58,7 +59,7 @@ func (a *auditor) sort(c history.Commit) {
 		a.part(&p, c, ch)
 	}
 	// README.md and ledger.json come with the first commit.
-	has := [2]bool{p.readme, !p.schema.IsZero()}
+	has := [2]bool{p.readme != nil, !p.schema.IsZero()}
 	for i, name := range []string{ledger.ReadmeFile, ledger.SchemaFile} {
 		switch first := len(c.Parents) == 0; {
 		case first && !has[i]:
@@ -85,8 +86,13 @@ func (a *auditor) sort(c history.Commit) {
 			a.add(indexRule(ch.Path), c.ID, ch.Path, "was not added by a transaction")
 			a.read(c.ID, ch.Path, ch.New)
 		}
-		p.index = nil
+		for _, ch := range p.tables {
+			a.add("L23", c.ID, ch.Path, "was not written by a transaction")
+			a.read(c.ID, ch.Path, ch.New)
+		}
+		p.index, p.tables = nil, nil
 	}
+	a.readme(c, p)
 	words, fit := parseMessage(c.Message)
 	if !fit && p.events == nil {
 		a.add("L15", c.ID, "", "its message does not have the form of a stage's")
@@ -99,7 +105,7 @@ func (a *auditor) keep(c history.Commit, p parts, words words, fit bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for id, changes := range p.transactions {
-		v := version{commit: c.ID, age: c.Age, when: c.When, words: words, fit: fit, changes: changes, index: p.index, schema: p.schema}
+		v := version{commit: c.ID, age: c.Age, when: c.When, words: words, fit: fit, changes: changes, index: p.index, tables: p.tables, schema: p.schema}
 		tx := a.transactions[id]
 		if tx == nil {
 			tx = &transaction{id: id}
@@ -137,6 +143,9 @@ func (a *auditor) entry(c history.Commit, ch history.Change) {
 // mayChange reports whether a path may be written again. How it is, is checked
 // later.
 func mayChange(name string) bool {
+	if ledger.IsPage(name) {
+		return true
+	}
 	if _, ok := ledger.TransactionOf(name); !ok {
 		return name == ledger.LedgerEventsFile
 	}
@@ -152,14 +161,12 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	}
 	first, _, below := strings.Cut(ch.Path, "/")
 	switch {
+	case ledger.IsTable(ch.Path):
+		p.tables = append(p.tables, ch)
 	case below && (first == "denied" || first == "proposed"):
 		p.index = append(p.index, ch)
 	case ch.Path == ledger.ReadmeFile:
-		p.readme = true
-		raw := a.read(c.ID, ch.Path, ch.New)
-		if raw != nil && string(raw) != string(ledger.Readme()) {
-			a.add("L16", c.ID, ch.Path, "is not what countersign writes there")
-		}
+		p.readme = &ch
 	case ch.Path == ledger.SchemaFile:
 		p.schema = ch.New.ID
 	case ch.Path == ledger.LedgerEventsFile:
@@ -171,11 +178,29 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	}
 }
 
+// readme checks README.md at the root, which is that of the version in ledger.json.
+func (a *auditor) readme(c history.Commit, p parts) {
+	if p.readme == nil {
+		return
+	}
+	raw := a.read(c.ID, p.readme.Path, p.readme.New)
+	if raw == nil {
+		return
+	}
+	version := "1"
+	if !p.schema.IsZero() && ledger.HasPages(a.read(c.ID, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: p.schema})) {
+		version = ledger.SchemaVersion
+	}
+	if !bytes.Equal(raw, ledger.Readme(version)) {
+		a.add("L16", c.ID, p.readme.Path, "is not what countersign writes there")
+	}
+}
+
 // inside is a path in a transaction's directory. All of them are kept until the
 // transaction is checked, so most share one text.
 func inside(name, id string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, ledger.Dir(id)), "/")
-	usual := []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile}
+	usual := []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile, ledger.ReadmeFile}
 	if i := slices.Index(usual, name); i >= 0 {
 		return usual[i]
 	}

@@ -27,8 +27,9 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 		l.fail("L8", v, ledger.EventsFile, "the commit brings events of more than one time, and so of more than one stage")
 	}
 	need := l.accounted(from, to)
+	l.pages(v, from, to, tx)
 	for _, ch := range v.changes {
-		if ch.Old != (history.Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile {
+		if ch.Old != (history.Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile || ch.Path == ledger.ReadmeFile {
 			continue
 		}
 		if _, ok := need[ch.Path]; !ok {
@@ -45,7 +46,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 	}
 	if !v.schema.IsZero() {
 		raw := l.read(v.commit, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: v.schema})
-		if raw != nil && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt)) {
+		if raw != nil && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt, "1")) && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt, ledger.SchemaVersion)) {
 			l.add("L16", v.commit, ledger.SchemaFile, "is not what countersign writes there in a first commit of this time")
 		}
 	}

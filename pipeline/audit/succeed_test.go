@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
@@ -26,7 +27,18 @@ type written struct {
 
 func newWritten(entries []ledger.Entry, from int) *written {
 	w := &written{entries, from, map[history.ID][]byte{}}
-	for _, e := range entries {
+	tree := fstest.MapFS{}
+	for i, e := range entries {
+		pages, err := ledger.Pages(tree, e)
+		if err != nil {
+			panic(err)
+		}
+		e.Files = maps.Clone(e.Files)
+		maps.Copy(e.Files, pages)
+		for name, data := range e.Files {
+			tree[name] = &fstest.MapFile{Data: data}
+		}
+		entries[i] = e
 		for _, data := range e.Files {
 			w.blobs[file(data).ID] = data
 		}

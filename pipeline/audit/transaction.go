@@ -28,7 +28,9 @@ type version struct {
 	fit     bool // the message has the form that words need
 	changes []history.Change
 	index   []history.Change
-	schema  history.ID // of ledger.json, where the commit brings it
+	tables  []history.Change // paths from the root
+	page    history.Entry    // README.md of the transaction, as the version leaves it
+	schema  history.ID       // of ledger.json, where the commit brings it
 }
 
 // sorted returns the transactions by id, each with its oldest version first.
@@ -140,6 +142,7 @@ func (l *life) histories() (_ []history.Entry, states []history.ID) {
 				l.content[ch.New.ID] = raw
 			}
 		}
+		v.page = l.files[ledger.ReadmeFile]
 		states = append(states, l.files[ledger.TransactionFile].ID)
 	}
 	return eventsFiles, states

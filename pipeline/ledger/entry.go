@@ -20,6 +20,10 @@ type Entry struct {
 	Message string
 	When    time.Time
 	Files   map[string][]byte
+
+	// What events.jsonl among the files holds, where a Stage made it: Pages need not read it again.
+	payloads []Payload
+	tx       Transaction
 }
 
 // A Snapshot is the ledger at one moment. Tree stays readable and unchanged
@@ -209,21 +213,37 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	s.file(TransactionFile, state)
 	s.file(EventsFile, s.Log.Bytes())
 	if first {
-		s.files[ReadmeFile] = Readme()
-		s.files[SchemaFile] = Schema(FormatTime(s.now))
+		s.files[ReadmeFile] = Readme(SchemaVersion)
+		s.files[SchemaFile] = Schema(FormatTime(s.now), SchemaVersion)
 	}
 	message := fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
 		t.Stage, OneLine(s.scrub.Text(t.Subject), 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
-	return &Entry{Message: message, When: s.now, Files: s.files}, nil
+	return &Entry{Message: message, When: s.now, Files: s.files, payloads: slices.Clip(s.Log.payloads), tx: tx}, nil
 }
 
-// Readme is README.md, the same in every ledger.
-func Readme() []byte { return []byte(readme) }
+// SchemaVersion is that of a ledger that begins now: one with pages (Pages). A ledger of
+// version 1 has none, and goes on without.
+const SchemaVersion = "2"
+
+// Readme is README.md at the root, the same in every ledger of a version.
+func Readme(version string) []byte {
+	if version == "1" {
+		return []byte(readme)
+	}
+	return []byte(readme + readmeOfPages)
+}
 
 // Schema is ledger.json of a ledger whose first event has this timestamp.
-func Schema(createdAt string) []byte {
-	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":\"1\"}\n", createdAt)
+func Schema(createdAt, version string) []byte {
+	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":%q}\n", createdAt, version)
 }
+
+const readmeOfPages = `
+For people: the README.md of a transaction's directory says who proposed what,
+who decided, and what was applied; that of a month, a day or a folder of one,
+and of denied/, lists what is there. Each is made of the record beside it, and
+countersign audit makes it again and compares.
+`
 
 const readme = `# Countersign ledger
 

@@ -92,7 +92,7 @@ func TestT14OneLine(t *testing.T) {
 	s.Event(meta())
 	e, err := s.Entry(title, false)
 	if err != nil || strings.Count(e.Message, "\nCountersign-Outcome:") != 1 || strings.Count(e.Message, "\nCountersign-Stage:") != 1 {
-		t.Errorf("%q %v", e, err)
+		t.Errorf("%+v %v", e, err)
 	}
 }
 

@@ -222,7 +222,9 @@ func (l *Log) Time(event int) (time.Time, error) {
 func (l *Log) Transaction() Transaction { return l.tx }
 
 // Meta returns the first event's payload; the log must not be empty.
-func (l *Log) Meta() Meta { return *l.payloads[0].(*Meta) }
+func (l *Log) Meta() Meta { return metaOf(l.payloads) }
+
+func metaOf(payloads []Payload) Meta { return *payloads[0].(*Meta) }
 
 // Of returns the payloads of one type, in order.
 func Of[P Payload](l *Log) []P {

@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// ownRules checks L1–L7, L9, L10 and L20, which only our own directories promise.
+// ownRules checks L1–L7, L9, L10, L20 and L23, which only our own directories promise.
 //
 // L1, L2 and L7 of the events need no look where ReadLog took them: it holds seq
 // to the number of the line, prev to the hash of the line before, and each line
@@ -33,6 +33,19 @@ func (c *checker) ownRules() {
 		c.result()
 	}
 	c.shape()
+	if len(c.Found) == 0 {
+		c.page()
+	}
+}
+
+// page: README.md is what the events and their files make of it, where all else holds: of what does not, no
+// page says anything. A ledger of schema 1 has none;
+// that one of schema 2 has one, the audit holds.
+func (c *checker) page() {
+	raw, err := c.read(ReadmeFile)
+	if err == nil && !bytes.Equal(raw, c.log.Page(c.dir, len(c.log.events), c.log.tx)) {
+		c.Add("L23", ReadmeFile, "is not the page that the events beside it make")
+	}
 }
 
 // chain is L1, L2 and L7 of the events. A line that is no JSON object, which was
@@ -172,20 +185,8 @@ func (c *checker) risks() {
 		if err != nil {
 			continue // I10 says so
 		}
-		var doc struct {
-			Schema  string         `json:"schema"`
-			PatchID string         `json:"patch_id"`
-			More    map[string]int `json:"more"`
-			Risks   []struct {
-				Kind   string `json:"kind"`
-				Path   string `json:"path"`
-				From   string `json:"from,omitempty"`
-				Lines  []int  `json:"lines,omitempty"`
-				More   int    `json:"more,omitempty"`
-				Detail string `json:"detail,omitempty"`
-			} `json:"risks"`
-		}
-		switch err := canon.Unmarshal(raw, &doc); {
+		doc, err := parseRisks(raw)
+		switch {
 		case err != nil:
 			c.Add("L20", a.Path, "is no list of risks: %v", err)
 		case doc.Schema != RisksSchema:
@@ -305,7 +306,7 @@ func (c *checker) sameResult(doc any, raw []byte, done *ApplyComplete) bool {
 
 // shape: nothing but the files that the events account for.
 func (c *checker) shape() {
-	known := map[string]bool{TransactionFile: true, EventsFile: true, ResultFile: true}
+	known := map[string]bool{TransactionFile: true, EventsFile: true, ResultFile: true, ReadmeFile: true}
 	if c.log != nil {
 		for _, p := range proposals(c.log) {
 			known[PatchFile(p.PatchID)] = true

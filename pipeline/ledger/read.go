@@ -41,14 +41,25 @@ func CheckSchema(tree fs.FS) error {
 	if err != nil {
 		return err
 	}
+	if version, err := schemaOf(raw); err != nil || version != "1" && version != SchemaVersion {
+		return &DamagedError{SchemaFile, "is not of schema version 1 or 2, which this program reads"}
+	}
+	return nil
+}
+
+func schemaOf(raw []byte) (version string, err error) {
 	var schema struct {
 		CreatedAt string `json:"created_at"`
 		Version   string `json:"schema_version"`
 	}
-	if err := canon.Unmarshal(raw, &schema); err != nil || schema.Version != "1" {
-		return &DamagedError{SchemaFile, "is not of schema version 1, which this program reads"}
-	}
-	return nil
+	err = canon.Unmarshal(raw, &schema)
+	return schema.Version, err
+}
+
+// HasPages reports whether the ledger with this ledger.json has pages.
+func HasPages(raw []byte) bool {
+	version, err := schemaOf(raw)
+	return err == nil && version == SchemaVersion
 }
 
 // OnPull returns the transactions of the pull requests with a number, which may
@@ -195,6 +206,9 @@ func backward(tree fs.FS, dir string, levels int, yield func(string, error) bool
 		return cmp.Or(len(a.Name())-len(b.Name()), strings.Compare(a.Name(), b.Name()))
 	})
 	for _, e := range slices.Backward(below) {
+		if IsTable(path.Join(dir, e.Name())) {
+			continue
+		}
 		if !backward(tree, path.Join(dir, e.Name()), levels-1, yield) {
 			return false
 		}
@@ -211,12 +225,18 @@ func idsOf(tree fs.FS, day string) ([]string, error) {
 	}
 	for _, shard := range shards {
 		dir := path.Join(day, shard.Name())
+		if IsTable(dir) {
+			continue
+		}
 		entries, err := listDir(tree, dir)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range entries {
 			id := e.Name()
+			if IsTable(path.Join(dir, id)) {
+				continue
+			}
 			if dir := path.Join(dir, id); CheckID(id) != nil || Dir(id) != dir {
 				return nil, &DamagedError{dir, "is not where a transaction belongs"}
 			}

@@ -307,8 +307,15 @@ func (w *world) At(ctx context.Context, _ string) (ledger.Snapshot, error) { ret
 // Append adds entries.
 func (w *world) Append(_ context.Context, _ string, entries ...ledger.Entry) (string, error) {
 	for _, e := range entries {
+		pages, err := ledger.Pages(w.tree, e)
+		if err != nil {
+			return "", err
+		}
 		w.tip++
 		w.entries = append(w.entries, e)
+		for name, data := range pages {
+			w.tree.put(name, data)
+		}
 		for name, data := range e.Files {
 			w.tree.put(name, data)
 		}

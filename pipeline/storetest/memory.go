@@ -68,20 +68,30 @@ func (m *Memory) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 		return "", ledger.ErrMoved
 	}
 	for _, e := range entries {
-		m.add(e)
+		before, err := m.snapshot(m.tip)
+		if err != nil {
+			return "", err
+		}
+		pages, err := ledger.Pages(before.Tree, e)
+		if err != nil {
+			return "", err
+		}
+		m.add(e, pages)
 	}
 	return m.tip, nil
 }
 
-func (m *Memory) add(e ledger.Entry) {
+func (m *Memory) add(e ledger.Entry, pages map[string][]byte) {
 	files := maps.Clone(m.files)
 	if files == nil {
 		files = map[string][]byte{}
 	}
 	sum := m.tip + "\n" + e.Message + "\n" + ledger.FormatTime(e.When) + "\n"
-	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		files[name] = bytes.Clone(e.Files[name])
-		sum += fmt.Sprintf("%s %s\n", canon.Hex(e.Files[name]), name)
+	for _, written := range []map[string][]byte{e.Files, pages} {
+		for _, name := range slices.Sorted(maps.Keys(written)) {
+			files[name] = bytes.Clone(written[name])
+			sum += fmt.Sprintf("%s %s\n", canon.Hex(written[name]), name)
+		}
 	}
 	m.tip, m.files = canon.Hex([]byte(sum)), files
 	m.entries = append(m.entries, e)

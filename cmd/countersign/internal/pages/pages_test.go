@@ -206,8 +206,8 @@ func TestT77SiteTampered(t *testing.T) {
 	check(t, err)
 	forged := entries[len(entries)-1]
 	for name, data := range forged.Files {
-		if strings.HasSuffix(name, "/"+ledger.EventsFile) {
-			w.add(ledger.Entry{Message: "nothing much\n", When: forged.When, Files: map[string][]byte{name: bytes.Replace(data, []byte("approve"), []byte("deny"), 1)}})
+		if strings.HasSuffix(name, "/"+ledger.TransactionFile) {
+			w.add(ledger.Entry{Message: "nothing much\n", When: forged.When, Files: map[string][]byte{name: bytes.Replace(data, []byte("completed"), []byte("denied"), 1)}})
 		}
 	}
 	for range 2 {

@@ -1,0 +1,298 @@
+package ledger_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// laidOut are the files of a ledger after some entries.
+func laidOut(t testing.TB, entries ...ledger.Entry) fstest.MapFS {
+	t.Helper()
+	tree := fstest.MapFS{}
+	for _, e := range entries {
+		pages, err := ledger.Pages(tree, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, files := range []map[string][]byte{e.Files, pages} {
+			for name, data := range files {
+				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
+			}
+		}
+	}
+	return tree
+}
+
+// TestPages holds the pages of one life of every kind to testdata/pages.md.
+func TestPages(t *testing.T) {
+	entries, err := storetest.Lives(storetest.Mixed(9)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := laidOut(t, entries...)
+	var names []string
+	for name := range tree {
+		if ledger.IsPage(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var got bytes.Buffer
+	for _, name := range names {
+		if strings.HasPrefix(path.Base(path.Dir(name)), "tx_") || len(path.Base(path.Dir(name))) != 2 || strings.Count(name, "/") < 5 {
+			fmt.Fprintf(&got, "<!-- %s -->\n%s\n", name, tree[name].Data)
+		}
+	}
+	const golden = "testdata/pages.md"
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v; -update writes %s anew:\n%s", err, golden, got.Bytes())
+	}
+	// Each directory has its page, which says of what is in it.
+	for name := range tree {
+		if id, ok := ledger.TransactionOf(name); ok {
+			page := tree[ledger.Dir(id)+"/"+ledger.ReadmeFile]
+			if page == nil || !bytes.Contains(page.Data, []byte(id)) {
+				t.Errorf("%s has no page", id)
+			}
+		}
+	}
+}
+
+// TestPagesOfSchema1: a ledger that began without pages goes on without.
+func TestPagesOfSchema1(t *testing.T) {
+	entries, err := storetest.Lives(storetest.Whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries[0].Files[ledger.SchemaFile] = ledger.Schema("2026-01-05T00:00:00.000Z", "1")
+	tree := laidOut(t, entries...)
+	for name := range tree {
+		if ledger.IsPage(name) {
+			t.Errorf("%s", name)
+		}
+	}
+	if err := ledger.CheckSchema(tree); err != nil {
+		t.Error(err)
+	}
+	for _, schema := range []string{`{"created_at":"x","schema_version":"3"}`, `{"created_at":"x"}`, `{}`, ""} {
+		tree[ledger.SchemaFile] = &fstest.MapFile{Data: []byte(schema + "\n")}
+		if ledger.CheckSchema(tree) == nil {
+			t.Errorf("%s is taken", schema)
+		}
+	}
+}
+
+// TestTables: a table is the table before with one row more, up to where it only counts.
+func TestTables(t *testing.T) {
+	var day, folder, month []byte
+	for i := range 100 {
+		m := *meta()
+		m.Summary = fmt.Sprint("number ", i)
+		rows := ledger.ProposalRows(m)
+		folder, day, month = rows[0].Add(folder), rows[1].Add(day), rows[2].Add(month)
+		if n := bytes.Count(day, []byte("number ")); i < 30 && n != i+1 || i >= 30 && (n != 0 || !bytes.Contains(day, fmt.Appendf(nil, "\n%d in all, in the folders here.\n", i+1))) {
+			t.Fatalf("%d:\n%s", i, day)
+		}
+		if n := bytes.Count(folder, []byte("number ")); i < 60 && n != i+1 || i >= 60 && n != 0 {
+			t.Fatalf("%d:\n%s", i, folder)
+		}
+		if want := fmt.Sprintf("| [05](05/README.md) | %d |\n", i+1); !bytes.Contains(month, []byte(want)) {
+			t.Fatalf("%d:\n%s", i, month)
+		}
+	}
+	if len(folder) > 4000 || len(day) > 100 {
+		t.Errorf("%d and %d bytes", len(folder), len(day))
+	}
+}
+
+// written are the pages of a life with one foreign text in every place for foreign text.
+func written(t testing.TB, text string) map[string][]byte {
+	t.Helper()
+	word := "x" + text
+	who := ledger.Actor{Kind: word, ID: word, Login: word}
+	log := &ledger.Log{}
+	s := ledger.NewStage(log, moment, storetest.Plain{})
+	s.Event(&ledger.Meta{TransactionID: txID, Proposer: who, Summary: word, BaseCommit: word, PolicyCommit: text})
+	s.Status(ledger.InProgress, word)
+	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Input: word, Mode: "review"})
+	it := change()
+	it.Metadata.Repository, it.Metadata.PullRequest, it.Metadata.HeadCommit = &ledger.Repository{ID: "1", Name: "acme/" + word}, 7, word
+	it.Metadata.Kind, it.Metadata.Author, it.Metadata.Supersedes = ledger.KindPatch, nil, []string{word, otherID}
+	it.Metadata.PatchRedactedSHA256 = word
+	s.Artifact(ledger.KindRisks, map[string]any{"schema": ledger.RisksSchema, "patch_id": patchID, "more": map[string]int{word: 3}, "risks": []map[string]any{
+		{"kind": "executable", "path": word, "detail": word}, {"kind": word, "path": word},
+	}})
+	s.Event(item(it))
+	s.Patch(patchID, []byte("diff --git a/a b/a\n"+text+"\n```\n~~~\n+"+text))
+	s.Proposed(patchID, 7)
+	s.Status(ledger.Proposed, word)
+	q := request("req_1")
+	q.Kind = word
+	s.Event(q)
+	d := decision("req_1", ledger.Deny)
+	d.Reason, d.Source.Author, d.Source.Kind, d.Source.CreatedAt = word, who, word, word
+	d.Source.URL = "https://github.com/acme/" + word + "/pull/7#x"
+	d.Source.Signature = &ledger.Signature{KeyFingerprint: word}
+	s.Event(d)
+	s.Denied(ledger.Denial{Fingerprint: d.Fingerprint, Kind: "fileChange", TransactionID: txID, Author: who, Reason: word, DeniedAt: word})
+	s.Status(ledger.Denied, word)
+	e, err := s.Entry(ledger.Title{Stage: "review", Outcome: "x", Subject: "x"}, true)
+	if err != nil {
+		t.Skip(err)
+	}
+	pages, err := ledger.Pages(fstest.MapFS{}, *e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+var (
+	// inert are the only shapes of foreign text: an escape, a sign that is broken up, a code span, and code with entities.
+	inert = regexp.MustCompile(`\\[!-/:-@\[-` + "`" + `{-~]|&lt;|<span>\$</span>|[@#:]` + "\u200b|`[^`\n|\\\\]+`" + `|<code>(?:[^!-.:-@\[-` + "`" + `{-~]|&#[0-9]+;)*</code>`)
+	// ours are links that this program makes.
+	ours  = regexp.MustCompile(`\[[A-Za-z0-9_ .:-]*\]\((?:(?:\.\./)*(?:[A-Za-z0-9_]+/)*[A-Za-z0-9_]+\.(?:md|json|jsonl|diff)|https://github\.com/acme/[A-Za-z0-9._-]+/[A-Za-z0-9/#]+)\)`)
+	loose = regexp.MustCompile("(?i)[`*_{}\\[\\]<>~@#!$^&\\\\]|://|www\\.|\\bgh-")
+	bold  = regexp.MustCompile(`\*\*[A-Za-z ,.0-9-]+\*\*`)
+	shape = regexp.MustCompile(`^(#{1,2} .*|\|[-: |]+\||\| .* \||- .*|[A-Z0-9].*|x .*|)$`)
+)
+
+// isText reports what in a page is more than text in places of ours.
+func isText(page string) error {
+	fence := ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimSuffix(line, "\n")
+		if fence != "" {
+			if line == fence {
+				fence = ""
+			}
+			continue
+		}
+		if run := len(line) - len(strings.TrimLeft(line, "`")); run >= 3 {
+			fence = line[:run]
+			continue
+		}
+		line = ours.ReplaceAllString(inert.ReplaceAllString(line, "x"), "x")
+		line = bold.ReplaceAllString(line, "x")
+		if !shape.MatchString(line) || loose.MatchString(strings.TrimLeft(line, "#")) {
+			return fmt.Errorf("%q", line)
+		}
+		if strings.HasPrefix(line, "|") && !slices.Contains([]int{3, 4, 5, 6}, strings.Count(line, "|")) {
+			return fmt.Errorf("cells: %q", line)
+		}
+	}
+	if fence != "" {
+		return fmt.Errorf("the block does not end")
+	}
+	return nil
+}
+
+// T76 Nothing that others wrote is more than text in a page: no link, mention, image, HTML, row or heading.
+func TestT76HostilePages(t *testing.T) {
+	for _, text := range hostileTexts {
+		for name, page := range written(t, text) {
+			if err := isText(string(page)); err != nil {
+				t.Errorf("%s, with %q: %v\n%s", name, text, err, page)
+			}
+		}
+	}
+}
+
+var hostileTexts = []string{
+	"", "a|b `c` <img src=x> @team #1 ![x](y) **bold**", "\n| new | row |", "``` \n</details>\n```", "`", "``", "\\", "a\\|b", "|", "<!-- hidden", "-->", "</code>", "&lt;b&gt;", "@ada", "acme/app#1", "GH-1",
+	"https://evil.example/x", "www.evil.example", "wwwgh-1", "[x](https://evil.example)", ":tada:", "$x$ $$y$$", "~~x~~ __y__ *z*", "\u202egnp.exe", "zero\u200bwidth", "\x1b[2J", "\r\n# head",
+	"> [!NOTE]", "- [x] done", "# head", "    code", "````", "~~~", "```diff", "<script>alert(1)</script>", "../../x", "/../../evil/x", "{{.}}", "\xff\xfe", "\x00", " 0123456789abcdef0123456789abcdef01234567", strings.Repeat("y", 5000),
+}
+
+// FuzzPage: no text makes structure of its own, and the same record makes the same page.
+func FuzzPage(f *testing.F) {
+	for _, text := range hostileTexts {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		pages, again := written(t, text), written(t, text)
+		for name, page := range pages {
+			if err := isText(string(page)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !bytes.Equal(page, again[name]) {
+				t.Errorf("%s differs", name)
+			}
+		}
+	})
+}
+
+// T77 A page that says anything but what the record does is found in its directory alone.
+func TestT77PageChecked(t *testing.T) {
+	entries, err := storetest.Lives(storetest.Whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := laidOut(t, entries...)
+	var id string
+	for name := range tree {
+		if one, ok := ledger.TransactionOf(name); ok {
+			id = one
+		}
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := ledger.CheckOwn(dir, id); len(found) > 0 {
+		t.Fatal(found)
+	}
+	name := ledger.Dir(id) + "/" + ledger.ReadmeFile
+	page := tree[name].Data
+	for _, edit := range [][2]string{{"Completed", "Denied"}, {"Ada", "Eve"}, {"\n", "\r\n"}, {"# ", "#  "}, {string(page), ""}} {
+		tree[name] = &fstest.MapFile{Data: bytes.Replace(page, []byte(edit[0]), []byte(edit[1]), 1)}
+		found := ledger.CheckOwn(dir, id)
+		if len(found) != 1 || found[0].RuleID != "L23" || bytes.Equal(tree[name].Data, page) {
+			t.Errorf("%q: %v", edit, found)
+		}
+	}
+	if canon.Hex(page) == "" {
+		t.Error("no page")
+	}
+}
+
+// TestPagesOfTwoDenials: a commit that brings two denials of a patch adds both to each table.
+func TestPagesOfTwoDenials(t *testing.T) {
+	log := &ledger.Log{}
+	s := ledger.NewStage(log, moment, storetest.Plain{})
+	record(s)
+	for _, kind := range []string{"fileChange", "secrets_override"} {
+		s.Denied(ledger.Denial{Fingerprint: "patchset:" + patchID, Kind: kind, TransactionID: txID, Author: actor, Reason: kind, DeniedAt: "2026-01-05T00:00:00.000Z"})
+	}
+	e, err := s.Entry(ledger.Title{Stage: "deny", Outcome: "denied", Subject: "x"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := laidOut(t, *e)
+	for _, name := range []string{"denied/README.md", "denied/" + patchID[:2] + "/README.md"} {
+		if table := tree[name]; table == nil || bytes.Count(table.Data, []byte(txID)) != 2 {
+			t.Errorf("%s: %s", name, table.Data)
+		}
+	}
+}
