@@ -169,7 +169,7 @@ func TestT76BrowserFindings(t *testing.T) {
 	b := browsertest.Start(t)
 	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
 	p := b.Open(t, browsertest.File(t, page), browsertest.Phone)
-	hostile := "<img src=http://elsewhere.example/ onerror=alert(1)><script>alert(2)</script>‮\x1b[31m"
+	hostile := "<img src=http://elsewhere.example/ onerror=alert(1)><script>alert(2)</script>\u202e\x1b[31m"
 	quoted, err := json.Marshal(hostile)
 	check(t, err)
 	h := string(quoted)
