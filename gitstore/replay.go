@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -141,7 +142,9 @@ func (r *replay) known(steps []ourStep, place string) (int, error) {
 		return 0, err
 	}
 	n := len(steps) + 1
-	if before.id == there.id {
+	if same, err := r.same(before, there); err != nil {
+		return 0, err
+	} else if same {
 		n = 0
 	}
 	for i, s := range steps {
@@ -152,14 +155,35 @@ func (r *replay) known(steps []ourStep, place string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		same, err := r.same(after, there)
+		if err != nil {
+			return 0, err
+		}
 		switch {
-		case after.id == there.id:
+		case same:
 			n = i + 1
 		case place == ledger.LedgerEventsFile:
 			n = len(steps) + 1 // an acceptance names its parent: it cannot be made again on another
 		}
 	}
 	return n, nil
+}
+
+// same reports whether two places have the same record. A page is not of it: of two ledgers that are joined, one may
+// have none.
+func (r *replay) same(a, b treeEntry) (bool, error) {
+	if a.id == b.id || a.mode != filemode.Dir || b.mode != filemode.Dir {
+		return a.id == b.id, nil
+	}
+	var records [2][]treeEntry
+	for i, e := range []treeEntry{a, b} {
+		entries, err := readTree(r.source, e.id)
+		if err != nil {
+			return false, err
+		}
+		records[i] = slices.DeleteFunc(entries, func(e treeEntry) bool { return e.name == ledger.ReadmeFile })
+	}
+	return slices.Equal(records[0], records[1]), nil
 }
 
 // join makes the steps of a transaction, which the remote has advanced as well,

@@ -21,6 +21,7 @@ const (
 	maxPageDiff  = 8 << 10 // bytes
 	maxPageFiles = 100
 	maxPageRows  = 50
+	maxPageNames = 10
 )
 
 // Page is README.md of a transaction's directory as it stood after the first n events of
@@ -73,7 +74,33 @@ func (p *page) writef(format string, args ...any) { fmt.Fprintf(&p.b, format, ar
 // stateWords say how a transaction stands.
 var stateWords = map[Status]string{
 	Created: "begun", InProgress: "being recorded", Proposed: "proposed", Awaiting: "waits for approval", Applied: "applied",
-	Completed: "completed", Failed: "failed", Interrupted: "closed without being applied", Denied: "denied", Superseded: "superseded",
+	Completed: "completed", Failed: "failed", Interrupted: "closed", Denied: "denied", Superseded: "superseded",
+}
+
+// state says how the transaction stands, in words. A closed one says what was applied before, as far as the record
+// tells: of a pull request's own diff it does not.
+func (p *page) state() string {
+	text := stateWords[p.tx.Status]
+	switch applied, tried := p.tries(); {
+	case p.tx.Status != Interrupted:
+	case p.tx.GateOnly():
+		text += " without being completed"
+	case applied:
+		text += " after it was applied"
+	case tried:
+		text += " after an apply that did not succeed"
+	default:
+		text += " without being applied"
+	}
+	return upper(text)
+}
+
+// tries tell whether the change was ever applied, and whether anybody ever began to.
+func (p *page) tries() (applied, tried bool) {
+	for _, c := range each[*ApplyComplete](p) {
+		applied = applied || c.Success
+	}
+	return applied, len(each[*ApplyStart](p)) > 0
 }
 
 func (p *page) head() {
@@ -81,7 +108,7 @@ func (p *page) head() {
 	if p.meta.Summary != "" {
 		title = markdown.Prose(markdown.ShortenTo(p.meta.Summary, 120))
 	}
-	p.writef("# %s\n\n**%s.** %s proposed to change %s", title, upper(stateWords[p.tx.Status]), markdown.Name(p.meta.Proposer.Login), Plural(len(p.proposal.TargetFiles), "file", "files"))
+	p.writef("# %s\n\n**%s.** %s proposed to change %s", title, p.state(), markdown.Name(p.meta.Proposer.Login), Plural(len(p.proposal.TargetFiles), "file", "files"))
 	if p.meta.Summary != "" {
 		p.writef(", and said: \"%s\"", markdown.Words(strings.ReplaceAll(p.meta.Summary, `"`, "'")))
 	}
@@ -98,7 +125,7 @@ func (p *page) head() {
 	if r := p.proposal.Repository; r != nil && p.proposal.PullRequest > 0 {
 		text := fmt.Sprintf("pull request %d of %s", p.proposal.PullRequest, markdown.Name(r.Name))
 		if p.web != "" {
-			text = markdown.Link(text, fmt.Sprintf("%s/pull/%d", p.web, p.proposal.PullRequest))
+			text = linkOn(text, p.web, fmt.Sprintf("%s/pull/%d", p.web, p.proposal.PullRequest))
 		}
 		p.row("for", text)
 	}
@@ -109,10 +136,8 @@ func (p *page) head() {
 	for _, id := range p.proposal.Supersedes[:min(len(p.proposal.Supersedes), 10)] {
 		p.row("takes the place of", p.transaction(id))
 	}
-	for _, c := range each[*StatusChange](p) {
-		if c.To == p.tx.Status && slices.Contains([]Status{Superseded, Interrupted, Denied, Failed}, c.To) {
-			p.row("why", markdown.Words(c.Reason))
-		}
+	if all := each[*StatusChange](p); slices.Contains([]Status{Superseded, Interrupted, Denied, Failed}, p.tx.Status) {
+		p.row("why", markdown.Words(all[len(all)-1].Reason))
 	}
 	doc, err := p.readRisks()
 	switch {
@@ -127,23 +152,57 @@ func (p *page) head() {
 	p.writef("\n")
 }
 
-// answers are who said what, in a sentence.
+// approvedWords say what somebody approved, by the kind of the request.
+var approvedWords = map[string]string{
+	"fileChange": "approved it", "secrets_override": "approved its secrets", "protected_path": "approved its protected paths", breakGlass: "broke the glass for it",
+}
+
+// answers are who said what, in a sentence for each kind.
 func (p *page) answers() (text string) {
-	for _, how := range []struct {
-		is   Decision
-		verb string
-	}{{Approve, "approved"}, {Deny, "denied"}} {
-		var who []string
-		for _, d := range each[*ApprovalDecision](p) {
-			if name := markdown.Name(d.Source.Author.Login); d.Decision == how.is && !slices.Contains(who, name) {
-				who = append(who, name)
-			}
+	var order []string
+	who := map[string][]Actor{} // by what they did
+	seen := map[string]bool{}
+	namesakes := map[string]int{}
+	asked := p.asked()
+	for _, d := range each[*ApprovalDecision](p) {
+		verb, a := cmp.Or(approvedWords[asked[d.ApprovalRequestID]], "approved a part of it"), d.Source.Author
+		if d.Decision != Approve {
+			verb = "denied it"
 		}
-		if len(who) > 0 {
-			text += " " + strings.Join(who[:min(len(who), 10)], ", ") + " " + how.verb + " it."
+		if key := verb + "\n" + a.ID + "\n" + a.Login; !seen[key] {
+			seen[key] = true
+			who[verb] = append(who[verb], a)
+			namesakes[verb+"\n"+a.Login]++
+		}
+		if !slices.Contains(order, verb) {
+			order = append(order, verb)
 		}
 	}
+	for _, verb := range order {
+		var names []string
+		for _, a := range who[verb][:min(len(who[verb]), maxPageNames)] {
+			name := markdown.Name(a.Login)
+			if namesakes[verb+"\n"+a.Login] > 1 {
+				name = account(a)
+			}
+			names = append(names, name)
+		}
+		text += " " + strings.Join(names, ", ")
+		if more := len(who[verb]) - len(names); more > 0 {
+			text += " and " + Plural(more, "other", "others")
+		}
+		text += " " + verb + "."
+	}
 	return text
+}
+
+// asked are the kinds of the requests, by id.
+func (p *page) asked() map[string]string {
+	kinds := map[string]string{}
+	for _, r := range each[*ApprovalRequest](p) {
+		kinds[r.ApprovalRequestID] = r.Kind
+	}
+	return kinds
 }
 
 func (p *page) row(what, text string) { p.writef("| %s | %s |\n", what, text) }
@@ -161,7 +220,12 @@ func (p *page) commit(id string) string {
 	if p.web == "" || !isGitID(id) {
 		return markdown.Name(id)
 	}
-	return markdown.Link(markdown.Code(id[:12]), p.web+"/commit/"+id)
+	return linkOn(markdown.Code(id[:12]), p.web, p.web+"/commit/"+id)
+}
+
+// linkOn is a link that names its host: the ledger cannot tell whether that is the repository's forge.
+func linkOn(text, web, url string) string {
+	return markdown.Link(text+" on "+strings.Split(web, "/")[2], url)
 }
 
 // readRisks reads what a reader of the patch may overlook.
@@ -207,14 +271,11 @@ func (p *page) decisions() {
 		return
 	}
 	p.writef("## Decisions\n\n")
-	asked := map[string]string{}
-	for _, r := range each[*ApprovalRequest](p) {
-		asked[r.ApprovalRequestID] = r.Kind
-	}
+	asked := p.asked()
 	p.writef("| who | decided | when | where | reason |\n|---|---|---|---|---|\n")
 	for _, d := range all[:min(len(all), maxPageRows)] {
 		about := asked[d.ApprovalRequestID]
-		p.writef("| %s | **%s** %s | %s | %s | %s |\n", markdown.Name(d.Source.Author.Login), markdown.Words(string(d.Decision)),
+		p.writef("| %s | **%s** %s | %s | %s | %s |\n", account(d.Source.Author), markdown.Words(string(d.Decision)),
 			cmp.Or(kindWords[about], markdown.Name(about)), clock(d.Source.CreatedAt), p.source(d.Source), markdown.Words(d.Reason))
 	}
 	if more := len(all) - maxPageRows; more > 0 {
@@ -223,17 +284,25 @@ func (p *page) decisions() {
 	p.writef("\n")
 }
 
+// account is somebody by name, and by the account, as two people may have one name.
+func account(a Actor) string {
+	name, id := markdown.Name(a.Login), markdown.Name(a.ID)
+	if id == "" || id == name {
+		return name
+	}
+	return name + " (" + id + ")"
+}
+
 // sourceWords say where somebody decided.
 var sourceWords = map[string]string{
 	"local": "in a clone", "rpc": "in a client", "review": "a review", "review_comment": "a comment in a review", "issue_comment": "a comment",
 }
 
-// source says where somebody decided. A link names its host: the ledger cannot tell whether that is the
-// repository's forge.
+// source says where somebody decided.
 func (p *page) source(s Source) string {
 	text := cmp.Or(sourceWords[s.Kind], markdown.Name(s.Kind))
 	if web := webOf(s.URL, p.proposal.Repository); web != "" {
-		text = markdown.Link(text+" on "+strings.Split(web, "/")[2], s.URL)
+		text = linkOn(text, web, s.URL)
 	}
 	if s.Signature != nil {
 		text += ", signed with " + markdown.Name(s.Signature.KeyFingerprint)
@@ -243,8 +312,10 @@ func (p *page) source(s Source) string {
 
 func (p *page) applied() {
 	var done *ApplyComplete
-	for _, c := range each[*ApplyComplete](p) {
-		done = c
+	left := false // a try may have left files that it wrote
+	all := each[*ApplyComplete](p)
+	for _, c := range all {
+		done, left = c, left || !c.Success && c.Outcome != string(result.Refused)
 	}
 	validated := false
 	for _, v := range each[*ValidateComplete](p) {
@@ -252,10 +323,20 @@ func (p *page) applied() {
 	}
 	const title = "## What was applied\n\n"
 	switch {
+	case len(each[*ApplyStart](p)) > len(all):
+		p.writef(title + "An apply has begun, and how it ended is not recorded yet.\n\n")
+		return
 	case done == nil && p.tx.GateOnly() && p.tx.Status == Completed:
 		p.writef(title + "The pull request was merged on its forge, and what was merged is what was approved.\n\n")
 		return
 	case done == nil:
+		return
+	case !done.Success && left:
+		p.writef(title+"Not the change that was approved: the last try ended as %s, and files that were written may still be there.", markdown.Name(done.Outcome))
+		if isArtifact(done.ApplyArtifact) {
+			p.writef(" [The result](%s) says what became of each.", done.ApplyArtifact)
+		}
+		p.writef("\n\n")
 		return
 	case !done.Success:
 		p.writef(title+"Nothing: the last try ended as %s.\n\n", markdown.Name(done.Outcome))
@@ -316,10 +397,10 @@ func (p *page) diff() {
 		shown = raw[:maxPageDiff]
 		shown = shown[:bytes.LastIndexByte(shown, '\n')+1]
 	}
-	p.writef("%s\n", markdown.Fenced("diff", cleanLines(string(shown))))
 	if cut {
 		p.writef("**Only the first %d of %d bytes are shown here.** All of them are in [the file](%s).\n\n", len(shown), len(raw), name)
 	}
+	p.writef("%s\n", markdown.Fenced("diff", cleanLines(string(shown))))
 }
 
 // cleanLines shows what does not print, line by line.

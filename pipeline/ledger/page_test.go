@@ -296,3 +296,120 @@ func TestPagesOfTwoDenials(t *testing.T) {
 		}
 	}
 }
+
+// TestPageSays: what a page says of how a transaction stands, who decided, and what was applied is what the record does.
+func TestPageSays(t *testing.T) {
+	begin := func(s *ledger.Stage, edit func(*ledger.Proposal)) {
+		s.Event(meta())
+		s.Status(ledger.InProgress, "")
+		s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})
+		s.Patch(patchID, diff)
+		it := change()
+		edit(it.Metadata)
+		s.Event(item(it))
+		s.Status(ledger.Proposed, "")
+	}
+	plain := func(*ledger.Proposal) {}
+	answer := func(s *ledger.Stage, n int, kind string, who ledger.Actor, url string) {
+		q := request(fmt.Sprint("req_", n))
+		q.Kind = kind
+		s.Event(q)
+		d := decision(q.ApprovalRequestID, ledger.Approve)
+		d.Source.Author, d.Source.URL = who, url
+		s.Event(d)
+	}
+	try := func(s *ledger.Stage, outcome string) {
+		st := start(1)
+		st.ApplyID = fmt.Sprint("apply_", len(s.Log.Events()))
+		s.Event(st)
+		artifact := s.Artifact("apply", map[string]any{"apply_result": applied(), "n": outcome})
+		s.Event(&ledger.ApplyComplete{TransactionID: txID, ApplyID: st.ApplyID, Success: outcome == "SUCCESS", Outcome: outcome, ApplyArtifact: artifact})
+	}
+	for _, c := range []struct {
+		name     string
+		record   func(*ledger.Stage)
+		has, not []string
+	}{
+		{"applied, then closed", func(s *ledger.Stage) {
+			begin(s, plain)
+			try(s, "SUCCESS")
+			s.Result(applied())
+			s.Status(ledger.Applied, "")
+			s.Status(ledger.Interrupted, "enough")
+			s.Close()
+		}, []string{"**Closed after it was applied.**", "These files"}, []string{"without being"}},
+		{"closed", func(s *ledger.Stage) {
+			begin(s, plain)
+			s.Status(ledger.Interrupted, "enough")
+		}, []string{"**Closed without being applied.**"}, nil},
+		{"merged without every approval", func(s *ledger.Stage) {
+			begin(s, func(p *ledger.Proposal) { p.Kind = ledger.KindPullRequest })
+			s.Status(ledger.Interrupted, "the pull request was merged without every approval")
+			s.Close()
+		}, []string{"**Closed without being completed.**"}, []string{"being applied"}},
+		{"applied half-way", func(s *ledger.Stage) {
+			begin(s, plain)
+			try(s, "PARTIAL")
+			s.Status(ledger.Failed, "half")
+			s.Status(ledger.Interrupted, "enough")
+		}, []string{"Not the change that was approved: the last try ended as `PARTIAL`", "](artifacts/", "**Closed after an apply that did not succeed.**"}, []string{"Nothing", "without being"}},
+		{"refused", func(s *ledger.Stage) {
+			begin(s, plain)
+			try(s, "REFUSED")
+		}, []string{"Nothing: the last try ended as `REFUSED`"}, nil},
+		{"being applied", func(s *ledger.Stage) {
+			begin(s, plain)
+			s.Event(start(1))
+		}, []string{"An apply has begun, and how it ended is not recorded yet."}, nil},
+		{"failed twice", func(s *ledger.Stage) {
+			begin(s, plain)
+			try(s, "REFUSED")
+			s.Status(ledger.Failed, "one")
+			s.Status(ledger.Applied, "")
+			s.Status(ledger.Failed, "two")
+		}, []string{"| why | two |"}, []string{"| why | one |"}},
+		{"a part approved", func(s *ledger.Stage) {
+			begin(s, plain)
+			answer(s, 1, "protected_path", actor, "")
+		}, []string{"`" + actor.Login + "` approved its protected paths."}, []string{"approved it."}},
+		{"the glass broken", func(s *ledger.Stage) {
+			begin(s, plain)
+			answer(s, 1, "break_glass", actor, "")
+		}, []string{"`" + actor.Login + "` broke the glass for it."}, []string{"approved it."}},
+		{"many approvals", func(s *ledger.Stage) {
+			begin(s, plain)
+			for i := range 12 {
+				answer(s, i, "fileChange", ledger.Actor{Kind: "human", ID: fmt.Sprint("id-", i), Login: fmt.Sprint("a", i)}, "")
+			}
+		}, []string{"`a9` and 2 others approved it."}, nil},
+		{"two of one name", func(s *ledger.Stage) {
+			begin(s, plain)
+			answer(s, 1, "fileChange", ledger.Actor{Kind: "human", ID: "local:ada@example.org", Login: "Ada"}, "")
+			answer(s, 2, "fileChange", ledger.Actor{Kind: "human", ID: "local:eve@example.org", Login: "Ada"}, "")
+		}, []string{"| `Ada` (`local:ada@example.org`) |", "| `Ada` (`local:eve@example.org`) |", " `Ada` (`local:ada@example.org`), `Ada` (`local:eve@example.org`) approved it."}, nil},
+		{"another forge", func(s *ledger.Stage) {
+			begin(s, func(p *ledger.Proposal) {
+				p.Repository, p.PullRequest = &ledger.Repository{ID: "1", Name: "acme/app"}, 7
+			})
+			answer(s, 1, "fileChange", actor, "https://evil.example/acme/app/pull/7#x")
+		}, []string{"[pull request 7 of `acme/app` on evil.example](https://evil.example/acme/app/pull/7)"}, []string{"[pull request 7 of `acme/app`]("}},
+	} {
+		s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+		c.record(s)
+		e, err := s.Entry(ledger.Title{Stage: "review", Outcome: "x", Subject: "x"}, true)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		page := string(laidOut(t, *e)[ledger.Dir(txID)+"/"+ledger.ReadmeFile].Data)
+		for _, want := range c.has {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: no %q in\n%s", c.name, want, page)
+			}
+		}
+		for _, no := range c.not {
+			if strings.Contains(page, no) {
+				t.Errorf("%s: %q in\n%s", c.name, no, page)
+			}
+		}
+	}
+}
