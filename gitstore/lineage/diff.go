@@ -23,6 +23,7 @@ type differ struct {
 	size         int
 
 	out *history.Commit
+	cut bool // out has too much, and is not gone on with
 }
 
 // keptTrees is how many bytes of trees a differ keeps, in two generations.
@@ -30,7 +31,8 @@ const keptTrees = 4 << 20
 
 // What a commit may hold before it is called none of ours: a stage adds a few
 // files, a few directories down. A crafted tree could hold more than there is
-// time for.
+// time for: one directory that stands twice in each of those above it is there a
+// million times twenty levels down.
 const (
 	maxChanges = 10_000
 	maxDepth   = 16
@@ -46,7 +48,7 @@ func (d *differ) commit(c rawCommit) history.Commit {
 	for _, p := range c.Parents {
 		out.Parents = append(out.Parents, history.ID(p))
 	}
-	d.out = &out
+	d.out, d.cut = &out, false
 	if !c.base {
 		d.words(c)
 		d.entered(c.Tree, "")
@@ -125,10 +127,23 @@ func (d *differ) tree(id plumbing.Hash) ([]byte, error) {
 	return raw, nil
 }
 
+// full reports whether a commit has more than a ledger can, in changes and in what is
+// wrong with them. It is told once, and the rest of the commit is not read.
+func (d *differ) full(dir string) bool {
+	if !d.cut && len(d.out.Changes)+len(d.out.Problems) > maxChanges {
+		d.cut = true
+		d.problem("L10", dir, "holds more than a ledger can")
+	}
+	return d.cut
+}
+
 // dirs compares two versions of a directory; zero is none. Only what differs is
 // read. Every entry of the new one is held to its form.
 func (d *differ) dirs(dir string, old, new plumbing.Hash, depth int) {
-	if depth > maxDepth || len(d.out.Changes) > maxChanges {
+	if d.full(dir) {
+		return
+	}
+	if depth > maxDepth {
 		d.problem("L10", dir, "holds more than a ledger can")
 		return
 	}
@@ -155,7 +170,7 @@ var errTree = errors.New("is malformed")
 func (d *differ) entries(dir string, before, after []byte, depth int) error {
 	var last, a, b object.Entry
 	haveA, haveB := false, false
-	for {
+	for !d.full(dir) {
 		if !haveA && len(before) > 0 {
 			if a, before, haveA = object.CutEntry(before); !haveA {
 				return errTree
@@ -186,6 +201,7 @@ func (d *differ) entries(dir string, before, after []byte, depth int) error {
 			haveB = false
 		}
 	}
+	return nil
 }
 
 // entry takes in one name that differs.
