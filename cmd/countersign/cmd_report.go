@@ -88,14 +88,17 @@ func (a *App) reportHTML(ctx context.Context, args []string, out string, redact 
 	for _, v := range found {
 		t = t.With(history.Finding{RuleID: v.RuleID, Path: v.Path, Message: v.Message})
 	}
-	o := html.Options{Alone: true, Redact: redact, LedgerRef: a.flags.ledgerRef, LedgerCommit: snap.Tip, Web: a.webAddress()}
-	if diff := t.Patch(); a.redactDiff(diff).String() != string(diff) {
-		o.Redact = true
-	}
+	o := html.Options{Alone: true, LedgerRef: a.flags.ledgerRef, LedgerCommit: snap.Tip, Web: a.webAddress()}
+	masked := func(diff []byte) bool { return a.finder().RedactDiff(diff).String() != string(diff) }
+	o.Redact = redact || masked(t.Patch())
 	if n := len(t.Supersedes); n > 0 {
 		if earlier, err := readPage(&reader, snap.Tree, t.Supersedes[n-1]); err == nil {
 			o.Earlier = &earlier
+			o.Redact = o.Redact || masked(earlier.Patch()) // the page has what the two differ in
 		}
+	}
+	if o.Redact && !redact {
+		a.say("the diff is left out: it has what looks like a secret")
 	}
 	var page strings.Builder
 	if err := t.Write(&page, o); err != nil {
