@@ -67,7 +67,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	if err := name.Validate(); err != nil || !strings.HasPrefix(ref, "refs/") || strings.Count(ref, "/") < 2 {
 		return nil, fmt.Errorf("%q is not a name for a ledger ref", ref)
 	}
-	if o.KnownTip != "" && !plumbing.IsHash(o.KnownTip) {
+	if o.KnownTip != "" && (!plumbing.IsHash(o.KnownTip) || plumbing.NewHash(o.KnownTip).IsZero()) { // nothing would be held to zeros
 		return nil, fmt.Errorf("%q is not a commit id of 40 hex digits", o.KnownTip)
 	}
 	checkedOut, err := r.checkedOut(name)

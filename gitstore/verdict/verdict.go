@@ -79,7 +79,7 @@ func (q Question) signers() (*sshsig.Allowed, error) {
 // OfObjects audits the ledger that ends with a tip, out of any objects. The tip is that
 // of the ref that is named.
 func OfObjects(objects lineage.Objects, ref bundle.Ref, q Question) (audit.Result, error) {
-	if q.Tip != "" && !plumbing.IsHash(q.Tip) {
+	if q.Tip != "" && (!plumbing.IsHash(q.Tip) || plumbing.NewHash(q.Tip).IsZero()) { // zeros are no commit, and nothing would be held to them
 		return audit.Result{}, &QuestionError{fmt.Sprintf("%+q is not a commit: give all 40 digits of its id", q.Tip)}
 	}
 	signers, err := q.signers()

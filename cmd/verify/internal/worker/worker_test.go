@@ -103,6 +103,7 @@ func TestT78Worker(t *testing.T) {
 		"not a bundle":      {Kind: "audit", Bundle: bytes.NewReader([]byte("PK\x03\x04")), Size: int64(len([]byte("PK\x03\x04")))},
 		"cut short":         {Kind: "audit", Bundle: bytes.NewReader(raw[:len(raw)-1]), Size: int64(len(raw[:len(raw)-1]))},
 		"a short tip":       {Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Tip: tip[:12]},
+		"a tip of zeros":    {Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Tip: strings.Repeat("0", 40)},
 		"signers of no use": {Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Signers: "ada"},
 	} {
 		if m := w.ask(t, r); m.Kind != "error" || m.Error == "" || m.Result != nil {
