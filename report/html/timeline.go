@@ -188,7 +188,8 @@ func (s *sheet) commit(id string) {
 
 // web is an address that the record has: a link only if it is of the repository.
 func (s *sheet) web(address string) {
-	if s.o.Web == "" || !strings.HasPrefix(address, s.o.Web+"/") {
+	below, ok := strings.CutPrefix(address, s.o.Web+"/")
+	if s.o.Web == "" || !ok || strings.Contains(strings.ReplaceAll(strings.ToLower(below), "%2e", "."), "..") { // a browser follows that out of the repository
 		s.Code(address)
 		return
 	}
