@@ -136,10 +136,11 @@ func (b *build) begin(result audit.Result, tip string) {
 // maxWhole is how many findings stand on every page.
 const maxWhole = 20
 
-// assign gives each transaction what was found against it. What is of none is of all.
+// assign gives each transaction what was found against it. What is of none that has a page is of all.
 func (b *build) assign() {
 	for _, f := range b.result.Findings {
-		if id, ok := ledger.TransactionOf(f.Path); ok {
+		id, ok := ledger.TransactionOf(f.Path)
+		if _, has := slices.BinarySearch(b.ids, id); ok && has {
 			b.of[id] = append(b.of[id], f)
 		} else {
 			b.whole = append(b.whole, f)

@@ -93,8 +93,8 @@ func (d *dir) stream(address string, write func(io.Writer) error) error {
 	if err := d.mkdir("verify"); err != nil {
 		return failed(d.name, err)
 	}
-	temporary := markerFile + ".new-stream"
-	f, err := d.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	temporary := newName()
+	f, err := d.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return failed(d.name, err)
 	}

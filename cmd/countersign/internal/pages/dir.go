@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,7 +34,6 @@ type dir struct {
 	mu      sync.Mutex
 	written map[string]bool
 	made    map[string]bool // directories that are there
-	next    int             // names of files in the making
 }
 
 // openDir opens a directory, or makes it. One that has files and was not written by site is refused.
@@ -99,12 +99,13 @@ func (d *dir) write(address string, data []byte) error {
 	return nil
 }
 
+// newName is a name for a file in the making. Another run that writes to the same directory has others: what it
+// writes does not get into this one's pages.
+func newName() string { return markerFile + ".new-" + rand.Text() }
+
 // put writes a file under another name first.
 func (d *dir) put(name string, data []byte) error {
-	d.mu.Lock()
-	d.next++
-	temporary := fmt.Sprintf("%s.new-%d", markerFile, d.next)
-	d.mu.Unlock()
+	temporary := newName()
 	err := d.WriteFile(temporary, data, 0o666)
 	if err == nil {
 		err = d.Rename(temporary, name)

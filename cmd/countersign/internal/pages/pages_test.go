@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -308,5 +310,43 @@ func TestSiteMasks(t *testing.T) {
 	}
 	if !had {
 		t.Error("there was never a bundle")
+	}
+}
+
+// TestFindingOfNoPage: what was found against a transaction that has no page stands on all.
+func TestFindingOfNoPage(t *testing.T) {
+	one, other := "tx_01JAR4S0G0AAAAAAAAAAAAAAAA", "tx_01JAR4S0G0BBBBBBBBBBBBBBBB"
+	b := &build{}
+	b.begin(audit.Result{Count: 2, Findings: []history.Finding{{RuleID: "OBJECT", Path: ledger.Dir(one) + "/events.jsonl"}, {RuleID: "OBJECT", Path: ledger.Dir(other)}}}, "")
+	b.ids = []string{one}
+	b.assign()
+	if len(b.of[one]) != 1 || len(b.of) != 1 || len(b.whole) != 1 || b.whole[0].Path != ledger.Dir(other) {
+		t.Errorf("%v, and of all %v", b.of, b.whole)
+	}
+}
+
+// TestSiteTwice: two runs that write to one directory do not write into each other's pages.
+func TestSiteTwice(t *testing.T) {
+	at := t.TempDir()
+	var group sync.WaitGroup
+	for _, run := range []string{"a", "b"} {
+		dir, err := openDir(at, "site")
+		check(t, err)
+		defer dir.Close()
+		check(t, dir.begin())
+		group.Go(func() {
+			for i := range 500 {
+				if err := dir.write(fmt.Sprintf("tx/%s%d", run, i), []byte(strings.Repeat(run, 5000))); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	for name, text := range files(t, filepath.Join(at, "tx")) {
+		if text != strings.Repeat(name[:1], 5000) {
+			t.Errorf("%s is not what was written there", name)
+		}
 	}
 }
