@@ -164,7 +164,7 @@ func (b *build) ok() bool { return b.result.OK && b.unsound == 0 && len(b.whole)
 func (b *build) count() int { return max(b.result.Count, b.unsound, min(1, len(b.whole))) }
 
 func (b *build) unverified() error {
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", b.ref, ledger.Plural(b.count(), "finding", "findings"))}
+	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s, which the pages and countersign audit tell", b.ref, ledger.Plural(b.count(), "finding", "findings"))}
 }
 
 // perTree is how many transactions are read from one tree, which keeps the directories that it has

@@ -103,6 +103,7 @@ func (d *dir) stream(address string, write func(io.Writer) error) error {
 		return err
 	}
 	if err := d.Rename(temporary, address); err != nil {
+		_ = d.Remove(temporary)
 		return failed(d.name, err)
 	}
 	d.mu.Lock()

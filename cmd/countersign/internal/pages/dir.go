@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // markerFile says that a directory is written by site.
@@ -66,8 +67,12 @@ func openDir(at, name string) (*dir, error) {
 // failed is the error of a file that cannot be read or written.
 func failed(name string, err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
 		err = p.Err
+	case errors.As(err, &l): // from the name of a file in the making
+		err = fmt.Errorf("%s: %w", report.Clean(l.New), l.Err)
 	}
 	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, err)}
 }

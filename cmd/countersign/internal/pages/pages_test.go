@@ -325,6 +325,30 @@ func TestFindingOfNoPage(t *testing.T) {
 	}
 }
 
+// TestSiteLink: a link that leads out of the directory is not followed; the error names it, and nothing is left behind.
+func TestSiteLink(t *testing.T) {
+	w := newWorld(t)
+	entries, err := storetest.Lives(storetest.Whole)
+	check(t, err)
+	w.add(entries...)
+	out, elsewhere := t.TempDir(), t.TempDir()
+	_, err = w.run("--out", out)
+	check(t, err)
+	check(t, os.RemoveAll(filepath.Join(out, "verify")))
+	if err := os.Symlink(elsewhere, filepath.Join(out, "verify")); err != nil {
+		t.Skip(err)
+	}
+	_, err = w.run("--out", out)
+	var code *cli.ExitError
+	if !errors.As(err, &code) || code.Code != cli.ExitIO || !strings.Contains(err.Error(), ": verify/") || strings.Contains(err.Error(), ".new-") {
+		t.Error(err)
+	}
+	left, err := filepath.Glob(filepath.Join(out, markerFile+".new-*"))
+	if there, err2 := os.ReadDir(elsewhere); err != nil || err2 != nil || len(left)+len(there) > 0 {
+		t.Error(left, there, err, err2)
+	}
+}
+
 // TestSiteTwice: two runs that write to one directory do not write into each other's pages.
 func TestSiteTwice(t *testing.T) {
 	at := t.TempDir()
