@@ -178,14 +178,11 @@ func Show(r rune, raw string) string {
 
 // Visible reports whether a reader sees a character for what it is: it prints,
 // and it is none of those that print nothing (Hangul fillers, variation
-// selectors, blank signs), nor a space that is not U+0020.
+// selectors, the blank Braille pattern, Khitan and Egyptian fillers, the musical null notehead, the object
+// replacement), nor a space that is not U+0020.
 func Visible(r rune) bool {
-	return unicode.IsPrint(r) && !unicode.In(r, blank...) && !strings.ContainsRune(blankSigns, r)
+	if r < utf8.RuneSelf {
+		return ' ' <= r && r < 0x7f
+	}
+	return unicode.Is(seen, r)
 }
-
-// blankSigns are symbols and marks that show nothing: the blank Braille pattern, the
-// object replacement, Khitan and Egyptian fillers, the musical null notehead.
-const blankSigns = "\u2800\ufffc\U00016fe4\U00013441\U00013442\U0001d159"
-
-// blank are letters and marks that show nothing, which unicode lets pass.
-var blank = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
