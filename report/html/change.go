@@ -114,7 +114,7 @@ func (s *sheet) risks() {
 	default:
 		s.wide("Risks", "Risk", "File", "Lines", "More")
 		for _, r := range list.Risks {
-			s.row(func() { s.Text(riskTitle(r.Kind)) }, func() { s.riskPath(r) }, func() { s.Text(numbers(r.Lines, r.More)) }, func() { s.Text(r.Detail) })
+			s.row(func() { s.Text(riskTitle(r.Kind)) }, func() { s.riskPath(r) }, func() { s.Text(numbers(r.Lines, r.More)) }, func() { s.riskDetail(r) })
 		}
 		s.endWide()
 		for _, kind := range slices.Sorted(maps.Keys(list.More)) {
@@ -122,6 +122,15 @@ func (s *sheet) risks() {
 		}
 	}
 	s.Markup("</section>\n")
+}
+
+// riskDetail is more about a risk. That of some risks of lines has words of them.
+func (s *sheet) riskDetail(r risk.Risk) {
+	if s.o.Redact && len(r.Lines) > 0 && (r.Kind == risk.Lookalike || r.Kind == risk.Hidden) {
+		s.Text("left out of these pages")
+		return
+	}
+	s.Text(r.Detail)
 }
 
 func (s *sheet) riskPath(r risk.Risk) {

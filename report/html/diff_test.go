@@ -1,8 +1,12 @@
 package html
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // TestLongLine: a line of ordinary length has colours, a long one has none: a browser chokes on them.
@@ -23,6 +27,37 @@ func TestWebWithin(t *testing.T) {
 		s := &sheet{o: Options{Web: web}}
 		if s.web(address); strings.Contains(string(s.b), "<a") != links {
 			t.Errorf("%s: %s", address, s.b)
+		}
+	}
+}
+
+// TestRedacted: a redacted page has no word of the diff or of what commands printed, wherever the record quotes them: the
+// message of a check and the reason of a failure end with the last line, and look-alikes are told with the word.
+func TestRedacted(t *testing.T) {
+	const stored, ran, said = "artifacts/checks.json", "artifacts/ran.json", "what it printed"
+	command := &ledger.CommandItem{Item: ledger.Command{AggregatedOutput: said}}
+	other := &ledger.CommandItem{Item: ledger.Command{Metadata: ledger.CommandMetadata{Artifact: ledger.ArtifactRef{Path: ran}}}}
+	tx := Transaction{
+		risks: &risk.List{Risks: []risk.Risk{
+			{Kind: risk.Lookalike, Path: "a", Lines: []int{1}, Detail: said}, {Kind: risk.Hidden, Path: "a", Lines: []int{1}, Detail: "it is read as " + said},
+		}},
+		noPolicy: "none",
+		asides: map[string]json.RawMessage{
+			stored: json.RawMessage(`{"checks":[{"type":"command","target":"make","message":"exit code 1: ` + said + `"}]}`),
+			ran:    json.RawMessage(`{"execution":{"stdout":"` + said + `","stderr":"` + said + `","error":"` + said + `"}}`),
+		},
+		events: []event{
+			{payload: &ledger.ArtifactStored{Kind: "validation", Path: stored}}, {payload: command}, {payload: other},
+			{payload: &ledger.StatusChange{To: ledger.Failed, Reason: "command make: exit code 1: " + said}},
+		},
+	}
+	for redact, want := range map[bool]int{false: 8, true: 0} {
+		s := &sheet{t: tx, o: Options{Redact: redact}}
+		s.risks()
+		s.timeline()
+		s.commands()
+		if n := strings.Count(string(s.b), said); n != want {
+			t.Errorf("redacted %t: %d times, want %d: %s", redact, n, want, s.b)
 		}
 	}
 }

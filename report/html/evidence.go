@@ -53,7 +53,7 @@ func (s *sheet) commands() {
 		s.wide("Checks of the result", "Check", "Of", "Required", "Result", "Message")
 		for _, c := range doc.Checks {
 			s.row(func() { s.Text(c.Type) }, func() { s.Code(c.Target) }, func() { s.Text(yes(c.Required)) },
-				func() { s.Text(map[bool]string{true: "passed", false: "failed"}[c.OK]) }, func() { s.Text(c.Message) })
+				func() { s.Text(map[bool]string{true: "passed", false: "failed"}[c.OK]) }, func() { s.quoting(c.Message) })
 		}
 		s.endWide()
 	}
@@ -61,6 +61,14 @@ func (s *sheet) commands() {
 		s.Markup("<p>None ran.</p>\n")
 	}
 	s.Markup("</section>\n")
+}
+
+// quoting is a text of ours that may end with the last words of a command.
+func (s *sheet) quoting(text string) {
+	if s.o.Redact && text != "" {
+		text = "left out of these pages"
+	}
+	s.Text(text)
 }
 
 func (s *sheet) command(c ledger.Command) {

@@ -49,8 +49,11 @@ func (s *sheet) happened(e event) {
 		s.commit(p.BaseCommit)
 	case *ledger.StatusChange:
 		switch p.To { // the others say nothing that the rows beside them do not
-		case ledger.Denied, ledger.Failed, ledger.Interrupted, ledger.Superseded:
+		case ledger.Denied, ledger.Interrupted, ledger.Superseded:
 			s.Text(upper(states[p.To]) + ": " + p.Reason)
+		case ledger.Failed:
+			s.Text(upper(states[p.To]) + ": ")
+			s.quoting(p.Reason)
 		}
 	case *ledger.CommandItem:
 		s.Code(p.Item.Command).Text(" was run "+when(p.Item.Metadata.When)+": ").Link("#commands", exit(p.Item))
