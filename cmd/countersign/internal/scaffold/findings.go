@@ -28,6 +28,7 @@ type Facts struct {
 	Uses        []string          // what the workflows call the action
 	Gated       bool              // whether pull requests themselves are guarded
 	Inline      bool              // whether the jobs are in the workflow, rather than called
+	Redact      string            // Settings.Redact, of the workflow that publishes pages
 	Policy      policy.Policy
 	PolicyErr   error
 	LedgerRef   string
@@ -255,6 +256,9 @@ func (f Facts) pagesFindings() []Finding {
 		return []Finding{fails("gh api -X POST repos/{owner}/{repo}/pages -f build_type=workflow", "GitHub publishes no Pages of this repository, as countersign-pages.yml needs")}
 	case pages.BuildType != "workflow":
 		return []Finding{fails("gh api -X PUT repos/{owner}/{repo}/pages -f build_type=workflow", "GitHub takes Pages from a branch, and not from countersign-pages.yml")}
+	case f.GitHub.Private && pages.Public && f.Redact == "false":
+		return []Finding{note("countersign init --pages --redact leaves the diffs out; Settings > Pages > Visibility, which GitHub Enterprise Cloud has, or gh workflow disable countersign-pages.yml",
+			"everybody can see every diff of this private repository, and what commands printed: its pages have them (redact: false in countersign-pages.yml)")}
 	case f.GitHub.Private && pages.Public:
 		return []Finding{note("Settings > Pages > Visibility, which GitHub Enterprise Cloud has; else gh workflow disable countersign-pages.yml",
 			"everybody can see the pages of this private repository: who proposed and approved what, the names of files, what people wrote")}
@@ -336,6 +340,7 @@ func (f *Facts) Read(files map[string][]byte) {
 			f.Uses = append(f.Uses, uses)
 		}
 	}
+	f.Redact = SettingsOf(files[PagesWorkflow]).Redact
 	f.Inline = settle.Uses == "" || settle.inline()
 	f.Gated, f.WorkflowRef = settle.Gate, cmp.Or(settle.LedgerRef, gitstore.LedgerRef)
 	f.Policy = policy.Default()

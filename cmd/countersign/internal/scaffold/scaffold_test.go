@@ -257,6 +257,8 @@ func TestInitFindings(t *testing.T) {
 		{LevelFails, "publishes no Pages", func(f *Facts) { f.GitHub.Pages = new(github.Pages) }},
 		{LevelFails, "takes Pages from a branch", func(f *Facts) { f.GitHub.Pages = &github.Pages{BuildType: "legacy"} }},
 		{LevelNote, "everybody can see the pages of this private repository", func(f *Facts) { f.GitHub.Private = true }},
+		{LevelNote, "everybody can see every diff of this private repository", func(f *Facts) { f.GitHub.Private, f.Redact = true, "false" }},
+		{LevelNote, "everybody can see the pages of this private repository", func(f *Facts) { f.GitHub.Private, f.Redact = true, "true" }},
 		{LevelNote, "rewritten or deleted (deletion)", func(f *Facts) { f.GitHub.BranchRules = []string{"non_fast_forward"} }},
 	} {
 		f := works()
@@ -288,7 +290,7 @@ func TestInitFindings(t *testing.T) {
 // TestInitReads: what --check takes from the files of the default branch.
 func TestInitReads(t *testing.T) {
 	t.Parallel()
-	s := Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40)}
+	s := Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40), Redact: "false"}
 	files := map[string][]byte{policy.Path: []byte("version: 1\nprotected: [{paths: [a], teams: [acme/b, acme/a]}, {paths: [b], teams: [acme/a]}]\n")}
 	for _, file := range List[1:] {
 		if !file.theirs {
@@ -297,7 +299,7 @@ func TestInitReads(t *testing.T) {
 	}
 	var f Facts
 	f.Read(files)
-	if f.Gated || f.WorkflowRef != "refs/agent/ledger" || f.PolicyErr != nil || !slices.Equal(f.Uses, []string{s.Uses}) || !slices.Equal(f.Teams(), []string{"acme/a", "acme/b"}) {
+	if f.Gated || f.Redact != "false" || f.WorkflowRef != "refs/agent/ledger" || f.PolicyErr != nil || !slices.Equal(f.Uses, []string{s.Uses}) || !slices.Equal(f.Teams(), []string{"acme/a", "acme/b"}) {
 		t.Errorf("facts: %+v", f)
 	}
 	for path, want := range map[string]string{policy.Path: Theirs, Workflows + "events.yml": Missing, Caller: Same} {
