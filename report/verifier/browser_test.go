@@ -134,6 +134,15 @@ func TestT78BrowserNoVerdict(t *testing.T) {
 			t.Errorf("%s: %d elements look good", c.name, good)
 		}
 	}
+	for unknown, want := range map[string]string{"0": "countersign audit” holds. ", "2": "holds that a bundle can tell of: whether the Policy’s commits list the keys of 2 signed decisions, "} {
+		set(p, "signers", result(with("signed_decisions", `{"count": 2, "listed": 0, "registered": 0, "unknown": `+unknown+`}`)))
+		p.Wait("document.getElementById('verdict').innerText === ''", patience)
+		p.Click("#again")
+		p.Wait("document.getElementById('verdict').innerText !== ''", patience)
+		if got := text(p, "verdict"); !strings.HasPrefix(got, "Sound") || !strings.Contains(got, want) {
+			t.Errorf("%s unknown: the page says %q", unknown, got)
+		}
+	}
 	if seen := p.Seen(); len(seen.Dialogs) > 0 || len(b.Left()) > 0 {
 		t.Errorf("seen: %+v, left: %q", seen, b.Left())
 	}

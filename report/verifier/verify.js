@@ -186,7 +186,7 @@
 		const word = good ? "Sound" : r.complete === true ? "Not sound" : "Not all here, and so not verified";
 		at("verdict").append(element("p", word, "big " + (good ? "good" : "bad")));
 		if (!good) at("verdict").append(element("p", counted(r.count, "finding") + ". Nothing that this ledger says is to be relied on."));
-		else at("verdict").append(element("p", "Every rule of “countersign audit” holds. " + vouched(mine)));
+		else at("verdict").append(element("p", "Every rule of “countersign audit” holds" + untold(r) + ". " + vouched(mine)));
 		at("details").append(checked(mine, r));
 		if (!good) at("details").append(findings(r));
 		if (Array.isArray(r.notes) && r.notes.length > 0) {
@@ -195,6 +195,12 @@
 			at("details").append(element("h3", "Notes"), list);
 		}
 		at("cheat").hidden = !good || at("cheats").childElementCount === 0;
+	};
+
+	// untold says which rule a bundle cannot tell of.
+	const untold = (r) => {
+		const n = r.signed_decisions && r.signed_decisions.unknown;
+		return n ? " that a bundle can tell of: whether the Policy’s commits list the keys of " + counted(n, "signed decision") + ", the command tells in a clone" : "";
 	};
 
 	// vouched says what shows that the ledger is the one that was kept.
