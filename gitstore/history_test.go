@@ -300,3 +300,24 @@ func firstOf(files map[string][]byte, base string) string {
 	}
 	return ""
 }
+
+// TestAuditSchemaForged: what a later commit writes to ledger.json is that commit's fault, and no other's.
+func TestAuditSchemaForged(t *testing.T) {
+	w := newWork(t, nil)
+	entries := slices.Clone(lives(t, storetest.Mixed(9)...))
+	last := len(entries) - 1
+	entries[last].Files = maps.Clone(entries[last].Files)
+	entries[last].Files[ledger.SchemaFile] = ledger.Schema("2026-01-05T00:00:00.000Z", "1")
+	tip := appendAll(t, w.dir, entries, 7, nil)
+	for _, from := range []string{"", strings.TrimSpace(w.git("rev-parse", tip+"~3"))} {
+		r, err := auditOf(t, w.dir, from, nil)
+		if err != nil || r.OK {
+			t.Errorf("from %q: %v %+v", from, err, r)
+		}
+		for _, f := range r.Findings {
+			if f.Commit != tip {
+				t.Errorf("from %q: %+v", from, f)
+			}
+		}
+	}
+}

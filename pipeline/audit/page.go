@@ -9,23 +9,26 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
-// readSchema finds out whether the ledger has pages: ledger.json says so, which its first commit
-// brings or which was there before the audit begins. Where it is neither, or cannot be read,
+// readSchema finds out whether the ledger has pages: ledger.json says so, which was there before the audit
+// begins or which the oldest commit that has one brings. Where it is neither, or cannot be read,
 // that is found elsewhere, and pages are looked for.
 func (a *auditor) readSchema(all []*transaction) {
-	e := history.Entry{}
+	e, age := history.Entry{}, -1
 	if former, err := a.Former(ledger.SchemaFile); err == nil {
 		e = former[ledger.SchemaFile]
 	}
 	for _, tx := range all {
 		for _, v := range tx.versions {
-			if !v.schema.IsZero() {
-				e = history.Entry{Mode: history.ModeFile, ID: v.schema}
+			if !v.schema.IsZero() && (e.ID.IsZero() || age >= 0 && v.age > age) { // what a later one says is found elsewhere
+				e, age = history.Entry{Mode: history.ModeFile, ID: v.schema}, v.age
 			}
 		}
 	}
+	if a.paged = true; e.ID.IsZero() {
+		return
+	}
 	raw, err := a.Blob(e.ID)
-	a.paged = e.ID.IsZero() || err != nil || !bytes.Equal(ledger.Schema(createdAt(raw), "1"), raw)
+	a.paged = err != nil || !bytes.Equal(ledger.Schema(createdAt(raw), "1"), raw)
 }
 
 // createdAt is the time in a ledger.json as this program writes it.

@@ -281,6 +281,9 @@ func (p *page) decisions() {
 	if more := len(all) - maxPageRows; more > 0 {
 		p.writef("\nand %d more in [%s](%[2]s).\n", more, EventsFile)
 	}
+	if !p.tx.Closed && p.tx.Status != Applied {
+		p.writef("\nWhether these still count, and are enough, is asked again when the change is applied or merged.\n")
+	}
 	p.writef("\n")
 }
 

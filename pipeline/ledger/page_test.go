@@ -381,7 +381,7 @@ func TestPageSays(t *testing.T) {
 			for i := range 12 {
 				answer(s, i, "fileChange", ledger.Actor{Kind: "human", ID: fmt.Sprint("id-", i), Login: fmt.Sprint("a", i)}, "")
 			}
-		}, []string{"`a9` and 2 others approved it."}, nil},
+		}, []string{"`a9` and 2 others approved it.", "Whether these still count, and are enough, is asked again"}, nil},
 		{"two of one name", func(s *ledger.Stage) {
 			begin(s, plain)
 			answer(s, 1, "fileChange", ledger.Actor{Kind: "human", ID: "local:ada@example.org", Login: "Ada"}, "")
