@@ -321,3 +321,65 @@ func TestAuditSchemaForged(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedTable: a table that somebody made something else of keeps nobody from recording, and the next commit, which makes it
+// anew, is sound.
+func TestDamagedTable(t *testing.T) {
+	entries := lives(t, storetest.Mixed(9)...)
+	n := 0
+	for !strings.HasPrefix(entries[n].Message, "deny: ") {
+		n++
+	}
+	n++
+	for n < len(entries) && !slices.ContainsFunc(slices.Collect(maps.Keys(entries[n].Files)), func(name string) bool { return strings.HasPrefix(name, "proposed/") }) {
+		n++
+	}
+	var table string
+	for name := range entries[n].Files {
+		if id, ok := ledger.TransactionOf(name); ok {
+			table = path.Dir(path.Dir(path.Dir(ledger.Dir(id)))) + "/README.md"
+		}
+	}
+	for _, as := range []string{"120000 blob", "040000 tree", "100755 blob"} {
+		w := newWork(t, nil)
+		tip := appendAll(t, w.dir, entries[:n], 7, nil)
+		id := strings.TrimSpace(w.stdin("| [`forged` |\n", "hash-object", "-w", "--stdin"))
+		if strings.HasSuffix(as, "tree") {
+			id = strings.TrimSpace(w.stdin("100644 blob "+id+"\tx\n", "mktree"))
+		}
+		entry := as + " " + id + "\tREADME.md\n"
+		for dir := path.Dir(table); ; dir = path.Dir(dir) {
+			at := tip + ":" + dir
+			if dir == "." {
+				at = tip + "^{tree}"
+			}
+			var lines []string
+			_, replaced, _ := strings.Cut(strings.TrimSuffix(entry, "\n"), "\t")
+			for _, line := range strings.Split(strings.TrimSpace(w.git("ls-tree", at)), "\n") {
+				if !strings.HasSuffix(line, "\t"+replaced) {
+					lines = append(lines, line)
+				}
+			}
+			tree := strings.TrimSpace(w.stdin(strings.Join(append(lines, entry), "\n"), "mktree"))
+			if entry = "040000 tree " + tree + "\t" + path.Base(dir) + "\n"; dir == "." {
+				tip = strings.TrimSpace(w.git("commit-tree", "-p", tip, "-m", "x", tree))
+				break
+			}
+		}
+		w.git("update-ref", gitstore.LedgerRef, tip)
+		made, err := ledgerAt(t, w.dir).Append(t.Context(), tip, entries[n])
+		if err != nil {
+			t.Errorf("%s: %v", as, err)
+			continue
+		}
+		r, err := auditOf(t, w.dir, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.Findings {
+			if f.Commit == made && f.RuleID == "L23" {
+				t.Errorf("%s: %+v", as, f)
+			}
+		}
+	}
+}

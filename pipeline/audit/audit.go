@@ -74,7 +74,7 @@ type Options struct {
 func Run(h history.Reader, o Options) (Result, error) {
 	a := &auditor{
 		Reader: h, o: o, transactions: map[string]*transaction{}, denied: map[string]int{},
-		superseded: map[string]ended{}, keys: keyLists{code: o.Code},
+		superseded: map[string]ended{}, taken: map[string]bool{}, keys: keyLists{code: o.Code},
 	}
 	for _, f := range o.Found {
 		a.found.add(f)
@@ -120,7 +120,8 @@ type auditor struct {
 
 	mu           sync.Mutex
 	transactions map[string]*transaction
-	denied       map[string]int // directory in denied/ → age of the first commit that added to it
+	denied       map[string]int  // directory in denied/ → age of the first commit that added to it
+	taken        map[string]bool // tables with a directory in their place
 	own          []ownVersion
 	heirs        []heir
 	superseded   map[string]ended // by id

@@ -57,6 +57,11 @@ func (a *auditor) sort(c history.Commit) {
 	for _, ch := range c.Changes {
 		a.entry(c, ch)
 		a.part(&p, c, ch)
+		if table, _, ok := strings.Cut(ch.Path, "/"+ledger.ReadmeFile+"/"); ok {
+			a.mu.Lock()
+			a.taken[table+"/"+ledger.ReadmeFile] = true
+			a.mu.Unlock()
+		}
 	}
 	// README.md and ledger.json come with the first commit.
 	has := [2]bool{p.readme != nil, !p.schema.IsZero()}

@@ -92,7 +92,10 @@ func (l *life) tables(v *version, rows map[string][]ledger.TableRow) {
 			l.add("L23", v.commit, ch.Path, "was written, but its commit adds no row to it")
 		case raw == nil: // which was told
 		default:
-			want := l.read(v.commit, ch.Path, ch.Old)
+			var want []byte
+			if ch.Old.Mode&0o170000 == 0o100000 { // else it is no table
+				want = l.read(v.commit, ch.Path, ch.Old)
+			}
 			for _, row := range mine {
 				want = row.Add(want)
 			}
@@ -102,6 +105,19 @@ func (l *life) tables(v *version, rows map[string][]ledger.TableRow) {
 		}
 	}
 	for name := range rows {
+		if l.inTheWay(name) {
+			continue // which was told
+		}
 		l.add("L23", v.commit, name, "lacks the row of what this commit records")
 	}
+}
+
+// inTheWay reports whether there is a directory where a table would be, of this history or from before.
+func (a *auditor) inTheWay(table string) bool {
+	if a.taken[table] {
+		return true
+	}
+	former, err := a.Former(table)
+	_, file := former[table]
+	return err == nil && len(former) > 0 && !file
 }

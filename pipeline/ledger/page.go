@@ -505,13 +505,36 @@ func Pages(tree fs.FS, e Entry) (map[string][]byte, error) {
 	for _, row := range rowsOf(e, first) {
 		before, again := out[row.File]
 		if !again {
-			if before, err = fs.ReadFile(tree, row.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if before, err = tableIn(tree, row.File); errors.Is(err, errInTheWay) {
+				continue
+			} else if err != nil {
 				return nil, err
 			}
 		}
 		out[row.File] = row.Add(before)
 	}
 	return out, nil
+}
+
+var errInTheWay = errors.New("a directory is in the way")
+
+// tableIn reads a table, nil where there is none. What somebody put in its place keeps nobody from recording: what is
+// no file is replaced, and beside a directory, which would lose files, there is no table (errInTheWay).
+func tableIn(tree fs.FS, name string) ([]byte, error) {
+	raw, err := fs.ReadFile(tree, name)
+	if err == nil {
+		return raw, nil
+	}
+	info, err2 := fs.Lstat(tree, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err2 == nil && info.IsDir():
+		return nil, errInTheWay
+	case err2 == nil && !info.Mode().IsRegular():
+		return nil, nil
+	}
+	return nil, err
 }
 
 // Tables are the tables that an entry adds rows to, as far as it tells by itself: a proposal is
