@@ -26,7 +26,8 @@ const (
 
 // Page is README.md of a transaction's directory as it stood after the first n events of
 // its log, which fold to tx. It is a function of these and of the files that they name, which
-// dir has. All words of others are text in it: no link, mention, image or HTML.
+// dir has. All words of others are text in it: no link, mention, image or HTML. What it makes of a record never
+// changes, as the audit makes it again (L23): another layout needs another SchemaVersion.
 func (l *Log) Page(dir fs.FS, n int, tx Transaction) []byte { return pageOf(dir, l.payloads[:n], tx) }
 
 func pageOf(dir fs.FS, payloads []Payload, tx Transaction) []byte {
