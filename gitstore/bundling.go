@@ -128,22 +128,34 @@ func (v *versions) history(tip, from plumbing.Hash) {
 	}
 }
 
-// tree lists an object and, whatever it is said to be, what is in it if it is a tree.
+// tree lists an object and, whatever it is said to be, what is in it if it is a tree. A crafted one may be deeper than
+// the stack of a program.
 func (v *versions) tree(id, former plumbing.Hash) {
-	raw := v.add(id, former)
-	if len(raw) == 0 {
-		return
-	}
-	before := map[string]plumbing.Hash{}
-	if old, err := readObject(v, plumbing.TreeObject, former); err == nil {
-		for e, rest, ok := object.CutEntry(old); ok; e, rest, ok = object.CutEntry(rest) {
-			before[string(e.Name)] = e.ID()
+	type pair struct{ id, former plumbing.Hash }
+	for todo := []pair{{id, former}}; len(todo) > 0; {
+		n := len(todo) - 1
+		p := todo[n]
+		todo = todo[:n]
+		raw := v.add(p.id, p.former)
+		if len(raw) == 0 {
+			continue
 		}
-	}
-	for e, rest, ok := object.CutEntry(raw); ok; e, rest, ok = object.CutEntry(rest) {
-		if was := before[string(e.Name)]; was != e.ID() {
-			v.tree(e.ID(), was)
+		before := map[string]plumbing.Hash{}
+		if !p.former.IsZero() { // to look for what is nowhere lists the packs again
+			old, err := readObject(v, plumbing.TreeObject, p.former)
+			if err != nil {
+				old = nil
+			}
+			for e, rest, ok := object.CutEntry(old); ok; e, rest, ok = object.CutEntry(rest) {
+				before[string(e.Name)] = e.ID()
+			}
 		}
+		for e, rest, ok := object.CutEntry(raw); ok; e, rest, ok = object.CutEntry(rest) {
+			if was := before[string(e.Name)]; was != e.ID() {
+				todo = append(todo, pair{e.ID(), was})
+			}
+		}
+		slices.Reverse(todo[n:]) // the first is next
 	}
 }
 

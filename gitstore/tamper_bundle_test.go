@@ -6,14 +6,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/audit"
@@ -131,4 +134,50 @@ func text(t *testing.T, r audit.Result) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// nest is a source of a tree in a tree, and so on, that a commit has.
+type nest map[plumbing.Hash]packfile.Object
+
+func (d nest) View(id plumbing.Hash) (packfile.Object, error) {
+	if o, ok := d[id]; ok {
+		return o, nil
+	}
+	return packfile.Object{}, packfile.ErrMissing
+}
+
+func (d nest) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+	o, err := d.View(id)
+	return o.Type, int64(len(o.Data)), err
+}
+
+func (d nest) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
+	id := plumbing.ComputeHash(kind, data)
+	d[id] = packfile.Object{Type: kind, Data: data}
+	return id
+}
+
+// TestT78DeepBundle: a ledger with directories as deep as somebody likes is written as a bundle, in little stack: a
+// program that has none left ends at once, and a site would stay as it was before the ledger was tampered with.
+func TestT78DeepBundle(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(4 << 20))
+	d, levels := nest{}, 20_000
+	at := d.put(plumbing.BlobObject, []byte("x"))
+	for mode := "100644"; len(d) <= levels; mode = "40000" {
+		at = d.put(plumbing.TreeObject, object.Entry{Mode: []byte(mode), Name: []byte("d"), Raw: bytes.Clone(at[:])}.Append(nil))
+	}
+	tip := d.put(plumbing.CommitObject, object.EncodeCommit(object.Commit{Tree: at}, object.Us, object.Us, time.Unix(0, 0), "x\n"))
+	var out bytes.Buffer
+	if err := writeBundle(&out, d, bundle.Ref{Name: LedgerRef, ID: tip}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bundle.Read(&out, int64(out.Len()), bundle.Limits{Held: 1 << 30, Made: 1 << 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range d {
+		if _, _, err := b.Object(id); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
