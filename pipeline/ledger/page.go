@@ -105,9 +105,9 @@ func (p *page) tries() (applied, tried bool) {
 }
 
 func (p *page) head() {
-	title := "A change without a summary"
+	title := "Proposal without a summary" // what the proposer says is not said by the page
 	if p.meta.Summary != "" {
-		title = markdown.Prose(markdown.ShortenTo(p.meta.Summary, 120))
+		title = "Proposal: " + markdown.Prose(markdown.ShortenTo(p.meta.Summary, 120))
 	}
 	p.writef("# %s\n\n**%s.** %s proposed to change %s", title, p.state(), markdown.Name(p.meta.Proposer.Login), Plural(len(p.proposal.TargetFiles), "file", "files"))
 	if p.meta.Summary != "" {

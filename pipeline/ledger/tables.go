@@ -93,7 +93,7 @@ func ProposalRows(m Meta) []TableRow {
 	line := func(to string) string {
 		return fmt.Sprintf("| [`%s`](%s/%s) | %s | %s | %s |", id, to, ReadmeFile, at.Format("15:04"), markdown.Name(m.Proposer.Login), markdown.Prose(markdown.ShortenTo(m.Summary, 80)))
 	}
-	const head = "| transaction | proposed (UTC) | by | what |\n|---|---|---|---|"
+	const head = "| transaction | proposed (UTC) | by | summary, by the proposer |\n|---|---|---|---|"
 	date := at.Format(time.DateOnly)
 	return []TableRow{
 		{File: path.Join(shard, ReadmeFile), title: "Proposed on " + date + ", in " + path.Base(shard), head: head, line: line(id), most: maxFolder},
