@@ -198,10 +198,7 @@
 	};
 
 	// untold says which rule a bundle cannot tell of.
-	const untold = (r) => {
-		const n = r.signed_decisions && r.signed_decisions.unknown;
-		return n ? " that a bundle can tell of: whether the Policy’s commits list the keys of " + counted(n, "signed decision") + ", the command tells in a clone" : "";
-	};
+	const untold = ({signed_decisions: s}) => !(s && s.unknown) ? "" : " that a bundle can tell of: whether the Policy’s commits list the keys of " + counted(s.unknown, "signed decision") + ", the command tells in a clone";
 
 	// vouched says what shows that the ledger is the one that was kept.
 	const vouched = (mine) => {
