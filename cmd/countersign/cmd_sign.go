@@ -142,9 +142,9 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 	if err != nil {
 		return err
 	}
-	comment := approval.SignedLine(*signature)
-	if f.block {
-		comment = approval.SignedBlock(*signature)
+	comment, err := a.comment(*signature, f.block)
+	if err != nil {
+		return err
 	}
 	if now, err := find(); err != nil || now != id {
 		return cmp.Or(err, error(&pipeline.ChangedError{ID: id}))
@@ -295,10 +295,20 @@ func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ru
 		}
 		return nil, &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}
 	}
-	if line, block := approval.SignedLine(s), approval.SignedBlock(s); a.redact(line).String() != line || a.redact(block).String() != block {
-		return nil, errors.New("the signature has what looks like a secret in it, by chance: sign again")
-	}
 	return &s, nil
+}
+
+// comment is a signature as people post it. What would be redacted where it is read is no signature then; the
+// ledger knows signatures for what they are, and takes any.
+func (a *App) comment(s signed.Signature, block bool) (string, error) {
+	text := approval.SignedLine(s)
+	if block {
+		text = approval.SignedBlock(s)
+	}
+	if a.redact(text).String() != text {
+		return "", errors.New("the signature has what looks like a secret in it, by chance: sign again")
+	}
+	return text, nil
 }
 
 // teller says what a program says that works for this one.

@@ -413,3 +413,31 @@ func TestPageSays(t *testing.T) {
 		}
 	}
 }
+
+// T77 A forged row with a link or markup of its own is not carried on by the next honest one, and every honest row is,
+// whatever its words are.
+func TestT77ForgedRow(t *testing.T) {
+	const row = "| [`tx_01KE5W5200041061050R3GG28B`](d7/tx_01KE5W5200041061050R3GG28B/README.md) | 00:00 | "
+	for _, forged := range []string{
+		row + "[Ada](https://evil.example) | all is well |", row + "`Ada` | <img src=x> |", "| [`x`](https://evil.example) | 00:00 | `Ada` | x |",
+		row + "`Ada` | https://evil.example |", row + "`Ada` | ![x](y) |", row + "`Ada` | x", "| [`x`](javascript:1) | x | y | z |", "and more", "| x | y | z | w |",
+	} {
+		table := ledger.ProposalRows(*meta())[1].Add([]byte("# Proposed on 2026-01-05\n\n" + forged + "\n"))
+		if strings.Contains(string(table), forged) || !strings.Contains(string(table), txID) {
+			t.Errorf("%q is carried on: %s", forged, table)
+		}
+	}
+	for _, text := range hostileTexts {
+		m := *meta()
+		m.Proposer.Login, m.Summary = text, text
+		d, err := canon.Line(ledger.Denial{Fingerprint: "patchset:" + patchID, TransactionID: txID, Author: m.Proposer, Reason: text, DeniedAt: text})
+		if err != nil {
+			continue
+		}
+		for _, r := range slices.Concat(ledger.ProposalRows(m)[:2], ledger.DenialRows("denied/"+patchID[:2]+"/"+patchID+"/fileChange.json", d)) {
+			if twice := r.Add(r.Add(nil)); bytes.Count(twice, []byte("\n| [`")) != 2 {
+				t.Errorf("%s with %q: %s", r.File, text, twice)
+			}
+		}
+	}
+}

@@ -24,6 +24,16 @@ type riskEntry struct {
 	Detail string `json:"detail,omitempty"`
 }
 
+// more is how many risks are not among those listed.
+func (d risksDoc) more() (n int) {
+	for _, one := range d.More {
+		n += max(one, 0)
+	}
+	return n
+}
+
+func (d risksDoc) none() bool { return len(d.Risks) == 0 && d.more() == 0 }
+
 func parseRisks(raw []byte) (doc risksDoc, err error) {
 	return doc, canon.Unmarshal(raw, &doc)
 }

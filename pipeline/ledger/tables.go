@@ -60,6 +60,24 @@ var (
 	allLine  = lazyregexp.New(`^([0-9]{1,9}) in all, in the folders here\.$`)
 )
 
+// A row begins with a link to a place in the ledger, and may end with one; foreign text in between has none.
+var (
+	rowStart = lazyregexp.New("^\\| \\[`[0-9A-Za-z_]{1,64}`\\]\\([0-9A-Za-z_./]{1,200}\\) \\| ")
+	rowEnd   = lazyregexp.New(`\| \[the transaction\]\((?:\.\./){1,2}transactions/[0-9A-Za-z_./]{1,200}\) \|$`)
+	inert    = lazyregexp.New("\\\\[!-/:-@\\[-`{-~]|`[^`]*`|<code>[^<]*</code>|<span>\\$</span>")
+)
+
+// isRow reports whether a line is a row as this program makes them. A forged one that holds anything else does
+// not get from one table into the next.
+func isRow(line string) bool {
+	start := rowStart().FindString(line)
+	if start == "" || !strings.HasSuffix(line, " |") {
+		return false
+	}
+	rest := rowEnd().ReplaceAllString(inert().ReplaceAllString(line[len(start):], ""), "")
+	return !strings.ContainsAny(rest, "<`") && !strings.Contains(rest, "](") && !strings.Contains(rest, "://")
+}
+
 func readTable(raw []byte) table {
 	t := table{counts: map[string]int{}}
 	for line := range strings.SplitSeq(string(raw), "\n") {
@@ -67,7 +85,7 @@ func readTable(raw []byte) table {
 			t.counts[m[1]], _ = strconv.Atoi(m[2])
 		} else if m := allLine().FindStringSubmatch(line); m != nil {
 			t.all, _ = strconv.Atoi(m[1])
-		} else if strings.HasPrefix(line, "| [`") {
+		} else if isRow(line) {
 			t.lines = append(t.lines, line)
 		}
 	}

@@ -258,20 +258,14 @@ func (c *cheat) victim(s stage) (n int, err error) {
 	return 1, nil
 }
 
-func (c *cheat) event() error {
-	s, err := c.dropped()
-	if err != nil {
-		return err
-	}
-	n, err := c.victim(s)
-	if err != nil {
-		return err
-	}
-	c.changed = fmt.Sprintf("Event %d of %s is left out.", n+1, s.id)
-	return c.rewrite(s.all(), nil, events(s, without(n), false))
-}
+func (c *cheat) event() error { return c.drop("", false) }
 
 func (c *cheat) eventChain() error {
+	return c.drop(" The chain of events and the states are made good.", true)
+}
+
+// drop leaves an event out; with chain, what follows from that is made good.
+func (c *cheat) drop(also string, chain bool) error {
 	s, err := c.dropped()
 	if err != nil {
 		return err
@@ -280,8 +274,11 @@ func (c *cheat) eventChain() error {
 	if err != nil {
 		return err
 	}
-	c.changed = fmt.Sprintf("Event %d of %s is left out. The chain of events and the states are made good.", n+1, s.id)
-	edit := events(s, without(n), true)
+	c.changed = fmt.Sprintf("Event %d of %s is left out.%s", n+1, s.id, also)
+	edit := events(s, without(n), chain)
+	if !chain {
+		return c.rewrite(s.all(), nil, edit)
+	}
 	return c.rewrite(s.all(), nil, edit, state(s))
 }
 
