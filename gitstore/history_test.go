@@ -81,7 +81,11 @@ func auditBeside(tb testing.TB, dir, from string, signers *sshsig.Allowed, code 
 	if err != nil {
 		return audit.Result{}, err
 	}
-	r, err := audit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil), Code: code})
+	var keys audit.KeyReader
+	if code != nil {
+		keys = audit.CodeKeys(code)
+	}
+	r, err := audit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil), Keys: keys})
 	r.From = h.From()
 	return r, err
 }

@@ -26,28 +26,35 @@ type memory struct {
 	repo *Repo
 	name string // of the ledger, for people
 	file string
+	at   string // the address of the repository that keeps it, if that is another; "" else
 	// known is a tip that the caller knows of from elsewhere, or zero.
 	known plumbing.Hash
 }
 
 func (r *Repo) memory(name string, known plumbing.Hash) memory {
-	return memory{r, name, filepath.Join(r.stateDir(), "tips", shortName(name)+".json"), known}
+	return memory{repo: r, name: name, file: filepath.Join(r.stateDir(), "tips", shortName(name)+".json"), known: known}
 }
 
 // remembered is what the file holds.
 type remembered struct {
 	Ledger string `json:"ledger"`
 	Tip    string `json:"tip"`
+	At     string `json:"at,omitempty"`
 }
 
 // read returns the last tip, zero if none was seen yet. A file that cannot be
 // read is an error: it must not read as no memory.
 func (m memory) read() (plumbing.Hash, error) {
+	doc, err := m.document()
+	return plumbing.NewHash(doc.Tip), err
+}
+
+// document is all that the file holds, and nothing if there is none.
+func (m memory) document() (doc remembered, err error) {
 	raw, err := os.ReadFile(m.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return plumbing.ZeroHash, nil
+		return remembered{}, nil
 	}
-	var doc remembered
 	if err == nil {
 		err = canon.Unmarshal(raw, &doc)
 	}
@@ -55,14 +62,14 @@ func (m memory) read() (plumbing.Hash, error) {
 		err = errors.New("it is damaged")
 	}
 	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("reading the last tip seen of %s: %s: %w", m.name, m.file, err)
+		return remembered{}, fmt.Errorf("reading the last tip seen of %s: %s: %w", m.name, m.file, err)
 	}
-	return plumbing.NewHash(doc.Tip), nil
+	return doc, nil
 }
 
 // write replaces the memory. The caller holds the repository's lock.
 func (m memory) write(tip plumbing.Hash) error {
-	line, err := canon.Line(remembered{m.name, tip.String()})
+	line, err := canon.Line(remembered{m.name, tip.String(), m.at})
 	if err == nil {
 		err = writeState(m.file, line)
 	}
@@ -255,7 +262,7 @@ func acceptance(s source, to *packfile.Batch, now, seen plumbing.Hash, record Re
 // AcceptTip is the same for the remote's tip. What the clone itself had is kept
 // under refs/agent/set-aside/.
 func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (string, error) {
-	now, err := s.server.Tip(ctx, s.local.ref.String())
+	now, err := s.server.Tip(ctx, s.ref)
 	if err != nil {
 		return "", err
 	}

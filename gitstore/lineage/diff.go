@@ -19,7 +19,7 @@ import (
 // for one goroutine.
 type differ struct {
 	*History
-	trees, older map[plumbing.Hash][]byte // those read lately
+	trees, older map[plumbing.Hash]*tree // those read lately
 	size         int
 
 	out *history.Commit
@@ -39,7 +39,7 @@ const (
 )
 
 func newDiffer(h *History) *differ {
-	return &differ{History: h, trees: map[plumbing.Hash][]byte{}}
+	return &differ{History: h, trees: map[plumbing.Hash]*tree{}}
 }
 
 // commit reads one commit and everything that is new in it but its files.
@@ -105,26 +105,27 @@ func (d *differ) entered(id plumbing.Hash, path string) {
 	}
 }
 
-// tree returns the content of a tree, nil for the zero id.
-func (d *differ) tree(id plumbing.Hash) ([]byte, error) {
+// tree returns a tree, an empty one for the zero id.
+func (d *differ) tree(id plumbing.Hash) (*tree, error) {
 	if id.IsZero() {
-		return nil, nil
+		return &tree{}, nil
 	}
-	if raw, ok := d.trees[id]; ok {
-		return raw, nil
+	if t, ok := d.trees[id]; ok {
+		return t, nil
 	}
-	raw, ok := d.older[id]
+	t, ok := d.older[id]
 	if !ok {
-		var err error
-		if raw, err = read(d.objects, plumbing.TreeObject, id); err != nil {
+		raw, err := read(d.objects, plumbing.TreeObject, id)
+		if err != nil {
 			return nil, err
 		}
+		t = &tree{raw: raw}
 	}
-	if d.size += len(raw) + 128; d.size > keptTrees/2 {
-		d.trees, d.older, d.size = map[plumbing.Hash][]byte{}, d.trees, len(raw)+128
+	if d.size += len(t.raw) + 128; d.size > keptTrees/2 {
+		d.trees, d.older, d.size = map[plumbing.Hash]*tree{}, d.trees, len(t.raw)+128
 	}
-	d.trees[id] = raw
-	return raw, nil
+	d.trees[id] = t
+	return t, nil
 }
 
 // full reports whether a commit has more than a ledger can, in changes and in what is
@@ -157,7 +158,7 @@ func (d *differ) dirs(dir string, old, new plumbing.Hash, depth int) {
 		d.problem("OBJECT", dir, "%v", err)
 		return
 	}
-	if len(after) == 0 && !new.IsZero() {
+	if len(after.raw) == 0 && !new.IsZero() {
 		d.change(dir, history.Entry{}, history.Entry{Mode: history.ModeDir, ID: history.ID(new)})
 	}
 	if err := d.entries(dir, before, after, depth); err != nil {
@@ -165,9 +166,11 @@ func (d *differ) dirs(dir string, old, new plumbing.Hash, depth int) {
 	}
 }
 
-var errTree = errors.New("is malformed")
-
-func (d *differ) entries(dir string, before, after []byte, depth int) error {
+func (d *differ) entries(dir string, old, new *tree, depth int) error {
+	before, after := old.raw, new.raw
+	if old.isSound(nil) && new.isSound(old) {
+		before, after = apart(old, new) // the rest is the same, and is sound
+	}
 	var last, a, b object.Entry
 	haveA, haveB := false, false
 	for !d.full(dir) {
@@ -235,20 +238,4 @@ func entryOf(e object.Entry) history.Entry {
 	}
 	mode, _ := strconv.ParseUint(string(e.Mode), 8, 32)
 	return history.Entry{Mode: uint32(mode), ID: history.ID(e.ID())}
-}
-
-// sound refuses entries that no git writes: out of order, twice, with a name
-// that is none, or a mode that is written otherwise.
-func sound(before, e object.Entry) error {
-	switch n := e.Name; {
-	case n[0] == '.' && (len(n) == 1 || string(n) == ".." || strings.EqualFold(string(n), ".git")), bytes.IndexByte(n, '/') >= 0:
-		return fmt.Errorf("has an entry named %+q", n)
-	case before.Name != nil && object.Compare(before, e) >= 0, bytes.Equal(before.Name, n):
-		return fmt.Errorf("has the entry %+q out of order, or twice", n)
-	}
-	switch string(e.Mode) {
-	case "40000", "100644", "100755", "120000", "160000":
-		return nil
-	}
-	return fmt.Errorf("has an entry %+q with the mode %+q", e.Name, e.Mode)
 }

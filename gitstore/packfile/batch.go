@@ -142,33 +142,32 @@ func (b *Batch) append(id plumbing.Hash, e entry) {
 // object is the i-th object whole.
 func (b *Batch) object(i int32) Object {
 	last, content, known := i, []byte(nil), false
-	var deltas [][]byte // the outermost first
+	var chain []int32 // the outermost first
 	for b.entries[i].depth > 0 {
 		if content, known = b.recent.get(i); known {
 			break
 		}
-		deltas, i = append(deltas, b.entries[i].data), b.entries[i].base
+		chain, i = append(chain, i), b.entries[i].base
 	}
 	if !known {
 		content = b.entries[i].data
 	}
-	for _, delta := range slices.Backward(deltas) {
+	for _, i := range slices.Backward(chain) {
 		var err error
-		if content, err = applyDelta(content, delta); err != nil {
+		if content, err = applyDelta(content, b.entries[i].data); err != nil {
 			panic("packfile: a delta of our own: " + err.Error())
 		}
-	}
-	if len(deltas) > 0 {
-		b.recent.move(none, last, content)
+		b.recent.move(none, i, content) // who goes back in time wants this one next
 	}
 	return Object{b.entries[last].kind, content}
 }
 
-// recent keeps the latest versions whole: the next are made on them.
+// recent keeps the latest versions whole: the next are made on them. What is not
+// asked for is let go of, half of it at a time.
 type recent struct {
-	mu      sync.Mutex
-	content map[int32][]byte
-	size    int
+	mu             sync.Mutex
+	content, older map[int32][]byte
+	size           int // of content
 }
 
 // recentSize is far more than the trees that an append changes, and their
@@ -179,6 +178,11 @@ func (r *recent) get(i int32) ([]byte, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	content, ok := r.content[i]
+	if !ok {
+		if content, ok = r.older[i]; ok {
+			r.keep(i, content)
+		}
+	}
 	return content, ok
 }
 
@@ -186,10 +190,16 @@ func (r *recent) get(i int32) ([]byte, bool) {
 func (r *recent) move(old, i int32, content []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.size += len(content) - len(r.content[i]) - len(r.content[old])
+	r.size -= len(r.content[old])
 	delete(r.content, old)
-	if r.content == nil || r.size > recentSize {
-		r.content, r.size = map[int32][]byte{}, len(content)
+	delete(r.older, old)
+	r.keep(i, content)
+}
+
+func (r *recent) keep(i int32, content []byte) {
+	r.size += len(content) - len(r.content[i])
+	if r.content == nil || r.size > recentSize/2 {
+		r.content, r.older, r.size = map[int32][]byte{}, r.content, len(content)
 	}
 	r.content[i] = content
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -328,7 +329,7 @@ func (d *decoder) resolve(base func(plumbing.Hash) (Object, error)) error {
 	}
 	// A base that is missing may yet be made of another one's delta.
 	ids := slices.Collect(maps.Keys(d.waiting))
-	slices.SortFunc(ids, func(a, b plumbing.Hash) int { return int(d.waiting[a][0] - d.waiting[b][0]) })
+	sort.Slice(ids, func(i, j int) bool { return d.waiting[ids[i]][0] < d.waiting[ids[j]][0] })
 	for _, id := range ids {
 		if len(d.waiting[id]) == 0 {
 			continue
@@ -361,6 +362,7 @@ type step struct {
 
 // walk applies deltas, the last first, and then those that stand on them.
 func (d *decoder) walk(steps []step) error {
+	var spare []byte // content that nothing stands on any more
 	for len(steps) > 0 {
 		s := steps[len(steps)-1]
 		steps = steps[:len(steps)-1]
@@ -368,7 +370,7 @@ func (d *decoder) walk(steps []step) error {
 			return damaged("more than %d deltas on each other", maxChain)
 		}
 		e := &d.entries[s.entry]
-		data, err := applyDelta(s.base.Data, e.data)
+		data, err := applyDeltaIn(spare, s.base.Data, e.data)
 		d.held.Add(-s.release)
 		if err != nil {
 			return err
@@ -376,12 +378,19 @@ func (d *decoder) walk(steps []step) error {
 		o := Object{s.base.Type, data}
 		if e.base = s.parent; e.base == none { // the batch has no base for it
 			e.data = data
-			if err := d.hold(int64(len(data))); err != nil {
+			if err := d.hold(int64(cap(data))); err != nil {
 				return err
 			}
 		}
+		others := len(steps)
 		if steps, err = d.name(steps, s.entry, s.depth, o); err != nil {
 			return err
+		}
+		switch spare = nil; {
+		case s.release > 0 && d.entries[s.parent].base != none: // else the batch has it whole
+			spare = s.base.Data
+		case len(steps) == others && e.base != none:
+			spare = data
 		}
 	}
 	return nil
@@ -410,8 +419,8 @@ func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, erro
 		steps[k].depth = depth + 1
 	}
 	if len(steps) > n && depth > 0 {
-		steps[n].release = int64(len(o.Data))
-		err = d.hold(int64(len(o.Data)))
+		steps[n].release = int64(cap(o.Data)) // longer content may have been there before
+		err = d.hold(steps[n].release)
 	}
 	return steps, err
 }

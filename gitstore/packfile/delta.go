@@ -7,7 +7,10 @@ import (
 
 // applyDelta puts a delta on its base (gitformat-pack(5), "Deltified
 // representation"). Memory is taken only for what the delta really makes.
-func applyDelta(base, delta []byte) ([]byte, error) {
+func applyDelta(base, delta []byte) ([]byte, error) { return applyDeltaIn(nil, base, delta) }
+
+// applyDeltaIn writes what a delta makes over room, which is not base's, if there is enough of it.
+func applyDeltaIn(room, base, delta []byte) ([]byte, error) {
 	from, delta, ok1 := deltaSize(delta)
 	to, ops, ok2 := deltaSize(delta)
 	if !ok1 || !ok2 || from != uint64(len(base)) || to > maxObject {
@@ -16,7 +19,10 @@ func applyDelta(base, delta []byte) ([]byte, error) {
 	if made, ok := deltaMakes(ops); !ok || made != to {
 		return nil, damaged("a delta that does not make what it says")
 	}
-	out := make([]byte, 0, to)
+	out := room[:0]
+	if uint64(cap(out)) < to || to < uint64(cap(out))/8 {
+		out = make([]byte, 0, to)
+	}
 	for len(ops) > 0 {
 		op := ops[0]
 		if op&0x80 == 0 {

@@ -6,7 +6,6 @@ package verdict
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -27,8 +26,8 @@ type Options struct {
 	Rollback *lineage.RollbackError
 	// Signatures demands a good signature of every commit.
 	Signatures bool
-	// Code and Progress are those of audit.Options.
-	Code     func(commit string) (fs.FS, error)
+	// Keys and Progress are those of audit.Options.
+	Keys     audit.KeyReader
 	Progress func(what string, done, total int)
 }
 
@@ -41,7 +40,7 @@ func Of(h *lineage.History, o Options) (audit.Result, error) {
 	if o.Over != nil {
 		over = o.Over
 	}
-	r, err := audit.Run(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Code: o.Code, Progress: o.Progress})
+	r, err := audit.Run(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Keys: o.Keys, Progress: o.Progress})
 	r.From = h.From()
 	return r, err
 }

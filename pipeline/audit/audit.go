@@ -41,6 +41,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,9 +63,9 @@ type Options struct {
 	// Found and Notes are what the caller found before.
 	Found []history.Finding
 	Notes []Note
-	// Code is the tree of a commit of the code, an error where that is not here. Nil is
-	// an audit without the code: whose keys a commit listed is unknown then.
-	Code func(commit string) (fs.FS, error)
+	// Keys reads the keys that a commit of the code lists. Nil is an audit without the
+	// code: whose keys a commit listed is unknown then.
+	Keys KeyReader
 	// Progress, which may be nil, is told how far the audit is; total is 0 where
 	// it is not known. It is called on several goroutines.
 	Progress func(what string, done, total int)
@@ -74,7 +75,7 @@ type Options struct {
 func Run(h history.Reader, o Options) (Result, error) {
 	a := &auditor{
 		Reader: h, o: o, transactions: map[string]*transaction{}, denied: map[string]int{},
-		superseded: map[string]ended{}, taken: map[string]bool{}, keys: keyLists{code: o.Code},
+		superseded: map[string]ended{}, taken: map[string]bool{}, keys: keyLists{read: o.Keys},
 	}
 	for _, f := range o.Found {
 		a.found.add(f)
@@ -99,8 +100,9 @@ func Run(h history.Reader, o Options) (Result, error) {
 	a.found.trim()
 	r.Findings = append([]history.Finding{}, a.found.all...)
 	r.Notes = append([]Note{}, a.found.notes...)
-	slices.SortFunc(r.Notes, func(x, y Note) int {
-		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Commit, y.Commit), strings.Compare(x.Message, y.Message))
+	sort.Slice(r.Notes, func(i, j int) bool {
+		x, y := r.Notes[i], r.Notes[j]
+		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Commit, y.Commit), strings.Compare(x.Message, y.Message)) < 0
 	})
 	r.Notes = r.Notes[:min(len(r.Notes), MaxFindings)]
 	return r, nil
@@ -190,9 +192,11 @@ func (f *findings) note(one Note) {
 }
 
 func (f *findings) trim() {
-	slices.SortFunc(f.all, func(x, y history.Finding) int {
+	// slices.SortFunc is compiled for every type anew, which a browser would load.
+	sort.Slice(f.all, func(i, j int) bool {
+		x, y := f.all[i], f.all[j]
 		return cmp.Or(canon.Compare(x.RuleID, y.RuleID), canon.Compare(x.Path, y.Path),
-			strings.Compare(x.Commit, y.Commit), strings.Compare(x.Message, y.Message))
+			strings.Compare(x.Commit, y.Commit), strings.Compare(x.Message, y.Message)) < 0
 	})
 	f.all = f.all[:min(len(f.all), MaxFindings)]
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -277,7 +278,7 @@ func (a *auditor) ownEvents() {
 	if len(a.own) == 0 {
 		return
 	}
-	slices.SortFunc(a.own, func(x, y ownVersion) int { return y.age - x.age })
+	sort.Slice(a.own, func(i, j int) bool { return a.own[i].age > a.own[j].age })
 	var before []byte
 	former, err := a.Former(ledger.LedgerEventsFile)
 	if err != nil {

@@ -30,7 +30,7 @@ type SignedDecisions struct {
 
 // keyLists are the lists of keys of commits of the code, each read once.
 type keyLists struct {
-	code  func(commit string) (fs.FS, error)
+	read  KeyReader
 	known sync.Map // by commit and file: func() keyList
 
 	mu   sync.Mutex
@@ -89,13 +89,27 @@ func (k *keyLists) hold(list keyList, line string, began time.Time) (why string)
 // of is the list of keys that a recorded Policy names.
 func (k *keyLists) of(policies *approval.Policies, dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (keyList, error) {
 	p, _, err := policies.Recorded(dir, log, ref)
-	if err != nil || k.code == nil {
+	if err != nil || k.read == nil {
 		return keyList{}, err
 	}
-	read, _ := k.known.LoadOrStore(fmt.Sprint(ref.Commit, p.Approvals.ForgeKeys, p.Approvals.Keys), sync.OnceValue(func() keyList {
-		tree, err := k.code(ref.Commit)
+	list, _ := k.known.LoadOrStore(fmt.Sprint(ref.Commit, p.Approvals.ForgeKeys, p.Approvals.Keys), sync.OnceValue(func() keyList {
+		keys, here := k.read(ref.Commit, p)
+		return keyList{keys, here}
+	}))
+	return list.(func() keyList)(), nil
+}
+
+// A KeyReader returns the list of keys that a Policy names, as a commit of the code has
+// it, and whether the commit is here.
+type KeyReader func(commit string, p policy.Policy) (keys signed.Keys, here bool)
+
+// CodeKeys reads keys out of the trees of commits, an error being one that is not here. The
+// browser has none of them, and so is not linked with what reads a Policy's file.
+func CodeKeys(code func(commit string) (fs.FS, error)) KeyReader {
+	return func(commit string, p policy.Policy) (signed.Keys, bool) {
+		tree, err := code(commit)
 		if err != nil {
-			return keyList{}
+			return signed.Keys{}, false
 		}
 		keys := approval.ReadKeys(tree, p)
 		switch there, _, err := policy.Read(tree); {
@@ -104,7 +118,6 @@ func (k *keyLists) of(policies *approval.Policies, dir fs.FS, log *ledger.Log, r
 		case there.Approvals.Keys != p.Approvals.Keys || there.Approvals.ForgeKeys != p.Approvals.ForgeKeys:
 			keys.Err = errors.New("the Policy there names other keys than the recorded one")
 		}
-		return keyList{keys, true}
-	}))
-	return read.(func() keyList)(), nil
+		return keys, true
+	}
 }

@@ -3,7 +3,7 @@ package audit
 import (
 	"bytes"
 	"slices"
-	"strings"
+	"sort"
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -70,7 +70,7 @@ func (l *life) rows(v *version, from int) map[string][]ledger.TableRow {
 		all = ledger.ProposalRows(l.log.Meta())
 	}
 	denials := slices.DeleteFunc(slices.Clone(v.index), func(ch history.Change) bool { return !ledger.IsDenial(ch.Path) })
-	slices.SortFunc(denials, func(x, y history.Change) int { return strings.Compare(x.Path, y.Path) })
+	sort.Slice(denials, func(i, j int) bool { return denials[i].Path < denials[j].Path })
 	for _, ch := range denials {
 		all = append(all, ledger.DenialRows(ch.Path, l.content[ch.New.ID])...)
 	}

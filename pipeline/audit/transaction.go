@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
@@ -37,7 +38,7 @@ type version struct {
 func (a *auditor) sorted() []*transaction {
 	all := make([]*transaction, 0, len(a.transactions))
 	for _, tx := range a.transactions {
-		slices.SortFunc(tx.versions, func(x, y version) int { return y.age - x.age })
+		sort.Slice(tx.versions, func(i, j int) bool { return tx.versions[i].age > tx.versions[j].age })
 		all = append(all, tx)
 	}
 	slices.SortFunc(all, func(x, y *transaction) int { return strings.Compare(x.id, y.id) })

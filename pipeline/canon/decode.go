@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -301,8 +302,8 @@ func (s *shape) readFields(around []reflect.Type) bool {
 		f.optional = options != "" && f.shape.kind != reflect.Struct // which is never left out
 		s.fields = append(s.fields, f)
 	}
-	slices.SortFunc(s.fields, func(a, b field) int {
-		return strings.Compare(strings.Trim(a.key, `":`), strings.Trim(b.key, `":`))
+	sort.Slice(s.fields, func(i, j int) bool {
+		return strings.Trim(s.fields[i].key, `":`) < strings.Trim(s.fields[j].key, `":`)
 	})
 	for i := 1; i < len(s.fields); i++ {
 		if s.fields[i].key == s.fields[i-1].key {

@@ -251,7 +251,7 @@ Every change here was proposed, decided and applied through countersign. Each
 commit is one stage of one transaction; nothing is ever changed or removed but
 a transaction's transaction.json (its state) and the end of its events.jsonl.
 
-    L=refs/agent/ledger    # or the branch that has this file
+    L=refs/agent/ledger    # or the ref or branch that has this file
     git log $L
     git ls-tree -r --name-only $L
     git show $L:transactions/YYYY/MM/DD/XX/<id>/events.jsonl

@@ -125,8 +125,8 @@ func (p *page) head() {
 	}
 	if r := p.proposal.Repository; r != nil && p.proposal.PullRequest > 0 {
 		text := fmt.Sprintf("pull request %d of %s", p.proposal.PullRequest, markdown.Name(r.Name))
-		if p.web != "" {
-			text = linkOn(text, p.web, fmt.Sprintf("%s/pull/%d", p.web, p.proposal.PullRequest))
+		if web, address := p.pull(); web != "" {
+			text = linkOn(text, web, address)
 		}
 		p.row("for", text)
 	}
@@ -138,7 +138,11 @@ func (p *page) head() {
 		p.row("takes the place of", p.transaction(id))
 	}
 	if all := each[*StatusChange](p); slices.Contains([]Status{Superseded, Interrupted, Denied, Failed}, p.tx.Status) {
-		p.row("why", markdown.Words(all[len(all)-1].Reason))
+		reason := all[len(all)-1].Reason
+		p.row("why", markdown.Words(reason))
+		if by := successor(reason); by != "" {
+			p.row("in its place", p.transaction(by))
+		}
 	}
 	switch {
 	case p.unread != nil:
@@ -150,6 +154,15 @@ func (p *page) head() {
 		p.row("decisions", "none")
 	}
 	p.writef("\n")
+}
+
+// successor is the transaction that the reason of an end names: "superseded by tx_...: why"; "" for none.
+func successor(reason string) string {
+	rest, ok := strings.CutPrefix(reason, "superseded by ")
+	if by, _, _ := strings.Cut(rest, ":"); ok && CheckID(by) == nil {
+		return by
+	}
+	return ""
 }
 
 // approvedWords say what somebody approved, by the kind of the request.
@@ -215,6 +228,21 @@ func (p *page) transaction(id string) string {
 	return "[`" + id + "`](" + strings.Repeat("../", strings.Count(Dir(id), "/")+1) + Dir(id) + "/README.md)"
 }
 
+// pull is the address of the pull request's page, and of the repository's: what a decision's address has before the "#". Forges
+// call these pages pull or pulls, and nothing else of a record tells which.
+func (p *page) pull() (web, address string) {
+	for _, d := range each[*ApprovalDecision](p) {
+		web = webOf(d.Source.URL, p.proposal.Repository)
+		for _, pages := range []string{"pull", "pulls"} {
+			address = fmt.Sprintf("%s/%s/%d", web, pages, p.proposal.PullRequest)
+			if web != "" && strings.HasPrefix(d.Source.URL, address+"#") {
+				return web, address
+			}
+		}
+	}
+	return "", ""
+}
+
 // commit is a commit of the code.
 func (p *page) commit(id string) string {
 	if p.web == "" || !isGitID(id) {
@@ -260,7 +288,7 @@ func webOf(address string, r *Repository) string {
 		return ""
 	}
 	m := webAddress().FindStringSubmatch(address)
-	if m == nil || !strings.EqualFold(m[2], r.Name) || strings.Contains(address, "/../") {
+	if m == nil || !strings.EqualFold(m[2], r.Name) || strings.Contains(address, "/..") {
 		return ""
 	}
 	return m[1] + m[2]

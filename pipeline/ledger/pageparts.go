@@ -209,7 +209,7 @@ func (p *page) verify() {
 		if masked := hexSum(p.proposal.PatchRedactedSHA256); masked != "" {
 			p.writef(" As it is stored, without secrets, the diff hashes to `%s`.", masked)
 		}
-		p.writef("\n\n```sh\ngit show refs/agent/ledger:%s/%s | sha256sum\n```", Dir(p.tx.TransactionID), PatchFile(p.proposal.PatchID))
+		p.writef(" `refs/agent/ledger` stands for the ref or the branch that has this page.\n\n```sh\ngit show refs/agent/ledger:%s/%s | sha256sum\n```", Dir(p.tx.TransactionID), PatchFile(p.proposal.PatchID))
 	}
 	p.writef("\n")
 }

@@ -55,36 +55,135 @@ type table struct {
 	counts map[string]int // by folder
 }
 
-var (
-	countRow = lazyregexp.New(`^\| \[([0-9]{2})\]\([0-9]{2}/README\.md\) \| ([0-9]{1,9}) \|$`)
-	allLine  = lazyregexp.New(`^([0-9]{1,9}) in all, in the folders here\.$`)
-)
+// folderCount reads a row that counts by folder: "| [05](05/README.md) | 12 |".
+func folderCount(line string) (folder string, n int, ok bool) {
+	if len(line) < len("| [05](05/README.md) | 1 |") || line[:3] != "| [" {
+		return "", 0, false
+	}
+	folder = line[3:5]
+	rest, ok := strings.CutPrefix(line[5:], "]("+folder+"/"+ReadmeFile+") | ")
+	count, end := strings.CutSuffix(rest, " |")
+	n, whole := number(count)
+	return folder, n, ok && end && whole && span(folder, isDigit) == 2
+}
 
-// A row begins with a link to a place in the ledger, and may end with one; foreign text in between has none.
-var (
-	rowStart = lazyregexp.New("^\\| \\[`[0-9A-Za-z_]{1,64}`\\]\\([0-9A-Za-z_./]{1,200}\\) \\| ")
-	rowEnd   = lazyregexp.New(`\| \[the transaction\]\((?:\.\./){1,2}transactions/[0-9A-Za-z_./]{1,200}\) \|$`)
-	inert    = lazyregexp.New("\\\\[!-/:-@\\[-`{-~]|`[^`]*`|<code>[^<]*</code>|<span>\\$</span>")
-)
+// countOfAll reads the line of a table that lists none.
+func countOfAll(line string) (int, bool) {
+	count, ok := strings.CutSuffix(line, " in all, in the folders here.")
+	n, whole := number(count)
+	return n, ok && whole
+}
 
-// isRow reports whether a line is a row as this program makes them. A forged one that holds anything else does
+// number reads one to nine digits.
+func number(text string) (int, bool) {
+	if len(text) > 9 || text == "" || span(text, isDigit) < len(text) {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}
+
+// span is how many characters a text begins with that are in a set.
+func span(text string, in func(byte) bool) int {
+	for i := range len(text) {
+		if !in(text[i]) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isWord(c byte) bool {
+	return isDigit(c) || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || c == '_'
+}
+
+func isPlace(c byte) bool { return isWord(c) || c == '.' || c == '/' }
+
+// cut takes a text of one to most characters of a set off, which is between two others.
+func cut(text, before string, in func(byte) bool, most int, after string) (rest string, ok bool) {
+	if text, ok = strings.CutPrefix(text, before); !ok {
+		return "", false
+	}
+	n := span(text, in)
+	rest, ok = strings.CutPrefix(text[n:], after)
+	return rest, ok && 0 < n && n <= most
+}
+
+// isRow reports whether a line is a row as this program makes them: it begins with a link to a place in the ledger,
+// and may end with one; foreign text in between has none. A forged one that holds anything else does
 // not get from one table into the next.
 func isRow(line string) bool {
-	start := rowStart().FindString(line)
-	if start == "" || !strings.HasSuffix(line, " |") {
+	rest, id := cut(line, "| [`", isWord, 64, "`](")
+	rest, place := cut(rest, "", isPlace, 200, ") | ")
+	if !id || !place || !strings.HasSuffix(line, " |") {
 		return false
 	}
-	rest := rowEnd().ReplaceAllString(inert().ReplaceAllString(line[len(start):], ""), "")
+	rest = withoutLink(active(rest))
 	return !strings.ContainsAny(rest, "<`") && !strings.Contains(rest, "](") && !strings.Contains(rest, "://")
+}
+
+// active is a text without what means nothing in it: escaped punctuation, code, and the dollar sign of prose.
+func active(text string) string {
+	at := strings.IndexAny(text, "\\`<")
+	if at < 0 {
+		return text
+	}
+	var b strings.Builder
+	for ; at >= 0; at = strings.IndexAny(text, "\\`<") {
+		b.WriteString(text[:at])
+		if text = text[at:]; inert(text) == 0 {
+			b.WriteByte(text[0])
+			text = text[1:]
+			continue
+		}
+		text = text[inert(text):]
+	}
+	b.WriteString(text)
+	return b.String()
+}
+
+// inert is how many bytes of what begins with a backslash, a backtick or a "<" mean nothing.
+func inert(text string) int {
+	const dollar, code, end = "<span>$</span>", "<code>", "</code>"
+	switch {
+	case text[0] == '\\' && len(text) > 1 && '!' <= text[1] && text[1] <= '~' && !isDigit(text[1]) && (text[1] == '_' || !isWord(text[1])):
+		return 2
+	case text[0] == '`':
+		if n := strings.IndexByte(text[1:], '`'); n >= 0 {
+			return n + 2
+		}
+	case strings.HasPrefix(text, dollar):
+		return len(dollar)
+	case strings.HasPrefix(text, code):
+		if n := strings.IndexByte(text[len(code):], '<'); n >= 0 && strings.HasPrefix(text[len(code)+n:], end) {
+			return len(code) + n + len(end)
+		}
+	}
+	return 0
+}
+
+// withoutLink is a row without the link to a transaction that it may end with.
+func withoutLink(row string) string {
+	at := strings.LastIndex(row, "| [the transaction](../")
+	if at < 0 {
+		return row
+	}
+	link := strings.TrimPrefix(row[at+len("| [the transaction](../"):], "../")
+	if rest, ok := cut(link, "transactions/", isPlace, 200, ") |"); ok && rest == "" {
+		return row[:at]
+	}
+	return row
 }
 
 func readTable(raw []byte) table {
 	t := table{counts: map[string]int{}}
 	for line := range strings.SplitSeq(string(raw), "\n") {
-		if m := countRow().FindStringSubmatch(line); m != nil {
-			t.counts[m[1]], _ = strconv.Atoi(m[2])
-		} else if m := allLine().FindStringSubmatch(line); m != nil {
-			t.all, _ = strconv.Atoi(m[1])
+		if folder, n, ok := folderCount(line); ok {
+			t.counts[folder] = n
+		} else if n, ok := countOfAll(line); ok {
+			t.all = n
 		} else if isRow(line) {
 			t.lines = append(t.lines, line)
 		}

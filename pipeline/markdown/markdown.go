@@ -18,19 +18,19 @@ import (
 // looks for these in the rendered text too, where an escape is gone.
 const zeroWidth = "\u200b"
 
-// linking are the beginnings of links that have no special character. A text that
-// ends in www may have a full stop of ours behind it.
-var linking = lazyregexp.New(`(?i)www|gh-`)
-
 // Prose is somebody's words in a sentence of ours, never at the start of a
 // line. Punctuation is escaped (CommonMark 2.4), what links is broken up.
 func Prose(text string) string {
-	runes := []rune(linking().ReplaceAllStringFunc(Clean(text), func(m string) string {
-		word := strings.TrimSuffix(m, "-")
-		return word + zeroWidth + m[len(word):]
-	}))
+	text = Clean(text)
 	var b strings.Builder
-	for i, r := range runes {
+	for i := 0; i < len(text); {
+		if n := linking(text[i:]); n > 0 {
+			b.WriteString(text[i:i+n] + zeroWidth)
+			i += n
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		next := text[i+size:]
 		switch {
 		case r == '<':
 			b.WriteString("&lt;")
@@ -38,28 +38,55 @@ func Prose(text string) string {
 			b.WriteString("<span>$</span>")
 		case r == '@' || r == '#':
 			b.WriteString(string(r) + zeroWidth)
-		case r == ':' && (i+1 == len(runes) || runes[i+1] != ' '): // https://, :emoji:
+		case r == ':' && !strings.HasPrefix(next, " "): // https://, :emoji:
 			b.WriteString(string(r) + zeroWidth)
-		case strings.ContainsRune("\\`*_{}[]()!|>~&^", r):
+		case r < utf8.RuneSelf && strings.IndexByte("\\`*_{}[]()!|>~&^", byte(r)) >= 0:
 			b.WriteString("\\" + string(r))
 		default:
-			b.WriteRune(r)
+			b.WriteString(text[i : i+size])
 		}
+		i += size
 	}
-	return alphanumeric().ReplaceAllStringFunc(b.String(), func(word string) string {
-		if hexadecimal().MatchString(word) {
-			return "`" + word + "`"
-		}
-		return word
-	})
+	return coded(b.String())
 }
 
-// GitHub takes a word of hexadecimal digits for a commit, of whatever repository, and
-// links it. In a code span it does not.
-var (
-	alphanumeric = lazyregexp.New(`[0-9A-Za-z]+`)
-	hexadecimal  = lazyregexp.New(`^[0-9A-Fa-f]{7,}$`)
-)
+// linking is how many bytes of a text are the beginning of a link that has no special character, 0 for none: "www", and
+// "gh" of "gh-1". A text that ends in www may have a full stop of ours behind it.
+func linking(text string) int {
+	switch {
+	case len(text) < 3 || text[0]|0x20 != 'w' && text[0]|0x20 != 'g':
+	case strings.EqualFold(text[:3], "www"):
+		return 3
+	case strings.EqualFold(text[:3], "gh-"):
+		return 2
+	}
+	return 0
+}
+
+// coded is a text with each word of seven hexadecimal digits or more in a code span. GitHub takes one for a
+// commit, of whatever repository, and links it; in a code span it does not.
+func coded(text string) string {
+	var b strings.Builder
+	done := 0 // what b has
+	for i := 0; i < len(text); i++ {
+		from, digits := i, true
+		for ; i < len(text) && isAlphanumeric(text[i]); i++ {
+			digits = digits && (text[i] <= '9' || text[i]|0x20 <= 'f')
+		}
+		if digits && i-from >= 7 {
+			b.WriteString(text[done:from] + "`" + text[from:i] + "`")
+			done = i
+		}
+	}
+	if done == 0 {
+		return text
+	}
+	return b.String() + text[done:]
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}
 
 // Code is a name, shown letter by letter: a code span, or, where one could be
 // broken out of (by a backtick, or in a table by a bar), HTML with entities.
@@ -87,7 +114,7 @@ func Code(text string) string {
 
 // isPlain reports whether an ASCII character never means anything in Markdown.
 func isPlain(r rune) bool {
-	return r == ' ' || r == '/' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+	return r == ' ' || r == '/' || r < utf8.RuneSelf && isAlphanumeric(byte(r))
 }
 
 // Fenced is a code block. Its fence is longer than any run of backticks in the
@@ -154,11 +181,18 @@ func Link(text, url string) string {
 // Clean makes foreign text safe in one line: what
 // does not print (controls, bidi, zero width) is shown as an escape (T14).
 func Clean(text string) string {
+	plain := 0
+	for plain < len(text) && ' ' <= text[plain] && text[plain] < 0x7f {
+		plain++
+	}
+	if plain == len(text) {
+		return text
+	}
 	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		b.WriteString(Show(r, text[:size]))
-		text = text[size:]
+	for b.WriteString(text[:plain]); plain < len(text); {
+		r, size := utf8.DecodeRuneInString(text[plain:])
+		b.WriteString(Show(r, text[plain:plain+size]))
+		plain += size
 	}
 	return b.String()
 }

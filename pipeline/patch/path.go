@@ -7,9 +7,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
-	"golang.org/x/text/unicode/rangetable"
+
+	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
 )
 
 // CheckPath reports whether a path may be touched at all: relative, slash
@@ -109,29 +109,24 @@ func unsafeRune(r rune) bool {
 		return r < ' '
 	}
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Z, unicode.Co,
-		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, blank)
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || strings.ContainsRune(blank, r)
 }
 
 // blank are the characters whose class is that of a symbol, letter or mark
 // although fonts draw nothing for them: a braille pattern without dots, the
 // musical null notehead, the Khitan filler, and the hieroglyphic blanks. The
 // fillers of Hangul and the inherent vowels of Khmer are default-ignorable.
-var blank = rangetable.New(0x2800, 0x1d159, 0x16fe4, 0x13441, 0x13442)
+const blank = "\u2800\U0001d159\U00016fe4\U00013441\U00013442"
 
 // lookalike is the name in compatibility form: full-width letters and the like
 // become ASCII, as Windows does when a program uses a code page.
-func lookalike(name string) string {
-	if isASCII(name) {
-		return name
-	}
-	return norm.NFKC.String(name)
-}
+func lookalike(name string) string { return norm.NFKC.String(name) }
 
 // readsAsDotGit: case does not count on HFS+, APFS and NTFS; NTFS drops
 // trailing dots, spaces and a stream name, and has the short name GIT~1.
 func readsAsDotGit(name string) bool {
 	name, _, _ = strings.Cut(name, ":")
-	name = Fold(strings.TrimRight(name, ". "))
+	name = casefold.Name(strings.TrimRight(name, ". "))
 	return name == ".git" || name == "git~1"
 }
 
@@ -143,15 +138,6 @@ func isShortName(name string) bool {
 	head, number, ok := strings.Cut(stem, "~")
 	return ok && head != "" && number != "" && strings.Trim(number, "0123456789") == "" &&
 		utf8.RuneCountInString(stem) <= 8 && utf8.RuneCountInString(ext) <= 3 && !strings.Contains(ext, ".")
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // isDevice follows Microsoft's "Naming Files, Paths, and Namespaces": the
@@ -168,15 +154,6 @@ func isDevice(name string) bool {
 	}
 	digit := stem[3:]
 	return len(digit) == 1 && digit >= "0" && digit <= "9" || digit == "¹" || digit == "²" || digit == "³"
-}
-
-// Fold maps a name to what file systems that ignore case and Unicode
-// normalisation (APFS, HFS+, NTFS, ext4 with casefold) would compare.
-func Fold(name string) string {
-	if isASCII(name) {
-		return strings.ToLower(name)
-	}
-	return norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
 }
 
 var errQuoted = errors.New("malformed quoted name")

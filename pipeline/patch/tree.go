@@ -6,18 +6,21 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
+	"github.com/countersign-dev/countersign/pipeline/patch/regular"
 )
 
 // tree reads files of a base once each. It is for one goroutine, as the base
 // need not be safe for more.
 type tree struct {
-	base  fs.FS
-	files map[string]*File
-	dirs  map[string]fs.FileMode
+	base    fs.FS
+	regular *regular.Tree
+	files   map[string]*File
 }
 
 func newTree(base fs.FS) *tree {
-	return &tree{base, map[string]*File{}, map[string]fs.FileMode{}}
+	return &tree{base, regular.New(base), map[string]*File{}}
 }
 
 // Lookup returns a regular file of a tree, nil if there is none at the path. A
@@ -36,55 +39,19 @@ func (t *tree) file(path string) (*File, error) {
 }
 
 func (t *tree) read(path string) (*File, error) {
-	for i := range len(path) {
-		if path[i] != '/' {
-			continue
-		}
-		switch mode, err := t.dirMode(path[:i]); {
-		case err != nil:
-			return nil, err
-		case mode == nothing || mode.IsRegular():
-			return nil, nil
-		case !mode.IsDir():
-			return nil, &Error{Path: path, Message: "is under a symbolic link or submodule"}
-		}
-	}
-	info, err := fs.Lstat(t.base, path)
+	info, err := t.regular.Stat(path)
+	var why regular.Error
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
+	case errors.As(err, &why):
+		return nil, &Error{Path: path, Message: string(why)}
+	case err != nil || info == nil:
 		return nil, err
-	case info.IsDir():
-		return nil, nil
-	case !info.Mode().IsRegular():
-		return nil, &Error{Path: path, Message: "is a symbolic link or submodule"}
 	}
 	data, err := fs.ReadFile(t.base, path)
 	if err != nil {
 		return nil, err
 	}
 	return &File{Mode: ModeOf(info), Data: data}, nil
-}
-
-// nothing stands for a path that does not exist.
-const nothing = fs.ModeIrregular | fs.ModeDir
-
-// dirMode is the type of what stands above some path.
-func (t *tree) dirMode(dir string) (fs.FileMode, error) {
-	if mode, known := t.dirs[dir]; known {
-		return mode, nil
-	}
-	mode := nothing
-	info, err := fs.Lstat(t.base, dir)
-	switch {
-	case err == nil:
-		mode = info.Mode().Type()
-	case !errors.Is(err, fs.ErrNotExist):
-		return 0, err
-	}
-	t.dirs[dir] = mode
-	return mode, nil
 }
 
 // ModeOf is the mode of a regular file.
@@ -151,7 +118,7 @@ func (c *collider) place(dir, name, path string, last bool) error {
 		return err
 	}
 	full := join(dir, name)
-	other, taken := names[Fold(name)]
+	other, taken := names[casefold.Name(name)]
 	switch {
 	case taken && other != name:
 		return &Error{Path: path, Message: "collides with " + Quote(join(dir, other)) + " where case or Unicode form is ignored"}
@@ -160,7 +127,7 @@ func (c *collider) place(dir, name, path string, last bool) error {
 	case taken && c.isFile(full):
 		return &Error{Path: path, Message: Quote(full) + " is a file, not a directory"}
 	}
-	names[Fold(name)] = name
+	names[casefold.Name(name)] = name
 	return nil
 }
 
@@ -195,7 +162,7 @@ func (c *collider) listing(dir string) (map[string]string, error) {
 			return nil, err
 		}
 		if stays {
-			names[Fold(e.Name())] = e.Name()
+			names[casefold.Name(e.Name())] = e.Name()
 		}
 	}
 	return names, nil

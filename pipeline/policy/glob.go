@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
 )
 
 // A Glob says which paths a rule is about, in the language of .gitignore:
@@ -22,7 +22,7 @@ import (
 //	\*            the character itself
 //
 // It differs from git in five ways. Case and Unicode form do not count (see
-// patch.Fold), so that a file which some clone takes for a protected one is
+// casefold.Name), so that a file which some clone takes for a protected one is
 // protected (T35): Claude.MD, and worKflows with the Kelvin sign for a K; a ? is a character, not a byte; there is no negation, no comment and
 // no pattern that silently matches nothing (these are errors).
 //
@@ -106,7 +106,7 @@ func checkGlob(s string) error {
 // matches the path or a directory that the path is in.
 func (g Glob) Match(path string) bool {
 	if !g.exact {
-		path = patch.Fold(path)
+		path = casefold.Name(path)
 	}
 	return g.match(strings.Split(path, "/"))
 }
@@ -178,7 +178,7 @@ func parseTokens(name string, exact bool) ([]globToken, error) {
 				return nil, errors.New(`ends in \, or has it before a slash`)
 			}
 			if !exact {
-				plain = patch.Fold(plain)
+				plain = casefold.Name(plain)
 			}
 			for _, c := range plain {
 				out = append(out, globToken{char: c})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -102,13 +102,13 @@ var watchedSorts = sync.OnceValue(func() []watched {
 			case strings.Contains(dir, "/"):
 				one.paths = append(one.paths, glob(pattern))
 			case isDir:
-				one.dirs[patch.Fold(dir)] = true
+				one.dirs[casefold.Name(dir)] = true
 			case hasEnd && !strings.ContainsAny(end, "*?["):
-				one.ends = append(one.ends, patch.Fold(end))
+				one.ends = append(one.ends, casefold.Name(end))
 			case strings.ContainsAny(pattern, "*?["):
 				one.names = append(one.names, glob(pattern))
 			default:
-				one.files[patch.Fold(pattern)] = true
+				one.files[casefold.Name(pattern)] = true
 			}
 		}
 	}
@@ -118,7 +118,7 @@ var watchedSorts = sync.OnceValue(func() []watched {
 // watchedNames are the sorts that a path is of.
 func watchedNames(name string) []watched {
 	var out []watched
-	parts := strings.Split(patch.Fold(name), "/")
+	parts := strings.Split(casefold.Name(name), "/")
 	file := parts[len(parts)-1]
 	for _, w := range watchedSorts() {
 		matches := func(of string) func(policy.Glob) bool {

@@ -10,8 +10,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/crypto/ssh"
 )
 
 // Allowed is a list of who may sign, with which keys. The zero Allowed allows
@@ -51,7 +49,7 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 			continue
 		}
 		line.number, line.text = number, trimmed
-		blob := string(line.key.Marshal())
+		blob := string(line.key.blob)
 		a.keys[blob] = append(a.keys[blob], line)
 	}
 	if len(errs) > 0 {
@@ -67,7 +65,7 @@ type signerLine struct {
 	principals    []string // patterns
 	namespaces    []string // patterns; nil: any
 	after, before time.Time
-	key           ssh.PublicKey
+	key           *publicKey
 }
 
 const blank = " \t"
@@ -351,10 +349,15 @@ func (a Allowed) HasLine(text string) bool {
 	return false
 }
 
-// Lists reports whether the list has a public key, written as authorized_keys has it.
+// Lists reports whether the list has a public key, written as in a .pub file: its type,
+// its bytes in base64, and any comment.
 func (a Allowed) Lists(publicKey string) bool {
-	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(publicKey))
-	return err == nil && len(a.keys[string(key.Marshal())]) > 0
+	fields := strings.Fields(publicKey)
+	if len(fields) < 2 {
+		return false
+	}
+	key, err := parsePublicKey(fields[0], fields[1])
+	return err == nil && len(a.keys[string(key.blob)]) > 0
 }
 
 // Name is a principal as people are told apart by it: an account has one name in
@@ -391,7 +394,7 @@ func Person(known []string, lists ...Allowed) []string {
 // joins adds what the lines of one key have, if any of it is the person's, and reports
 // whether that is more than was known.
 func joins(person map[string]bool, lines []signerLine) bool {
-	all := []string{ssh.FingerprintSHA256(lines[0].key)}
+	all := []string{lines[0].key.fingerprint()}
 	for _, line := range lines {
 		for _, name := range line.principals {
 			if !strings.ContainsAny(name, "!*?") {

@@ -2,6 +2,7 @@ package sshsig
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -117,7 +118,7 @@ func (a Allowed) text() string {
 		}
 		slices.Sort(options)
 		fmt.Fprintf(&b, `"%s" %s `, strings.Join(line.principals, ","), strings.Join(options, ","))
-		b.Write(ssh.MarshalAuthorizedKey(line.key))
+		b.WriteString(line.key.kind + " " + base64.StdEncoding.EncodeToString(line.key.blob) + "\n")
 	}
 	return b.String()
 }

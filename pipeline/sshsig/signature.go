@@ -5,11 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
-
-	"golang.org/x/crypto/ssh"
 )
 
 // Split takes a raw commit object apart: the payload, which is what was
@@ -125,11 +124,32 @@ func (e envelope) signed(message []byte) []byte {
 	default:
 		panic("sshsig: no hash " + e.Hash)
 	}
-	return ssh.Marshal(struct {
-		Magic                     [6]byte
-		Namespace, Reserved, Hash string
-		Sum                       []byte
-	}{e.Magic, e.Namespace, e.Reserved, e.Hash, sum})
+	out := appendString(e.Magic[:], e.Namespace)
+	out = appendString(out, e.Reserved)
+	out = appendString(out, e.Hash)
+	return appendString(out, sum)
+}
+
+// marshal writes the envelope, and unmarshal reads what marshal writes.
+func (e envelope) marshal() []byte {
+	out := binary.BigEndian.AppendUint32(e.Magic[:], e.Version)
+	out = appendString(out, e.PublicKey)
+	out = appendString(out, e.Namespace)
+	out = appendString(out, e.Reserved)
+	out = appendString(out, e.Hash)
+	return appendString(out, e.Signature)
+}
+
+func (e *envelope) unmarshal(blob []byte) (ok bool) {
+	r := reader{left: blob}
+	copy(e.Magic[:], r.take(uint32(len(e.Magic))))
+	e.Version = r.uint32()
+	e.PublicKey = r.bytes()
+	e.Namespace = string(r.bytes())
+	e.Reserved = string(r.bytes())
+	e.Hash = string(r.bytes())
+	e.Signature = r.bytes()
+	return r.done()
 }
 
 func armor(blob []byte) string {
@@ -167,7 +187,7 @@ func dearmor(armored, namespace string) (envelope, error) {
 	if armor(blob) != armored {
 		return e, malformed("its lines are not of %d characters", columns)
 	}
-	if err := ssh.Unmarshal(blob, &e); err != nil {
+	if !e.unmarshal(blob) {
 		return e, malformed("its fields are cut short, or something follows them")
 	}
 	switch {

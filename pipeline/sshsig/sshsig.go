@@ -91,17 +91,12 @@
 package sshsig
 
 import (
-	"bytes"
-	"crypto/rsa"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 )
 
 // Verify says who signed a message. The signature must be in its one form
@@ -119,7 +114,7 @@ func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal
 	if len(lines) == 0 {
 		return "", "", fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
 	}
-	fingerprint = ssh.FingerprintSHA256(lines[0].key)
+	fingerprint = lines[0].key.fingerprint()
 	if _, err := e.verify(lines[0].key, message); err != nil {
 		return "", "", err
 	}
@@ -173,7 +168,7 @@ func (a Allowed) Prove(namespace string, message []byte, armored string, names [
 	if len(lines) == 0 {
 		return Proof{}, fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
 	}
-	proof := Proof{Fingerprint: ssh.FingerprintSHA256(lines[0].key), Hardware: strings.HasPrefix(lines[0].key.Type(), "sk-")}
+	proof := Proof{Fingerprint: lines[0].key.fingerprint(), Hardware: lines[0].key.hardware()}
 	flags, err := e.verify(lines[0].key, message)
 	if err != nil {
 		return Proof{}, err
@@ -200,60 +195,20 @@ func (a Allowed) Prove(namespace string, message []byte, armored string, names [
 	return Proof{}, errors.Join(refused...)
 }
 
-// userVerified is the bit of a security key's flags that says so.
-const userVerified = 1 << 2
-
 // verify checks the signature itself, and returns a security key's flags. The key is
 // the one that e names.
-func (e envelope) verify(key ssh.PublicKey, message []byte) (flags byte, err error) {
-	var sig ssh.Signature
-	if err := ssh.Unmarshal(e.Signature, &sig); err != nil {
-		return 0, malformed("its innermost part is cut short")
-	}
-	if err := checkForm(key, &sig); err != nil {
+func (e envelope) verify(key *publicKey, message []byte) (flags byte, err error) {
+	sig, err := parseRawSignature(e.Signature)
+	if err != nil {
 		return 0, err
 	}
-	if err := key.Verify(e.signed(message), &sig); err != nil {
-		return 0, fmt.Errorf("%w: %s did not sign this", ErrBadSignature, ssh.FingerprintSHA256(key))
+	if err := key.verify(e.signed(message), sig); err != nil {
+		return 0, err
 	}
-	if len(sig.Rest) > 0 {
-		flags = sig.Rest[0]
+	if key.hardware() {
+		flags = sig.counter[0]
 	}
 	return flags, nil
-}
-
-// checkForm refuses the other encodings of a signature that the SSH library
-// takes as well, by which anyone could make a second signed commit of one.
-func checkForm(key ssh.PublicKey, sig *ssh.Signature) error {
-	rest, want := 0, key.Type()
-	switch {
-	case key.Type() == ssh.KeyAlgoRSA:
-		if sig.Format == ssh.KeyAlgoRSA {
-			return fmt.Errorf("%w: RSA with SHA-1", ErrUnsupported)
-		}
-		want = ssh.KeyAlgoRSASHA512
-		if sig.Format == ssh.KeyAlgoRSASHA256 {
-			want = sig.Format
-		}
-		if len(sig.Blob) != key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey).Size() {
-			return malformed("its number is not as long as the RSA key")
-		}
-	case strings.HasPrefix(key.Type(), "sk-"):
-		rest = 5 // flags and counter
-	}
-	if sig.Format != want {
-		return malformed("it is a signature of %q by a key of %q", sig.Format, key.Type())
-	}
-	if len(sig.Rest) != rest {
-		return malformed("something follows its innermost part")
-	}
-	if strings.Contains(want, "ecdsa") {
-		var number struct{ R, S *big.Int }
-		if ssh.Unmarshal(sig.Blob, &number) != nil || !bytes.Equal(ssh.Marshal(number), sig.Blob) {
-			return malformed("its numbers are not in their shortest form")
-		}
-	}
-	return nil
 }
 
 // What can be wrong with a signature. Every error of [Split] and of

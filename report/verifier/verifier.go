@@ -41,10 +41,18 @@ type Program struct {
 }
 
 // BuildFlags and BuildEnvironment are the flags and the environment of "go build" that the program
-// is compiled with. The same source and Go give the same bytes on any machine.
+// is compiled with. The same source and Go give the same bytes on any machine. Functions are
+// inlined (no -l) only where most of the time goes: the tables that tell which lines of which
+// functions are where would be a tenth of the program. Without GOENV=off, an empty variable has the
+// value that "go env -w" gave it.
 var (
-	BuildFlags       = []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
-	BuildEnvironment = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWASM=", "GOEXPERIMENT=", "GOWORK=off"}
+	BuildFlags = []string{
+		"-trimpath", "-buildvcs=false", "-ldflags=-s -w",
+		"-gcflags=all=-l", "-gcflags=compress/flate=", "-gcflags=runtime=", "-gcflags=internal/runtime/...=", "-gcflags=github.com/pjbgf/...=",
+		"-gcflags=./gitstore/packfile=", "-gcflags=./gitstore/object=", "-gcflags=./gitstore/lineage=",
+		"-gcflags=./pipeline/canon=", "-gcflags=./pipeline/ledger=", "-gcflags=./pipeline/audit/...=", "-gcflags=./pipeline/markdown=",
+	}
+	BuildEnvironment = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWASM=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOENV=off"}
 )
 
 // SHA256 is the hash of the unpacked program, in hex digits.
@@ -111,8 +119,10 @@ func form(b *html.Body) {
 <input id="file" type="file"></p>
 <p><button id="beside" type="button">Check the ledger beside this page</button></p>
 <details><summary>How to make a bundle</summary>
-<pre tabindex="0">git fetch origin refs/agent/ledger:refs/agent/ledger
+<pre tabindex="0">countersign sync
 git bundle create ledger.bundle refs/agent/ledger</pre>
+<p>Without that program, the first line is “git fetch origin refs/agent/ledger:refs/agent/ledger” where the ledger is in the repository itself. In another one it has that one’s address
+for “origin”, and “refs/agent/ledger-” with the repository’s number before the colon. A ledger on a branch has that branch’s name.</p>
 </details>
 </div>
 <h2>What you know from elsewhere</h2>

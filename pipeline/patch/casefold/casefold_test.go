@@ -1,0 +1,85 @@
+package casefold
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// peer is the same by x/text's tables of case, which are too large for a browser to load.
+// For the small letters of Cherokee x/text has the capitals, as CaseFolding.txt has, but
+// for the capitals the small ones.
+func peer(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cherokee, r) {
+			return unicode.ToLower(r)
+		}
+		return r
+	}, norm.NFD.String(name))
+	return norm.NFC.String(cases.Fold().String(name))
+}
+
+func check(t testing.TB, name string) {
+	t.Helper()
+	if got, want := Name(name), peer(name); got != want {
+		t.Errorf("%+q: %+q, want %+q", name, got, want)
+	}
+}
+
+// TestEveryRune: alone, with a mark that composes, and as a mark.
+func TestEveryRune(t *testing.T) {
+	for _, version := range []string{cases.UnicodeVersion, norm.Version} {
+		if version != unicode.Version {
+			t.Errorf("Unicode %s in Go, %s in x/text", unicode.Version, version)
+		}
+	}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		s := string(r)
+		check(t, s)
+		if unicode.IsLetter(r) || unicode.IsMark(r) {
+			check(t, s+"\u0345\u0301")
+			check(t, "a"+s+"İ")
+		}
+	}
+}
+
+func TestName(t *testing.T) {
+	for name, want := range map[string]string{
+		"":        "",
+		".GitHub": ".github", "Straße": "strasse", "STRASSE": "strasse", "ﬁle": "file", "\u212a": "k",
+		"ſ": "s", "Σς": "σσ", "ı": "ı", "İ": "i̇", "e\u0301": "é", "É": "é", "ᾼ": "αι", "Ꭰ": "Ꭰ", "ꭰ": "Ꭰ", "ᏸ": "Ᏸ",
+	} {
+		if got := Name(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// FuzzName: as x/text has it, also of what is not UTF-8, and folded once is folded.
+func FuzzName(f *testing.F) {
+	for _, name := range []string{"", "Straße", "\xff\xfe", "A\xcc", "\u0345\u0301", "ΐᾳ", "\xed\xa0\x80É"} {
+		f.Add(name)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		name := ""
+		for range random.IntN(8) {
+			name += string(rune(random.IntN(0x3000)))
+		}
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		check(t, name)
+		if once := Name(name); utf8.ValidString(name) && Name(once) != once {
+			t.Errorf("%+q: %+q, and then %+q", name, once, Name(once))
+		}
+	})
+}

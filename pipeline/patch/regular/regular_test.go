@@ -1,0 +1,30 @@
+package regular
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+	"testing/fstest"
+)
+
+func TestStat(t *testing.T) {
+	file, link := &fstest.MapFile{Data: []byte("x"), Mode: 0o644}, &fstest.MapFile{Data: []byte("d"), Mode: fs.ModeSymlink | 0o777}
+	tree := New(fstest.MapFS{"d/e/f": file, "f": file, "l": link, "d/l": link, "d/m": &fstest.MapFile{Mode: fs.ModeDir | fs.ModeIrregular}})
+	for range 2 { // what is remembered is the same
+		for name, want := range map[string]struct {
+			found, err bool
+		}{
+			"f": {found: true}, "d/e/f": {found: true},
+			"x": {}, "d": {}, "d/e": {}, "f/x": {}, "x/f": {}, "d/x/f": {},
+			"l": {err: true}, "d/l": {err: true}, "l/e": {err: true}, "l/e/f": {err: true}, "d/l/e/f": {err: true},
+		} {
+			info, err := tree.Stat(name)
+			if (info != nil) != want.found || (err != nil) != want.err {
+				t.Errorf("%q: %v, %v", name, info, err)
+			}
+			if reason := Error(""); err != nil && !errors.As(err, &reason) {
+				t.Errorf("%q: %v is no reason", name, err)
+			}
+		}
+	}
+}
