@@ -6,7 +6,7 @@
 # GITHUB_ACTION_PATH is the top of that tree, or its folder .github/action, which has an action too.
 # Everything comes by environment: ACTION_REPOSITORY (owner/name, empty for a local action) and what the runner sets.
 set -euo pipefail
-unset COUNTERSIGN_TOKEN COUNTERSIGN_SIGN_KEY COUNTERSIGN_SIGN_PASSPHRASE COUNTERSIGN_AGE_IDENTITY GITHUB_TOKEN GH_TOKEN # of the next step
+unset COUNTERSIGN_TOKEN COUNTERSIGN_LEDGER_TOKEN COUNTERSIGN_SIGN_KEY COUNTERSIGN_SIGN_PASSPHRASE COUNTERSIGN_AGE_IDENTITY GITHUB_TOKEN GH_TOKEN # of the next step
 
 source=${GITHUB_ACTION_PATH%[/\\].github[/\\]action}
 

@@ -19,6 +19,7 @@ import (
 // reviewFlags say what is proposed: one of the inputs, and what it is for.
 type reviewFlags struct {
 	patch, pack, proposal, bundle string
+	from                          string // the format of patch, one of input.Formats; "" is Git's
 	worktree                      bool
 	recipe, needle                string
 	files                         []string
@@ -34,6 +35,7 @@ type reviewFlags struct {
 func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin: of git diff, show or format-patch, or fenced with ```diff in a text")
+	flags.StringVar(&f.from, "from", "", "what --patch is: `auto` finds out, or git, unified, codex, blocks, edits, gh-aw (docs/agents.md)")
 	flags.StringVar(&f.as, "as", "", "several patches in one file are `one` change, or, with review, each a transaction of its own")
 	flags.StringVar(&f.pack, "pack", "", "propose the patch.json in `DIR`")
 	flags.StringVar(&f.proposal, "proposal", "", "propose what a Proposal asks for, `FILE` or - for stdin")
@@ -66,13 +68,24 @@ func (f *reviewFlags) given() []string {
 func (a *App) reviewCommand() *cobra.Command {
 	var f reviewFlags
 	cmd := &cobra.Command{
-		Use:   "review --patch FILE | --pack DIR | --proposal FILE | --worktree | --recipe NAME",
+		Use:   "review --patch FILE | --from FORMAT FILE | --pack DIR | --proposal FILE | --worktree | --recipe NAME",
 		Short: "Record a proposal; writes nothing but the ledger",
 		Example: `  countersign review --patch fix.patch --summary "close the file"
   git diff main...topic | countersign review --patch -
+  countersign review --from auto answer.md
   countersign review --recipe remove-todo --needle "TODO(bot)"`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.review(cmd.Context(), f) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.from == "" || f.patch != "" {
+				return cli.NoArgs(cmd, args)
+			}
+			return cli.UpToOne(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				f.patch = args[0]
+			}
+			return a.review(cmd.Context(), f)
+		},
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the patch and print its patch_id; record nothing")
@@ -155,7 +168,7 @@ func (a *App) openPull(ctx context.Context, f reviewFlags, args []string) (*pipe
 	}
 	s, id := a.settler(r), ""
 	if s.Forge == nil {
-		return nil, "", &cli.UsageError{Message: "there is no token to open a pull request with", Hint: "set COUNTERSIGN_TOKEN, or give the Action its input token"}
+		return nil, "", a.noClient("there is no token to open a pull request with")
 	}
 	if s.InWorkflow { // before anything is pushed
 		if _, err := a.trustedEvent(); err != nil {
@@ -184,6 +197,9 @@ func (a *App) openPull(ctx context.Context, f reviewFlags, args []string) (*pipe
 }
 
 func (a *App) review(ctx context.Context, f reviewFlags) error {
+	if f.from != "" && f.as == "each" {
+		return &cli.UsageError{Message: "--from and --as each do not go together", Hint: "propose them one at a time"}
+	}
 	if !slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "" {
 		return &cli.UsageError{Message: "--as must be one or each, and a bundle holds one change", Hint: "--as one"}
 	}
@@ -196,6 +212,7 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if f.pr > 0 {
 		a.shareLedger()
 	}
+	a.handsOver = f.bundleOut != ""
 	r, err := a.open()
 	if err != nil {
 		return err

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,15 +57,9 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	if err != nil {
 		return inFile(name, err)
 	}
-	var trace []byte
-	if f.trace != "" {
-		rules, err := r.Rules(ctx, "")
-		if err != nil {
-			return err
-		}
-		if trace, err = a.readInput(f.trace, rules.Policy.Limits.Bytes); err != nil {
-			return err
-		}
+	trace, err := input.WriteTrace(in.Trace)
+	if err != nil {
+		return err
 	}
 	line, err := canon.Line(pull.NewBundle(in, done.Patchset.Bytes(), trace))
 	if err != nil {
@@ -80,6 +76,8 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 // proposed is the one input that the flags name.
 func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in input.Change, name string, err error) {
 	switch given := f.given(); {
+	case f.from != "" && f.patch == "":
+		return in, "", &cli.UsageError{Message: "--from says what a file is, and none is given", Hint: "name it behind the format, or - for stdin"}
 	case len(given) == 0:
 		return in, "", &cli.UsageError{Message: "no patch given", Hint: "name one with --patch FILE, or --patch - for stdin"}
 	case len(given) > 1:
@@ -91,12 +89,32 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 	}
 	if in, name, err = a.input(ctx, r, f, rules.Policy); err == nil && f.trace != "" {
 		name = f.trace
-		var raw []byte
-		if raw, err = a.readLimited(name, rules.Policy); err == nil {
-			in.Trace, err = input.ReadTrace(raw)
-		}
+		in.Trace, err = a.readTrace(name, rules.Policy)
 	}
 	return in, name, inFile(name, err)
+}
+
+// maxSession is how many bytes of a session's log are read: it has much that no step has.
+const maxSession = 64 << 20
+
+// readTrace reads a trace that has as many bytes as the Policy allows, once it is steps.
+func (a *App) readTrace(name string, p policy.Policy) ([]any, error) {
+	raw, err := a.readInput(name, max(maxSession, p.Limits.Bytes))
+	if err != nil {
+		return nil, err
+	}
+	steps, err := input.ReadTrace(raw)
+	if have := int64(len(raw)); have > p.Limits.Bytes && (have > maxSession || !input.IsSession(raw)) {
+		return nil, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
+	}
+	if err != nil {
+		return nil, err
+	}
+	written, err := input.WriteTrace(steps)
+	if have := int64(len(written)); err == nil && have > p.Limits.Bytes {
+		err = &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
+	}
+	return steps, err
 }
 
 // readLimited reads a file that may have as many bytes as the Policy allows. What
@@ -160,6 +178,10 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	default:
 		name = cmp.Or(f.patch, f.proposal)
 	}
+	if f.from == input.FormatGHAW {
+		in, err = a.agentsOutput(name, p, f.summary)
+		return in, name, err
+	}
 	raw, err := a.readLimited(name, p)
 	if err != nil {
 		return in, name, err
@@ -169,10 +191,46 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 		in, err = input.Pack(raw, f.summary)
 	case f.proposal != "":
 		in, err = a.proposalInput(p, raw, f)
+	case f.from != "":
+		root, rootErr := a.repo.Worktree()
+		if rootErr != nil {
+			return in, name, rootErr
+		}
+		in, err = input.From(f.from, raw, filepath.ToSlash(root), f.as == "one", f.summary)
+		if err == nil && f.from == input.FormatAuto {
+			a.say("%s: read as %s", inputName(name), in.Format)
+		}
 	default:
 		in, err = input.One(raw, f.as == "one", f.summary)
 	}
 	return in, name, err
+}
+
+// agentsOutput reads what an agent of gh-aw left in a directory, and says what else it asked for.
+func (a *App) agentsOutput(dir string, p policy.Policy, summary string) (input.Change, error) {
+	output, err := a.readLimited(filepath.Join(dir, input.GHAWOutput), p)
+	if err != nil {
+		return input.Change{}, err
+	}
+	entries, err := os.ReadDir(a.path(dir))
+	if err != nil {
+		return input.Change{}, fileError(dir, err)
+	}
+	patches := map[string][]byte{}
+	for _, e := range entries {
+		name := e.Name()
+		if name != "aw.patch" && (!strings.HasPrefix(name, "aw-") || !strings.HasSuffix(name, ".patch")) || !e.Type().IsRegular() {
+			continue
+		}
+		if patches[name], err = a.readLimited(filepath.Join(dir, name), p); err != nil {
+			return input.Change{}, err
+		}
+	}
+	in, rest, err := input.GHAW(output, patches, summary)
+	if len(rest) > 0 {
+		a.say("not done here, though the agent asked for it: %s", report.Clean(strings.Join(slices.Compact(slices.Sorted(slices.Values(rest))), ", ")))
+	}
+	return in, err
 }
 
 func (a *App) proposalInput(p policy.Policy, raw []byte, f reviewFlags) (input.Change, error) {

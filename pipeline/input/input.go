@@ -37,6 +37,7 @@ const (
 // on the tree of the base commit; Raw is what was given, for provenance.
 type Change struct {
 	Kind     string
+	Format   string // of what was given, one of Formats; "" where Kind says it
 	Summary  string // the proposer's words, untrusted
 	Raw      []byte
 	Resolve  func(base fs.FS) (patch.Patchset, error)

@@ -49,6 +49,9 @@ func (p Patch) Subject(summary string) string {
 func (in Change) Provenance(p Patch, proposer ledger.Actor, tool string) any {
 	before, after := p.Set.Hashes()
 	given := map[string]any{"kind": in.Kind, "bytes": len(in.Raw)}
+	if in.Format != "" {
+		given["format"] = in.Format
+	}
 	if p.Redacted() == "" { // the hash of a weak secret's surroundings gives it away (T49)
 		given["sha256"] = canon.Sum(in.Raw)
 	}

@@ -54,8 +54,12 @@ const (
 )
 
 // ReadTrace reads a trace of what an agent did (docs/formats.md, Trace): JSON
-// Lines, one step a line. The error is a *patch.Error that names the line.
+// Lines, one step a line, or the log of a session. The error is a *patch.Error that
+// names the line.
 func ReadTrace(raw []byte) ([]any, error) {
+	if s := sessionOf(raw); s != nil {
+		return s.all(raw)
+	}
 	out := []any{}
 	n := 0
 	for line := range bytes.Lines(raw) {
@@ -74,6 +78,19 @@ func ReadTrace(raw []byte) ([]any, error) {
 		if out = append(out, doc); len(out) > maxSteps {
 			return nil, &patch.Error{Line: n, Message: fmt.Sprintf("a trace has at most %d steps", maxSteps)}
 		}
+	}
+	return out, nil
+}
+
+// WriteTrace writes steps as ReadTrace reads them.
+func WriteTrace(steps []any) ([]byte, error) {
+	var out []byte
+	for _, step := range steps {
+		line, err := canon.Line(step)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, line...)
 	}
 	return out, nil
 }

@@ -1,0 +1,371 @@
+package applypatch
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// Resolve puts the patch on a base, as the tool does on a disk: each file in turn, on
+// what those before left.
+func (p *Patch) Resolve(base fs.FS) (patch.Patchset, error) {
+	t := tree{base, map[string]*patch.File{}}
+	for i := range p.files {
+		if err := t.do(&p.files[i]); err != nil {
+			return patch.Patchset{}, err
+		}
+	}
+	return patch.Between(base, t.after)
+}
+
+// A tree is a base with what changed in it so far; nil is a file that is gone.
+type tree struct {
+	base  fs.FS
+	after map[string]*patch.File
+}
+
+func (t tree) file(name string) (*patch.File, error) {
+	if err := patch.CheckPath(name); err != nil {
+		return nil, err
+	}
+	if f, known := t.after[name]; known {
+		return f, nil
+	}
+	return patch.Lookup(t.base, name)
+}
+
+// write keeps the mode of the file that is there.
+func (t tree) write(name string, data []byte) error {
+	there, err := t.file(name)
+	if err != nil {
+		return err
+	}
+	mode := patch.Regular
+	if there != nil {
+		mode = there.Mode
+	}
+	t.after[name] = &patch.File{Mode: mode, Data: data}
+	return nil
+}
+
+func (t tree) do(f *file) error {
+	there, err := t.file(f.path)
+	switch {
+	case err != nil:
+		return at(f.line, err)
+	case f.does == adds:
+		return at(f.line, t.write(f.path, []byte(f.content.String())))
+	case there == nil:
+		return &patch.Error{Line: f.line, Path: f.path, Message: "does not exist"}
+	case f.does == deletes:
+		t.after[f.path] = nil
+		return nil
+	case f.to == f.path:
+		return &patch.Error{Line: f.line, Path: f.path, Message: "is moved onto itself"}
+	case !utf8.Valid(there.Data):
+		return &patch.Error{Line: f.line, Path: f.path, Message: "is not UTF-8, which the tool does not change"}
+	}
+	changed, err := f.change(there.Data)
+	if err != nil {
+		return err
+	}
+	if f.to != "" {
+		t.after[f.path] = nil
+	}
+	return at(f.line, t.write(cmp.Or(f.to, f.path), changed))
+}
+
+// at gives an error that has no line one.
+func at(number int, err error) error {
+	if e, is := err.(*patch.Error); is && e.Line == 0 { //nolint:errorlint // those of package patch are not wrapped
+		return &patch.Error{Line: number, Path: e.Path, Message: e.Message}
+	}
+	return err
+}
+
+// A place is where a chunk goes: its lines take the place of those of the file from at on
+// that they name. The chunks that follow are looked for from next on.
+type place struct {
+	at, next int
+	lines    []line
+}
+
+// change returns a file's bytes after an update. Lines that stay end as they did, new ones
+// as the file's first; one that had no end gets one.
+func (f *file) change(data []byte) ([]byte, error) {
+	texts, ends := split(string(data))
+	style := "\n"
+	if len(ends) > 0 {
+		style = cmp.Or(ends[0], style)
+	}
+	s := newSeeker(texts)
+	var edits []edit
+	next := 0
+	for _, c := range f.chunks {
+		p, err := c.place(s, next)
+		if err != nil {
+			return nil, &patch.Error{Line: c.line, Path: f.path, Message: err.Error()}
+		}
+		edits, next = append(edits, p.edits()...), p.next
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.at, b.at) })
+	var out strings.Builder
+	written := 0
+	keep := func(to int) {
+		for ; written < to; written++ {
+			out.WriteString(texts[written] + cmp.Or(ends[written], style))
+		}
+	}
+	for _, e := range edits {
+		keep(e.at)
+		written += e.gone
+		for _, text := range e.lines {
+			out.WriteString(text + style)
+		}
+	}
+	keep(len(texts))
+	return []byte(out.String()), nil
+}
+
+// An edit puts lines in the place of some of the file's.
+type edit struct {
+	at, gone int
+	lines    []string
+}
+
+// edits are what a chunk does between its lines of context.
+func (p place) edits() (out []edit) {
+	at, open := p.at, false
+	for _, l := range p.lines {
+		if l.op == ' ' {
+			at, open = at+1, false
+			continue
+		}
+		if !open {
+			out, open = append(out, edit{at: at}), true
+		}
+		e := &out[len(out)-1]
+		if l.op == '+' {
+			e.lines = append(e.lines, l.text)
+		} else {
+			e.gone, at = e.gone+1, at+1
+		}
+	}
+	return out
+}
+
+// split returns the lines of a file and their ends: \n, \r\n or \r, "" for a last line
+// that has none.
+func split(data string) (texts, ends []string) {
+	for data != "" {
+		i := strings.IndexAny(data, "\r\n")
+		if i < 0 {
+			return append(texts, data), append(ends, "")
+		}
+		end := data[i : i+1]
+		if strings.HasPrefix(data[i:], "\r\n") {
+			end = "\r\n"
+		}
+		texts, ends, data = append(texts, data[:i]), append(ends, end), data[i+len(end):]
+	}
+	return texts, ends
+}
+
+// place finds where a chunk goes, from a line of the file on.
+func (c *chunk) place(s *seeker, next int) (place, error) {
+	starts := []int{next}
+	if c.after != nil {
+		starts = nil
+		for _, at := range s.find([]string{*c.after}, next, false) {
+			starts = append(starts, at+1)
+		}
+		if len(starts) == 0 {
+			return place{}, fmt.Errorf("there is no line %+q to come after", clip(*c.after))
+		}
+	}
+	if len(old(c.lines)) == 0 {
+		return place{at: len(s.keys[0]), next: starts[0], lines: c.lines}, nil
+	}
+	var found []place
+	for _, start := range starts {
+		some := c.from(s, start)
+		if c.after != nil {
+			some = some[:min(1, len(some))] // the first one after that line
+		}
+		found = append(found, some...)
+	}
+	if s.tired() {
+		return place{}, fmt.Errorf("too many lines are alike to look for these")
+	}
+	slices.SortFunc(found, func(a, b place) int { return cmp.Compare(a.at, b.at) })
+	found = slices.CompactFunc(found, func(a, b place) bool { return a.at == b.at })
+	switch {
+	case len(found) == 0 && slices.Equal(old(c.lines), []string{""}):
+		return place{}, fmt.Errorf("an empty line does not say where: give more lines around it")
+	case len(found) == 0:
+		return place{}, fmt.Errorf("the lines to change are not there: the first is %+q", clip(old(c.lines)[0]))
+	case len(found) > 1:
+		return place{}, fmt.Errorf("the lines to change are at %s: give more lines around them, or an @@ line", numbers(found))
+	}
+	return found[0], nil
+}
+
+// from returns the places of a chunk from a line on. An empty line behind the others need
+// not be there, for texts end with one that files have not.
+func (c *chunk) from(s *seeker, start int) (out []place) {
+	lines := c.lines
+	at := s.find(old(lines), start, c.end)
+	if texts := old(lines); len(at) == 0 && len(texts) > 1 && texts[len(texts)-1] == "" {
+		lines = withoutLast(lines)
+		at = s.find(old(lines), start, c.end)
+	}
+	for _, i := range at {
+		out = append(out, place{at: i, next: i + len(old(lines)), lines: lines})
+	}
+	return out
+}
+
+// withoutLast leaves out the last line of the old text, and of the new one if it is empty.
+func withoutLast(lines []line) []line {
+	lines = slices.Clone(lines)
+	i := len(lines) - 1
+	for lines[i].op == '+' {
+		i--
+	}
+	if lines[i].op == '-' {
+		lines = slices.Delete(lines, i, i+1)
+	} else {
+		lines[i].op = '+'
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if lines[i].op != '-' {
+			if lines[i] == (line{op: '+'}) {
+				lines = slices.Delete(lines, i, i+1)
+			}
+			break
+		}
+	}
+	return lines
+}
+
+// old are the lines that a chunk looks for.
+func old(lines []line) (out []string) {
+	for _, l := range lines {
+		if l.op != '+' {
+			out = append(out, l.text)
+		}
+	}
+	return out
+}
+
+// numbers are those of at most ten places' first lines, in words.
+func numbers(found []place) string {
+	var out []string
+	for _, p := range found[:min(10, len(found))] {
+		out = append(out, fmt.Sprint(p.at+1))
+	}
+	text := fmt.Sprintf("%d places, lines %s", len(found), strings.Join(out, ", "))
+	if len(found) > 10 {
+		text += " and others"
+	}
+	return text
+}
+
+// A seeker finds lines in a file. keys number a file's lines, those that are alike by the
+// same number, for each way of being alike.
+type seeker struct {
+	keys  [len(alike)][]int
+	ids   [len(alike)]map[string]int
+	steps int
+}
+
+// alike are the ways in which lines are compared, the strictest first.
+var alike = [...]func(string) string{
+	func(s string) string { return s },
+	func(s string) string { return strings.TrimRightFunc(s, isSpace) },
+	strings.TrimSpace,
+	plain,
+}
+
+// maxSteps bounds the comparisons of one file: some seconds.
+const maxSteps = 1 << 28
+
+func newSeeker(texts []string) *seeker {
+	s := &seeker{}
+	for way, of := range alike {
+		s.ids[way], s.keys[way] = map[string]int{}, make([]int, len(texts))
+		for i, text := range texts {
+			key := of(text)
+			id, known := s.ids[way][key]
+			if !known {
+				id = len(s.ids[way])
+				s.ids[way][key] = id
+			}
+			s.keys[way][i] = id
+		}
+	}
+	return s
+}
+
+func (s *seeker) tired() bool { return s.steps > maxSteps }
+
+// find returns every place of some lines from start on, or at the end alone, compared in
+// the strictest way that has one.
+func (s *seeker) find(lines []string, start int, atEnd bool) (out []int) {
+	last := len(s.keys[0]) - len(lines)
+	if atEnd {
+		start = max(start, last)
+	}
+	for way, of := range alike {
+		var want []int
+		for _, text := range lines {
+			id, known := s.ids[way][of(text)]
+			if !known {
+				break
+			}
+			want = append(want, id)
+		}
+		if len(want) < len(lines) {
+			continue
+		}
+		for i := start; i <= last && !s.tired(); i++ {
+			n := 0
+			for n < len(want) && s.keys[way][i+n] == want[n] {
+				n++
+			}
+			if s.steps += n + 1; n == len(want) {
+				out = append(out, i)
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+func isSpace(r rune) bool { return unicode.IsSpace(r) }
+
+// plain is a line without white space around it, in which typographic dashes, quotes and
+// spaces are the plain ones.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= '\u2010' && r <= '\u2015', r == '\u2212':
+			return '-'
+		case r >= '\u2018' && r <= '\u201b':
+			return '\''
+		case r >= '\u201c' && r <= '\u201f':
+			return '"'
+		case r == '\u00a0', r >= '\u2002' && r <= '\u200a', r == '\u202f', r == '\u205f', r == '\u3000':
+			return ' '
+		}
+		return r
+	}, strings.TrimSpace(text))
+}

@@ -1,0 +1,198 @@
+// Package edits reads changes that are told as texts to look for and texts to put in their
+// place: search and replace blocks, and the calls of agents' edit tools as JSON.
+//
+// Each text must be in its file exactly once; every place that it is at else stands in the
+// error. Nothing is guessed: white space counts, and no line is left out. Only in a file
+// all of whose lines end with a carriage return and a line feed, texts without any
+// carriage return are taken to end their lines so too.
+//
+// # Blocks
+//
+// A block is as aider's models write it (aider.chat/docs/more/edit-formats.html, "diff"):
+//
+//	greet.go
+//	<<<<<<< SEARCH
+//		greet(name)
+//	=======
+//		greet(name, 1)
+//	>>>>>>> REPLACE
+//
+// The path is the last line above that is neither empty nor a fence, without the marks of
+// Markdown around it; a block that has none is about the file of the block before. Its
+// texts are whole lines. A block that looks for nothing makes a new file.
+//
+// # Calls
+//
+// A call is one object, several are an array or a line each:
+//
+//	{"file_path": "greet.go", "old_string": "greet(name)", "new_string": "greet(name, 1)", "replace_all": true}
+//	{"file_path": "new.txt", "content": "hello\n"}
+//	{"file_path": "greet.go", "edits": [{"old_string": "a", "new_string": "b"}]}
+//
+// The names are those of Claude Code's tools Edit, Write and MultiEdit; old_text, oldText
+// and old_str, new_text, newText and new_str, path, and file_text, of other tools, mean
+// the same. A call may be within {"name": …, "input": …}, or "arguments". Unknown members
+// are an error.
+package edits
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// An Edit puts New in the place of Old in a file.
+type Edit struct {
+	Path, Old, New string
+	All            bool // wherever it is
+	Whole          bool // New is the whole file
+	Lines          bool // Old is lines, not just any text
+	Line           int  // in what was read, 0 for none
+	number         int  // of a call, from 1
+}
+
+// fail is an error about an edit.
+func (e Edit) fail(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if e.number > 0 {
+		text = fmt.Sprintf("edit %d: %s", e.number, text)
+	}
+	return &patch.Error{Line: e.Line, Path: e.Path, Message: text}
+}
+
+// maxEdits is how many edits one change may have: each goes through its file by itself.
+const maxEdits = 1000
+
+// Resolve makes edits to a base, each to what those before it left.
+func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
+	if len(all) > maxEdits {
+		return patch.Patchset{}, &patch.Error{Message: fmt.Sprintf("a change has at most %d edits, not %d", maxEdits, len(all))}
+	}
+	after := map[string]*patch.File{}
+	for _, e := range all {
+		if err := patch.CheckPath(e.Path); err != nil {
+			return patch.Patchset{}, e.fail("%s", message(err))
+		}
+		there, changed := after[e.Path]
+		if !changed {
+			var err error
+			if there, err = patch.Lookup(base, e.Path); err != nil {
+				return patch.Patchset{}, e.fail("%s", message(err))
+			}
+		}
+		mode := patch.Regular
+		if there != nil {
+			mode = there.Mode
+		}
+		data, err := e.make(there)
+		if err != nil {
+			return patch.Patchset{}, err
+		}
+		after[e.Path] = &patch.File{Mode: mode, Data: data}
+	}
+	return patch.Between(base, after)
+}
+
+// message is what an error of package patch says, without its path.
+func message(err error) string {
+	if e, is := err.(*patch.Error); is { //nolint:errorlint // they are not wrapped
+		return e.Message
+	}
+	return err.Error()
+}
+
+// make returns a file's bytes after an edit.
+func (e Edit) make(there *patch.File) ([]byte, error) {
+	switch {
+	case e.Whole:
+		return []byte(e.New), nil
+	case e.Old == "" && there == nil:
+		return []byte(e.New), nil
+	case e.Old == "" && len(there.Data) > 0:
+		return nil, e.fail("looks for no text, as for a new file, and the file is there")
+	case e.Old == "":
+		return []byte(e.New), nil
+	case there == nil:
+		return nil, e.fail("does not exist")
+	case e.Old == e.New:
+		return nil, e.fail("both texts are the same")
+	}
+	text, old, replacement := string(there.Data), e.Old, e.New
+	if onlyCRLF(text) && !strings.Contains(old+replacement, "\r") {
+		old, replacement = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(replacement, "\n", "\r\n")
+	}
+	added := e.Lines && !strings.HasSuffix(text, "\n") // the last line has no end
+	if added {
+		text += old[len(strings.TrimRight(old, "\r\n")):]
+	}
+	at := e.places(text, old)
+	switch {
+	case len(at) == 0:
+		return nil, e.fail("the text to replace is not there: it begins with %+q", first(e.Old))
+	case len(at) > 1 && !e.All:
+		return nil, e.fail("the text to replace is at %s: give more of what is around it", lines(text, at))
+	}
+	var out strings.Builder
+	from := 0
+	for _, i := range at {
+		out.WriteString(text[from:i] + replacement)
+		from = i + len(old)
+	}
+	out.WriteString(text[from:])
+	if added && from < len(text) { // the last line stayed, so it still has no end
+		return []byte(strings.TrimRight(out.String(), "\r\n")), nil
+	}
+	return []byte(out.String()), nil
+}
+
+// places are where a text is; where all are to be replaced, without those that overlap one before.
+func (e Edit) places(text, old string) (at []int) {
+	for from := 0; ; {
+		i := strings.Index(text[from:], old)
+		if i < 0 {
+			return at
+		}
+		i += from
+		if e.Lines && i > 0 && text[i-1] != '\n' {
+			from = i + 1
+			continue
+		}
+		at = append(at, i)
+		switch {
+		case e.All:
+			from = i + len(old)
+		case len(at) > maxTold: // that it is not once is known; a few more are told of
+			return at
+		default:
+			from = i + 1
+		}
+	}
+}
+
+const maxTold = 10
+
+func onlyCRLF(text string) bool {
+	n := strings.Count(text, "\r\n")
+	return n > 0 && n == strings.Count(text, "\n") && n == strings.Count(text, "\r")
+}
+
+func first(text string) string {
+	line, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n")
+	return clip(line)
+}
+
+// lines are the numbers of places' lines, in words.
+func lines(text string, at []int) string {
+	var numbers []int
+	for _, i := range at[:min(maxTold, len(at))] {
+		numbers = append(numbers, 1+strings.Count(text[:i], "\n"))
+	}
+	told := strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Compact(numbers)), " ", ", "), "[]")
+	if len(at) > maxTold {
+		told += " and others"
+	}
+	return "several places, lines " + told
+}

@@ -1,0 +1,144 @@
+package input
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/input/applypatch"
+	"github.com/countersign-dev/countersign/pipeline/input/edits"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// The formats that From reads (docs/agents.md).
+const (
+	FormatAuto    = "auto"
+	FormatGit     = "git"
+	FormatUnified = "unified"
+	FormatCodex   = "codex"
+	FormatBlocks  = "blocks"
+	FormatEdits   = "edits"
+)
+
+// Formats are the names of all, in the order in which they are listed.
+var Formats = []string{FormatAuto, FormatGit, FormatUnified, FormatCodex, FormatBlocks, FormatEdits, FormatGHAW}
+
+// A FormatError is the name of a format that there is not.
+type FormatError struct{ Name string }
+
+func (e *FormatError) Error() string { return fmt.Sprintf("no format is called %+q", e.Name) }
+
+// From reads a change in one of the formats, and returns which one it was: of FormatAuto
+// the one that the text has. root is the directory that absolute paths of edits are below;
+// together says that several diffs are one change.
+func From(format string, raw []byte, root string, together bool, summary string) (Change, error) {
+	if !slices.Contains(Formats, format) {
+		return Change{}, &FormatError{format}
+	}
+	if format == FormatGHAW {
+		return Change{}, &patch.Error{Message: "gh-aw leaves a directory, and this is a file"}
+	}
+	text, skipped := raw, 0
+	if format == FormatAuto {
+		if format = detect(raw); format == "" {
+			block, err := onlyBlock(raw)
+			if err != nil {
+				return Change{}, err
+			}
+			text, skipped, format = block.text, block.line, detect(block.text)
+		}
+	}
+	in, err := as(format, text, root, together, summary)
+	if e, is := err.(*patch.Error); is && e.Line > 0 && skipped > 0 { //nolint:errorlint // they are not wrapped
+		err = &patch.Error{Line: e.Line + skipped, Path: e.Path, Message: e.Message}
+	}
+	in.Raw, in.Format = raw, format
+	return in, err
+}
+
+func as(format string, raw []byte, root string, together bool, summary string) (Change, error) {
+	in := Change{Kind: KindPatch, Summary: summary}
+	switch format {
+	case FormatGit:
+		return One(raw, together, summary)
+	case FormatUnified:
+		return Unified(raw, summary)
+	case FormatCodex:
+		p, err := applypatch.Parse(raw)
+		if err == nil {
+			in.Resolve = p.Resolve
+		}
+		return in, err
+	}
+	read := edits.Blocks
+	if format == FormatEdits {
+		read = func(raw []byte) ([]edits.Edit, error) { return edits.Calls(raw, root) }
+	}
+	all, err := read(raw)
+	in.Resolve = func(base fs.FS) (patch.Patchset, error) { return edits.Resolve(base, all) }
+	return in, err
+}
+
+// detect is the format of a text, "" for none that is known.
+func detect(raw []byte) string {
+	text := bytes.TrimLeft(raw, " \t\r\n")
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	switch {
+	case applypatch.Is(raw):
+		return FormatCodex
+	case isHead(first, "From "), isHead(first, "commit "), bytes.HasPrefix(text, []byte("diff --git ")):
+		return FormatGit
+	case bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(text, []byte("[")):
+		return FormatEdits
+	case edits.IsBlocks(raw):
+		return FormatBlocks
+	case bytes.HasPrefix(text, []byte("--- ")), bytes.HasPrefix(text, []byte("diff -")), bytes.HasPrefix(text, []byte("Index: ")):
+		return FormatUnified
+	}
+	return ""
+}
+
+// A block is a fenced one, and the number of the line that begins it.
+type block struct {
+	text []byte
+	line int
+}
+
+// onlyBlock returns the one fenced block of a text that holds a change (CommonMark 0.31.2,
+// section 4.5).
+func onlyBlock(raw []byte) (block, error) {
+	var found []block
+	var open *block
+	fence, number := "", 0
+	for line := range bytes.Lines(raw) {
+		number++
+		trimmed := strings.TrimSpace(string(line))
+		marks := trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "`~"))]
+		switch {
+		case open != nil && len(marks) >= len(fence) && marks == trimmed && marks[0] == fence[0]:
+			if detect(open.text) != "" {
+				found = append(found, *open)
+			}
+			open = nil
+		case open != nil:
+			open.text = append(open.text, line...)
+		case len(marks) >= 3 && strings.Trim(marks, marks[:1]) == "":
+			open, fence = &block{line: number}, marks
+		}
+	}
+	switch {
+	case open != nil:
+		return block{}, &patch.Error{Line: open.line, Message: "the fenced block does not end"}
+	case len(found) == 0:
+		return block{}, &patch.Error{Message: "no format that is known: neither the text nor a fenced block in it is a change"}
+	case len(found) > 1:
+		var lines []string
+		for _, b := range found {
+			lines = append(lines, fmt.Sprint(b.line))
+		}
+		return block{}, &patch.Error{Message: fmt.Sprintf("%d fenced blocks hold a change, at lines %s: give one of them", len(found), strings.Join(lines, ", "))}
+	}
+	return found[0], nil
+}
