@@ -29,7 +29,7 @@ type NoRefError struct{ Ref, Remote string }
 
 func (e *NoRefError) Error() string { return fmt.Sprintf("%s has no %+q", e.Remote, e.Ref) }
 
-// Fetch brings the commit that a remote's ref names, with all that it needs and
+// Fetch brings the commit that a remote's ref, or HEAD, names, with all that it needs and
 // the clone lacks, and returns its id. Nothing of what came is executed or
 // checked out. What came is complete and has the names that its content has, or
 // it is not kept.
@@ -55,7 +55,7 @@ func (r *Repo) Fetch(ctx context.Context, s *wire.Server, ref string, history bo
 // fetch is Fetch, with zero for a ref that is not there. A ref may move between
 // two questions, and a server then has nothing under the old name.
 func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bool) (plumbing.Hash, error) {
-	if _, err := refName(ref); err != nil {
+	if _, err := refName(ref); err != nil && ref != "HEAD" {
 		return plumbing.ZeroHash, err
 	}
 	r.fetching.Lock()

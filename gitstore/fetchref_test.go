@@ -270,7 +270,7 @@ func TestFetchNames(t *testing.T) {
 		t.Errorf("refs of the user's: %s", out)
 	}
 	var bad *gitstore.RefError
-	for _, name := range []string{"", "main", "HEAD", "refs/heads", "refs/heads/../../config", "refs/heads/a..b", "refs/heads/a\nb", "refs/heads/a b", "refs/heads/.x", "refs/heads/x.lock", "refs//heads/x", "/refs/heads/x", "refs/heads/x/", "refs/heads/@{1}", `refs/heads/a\b`, "refs/heads/a\x00b"} {
+	for _, name := range []string{"", "main", "FETCH_HEAD", "refs/heads", "refs/heads/../../config", "refs/heads/a..b", "refs/heads/a\nb", "refs/heads/a b", "refs/heads/.x", "refs/heads/x.lock", "refs//heads/x", "/refs/heads/x", "refs/heads/x/", "refs/heads/@{1}", `refs/heads/a\b`, "refs/heads/a\x00b"} {
 		if _, err := u.fetch(w, name); !errors.As(err, &bad) {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -98,6 +98,13 @@ func (s Settings) RemoteURL(name string) string {
 	return base + url[len(longest):]
 }
 
+// RepositoryNumber is the number that a forge has for a remote's repository, as
+// remote.<name>.repositoryId says; "" if it says nothing. Each remote has its own, as a clone may
+// have a fork beside the repository.
+func (s Settings) RepositoryNumber(remote string) string {
+	return s.values["remote."+remote+".repositoryid"]
+}
+
 // Remotes returns the names of the remotes, in order.
 func (s Settings) Remotes() (names []string) {
 	for key := range s.values {

@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 type Shared struct {
 	local   *Ledger
 	server  *wire.Server
+	ref     string       // there
 	seen    memory       // of the remote
 	partial *partialCopy // nil where the clone has the ledger itself
 	known   plumbing.Hash
@@ -36,35 +38,78 @@ var _ ledger.Store = (*Shared)(nil)
 // maxPushes bounds how often one push is tried.
 const maxPushes = 5
 
-// Share connects a clone's ledger with the same ref of a remote repository.
+// A Place is where the ledger of a remote repository is kept: on the ref Ref of a server's
+// repository, which may be another one. Of is the remote repository; it, and not the place, names
+// the memory, so that a ledger which is kept elsewhere from now on is held to what was seen before.
+type Place struct {
+	Server *wire.Server
+	Ref    string
+	Of     wire.Remote
+}
+
+// Elsewhere reports whether it is in another repository than the one whose ledger it is.
+func (p Place) Elsewhere() bool { return p.Server.String() != p.Of.String() }
+
+// Share connects a clone's ledger with that of a remote repository.
 // pause waits between two tries of one push.
-func (l *Ledger) Share(server *wire.Server, pause func(ctx context.Context, attempt int)) (*Shared, error) {
-	name := fmt.Sprintf("%s of %s", l.ref, server)
+func (l *Ledger) Share(at Place, pause func(ctx context.Context, attempt int)) (*Shared, error) {
+	if _, err := refName(at.Ref); err != nil {
+		return nil, err
+	}
+	server := at.Server
+	seen := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, at.Of), plumbing.ZeroHash)
+	if at.Elsewhere() {
+		seen.at = server.String()
+	}
 	// What is known from elsewhere may be in the remote's history, or in what
 	// the clone has not pushed yet: it is not demanded of each.
 	known := l.seen.known
 	l.seen.known = plumbing.ZeroHash
-	s := &Shared{local: l, server: server, seen: l.repo.memory(name, plumbing.ZeroHash), known: known, pause: pause}
+	s := &Shared{local: l, server: server, ref: at.Ref, seen: seen, known: known, pause: pause}
 	tip, err := l.repo.tip(l.ref)
 	if err == nil && tip.IsZero() {
-		s.partial, err = openPartial(filepath.Join(l.repo.stateDir(), "ledgers", shortName(name)), server)
+		s.partial, err = openPartial(s.partialDir(), server)
 	}
 	return s, err
 }
 
-// IsPushed reports whether a remote was at a tip of this clone's ledger when it was last
-// asked. It asks nobody.
-func (l *Ledger) IsPushed(address, tip string) bool {
-	remote, err := wire.ParseRemote(address, "")
-	if err != nil || tip == "" {
-		return false
-	}
-	seen, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, remote), plumbing.ZeroHash).read()
-	return err == nil && seen.String() == tip
+// partialDir is where what is needed of this ledger is kept.
+func (s *Shared) partialDir() string {
+	return filepath.Join(s.local.repo.stateDir(), "ledgers", shortName(fmt.Sprintf("%s of %s", s.ref, s.server)))
 }
 
-// IsPushed reports whether the remote has had a tip of its ledger, as it has every one.
-func (s *Shared) IsPushed(_, tip string) bool { return tip != "" }
+// PushedTo is the address of the repository that was at a tip of this clone's ledger when
+// the remote's ledger was last asked for; "" if it was at another. It asks nobody.
+func (l *Ledger) PushedTo(address, tip string) string {
+	if doc := l.rememberedOf(address); tip != "" && doc.Tip == tip {
+		return cmp.Or(doc.At, address)
+	}
+	return ""
+}
+
+// KeptElsewhere reports whether the remote's ledger was in another repository when it was last asked for. It asks nobody.
+func (l *Ledger) KeptElsewhere(address string) bool { return l.rememberedOf(address).At != "" }
+
+// rememberedOf is what is remembered of the ledger of the remote with an address, nothing if that cannot be told.
+func (l *Ledger) rememberedOf(address string) remembered {
+	remote, err := wire.ParseRemote(address, "")
+	if err != nil {
+		return remembered{}
+	}
+	doc, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, remote), plumbing.ZeroHash).document()
+	if err != nil {
+		return remembered{}
+	}
+	return doc
+}
+
+// PushedTo is the address of the repository that has had a tip of this ledger, as it has every one.
+func (s *Shared) PushedTo(address, tip string) string {
+	if tip == "" {
+		return ""
+	}
+	return cmp.Or(s.seen.at, address)
+}
 
 // A Tip is a commit that a ledger's tip must be or descend from, and in words who
 // says so.
@@ -187,7 +232,7 @@ func (s *Shared) fetchTip(ctx context.Context) (tip plumbing.Hash, err error) {
 
 // hasMoved reports whether tip is the remote's no more.
 func (s *Shared) hasMoved(ctx context.Context, tip plumbing.Hash) bool {
-	now, err := s.server.Tip(ctx, s.local.ref.String())
+	now, err := s.server.Tip(ctx, s.ref)
 	return err == nil && now != tip
 }
 
@@ -197,7 +242,7 @@ func (s *Shared) holdTip(ctx context.Context) (plumbing.Hash, error) {
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	tip, err := s.server.Tip(ctx, s.local.ref.String())
+	tip, err := s.server.Tip(ctx, s.ref)
 	if err == nil && !tip.IsZero() {
 		err = s.partial.fetchTip(tip, seen)
 	}
@@ -307,7 +352,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 
 // push sends the objects; one that somebody else overtook may be done all the same.
 func (s *Shared) push(ctx context.Context, old, next plumbing.Hash, batch *packfile.Batch) error {
-	err := push(ctx, s.server, s.local.ref.String(), old, next, batch, maxPushes, s.pause)
+	err := push(ctx, s.server, s.ref, old, next, batch, maxPushes, s.pause)
 	if errors.Is(err, ledger.ErrMoved) {
 		return s.overtaken(ctx, old, next)
 	}
@@ -364,13 +409,13 @@ func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
 	t := s.partial
 	if t == nil {
 		var err error
-		if t, err = openPartial(filepath.Join(s.local.repo.stateDir(), "ledgers", shortName(s.seen.name)), s.server); err != nil {
+		if t, err = openPartial(s.partialDir(), s.server); err != nil {
 			return err
 		}
 	}
 	t.ctx = ctx
 	for attempt := 1; ; attempt++ {
-		tip, err := s.server.Tip(ctx, s.local.ref.String())
+		tip, err := s.server.Tip(ctx, s.ref)
 		if err == nil && tip.IsZero() {
 			return ledger.ErrMoved // the next snapshot says what that means
 		}

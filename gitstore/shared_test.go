@@ -51,7 +51,7 @@ func (r remote) share(w work, o gitstore.LedgerOptions) *gitstore.Shared {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	shared, err := l.Share(server, func(context.Context, int) {})
+	shared, err := l.Share(gitstore.Place{Server: server, Ref: gitstore.LedgerRef, Of: server.Remote()}, func(context.Context, int) {})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -415,7 +415,7 @@ func TestBranchLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := l.Share(server, func(context.Context, int) {})
+		s, err := l.Share(gitstore.Place{Server: server, Ref: ref, Of: server.Remote()}, func(context.Context, int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -444,7 +444,7 @@ func TestSharedTransports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := l.Share(server, func(context.Context, int) {})
+			s, err := l.Share(gitstore.Place{Server: server, Ref: gitstore.LedgerRef, Of: server.Remote()}, func(context.Context, int) {})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func pushEntry(clone, url, number string) error {
 	if err != nil {
 		return err
 	}
-	s, err := l.Share(server, func(context.Context, int) {})
+	s, err := l.Share(gitstore.Place{Server: server, Ref: gitstore.LedgerRef, Of: server.Remote()}, func(context.Context, int) {})
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 // here then, both held to the memory; and the packs that came, which are held
 // until a ref leads to them.
 func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, theirs plumbing.Hash, packs []string, err error) {
-	if theirs, err = s.server.Tip(ctx, s.local.ref.String()); err != nil {
+	if theirs, err = s.server.Tip(ctx, s.ref); err != nil {
 		return ours, theirs, nil, err
 	}
 	if ours, err = s.local.held(); err != nil {

@@ -54,7 +54,8 @@ type Report struct {
 	Next          string            `json:"next,omitempty"` // what happens next, in words
 	LedgerRef     string            `json:"ledger_ref"`
 	LedgerCommit  string            `json:"ledger_commit"`
-	Record        string            `json:"record,omitempty"` // address of the transaction's page as that commit has it; "" where no server is known to have it
+	LedgerWeb     string            `json:"ledger_web,omitempty"` // address of the repository that keeps the ledger, if that is another than the remote
+	Record        string            `json:"record,omitempty"`     // address of the transaction's page as that commit has it; "" where no server is known to have it
 }
 
 // MoveLedger makes it a report of a later commit of the ledger.

@@ -290,11 +290,11 @@ var plainRef = lazyregexp.New(`^refs/[A-Za-z0-9][A-Za-z0-9/_.-]*$`)
 // maxRef bounds a ref that is shown in a command.
 const maxRef = 200
 
-// seeDiff says how to see the whole patch; with git alone where the ledger's
-// ref can stand in a shell as it is.
+// seeDiff says how to see the whole patch; with git alone where the ledger is in
+// the repository itself, and its ref can stand in a shell as it is.
 func (r Report) seeDiff() string {
 	lines := "countersign diff " + Clean(r.TransactionID) + "\n"
-	if len(r.LedgerRef) <= maxRef && plainRef().MatchString(r.LedgerRef) && ledger.CheckID(r.TransactionID) == nil {
+	if r.LedgerWeb == "" && len(r.LedgerRef) <= maxRef && plainRef().MatchString(r.LedgerRef) && ledger.CheckID(r.TransactionID) == nil {
 		lines += "git fetch origin " + r.LedgerRef + "\ngit show FETCH_HEAD:" + ledger.Dir(r.TransactionID) + "/" + ledger.PatchFile(Clean(r.PatchID)) + "\n"
 	}
 	return fenced("sh", lines) + "\n"

@@ -456,7 +456,7 @@ func wantGiven(t *testing.T, name string, job workflowJob, called workflowFile) 
 	inputs, _ := takes["inputs"].(map[string]any)
 	secrets, _ := takes["secrets"].(map[string]any)
 	given, _ := job.Secrets.(map[string]any)
-	if len(job.With) == 0 || len(given) != 2 || len(called.On) != 1 {
+	if len(job.With) == 0 || len(given) != 3 || len(called.On) != 1 {
 		t.Errorf("%s gives %v and %v", name, job.With, job.Secrets)
 	}
 	for input := range job.With {

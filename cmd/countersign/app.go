@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -40,25 +39,27 @@ type App struct {
 	SetGCPercent   func(percent int) int                            // nil where others share the process
 
 	flags       globalFlags
-	line        *terminal.Progress             // nil where nobody looks
-	secrets     *secret.Finder                 // what is taken out of everything that is printed, also of the patch once there is one
-	repo        *gitstore.Repo                 // what open opened
-	helpers     bool                           // whether Git's credential helpers may be asked
-	cloned      string                         // the address that --repo named
-	beside      string                         // the directory that files are named from, where that is not flags.dir
-	pager       string                         // the user's core.pager
-	ownPager    string                         // the user's countersign.pager
-	habitual    map[string]*string             // the flags that Git's configuration gives a value, by its keys
-	client      *github.Client                 // to GitHub, where there is a token
-	ghTokens    []string                       // what GH said
-	pushed      func(address, tip string) bool // whether a remote is known to have a commit of the ledger
-	seen        func() string                  // the ledger's last tip that held, once one was opened
-	transaction string                         // the one that this run is about, once that is known
-	settled     *pull.Settled                  // what a run of settle did
-	matrix      *action.Matrix                 // what list --matrix printed
-	bundled     string                         // the file that review --bundle-out wrote
-	unchanged   bool                           // whether what it was to write changes nothing
-	shown       *report.Report                 // the last that was shown
+	line        *terminal.Progress               // nil where nobody looks
+	secrets     *secret.Finder                   // what is taken out of everything that is printed, also of the patch once there is one
+	repo        *gitstore.Repo                   // what open opened
+	helpers     bool                             // whether Git's credential helpers may be asked
+	cloned      string                           // the address that --repo named
+	beside      string                           // the directory that files are named from, where that is not flags.dir
+	pager       string                           // the user's core.pager
+	ownPager    string                           // the user's countersign.pager
+	habitual    map[string]*string               // the flags that Git's configuration gives a value, by its keys
+	client      forgeClient                      // to the forge, where there is a token
+	ghTokens    []string                         // what GH said
+	elsewhere   bool                             // whether the ledger is kept in another repository, once that was asked
+	handsOver   bool                             // only a bundle is written, in a job that cannot reach the ledger where that is in another repository
+	pushedTo    func(address, tip string) string // the repository that is known to have a commit of a remote's ledger; "" if none is
+	seen        func() string                    // the ledger's last tip that held, once one was opened
+	transaction string                           // the one that this run is about, once that is known
+	settled     *pull.Settled                    // what a run of settle did
+	matrix      *action.Matrix                   // what list --matrix printed
+	bundled     string                           // the file that review --bundle-out wrote
+	unchanged   bool                             // whether what it was to write changes nothing
+	shown       *report.Report                   // the last that was shown
 }
 
 // globalFlags are the flags that every command takes.
@@ -75,6 +76,8 @@ type globalFlags struct {
 	tipFile      string
 	signKey      string
 	policyRef    string
+
+	forge string // "" for what it is found to be
 
 	color   string // auto, always or never
 	noPager bool
@@ -126,6 +129,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	f.BoolVar(&a.flags.json, "json", false, "print one canonical JSON document on stdout")
 	f.StringVar(&a.flags.ledgerRef, "ledger-ref", gitstore.LedgerRef, "keep the ledger on this `REF`")
 	f.StringVar(&a.flags.remote, "remote", defaultRemote, "the `REMOTE`, by name or address, whose ledger is shared")
+	f.StringVar(&a.flags.forge, "forge", "", "what the remote is: `NAME` github, gitea or forgejo; found out where it is not given")
 	f.BoolVar(&a.flags.push, "push", false, "work on the remote's ledger; on in CI (the variable CI is true)")
 	f.BoolVar(&a.flags.noPush, "no-push", false, "work on this clone's ledger alone")
 	f.StringVar(&a.flags.knownTip, "known-tip", "", "refuse a ledger that does not descend from this `COMMIT`")
@@ -144,7 +148,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.proposeCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
-		a.exportCommand(), a.reportCommand(), a.closeCommand(), a.serveCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(),
+		a.exportCommand(), a.reportCommand(), a.closeCommand(), a.serveCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(), a.artifactCommand(),
 		a.syncCommand(), a.ledgerCommand(), a.auditCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
 	)
 	root.AddCommand(documents.Program{Path: a.path, Read: a.readInput, Name: inputName, Print: a.print, GiveBack: a.giveBack}.Commands()...)
@@ -225,6 +229,9 @@ func (a *App) again(args ...string) string {
 	}
 	if a.flags.remote != defaultRemote {
 		words = append(words, "--remote", report.ShellQuote(a.flags.remote))
+	}
+	if _, habit := a.habitual["forge"]; a.flags.forge != "" && !habit {
+		words = append(words, "--forge", a.flags.forge)
 	}
 	return strings.Join(append(words, args...), " ")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // A proposal whose event was displaced in the forge's queue is found by the next
@@ -101,6 +102,46 @@ func TestT83Sweep(t *testing.T) {
 		if code, _, printed := h.action("sweep"); code != 0 || len(h.s.ReviewComments(site, h.pr)) != 1 {
 			t.Fatalf("exit code %d: %s", code, printed)
 		}
+	}
+	h.audits()
+}
+
+// A pull request whose own diff the Policy guards is asked about by the sweep, where no event
+// told of it, and again after each push: those to the branches that the gate names alone, and
+// none that was asked about already.
+func TestT83SweepAsks(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.pushes("ada", "dev", "dev.txt", "x\n")
+	h.pushes("bob", "other", "other.txt", "y\n")
+	ungated := h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "other", Base: "dev", Title: "Other"})
+	head := func() string { return h.s.Pull(site, h.pr).Head }
+	sweeps := func(want string) {
+		t.Helper()
+		h.on(githubtest.Event{Name: "schedule"})
+		code, _, printed := h.action("sweep")
+		if got := h.check("countersign", head()).Conclusion; code != 0 || got != want {
+			t.Fatalf("exit code %d, the check says %q, want %q: %s", code, got, want, printed)
+		}
+	}
+	sweeps("") // no gate
+	h.policy("gate: {bases: [main]}\n")
+	if code, _, stderr := h.run("settle", "--all", "--no-gate"); code != 0 || h.s.Ref(site, ledgerRef) != "" {
+		t.Errorf("exit code %d, and the ledger is at %q: %s", code, h.s.Ref(site, ledgerRef), stderr)
+	}
+	sweeps(report.CheckActionRequired)
+	tip := h.s.Ref(site, ledgerRef)
+	sweeps(report.CheckActionRequired)
+	if h.s.Ref(site, ledgerRef) != tip {
+		t.Error("it was asked about twice")
+	}
+	_, line, _ := strings.Cut(h.comment(), "/approve ")
+	h.says("ada", "/deny "+line[:len("patchset:")+64]) // which ends the transaction
+	sweeps(report.CheckFailure)
+	h.pushes("eve", "topic", "more.txt", "more\n")
+	sweeps(report.CheckActionRequired)
+	if h.asked(fmt.Sprintf("/api/v3/repos/%s/pulls/%d", site, ungated.Number)) {
+		t.Error("a pull request to another branch was looked at")
 	}
 	h.audits()
 }

@@ -135,18 +135,27 @@ func (s scriptBrowser) picture(ts *testscript.TestScript, neg bool, args []strin
 	if len(args) > 2 {
 		p.Eval(fmt.Sprintf("document.getElementById(%q).scrollIntoView()", args[2]), nil)
 	}
-	drawn := p.Picture()
-	path := filepath.Join(docsDir, "pictures", args[0]+".png")
+	ts.Check(docsPicture(args[0], p.Picture(), width, height, most))
+}
+
+// docsPicture looks at a picture that docs/pictures has, and at the same as it was drawn now, which takes its place with UPDATE_SCRIPTS=1.
+func docsPicture(name string, drawn []byte, width, height, most int) error {
+	path := filepath.Join(docsDir, "pictures", name+".png")
 	if os.Getenv("UPDATE_SCRIPTS") != "" {
-		ts.Check(os.WriteFile(path, drawn, 0o644))
-	}
-	kept, err := os.ReadFile(path)
-	ts.Check(err)
-	for name, picture := range map[string][]byte{"drawn": drawn, "kept": kept} { // letters differ from machine to machine
-		if c, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || c.Width != width || c.Height != height || len(picture) > most {
-			ts.Fatalf("%s as %s: %+v, %d bytes, %v", args[0], name, c, len(picture), err)
+		if err := os.WriteFile(path, drawn, 0o644); err != nil {
+			return err
 		}
 	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for which, picture := range map[string][]byte{"drawn": drawn, "kept": kept} { // letters differ from machine to machine
+		if c, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || c.Width != width || c.Height != height || len(picture) > most {
+			return fmt.Errorf("%s as %s: %+v, %d bytes, %w", name, which, c, len(picture), err)
+		}
+	}
+	return nil
 }
 
 func (s scriptBrowser) page(ts *testscript.TestScript, path string, rules browsertest.Rules) {

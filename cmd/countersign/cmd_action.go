@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,9 +34,9 @@ func (a *App) actionCommand() *cobra.Command {
 // actionStages are the stages that action.yml offers, and the inputs that each
 // takes as flags.
 var actionStages = map[string][]string{
-	"run":      {"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "checks"},
-	"propose":  {"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace"},
-	"review":   {"patch", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "pr", "bundle-out"},
+	"run":      {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "checks"},
+	"propose":  {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace"},
+	"review":   {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "pr", "bundle-out"},
 	"gate":     {},
 	"apply":    {"checks"},
 	"validate": {"checks"},
@@ -70,6 +71,11 @@ func (a *App) action(ctx context.Context) error {
 	if args[0] == "site" {
 		return a.actionSite(ctx, step, args)
 	}
+	if step.Input("stage") == "propose" {
+		if err := os.MkdirAll(bundleDir(step), 0o700); err != nil {
+			return fileError(bundleDir(step), err)
+		}
+	}
 	code, child := a.child(a.Stdout, a.Stderr, args...)
 	switch {
 	case child.settled != nil:
@@ -78,6 +84,9 @@ func (a *App) action(ctx context.Context) error {
 		err = step.Matrix(child.matrix, len(child.matrix.Include), child.matrix.LeftOut)
 	case child.bundled != "":
 		step.Proposed(child.bundled)
+		if onGiteaRunner(a.Getenv) { // on GitHub another step of the action does it
+			err = a.uploadBundle(ctx, step, child.bundled)
+		}
 	case child.unchanged && step.Input("stage") == "propose":
 		return nil // a bot that found nothing
 	case child.transaction != "" && args[0] != "checks":
@@ -94,9 +103,19 @@ func (a *App) action(ctx context.Context) error {
 	return &cli.ExitError{Code: code, Err: nil}
 }
 
+// uploadBundle leaves a bundle with the run, where settle looks for it.
+func (a *App) uploadBundle(ctx context.Context, step action.Step, file string) error {
+	raw, err := a.readFile(file)
+	if err != nil {
+		return err
+	}
+	return step.Upload(ctx, pull.BundleName, filepath.Base(file), raw)
+}
+
 // actionSite writes pages of the remote's ledger, without diffs where the input redact says so, or
 // says nothing and not everybody may read the repository. The output site says that they are all
-// there, as they also are where the ledger does not verify.
+// there, as they also are where the ledger does not verify. Of a ledger in another repository there
+// are none unless the input says something.
 func (a *App) actionSite(ctx context.Context, step action.Step, args []string) error {
 	found, err := a.takeLedger(ctx, cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef))
 	if err == nil && !found {
@@ -107,6 +126,13 @@ func (a *App) actionSite(ctx context.Context, step action.Step, args []string) e
 		return err
 	}
 	redact := step.Input("redact")
+	if redact == "" && a.elsewhere {
+		step.Site(false)
+		return &cli.UsageError{
+			Message: "the ledger is in another repository, so that not everybody may read it, and these pages are for everybody who may see the site",
+			Hint:    "countersign init --pages --redact, or --redact=false, publishes them all the same",
+		}
+	}
 	if redact == "" {
 		client, err := a.forgeOfWorkflow()
 		public := false
@@ -138,17 +164,13 @@ func (a *App) takeLedger(ctx context.Context, ref string) (found bool, err error
 	if err != nil {
 		return false, err
 	}
-	address, err := a.remoteURL(settings)
+	a.helpers, a.flags.ledgerRef = !inWorkflow(a.Getenv), ref
+	place, err := a.place(ctx, repo, settings)
 	if err != nil {
 		return false, err
 	}
-	a.helpers = a.Getenv("GITHUB_ACTIONS") != "true"
-	server, err := a.server(repo, settings, address, "")
-	if err != nil {
-		return false, err
-	}
-	defer server.Close()
-	tip, err := repo.Fetch(ctx, server, ref, true)
+	defer place.Server.Close()
+	tip, err := repo.Fetch(ctx, place.Server, place.Ref, true)
 	if none := (*gitstore.NoRefError)(nil); errors.As(err, &none) {
 		return false, nil
 	}
@@ -186,6 +208,9 @@ func publishSettled(step action.Step, child *App) error {
 	return step.NeedsChecks(s.NeedsChecks)
 }
 
+// bundleDir is where the stage propose leaves its bundle.
+func bundleDir(step action.Step) string { return filepath.Join(step.Temp(), "countersign") }
+
 func actionArgs(step action.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
@@ -195,7 +220,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	args := []string{stage}
 	switch stage {
 	case "propose": // what the bot left in the working tree, where it names nothing else
-		args = []string{"review", "--bundle-out=" + filepath.Join(step.Temp(), "countersign", "bundle.json")}
+		args = []string{"review", "--bundle-out=" + filepath.Join(bundleDir(step), "bundle.json")}
 		if !slices.ContainsFunc([]string{"patch", "pack", "proposal", "recipe"}, func(name string) bool { return step.Input(name) != "" }) {
 			args = append(args, "--worktree")
 		}
@@ -229,7 +254,7 @@ func actionArgs(step action.Step) ([]string, error) {
 func (a *App) child(out, errs io.Writer, args ...string) (int, *App) {
 	c := &App{
 		Args:  append([]string{"-C", a.flags.dir}, args...),
-		Stdin: bytes.NewReader(nil), Stdout: out, Stderr: errs, Getenv: a.Getenv, Now: a.Now, Entropy: a.Entropy, Wait: a.Wait,
+		Stdin: bytes.NewReader(nil), Stdout: out, Stderr: errs, Getenv: a.Getenv, Now: a.Now, Entropy: a.Entropy, Wait: a.Wait, elsewhere: a.elsewhere,
 	}
 	return c.Main(), c
 }

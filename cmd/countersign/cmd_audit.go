@@ -128,7 +128,7 @@ func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.His
 		Found:    h.Packs(func(done, total int64) { a.line.Show("MB of packs", int(done>>20), int(total>>20)) }),
 		Over:     over,
 		Rollback: h.Rollback, Signatures: signatures, Progress: a.line.Show,
-		Code: func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) },
+		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
 	})
 }
 

@@ -38,6 +38,11 @@ func (c commands) Run(ctx context.Context, known *secret.Finder, mode policy.San
 	if err != nil {
 		return nil, err
 	}
+	if m == sandbox.DangerFullAccess && onGiteaRunner(c.a.Getenv) {
+		return nil, &cli.UsageError{
+			Message: "commands without a sandbox could read the token that this job has from its server, which may write", Hint: "sandbox: workspace-write in the Policy",
+		}
+	}
 	scratch, err := os.MkdirTemp("", "countersign-")
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -43,7 +44,7 @@ const (
 )
 
 func (a *App) fleet(ctx context.Context, dryRun bool) error {
-	client, err := a.forgeOfWorkflow()
+	client, err := a.gitHub(gitstore.Settings{})
 	if err != nil {
 		return err
 	}

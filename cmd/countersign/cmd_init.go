@@ -12,12 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -61,6 +64,9 @@ countersign-organization, which starts that workflow in all repositories of an o
 --ledger-branch keeps the ledger on the branch countersign-ledger, where people see it beside the
 others and a ruleset can protect it: the workflows and this clone use it from then on.
 
+--ledger-repository keeps it in another, private repository (docs/ledger.md). The workflows need the
+secret COUNTERSIGN_LEDGER_TOKEN for that one.
+
 --pages adds countersign-pages, which publishes pages of the ledger (countersign site) with GitHub
 Pages. Pages of a private repository can be public to everyone; they leave out diffs there, unless
 --redact=false is given.
@@ -100,6 +106,7 @@ func (f *initFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.Gate, "gate", false, "guard pull requests themselves too: the check \"countersign\" passes once their own diff is approved")
 	flags.BoolVar(&f.Inline, "inline", false, "write all jobs into the workflow, in place of a call to one of ours; the default for GitHub Enterprise Server")
 	flags.BoolVar(&f.ledgerBranch, "ledger-branch", false, "keep the ledger on the branch countersign-ledger, in the workflows and in this clone")
+	flags.StringVar(&f.LedgerRepository, "ledger-repository", "", "keep the ledger in the private repository `OWNER/NAME` on the same server: the Policy names it")
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
 	flags.BoolVar(&f.pages, scaffold.AskPages, false, "also write a workflow that publishes pages of the ledger with GitHub Pages")
@@ -108,9 +115,9 @@ func (f *initFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.Interactive, "interactive", false, "ask who must approve, how many, and what is guarded")
 	flags.BoolVar(&f.pr, "pr", false, "write nothing here; push the files to the branch "+scaffold.Branch+" and open its pull request")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be written, and write nothing")
-	flags.BoolVar(&f.check, "check", false, "write nothing; ask GitHub, and say what will not work")
+	flags.BoolVar(&f.check, "check", false, "write nothing; ask the forge, and say what will not work")
 	flags.BoolVar(&f.harden, "harden", false, "write nothing; print the requests that protect the ledger's branch and the signing key")
-	flags.StringVar(&f.branch, "branch", "", "the default branch's `NAME`: with --check, where GitHub is not asked; with --harden (main)")
+	flags.StringVar(&f.branch, "branch", "", "the default branch's `NAME`: with --check, where the forge is not asked; with --harden (main); on Gitea and Forgejo, where the clone does not know it")
 	flags.Int64Var(&f.app, "app", 0, "with --harden, the `NUMBER` of the app that alone may write the ledger's branch")
 }
 
@@ -139,6 +146,8 @@ func (f initFlags) refused() error {
 		return &cli.UsageError{Message: "--check and --harden were both given", Hint: "give one of them"}
 	case f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses):
 		return &cli.UsageError{Message: fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), Hint: "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
+	case f.Given("ledger-repository") && !policy.IsRepository(f.LedgerRepository):
+		return &cli.UsageError{Message: fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), Hint: "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"}
 	case f.Given("redact") && !f.pages:
 		return &cli.UsageError{Message: "--redact was given without --pages", Hint: "--redact is about the pages that init --pages publishes"}
 	case f.pr && (f.dryRun || f.check || f.harden):
@@ -152,12 +161,12 @@ func (a *App) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Say what does not work yet, and how to fix it", Args: cli.NoArgs,
 		Long: `doctor looks at this clone, at the default branch's Policy and workflows and, with a token, at the
-repository on GitHub. Each finding is one line, with the command or the setting that fixes it.
+repository on GitHub, Gitea or Forgejo. Each finding is one line, with the command or the setting that fixes it.
 It changes nothing. The exit code is 1 if something will not work.`,
 		Example: "  countersign doctor\n  COUNTERSIGN_TOKEN=$(gh auth token) countersign doctor --json",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.initCheck(cmd.Context(), f) },
 	}
-	cmd.Flags().StringVar(&f.branch, "branch", "", "the default branch's `NAME`, where GitHub is not asked")
+	cmd.Flags().StringVar(&f.branch, "branch", "", "the default branch's `NAME`, where the forge is not asked")
 	return cmd
 }
 
@@ -166,6 +175,9 @@ It changes nothing. The exit code is 1 if something will not work.`,
 func (a *App) init(ctx context.Context, f initFlags) error {
 	repo, settings, err := a.openRepo()
 	if err != nil {
+		return err
+	}
+	if err := a.initForge(repo, settings, &f); err != nil {
 		return err
 	}
 	place, done, err := a.initPlace(repo, settings, f.pr)
@@ -179,7 +191,9 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	}
 	remote := settings.RemoteURL(a.flags.remote)
 	f.Forge = scaffold.ForgeOf(cmp.Or(a.Getenv("GITHUB_SERVER_URL"), wire.WebOf(remote)), cmp.Or(a.Getenv("GITHUB_REPOSITORY"), github.RepositoryOf(remote)))
-	f.Forge.Say(a.say, a.flags.remote, remote != "")
+	if f.Guarded == "" {
+		f.Forge.Say(a.say, a.flags.remote, remote != "")
+	}
 	if scaffold.LedgerForm().MatchString(a.flags.ledgerRef) {
 		f.Usual = a.flags.ledgerRef
 	}
@@ -203,6 +217,13 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 		if r.Pull, err = place.Write(ctx, r.Files, r.Settings); err != nil {
 			return err
 		}
+		if r.Way == scaffold.Wrote && a.flags.forge != "" && settings.Habit("forge") != a.flags.forge {
+			if err := repo.SetHabit("forge", a.flags.forge); err != nil {
+				return err
+			}
+			a.say("this clone knows from now on that its remote is on %s (git config countersign.forge)", a.flags.forge)
+			a.habitual["forge"] = &a.flags.forge // no next step has to say it
+		}
 	}
 	if r.Moves, err = a.moveLedger(ctx, repo, settings, f, r.Way == scaffold.Wrote); err != nil {
 		return err
@@ -216,6 +237,34 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	}
 	return a.long(a.redact(r.Text(columns, a.flags.quiet, a.style())))
 }
+
+// initForge finds out whether the files are for Gitea or Forgejo, and which branch they guard
+// there: the remote's default one, as far as the clone knows it. What these cannot do is refused.
+func (a *App) initForge(repo *gitstore.Repo, settings gitstore.Settings, f *initFlags) error {
+	is, err := a.onGitea(settings)
+	if err != nil || !is {
+		return err
+	}
+	for _, flag := range []string{"uses", "gate", "inline", "pr", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages} {
+		if f.Given(flag) {
+			return &cli.UsageError{Message: "--" + flag + " is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
+		}
+	}
+	branch := f.branch
+	if branch == "" {
+		if branch, err = repo.DefaultBranch(a.flags.remote); err != nil {
+			return err
+		}
+	}
+	if f.Guarded = cmp.Or(branch, "main"); !plainBranch().MatchString(f.Guarded) {
+		return &cli.UsageError{Message: fmt.Sprintf("the branch %+q cannot be written into a Policy as it is", f.Guarded), Hint: "--branch NAME names another"}
+	}
+	f.Forgejo = a.flags.forge != forgeGitea
+	return nil
+}
+
+// plainBranch is a branch's name that needs no quotes in YAML.
+var plainBranch = lazyregexp.New(`^[A-Za-z][A-Za-z0-9._/-]*$`)
 
 // moveLedger has this clone keep its ledger on the branch from now on, and reports whether
 // it has one elsewhere that is to be moved there.
@@ -251,14 +300,14 @@ func (a *App) initPlace(repo *gitstore.Repo, settings gitstore.Settings, pull bo
 		root, err := os.OpenRoot(dir)
 		return scaffold.Worktree{Root: root}, func() { root.Close() }, err
 	}
-	client, err := a.forge(settings)
+	client, err := a.gitHub(settings)
 	if err == nil && client == nil {
 		err = &cli.UsageError{Message: "--pr opens a pull request, and there is no token, or no repository on GitHub to open it in", Hint: "COUNTERSIGN_TOKEN=$(gh auth token) countersign init --pr, in a clone whose remote is the repository"}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	a.helpers = a.Getenv("GITHUB_ACTIONS") != "true"
+	a.helpers = !inWorkflow(a.Getenv)
 	address, err := a.remoteURL(settings)
 	if err != nil {
 		return nil, nil, err
@@ -291,6 +340,9 @@ func (a *App) confirm(person io.Writer, diff []byte) (shown bool, err error) {
 
 // initHarden prints the requests that protect the repository further.
 func (a *App) initHarden(f initFlags) error {
+	if a.flags.forge == forgeGitea || a.flags.forge == forgeForgejo {
+		return &cli.UsageError{Message: "--harden is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
+	}
 	if !strings.HasPrefix(a.flags.ledgerRef, "refs/heads/") {
 		a.say("rulesets cannot protect %s: they are for branches and tags, so whoever may push can rewrite or delete that ref", a.flags.ledgerRef)
 		a.say("hint: countersign remembers the last tip and refuses a ledger that was rewritten; --ledger-ref refs/heads/countersign-ledger keeps it where a ruleset holds")
@@ -303,7 +355,7 @@ func (a *App) initHarden(f initFlags) error {
 
 // initCheck says what will not work, and exits with 1 if anything will not. The
 // files are those of this clone's copy of the default branch, the rest is
-// GitHub's.
+// the forge's.
 func (a *App) initCheck(ctx context.Context, f initFlags) error {
 	repo, settings, err := a.openRepo()
 	if err != nil {
@@ -321,21 +373,21 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 		}
 		facts.Here.CheckedOut = repo.IsCheckedOut(a.flags.ledgerRef)
 	}
-	if client != nil {
-		branch, isBranch := strings.CutPrefix(facts.LedgerRef, "refs/heads/")
-		if !isBranch {
-			branch = ""
+	remote := settings.RemoteURL(a.flags.remote)
+	unknown := remote != "" && a.toldForge(wire.WebOf(remote)) == "" && !isHub(remote)
+	if err := a.probe(ctx, client, settings, &facts); err != nil {
+		if _, hub := client.(*github.Client); hub && unknown {
+			return &guessError{err}
 		}
-		if facts.GitHub, err = client.Probe(ctx, branch); err != nil {
-			return err
-		}
-		facts.Branch = facts.GitHub.DefaultBranch
-	} else if f.branch == "" {
+		return err
+	}
+	facts.Unknown = unknown && facts.Gitea == nil && a.Getenv("COUNTERSIGN_TOKEN") != ""
+	if client == nil && f.branch == "" {
 		if facts.Branch, err = repo.DefaultBranch(a.flags.remote); err != nil {
 			return err
 		}
 		if facts.Branch == "" && !f.doctor {
-			return &cli.UsageError{Message: "this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one", Hint: "--branch NAME, or git remote set-head " + report.ShellQuote(a.flags.remote) + " --auto; with COUNTERSIGN_TOKEN, GitHub says it"}
+			return &cli.UsageError{Message: "this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one", Hint: "--branch NAME, or git remote set-head " + report.ShellQuote(a.flags.remote) + " --auto; with COUNTERSIGN_TOKEN, the forge says it"}
 
 		}
 	}
@@ -344,10 +396,40 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 			return err
 		}
 	}
-	if client != nil {
+	if name := facts.Policy.Ledger.Repository; name != "" {
+		facts.Place = a.lookElsewhere(ctx, repo, settings, name)
+	}
+	switch client := client.(type) {
+	case *github.Client:
 		client.ProbeNamed(ctx, &facts.GitHub, facts.Teams(), facts.Workflows())
+	case *gitea.Client:
+		client.ProbeTeams(ctx, facts.Gitea, facts.Teams())
 	}
 	return a.showFindings(facts.Findings(), document{"commit": facts.Commit}, "will not work")
+}
+
+// probe asks the forge what there is to know before the files are read. Of Gitea and Forgejo it is
+// known without a client that the repository is there.
+func (a *App) probe(ctx context.Context, client forgeClient, settings gitstore.Settings, f *scaffold.Facts) (err error) {
+	branch, isBranch := strings.CutPrefix(f.LedgerRef, "refs/heads/")
+	if !isBranch {
+		branch = ""
+	}
+	switch client := client.(type) {
+	case *github.Client:
+		f.GitHub, err = client.Probe(ctx, branch)
+		f.Branch = f.GitHub.DefaultBranch
+	case *gitea.Client:
+		var facts gitea.Facts
+		facts, err = client.Probe(ctx, branch)
+		f.Gitea, f.Branch = &facts, facts.DefaultBranch
+	default:
+		var is bool
+		if is, err = a.onGitea(settings); is {
+			f.Gitea = &gitea.Facts{}
+		}
+	}
+	return err
 }
 
 // showFindings prints findings, also into a document, and is an error if any fails: so

@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
-	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -169,8 +167,7 @@ func (a *App) browse(snap ledger.Snapshot, id string) error {
 	if last := log.LastApply(); last != nil && last.Success {
 		commit = last.CommitAfter
 	}
-	remote := a.repo.Config.RemoteURL(a.flags.remote)
-	page := github.PageOf(wire.WebOf(remote), github.RepositoryOf(remote), log.Transaction().PullRequest(), asked, commit)
+	page := a.links().Page(log.Transaction().PullRequest(), asked, commit)
 	if page == "" {
 		return &cli.UsageError{Message: id + " has no page: it is for no pull request, has made no commit, or " + report.Clean(a.flags.remote) + " is no server with pages", Hint: a.again("show", id)}
 	}

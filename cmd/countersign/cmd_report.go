@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
-	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -88,7 +86,8 @@ func (a *App) reportHTML(ctx context.Context, args []string, out string, redact 
 	for _, v := range found {
 		t = t.With(history.Finding{RuleID: v.RuleID, Path: v.Path, Message: v.Message})
 	}
-	o := html.Options{Alone: true, LedgerRef: a.flags.ledgerRef, LedgerCommit: snap.Tip, Web: a.webAddress()}
+	o := html.Options{Alone: true, LedgerRef: a.flags.ledgerRef, LedgerCommit: snap.Tip, Links: a.links()}
+	_, o.Elsewhere = a.keptAt(snap.Tip)
 	masked := func(diff []byte) bool { return a.finder().RedactDiff(diff).String() != string(diff) }
 	o.Redact = redact || masked(t.Patch())
 	if n := len(t.Supersedes); n > 0 {
@@ -123,11 +122,4 @@ func readPage(reader *html.Reader, tree fs.FS, id string) (html.Transaction, err
 		return html.Transaction{}, err
 	}
 	return reader.Read(dir, id)
-}
-
-// webAddress is where people look at the repository, "" where its remote is no server with pages.
-func (a *App) webAddress() string {
-	const pull = "/pull/1"
-	remote := a.repo.Config.RemoteURL(a.flags.remote)
-	return strings.TrimSuffix(github.PageOf(wire.WebOf(remote), github.RepositoryOf(remote), 1, approval.Posted{}, ""), pull)
 }

@@ -60,7 +60,7 @@ requests and checks. In a workflow the pull request is the event's.`,
 		},
 	}
 	cmd.Flags().IntVar(&f.pr, "pr", 0, "the pull request's `NUMBER`")
-	cmd.Flags().BoolVar(&f.all, "all", false, "every pull request that has an open transaction")
+	cmd.Flags().BoolVar(&f.all, "all", false, "every pull request that has an open transaction, or is guarded by the Policy's gate and was not looked at yet")
 	cmd.Flags().StringVar(&f.bundle, "bundle", "", "propose what is in this bundle of \"review --bundle-out\", `FILE`")
 	cmd.Flags().BoolVar(&f.noGate, "no-gate", false, "do not guard pull requests themselves: no check \"countersign\"")
 	cmd.Flags().BoolVar(&f.dedicated, "dedicated", false, "the token is your own App's, and branch protection expects the check from that App")
@@ -86,7 +86,7 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 		return none, 0, err
 	}
 	if a.client == nil {
-		return none, 0, &cli.UsageError{Message: "there is no token to read pull requests with", Hint: "set COUNTERSIGN_TOKEN, or give the Action its input token"}
+		return none, 0, a.noClient("there is no token to read pull requests with")
 	}
 	s := a.settler(r)
 	s.Apply, s.NoGate, s.Dedicated = o, f.noGate, s.Dedicated || f.dedicated
@@ -126,7 +126,7 @@ func (a *App) trustedEvent() (pull.Event, error) {
 func (a *App) settler(r *pipeline.Runner) pull.Settler {
 	s := pull.Settler{
 		Runner: r, Host: host{a}, LedgerRef: a.flags.ledgerRef, Wait: a.pause,
-		InWorkflow: a.Getenv("GITHUB_ACTIONS") == "true",
+		InWorkflow: inWorkflow(a.Getenv),
 		// action.yml says these.
 		Dedicated: a.Getenv("COUNTERSIGN_OWN_APP") == "true", ActionsToken: a.Getenv("COUNTERSIGN_ACTIONS_TOKEN") == "true",
 	}
@@ -174,7 +174,14 @@ func (h host) Clean(rep report.Report) (report.Report, error) { return h.a.clean
 func (h host) Resumed(id string, done pipeline.ApplyOutcome)  { h.a.sayResumed(id, done) }
 
 // HandOver puts the ledger into the clone for the job that runs commands.
+// It is handed on as an artifact, which whoever may read the repository can download: a ledger that is kept in another one is not.
 func (h host) HandOver() error {
+	if h.a.elsewhere {
+		return &cli.UsageError{
+			Message: "the Policy's commands run in a job without rights, which is handed the ledger; and this ledger is in another repository, so that not everybody may read it",
+			Hint:    "leave commands.run out of the Policy, and require the checks of the forge instead",
+		}
+	}
 	args := []string{"sync", "--quiet", "--ledger-ref=" + h.a.flags.ledgerRef, "--remote=" + h.a.flags.remote}
 	if code, _ := h.a.child(io.Discard, h.a.Stderr, args...); code != 0 {
 		return &cli.ExitError{Code: code, Err: errors.New("the ledger could not be put into the clone")}
@@ -213,8 +220,7 @@ func (a *App) findPull(ctx context.Context, s pull.Settler, number int, args []s
 	return number, nil
 }
 
-// settleAll settles the pull requests that have an open transaction, one after
-// the other; what goes wrong with one does not stop the next.
+// settleAll settles the pull requests of a sweep, one after the other; what goes wrong with one does not stop the next.
 func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error {
 	if f.pr != 0 || f.bundle != "" || len(args) > 0 {
 		return &cli.UsageError{Message: "--all stands alone", Hint: "leave out --pr, --bundle and the transaction"}
@@ -225,6 +231,7 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 		return err
 	}
 	sweep := a.settler(w.r)
+	sweep.NoGate = f.noGate
 	if sweep.Forge != nil {
 		if err := sweep.CheckLedger(ctx); err != nil {
 			return err

@@ -383,8 +383,9 @@ func (a *App) cloneFor(ctx context.Context, repository string) (remove func(), e
 		}
 	}
 	authorization := ""
-	if a.forgeToken() != "" && github.HostOf(address) != "" && github.HostOf(address) == a.tokenHost(gitstore.Settings{}) {
-		authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+a.forgeToken()))
+	none := gitstore.Settings{} // there is no clone yet
+	if token, host := a.forgeToken(none, address), github.HostOf(address); token != "" && host != "" && host == a.tokenHost(none) {
+		authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+token))
 	}
 	if err := wire.Clone(ctx, address, dir, authorization, os.Environ()); err != nil {
 		remove()

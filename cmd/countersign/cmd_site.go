@@ -15,14 +15,18 @@ func (a *App) pagesCommands() []*cobra.Command {
 	return pages.Program{
 		Version: version(), Now: a.Now, SetGCPercent: a.SetGCPercent, Path: a.path, Say: a.say, Result: a.result, OpenBrowser: a.openBrowser,
 		Progress: func(what string, done, total int) { a.line.Show(what, done, total) },
-		Open: func() (*gitstore.Repo, *gitstore.Ledger, string, string, error) {
-			repo, _, err := a.openRepo()
+		Open: func() (pages.Source, error) {
+			repo, settings, err := a.openRepo()
 			if err != nil {
-				return nil, nil, "", "", err
+				return pages.Source{}, err
 			}
-			a.repo = repo // Main closes it
+			a.repo, repo.Config = repo, settings // Main closes it
 			local, err := a.localLedger(repo)
-			return repo, local, a.flags.ledgerRef, a.webAddress(), err
+			if err != nil {
+				return pages.Source{}, err
+			}
+			elsewhere := a.elsewhere || local.KeptElsewhere(settings.RemoteURL(a.flags.remote))
+			return pages.Source{Repo: repo, Ledger: local, Ref: a.flags.ledgerRef, Elsewhere: elsewhere, Links: a.links()}, nil
 		},
 		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over *pages.Noted) (audit.Result, error) {
 			return a.runAudit(ctx, repo, h, over, false)

@@ -110,6 +110,7 @@ validate --dir no
 audit --allowed-signers no
 policy check no
 policy explain --patch no
+artifact put a no
 canon no
 `)
 	// No ledger: a list of nothing, and otherwise nothing that is meant.

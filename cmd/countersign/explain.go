@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -63,6 +64,11 @@ func always[E error](code int, hint string) row {
 	return row{as[E], code, func(error, command) string { return hint }}
 }
 
+// when makes the row of the errors that a function knows.
+func when(is func(error) bool, code int, hint string) row {
+	return row{is, code, func(error, command) string { return hint }}
+}
+
 // value makes the row of one error.
 func value(want error, code int, hint func(again command) string) row {
 	is := func(err error) bool { return errors.Is(err, want) }
@@ -84,6 +90,7 @@ var table = []row{
 		return report.HowToApprove(e.ID, e.PullRequest, e.Verdict, again)
 	}),
 	always[*pipeline.DeniedError](cli.ExitDenied, "a denial is final for these bytes; propose a different patch"),
+	always[*guessError](cli.ExitIO, "the server was taken for GitHub Enterprise Server, since it does not say what it is: if that is wrong, --forge gitea or forgejo"),
 	always[*conversation.NoForgeError](cli.ExitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
 	on(cli.ExitIO, forgeHint),
 	always[*conversation.ReadingError](cli.ExitIO, "run it again: nothing there counts until all of it was read"),
@@ -148,9 +155,15 @@ var table = []row{
 	value(gitstore.ErrNoBranch, cli.ExitRefused, say("git branch --all lists them")),
 	always[*effect.SignerError](cli.ExitRefused, "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"),
 	always[*gitstore.UnsignableError](cli.ExitRefused, "give the key: --sign-key FILE"),
+	on(cli.ExitIO, func(e *placeError, _ command) string { return e.Hint }),
+	value(wire.ErrElsewhere, cli.ExitIO, say("the repository was renamed or moved: name it anew in the Policy, ledger.repository")),
+	when(isLedgerPlace, cli.ExitIO, "set COUNTERSIGN_LEDGER_TOKEN to a token that may write to that repository: a job's own token reaches no repository but its own on GitHub, and the job of a fork's pull request has no secrets"),
 	on(cli.ExitIO, func(e *wire.AuthError, _ command) string {
 		if e.Status == 0 {
 			return "check that ssh -T lets you in; COUNTERSIGN_SSH_KEY names the key, and core.sshCommand counts in your own Git configuration only"
+		}
+		if e.Status == http.StatusForbidden {
+			return "the server knows who asks and does not allow it, as in a repository that is archived or a mirror, or with a token that may only read"
 		}
 		return "set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address"
 	}),
@@ -158,6 +171,8 @@ var table = []row{
 	value(wire.ErrNoSSH, cli.ExitIO, say("install OpenSSH's client, name another program in GIT_SSH_COMMAND, or use an https address")),
 	always[*wire.RejectedError](cli.ExitIO, "the error says why the remote refuses the ledger; fix that, then run the same command again"),
 	always[*wire.NetworkError](cli.ExitIO, "with --no-push the record stays here; countersign sync joins it with the remote's later"),
+	always[*wire.StatusError](cli.ExitIO, "with --no-push the record stays here; countersign sync joins it with the remote's later"),
+	value(wire.ErrNotFound, cli.ExitIO, say("git remote get-url says where it is looked for; a private repository needs a token that may read it, in COUNTERSIGN_TOKEN")),
 	on(cli.ExitFailed, rollbackHint),
 	on(cli.ExitFailed, func(e *gitstore.UnverifiedError, again command) string {
 		return "these commits were not accepted: find out who added them, and put " + cmp.Or(e.Since, "the ledger as it was") +
@@ -209,6 +224,7 @@ var table = []row{
 		return "if no other countersign or git is running, remove " + e.File
 	}),
 	always[*input.SeveralError](cli.ExitRefused, "--as one proposes them as one change, review --as each as a transaction each"),
+	always[*input.FormatError](cli.ExitRefused, "--from is one of: "+strings.Join(input.Formats, ", ")),
 	always[*input.InvalidError](cli.ExitRefused, "countersign patch verify and countersign proposal verify list every violation"),
 	{as[*patch.Error], cli.ExitRefused, func(err error, _ command) string { return report.PatchHint(err) }},
 	value(fs.ErrPermission, cli.ExitIO, say("check who owns the file and its directory")),

@@ -23,11 +23,11 @@ var hintFields = map[string]struct {
 	place int
 	room  string
 }{
-	"UsageError": {"Hint", 1, ""}, "RefusedError": {"Hint", 1, ""}, "OpenError": {"Hint", 2, ""}, "Obstacle": {"Instead", 2, ""}, "UnavailableError": {"Hint", 1, ""},
+	"UsageError": {"Hint", 1, ""}, "RefusedError": {"Hint", 1, ""}, "OpenError": {"Hint", 2, ""}, "Obstacle": {"Instead", 2, ""}, "UnavailableError": {"Hint", 1, ""}, "placeError": {"Hint", 2, ""},
 }
 
 // hintArguments are the functions that are given a hint, with its place.
-var hintArguments = map[string]int{"always": 1, "ExactlyOne": 1, "note": 0, "fails": 0}
+var hintArguments = map[string]int{"always": 1, "when": 2, "ExactlyOne": 1, "note": 0, "fails": 0}
 
 // handsOn are expressions that hand on a hint which is made elsewhere: an argument of hintArguments, a row of
 // patchHints. So is a field of hintFields.
@@ -85,7 +85,10 @@ func functionName(f *ast.FuncDecl) string {
 	if star, ok := of.(*ast.StarExpr); ok {
 		of = star.X
 	}
-	if generic, ok := of.(*ast.IndexExpr); ok {
+	switch generic := of.(type) {
+	case *ast.IndexExpr:
+		of = generic.X
+	case *ast.IndexListExpr:
 		of = generic.X
 	}
 	return of.(*ast.Ident).Name + "." + f.Name.Name

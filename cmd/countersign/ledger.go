@@ -26,11 +26,11 @@ import (
 
 const defaultRemote = "origin"
 
-// A rememberedStore is a ledger that knows the last tip it saw, and whether the remote has one.
+// A rememberedStore is a ledger that knows the last tip it saw, and which repository has one.
 type rememberedStore interface {
 	ledger.Store
 	Seen() string
-	IsPushed(address, tip string) bool
+	PushedTo(address, tip string) string
 }
 
 // store opens the ledger that the flags mean: the clone's own, or the remote's.
@@ -47,6 +47,9 @@ func (a *App) store(repo *gitstore.Repo, settings gitstore.Settings) (remembered
 	remote, err := a.share(local, repo, settings)
 	if err != nil {
 		return nil, err
+	}
+	if a.handsOver && a.elsewhere {
+		return local, nil
 	}
 	a.seen = remote.Seen
 	return remote, nil
@@ -95,15 +98,11 @@ func (a *App) shareLedger() { a.flags.push = !a.flags.noPush }
 
 // share connects the ledger with the remote's.
 func (a *App) share(local *gitstore.Ledger, repo *gitstore.Repo, settings gitstore.Settings) (*gitstore.Shared, error) {
-	address, err := a.remoteURL(settings)
+	place, err := a.place(context.Background(), repo, settings)
 	if err != nil {
 		return nil, err
 	}
-	server, err := a.server(repo, settings, address, "")
-	if err != nil {
-		return nil, err
-	}
-	return local.Share(server, pause)
+	return local.Share(place, pause)
 }
 
 // remoteURL is the address of the remote that --remote names.
@@ -125,7 +124,7 @@ func (a *App) openShared() (*gitstore.Shared, gitstore.Settings, error) {
 	if err != nil {
 		return nil, none, err
 	}
-	a.helpers = a.Getenv("GITHUB_ACTIONS") != "true" // jobs there are split by who holds a token
+	a.helpers = !inWorkflow(a.Getenv) // jobs there are split by who holds a token
 	shared, err := a.share(local, repo, settings)
 	if err != nil {
 		return nil, none, err
@@ -138,11 +137,16 @@ func (a *App) openShared() (*gitstore.Shared, gitstore.Settings, error) {
 // server opens a repository on a server, with the credentials that there are
 // for it; token goes before these, where it may go there at all.
 func (a *App) server(repo *gitstore.Repo, settings gitstore.Settings, address, token string) (*wire.Server, error) {
-	root, err := repo.Worktree()
+	o, err := a.credentials(address, settings, token)
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.credentials(address, settings, token)
+	return a.serverWith(repo, address, o)
+}
+
+// serverWith opens it with these credentials.
+func (a *App) serverWith(repo *gitstore.Repo, address string, o wire.Options) (*wire.Server, error) {
+	root, err := repo.Worktree()
 	if err != nil {
 		return nil, err
 	}

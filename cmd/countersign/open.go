@@ -36,7 +36,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.pushed = store.IsPushed
+	a.pushedTo = store.PushedTo
 	if err := a.readSecretRules(repo); err != nil {
 		return nil, err
 	}
@@ -72,8 +72,8 @@ func (a *App) open() (*pipeline.Runner, error) {
 }
 
 // openRepo opens the repository that -C names. Where flags are not given, Git's
-// configuration has what is usual there: countersign.ledgerRef, countersign.remote and
-// countersign.signKey.
+// configuration has what is usual there: countersign.ledgerRef, countersign.remote,
+// countersign.forge and countersign.signKey.
 func (a *App) openRepo() (*gitstore.Repo, gitstore.Settings, error) {
 	repo, err := gitstore.Open(a.flags.dir)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *App) openRepo() (*gitstore.Repo, gitstore.Settings, error) {
 			*flag = value
 		}
 	}
-	return repo, settings, err
+	return repo, settings, errors.Join(err, a.checkForge("countersign.forge"))
 }
 
 // openLocal opens this clone for a completion, before which no flags were looked at.
@@ -101,10 +101,13 @@ func (a *App) openLocal(cmd *cobra.Command) (completion.Clone, error) {
 // habits finds out which flags Git's configuration may give a value.
 func (a *App) habits(cmd *cobra.Command) error {
 	a.habitual = map[string]*string{}
-	for flag, of := range map[string]*string{"ledger-ref": &a.flags.ledgerRef, "remote": &a.flags.remote, "sign-key": &a.flags.signKey} {
+	for flag, of := range map[string]*string{"ledger-ref": &a.flags.ledgerRef, "remote": &a.flags.remote, "forge": &a.flags.forge, "sign-key": &a.flags.signKey} {
 		if !cmd.Flags().Changed(flag) && (of != &a.flags.signKey || a.Getenv(signKeyName) == "") {
 			a.habitual[strings.ReplaceAll(flag, "-", "")] = of
 		}
+	}
+	if err := a.checkForge("--forge"); err != nil {
+		return err
 	}
 	if !slices.Contains([]string{"auto", "always", "never"}, a.flags.color) {
 		return &cli.UsageError{Message: fmt.Sprintf("--color %+q is not known", a.flags.color), Hint: "--color auto, always or never"}

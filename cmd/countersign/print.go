@@ -11,9 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
-	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -167,11 +165,23 @@ func (a *App) report(ctx context.Context, g pipeline.Gated) (report.Report, erro
 	rep := report.New(g.Log(), diff)
 	rep.Risks = &risks
 	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.Ledger.Tip
-	if remote := a.repo.Config.RemoteURL(a.flags.remote); a.pushed != nil && a.pushed(remote, g.Ledger.Tip) {
-		to := github.LinksOf(wire.WebOf(remote), github.RepositoryOf(remote))
-		rep.Record = to.Folder(g.Ledger.Tip, ledger.Dir(rep.TransactionID))
+	at, elsewhere := a.keptAt(g.Ledger.Tip)
+	if elsewhere {
+		rep.LedgerWeb = cmp.Or(a.linksOf(at).Web, at)
 	}
+	rep.Record = a.linksOf(at).Folder(g.Ledger.Tip, ledger.Dir(rep.TransactionID))
 	return rep, nil
+}
+
+// keptAt is the address of the repository that is known to have a commit of the remote's ledger, "" for none, and
+// whether that is another than the remote.
+func (a *App) keptAt(tip string) (address string, elsewhere bool) {
+	if a.pushedTo == nil {
+		return "", false
+	}
+	remote := a.repo.Config.RemoteURL(a.flags.remote)
+	address = a.pushedTo(remote, tip)
+	return address, address != "" && address != remote
 }
 
 // reportRun is report with what a run came to.

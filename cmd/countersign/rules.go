@@ -90,7 +90,7 @@ func refCommit(ctx context.Context, repo *gitstore.Repo, ref string) (string, er
 // workflowPolicyRef is the ref of the default branch in the clone of a workflow,
 // "" where there is no workflow.
 func workflowPolicyRef(getenv func(string) string) (string, error) {
-	if getenv("GITHUB_ACTIONS") != "true" {
+	if !inWorkflow(getenv) {
 		return "", nil
 	}
 	e, err := readEvent(getenv)
@@ -137,8 +137,8 @@ func (a *App) readSecretRules(repo *gitstore.Repo) error {
 // tokenNames are the variables whose values this program is given to use, and
 // that never appear in what it writes.
 var tokenNames = []string{
-	"COUNTERSIGN_TOKEN", "COUNTERSIGN_SIGN_KEY", "COUNTERSIGN_SIGN_PASSPHRASE", "COUNTERSIGN_AGE_IDENTITY",
-	"GITHUB_TOKEN", "GH_TOKEN", "INPUT_TOKEN", "INPUT_PUSH-TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+	"COUNTERSIGN_TOKEN", ledgerTokenName, "COUNTERSIGN_SIGN_KEY", "COUNTERSIGN_SIGN_PASSPHRASE", "COUNTERSIGN_AGE_IDENTITY",
+	"GITHUB_TOKEN", "GH_TOKEN", "GITEA_TOKEN", "FORGEJO_TOKEN", "INPUT_TOKEN", "INPUT_PUSH-TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 }
 
 func (a *App) tokens() []string {
@@ -155,7 +155,7 @@ func (a *App) tokens() []string {
 // nobody's commands, as the jobs are split by trust. actions/checkout leaves a
 // token in Git's configuration unless it is told not to.
 func (a *App) holdsToken(settings gitstore.Settings) bool {
-	if a.Getenv("GITHUB_ACTIONS") != "true" {
+	if !inWorkflow(a.Getenv) {
 		return false
 	}
 	return len(a.tokens()) > 0 || settings.ExtraHeader(settings.RemoteURL(a.flags.remote)) != ""

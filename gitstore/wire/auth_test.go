@@ -143,6 +143,10 @@ func TestRedirect(t *testing.T) {
 	next, pack := side.repo.Pack(tip, map[string]string{"a": "2"})
 	mustPush(t, s, tip, next, pack)
 
+	s = open(t, srv.URL("old"), wire.Options{Authorization: want, Exact: true, Role: "the old one"})
+	if _, err := s.Tip(t.Context(), ledger); !errors.Is(err, wire.ErrElsewhere) || !strings.HasPrefix(err.Error(), "the old one, http://") {
+		t.Errorf("where no redirect is followed: %v", err)
+	}
 	s = open(t, srv.URL("old"), wire.Options{Authorization: want})
 	if err := s.Push(t.Context(), ledger, next, next, pack); err == nil {
 		t.Error("a push was redirected")

@@ -18,14 +18,16 @@ import (
 
 // What an [Error] may wrap, besides the types below.
 var (
-	ErrNotFound = errors.New("there is no such repository, or we are not allowed to see it")
-	ErrNoFilter = errors.New("the server does not filter what it sends")
-	ErrTooLarge = errors.New("the answer is larger than allowed")
+	ErrNotFound  = errors.New("there is no such repository, or we are not allowed to see it")
+	ErrNoFilter  = errors.New("the server does not filter what it sends")
+	ErrTooLarge  = errors.New("the answer is larger than allowed")
+	ErrElsewhere = errors.New("the server says that it is elsewhere now, which is not followed")
 )
 
 // An Error is what every method of a [Server] returns: where, while doing what,
 // and why. It has no user and no password in it.
 type Error struct {
+	Role  string // as Options have it
 	URL   string // redacted
 	Doing string
 	Err   error
@@ -38,7 +40,11 @@ type Error struct {
 
 // Error is one line.
 func (e *Error) Error() string {
-	return e.URL + ": " + e.Doing + ": " + oneLine(e.Err.Error())
+	role := ""
+	if e.Role != "" {
+		role = e.Role + ", "
+	}
+	return role + e.URL + ": " + e.Doing + ": " + oneLine(e.Err.Error())
 }
 
 // Unwrap returns the cause.

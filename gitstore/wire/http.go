@@ -30,7 +30,7 @@ func newHTTPClient(r Remote, o Options) *httpClient {
 		MaxResponseHeaderBytes: 1 << 20,
 		TLSClientConfig:        o.TLS.Clone(),
 	}
-	g := &guard{base: base, remote: r, agent: o.UserAgent, authorization: o.Authorization, ask: o.Credentials}
+	g := &guard{base: base, remote: r, exact: o.Exact, agent: o.UserAgent, authorization: o.Authorization, ask: o.Credentials}
 	if g.authorization == "" && r.user != nil {
 		password, _ := r.user.Password()
 		g.authorization = Basic(r.user.Username(), password)
@@ -60,6 +60,7 @@ func (r Remote) endpoint() *transport.Endpoint {
 type guard struct {
 	base          http.RoundTripper
 	remote        Remote
+	exact         bool // no redirect is followed
 	agent         string
 	authorization string
 	ask           func(context.Context, *url.URL) (string, func(bool)) // nil once it was
@@ -179,6 +180,9 @@ func (g *guard) checkStatus(req *http.Request, resp *http.Response) error {
 	case http.StatusOK:
 		return nil
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		if g.exact {
+			return ErrElsewhere
+		}
 		if req.Method != http.MethodGet {
 			return errors.New("the server redirects a request that must not be redirected")
 		}

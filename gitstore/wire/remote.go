@@ -235,6 +235,37 @@ func isLoopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
+// Sibling is the address of another repository, OWNER/NAME, on the server that an address names: its
+// last two parts are replaced, and all else stays as it is, user and password too. It is an error if the address
+// is a path or has no two parts.
+func Sibling(address, repository string) (string, error) {
+	r, err := ParseRemote(address, string(filepath.Separator))
+	if err != nil {
+		return "", err
+	}
+	if r.scheme == "file" {
+		return "", errors.New("it is a path, which has no repository beside it")
+	}
+	start := strings.LastIndex(address, ":") + 1 // HOST:PATH
+	if scheme := hasScheme().FindString(address); scheme != "" {
+		start = len(scheme) + strings.Index(address[len(scheme):], "/") + 1
+	}
+	path := strings.TrimRight(address[start:], "/")
+	suffix := ""
+	if strings.HasSuffix(path, ".git") {
+		suffix = ".git"
+	}
+	name := strings.LastIndex(path, "/")
+	if name < 1 {
+		return "", errors.New("its path has no owner and name")
+	}
+	owner := strings.LastIndex(path[:name], "/") + 1
+	if owner == name || name == len(path)-len(suffix)-1 {
+		return "", errors.New("its path has no owner and name")
+	}
+	return address[:start] + path[:owner] + repository + suffix, nil
+}
+
 // WebOf is the https address of the server that an address over ssh names; any
 // other address is returned as it is.
 func WebOf(address string) string {

@@ -63,3 +63,35 @@ func TestParseRemoteRefuses(t *testing.T) {
 		t.Errorf("a path relative to nothing is %s", r)
 	}
 }
+
+// Another repository on the same server has the same scheme, user and path to it.
+func TestSibling(t *testing.T) {
+	for _, c := range []struct{ address, want string }{
+		{"https://example.org/acme/site", "https://example.org/a/b"},
+		{"https://example.org/acme/site.git", "https://example.org/a/b.git"},
+		{"https://example.org:8443/sub/acme/site.git/", "https://example.org:8443/sub/a/b.git"},
+		{"https://u:p@example.org/acme/site", "https://u:p@example.org/a/b"},
+		{"http://[::1]:80/acme/site", "http://[::1]:80/a/b"},
+		{"ssh://git@example.org:22/acme/site.git", "ssh://git@example.org:22/a/b.git"},
+		{"git@example.org:acme/site.git", "git@example.org:a/b.git"},
+		{"git@[::1]:acme/site", "git@[::1]:a/b"},
+		{"example.org:/srv/acme/site", "example.org:/srv/a/b"},
+		{"https://example.org/site", ""},
+		{"https://example.org//site", ""},
+		{"https://example.org/acme//", ""},
+		{"https://example.org/acme/.git", ""},
+		{"git@example.org:site", ""},
+		{"git@example.org:/site", ""},
+		{"/srv/git/acme/site.git", ""},
+		{"acme/site", ""},
+		{"file:///srv/acme/site", ""},
+		{"ext::sh acme/site", ""},
+		{"https://example.org/acme/site?x=/y/z", ""},
+		{"", ""},
+	} {
+		got, err := wire.Sibling(c.address, "a/b")
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: %q, %v", c.address, got, err)
+		}
+	}
+}

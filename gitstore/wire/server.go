@@ -35,6 +35,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -65,6 +66,12 @@ type Options struct {
 	// none; "" is none. It is told whether the server took it. Nil is nobody to ask.
 	Credentials func(ctx context.Context, address *url.URL) (authorization string, took func(bool))
 
+	// Role is what the repository is, to be said first in errors; "" says nothing.
+	Role string
+	// Exact refuses every redirect, as where a repository has another name now. A server
+	// over ssh may follow one by itself.
+	Exact bool
+
 	TLS *tls.Config // nil is the system's
 	SSH SSH
 }
@@ -74,6 +81,7 @@ type Options struct {
 type Server struct {
 	mu      sync.Mutex // held by the call that runs
 	remote  Remote
+	role    string
 	agent   string
 	timeout time.Duration
 	client  client
@@ -104,7 +112,7 @@ func Open(url string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the remote %s: %w", r, err)
 	}
-	s := &Server{remote: r, agent: o.UserAgent, timeout: o.Timeout, at: r.endpoint()}
+	s := &Server{remote: r, role: o.Role, agent: o.UserAgent, timeout: o.Timeout, at: r.endpoint()}
 	switch r.scheme {
 	case "file":
 		s.client = newFileClient(r.path)
@@ -135,11 +143,18 @@ func (s *Server) CanFilter() bool {
 
 func (s *Server) has(c capability.Capability) bool { return s.caps != nil && s.caps.Supports(c) }
 
-// Tip returns what ref is at, and the zero hash if a complete list of the
+// Tip returns what ref, or HEAD, is at, and the zero hash if a complete list of the
 // server's refs lacks it. Every call asks the server.
 func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err error) {
 	doing := fmt.Sprintf("asking for %q", ref)
 	err = s.call(ctx, doing, func(ctx context.Context) error {
+		if ref == "HEAD" {
+			adv, err := s.list(ctx)
+			if err == nil && adv.Head != nil {
+				tip = *adv.Head
+			}
+			return err
+		}
 		if err := checkRef(ref); err != nil {
 			return err
 		}
@@ -150,6 +165,24 @@ func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err er
 		return err
 	})
 	return tip, err
+}
+
+// Branches returns the full names of the server's branches, in order. Every call asks the server.
+func (s *Server) Branches(ctx context.Context) (branches []string, err error) {
+	err = s.call(ctx, "asking for the branches", func(ctx context.Context) error {
+		adv, err := s.list(ctx)
+		if err != nil {
+			return err
+		}
+		for ref := range adv.References {
+			if strings.HasPrefix(ref, "refs/heads/") {
+				branches = append(branches, ref)
+			}
+		}
+		return nil
+	})
+	slices.Sort(branches)
+	return branches, err
 }
 
 // Tags returns the commit, or other object, that each tag of the server names: that
@@ -220,7 +253,7 @@ func (s *Server) call(ctx context.Context, doing string, do func(context.Context
 	default:
 		err = strip(err)
 	}
-	return &Error{URL: s.remote.Redacted(), Doing: doing, Err: err, Message: n.message()}
+	return &Error{Role: s.role, URL: s.remote.Redacted(), Doing: doing, Err: err, Message: n.message()}
 }
 
 // checkRef keeps everything off the wire that could be more than a name.

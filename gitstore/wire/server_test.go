@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,22 @@ func sshSide(t *testing.T) (*wiretest.SSH, side) {
 	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "it's r!.git"))
 	url := "ssh://git@" + s.Address + strings.ReplaceAll(repo.Dir, " ", "%20")
 	return s, side{repo, url, wire.Options{SSH: wire.SSH{Command: wiretest.Client, KeyFile: s.KeyFile, KnownHosts: []string{s.KnownHosts}, Batch: true}}}
+}
+
+// HEAD is what the default branch is at, and nothing where that has no commit.
+func TestHead(t *testing.T) {
+	_, side := httpSide(t, wiretest.Options{})
+	s := open(t, side.url, wire.Options{})
+	mustTip(t, s, "HEAD", plumbing.ZeroHash)
+	side.repo.Git("symbolic-ref", "HEAD", "refs/heads/trunk")
+	tip := side.repo.Commit("refs/heads/main", map[string]string{"a": "1"})
+	mustTip(t, s, "HEAD", plumbing.ZeroHash)
+	if got, err := s.Branches(t.Context()); err != nil || !slices.Equal(got, []string{"refs/heads/main"}) {
+		t.Errorf("branches %q, %v", got, err)
+	}
+	side.repo.Git("symbolic-ref", "HEAD", "refs/heads/main")
+	side.repo.Commit("refs/heads/other", map[string]string{"a": "2"})
+	mustTip(t, s, "HEAD", tip)
 }
 
 func httpSide(t *testing.T, o wiretest.Options) (*wiretest.Server, side) {
@@ -313,7 +330,8 @@ func TestNames(t *testing.T) {
 	s := side.open(t)
 	one, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
 	for _, ref := range []string{"", "HEAD", "main", "refs/heads/a b", "refs/heads/a\x00report-status", "refs/heads/a\n", "refs/heads/../x", "refs/heads/\x7f", "/refs/heads/x", "refs//x"} {
-		if _, err := s.Tip(t.Context(), ref); err == nil {
+		if ref == "HEAD" { // which may be asked for, and not written
+		} else if _, err := s.Tip(t.Context(), ref); err == nil {
 			t.Errorf("asked for %q", ref)
 		}
 		if err := s.Push(t.Context(), ref, plumbing.ZeroHash, one, pack); err == nil {

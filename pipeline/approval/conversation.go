@@ -35,6 +35,7 @@ type Statement struct {
 	Earlier   []string     `json:"earlier,omitempty"` // the texts that it had before, oldest first
 	Edited    bool         `json:"edited"`
 	Gone      bool         `json:"gone,omitempty"`     // an event told it, and the forge has it no more
+	Untold    bool         `json:"untold,omitempty"`   // the forge does not tell what it said when it was posted
 	App       string       `json:"app,omitempty"`      // the app that posted it for its author
 	Email     bool         `json:"email,omitempty"`    // it came by e-mail
 	Hidden    bool         `json:"hidden,omitempty"`   // somebody hid ("minimized") it

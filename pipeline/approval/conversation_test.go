@@ -50,6 +50,7 @@ func review(state, commit string) func(*approval.Statement) {
 
 func gone(s *approval.Statement)    { s.Gone = true }
 func hidden(s *approval.Statement)  { s.Hidden = true }
+func untold(s *approval.Statement)  { s.Untold = true }
 func byApp(s *approval.Statement)   { s.App = "helper\u202e" }
 func byEmail(s *approval.Statement) { s.Email = true }
 
@@ -164,6 +165,7 @@ func TestT01EditedByAnother(t *testing.T) {
 	hear(t, []hearing{
 		{"into an approval", talk(comment("/approve "+own, edited("Nice!"))), "/approve patchset:P (edited after posting)"},
 		{"and the history is hidden", talk(comment("/approve "+own, edited())), "/approve patchset:P (edited after posting)"},
+		{"and what it was is not told", talk(comment("/approve "+own, untold)), "/approve patchset:P (is not told as it was posted: the same line in a review counts, or signed)"},
 		{"and only an event told", talk(comment("/approve "+own, func(s *approval.Statement) { s.Earlier = []string{"Nice!"} })), "/approve patchset:P (edited after posting)"},
 		{"an event told the same", talk(comment("/approve "+own, func(s *approval.Statement) { s.Earlier = []string{s.Body} })), "/approve patchset:P"},
 		{"a denial into an approval", talk(comment("/approve "+own, edited("/deny "+own+" no"))), "/deny patchset:P no; /approve patchset:P (edited after posting)"},
@@ -197,6 +199,7 @@ func TestT03DenialsStick(t *testing.T) {
 		{"in a thread that is gone", talk(comment("/deny", reply("7"))), "/deny patchset:P"},
 		{"an approval that is gone", talk(comment("/approve "+own, gone)), "/approve patchset:P (is gone)"},
 		{"hidden", talk(comment("/deny "+own, hidden)), "/deny patchset:P"},
+		{"not told as it was posted", talk(comment("/deny "+own, untold)), "/deny patchset:P"},
 		{"an approval that is hidden", talk(comment("/approve "+own, hidden)), "/approve patchset:P (is hidden)"},
 		{"an approval that was dismissed", talk(comment("/approve "+own, review("DISMISSED", "head"))), "/approve patchset:P (was dismissed)"},
 		{"without a time", talk(comment("/deny "+own, id("1", ""))), "/deny patchset:P"},

@@ -15,6 +15,7 @@ const (
 	voidGone   = "is gone"
 	voidEdited = "edited after posting"
 	voidHidden = "is hidden"
+	voidUntold = "is not told as it was posted: the same line in a review counts, or signed"
 )
 
 // buried reports whether a line below the first is a command that names the patch.
@@ -70,6 +71,8 @@ func (s Statement) void() string {
 		return "was dismissed"
 	case s.Hidden:
 		return voidHidden
+	case s.Untold:
+		return voidUntold
 	case err != nil:
 		return "its time cannot be read"
 	}

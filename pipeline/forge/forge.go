@@ -123,7 +123,8 @@ type Runs interface {
 // A Merger opens pull requests and merges them. Neither is ever asked for twice
 // on a guess: where an answer is lost, the forge is asked what became of it.
 type Merger interface {
-	// DefaultBranch is the repository's default branch; its Commit and Owner are "".
+	// DefaultBranch is the repository's default branch; its Commit and Owner are "". The
+	// repository's name is the one that it has now, whatever it was asked for by.
 	DefaultBranch(ctx context.Context) (Side, error)
 	// OpenPullRequest opens a pull request between two branches of the repository
 	// and returns its number. One of these branches that is open is returned as it

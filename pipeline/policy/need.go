@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
 )
 
 // The kinds of approval (contract: approvals).
@@ -91,7 +91,7 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 	for _, m := range p.matchers() {
 		var touched []string
 		for _, path := range paths {
-			if _, ok := m.find(strings.Split(patch.Fold(path), "/")); ok {
+			if _, ok := m.find(strings.Split(casefold.Name(path), "/")); ok {
 				touched = append(touched, path)
 			}
 		}
@@ -187,7 +187,7 @@ func (p Policy) Explain(paths []string) []Explained {
 	out := make([]Explained, 0, len(paths))
 	for _, path := range paths {
 		e := Explained{Path: path, Rules: []Met{}}
-		names := strings.Split(patch.Fold(path), "/")
+		names := strings.Split(casefold.Name(path), "/")
 		for _, m := range rules {
 			if glob, ok := m.find(names); ok {
 				e.Rules = append(e.Rules, Met{m.name, glob, max(1, m.rule.Required), m.rule.Users, m.rule.Teams, m.rule.Owners, m.rule.Signed == SignedOnly})

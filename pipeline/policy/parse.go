@@ -86,6 +86,7 @@ func (r *reader) policy(n node, p *Policy) {
 		)},
 		field{"gate", section(field{"bases", texts(&p.Gate.Bases, branchForm)})},
 		field{"ledger", section(
+			field{"repository", repository(&p.Ledger.Repository)},
 			field{"tip", text(&p.Ledger.Tip, commitForm)},
 			field{"since", text(&p.Ledger.Since, timeForm)},
 		)},
@@ -118,6 +119,28 @@ var (
 	timeForm      = form{lazyregexp.New(`^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z$`), 20, "a time such as 2026-01-05T12:00:00Z"}
 	sizeForm      = form{lazyregexp.New(`^[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)$`), 20, "a size such as 5 MiB"}
 )
+
+// repositoryForm: neither half can be an option, a way up or hidden.
+var repositoryForm = form{lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*/[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`), 200, "a repository on the same server, such as acme/ledgers"}
+
+// IsRepository reports whether a text can be the OWNER/NAME of ledger.repository.
+func IsRepository(name string) bool {
+	return repositoryForm.pattern().MatchString(name) && len(name) <= repositoryForm.most && !endsInGit(name)
+}
+
+// endsInGit: a name that does is none on any forge, as the address of a clone may end so.
+func endsInGit(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".git") }
+
+// repository reads OWNER/NAME.
+func repository(dst *string) read {
+	return func(r *reader, n node, key string) {
+		before := len(r.problems)
+		text(dst, repositoryForm)(r, n, key)
+		if len(r.problems) == before && endsInGit(*dst) {
+			r.problem(n.mark, key, "ends in .git: leave that out")
+		}
+	}
+}
 
 // accounts reads logins and numeric ids. A number stands for the id.
 func accounts(dst *[]string) read {

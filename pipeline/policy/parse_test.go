@@ -60,7 +60,7 @@ func TestParseSample(t *testing.T) {
 		},
 		Apply:  policy.Apply{To: policy.ToBranch, Sign: "COUNTERSIGN_SIGN_KEY"},
 		Gate:   policy.Gate{Bases: []string{"main"}},
-		Ledger: policy.Ledger{Tip: "3f786850e387550fdab836ed7e6dc881de23001b", Since: "2026-01-05T12:00:00Z"},
+		Ledger: policy.Ledger{Repository: "acme/ledgers", Tip: "3f786850e387550fdab836ed7e6dc881de23001b", Since: "2026-01-05T12:00:00Z"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %s\nwant %s", got.JSON(), want.JSON())
@@ -108,6 +108,8 @@ func TestParse(t *testing.T) {
 		{"apply: {to: pull_request, merge: auto}", func(p *policy.Policy) { p.Apply.To, p.Apply.Merge = policy.ToPullRequest, policy.MergeAuto }},
 		{"apply: {merge: human}", func(p *policy.Policy) { p.Apply.Merge = policy.MergeHuman }},
 		{"ledger: {since: '2026-01-05T12:00:00Z'}", func(p *policy.Policy) { p.Ledger.Since = "2026-01-05T12:00:00Z" }},
+		{"ledger: {repository: a/b}", func(p *policy.Policy) { p.Ledger.Repository = "a/b" }},
+		{"ledger: {repository: Acme-1_x.y/the.ledgers-}", func(p *policy.Policy) { p.Ledger.Repository = "Acme-1_x.y/the.ledgers-" }},
 		{"gate: {bases: [main, release/1.x]}", func(p *policy.Policy) { p.Gate.Bases = []string{"main", "release/1.x"} }},
 		{"protected:\n- paths: ['/a b/**']\n  owners: true", func(p *policy.Policy) {
 			p.Protected = []policy.Rule{{Paths: []string{"/a b/**"}, Required: 1, Owners: true}}

@@ -34,7 +34,7 @@
 //	    - {argv: [go, test, ./...], timeout: 10m, network: false, env: [GOCACHE]}
 //	apply: {to: branch, sign: COUNTERSIGN_SIGN_KEY} # or {to: pull_request, merge: human}
 //	gate: {bases: [main]}
-//	ledger: {tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
+//	ledger: {repository: acme/ledgers, tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
 //
 // Reading is strict: a key or word that is not known, a key twice, anchors,
 // aliases, tags, a second document, a character that does not show, and any
@@ -148,12 +148,14 @@ type Gate struct {
 	Bases []string `json:"bases,omitempty"`
 }
 
-// Ledger says which ledger a job of a workflow takes for the right one: it must be
-// at Tip, a commit, or descend from it; and what check runs said of an earlier one
-// before Since, a time of RFC 3339 in UTC, is passed over. Either may be "".
+// Ledger says where the ledger is that is shared, and which one a job of a workflow
+// takes for the right one. Repository is the OWNER/NAME of another repository on the
+// same server that keeps it. It must be at Tip, a commit, or descend from it; and what check runs said of an
+// earlier one before Since, a time of RFC 3339 in UTC, is passed over. Each may be "".
 type Ledger struct {
-	Tip   string `json:"tip,omitempty"`
-	Since string `json:"since,omitempty"`
+	Repository string `json:"repository,omitempty"`
+	Tip        string `json:"tip,omitempty"`
+	Since      string `json:"since,omitempty"`
 }
 
 // Default is the Policy of a repository that has no file: one human with write

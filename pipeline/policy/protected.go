@@ -91,7 +91,7 @@ var builtIns = []struct {
 	globs  []string
 }{
 	{reasonPolicy, []string{"/" + Path, "/.github/countersign.yaml", "/CODEOWNERS", "/docs/CODEOWNERS", "/.github/CODEOWNERS"}},
-	{reasonRuns, []string{"/.github/workflows", "/.github/actions"}},
+	{reasonRuns, []string{"/.github/workflows", "/.github/actions", "/.gitea/workflows", "/.forgejo/workflows"}},
 	{reasonGit, []string{".gitattributes", ".gitmodules"}},
 	{reasonScan, []string{".gitleaks.toml", ".gitleaksignore"}},
 	{reasonAgent, []string{

@@ -1,14 +1,16 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
+	"sort"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
+	"github.com/countersign-dev/countersign/pipeline/patch/regular"
 )
 
 // Read returns the Policy of a tree, and whether the tree has a file. A tree
@@ -45,16 +47,21 @@ func (p Policy) ReadKeys(tree fs.FS) ([]byte, error) {
 	case name == "":
 		return nil, errors.New("the Policy names no file of keys (approvals.keys)")
 	}
-	file, err := patch.Lookup(tree, name)
+	file, err := regular.New(tree).Stat(name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("approvals.keys: %s: %w", name, err)
 	case file == nil:
 		return nil, fmt.Errorf("approvals.keys: there is no file %s beside the Policy", name)
-	case len(file.Data) > mostKeysBytes:
-		return nil, fmt.Errorf("approvals.keys: %s has %d bytes, more than %d", name, len(file.Data), mostKeysBytes)
 	}
-	return file.Data, nil
+	data, err := fs.ReadFile(tree, name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("approvals.keys: %s: %w", name, err)
+	case len(data) > mostKeysBytes:
+		return nil, fmt.Errorf("approvals.keys: %s has %d bytes, more than %d", name, len(data), mostKeysBytes)
+	}
+	return data, nil
 }
 
 // lookFor goes down to the file by what each directory lists, which no link and
@@ -102,10 +109,10 @@ var errSpelling = errors.New("the Policy is " + Path + ", in this spelling")
 
 // spelling is what two names share that a hurried reader takes for one.
 func spelling(name string) string {
-	if stem, ok := strings.CutSuffix(patch.Fold(name), ".yaml"); ok {
+	if stem, ok := strings.CutSuffix(casefold.Name(name), ".yaml"); ok {
 		return stem + ".yml"
 	}
-	return patch.Fold(name)
+	return casefold.Name(name)
 }
 
 func kindOf(e fs.DirEntry) string {
@@ -175,11 +182,8 @@ func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(ps, func(a, b Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+	sort.SliceStable(ps, func(i, j int) bool {
+		return cmp.Or(ps[i].Line-ps[j].Line, ps[i].Column-ps[j].Column) < 0
 	})
 	return ps[:min(len(ps), maxProblems)]
 }

@@ -54,7 +54,9 @@ limits: {bytes: 5KiB}
 commands: {run: [go test ./..., {argv: ["a | b"], shell: true, required: false, network: true, timeout: 1h, env: [A_B]}], allow: [{argv: [x, "", "y z"]}]}
 apply: {to: worktree, sign: KEY}
 apply: {to: pull_request, merge: auto}
-gate: {bases: [main, release/1.x]}`
+gate: {bases: [main, release/1.x]}
+ledger: {repository: acme/ledgers}
+ledger: {repository: _a.b-c/1.2_3-, since: "2026-01-05T12:00:00Z"}`
 	badFiles = `
 version: 2
 version: "1"
@@ -135,6 +137,29 @@ commands: {run: ["a | b"]}
 commands: {run: ["A=1 b"]}
 commands: {run: ['a "b"']}
 commands: {run: [{argv: []}]}
+ledger: {repository: ledgers}
+ledger: {repository: ""}
+ledger: {repository: null}
+ledger: {repository: [acme/ledgers]}
+ledger: {repository: acme/ledgers/more}
+ledger: {repository: acme/}
+ledger: {repository: /ledgers}
+ledger: {repository: acme//ledgers}
+ledger: {repository: ../ledgers}
+ledger: {repository: acme/..}
+ledger: {repository: acme/.}
+ledger: {repository: acme/a..b}
+ledger: {repository: acme/.ledgers}
+ledger: {repository: acme/ledgers.}
+ledger: {repository: -acme/ledgers}
+ledger: {repository: acme/-ledgers}
+ledger: {repository: "acme/led gers"}
+ledger: {repository: "acme/ledgers?x"}
+ledger: {repository: "acme/%2e%2e"}
+ledger: {repository: "acme/ledgers\n"}
+ledger: {repository: "acme\\ledgers"}
+ledger: {repository: "https://example.org/acme/ledgers"}
+ledger: {repository: "git@example.org:acme/ledgers"}
 commands: {run: [{argv: [""]}]}
 commands: {run: [{argv: a}]}
 commands: {run: [{argv: [1]}]}
@@ -164,7 +189,9 @@ commands: {run: [a, {argv: [a]}]}
 bots: ["1", 1]
 sandbox: &a read-only
 version: !!int 1
-approvals: {required: 0x1}`
+approvals: {required: 0x1}
+ledger: {repository: acme/ledgers.git}
+ledger: {repository: acme/ledgers.Git}`
 )
 
 // TestSchema: docs/schema/policy.json and Parse agree.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -24,6 +25,8 @@ type Bundle struct {
 	Summary string `json:"summary"`
 	Data    string `json:"data"`            // base64 of the Git diff, patch.json or Proposal
 	Trace   string `json:"trace,omitempty"` // base64 of JSON Lines
+	// Format is what the diff was made from, one of input.Formats but FormatAuto.
+	Format string `json:"format,omitempty"`
 }
 
 const bundleSchema = "countersign/bundle/1"
@@ -38,7 +41,7 @@ func NewBundle(in input.Change, diff, trace []byte) Bundle {
 	if kind != input.KindPack && kind != input.KindProposal {
 		kind, data = input.KindPatch, diff
 	}
-	b := Bundle{Schema: bundleSchema, Kind: kind, Summary: in.Summary, Data: base64.StdEncoding.EncodeToString(data)}
+	b := Bundle{Schema: bundleSchema, Kind: kind, Summary: in.Summary, Format: in.Format, Data: base64.StdEncoding.EncodeToString(data)}
 	if len(trace) > 0 {
 		b.Trace = base64.StdEncoding.EncodeToString(trace)
 	}
@@ -61,6 +64,9 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	if b.Schema != bundleSchema {
 		return input.Change{}, fmt.Errorf("the bundle has the schema %+q, not %s", ledger.OneLine(b.Schema, 60), bundleSchema)
 	}
+	if b.Format != "" && (b.Kind != input.KindPatch || b.Format == input.FormatAuto || !slices.Contains(input.Formats, b.Format)) {
+		return input.Change{}, fmt.Errorf("the bundle's format is %+q", ledger.OneLine(b.Format, 40))
+	}
 	data, err := base64.StdEncoding.DecodeString(b.Data)
 	if err != nil {
 		return input.Change{}, errors.New("the bundle's data is not base64")
@@ -72,6 +78,7 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	switch b.Kind {
 	case input.KindPatch:
 		in, err = input.Diff(data, b.Summary)
+		in.Format = b.Format
 	case input.KindPack:
 		in, err = input.Pack(data, b.Summary)
 	case input.KindProposal:

@@ -260,7 +260,7 @@ func (e Event) Witnessed() ([]approval.Statement, int) {
 		Kind: approval.KindIssueComment, ID: strconv.FormatInt(c.ID, 10), URL: c.HTMLURL, Body: c.Body, CreatedAt: c.CreatedAt, Edited: true,
 		Author: ledger.Actor{Kind: "bot", ID: strconv.FormatInt(c.User.ID, 10), Login: c.User.Login},
 	}
-	if c.User.Type == "User" {
+	if c.User.ID > 0 && (c.User.Type == "User" || c.User.Type == "") { // Gitea and Forgejo tell no type
 		s.Author.Kind = "user"
 	}
 	switch {
@@ -295,10 +295,15 @@ func (e Event) ended() (run *eventRun, path string, succeeded bool) {
 	return run, path, true
 }
 
-// handsOver is the run that an event is about, which may have a bundle for the
-// pull request, 0 for none.
-func (e Event) handsOver() int64 {
-	if run, path, ended := e.ended(); ended && proposes(path) && run.Event != "schedule" && e.ProposesAnew() == 0 {
+// handsOver is the run that an event is about, which may have a bundle for the pull request of
+// that number, 0 for none. Gitea and Forgejo name no folder of the run's file, and have the pull
+// request in its ref: one of another is none.
+func (e Event) handsOver(number int) int64 {
+	run, path, ended := e.ended()
+	switch {
+	case !ended || run.Event == "schedule" || e.ProposesAnew() != 0:
+		return 0
+	case proposes(path), run.Path == fmt.Sprintf("%s@refs/pull/%d/head", eventsFile, number):
 		return run.ID
 	}
 	return 0

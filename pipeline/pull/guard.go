@@ -184,7 +184,7 @@ func (s *settlement) took(ctx context.Context, g pipeline.Gated) (raw, clean rep
 }
 
 // awaitHead reads the pull request until its head is what was just pushed:
-// GitHub takes a moment.
+// a forge takes a moment.
 func (s *settlement) awaitHead(ctx context.Context) (err error) {
 	for range 5 {
 		if s.pull, err = s.Forge.PullRequest(ctx, s.number); err != nil || s.pull.Head.Commit == s.moved {
@@ -194,7 +194,7 @@ func (s *settlement) awaitHead(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return errors.New("GitHub does not show the pushed head on the pull request yet: the next run looks at it")
+	return errors.New("the forge does not show the pushed head on the pull request yet: the next run looks at it")
 }
 
 // siblings are other pull requests to a guarded branch with this head that are

@@ -142,7 +142,10 @@ func (s *settlement) run(ctx context.Context) {
 	s.fail(s.comment(ctx))
 	s.fail(s.rememberTip(ctx))
 	if len(s.NeedsChecks) > 0 {
-		s.fail(s.Host.HandOver())
+		if err := s.Host.HandOver(); err != nil {
+			s.NeedsChecks = []string{} // no job is started with what was not handed over
+			s.fail(err)
+		}
 	}
 }
 

@@ -25,14 +25,17 @@ func Numbers(open []ledger.Transaction) []int {
 
 // Pulls are the numbers of the pull requests that a sweep settles, each once, with what
 // kept it from finding others: those that open transactions are for, those on which
-// something was not told, those that it opens, and those for which a bundle lies there.
+// something was not told, those that it opens, those for which a bundle lies there, and
+// those that are guarded and were never asked about.
 func (s Settler) Pulls(ctx context.Context, open []ledger.Transaction) ([]int, []error) {
 	untold, first := s.Untold(ctx, open)
 	pulls := append(Numbers(open), untold...)
 	opened, second := s.OpenAll(ctx, open, pulls)
 	pulls = append(pulls, opened...)
 	untaken, third := s.Untaken(ctx, pulls)
-	return append(pulls, untaken...), []error{first, second, third}
+	pulls = append(pulls, untaken...)
+	unasked, fourth := s.Unasked(ctx, pulls)
+	return append(pulls, unasked...), []error{first, second, third, fourth}
 }
 
 // OpenAll makes pull requests of the open transactions that are for none, and of what
@@ -161,6 +164,42 @@ func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
 			return out, err
 		}
 		if handed {
+			out = append(out, pull.Number)
+		}
+	}
+	return out, nil
+}
+
+// Unasked are the open pull requests to a branch that the Policy's gate names, but for those
+// that are settled anyway, on whose head nobody was asked about their own diff: its event was
+// lost, or the server starts nothing for it.
+func (s Settler) Unasked(ctx context.Context, settled []int) ([]int, error) {
+	if s.Forge == nil || s.NoGate {
+		return nil, nil
+	}
+	rules, err := s.Runner.Rules(ctx, "")
+	if err != nil || len(rules.Policy.Gate.Bases) == 0 {
+		return nil, err
+	}
+	open, err := s.Forge.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := s.Runner.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := ledger.Each(snap.Tree) // what is damaged is told by itself
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, pull := range open {
+		asked := func(tx ledger.Transaction) bool {
+			p := tx.Pointers.Proposal
+			return tx.GateOnly() && p != nil && p.PullRequest == pull.Number && p.HeadCommit == pull.Head.Commit
+		}
+		if slices.Contains(rules.Policy.Gate.Bases, pull.Base) && !slices.Contains(settled, pull.Number) && !slices.ContainsFunc(all, asked) {
 			out = append(out, pull.Number)
 		}
 	}

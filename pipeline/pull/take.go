@@ -19,7 +19,8 @@ import (
 // bundles. formerWorkflow is that of an earlier init, whose owner may have left the
 // bot there.
 const (
-	eventsWorkflow = ".github/workflows/countersign-events.yml"
+	eventsFile     = "countersign-events.yml"
+	eventsWorkflow = ".github/workflows/" + eventsFile
 	formerWorkflow = ".github/workflows/countersign-propose.yml"
 )
 
@@ -55,7 +56,7 @@ func (s *settlement) takeBundles(ctx context.Context) error {
 		}
 	}
 	opens := rules.Policy.Apply.To == policy.ToPullRequest && s.Event.ProposesAnew() != 0
-	if id := s.Event.handsOver(); id != 0 && !opens {
+	if id := s.Event.handsOver(s.number); id != 0 && !opens {
 		return s.takeRun(ctx, id, rules.Policy)
 	}
 	return nil
@@ -77,7 +78,7 @@ func (s *settlement) unread(ctx context.Context) ([]forge.Run, error) {
 		return nil, err
 	}
 	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { // of a workflow that proposes, on the pull request's own head
-		return run.ID == s.Event.handsOver() || !proposes(run.Workflow) || run.HeadBranch != s.pull.Head.Branch ||
+		return run.ID == s.Event.handsOver(s.number) || !proposes(run.Workflow) || run.HeadBranch != s.pull.Head.Branch ||
 			run.HeadRepository == nil || run.HeadRepository.ID != s.pull.Head.Repository.ID
 	})
 	if len(runs) == 0 {

@@ -5,8 +5,9 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -35,11 +36,8 @@ func NewReport(vs []Violation) Report {
 // Sort orders violations by rule id, then path, each by UTF-16 code unit; those
 // that tie keep the order in which they were found.
 func Sort(vs []Violation) {
-	slices.SortStableFunc(vs, func(a, b Violation) int {
-		if c := canon.Compare(a.RuleID, b.RuleID); c != 0 {
-			return c
-		}
-		return canon.Compare(a.Path, b.Path)
+	sort.SliceStable(vs, func(i, j int) bool {
+		return cmp.Or(canon.Compare(vs[i].RuleID, vs[j].RuleID), canon.Compare(vs[i].Path, vs[j].Path)) < 0
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/browsertest"
@@ -23,7 +24,7 @@ func TestBrowserLives(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, html.StyleFile), html.Style(), 0o666))
 	site := html.Options{
-		Root: "../../", Nav: []html.Link{{Address: "index.html", Text: "Overview"}}, Web: "https://github.com/acme/app", LedgerRef: "refs/agent/ledger",
+		Root: "../../", Nav: []html.Link{{Address: "index.html", Text: "Overview"}}, Links: forge.Links{Web: "https://github.com/acme/app"}, LedgerRef: "refs/agent/ledger",
 		Person: func(a ledger.Actor) string { return "person/" + a.Kind + "/index.html" }, Path: func(string) string { return "path/index.html" },
 	}
 	for id, tx := range lives(t, append(storetest.Mixed(9), storetest.Signed)...) {

@@ -91,11 +91,22 @@ func (s *sheet) pull() {
 	if r := s.t.Repository; r != nil {
 		text = r.Name + text
 	}
-	if s.o.Web == "" {
-		s.Text(text)
-		return
+	s.Link(s.pullPage(), text)
+}
+
+// pullPage is the address of the pull request's page, "" for none. Where it is not known what kind of forge
+// that is, the address of a decision there tells it.
+func (s *sheet) pullPage() string {
+	to := s.o.Links
+	for _, d := range all[*ledger.ApprovalDecision](s.t) {
+		at, on := strings.CutPrefix(d.Source.URL, to.Web+"/")
+		if to.Pull(s.t.PullRequest) != "" || !on {
+			continue
+		}
+		to.GitHub = strings.HasPrefix(at, "pull/"+itoa(s.t.PullRequest)+"#")
+		to.Gitea = strings.HasPrefix(at, "pulls/"+itoa(s.t.PullRequest)+"#")
 	}
-	s.Link(s.o.Web+"/pull/"+itoa(s.t.PullRequest), text)
+	return to.Pull(s.t.PullRequest)
 }
 
 // risks are what a reader of the diff may overlook.

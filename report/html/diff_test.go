@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
@@ -24,9 +25,41 @@ func TestWebWithin(t *testing.T) {
 	for address, links := range map[string]bool{
 		web + "/pull/1#issuecomment-2": true, web + "/../../evil/app/pull/1": false, web + "/%2e%2E/%2e./evil/app": false, web + "/..": false, web + "x/pull/1": false, web: false,
 	} {
-		s := &sheet{o: Options{Web: web}}
+		s := &sheet{o: Options{Links: forge.Links{Web: web}}}
 		if s.web(address); strings.Contains(string(s.b), "<a") != links {
 			t.Errorf("%s: %s", address, s.b)
+		}
+	}
+}
+
+// TestPullPage: the page of a pull request is linked where it is known how the forge calls it: from its name, by who knows
+// it, or from where somebody decided on this one.
+func TestPullPage(t *testing.T) {
+	const github, own = "https://github.com/acme/app", "https://git.example.org/acme/app"
+	for _, c := range []struct {
+		links   forge.Links
+		decided string
+		want    string
+	}{
+		{forge.Links{}, own + "/pulls/7#issuecomment-1", ""},
+		{forge.Links{Web: github}, "", github + "/pull/7"},
+		{forge.Links{Web: github}, github + "/pulls/7#issuecomment-1", github + "/pull/7"},
+		{forge.Links{Web: own}, "", ""},
+		{forge.Links{Web: own, Gitea: true}, "", own + "/pulls/7"},
+		{forge.Links{Web: own, GitHub: true}, own + "/pulls/7#issuecomment-1", own + "/pull/7"},
+		{forge.Links{Web: own}, own + "/pulls/7#issuecomment-1", own + "/pulls/7"},
+		{forge.Links{Web: own}, own + "/pull/7#issuecomment-1", own + "/pull/7"},
+		{forge.Links{Web: own}, own + "/pulls/70#issuecomment-1", ""},
+		{forge.Links{Web: own}, own + "/pulls/8#issuecomment-1", ""},
+		{forge.Links{Web: own}, own + "/../../evil/app/pulls/7#issuecomment-1", ""},
+		{forge.Links{Web: own}, "https://evil.example/acme/app/pulls/7#issuecomment-1", ""},
+		{forge.Links{Web: own}, "javascript:alert(1)//pulls/7#", ""},
+	} {
+		d := &ledger.ApprovalDecision{}
+		d.Source.URL = c.decided
+		s := &sheet{o: Options{Links: c.links}, t: Transaction{Summary: Summary{PullRequest: 7}, events: []event{{payload: d}}}}
+		if s.pull(); c.want == "" && string(s.b) != "#7" || c.want != "" && !strings.Contains(string(s.b), `href="`+c.want+`"`) {
+			t.Errorf("%+v, %q: %s", c.links, c.decided, s.b)
 		}
 	}
 }

@@ -124,7 +124,11 @@ func (s *sheet) verify() {
 	}
 	s.Markup("<section>\n<h2 id=\"verify\">Check it yourself</h2>\n<p>In a clone of the repository. ")
 	s.Text("The first line brings the ledger; the last one checks every rule of it.").Markup("</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"Commands to verify\"><code>")
-	s.say("git fetch origin "+quoted(ref+":"+ref), "")
+	if s.o.Elsewhere {
+		s.say("countersign sync", "")
+	} else {
+		s.say("git fetch origin "+quoted(ref+":"+ref), "")
+	}
 	s.say("git log --format='%h %ad %s' "+quoted(at)+" -- "+dir, "each stage is a commit")
 	if hexadecimal(t.PatchID, 64) && t.proposal.PatchRedactedSHA256 == "" {
 		s.say("git show "+quoted(at+":"+dir+"/"+ledger.PatchFile(t.PatchID))+" | sha256sum", t.PatchID)

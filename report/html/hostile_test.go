@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/hostile"
@@ -37,8 +38,8 @@ var kept = []string{
 	"artifact_id", "path", "evidence", "patch_id", "patchId", "base_sha256_by_path", "after_sha256_by_path",
 }
 
-// forge makes a record with a text in it.
-func forge(t testing.TB, life map[string]fstest.MapFS, text string, all bool) (string, fstest.MapFS) {
+// forged makes a record with a text in it.
+func forged(t testing.TB, life map[string]fstest.MapFS, text string, all bool) (string, fstest.MapFS) {
 	t.Helper()
 	f := &forger{text: strings.ToValidUTF8(beginning(text), "\ufffd"), all: all, files: fstest.MapFS{}, log: new(ledger.Log)}
 	line := strings.ReplaceAll(text, "\n", " ")
@@ -289,15 +290,15 @@ func hostilePages(t testing.TB, life map[storetest.Life]map[string]fstest.MapFS,
 	out := map[string]string{}
 	for _, all := range []bool{false, true} {
 		life := life[map[bool]storetest.Life{false: storetest.Given, true: storetest.Whole}[all]]
-		id, dir := forge(t, life, text, all)
+		id, dir := forged(t, life, text, all)
 		tx := read(t, dir, id)
 		if !all && !tx.Sound() {
 			t.Errorf("%.60q: with the words of people alone changed it should verify: %v", text, tx.Findings)
 		}
-		_, other := forge(t, life, "other "+text, all)
+		_, other := forged(t, life, "other "+text, all)
 		earlier := read(t, other, id)
 		o := html.Options{
-			Root: "../../", Nav: []html.Link{{Address: "index.html", Text: "Overview"}}, Web: "https://github.com/acme/app", LedgerRef: beginning(text), LedgerCommit: beginning(text),
+			Root: "../../", Nav: []html.Link{{Address: "index.html", Text: "Overview"}}, Links: forge.Links{Web: "https://github.com/acme/app"}, LedgerRef: beginning(text), LedgerCommit: beginning(text),
 			Person: func(ledger.Actor) string { return "person/index.html" }, Path: func(string) string { return "path/" + beginning(text) }, Earlier: &earlier,
 		}
 		o.Alone = all

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -20,10 +21,11 @@ type Options struct {
 	Earlier *Transaction
 	// LedgerRef and LedgerCommit say what the page was made of.
 	LedgerRef, LedgerCommit string
-	// Web is the address of the repository on its forge, such as https://github.com/acme/app,
-	// which the caller knows otherwise than from the ledger, "" if it does not. Only what lies below
-	// it becomes a link.
-	Web string
+	// Elsewhere says that the ledger is in another repository than the one that people clone.
+	Elsewhere bool
+	// Links are where people see the repository on its forge, which the caller knows otherwise than
+	// from the ledger. Only what lies below Links.Web becomes a link.
+	Links forge.Links
 	// Person and Path are the addresses from the root of a person's and a path's page, nil where
 	// there are none.
 	Person func(ledger.Actor) string

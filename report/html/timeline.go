@@ -177,8 +177,8 @@ func (s *sheet) here(address, text string) {
 func (s *sheet) commit(id string) {
 	address := ""
 	switch hex := len(id) == 40 && only(id, ""); {
-	case hex && s.o.Web != "":
-		address = s.o.Web + "/commit/" + id
+	case hex && s.o.Links.Web != "":
+		address = s.o.Links.Web + "/commit/" + id
 	case hex && !s.o.Alone && s.o.Root != "":
 		for _, c := range s.t.Commits {
 			if c == id {
@@ -191,8 +191,8 @@ func (s *sheet) commit(id string) {
 
 // web is an address that the record has: a link only if it is of the repository.
 func (s *sheet) web(address string) {
-	below, ok := strings.CutPrefix(address, s.o.Web+"/")
-	if s.o.Web == "" || !ok || strings.Contains(strings.ReplaceAll(strings.ToLower(below), "%2e", "."), "..") { // a browser follows that out of the repository
+	below, ok := strings.CutPrefix(address, s.o.Links.Web+"/")
+	if s.o.Links.Web == "" || !ok || strings.Contains(strings.ReplaceAll(strings.ToLower(below), "%2e", "."), "..") { // a browser follows that out of the repository
 		s.Code(address)
 		return
 	}

@@ -215,8 +215,8 @@ func (d *doc) what(group string) {
 	case "commit":
 		d.paragraph(func() {
 			d.Text("These transactions became this commit, or are of a pull request that ended with it.")
-			if d.o.Web != "" {
-				d.Text(" ").Link(d.o.Web+"/commit/"+name, "The commit on the forge").Text(".")
+			if d.o.Links.Web != "" {
+				d.Text(" ").Link(d.o.Links.Web+"/commit/"+name, "The commit on the forge").Text(".")
 			}
 		})
 	case "pull":
@@ -226,8 +226,8 @@ func (d *doc) what(group string) {
 				d.Text(", which several repositories have: " + strings.Join(names, ", "))
 			}
 			d.Text(".")
-			if d.o.Web != "" {
-				d.Text(" ").Link(d.o.Web+"/pull/"+name, "It on the forge").Text(".")
+			if n, err := strconv.Atoi(name); err == nil && d.o.Links.Pull(n) != "" {
+				d.Text(" ").Link(d.o.Links.Pull(n), "It on the forge").Text(".")
 			}
 		})
 	case "person":

@@ -21,15 +21,16 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 )
 
 // Options are what a site is given beside its transactions.
 type Options struct {
-	Now      time.Time // until when something has waited
-	Ref, Tip string    // of the ledger
-	Web      string    // as html.Options has it
+	Now      time.Time   // until when something has waited
+	Ref, Tip string      // of the ledger
+	Links    forge.Links // as html.Options has it
 	Nav      []html.Link
 	Found    []history.Finding // of the ledger as a whole: every page has them on top
 }

@@ -38,25 +38,12 @@ type Options struct {
 // A Server is git http-backend over the repositories in Root.
 type Server struct {
 	*httptest.Server
+	Recorder
 	Root string
 
 	t       testing.TB
 	options Options
 	backend cgi.Handler
-	mu      sync.Mutex
-	fault   func(n int, r *http.Request) Fault
-	asked   int // requests since the fault was set
-	seen    []*Request
-}
-
-// A Request is one that a [Server] got.
-type Request struct {
-	Method, URI   string
-	Protocol      string // HTTP/1.1 or HTTP/2.0
-	Authorization string
-	UserAgent     string
-	Remote        string // the client's address, the same for one connection
-	In, Out       int64  // bytes of the bodies
 }
 
 // NewServer starts a server and ends it with the test.
@@ -114,14 +101,6 @@ func (s *Server) Bare(name string) Repo {
 // URL is where a repository is served.
 func (s *Server) URL(name string) string { return s.Server.URL + "/" + name }
 
-// SetFault sets what goes wrong: f is asked for each request, n is 1 for the
-// first after this call. Nil is nothing.
-func (s *Server) SetFault(f func(n int, r *http.Request) Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fault, s.asked = f, 0
-}
-
 // FailPush sets one fault for the next push, and for no other request.
 func (s *Server) FailPush(fault Fault) {
 	var once sync.Once
@@ -133,40 +112,9 @@ func (s *Server) FailPush(fault Fault) {
 	})
 }
 
-// Requests returns what was asked so far.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]Request, len(s.seen))
-	for i, r := range s.seen {
-		all[i] = *r
-	}
-	return all
-}
-
-// Reset forgets the requests so far.
-func (s *Server) Reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen = nil
-}
-
-func (s *Server) note(r *http.Request) (*Request, Fault) {
-	q := &Request{Method: r.Method, URI: r.URL.RequestURI(), Protocol: r.Proto, Authorization: r.Header.Get("Authorization"), UserAgent: r.UserAgent(), Remote: r.RemoteAddr}
-	s.mu.Lock()
-	s.seen = append(s.seen, q)
-	s.asked++
-	fault, n := s.fault, s.asked
-	s.mu.Unlock() // a fault may itself be another request
-	if fault == nil {
-		return q, Fault{}
-	}
-	return q, fault(n, r)
-}
-
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	q, fault := s.note(r)
-	w = &counter{w, s, q}
+	w = &noted{w, &s.Recorder, q}
 	if !fault.before(w, r) {
 		return
 	}
@@ -188,23 +136,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	fault.after(w, r, answer)
 }
 
-// A counter counts the bytes of an answer.
-type counter struct {
-	http.ResponseWriter
-	s *Server
-	q *Request
+// Serve serves one request by next, or fails as the fault says. It is for servers that are in front of
+// another one.
+func (f Fault) Serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if f.Kind == None {
+		next.ServeHTTP(w, r)
+		return
+	}
+	if !f.before(w, r) {
+		return
+	}
+	answer := httptest.NewRecorder()
+	next.ServeHTTP(answer, r)
+	f.after(w, r, answer)
 }
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p)
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	c.q.Out += int64(n)
-	return n, err
-}
-
-// Unwrap is for http.ResponseController.
-func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // A Kind is a way in which a request fails.
 type Kind string

@@ -85,6 +85,16 @@ func ExactlyOne(message, hint string) cobra.PositionalArgs {
 	}
 }
 
+// Exactly demands a number of arguments.
+func Exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return &UsageError{fmt.Sprintf("%d arguments given, not %d", len(args), n), SeeHelp(cmd)}
+		}
+		return NoArgs(cmd, args[n:])
+	}
+}
+
 // Group is a command that is there for those below it.
 func Group(noun, short, example string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{

@@ -63,13 +63,16 @@ func Values(command string) map[string][]string {
 	all := map[string][]string{
 		"as": {"one\tall of them are one change"}, "sandbox": {"read-only", "workspace-write", "danger-full-access"},
 		"fingerprint": {"secret\twhat looks like a secret", "protected\tprotected paths"},
-		"recipe":      {"remove-todo"}, "to": {"worktree", "branch", "ref"}, "color": {"auto", "always", "never"},
+		"recipe":      {"remove-todo"}, "to": {"worktree", "branch", "ref"}, "color": {"auto", "always", "never"}, "forge": {"github", "gitea", "forgejo"},
 		"status": {string(ledger.Interrupted)},
 	}
 	for _, name := range []string{
 		"app", "concurrency", "every", "id", "known-tip", "limit", "max", "needle", "part", "pr", "reason", "repo", "since", "summary", "timeout", "tree",
 	} {
 		all[name] = nil
+	}
+	if command == "review" || command == "propose" || command == "run" {
+		all["from"] = []string{"auto", "git", "unified", "codex", "blocks", "edits", "gh-aw"}
 	}
 	if command == "review" {
 		all["as"] = append(all["as"], "each\teach is a transaction")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 )
 
 func TestRun(t *testing.T) {
@@ -101,7 +102,7 @@ func TestT22Unzip(t *testing.T) {
 		{"not a zip", []byte("PK\x03\x04 and so on"), ""},
 		{"nothing", nil, ""},
 	} {
-		got, err := unzip(row.data, 10)
+		got, err := rest.Unzip(row.data, 10)
 		if string(got) != row.want || (err == nil) != (row.want != "") {
 			t.Errorf("%s: %.20q, %v", row.name, got, err)
 		}
@@ -128,7 +129,7 @@ func TestArtifact(t *testing.T) {
 	if err != nil || string(got) != "the second attempt" {
 		t.Errorf("%q, %v", got, err)
 	}
-	w.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: "large", Bytes: bytes.Repeat([]byte("x"), zipOverhead+101)})
+	w.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: "large", Bytes: bytes.Repeat([]byte("x"), rest.ZipOverhead+101)})
 	_, err = w.client.Artifact(ctx, run, "large", 100)
 	checkKind(t, err, KindAnswer)
 	_, err = w.client.Artifact(ctx, run, "bundle", 5)

@@ -18,9 +18,8 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
 // Options are what a Client needs. In a workflow the addresses are
@@ -77,17 +76,17 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &transport{
-		base: http.DefaultTransport, token: o.Token, agent: cmp.Or(o.UserAgent, "countersign"),
-		hosts: []string{origin(base), origin(graphql)}, wait: o.Wait, timeout: cmp.Or(o.Timeout, 30*time.Second),
+	t := &rest.Transport{
+		Base: http.DefaultTransport, Token: o.Token, Agent: cmp.Or(o.UserAgent, "countersign"),
+		Hosts: []string{origin(base), origin(graphql)}, Wait: o.Wait, Timeout: cmp.Or(o.Timeout, 30*time.Second),
 	}
-	if t.wait == nil {
-		t.wait = sleep
+	if t.Wait == nil {
+		t.Wait = rest.Sleep
 	}
-	api := github.NewClient(&http.Client{Transport: t, CheckRedirect: sameOrigin})
+	api := github.NewClient(&http.Client{Transport: t, CheckRedirect: rest.SameOrigin})
 	api.BaseURL = base.JoinPath("/")
 	outside := *t
-	outside.token = ""
+	outside.Token = ""
 	return &Client{
 		api: api, storage: &http.Client{Transport: &outside}, graphql: graphql.String(),
 		server: strings.TrimSuffix(server.String(), "/"), owner: owner, name: name, known: &memory{},
@@ -99,42 +98,6 @@ func (c *Client) Fresh() *Client {
 	fresh := *c
 	fresh.known = &memory{}
 	return &fresh
-}
-
-var nameRule = lazyregexp.New(`^[A-Za-z0-9._-]+$`)
-
-// splitRepository splits "owner/name". What passes is safe in an address.
-func splitRepository(s string) (owner, name string, ok bool) {
-	owner, name, _ = strings.Cut(s, "/")
-	for _, part := range []string{owner, name} {
-		if !nameRule().MatchString(part) || part == "." || part == ".." {
-			return "", "", false
-		}
-	}
-	return owner, name, true
-}
-
-func address(s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") {
-		return nil, fmt.Errorf("%+q is not the address of an API", s)
-	}
-	return u, nil
-}
-
-func origin(u *url.URL) string {
-	return strings.ToLower(u.Scheme + "://" + u.Host)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Version is that of an Enterprise Server, "" for github.com, which is not asked.
@@ -171,19 +134,6 @@ func atLeast(version string, major, minor int) bool {
 	have, err1 := strconv.Atoi(parts[0])
 	less, err2 := strconv.Atoi(parts[1])
 	return err1 == nil && err2 == nil && (have > major || have == major && less >= minor)
-}
-
-// path joins parts of an address, each one segment of it. The parts are
-// foreign: none may leave its place.
-func path(parts ...string) (string, error) {
-	joined := ""
-	for _, part := range parts {
-		if part == "" || part == "." || part == ".." {
-			return "", unusable("%+q cannot be part of an address", part)
-		}
-		joined += "/" + url.PathEscape(part)
-	}
-	return joined[1:], nil
 }
 
 // get reads what is at a path, which is given in parts.
@@ -260,17 +210,6 @@ func pages[T any](ctx context.Context, c *Client, query url.Values, take func(T)
 	return nil
 }
 
-var commitRule = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
-// checkCommit takes whole commit ids only: where a commit is asked for, GitHub
-// also takes a branch's name.
-func checkCommit(id string) error {
-	if !commitRule().MatchString(id) {
-		return unusable("%+q is not a commit id", id)
-	}
-	return nil
-}
-
 // APIOf is the address of the REST API that belongs to a server (GitHub's
 // documentation, "Getting started with the REST API"; for GitHub Enterprise
 // Server, "About the REST API"). "" for an address that is no https one: a token
@@ -299,31 +238,6 @@ func RepositoryOf(address string) string {
 		return ""
 	}
 	return parts[0] + "/" + parts[1]
-}
-
-// anchors are how comments are named on the page of a pull request.
-var anchors = map[string]string{approval.KindIssueComment: "issuecomment-", approval.KindReviewComment: "discussion_r"}
-
-// PageOf is the address of a page of a repository that people look at: a pull
-// request, at a comment there if one is given, or without a number a commit. The
-// server is an http address. Nothing of the page is anybody's text: what the
-// repository's settings say, a number, or a commit's id. "" is that there is none.
-func PageOf(server, repository string, pull int, comment approval.Posted, commit string) string {
-	page := pagesOf(server, repository)
-	switch {
-	case page == nil:
-		return ""
-	case pull > 0:
-		page = page.JoinPath("pull", strconv.Itoa(pull))
-		if id, err := strconv.ParseUint(comment.ID, 10, 63); err == nil && anchors[comment.Kind] != "" {
-			page.Fragment = anchors[comment.Kind] + strconv.FormatUint(id, 10)
-		}
-	case checkCommit(commit) == nil:
-		page = page.JoinPath("commit", commit)
-	default:
-		return ""
-	}
-	return page.String()
 }
 
 // pagesOf is where people see a repository, nil for nowhere.

@@ -35,7 +35,7 @@ func TestNew(t *testing.T) {
 }
 
 // A page's address has nothing of what somebody wrote, and no password.
-func TestPageOf(t *testing.T) {
+func TestLinksOf(t *testing.T) {
 	commit := strings.Repeat("a", 40)
 	asked := approval.Posted{Kind: approval.KindReviewComment, ID: "7"}
 	for _, row := range []struct {
@@ -57,7 +57,7 @@ func TestPageOf(t *testing.T) {
 		{"file:///etc", "o/n", 3, asked, commit, ""},
 		{"", "", 3, asked, commit, ""},
 	} {
-		if got := PageOf(row.server, row.repository, row.pull, row.comment, row.commit); got != row.want {
+		if got := LinksOf(row.server, row.repository).Page(row.pull, row.comment, row.commit); got != row.want {
 			t.Errorf("%+v: %q", row, got)
 		}
 	}

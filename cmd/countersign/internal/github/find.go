@@ -144,11 +144,8 @@ func (c *Client) readPulls(ctx context.Context, branch string, states ...string)
 			return nil, unusable("a pull request has no number, head or base")
 		}
 		pr := forge.Open{Number: n.Number, Base: n.BaseRefName, Head: forge.Head{Branch: n.HeadRefName, Commit: n.HeadRefOid}}
-		if n.HeadRepositoryOwner != nil {
-			pr.Head.Owner = n.HeadRepositoryOwner.Login
-		}
-		if n.HeadRepository != nil && n.HeadRepository.DatabaseID > 0 {
-			pr.Head.Repository = strconv.FormatInt(n.HeadRepository.DatabaseID, 10)
+		if n.HeadRepositoryOwner != nil && n.HeadRepository != nil && n.HeadRepository.DatabaseID > 0 { // else it was deleted
+			pr.Head.Owner, pr.Head.Repository = n.HeadRepositoryOwner.Login, strconv.FormatInt(n.HeadRepository.DatabaseID, 10)
 		}
 		open = append(open, pr)
 	}

@@ -7,13 +7,14 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // ask sends a GraphQL query or mutation. Any error in the answer is an error, also
 // beside data.
 func ask[T any](ctx context.Context, c *Client, query string, variables map[string]any) (T, error) {
-	ctx = withCall(ctx, call{read: strings.HasPrefix(strings.TrimSpace(query), "query"), graphql: true})
+	ctx = withCall(ctx, rest.Call{Read: strings.HasPrefix(strings.TrimSpace(query), "query"), Judge: judgeGraphQL})
 	var got struct {
 		Data *T `json:"data"`
 	}
@@ -32,7 +33,7 @@ func ask[T any](ctx context.Context, c *Client, query string, variables map[stri
 }
 
 // judgeGraphQL finds the errors that come with status 200.
-func judgeGraphQL(resp *http.Response, body []byte) *trouble {
+func judgeGraphQL(resp *http.Response, body []byte) *rest.Trouble {
 	var got struct {
 		Errors []struct {
 			Type    string `json:"type"`
@@ -40,26 +41,26 @@ func judgeGraphQL(resp *http.Response, body []byte) *trouble {
 		} `json:"errors"`
 	}
 	if err := json.Unmarshal(body, &got); err != nil {
-		return &trouble{err: Error{Kind: KindAnswer, Message: "the answer is not GraphQL's", Err: err}}
+		return &rest.Trouble{Err: Error{Kind: KindAnswer, Message: "the answer is not GraphQL's", Err: err}}
 	}
 	if len(got.Errors) == 0 {
 		return nil
 	}
 	first := got.Errors[0]
-	t := &trouble{err: Error{Kind: KindRefused, Message: cmp.Or(ledger.OneLine(first.Message, 300), "an error without a message")}}
+	t := &rest.Trouble{Err: Error{Kind: KindRefused, Message: cmp.Or(ledger.OneLine(first.Message, 300), "an error without a message")}}
 	switch first.Type {
 	case "RATE_LIMITED", "RATE_LIMIT":
-		t.limit(resp.Header)
+		t.Limit(resp.Header)
 	case "NOT_FOUND":
-		t.err.Kind = KindNotFound
+		t.Err.Kind = KindNotFound
 	case "FORBIDDEN", "INSUFFICIENT_SCOPES":
-		t.err.Kind = KindPermission
+		t.Err.Kind = KindPermission
 	case "SERVICE_UNAVAILABLE", "INTERNAL":
-		t.err.Kind, t.transient = KindNetwork, true
+		t.Err.Kind, t.Transient = KindNetwork, true
 	case "":
 		// GitHub's words where a query took too long
 		if strings.HasPrefix(first.Message, "Something went wrong") {
-			t.err.Kind, t.transient = KindNetwork, true
+			t.Err.Kind, t.Transient = KindNetwork, true
 		}
 	}
 	return t
@@ -124,15 +125,6 @@ func readAll[T any](next func(after any) (*page[T], error)) (list[T], error) {
 		}
 	}
 	return all, nil
-}
-
-// twice reads once more what changed while it was read.
-func twice[T any](read func() (T, error)) (T, error) {
-	got, err := read()
-	if isKind(err, KindChanged) {
-		got, err = read()
-	}
-	return got, err
 }
 
 // The queries. A connection that was read to its end is left out of the

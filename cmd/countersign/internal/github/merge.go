@@ -78,16 +78,17 @@ func (c *Client) DefaultBranch(ctx context.Context) (forge.Side, error) {
 	if err != nil {
 		return forge.Side{}, failed(op, err)
 	}
-	if about.branch == "" {
+	if about.branch == "" || about.name == "" {
 		return forge.Side{}, failed(op, unusable("the repository does not tell it"))
 	}
-	repository := ledger.Repository{ID: about.id, Name: c.owner + "/" + c.name}
+	repository := ledger.Repository{ID: about.id, Name: about.name}
 	return forge.Side{Repository: &repository, Branch: about.branch, CloneURL: c.server + "/" + repository.Name + ".git"}, nil
 }
 
 // settings are what a repository tells of itself.
 type settings struct {
 	id      string
+	name    string   // OWNER/NAME as it is now; a request by a former one is redirected
 	branch  string   // the default one
 	methods []string // in which it lets pull requests be merged
 }
@@ -97,6 +98,7 @@ type settings struct {
 func (c *Client) settings(ctx context.Context) (settings, error) {
 	var got struct {
 		ID     int64  `json:"id"`
+		Name   string `json:"full_name"`
 		Branch string `json:"default_branch"`
 		Merge  *bool  `json:"allow_merge_commit"`
 		Squash *bool  `json:"allow_squash_merge"`
@@ -108,7 +110,7 @@ func (c *Client) settings(ctx context.Context) (settings, error) {
 	if got.ID <= 0 {
 		return settings{}, unusable("the repository has no number")
 	}
-	s := settings{id: strconv.FormatInt(got.ID, 10), branch: got.Branch}
+	s := settings{id: strconv.FormatInt(got.ID, 10), name: got.Name, branch: got.Branch}
 	if got.Merge == nil && got.Squash == nil && got.Rebase == nil {
 		s.methods = []string{"merge"}
 	}

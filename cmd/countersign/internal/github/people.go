@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -72,9 +72,8 @@ func (n *number) UnmarshalJSON(data []byte) error {
 
 // memory holds what was told of accounts in one reading.
 type memory struct {
-	mu      sync.Mutex
-	access  map[ledger.Actor]approval.Access
-	members map[membership]bool
+	access  rest.Memory[ledger.Actor, approval.Access]
+	members rest.Memory[membership, bool]
 }
 
 type membership struct {
@@ -82,29 +81,9 @@ type membership struct {
 	who  ledger.Actor
 }
 
-// remembered returns what is known of a key, or asks and keeps the answer.
-func remembered[K comparable, V any](m *memory, known *map[K]V, key K, ask func() (V, error)) (V, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if v, ok := (*known)[key]; ok {
-		return v, nil
-	}
-	v, err := ask()
-	if err != nil {
-		var none V
-		return none, err
-	}
-	if *known == nil {
-		*known = map[K]V{}
-	}
-	(*known)[key] = v
-	return v, nil
-}
-
 func (m *memory) clear() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.access, m.members = nil, nil
+	m.access.Clear()
+	m.members.Clear()
 }
 
 // permissionNone is of an account that is no collaborator.
@@ -117,7 +96,7 @@ func (c *Client) Access(ctx context.Context, who ledger.Actor) (approval.Access,
 	if who.Kind != "user" {
 		return approval.Access{Permission: permissionNone}, nil
 	}
-	a, err := remembered(c.known, &c.known.access, who, func() (approval.Access, error) { return c.access(ctx, who) })
+	a, err := c.known.access.Get(who, func() (approval.Access, error) { return c.access(ctx, who) })
 	return a, failed(fmt.Sprintf("asking what %s may do", ledger.OneLine(who.Login, 60)), err)
 }
 
@@ -189,7 +168,7 @@ func (c *Client) Member(ctx context.Context, team string, who ledger.Actor) (boo
 	if _, err := c.Access(ctx, who); err != nil || who.Kind != "user" {
 		return false, err // the login's number is checked there
 	}
-	is, err := remembered(c.known, &c.known.members, membership{team, who}, func() (bool, error) { return c.member(ctx, team, who.Login) })
+	is, err := c.known.members.Get(membership{team, who}, func() (bool, error) { return c.member(ctx, team, who.Login) })
 	return is, failed(fmt.Sprintf("asking whether %s is in %s", ledger.OneLine(who.Login, 60), ledger.OneLine(team, 120)), err)
 }
 

@@ -1,8 +1,6 @@
 package github
 
 import (
-	"archive/zip"
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/google/go-github/v60/github"
@@ -99,12 +98,6 @@ func workflowOf(told, repository string) string {
 	return strings.TrimPrefix(told, repository+"/")
 }
 
-// bundleFile is the one file of an artifact that is read.
-const bundleFile = "bundle.json"
-
-// zipOverhead is what an artifact may have beside the file, in bytes.
-const zipOverhead = 1 << 20
-
 // Artifact returns the file bundle.json of a workflow run's artifact: the newest
 // of that name, as a run that is repeated makes another. Nothing is written to
 // disk, and other files in it are left alone. A file of more than limit bytes is
@@ -115,11 +108,11 @@ func (c *Client) Artifact(ctx context.Context, runID int64, name string, limit i
 	if err != nil {
 		return nil, failed(op, err)
 	}
-	archive, err := c.download(ctx, found, limit+zipOverhead)
+	archive, err := c.download(ctx, found, limit+rest.ZipOverhead)
 	if err != nil {
 		return nil, failed(op, err)
 	}
-	data, err := unzip(archive, limit)
+	data, err := rest.Unzip(archive, limit)
 	return data, failed(op, err)
 }
 
@@ -133,30 +126,24 @@ func (c *Client) HasArtifact(ctx context.Context, runID int64, name string) (boo
 }
 
 func (c *Client) findArtifact(ctx context.Context, runID int64, name string) (int64, error) {
-	newest := &github.Artifact{}
-	err := pages(ctx, c, url.Values{"name": {name}}, func(got github.ArtifactList) (bool, error) {
-		for _, a := range got.Artifacts {
-			if a.GetName() == name && a.GetID() > newest.GetID() {
-				newest = a
-			}
-		}
+	type answer struct {
+		Artifacts []rest.Artifact `json:"artifacts"`
+	}
+	var all []rest.Artifact
+	err := pages(ctx, c, url.Values{"name": {name}}, func(got answer) (bool, error) {
+		all = append(all, got.Artifacts...)
 		return true, nil
 	}, c.below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case newest.GetID() == 0:
-		return 0, &Error{Kind: KindNotFound, Message: "there is none of that name"}
-	case newest.GetExpired():
-		return 0, &Error{Kind: KindNotFound, Message: "it has expired"}
 	}
-	return newest.GetID(), nil
+	return rest.Newest(all, name)
 }
 
 // download asks where the archive is and reads it there, without the token. The
 // address is a secret for as long as it holds.
 func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) {
-	where, _, err := c.api.Actions.DownloadArtifact(withCall(ctx, call{read: true, raw: true}), c.owner, c.name, id, 0)
+	where, _, err := c.api.Actions.DownloadArtifact(withCall(ctx, rest.Call{Read: true, Raw: true}), c.owner, c.name, id, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +151,7 @@ func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) 
 	if where.Scheme != c.api.BaseURL.Scheme && where.Scheme != "https" {
 		return nil, unusable("the artifact is not at an https address")
 	}
-	req, err := http.NewRequestWithContext(withCall(ctx, call{read: true, raw: true, limit: limit}), http.MethodGet, where.String(), nil)
+	req, err := http.NewRequestWithContext(withCall(ctx, rest.Call{Read: true, Raw: true, Limit: limit}), http.MethodGet, where.String(), nil)
 	if err != nil {
 		return nil, unusable("the artifact's address cannot be read")
 	}
@@ -177,39 +164,4 @@ func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) 
 		return nil, unusable("the artifact is not where it should be")
 	}
 	return io.ReadAll(resp.Body)
-}
-
-// unzip returns the one file of an archive that is asked for. Its size is
-// counted as it is read: what the archive says of it is not relied on.
-func unzip(archive []byte, limit int64) ([]byte, error) {
-	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		return nil, &Error{Kind: KindAnswer, Message: "the artifact is not a zip archive", Err: err}
-	}
-	var file *zip.File
-	for _, f := range z.File {
-		if f.Name != bundleFile {
-			continue
-		}
-		if file != nil {
-			return nil, unusable("the artifact has two files %s", bundleFile)
-		}
-		file = f
-	}
-	if file == nil {
-		return nil, unusable("the artifact has no file %s", bundleFile)
-	}
-	r, err := file.Open()
-	if err != nil {
-		return nil, &Error{Kind: KindAnswer, Message: bundleFile + " cannot be read", Err: err}
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	switch {
-	case err != nil:
-		return nil, &Error{Kind: KindAnswer, Message: bundleFile + " cannot be read", Err: err}
-	case int64(len(data)) > limit:
-		return nil, unusable("%s is over %d bytes", bundleFile, limit)
-	}
-	return data, nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 )
 
 // splitFields reads "Name: value; Name: value".
@@ -251,7 +253,7 @@ func TestTooLarge(t *testing.T) {
 	c := newClient(t, server.URL, &pauses{})
 	for limit, kind := range map[int64]Kind{200: "", 118: "", 117: KindAnswer} {
 		var got struct{}
-		_, err := c.get(withCall(context.Background(), call{read: true, limit: limit}), &got, nil, "x")
+		_, err := c.get(withCall(context.Background(), rest.Call{Read: true, Limit: limit}), &got, nil, "x")
 		checkKind(t, failed("asking", err), kind)
 	}
 }

@@ -67,10 +67,8 @@ type record struct {
 type build struct {
 	Program
 	options
-	repo     *gitstore.Repo
-	local    *gitstore.Ledger
-	ref, web string
-	masks    func([]byte) bool
+	Source
+	masks func([]byte) bool
 
 	tip     string
 	result  audit.Result
@@ -90,18 +88,18 @@ type build struct {
 }
 
 func (p Program) open(_ context.Context, o options) (*build, error) {
-	repo, local, ref, web, err := p.Open()
-	return &build{Program: p, options: o, repo: repo, local: local, ref: ref, web: web, masks: p.Masks()}, err
+	source, err := p.Open()
+	return &build{Program: p, options: o, Source: source, masks: p.Masks()}, err
 }
 
 // audit audits the whole ledger, and finds out which transactions it has.
 func (b *build) audit(ctx context.Context) error {
-	h, err := b.local.History(ctx, gitstore.HistoryOptions{})
+	h, err := b.Ledger.History(ctx, gitstore.HistoryOptions{})
 	if err != nil {
 		return err
 	}
 	noted := &Noted{Reader: h, newest: map[string]change{}}
-	result, err := b.Audit(ctx, b.repo, h, noted)
+	result, err := b.Audit(ctx, b.Repo, h, noted)
 	if err != nil {
 		return err
 	}
@@ -110,7 +108,7 @@ func (b *build) audit(ctx context.Context) error {
 		b.commits[id] = c.commit.String()
 		b.ids = append(b.ids, id)
 	}
-	snap, err := b.local.At(ctx, b.tip)
+	snap, err := b.Ledger.At(ctx, b.tip)
 	if err != nil {
 		return err
 	}
@@ -164,7 +162,7 @@ func (b *build) ok() bool { return b.result.OK && b.unsound == 0 && len(b.whole)
 func (b *build) count() int { return max(b.result.Count, b.unsound, min(1, len(b.whole))) }
 
 func (b *build) unverified() error {
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s, which the pages and countersign audit tell", b.ref, ledger.Plural(b.count(), "finding", "findings"))}
+	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s, which the pages and countersign audit tell", b.Ref, ledger.Plural(b.count(), "finding", "findings"))}
 }
 
 // perTree is how many transactions are read from one tree, which keeps the directories that it has
@@ -176,7 +174,7 @@ func (b *build) files() (fs.FS, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.served++; b.tree == nil || b.served%perTree == 0 {
-		snap, err := b.local.At(context.Background(), b.tip)
+		snap, err := b.Ledger.At(context.Background(), b.tip)
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +206,7 @@ func (b *build) read(id string) (html.Transaction, error) {
 // page makes a transaction's page.
 func (b *build) page(t html.Transaction) ([]byte, error) {
 	o := html.Options{
-		Root: "../../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.ref, LedgerCommit: b.commits[t.ID], Web: b.web,
+		Root: "../../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path,
 	}
 	if before := earlierOf(t.Summary); before != "" {
@@ -276,7 +274,7 @@ func (b *build) site() *site.Site {
 	for i, r := range b.records {
 		all[i] = r.Summary
 	}
-	return site.New(all, site.Options{Now: b.Now(), Ref: b.ref, Tip: b.tip, Web: b.web, Nav: b.nav(), Found: b.whole})
+	return site.New(all, site.Options{Now: b.Now(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole})
 }
 
 // writeAll writes every page.

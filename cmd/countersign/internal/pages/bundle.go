@@ -34,7 +34,7 @@ func (b *build) writeBundle(ctx context.Context, dir *dir) error {
 	b.Progress("the ledger as a bundle", 0, 0)
 	var objects gitstore.BundleObjects
 	err := dir.stream(bundleAddress, func(w io.Writer) (err error) {
-		objects, err = b.local.WriteListedBundle(ctx, b.tip, w)
+		objects, err = b.Ledger.WriteListedBundle(ctx, b.tip, w)
 		return err
 	})
 	if err != nil && !b.ok() { // what cannot be read was found
@@ -76,7 +76,7 @@ func (b *build) growBundle(ctx context.Context, dir *dir, from string) error {
 	}
 	var objects gitstore.BundleObjects
 	err = dir.stream(bundleAddress, func(w io.Writer) (err error) {
-		objects, err = b.local.GrowBundle(ctx, b.tip, from, has, io.NewSectionReader(earlier, 0, info.Size()), w)
+		objects, err = b.Ledger.GrowBundle(ctx, b.tip, from, has, io.NewSectionReader(earlier, 0, info.Size()), w)
 		return err
 	})
 	if errors.As(err, new(*bundle.Error)) {

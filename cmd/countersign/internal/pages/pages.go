@@ -13,17 +13,27 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
+
+// A Source is what the pages are made of: the ledger of a clone, how its ref is called, whether the shared one is in
+// another repository than the remote, and where people see the repository on its forge.
+type Source struct {
+	Repo      *gitstore.Repo
+	Ledger    *gitstore.Ledger
+	Ref       string
+	Elsewhere bool
+	Links     forge.Links
+}
 
 // A Program is what the commands use of the one that they are of.
 type Program struct {
 	Version string
 	Now     func() time.Time
-	// Open opens the repository and the ledger of this clone, and says how the ledger's ref is
-	// called and where people look at the repository on its forge, "" where that is nowhere.
-	Open func() (repo *gitstore.Repo, local *gitstore.Ledger, ref, web string, err error)
+	// Open opens the repository and the ledger of this clone.
+	Open func() (Source, error)
 	// Audit audits a history; the error is that of reading it.
 	Audit func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over *Noted) (audit.Result, error)
 	// Masks returns what reports whether something in a diff looks like a secret. Several

@@ -47,9 +47,9 @@ func newWorld(t *testing.T) *world {
 	check(t, exec.Command("git", "init", "-q", "-b", "main", w.dir).Run())
 	w.Program = Program{
 		Version: "1.0", Now: func() time.Time { return time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC) },
-		Open: func() (*gitstore.Repo, *gitstore.Ledger, string, string, error) {
+		Open: func() (Source, error) {
 			repo, local, err := w.ledger()
-			return repo, local, gitstore.LedgerRef, "", err
+			return Source{Repo: repo, Ledger: local, Ref: gitstore.LedgerRef}, err
 		},
 		Audit: func(_ context.Context, _ *gitstore.Repo, h *gitstore.History, over *Noted) (audit.Result, error) {
 			return audit.Run(over, audit.Options{Tip: h.Tip()})

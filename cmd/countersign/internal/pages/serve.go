@@ -96,11 +96,11 @@ func (p Program) browse(ctx context.Context, args []string, o options, noOpen bo
 
 // find returns the address of the page that is meant.
 func (b *build) find(ctx context.Context, args []string) (string, error) {
-	h, err := b.local.History(ctx, gitstore.HistoryOptions{})
+	h, err := b.Ledger.History(ctx, gitstore.HistoryOptions{})
 	if err != nil || len(args) == 0 {
 		return "index.html", err
 	}
-	snap, err := b.local.At(ctx, h.Tip())
+	snap, err := b.Ledger.At(ctx, h.Tip())
 	if err != nil {
 		return "", err
 	}
@@ -231,7 +231,7 @@ func (s *server) bundle(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		return
 	}
-	if err := s.b.local.WriteBundle(r.Context(), s.b.tip, w); err != nil {
+	if err := s.b.Ledger.WriteBundle(r.Context(), s.b.tip, w); err != nil {
 		panic(http.ErrAbortHandler) // the reader must not take what there is for all of it
 	}
 }

@@ -35,7 +35,7 @@ type head struct {
 // made says what a page depends on beside the ledger's commits.
 func (b *build) made() string {
 	script, _ := site.New(nil, site.Options{}).File("search/search.js")
-	return fmt.Sprintf("format 1, %s, %q, %q, redact %v, bundle %v, %s", b.Version, b.ref, b.web, b.redact, b.bundles(), canon.Sum(slices.Concat(html.Style(), script, b.verifierParts())))
+	return fmt.Sprintf("format 1, %s, %q, elsewhere %v, %#v, redact %v, bundle %v, %s", b.Version, b.Ref, b.Elsewhere, b.Links, b.redact, b.bundles(), canon.Sum(slices.Concat(html.Style(), script, b.verifierParts())))
 }
 
 func (b *build) save(dir *dir) error {
@@ -103,13 +103,13 @@ func (b *build) update(ctx context.Context, dir *dir) (bool, error) {
 // auditSince audits what came after a commit, and returns the transactions that it changed, nil
 // where all is to be made anew.
 func (b *build) auditSince(ctx context.Context, from string) ([]string, error) {
-	h, err := b.local.History(ctx, gitstore.HistoryOptions{From: from})
+	h, err := b.Ledger.History(ctx, gitstore.HistoryOptions{From: from})
 	if err != nil || h.Rollback != nil {
 		return nil, err
 	}
 	noted := &Noted{Reader: h, newest: map[string]change{}}
 	result, err := audit.Run(noted, audit.Options{
-		Tip: h.Tip(), Progress: b.Progress, Code: func(commit string) (fs.FS, error) { return b.repo.Tree(ctx, commit) },
+		Tip: h.Tip(), Progress: b.Progress, Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return b.Repo.Tree(ctx, commit) }),
 	})
 	if errors.As(err, new(*gitstore.NotInHistoryError)) {
 		return nil, nil

@@ -51,7 +51,7 @@ var (
 	UsesForm    = lazyregexp.New(`^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+@[0-9a-f]{40}|\./[A-Za-z0-9_./-]*)$`)
 	LedgerForm  = lazyregexp.New(`^refs/[A-Za-z0-9._/-]+$`)
 	usesLine    = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
-	ledgerInput = lazyregexp.New(`(?m)^ +ledger-ref: (\S+)$`)
+	ledgerInput = lazyregexp.New(`(?m)^ +(?:ledger-ref|INPUT_LEDGER-REF): (\S+)$`)
 	redactInput = lazyregexp.New(`(?m)^ +redact: (true|false)$`)
 )
 
@@ -72,6 +72,7 @@ type Settings struct {
 	FormerBot bool     // whether the bot is still in the file of a former init
 	Redact    string   // whether the site leaves out diffs, "true" or "false"; "" for where not everybody may read the repository
 	Answers   *Answers // for the Policy; nil where nobody was asked
+	Guarded   string   // on Gitea and Forgejo, the branch whose pull requests are guarded; "" on GitHub
 }
 
 // SettingsOf are what a workflow of init was written with, as far as it shows.
@@ -203,7 +204,7 @@ func former(have []byte) bool {
 // Render is the file as init writes it.
 func (f File) Render(s Settings) []byte {
 	called := f.Path == calledWorkflow
-	is := map[string]bool{"gate": s.Gate, "inline": s.inline(), "bot": !s.FormerBot, "local": s.local() && !called}
+	is := map[string]bool{"gate": s.Gate, "inline": s.inline(), "bot": !s.FormerBot, "local": s.local() && !called, "gitea": s.Guarded != ""}
 	return []byte(fill(f.source, is, s.values(called)))
 }
 
@@ -247,12 +248,13 @@ func fill(source string, is map[string]bool, values *strings.Replacer) string {
 // workflow's file (GitHub's changelog of 2026-07-30), and takes no folder of the
 // caller's as "./" would.
 func (s Settings) values(called bool) *strings.Replacer {
-	action, settle, ledger, callLedger, former, redact := s.within(actionFolder), s.within(calledWorkflow), "", "", "", ""
+	action, settle, ledger, callLedger, former, redact, env := s.within(actionFolder), s.within(calledWorkflow), "", "", "", "", ""
 	switch {
 	case called:
 		action, ledger = "$/"+actionFolder, "\n          ledger-ref: ${{ inputs.ledger-ref }}"
 	case s.LedgerRef != "":
 		ledger, callLedger = "\n          ledger-ref: "+s.LedgerRef, "\n      ledger-ref: "+s.LedgerRef
+		env = "\n          INPUT_LEDGER-REF: " + s.LedgerRef
 	}
 	if s.inline() {
 		settle, callLedger = "./"+Caller, ""
@@ -267,7 +269,7 @@ func (s Settings) values(called bool) *strings.Replacer {
 		"[[action]]", action, "[[settle]]", settle, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
 		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", redact,
 		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
-		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[former]]", former,
+		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[former]]", former, "[[ledger-env]]", env, "[[ledger-ref]]", cmp.Or(s.LedgerRef, gitstore.LedgerRef), "[[branch]]", s.Guarded,
 	)...)
 }
 
@@ -286,6 +288,7 @@ const (
 // wrote it, and nobody changed it since.
 func (f File) state(have []byte, found bool, s Settings) string {
 	was := SettingsOf(have)
+	was.Guarded = s.Guarded
 	if f.Path == policy.Path {
 		was.Answers = answersIn(have)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -20,10 +21,13 @@ import (
 // Facts are what init --check judges by.
 type Facts struct {
 	Here        *Here // the person's own clone, nil where that is not looked at
-	Asked       bool  // whether there was a token to ask GitHub with
+	Asked       bool  // whether there was a token to ask the forge with
 	GitHub      github.Facts
+	Gitea       *gitea.Facts      // where the repository is on Gitea or Forgejo, and then GitHub is not asked
+	Unknown     bool              // there is a token, and it is not known which forge it is for
 	Branch      string            // the default branch
 	Commit      string            // of it, that the files were read from
+	Folder      string            // that Gitea or Forgejo takes workflows from
 	Files       map[string]string // path → state
 	Uses        []string          // what the workflows call the action
 	Gated       bool              // whether pull requests themselves are guarded
@@ -32,7 +36,19 @@ type Facts struct {
 	Policy      policy.Policy
 	PolicyErr   error
 	LedgerRef   string
-	WorkflowRef string // the ledger's, as the workflows have it
+	WorkflowRef string     // the ledger's, as the workflows have it
+	Place       *Elsewhere // of the ledger, where the Policy names another repository
+}
+
+// Elsewhere is the repository that keeps the ledger, OWNER/NAME, and the ref there. Err is why it cannot be
+// found or read; Public says that everybody may read it. GitHub or Gitea is what the forge tells the token about it, both
+// nil where that was not asked.
+type Elsewhere struct {
+	Repository, Ref string
+	Err             error
+	Public          bool
+	GitHub          *github.Facts
+	Gitea           *gitea.Facts
 }
 
 // Here is what a clone has: who would decide in it, and its copy of the ledger.
@@ -72,15 +88,25 @@ func (f Facts) Findings() []Finding {
 	} else {
 		all = append(all, note("countersign init, push, and git remote set-head origin --auto", "no default branch of a remote is known here: nothing is said of the Policy and the workflows"))
 	}
-	if f.Asked {
+	all = append(all, f.placeFindings()...)
+	switch {
+	case f.Asked && f.Gitea != nil:
+		all = append(all, f.giteaFindings()...)
+	case f.Asked:
 		all = append(all, f.tokenFindings()...)
 		all = append(all, f.serverFindings()...)
 		all = append(all, f.pullFindings()...)
-		all = append(all, f.pushFindings()...)
+		if f.Place == nil {
+			all = append(all, pushFindings(f.GitHub, f.LedgerRef)...)
+		}
 		all = append(all, f.pagesFindings()...)
-	} else if f.Here != nil {
+	case f.Gitea != nil:
+		all = append(all, note("set COUNTERSIGN_TOKEN to a token of an account that administers the repository", "the server was not asked: there is no token, or no repository to ask about"))
+	case f.Unknown:
+		all = append(all, note("--forge gitea, forgejo or github; git config countersign.forge says it once for this clone", "the server was not asked: it is not known what it is, or COUNTERSIGN_TOKEN is for another host"))
+	case f.Here != nil:
 		all = append(all, note("set COUNTERSIGN_TOKEN to a token that may read the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
-	} else {
+	default:
 		all = append(all, fails("set COUNTERSIGN_TOKEN or GITHUB_TOKEN, and run it in a clone whose remote is the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
 	}
 	order := map[string]int{LevelFails: 0, LevelNote: 1, LevelOK: 2}
@@ -119,13 +145,17 @@ func (f Facts) policyFindings() []Finding {
 
 func (f Facts) fileFindings() []Finding {
 	var out []Finding
-	for _, file := range List[1:] {
+	list, writes := List, "countersign init --pr, or countersign init, commit and push"
+	if f.Gitea != nil {
+		list, writes = giteaFiles(f.Folder), "countersign init, commit and push"
+	}
+	for _, file := range list[1:] {
 		switch state := f.Files[file.Path]; {
 		case state == Missing && file.theirs:
-			out = append(out, fails("countersign init --pr, or countersign init, commit and push", "%s is missing on %s: nothing tells of proposals and reviews", file.Path, report.Clean(f.Branch)))
+			out = append(out, fails(writes, "%s is missing on %s: nothing tells of proposals and reviews", file.Path, report.Clean(f.Branch)))
 		case state == "", state == Missing && file.Asked != "": // nobody asked for it
 		case state == Missing:
-			out = append(out, fails("countersign init --pr, or countersign init, commit and push", "%s is missing on %s", file.Path, report.Clean(f.Branch)))
+			out = append(out, fails(writes, "%s is missing on %s", file.Path, report.Clean(f.Branch)))
 		case state == Differs:
 			out = append(out, note("countersign init --force --dry-run shows what is different", "%s is not as init writes it", file.Path))
 		default:
@@ -266,18 +296,54 @@ func (f Facts) pagesFindings() []Finding {
 	return []Finding{ok("GitHub publishes the pages of countersign-pages.yml")}
 }
 
+// placeFindings are about the repository that keeps the ledger.
+func (f Facts) placeFindings() []Finding {
+	p := f.Place
+	if p == nil {
+		return nil
+	}
+	name := report.Clean(p.Repository)
+	if p.Err != nil {
+		return []Finding{fails("docs/ledger.md, A ledger in another repository, says what it takes", "the ledger is kept in %s, and it cannot be read: %s", name, report.Clean(strings.ReplaceAll(p.Err.Error(), "\n", "; ")))}
+	}
+	out := []Finding{ok("the ledger is kept in %s, on %s, and can be read", name, report.Clean(p.Ref))}
+	if p.Public {
+		out = append(out, fails("make that repository private", "everybody may read the ledger in %s", name))
+	}
+	var may, known bool
+	switch {
+	case p.GitHub != nil:
+		may, known = p.GitHub.Rights["contents: write"]
+	case p.Gitea != nil:
+		may, known = p.Gitea.Scopes["write:repository"]
+	default:
+		return append(out, note("set COUNTERSIGN_TOKEN to a token that may read the repository", "who may read %s could not be found out: there is no token to ask with", name))
+	}
+	if known && !may {
+		out = append(out, fails("set COUNTERSIGN_LEDGER_TOKEN to a token that may write the contents of that repository", "the token may not write to %s", name))
+	}
+	if p.GitHub != nil {
+		return append(out, pushFindings(*p.GitHub, p.Ref)...)
+	}
+	if p.Gitea.ReadOnly != "" {
+		out = append(out, fails("make it one that takes pushes", "%s is %s: the ledger cannot be pushed", name, report.Clean(p.Gitea.ReadOnly)))
+	}
+	return append(out, ledgerRule(*p.Gitea, p.Ref)...)
+}
+
 // blocking are the types of branch rules that refuse a push to the ledger.
 var blocking = []string{
 	"creation", "pull_request", "required_status_checks", "required_signatures", "required_deployments", "merge_queue", "workflows",
 	"commit_message_pattern", "commit_author_email_pattern", "committer_email_pattern", "code_scanning", "code_quality",
 }
 
-func (f Facts) pushFindings() []Finding {
+// pushFindings are about the rules for pushes to a repository, and to the ledger there.
+func pushFindings(there github.Facts, ledgerRef string) []Finding {
 	var out []Finding
-	if f.GitHub.RulesUnread {
+	if there.RulesUnread {
 		out = append(out, note("", "the rules for pushes cannot be read; one may refuse the ledger's push"))
 	}
-	for _, set := range f.GitHub.PushRules {
+	for _, set := range there.PushRules {
 		what := "cannot be read"
 		if len(set.Types) > 0 {
 			what = strings.Join(set.Types, ", ")
@@ -285,20 +351,20 @@ func (f Facts) pushFindings() []Finding {
 		out = append(out, note("let it except the ledger's paths (transactions/…/*.json, *.jsonl, *.diff; up to 160 characters), or the app that pushes",
 			"the push ruleset %s (%s) holds for every push, that of the ledger too", report.Clean(set.Name), report.Clean(what)))
 	}
-	if !strings.HasPrefix(f.LedgerRef, "refs/heads/") {
-		return append(out, note("--ledger-ref refs/heads/…, and countersign init --harden", "no ruleset reaches %s: whoever may push can rewrite or delete it, and countersign notices afterwards", f.LedgerRef))
+	if !strings.HasPrefix(ledgerRef, "refs/heads/") {
+		return append(out, note("--ledger-ref refs/heads/…, and countersign init --harden", "no ruleset reaches %s: whoever may push can rewrite or delete it, and countersign notices afterwards", ledgerRef))
 	}
-	if f.GitHub.RulesUnread {
+	if there.RulesUnread {
 		return out
 	}
-	kept := slices.Contains(f.GitHub.BranchRules, "update") // of the two rules of Harden
-	for _, rule := range f.GitHub.BranchRules {
+	kept := slices.Contains(there.BranchRules, "update") // of the two rules of Harden
+	for _, rule := range there.BranchRules {
 		if slices.Contains(blocking, rule) && !(kept && rule == "creation") {
 			out = append(out, note("the app whose token pushes must be excepted from it", "a rule (%s) restricts pushes to the ledger's branch", report.Clean(rule)))
 		}
 	}
 	for _, rule := range []string{"non_fast_forward", "deletion"} {
-		if !slices.Contains(f.GitHub.BranchRules, rule) {
+		if !slices.Contains(there.BranchRules, rule) {
 			out = append(out, note("countersign init --harden", "no rule keeps the ledger's branch from being rewritten or deleted (%s)", rule))
 		}
 	}
@@ -312,8 +378,15 @@ func (f Facts) pushFindings() []Finding {
 
 // ReadTree takes over what the files of init say in a commit's tree.
 func (f *Facts) ReadTree(tree fs.FS) error {
-	files := map[string][]byte{}
-	for _, file := range List {
+	files, list := map[string][]byte{}, List
+	if f.Gitea != nil {
+		var err error
+		if f.Folder, err = giteaFolder(tree, isForgejo(f.Gitea.Server)); err != nil {
+			return err
+		}
+		list = giteaFiles(f.Folder)
+	}
+	for _, file := range list {
 		raw, err := fs.ReadFile(tree, file.Path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("reading %s: %w", file.Path, err)
@@ -322,7 +395,11 @@ func (f *Facts) ReadTree(tree fs.FS) error {
 			files[file.Path] = bytes.Clone(raw)
 		}
 	}
-	f.Read(files)
+	if f.Gitea != nil {
+		f.readGitea(files)
+	} else {
+		f.Read(files)
+	}
 	return nil
 }
 
@@ -343,6 +420,10 @@ func (f *Facts) Read(files map[string][]byte) {
 	f.Redact = SettingsOf(files[PagesWorkflow]).Redact
 	f.Inline = settle.Uses == "" || settle.inline()
 	f.Gated, f.WorkflowRef = settle.Gate, cmp.Or(settle.LedgerRef, gitstore.LedgerRef)
+	f.readPolicy(files)
+}
+
+func (f *Facts) readPolicy(files map[string][]byte) {
 	f.Policy = policy.Default()
 	if raw, found := files[policy.Path]; found {
 		f.Policy, f.PolicyErr = policy.Parse(policy.Path, raw)

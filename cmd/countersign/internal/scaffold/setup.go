@@ -24,6 +24,8 @@ type Setup struct {
 	Given              func(flag string) bool
 	Asked              map[string]bool // the flags that ask for files
 	Force, Interactive bool
+	LedgerRepository   string // OWNER/NAME that the Policy is to name for the ledger; "" for what it has
+	Forgejo            bool   // whether the server may be Forgejo, which has a folder of its own for workflows
 	Tags               func(ctx context.Context, repository string) (map[string]string, error)
 	Ask                func(question string) (answer string, err error) // nil where there is no terminal
 	Say                func(format string, args ...any)
@@ -46,6 +48,9 @@ func (e *TagsError) Unwrap() error { return e.Err }
 // Plan finds out what the files are to say: as the flags and the person have it, else as
 // the present ones do.
 func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Settings, err error) {
+	if s.Guarded != "" {
+		return s.planGitea(tree)
+	}
 	if s.Uses != "" && !UsesForm().MatchString(s.Uses) {
 		if s.Uses, err = s.release(ctx, s.Uses, ""); err != nil {
 			return nil, s.Settings, err
@@ -68,7 +73,34 @@ func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Setting
 			return nil, s.Settings, err
 		}
 	}
+	if err := s.nameLedger(files); err != nil {
+		return nil, s.Settings, err
+	}
 	Replan(files, s.Settings)
+	return files, s.Settings, s.unforced(files)
+}
+
+// nameLedger has the Policy, the first of the files, name the repository that keeps the ledger. A site would publish
+// that ledger: it is refused unless it was asked for with --redact or --redact=false.
+func (s *Setup) nameLedger(files []Planned) error {
+	if s.Answers == nil {
+		s.Answers = answersIn(nil)
+	}
+	if name := s.LedgerRepository; name != "" && name != s.Answers.LedgerRepository {
+		if files[0].State == Theirs {
+			return &RefusedError{policy.Path + " is yours: init does not write over it", "put this line into it: ledger: {repository: " + name + "}"}
+		}
+		s.Answers.LedgerRepository = name
+	}
+	site := slices.ContainsFunc(files, func(f Planned) bool { return f.Path == PagesWorkflow })
+	if s.Answers.LedgerRepository != "" && site && s.Redact == "" {
+		return &RefusedError{"the ledger is in " + s.Answers.LedgerRepository + ", so that not everybody may read it, and pages are for everybody who may see the site", "init --pages --redact, or --redact=false, publishes them all the same"}
+	}
+	return nil
+}
+
+// unforced is an error if files that somebody changed would be written over without --force.
+func (s Setup) unforced(files []Planned) error {
 	var changed []string
 	for _, f := range files {
 		if f.State == Differs && !s.Force {
@@ -77,9 +109,9 @@ func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Setting
 		}
 	}
 	if len(changed) > 0 {
-		err = &RefusedError{"nothing was written: these changed since init wrote them: " + strings.Join(changed, ", "), "init --force writes over them; the change is then only in Git's history"}
+		return &RefusedError{"nothing was written: these changed since init wrote them: " + strings.Join(changed, ", "), "init --force writes over them; the change is then only in Git's history"}
 	}
-	return files, s.Settings, err
+	return nil
 }
 
 // release asks the server for the commit of a release, the newest where no tag is given.
@@ -139,6 +171,8 @@ type Answers struct {
 	Required    int
 	AllowAuthor bool
 	Pulls       string // what countersign does for a proposal without a pull request: "no", "open" one, or "merge" it too
+
+	LedgerRepository string // that keeps the ledger; "" for the repository itself
 }
 
 // answersIn are those that a Policy was written with, as far as it shows, else the defaults.
@@ -154,7 +188,7 @@ func answersIn(raw []byte) *Answers {
 			pulls = "merge"
 		}
 	}
-	return &Answers{p.Approvals.Permission, p.Approvals.Required, p.Approvals.AllowAuthor, pulls}
+	return &Answers{p.Approvals.Permission, p.Approvals.Required, p.Approvals.AllowAuthor, pulls, p.Ledger.Repository}
 }
 
 // values are what the Policy's template leaves open, each behind its name there.
@@ -167,7 +201,11 @@ func (a *Answers) values() []string {
 		author = "allow_author: true"
 	}
 	apply := map[string]string{"no": "# apply: {to: pull_request}", "open": "apply: {to: pull_request}", "merge": "apply: {to: pull_request, merge: auto}"}
-	return []string{"[[apply]]", "\n" + apply[a.Pulls], "[[permission]]", fmt.Sprintf("%-9s", a.Permission), "[[required]]", fmt.Sprintf("%-11d", a.Required), "[[author]]", author}
+	ledger := ""
+	if a.LedgerRepository != "" {
+		ledger = "\nledger: {repository: " + a.LedgerRepository + "} # the private repository that keeps the ledger; the secret COUNTERSIGN_LEDGER_TOKEN lets the workflows write there"
+	}
+	return []string{"[[ledger-repository]]", ledger, "[[apply]]", "\n" + apply[a.Pulls], "[[permission]]", fmt.Sprintf("%-9s", a.Permission), "[[required]]", fmt.Sprintf("%-11d", a.Required), "[[author]]", author}
 }
 
 // A Question is one that init --interactive asks. Default is what an empty answer means.

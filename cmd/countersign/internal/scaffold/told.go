@@ -50,6 +50,10 @@ func (f Planned) May() string {
 		return "says who must approve; runs nothing"
 	case f.State == Theirs, f.State == Kept:
 		return "what you wrote into it"
+	case f.source == giteaSettle:
+		return "has the secret COUNTERSIGN_TOKEN: writes the ledger, comments and statuses; commits what was approved"
+	case f.source == giteaEvents:
+		return "runs your bot; has no secret"
 	case slices.Contains(rights, "permission-actions: write"):
 		return "starts other repositories' workflows, with a token of an app of yours"
 	case slices.Contains(rights, "pages: write"):
@@ -180,6 +184,7 @@ func (f Forge) Say(say func(format string, args ...any), remote string, found bo
 		say("the repository is %s on %s", f.Repository, f.Host)
 	default:
 		say("the repository is %s on %s, which is taken for a GitHub Enterprise Server", f.Repository, f.Host)
+		say("hint: --forge gitea or --forge forgejo says that it is one of those")
 	}
 }
 
@@ -218,6 +223,9 @@ func (r Result) Diff() []byte {
 // Next are the next steps.
 func (r Result) Next() []string {
 	const count = " (the files count on the default branch alone)"
+	if r.Guarded != "" {
+		return r.nextGitea()
+	}
 	steps := []string{
 		`git add .github && git commit -m "` + pullTitle + `" && git push` + count + "; the same init with --pr opens a pull request instead",
 		r.Again("doctor") + " (says what GitHub still has to allow, and where)",
@@ -240,11 +248,21 @@ func (r Result) Next() []string {
 		from, to := gitstore.LedgerRef, report.ShellQuote(r.LedgerRef)
 		steps = append([]string{"git fetch . " + from + ":" + to + " && git push origin " + to + ": the new ledger must begin with the present one, or its denials are forgotten"}, steps...)
 	}
+	steps = append(steps, r.nextLedger()...)
 	steps = append(steps, r.nextPages()...)
 	if branch, is := strings.CutPrefix(r.LedgerRef, "refs/heads/"); is {
 		steps = append(steps, "in every other clone: git config countersign.ledgerRef "+report.ShellQuote(r.LedgerRef)+"; and protect the branch "+report.Clean(branch)+": "+r.Again("init", "--harden", "--app", "NUMBER"))
 	}
 	return steps
+}
+
+// nextLedger are the steps of who keeps the ledger in another repository.
+func (r Result) nextLedger() []string {
+	if r.Answers == nil || r.Answers.LedgerRepository == "" {
+		return nil
+	}
+	name := report.Clean(r.Answers.LedgerRepository)
+	return []string{"make " + name + " a private repository, and put a token that may write its contents, and nothing else, into this one's secret COUNTERSIGN_LEDGER_TOKEN (docs/ledger.md says how to move a ledger there)"}
 }
 
 // nextPages are the steps of who asked for the site: where GitHub is told to take it from a

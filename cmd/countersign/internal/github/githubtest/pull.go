@@ -181,7 +181,7 @@ func (s *Server) fetchHead(p *pull) {
 		p.repo.git("fetch", "--quiet", "--no-tags", p.head.repo.dir, "+"+p.head.sha+":"+ref)
 		return
 	}
-	p.repo.git("update-ref", ref, p.head.sha)
+	p.repo.setRef(ref, p.head.sha)
 }
 
 // synchronize looks at what became of a repository's branches, and moves the

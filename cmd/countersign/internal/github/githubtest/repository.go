@@ -138,7 +138,10 @@ func (s *Server) Push(n NewCommit) string {
 	r := s.repo(n.Repository)
 	parent := r.ref("refs/heads/" + n.Branch)
 	if parent == "" {
-		parent = r.resolve(cmp.Or(n.From, "main"))
+		from := cmp.Or(n.From, "main")
+		if parent = r.ref("refs/heads/" + from); parent == "" {
+			parent = r.resolve(from)
+		}
 	}
 	id := r.commit("refs/heads/"+n.Branch, cmp.Or(n.Message, "change"), s.account(n.By), s.time(), change{files: n.Files, deleted: n.Delete}, parent)
 	s.synchronize(r)

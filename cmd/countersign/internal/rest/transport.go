@@ -1,4 +1,9 @@
-package github
+// Package rest speaks to the REST API of a forge, over http, and knows none.
+//
+// Reading fails closed: an answer that was cut is an error, never a shorter one.
+// Reads are tried again when the network or the forge fails, writes only when the
+// forge surely did nothing. The token goes to the API's hosts and nowhere else.
+package rest
 
 import (
 	"bytes"
@@ -30,19 +35,20 @@ const (
 	KindNotFound    Kind = "notfound"    // it does not exist, or the token cannot see it
 	KindRateLimited Kind = "ratelimited" // too many requests, and the wait is too long
 	KindNetwork     Kind = "network"     // no answer, a cut one, or one of status 5xx
-	KindRefused     Kind = "refused"     // GitHub did not take the request
+	KindRefused     Kind = "refused"     // the forge did not take the request
 	KindChanged     Kind = "changed"     // what was read changed meanwhile, twice
 	KindMoved       Kind = "moved"       // the head of a pull request is another than the one to merge
 	KindAnswer      Kind = "answer"      // an answer that cannot be used
 )
 
-// An Error is a request to GitHub that failed. It holds neither the token nor
+// An Error is a request to a forge that failed. It holds neither the token nor
 // an address, and no text over one line.
 type Error struct {
+	Forge   string // whose API it was, such as "GitHub"
 	Op      string // what was being done
 	Kind    Kind
 	Status  int       // of the answer; 0 without one
-	Message string    // what GitHub said, or what is wrong with what it said
+	Message string    // what the forge said, or what is wrong with what it said
 	Until   time.Time // KindRateLimited: when to try again; zero if not known
 	Err     error     // the cause; may be nil
 }
@@ -53,7 +59,9 @@ func (e *Error) Error() string {
 	if e.Op != "" {
 		b.WriteString(e.Op + ": ")
 	}
-	b.WriteString("GitHub: ")
+	if e.Forge != "" {
+		b.WriteString(e.Forge + ": ")
+	}
 	if e.Status != 0 {
 		fmt.Fprintf(&b, "status %d: ", e.Status)
 	}
@@ -73,16 +81,16 @@ func (e *Error) Is(target error) bool {
 		target == forge.ErrMoved && e.Kind == KindMoved || target == forge.ErrRefused && e.Kind == KindRefused
 }
 
-// failed says what was being done when an error came. What net/http adds around
+// Failed says at which forge, and in doing what, an error came. What net/http adds around
 // errors is left out: it has addresses, and that of an artifact is a secret.
-func failed(op string, err error) error {
+func Failed(forge, op string, err error) error {
 	if err == nil {
 		return nil
 	}
 	var e *Error
 	if errors.As(err, &e) {
 		told := *e
-		told.Op = op
+		told.Forge, told.Op = forge, op
 		return &told
 	}
 	var outer *url.Error
@@ -92,21 +100,22 @@ func failed(op string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	return &Error{Op: op, Kind: KindAnswer, Message: "the answer cannot be read", Err: err}
+	return &Error{Forge: forge, Op: op, Kind: KindAnswer, Message: "the answer cannot be read", Err: err}
 }
 
-// isKind reports whether an error is of one of the kinds.
-func isKind(err error, kinds ...Kind) bool {
+// IsKind reports whether an error is of one of the kinds.
+func IsKind(err error, kinds ...Kind) bool {
 	var e *Error
 	return errors.As(err, &e) && slices.Contains(kinds, e.Kind)
 }
 
-// unusable is an answer that cannot be right.
-func unusable(format string, args ...any) error {
+// Unusable is an answer that cannot be right.
+func Unusable(format string, args ...any) error {
 	return &Error{Kind: KindAnswer, Message: fmt.Sprintf(format, args...)}
 }
 
-func changed(what string) error {
+// Changed is of what was read while it changed.
+func Changed(what string) error {
 	return &Error{Kind: KindChanged, Message: what + " changed while they were read"}
 }
 
@@ -116,46 +125,49 @@ const (
 	maxAnswer = 32 << 20    // bytes of an API's answer
 )
 
-// A call says what kind of request a context is for. Without one, GET and HEAD
+// A Call says what kind of request a context is for. Without one, GET and HEAD
 // read and everything else writes.
-type call struct {
-	read    bool
-	graphql bool
-	raw     bool  // the answer is no JSON
-	limit   int64 // bytes of the answer
+type Call struct {
+	Read  bool
+	Raw   bool  // the answer is no JSON
+	Limit int64 // bytes of the answer; 0: 32 MiB
+	// Judge says what is wrong with a good answer; nil for nothing.
+	Judge func(resp *http.Response, body []byte) *Trouble
 }
 
 type callKey struct{}
 
-func withCall(ctx context.Context, c call) context.Context {
+// WithCall makes the requests of a context of that kind.
+func WithCall(ctx context.Context, c Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-func callOf(req *http.Request) call {
-	c, told := req.Context().Value(callKey{}).(call)
+func callOf(req *http.Request) Call {
+	c, told := req.Context().Value(callKey{}).(Call)
 	if !told {
-		c.read = req.Method == http.MethodGet || req.Method == http.MethodHead
+		c.Read = req.Method == http.MethodGet || req.Method == http.MethodHead
 	}
-	if c.limit == 0 {
-		c.limit = maxAnswer
+	if c.Limit == 0 {
+		c.Limit = maxAnswer
 	}
 	return c
 }
 
-// A transport adds the token, reads each answer in whole, turns what is no
-// answer into an Error and tries again where that is right. go-github then sees
-// nothing but good answers, and none of the limits that it would remember.
-type transport struct {
-	base    http.RoundTripper
-	token   string
-	agent   string
-	hosts   []string // origins that the token is for
-	wait    func(context.Context, time.Duration) error
-	timeout time.Duration
+// A Transport adds the token, reads each answer in whole, turns what is no
+// answer into an Error and tries again where that is right. A library above then
+// sees nothing but good answers, and none of the limits that it would remember.
+type Transport struct {
+	Base    http.RoundTripper
+	Token   string
+	Scheme  string // of the Authorization, such as Bearer
+	Agent   string
+	Hosts   []string // origins that the token is for
+	Wait    func(context.Context, time.Duration) error
+	Timeout time.Duration // of one attempt at one request
 }
 
 // RoundTrip is http.RoundTripper's. Its error is an *Error, or the context's.
-func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
 	}
@@ -173,36 +185,36 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if trouble.limited {
 			pause = trouble.after
 		}
-		again := trouble.limited || trouble.transient && (c.read || trouble.unsent) // a write only if nothing was done
+		again := trouble.limited || trouble.Transient && (c.Read || trouble.unsent) // a write only if nothing was done
 		if try == maxTries || !again || pause > left {
-			err := trouble.err
+			err := trouble.Err
 			return nil, &err
 		}
 		left -= pause
-		if err := t.wait(req.Context(), pause); err != nil {
+		if err := t.Wait(req.Context(), pause); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (t *transport) attempt(req *http.Request, c call) (*http.Response, *trouble) {
-	ctx, cancel := context.WithTimeout(req.Context(), t.timeout)
+func (t *Transport) attempt(req *http.Request, c Call) (*http.Response, *Trouble) {
+	ctx, cancel := context.WithTimeout(req.Context(), t.Timeout)
 	defer cancel()
 	out, err := t.prepare(ctx, req)
 	if err != nil {
-		return nil, &trouble{err: Error{Kind: KindRefused, Message: "the request cannot be sent again", Err: err}}
+		return nil, &Trouble{Err: Error{Kind: KindRefused, Message: "the request cannot be sent again", Err: err}}
 	}
-	resp, err := t.base.RoundTrip(out)
+	resp, err := t.Base.RoundTrip(out)
 	if err != nil {
 		return nil, noAnswer(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, c.limit+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.Limit+1))
 	switch {
 	case err != nil:
-		return nil, &trouble{transient: true, err: Error{Kind: KindNetwork, Message: "the answer was cut off", Err: err}}
-	case int64(len(body)) > c.limit:
-		return nil, &trouble{err: Error{Kind: KindAnswer, Status: resp.StatusCode, Message: "the answer is too large"}}
+		return nil, &Trouble{Transient: true, Err: Error{Kind: KindNetwork, Message: "the answer was cut off", Err: err}}
+	case int64(len(body)) > c.Limit:
+		return nil, &Trouble{Err: Error{Kind: KindAnswer, Status: resp.StatusCode, Message: "the answer is too large"}}
 	}
 	if bad := judge(resp, body, c); bad != nil {
 		return nil, bad
@@ -216,12 +228,12 @@ func (t *transport) attempt(req *http.Request, c call) (*http.Response, *trouble
 }
 
 // prepare copies a request for one attempt.
-func (t *transport) prepare(ctx context.Context, req *http.Request) (*http.Request, error) {
+func (t *Transport) prepare(ctx context.Context, req *http.Request) (*http.Request, error) {
 	out := req.Clone(ctx)
 	out.Header.Del("Authorization")
-	out.Header.Set("User-Agent", t.agent)
-	if t.token != "" && slices.Contains(t.hosts, origin(req.URL)) {
-		out.Header.Set("Authorization", "Bearer "+t.token)
+	out.Header.Set("User-Agent", t.Agent)
+	if t.Token != "" && slices.Contains(t.Hosts, Origin(req.URL)) {
+		out.Header.Set("Authorization", cmp.Or(t.Scheme, "Bearer")+" "+t.Token)
 	}
 	if req.GetBody != nil {
 		body, err := req.GetBody()
@@ -235,7 +247,7 @@ func (t *transport) prepare(ctx context.Context, req *http.Request) (*http.Reque
 
 // noAnswer is of an attempt that ended without a response. The server surely
 // did nothing if there was no connection.
-func noAnswer(err error) *trouble {
+func noAnswer(err error) *Trouble {
 	message := "no answer"
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
@@ -246,66 +258,66 @@ func noAnswer(err error) *trouble {
 	if unsent {
 		message = "no connection: " + ledger.OneLine(op.Err.Error(), 200)
 	}
-	return &trouble{transient: true, unsent: unsent, err: Error{Kind: KindNetwork, Message: message, Err: err}}
+	return &Trouble{Transient: true, unsent: unsent, Err: Error{Kind: KindNetwork, Message: message, Err: err}}
 }
 
-// sameOrigin lets a redirect stay with the server that it came from.
-func sameOrigin(req *http.Request, via []*http.Request) error {
-	if len(via) > 3 || req.Method != via[0].Method || origin(req.URL) != origin(via[0].URL) {
+// SameOrigin lets a redirect stay with the server that it came from.
+func SameOrigin(req *http.Request, via []*http.Request) error {
+	if len(via) > 3 || req.Method != via[0].Method || Origin(req.URL) != Origin(via[0].URL) {
 		return &Error{Kind: KindRefused, Message: "the request was sent elsewhere"}
 	}
 	return nil
 }
 
-// trouble is an attempt that failed.
-type trouble struct {
-	err       Error
-	transient bool          // the next attempt may succeed
+// Trouble is an attempt that failed.
+type Trouble struct {
+	Err       Error
+	Transient bool          // the next attempt may succeed
 	unsent    bool          // the server did not get the request
 	limited   bool          // the server refused it, as there were too many
 	after     time.Duration // limited: when to try again
 }
 
 // judge says what is wrong with a response, nil for nothing.
-func judge(resp *http.Response, body []byte, c call) *trouble {
+func judge(resp *http.Response, body []byte, c Call) *Trouble {
 	switch {
 	case resp.StatusCode >= 400:
 		return refused(resp, body)
-	case resp.StatusCode >= 300, resp.StatusCode == http.StatusNoContent, c.raw:
+	case resp.StatusCode >= 300, resp.StatusCode == http.StatusNoContent, c.Raw:
 		return nil
 	}
 	if !json.Valid(body) || bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
-		return &trouble{transient: true, err: Error{Kind: KindNetwork, Status: resp.StatusCode, Message: "the answer was cut off"}}
+		return &Trouble{Transient: true, Err: Error{Kind: KindNetwork, Status: resp.StatusCode, Message: "the answer was cut off"}}
 	}
-	if c.graphql {
-		return judgeGraphQL(resp, body)
+	if c.Judge != nil {
+		return c.Judge(resp, body)
 	}
 	return nil
 }
 
 // refused reads an answer of status 4xx or 5xx.
-func refused(resp *http.Response, body []byte) *trouble {
+func refused(resp *http.Response, body []byte) *Trouble {
 	message := cmp.Or(messageOf(body), strings.ToLower(http.StatusText(resp.StatusCode)))
-	t := &trouble{err: Error{Status: resp.StatusCode, Message: message}}
+	t := &Trouble{Err: Error{Status: resp.StatusCode, Message: message}}
 	switch status := resp.StatusCode; {
 	case status == http.StatusTooManyRequests, status == http.StatusForbidden && isLimit(resp.Header, message):
-		t.limit(resp.Header)
+		t.Limit(resp.Header)
 	case status == http.StatusUnauthorized:
-		t.err.Kind = KindAuth
+		t.Err.Kind = KindAuth
 	case status == http.StatusForbidden:
-		t.err.Kind = KindPermission
+		t.Err.Kind = KindPermission
 	case status == http.StatusNotFound, status == http.StatusGone:
-		t.err.Kind = KindNotFound
+		t.Err.Kind = KindNotFound
 	case status >= 500, status == http.StatusRequestTimeout:
-		t.err.Kind, t.transient = KindNetwork, true
+		t.Err.Kind, t.Transient = KindNetwork, true
 	default:
-		t.err.Kind = KindRefused
+		t.Err.Kind = KindRefused
 	}
 	return t
 }
 
-// messageOf is what GitHub says in an error's body, on one line; "" where the
-// body is not GitHub's JSON, such as a proxy's page.
+// messageOf is what a forge says in an error's body, on one line; "" where the
+// body is not its JSON, such as a proxy's page.
 func messageOf(body []byte) string {
 	var doc struct {
 		Message string `json:"message"`
@@ -328,23 +340,23 @@ func isLimit(h http.Header, message string) bool {
 		strings.Contains(strings.ToLower(message), "rate limit")
 }
 
-// limit fills in when to try again (REST API, "Rate limits"): Retry-After, else
+// Limit fills in when to try again (REST API, "Rate limits"): Retry-After, else
 // the reset, else a minute. The clock is the server's.
-func (t *trouble) limit(h http.Header) {
-	t.limited, t.after, t.err.Kind = true, time.Minute, KindRateLimited
+func (t *Trouble) Limit(h http.Header) {
+	t.limited, t.after, t.Err.Kind = true, time.Minute, KindRateLimited
 	now, err := http.ParseTime(h.Get("Date"))
 	dated := err == nil
 	if seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 20); err == nil {
 		t.after = time.Duration(seconds) * time.Second
 	} else if reset, err := strconv.ParseUint(h.Get("X-Ratelimit-Reset"), 10, 40); err == nil && h.Get("X-Ratelimit-Remaining") == "0" {
-		t.err.Until = time.Unix(int64(reset), 0)
+		t.Err.Until = time.Unix(int64(reset), 0)
 		t.after = 2 * maxWait
 		if dated {
-			t.after = max(time.Second, t.err.Until.Sub(now))
+			t.after = max(time.Second, t.Err.Until.Sub(now))
 		}
 		return
 	}
 	if dated {
-		t.err.Until = now.Add(t.after)
+		t.Err.Until = now.Add(t.after)
 	}
 }

@@ -1,0 +1,300 @@
+package gitea_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
+)
+
+// answering is a client of a server whose answers are written here: what a server of
+// another version, or a proxy before one, may leave out. Each path below /api/v1 has its
+// pages; all of one has the count of it all.
+func answering(t *testing.T, total int, pages map[string][]string) *gitea.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := "[]"
+		page := max(1, must(strconv.Atoi("0"+r.URL.Query().Get("page"))))
+		switch have := pages[strings.TrimPrefix(r.URL.Path, "/api/v1/repos/acme/site/")]; {
+		case have == nil:
+			w.Header().Set("X-Total-Count", "0")
+		default:
+			w.Header().Set("X-Total-Count", strconv.Itoa(total))
+			if page <= len(have) {
+				answer = have[page-1]
+			}
+		}
+		fmt.Fprint(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	return must(gitea.New(gitea.Options{Server: server.URL, Repository: "acme/site", Token: "t"}))
+}
+
+// without is an object without one member of it, or of an object in it; "" leaves it whole.
+func without(t *testing.T, object, path string) string {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(object), &doc); err != nil {
+		t.Fatal(err)
+	}
+	in, name := doc, path
+	if outer, inner, ok := strings.Cut(path, "."); ok {
+		in, name = doc[outer].(map[string]any), inner
+	}
+	if _, has := in[name]; path != "" && !has {
+		t.Fatalf("there is no %s", path)
+	}
+	delete(in, name)
+	return string(must(json.Marshal(doc)))
+}
+
+const greenReview = `{"id": 5, "user": {"id": 2, "login": "bob", "restricted": false}, "body": "", "state": "APPROVED",
+	"commit_id": "1111111111111111111111111111111111111111", "dismissed": false, "comments_count": 0, "submitted_at": "2026-01-02T03:04:05Z"}`
+
+// What is left out of an answer is no reason to count an approval, nor to pass over what
+// somebody said.
+func TestT82MissingMembers(t *testing.T) {
+	counts := func(review string) (bool, error) {
+		all, err := answering(t, 1, map[string][]string{"pulls/1/reviews": {"[" + review + "]"}}).Statements(t.Context(), 1)
+		return len(all) == 1 && all[0].State == approval.ReviewApproved && all[0].Author.Kind == "user" && all[0].CreatedAt != "", err
+	}
+	if is, err := counts(without(t, greenReview, "")); !is || err != nil {
+		t.Fatalf("a whole one: %v, %v", is, err)
+	}
+	for _, path := range []string{"id", "user", "user.id", "user.login", "user.restricted", "state", "dismissed", "comments_count", "submitted_at"} {
+		if is, err := counts(without(t, greenReview, path)); is && err == nil {
+			t.Errorf("without %s it is an approval", path)
+		}
+	}
+}
+
+// What is sent is ASCII, and says the same.
+func TestSendsASCII(t *testing.T) {
+	const text = "a\u00e9\u20ac\U0001f600\ufffd\x00\x7f\"\\<\u2028"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw := must(io.ReadAll(r.Body))
+		var got struct{ Body string }
+		if err := json.Unmarshal(raw, &got); err != nil || got.Body != text || strings.IndexFunc(string(raw), func(r rune) bool { return r > 0x7f }) >= 0 {
+			t.Errorf("%q, %v", raw, err)
+		}
+		fmt.Fprint(w, `{"id": 1}`)
+	}))
+	defer server.Close()
+	must(must(gitea.New(gitea.Options{Server: server.URL, Repository: "acme/site", Token: "t"})).UpsertComment(t.Context(), 1, "", text))
+}
+
+// T52: of two that edit the one comment at once the server refuses one, as if it had
+// failed. Editing is repeated; posting, which might be done twice, is not.
+func TestT52CommentEditedAtOnce(t *testing.T) {
+	for id, want := range map[string]int{"7": 2, "": 1} {
+		asked := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+			fmt.Fprint(w, `{"id": 7}`)
+		}))
+		defer server.Close()
+		client := must(gitea.New(gitea.Options{
+			Server: server.URL, Repository: "acme/site", Token: "t", Wait: func(context.Context, time.Duration) error { return nil },
+		}))
+		if posted, err := client.UpsertComment(t.Context(), 1, id, "text"); asked != want || (err == nil) != (id == "7") || posted.ID != id {
+			t.Errorf("of comment %q: asked %d times, %+v, %v", id, asked, posted, err)
+		}
+	}
+}
+
+// T01: a comment counts only as what the repository's activities say that its author posted.
+func TestT01Activities(t *testing.T) {
+	fingerprint := "patchset:" + strings.Repeat("a", 64)
+	line, long := "/approve "+fingerprint, "/approve --break-glass secret:"+fingerprint+" "+strings.Repeat("because ", 20)
+	sign := approval.SignedLine(signedtest.Ed25519(1).Signs(signed.Statement{
+		Schema: signed.Schema, TransactionID: "t", BaseCommit: strings.Repeat("1", 40), Decision: ledger.Approve, Fingerprints: []string{fingerprint},
+		DecidedAt: "2026-01-02T03:04:05Z", Shown: canon.Sum(nil),
+	}))
+	const (
+		plain  = `{"op_type": "comment_pull", "act_user_id": 2, "comment_id": 7, "content": "CONTENT"}`
+		others = `{"op_type": "comment_pull", "act_user_id": 2, "comment_id": 8, "content": "1|x"}`
+	)
+	for name, c := range map[string]struct {
+		body, entry, first string
+		counts             bool
+	}{
+		"as it was posted":                   {line, plain, "1|" + line, true},
+		"and more below it":                  {line + "\nFine.", plain, "1|" + line, true},
+		"of which the beginning is kept":     {long + "of that", plain, "1|" + long + "…", true},
+		"another text":                       {line, plain, "1|interesting", false},
+		"less than was posted":               {line, plain, "1|" + line + " is what I do not say", false},
+		"less, and the first ends with dots": {line, plain, "1|" + line + "…", false},
+		"more than was posted":               {line + " x", plain, "1|" + line, false},
+		"long, and begins otherwise":         {long, plain, "1|" + strings.ToUpper(long) + "…", false},
+		"of another pull request":            {line, plain, "11|" + line, false},
+		"nothing is told":                    {line, others, "", false},
+		"nothing is told of what is signed":  {sign, others, "", true},
+		"without what it is":                 {line, without(t, plain, "op_type"), "1|" + line, false},
+		"without who did it":                 {line, without(t, plain, "act_user_id"), "1|" + line, false},
+		"without the comment":                {line, without(t, plain, "comment_id"), "1|" + line, false},
+		"of something else":                  {line, strings.Replace(plain, "comment_pull", "pull_review_dismissed", 1), "1|" + line, false},
+		"of somebody else":                   {line, strings.Replace(plain, "2", "3", 1), "1|" + line, false},
+		"a command on the second line":       {"\n" + line, plain, "1|\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			comment := fmt.Sprintf(`[{"id": 7, "user": {"id": 2, "login": "bob", "restricted": false}, "body": %s,
+				"created_at": "2026-01-02T23:59:30+02:00", "updated_at": "2026-01-02T23:59:30+02:00"}]`, must(json.Marshal(c.body)))
+			entry := strings.Replace(c.entry, `"CONTENT"`, string(must(json.Marshal(c.first))), 1)
+			all := must(answering(t, 1, map[string][]string{"issues/1/comments": {comment}, "activities/feeds": {"[" + entry + "]"}}).Statements(t.Context(), 1))
+			if len(all) != 1 || (all[0].Edited || all[0].Untold) == c.counts {
+				t.Errorf("%+v", all)
+			}
+		})
+	}
+}
+
+// The day is the server's, and an entry may be of the next one. Pages are read until the comment
+// is there, and one that comes or goes meanwhile is an error.
+func TestT05ActivitiesMove(t *testing.T) {
+	gitea.SetPageSize(t, 1)
+	const entry = `[{"op_type": "comment_pull", "act_user_id": 2, "comment_id": 7, "content": "1|/deny it"}]`
+	for name, c := range map[string]struct {
+		totals       []string // by page
+		at           int      // the page that has it
+		counts, fail bool
+	}{
+		"on the first":           {[]string{"3"}, 1, true, false},
+		"on the last":            {[]string{"3", "3", "3"}, 3, true, false},
+		"on none":                {[]string{"3", "3", "3"}, 0, false, false},
+		"one comes meanwhile":    {[]string{"3", "4", "4", "4"}, 4, false, true},
+		"the count is not there": {[]string{""}, 1, false, true},
+		"there are too many":     {slices.Repeat([]string{"1000"}, 200), 0, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := map[string]bool{}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				q := r.URL.Query()
+				page := max(1, must(strconv.Atoi("0"+q.Get("page"))))
+				switch strings.TrimPrefix(r.URL.Path, "/api/v1/repos/acme/site/") {
+				case "issues/1/comments":
+					w.Header().Set("X-Total-Count", "1")
+					fmt.Fprint(w, `[{"id": 7, "user": {"id": 2, "login": "bob", "restricted": false}, "body": "/deny it",
+						"created_at": "2026-01-02T23:59:30+02:00", "updated_at": "2026-01-02T23:59:30+02:00"}]`)
+				case "activities/feeds":
+					asked[q.Get("date")] = true
+					if q.Get("date") == "2026-01-02" { // as where the entry came after midnight
+						w.Header().Set("X-Total-Count", "0")
+						fmt.Fprint(w, "[]")
+						return
+					}
+					w.Header().Set("X-Total-Count", c.totals[min(page, len(c.totals))-1])
+					if page == c.at {
+						fmt.Fprint(w, entry)
+					} else {
+						fmt.Fprint(w, `[{"op_type": "commit_repo", "comment_id": 0}]`)
+					}
+				default:
+					w.Header().Set("X-Total-Count", "0")
+					fmt.Fprint(w, "[]")
+				}
+			}))
+			defer server.Close()
+			client := must(gitea.New(gitea.Options{Server: server.URL, Repository: "acme/site", Token: "t"}))
+			all, err := client.Statements(t.Context(), 1)
+			if (err != nil) != c.fail || err == nil && (len(all) != 1 || (all[0].Edited || all[0].Untold) == c.counts) {
+				t.Errorf("%+v, %v", all, err)
+			}
+			if !asked["2026-01-02"] || !asked["2026-01-03"] || len(asked) != 2 {
+				t.Errorf("asked for %v", asked)
+			}
+		})
+	}
+}
+
+// T62: of reviews the server keeps others' back that are not submitted, after it has
+// counted and cut the pages. As many as a page has hide nothing that comes after them.
+func TestT62PagesOfPendingReviews(t *testing.T) {
+	denial := strings.Replace(greenReview, `"body": ""`, `"body": "/deny it"`, 1)
+	for name, pages := range map[string][]string{
+		"the first page is empty":    {"[]", "[" + denial + "]"},
+		"the two first ones are":     {"[]", "[]", "[" + denial + "]"},
+		"one in the middle is":       {"[" + greenReview + "]", "[]", "[" + denial + "]"},
+		"nothing is but the denial":  {"[" + denial + "]"},
+		"the last one is, of a page": {"[" + denial + "]", "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gitea.SetPageSize(t, 1)
+			all, err := answering(t, max(2, len(pages)), map[string][]string{"pulls/1/reviews": pages}).Statements(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(all) == 0 || all[len(all)-1].Body != "/deny it" {
+				t.Errorf("the denial is not read: %+v", all)
+			}
+		})
+	}
+}
+
+// T52: where two ask at once, the server opens a pull request for each. The older one is
+// kept, whoever asked for it.
+func TestT52OpenedTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		after        string // the numbers of the open ones once ours, 3, is opened
+		want         int
+		closes, fail bool
+	}{
+		"ours alone":             {"3", 3, false, false},
+		"another's before ours":  {"2 3", 2, true, false},
+		"another's after ours":   {"3 4", 3, false, false},
+		"ours is not listed yet": {"", 3, false, false},
+		"it cannot be closed":    {"2 3", 0, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opened, closed := false, false
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.Method + " " + strings.TrimPrefix(r.URL.Path, "/api/v1/repos/acme/site") {
+				case "GET ":
+					fmt.Fprint(w, `{"id": 1, "default_branch": "main"}`)
+				case "GET /pulls":
+					var all []string
+					for number := range strings.FieldsSeq(c.after) {
+						if opened {
+							all = append(all, fmt.Sprintf(`{"number": %s, "base": {"label": "main"}, "head": {"label": "topic",
+								"sha": "1111111111111111111111111111111111111111", "repo": {"id": 1, "owner": {"id": 5, "login": "acme"}}}}`, number))
+						}
+					}
+					w.Header().Set("X-Total-Count", strconv.Itoa(len(all)))
+					fmt.Fprint(w, "["+strings.Join(all, ",")+"]")
+				case "POST /pulls":
+					opened = true
+					fmt.Fprint(w, `{"number": 3}`)
+				case "PATCH /pulls/3":
+					if closed = true; c.fail {
+						w.WriteHeader(http.StatusForbidden)
+					}
+					fmt.Fprint(w, "{}")
+				default:
+					t.Errorf("%s %s", r.Method, r.URL)
+				}
+			}))
+			defer server.Close()
+			client := must(gitea.New(gitea.Options{Server: server.URL, Repository: "acme/site", Token: "t"}))
+			number, err := client.OpenPullRequest(t.Context(), forge.NewPull{Branch: "topic", Base: "main", Title: "Work"})
+			if number != c.want || (err != nil) != c.fail || closed != c.closes {
+				t.Errorf("%d, %v, closed %v", number, err, closed)
+			}
+		})
+	}
+}

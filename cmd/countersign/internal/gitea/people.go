@@ -1,0 +1,218 @@
+package gitea
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+)
+
+// account is one as the API tells it; null for one that was deleted.
+type account struct {
+	ID         int64  `json:"id"`
+	Login      string `json:"login"`
+	Restricted *bool  `json:"restricted"`
+}
+
+// ghostID is of whoever wrote something and was deleted since; -2 is the account of all
+// jobs of workflows.
+const ghostID = -1
+
+// actor is the account in our terms. The API does not tell what kind an account is of.
+// Those without a number of their own are no person's, and those that the server's
+// administrator has restricted are not taken for one; the Policy's bots names others.
+func (a *account) actor() ledger.Actor {
+	if a == nil || a.ID == ghostID || a.ID == 0 || a.Login == "" {
+		return ledger.Actor{Kind: "bot", Login: "ghost"}
+	}
+	who := ledger.Actor{Kind: "bot", ID: strconv.FormatInt(a.ID, 10), Login: a.Login}
+	if a.ID > 0 && a.Restricted != nil && !*a.Restricted {
+		who.Kind = "user"
+	}
+	return who
+}
+
+// Viewer is the account of the token; that of a job is a bot. It is asked for once.
+func (c *Client) Viewer(ctx context.Context) (ledger.Actor, error) {
+	who, err := c.known.viewer.Get(struct{}{}, func() (ledger.Actor, error) {
+		var got account
+		if _, err := c.get(ctx, &got, nil, "user"); err != nil {
+			return ledger.Actor{}, err
+		}
+		if got.actor().ID == "" {
+			return ledger.Actor{}, rest.Unusable("the answer names nobody")
+		}
+		return got.actor(), nil
+	})
+	return who, failed("asking whose token it is", err)
+}
+
+// memory holds what was told in one reading of accounts, branches and commits, and of the
+// token's own account.
+type memory struct {
+	viewer    rest.Memory[struct{}, ledger.Actor]
+	access    rest.Memory[ledger.Actor, approval.Access]
+	members   rest.Memory[membership, bool]
+	protected rest.Memory[string, bool]
+	commits   rest.Memory[span, []commit]
+}
+
+type membership struct {
+	team string
+	who  ledger.Actor
+}
+
+func (m *memory) clear() {
+	m.access.Clear()
+	m.members.Clear()
+	m.protected.Clear()
+	m.commits.Clear()
+}
+
+// permissionNone is of an account that may do nothing.
+const permissionNone = "none"
+
+// Access is forge.Reader's. Only an administrator of the repository is told what others
+// may do. An account that is no person's is not asked about. An answer is remembered
+// until Statements is called again.
+func (c *Client) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
+	if who.Kind != "user" {
+		return approval.Access{Permission: permissionNone}, nil
+	}
+	a, err := c.known.access.Get(who, func() (approval.Access, error) { return c.access(ctx, who) })
+	return a, failed(fmt.Sprintf("asking what %s may do", ledger.OneLine(who.Login, 60)), err)
+}
+
+func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
+	var got struct {
+		Permission string   `json:"permission"`
+		User       *account `json:"user"`
+	}
+	_, err := c.get(ctx, &got, nil, c.below("collaborators", who.Login, "permission")...)
+	switch {
+	case rest.IsKind(err, rest.KindNotFound):
+		return approval.Access{Permission: permissionNone}, nil
+	case rest.IsKind(err, rest.KindPermission):
+		return approval.Access{}, &rest.Error{
+			Kind: rest.KindPermission, Message: "the server tells it to administrators of the repository alone, and to no job: give the token of such an account", Err: err,
+		}
+	case err != nil:
+		return approval.Access{}, err
+	case got.User.actor().ID != who.ID:
+		return approval.Access{}, rest.Unusable("the login belongs to another account now")
+	case got.User.actor().Kind != "user": // restricted meanwhile
+		return approval.Access{Permission: permissionNone, Role: got.Permission}, nil
+	}
+	if got.Permission == "read" || got.Permission == permissionNone {
+		switch writes, err := c.writesByTeam(ctx, who); {
+		case err != nil:
+			return approval.Access{}, err
+		case writes:
+			return approval.Access{Permission: "write", Role: "team"}, nil
+		}
+	}
+	switch got.Permission {
+	case "owner":
+		return approval.Access{Permission: "admin", Role: got.Permission}, nil
+	case "admin", "write", "read", permissionNone:
+		return approval.Access{Permission: got.Permission, Role: got.Permission}, nil
+	}
+	return approval.Access{}, rest.Unusable("%+q is no permission", ledger.OneLine(got.Permission, 40))
+}
+
+// SigningKeys is forge.Reader's, and always refused: an account's keys are those that it
+// logs in with, on every machine that pushes for it, and the API does not tell whether
+// one was verified.
+func (c *Client) SigningKeys(_ context.Context, who ledger.Actor) ([]signed.Registered, error) {
+	return nil, failed("asking for the signing keys of "+ledger.OneLine(who.Login, 60), &rest.Error{
+		Kind: rest.KindRefused, Message: "the server has login keys alone: list keys to sign with in the repository, and leave approvals.forge_keys out",
+	})
+}
+
+// Member is forge.Reader's. A team that the token's account cannot see is an error.
+func (c *Client) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
+	if _, err := c.Access(ctx, who); err != nil || who.Kind != "user" {
+		return false, err // the login's number is checked there
+	}
+	is, err := c.known.members.Get(membership{team, who}, func() (bool, error) { return c.member(ctx, team, who) })
+	return is, failed(fmt.Sprintf("asking whether %s is in %s", ledger.OneLine(who.Login, 60), ledger.OneLine(team, 120)), err)
+}
+
+func (c *Client) member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
+	org, name, ok := strings.Cut(team, "/")
+	if !ok {
+		return false, rest.Unusable("a team is org/team")
+	}
+	number, err := c.team(ctx, org, name)
+	if err == nil {
+		var got account
+		if _, err = c.get(ctx, &got, nil, "teams", number, "members", who.Login); err == nil {
+			return got.actor().ID == who.ID, nil
+		}
+		if rest.IsKind(err, rest.KindNotFound) { // somebody else, or a team that is not to be seen
+			if _, err = c.get(ctx, new(struct{}), nil, "teams", number); err == nil {
+				return false, nil
+			}
+		}
+	}
+	if rest.IsKind(err, rest.KindNotFound, rest.KindPermission) {
+		return false, &rest.Error{
+			Kind: rest.KindPermission, Err: err,
+			Message: "the team cannot be read with this token: that takes an account which is in the team or owns the organization, and the scope read:organization",
+		}
+	}
+	return false, err
+}
+
+// team is one as the API tells it. Units are the parts of repositories, such as
+// "repo.code", with what the team may do there.
+type team struct {
+	ID    int64             `json:"id"`
+	Name  string            `json:"name"`
+	Units map[string]string `json:"units_map"`
+}
+
+// team returns the number of a team.
+func (c *Client) team(ctx context.Context, org, name string) (string, error) {
+	teams, err := list[team](ctx, c, false, nil, "orgs", org, "teams")
+	if err != nil {
+		return "", err
+	}
+	for _, t := range teams {
+		if t.ID > 0 && strings.EqualFold(t.Name, name) {
+			return strconv.FormatInt(t.ID, 10), nil
+		}
+	}
+	return "", &rest.Error{Kind: rest.KindNotFound, Message: "there is no such team"}
+}
+
+// writesByTeam reports whether an account is in a team that may write to the code here.
+// Of who writes as part of a team the server tells the least that the team may do in any
+// part of a repository, which is to read: an outside wiki, say. A team that cannot be
+// read adds nothing.
+func (c *Client) writesByTeam(ctx context.Context, who ledger.Actor) (bool, error) {
+	var teams []team
+	_, err := c.get(ctx, &teams, nil, c.below("teams")...)
+	if rest.IsKind(err, rest.KindRefused) { // the repository is not an organization's
+		return false, nil
+	}
+	for _, t := range teams {
+		if level := t.Units["repo.code"]; t.ID <= 0 || level != "write" && level != "admin" {
+			continue
+		}
+		var got account
+		_, err := c.get(ctx, &got, nil, "teams", strconv.FormatInt(t.ID, 10), "members", who.Login)
+		if err == nil && got.actor() == who {
+			return true, nil
+		}
+		if err != nil && !rest.IsKind(err, rest.KindNotFound, rest.KindPermission) {
+			return false, err
+		}
+	}
+	return false, err
+}

@@ -1,0 +1,199 @@
+package gitea
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// pull is a pull request as the API tells it.
+type pull struct {
+	Number              int      `json:"number"`
+	State               string   `json:"state"`
+	Merged              *bool    `json:"merged"`
+	Draft               bool     `json:"draft"`
+	Title               string   `json:"title"`
+	User                *account `json:"user"`
+	AllowMaintainerEdit bool     `json:"allow_maintainer_edit"`
+	Base                *branch  `json:"base"`
+	Head                *branch  `json:"head"`
+	MergeCommit         *string  `json:"merge_commit_sha"`
+}
+
+// branch is one end of a pull request. Label is the branch's name, and "" of one that
+// was pushed to refs/for and has no branch; Ref is refs/pull/N/head where there is no
+// branch, or none any more.
+type branch struct {
+	Label string `json:"label"`
+	Ref   string `json:"ref"`
+	SHA   string `json:"sha"`
+	Repo  *place `json:"repo"`
+}
+
+// place is a repository.
+type place struct {
+	ID       int64    `json:"id"`
+	FullName string   `json:"full_name"`
+	Owner    *account `json:"owner"`
+}
+
+// commit is one of a pull request's.
+type commit struct {
+	SHA       string   `json:"sha"`
+	Author    *account `json:"author"`
+	Committer *account `json:"committer"`
+}
+
+// A span is the commits of an open pull request that its head has and its base has not.
+type span struct {
+	number     int
+	base, head string
+}
+
+// PullRequest is forge.Reader's. Its paths are left out: there is no comment on a file
+// as a whole, so that decisions are asked for in the conversation. Whether somebody or
+// an organization owns a repository is not told. The commits between two, and whether a
+// branch is protected, are remembered until Statements is called again.
+func (c *Client) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+	pr, err := rest.Twice(func() (forge.PullRequest, error) { return c.pullRequest(ctx, number) })
+	if err == nil && !pr.Fork() {
+		pr.Head.Protected, err = c.known.protected.Get(pr.Head.Branch, func() (bool, error) { return c.protected(ctx, pr.Head.Branch) })
+	}
+	if err != nil {
+		return forge.PullRequest{}, failed(fmt.Sprintf("reading pull request %d", number), err)
+	}
+	return pr, nil
+}
+
+func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+	var got pull
+	if _, err := c.get(ctx, &got, nil, c.below("pulls", strconv.Itoa(number))...); err != nil {
+		return forge.PullRequest{}, err
+	}
+	pr, err := c.pullOf(number, got)
+	if err != nil {
+		return pr, err
+	}
+	commits, err := c.commits(ctx, pr)
+	if err != nil {
+		return pr, err
+	}
+	if len(commits) > 0 {
+		pr.Head.Commit = commits[0].SHA
+	}
+	for _, one := range commits {
+		for _, by := range []*account{one.Author, one.Committer} {
+			who := by.actor()
+			pr.Strangers = pr.Strangers || who.ID == ""
+			if who.ID != "" && !slices.Contains(pr.Committers, who) {
+				pr.Committers = append(pr.Committers, who)
+			}
+		}
+	}
+	return pr, nil
+}
+
+// commits are a pull request's, the newest first, which is the head as the pull request
+// has it. Of one that is not open the server tells the branch's, which may have gone on.
+func (c *Client) commits(ctx context.Context, pr forge.PullRequest) ([]commit, error) {
+	ask := func() ([]commit, error) {
+		query := url.Values{"files": {"false"}, "stat": {"false"}, "verification": {"false"}}
+		all, err := list[commit](ctx, c, false, query, c.below("pulls", strconv.Itoa(pr.Number), "commits")...)
+		if err != nil || len(all) == 0 || all[0].SHA == pr.Head.Commit {
+			return all, err
+		}
+		if pr.State == forge.PullRequestOpen {
+			return nil, rest.Changed("the commits")
+		}
+		return all, rest.CheckCommit(all[0].SHA)
+	}
+	if pr.State != forge.PullRequestOpen {
+		return ask()
+	}
+	return c.known.commits.Get(span{pr.Number, pr.Base.Commit, pr.Head.Commit}, ask)
+}
+
+// pullOf puts what was told in our terms, but for the commits.
+func (c *Client) pullOf(number int, got pull) (forge.PullRequest, error) {
+	pr := forge.PullRequest{
+		Number: number, Draft: got.Draft, Title: got.Title, Author: got.User.actor(), MaintainerCanModify: got.AllowMaintainerEdit,
+		Committers: []ledger.Actor{}, Paths: []string{},
+	}
+	var err error
+	if pr.State, err = got.state(); err != nil {
+		return pr, err
+	}
+	if got.Number != number || got.Base == nil || got.Head == nil || got.Base.Repo == nil {
+		return pr, rest.Unusable("it is of another pull request, or has no head or base")
+	}
+	if pr.Base, err = c.side(got.Base); err != nil {
+		return pr, err
+	}
+	if pr.Head, err = c.side(got.Head); err != nil {
+		return pr, err
+	}
+	if got.Head.Label == "" { // anybody who may read can push it
+		pr.Head.Repository = nil
+	}
+	if pr.State == forge.PullRequestMerged && got.MergeCommit != nil {
+		pr.MergeCommit = *got.MergeCommit
+	}
+	pr.Repository = *pr.Base.Repository
+	return pr, nil
+}
+
+func (p pull) state() (string, error) {
+	switch {
+	case p.Merged == nil:
+	case *p.Merged:
+		return forge.PullRequestMerged, nil
+	case p.State == forge.PullRequestOpen || p.State == forge.PullRequestClosed:
+		return p.State, nil
+	}
+	return "", rest.Unusable("the pull request is of no known state")
+}
+
+// side builds the address to clone from ourselves: what is pushed there goes with a
+// token.
+func (c *Client) side(b *branch) (forge.Side, error) {
+	side := forge.Side{Branch: b.Label, Commit: b.SHA}
+	if side.Branch == "" {
+		side.Branch = strings.TrimPrefix(b.Ref, "refs/")
+	}
+	if side.Branch == "" || rest.CheckCommit(side.Commit) != nil {
+		return side, rest.Unusable("head or base of the pull request is missing")
+	}
+	if b.Repo == nil {
+		return side, nil
+	}
+	if _, _, ok := rest.SplitRepository(b.Repo.FullName); !ok || b.Repo.ID <= 0 {
+		return side, rest.Unusable("a repository of the pull request has no name or number")
+	}
+	side.Repository = &ledger.Repository{ID: strconv.FormatInt(b.Repo.ID, 10), Name: b.Repo.FullName}
+	side.CloneURL = c.server + "/" + b.Repo.FullName + ".git"
+	return side, nil
+}
+
+// protected asks whether a branch is; one that is not there is not.
+func (c *Client) protected(ctx context.Context, branch string) (bool, error) {
+	var got struct {
+		Protected *bool `json:"protected"`
+	}
+	_, err := c.get(ctx, &got, nil, c.below(append([]string{"branches"}, strings.Split(branch, "/")...)...)...)
+	switch {
+	case rest.IsKind(err, rest.KindNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case got.Protected == nil:
+		return false, rest.Unusable("the answer does not tell whether the branch is protected")
+	}
+	return *got.Protected, nil
+}

@@ -1,0 +1,234 @@
+package gitea
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// workflowRun is a run as the API tells it, from Gitea 1.25 on. Path is the name of the
+// workflow's file, without its folder, an @ and the ref that it ran for.
+type workflowRun struct {
+	ID         int64     `json:"id"`
+	Path       string    `json:"path"`
+	Event      string    `json:"event"`
+	Attempt    int       `json:"run_attempt"`
+	HeadSHA    string    `json:"head_sha"`
+	Status     string    `json:"status"`
+	Conclusion string    `json:"conclusion"`
+	Started    time.Time `json:"started_at"`
+	Completed  time.Time `json:"completed_at"`
+}
+
+// counted is a page of a list that has its number of entries beside them.
+type counted struct {
+	Total     *int            `json:"total_count"`
+	Runs      []workflowRun   `json:"workflow_runs"`
+	Artifacts []rest.Artifact `json:"artifacts"`
+}
+
+// pullRequest is the event that runs are asked for. The server compares it with the one
+// that the workflow names, and tells the one that happened.
+const pullRequest = "pull_request"
+
+// longestRun is how much earlier than it ended a run may have begun.
+const longestRun = 7 * 24 * time.Hour
+
+var pullRef = lazyregexp.New(`^([^@]+)@refs/pull/([1-9][0-9]{0,9})/head$`)
+
+// PullRuns is forge.Runs'. The number of a run's pull request is part of its ref, and
+// tells what its head is. A server that does not list runs is one that the token may not
+// ask: what a run left there is only found by its own event.
+func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) ([]forge.Run, error) {
+	const op = "looking for workflow runs of pull requests"
+	query := url.Values{"event": {pullRequest}, "status": {"success"}}
+	if commit != "" {
+		if err := rest.CheckCommit(commit); err != nil {
+			return nil, failed(op, err)
+		}
+		query.Set("head_sha", commit)
+	}
+	var found []workflowRun
+	err := c.counted(ctx, query, func(got counted) (more bool) {
+		more = true
+		for _, run := range got.Runs {
+			if run.Started.Before(since.Add(-longestRun)) {
+				more = false // the newest are first
+			}
+			of := run.Event == pullRequest || run.Event == pullRequest+"_sync" // the latter after a push
+			if of && (commit == "" || run.HeadSHA == commit) && run.Conclusion == "success" && !run.Completed.Before(since) {
+				found = append(found, run)
+			}
+		}
+		return more
+	}, c.below("actions", "runs")...)
+	if rest.IsKind(err, rest.KindNotFound) {
+		err = &rest.Error{Kind: rest.KindPermission, Message: "this server does not list workflow runs to the token; Gitea does from 1.25 on", Err: err}
+	}
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	heads := map[int]pull{}
+	var out []forge.Run
+	for _, got := range found {
+		run, err := c.pullRun(ctx, got, heads)
+		if err != nil {
+			return nil, failed(op, err)
+		}
+		if run.Workflow != "" {
+			out = append(out, run)
+		}
+	}
+	slices.SortFunc(out, func(a, b forge.Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
+	return out, nil
+}
+
+// pullRun puts a run in our terms; one that is of no pull request has no Workflow. heads
+// are the pull requests that were read.
+func (c *Client) pullRun(ctx context.Context, got workflowRun, heads map[int]pull) (forge.Run, error) {
+	parts := pullRef().FindStringSubmatch(got.Path)
+	if parts == nil {
+		return forge.Run{}, nil
+	}
+	if got.ID <= 0 || rest.CheckCommit(got.HeadSHA) != nil {
+		return forge.Run{}, rest.Unusable("the run has no number or head")
+	}
+	number, err := strconv.Atoi(parts[2])
+	if err != nil {
+		return forge.Run{}, rest.Unusable("the run is of no pull request")
+	}
+	of, known := heads[number]
+	if !known {
+		if _, err := c.get(ctx, &of, nil, c.below("pulls", parts[2])...); err != nil {
+			return forge.Run{}, err
+		}
+		heads[number] = of
+	}
+	run := forge.Run{
+		ID: got.ID, Attempt: got.Attempt, Workflow: ".github/workflows/" + parts[1], Event: pullRequest, Status: got.Status,
+		Conclusion: got.Conclusion, HeadCommit: got.HeadSHA, UpdatedAt: got.Completed,
+	}
+	if head := of.Head; head != nil && head.Label != "" {
+		run.HeadBranch = head.Label
+		if head.Repo != nil && head.Repo.ID > 0 && head.Repo.Owner != nil {
+			run.HeadRepository = &ledger.Repository{ID: strconv.FormatInt(head.Repo.ID, 10), Name: head.Repo.FullName}
+			run.HeadOwner = head.Repo.Owner.Login
+		}
+	}
+	return run, nil
+}
+
+// counted hands over each page of a list, until take wants no more or all is there.
+func (c *Client) counted(ctx context.Context, query url.Values, take func(counted) (more bool), parts ...string) error {
+	asked := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	for name, values := range query {
+		asked[name] = values
+	}
+	seen := 0
+	for page := 1; ; page++ {
+		if page > maxPages {
+			return rest.Unusable("there are more than %d pages", maxPages)
+		}
+		asked.Set("page", strconv.Itoa(page))
+		var got counted
+		if _, err := c.get(ctx, &got, asked, parts...); err != nil {
+			return err
+		}
+		if got.Total == nil {
+			return rest.Unusable("the answer does not tell how many entries there are")
+		}
+		n := len(got.Runs) + len(got.Artifacts)
+		seen += n
+		switch more := take(got); {
+		case !more || seen == *got.Total:
+			return nil
+		case n == 0 || seen > *got.Total:
+			return rest.Changed("the list")
+		}
+	}
+}
+
+// Artifact is forge.Runs'.
+func (c *Client) Artifact(ctx context.Context, runID int64, name string, limit int64) ([]byte, error) {
+	op := fmt.Sprintf("reading artifact %s of workflow run %d", ledger.OneLine(name, 60), runID)
+	found, err := c.findArtifact(ctx, runID, name)
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	archive, err := c.download(ctx, found, limit+rest.ZipOverhead)
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	data, err := rest.Unzip(archive, limit)
+	return data, failed(op, err)
+}
+
+// HasArtifact is forge.Runs'.
+func (c *Client) HasArtifact(ctx context.Context, runID int64, name string) (bool, error) {
+	_, err := c.findArtifact(ctx, runID, name)
+	if rest.IsKind(err, rest.KindNotFound) {
+		return false, nil
+	}
+	return err == nil, failed(fmt.Sprintf("looking for artifact %s of workflow run %d", ledger.OneLine(name, 60), runID), err)
+}
+
+func (c *Client) findArtifact(ctx context.Context, runID int64, name string) (int64, error) {
+	var all []rest.Artifact
+	err := c.counted(ctx, url.Values{"name": {name}}, func(got counted) bool {
+		all = append(all, got.Artifacts...)
+		return true
+	}, c.below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
+	if err != nil {
+		return 0, err
+	}
+	return rest.Newest(all, name)
+}
+
+// download asks where the archive is and reads it there, without the token. The address
+// is a secret for as long as it holds.
+func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) {
+	address, err := rest.Path(c.below("actions", "artifacts", strconv.FormatInt(id, 10), "zip")...)
+	if err != nil {
+		return nil, err
+	}
+	ask := *c.api
+	ask.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	first, err := fetch(rest.WithCall(ctx, rest.Call{Read: true, Raw: true}), &ask, c.base.String()+"/"+address)
+	if err != nil {
+		return nil, err
+	}
+	first.Body.Close()
+	where, err := c.base.Parse(first.Header.Get("Location"))
+	if err != nil || first.StatusCode != http.StatusFound || where.Scheme != c.base.Scheme && where.Scheme != "https" {
+		return nil, rest.Unusable("the server does not tell where the artifact is")
+	}
+	resp, err := fetch(rest.WithCall(ctx, rest.Call{Read: true, Raw: true, Limit: limit}), c.storage, where.String())
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
+		return nil, rest.Unusable("the artifact is not where it should be")
+	}
+	return io.ReadAll(resp.Body)
+}
+
+func fetch(ctx context.Context, client *http.Client, address string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, rest.Unusable("the artifact's address cannot be read")
+	}
+	return client.Do(req)
+}

@@ -1,0 +1,217 @@
+package github_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// TestConformance: GitHub, by its stand-in, in the suite of all forges.
+func TestConformance(t *testing.T) { forgetest.Run(t, 4, newPlace) }
+
+// A place is a stand-in with the repository acme/site.
+type place struct {
+	*testing.T
+	s      *githubtest.Server
+	logins map[string]string // by id
+	bob    ledger.Actor
+}
+
+const placeName = "acme/site"
+
+func newPlace(t *testing.T) forgetest.Place {
+	t.Helper()
+	p := &place{T: t, s: githubtest.New(t), logins: map[string]string{}}
+	p.s.Organization("acme")
+	p.s.Repository(githubtest.NewRepository{Name: placeName, Files: forgetest.Files()})
+	p.s.Set(placeName, githubtest.Settings{ActionsOpenPulls: true})
+	p.bob = p.account("user", p.s.User("bob"))
+	p.Commit(p.bob, "topic", forgetest.Work())
+	return p
+}
+
+func (p *place) Lacks() []forgetest.Lack { return []forgetest.Lack{} }
+
+func (p *place) PageSize() int { return 100 }
+
+func (p *place) Forge() forge.Forge {
+	return p.with(p.s.ActionsToken(placeName, "contents:write", "pull_requests:write", "issues:write", "checks:write", "actions:read", "members:read"))
+}
+
+func (p *place) ForgeOf(who ledger.Actor) forge.Forge { return p.with(p.s.Token(p.login(who))) }
+
+func (p *place) with(token string) forge.Forge {
+	p.Helper()
+	c, err := github.New(github.Options{
+		APIURL: p.s.API(), GraphQLURL: p.s.GraphQL(), ServerURL: p.s.URL, Repository: placeName, Token: token,
+		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }, Timeout: 30 * time.Second,
+	})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return c
+}
+
+func (p *place) Ref(branch string) string { return p.s.Ref(placeName, "refs/heads/"+branch) }
+
+func (p *place) login(who ledger.Actor) string {
+	p.Helper()
+	login, ok := p.logins[who.ID]
+	if !ok {
+		p.Fatalf("nobody is %+v", who)
+	}
+	return login
+}
+
+func (p *place) account(kind string, a githubtest.Account) ledger.Actor {
+	id := strconv.FormatInt(a.ID, 10)
+	p.logins[id] = a.Login
+	return ledger.Actor{Kind: kind, ID: id, Login: strings.TrimSuffix(a.Login, "[bot]")}
+}
+
+func (p *place) Person(name, role string) ledger.Actor {
+	who := p.bob
+	if name != who.Login {
+		who = p.account("user", p.s.User(name))
+	}
+	p.Role(who, role)
+	return who
+}
+
+func (p *place) Bot(name string) ledger.Actor {
+	who := p.account("bot", p.s.Bot(name+"[bot]"))
+	p.Role(who, "write")
+	return who
+}
+
+func (p *place) Role(who ledger.Actor, role string) { p.s.Role(placeName, p.login(who), role) }
+
+func (p *place) Rename(who ledger.Actor, name string) ledger.Actor {
+	p.s.Rename(p.login(who), name)
+	p.logins[who.ID], who.Login = name, name
+	return who
+}
+
+func (p *place) Reuse(before ledger.Actor, role string) (ledger.Actor, error) {
+	return p.Person(before.Login, role), nil
+}
+
+func (p *place) DeleteAccount(who ledger.Actor) { p.s.DeleteAccount(p.login(who)) }
+
+func (p *place) Team(name string, members ...ledger.Actor) string {
+	var logins []string
+	for _, who := range members {
+		logins = append(logins, p.login(who))
+	}
+	p.s.Team("acme", name, logins...)
+	return "acme/" + name
+}
+
+func (p *place) Commit(by ledger.Actor, branch string, files map[string]string) string {
+	return p.s.Push(githubtest.NewCommit{Repository: placeName, Branch: branch, By: p.login(by), Files: files})
+}
+
+func (p *place) Force(by ledger.Actor, branch string, files map[string]string) string {
+	const scratch = "scratch"
+	commit := p.s.Push(githubtest.NewCommit{Repository: placeName, Branch: scratch, By: p.login(by), Files: files})
+	p.Branch(branch, commit)
+	p.Branch(scratch, "")
+	return commit
+}
+
+func (p *place) Stranger(branch string, n int) string {
+	tip := p.Ref(branch)
+	for range n {
+		tip = p.s.Git(placeName, "-c", "user.name=stranger", "-c", "user.email=stranger@example.com", "commit-tree", "-p", tip, "-m", "strange", tip+"^{tree}")
+	}
+	p.Branch(branch, tip)
+	return tip
+}
+
+func (p *place) Branch(name, commit string) {
+	if commit == "" {
+		p.s.Git(placeName, "update-ref", "-d", "refs/heads/"+name)
+		return
+	}
+	p.s.Git(placeName, "update-ref", "refs/heads/"+name, commit)
+}
+
+func (p *place) Protect(branch string) { p.s.Protect(placeName, branch, true) }
+
+func (p *place) Require(branch, check string) {
+	p.s.Set(placeName, githubtest.Settings{ActionsOpenPulls: true, Checks: map[string][]string{branch: {check}}})
+}
+
+func (p *place) Fork(by ledger.Actor, branch string, files map[string]string) string {
+	fork := p.login(by) + "/site"
+	p.s.Fork(placeName, fork)
+	return p.s.Push(githubtest.NewCommit{Repository: fork, Branch: branch, By: p.login(by), Files: files})
+}
+
+func (p *place) DeleteFork(by ledger.Actor) { p.s.DeleteRepository(p.login(by) + "/site") }
+
+func (p *place) Open(by ledger.Actor, n forgetest.Pull) int {
+	from := placeName
+	if n.Fork {
+		from = p.login(by) + "/site"
+	}
+	return p.s.PullRequest(githubtest.NewPullRequest{
+		Repository: placeName, By: p.login(by), Head: n.Branch, HeadRepository: from, Title: n.Title, Draft: n.Draft,
+	}).Number
+}
+
+func (p *place) Close(_ ledger.Actor, number int) { p.s.ClosePull(placeName, number) }
+
+func (p *place) Reopen(_ ledger.Actor, number int) { p.s.ReopenPull(placeName, number) }
+
+func (p *place) Comment(by ledger.Actor, number int, body string) string {
+	return fmt.Sprint(p.s.Comment(githubtest.NewComment{Repository: placeName, Number: number, By: p.login(by), Body: body}).ID)
+}
+
+func (p *place) Edit(by ledger.Actor, id, body string) { p.s.Edit(p.number(id), p.login(by), body) }
+
+func (p *place) Delete(_ ledger.Actor, id string) { p.s.Delete(p.number(id)) }
+
+func (p *place) number(id string) int64 {
+	p.Helper()
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return n
+}
+
+func (p *place) Review(by ledger.Actor, number int, state, body string) string {
+	return fmt.Sprint(p.s.Review(githubtest.NewComment{Repository: placeName, Number: number, By: p.login(by), State: state, Body: body}).ID)
+}
+
+func (p *place) Dismiss(_ ledger.Actor, _ int, id string) { p.s.Dismiss(p.number(id)) }
+
+func (p *place) LineComment(by ledger.Actor, number int, path, body string) string {
+	return fmt.Sprint(p.s.ReviewComment(githubtest.NewComment{Repository: placeName, Number: number, By: p.login(by), Path: path, Line: 1, Body: body}).ID)
+}
+
+func (p *place) Lose(done forgetest.Done) {
+	method, path := "POST", "/pulls"
+	switch done {
+	case forgetest.Commented:
+		path = "/issues/"
+	case forgetest.Merged:
+		method, path = "PUT", "/pulls/"
+	}
+	p.s.Fail(githubtest.Fault{Method: method, Path: "/api/v3/repos/" + placeName + path, Kind: githubtest.Cut, After: true})
+}
+
+func (p *place) Break(n int) (heal func()) {
+	p.s.Fail(githubtest.Fault{Path: "/api/", Skip: n, Times: -1, Status: 500})
+	return p.s.Heal
+}

@@ -1,0 +1,39 @@
+package github
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+)
+
+// An Error is a request to GitHub that failed, of a Kind.
+type (
+	Error = rest.Error
+	Kind  = rest.Kind
+)
+
+// The kinds.
+const (
+	KindAuth        = rest.KindAuth
+	KindPermission  = rest.KindPermission
+	KindNotFound    = rest.KindNotFound
+	KindRateLimited = rest.KindRateLimited
+	KindNetwork     = rest.KindNetwork
+	KindRefused     = rest.KindRefused
+	KindChanged     = rest.KindChanged
+	KindMoved       = rest.KindMoved
+	KindAnswer      = rest.KindAnswer
+)
+
+func failed(op string, err error) error                         { return rest.Failed("GitHub", op, err) }
+func isKind(err error, kinds ...Kind) bool                      { return rest.IsKind(err, kinds...) }
+func unusable(format string, args ...any) error                 { return rest.Unusable(format, args...) }
+func changed(what string) error                                 { return rest.Changed(what) }
+func withCall(ctx context.Context, c rest.Call) context.Context { return rest.WithCall(ctx, c) }
+func splitRepository(s string) (owner, name string, ok bool)    { return rest.SplitRepository(s) }
+func address(s string) (*url.URL, error)                        { return rest.Address(s) }
+func path(parts ...string) (string, error)                      { return rest.Path(parts...) }
+func checkCommit(id string) error                               { return rest.CheckCommit(id) }
+func origin(u *url.URL) string                                  { return rest.Origin(u) }
+func twice[T any](read func() (T, error)) (T, error)            { return rest.Twice(read) }

@@ -1,0 +1,42 @@
+package pull
+
+import (
+	"strings"
+	"testing"
+)
+
+// T68: which run hands over a bundle for pull request 2: a run of the events workflow that succeeded, and where the
+// file has no folder (Gitea) one that ran for that pull request.
+func TestT68HandsOver(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]int64{
+		".github/workflows/countersign-events.yml":                                  7,
+		".github/workflows/countersign-events.yml@refs/heads/main":                  7,
+		".github/workflows/countersign-propose.yml":                                 7,
+		".github/workflows/other.yml":                                               0,
+		"countersign-events.yml@refs/pull/2/head":                                   7,
+		"countersign-events.yml@refs/pull/22/head":                                  0,
+		"countersign-events.yml@refs/pull/1/head":                                   0,
+		"countersign-events.yml@refs/pull/2/head@refs/heads/main":                   0,
+		"countersign-events.yml@refs/heads/main":                                    0,
+		"countersign-events.yml":                                                    0,
+		"other.yml@refs/pull/2/head":                                                0,
+		"x/countersign-events.yml@refs/pull/2/head":                                 0,
+		".gitea/workflows/countersign-events.yml@refs/heads/pull/2":                 0,
+		"countersign-events.yml@refs/heads/countersign-events.yml@refs/pull/2/head": 0,
+	} {
+		for change, now := range map[string]int64{"": want, `"success"→"failure"`: 0, `"completed"→"requested"`: 0, `"pull_request"→"schedule"`: 0} {
+			raw := `{"action": "completed", "workflow_run": {"id": 7, "path": "` + path + `", "event": "pull_request", "conclusion": "success"}}`
+			if from, to, is := strings.Cut(change, "→"); is {
+				raw = strings.Replace(raw, from, to, 1)
+			}
+			e, err := ReadEvent("workflow_run", "refs/heads/main", strings.NewReader(raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := e.handsOver(2); got != now {
+				t.Errorf("%s %s: %d, want %d", path, change, got, now)
+			}
+		}
+	}
+}
