@@ -29,6 +29,15 @@ func TestReadTrace(t *testing.T) {
 		{`{"type":"plan","steps":[{"title":"read"},{"title":"fix","status":"done","more":1}]}`, ""},
 		{`{"type":"reasoning","summary":""}`, ""},
 		{`{"type":"message","content":"hello"}`, ""},
+		{`{"tool":"shell","exit_code":null,"status":"cancelled","paths":["a"],"output_bytes":5000}`, ""},
+		{`{"tool":"read","path":["a"],"lines":3,"model":{}}`, ""},
+		{`{"type":"claim","path":"a.go","lines":"1-3","contributor":"ai","model":"m","tool":"t"}`, ""},
+		{`{"tool":"a","status":1}`, `"status" must be a text`},
+		{`{"tool":"a","paths":"a"}`, `"paths" must be a list of texts`},
+		{`{"tool":"a","paths":[1]}`, `"paths" must be a list of texts`},
+		{`{"type":"claim"}`, `a step of the type claim needs "path"`},
+		{`{"type":"claim","path":["a"]}`, `"path" must be a text`},
+		{`{"type":"claim","path":"a","lines":3}`, `"lines" must be a text`},
 		{`{`, "not a JSON object"},
 		{`[]`, "not a JSON object"},
 		{`"tool"`, "not a JSON object"},
@@ -40,15 +49,15 @@ func TestReadTrace(t *testing.T) {
 		{`{"tool":"` + strings.Repeat("x", 201) + `"}`, `"tool" must be a name of at most 200 bytes`},
 		{`{"tool":"a","server":[]}`, `"server" must be a name of at most 200 bytes`},
 		{`{"tool":"a","cwd":1}`, `"cwd" must be a text`},
-		{`{"tool":"a","exit_code":"0"}`, `"exit_code" must be a whole number`},
-		{`{"tool":"a","exit_code":0.5}`, `"exit_code" must be a whole number`},
-		{`{"tool":"a","exit_code":1e10}`, `"exit_code" must be a whole number`},
+		{`{"tool":"a","exit_code":"0"}`, `"exit_code" must be a whole number, or null where it is not known`},
+		{`{"tool":"a","exit_code":0.5}`, `"exit_code" must be a whole number, or null where it is not known`},
+		{`{"tool":"a","exit_code":1e10}`, `"exit_code" must be a whole number, or null where it is not known`},
 		{`{"tool":"a","started_at":"yesterday"}`, `"started_at" must be a time as in RFC 3339`},
 		{`{"tool":"a","ended_at":5}`, `"ended_at" must be a time as in RFC 3339`},
 		{`{"tool":"a","started_at":"2026-01-05T00:00:01Z","ended_at":"2026-01-05T00:00:00Z"}`, `"ended_at" is before "started_at"`},
-		{`{"type":"think","tool":"a"}`, `no step has the type "think": it is tool, plan, reasoning or message`},
-		{`{"type":null,"tool":"a"}`, `no step has the type "null": it is tool, plan, reasoning or message`},
-		{`{"type":7}`, `no step has the type "7": it is tool, plan, reasoning or message`},
+		{`{"type":"think","tool":"a"}`, `no step has the type "think": it is tool, plan, reasoning, message or claim`},
+		{`{"type":null,"tool":"a"}`, `no step has the type "null": it is tool, plan, reasoning, message or claim`},
+		{`{"type":7}`, `no step has the type "7": it is tool, plan, reasoning, message or claim`},
 		{`{"type":"plan"}`, `a step of the type plan needs "steps"`},
 		{`{"type":"plan","steps":{}}`, `"steps" must be a list of objects, each with a title and perhaps a status`},
 		{`{"type":"plan","steps":["read"]}`, `"steps" must be a list of objects, each with a title and perhaps a status`},
@@ -56,7 +65,7 @@ func TestReadTrace(t *testing.T) {
 		{`{"type":"reasoning"}`, `a step of the type reasoning needs "summary"`},
 		{`{"type":"message","content":{}}`, `"content" must be a text`},
 	} {
-		steps, err := input.ReadTrace([]byte("{\"tool\":\"first\"}\n\n" + c.line + "\n"))
+		steps, err := input.ReadSteps([]byte("{\"tool\":\"first\"}\n\n" + c.line + "\n"))
 		var bad *patch.Error
 		switch {
 		case c.want == "" && (err != nil || len(steps) != 2):
@@ -65,7 +74,7 @@ func TestReadTrace(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.line, err, c.want)
 		}
 	}
-	if _, err := input.ReadTrace([]byte(strings.Repeat("{\"tool\":\"a\"}\n", 10_001))); err == nil || !strings.Contains(err.Error(), "at most 10000 steps") {
+	if _, err := input.ReadSteps([]byte(strings.Repeat("{\"tool\":\"a\"}\n", 10_001))); err == nil || !strings.Contains(err.Error(), "at most 10000 steps") {
 		t.Errorf("too many steps: %v", err)
 	}
 }
@@ -85,16 +94,16 @@ func TestTraceSample(t *testing.T) {
 			break
 		}
 	}
-	if steps, err := input.ReadTrace([]byte(sample.String())); err != nil || len(steps) != 5 {
+	if steps, err := input.ReadSteps([]byte(sample.String())); err != nil || len(steps) != 5 {
 		t.Errorf("%v, %d steps", err, len(steps))
 	}
 }
 
-func FuzzReadTrace(f *testing.F) {
+func FuzzReadSteps(f *testing.F) {
 	f.Add([]byte(`{"type":"plan","steps":[{"title":"a"}]}` + "\n" + `{"tool":"x","exit_code":1,"started_at":"2026-01-05T00:00:00Z"}`))
 	f.Add([]byte(`{"type":"message","content":"\ud800"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		steps, err := input.ReadTrace(raw)
+		steps, err := input.ReadSteps(raw)
 		if err != nil {
 			return
 		}
@@ -106,7 +115,7 @@ func FuzzReadTrace(f *testing.F) {
 			}
 			again = append(again, line...)
 		}
-		if same, err := input.ReadTrace(again); err != nil || len(same) != len(steps) {
+		if same, err := input.ReadSteps(again); err != nil || len(same) != len(steps) {
 			t.Fatalf("%v: %d steps, then %d", err, len(steps), len(same))
 		}
 	})
@@ -117,7 +126,7 @@ func (w *world) traced(trace string) (tx string, items []*ledger.TraceItem) {
 	w.Helper()
 	in := w.input(fix)
 	var err error
-	if in.Trace, err = input.ReadTrace([]byte(trace)); err != nil {
+	if in.Trace, err = input.ReadSteps([]byte(trace)); err != nil {
 		w.Fatal(err)
 	}
 	out, err := w.as(bot).Review(w.Context(), in, false)

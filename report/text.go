@@ -415,7 +415,14 @@ func eventText(p ledger.Payload) string {
 	case *ledger.CommandItem:
 		return fmt.Sprintf("%s %s %s: %s", p.Item.ID, p.Item.Type, p.Item.Status, p.Item.Command)
 	case *ledger.TraceItem:
-		return fmt.Sprintf("%s %s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, p.Item.Said())
+		if p.Item.Metadata.Source == ledger.SourceClaimed {
+			return fmt.Sprintf("%s claimed by the proposer: %s", p.Item.ID, p.Item.Said())
+		}
+		how := ""
+		if word := p.Item.Unfinished(); word != "" {
+			how = " (" + word + ")"
+		}
+		return fmt.Sprintf("%s %s%s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, how, p.Item.Said())
 	case *ledger.ArtifactStored:
 		return p.Kind + " " + p.Path
 	case *ledger.ApprovalRequest:

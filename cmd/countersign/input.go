@@ -89,7 +89,7 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 	}
 	if in, name, err = a.input(ctx, r, f, rules.Policy); err == nil && f.trace != "" {
 		name = f.trace
-		in.Trace, err = a.readTrace(name, rules.Policy)
+		in.Trace, in.TraceFormat, err = a.readTrace(name, rules.Policy, r.Secrets.Text)
 	}
 	return in, name, inFile(name, err)
 }
@@ -97,24 +97,31 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 // maxSession is how many bytes of a session's log are read: it has much that no step has.
 const maxSession = 64 << 20
 
-// readTrace reads a trace that has as many bytes as the Policy allows, once it is steps.
-func (a *App) readTrace(name string, p policy.Policy) ([]any, error) {
+// readTrace reads a trace that has as many bytes as the Policy allows, once it is steps,
+// and says what it was read as. clean takes the secrets out of a text.
+func (a *App) readTrace(name string, p policy.Policy, clean func(string) string) (steps []any, format string, err error) {
 	raw, err := a.readInput(name, max(maxSession, p.Limits.Bytes))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	steps, err := input.ReadTrace(raw)
-	if have := int64(len(raw)); have > p.Limits.Bytes && (have > maxSession || !input.IsSession(raw)) {
-		return nil, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
+	if have := int64(len(raw)); have > max(maxSession, p.Limits.Bytes) {
+		return nil, "", &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
+	}
+	steps, format, err = input.ReadTrace(raw, clean)
+	if have := int64(len(raw)); have > p.Limits.Bytes && format == "" {
+		return nil, "", &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if format != "" {
+		a.say("%s: read as a trace of %s", inputName(name), format)
 	}
 	written, err := input.WriteTrace(steps)
 	if have := int64(len(written)); err == nil && have > p.Limits.Bytes {
 		err = &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
-	return steps, err
+	return steps, format, err
 }
 
 // readLimited reads a file that may have as many bytes as the Policy allows. What

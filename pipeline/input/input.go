@@ -47,6 +47,8 @@ type Change struct {
 	Author   *ledger.Author     // whom a mail or a commit names, unverified; nil: nobody
 	Trace    []any              // what the proposer did before, as ReadTrace gives it; untrusted
 
+	TraceFormat string // what the trace was read as, one of TraceFormats; "" for steps
+
 	// For: the pull request that the change is for, nil for none. Its head is
 	// the base; of KindPullRequest the base is given.
 	For      *forge.PullRequest

@@ -1,9 +1,9 @@
 package input
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,33 +13,64 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// IsSession reports whether a trace is the log of a session that an agent's program keeps:
-// Claude Code's or Codex's. Both are JSON Lines.
-func IsSession(raw []byte) bool { return sessionOf(raw) != nil }
+// The formats that ReadTrace tells beside steps (docs/agents.md).
+const (
+	TraceClaude     = "claude-code"
+	TraceCodex      = "codex"
+	TraceCodexExec  = "codex-exec"
+	TraceEvents     = "session-events"
+	TraceGateway    = "mcp-gateway"
+	TraceAgentTrace = "agent-trace"
+	TraceGitAI      = "git-ai"
+)
 
-// A session turns the lines of a log into steps of a trace.
-type session struct {
-	read  func(s *session, line map[string]any)
-	steps []any
-	calls map[string]map[string]any // those that have no result yet, by their id
+// TraceFormats are the names of all.
+var TraceFormats = []string{TraceClaude, TraceCodex, TraceCodexExec, TraceEvents, TraceGateway, TraceAgentTrace, TraceGitAI}
+
+// A logFormat tells whose log an object is from, and reads one.
+type logFormat struct {
+	name string
+	is   func(object map[string]any) bool
+	read func(s *session, object map[string]any) error
 }
 
-// sessionOf tells by the first lines whose log it is, nil for nobody's.
+var logFormats = []logFormat{
+	{TraceClaude, isClaude, (*session).claude},
+	{TraceCodex, isCodex, (*session).codex},
+	{TraceCodexExec, isCodexExec, (*session).codexExec},
+	{TraceEvents, isEvent, (*session).event},
+	{TraceGateway, isGateway, (*session).gateway},
+	{TraceAgentTrace, isAgentTrace, (*session).agentTrace},
+}
+
+// A session turns the objects of a log into steps of a trace.
+type session struct {
+	format string
+	read   func(s *session, object map[string]any) error
+	clean  func(string) string
+
+	steps []any
+	calls map[string]map[string]any // the last call of each id
+	open  []map[string]any          // calls since the agent was last interrupted
+	said  map[string]bool           // what the agent said in this turn, of Codex
+	cwd   string                    // where the agent works: what is below it is shown without it
+}
+
+// maxLooked is how many objects of a file are looked at to tell whose log it is.
+const maxLooked = 100
+
+// sessionOf tells by the first objects whose log a file is, and returns nil for nobody's: a
+// file that begins with a step is a trace already.
 func sessionOf(raw []byte) *session {
 	n := 0
-	for line := range bytes.Lines(raw) {
-		if n++; n > 20 {
+	for r := range records(raw) {
+		if n++; n > maxLooked || n == 1 && r.object != nil && checkStep(r.object) == "" {
 			break
 		}
-		doc, _ := canon.Parse(line)
-		object, _ := doc.(map[string]any)
-		_, hasMessage := object["message"].(map[string]any)
-		_, hasPayload := object["payload"].(map[string]any)
-		switch kind := said(object, "type"); {
-		case hasMessage && (kind == "user" || kind == "assistant"):
-			return &session{read: (*session).claude, calls: map[string]map[string]any{}}
-		case hasPayload && (kind == "session_meta" || kind == "response_item" || kind == "event_msg" || kind == "turn_context"):
-			return &session{read: (*session).codex, calls: map[string]map[string]any{}}
+		for _, f := range logFormats {
+			if r.object != nil && f.is(r.object) {
+				return &session{format: f.name, read: f.read, calls: map[string]map[string]any{}, said: map[string]bool{}}
+			}
 		}
 	}
 	return nil
@@ -47,22 +78,18 @@ func sessionOf(raw []byte) *session {
 
 // all reads a whole log. Its last line may be cut off, as in a session that goes on.
 func (s *session) all(raw []byte) ([]any, error) {
-	n := 0
-	for line := range bytes.Lines(raw) {
-		n++
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		doc, err := canon.Parse(line)
-		object, is := doc.(map[string]any)
-		if (err != nil || !is) && !bytes.HasSuffix(line, []byte("\n")) {
+	for r := range records(raw) {
+		if r.object == nil && r.cut {
 			break
 		}
-		if err != nil || !is {
-			return nil, &patch.Error{Line: n, Message: "not a JSON object"}
+		if r.object == nil {
+			return nil, &patch.Error{Line: r.line, Message: "not a JSON object"}
 		}
-		if s.read(s, object); len(s.steps) > maxSteps {
-			return nil, &patch.Error{Line: n, Message: fmt.Sprintf("a trace has at most %d steps", maxSteps)}
+		if err := s.read(s, r.object); err != nil {
+			return nil, &patch.Error{Line: r.line, Message: err.Error()}
+		}
+		if len(s.steps) > maxSteps {
+			return nil, tooMany(r.line)
 		}
 	}
 	for _, step := range s.steps {
@@ -73,100 +100,12 @@ func (s *session) all(raw []byte) ([]any, error) {
 	return s.steps, nil
 }
 
-// claude reads a line of Claude Code's (~/.claude/projects/*/*.jsonl): a message as the
-// API has it, with blocks of text, thinking, tool_use and tool_result. What people typed
-// is left out.
-func (s *session) claude(line map[string]any) {
-	message, _ := line["message"].(map[string]any)
-	at := said(line, "timestamp")
-	blocks, _ := message["content"].([]any)
-	if text, is := message["content"].(string); is {
-		blocks = []any{map[string]any{"type": "text", "text": text}}
-	}
-	own := said(line, "type") == "assistant"
-	for _, b := range blocks {
-		block, _ := b.(map[string]any)
-		switch kind := said(block, "type"); {
-		case own && kind == "text":
-			s.say(stepMessage, "content", said(block, "text"))
-		case own && kind == "thinking":
-			s.say(stepReasoning, "summary", said(block, "thinking"))
-		case own && kind == "tool_use":
-			asked, _ := block["input"].(map[string]any)
-			switch name := said(block, "name"); {
-			case name == "TodoWrite":
-				s.plan(asked["todos"], "content")
-			case name == "Bash":
-				s.call(said(block, "id"), name, asked["command"], at)
-			default:
-				s.call(said(block, "id"), name, block["input"], at)
-			}
-		case !own && kind == "tool_result":
-			text := texts(block["content"])
-			code, known := exitCode(text)
-			if failed, _ := block["is_error"].(bool); !failed {
-				code, known = 0, true
-			}
-			s.result(said(block, "tool_use_id"), text, at, code, known)
-		}
-	}
-}
-
-// codex reads a line of Codex's (~/.codex/sessions/**/rollout-*.jsonl): items of the
-// Responses API. Events repeat them and are left out, as is what people typed.
-func (s *session) codex(line map[string]any) {
-	item, _ := line["payload"].(map[string]any)
-	at := said(line, "timestamp")
-	if said(line, "type") != "response_item" {
-		return
-	}
-	id, name := said(item, "call_id"), said(item, "name")
-	switch said(item, "type") {
-	case "message":
-		if said(item, "role") == "assistant" {
-			s.say(stepMessage, "content", texts(item["content"]))
-		}
-	case "reasoning":
-		s.say(stepReasoning, "summary", texts(item["summary"]))
-	case "local_shell_call":
-		action, _ := item["action"].(map[string]any)
-		s.call(id, "shell", words(action["command"]), at)
-	case "custom_tool_call":
-		s.call(id, name, item["input"], at)
-	case "function_call":
-		var asked any = said(item, "arguments")
-		if doc, err := canon.Parse([]byte(said(item, "arguments"))); err == nil {
-			asked = doc
-		}
-		object, _ := asked.(map[string]any)
-		switch {
-		case name == "update_plan":
-			s.plan(object["plan"], "step")
-			return
-		case object["command"] != nil:
-			asked = words(object["command"])
-		case object["cmd"] != nil:
-			asked = words(object["cmd"])
-		}
-		s.call(id, name, asked, at)
-	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
-		text := texts(item["output"])
-		code, known := exitCode(text)
-		var inner map[string]any
-		if doc, err := canon.Parse([]byte(text)); err == nil {
-			inner, _ = doc.(map[string]any)
-		}
-		if meta, is := inner["metadata"].(map[string]any); is && isWhole(meta["exit_code"]) {
-			code, known, text = int(meta["exit_code"].(float64)), true, said(inner, "output")
-		}
-		s.result(id, text, at, code, known)
-	}
-}
-
 // say adds a step that is words alone, if there are any.
 func (s *session) say(kind, member, text string) {
 	if strings.TrimSpace(text) != "" {
-		s.steps = append(s.steps, map[string]any{"type": kind, member: clipped(text)})
+		step := map[string]any{"type": kind}
+		s.put(step, member, text)
+		s.steps = append(s.steps, step)
 	}
 }
 
@@ -176,7 +115,11 @@ func (s *session) plan(doc any, title string) {
 	steps := []any{}
 	for _, one := range all {
 		todo, _ := one.(map[string]any)
-		steps = append(steps, map[string]any{"title": said(todo, title), "status": said(todo, "status")})
+		status := said(todo, "status")
+		if done, told := todo["completed"].(bool); told {
+			status = map[bool]string{true: ledger.ItemCompleted, false: ledger.StepPending}[done]
+		}
+		steps = append(steps, map[string]any{"title": said(todo, title), "status": status})
 	}
 	if len(steps) > 0 {
 		s.steps = append(s.steps, map[string]any{"type": stepPlan, "steps": steps})
@@ -184,41 +127,142 @@ func (s *session) plan(doc any, title string) {
 }
 
 // commands are the tools whose calls are commands.
-var commands = map[string]bool{"Bash": true, "shell": true, "shell_command": true, "exec_command": true, "local_shell": true}
+var commands = map[string]bool{
+	"Bash": true, "bash": true, "powershell": true, "shell": true, "shell_command": true, "exec_command": true, "local_shell": true,
+}
 
-// call adds a call of a tool. One of an MCP server has its name in the tool's.
-func (s *session) call(id, name string, asked any, at string) {
-	step := map[string]any{"tool": ledger.OneLine(cmp.Or(name, "unnamed"), 200), "input": asked}
+// editors are the tools that change the one file which the member of their input names.
+var editors = map[string]string{
+	"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path", "edit": "path", "create": "path",
+}
+
+// call adds a call of a tool, which is in progress until its result is read. One of an
+// MCP server has the server's name in the tool's.
+func (s *session) call(id, name string, asked any, at string) map[string]any {
+	step := map[string]any{"tool": s.name(cmp.Or(name, "unnamed")), "status": ledger.ItemInProgress}
 	if server, tool, is := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__"); is && strings.HasPrefix(name, "mcp__") && server != "" && tool != "" {
-		step["server"], step["tool"] = ledger.OneLine(server, 200), ledger.OneLine(tool, 200)
+		step["server"], step["tool"] = s.name(server), s.name(tool)
 	}
-	if text, is := asked.(string); is {
-		step["input"] = clipped(text)
-	} else if text := display(asked); len(text) > maxClipped {
-		step["input"] = clipped(text)
+	object, _ := asked.(map[string]any)
+	if member := editors[name]; said(object, member) != "" {
+		step["paths"] = []any{s.below(said(object, member))}
+	}
+	if commands[name] {
+		step["exit_code"] = nil
+		if command := said(object, "command"); command != "" {
+			asked = command
+		}
+	}
+	if text := display(asked); len(text) > maxClipped {
+		s.put(step, "input", text)
+	} else if asked != nil {
+		step["input"] = asked
 	}
 	if isMoment(at) {
 		step["started_at"] = at
 	}
-	s.steps = append(s.steps, step)
+	s.steps, s.open = append(s.steps, step), append(s.open, step)
 	if id != "" {
 		s.calls[id] = step
 	}
+	return step
 }
 
-// result adds what came of a call. A command's has an exit code where it is told.
-func (s *session) result(id, text, at string, code int, known bool) {
-	step := s.calls[id]
+// callOn adds a call of a tool of an MCP server.
+func (s *session) callOn(server, id, name string, asked any, at string) map[string]any {
+	step := s.call(id, name, asked, at)
+	s.on(step, server, name)
+	return step
+}
+
+// on makes a call one of a tool of an MCP server, which is no command, however it is called.
+func (s *session) on(step map[string]any, server, name string) {
+	if server != "" {
+		step["server"], step["tool"] = s.name(server), s.name(name)
+		delete(step, "exit_code")
+	}
+}
+
+// An outcome is what a log tells of the end of a call.
+type outcome struct {
+	output string
+	at     string
+	status string // one of an item's, "" where the log does not tell
+	code   *int   // of a command
+}
+
+// end adds what came of a call to its step, nil for a call that is not known. What was
+// told before stays: a log that tells twice tells the exact one first.
+func (s *session) end(step map[string]any, o outcome) {
 	if step == nil {
 		return
 	}
-	delete(s.calls, id)
-	step["output"] = clipped(text)
-	if began := moment(step["started_at"]); isMoment(at) && !began.IsZero() && !moment(at).Before(began) {
-		step["ended_at"] = at
+	if _, told := step["output"]; !told {
+		s.put(step, "output", o.output)
 	}
-	if known && commands[said(step, "tool")] && step["server"] == nil {
-		step["exit_code"] = float64(code)
+	if step["status"] != ledger.ItemInProgress {
+		return
+	}
+	code, isCommand := step["exit_code"]
+	if isCommand && code == nil && o.code != nil && o.status != ledger.ItemCancelled {
+		step["exit_code"] = float64(*o.code)
+		o.status = map[bool]string{true: ledger.ItemCompleted, false: ledger.ItemFailed}[*o.code == 0]
+	}
+	if o.status == "" {
+		return
+	}
+	step["status"] = o.status
+	if began, ended := moment(step["started_at"]), moment(o.at); !began.IsZero() && !ended.IsZero() && !ended.Before(began) {
+		step["ended_at"] = o.at
+	}
+}
+
+// cancel ends each call that has no result: the agent was interrupted.
+func (s *session) cancel() {
+	for _, step := range s.open {
+		if step["status"] == ledger.ItemInProgress {
+			step["status"] = ledger.ItemCancelled
+		}
+	}
+	s.open = nil
+}
+
+// below is a path as it is told, but without the directory that the agent works in.
+func (s *session) below(name string) string {
+	if s.cwd != "" {
+		name = strings.TrimPrefix(name, strings.TrimSuffix(s.cwd, "/")+"/")
+	}
+	return name
+}
+
+// name is a text as a name of at most 200 bytes.
+func (s *session) name(text string) string {
+	line := ledger.OneLine(s.clean(text), 200)
+	return cmp.Or(strings.ToValidUTF8(line[:min(200, len(line))], ""), "unnamed")
+}
+
+// maxClipped is how many bytes of a text of a session are kept, and maxRead how many are
+// looked through for secrets before it is cut.
+const (
+	maxClipped = 4000
+	maxRead    = 64 << 10
+)
+
+// put gives a step a text, or its beginning: secrets are taken out before it is cut, and
+// of what is cut it has the size.
+func (s *session) put(step map[string]any, member, text string) {
+	if len(text) <= maxClipped {
+		step[member] = text
+		return
+	}
+	kept := maxClipped
+	clean := s.clean(strings.ToValidUTF8(text[:min(maxRead, len(text))], ""))
+	if len(text) > maxRead {
+		kept = min(kept, len(clean)/2) // half a secret may be at its end
+	}
+	step[member] = strings.ToValidUTF8(clean[:min(kept, len(clean))], "") + fmt.Sprintf("\n… cut here, of %d bytes", len(text))
+	if member == "output" {
+		step["output_bytes"] = float64(len(text))
 	}
 }
 
@@ -228,7 +272,11 @@ func texts(doc any) string {
 		return text
 	}
 	if object, is := doc.(map[string]any); is {
-		return cmp.Or(said(object, "output"), said(object, "content"), said(object, "text"))
+		text := cmp.Or(said(object, "output"), said(object, "content"), said(object, "text"))
+		if list, is := object["content"].([]any); is && text == "" {
+			return texts(list)
+		}
+		return text
 	}
 	all, _ := doc.([]any)
 	var out []string
@@ -258,25 +306,44 @@ func words(doc any) any {
 	return strings.Join(out, " ")
 }
 
-var exitLine = lazyregexp.New(`(?m)^(?:Exit code:?|Process exited with code) (-?[0-9]{1,9})$`)
+var (
+	exitLine = lazyregexp.New(`(?m)^(?:Exit code:?|Process exited with code) (-?[0-9]{1,9})$`)
+	exitMark = lazyregexp.New(`<exited with exit code (-?[0-9]{1,9})>\s*$`)
+)
 
-// exitCode is the one that the first lines of an output tell of.
-func exitCode(text string) (code int, known bool) {
-	found := exitLine().FindStringSubmatch(text[:min(len(text), 400)])
+// exitCode is the one that the first lines of an output tell of, nil if they tell of none.
+func exitCode(text string) *int { return codeIn(exitLine(), text[:min(len(text), 400)]) }
+
+// markedCode is the one that stands at the end of an output.
+func markedCode(text string) *int { return codeIn(exitMark(), text[max(0, len(text)-100):]) }
+
+func codeIn(rx *regexp.Regexp, text string) *int {
+	found := rx.FindStringSubmatch(text)
 	if found == nil {
-		return 0, false
+		return nil
 	}
 	code, err := strconv.Atoi(found[1])
-	return code, err == nil
+	if err != nil {
+		return nil
+	}
+	return &code
 }
 
-// maxClipped is how many bytes of a text of a session are kept.
-const maxClipped = 4 << 10
-
-// clipped is the beginning of a text, and how much more there was.
-func clipped(text string) string {
-	if len(text) <= maxClipped {
-		return text
+// wholeCode is an exit code that a log has as a number, nil for anything else.
+func wholeCode(v any) *int {
+	if !isWhole(v) {
+		return nil
 	}
-	return strings.ToValidUTF8(text[:maxClipped], "") + fmt.Sprintf("\n… %d bytes more", len(text)-maxClipped)
+	code := int(v.(float64))
+	return &code
+}
+
+// parsed is the object that a text is as JSON, nil if it is none.
+func parsed(text string) map[string]any {
+	doc, err := canon.Parse([]byte(text))
+	if err != nil {
+		return nil
+	}
+	object, _ := doc.(map[string]any)
+	return object
 }

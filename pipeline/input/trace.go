@@ -2,12 +2,9 @@ package input
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"math"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -21,10 +18,11 @@ const (
 	stepPlan      = "plan"
 	stepReasoning = "reasoning"
 	stepMessage   = "message"
+	stepClaim     = "claim"
 )
 
 // stepNeeds is the member that a step of each type must have.
-var stepNeeds = map[string]string{stepTool: "tool", stepPlan: "steps", stepReasoning: "summary", stepMessage: "content"}
+var stepNeeds = map[string]string{stepTool: "tool", stepPlan: "steps", stepReasoning: "summary", stepMessage: "content", stepClaim: "path"}
 
 // A member is what a known member of a step must be, in words and in code.
 type member struct {
@@ -38,13 +36,20 @@ var stepMembers = map[string]member{
 	"tool":       {"a name of at most 200 bytes", isName},
 	"server":     {"a name of at most 200 bytes", isName},
 	"cwd":        {"a text", isText},
-	"exit_code":  {"a whole number", isWhole},
+	"exit_code":  {"a whole number, or null where it is not known", isCode},
+	"status":     {"a text", isText},
+	"paths":      {"a list of texts", isTexts},
 	"started_at": {"a time as in RFC 3339", isMoment},
 	"ended_at":   {"a time as in RFC 3339", isMoment},
 	"steps":      {"a list of objects, each with a title and perhaps a status", isPlan},
 	"summary":    {"a text", isText},
 	"content":    {"a text", isText},
+
+	"output_bytes": {"a whole number", isWhole},
 }
+
+// claimMembers are those of a claim, beside the tool.
+var claimMembers = []string{"path", "lines", "contributor", "model", "conversation", "revision"}
 
 // maxSteps is how many steps a trace may have, maxTold of how many of them there
 // are items; the artifact has all.
@@ -53,13 +58,26 @@ const (
 	maxTold  = 100
 )
 
-// ReadTrace reads a trace of what an agent did (docs/formats.md, Trace): JSON
-// Lines, one step a line, or the log of a session. The error is a *patch.Error that
-// names the line.
-func ReadTrace(raw []byte) ([]any, error) {
-	if s := sessionOf(raw); s != nil {
-		return s.all(raw)
+// ReadTrace reads what a proposer gives as a trace (docs/formats.md, Trace): steps as
+// JSON Lines, or one of TraceFormats, which it tells by the text and returns; the format
+// is "" for steps. clean takes the secrets out of a text: what is cut is cut after that,
+// as half a secret is not recognised. The error is a *patch.Error that names the line.
+func ReadTrace(raw []byte, clean func(string) string) (steps []any, format string, err error) {
+	if isNote(raw) {
+		steps, err = readNote(raw, clean)
+		return steps, TraceGitAI, err
 	}
+	if s := sessionOf(raw); s != nil {
+		s.clean = clean
+		steps, err = s.all(raw)
+		return steps, s.format, err
+	}
+	steps, err = ReadSteps(raw)
+	return steps, "", err
+}
+
+// ReadSteps reads steps as JSON Lines, and nothing else: what WriteTrace writes.
+func ReadSteps(raw []byte) ([]any, error) {
 	out := []any{}
 	n := 0
 	for line := range bytes.Lines(raw) {
@@ -76,13 +94,17 @@ func ReadTrace(raw []byte) ([]any, error) {
 			return nil, &patch.Error{Line: n, Message: why}
 		}
 		if out = append(out, doc); len(out) > maxSteps {
-			return nil, &patch.Error{Line: n, Message: fmt.Sprintf("a trace has at most %d steps", maxSteps)}
+			return nil, tooMany(n)
 		}
 	}
 	return out, nil
 }
 
-// WriteTrace writes steps as ReadTrace reads them.
+func tooMany(line int) error {
+	return &patch.Error{Line: line, Message: fmt.Sprintf("a trace has at most %d steps", maxSteps)}
+}
+
+// WriteTrace writes steps as ReadSteps reads them.
 func WriteTrace(steps []any) ([]byte, error) {
 	var out []byte
 	for _, step := range steps {
@@ -98,7 +120,7 @@ func WriteTrace(steps []any) ([]byte, error) {
 // checkStep says what is wrong with a step, "" if nothing is.
 func checkStep(step map[string]any) string {
 	if t, given := step["type"]; given && stepNeeds[stepType(step)] == "" {
-		return fmt.Sprintf("no step has the type %+q: it is tool, plan, reasoning or message", ledger.OneLine(canon.String(t, true), 40))
+		return fmt.Sprintf("no step has the type %+q: it is tool, plan, reasoning, message or claim", ledger.OneLine(canon.String(t, true), 40))
 	}
 	if need := stepNeeds[stepType(step)]; step[need] == nil {
 		return fmt.Sprintf("a step of the type %s needs %q", stepType(step), need)
@@ -106,6 +128,11 @@ func checkStep(step map[string]any) string {
 	for _, name := range sortedKeys(step) {
 		if m, known := stepMembers[name]; known && !m.is(step[name]) {
 			return fmt.Sprintf("%q must be %s", name, m.must)
+		}
+	}
+	for _, name := range claimMembers {
+		if value, given := step[name]; given && stepType(step) == stepClaim && !isText(value) {
+			return fmt.Sprintf("%q must be a text", name)
 		}
 	}
 	if begin, end := moment(step["started_at"]), moment(step["ended_at"]); !begin.IsZero() && !end.IsZero() && end.Before(begin) {
@@ -145,6 +172,13 @@ func isWhole(v any) bool {
 	return ok && f == math.Trunc(f) && math.Abs(f) <= math.MaxInt32
 }
 
+func isCode(v any) bool { return v == nil || isWhole(v) }
+
+func isTexts(v any) bool {
+	all, ok := v.([]any)
+	return ok && !slices.ContainsFunc(all, func(one any) bool { return !isText(one) })
+}
+
 func isMoment(v any) bool { return !moment(v).IsZero() }
 
 // moment reads a time, the zero time from what is none.
@@ -167,128 +201,4 @@ func isPlan(v any) bool {
 		}
 	}
 	return ok
-}
-
-// RecordTrace records a trace: whole as an artifact, its first steps as items of
-// the turn, each marked as the proposer's word. clean takes the secrets out of a
-// text.
-func (in Change) RecordTrace(s *ledger.Stage, clean func(string) string) {
-	r := teller{clean}
-	file := s.Artifact("trace", map[string]any{"schema": "countersign/trace/1", "calls": in.Trace})
-	next := 3 // item_1 is the fileChange, item_2 the turnDiff
-	if in.Proposal != nil {
-		next++ // and item_3 the Proposal's plan
-	}
-	for i, doc := range in.Trace[:min(maxTold, len(in.Trace))] {
-		step, _ := doc.(map[string]any)
-		item := r.stepItem(step)
-		if item.Type == "plan" && len(item.Steps) == 0 {
-			continue // says nothing, and is no item of the schema
-		}
-		item.ID, item.Op = fmt.Sprintf("item_%d", next), "final"
-		next++
-		item.Metadata = ledger.TraceMetadata{
-			Artifact: ledger.ArtifactRef{ArtifactID: strings.TrimSuffix(path.Base(file), ".json"), Path: file},
-			Source:   ledger.SourceTrace, Step: i + 1, Steps: len(in.Trace),
-			StartedAt: said(step, "started_at"), EndedAt: said(step, "ended_at"),
-		}
-		s.Event(&ledger.TraceItem{TransactionID: s.Log.Transaction().TransactionID, TurnID: "turn_1", Item: item})
-	}
-}
-
-// stepItem is a step as it is shown. A tool call with an exit code is a command.
-func (r teller) stepItem(step map[string]any) ledger.TraceStep {
-	switch stepType(step) {
-	case stepPlan:
-		return ledger.TraceStep{Type: "plan", Steps: r.planSteps(step["steps"])}
-	case stepReasoning:
-		summary := r.cut(said(step, "summary"))
-		return ledger.TraceStep{Type: "reasoning", Summary: &summary}
-	case stepMessage:
-		content := r.cut(said(step, "content"))
-		return ledger.TraceStep{Type: "agentMessage", Content: &content}
-	}
-	code, isCommand := step["exit_code"].(float64)
-	if !isCommand {
-		server, tool := r.line(said(step, "server"), 200), r.line(said(step, "tool"), 200)
-		return ledger.TraceStep{Type: "mcpToolCall", Server: &server, Tool: &tool}
-	}
-	exit, command := int(code), r.line(cmp.Or(display(step["input"]), said(step, "tool")), 500)
-	item := ledger.TraceStep{
-		Type: ledger.CommandExecution, Status: ledger.ItemCompleted, Command: &command,
-		CWD: r.line(said(step, "cwd"), 500), AggregatedOutput: r.cut(display(step["output"])), ExitCode: &exit, DurationMS: duration(step),
-	}
-	if exit != 0 {
-		item.Status = ledger.ItemFailed
-	}
-	return item
-}
-
-// maxPlan is how many steps of a plan an item holds.
-const maxPlan = 100
-
-func (r teller) planSteps(v any) []ledger.Step {
-	steps, _ := v.([]any)
-	var out []ledger.Step
-	for i, step := range steps[:min(maxPlan, len(steps))] {
-		doc, _ := step.(map[string]any)
-		out = append(out, ledger.Step{ID: fmt.Sprintf("step_%d", i+1), Title: r.line(said(doc, "title"), 200), Status: stepStatus(said(doc, "status"))})
-	}
-	return out
-}
-
-// stepStatus is the word that a plan's step has in an item for one that an agent
-// uses. What is left out, or is no word known here, is not done yet, as far as
-// the item says; the artifact has the agent's own.
-func stepStatus(said string) string {
-	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(said)) {
-	case "inprogress", "active", "doing":
-		return ledger.ItemInProgress
-	case "completed", "complete", "done":
-		return ledger.ItemCompleted
-	case "skipped", "cancelled", "canceled":
-		return ledger.StepSkipped
-	case "failed":
-		return ledger.ItemFailed
-	}
-	return ledger.StepPending
-}
-
-// A teller keeps secrets out of what is shown of a trace.
-type teller struct{ clean func(string) string }
-
-// cut is the beginning of a text.
-func (r teller) cut(s string) string { return ledger.Beginning(r.clean(s)) }
-
-// line is a text in one line: what is cut first is not found.
-func (r teller) line(s string, limit int) string { return ledger.OneLine(r.clean(s), limit) }
-
-func said(doc map[string]any, name string) string {
-	s, _ := doc[name].(string)
-	return s
-}
-
-// display is a text as it is, and anything else as JSON.
-func display(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	}
-	raw, err := canon.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	return string(raw)
-}
-
-// duration is how long a step took in milliseconds, nil where it does not say.
-func duration(step map[string]any) *int {
-	begin, end := moment(step["started_at"]), moment(step["ended_at"])
-	if begin.IsZero() || end.IsZero() {
-		return nil
-	}
-	took := int(end.Sub(begin).Milliseconds())
-	return &took
 }

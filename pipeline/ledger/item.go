@@ -229,9 +229,13 @@ type ArtifactRef struct {
 	Path       string `json:"path"`
 }
 
-// SourceTrace marks an item that is the proposer's word: nothing here ran it, or
-// saw it.
-const SourceTrace = "trace"
+// What an item that is the proposer's word was taken from: nothing here ran it, or saw it.
+// SourceTrace is a log of what an agent did, SourceClaimed a record that only says who wrote
+// which lines.
+const (
+	SourceTrace   = "trace"
+	SourceClaimed = "claimed"
+)
 
 // traceTypes are the types of item that a trace can tell of.
 var traceTypes = []string{"agentMessage", "reasoning", "plan", "mcpToolCall", CommandExecution}
@@ -268,14 +272,18 @@ type TraceStep struct {
 }
 
 // TraceMetadata says where a step stands in the trace: Step counts from 1, Steps
-// is how many there are. Source is SourceTrace.
+// is how many there are. Source is SourceTrace or SourceClaimed. Paths are the files that
+// the call changes, the first of them; OutputBytes is the size of an output that the trace
+// has only the beginning of.
 type TraceMetadata struct {
-	Artifact  ArtifactRef `json:"artifact"`
-	Source    string      `json:"source"`
-	Step      int         `json:"step"`
-	Steps     int         `json:"steps"`
-	StartedAt string      `json:"started_at,omitempty"`
-	EndedAt   string      `json:"ended_at,omitempty"`
+	Artifact    ArtifactRef `json:"artifact"`
+	Source      string      `json:"source"`
+	Step        int         `json:"step"`
+	Steps       int         `json:"steps"`
+	Paths       []string    `json:"paths,omitempty"`
+	OutputBytes int         `json:"output_bytes,omitempty"`
+	StartedAt   string      `json:"started_at,omitempty"`
+	EndedAt     string      `json:"ended_at,omitempty"`
 }
 
 // Said is the text that the item is about, "" for a plan.
@@ -288,6 +296,12 @@ func (i TraceStep) Said() string {
 	return ""
 }
 
+// Unfinished is what became of a call that was not completed, in words, "" for any other
+// item.
+func (i TraceStep) Unfinished() string {
+	return map[string]string{ItemInProgress: "not ended", ItemFailed: "failed", ItemCancelled: "cancelled"}[i.Status]
+}
+
 // follows reports whether the item is one of turn item schema 0.1.
 func (i TraceStep) follows() bool {
 	has := map[string]bool{
@@ -297,9 +311,15 @@ func (i TraceStep) follows() bool {
 	return i.ID != "" && has[i.Type] && isItemStatus(i.Status) && areSteps(i.Steps)
 }
 
-// isTrace reports whether an item may be one of a trace.
+// isTrace reports whether an item may be one of a trace. A claim is words, never a call.
 func (i TraceStep) isTrace() bool {
-	return i.Metadata.Source == SourceTrace && slices.Contains(traceTypes, i.Type)
+	switch i.Metadata.Source {
+	case SourceTrace:
+		return slices.Contains(traceTypes, i.Type)
+	case SourceClaimed:
+		return i.Type == "agentMessage"
+	}
+	return false
 }
 
 // maxOutput is how many bytes of an output an item holds.

@@ -30,6 +30,7 @@ func TestTraceItemDecode(t *testing.T) {
 		ok           bool
 	}{
 		{"commandExecution", "trace", true}, {"mcpToolCall", "trace", true}, {"plan", "trace", true}, {"reasoning", "trace", true}, {"agentMessage", "trace", true},
+		{"agentMessage", "claimed", true}, {"commandExecution", "claimed", false}, {"mcpToolCall", "claimed", false}, {"plan", "claimed", false}, {"fileChange", "claimed", false},
 		{"commandExecution", "", false}, {"commandExecution", "here", false}, {"fileChange", "trace", false}, {"turnDiff", "trace", false}, {"", "trace", false},
 	} {
 		payload, err := canon.Marshal(traceStep(c.kind, c.source))

@@ -25,8 +25,10 @@ type Bundle struct {
 	Summary string `json:"summary"`
 	Data    string `json:"data"`            // base64 of the Git diff, patch.json or Proposal
 	Trace   string `json:"trace,omitempty"` // base64 of JSON Lines
-	// Format is what the diff was made from, one of input.Formats but FormatAuto.
-	Format string `json:"format,omitempty"`
+	// Format is what the diff was made from, one of input.Formats but FormatAuto, and
+	// TraceFormat what the trace was, one of input.TraceFormats.
+	Format      string `json:"format,omitempty"`
+	TraceFormat string `json:"trace_format,omitempty"`
 }
 
 const bundleSchema = "countersign/bundle/1"
@@ -43,7 +45,7 @@ func NewBundle(in input.Change, diff, trace []byte) Bundle {
 	}
 	b := Bundle{Schema: bundleSchema, Kind: kind, Summary: in.Summary, Format: in.Format, Data: base64.StdEncoding.EncodeToString(data)}
 	if len(trace) > 0 {
-		b.Trace = base64.StdEncoding.EncodeToString(trace)
+		b.Trace, b.TraceFormat = base64.StdEncoding.EncodeToString(trace), in.TraceFormat
 	}
 	return b
 }
@@ -66,6 +68,9 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	}
 	if b.Format != "" && (b.Kind != input.KindPatch || b.Format == input.FormatAuto || !slices.Contains(input.Formats, b.Format)) {
 		return input.Change{}, fmt.Errorf("the bundle's format is %+q", ledger.OneLine(b.Format, 40))
+	}
+	if b.TraceFormat != "" && (b.Trace == "" || !slices.Contains(input.TraceFormats, b.TraceFormat)) {
+		return input.Change{}, fmt.Errorf("the bundle's trace_format is %+q", ledger.OneLine(b.TraceFormat, 40))
 	}
 	data, err := base64.StdEncoding.DecodeString(b.Data)
 	if err != nil {
@@ -93,6 +98,7 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	if err != nil || int64(len(trace)) > p.Limits.Bytes {
 		return in, errors.New("the bundle's trace is not base64, or too long")
 	}
-	in.Trace, err = input.ReadTrace(trace)
+	in.Trace, err = input.ReadSteps(trace)
+	in.TraceFormat = b.TraceFormat
 	return in, err
 }

@@ -97,9 +97,16 @@ func (s *sheet) trace() {
 	}
 	s.Markup("<section>\n<h2 id=\"trace\">What the proposer says it did</h2>\n<p>Nothing here saw any of it.</p>\n<ol>\n")
 	for _, step := range steps {
-		s.Markup("<li>").Text(map[string]string{
+		verb := map[string]string{
 			"agentMessage": "said", "reasoning": "thought", "plan": "planned", "mcpToolCall": "called a tool", ledger.CommandExecution: "ran",
-		}[step.Item.Type])
+		}[step.Item.Type]
+		if step.Item.Metadata.Source == ledger.SourceClaimed {
+			verb = "claimed"
+		}
+		if how := step.Item.Unfinished(); how != "" {
+			verb += " (" + how + ")"
+		}
+		s.Markup("<li>").Text(verb)
 		if said := step.Item.Said(); said != "" && !s.o.Redact {
 			s.Text(": ").Code(said)
 		}

@@ -300,7 +300,7 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 		return in, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}
 	if p.Trace != "" {
-		if in.Trace, err = input.ReadTrace([]byte(p.Trace)); err != nil {
+		if in.Trace, in.TraceFormat, err = input.ReadTrace([]byte(p.Trace), c.r.Secrets.Text); err != nil {
 			return in, fmt.Errorf("params.trace: %w", err)
 		}
 	}

@@ -1,0 +1,314 @@
+package input
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// isCodex reports whether an object is a line of a rollout, as Codex keeps of each session
+// (~/.codex/sessions/**/rollout-*.jsonl).
+func isCodex(object map[string]any) bool {
+	_, hasPayload := object["payload"].(map[string]any)
+	kinds := []string{"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
+	return hasPayload && slices.Contains(kinds, said(object, "type"))
+}
+
+// codex reads a line: items of the Responses API, and of the events those that say more of
+// a call than its item. What people typed, and what a compaction repeats, is left out.
+func (s *session) codex(line map[string]any) error {
+	item, _ := line["payload"].(map[string]any)
+	switch said(line, "type") {
+	case "session_meta", "turn_context":
+		if cwd := said(item, "cwd"); cwd != "" {
+			s.cwd = cwd
+		}
+	case "response_item":
+		s.codexItem(item, said(line, "timestamp"))
+	case "event_msg":
+		s.codexEvent(item, said(line, "timestamp"))
+	}
+	return nil
+}
+
+func (s *session) codexItem(item map[string]any, at string) {
+	id, name := said(item, "call_id"), said(item, "name")
+	switch said(item, "type") {
+	case "message":
+		if said(item, "role") == "assistant" {
+			s.sayOnce(texts(item["content"]))
+		}
+	case "reasoning":
+		s.say(stepReasoning, "summary", texts(item["summary"]))
+	case "local_shell_call":
+		action, _ := item["action"].(map[string]any)
+		s.call(id, "shell", words(action["command"]), at)
+	case "web_search_call":
+		action, _ := item["action"].(map[string]any)
+		var asked any
+		if action != nil {
+			asked = action
+		}
+		s.call("", "web_search", asked, at)["status"] = cmp.Or(codexStatus(said(item, "status")), ledger.ItemInProgress)
+	case "custom_tool_call":
+		s.patched(s.call(id, name, item["input"], at))
+	case "function_call":
+		if object := parsed(said(item, "arguments")); name == "update_plan" {
+			s.plan(object["plan"], "step")
+		} else {
+			s.patched(s.call(id, name, codexInput(name, item, object), at))
+		}
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
+		s.codexOutput(id, item["output"], at)
+	}
+}
+
+// codexInput is what a function was asked for: of a command its words.
+func codexInput(name string, item, object map[string]any) any {
+	switch {
+	case object == nil:
+		return item["arguments"]
+	case commands[name] && object["command"] != nil:
+		return words(object["command"])
+	case commands[name] && object["cmd"] != nil:
+		return words(object["cmd"])
+	}
+	return object
+}
+
+var patchedPath = lazyregexp.New(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$`)
+
+// patched adds the files that a call of apply_patch names.
+func (s *session) patched(step map[string]any) {
+	input := said(step, "input")
+	if object, is := step["input"].(map[string]any); is {
+		input = said(object, "input")
+	}
+	if step["tool"] != "apply_patch" {
+		return
+	}
+	var paths []any
+	for _, found := range patchedPath().FindAllStringSubmatch(input, -1) {
+		paths = append(paths, s.below(found[1]))
+	}
+	if paths != nil {
+		step["paths"] = paths
+	}
+}
+
+// running is what the result of a command says that goes on, stopped what begins that of
+// a call which a person broke off or did not let happen.
+var (
+	running = lazyregexp.New(`(?m)^Process running with session ID `)
+	stopped = lazyregexp.New(`^(?:aborted$|(?:Wall time: [0-9.]+ seconds\n)?aborted by user|(?:exec command|patch) rejected by user)`)
+)
+
+func (s *session) codexOutput(id string, output any, at string) {
+	text := texts(output)
+	o := outcome{output: text, at: at, status: ledger.ItemCompleted, code: exitCode(text)}
+	if inner := parsed(text); inner != nil {
+		meta, _ := inner["metadata"].(map[string]any)
+		if code := wholeCode(meta["exit_code"]); code != nil {
+			o.code, o.output = code, said(inner, "output")
+			if *code != 0 {
+				o.status = ledger.ItemFailed
+			}
+		}
+	}
+	switch begin := text[:min(len(text), 400)]; {
+	case o.code != nil:
+	case stopped().MatchString(begin):
+		o.status = ledger.ItemCancelled
+	case running().MatchString(begin):
+		o.status = ""
+	}
+	if object, is := output.(map[string]any); is && object["success"] == false && o.status == ledger.ItemCompleted {
+		o.status = ledger.ItemFailed
+	}
+	s.end(s.calls[id], o)
+}
+
+// codexEvent reads an event: how a command, a patch or a call of an MCP server ended, and
+// that a turn was broken off. The calls are known already, but for those without an item.
+func (s *session) codexEvent(event map[string]any, at string) {
+	id := said(event, "call_id")
+	step := s.calls[id]
+	o := outcome{at: at, status: codexStatus(said(event, "status"))}
+	switch said(event, "type") {
+	case "task_started", "turn_started":
+		clear(s.said)
+	case "agent_message":
+		s.sayOnce(said(event, "message"))
+	case "turn_aborted":
+		s.cancel()
+	case "exec_command_end":
+		if said(event, "source") == "user_shell" {
+			return // a person ran it
+		}
+		if step == nil {
+			step = s.call(id, "shell", words(event["command"]), "")
+		}
+		o.output, o.code = said(event, "aggregated_output"), wholeCode(event["exit_code"])
+		s.end(step, o)
+	case "patch_apply_end":
+		if step == nil {
+			step = s.call(id, "apply_patch", nil, "")
+		}
+		if step["paths"] == nil {
+			s.changed(step, event["changes"])
+		}
+		o.output = said(event, "stdout") + said(event, "stderr")
+		if success, told := event["success"].(bool); told && o.status != ledger.ItemCancelled {
+			o.status = map[bool]string{true: ledger.ItemCompleted, false: ledger.ItemFailed}[success]
+		}
+		s.end(step, o)
+	case "mcp_tool_call_end":
+		asked, _ := event["invocation"].(map[string]any)
+		if step == nil {
+			step = s.call(id, said(asked, "tool"), asked["arguments"], "")
+		}
+		s.on(step, said(asked, "server"), said(asked, "tool"))
+		o.output, o.status = mcpResult(event["result"])
+		s.end(step, o)
+	}
+}
+
+// mcpResult is what a call of an MCP server came to, as Rust writes a result: {"Ok": …} or
+// {"Err": "…"}.
+func mcpResult(doc any) (output, status string) {
+	result, _ := doc.(map[string]any)
+	if failure, failed := result["Err"]; failed {
+		return display(failure), ledger.ItemFailed
+	}
+	if inner, is := result["Ok"].(map[string]any); is {
+		result = inner
+	}
+	if result["isError"] == true || result["is_error"] == true {
+		return texts(result["content"]), ledger.ItemFailed
+	}
+	return texts(result["content"]), ledger.ItemCompleted
+}
+
+// changed adds the files that a patch changed: a table by path, or a list of objects.
+func (s *session) changed(step map[string]any, doc any) {
+	var paths []any
+	if table, is := doc.(map[string]any); is {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			paths = append(paths, s.below(name))
+		}
+	}
+	list, _ := doc.([]any)
+	for _, one := range list {
+		change, _ := one.(map[string]any)
+		if name := said(change, "path"); name != "" {
+			paths = append(paths, s.below(name))
+		}
+	}
+	if paths != nil {
+		step["paths"] = paths
+	}
+}
+
+// sayOnce adds what the agent said, unless it said the same in this turn: events repeat
+// messages.
+func (s *session) sayOnce(text string) {
+	if !s.said[text] {
+		s.said[text] = true
+		s.say(stepMessage, "content", text)
+	}
+}
+
+// codexStatus is the status of an item for a word of Codex's, "" for one that is not known.
+func codexStatus(word string) string {
+	return map[string]string{
+		"in_progress": ledger.ItemInProgress, "completed": ledger.ItemCompleted, "failed": ledger.ItemFailed, "declined": ledger.ItemCancelled,
+	}[word]
+}
+
+// isCodexExec reports whether an object is a line of what `codex exec --json` prints.
+func isCodexExec(object map[string]any) bool {
+	kind := said(object, "type")
+	_, hasItem := object["item"].(map[string]any)
+	return kind == "thread.started" && said(object, "thread_id") != "" || hasItem && strings.HasPrefix(kind, "item.")
+}
+
+// codexExec reads a line. An item is told when it begins, when it changes and when it
+// ends, each time as a whole.
+func (s *session) codexExec(line map[string]any) error {
+	item, _ := line["item"].(map[string]any)
+	if !strings.HasPrefix(said(line, "type"), "item.") {
+		return nil
+	}
+	kind := cmp.Or(said(item, "type"), said(item, "item_type")) // the second before version 0.45
+	id := kind + " " + said(item, "id")
+	o := outcome{status: codexStatus(said(item, "status")), output: display(item["aggregated_output"]), code: wholeCode(item["exit_code"])}
+	step := s.calls[id]
+	begin := func(server, tool string, asked any) {
+		if step == nil {
+			step = s.callOn(server, id, tool, asked, "")
+		}
+	}
+	switch kind {
+	case "agent_message", "assistant_message":
+		s.retell(id, map[string]any{"type": stepMessage}, "content", said(item, "text"))
+		return nil
+	case "reasoning":
+		s.retell(id, map[string]any{"type": stepReasoning}, "summary", said(item, "text"))
+		return nil
+	case "todo_list":
+		s.replan(id, item["items"])
+		return nil
+	case "command_execution":
+		begin("", "shell", item["command"])
+	case "file_change":
+		begin("", "apply_patch", nil)
+		s.changed(step, item["changes"])
+	case "mcp_tool_call":
+		begin(said(item, "server"), said(item, "tool"), item["arguments"])
+		o.output, _ = mcpResult(item["result"])
+		if failure, is := item["error"].(map[string]any); is {
+			o.output = said(failure, "message")
+		}
+	case "web_search":
+		begin("", "web_search", item["query"])
+		o.status = ledger.ItemCompleted
+	case "collab_tool_call":
+		begin("", said(item, "tool"), item["prompt"])
+	default:
+		return nil
+	}
+	if said(line, "type") == "item.completed" && o.status != ledger.ItemInProgress {
+		s.end(step, o)
+	}
+	return nil
+}
+
+// retell adds what the agent said, or replaces what it had said of it before.
+func (s *session) retell(id string, step map[string]any, member, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if s.calls[id] == nil {
+		s.calls[id] = step
+		s.steps = append(s.steps, step)
+	}
+	s.put(s.calls[id], member, text)
+}
+
+// replan adds a list of things to do, or replaces what it was before.
+func (s *session) replan(id string, items any) {
+	before, n := s.calls[id], len(s.steps)
+	if s.plan(items, "text"); len(s.steps) == n {
+		return
+	}
+	step := s.steps[n].(map[string]any)
+	if s.calls[id] = step; before != nil {
+		s.steps = s.steps[:n]
+		before["steps"] = step["steps"]
+		s.calls[id] = before
+	}
+}
