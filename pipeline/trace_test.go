@@ -31,7 +31,7 @@ func TestReadTrace(t *testing.T) {
 		{`{"type":"message","content":"hello"}`, ""},
 		{`{"tool":"shell","exit_code":null,"status":"cancelled","paths":["a"],"output_bytes":5000}`, ""},
 		{`{"tool":"read","path":["a"],"lines":3,"model":{}}`, ""},
-		{`{"type":"claim","path":"a.go","lines":"1-3","contributor":"ai","model":"m","tool":"t"}`, ""},
+		{`{"type":"claim","path":"a.go","lines":"1-3","contributor":"ai","model":"m","agent":"t"}`, ""},
 		{`{"tool":"a","status":1}`, `"status" must be a text`},
 		{`{"tool":"a","paths":"a"}`, `"paths" must be a list of texts`},
 		{`{"tool":"a","paths":[1]}`, `"paths" must be a list of texts`},

@@ -49,7 +49,7 @@ var stepMembers = map[string]member{
 }
 
 // claimMembers are those of a claim, beside the tool.
-var claimMembers = []string{"path", "lines", "contributor", "model", "conversation", "revision"}
+var claimMembers = []string{"path", "lines", "contributor", "agent", "model", "conversation", "revision"}
 
 // maxSteps is how many steps a trace may have, maxTold of how many of them there
 // are items; the artifact has all.

@@ -20,18 +20,15 @@ type claim struct {
 	lines       []string // "3" or "3-7"
 	contributor string   // "ai", "human", "mixed" or "unknown"
 
-	tool, model, conversation, revision string
+	agent, model, conversation, revision string
 }
 
 func (s *session) claim(c claim) {
 	step := map[string]any{"type": stepClaim, "contributor": c.contributor}
-	for name, text := range map[string]string{"path": c.path, "lines": strings.Join(c.lines, ","), "model": c.model, "conversation": c.conversation, "revision": c.revision} {
+	for name, text := range map[string]string{"path": c.path, "lines": strings.Join(c.lines, ","), "agent": c.agent, "model": c.model, "conversation": c.conversation, "revision": c.revision} {
 		if text != "" {
 			s.put(step, name, text)
 		}
-	}
-	if c.tool != "" {
-		step["tool"] = s.name(c.tool)
 	}
 	s.steps = append(s.steps, step)
 }
@@ -68,7 +65,7 @@ func (s *session) agentTrace(record map[string]any) error {
 				return err
 			}
 			for _, one := range claims {
-				one.path, one.tool, one.revision = said(file, "path"), said(tool, "name"), said(vcs, "revision")
+				one.path, one.agent, one.revision = said(file, "path"), said(tool, "name"), said(vcs, "revision")
 				one.conversation = said(conversation, "url")
 				if s.claim(one); len(s.steps) > maxSteps {
 					return fmt.Errorf("a trace has at most %d steps", maxSteps)
@@ -189,5 +186,5 @@ func keyOf(about map[string]any, key string) claim {
 		return claim{contributor: "unknown"}
 	}
 	agent, _ := session["agent_id"].(map[string]any)
-	return claim{contributor: "ai", tool: said(agent, "tool"), model: said(agent, "model"), conversation: cmp.Or(said(session, "messages_url"), said(agent, "id"))}
+	return claim{contributor: "ai", agent: said(agent, "tool"), model: said(agent, "model"), conversation: cmp.Or(said(session, "messages_url"), said(agent, "id"))}
 }

@@ -102,7 +102,7 @@ func callStatus(step map[string]any) string {
 // claim puts a claim in words: the file, its lines, and who is said to have written them.
 func (r teller) claim(step map[string]any) string {
 	by := []string{cmp.Or(r.line(said(step, "contributor"), 40), "unknown")}
-	for _, name := range []string{"model", "tool"} {
+	for _, name := range []string{"model", "agent"} {
 		if text := r.line(said(step, name), 250); text != "" {
 			by = append(by, text)
 		}

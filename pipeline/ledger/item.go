@@ -286,11 +286,12 @@ type TraceMetadata struct {
 	EndedAt     string      `json:"ended_at,omitempty"`
 }
 
-// Said is the text that the item is about, "" for a plan.
+// Said is the text that the item is about, and of a call the files that it changes; "" for
+// a plan.
 func (i TraceStep) Said() string {
 	for _, text := range []*string{i.Command, i.Tool, i.Summary, i.Content} {
 		if text != nil {
-			return *text
+			return strings.TrimSpace(*text + " " + strings.Join(i.Metadata.Paths, ", "))
 		}
 	}
 	return ""
