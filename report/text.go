@@ -452,6 +452,7 @@ var patchHints = [][2]string{
 	{`unexpected text "\x1b`, `make the diff with "git diff --no-color"`},
 	{"unexpected text ~", `if it was made with --word-diff: "git diff --word-diff=none"`},
 	{"no format that is known", "--from says what it is: git, unified, codex, blocks, edits or gh-aw (docs/agents.md)"},
+	{": not a JSON object", "a trace is JSON Lines of steps, or one of the logs that docs/agents.md lists; other text is none"},
 	{"more of what is around it", "the proposer has to say which place is meant"},
 	{"or an @@ line", "the proposer has to say which place is meant"},
 	{"not there: ", "the proposer has to read the file as it is in HEAD, and make the change anew"},
