@@ -94,7 +94,7 @@ func TestTraceSample(t *testing.T) {
 			break
 		}
 	}
-	if steps, err := input.ReadSteps([]byte(sample.String())); err != nil || len(steps) != 5 {
+	if steps, err := input.ReadSteps([]byte(sample.String())); err != nil || len(steps) != 7 {
 		t.Errorf("%v, %d steps", err, len(steps))
 	}
 }

@@ -45,7 +45,7 @@ func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.needle, "needle", "", "remove-todo: delete every line that contains this `TEXT`")
 	flags.StringSliceVar(&f.files, "files", nil, "remove-todo: in these files only (default: all text files)")
 	flags.StringVarP(&f.summary, "summary", "s", "", "what the change is for, shown to the approver")
-	flags.StringVar(&f.trace, "trace", "", "keep what the proposer did before: JSON Lines, one object a tool call, `FILE`")
+	flags.StringVar(&f.trace, "trace", "", "keep what the proposer did before: an agent's log, or steps as JSON Lines, `FILE`")
 }
 
 // given returns the names of the inputs that were given.

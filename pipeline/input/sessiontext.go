@@ -1,0 +1,119 @@
+package input
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+)
+
+// maxClipped is how many bytes of a text of a session are kept, and maxRead how many are
+// looked through for secrets before it is cut.
+const (
+	maxClipped = 4000
+	maxRead    = 64 << 10
+)
+
+// put gives a step a text, or its beginning: secrets are taken out before it is cut, and
+// of what is cut it has the size.
+func (s *session) put(step map[string]any, member, text string) {
+	if len(text) <= maxClipped {
+		step[member] = text
+		return
+	}
+	kept := maxClipped
+	clean := s.clean(strings.ToValidUTF8(text[:min(maxRead, len(text))], ""))
+	if len(text) > maxRead {
+		kept = min(kept, len(clean)/2) // half a secret may be at its end
+	}
+	step[member] = strings.ToValidUTF8(clean[:min(kept, len(clean))], "") + fmt.Sprintf("\n… cut here, of %d bytes", len(text))
+	if member == "output" {
+		step["output_bytes"] = float64(len(text))
+	}
+}
+
+// texts are the texts of a list of blocks, or a text as it is.
+func texts(doc any) string {
+	if text, is := doc.(string); is {
+		return text
+	}
+	if object, is := doc.(map[string]any); is {
+		text := cmp.Or(said(object, "output"), said(object, "content"), said(object, "text"))
+		if list, is := object["content"].([]any); is && text == "" {
+			return texts(list)
+		}
+		return text
+	}
+	all, _ := doc.([]any)
+	var out []string
+	for _, one := range all {
+		block, _ := one.(map[string]any)
+		if text := said(block, "text"); text != "" {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// words are a command: of a list of a shell and its script the script, of another list its words.
+func words(doc any) any {
+	all, is := doc.([]any)
+	if !is {
+		return doc
+	}
+	var out []string
+	for _, one := range all {
+		word, _ := one.(string)
+		out = append(out, word)
+	}
+	if len(out) == 3 && (out[1] == "-lc" || out[1] == "-c") {
+		return out[2]
+	}
+	return strings.Join(out, " ")
+}
+
+var (
+	exitLine = lazyregexp.New(`(?m)^(?:Exit code:?|Process exited with code) (-?[0-9]{1,9})$`)
+	exitMark = lazyregexp.New(`<exited with exit code (-?[0-9]{1,9})>\s*$`)
+)
+
+// exitCode is the one that the first lines of an output tell of, nil if they tell of none.
+func exitCode(text string) *int { return codeIn(exitLine(), text[:min(len(text), 400)]) }
+
+// markedCode is the one that stands at the end of an output.
+func markedCode(text string) *int { return codeIn(exitMark(), text[max(0, len(text)-100):]) }
+
+func codeIn(rx *regexp.Regexp, text string) *int {
+	found := rx.FindStringSubmatch(text)
+	if found == nil {
+		return nil
+	}
+	code, err := strconv.Atoi(found[1])
+	if err != nil {
+		return nil
+	}
+	return &code
+}
+
+// wholeCode is an exit code that a log has as a number, nil for anything else.
+func wholeCode(v any) *int {
+	if !isWhole(v) {
+		return nil
+	}
+	code := int(v.(float64))
+	return &code
+}
+
+// parsed is the object that a text is as JSON, nil if it is none.
+func parsed(text string) map[string]any {
+	doc, err := canon.Parse([]byte(text))
+	if err != nil {
+		return nil
+	}
+	object, _ := doc.(map[string]any)
+	return object
+}
