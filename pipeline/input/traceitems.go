@@ -108,8 +108,11 @@ func (r teller) claim(step map[string]any) string {
 		}
 	}
 	where := r.line(said(step, "path"), 500)
-	if lines := r.line(said(step, "lines"), 500); lines != "" {
+	switch lines := r.line(said(step, "lines"), 500); {
+	case strings.ContainsAny(lines, "-,"):
 		where += ", lines " + lines
+	case lines != "":
+		where += ", line " + lines
 	}
 	return where + ": " + strings.Join(by, ", ")
 }
