@@ -149,9 +149,9 @@ func (p *proposing) Open(shared bool) (mcp.Stages, error) {
 	if shared {
 		p.a.shareLedger()
 	}
-	var err error
-	p.r, err = p.a.open()
-	return p.r, err
+	r, err := p.a.open()
+	p.r = r
+	return r, err
 }
 
 func (p *proposing) Close() error {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -50,26 +51,37 @@ func (c *call) list(ctx context.Context, keep func(ledger.Transaction) bool) (an
 	return map[string]any{"transactions": rows, "more": more}, err
 }
 
-// transaction finds a transaction, and the verdict on it by what the ledger has. The one of
-// a pull request is looked for in the remote's ledger, where others decide.
+// transaction finds a transaction, and the verdict on it by what the ledger has.
 func (c *call) transaction(ctx context.Context, name string) (pipeline.Gated, error) {
+	snap, id, err := c.find(ctx, name)
+	if err != nil {
+		return pipeline.Gated{}, err
+	}
+	g, err := c.History(ctx, snap, id)
+	if err != nil || c.shared || g.Transaction().PullRequest() == 0 || g.Transaction().Closed {
+		return g, err
+	}
+	if err := c.share(); err != nil { // where others decide
+		return g, err
+	}
+	if snap, err = c.Ledger(ctx, ledger.Dir(id)); err != nil {
+		return g, err
+	}
+	return c.History(ctx, snap, id)
+}
+
+// find looks for a transaction in the ledger of the clone, then in the remote's, which alone
+// has those that were proposed for pull requests.
+func (c *call) find(ctx context.Context, name string) (ledger.Snapshot, string, error) {
 	if name == "" {
-		return pipeline.Gated{}, &ArgumentError{"arguments.transaction is empty"}
+		return ledger.Snapshot{}, "", &ArgumentError{"arguments.transaction is empty"}
 	}
-	for shared := false; ; shared = true {
-		snap, id, err := c.Find(ctx, name, true)
-		if err != nil {
-			return pipeline.Gated{}, err
-		}
-		g, err := c.History(ctx, snap, id)
-		if err != nil || shared || g.Transaction().PullRequest() == 0 || g.Transaction().Closed {
-			return g, err
-		}
-		if err := c.share(); err != nil {
-			return g, err
-		}
-		name = id
+	snap, id, err := c.Find(ctx, name, true)
+	unknown := errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrNoTransactions)
+	if !unknown || c.shared || c.share() != nil {
+		return snap, id, err
 	}
+	return c.Find(ctx, name, true)
 }
 
 // state is where a transaction stands, and how a person decides.
@@ -265,7 +277,7 @@ func (c *call) verify(ctx context.Context, p statusParams) (any, error) {
 	if p.Transaction == "" {
 		return c.audit(ctx)
 	}
-	snap, id, err := c.Find(ctx, p.Transaction, true)
+	snap, id, err := c.find(ctx, p.Transaction)
 	if err != nil {
 		return nil, err
 	}

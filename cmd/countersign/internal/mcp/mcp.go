@@ -134,7 +134,8 @@ func (kept) Close() error { return nil }
 type call struct {
 	Program
 	Stages
-	tell func(message string, done, total float64) // progress, where the client asked for it
+	shared bool                                      // whether the ledger is the remote's
+	tell   func(message string, done, total float64) // progress, where the client asked for it
 }
 
 // begin opens what a call needs, once there is a place among those at work.
@@ -157,8 +158,11 @@ func (s *service) begin(ctx context.Context, places chan struct{}) (c *call, end
 
 // share has the call work on the remote's ledger: what is for a pull request is for
 // everybody who looks at it.
-func (c *call) share() (err error) {
-	c.Stages, err = c.Open(true)
+func (c *call) share() error {
+	stages, err := c.Open(true)
+	if err == nil {
+		c.Stages, c.shared = stages, true
+	}
 	return err
 }
 
