@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -58,13 +61,16 @@ func answer(doc json.RawMessage) *sdk.CallToolResult {
 }
 
 // decode reads a tool's arguments. They are written again before they are decoded, as
-// encoding/json takes a member in another letter case for the same, the last of two, and
-// bytes that are no UTF-8 for others.
+// encoding/json takes a member in another letter case for the same, and the last of two; what
+// is no text, it would replace.
 func decode(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
 	doc, err := canon.Parse(raw)
+	if err == nil && !isText(doc) {
+		err = errors.New("arguments: half of a surrogate pair is no character")
+	}
 	if err == nil {
 		raw, err = canon.Marshal(doc)
 	}
@@ -75,6 +81,23 @@ func decode(raw json.RawMessage, into any) error {
 		return &ArgumentError{err.Error()}
 	}
 	return nil
+}
+
+// isText reports whether all strings of a document are UTF-8.
+func isText(doc any) bool {
+	switch doc := doc.(type) {
+	case string:
+		return utf8.ValidString(doc)
+	case []any:
+		return !slices.ContainsFunc(doc, func(item any) bool { return !isText(item) })
+	case map[string]any:
+		for name, value := range doc {
+			if !isText(name) || !isText(value) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // failed is an error as an agent sees it: a result that says what to mend.
@@ -98,6 +121,7 @@ func failed(p Program, err error) (*sdk.CallToolResult, error) {
 // about, as far as it has them.
 func about(err error, doc map[string]any) {
 	var arguments *ArgumentError
+	var format *input.FormatError
 	var limit *pipeline.LimitError
 	var found *secret.FoundError
 	var denied *pipeline.DeniedError
@@ -115,7 +139,7 @@ func about(err error, doc map[string]any) {
 		}
 	}
 	switch {
-	case errors.As(err, &arguments):
+	case errors.As(err, &arguments), errors.As(err, &format):
 		put("arguments", "", 0)
 	case errors.As(err, &limit):
 		put("limits."+limit.What, "", 0)

@@ -87,7 +87,7 @@ func (c *call) edits(ctx context.Context, given []json.RawMessage, summary strin
 		var e editParam
 		at := fmt.Sprintf("arguments.edits[%d]", i)
 		err := rpc.Decode(at, raw, &e)
-		if err == nil && (e.OldText == nil) != (e.NewText == nil) || (e.OldText == nil) == (e.Content == nil) {
+		if err == nil && ((e.OldText == nil) != (e.NewText == nil) || (e.OldText == nil) == (e.Content == nil)) {
 			err = fmt.Errorf("%s has either old_text and new_text, or content", at)
 		}
 		if err != nil {
