@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 there are clients whose model and roots can be asked for, and none is asked
+
 package main
 
 import (
@@ -20,6 +22,11 @@ import (
 // mcpWays are how a client talks to a process of the program.
 var mcpWays = map[string]func(s *served) *mcpClient{
 	"stdio": (*served).mcp,
+	"stdio of 2025-06-18": func(s *served) *mcpClient { // where a server may ask at any time
+		cmd := s.command("mcp")
+		cmd.Stderr = s.t.Output()
+		return s.connect(&sdk.CommandTransport{Command: cmd}, cmd, "2025-06-18")
+	},
 	"http": func(s *served) *mcpClient {
 		h := s.mcpHTTP()
 		return s.connect(h.transport(), nil)
@@ -35,8 +42,9 @@ type mcpClient struct {
 	tools    map[string]*sdk.Tool
 }
 
-// connect is a client that can answer for a person, as clients do who show forms, or a model.
-func (s *served) connect(to sdk.Transport, server *exec.Cmd) *mcpClient {
+// connect is a client that can answer for a person, as clients do who show forms, or a model;
+// of a revision of the protocol, else of the newest.
+func (s *served) connect(to sdk.Transport, server *exec.Cmd, revision ...string) *mcpClient {
 	s.t.Helper()
 	c := &mcpClient{T: s.t, server: server, progress: make(chan *sdk.ProgressNotificationParams, 1000), tools: map[string]*sdk.Tool{}}
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
@@ -52,8 +60,11 @@ func (s *served) connect(to sdk.Transport, server *exec.Cmd) *mcpClient {
 	})
 	client.AddRoots(&sdk.Root{URI: "file:///"})
 	var err error
-	c.ClientSession, err = client.Connect(s.t.Context(), to, nil)
+	c.ClientSession, err = client.Connect(s.t.Context(), to, &sdk.ClientSessionOptions{ProtocolVersion: strings.Join(revision, "")})
 	check(s.t, err)
+	if got := c.InitializeResult().ProtocolVersion; len(revision) > 0 && got != revision[0] {
+		s.t.Errorf("it speaks %s, not %s", got, revision[0])
+	}
 	s.t.Cleanup(func() { _ = c.Close() })
 	list, err := c.ListTools(s.t.Context(), nil)
 	check(s.t, err)
