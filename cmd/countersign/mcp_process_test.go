@@ -49,6 +49,25 @@ func TestMCPProgress(t *testing.T) {
 	}
 }
 
+// TestMCPWaits: who waits is told of a decision that somebody else makes meanwhile.
+func TestMCPWaits(t *testing.T) {
+	s := newServed(t, todoFiles)
+	c := s.mcp()
+	id := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
+	params := &sdk.CallToolParams{Name: "wait", Arguments: obj{"transaction": id, "seconds": 3600}}
+	params.SetProgressToken("mine")
+	var all sync.WaitGroup
+	all.Go(func() {
+		r, err := c.CallTool(t.Context(), params)
+		if doc, _ := r.StructuredContent.(obj); err != nil || doc["verdict"] != "denied" || doc["decided"] != true || !strings.Contains(fmt.Sprint(doc["reason"]), "not so") {
+			t.Errorf("%v %v", r, err)
+		}
+	})
+	<-c.progress
+	s.run(0, "deny", id, "--reason", "not so")
+	all.Wait()
+}
+
 // TestMCPCancelled: what a client cancels, or goes away from, makes room for others: so many waits
 // as there is room for are cancelled, and the next one is answered.
 func TestMCPCancelled(t *testing.T) {
