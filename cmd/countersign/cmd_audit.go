@@ -80,7 +80,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.runAudit(ctx, repo, h, h, signers != nil)
+	found, err := a.runAudit(ctx, repo, h, h, signers != nil, a.line.Show)
 	if err != nil {
 		return err
 	}
@@ -117,17 +117,18 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 	return &signers, nil
 }
 
-// runAudit checks the packs, then the history, which over reads as h does.
-func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool) (audit.Result, error) {
+// runAudit checks the packs, then the history, which over reads as h does. show is told how
+// far it is.
+func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool, show func(what string, done, total int)) (audit.Result, error) {
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
 	if a.SetGCPercent != nil {
 		defer a.SetGCPercent(a.SetGCPercent(50))
 	}
 	return verdict.Of(h.History, verdict.Options{
-		Found:    h.Packs(func(done, total int64) { a.line.Show("MB of packs", int(done>>20), int(total>>20)) }),
+		Found:    h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) }),
 		Over:     over,
-		Rollback: h.Rollback, Signatures: signatures, Progress: a.line.Show,
+		Rollback: h.Rollback, Signatures: signatures, Progress: show,
 		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
 	})
 }

@@ -28,7 +28,7 @@ type initFlags struct {
 	scaffold.Setup
 	doctor, check, harden, dryRun, pr bool
 	fleet, organization, ledgerBranch bool
-	pages, redact                     bool
+	pages, redact, mcp                bool
 	branch                            string
 	app                               int64
 }
@@ -71,10 +71,14 @@ secret COUNTERSIGN_LEDGER_TOKEN for that one.
 Pages. Pages of a private repository can be public to everyone; they leave out diffs there, unless
 --redact=false is given.
 
+With --mcp it writes none of these: it writes .mcp.json, in which clients of the Model Context
+Protocol find "countersign mcp", and a section of AGENTS.md that has agents propose their changes.
+It adds to files that are there, once the person agrees or with --force.
+
 With --check it writes nothing and says what will not work: the token's rights, rules for
 pushes, the files on the default branch. With --harden it prints what protects the
 repository further, as requests to GitHub's API.`,
-		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --ledger-branch\n  countersign init --check\n" +
+		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --ledger-branch\n  countersign init --mcp\n  countersign init --check\n" +
 			"  countersign init --harden --ledger-ref refs/heads/countersign-ledger --app 12345",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,6 +92,8 @@ repository further, as requests to GitHub's API.`,
 			switch err := f.refused(); {
 			case err != nil:
 				return err
+			case f.mcp:
+				return a.initMCP(cmd.Context(), f)
 			case f.check:
 				return a.initCheck(cmd.Context(), f)
 			case f.harden:
@@ -111,7 +117,8 @@ func (f *initFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
 	flags.BoolVar(&f.pages, scaffold.AskPages, false, "also write a workflow that publishes pages of the ledger with GitHub Pages")
 	flags.BoolVar(&f.redact, "redact", false, "the pages leave out diffs and what commands printed; by default where not everybody may read the repository")
-	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed")
+	flags.BoolVar(&f.mcp, "mcp", false, "write the files alone that tell agents of \"countersign mcp\": .mcp.json and a section of AGENTS.md")
+	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed; with --mcp, change files that are there without being asked")
 	flags.BoolVar(&f.Interactive, "interactive", false, "ask who must approve, how many, and what is guarded")
 	flags.BoolVar(&f.pr, "pr", false, "write nothing here; push the files to the branch "+scaffold.Branch+" and open its pull request")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be written, and write nothing")
@@ -150,6 +157,8 @@ func (f initFlags) refused() error {
 		return &cli.UsageError{Message: fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), Hint: "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"}
 	case f.Given("redact") && !f.pages:
 		return &cli.UsageError{Message: "--redact was given without --pages", Hint: "--redact is about the pages that init --pages publishes"}
+	case f.mcp && f.notMCP() != "":
+		return &cli.UsageError{Message: "--mcp and --" + f.notMCP() + " were given", Hint: "init --mcp writes files of its own: give --dry-run or --force with it, and run init once more for the others"}
 	case f.pr && (f.dryRun || f.check || f.harden):
 		return &cli.UsageError{Message: "--pr was given with a flag that writes nothing", Hint: "--dry-run, --check and --harden go by themselves"}
 	}
@@ -168,6 +177,56 @@ It changes nothing. The exit code is 1 if something will not work.`,
 	}
 	cmd.Flags().StringVar(&f.branch, "branch", "", "the default branch's `NAME`, where the forge is not asked")
 	return cmd
+}
+
+// notMCP is a flag that was given and is not for --mcp, "" for none.
+func (f initFlags) notMCP() string {
+	for _, flag := range []string{
+		"uses", "gate", "inline", "ledger-branch", "ledger-repository", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, "redact", "interactive", "pr", "check", "harden", "branch", "app",
+	} {
+		if f.Given(flag) {
+			return flag
+		}
+	}
+	return ""
+}
+
+// initMCP tells the clients and agents of a project how they propose.
+func (a *App) initMCP(ctx context.Context, f initFlags) error {
+	repo, settings, err := a.openRepo()
+	if err != nil {
+		return err
+	}
+	place, done, err := a.initPlace(repo, settings, false)
+	if err != nil {
+		return err
+	}
+	defer done()
+	tree, err := place.Tree(ctx)
+	if err != nil {
+		return err
+	}
+	r := scaffold.Result{MCP: true, Way: f.way(), Again: a.again}
+	if r.Files, err = scaffold.PlanMCP(tree); err != nil {
+		return err
+	}
+	if r.Way == scaffold.Wrote {
+		person := a.person()
+		if person != nil {
+			defer person.Close()
+		} else if !f.Force {
+			if err := scaffold.Consent(r.Files); err != nil {
+				return err
+			}
+		}
+		if r.Shown, err = a.confirm(person, r.Diff()); err != nil {
+			return err
+		}
+		if _, err = place.Write(ctx, r.Files, r.Settings); err != nil {
+			return err
+		}
+	}
+	return a.showInit(r)
 }
 
 // init plans the files, asks where somebody is there to be asked, and writes them, here or
@@ -228,8 +287,17 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	if r.Moves, err = a.moveLedger(ctx, repo, settings, f, r.Way == scaffold.Wrote); err != nil {
 		return err
 	}
+	return a.showInit(r)
+}
+
+// showInit prints what init came to.
+func (a *App) showInit(r scaffold.Result) error {
 	if a.flags.json {
-		return a.printJSON(r.Document(report.Diff([]byte(a.finder().RedactDiff(r.Diff()).String()), report.Style{})))
+		diff := report.Diff([]byte(a.finder().RedactDiff(r.Diff()).String()), report.Style{})
+		if r.MCP {
+			return a.printJSON(r.MCPDocument(diff))
+		}
+		return a.printJSON(r.Document(diff))
 	}
 	columns := 0
 	if terminal.Is(a.Stdout) {

@@ -29,7 +29,7 @@ func (a *App) pagesCommands() []*cobra.Command {
 			return pages.Source{Repo: repo, Ledger: local, Ref: a.flags.ledgerRef, Elsewhere: elsewhere, Links: a.links()}, nil
 		},
 		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over *pages.Noted) (audit.Result, error) {
-			return a.runAudit(ctx, repo, h, over, false)
+			return a.runAudit(ctx, repo, h, over, false, a.line.Show)
 		},
 		Masks: func() func([]byte) bool {
 			finder := a.finder()

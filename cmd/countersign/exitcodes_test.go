@@ -82,6 +82,7 @@ browse --no-open
 close
 wait
 serve --stdio
+mcp
 sync
 ledger tip
 ledger accept-tip `+commit+` --reason x
@@ -91,6 +92,7 @@ policy check
 policy explain --patch x
 checks --out o
 init
+init --mcp
 init --check
 doctor
 settle --pr 1
@@ -141,7 +143,7 @@ audit --commit HEAD
 	s.run(0, "review", "--patch", file)
 	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nreport tx_7\nreport tx_7 --html\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
 	// No repository.
-	hold(cli.ExitRefused, s.dir, "run --patch x\nlist\naudit\nserve --stdio\ninit\n")
+	hold(cli.ExitRefused, s.dir, "run --patch x\nlist\naudit\nserve --stdio\nmcp\nmcp --http\ninit --mcp\ninit\n")
 	// By their specifications.
 	hold(1, s.repo, "patch verify no\nresult verify no\nproposal verify no\n")
 	hold(cli.ExitIO, s.repo, "pack apply --pack no --target .\n")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -81,6 +82,7 @@ func say(hint string) func(command) string { return func(command) string { retur
 var table = []row{
 	on(cli.ExitRefused, func(e *cli.UsageError, _ command) string { return e.Hint }),
 	always[*serve.RefusedError](cli.ExitRefused, ""),
+	always[*mcp.ArgumentError](cli.ExitRefused, ""),
 	on(cli.ExitRefused, (*unnamedError).hint),
 	on(cli.ExitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(cli.ExitFailed, func(_ *manyError, again command) string {

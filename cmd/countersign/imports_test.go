@@ -109,16 +109,20 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/cli":            {"github.com/spf13/cobra"},
 	"cmd/countersign/internal/documents":      {"cmd/countersign/internal/cli", "pipeline/canon", "pipeline/pack", "pipeline/packapply", "pipeline/proposal", "pipeline/result", "pipeline/rule", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/demo":           {"cmd/countersign/internal/cli", "gitstore", "pipeline/ledger", "pipeline/patch", "report"},
-	"cmd/countersign/internal/scaffold":       {"pipeline/lazyregexp", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/code", "pipeline/forge", "pipeline/patch", "pipeline/policy", "report"},
+	"cmd/countersign/internal/scaffold":       {"pipeline/lazyregexp", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/patch", "pipeline/policy", "report"},
 	"cmd/countersign/internal/verifier":       {"report/verifier"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier", "report/verifier"},
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/checks", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/secret", "pipeline/signed", "report",
 	},
+	"cmd/countersign/internal/mcp": {
+		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/checks", "pipeline/effect", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/risk", "pipeline/rule", "pipeline/secret", "report",
+		"github.com/modelcontextprotocol/go-sdk",
+	},
 	"cmd/verify/internal/worker": {"gitstore/bundle", "gitstore/verdict", "gitstore/verdict/cheat", "pipeline/audit"},
 	"cmd/verify":                 {"cmd/verify/internal/worker"},
 	"cmd/countersign": {
-		"gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
+		"gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
 		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",

@@ -64,3 +64,29 @@ func TestInitAsks(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, p.text())
 	}
 }
+
+// TestInitMCPAsks: in a terminal init --mcp shows what it adds to files that are there, and adds nothing
+// without a yes.
+func TestInitMCPAsks(t *testing.T) {
+	const mine, write = "{\"mcpServers\": {\"x\": {}}}\n", "Write these changes?"
+	s := newSandbox(t, map[string]string{".mcp.json": mine, "AGENTS.md": "# Mine\n"})
+	s.git("init", "-q", "-b", "main")
+	for _, c := range []struct {
+		answer string
+		exit   int
+	}{{"n\n", cli.ExitRefused}, {"\x04", cli.ExitRefused}, {"y\n", 0}} {
+		p := newTerminal(t)
+		ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "init", "--mcp")
+		p.answers(write, c.answer)
+		code, out := ended()
+		p.awaits(`+{"mcpServers": {"x": {}, "countersign": `)
+		p.awaits("+## Changes are countersigned")
+		changed := s.read(".mcp.json") != mine || s.read("AGENTS.md") != "# Mine\n"
+		if code != c.exit || changed != (c.exit == 0) {
+			t.Errorf("%q: exit %d, changed %v\n%s\n%s", c.answer, code, changed, out, p.text())
+		}
+	}
+	if code, out := newTerminal(t).starts(s.repo, map[string]string{"NO_COLOR": "1"}, "init", "--mcp")(); code != 0 { // nothing is left to ask
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}

@@ -231,7 +231,7 @@ func (a *App) cleanly(rep report.Report) (line secret.Redacted, clean report.Rep
 // watch shows on a terminal that a command is at work while it prints nothing. Commands that
 // talk with a program, and those that another command runs, have no line of their own.
 func (a *App) watch(cmd *cobra.Command) {
-	silent := a.flags.json || a.flags.quiet || cmd.Hidden || cmd.Name() == "serve" || a.Getenv("TERM") == "dumb"
+	silent := a.flags.json || a.flags.quiet || cmd.Hidden || cmd.Name() == "serve" || cmd.Name() == "mcp" || a.Getenv("TERM") == "dumb"
 	if silent || !terminal.Is(a.Stderr) || terminal.Watched(a.Stderr) {
 		return
 	}

@@ -12,13 +12,14 @@ import (
 
 // TestT47OneDoor: nothing but emit writes to the program's outputs. These
 // functions name them for other ends: the colour and width of a terminal, cobra's
-// help, a line of progress that holds numbers alone, child runs of the program,
+// help, a line of progress that holds numbers alone, child runs of the program, the
+// messages of MCP, whose results are redacted one by one,
 // the workflow commands of a step (a mask is the secret itself), and canon, which
 // gives back what it was given.
 func TestT47OneDoor(t *testing.T) {
 	may := map[string]string{
 		"app.go": "Main finish", "print.go": "say print printJSON giveBack style person show long watch", "cmd_review.go": "showDryRun",
-		"cmd_demo.go": "demo", "cmd_init.go": "init", "cmd_look.go": "diffCommand list",
+		"cmd_demo.go": "demo", "cmd_init.go": "showInit", "cmd_mcp.go": "mcp", "cmd_look.go": "diffCommand list",
 		"cmd_action.go": "action actionSite publish child", "cmd_checks.go": "Run", "cmd_settle.go": "HandOver", "cmd_run_all.go": "run",
 	}
 	files, err := filepath.Glob("*.go")

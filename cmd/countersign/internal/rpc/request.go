@@ -125,7 +125,7 @@ type Method func(params json.RawMessage) (do func(context.Context, Notify) (any,
 func Of[P any](do func(ctx context.Context, params P, notify Notify) (any, error)) Method {
 	return func(raw json.RawMessage) (func(context.Context, Notify) (any, error), string, error) {
 		var p P
-		if err := decode(raw, &p); err != nil {
+		if err := Decode("params", raw, &p); err != nil {
 			return nil, "", err
 		}
 		key := ""
@@ -136,20 +136,21 @@ func Of[P any](do func(ctx context.Context, params P, notify Notify) (any, error
 	}
 }
 
-// decode reads parameters, and refuses those that the method does not have:
-// one that is misspelt must not read as one that was not given.
-func decode(raw json.RawMessage, into any) error {
+// Decode reads parameters, and refuses those that the method does not have:
+// one that is misspelt must not read as one that was not given. at is what they
+// are called in an error.
+func Decode(at string, raw json.RawMessage, into any) error {
 	var doc any
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return err
 	}
-	if err := checkShape("params", doc, reflect.TypeOf(into).Elem()); err != nil {
+	if err := checkShape(at, doc, reflect.TypeOf(into).Elem()); err != nil {
 		return err
 	}
 	err := json.Unmarshal(raw, into)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("params.%s is of the wrong type: %s", wrong.Field, wrong.Value)
+		return fmt.Errorf("%s.%s is of the wrong type: %s", at, wrong.Field, wrong.Value)
 	}
 	return err
 }

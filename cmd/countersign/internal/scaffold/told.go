@@ -48,6 +48,10 @@ func (f Planned) May() string {
 	switch {
 	case f.Path == policy.Path:
 		return "says who must approve; runs nothing"
+	case f.Path == ServersFile:
+		return "has clients start countersign mcp, which proposes and decides nothing"
+	case f.Path == AgentsFile:
+		return "tells agents to propose; runs nothing"
 	case f.State == Theirs, f.State == Kept:
 		return "what you wrote into it"
 	case f.source == giteaSettle:
@@ -93,6 +97,7 @@ var fates = map[string][3]string{
 	Old:     {"updated", "would be updated", "updated"},
 	Theirs:  {"yours, left alone", "yours, stays as it is", "yours, left alone"},
 	Differs: {"written over", "would be written over", "written over"},
+	Joined:  {"added to", "would be added to", "added to"},
 	Former:  {"of an earlier init, removed", "of an earlier init, would be removed", "of an earlier init, removed"},
 	Kept:    {"of an earlier init, left alone", "of an earlier init, stays", "of an earlier init, left alone"},
 }
@@ -100,7 +105,7 @@ var fates = map[string][3]string{
 // Fate says what became of the file, or what would.
 func (f Planned) Fate(w Way) string {
 	words := fates[f.State][w]
-	if f.State == Old || f.State == Differs {
+	if f.State == Old || f.State == Differs || f.State == Joined {
 		removed, added := Changed(f.Have, f.Want)
 		words += fmt.Sprintf(" (-%d +%d lines)", removed, added)
 	}
@@ -199,6 +204,7 @@ func (f Forge) pull(number int) string {
 // that the clone has a ledger on the usual ref, and none on the branch where it is to be.
 type Result struct {
 	Settings
+	MCP          bool // these are the files of init --mcp
 	Files        []Planned
 	Way          Way
 	Forge        Forge
@@ -223,6 +229,9 @@ func (r Result) Diff() []byte {
 // Next are the next steps.
 func (r Result) Next() []string {
 	const count = " (the files count on the default branch alone)"
+	if r.MCP {
+		return r.nextMCP()
+	}
 	if r.Guarded != "" {
 		return r.nextGitea()
 	}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// mcpTokenName is the variable with the token of who may talk over HTTP.
+const mcpTokenName = "COUNTERSIGN_MCP_TOKEN"
+
+func (a *App) mcpCommand() *cobra.Command {
+	var address string
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve an agent over the Model Context Protocol: it proposes, looks and waits",
+		Long: `mcp answers a client of the Model Context Protocol, such as a coding agent, on stdin and
+stdout, until stdin ends. "countersign init --mcp" tells clients of it. Its tools propose changes,
+say what became of them, and wait. None approves, denies or applies: a person does, on the pull
+request or in a terminal of their own.
+
+With --http it answers clients of this machine over HTTP instead, below http://127.0.0.1:PORT/mcp.
+They need the token that it prints, as "Authorization: Bearer TOKEN"; COUNTERSIGN_MCP_TOKEN sets one.
+docs/mcp.md says more.`,
+		Example: "  countersign -C repository mcp\n  countersign mcp --http\n  COUNTERSIGN_MCP_TOKEN=$(openssl rand -hex 32) countersign mcp --http=127.0.0.1:8765",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if address == "" {
+				return a.mcp(cmd.Context())
+			}
+			return a.mcpHTTP(cmd.Context(), address)
+		},
+	}
+	cmd.Flags().StringVar(&address, "http", "", "answer over HTTP, at this `ADDRESS` of this machine (127.0.0.1 and any free port, if it is left out)")
+	cmd.Flags().Lookup("http").NoOptDefVal = "127.0.0.1:0"
+	return cmd
+}
+
+// served is this program as calls use it. A person types the commands that it names in any
+// directory, so they name the repository.
+func (a *App) served() (mcp.Program, error) {
+	dir, err := filepath.Abs(a.flags.dir)
+	if err != nil {
+		return nil, fileError(a.flags.dir, err)
+	}
+	a.flags.dir, a.Entropy = dir, serve.Shared(a.Entropy)
+	repo, _, err := a.openRepo() // for the habits that it has
+	if err != nil {
+		return nil, err
+	}
+	return &proposing{a: a}, repo.Close()
+}
+
+func (a *App) mcp(ctx context.Context) error {
+	p, err := a.served()
+	if err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGPIPE) // a client that is gone is an error of the write
+	return mcp.Serve(ctx, p, release, a.Stdin, a.Stdout)
+}
+
+// mcpHTTP listens at an address that only this machine reaches.
+func (a *App) mcpHTTP(ctx context.Context, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return &cli.UsageError{Message: fmt.Sprintf("--http %+q is no address of this machine alone", address), Hint: "--http=127.0.0.1:8765; a tunnel such as ssh -L reaches it from elsewhere"}
+	}
+	given := a.Getenv(mcpTokenName)
+	if given != "" && len(given) < 20 {
+		return &cli.UsageError{Message: mcpTokenName + " is shorter than 20 characters", Hint: "openssl rand -hex 32 makes one"}
+	}
+	p, err := a.served()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return &cli.ExitError{Code: cli.ExitIO, Err: err}
+	}
+	defer l.Close()
+	token := cmp.Or(given, rand.Text())
+	return mcp.ServeHTTP(ctx, p, release, l, token, func() error { return a.sayToken("http://"+l.Addr().String()+mcp.Path, token, given == "") })
+}
+
+// sayToken prints where the server is. It is the one place that shows the token, to who
+// started it.
+func (a *App) sayToken(address, token string, made bool) error {
+	doc, text := document{"url": address}, address+"\n"
+	if made {
+		doc["token"] = token
+		text += "Authorization: Bearer " + token + "\n"
+	}
+	if !a.flags.json {
+		return a.giveBack(text)
+	}
+	line, err := canon.Line(doc)
+	if err != nil {
+		return err
+	}
+	return a.giveBack(string(line))
+}
+
+// proposing is this program as the calls of a client use it.
+type proposing struct {
+	a *App
+	r *pipeline.Runner
+}
+
+func (p *proposing) Fresh() mcp.Program {
+	app := *p.a
+	app.secrets = nil      // the rules may have changed
+	app.SetGCPercent = nil // it is the whole process's
+	app.habitual = map[string]*string{}
+	for name := range p.a.habitual { // the flags have them since the server began
+		app.habitual[name] = new(string)
+	}
+	return &proposing{a: &app}
+}
+
+func (p *proposing) Open(shared bool) (mcp.Stages, error) {
+	if err := p.Close(); err != nil {
+		return nil, err
+	}
+	if shared {
+		p.a.shareLedger()
+	}
+	r, err := p.a.open()
+	p.r = r
+	return r, err
+}
+
+func (p *proposing) Close() error {
+	if p.a.repo == nil {
+		return nil
+	}
+	repo := p.a.repo
+	p.a.repo = nil
+	return repo.Close()
+}
+
+func (p *proposing) Root() (string, error) {
+	root, err := p.a.repo.Worktree()
+	return filepath.ToSlash(root), err
+}
+
+func (p *proposing) LedgerRef() string { return p.a.flags.ledgerRef }
+
+func (p *proposing) Rules(ctx context.Context) (pipeline.Rules, error) { return p.r.Rules(ctx, "") }
+
+func (p *proposing) ForPull(ctx context.Context, in input.Change, number int) (input.Change, error) {
+	in, err := pull.ChangeFor(ctx, p.r, in, number)
+	if err != nil {
+		return in, err
+	}
+	p.r.Actor, err = p.a.client.Viewer(ctx) // the forge knows nobody else by an id
+	return in, err
+}
+
+func (p *proposing) Learn(known pipeline.Known) { p.a.learn(known) }
+
+func (p *proposing) RedactJSON(doc any) (secret.Redacted, error) { return p.a.redactJSON(doc) }
+
+func (p *proposing) Failure(err error) (exit int, hint string, message secret.Redacted) {
+	exit, hint = explain(err, p.a.again)
+	return exit, hint, p.a.redact(oneLine(err))
+}
+
+func (p *proposing) WriteTip() error { return p.a.writeTip() }
+
+func (p *proposing) Report(ctx context.Context, g pipeline.Gated) (report.Report, error) {
+	rep, err := p.a.report(ctx, g)
+	if err == nil {
+		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
+	}
+	rep.Next = rep.NextStep(p.a.again)
+	return rep, err
+}
+
+func (p *proposing) Diff(g pipeline.Gated) (map[string]any, error) {
+	diff, err := g.Diff()
+	return report.DiffDocument(g.Transaction().TransactionID, p.a.finder().RedactDiff(diff).String()), err
+}
+
+func (p *proposing) Listed(t ledger.Transaction) any { return listed(t) }
+
+func (p *proposing) Page(number int) string { return p.a.links().Page(number, approval.Posted{}, "") }
+
+func (p *proposing) Again(args ...string) string { return p.a.again(args...) }
+
+func (p *proposing) Audit(ctx context.Context, show func(what string, done, total int)) (audit.Result, error) {
+	local, err := p.a.localLedger(p.a.repo)
+	if err != nil {
+		return audit.Result{}, err
+	}
+	h, err := local.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
+		return audit.Result{}, err
+	}
+	return p.a.runAudit(ctx, p.a.repo, h, h, false, show)
+}

@@ -1,0 +1,177 @@
+// Package mcp is what agents ask for over the Model Context Protocol (docs/mcp.md): they
+// propose changes, look at what became of them, and wait. Whether a change is made is
+// decided elsewhere, by a person, and never in what a client shows: whoever runs the
+// client can answer its questions (T74). It keeps nothing but the ledger.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// A Program is one run of the program, as a call needs it. What leaves a call goes
+// through the Program's own Finder.
+type Program interface {
+	// Fresh is a run of its own for one call, which knows no secret of another's.
+	Fresh() Program
+	// Open opens the repository and its ledger. A shared one is the remote's, unless the
+	// person declined that.
+	Open(shared bool) (Stages, error)
+	// Close gives back what Open took.
+	Close() error
+	// Root is the working tree's absolute path with slashes, "" of a bare repository.
+	Root() (string, error)
+	// LedgerRef is the ref that has the ledger.
+	LedgerRef() string
+	// Rules are those of the Policy as it is now.
+	Rules(ctx context.Context) (pipeline.Rules, error)
+	// ForPull makes it a change of an open pull request, which whoever the token belongs to proposes.
+	ForPull(ctx context.Context, in input.Change, number int) (input.Change, error)
+	// Learn takes over what a stage has learnt about secrets.
+	Learn(known pipeline.Known)
+	RedactJSON(doc any) (secret.Redacted, error)
+	// Failure is an error's exit code, hint and message as they may be shown.
+	Failure(err error) (exit int, hint string, message secret.Redacted)
+	// WriteTip keeps the ledger's last tip seen, for --tip-file.
+	WriteTip() error
+	// Report describes a transaction with its next step, and Diff its patch, as report.DiffDocument does.
+	Report(ctx context.Context, g pipeline.Gated) (report.Report, error)
+	Diff(g pipeline.Gated) (map[string]any, error)
+	// Listed is a transaction as lists have it.
+	Listed(t ledger.Transaction) any
+	// Page is the address of a pull request, "" where none is known.
+	Page(number int) string
+	// Again is the command line for a next step.
+	Again(args ...string) string
+	// Audit verifies the whole ledger.
+	Audit(ctx context.Context, show func(what string, done, total int)) (audit.Result, error)
+}
+
+// Stages are what this package reaches of a pipeline.Runner: it proposes and looks. From
+// here no way leads to a decision, to an apply or to the end of a transaction (T74).
+type Stages interface {
+	Review(ctx context.Context, in input.Change, dryRun bool) (pipeline.Reviewed, error)
+	Explain(ctx context.Context, in input.Change) (risk.Explanation, pipeline.Known, error)
+	WorktreeInput(ctx context.Context, summary string) (input.Change, error)
+	Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, error)
+	Find(ctx context.Context, name string, look bool) (ledger.Snapshot, string, error)
+	History(ctx context.Context, snap ledger.Snapshot, id string) (pipeline.Gated, error)
+}
+
+// An ArgumentError says what is wrong with a tool's arguments.
+type ArgumentError struct{ Message string }
+
+func (e *ArgumentError) Error() string { return e.Message }
+
+// Limits of a server. More calls wait for their turn; a longer message ends a session over
+// stdio, and is answered with status 413 over HTTP.
+const (
+	MaxMessage = 8 << 20 // bytes of one message
+	MaxCalls   = 16      // at work at the same time, but for those that wait
+	MaxWaits   = 64
+)
+
+// A service answers calls. It keeps no state: each call opens the repository and the
+// ledger anew.
+type service struct {
+	program     Program // as the flags made it; every call works on a fresh one
+	server      *sdk.Server
+	work, waits chan struct{}
+}
+
+const instructions = `countersign puts the exact bytes of a change before a person, and makes the change only once a person has approved them. Propose what you want changed with propose_worktree (files that you have edited), propose_edits or propose_patch; then tell the person what "person" in the result says, and call wait. An error says what to mend, in "error", "path", "line", "rule" and "hint". No tool approves, denies or applies: do not look for one, and do not run those commands yourself. A denial is final for these bytes.`
+
+// newService opens the repository once, so that what is wrong with it is said before
+// anybody is served.
+func newService(p Program, version string) (*service, error) {
+	first := p.Fresh()
+	_, err := first.Open(false)
+	if err != nil {
+		return nil, err
+	}
+	if err := first.Close(); err != nil {
+		return nil, err
+	}
+	s := &service{program: p, work: make(chan struct{}, MaxCalls), waits: make(chan struct{}, MaxWaits)}
+	s.server = sdk.NewServer(&sdk.Implementation{Name: "countersign", Title: "Countersign", Version: version}, &sdk.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
+	})
+	s.addTools()
+	s.addResources()
+	s.addPrompt()
+	return s, nil
+}
+
+// Serve answers one client over two streams until the first ends. The program says that it
+// is this version.
+func Serve(ctx context.Context, p Program, version string, in io.Reader, out io.Writer) error {
+	s, err := newService(p, version)
+	if err != nil {
+		return err
+	}
+	return s.server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: kept{out}, MaxLineLength: MaxMessage})
+}
+
+// kept is a stream that stays open.
+type kept struct{ io.Writer }
+
+func (kept) Close() error { return nil }
+
+// A call is one request at work. It is a run of the program of its own: it knows no other
+// call.
+type call struct {
+	Program
+	Stages
+	shared bool                                      // whether the ledger is the remote's
+	tell   func(message string, done, total float64) // progress, where the client asked for it
+}
+
+// begin opens what a call needs, once there is a place among those at work.
+func (s *service) begin(ctx context.Context, places chan struct{}) (c *call, end func(), err error) {
+	select {
+	case places <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	c = &call{Program: s.program.Fresh(), tell: func(string, float64, float64) {}}
+	end = func() {
+		_ = c.Close()
+		<-places
+	}
+	if c.Stages, err = c.Open(false); err != nil {
+		end()
+	}
+	return c, end, err
+}
+
+// share has the call work on the remote's ledger: what is for a pull request is for
+// everybody who looks at it.
+func (c *call) share() error {
+	stages, err := c.Open(true)
+	if err == nil {
+		c.Stages, c.shared = stages, true
+	}
+	return err
+}
+
+// redacted is a document as it may leave, without the LF of a line.
+func (c *call) redacted(doc any) (json.RawMessage, error) {
+	clean, err := c.RedactJSON(doc)
+	if err != nil {
+		return nil, err
+	}
+	text := clean.String()
+	return json.RawMessage(text[:len(text)-1]), nil
+}

@@ -1,0 +1,154 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
+)
+
+type patchParams struct {
+	Patch       string `json:"patch"`
+	Format      string `json:"format,omitempty"`
+	Summary     string `json:"summary,omitempty"`
+	PullRequest int    `json:"pull_request,omitempty"`
+}
+
+func (c *call) proposePatch(ctx context.Context, p patchParams) (any, error) {
+	if err := c.forPull(p.PullRequest); err != nil {
+		return nil, err
+	}
+	in, err := c.patch(ctx, p.Patch, p.Format, p.Summary)
+	if err != nil {
+		return nil, err
+	}
+	return c.propose(ctx, in, p.PullRequest)
+}
+
+// patch reads a change in one of the formats that are files. Several diffs are one change,
+// as one call proposes one.
+func (c *call) patch(ctx context.Context, text, format, summary string) (input.Change, error) {
+	if format == input.FormatGHAW {
+		return input.Change{}, &ArgumentError{"arguments.format: gh-aw leaves a directory, which is proposed on the command line"}
+	}
+	rules, err := c.Rules(ctx)
+	if err != nil {
+		return input.Change{}, err
+	}
+	if have := int64(len(text)); have > rules.Policy.Limits.Bytes {
+		return input.Change{}, &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes}
+	}
+	root, err := c.Root()
+	if err != nil {
+		return input.Change{}, err
+	}
+	return input.From(cmp.Or(format, input.FormatAuto), []byte(text), root, true, summary)
+}
+
+type editsParams struct {
+	Edits       []json.RawMessage `json:"edits"`
+	Summary     string            `json:"summary,omitempty"`
+	PullRequest int               `json:"pull_request,omitempty"`
+}
+
+// An editParam is one edit: a text that is in the file exactly once and what takes its
+// place, or the whole file.
+type editParam struct {
+	Path    string  `json:"path"`
+	OldText *string `json:"old_text,omitempty"`
+	NewText *string `json:"new_text,omitempty"`
+	Content *string `json:"content,omitempty"`
+}
+
+func (c *call) proposeEdits(ctx context.Context, p editsParams) (any, error) {
+	if err := c.forPull(p.PullRequest); err != nil {
+		return nil, err
+	}
+	in, err := c.edits(ctx, p.Edits, p.Summary)
+	if err != nil {
+		return nil, err
+	}
+	return c.propose(ctx, in, p.PullRequest)
+}
+
+// edits reads edits as the calls of an edit tool, which is one of the formats: so they are
+// checked as those are, and recorded as what was given.
+func (c *call) edits(ctx context.Context, given []json.RawMessage, summary string) (input.Change, error) {
+	if len(given) == 0 {
+		return input.Change{}, &ArgumentError{"arguments.edits is empty"}
+	}
+	calls := []editParam{}
+	for i, raw := range given {
+		var e editParam
+		at := fmt.Sprintf("arguments.edits[%d]", i)
+		err := rpc.Decode(at, raw, &e)
+		if err == nil && ((e.OldText == nil) != (e.NewText == nil) || (e.OldText == nil) == (e.Content == nil)) {
+			err = fmt.Errorf("%s has either old_text and new_text, or content", at)
+		}
+		if err != nil {
+			return input.Change{}, &ArgumentError{err.Error()}
+		}
+		calls = append(calls, e)
+	}
+	line, err := canon.Marshal(calls)
+	if err != nil {
+		return input.Change{}, err
+	}
+	return c.patch(ctx, string(line), input.FormatEdits, summary)
+}
+
+type worktreeParams struct {
+	Summary     string `json:"summary,omitempty"`
+	PullRequest int    `json:"pull_request,omitempty"`
+}
+
+func (c *call) proposeWorktree(ctx context.Context, p worktreeParams) (any, error) {
+	if err := c.forPull(p.PullRequest); err != nil {
+		return nil, err
+	}
+	in, err := c.WorktreeInput(ctx, p.Summary)
+	if err != nil {
+		return nil, err
+	}
+	return c.propose(ctx, in, p.PullRequest)
+}
+
+// forPull opens what a proposal for a pull request takes.
+func (c *call) forPull(number int) error {
+	switch {
+	case number < 0:
+		return &ArgumentError{"arguments.pull_request is no pull request's number"}
+	case number == 0:
+		return nil
+	}
+	return c.share()
+}
+
+// propose records a proposal, by the one way that all proposals go.
+func (c *call) propose(ctx context.Context, in input.Change, pullRequest int) (any, error) {
+	var err error
+	if pullRequest > 0 {
+		if in, err = c.ForPull(ctx, in, pullRequest); err != nil {
+			return nil, err
+		}
+	}
+	done, err := c.Review(ctx, in, false)
+	c.Learn(done.Learnt)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := c.state(ctx, done.Ledger, done.ID)
+	if err != nil {
+		return nil, err
+	}
+	doc["known"], doc["supersedes"] = done.Known, append([]string{}, done.Supersedes...)
+	if in.Format != "" {
+		doc["format"] = in.Format
+	}
+	return doc, nil
+}

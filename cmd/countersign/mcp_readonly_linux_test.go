@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestMCPReadOnly: in a clone that nobody may write to, everything can be looked at, and a
+// proposal says what is wrong.
+func TestMCPReadOnly(t *testing.T) {
+	s := newServed(t, todoFiles)
+	s.write("../change.diff", change)
+	s.run(0, "review", "--patch", "../change.diff")
+	id := s.newest()
+	cmd := s.command("mcp")
+	if os.Geteuid() == 0 { // who may write anyhow
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	} else {
+		check(t, exec.Command("chmod", "-R", "a-w", s.repo).Run())
+		t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", s.repo).Run() })
+	}
+	cmd.Env = append(cmd.Env, "USER=nobody")
+	c := s.connect(&sdk.CommandTransport{Command: cmd}, cmd)
+	for _, look := range []struct {
+		tool string
+		args obj
+	}{
+		{"status", obj{}}, {"status", obj{"transaction": id}}, {"get_transaction", obj{"transaction": id, "diff": true}}, {"verify", obj{}}, {"explain_policy", obj{"patch": change}},
+		{"wait", obj{"transaction": id, "seconds": 0}}, {"propose_patch", obj{"patch": change}}, // which is there
+	} {
+		c.answers(look.tool, look.args)
+	}
+	doc, failed := c.call("propose_edits", obj{"edits": []obj{{"path": "new.txt", "content": "x\n"}}})
+	if !failed || doc["exit"] != 3.0 || !strings.Contains(doc["error"].(string), "permission denied") {
+		t.Errorf("of a proposal: %v", doc)
+	}
+	c.answers("status", obj{})
+}
