@@ -174,10 +174,10 @@ const alikePairs = "аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwѵvАAВBЕEКKМM
 // symbols are letters of alikePairs that mathematics uses by themselves.
 const symbols = "ανριυκτ"
 
-var alikeCharacters = sync.OnceValue(func() map[rune]bool {
-	out, pairs := map[rune]bool{}, []rune(alikePairs)
+var alikeCharacters = sync.OnceValue(func() map[rune]rune {
+	out, pairs := map[rune]rune{}, []rune(alikePairs)
 	for i := 0; i+1 < len(pairs); i += 2 {
-		out[pairs[i]] = true
+		out[pairs[i]] = pairs[i+1]
 	}
 	return out
 })
@@ -191,7 +191,7 @@ func passesForASCII(r rune) bool {
 	if r < utf8.RuneSelf || r == 'ª' || r == 'º' || unicode.Is(unicode.No, r) {
 		return false
 	}
-	if alikeCharacters()[r] {
+	if alikeCharacters()[r] != 0 {
 		return true
 	}
 	form := norm.NFKC.PropertiesString(string(r)).Decomposition()
@@ -201,4 +201,21 @@ func passesForASCII(r rune) bool {
 		}
 	}
 	return len(form) == 1 || len(form) > 1 && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Sm, r))
+}
+
+// ASCII is a text with each character that passes for one of ASCII's, or for several, as
+// these.
+func ASCII(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch plain, known := alikeCharacters()[r]; {
+		case r < utf8.RuneSelf || !passesForASCII(r):
+			b.WriteRune(r)
+		case known:
+			b.WriteRune(plain)
+		default:
+			b.WriteString(norm.NFKC.String(string(r)))
+		}
+	}
+	return b.String()
 }
