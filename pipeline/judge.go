@@ -219,6 +219,9 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
 		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
 	}
+	if dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID)); err == nil {
+		c.Proposers = ledger.Proposers(dir, g.log)
+	}
 	if g.standing != nil {
 		return c.On(*g.standing).Decide()
 	}

@@ -65,13 +65,14 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 	}
 	s.Proposed(p.ID, in.Number())
 	p.rules.note(s)
-	s.Artifact("proposal", in.Provenance(p.Patch, p.proposer, r.Tool))
+	s.Artifact(ledger.KindProvenance, in.Provenance(p.Patch, p.proposer, r.Tool))
 	s.Artifact(ledger.KindRisks, p.risks)
 	if in.Trace != nil {
 		in.RecordTrace(s, r.Secrets.Text)
 	}
 	change := in.FileChange(p.Patch, p.rules.Policy)
 	change.Metadata.Supersedes = supersedes
+	change.Metadata.Message, change.Metadata.Declared = in.Claims(r.Secrets.Text)
 	if in.Proposal != nil {
 		change.Metadata.Checks = s.Artifact("checks", checks.AskedBy(*in.Proposal))
 	}

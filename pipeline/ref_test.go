@@ -211,7 +211,7 @@ func TestCommitWords(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	for key := range r.built {
-		for _, want := range []string{"Countersign-Transaction: tx_", "Countersign-Patch: ", "Countersign-Approved-By: "} {
+		for _, want := range []string{"Countersign-Transaction: tx_", "Countersign-Patch: ", "Approved-by: "} {
 			if strings.Count(key, want) != 1 {
 				t.Errorf("the commit says %q", key)
 			}

@@ -18,7 +18,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
-// A Reviewed is a recorded proposal. Known says that it was there already.
+// A Reviewed is a recorded proposal. Known says that it was there already, and Again what that
+// means for this one.
 type Reviewed struct {
 	ID         string
 	Patchset   patch.Patchset
@@ -27,6 +28,7 @@ type Reviewed struct {
 	BaseCommit string
 	Ledger     ledger.Snapshot // as the review left it
 	Known      bool
+	Again      Again
 	Learnt     Known // of the patch and its secrets
 	// InputSHA256 is of the file that was given, "sha256:…"; "" where none was, or
 	// where it holds secrets, which a hash of what surrounds them can give away.
@@ -62,7 +64,7 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		}
 		if known != nil {
 			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
-			return nothing(out, nil)
+			return r.proposeAgain(snap.Tree, in, p, out, dryRun)
 		}
 		if err := r.refuseDirty(ctx, in, p); err != nil {
 			return nothing(out, err)

@@ -163,12 +163,15 @@ type Case struct {
 	Head        string
 	PullRequest bool
 	Authors     []ledger.Actor
+	Proposers   map[string]ledger.Actor
 	Teams       func(team string, who ledger.Actor) (bool, error)
 	Owners      func(path string, who ledger.Actor) (bool, error)
 	Stands      func(ledger.ApprovalDecision) string
 	Signed      func(ledger.ApprovalDecision) (time.Time, error)
 	People      func(names ...string) []string
 	Drift       func(from string) Drift
+
+	untold bool // somebody proposed it again, and nobody knows who
 }
 
 // Decide adds up the decisions of the log. The verdict is approved when every
@@ -179,7 +182,18 @@ func (c Case) Decide() Verdict {
 	v := Verdict{State: Pending, Decisions: []Judged{}}
 	tallies := c.tallies()
 	var broken *ledger.ApprovalDecision // the first that breaks the glass
-	for _, d := range ledger.Of[*ledger.ApprovalDecision](c.Log) {
+	for _, p := range c.Log.Payloads() {
+		if a, ok := p.(*ledger.ArtifactStored); ok && a.Kind == ledger.KindAgain {
+			if who, known := c.Proposers[a.Path]; known {
+				c.Authors = append(slices.Clip(c.Authors), who)
+			} else {
+				c.untold = true
+			}
+		}
+		d, ok := p.(*ledger.ApprovalDecision)
+		if !ok {
+			continue
+		}
 		j := Judged{
 			Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
 			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt, Said: d.Reason,

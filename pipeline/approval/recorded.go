@@ -145,7 +145,7 @@ func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.P
 		return v, errors.New("nothing is proposed")
 	}
 	c := Case{
-		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
+		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors, Proposers: ledger.Proposers(dir, before),
 		Signed: signatures.signedAt(p),
 		People: people(before, sshsig.Allowed{}, func(name string) ([]byte, error) { return fs.ReadFile(dir, name) }),
 	}

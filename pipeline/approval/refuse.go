@@ -24,6 +24,8 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 		return "its author is not a human account"
 	case c.Policy.IsBot(s.Author.ID, s.Author.Login):
 		return "the Policy lists its author under bots"
+	case c.untold:
+		return "who else proposed the change cannot be told"
 	}
 	switch {
 	case isLocal(s):

@@ -157,6 +157,10 @@ func (l *life) happened(from, to int, tx ledger.Transaction) (stage, outcomes st
 		switch p := p.(type) {
 		case *ledger.Meta:
 			made["review"] = string(tx.Status)
+		case *ledger.ArtifactStored:
+			if p.Kind == ledger.KindAgain {
+				made["review"] = ledger.OutcomeAgain
+			}
 		case *ledger.ApplyStart:
 			made["apply begins"] = "started"
 		case *ledger.ApplyComplete:

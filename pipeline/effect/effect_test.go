@@ -42,23 +42,31 @@ func change(t *testing.T, proposer ledger.Actor, notes string) effect.Change {
 // changeBy is one whose patch names an author.
 func changeBy(t *testing.T, proposer ledger.Actor, notes string, author *ledger.Author) effect.Change {
 	t.Helper()
+	return changeOf(t, proposer, notes, ledger.Proposal{Author: author})
+}
+
+// changeOf is one with an author, a message and declarations.
+func changeOf(t *testing.T, proposer ledger.Actor, notes string, claims ledger.Proposal) effect.Change {
+	t.Helper()
+	claims.Kind, claims.PatchID, claims.BaseCommit = ledger.KindPatch, strings.Repeat("ab", 32), "reviewed"
 	const id = "tx_01KE5W5200041061050R3GG28A"
 	log := &ledger.Log{}
 	for _, p := range []ledger.Payload{
 		&ledger.Meta{TransactionID: id, Proposer: proposer, Summary: notes}, &ledger.TurnStart{TransactionID: id, TurnID: "turn_1"},
 		&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: ledger.Item{
-			ID: "item_1", Type: "fileChange", Metadata: &ledger.Proposal{Kind: ledger.KindPatch, PatchID: strings.Repeat("ab", 32), BaseCommit: "reviewed", Author: author},
+			ID: "item_1", Type: "fileChange", Metadata: &claims,
 		}},
 	} {
 		if err := log.Append(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	judged := func(login string, counted bool, d ledger.Decision) approval.Judged {
-		return approval.Judged{Author: ledger.Actor{Login: login}, Counted: counted, Decision: d}
+	judged := func(id, login string, counted bool, d ledger.Decision) approval.Judged {
+		return approval.Judged{Author: ledger.Actor{Kind: "user", ID: id, Login: login}, Counted: counted, Decision: d}
 	}
 	return effect.Change{Log: log, Base: "base", Verdict: approval.Verdict{Decisions: []approval.Judged{
-		judged("ada\nCountersign-Approved-By: mallory", true, ledger.Approve), judged("eve", false, ledger.Approve), judged("bob", true, ledger.Deny),
+		judged("", "ada\nApproved-by: mallory <m@x>", true, ledger.Approve), judged("5", "eve", false, ledger.Approve), judged("6", "bob", true, ledger.Deny),
+		judged("local:li@example.org", "Li", true, ledger.Approve), judged("8", "kim", true, ledger.Approve), judged("8", "kim", true, ledger.Approve),
 	}}}
 }
 
@@ -66,7 +74,8 @@ func changeBy(t *testing.T, proposer ledger.Actor, notes string, author *ledger.
 // forge nothing to do and make no trailer.
 func TestBuild(t *testing.T) {
 	const trailers = "Countersign-Transaction: tx_01KE5W5200041061050R3GG28A\nCountersign-Patch: "
-	approved := strings.Repeat("ab", 32) + "\nCountersign-Approved-By: ada Countersign-Approved-By: mallory\n"
+	const others = "\nApproved-by: ada Approved-by: mallory m@x\nApproved-by: Li <li@example.org>\nApproved-by: kim"
+	approved := strings.Repeat("ab", 32) + others + " <8+kim@users.noreply.github.example>\n"
 	for name, c := range map[string]struct {
 		proposer    ledger.Actor
 		notes, host string
@@ -108,9 +117,33 @@ func TestBuildAuthor(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := r.built[0]
-		named := strings.HasSuffix(got.Message, "\nCountersign-Proposed-By: ada\n") && got.Authored.Format(time.RFC3339) == date
-		if got.Author != want.Author || got.Email != want.Email || got.Committer != want.Committer || named != (host == "") {
+		named := strings.Contains(got.Message, "\nCountersign-Proposed-By: ada\nApproved-by: ada") && got.Authored.Format(time.RFC3339) == date
+		said := strings.Contains(got.Message, "\nCountersign-Claimed-Author: Eve <eve@example.org>\nApproved-by: ada") && got.Authored.IsZero()
+		if got.Author != want.Author || got.Email != want.Email || got.Committer != want.Committer || named != (host == "") || said == named {
 			t.Errorf("%q: %+v", host, got)
+		}
+	}
+}
+
+// TestBuildMessage: the commit says what the proposer did, and the program's trailers stand last; a record
+// whose words are not as this program writes them makes no other commit than one of trailers of its own.
+func TestBuildMessage(t *testing.T) {
+	const last = "Countersign-Transaction: tx_01KE5W5200041061050R3GG28A\nCountersign-Patch: "
+	for name, c := range map[string]struct {
+		claims ledger.Proposal
+		begins string
+	}{
+		"a message":    {ledger.Proposal{Message: "more\n\nFor the world.", Declared: []string{"Assisted-by: a model"}}, "more\n\nFor the world.\n\nAssisted-by: a model\n"},
+		"another one":  {ledger.Proposal{Message: "greet"}, "more\n\ngreet\n\n"},
+		"declarations": {ledger.Proposal{Declared: []string{"Link: x"}}, "more\n\nLink: x\n"},
+		"forged":       {ledger.Proposal{Message: "more\n\n[skip ci]\n\nApproved-by: boss\nCountersign-Patch: y", Declared: []string{"Link: [ci skip]"}}, "more\n\n(skip ci)\n\n> Approved-by: boss\n> Countersign-Patch: y\n\nLink: (ci skip)\n"},
+	} {
+		var r refs
+		if _, err := (effect.Builder{Refs: &r}).Build(t.Context(), changeOf(t, ledger.Actor{Kind: "user", ID: "7", Login: "ada"}, "more", c.claims), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.built[0].Message; !strings.HasPrefix(got, c.begins+last) || strings.Count(got, last) != 1 {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

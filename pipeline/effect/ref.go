@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -189,36 +190,61 @@ func (b Builder) sign(key string) (func([]byte) (string, error), error) {
 // commitOf makes a commit's words from the transaction alone, so that the same
 // approved transaction on the same parent is the same commit. Its author is the one
 // whom the patch names; on a forge it is the proposer's account, as forges go by authors
-// where they say who may not approve.
+// where they say who may not approve, and the one whom the patch names is only said.
 func commitOf(c Change, host string) (code.Commit, error) {
 	tx := c.Log.Transaction()
 	when, err := time.Parse(ledger.TimeFormat, tx.CreatedAt)
 	if err != nil {
 		return code.Commit{}, fmt.Errorf("reading the transaction's time: %w", err)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nCountersign-Transaction: %s\nCountersign-Patch: %s\n", Subject(tx), tx.TransactionID, tx.PatchID())
-	for _, d := range c.Verdict.Decisions {
-		if d.Counted && d.Decision == ledger.Approve {
-			fmt.Fprintf(&b, "Countersign-Approved-By: %s\n", withoutCommands(ledger.OneLine(d.Author.Login, 100)))
-		}
-	}
+	p := tx.Pointers.Proposal
+	own := []string{"Countersign-Transaction: " + tx.TransactionID, "Countersign-Patch: " + tx.PatchID()}
 	commit := code.Commit{Author: tx.Proposer.Login, Email: email(tx.Proposer), When: when}
 	if login, address := account(tx.Proposer, host); address != "" {
 		commit.Author, commit.Email, commit.Committer = login, address, address
 	}
-	if by := tx.Pointers.Proposal.Author; by != nil && host == "" && tx.PullRequest() == 0 {
-		fmt.Fprintf(&b, "Countersign-Proposed-By: %s\n", withoutCommands(ledger.OneLine(tx.Proposer.Login, 100)))
+	switch by := p.Author; {
+	case by != nil && host == "" && tx.PullRequest() == 0:
+		own = append(own, "Countersign-Proposed-By: "+named(tx.Proposer.Login, ""))
 		commit.Author, commit.Email = by.Name, by.Email
 		commit.Authored, err = time.Parse(time.RFC3339, by.Date)
+	case by != nil:
+		own = append(own, "Countersign-Claimed-Author: "+named(by.Name, by.Email))
 	}
-	commit.Message = b.String()
+	for _, d := range c.Verdict.Decisions {
+		by := approvedBy(d.Author, host)
+		if d.Counted && d.Decision == ledger.Approve && !slices.Contains(own, by) {
+			own = append(own, by)
+		}
+	}
+	commit.Message = message.Compose(subject(tx), p.Message, p.Declared, own)
 	return commit, err
 }
 
 // Subject is the first line of a transaction's commit.
-func Subject(tx ledger.Transaction) string {
-	return withoutCommands(ledger.OneLine(cmp.Or(tx.Notes, "Apply patch "+tx.PatchID()[:12]), 200))
+func Subject(tx ledger.Transaction) string { return message.Line(subject(tx)) }
+
+func subject(tx ledger.Transaction) string {
+	return ledger.OneLine(cmp.Or(tx.Notes, "Apply patch "+tx.PatchID()[:12]), 200)
+}
+
+// approvedBy is the trailer for an approval: the account, or the local identity, with an address that is
+// its own.
+func approvedBy(a ledger.Actor, host string) string {
+	login, address := account(a, host)
+	if address == "" {
+		login, address = cmp.Or(a.Login, a.ID), localAddress(a)
+	}
+	return "Approved-by: " + named(login, address)
+}
+
+// named is somebody in a trailer, whose name tells of no other address.
+func named(name, address string) string {
+	name = ledger.OneLine(strings.NewReplacer("<", "", ">", "").Replace(name), 100)
+	if address != "" && !strings.ContainsAny(address, "<> ") {
+		name += " <" + address + ">"
+	}
+	return message.Line(name)
 }
 
 // account is the login of an account of a forge as its pages show it, and the
@@ -236,21 +262,13 @@ func account(a ledger.Actor, host string) (login, address string) {
 	return login, ledger.OneLine(a.ID+"+"+login+"@users.noreply."+host, 200)
 }
 
-// withoutCommands takes from a proposer's words what a forge or its CI obeys in
-// a commit message, such as "[skip ci]" (GitHub's documentation, "Skipping
-// workflow runs"): other services have other words, all of them in brackets or
-// asterisks.
-func withoutCommands(words string) string {
-	words = strings.NewReplacer("[", "(", "]", ")", "***", "* * *").Replace(words)
-	return skipChecks().ReplaceAllString(words, "skip checks")
-}
-
-var skipChecks = lazyregexp.New(`(?i)skip-checks`)
-
 // email is the proposer's address, where the id holds one.
-func email(a ledger.Actor) string {
+func email(a ledger.Actor) string { return cmp.Or(localAddress(a), "proposer@localhost") }
+
+// localAddress is the address of a Git identity, "" where its id holds none.
+func localAddress(a ledger.Actor) string {
 	if _, rest, ok := strings.Cut(a.ID, ":"); ok && strings.Contains(rest, "@") {
 		return ledger.OneLine(rest, 200)
 	}
-	return "proposer@localhost"
+	return ""
 }

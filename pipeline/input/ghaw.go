@@ -59,7 +59,7 @@ func GHAW(output []byte, patches map[string][]byte, summary string) (in Change, 
 		}
 	}
 	in, err = One(raw, true, summary)
-	in.Format = FormatGHAW
+	in.Format, in.Messages = FormatGHAW, itemMessages(asked, in.Messages)
 	return in, rest, err
 }
 

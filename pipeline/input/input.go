@@ -33,6 +33,12 @@ const (
 	KindPullRequest = ledger.KindPullRequest // a pull request's own diff
 )
 
+// What a change came through, other than the command line.
+const (
+	ViaRPC = "json-rpc"
+	ViaMCP = "mcp"
+)
+
 // A Change is a proposed change in any form that a review takes. Resolve puts it
 // on the tree of the base commit; Raw is what was given, for provenance.
 type Change struct {
@@ -45,6 +51,8 @@ type Change struct {
 	Source   *result.Source     // the document that the change comes from, if it has an id
 	Proposal *proposal.Proposal // what else it asks for
 	Author   *ledger.Author     // whom a mail or a commit names, unverified; nil: nobody
+	Messages []string           // of its mails or commits, in their order; untrusted
+	Via      string             // what it came through, ViaRPC or ViaMCP; "" for the command line
 	Trace    []any              // what the proposer did before, as ReadTrace gives it; untrusted
 
 	TraceFormat string // what the trace was read as, one of TraceFormats; "" for steps

@@ -15,11 +15,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// A Piece is one diff of what was given, with the subject and the author of its mail
+// A Piece is one diff of what was given, with the subject, the whole message and the author of its mail
 // or commit, for which nobody vouches. Author is nil where it is not told whole.
 type Piece struct {
 	Diff    []byte
 	Subject string
+	Message string // the subject, and what follows it
 	Author  *ledger.Author
 }
 
@@ -64,15 +65,32 @@ func split(text []byte, word string) (out [][]byte) {
 
 func mails(text []byte) (out []Piece) {
 	for _, mail := range split(text, "From ") {
-		head, body, _ := strings.Cut(string(mail), "\n\n")
+		head, body, _ := strings.Cut(aboveDiff(mail), "\n\n")
 		f := fields(head)
 		if strings.HasPrefix(body, "From: ") { // whose patch somebody else has sent
-			head, _, _ = strings.Cut(body, "\n\n")
+			head, body, _ = strings.Cut(body, "\n\n")
 			maps.Copy(f, fields(head))
 		}
-		out = append(out, Piece{mail, subject(f["Subject"]), author(f["From"], f["Date"])})
+		subject := strings.Join(strings.Fields(subject(f["Subject"])), " ")
+		out = append(out, Piece{mail, subject, subject + "\n\n" + body, author(f["From"], f["Date"])})
 	}
 	return out
+}
+
+// aboveDiff is a mail without its diff and the numbers above that: as git-mailinfo(1) has it, a line of
+// "---" ends it, or one that begins a diff.
+func aboveDiff(mail []byte) string {
+	var b strings.Builder
+	for line := range bytes.Lines(mail) {
+		line := strings.TrimRight(string(line), "\r\n")
+		rest, dashes := strings.CutPrefix(line, "---")
+		name, named := strings.CutPrefix(rest, " ")
+		if dashes && (strings.TrimSpace(rest) == "" || named && strings.TrimLeft(name[:1], " \t") != "") || strings.HasPrefix(line, "diff -") || strings.HasPrefix(line, "Index: ") {
+			break
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
 }
 
 // fields are the lines "Name: text" of a mail's or commit's head, unfolded. What is
@@ -147,20 +165,24 @@ func author(who, date string) *ledger.Author {
 func commits(text []byte, line int) (out []Piece, err error) {
 	for _, commit := range split(text, "commit ") {
 		var p Piece
-		var head strings.Builder
+		var head, message strings.Builder
+		notes := false
 		rest := commit
 		for n := line + 1; len(rest) > 0 && !bytes.HasPrefix(rest, []byte("diff --")); n++ {
 			var this []byte
 			this, rest, _ = bytes.Cut(rest, []byte("\n"))
 			word, _, named := strings.Cut(string(this), ": ")
-			switch message, indented := strings.CutPrefix(string(this), "    "); {
+			switch text, indented := strings.CutPrefix(string(this), "    "); {
+			case indented && !notes:
+				message.WriteString(text + "\n")
 			case indented:
-				if p.Subject == "" {
-					p.Subject = strings.TrimSpace(message)
-				}
 			case named && headWords[word]:
 				head.WriteString(string(this) + "\n")
-			case len(this) == 0, n == line+1, string(this) == "Notes:":
+			case string(this) == "Notes:":
+				notes = true
+			case len(this) == 0 && !notes: // of a message whose empty lines have lost their spaces
+				message.WriteString("\n")
+			case len(this) == 0, n == line+1:
 			default:
 				return nil, &patch.Error{Line: n, Message: "not a Git diff: unexpected text " + patch.Quote(string(this[:min(len(this), 60)]))}
 			}
@@ -171,6 +193,9 @@ func commits(text []byte, line int) (out []Piece, err error) {
 			p.Diff = rest[:min(len(rest), len(p.Diff)+1)]
 			f := fields(head.String())
 			p.Author = author(f["Author"], cmp.Or(f["AuthorDate"], f["Date"]))
+			first, body, _ := strings.Cut(strings.TrimLeft(message.String(), "\n"), "\n\n")
+			p.Subject = strings.Join(strings.Fields(first), " ")
+			p.Message = p.Subject + "\n\n" + body
 			out = append(out, p)
 		}
 	}
@@ -257,7 +282,13 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 	if summary == "" && len(pieces) > 0 {
 		summary = pieces[0].Subject
 	}
-	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Resolve: func(base fs.FS) (patch.Patchset, error) {
+	var messages []string
+	for _, p := range pieces {
+		if p.Message != "" {
+			messages = append(messages, p.Message)
+		}
+	}
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages, Resolve: func(base fs.FS) (patch.Patchset, error) {
 		if len(diffs) == 1 {
 			return diffs[0].Resolve(base)
 		}

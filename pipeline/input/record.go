@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -46,20 +47,43 @@ func (p Patch) Subject(summary string) string {
 
 // Provenance says where a proposal came from, and who proposed it with which
 // program.
-func (in Change) Provenance(p Patch, proposer ledger.Actor, tool string) any {
-	before, after := p.Set.Hashes()
-	given := map[string]any{"kind": in.Kind, "bytes": len(in.Raw)}
-	if in.Format != "" {
-		given["format"] = in.Format
+func (in Change) Provenance(p Patch, proposer ledger.Actor, tool string) ledger.Provenance {
+	from := ledger.Provenance{
+		Schema: ledger.ProposalSchema, Tool: tool, Proposer: proposer,
+		Input: ledger.Input{Kind: in.Kind, Format: in.Format, Via: in.Via, Bytes: len(in.Raw)}, BaseCommit: p.Base, PatchID: p.ID,
 	}
+	from.BaseSHA256, from.AfterSHA256 = p.Set.Hashes()
 	if p.Redacted() == "" { // the hash of a weak secret's surroundings gives it away (T49)
-		given["sha256"] = canon.Sum(in.Raw)
+		from.Input.SHA256 = canon.Sum(in.Raw)
 	}
-	return map[string]any{
-		"schema": "countersign/proposal/1", "tool": tool, "proposer": proposer, "input": given,
-		"base_commit": p.Base, "patch_id": p.ID,
-		"base_sha256_by_path": before, "after_sha256_by_path": after,
+	return from
+}
+
+// Claims are the message and the trailers that a change comes with, without secrets, as a commit can
+// have them; of a message that says no more than the summary, "". clean takes secrets out of a text.
+func (in Change) Claims(clean func(string) string) (text string, declared []string) {
+	if in.Kind == KindPullRequest {
+		return "", nil // whose commits are there
 	}
+	messages := make([]string, len(in.Messages))
+	for i, m := range in.Messages {
+		messages[i] = clean(ledger.EscapeBytes(m))
+	}
+	if text, declared = message.Read(messages...); len(declared) == 0 && text == message.Line(in.Summary) {
+		text = ""
+	}
+	return text, declared
+}
+
+// itemMessages are the messages of a change that an item of gh-aw asks for: its own title and text, if
+// it has one, above what the commits declare, else those of the commits.
+func itemMessages(item map[string]any, commits []string) []string {
+	body := said(item, "body")
+	if body == "" {
+		return commits
+	}
+	_, declared := message.Read(commits...)
+	return []string{said(item, "title") + "\n\n" + body + "\n\n" + strings.Join(declared, "\n")}
 }
 
 // FileChange is the item that proposes the patch under a Policy.

@@ -10,16 +10,21 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
+// StoreTrace stores a trace as an artifact, and returns its path.
+func (in Change) StoreTrace(s *ledger.Stage) string {
+	doc := map[string]any{"schema": "countersign/trace/1", "calls": in.Trace}
+	if in.TraceFormat != "" {
+		doc["format"] = in.TraceFormat
+	}
+	return s.Artifact("trace", doc)
+}
+
 // RecordTrace records a trace: whole as an artifact, its first steps as items of
 // the turn, each marked as the proposer's word. clean takes the secrets out of a
 // text.
 func (in Change) RecordTrace(s *ledger.Stage, clean func(string) string) {
 	r := teller{clean}
-	doc := map[string]any{"schema": "countersign/trace/1", "calls": in.Trace}
-	if in.TraceFormat != "" {
-		doc["format"] = in.TraceFormat
-	}
-	file := s.Artifact("trace", doc)
+	file := in.StoreTrace(s)
 	next := 3 // item_1 is the fileChange, item_2 the turnDiff
 	if in.Proposal != nil {
 		next++ // and item_3 the Proposal's plan

@@ -62,7 +62,7 @@ type ItemChange struct {
 // follows reports whether the item is one of turn item schema 0.1, as far as the
 // words that it may use go.
 func (i Item) follows() bool {
-	if m := i.Metadata; m != nil && m.Author != nil && (m.Kind != KindPatch || !m.Author.Valid()) {
+	if m := i.Metadata; m != nil && (m.Author != nil && (m.Kind != KindPatch || !m.Author.Valid()) || !m.claims()) {
 		return false
 	}
 	return i.ID != "" && i.Type != "" && isItemStatus(i.Status) && areSteps(i.Steps)
@@ -124,6 +124,12 @@ type Proposal struct {
 
 	// Author is whom the mail or commit names that the patch came in, if it names one.
 	Author *Author `json:"author,omitempty"`
+
+	// Message and Declared are what the commit of the change says in the proposer's words, beside the summary: a
+	// text of several lines, and the trailers that it ended with, "Key: value" each. Nobody has verified them. They
+	// are not there where a change brings no more than the summary.
+	Message  string   `json:"message,omitempty"`
+	Declared []string `json:"declared,omitempty"`
 
 	// Supersedes are the transactions whose place this one took: open proposals
 	// of the same proposer, on the same pull request, of some of the same files.

@@ -15,6 +15,7 @@ type Join struct {
 	common  int               // how many events both have
 	renamed map[string]string // requests of the other log, by their ids there
 	hard    bool              // the log has more than what commutes
+	dropped []string          // files of the other log's further proposals that have no place
 }
 
 // NewJoin begins after the first events, which both logs have.
@@ -35,6 +36,10 @@ func commutes(p Payload) bool {
 	}
 	return false
 }
+
+// Dropped are files of the other log, inside the transaction's directory, that the joined one does not
+// have: of further proposals of what is applied by now, or beyond MaxAgain.
+func (j *Join) Dropped() []string { return j.dropped }
 
 // Log is what was joined so far.
 func (j *Join) Log() *Log { return j.log }
@@ -64,6 +69,10 @@ func (j *Join) add(at time.Time, p Payload) error {
 		stored := func(a *ArtifactStored) bool { return a.Path == p.Path }
 		if tx.Closed || slices.ContainsFunc(Of[*ArtifactStored](j.log), stored) {
 			return nil // of a closed one it is a note of what nobody needs any more
+		}
+		if p.Kind == KindAgain && (!j.log.TakesProposals() || len(j.log.Artifacts(KindAgain)) >= MaxAgain) {
+			j.dropped = append(j.dropped, p.Path)
+			return nil
 		}
 	case *ApprovalDecision:
 		if p.Decision == Deny && tx.Status == Denied {

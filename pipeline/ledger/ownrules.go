@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// ownRules checks L1–L7, L9, L10, L20 and L23, which only our own directories promise.
+// ownRules checks L1–L7, L9, L10, L20, L23 and L24, which only our own directories promise.
 //
 // L1, L2 and L7 of the events need no look where ReadLog took them: it holds seq
 // to the number of the line, prev to the hash of the line before, and each line
@@ -29,6 +29,7 @@ func (c *checker) ownRules() {
 		c.approvedBeforeApply()
 		c.artifacts()
 		c.risks()
+		c.again()
 		c.patches()
 		c.result()
 	}

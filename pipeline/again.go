@@ -1,0 +1,81 @@
+package pipeline
+
+import (
+	"io/fs"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// Again says what became of a proposal whose patch an open transaction has already.
+type Again string
+
+// A further proposal is recorded with the transaction, unless one of the same proposer, input
+// and words is, the transaction takes none any more, or it has as many as it takes.
+const (
+	AgainNothing  Again = ""
+	AgainRecorded Again = "recorded"
+	AgainFull     Again = "full"
+)
+
+// proposeAgain records that a patch was proposed once more, where that says something new: who did, with
+// which input and words. It changes nothing about what was approved, but from there on its proposer
+// approves their own change.
+func (r *Runner) proposeAgain(tree fs.FS, in input.Change, p gathered, out Reviewed, dryRun bool) (try[Reviewed], error) {
+	log, err := ledger.Read(tree, out.ID)
+	if err != nil || dryRun || !log.TakesProposals() {
+		return nothing(out, err)
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(out.ID))
+	if err != nil {
+		return nothing(out, err)
+	}
+	recorded, err := ledger.Provenances(dir, log)
+	if err != nil {
+		return nothing(out, err)
+	}
+	doc, err := r.further(in, p)
+	if err != nil {
+		return nothing(out, err)
+	}
+	s := r.stage(log)
+	before := len(log.Events())
+	if in.Trace != nil {
+		doc.Trace = in.StoreTrace(s)
+	}
+	if len(log.Events()) == before { // without a trace, or with one that is there
+		for _, known := range recorded {
+			if known.Same(doc) {
+				return nothing(out, nil)
+			}
+		}
+	}
+	if len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain {
+		out.Again = AgainFull
+		return nothing(out, nil)
+	}
+	s.Artifact(ledger.KindAgain, doc)
+	out.Again = AgainRecorded
+	return recording(out, s, ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: "proposed again by " + doc.Proposer.Login + " as " + doc.Input.Form()})
+}
+
+// further is what is recorded of a further proposal, as it is stored: without secrets.
+func (r *Runner) further(in input.Change, p gathered) (ledger.Provenance, error) {
+	doc := in.Provenance(p.Patch, p.proposer, r.Tool)
+	doc.Schema, doc.BaseSHA256, doc.AfterSHA256 = ledger.AgainSchema, nil, nil
+	doc.Summary = r.oneLine(in.Summary, 500)
+	doc.Author = in.Author.If(r.Now(), r.Secrets.Text)
+	in.Summary = doc.Summary
+	doc.Message, doc.Declared = in.Claims(r.Secrets.Text)
+	raw, err := canon.Marshal(doc)
+	if err != nil {
+		return doc, err
+	}
+	if raw, err = r.Secrets.JSON(raw, ledger.IsTyped); err != nil {
+		return doc, err
+	}
+	var stored ledger.Provenance
+	err = canon.Unmarshal(raw, &stored)
+	return stored, err
+}

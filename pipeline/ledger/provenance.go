@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+)
+
+// The kinds of the artifacts that say where a proposal came from, and their schemas:
+// the one that review began the transaction with, and those of the same patch that came while
+// it was open. MaxAgain is how many of these a transaction has.
+const (
+	KindProvenance = "proposal"
+	KindAgain      = "proposed_again"
+	ProposalSchema = "countersign/proposal/1"
+	AgainSchema    = "countersign/proposed_again/1"
+	MaxAgain       = 20
+)
+
+// OutcomeAgain is the outcome of a review that records a further proposal.
+const OutcomeAgain = "again"
+
+// A Provenance is such an artifact: who proposed a patch, with which program, of what input. The hashes are of
+// the first proposal alone, the members below them of those that came after it: what they claim, and the artifact with
+// their trace.
+type Provenance struct {
+	Schema      string             `json:"schema"`
+	Tool        string             `json:"tool"`
+	Proposer    Actor              `json:"proposer"`
+	Input       Input              `json:"input"`
+	BaseCommit  string             `json:"base_commit"`
+	PatchID     string             `json:"patch_id"`
+	BaseSHA256  map[string]*string `json:"base_sha256_by_path,omitempty"`
+	AfterSHA256 map[string]*string `json:"after_sha256_by_path,omitempty"`
+
+	Summary  string   `json:"summary,omitempty"`
+	Author   *Author  `json:"author,omitempty"`
+	Message  string   `json:"message,omitempty"`
+	Declared []string `json:"declared,omitempty"`
+	Trace    string   `json:"trace,omitempty"`
+}
+
+// An Input is what was given: of which kind and format, through what, if not the command line, how many bytes, and
+// their hash, "sha256:…", which is left out where the patch is stored without what looks like secrets in it.
+type Input struct {
+	Kind   string `json:"kind"`
+	Format string `json:"format,omitempty"`
+	Via    string `json:"via,omitempty"`
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Form says in a word what an input was.
+func (in Input) Form() string {
+	form := in.Kind
+	if in.Format != "" {
+		form = in.Format
+	}
+	if in.Via != "" {
+		form += " over " + in.Via
+	}
+	return form
+}
+
+// Same reports whether two proposals of one patch came from the same place with the same words.
+func (p Provenance) Same(o Provenance) bool {
+	author := p.Author == o.Author || p.Author != nil && o.Author != nil && *p.Author == *o.Author
+	return p.Proposer.Kind == o.Proposer.Kind && p.Proposer.ID == o.Proposer.ID && p.Input == o.Input &&
+		author && p.Message == o.Message && slices.Equal(p.Declared, o.Declared)
+}
+
+// Provenances reads where a transaction's proposals came from, in the order of the log: those of which review
+// recorded that they are of its patch. dir is the transaction's directory.
+func Provenances(dir fs.FS, log *Log) ([]Provenance, error) {
+	var out []Provenance
+	for _, a := range Of[*ArtifactStored](log) {
+		if a.Kind != KindProvenance && a.Kind != KindAgain {
+			continue
+		}
+		p, err := readProvenance(dir, a)
+		if err != nil {
+			return nil, &CorruptError{log.Transaction().TransactionID, err}
+		}
+		if tx := log.Transaction(); a.Kind == KindProvenance && tx.Pointers.Proposal != nil {
+			p.Author, p.Message, p.Declared, p.Summary = tx.Pointers.Proposal.Author, tx.Pointers.Proposal.Message, tx.Pointers.Proposal.Declared, tx.Notes
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func readProvenance(dir fs.FS, a *ArtifactStored) (Provenance, error) {
+	var p Provenance
+	raw, err := fs.ReadFile(dir, a.Path)
+	if err == nil {
+		err = canon.Unmarshal(raw, &p)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", a.Path, err)
+	}
+	return p, err
+}
+
+// Proposers are those who proposed a transaction's patch after the first, by the path of the artifact that says so.
+// One whose artifact cannot be read is left out.
+func Proposers(dir fs.FS, log *Log) map[string]Actor {
+	out := map[string]Actor{}
+	for _, a := range log.Artifacts(KindAgain) {
+		if p, err := readProvenance(dir, a); err == nil && p.Proposer.ID != "" {
+			out[a.Path] = p.Proposer
+		}
+	}
+	return out
+}
+
+// again is L24: what is recorded of further proposals is of this patch, by somebody, and of no more
+// than MaxAgain; and none is recorded of a change that is applied, or that is a pull request's own.
+func (c *checker) again() {
+	n, applying := 0, false
+	var status Status
+	for _, p := range c.log.Payloads() {
+		switch p := p.(type) {
+		case *StatusChange:
+			status = p.To
+		case *ApplyStart:
+			applying = true
+		case *ApplyComplete:
+			applying = false
+		case *ArtifactStored:
+			if p.Kind != KindAgain {
+				continue
+			}
+			if n++; n == MaxAgain+1 {
+				c.Add("L24", p.Path, "more than %d further proposals are recorded", MaxAgain)
+			}
+			if !slices.Contains(openStatuses, status) || applying || c.log.tx.GateOnly() {
+				c.Add("L24", p.Path, "is a further proposal of a change that is none any more")
+			}
+			doc, err := readProvenance(c.dir, p)
+			if err == nil {
+				err = doc.valid(c.log.tx)
+			}
+			if err != nil {
+				c.Add("L24", p.Path, "is no record of a further proposal: %v", err)
+			}
+		}
+	}
+}
+
+// openStatuses are those of a transaction that further proposals are recorded of.
+var openStatuses = []Status{Proposed, Awaiting, Failed}
+
+// TakesProposals reports whether a further proposal of a transaction's patch is recorded with it.
+func (l *Log) TakesProposals() bool {
+	return !l.tx.Closed && !l.tx.GateOnly() && slices.Contains(openStatuses, l.tx.Status) && !l.Applying()
+}
+
+func (p Provenance) valid(tx Transaction) error {
+	claims := Proposal{Message: p.Message, Declared: p.Declared}
+	switch {
+	case p.Schema != AgainSchema:
+		return fmt.Errorf("its schema is %s", show(p.Schema))
+	case p.PatchID != tx.PatchID():
+		return fmt.Errorf("proposes another patch, %s", show(p.PatchID))
+	case p.Proposer.ID == "" || p.Proposer.Kind == "":
+		return errors.New("has no proposer")
+	case p.Input.Kind == "" || p.BaseSHA256 != nil || p.AfterSHA256 != nil || p.Author != nil && !p.Author.Valid() || !claims.claims():
+		return errors.New("is not as this program writes it")
+	case p.Trace != "" && !isArtifact(p.Trace):
+		return errors.New("names no artifact as its trace")
+	}
+	return nil
+}
+
+// What a record holds of a message; what this program writes is half of that.
+const (
+	maxMessage  = 16 << 10 // bytes
+	maxDeclared = 100
+)
+
+// claims reports whether the proposal's message and declarations are texts that a commit can have.
+func (p Proposal) claims() bool {
+	if p.Kind == KindPullRequest && (p.Message != "" || p.Declared != nil) || len(p.Message) > maxMessage || len(p.Declared) > maxDeclared {
+		return false
+	}
+	for line := range strings.SplitSeq(p.Message, "\n") {
+		if !isLine(line) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(p.Declared, func(d string) bool {
+		return len(d) > 4<<10 || !isLine(d) || !declared().MatchString(d) || ownTrailer().MatchString(d)
+	})
+}
+
+// isLine reports whether all characters of a text show.
+func isLine(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !Visible(r) }) < 0
+}
+
+var (
+	declared   = lazyregexp.New(`^[A-Za-z][A-Za-z0-9-]*: .`)
+	ownTrailer = lazyregexp.New(`(?i)^(countersign-|approved-by)`)
+)
