@@ -41,7 +41,7 @@ func (r Report) write(p *page, to Links) {
 		return
 	}
 	first := r.record() + r.wants(false) + r.drift(to)
-	first += r.risks(p.left-len(first), to)
+	first += r.risks(p.left-len(first), to) + r.claimsBlock()
 	failures := newPage(p.left - len(first))
 	r.writeFailures(failures)
 	p.write(failures.String())
@@ -167,6 +167,9 @@ func (r Report) facts(to Links) string {
 	}
 	if r.Author != nil {
 		rows = append(rows, "author | "+words(r.author()))
+	}
+	for _, one := range r.further() {
+		rows = append(rows, "proposed too | "+words(from(one)))
 	}
 	if r.Confidence != nil {
 		rows = append(rows, fmt.Sprintf("confidence | %d of 100, says the proposer", *r.Confidence))

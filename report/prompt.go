@@ -37,7 +37,11 @@ func (p Prompt) Page(diff []byte, s Style) string {
 	room := p.Rows - 1 - strings.Count(Fold(head, p.Columns), "\n") // a pager has a line of its own
 	risks, all := Risks(p.list(), p.Columns, max(1, room), s), Risks(p.list(), p.Columns, 0, s)
 	var b strings.Builder
-	b.WriteString(head + risks + "\n" + Diff(diff, s))
+	b.WriteString(head + risks + "\n")
+	if text := p.claimLines(math.MaxInt); text != "" {
+		b.WriteString(s.paint(bold, claimsHead) + "\n" + text + "\n")
+	}
+	b.WriteString(Diff(diff, s))
 	fmt.Fprintf(&b, "\n%s\n", s.paint(bold, "End of "+p.Fingerprint+masks))
 	b.WriteString(Renamed(diff, s))
 	if all != risks {
@@ -53,6 +57,13 @@ func (p Prompt) head(masks string, s Style) string {
 	fmt.Fprintf(&b, "%s\n", quotation(login, Clean(p.Summary), p.Columns))
 	if p.Author != nil {
 		fmt.Fprintf(&b, "Author: %s\n", p.author())
+	}
+	if again := p.further(); len(again) > 0 {
+		var all []string
+		for _, one := range again {
+			all = append(all, from(one))
+		}
+		fmt.Fprintf(&b, "%s\n", cut("Proposed too by "+strings.Join(all, ", "), p.Columns))
 	}
 	fmt.Fprintf(&b, "%s\n%s%s\n%s\n", p.Fingerprint, p.filesLine(), masks, Clean(plain(p.Verdict)))
 	for _, d := range p.Verdict.Decisions[:min(len(p.Verdict.Decisions), 3)] {

@@ -30,7 +30,9 @@ type Report struct {
 	Status        ledger.Status  `json:"status"`
 	Summary       string         `json:"summary"`
 	Proposer      ledger.Actor   `json:"proposer"`
-	Author        *ledger.Author `json:"author,omitempty"` // whom the patch names, unverified
+	Author        *ledger.Author `json:"author,omitempty"`   // whom the patch names, unverified
+	Message       string         `json:"message,omitempty"`  // what the commit says below its summary, unverified
+	Declared      []string       `json:"declared,omitempty"` // and the trailers that the proposer declares
 	CreatedAt     string         `json:"created_at"`
 	UpdatedAt     string         `json:"updated_at"`
 	BaseCommit    string         `json:"base_commit"`
@@ -42,6 +44,8 @@ type Report struct {
 	Repository  *ledger.Repository `json:"repository,omitempty"`
 	PullRequest int                `json:"pull_request,omitempty"`
 	HeadCommit  string             `json:"head_commit,omitempty"`
+
+	Proposals []ledger.Provenance `json:"proposals,omitempty"` // where the patch came from, each time; the first first
 
 	Supersedes    []string          `json:"supersedes,omitempty"` // the transactions whose place it took
 	Confidence    *int              `json:"confidence,omitempty"` // 0 to 100, the proposer's own
@@ -89,7 +93,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
 		Summary: tx.Notes, Proposer: tx.Proposer, CreatedAt: tx.CreatedAt, UpdatedAt: tx.UpdatedAt, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
-		Supersedes: p.Supersedes, Author: p.Author,
+		Supersedes: p.Supersedes, Author: p.Author, Message: p.Message, Declared: p.Declared,
 	}
 	r.Ended = Ended(log)
 	stats := count(diff)

@@ -98,6 +98,7 @@ func (q Request) writeHead(p *page) {
 	head := warning("**This change has invisible characters, or bytes that are not UTF-8.** They can make code look like something else. The diff shows them as escapes.")
 	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
 	p.within(maxFiles, q.Report.files(100))
+	p.write(q.Report.claimsBlock())
 }
 
 // writeTail writes what an approval does and how to answer, and folded which

@@ -87,6 +87,10 @@ func (r Report) Text(s Style) string {
 	if r.Summary != "" {
 		row("summary", Says(r.Proposer.Login, r.Summary))
 	}
+	if text := r.claimLines(maxClaims); text != "" {
+		row("message", "in the proposer's words, which nobody has verified:")
+		b.WriteString(text)
+	}
 	r.originText(s, row)
 	if r.Confidence != nil {
 		row("confidence", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
@@ -243,6 +247,9 @@ func (r Report) originText(s Style, row func(name, value string)) {
 	row("proposer", Clean(fmt.Sprintf("%s (%s, %s)", r.Proposer.Login, r.Proposer.Kind, r.Proposer.ID)))
 	if r.Author != nil {
 		row("author", r.author())
+	}
+	for _, p := range r.further() {
+		row("proposed too", from(p))
 	}
 	base := r.BaseCommit
 	if r.BaseBranch != "" {

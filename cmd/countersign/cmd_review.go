@@ -285,7 +285,12 @@ func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlag
 		return err
 	}
 	rep.Verdict, rep.InputSHA256 = nil, done.InputSHA256
-	if done.Known {
+	switch {
+	case done.Again == pipeline.AgainRecorded:
+		a.say("this patch is known already: that it was proposed once more was recorded")
+	case done.Again == pipeline.AgainFull:
+		a.say("this patch is known already: nothing was recorded, as %d further proposals of it are", ledger.MaxAgain)
+	case done.Known:
 		a.say("this patch is known already: nothing was recorded")
 	}
 	if err := a.show(rep); err != nil {

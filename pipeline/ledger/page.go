@@ -123,6 +123,16 @@ func (p *page) head() {
 	if a := p.proposal.Author; a != nil {
 		p.row("author, says the patch", markdown.Words(a.Name+" <"+a.Email+">"))
 	}
+	for _, again := range each[*ArtifactStored](p) {
+		if again.Kind != KindAgain {
+			continue
+		}
+		if from, err := readProvenance(p.dir, again); err == nil {
+			p.row("proposed too", "by "+account(from.Proposer)+" as "+markdown.Words(from.Input.Form()))
+		} else {
+			p.row("proposed too", "as an artifact that cannot be read says")
+		}
+	}
 	if r := p.proposal.Repository; r != nil && p.proposal.PullRequest > 0 {
 		text := fmt.Sprintf("pull request %d of %s", p.proposal.PullRequest, markdown.Name(r.Name))
 		if web, address := p.pull(); web != "" {
@@ -154,6 +164,15 @@ func (p *page) head() {
 		p.row("decisions", "none")
 	}
 	p.writef("\n")
+	p.claims()
+}
+
+// claims are what a commit of the change says in its proposer's words.
+func (p *page) claims() {
+	text := strings.TrimSpace(p.proposal.Message + "\n\n" + strings.Join(p.proposal.Declared, "\n"))
+	if text != "" {
+		p.writef("A commit of this change says, in the proposer's words, which nobody has verified:\n\n%s\n", markdown.Fenced("text", cleanLines(text)))
+	}
 }
 
 // successor is the transaction that the reason of an end names: "superseded by tx_...: why"; "" for none.

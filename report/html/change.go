@@ -48,6 +48,9 @@ func (s *sheet) proposal() {
 		if p.Author != nil {
 			s.fact("Author in the patch", func() { s.Text(p.Author.Name + " <" + p.Author.Email + ">, not verified") })
 		}
+		for _, one := range t.again {
+			s.fact("Proposed too", func() { s.Text("by "); s.person(one.Proposer); s.Text(", id ").Code(one.Proposer.ID); s.Text(", as " + one.Input.Form()) })
+		}
 		s.fact("SHA-256 of the diff", func() {
 			address := ""
 			if hexadecimal(t.PatchID, 64) {
@@ -68,7 +71,23 @@ func (s *sheet) proposal() {
 			s.fact("Takes the place of", func() { s.transactions(t.Supersedes) })
 		}
 	}
-	s.Markup("</dl>\n</section>\n")
+	s.Markup("</dl>\n")
+	s.claims()
+	s.Markup("</section>\n")
+}
+
+// claims are what a commit of the change says in its proposer's words.
+func (s *sheet) claims() {
+	p := s.t.proposal
+	if p == nil || p.Message == "" && len(p.Declared) == 0 {
+		return
+	}
+	text := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n"))
+	s.Markup("<p>A commit of this change says, in the proposer's words, which nobody has verified:</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"The proposer's message\"><code>")
+	for line := range strings.Lines(text + "\n") {
+		s.Lines(line)
+	}
+	s.Markup("</code></pre>\n")
 }
 
 func (s *sheet) transactions(ids []string) {

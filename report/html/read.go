@@ -37,6 +37,7 @@ type Transaction struct {
 	proposal *ledger.Proposal
 	changes  []ledger.ItemChange
 	risks    *risk.List
+	again    []ledger.Provenance // further proposals of the patch
 	verdict  approval.Verdict
 	policy   policy.Policy
 	rules    approval.PolicyDoc // the Policy as it was recorded, and where it was read
@@ -218,6 +219,11 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 			continue
 		}
 		switch a.Kind {
+		case ledger.KindAgain:
+			var p ledger.Provenance
+			if canon.Unmarshal(raw, &p) == nil {
+				t.again = append(t.again, p)
+			}
 		case ledger.KindRisks:
 			if list, err := risk.Read(raw); err == nil {
 				t.risks = &list

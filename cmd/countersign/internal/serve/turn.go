@@ -296,6 +296,7 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 	if err != nil {
 		return in, err
 	}
+	in.Via = input.ViaRPC
 	if have := int64(len(p.Trace)); have > rules.Policy.Limits.Bytes {
 		return in, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// maxClaims is how many lines of a proposer's message are shown where there is little room.
+const maxClaims = 40
+
+// claims are what a commit says in its proposer's words below its summary: lines of their text, and
+// the trailers that they declare. They are foreign text.
+func (r Report) claims() []string {
+	var out []string
+	if r.Message != "" {
+		out = strings.Split(r.Message, "\n")
+	}
+	if len(out) > 0 && len(r.Declared) > 0 {
+		out = append(out, "")
+	}
+	return append(out, r.Declared...)
+}
+
+// claimsHead is what stands above them.
+const claimsHead = "A commit of this change says, in the proposer's words, which nobody has verified:"
+
+// claimLines are the claims for a terminal, a line each, at most most of them.
+func (r Report) claimLines(most int) string {
+	all := r.claims()
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, line := range all[:min(len(all), most)] {
+		b.WriteString(strings.TrimRight("  | "+Clean(line), " ") + "\n")
+	}
+	if n := len(all) - most; n > 0 {
+		fmt.Fprintf(&b, "  … and %s, which --json has\n", Counted(n, "more line"))
+	}
+	return b.String()
+}
+
+// claimsBlock are the claims in Markdown.
+func (r Report) claimsBlock() string {
+	all := r.claims()
+	if len(all) == 0 {
+		return ""
+	}
+	var shown []string
+	for _, line := range all[:min(len(all), maxClaims)] {
+		shown = append(shown, Clean(shorten(line)))
+	}
+	text := claimsHead + "\n\n" + fenced("text", strings.Join(shown, "\n"))
+	if n := len(all) - len(shown); n > 0 {
+		text += fmt.Sprintf("\n**Cut:** %s not shown here%s.\n", Counted(n, "line"), r.seeAll())
+	}
+	return text + "\n"
+}
+
+// further are the proposals of the patch after the first.
+func (r Report) further() []ledger.Provenance {
+	if len(r.Proposals) == 0 {
+		return nil
+	}
+	return r.Proposals[1:]
+}
+
+// from says who made a proposal, and what it was.
+func from(p ledger.Provenance) string {
+	return Clean(p.Proposer.Login + " (" + p.Proposer.Kind + ", " + p.Proposer.ID + ") as " + p.Input.Form())
+}
