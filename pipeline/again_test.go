@@ -1,0 +1,337 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pull"
+)
+
+// again proposes fix once more.
+func (w *world) again(who ledger.Actor, edit func(*input.Change)) pipeline.Reviewed {
+	w.Helper()
+	in := w.input(fix)
+	if edit != nil {
+		edit(&in)
+	}
+	out, err := w.as(who).Review(w.Context(), in, false)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return out
+}
+
+func inForm(format string) func(*input.Change) { return func(in *input.Change) { in.Format = format } }
+
+// provenances are those of a transaction.
+func (w *world) provenances(tx string) []ledger.Provenance {
+	w.Helper()
+	dir, err := w.directory(tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	log, err := w.log(tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	all, err := ledger.Provenances(dir, log)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return all
+}
+
+// TestAgain: each further proposal that says something new is recorded, and nothing of the first changes.
+func TestAgain(t *testing.T) {
+	w := newWorld(t)
+	first := w.review()
+	before, err := w.log(first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	author := &ledger.Author{Name: "Eve", Email: "eve@example.org", Date: "2026-01-01T00:00:00Z"}
+	trace := func(text string) func(*input.Change) {
+		return func(in *input.Change) { in.Trace = []any{map[string]any{"tool": "shell", "input": text}} }
+	}
+	for _, c := range []struct {
+		name string
+		who  ledger.Actor
+		edit func(*input.Change)
+		want pipeline.Again
+	}{
+		{"the same", bot, nil, pipeline.AgainNothing},
+		{"another summary", bot, func(in *input.Change) { in.Summary = "x" }, pipeline.AgainNothing},
+		{"another format", bot, inForm("codex"), pipeline.AgainRecorded},
+		{"which is the same again", bot, inForm("codex"), pipeline.AgainNothing},
+		{"another proposer", ada, nil, pipeline.AgainRecorded},
+		{"with another login", ledger.Actor{Kind: ada.Kind, ID: ada.ID, Login: "A"}, nil, pipeline.AgainNothing},
+		{"other bytes", ada, func(in *input.Change) { in.Raw = append(in.Raw, '\n') }, pipeline.AgainRecorded},
+		{"through something else", ada, func(in *input.Change) { in.Via = input.ViaRPC }, pipeline.AgainRecorded},
+		{"an author", ada, func(in *input.Change) { in.Author = author }, pipeline.AgainRecorded},
+		{"a message", ada, func(in *input.Change) { in.Messages = []string{"a\n\nb\n\nLink: x"} }, pipeline.AgainRecorded},
+		{"that message", ada, func(in *input.Change) { in.Messages = []string{"a\n\n\nb\n\nLink: x\n"} }, pipeline.AgainNothing},
+		{"a trace", ada, trace("ls"), pipeline.AgainRecorded},
+		{"that trace", ada, trace("ls"), pipeline.AgainNothing},
+		{"another trace", ada, trace("rm"), pipeline.AgainRecorded},
+	} {
+		out := w.again(c.who, c.edit)
+		if out.ID != first.ID || !out.Known || out.Again != c.want {
+			t.Errorf("%s: %+v", c.name, out.Again)
+		}
+	}
+	w.sound(first.ID, ledger.Proposed)
+	after, err := w.log(first.ID)
+	if err != nil || !strings.HasPrefix(string(after.Bytes()), string(before.Bytes())) {
+		t.Fatal(err)
+	}
+	was, is := before.Transaction(), after.Transaction()
+	was.UpdatedAt, was.Pointers.LatestArtifact = is.UpdatedAt, is.Pointers.LatestArtifact
+	if a, b := mustLine(t, was), mustLine(t, is); a != b {
+		t.Errorf("it is another transaction now:\n%s%s", a, b)
+	}
+	all := w.provenances(first.ID)
+	if len(all) != 9 || all[0].Proposer != bot || all[1].Input.Form() != "codex" || all[2].Proposer != ada || all[4].Input.Form() != "patch over json-rpc" ||
+		*all[5].Author != *author || all[6].Message != "a\n\nb" || all[7].Trace == "" || all[7].Trace == all[8].Trace {
+		t.Errorf("%+v", all)
+	}
+	// Nothing but what is decided on goes on: a dry run, and what is applied, denied or over.
+	dry, err := w.as(bob).Review(t.Context(), w.input(fix), true)
+	if err != nil || dry.Again != pipeline.AgainNothing || len(w.provenances(first.ID)) != 9 {
+		t.Errorf("%+v %v", dry, err)
+	}
+	w.gate(first.ID)
+	w.says(bob, ledger.Approve, first.ID)
+	if out := w.again(bob, nil); out.Again != pipeline.AgainRecorded {
+		t.Errorf("approved: %+v", out)
+	}
+	g := w.gate(first.ID)
+	if g.Verdict.State != approval.Approved { // who proposes after they approved takes nothing back
+		t.Errorf("%+v", g.Verdict)
+	}
+	w.apply(g)
+	tip := w.tip()
+	if out := w.again(ada, inForm("late")); out.Again != pipeline.AgainNothing || out.ID != first.ID || w.tip() != tip {
+		t.Errorf("applied: %+v", out)
+	}
+	w.sound(first.ID, ledger.Applied)
+}
+
+func mustLine(t *testing.T, doc any) string {
+	t.Helper()
+	line, err := canon.Line(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(line)
+}
+
+// TestAgainBounded: a bot in a loop does not let the ledger grow for ever.
+func TestAgainBounded(t *testing.T) {
+	w := newWorld(t)
+	first := w.review()
+	for i := range ledger.MaxAgain + 5 {
+		out := w.again(bot, inForm(fmt.Sprint("form ", i)))
+		if want := i < ledger.MaxAgain; (out.Again == pipeline.AgainRecorded) != want || (out.Again == pipeline.AgainFull) == want {
+			t.Fatalf("%d: %+v", i, out.Again)
+		}
+	}
+	if n := len(w.provenances(first.ID)); n != 1+ledger.MaxAgain {
+		t.Errorf("%d are recorded", n)
+	}
+	w.sound(first.ID, ledger.Proposed)
+}
+
+// TestAgainAtOnce: proposals at the same time are all recorded, each once.
+func TestAgainAtOnce(t *testing.T) {
+	w := newWorld(t)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	runners := make([]*pipeline.Runner, 8)
+	for i := range runners {
+		runners[i] = w.as(ledger.Actor{Kind: "bot", ID: fmt.Sprint(i / 2), Login: "b"})
+		runners[i].Entropy = rand.NewChaCha8([32]byte{byte(i)})
+		runners[i].Now = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return w.now()
+		}
+	}
+	ids := make([]string, len(runners))
+	for i, r := range runners {
+		group.Go(func() {
+			out, err := r.Review(t.Context(), w.input(fix), false)
+			if err != nil {
+				t.Error(err)
+			}
+			ids[i] = out.ID
+		})
+	}
+	group.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			t.Fatalf("several transactions: %v", ids)
+		}
+	}
+	if n := len(w.provenances(ids[0])); n != 4 {
+		t.Errorf("%d are recorded", n)
+	}
+	w.sound(ids[0], ledger.Proposed)
+}
+
+// TestT10ProposedToo: whoever proposed the same bytes before they approved approves their own change, on a forge. Of
+// local decisions in one's own repository that makes no difference, but for a secret.
+func TestT10ProposedToo(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	propose := func(who ledger.Actor) {
+		t.Helper()
+		in := h.w.input(fix)
+		in.Proposer, in.Format = &who, "codex"
+		r := h.runner()
+		in, err := pull.ChangeFor(t.Context(), r, in, 7)
+		if err == nil {
+			_, err = r.Review(t.Context(), in, false)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	propose(adaThere)
+	h.says(adaThere, "/approve "+fingerprint)
+	h.want(tx, approval.Pending, "its author is the proposer")
+	h.says(bobThere, "/approve "+fingerprint)
+	h.want(tx, approval.Approved, "")
+	propose(bobThere) // who cannot take it back that way, nor can anybody for them
+	g := h.want(tx, approval.Approved, "")
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.w.sound(tx, ledger.Applied)
+	if _, found, err := approval.CheckRecord(h.w.ledger().Tree, tx); err != nil || len(found) > 0 {
+		t.Errorf("%v %v", found, err)
+	}
+
+	// Whose proposal it is cannot be told: no approval after it counts.
+	log, err := h.w.log(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := log.Transaction().Pointers.Proposal
+	c := approval.Case{
+		Policy: h.w.policy, Needs: h.w.policy.Needs(p.TargetFiles, false), Log: log, PullRequest: true, Head: p.HeadCommit, Now: h.w.time(),
+		Stands: func(ledger.ApprovalDecision) string { return "" },
+	}
+	if v := c.Decide(); v.State != approval.Pending || !strings.Contains(v.Decisions[0].Reason, "who else proposed") {
+		t.Errorf("%+v", v)
+	}
+	dir, err := h.w.directory(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Proposers = ledger.Proposers(dir, log)
+	if v := c.Decide(); v.State != approval.Approved {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestT46ProposedToo: nobody excuses a secret that they proposed too.
+func TestT46ProposedToo(t *testing.T) {
+	w := newWorld(t)
+	secretly := strings.Replace(fix, "+new\n", "+"+strings.Join([]string{"AK", "IA", "QYLPMN5HFIQR7XYA"}, "")+"\n", 1)
+	in := func() input.Change { return w.input(secretly) }
+	agent, human := ledger.Actor{Kind: "user", ID: "local:bob@example.org", Login: "Bob"}, ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
+	done, err := w.as(agent).Review(t.Context(), in(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := w.as(human).Review(t.Context(), in(), false); err != nil || out.Again != pipeline.AgainRecorded {
+		t.Fatalf("%+v %v", out, err)
+	}
+	all := w.provenances(done.ID)
+	if len(all) != 2 || all[1].Input.SHA256 != "" { // T49
+		t.Fatalf("%+v", all)
+	}
+	w.gate(done.ID)
+	r, err := w.as(human).Decide(t.Context(), done.ID, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"secret"}, Kind: "local"})
+	told := fmt.Sprint(r.Verdict, r.Uncounted, err)
+	if r.Verdict.State == approval.Approved || !strings.Contains(told, "cannot excuse a secret") {
+		t.Errorf("%s", told)
+	}
+}
+
+// TestL24: what is recorded of further proposals is held to be that.
+func TestL24(t *testing.T) {
+	for name, edit := range map[string]func(*ledger.Provenance){
+		"":                   func(*ledger.Provenance) {},
+		"another schema":     func(p *ledger.Provenance) { p.Schema = ledger.ProposalSchema },
+		"another patch":      func(p *ledger.Provenance) { p.PatchID = strings.Repeat("ab", 32) },
+		"nobody":             func(p *ledger.Provenance) { p.Proposer.ID = "" },
+		"of no kind":         func(p *ledger.Provenance) { p.Input.Kind = "" },
+		"an author of lines": func(p *ledger.Provenance) { p.Author = &ledger.Author{Name: "a\nb"} },
+		"a control":          func(p *ledger.Provenance) { p.Message = "a\x1b" },
+		"a trailer of ours":  func(p *ledger.Provenance) { p.Declared = []string{"approved-by: x"} },
+		"no artifact":        func(p *ledger.Provenance) { p.Trace = "../x" },
+		"hashes":             func(p *ledger.Provenance) { p.BaseSHA256 = map[string]*string{"a": nil} },
+	} {
+		if got := entered(t, ledger.Proposed, 1, edit); (got == "") != (name == "") || got != "" && !strings.HasPrefix(got, "L24: ") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	keep := func(*ledger.Provenance) {}
+	if got := entered(t, ledger.Awaiting, 1, keep); got != "" {
+		t.Error(got)
+	}
+	if got := entered(t, ledger.Applied, 1, keep); !strings.HasPrefix(got, "L24: ") {
+		t.Errorf("applied: %s", got)
+	}
+	if got := entered(t, ledger.Proposed, ledger.MaxAgain+1, keep); !strings.HasPrefix(got, "L24: ") {
+		t.Errorf("too many: %s", got)
+	}
+}
+
+// entered is what the check of a record finds in one with so many further proposals, entered in a status.
+func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance)) string {
+	t.Helper()
+	w := newWorld(t)
+	tx := w.review().ID
+	doc := w.provenances(tx)[0]
+	doc.Schema, doc.BaseSHA256, doc.AfterSHA256 = ledger.AgainSchema, nil, nil
+	edit(&doc)
+	snap := w.ledger()
+	log, err := ledger.Read(snap.Tree, tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := ledger.NewStage(log, w.now(), w.as(bot).Secrets)
+	if in != ledger.Proposed {
+		s.Status(in, "x")
+	}
+	for i := range n {
+		doc.Tool = fmt.Sprint("test ", i)
+		s.Artifact(ledger.KindAgain, doc)
+	}
+	entry, err := s.Entry(ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: "x"}, false)
+	if err == nil {
+		_, err = w.store.Append(t.Context(), snap.Tip, *entry)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := w.directory(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range ledger.CheckOwn(dir, tx) {
+		return v.RuleID + ": " + v.Message
+	}
+	return ""
+}
