@@ -229,9 +229,6 @@ func (r *replay) join(steps []ourStep, place string) (map[int]map[string][]byte,
 			return nil, err
 		}
 		out[i] = maps.Clone(s.files)
-		for _, name := range join.Dropped() {
-			delete(out[i], path.Join(ledger.Dir(id), name))
-		}
 		out[i][path.Join(ledger.Dir(id), ledger.EventsFile)] = bytes.Clone(join.Log().Bytes())
 		out[i][path.Join(ledger.Dir(id), ledger.TransactionFile)] = state
 	}

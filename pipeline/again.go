@@ -19,19 +19,13 @@ const (
 	AgainFull     Again = "full"
 )
 
-// Provenances are where the transaction's patch came from, each time that it was proposed. Of the first, what
-// the transaction says itself is left out.
+// Provenances are where the transaction's patch came from, each time that it was proposed.
 func (g Gated) Provenances() ([]ledger.Provenance, error) {
 	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
 	if err != nil {
 		return nil, err
 	}
-	all, err := ledger.Provenances(dir, g.log)
-	if len(all) > 0 {
-		first := &all[0]
-		first.BaseSHA256, first.AfterSHA256, first.Summary, first.Author, first.Message, first.Declared = nil, nil, "", nil, "", nil
-	}
-	return all, err
+	return ledger.Provenances(dir, g.log)
 }
 
 // proposeAgain records that a patch was proposed once more, where that says something new: who did, with

@@ -59,8 +59,33 @@ func (r Report) claimsBlock() string {
 	return text + "\n"
 }
 
+// A Proposed is one proposal of a patch: by whom, of what input, and with which words, none of the first,
+// whose words are the report's.
+type Proposed struct {
+	Proposer ledger.Actor   `json:"proposer"`
+	Input    ledger.Input   `json:"input"`
+	Summary  string         `json:"summary,omitempty"`
+	Author   *ledger.Author `json:"author,omitempty"`
+	Message  string         `json:"message,omitempty"`
+	Declared []string       `json:"declared,omitempty"`
+	Trace    string         `json:"trace,omitempty"` // the path of the artifact
+}
+
+// Proposals are those that a record has, the first first.
+func Proposals(all []ledger.Provenance) []Proposed {
+	var out []Proposed
+	for i, p := range all {
+		one := Proposed{Proposer: p.Proposer, Input: p.Input}
+		if i > 0 {
+			one = Proposed{p.Proposer, p.Input, p.Summary, p.Author, p.Message, p.Declared, p.Trace}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
 // further are the proposals of the patch after the first.
-func (r Report) further() []ledger.Provenance {
+func (r Report) further() []Proposed {
 	if len(r.Proposals) == 0 {
 		return nil
 	}
@@ -68,6 +93,6 @@ func (r Report) further() []ledger.Provenance {
 }
 
 // from says who made a proposal, and what it was.
-func from(p ledger.Provenance) string {
+func from(p Proposed) string {
 	return Clean(p.Proposer.Login + " (" + p.Proposer.Kind + ", " + p.Proposer.ID + ") as " + p.Input.Form())
 }

@@ -45,7 +45,7 @@ type Report struct {
 	PullRequest int                `json:"pull_request,omitempty"`
 	HeadCommit  string             `json:"head_commit,omitempty"`
 
-	Proposals []ledger.Provenance `json:"proposals,omitempty"` // where the patch came from, each time; the first first
+	Proposals []Proposed `json:"proposals,omitempty"` // where the patch came from, each time; the first first
 
 	Supersedes    []string          `json:"supersedes,omitempty"` // the transactions whose place it took
 	Confidence    *int              `json:"confidence,omitempty"` // 0 to 100, the proposer's own

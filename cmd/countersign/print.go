@@ -164,9 +164,11 @@ func (a *App) report(ctx context.Context, g pipeline.Gated) (report.Report, erro
 	}
 	rep := report.New(g.Log(), diff)
 	rep.Risks = &risks
-	if rep.Proposals, err = g.Provenances(); err != nil {
+	came, err := g.Provenances()
+	if err != nil {
 		return report.Report{}, err
 	}
+	rep.Proposals = report.Proposals(came)
 	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, a.flags.ledgerRef, g.Ledger.Tip
 	at, elsewhere := a.keptAt(g.Ledger.Tip)
 	if elsewhere {

@@ -16,7 +16,7 @@ func (in Change) StoreTrace(s *ledger.Stage) string {
 	if in.TraceFormat != "" {
 		doc["format"] = in.TraceFormat
 	}
-	return s.Artifact("trace", doc)
+	return s.Artifact(ledger.KindTrace, doc)
 }
 
 // RecordTrace records a trace: whole as an artifact, its first steps as items of

@@ -15,7 +15,6 @@ type Join struct {
 	common  int               // how many events both have
 	renamed map[string]string // requests of the other log, by their ids there
 	hard    bool              // the log has more than what commutes
-	dropped []string          // files of the other log's further proposals that have no place
 }
 
 // NewJoin begins after the first events, which both logs have.
@@ -36,10 +35,6 @@ func commutes(p Payload) bool {
 	}
 	return false
 }
-
-// Dropped are files of the other log, inside the transaction's directory, that the joined one does not
-// have: of further proposals of what is applied by now, or beyond MaxAgain.
-func (j *Join) Dropped() []string { return j.dropped }
 
 // Log is what was joined so far.
 func (j *Join) Log() *Log { return j.log }
@@ -70,8 +65,8 @@ func (j *Join) add(at time.Time, p Payload) error {
 		if tx.Closed || slices.ContainsFunc(Of[*ArtifactStored](j.log), stored) {
 			return nil // of a closed one it is a note of what nobody needs any more
 		}
-		if p.Kind == KindAgain && (!j.log.TakesProposals() || len(j.log.Artifacts(KindAgain)) >= MaxAgain) {
-			j.dropped = append(j.dropped, p.Path)
+		again := p.Kind == KindAgain || p.Kind == KindTrace // what comes with one
+		if again && (!j.log.TakesProposals() || len(j.log.Artifacts(KindAgain)) >= MaxAgain) {
 			return nil
 		}
 	case *ApprovalDecision:

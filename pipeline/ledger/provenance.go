@@ -14,8 +14,10 @@ import (
 
 // The kinds of the artifacts that say where a proposal came from, and their schemas:
 // the one that review began the transaction with, and those of the same patch that came while
-// it was open. MaxAgain is how many of these a transaction has.
+// it was open. MaxAgain is how many of these a transaction has. KindTrace is what a proposer says that
+// they did before.
 const (
+	KindTrace      = "trace"
 	KindProvenance = "proposal"
 	KindAgain      = "proposed_again"
 	ProposalSchema = "countersign/proposal/1"

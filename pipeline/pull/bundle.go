@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -29,6 +30,9 @@ type Bundle struct {
 	// TraceFormat what the trace was, one of input.TraceFormats.
 	Format      string `json:"format,omitempty"`
 	TraceFormat string `json:"trace_format,omitempty"`
+	// Message and Author are what the mails or commits say that the diff came in.
+	Message string         `json:"message,omitempty"`
+	Author  *ledger.Author `json:"author,omitempty"`
 }
 
 const bundleSchema = "countersign/bundle/1"
@@ -44,6 +48,10 @@ func NewBundle(in input.Change, diff, trace []byte) Bundle {
 		kind, data = input.KindPatch, diff
 	}
 	b := Bundle{Schema: bundleSchema, Kind: kind, Summary: in.Summary, Format: in.Format, Data: base64.StdEncoding.EncodeToString(data)}
+	if kind == input.KindPatch {
+		text, declared := in.Claims(func(s string) string { return s })
+		b.Author, b.Message = in.Author, strings.TrimSpace(text+"\n\n"+strings.Join(declared, "\n"))
+	}
 	if len(trace) > 0 {
 		b.Trace, b.TraceFormat = base64.StdEncoding.EncodeToString(trace), in.TraceFormat
 	}
@@ -72,6 +80,9 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	if b.TraceFormat != "" && (b.Trace == "" || !slices.Contains(input.TraceFormats, b.TraceFormat)) {
 		return input.Change{}, fmt.Errorf("the bundle's trace_format is %+q", ledger.OneLine(b.TraceFormat, 40))
 	}
+	if (b.Author != nil || b.Message != "") && b.Kind != input.KindPatch || b.Author != nil && !b.Author.Valid() {
+		return input.Change{}, errors.New("the bundle's author or message is not one of a patch")
+	}
 	data, err := base64.StdEncoding.DecodeString(b.Data)
 	if err != nil {
 		return input.Change{}, errors.New("the bundle's data is not base64")
@@ -83,7 +94,10 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	switch b.Kind {
 	case input.KindPatch:
 		in, err = input.Diff(data, b.Summary)
-		in.Format = b.Format
+		in.Format, in.Author = b.Format, b.Author
+		if b.Message != "" {
+			in.Messages = []string{b.Message}
+		}
 	case input.KindPack:
 		in, err = input.Pack(data, b.Summary)
 	case input.KindProposal:
