@@ -33,6 +33,8 @@ func filled(text string) map[string]string {
 	word := "x" + text
 	r := proposal()
 	r.Summary, r.Proposer, r.AppliedCommit, r.LedgerRef = word, who, word, word
+	r.Message, r.Declared = "greet\n\n"+word, []string{"Assisted-by: " + word}
+	r.Proposals = []report.Proposed{{Proposer: who}, {Proposer: who, Input: ledger.Input{Kind: word, Format: word, Via: word}, Message: word}}
 	r.Files = append(r.Files, report.File{Path: word, From: word, Kind: "rename"})
 	r.Risks = &risk.List{Risks: []risk.Risk{
 		{Kind: risk.Executable, Path: word, From: word, Lines: []int{1, 2}, More: 3, Detail: word}, {Kind: risk.Protected, Path: word, Detail: word + " " + word}, {Kind: risk.Kind(word), Path: word},

@@ -35,7 +35,7 @@ type Life int
 const (
 	Whole    Life = iota // reviewed, approved, applied, validated: 5 commits
 	Reviewed             // and left
-	Asked                // gate: waiting for an approval
+	Asked                // gate: waiting for an approval; then proposed by another one, too
 	Refused              // denied by a person; with it another one of the same patch
 	Given                // approved, and left
 	CutOff               // an apply that was begun and not ended
@@ -134,7 +134,7 @@ func (w *world) stages(i int, kind Life) []step {
 	case Whole:
 		return append(approved, l.apply(nil, true), l.validate)
 	case Asked:
-		return []step{l.review, l.gate}
+		return []step{l.review, l.gate, l.again}
 	case Refused:
 		return l.refused()
 	case Given:
@@ -169,14 +169,33 @@ func (l *life) as(kind, id, login string) *pipeline.Runner {
 
 func (l *life) bot() *pipeline.Runner { return l.as("bot", "bot@example.org", "bot") }
 
-func (l *life) review() error {
+func (l *life) change() (input.Change, error) {
 	l.head = l.base
-	in, err := input.Diff(fmt.Appendf(nil, "diff --git a/%s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-hello %d\n+hello, world %[2]d\n three\n", l.name, l.n), "greet the world")
+	return input.Diff(fmt.Appendf(nil, "diff --git a/%s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-hello %d\n+hello, world %[2]d\n three\n", l.name, l.n), "greet the world")
+}
+
+func (l *life) review() error {
+	in, err := l.change()
 	if err != nil {
 		return err
 	}
+	in.Messages = []string{"greet the world\n\nIt was for nobody.\n\nAssisted-by: some model"}
 	out, err := l.bot().Review(context.Background(), in, false)
 	l.id = out.ID
+	return err
+}
+
+// again is the same change of another agent, which says what it did.
+func (l *life) again() error {
+	in, err := l.change()
+	if err != nil {
+		return err
+	}
+	in.Format, in.Trace = input.FormatCodex, []any{map[string]any{"tool": "shell", "input": "ls"}}
+	out, err := l.as("bot", "agent@example.org", "agent").Review(context.Background(), in, false)
+	if err == nil && (out.ID != l.id || out.Again != pipeline.AgainRecorded) {
+		err = fmt.Errorf("proposed again: %+v", out)
+	}
 	return err
 }
 
