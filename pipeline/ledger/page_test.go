@@ -146,6 +146,7 @@ func written(t testing.TB, text string) map[string][]byte {
 	it.Metadata.Repository, it.Metadata.PullRequest, it.Metadata.HeadCommit = &ledger.Repository{ID: "1", Name: "acme/" + word}, 7, word
 	it.Metadata.Kind, it.Metadata.Author, it.Metadata.Supersedes = ledger.KindPatch, nil, []string{word, otherID}
 	it.Metadata.PatchRedactedSHA256 = word
+	it.Metadata.Message, it.Metadata.Declared = ledger.OneLine(word, 900)+"\n\n    "+ledger.OneLine(word, 900), []string{"Note: " + ledger.OneLine(word, 900)}
 	s.Artifact(ledger.KindRisks, map[string]any{"schema": ledger.RisksSchema, "patch_id": patchID, "more": map[string]int{word: 3}, "risks": []map[string]any{
 		{"kind": "executable", "path": word, "detail": word}, {"kind": word, "path": word},
 	}})
@@ -153,6 +154,7 @@ func written(t testing.TB, text string) map[string][]byte {
 	s.Patch(patchID, []byte("diff --git a/a b/a\n"+text+"\n```\n~~~\n+"+text))
 	s.Proposed(patchID, 7)
 	s.Status(ledger.Proposed, word)
+	s.Artifact(ledger.KindAgain, ledger.Provenance{Proposer: who, Input: ledger.Input{Kind: word, Format: word, Via: word}})
 	q := request("req_1")
 	q.Kind = word
 	s.Event(q)

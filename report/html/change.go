@@ -84,9 +84,7 @@ func (s *sheet) claims() {
 	}
 	text := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n"))
 	s.Markup("<p>A commit of this change says, in the proposer's words, which nobody has verified:</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"The proposer's message\"><code>")
-	for line := range strings.Lines(text + "\n") {
-		s.Lines(line)
-	}
+	s.Lines(text)
 	s.Markup("</code></pre>\n")
 }
 
