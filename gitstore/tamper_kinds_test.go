@@ -127,6 +127,8 @@ var tamperers = []kind{
 			return events
 		})
 	}},
+	{"a further proposal by somebody else, hash, chain and state made good", 20, again(`"id":"local:agent@example.org"`, `"id":"local:ada@example.org"`)},
+	{"a further proposal of another patch, hash, chain and state made good", 20, again(`"patch_id":"`, `"patch_id":"0000000000000000`)},
 	{"apply_result.json changed", 60, func(t *tamper) bool {
 		i := t.at()
 		name, ok := t.name(i, ends("/"+ledger.ResultFile))
@@ -706,6 +708,34 @@ func events(edit func(t *tamper, lines [][]byte, at int) [][]byte) func(*tamper)
 		at := t.r.IntN(n)
 		t.what = fmt.Sprintf("step %d, event %d", i, at)
 		return t.lines(i, func(lines [][]byte) [][]byte { return edit(t, lines, at) })
+	}
+}
+
+// again changes what is recorded of a further proposal, and the artifact's name wherever that stands.
+func again(old, new string) func(*tamper) bool {
+	return func(t *tamper) bool {
+		i := t.at()
+		for name, f := range t.steps[i].files {
+			if !bytes.Contains(f.data, []byte(ledger.AgainSchema)) || path.Base(path.Dir(name)) != "artifacts" {
+				continue
+			}
+			at := bytes.Index(f.data, []byte(old)) + len(old)
+			rest := f.data[at:]
+			if strings.HasSuffix(old, `"patch_id":"`) {
+				rest = rest[16:]
+			}
+			data := slices.Concat(f.data[:at-len(old)], []byte(new), rest)
+			was, is := strings.TrimSuffix(path.Base(name), ".json"), canon.Hex(data)
+			delete(t.changed(i).files, name)
+			t.changed(i).files[path.Dir(name)+"/"+is+".json"] = file{data: data}
+			return t.relog(i, true, func(events []ledger.Event) []ledger.Event {
+				for n, e := range events {
+					events[n].Payload = bytes.ReplaceAll(e.Payload, []byte(was), []byte(is))
+				}
+				return events
+			})
+		}
+		return false
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -125,22 +126,26 @@ func TestExplain(t *testing.T) {
 	}
 	made := ledger.Of[*ledger.ApplyComplete](log)[0].CommitAfter
 	trailer := "fix\n\nCountersign-Transaction: "
-	for message, want := range map[string]string{
-		trailer + whole.TransactionID + "\n":           "",
-		trailer + open.TransactionID + "\n":            "names " + open.TransactionID + ", which did not make it",
-		trailer + "tx_01KE5W5200041061050R3GG28A\n":    "names tx_01KE5W5200041061050R3GG28A, which the ledger does not have",
-		trailer + "../../x\n":                          "names ../../x, which is not a transaction id",
-		"countersign-transaction: x\n":                 "names no transaction",
-		"":                                             "names no transaction",
+	for words, want := range map[string]string{
+		trailer + whole.TransactionID + "\n":        "",
+		trailer + open.TransactionID + "\n":         "names " + open.TransactionID + ", which did not make it",
+		trailer + "tx_01KE5W5200041061050R3GG28A\n": "names tx_01KE5W5200041061050R3GG28A, which the ledger does not have",
+		trailer + "../../x\n":                       "names ../../x, which is not a transaction id",
+		"countersign-transaction: x\n":              "names no transaction",
+		// What a proposer claims is no trailer of ours, in a message of ours and in no other.
+		message.Compose("fix", "fix\n\nCountersign-Transaction: "+whole.TransactionID+"\n\nx", []string{"Assisted-by: x\nCountersign-Transaction: " + whole.TransactionID}, nil): "names no transaction",
+		message.Compose("Countersign-Transaction: "+whole.TransactionID, "", nil, nil):                                                                                           "names no transaction",
+		message.Compose("fix", "fix\n\nx\n\nCountersign-Transaction: "+open.TransactionID, nil, []string{"Countersign-Transaction: " + whole.TransactionID}):                     "",
+		"": "names no transaction",
 		trailer + whole.TransactionID + "\n" + trailer: "names no transaction", // the last one counts
 	} {
-		b, err := audit.Explain(tree, "main", since, []history.BranchCommit{{ID: made, Message: message}})
+		b, err := audit.Explain(tree, "main", since, []history.BranchCommit{{ID: made, Message: words}})
 		got := ""
 		if len(b.Unexplained) > 0 {
 			got = b.Unexplained[0].Reason
 		}
 		if err != nil || got != want || b.Commits != 1 || b.Name != "main" {
-			t.Errorf("%q: %q (%v), want %q", message, got, err, want)
+			t.Errorf("%q: %q (%v), want %q", words, got, err, want)
 		}
 	}
 	if since, err := audit.Since(fstest.MapFS{}); since != "" || err != nil {
