@@ -49,7 +49,12 @@ func (s *sheet) proposal() {
 			s.fact("Author in the patch", func() { s.Text(p.Author.Name + " <" + p.Author.Email + ">, not verified") })
 		}
 		for _, one := range t.again {
-			s.fact("Proposed too", func() { s.Text("by "); s.person(one.Proposer); s.Text(", id ").Code(one.Proposer.ID); s.Text(", as " + one.Input.Form()) })
+			s.fact("Proposed too", func() {
+				s.Text("by ")
+				s.person(one.Proposer)
+				s.Text(", id ").Code(one.Proposer.ID)
+				s.Text(", as " + one.Input.Form())
+			})
 		}
 		s.fact("SHA-256 of the diff", func() {
 			address := ""
