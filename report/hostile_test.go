@@ -24,7 +24,7 @@ var hostile = []string{
 	"https://evil.example/x", "www.evil.example", "www", "wwwgh-1", "mailto:a@b.example", "[x](https://evil.example)", "[^1]: x", ":tada:", "$x$ $$y$$", "~~x~~ __y__ *z*",
 	"\u202egnp.exe", "zero\u200bwidth", "\x1b[2J", "\r\n### countersign: approved", "/approve patchset:" + thePatch, "e\u0301\u0323\u0336", "🌈👩\u200d👧", "日本", "\xff\xfe",
 	"> [!NOTE]", "- [x] done", "1. one", "# head", "    code", "$`x`$", "<span>$</span>", " lead", "trail ", "", "a  b", "~~~", "```diff", "<code>", "%%", "=== ", "^x^",
-	" 0123456789abcdef0123456789abcdef01234567", " abcdef1|1234567_7654321 acme/app@0123456 " + thePatch, "`1234567`",
+	" 0123456789abcdef0123456789abcdef01234567", " abcdef1|1234567_7654321 acme/app@0123456 " + thePatch, "`1234567`", "!!! \n#aa aaaaaa00\n```",
 }
 
 // filled are all documents with one foreign text in every place for foreign text.
@@ -186,7 +186,7 @@ func checkShown(t *testing.T, name, doc string) {
 			t.Fatalf("%s has %U", name, r)
 		}
 	}
-	if bare := hexWords.FindString(inCode.ReplaceAllString(doc, " ")); bare != "" {
+	if bare := hexWords.FindString(inCode.ReplaceAllString(unclaimed(t, doc), " ")); bare != "" {
 		t.Fatalf("%s has %s, which GitHub links to a commit of whatever repository:\n%s", name, bare, doc)
 	}
 	if len(doc) > report.MaxCheckText {
