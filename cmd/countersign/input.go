@@ -25,6 +25,10 @@ import (
 
 // propose reads the input that the flags name and records it.
 func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (pipeline.Reviewed, error) {
+	f, err := a.readSuggestion(ctx, f)
+	if err != nil {
+		return pipeline.Reviewed{}, err
+	}
 	in, name, err := a.proposed(ctx, r, f)
 	if err != nil {
 		return pipeline.Reviewed{}, err
@@ -47,6 +51,10 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 
 // writeBundle hands what is proposed to another job, and records nothing.
 func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags) error {
+	f, err := a.readSuggestion(ctx, f)
+	if err != nil {
+		return err
+	}
 	in, name, err := a.proposed(ctx, r, f)
 	if err != nil {
 		return err
@@ -172,6 +180,9 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	case f.prDiff:
 		in, err = pull.OwnDiff(ctx, r, f.pr, f.summary)
 		return in, "", err
+	case f.suggestion != "":
+		in, err = a.suggested(ctx, r, f)
+		return in, f.comment.URL, err
 	case f.worktree:
 		in, err = r.WorktreeInput(ctx, f.summary)
 		return in, "working tree", err

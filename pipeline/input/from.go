@@ -100,45 +100,31 @@ func detect(raw []byte) string {
 	return ""
 }
 
-// A block is a fenced one, and the number of the line that begins it.
-type block struct {
-	text []byte
-	line int
-}
-
-// onlyBlock returns the one fenced block of a text that holds a change (CommonMark 0.31.2,
-// section 4.5).
+// onlyBlock returns the one fenced block of a text that holds a change.
 func onlyBlock(raw []byte) (block, error) {
+	all, open := blocks(raw)
 	var found []block
-	var open *block
-	fence, number := "", 0
-	for line := range bytes.Lines(raw) {
-		number++
-		trimmed := strings.TrimSpace(string(line))
-		marks := trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "`~"))]
-		switch {
-		case open != nil && len(marks) >= len(fence) && marks == trimmed && marks[0] == fence[0]:
-			if detect(open.text) != "" {
-				found = append(found, *open)
-			}
-			open = nil
-		case open != nil:
-			open.text = append(open.text, line...)
-		case len(marks) >= 3 && strings.Trim(marks, marks[:1]) == "":
-			open, fence = &block{line: number}, marks
+	for _, b := range all {
+		if detect(b.text) != "" {
+			found = append(found, b)
 		}
 	}
 	switch {
-	case open != nil:
-		return block{}, &patch.Error{Line: open.line, Message: "the fenced block does not end"}
+	case open > 0:
+		return block{}, &patch.Error{Line: open, Message: "the fenced block does not end"}
 	case len(found) == 0:
 		return block{}, &patch.Error{Message: "no format that is known: neither the text nor a fenced block in it is a change"}
 	case len(found) > 1:
-		var lines []string
-		for _, b := range found {
-			lines = append(lines, fmt.Sprint(b.line))
-		}
-		return block{}, &patch.Error{Message: fmt.Sprintf("%d fenced blocks hold a change, at lines %s: give one of them", len(found), strings.Join(lines, ", "))}
+		return block{}, &patch.Error{Message: fmt.Sprintf("%d fenced blocks hold a change, at lines %s: give one of them", len(found), beginnings(found))}
 	}
 	return found[0], nil
+}
+
+// beginnings are the numbers of the lines that blocks begin with, in words.
+func beginnings(all []block) string {
+	var lines []string
+	for _, b := range all {
+		lines = append(lines, fmt.Sprint(b.line))
+	}
+	return strings.Join(lines, ", ")
 }
