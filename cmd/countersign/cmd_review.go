@@ -38,7 +38,7 @@ type reviewFlags struct {
 func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin: of git diff, show or format-patch, or fenced with ```diff in a text")
-	flags.StringVar(&f.from, "from", "", "what --patch is: `auto` finds out, or git, unified, codex, blocks, edits, gh-aw (docs/agents.md)")
+	flags.StringVar(&f.from, "from", "", "what --patch is: `auto` finds out, or git, unified, codex, blocks, edits, gh-aw, codex-action, claude-code-action (docs/agents.md)")
 	flags.StringVar(&f.as, "as", "", "several patches in one file are `one` change, or, with review, each a transaction of its own")
 	flags.StringVar(&f.pack, "pack", "", "propose the patch.json in `DIR`")
 	flags.StringVar(&f.proposal, "proposal", "", "propose what a Proposal asks for, `FILE` or - for stdin")
@@ -77,6 +77,7 @@ func (a *App) reviewCommand() *cobra.Command {
 		Example: `  countersign review --patch fix.patch --summary "close the file"
   git diff main...topic | countersign review --patch -
   countersign review --from auto answer.md
+  countersign review --suggestion https://github.com/OWNER/NAME/pull/7#discussion_r12
   countersign review --recipe remove-todo --needle "TODO(bot)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.from == "" || f.patch != "" {

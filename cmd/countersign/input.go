@@ -197,11 +197,17 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	default:
 		name = cmp.Or(f.patch, f.proposal)
 	}
-	if f.from == input.FormatGHAW {
+	if f.from == input.FormatGHAW || f.from == input.FormatAuto && a.isDir(name) {
 		in, err = a.agentsOutput(ctx, r, f, name, p)
+		if err == nil && f.from == input.FormatAuto {
+			a.say("%s: read as %s", inputName(name), in.Format)
+		}
 		return in, name, err
 	}
 	raw, err := a.readLimited(name, p)
+	if f.from == input.FormatClaudeAction { // of a session's messages the change is a small part
+		raw, err = a.readInput(name, max(maxSession, p.Limits.Bytes))
+	}
 	if err != nil {
 		return in, name, err
 	}
@@ -223,6 +229,12 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 		in, err = input.One(raw, f.as == "one", f.summary)
 	}
 	return in, name, err
+}
+
+// isDir reports whether a file is a directory.
+func (a *App) isDir(name string) bool {
+	info, err := os.Stat(a.path(name))
+	return err == nil && info.IsDir()
 }
 
 // agentsOutput reads what an agent of gh-aw left in a directory, and says what else it asked for.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input/applypatch"
 	"github.com/countersign-dev/countersign/pipeline/input/edits"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -23,7 +24,12 @@ const (
 )
 
 // Formats are the names of all, in the order in which they are listed.
-var Formats = []string{FormatAuto, FormatGit, FormatUnified, FormatCodex, FormatBlocks, FormatEdits, FormatGHAW}
+var Formats = []string{FormatAuto, FormatGit, FormatUnified, FormatCodex, FormatBlocks, FormatEdits, FormatGHAW, FormatCodexAction, FormatClaudeAction}
+
+// IsFormat reports whether a change can have a format, once it was read.
+func IsFormat(name string) bool {
+	return name == FormatSuggestion || name != FormatAuto && slices.Contains(Formats, name)
+}
 
 // A FormatError is the name of a format that there is not.
 type FormatError struct{ Name string }
@@ -42,13 +48,21 @@ func From(format string, raw []byte, root string, together bool, summary string)
 	}
 	text, skipped := raw, 0
 	if format == FormatAuto {
-		if format = detect(raw); format == "" {
+		if format = detect(raw); format == FormatEdits {
+			if doc, err := canon.Parse(raw); err == nil && isExecution(doc) {
+				format = FormatClaudeAction
+			}
+		}
+		if format == "" {
 			block, err := onlyBlock(raw)
 			if err != nil {
 				return Change{}, err
 			}
 			text, skipped, format = block.text, block.line, detect(block.text)
 		}
+	}
+	if format == FormatCodexAction || format == FormatClaudeAction {
+		return fromAnswer(format, raw, root, together, summary)
 	}
 	in, err := as(format, text, root, together, summary)
 	if e, is := err.(*patch.Error); is && e.Line > 0 && skipped > 0 { //nolint:errorlint // they are not wrapped
