@@ -124,9 +124,9 @@ func (e Edit) make(there *patch.File) ([]byte, error) {
 	if onlyCRLF(text) && !strings.Contains(old+replacement, "\r") {
 		old, replacement = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(replacement, "\n", "\r\n")
 	}
-	added := e.Lines && !strings.HasSuffix(text, "\n") // the last line has no end
+	added := e.Lines && text != "" && !strings.HasSuffix(text, "\n") // the last line has no end
 	if added {
-		text += old[len(strings.TrimRight(old, "\r\n")):]
+		text += lineEnd(old)
 	}
 	at := e.places(text, old)
 	switch {
@@ -143,9 +143,17 @@ func (e Edit) make(there *patch.File) ([]byte, error) {
 	}
 	out.WriteString(text[from:])
 	if added && from < len(text) { // the last line stayed, so it still has no end
-		return []byte(strings.TrimRight(out.String(), "\r\n")), nil
+		return []byte(strings.TrimSuffix(out.String(), lineEnd(old))), nil
 	}
 	return []byte(out.String()), nil
+}
+
+// lineEnd is how a text's last line ends.
+func lineEnd(text string) string {
+	if strings.HasSuffix(text, "\r\n") {
+		return "\r\n"
+	}
+	return "\n"
 }
 
 // places are where a text is; where all are to be replaced, without those that overlap one before.
