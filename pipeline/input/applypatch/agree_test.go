@@ -19,13 +19,20 @@ func slow(file string, chunks [][]string) (out string, ok bool) {
 	}
 	before, gone := map[int]string{}, map[int]bool{} // what comes before a line, and which ones go
 	put := func(i int, chunk []string) {
+		from := -1 // where the lines go whose place new ones take
 		for _, l := range chunk {
-			if l[0] == '+' {
-				before[i] += l[1:] + style
+			switch {
+			case l[0] == ' ':
+				from, i = -1, i+1
 				continue
+			case from < 0:
+				from = i
 			}
-			gone[i] = l[0] == '-'
-			i++
+			if l[0] == '+' {
+				before[from] += l[1:] + style
+			} else {
+				gone[i], i = true, i+1
+			}
 		}
 	}
 	next := 0
