@@ -101,9 +101,15 @@ func lastResult(messages []any) (any, error) {
 	return nil, &patch.Error{Message: "the session has no result"}
 }
 
+// maxMembers is how many members are looked at: each is read by itself.
+const maxMembers = 1000
+
 // memberOf finds the one member of an object that holds a change, where the object is none
 // itself.
 func memberOf(object map[string]any, root string) (part []byte, format string, err error) {
+	if len(object) > maxMembers {
+		return nil, "", &patch.Error{Message: fmt.Sprintf("the object has %d members, more than %d", len(object), maxMembers)}
+	}
 	whole, err := canon.Line(object)
 	if err != nil {
 		return nil, "", err

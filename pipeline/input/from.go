@@ -137,8 +137,11 @@ func onlyBlock(raw []byte) (block, error) {
 // beginnings are the numbers of the lines that blocks begin with, in words.
 func beginnings(all []block) string {
 	var lines []string
-	for _, b := range all {
+	for _, b := range all[:min(10, len(all))] {
 		lines = append(lines, fmt.Sprint(b.line))
+	}
+	if len(all) > 10 {
+		lines = append(lines, "and others")
 	}
 	return strings.Join(lines, ", ")
 }

@@ -63,8 +63,14 @@ func (e Edit) fail(format string, args ...any) error {
 	return &patch.Error{Line: e.Line, Path: e.Path, Message: text}
 }
 
-// maxEdits is how many edits one change may have: each goes through its file by itself.
-const maxEdits = 1000
+// What one change may have: edits, of which each goes through its file by itself, places,
+// bytes that one file has after an edit, and bytes that all edits write together.
+const (
+	maxEdits  = 1000
+	maxPlaces = 1 << 20 // that one edit changes
+	maxFile   = 64 << 20
+	maxMade   = 1 << 30
+)
 
 // Resolve makes edits to a base, each to what those before it left.
 func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
@@ -72,6 +78,7 @@ func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
 		return patch.Patchset{}, &patch.Error{Message: fmt.Sprintf("a change has at most %d edits, not %d", maxEdits, len(all))}
 	}
 	after := map[string]*patch.File{}
+	made := 0
 	for _, e := range all {
 		if err := patch.CheckPath(e.Path); err != nil {
 			return patch.Patchset{}, e.fail("%s", message(err))
@@ -90,6 +97,9 @@ func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
 		data, err := e.make(there)
 		if err != nil {
 			return patch.Patchset{}, err
+		}
+		if made += len(data); made > maxMade {
+			return patch.Patchset{}, e.fail("the edits make too much content; give them one at a time")
 		}
 		after[e.Path] = &patch.File{Mode: mode, Data: data}
 	}
@@ -132,8 +142,13 @@ func (e Edit) make(there *patch.File) ([]byte, error) {
 	switch {
 	case len(at) == 0:
 		return nil, e.fail("the text to replace is not there: it begins with %+q", first(e.Old))
+	case len(at) > maxPlaces:
+		return nil, e.fail("the text to replace is at more than %d places", maxPlaces)
 	case len(at) > 1 && !e.All:
 		return nil, e.fail("the text to replace is at %s: give more of what is around it", lines(text, at))
+	}
+	if len(replacement) > 0 && len(at) > maxFile/len(replacement) || len(text)+len(at)*len(replacement) > maxFile {
+		return nil, e.fail("makes more than %d bytes of the file", maxFile)
 	}
 	var out strings.Builder
 	from := 0
@@ -170,9 +185,9 @@ func (e Edit) places(text, old string) (at []int) {
 		}
 		at = append(at, i)
 		switch {
-		case e.All:
+		case e.All && len(at) <= maxPlaces:
 			from = i + len(old)
-		case len(at) > maxTold: // that it is not once is known; a few more are told of
+		case e.All, len(at) > maxTold: // that it is not once is known; a few more are told of
 			return at
 		default:
 			from = i + 1
