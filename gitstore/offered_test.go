@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -162,7 +163,13 @@ func TestReadOfferedRefuses(t *testing.T) {
 		"delta bomb":             {append([]byte("# v2 git bundle\n-"+base+"\n"+tip+" refs/heads/a\n\n"), deltaBomb(t, w.git("rev-parse", "HEAD:long.txt"))...), "larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			var was, is runtime.MemStats
+			runtime.ReadMemStats(&was)
 			_, err := w.open().ReadOffered(context.Background(), c.raw)
+			runtime.ReadMemStats(&is)
+			if taken := is.TotalAlloc - was.TotalAlloc; taken > 512<<20 {
+				t.Errorf("%d bytes of memory were taken", taken)
+			}
 			var refused *gitstore.BundleError
 			var unfit *patch.Error
 			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &refused) && !errors.As(err, &unfit) {
