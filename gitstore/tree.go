@@ -245,19 +245,23 @@ const (
 // submodule in it, one with a path that patch.CheckPath refuses, one that is
 // too large and one that is nothing are a *patch.Error.
 func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) {
-	old, err := readCommit(r.objects, plumbing.NewHash(from))
+	return diff(r.objects, plumbing.NewHash(from), plumbing.NewHash(to))
+}
+
+func diff(s source, from, to plumbing.Hash) (patch.Patchset, error) {
+	old, err := readCommit(s, from)
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	next, err := readCommit(r.objects, plumbing.NewHash(to))
+	next, err := readCommit(s, to)
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	d := &differences{store: r.objects, after: map[string]*patch.File{}}
-	if err := diffTrees(r.objects, old.Tree, next.Tree, d.add); err != nil {
+	d := &differences{store: s, after: map[string]*patch.File{}}
+	if err := diffTrees(s, old.Tree, next.Tree, d.add); err != nil {
 		return patch.Patchset{}, err
 	}
-	base, err := commitTree(r.objects, plumbing.NewHash(from))
+	base, err := commitTree(s, from)
 	if err != nil {
 		return patch.Patchset{}, err
 	}

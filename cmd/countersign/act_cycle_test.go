@@ -38,6 +38,7 @@ func TestAct(t *testing.T) {
 		{name: "green review", policy: "apply: {to: pull_request, merge: auto}\n", cycle: actGreen},
 		{name: "fleet", cycle: actFleet},
 		{name: "fleet with commands", inline: true, policy: "commands:\n  run: [{argv: [grep, -q, more, work.txt]}]\n", cycle: actFleetCommands},
+		{name: "producers", cycle: actProducers},
 		{name: "time", cycle: actTime},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.cycle(newRunner(t, o, c)) })

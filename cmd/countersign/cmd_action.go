@@ -34,9 +34,9 @@ func (a *App) actionCommand() *cobra.Command {
 // actionStages are the stages that action.yml offers, and the inputs that each
 // takes as flags.
 var actionStages = map[string][]string{
-	"run":      {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "checks"},
-	"propose":  {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace"},
-	"review":   {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "summary", "trace", "pr", "bundle-out"},
+	"run":      {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "suggestion", "summary", "trace", "checks"},
+	"propose":  {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "suggestion", "summary", "trace"},
+	"review":   {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "suggestion", "summary", "trace", "pr", "bundle-out"},
 	"gate":     {},
 	"apply":    {"checks"},
 	"validate": {"checks"},
@@ -221,7 +221,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	switch stage {
 	case "propose": // what the bot left in the working tree, where it names nothing else
 		args = []string{"review", "--bundle-out=" + filepath.Join(bundleDir(step), "bundle.json")}
-		if !slices.ContainsFunc([]string{"patch", "pack", "proposal", "recipe"}, func(name string) bool { return step.Input(name) != "" }) {
+		if !slices.ContainsFunc([]string{"patch", "pack", "proposal", "recipe", "suggestion"}, func(name string) bool { return step.Input(name) != "" }) {
 			args = append(args, "--worktree")
 		}
 	case "sweep":

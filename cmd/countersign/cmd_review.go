@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -19,7 +20,9 @@ import (
 // reviewFlags say what is proposed: one of the inputs, and what it is for.
 type reviewFlags struct {
 	patch, pack, proposal, bundle string
-	from                          string // the format of patch, one of input.Formats; "" is Git's
+	from                          string              // the format of patch, one of input.Formats; "" is Git's
+	suggestion                    string              // a review comment, by its address or number
+	comment                       forge.ReviewComment // that it names, once it was read
 	worktree                      bool
 	recipe, needle                string
 	files                         []string
@@ -35,11 +38,12 @@ type reviewFlags struct {
 func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin: of git diff, show or format-patch, or fenced with ```diff in a text")
-	flags.StringVar(&f.from, "from", "", "what --patch is: `auto` finds out, or git, unified, codex, blocks, edits, gh-aw (docs/agents.md)")
+	flags.StringVar(&f.from, "from", "", "what --patch is: `auto` finds out, or git, unified, codex, blocks, edits, gh-aw, codex-action, claude-code-action (docs/agents.md)")
 	flags.StringVar(&f.as, "as", "", "several patches in one file are `one` change, or, with review, each a transaction of its own")
 	flags.StringVar(&f.pack, "pack", "", "propose the patch.json in `DIR`")
 	flags.StringVar(&f.proposal, "proposal", "", "propose what a Proposal asks for, `FILE` or - for stdin")
 	flags.StringVar(&f.bundle, "bundle", "", "check that the Proposal comes from this bundle, `FILE`")
+	flags.StringVar(&f.suggestion, "suggestion", "", "propose what a review comment suggests, for its pull request: the comment's `URL` or number")
 	flags.BoolVar(&f.worktree, "worktree", false, "propose what the working tree has beyond HEAD")
 	flags.StringVar(&f.recipe, "recipe", "", "propose what a recipe makes: remove-todo")
 	flags.StringVar(&f.needle, "needle", "", "remove-todo: delete every line that contains this `TEXT`")
@@ -56,7 +60,7 @@ func (f *reviewFlags) given() []string {
 		set  bool
 	}{
 		{"--patch", f.patch != ""}, {"--pack", f.pack != ""}, {"--proposal", f.proposal != ""},
-		{"--worktree", f.worktree}, {"--recipe", f.recipe != ""}, {"--pr-diff", f.prDiff},
+		{"--suggestion", f.suggestion != ""}, {"--worktree", f.worktree}, {"--recipe", f.recipe != ""}, {"--pr-diff", f.prDiff},
 	} {
 		if in.set {
 			out = append(out, in.name)
@@ -68,11 +72,12 @@ func (f *reviewFlags) given() []string {
 func (a *App) reviewCommand() *cobra.Command {
 	var f reviewFlags
 	cmd := &cobra.Command{
-		Use:   "review --patch FILE | --from FORMAT FILE | --pack DIR | --proposal FILE | --worktree | --recipe NAME",
+		Use:   "review --patch FILE | --from FORMAT FILE | --pack DIR | --proposal FILE | --suggestion URL | --worktree | --recipe NAME",
 		Short: "Record a proposal; writes nothing but the ledger",
 		Example: `  countersign review --patch fix.patch --summary "close the file"
   git diff main...topic | countersign review --patch -
   countersign review --from auto answer.md
+  countersign review --suggestion https://github.com/OWNER/NAME/pull/7#discussion_r12
   countersign review --recipe remove-todo --needle "TODO(bot)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.from == "" || f.patch != "" {
@@ -148,7 +153,7 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 // becomesPull reports whether a change is to become a pull request: somebody says so, or
 // the Policy does and nobody says otherwise.
 func (a *App) becomesPull(ctx context.Context, f reviewFlags, to string) (bool, error) {
-	if to != "" || f.dryRun || f.pr > 0 {
+	if to != "" || f.dryRun || f.pr > 0 || f.suggestion != "" {
 		return to == pullRequestTo && !f.dryRun, nil
 	}
 	r, err := a.open()
@@ -209,7 +214,7 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if f.pr < 0 || f.prDiff && f.pr == 0 {
 		return &cli.UsageError{Message: "no pull request was named", Hint: "--pr N"}
 	}
-	if f.pr > 0 {
+	if f.pr > 0 || f.suggestion != "" {
 		a.shareLedger()
 	}
 	a.handsOver = f.bundleOut != ""

@@ -47,6 +47,9 @@ failure of one does not stop the others, and the exit code is that of the worst.
 			if all.all {
 				return a.runAll(cmd.Context(), all, c, o)
 			}
+			if f.suggestion != "" {
+				a.shareLedger()
+			}
 			r, err := c.open(cmd.Context(), a, args, "")
 			if err != nil {
 				return err
@@ -118,7 +121,7 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 // runOpens reports whether what is run becomes a pull request: the Policy says so, no
 // flag says otherwise, and it is for none yet.
 func (a *App) runOpens(ctx context.Context, r *pipeline.Runner, o pipeline.ApplyOptions, f reviewFlags, args []string) (bool, error) {
-	if o.To != "" {
+	if o.To != "" || f.suggestion != "" {
 		return false, nil
 	}
 	opens, err := a.settler(r).OpensPulls(ctx)

@@ -225,6 +225,12 @@ var table = []row{
 	on(cli.ExitIO, func(e *gitstore.LockedError, _ command) string {
 		return "if no other countersign or git is running, remove " + e.File
 	}),
+	on(cli.ExitRefused, func(e *gitstore.BundleError, _ command) string {
+		if e.Missing == "" {
+			return ""
+		}
+		return "git fetch --unshallow, or the branch that has it; with actions/checkout: fetch-depth: 0"
+	}),
 	always[*input.SeveralError](cli.ExitRefused, "--as one proposes them as one change, review --as each as a transaction each"),
 	always[*input.FormatError](cli.ExitRefused, "--from is one of: "+strings.Join(input.Formats, ", ")),
 	always[*input.InvalidError](cli.ExitRefused, "countersign patch verify and countersign proposal verify list every violation"),

@@ -50,6 +50,9 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub newest                     the pull request that the program opened last; what follows is about it
 //	hub comment LOGIN BODY [HOW]   a comment, as it is made on the page; HOW is email, or the app that posts it
 //	hub reply LOGIN BODY           a reply in the thread that was opened last
+//	hub suggest LOGIN PATH LINES FILE  a review comment on lines of a file, as in 2, 1-2, LEFT2 or file, that says what FILE has;
+//	                               SUGGESTION is its address, SUGGESTION_ID its number
+//	hub outdate                    the lines of that comment have changed since
 //	hub review LOGIN STATE BODY    a review, as in APPROVED ""
 //	hub edit LOGIN BODY            somebody edits what was said last
 //	hub delete                     what was said last is deleted
@@ -89,6 +92,8 @@ var hubVerbs = map[string]struct {
 	}},
 	"comment": {2, (*scriptHub).comment},
 	"reply":   {2, (*scriptHub).reply},
+	"suggest": {4, (*scriptHub).suggest},
+	"outdate": {0, func(h *scriptHub, _ []string) { h.Outdate(h.said) }},
 	"review": {3, func(h *scriptHub, a []string) {
 		h.ahead += time.Second // people take longer than a script
 		ahead := h.ahead
@@ -261,4 +266,20 @@ func (h *scriptHub) check(args []string) {
 	if want := regexp.MustCompile(args[1]); !slices.ContainsFunc(titles, want.MatchString) {
 		h.ts.Fatalf("no check run %s has a title like %s: %q", args[0], args[1], titles)
 	}
+}
+
+func (h *scriptHub) suggest(a []string) {
+	lines, left := strings.CutPrefix(a[2], "LEFT")
+	start, end, ranged := strings.Cut(lines, "-")
+	n := githubtest.NewComment{Repository: h.repository, Number: h.pull, By: a[0], Path: a[1], Left: left, Body: h.ts.ReadFile(a[3])}
+	if ranged {
+		n.Start, _ = strconv.Atoi(start)
+	} else {
+		end = start
+	}
+	n.Line, _ = strconv.Atoi(end)
+	said := h.ReviewComment(n)
+	h.said = said.ID
+	h.ts.Setenv("SUGGESTION", said.URL)
+	h.ts.Setenv("SUGGESTION_ID", strconv.FormatInt(said.ID, 10))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -24,6 +25,10 @@ import (
 
 // propose reads the input that the flags name and records it.
 func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (pipeline.Reviewed, error) {
+	f, err := a.readSuggestion(ctx, f)
+	if err != nil {
+		return pipeline.Reviewed{}, err
+	}
 	in, name, err := a.proposed(ctx, r, f)
 	if err != nil {
 		return pipeline.Reviewed{}, err
@@ -46,6 +51,10 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 
 // writeBundle hands what is proposed to another job, and records nothing.
 func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags) error {
+	f, err := a.readSuggestion(ctx, f)
+	if err != nil {
+		return err
+	}
 	in, name, err := a.proposed(ctx, r, f)
 	if err != nil {
 		return err
@@ -171,6 +180,9 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	case f.prDiff:
 		in, err = pull.OwnDiff(ctx, r, f.pr, f.summary)
 		return in, "", err
+	case f.suggestion != "":
+		in, err = a.suggested(ctx, r, f)
+		return in, f.comment.URL, err
 	case f.worktree:
 		in, err = r.WorktreeInput(ctx, f.summary)
 		return in, "working tree", err
@@ -185,11 +197,17 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	default:
 		name = cmp.Or(f.patch, f.proposal)
 	}
-	if f.from == input.FormatGHAW {
-		in, err = a.agentsOutput(name, p, f.summary)
+	if f.from == input.FormatGHAW || f.from == input.FormatAuto && a.isDir(name) {
+		in, err = a.agentsOutput(ctx, r, f, name, p)
+		if err == nil && f.from == input.FormatAuto {
+			a.say("%s: read as %s", inputName(name), in.Format)
+		}
 		return in, name, err
 	}
 	raw, err := a.readLimited(name, p)
+	if f.from == input.FormatClaudeAction { // of a session's messages the change is a small part
+		raw, err = a.readInput(name, max(maxSession, p.Limits.Bytes))
+	}
 	if err != nil {
 		return in, name, err
 	}
@@ -213,31 +231,71 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 	return in, name, err
 }
 
+// isDir reports whether a file is a directory.
+func (a *App) isDir(name string) bool {
+	info, err := os.Stat(a.path(name))
+	return err == nil && info.IsDir()
+}
+
 // agentsOutput reads what an agent of gh-aw left in a directory, and says what else it asked for.
-func (a *App) agentsOutput(dir string, p policy.Policy, summary string) (input.Change, error) {
+func (a *App) agentsOutput(ctx context.Context, r *pipeline.Runner, f reviewFlags, dir string, p policy.Policy) (in input.Change, err error) {
 	output, err := a.readLimited(filepath.Join(dir, input.GHAWOutput), p)
 	if err != nil {
-		return input.Change{}, err
+		return in, err
+	}
+	asked, err := input.ReadGHAW(output)
+	if len(asked.Rest) > 0 {
+		a.say("not done here, though the agent asked for it: %s", report.Clean(strings.Join(slices.Compact(slices.Sorted(slices.Values(asked.Rest))), ", ")))
+	}
+	if err != nil {
+		return in, err
 	}
 	entries, err := os.ReadDir(a.path(dir))
 	if err != nil {
-		return input.Change{}, fileError(dir, err)
+		return in, fileError(dir, err)
 	}
-	patches := map[string][]byte{}
+	var names []string
 	for _, e := range entries {
-		name := e.Name()
-		if name != "aw.patch" && (!strings.HasPrefix(name, "aw-") || !strings.HasSuffix(name, ".patch")) || !e.Type().IsRegular() {
-			continue
-		}
-		if patches[name], err = a.readLimited(filepath.Join(dir, name), p); err != nil {
-			return input.Change{}, err
+		if input.IsGHAWFile(e.Name()) && e.Type().IsRegular() {
+			names = append(names, e.Name())
 		}
 	}
-	in, rest, err := input.GHAW(output, patches, summary)
-	if len(rest) > 0 {
-		a.say("not done here, though the agent asked for it: %s", report.Clean(strings.Join(slices.Compact(slices.Sorted(slices.Values(rest))), ", ")))
+	diffName, bundleName, err := asked.Files(names)
+	if err != nil {
+		return in, err
 	}
-	return in, err
+	var diff []byte
+	if diffName != "" {
+		if diff, err = a.readLimited(filepath.Join(dir, diffName), p); err != nil {
+			return in, err
+		}
+	}
+	var commits *input.Commits
+	if bundleName != "" {
+		if commits, err = a.commits(ctx, r, f.pr, filepath.Join(dir, bundleName), p); err != nil {
+			return in, err
+		}
+	}
+	return asked.Change(diff, commits, f.summary)
+}
+
+// commits reads a bundle of new commits. One for a pull request is made on its head, which
+// is fetched first.
+func (a *App) commits(ctx context.Context, r *pipeline.Runner, pr int, name string, p policy.Policy) (*input.Commits, error) {
+	raw, err := a.readLimited(name, p)
+	if err != nil {
+		return nil, err
+	}
+	if pr > 0 && r.Forge != nil {
+		if _, err := r.Code.Head(ctx, pr); err != nil {
+			return nil, err
+		}
+	}
+	offered, err := a.repo.ReadOffered(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	return &input.Commits{Raw: raw, Base: offered.Base, Set: offered.Set, List: offered.Commits}, nil
 }
 
 func (a *App) proposalInput(p policy.Policy, raw []byte, f reviewFlags) (input.Change, error) {
@@ -260,7 +318,7 @@ func inFile(name string, err error) error {
 	var limit *pipeline.LimitError
 	var invalid *input.InvalidError
 	var unfit *patch.Error
-	if name == "" || !as[*input.SeveralError](err) && !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
+	if name == "" || !as[*input.SeveralError](err) && !as[*gitstore.BundleError](err) && !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", inputName(name), err)

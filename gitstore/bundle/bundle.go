@@ -48,9 +48,11 @@ func (e *Error) Error() string { return e.Message }
 
 func refused(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// A Bundle is refs and all objects that came with them.
+// A Bundle is refs and all objects that came with them. Needs are the commits that it is
+// made on, which are not in it.
 type Bundle struct {
 	Refs    []Ref
+	Needs   []plumbing.Hash
 	objects *packfile.Batch
 }
 
@@ -60,19 +62,34 @@ type Limits = packfile.Limits
 // Read reads a bundle of a whole history, size bytes, from its beginning. One that needs
 // commits which are not in it, or leaves out files, is refused.
 func Read(from io.Reader, size int64, limits Limits) (*Bundle, error) {
+	return read(from, size, limits, nil)
+}
+
+// ReadOn reads a bundle of new commits, as "git bundle create" writes it of a range. What
+// it is made on is not in it, but in its Needs; the bases of its deltas are asked of base,
+// whose error for one that is not there matches packfile.ErrMissing.
+func ReadOn(from io.Reader, size int64, limits Limits, base func(plumbing.Hash) (packfile.Object, error)) (*Bundle, error) {
+	return read(from, size, limits, base)
+}
+
+func read(from io.Reader, size int64, limits Limits, base func(plumbing.Hash) (packfile.Object, error)) (*Bundle, error) {
 	b, h := &Bundle{}, &header{Reader: bufio.NewReaderSize(from, maxLine)}
-	if err := b.header(h); err != nil {
+	if err := b.header(h, base != nil); err != nil {
 		return nil, err
 	}
 	var err error
-	if b.objects, err = packfile.DecodeWithin(h, size-h.size, limits); err != nil {
+	if b.objects, err = packfile.DecodeWithin(h, size-h.size, limits, base); err != nil {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}
 	return b, nil
 }
 
-// header reads what is before the pack.
-func (b *Bundle) header(h *header) error {
+// Objects are those that are in the bundle.
+func (b *Bundle) Objects() *packfile.Batch { return b.objects }
+
+// header reads what is before the pack. on says that commits which are not in the bundle
+// may be needed.
+func (b *Bundle) header(h *header, on bool) error {
 	first, err := h.line()
 	if err != nil || first != "# v2 git bundle" && first != "# v3 git bundle" {
 		return refused(`not a Git bundle of version 2 or 3: "git bundle create" makes one`)
@@ -91,6 +108,13 @@ func (b *Bundle) header(h *header) error {
 			if line != "@object-format=sha1" {
 				return refused("the bundle has the capability %+q: only whole bundles of SHA-1 objects can be read", line)
 			}
+			continue
+		case line[0] == '-' && on:
+			id, _, _ := strings.Cut(line[1:], " ")
+			if !plumbing.IsHash(id) {
+				return refused("the bundle needs %+q, which is no commit", id)
+			}
+			b.Needs = append(b.Needs, plumbing.NewHash(id))
 			continue
 		case line[0] == '-':
 			return refused("the history is not all in the bundle: it needs the commit %+q and what is before it; make one with the ref alone", strings.TrimPrefix(line, "-"))

@@ -51,11 +51,14 @@ func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, erro
 	return b, err
 }
 
-// DecodeWithin is Decode for a pack of size bytes that has every base in itself. It is
-// read once, from its beginning, and the batch does not keep its bytes.
-func DecodeWithin(pack io.Reader, size int64, limits Limits) (*Batch, error) {
+// DecodeWithin is Decode for a pack of size bytes, which is read once, from its beginning.
+// The batch does not keep its bytes. With a nil base, every one must be in the pack.
+func DecodeWithin(pack io.Reader, size int64, limits Limits, base func(plumbing.Hash) (Object, error)) (*Batch, error) {
 	d := &decoder{stream: &stream{from: pack, sum: sha1.New()}, size: size, limits: limits}
-	return d.decode(func(plumbing.Hash) (Object, error) { return Object{}, ErrMissing })
+	if base == nil {
+		base = func(plumbing.Hash) (Object, error) { return Object{}, ErrMissing }
+	}
+	return d.decode(base)
 }
 
 func (d *decoder) decode(base func(plumbing.Hash) (Object, error)) (b *Batch, err error) {
@@ -370,6 +373,9 @@ func (d *decoder) walk(steps []step) error {
 			return damaged("more than %d deltas on each other", maxChain)
 		}
 		e := &d.entries[s.entry]
+		if most := min(d.limits.Held, d.limits.Made-d.made.Load()); deltaTarget(e.data) > most { // before room is made for it
+			return damaged("its objects are larger than %d bytes together", most)
+		}
 		data, err := applyDeltaIn(spare, s.base.Data, e.data)
 		d.held.Add(-s.release)
 		if err != nil {

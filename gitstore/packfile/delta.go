@@ -51,6 +51,13 @@ func deltaSize(delta []byte) (n uint64, rest []byte, ok bool) {
 	return 0, nil, false
 }
 
+// deltaTarget is how many bytes a delta says that it makes, 0 if it says nothing.
+func deltaTarget(delta []byte) int64 {
+	_, delta, _ = deltaSize(delta)
+	to, _, _ := deltaSize(delta)
+	return int64(to) // of 63 bits at most
+}
+
 // deltaMakes adds up what the operations append, and reports whether all of them
 // are complete.
 func deltaMakes(ops []byte) (n uint64, ok bool) {

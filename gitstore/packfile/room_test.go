@@ -38,7 +38,7 @@ func TestDecodeRoom(t *testing.T) {
 	}
 	pack = sealed(count, pack)
 	for held, fine := range map[int64]bool{levels * long / 2: false, levels * long * 2: true} {
-		_, err := DecodeWithin(bytes.NewReader(pack), int64(len(pack)), Limits{Held: held, Made: 1 << 40})
+		_, err := DecodeWithin(bytes.NewReader(pack), int64(len(pack)), Limits{Held: held, Made: 1 << 40}, nil)
 		if (err == nil) != fine || err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("%d bytes: %v", held, err)
 		}

@@ -113,7 +113,7 @@ func TestDecodeForest(t *testing.T) {
 					return Object{}, ErrMissing
 				})
 			}
-			return DecodeWithin(bytes.NewReader(pack), int64(len(pack)), Limits{Held: 1 << 30, Made: 1 << 34})
+			return DecodeWithin(bytes.NewReader(pack), int64(len(pack)), Limits{Held: 1 << 30, Made: 1 << 34}, nil)
 		}
 		for _, from := range []bool{true, false} {
 			if len(given) > 0 && !from {

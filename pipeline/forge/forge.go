@@ -58,6 +58,9 @@ type Forge interface {
 	Runs
 	Merger
 
+	// ReviewComment tells a comment on a pull request's diff as it stands now. A forge
+	// that does not tell which lines of which commit it is on fails with ErrRefused.
+	ReviewComment(ctx context.Context, id int64) (ReviewComment, error)
 	// Viewer is the account of the token, under the id and login by which it is
 	// the author of what this program writes.
 	Viewer(ctx context.Context) (ledger.Actor, error)
@@ -225,6 +228,26 @@ type Run struct {
 	HeadBranch     string
 	HeadCommit     string
 	UpdatedAt      time.Time // when it was completed, if it is
+}
+
+// A ReviewComment is a comment on lines of a file: those from Start to Line, counted from
+// 1, of the file at Path in Commit. Side and StartSide say whether these are lines of the
+// pull request's head ("RIGHT") or of its base ("LEFT"), each "" where it is not told.
+// Line is 0 for a comment on a whole file, and for one whose lines have changed since;
+// Start is 0 for a comment on one line.
+type ReviewComment struct {
+	ID          int64
+	PullRequest int
+	URL         string
+	Author      ledger.Actor
+	Body        string
+	Edited      bool
+	CreatedAt   string // RFC 3339
+
+	Path, Commit    string
+	Start, Line     int
+	StartSide, Side string
+	OnFile          bool // it is on the whole file
 }
 
 // A Check is what a check run is to show (GitHub's REST API, "Check runs").

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input/applypatch"
 	"github.com/countersign-dev/countersign/pipeline/input/edits"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -23,7 +24,12 @@ const (
 )
 
 // Formats are the names of all, in the order in which they are listed.
-var Formats = []string{FormatAuto, FormatGit, FormatUnified, FormatCodex, FormatBlocks, FormatEdits, FormatGHAW}
+var Formats = []string{FormatAuto, FormatGit, FormatUnified, FormatCodex, FormatBlocks, FormatEdits, FormatGHAW, FormatCodexAction, FormatClaudeAction}
+
+// IsFormat reports whether a change can have a format, once it was read.
+func IsFormat(name string) bool {
+	return name == FormatSuggestion || name != FormatAuto && slices.Contains(Formats, name)
+}
 
 // A FormatError is the name of a format that there is not.
 type FormatError struct{ Name string }
@@ -42,13 +48,21 @@ func From(format string, raw []byte, root string, together bool, summary string)
 	}
 	text, skipped := raw, 0
 	if format == FormatAuto {
-		if format = detect(raw); format == "" {
+		if format = detect(raw); format == FormatEdits {
+			if doc, err := canon.Parse(raw); err == nil && isExecution(doc) {
+				format = FormatClaudeAction
+			}
+		}
+		if format == "" {
 			block, err := onlyBlock(raw)
 			if err != nil {
 				return Change{}, err
 			}
 			text, skipped, format = block.text, block.line, detect(block.text)
 		}
+	}
+	if format == FormatCodexAction || format == FormatClaudeAction {
+		return fromAnswer(format, raw, root, together, summary)
 	}
 	in, err := as(format, text, root, together, summary)
 	if e, is := err.(*patch.Error); is && e.Line > 0 && skipped > 0 { //nolint:errorlint // they are not wrapped
@@ -100,45 +114,34 @@ func detect(raw []byte) string {
 	return ""
 }
 
-// A block is a fenced one, and the number of the line that begins it.
-type block struct {
-	text []byte
-	line int
-}
-
-// onlyBlock returns the one fenced block of a text that holds a change (CommonMark 0.31.2,
-// section 4.5).
+// onlyBlock returns the one fenced block of a text that holds a change.
 func onlyBlock(raw []byte) (block, error) {
+	all, open := blocks(raw)
 	var found []block
-	var open *block
-	fence, number := "", 0
-	for line := range bytes.Lines(raw) {
-		number++
-		trimmed := strings.TrimSpace(string(line))
-		marks := trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "`~"))]
-		switch {
-		case open != nil && len(marks) >= len(fence) && marks == trimmed && marks[0] == fence[0]:
-			if detect(open.text) != "" {
-				found = append(found, *open)
-			}
-			open = nil
-		case open != nil:
-			open.text = append(open.text, line...)
-		case len(marks) >= 3 && strings.Trim(marks, marks[:1]) == "":
-			open, fence = &block{line: number}, marks
+	for _, b := range all {
+		if detect(b.text) != "" {
+			found = append(found, b)
 		}
 	}
 	switch {
-	case open != nil:
-		return block{}, &patch.Error{Line: open.line, Message: "the fenced block does not end"}
+	case open > 0:
+		return block{}, &patch.Error{Line: open, Message: "the fenced block does not end"}
 	case len(found) == 0:
 		return block{}, &patch.Error{Message: "no format that is known: neither the text nor a fenced block in it is a change"}
 	case len(found) > 1:
-		var lines []string
-		for _, b := range found {
-			lines = append(lines, fmt.Sprint(b.line))
-		}
-		return block{}, &patch.Error{Message: fmt.Sprintf("%d fenced blocks hold a change, at lines %s: give one of them", len(found), strings.Join(lines, ", "))}
+		return block{}, &patch.Error{Message: fmt.Sprintf("%d fenced blocks hold a change, at lines %s: give one of them", len(found), beginnings(found))}
 	}
 	return found[0], nil
+}
+
+// beginnings are the numbers of the lines that blocks begin with, in words.
+func beginnings(all []block) string {
+	var lines []string
+	for _, b := range all[:min(10, len(all))] {
+		lines = append(lines, fmt.Sprint(b.line))
+	}
+	if len(all) > 10 {
+		lines = append(lines, "and others")
+	}
+	return strings.Join(lines, ", ")
 }

@@ -282,18 +282,22 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 	if summary == "" && len(pieces) > 0 {
 		summary = pieces[0].Subject
 	}
-	var messages []string
-	for _, p := range pieces {
-		if p.Message != "" {
-			messages = append(messages, p.Message)
-		}
-	}
-	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages, Resolve: func(base fs.FS) (patch.Patchset, error) {
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages(pieces), Resolve: func(base fs.FS) (patch.Patchset, error) {
 		if len(diffs) == 1 {
 			return diffs[0].Resolve(base)
 		}
 		return patch.Series(base, diffs)
 	}}, nil
+}
+
+// messages are those of pieces that have one.
+func messages(pieces []Piece) (out []string) {
+	for _, p := range pieces {
+		if p.Message != "" {
+			out = append(out, p.Message)
+		}
+	}
+	return out
 }
 
 // oneAuthor is the author of all pieces, with the first one's date; nil where they have

@@ -26,7 +26,7 @@ type Bundle struct {
 	Summary string `json:"summary"`
 	Data    string `json:"data"`            // base64 of the Git diff, patch.json or Proposal
 	Trace   string `json:"trace,omitempty"` // base64 of JSON Lines
-	// Format is what the diff was made from, one of input.Formats but FormatAuto, and
+	// Format is what the diff was made from, as input.IsFormat has it, and
 	// TraceFormat what the trace was, one of input.TraceFormats.
 	Format      string `json:"format,omitempty"`
 	TraceFormat string `json:"trace_format,omitempty"`
@@ -74,7 +74,7 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	if b.Schema != bundleSchema {
 		return input.Change{}, fmt.Errorf("the bundle has the schema %+q, not %s", ledger.OneLine(b.Schema, 60), bundleSchema)
 	}
-	if b.Format != "" && (b.Kind != input.KindPatch || b.Format == input.FormatAuto || !slices.Contains(input.Formats, b.Format)) {
+	if b.Format != "" && (b.Kind != input.KindPatch || !input.IsFormat(b.Format)) {
 		return input.Change{}, fmt.Errorf("the bundle's format is %+q", ledger.OneLine(b.Format, 40))
 	}
 	if b.TraceFormat != "" && (b.Trace == "" || !slices.Contains(input.TraceFormats, b.TraceFormat)) {

@@ -15,7 +15,7 @@ import (
 // Resolve puts the patch on a base, as the tool does on a disk: each file in turn, on
 // what those before left.
 func (p *Patch) Resolve(base fs.FS) (patch.Patchset, error) {
-	t := tree{base, map[string]*patch.File{}}
+	t := tree{base, map[string]*patch.File{}, new(work)}
 	for i := range p.files {
 		if err := t.do(&p.files[i]); err != nil {
 			return patch.Patchset{}, err
@@ -28,6 +28,7 @@ func (p *Patch) Resolve(base fs.FS) (patch.Patchset, error) {
 type tree struct {
 	base  fs.FS
 	after map[string]*patch.File
+	work  *work
 }
 
 func (t tree) file(name string) (*patch.File, error) {
@@ -71,7 +72,7 @@ func (t tree) do(f *file) error {
 	case !utf8.Valid(there.Data):
 		return &patch.Error{Line: f.line, Path: f.path, Message: "is not UTF-8, which the tool does not change"}
 	}
-	changed, err := f.change(there.Data)
+	changed, err := f.change(there.Data, t.work)
 	if err != nil {
 		return err
 	}
@@ -98,13 +99,13 @@ type place struct {
 
 // change returns a file's bytes after an update. Lines that stay end as they did, new ones
 // as the file's first; one that had no end gets one.
-func (f *file) change(data []byte) ([]byte, error) {
+func (f *file) change(data []byte, w *work) ([]byte, error) {
 	texts, ends := split(string(data))
 	style := "\n"
 	if len(ends) > 0 {
 		style = cmp.Or(ends[0], style)
 	}
-	s := newSeeker(texts)
+	s := newSeeker(texts, w)
 	var edits []edit
 	next := 0
 	for _, c := range f.chunks {
@@ -179,37 +180,39 @@ func split(data string) (texts, ends []string) {
 
 // place finds where a chunk goes, from a line of the file on.
 func (c *chunk) place(s *seeker, next int) (place, error) {
-	starts := []int{next}
+	wanted := old(c.lines)
+	starts, most := []int{next}, len(s.texts)
 	if c.after != nil {
-		starts = nil
-		for _, at := range s.find([]string{*c.after}, next, false) {
-			starts = append(starts, at+1)
+		if len(wanted) == 0 {
+			most = 1 // the first says enough
 		}
-		if len(starts) == 0 {
-			return place{}, fmt.Errorf("there is no line %+q to come after", clip(*c.after))
+		starts = s.find([]string{*c.after}, next, false, most)
+		for i := range starts {
+			starts[i]++
 		}
-	}
-	if len(old(c.lines)) == 0 {
-		return place{at: len(s.keys[0]), next: starts[0], lines: c.lines}, nil
+		most = 1 // the first one after that line
 	}
 	var found []place
 	for _, start := range starts {
-		some := c.from(s, start)
-		if c.after != nil {
-			some = some[:min(1, len(some))] // the first one after that line
+		if len(wanted) > 0 {
+			found = append(found, c.from(s, start, most)...)
 		}
-		found = append(found, some...)
 	}
-	if s.tired() {
-		return place{}, fmt.Errorf("too many lines are alike to look for these")
+	switch {
+	case s.work.tired():
+		return place{}, fmt.Errorf("too many lines are alike to look for these, or the files are too long")
+	case len(starts) == 0:
+		return place{}, fmt.Errorf("there is no line %+q to come after", clip(*c.after))
+	case len(wanted) == 0:
+		return place{at: len(s.texts), next: starts[0], lines: c.lines}, nil
 	}
 	slices.SortFunc(found, func(a, b place) int { return cmp.Compare(a.at, b.at) })
 	found = slices.CompactFunc(found, func(a, b place) bool { return a.at == b.at })
 	switch {
-	case len(found) == 0 && slices.Equal(old(c.lines), []string{""}):
+	case len(found) == 0 && slices.Equal(wanted, []string{""}):
 		return place{}, fmt.Errorf("an empty line does not say where: give more lines around it")
 	case len(found) == 0:
-		return place{}, fmt.Errorf("the lines to change are not there: the first is %+q", clip(old(c.lines)[0]))
+		return place{}, fmt.Errorf("the lines to change are not there: the first is %+q", clip(wanted[0]))
 	case len(found) > 1:
 		return place{}, fmt.Errorf("the lines to change are at %s: give more lines around them, or an @@ line", numbers(found))
 	}
@@ -218,12 +221,12 @@ func (c *chunk) place(s *seeker, next int) (place, error) {
 
 // from returns the places of a chunk from a line on. An empty line behind the others need
 // not be there, for texts end with one that files have not.
-func (c *chunk) from(s *seeker, start int) (out []place) {
+func (c *chunk) from(s *seeker, start, most int) (out []place) {
 	lines := c.lines
-	at := s.find(old(lines), start, c.end)
+	at := s.find(old(lines), start, c.end, most)
 	if texts := old(lines); len(at) == 0 && len(texts) > 1 && texts[len(texts)-1] == "" {
 		lines = withoutLast(lines)
-		at = s.find(old(lines), start, c.end)
+		at = s.find(old(lines), start, c.end, most)
 	}
 	for _, i := range at {
 		out = append(out, place{at: i, next: i + len(old(lines)), lines: lines})
@@ -277,13 +280,26 @@ func numbers(found []place) string {
 	return text
 }
 
-// A seeker finds lines in a file. keys number a file's lines, those that are alike by the
-// same number, for each way of being alike.
+// A seeker finds lines in a file. keys number the file's lines, those that are alike by the
+// same number, for each way of being alike that was needed.
 type seeker struct {
+	texts []string
 	keys  [len(alike)][]int
 	ids   [len(alike)]map[string]int
-	steps int
+	work  *work
 }
+
+// work is how much was done for one patch.
+type work int
+
+// maxWork bounds what is done for one patch, in lines that are compared: some seconds. To
+// number a line takes perLine as long.
+const (
+	maxWork = 1 << 28
+	perLine = 32
+)
+
+func (w *work) tired() bool { return *w > maxWork }
 
 // alike are the ways in which lines are compared, the strictest first.
 var alike = [...]func(string) string{
@@ -293,36 +309,41 @@ var alike = [...]func(string) string{
 	plain,
 }
 
-// maxSteps bounds the comparisons of one file: some seconds.
-const maxSteps = 1 << 28
-
-func newSeeker(texts []string) *seeker {
-	s := &seeker{}
-	for way, of := range alike {
-		s.ids[way], s.keys[way] = map[string]int{}, make([]int, len(texts))
-		for i, text := range texts {
-			key := of(text)
-			id, known := s.ids[way][key]
-			if !known {
-				id = len(s.ids[way])
-				s.ids[way][key] = id
-			}
-			s.keys[way][i] = id
-		}
-	}
-	return s
+func newSeeker(texts []string, w *work) *seeker {
+	*w += work(len(texts) * perLine)
+	return &seeker{texts: texts, work: w}
 }
 
-func (s *seeker) tired() bool { return s.steps > maxSteps }
+// number numbers the file's lines for a way of being alike, once.
+func (s *seeker) number(way int) {
+	if s.ids[way] != nil {
+		return
+	}
+	s.ids[way], s.keys[way] = map[string]int{}, make([]int, len(s.texts))
+	*s.work += work(len(s.texts) * perLine)
+	for i, text := range s.texts {
+		key := alike[way](text)
+		id, known := s.ids[way][key]
+		if !known {
+			id = len(s.ids[way])
+			s.ids[way][key] = id
+		}
+		s.keys[way][i] = id
+	}
+}
 
-// find returns every place of some lines from start on, or at the end alone, compared in
-// the strictest way that has one.
-func (s *seeker) find(lines []string, start int, atEnd bool) (out []int) {
-	last := len(s.keys[0]) - len(lines)
+// find returns the first places of some lines from start on, or at the end alone, compared
+// in the strictest way that has one.
+func (s *seeker) find(lines []string, start int, atEnd bool, most int) (out []int) {
+	last := len(s.texts) - len(lines)
 	if atEnd {
 		start = max(start, last)
 	}
 	for way, of := range alike {
+		if start > last || s.work.tired() {
+			return nil
+		}
+		s.number(way)
 		var want []int
 		for _, text := range lines {
 			id, known := s.ids[way][of(text)]
@@ -331,15 +352,15 @@ func (s *seeker) find(lines []string, start int, atEnd bool) (out []int) {
 			}
 			want = append(want, id)
 		}
-		if len(want) < len(lines) {
+		if *s.work += work(len(want) + 1); len(want) < len(lines) {
 			continue
 		}
-		for i := start; i <= last && !s.tired(); i++ {
+		for i := start; i <= last && len(out) < most && !s.work.tired(); i++ {
 			n := 0
 			for n < len(want) && s.keys[way][i+n] == want[n] {
 				n++
 			}
-			if s.steps += n + 1; n == len(want) {
+			if *s.work += work(n + 1); n == len(want) {
 				out = append(out, i)
 			}
 		}

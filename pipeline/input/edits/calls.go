@@ -53,6 +53,9 @@ func Calls(raw []byte, root string) ([]Edit, error) {
 // documents are the calls of one document, or of one a line.
 func documents(raw []byte) ([]any, error) {
 	doc, err := canon.Parse(raw)
+	if object, is := doc.(map[string]any); is && len(object) == 1 && object["edits"] != nil {
+		doc = object["edits"] // each names its file
+	}
 	if all, is := doc.([]any); is {
 		return all, nil
 	}

@@ -63,8 +63,14 @@ func (e Edit) fail(format string, args ...any) error {
 	return &patch.Error{Line: e.Line, Path: e.Path, Message: text}
 }
 
-// maxEdits is how many edits one change may have: each goes through its file by itself.
-const maxEdits = 1000
+// What one change may have: edits, of which each goes through its file by itself, places,
+// bytes that one file has after an edit, and bytes that all edits write together.
+const (
+	maxEdits  = 1000
+	maxPlaces = 1 << 20 // that one edit changes
+	maxFile   = 64 << 20
+	maxMade   = 1 << 30
+)
 
 // Resolve makes edits to a base, each to what those before it left.
 func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
@@ -72,6 +78,7 @@ func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
 		return patch.Patchset{}, &patch.Error{Message: fmt.Sprintf("a change has at most %d edits, not %d", maxEdits, len(all))}
 	}
 	after := map[string]*patch.File{}
+	made := 0
 	for _, e := range all {
 		if err := patch.CheckPath(e.Path); err != nil {
 			return patch.Patchset{}, e.fail("%s", message(err))
@@ -90,6 +97,9 @@ func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
 		data, err := e.make(there)
 		if err != nil {
 			return patch.Patchset{}, err
+		}
+		if made += len(data); made > maxMade {
+			return patch.Patchset{}, e.fail("the edits make too much content; give them one at a time")
 		}
 		after[e.Path] = &patch.File{Mode: mode, Data: data}
 	}
@@ -124,16 +134,21 @@ func (e Edit) make(there *patch.File) ([]byte, error) {
 	if onlyCRLF(text) && !strings.Contains(old+replacement, "\r") {
 		old, replacement = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(replacement, "\n", "\r\n")
 	}
-	added := e.Lines && !strings.HasSuffix(text, "\n") // the last line has no end
+	added := e.Lines && text != "" && !strings.HasSuffix(text, "\n") // the last line has no end
 	if added {
-		text += old[len(strings.TrimRight(old, "\r\n")):]
+		text += lineEnd(old)
 	}
 	at := e.places(text, old)
 	switch {
 	case len(at) == 0:
 		return nil, e.fail("the text to replace is not there: it begins with %+q", first(e.Old))
+	case len(at) > maxPlaces:
+		return nil, e.fail("the text to replace is at more than %d places", maxPlaces)
 	case len(at) > 1 && !e.All:
 		return nil, e.fail("the text to replace is at %s: give more of what is around it", lines(text, at))
+	}
+	if len(replacement) > 0 && len(at) > maxFile/len(replacement) || len(text)+len(at)*len(replacement) > maxFile {
+		return nil, e.fail("makes more than %d bytes of the file", maxFile)
 	}
 	var out strings.Builder
 	from := 0
@@ -143,9 +158,17 @@ func (e Edit) make(there *patch.File) ([]byte, error) {
 	}
 	out.WriteString(text[from:])
 	if added && from < len(text) { // the last line stayed, so it still has no end
-		return []byte(strings.TrimRight(out.String(), "\r\n")), nil
+		return []byte(strings.TrimSuffix(out.String(), lineEnd(old))), nil
 	}
 	return []byte(out.String()), nil
+}
+
+// lineEnd is how a text's last line ends.
+func lineEnd(text string) string {
+	if strings.HasSuffix(text, "\r\n") {
+		return "\r\n"
+	}
+	return "\n"
 }
 
 // places are where a text is; where all are to be replaced, without those that overlap one before.
@@ -162,9 +185,9 @@ func (e Edit) places(text, old string) (at []int) {
 		}
 		at = append(at, i)
 		switch {
-		case e.All:
+		case e.All && len(at) <= maxPlaces:
 			from = i + len(old)
-		case len(at) > maxTold: // that it is not once is known; a few more are told of
+		case e.All, len(at) > maxTold: // that it is not once is known; a few more are told of
 			return at
 		default:
 			from = i + 1

@@ -54,6 +54,8 @@ func TestBlocks(t *testing.T) {
 
 		{"several places", "a.go\n" + above + "\ttwo\n=======\n2\n>>>>>>> REPLACE\n", "", "", "lines 2, 4"},
 		{"not whole lines", "a.go\n" + above + "wo\n=======\n2\n>>>>>>> REPLACE\n", "", "", "not there"},
+		{"an empty line behind the last", "end.txt\n" + above + "two\n\n=======\n2\n>>>>>>> REPLACE\n", "", "", "not there"},
+		{"an empty line in an empty file", "empty.txt\n" + above + "\n=======\n2\n>>>>>>> REPLACE\n", "", "", "not there"},
 		{"white space", "a.go\n" + above + "two\nthree\n=======\n2\n>>>>>>> REPLACE\n", "", "", "not there"},
 		{"mixed ends", "mixed.txt\n" + above + "one\n=======\n2\n>>>>>>> REPLACE\n", "", "", "not there"},
 		{"no path", above + "one\n=======\n2\n>>>>>>> REPLACE\n", "", "", "no path"},

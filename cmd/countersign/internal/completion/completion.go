@@ -72,7 +72,7 @@ func Values(command string) map[string][]string {
 		all[name] = nil
 	}
 	if command == "review" || command == "propose" || command == "run" {
-		all["from"] = []string{"auto", "git", "unified", "codex", "blocks", "edits", "gh-aw"}
+		all["from"] = []string{"auto", "git", "unified", "codex", "blocks", "edits", "gh-aw", "codex-action", "claude-code-action"}
 	}
 	if command == "review" {
 		all["as"] = append(all["as"], "each\teach is a transaction")

@@ -3,6 +3,7 @@ package gitea_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -296,5 +297,13 @@ func TestT52OpenedTwice(t *testing.T) {
 				t.Errorf("%d, %v, closed %v", number, err, closed)
 			}
 		})
+	}
+}
+
+// TestReviewCommentRefused: what line a comment is on cannot be told, so nothing is taken
+// from one.
+func TestReviewCommentRefused(t *testing.T) {
+	if _, err := answering(t, 0, nil).ReviewComment(context.Background(), 1); !errors.Is(err, forge.ErrRefused) {
+		t.Error(err)
 	}
 }

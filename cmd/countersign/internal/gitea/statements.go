@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -237,4 +238,10 @@ func (c *Client) CommentsBy(ctx context.Context, number int, author ledger.Actor
 		}
 	}
 	return out, failed(fmt.Sprintf("reading the comments of pull request %d", number), err)
+}
+
+// ReviewComment is forge.Forge's, and always refused: Gitea and Forgejo show no
+// suggestions, and count a comment's line in the commit that wrote the line last.
+func (c *Client) ReviewComment(context.Context, int64) (forge.ReviewComment, error) {
+	return forge.ReviewComment{}, failed("reading a review comment", &rest.Error{Kind: rest.KindRefused, Message: "Gitea and Forgejo do not tell which lines of which commit it is on"})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -405,4 +406,43 @@ func earlier(newestFirst []string, body string) []string {
 	out := slices.Clone(newestFirst)
 	slices.Reverse(out)
 	return out
+}
+
+// ReviewComment is forge.Forge's (REST API, "Get a review comment for a pull request").
+func (c *Client) ReviewComment(ctx context.Context, id int64) (forge.ReviewComment, error) {
+	var got struct {
+		ID      int64  `json:"id"`
+		PullURL string `json:"pull_request_url"`
+		URL     string `json:"html_url"`
+		User    *struct {
+			ID          int64
+			Login, Type string
+		}
+		Body      string `json:"body"`
+		Created   string `json:"created_at"`
+		Updated   string `json:"updated_at"`
+		Path      string `json:"path"`
+		Commit    string `json:"commit_id"`
+		Start     int    `json:"start_line"` // null for one line
+		Line      int    `json:"line"`       // null once its lines have changed
+		StartSide string `json:"start_side"`
+		Side      string `json:"side"`
+		Subject   string `json:"subject_type"`
+	}
+	op := fmt.Sprintf("reading the review comment %d", id)
+	if _, err := c.inRepository(ctx, &got, nil, "pulls", "comments", strconv.FormatInt(id, 10)); err != nil {
+		return forge.ReviewComment{}, failed(op, err)
+	}
+	number, err := strconv.Atoi(got.PullURL[strings.LastIndex(got.PullURL, "/")+1:])
+	if err != nil || number < 1 || got.ID != id || got.Path == "" || checkCommit(got.Commit) != nil || got.Created == "" {
+		return forge.ReviewComment{}, failed(op, unusable("it is another comment, or lacks its pull request, path, commit or date"))
+	}
+	var by *account
+	if got.User != nil {
+		by = &account{Type: got.User.Type, Login: got.User.Login, DatabaseID: got.User.ID}
+	}
+	return forge.ReviewComment{
+		ID: id, PullRequest: number, URL: got.URL, Author: by.actor(), Body: got.Body, Edited: got.Updated != got.Created, CreatedAt: got.Created,
+		Path: got.Path, Commit: got.Commit, Start: got.Start, Line: got.Line, StartSide: got.StartSide, Side: got.Side, OnFile: got.Subject == "file",
+	}, nil
 }

@@ -2,14 +2,17 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -253,6 +256,49 @@ func TestChangedMeanwhile(t *testing.T) {
 	} {
 		if err := addApps(row.all, row.posted); isKind(err, KindChanged) != row.changed {
 			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}
+
+// TestReviewComment: where a comment is on the diff, whose it is, and that it was edited.
+func TestReviewComment(t *testing.T) {
+	w := newWorld(t)
+	head := w.Pull(site, 1).Head
+	read := func(n githubtest.NewComment) forge.ReviewComment {
+		t.Helper()
+		n.Repository, n.Number, n.Path, n.Body = site, 1, "greet.go", "say"
+		said := w.ReviewComment(n)
+		got, err := w.client.ReviewComment(context.Background(), said.ID)
+		if err != nil || got.ID != said.ID || got.URL != said.URL || got.PullRequest != 1 || got.Path != "greet.go" || got.Commit != head || got.Body != "say" || got.Author != w.people[n.By] {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		return got
+	}
+	for _, c := range []struct {
+		given githubtest.NewComment
+		want  forge.ReviewComment
+	}{
+		{githubtest.NewComment{By: "ada", Line: 1}, forge.ReviewComment{Line: 1, Side: "RIGHT"}},
+		{githubtest.NewComment{By: "eve", Start: 1, Line: 3}, forge.ReviewComment{Start: 1, Line: 3, StartSide: "RIGHT", Side: "RIGHT"}},
+		{githubtest.NewComment{By: "ada", Start: 1, Line: 3, Left: true}, forge.ReviewComment{Start: 1, Line: 3, StartSide: "LEFT", Side: "LEFT"}},
+		{githubtest.NewComment{By: "ada"}, forge.ReviewComment{Side: "RIGHT", OnFile: true}},
+	} {
+		got := read(c.given)
+		if at := (forge.ReviewComment{Start: got.Start, Line: got.Line, StartSide: got.StartSide, Side: got.Side, OnFile: got.OnFile}); at != c.want || got.Edited {
+			t.Errorf("%+v, want %+v", got, c.want)
+		}
+	}
+	said := read(githubtest.NewComment{By: "ada", Start: 1, Line: 2})
+	w.SetNow(func() time.Time { return time.Now().Add(time.Minute) })
+	w.Edit(said.ID, "bob", "say more")
+	w.Outdate(said.ID)
+	got, err := w.client.ReviewComment(context.Background(), said.ID)
+	if err != nil || !got.Edited || got.Line != 0 || got.Start != 0 || got.Body != "say more" || got.Author != w.people["ada"] {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, id := range []int64{w.comment("ada", "no review").ID, 9999} {
+		if _, err := w.client.ReviewComment(context.Background(), id); !errors.Is(err, forge.ErrNotFound) {
+			t.Errorf("%d: %v", id, err)
 		}
 	}
 }

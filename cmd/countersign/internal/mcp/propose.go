@@ -131,6 +131,7 @@ func (c *call) forPull(number int) error {
 
 // propose records a proposal, by the one way that all proposals go.
 func (c *call) propose(ctx context.Context, in input.Change, pullRequest int) (any, error) {
+	in.Via = input.ViaMCP
 	var err error
 	if pullRequest > 0 {
 		if in, err = c.ForPull(ctx, in, pullRequest); err != nil {

@@ -8,8 +8,9 @@ import (
 
 // NewComment is a comment in a conversation, a review comment or a review. App is the
 // login of the app that posts it for the account; Email says that it is a reply to a
-// mail. At is now if it is zero. A review comment is on a Line of the file Path, on
-// the file if that is 0, or a reply to such a comment. A review's State is APPROVED,
+// mail. At is now if it is zero. A review comment is on the lines from Start to Line of
+// the file Path, from Line if Start is 0, on the file if Line is 0, or a reply to such a
+// comment; Left says that they are lines of the base. A review's State is APPROVED,
 // CHANGES_REQUESTED, COMMENTED or PENDING; Commit is the head if it is "".
 type NewComment struct {
 	Repository string
@@ -19,9 +20,10 @@ type NewComment struct {
 	Email      bool
 	At         time.Time
 
-	Path    string
-	Line    int
-	ReplyTo int64
+	Path        string
+	Start, Line int
+	Left        bool
+	ReplyTo     int64
 
 	State, Commit string
 }
@@ -68,13 +70,16 @@ type comment struct {
 	text
 	pull *pull
 	// Of review comments:
-	thread  *thread
-	review  *review
-	replyTo *comment
-	commit  string // the head when it was made
-	subject string // "line" or "file"
-	path    string
-	line    int
+	thread   *thread
+	review   *review
+	replyTo  *comment
+	commit   string // the head when it was made
+	subject  string // "line" or "file"
+	path     string
+	start    int // 0 for a comment on one line
+	line     int
+	left     bool
+	outdated bool
 }
 
 type review struct {
@@ -148,6 +153,7 @@ func (s *Server) ReviewComment(n NewComment) Comment {
 		c = s.reply(s.comment(n.ReplyTo), by, n.Body)
 	} else {
 		c = s.addThread(p, by, n.Body, place{p.head.sha, n.Path, n.Line})
+		c.start, c.left = n.Start, n.Left
 	}
 	s.origin(&c.text, n)
 	s.origin(&c.review.text, n)
@@ -277,6 +283,12 @@ func (s *Server) Hide(id int64, on bool) {
 	s.text(id).hidden = on
 }
 
+// Outdate makes a review comment one on lines that have changed since.
+func (s *Server) Outdate(id int64) {
+	defer s.lock()()
+	s.comment(id).outdated = true
+}
+
 // Comments returns the comments of a conversation, oldest first.
 func (s *Server) Comments(repository string, number int) []Comment {
 	defer s.lock()()
@@ -380,6 +392,19 @@ func (s *Server) updateComment(c *call) answer {
 		s.edit(&one.text, c.token.account, c.text("body"))
 	}
 	return ok(s.issueComment(one))
+}
+
+// getReviewComment tells a review comment; who may see one that is pending is not told
+// apart.
+func (s *Server) getReviewComment(c *call) answer {
+	for _, p := range c.repo.pulls {
+		for _, one := range p.reviewComments() {
+			if one.id == c.id("comment_id") {
+				return ok(s.pullComment(one))
+			}
+		}
+	}
+	return notFound
 }
 
 // createReviewComment starts a thread.

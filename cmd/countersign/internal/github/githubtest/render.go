@@ -199,15 +199,32 @@ func (s *Server) pullComment(c *comment) object {
 		"id": c.id, "node_id": nodeID("PRRC", c.id), "html_url": s.commentURL(c), "pull_request_url": s.at("/repos/%s/pulls/%d", c.pull.repo.fullName(), c.pull.number),
 		"pull_request_review_id": c.review.id, "path": c.path, "commit_id": c.pull.head.sha, "original_commit_id": c.commit,
 		"user": s.user(c.author), "body": c.body, "created_at": stamp(c.created), "updated_at": stamp(c.updated),
-		"author_association": s.association(c.pull.repo, c.author), "subject_type": c.subject, "side": "RIGHT",
+		"author_association": s.association(c.pull.repo, c.author), "subject_type": c.subject, "side": sideOf(c.left),
 	}
 	if c.line != 0 {
-		o["line"], o["original_line"] = c.line, c.line
+		o["original_line"] = c.line
+		if !c.outdated {
+			o["line"] = c.line
+		}
+	}
+	if c.start != 0 {
+		o["original_start_line"], o["start_side"] = c.start, sideOf(c.left)
+		if !c.outdated {
+			o["start_line"] = c.start
+		}
 	}
 	if c.replyTo != nil {
 		o["in_reply_to_id"] = c.replyTo.id
 	}
 	return o
+}
+
+// sideOf is the side of a diff that shows the base, or the head.
+func sideOf(left bool) string {
+	if left {
+		return "LEFT"
+	}
+	return "RIGHT"
 }
 
 // pullReview is a review. One that is pending was not submitted yet.

@@ -42,6 +42,7 @@ var operations = []operation{
 	{"GET", "/repos/{owner}/{repo}/pulls/{pull_number}", "pull_requests:read", (*Server).getPull},
 	{"PUT", "/repos/{owner}/{repo}/pulls/{pull_number}/merge", "contents:write", (*Server).mergePull},
 	{"POST", "/repos/{owner}/{repo}/pulls/{pull_number}/comments", "", (*Server).createReviewComment},
+	{"GET", "/repos/{owner}/{repo}/pulls/comments/{comment_id}", "pull_requests:read", (*Server).getReviewComment},
 	{"GET", "/repos/{owner}/{repo}/issues/{issue_number}/comments", "issues:read", (*Server).listComments},
 	{"POST", "/repos/{owner}/{repo}/issues/{issue_number}/comments", "", (*Server).createComment},
 	{"PATCH", "/repos/{owner}/{repo}/issues/comments/{comment_id}", "", (*Server).updateComment},

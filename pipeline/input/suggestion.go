@@ -1,0 +1,128 @@
+package input
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+)
+
+// FormatSuggestion is the form of a change that is suggested in a review.
+const FormatSuggestion = "suggestion"
+
+// Suggestion reads the change that a review comment suggests (docs.github.com, "Commenting
+// on a pull request"): the lines of its one fenced block that begins with ```suggestion
+// take the place of the lines that the comment is on; none of them, where the block is
+// empty. at is the tree of the commit that these are counted in.
+//
+// New lines end as the first one that they replace; a last line that has no end stays so.
+func Suggestion(c forge.ReviewComment, at fs.FS, summary string) (Change, error) {
+	if err := onLines(c); err != nil {
+		return Change{}, err
+	}
+	lines, err := suggested(c.Body)
+	if err != nil {
+		return Change{}, err
+	}
+	by := "suggested by " + ledger.OneLine(c.Author.Login, 60) + " in a review"
+	if summary != "" {
+		by = summary + " (" + by + ")"
+	}
+	return Change{Kind: KindPatch, Format: FormatSuggestion, Summary: by, Raw: []byte(c.Body), Resolve: func(base fs.FS) (patch.Patchset, error) {
+		if err := patch.CheckPath(c.Path); err != nil {
+			return patch.Patchset{}, err
+		}
+		before, err := patch.Lookup(at, c.Path)
+		if err != nil {
+			return patch.Patchset{}, err
+		}
+		there, err := patch.Lookup(base, c.Path)
+		switch {
+		case err != nil:
+			return patch.Patchset{}, err
+		case before == nil:
+			return patch.Patchset{}, &patch.Error{Path: c.Path, Message: fmt.Sprintf("is not there in %.12s, which the comment is on", c.Commit)}
+		case !there.Equal(before):
+			return patch.Patchset{}, &patch.Error{Path: c.Path, Message: fmt.Sprintf("is another file than in %.12s, which the comment is on", c.Commit)}
+		}
+		data, err := replaced(before.Data, cmp.Or(c.Start, c.Line), c.Line, lines)
+		if err != nil {
+			return patch.Patchset{}, &patch.Error{Path: c.Path, Message: err.Error()}
+		}
+		return patch.Between(base, map[string]*patch.File{c.Path: {Mode: before.Mode, Data: data}})
+	}}, nil
+}
+
+// onLines refuses a comment that is not on lines of the head as they are.
+func onLines(c forge.ReviewComment) error {
+	why := ""
+	switch {
+	case c.OnFile:
+		why = "the comment is on a whole file, not on lines"
+	case c.Line == 0:
+		why = "the comment is outdated: its lines have changed since"
+	case c.Side != "RIGHT", c.Start != 0 && c.StartSide != "RIGHT":
+		why = "the comment is on lines of the base, which no change can be made to"
+	case c.Line < 1, c.Start < 0, c.Start > c.Line:
+		why = fmt.Sprintf("the comment is on the lines %d to %d", c.Start, c.Line)
+	}
+	if why == "" {
+		return nil
+	}
+	return &patch.Error{Message: why}
+}
+
+// suggested are the lines of the one block of suggestion, without their ends.
+func suggested(body string) ([]string, error) {
+	all, open := blocks([]byte(body))
+	var found []block
+	for _, b := range all {
+		if word, _, _ := strings.Cut(strings.ReplaceAll(b.info, "\t", " "), " "); word == FormatSuggestion {
+			found = append(found, b)
+		}
+	}
+	switch {
+	case open > 0:
+		return nil, &patch.Error{Line: open, Message: "the fenced block does not end"}
+	case len(found) == 0:
+		return nil, &patch.Error{Message: "the comment has no block that begins with ```suggestion"}
+	case len(found) > 1:
+		return nil, &patch.Error{Message: fmt.Sprintf("the comment has %d suggestions, at its lines %s, and only one can be meant", len(found), beginnings(found))}
+	}
+	var lines []string
+	for line := range strings.Lines(string(found[0].text)) {
+		lines = append(lines, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+	}
+	return lines, nil
+}
+
+// replaced puts lines in the place of those from start to end.
+func replaced(data []byte, start, end int, with []string) ([]byte, error) {
+	lines := linediff.Lines(data)
+	if end > len(lines) {
+		return nil, fmt.Errorf("has %d lines, and the comment is on line %d", len(lines), end)
+	}
+	style := "\n"
+	if first := string(lines[start-1]); strings.HasSuffix(first, "\r\n") || !strings.HasSuffix(first, "\n") && strings.HasSuffix(string(lines[0]), "\r\n") {
+		style = "\r\n"
+	}
+	var out []byte
+	for _, line := range lines[:start-1] {
+		out = append(out, line...)
+	}
+	for i, text := range with {
+		out = append(out, text...)
+		if i < len(with)-1 || strings.HasSuffix(string(lines[end-1]), "\n") {
+			out = append(out, style...)
+		}
+	}
+	for _, line := range lines[end:] {
+		out = append(out, line...)
+	}
+	return out, nil
+}
