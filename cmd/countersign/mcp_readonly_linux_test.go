@@ -31,13 +31,21 @@ func TestMCPReadOnly(t *testing.T) {
 		args obj
 	}{
 		{"status", obj{}}, {"status", obj{"transaction": id}}, {"get_transaction", obj{"transaction": id, "diff": true}}, {"verify", obj{}}, {"explain_policy", obj{"patch": change}},
-		{"wait", obj{"transaction": id, "seconds": 0}}, {"propose_patch", obj{"patch": change}}, // which is there
+		{"wait", obj{"transaction": id, "seconds": 0}},
 	} {
 		c.answers(look.tool, look.args)
 	}
-	doc, failed := c.call("propose_edits", obj{"edits": []obj{{"path": "new.txt", "content": "x\n"}}})
-	if !failed || doc["exit"] != 3.0 || !strings.Contains(doc["error"].(string), "permission denied") {
-		t.Errorf("of a proposal: %v", doc)
+	for _, proposal := range []struct {
+		tool string
+		args obj
+	}{
+		{"propose_edits", obj{"edits": []obj{{"path": "new.txt", "content": "x\n"}}}},
+		{"propose_patch", obj{"patch": change}}, // which is there, but that it was proposed again is recorded
+	} {
+		doc, failed := c.call(proposal.tool, proposal.args)
+		if !failed || doc["exit"] != 3.0 || !strings.Contains(doc["error"].(string), "permission denied") {
+			t.Errorf("%s: %v", proposal.tool, doc)
+		}
 	}
 	c.answers("status", obj{})
 }
