@@ -193,7 +193,8 @@ var proposals = []struct {
 }
 
 // TestMCPSameChange: the same change is the same transaction, whether it comes from the command
-// line, over JSON-RPC or from a client of MCP, and in whatever form.
+// line, over JSON-RPC or from a client of MCP, and in whatever form. One person approves once, and
+// the ledger says where it came from each time.
 func TestMCPSameChange(t *testing.T) {
 	for way, dial := range mcpWays {
 		t.Run(way, func(t *testing.T) {
@@ -221,6 +222,17 @@ func TestMCPSameChange(t *testing.T) {
 			s.write("../change.diff", change)
 			if out, _ := s.run(0, "review", "--json", "--patch", "../change.diff"); !strings.Contains(out, first) {
 				t.Errorf("on the command line it is %s", out)
+			}
+			out, _ := s.run(0, "show", first, "--json")
+			for _, from := range []string{`"via":"mcp"`, `"via":"json-rpc"`, `"format":"codex"`, `"format":"edits"`, `"format":"blocks"`} {
+				if !strings.Contains(out, from) {
+					t.Errorf("the record does not say that it came as %s: %s", from, out)
+				}
+			}
+			s.run(0, "approve", first)
+			s.run(0, "run", first, "--to", "branch", "--branch", "applied")
+			if n := s.git("rev-list", "--count", "HEAD..applied"); strings.TrimSpace(n) != "1" {
+				t.Errorf("%s commits", n)
 			}
 			if n := s.validLedger(); n != 1 {
 				t.Errorf("%d transactions", n)
