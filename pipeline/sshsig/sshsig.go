@@ -106,7 +106,12 @@ import (
 // a pattern; the fingerprint is the key's, as in [Signer.Fingerprint]. With an
 // error both are empty.
 func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
-	e, err := dearmor(armored, forGit)
+	return a.VerifyFor(forGit, message, armored, at)
+}
+
+// VerifyFor is [Allowed.Verify] for another namespace.
+func (a Allowed) VerifyFor(namespace string, message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
+	e, err := dearmor(armored, namespace)
 	if err != nil {
 		return "", "", err
 	}
@@ -120,7 +125,7 @@ func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal
 	}
 	var refused []error
 	for _, line := range lines {
-		err := line.admits(forGit, at)
+		err := line.admits(namespace, at)
 		if err == nil {
 			return line.principal(), fingerprint, nil
 		}
