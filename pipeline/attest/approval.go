@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/coverage"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -96,13 +99,17 @@ const (
 )
 
 // A Change is how the approved patch got into the commit. Result is "exact" where what
-// the commit changes in its first parent is the approved patch, byte for byte.
+// the commit changes in its first parent is the approved patch, byte for byte, and
+// "replay" where it is what the patches of these transactions, put one after the other
+// onto that parent, make of it (package coverage).
 type Change struct {
-	Commit  string `json:"commit"`
-	Parent  string `json:"parent"`
-	Patch   string `json:"patch"` // the patch_id of what was approved
-	Result  string `json:"result"`
-	Applied bool   `json:"applied"` // this program made the commit
+	Commit       string          `json:"commit"`
+	Parent       string          `json:"parent"`
+	Approved     string          `json:"approved"` // the patch_id of what was approved
+	Shipped      string          `json:"shipped"`  // the patch_id of what the commit changes
+	Result       coverage.Result `json:"result"`
+	Transactions []string        `json:"transactions"`
+	Applied      bool            `json:"applied"` // this program made the commit
 }
 
 // A Ledger is where the record is. Events is the hash of the transaction's events.
@@ -123,43 +130,77 @@ type Record struct {
 	Keys func(commit string, p policy.Policy) (keys signed.Keys, here bool)
 }
 
-// A Landed change is what a commit changes in its first parent, as it was computed from
-// the two trees. PatchID is "" for a change that is no patch.
-type Landed struct{ Commit, Tree, Parent, PatchID string }
+// A Landed change is what a commit changes in its first parent, and what accounts for it,
+// as they were computed from the trees. Reviewed is the commit whose files were approved,
+// where there is one and it is here: a pull request's head, or the commit that was
+// applied on the commit that the change was reviewed on.
+type Landed struct {
+	Commit, Tree string
+	Parents      []string
+	Change       coverage.Explanation
+	Reviewed     struct{ Commit, Tree string }
+	Ref          string // that the commit is on, for statements that name one
+}
 
 // An UnsettledError says why there is nothing to attest.
 type UnsettledError struct{ ID, Why string }
 
 func (e *UnsettledError) Error() string { return e.ID + " cannot be attested: " + e.Why }
 
-// NewApproval makes the statement of a settled transaction and the commit that it
-// explains. The record is verified, and decided again, before; whatever does not hold is
-// an error.
-func NewApproval(r Record, of Landed) (Statement, error) {
-	settled, err := read(r)
+// New makes the statement of one predicate type about a settled transaction and a commit
+// that it explains. The record is verified, and decided again, before; whatever does not
+// hold is an error.
+func New(predicateType string, r Record, of Landed) (Statement, error) {
+	s, err := read(r)
 	if err != nil {
 		return Statement{}, err
 	}
-	tx, p := settled.log.Transaction(), settled.proposed
-	if of.PatchID != p.PatchID {
-		return Statement{}, &UnsettledError{r.ID, fmt.Sprintf("commit %s does not change its first parent as the approved patch does", of.Commit)}
+	s.of = of
+	i := slices.IndexFunc(of.Change.Transactions, func(c audit.Claim) bool { return c.TransactionID == r.ID && c.Explains })
+	if i < 0 || len(of.Parents) == 0 || of.Change.From != of.Parents[0] || of.Change.Commit != of.Commit || of.Change.Tree != of.Tree {
+		return Statement{}, &UnsettledError{r.ID, fmt.Sprintf("it does not account for what commit %s changes", of.Commit)}
 	}
-	events := settled.log.Events()
+	switch predicateType {
+	case ApprovalType:
+		return s.approval()
+	case CoverageType:
+		return s.coverage()
+	case AuthorizationType:
+		return s.authorization()
+	case PullRequestApprovalType:
+		return s.pullRequestApproval()
+	}
+	return Statement{}, fmt.Errorf("the predicate type %.200q is not one of this program's", predicateType)
+}
+
+func (s settled) approval() (Statement, error) {
+	tx, p, of := s.log.Transaction(), s.proposed, s.of
+	events := s.log.Events()
 	a := &Approval{
-		Transaction: r.ID, Input: p.Kind, Repository: p.Repository, PullRequest: p.PullRequest, Proposer: tx.Proposer,
-		ProposedAt: tx.CreatedAt, ReviewedOn: settled.log.Meta().BaseCommit, SettledAt: events[len(events)-1].Timestamp,
-		Policy: Policy{Digest{SHA256: strings.TrimPrefix(settled.doc.SHA256, "sha256:")}, settled.doc.Commit, settled.doc.Found},
-		Needs:  []Need{}, Decisions: []Decision{},
-		Change: Change{Commit: of.Commit, Parent: of.Parent, Patch: p.PatchID, Result: "exact"},
-		Ledger: Ledger{r.Ref, r.Commit, Digest{SHA256: canon.Hex(settled.log.Bytes())}},
+		Transaction: s.ID, Input: p.Kind, Repository: p.Repository, PullRequest: p.PullRequest, Proposer: tx.Proposer,
+		ProposedAt: tx.CreatedAt, ReviewedOn: s.log.Meta().BaseCommit, SettledAt: events[len(events)-1].Timestamp,
+		Policy: Policy{Digest{SHA256: strings.TrimPrefix(s.doc.SHA256, "sha256:")}, s.doc.Commit, s.doc.Found},
+		Needs:  []Need{},
+		Change: Change{Commit: of.Commit, Parent: of.Parents[0], Approved: p.PatchID, Shipped: of.Change.PatchID, Result: of.Change.Result},
+		Ledger: Ledger{s.Ref, s.Record.Commit, Digest{SHA256: canon.Hex(s.log.Bytes())}},
 	}
-	for _, done := range ledger.Of[*ledger.ApplyComplete](settled.log) {
+	a.Change.Transactions = []string{s.ID}
+	if of.Change.Result == coverage.Replay {
+		a.Change.Transactions = nil
+		for _, c := range of.Change.Transactions {
+			if c.Explains {
+				a.Change.Transactions = append(a.Change.Transactions, c.TransactionID)
+			}
+		}
+	}
+	for _, done := range ledger.Of[*ledger.ApplyComplete](s.log) {
 		a.Change.Applied = a.Change.Applied || done.Success && done.CommitAfter == of.Commit
 	}
-	for _, n := range settled.verdict.Needs {
+	for _, n := range s.verdict.Needs {
 		a.Needs = append(a.Needs, Need{n.Kind, n.Required, n.Approved})
 	}
-	if a.Decisions, err = settled.decisions(); err != nil {
+	var err error
+	if a.Decisions, err = s.decisions(); err != nil {
 		return Statement{}, err
 	}
 	return Statement{
@@ -181,6 +222,7 @@ type settled struct {
 	policy   policy.Policy
 	doc      approval.PolicyDoc
 	standing *approval.Standing // nil where none is recorded
+	of       Landed
 }
 
 // read verifies a record and decides again.

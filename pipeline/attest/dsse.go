@@ -35,9 +35,8 @@ func PAE(payloadType string, payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }
 
-// A SignFunc returns the armored SSH signature of a message in a namespace, and the
-// fingerprint of the key that made it, "SHA256:…".
-type SignFunc func(namespace string, message []byte) (armored, fingerprint string, err error)
+// A SignFunc returns the armored SSH signature of a message in a namespace.
+type SignFunc func(namespace string, message []byte) (armored string, err error)
 
 // Sign puts a statement into a signed envelope, which is canonical JSON and one LF.
 func Sign(s Statement, sign SignFunc) ([]byte, error) {
@@ -45,9 +44,14 @@ func Sign(s Statement, sign SignFunc) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	armored, fingerprint, err := sign(kinds[s.PredicateType].namespace, PAE(PayloadType, payload))
+	namespace, message := kinds[s.PredicateType].namespace, PAE(PayloadType, payload)
+	armored, err := sign(namespace, message)
 	if err != nil {
 		return nil, err
+	}
+	fingerprint, err := sshsig.MadeWith(namespace, message, armored)
+	if err != nil {
+		return nil, fmt.Errorf("what was signed: %w", err)
 	}
 	return canon.Line(Envelope{
 		Payload: base64.StdEncoding.EncodeToString(payload), PayloadType: PayloadType,

@@ -59,8 +59,8 @@ type header struct {
 	Predicate     json.RawMessage `json:"predicate"`
 }
 
-// gittufHeader is the JSON of a statement in gittuf, which writes the names that the
-// members have in in-toto's protobuf definition, and reads no others.
+// gittufHeader is the JSON of an Authorization: gittuf reads the names that the members
+// have in in-toto's protobuf definition, and no others.
 type gittufHeader struct {
 	Type          string          `json:"type"`
 	Subject       []Subject       `json:"subject"`
@@ -72,7 +72,7 @@ type gittufHeader struct {
 type kind struct {
 	name      string // on the command line, and of files
 	namespace string // of the SSH signature
-	gittuf    bool
+	gittuf    bool   // it is written with a gittufHeader
 	predicate func() any
 }
 
@@ -88,7 +88,7 @@ var kinds = map[string]kind{
 	ApprovalType:            {"approval", Namespace, false, func() any { return new(Approval) }},
 	CoverageType:            {"review-coverage", Namespace, false, func() any { return new(Coverage) }},
 	AuthorizationType:       {"gittuf-authorization", gittufNamespace, true, func() any { return new(Authorization) }},
-	PullRequestApprovalType: {"gittuf-pull-request-approval", gittufNamespace, true, func() any { return new(PullRequestApproval) }},
+	PullRequestApprovalType: {"gittuf-pull-request-approval", gittufNamespace, false, func() any { return new(PullRequestApproval) }},
 }
 
 // Names are the short names of the predicate types, with which the command line asks for
