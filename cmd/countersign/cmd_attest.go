@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -372,7 +371,7 @@ func (a *App) writeAttestations(of attested, sign attest.SignFunc, out string) e
 	for _, s := range of.skipped {
 		text += fmt.Sprintf("%s: left out: %s\n", s.ID, report.Clean(s.Why))
 	}
-	return a.result(document{"attestations": docs, "skipped": slices.Concat([]skippedStatement{}, of.skipped)}, text)
+	return a.result(document{"attestations": docs, "skipped": append([]skippedStatement{}, of.skipped...)}, text)
 }
 
 // holdsNoSecret refuses a statement that would be redacted where it is read: the record
