@@ -58,12 +58,16 @@ func Of(change patch.Patchset, patches []Patch) Report {
 			return Report{Exact, []string{p.ID}, nil}
 		}
 	}
-	s := state{want: map[string]*patch.File{}, now: map[string]*patch.File{}}
-	for _, c := range change.Files() {
-		s.want[c.Path], s.now[c.Path] = c.After, c.Before
+	s := newState(change)
+	used := s.add(patches, false)
+	left := s.missing()
+	if len(left) > 0 { // a line may have been changed by one patch, and then by another
+		again := newState(change)
+		if all := again.add(patches, true); len(again.missing()) == 0 {
+			used, left = all, nil
+		}
 	}
-	used := s.add(patches)
-	if left := s.missing(); len(left) > 0 {
+	if len(left) > 0 {
 		return Report{NotCovered, used, left}
 	}
 	return Report{Replay, used, nil}
@@ -75,21 +79,41 @@ type state struct {
 	want, now map[string]*patch.File // by path; nil for no file
 }
 
-// add puts one patch after another onto the tree: of those that fit, each that brings it
-// nearer to what it should be. Whether what comes of it is that, missing says.
-func (s *state) add(patches []Patch) (used []string) {
+func newState(change patch.Patchset) *state {
+	s := &state{want: map[string]*patch.File{}, now: map[string]*patch.File{}}
+	for _, c := range change.Files() {
+		s.want[c.Path], s.now[c.Path] = c.After, c.Before
+	}
+	return s
+}
+
+// add puts one patch after another onto the tree, each once: of those that fit, the first
+// that brings it nearer to what it should be; where there is none and it may go around,
+// the first that changes it and brings it no further away. Whether what comes of it is
+// what it should be, missing says.
+func (s *state) add(patches []Patch, around bool) (used []string) {
 	left := slices.Clone(patches)
 	for {
-		i := slices.IndexFunc(left, func(p Patch) bool {
-			after, fits := s.fits(p.Set)
-			return fits && s.nearer(after)
-		})
-		if i < 0 {
+		best, after := -1, map[string]*patch.File(nil)
+		for i, p := range left {
+			files, fits := s.fits(p.Set)
+			if !fits {
+				continue
+			}
+			gain, changes := s.gain(files)
+			if gain > 0 {
+				best, after = i, files
+				break
+			}
+			if around && best < 0 && gain == 0 && changes {
+				best, after = i, files
+			}
+		}
+		if best < 0 {
 			return used
 		}
-		after, _ := s.fits(left[i].Set)
 		maps.Copy(s.now, after)
-		used, left = append(used, left[i].ID), slices.Delete(left, i, i+1)
+		used, left = append(used, left[best].ID), slices.Delete(left, best, best+1)
 	}
 }
 
@@ -111,14 +135,14 @@ func (s *state) fits(p patch.Patchset) (map[string]*patch.File, bool) {
 	return out, true
 }
 
-// nearer reports whether some files would leave fewer lines to account for.
-func (s *state) nearer(files map[string]*patch.File) bool {
-	before, after := 0, 0
+// gain is how many fewer lines some files would leave to account for, and whether they
+// are other files at all.
+func (s *state) gain(files map[string]*patch.File) (gain int, changes bool) {
 	for path, f := range files {
-		before += distance(s.now[path], s.want[path])
-		after += distance(f, s.want[path])
+		gain += distance(s.now[path], s.want[path]) - distance(f, s.want[path])
+		changes = changes || !f.Equal(s.now[path])
 	}
-	return after < before
+	return gain, changes
 }
 
 // distance counts the lines that differ; a file that is none, has another mode or is no
