@@ -18,12 +18,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/report"
 )
 
 type attestFlags struct {
 	commit, out, key, ref, predicate string
-	all                              bool
+	all, bundle                      bool
 }
 
 func (a *App) attestCommand() *cobra.Command {
@@ -45,7 +46,8 @@ whose commit is in this repository.
 gittuf-authorization and gittuf-pull-request-approval, which gittuf verifies.
 
 The key is that of --sign-key or COUNTERSIGN_SIGN_KEY, or, with --key, one of your own that
-ssh-keygen signs with. Without --out, one statement goes to stdout.
+ssh-keygen signs with. With --bundle the file is a Sigstore bundle, which cosign verifies with the
+public key; "verify" does not read it. Without --out, one statement goes to stdout.
 
 Exit code 1 means that a record does not verify, or that no transaction explains the commit; 2, that
 there is nothing to attest, or no key.`,
@@ -60,6 +62,7 @@ there is nothing to attest, or no key.`,
 	cmd.Flags().BoolVar(&f.all, "all", false, "attest every transaction that made a commit")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write each statement to a file of its own in `DIR`, which is made if it is not there")
 	cmd.Flags().StringVar(&f.key, "key", "", "sign with your own SSH key: a `FILE`, a public one's meaning the agent's")
+	cmd.Flags().BoolVar(&f.bundle, "bundle", false, "write a Sigstore bundle for cosign, signed with the key of --sign-key (Ed25519, or ECDSA on P-256)")
 	cmd.Flags().StringVar(&f.predicate, "predicate", attest.Names[0], "the statement: `NAME` "+strings.Join(attest.Names[:3], ", ")+" or "+attest.Names[3])
 	cmd.Flags().StringVar(&f.ref, "ref", "", "the `REF` that the commit is on, by its full name, for statements that name one")
 	return cmd
@@ -80,6 +83,10 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 		return &cli.UsageError{Message: fmt.Sprintf("--predicate %+q is not known", f.predicate), Hint: "--predicate is one of: " + strings.Join(attest.Names, ", ")}
 	case f.ref != "" && !strings.HasPrefix(f.ref, "refs/"):
 		return &cli.UsageError{Message: fmt.Sprintf("--ref %+q is no full name", f.ref), Hint: "--ref takes a full name, such as refs/heads/main"}
+	case f.bundle && f.key != "":
+		return &cli.UsageError{Message: "--bundle cannot be combined with --key: ssh-keygen makes SSH signatures alone", Hint: "--sign-key FILE names the key of a bundle"}
+	case f.bundle && strings.HasPrefix(f.predicate, "gittuf-"):
+		return &cli.UsageError{Message: "gittuf reads no Sigstore bundles", Hint: "leave out --bundle"}
 	case f.all && f.out == "":
 		return &cli.UsageError{Message: "no directory given", Hint: "name one with --out DIR"}
 	}
@@ -87,7 +94,7 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	sign, err := a.attestationSigner(ctx, f.key)
+	seal, err := a.sealer(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -103,17 +110,20 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.writeAttestations(made, sign, f.out)
+	return a.writeAttestations(made, seal, f)
 }
 
-// attestationSigner is what signs: the person's own key, or the program's.
-func (a *App) attestationSigner(ctx context.Context, named string) (attest.SignFunc, error) {
-	if named != "" {
-		key := sshkey.Named(named, a.Getenv("HOME"))
+// A sealFunc puts a statement into a signed file.
+type sealFunc func(attest.Statement) ([]byte, error)
+
+// sealer signs with the person's own key, or the program's.
+func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
+	if f.key != "" {
+		key := sshkey.Named(f.key, a.Getenv("HOME"))
 		if key.File != "" {
 			key.File = a.path(key.File)
 		}
-		return func(namespace string, message []byte) (string, error) {
+		sign := func(namespace string, message []byte) (string, error) {
 			defer a.line.Hold()()
 			armored, err := key.Sign(ctx, namespace, message, teller{a})
 			if errors.Is(err, sshkey.ErrNoProgram) {
@@ -122,7 +132,8 @@ func (a *App) attestationSigner(ctx context.Context, named string) (attest.SignF
 				return "", &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}
 			}
 			return armored, nil
-		}, nil
+		}
+		return func(s attest.Statement) ([]byte, error) { return attest.Sign(s, sign) }, nil
 	}
 	name, raw := signKeyName, []byte(a.Getenv(signKeyName))
 	if a.flags.signKey != "" {
@@ -139,7 +150,16 @@ func (a *App) attestationSigner(ctx context.Context, named string) (attest.SignF
 	if err != nil {
 		return nil, err
 	}
-	return key.SignFor, nil
+	if f.bundle {
+		return func(s attest.Statement) ([]byte, error) {
+			raw, err := attest.Bundle(s, key.SignPlain)
+			if errors.Is(err, sshsig.ErrKey) {
+				err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+			}
+			return raw, err
+		}, nil
+	}
+	return func(s attest.Statement) ([]byte, error) { return attest.Sign(s, key.SignFor) }, nil
 }
 
 // An attester makes statements out of the ledger and the repository of the code.
@@ -339,13 +359,17 @@ func reviewedCommit(log *ledger.Log) string {
 
 // writeAttestations signs statements and writes them: to files in a directory, or the one
 // to stdout.
-func (a *App) writeAttestations(of attested, sign attest.SignFunc, out string) error {
+func (a *App) writeAttestations(of attested, seal sealFunc, f attestFlags) error {
+	out, inside, suffix := f.out, "envelope", ".json"
+	if f.bundle {
+		inside, suffix = "bundle", ".sigstore.json"
+	}
 	if out == "" && len(of.made) != 1 {
 		return &cli.UsageError{Message: fmt.Sprintf("%d transactions explain the commit", len(of.made)), Hint: "name a directory with --out DIR"}
 	}
 	docs, text := []any{}, ""
 	for _, s := range of.made {
-		raw, err := attest.Sign(s.Statement, sign)
+		raw, err := seal(s.Statement)
 		if err != nil {
 			return err
 		}
@@ -357,9 +381,9 @@ func (a *App) writeAttestations(of attested, sign attest.SignFunc, out string) e
 		}
 		doc := document{"transaction_id": s.id, "commit": s.landed.Commit, "tree": s.landed.Tree, "result": string(s.landed.Change.Result), "predicate_type": s.PredicateType}
 		if out == "" {
-			doc["envelope"] = json.RawMessage(raw)
+			doc[inside] = json.RawMessage(raw)
 		} else {
-			name := fmt.Sprintf("%s.%.12s.%s.json", s.id, s.landed.Commit, attest.Name(s.PredicateType))
+			name := fmt.Sprintf("%s.%.12s.%s%s", s.id, s.landed.Commit, attest.Name(s.PredicateType), suffix)
 			if err := a.writeAttestation(out, name, raw); err != nil {
 				return err
 			}
