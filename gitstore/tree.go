@@ -283,6 +283,19 @@ func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
 	return c.Parents[0].String(), nil
 }
 
+// Parents returns the parents of a commit, in the order in which it has them.
+func (r *Repo) Parents(_ context.Context, of string) ([]string, error) {
+	c, err := readCommit(r.objects, plumbing.NewHash(of))
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, p := range c.Parents {
+		out = append(out, p.String())
+	}
+	return out, nil
+}
+
 // A NoCommitError is a name that names no commit here.
 type NoCommitError struct{ Name string }
 

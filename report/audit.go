@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/coverage"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -90,10 +91,42 @@ func decisions(d audit.SignedDecisions) string {
 	return text
 }
 
+// uncovered lists the first lines that no approved patch accounts for, and the
+// transactions that could not be compared.
+func uncovered(e coverage.Explanation) string {
+	var b strings.Builder
+	if e.Result == coverage.NotCovered {
+		b.WriteString("not covered by an approved patch:\n")
+		shown := e.Uncovered[:min(len(e.Uncovered), 20)]
+		for _, l := range shown {
+			switch {
+			case l.From == 0:
+				fmt.Fprintf(&b, "  %s\n", Clean(l.Path))
+			case l.To < l.From:
+				fmt.Fprintf(&b, "  %s: lines missing before line %d\n", Clean(l.Path), l.From)
+			case l.To == l.From:
+				fmt.Fprintf(&b, "  %s: line %d\n", Clean(l.Path), l.From)
+			default:
+				fmt.Fprintf(&b, "  %s: lines %d to %d\n", Clean(l.Path), l.From, l.To)
+			}
+		}
+		if more := len(e.Uncovered) - len(shown) + e.More; more > 0 {
+			fmt.Fprintf(&b, "  … and %d more\n", more)
+		}
+	}
+	for _, why := range e.Unknown {
+		fmt.Fprintf(&b, "unknown: %s\n", Clean(why))
+	}
+	return b.String()
+}
+
 // Explanation is what the ledger says of one change to the code.
-func Explanation(e audit.Explanation) string {
+func Explanation(e coverage.Explanation) string {
 	var b strings.Builder
 	verdict := "explained"
+	if e.Result == coverage.Replay {
+		verdict = "explained: it is exactly what these patches make of the files before it"
+	}
 	if !e.Explained {
 		verdict = "made by no transaction: " + Clean(e.Reason)
 	}
@@ -101,6 +134,8 @@ func Explanation(e audit.Explanation) string {
 	if e.PatchID != "" {
 		fmt.Fprintf(&b, "patch %s\n", e.PatchID)
 	}
+	fmt.Fprintf(&b, "tree %s\n", e.Tree)
+	b.WriteString(uncovered(e))
 	for _, c := range e.Transactions {
 		fmt.Fprintf(&b, "%s %s: %s\n  proposed by %s", c.TransactionID, c.Status, Clean(c.Why), Clean(c.Proposer.Login))
 		if c.PullRequest > 0 {

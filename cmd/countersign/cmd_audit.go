@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/coverage"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
@@ -41,7 +42,10 @@ With --commit it finds the transactions of one commit of the code, also of a mer
 rebased one: those that propose exactly what changed from the commit's first parent to it, or from
 A to B. It reads the files alone, and neither messages nor trailers. Such a change is explained
 when a transaction of it was applied, or, where a pull request's own diff is the patch, approved.
-To check the ledger itself, run audit without --commit.
+Where no transaction proposes all of it, the approved patches are made again on the files of the
+first commit: the change is explained if they come to exactly the files of the second, and else
+the lines are listed that no approved patch accounts for, such as those of a conflict that was
+resolved by hand. To check the ledger itself, run audit without --commit.
 
 Exit code 1 means a violation, a history that is not all here, or a commit that no transaction
 explains; 2, that there is no ledger; 3, that something cannot be read.`,
@@ -178,22 +182,30 @@ func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitst
 	if err != nil {
 		return err
 	}
-	e := audit.Explanation{From: from, Commit: to, LedgerRef: a.flags.ledgerRef, LedgerCommit: snap.Tip}
-	set, err := repo.Diff(ctx, from, to)
-	var unfit *patch.Error
-	switch {
-	case errors.As(err, &unfit):
-		err = e.Look(snap.Tree, "", unfit)
-	case err == nil:
-		err = e.Look(snap.Tree, set.ID(), nil)
-	}
+	e, err := explainChange(ctx, repo, snap, from, to)
 	if err != nil {
 		return err
 	}
+	e.LedgerRef = a.flags.ledgerRef
 	if err := a.result(e, report.Explanation(e)); err != nil || e.Explained {
 		return err
 	}
 	return &unexplainedError{e.Commit, e.Reason}
+}
+
+// explainChange says which transactions account for what changed between two commits.
+func explainChange(ctx context.Context, repo *gitstore.Repo, snap ledger.Snapshot, from, to string) (coverage.Explanation, error) {
+	e := coverage.Explanation{Explanation: audit.Explanation{From: from, Commit: to, LedgerCommit: snap.Tip}}
+	var err error
+	if e.Tree, err = repo.TreeID(ctx, to); err != nil {
+		return e, err
+	}
+	set, err := repo.Diff(ctx, from, to)
+	var unfit *patch.Error
+	if err != nil && !errors.As(err, &unfit) {
+		return e, err
+	}
+	return e, e.Look(snap.Tree, set, unfit, func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) })
 }
 
 // commitRange reads "C", which stands for the commit before it and C, or "A..B".

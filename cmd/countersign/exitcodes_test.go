@@ -88,6 +88,7 @@ ledger tip
 ledger accept-tip `+commit+` --reason x
 audit
 audit --commit HEAD
+attest --all --sign-key KEY --out o
 policy check
 policy explain --patch x
 checks --out o
@@ -110,6 +111,8 @@ review --recipe remove-todo --needle a --trace no
 review --worktree --sign-key no
 validate --dir no
 audit --allowed-signers no
+attest tx_7 --sign-key no
+verify no --commit HEAD --allowed-signers no
 policy check no
 policy explain --patch no
 artifact put a no
@@ -138,6 +141,8 @@ checks --out o
 ledger accept-tip `+commit+` --reason x
 audit
 audit --commit HEAD
+attest tx_7
+attest --commit HEAD
 `)
 	// A transaction that is not there.
 	s.run(0, "review", "--patch", file)

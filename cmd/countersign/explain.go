@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
@@ -150,6 +151,10 @@ var table = []row{
 	}),
 	always[*gitstore.AcceptError](cli.ExitRefused, ""),
 	always[*gitstore.NotInHistoryError](cli.ExitRefused, "git log --oneline of the ledger's ref lists them"),
+	always[*unverifiedError](cli.ExitFailed, "do not rely on it; where the ledger is, countersign attest --commit C makes one anew"),
+	on(cli.ExitRefused, func(e *attest.UnsettledError, again command) string {
+		return again("show", e.ID) + " says where it stands; countersign attest --commit C attests the commit that it became"
+	}),
 	always[*unexplainedError](cli.ExitFailed, "countersign sync brings the remote's ledger here; for a change of several commits give a range: --commit A..B"),
 	value(gitstore.ErrNoLedger, cli.ExitRefused, func(again command) string {
 		return again("sync") + " brings the remote's; " + again("review") + " begins one"

@@ -69,6 +69,8 @@ var mayImport = map[string][]string{
 	"pipeline/pull": {
 		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
 	},
+	"pipeline/coverage":      {"pipeline/audit", "pipeline/ledger", "pipeline/patch", "pipeline/patch/linediff"},
+	"pipeline/attest":        {"pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/coverage", "pipeline/ledger", "pipeline/policy", "pipeline/signed", "pipeline/sshsig"},
 	"gitstore/object":        {"github.com/go-git/go-git/v5"},
 	"gitstore/lineage":       {"gitstore/object", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/bundle":        {"gitstore/object", "gitstore/packfile", "github.com/go-git/go-git/v5"},
@@ -87,7 +89,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
+		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
 	"report/html": {
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
@@ -100,7 +102,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/terminal":      {"golang.org/x/term", "golang.org/x/sys"},
 	"cmd/countersign/internal/gitcredential": {},
 	"cmd/countersign/internal/ghtoken":       {"pipeline/lazyregexp"},
-	"cmd/countersign/internal/completion":    {"gitstore", "pipeline/ledger", "report", "github.com/spf13/cobra"},
+	"cmd/countersign/internal/completion":    {"gitstore", "pipeline/attest", "pipeline/ledger", "report", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/action":        {"pipeline/ledger", "report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/rest":          {"pipeline/lazyregexp", "pipeline/forge", "pipeline/ledger"},
 	"cmd/countersign/internal/github": {
@@ -124,7 +126,7 @@ var mayImport = map[string][]string{
 	"cmd/verify":                 {"cmd/verify/internal/worker"},
 	"cmd/countersign": {
 		"gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
-		"pipeline", "pipeline/approval", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
+		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/coverage", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
 		"cmd/countersign/internal/demo",

@@ -257,11 +257,20 @@ func (a *App) signerIn(name string) (func([]byte) (string, error), error) {
 }
 
 func (a *App) parseSigner(name string, raw []byte) (func([]byte) (string, error), error) {
-	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
+	key, err := a.parseKey(name, raw)
 	if err != nil {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+		return nil, err
 	}
 	return key.Sign, nil
+}
+
+// parseKey reads a private key out of a file, or a variable of the environment.
+func (a *App) parseKey(name string, raw []byte) (sshsig.Signer, error) {
+	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
+	if err != nil {
+		return key, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+	}
+	return key, nil
 }
 
 // readTip is the tip that the ledger must descend from, as the flags tell.

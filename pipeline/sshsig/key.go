@@ -8,9 +8,11 @@ import (
 	"bytes"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -147,6 +149,33 @@ func (s Signer) SignFor(namespace string, message []byte) (armored string, err e
 	}
 	e.Signature = ssh.Marshal(made)
 	return armor(e.marshal()), nil
+}
+
+// SignPlain signs without the form that SSH has for signatures, for programs that know
+// nothing of SSH: Ed25519 of the message (RFC 8032), or ECDSA on P-256 of its SHA-256, in
+// ASN.1. public is the key as SubjectPublicKeyInfo, in DER. A key of another algorithm is
+// [ErrKey]. Nothing tells what such a signature is for but the message: it must begin as
+// no other thing does that the key ever signs.
+func (s Signer) SignPlain(message []byte) (signature, public []byte, err error) {
+	made, err := s.key.SignWithAlgorithm(nil, message, s.algorithm)
+	if err != nil {
+		return nil, nil, fmt.Errorf("signing with %s: %w", s.Fingerprint(), err)
+	}
+	switch signature = made.Blob; s.algorithm {
+	case ssh.KeyAlgoED25519:
+	case ssh.KeyAlgoECDSA256:
+		var number struct{ R, S *big.Int }
+		if err := ssh.Unmarshal(made.Blob, &number); err != nil {
+			return nil, nil, err
+		}
+		if signature, err = asn1.Marshal(number); err != nil {
+			return nil, nil, err
+		}
+	default:
+		return nil, nil, unusable("this kind of signature is made with Ed25519 or ECDSA on P-256")
+	}
+	public, err = x509.MarshalPKIXPublicKey(s.public().(ssh.CryptoPublicKey).CryptoPublicKey())
+	return signature, public, err
 }
 
 // Fingerprint is the SHA-256 of the public key as ssh-keygen writes it,

@@ -106,7 +106,12 @@ import (
 // a pattern; the fingerprint is the key's, as in [Signer.Fingerprint]. With an
 // error both are empty.
 func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
-	e, err := dearmor(armored, forGit)
+	return a.VerifyFor(forGit, message, armored, at)
+}
+
+// VerifyFor is [Allowed.Verify] for another namespace.
+func (a Allowed) VerifyFor(namespace string, message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
+	e, err := dearmor(armored, namespace)
 	if err != nil {
 		return "", "", err
 	}
@@ -120,7 +125,7 @@ func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal
 	}
 	var refused []error
 	for _, line := range lines {
-		err := line.admits(forGit, at)
+		err := line.admits(namespace, at)
 		if err == nil {
 			return line.principal(), fingerprint, nil
 		}
@@ -133,16 +138,25 @@ func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal
 // must be in its one form, for git, and made with the key that it names. Whose
 // key that is, only [Allowed.Verify] says.
 func Check(message []byte, armored string) error {
-	e, err := dearmor(armored, forGit)
+	_, err := MadeWith(forGit, message, armored)
+	return err
+}
+
+// MadeWith is [Check] for a namespace, and returns the fingerprint of the key that the
+// signature names and was made with.
+func MadeWith(namespace string, message []byte, armored string) (fingerprint string, err error) {
+	e, err := dearmor(armored, namespace)
 	if err != nil {
-		return err
+		return "", err
 	}
 	key, err := parsePublicKey(blobType(e.PublicKey), base64.StdEncoding.EncodeToString(e.PublicKey))
 	if err != nil {
-		return malformed("%v", err)
+		return "", malformed("%v", err)
 	}
-	_, err = e.verify(key, message)
-	return err
+	if _, err := e.verify(key, message); err != nil {
+		return "", err
+	}
+	return key.fingerprint(), nil
 }
 
 // A Proof is what the signature of a message shows beside that the key made it.

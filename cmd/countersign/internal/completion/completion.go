@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -51,7 +52,7 @@ func Takes(command string) (takes, open bool) {
 	switch command {
 	case "approve", "deny", "sign", "gate", "wait", "apply", "run", "close", "settle", "checks":
 		return true, true
-	case "show", "log", "diff", "export", "report", "validate":
+	case "show", "log", "diff", "export", "report", "validate", "attest":
 		return true, false
 	}
 	return false, false
@@ -77,6 +78,9 @@ func Values(command string) map[string][]string {
 	if command == "review" {
 		all["as"] = append(all["as"], "each\teach is a transaction")
 	}
+	if command == "attest" {
+		all["predicate"] = attest.Names
+	}
 	if command == "list" {
 		all["status"] = nil
 		for _, status := range ledger.Statuses {
@@ -90,7 +94,7 @@ func Values(command string) map[string][]string {
 var directories = []string{"directory", "dir", "pack", "target"}
 
 // refs are the flags that take a ref, with the prefix that they leave out.
-var refs = map[string]string{"ledger-ref": "", "policy-ref": "", "from": "", "commit": "", "branch": "refs/heads/"}
+var refs = map[string]string{"ledger-ref": "", "policy-ref": "", "from": "", "commit": "", "ref": "", "branch": "refs/heads/"}
 
 // names are those, without a prefix that all have, that begin with what was typed. What a
 // shell might expand is not offered.

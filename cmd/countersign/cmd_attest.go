@@ -1,0 +1,424 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/report"
+)
+
+type attestFlags struct {
+	commit, out, key, ref, predicate string
+	all, bundle                      bool
+}
+
+func (a *App) attestCommand() *cobra.Command {
+	var f attestFlags
+	cmd := &cobra.Command{
+		Use:   "attest TX | --commit C | --all",
+		Short: "Write a signed statement of a settled transaction, for other programs",
+		Long: `attest writes what the ledger proves of a settled transaction as an in-toto statement in a DSSE
+envelope that an SSH key has signed: who approved which bytes under which Policy, how that was
+verified, and the commit that they became. It verifies the record and makes the change again before
+it signs; what it could not find out is "unknown" in the statement. docs/attestations.md has the
+formats.
+
+A transaction is attested with the commit that apply made. With --commit it is the one that explains
+that commit, which may be a merged, squashed or rebased one. With --all every transaction is attested
+whose commit is in this repository.
+
+--predicate makes other statements: review-coverage, as it is proposed to in-toto, and
+gittuf-authorization and gittuf-pull-request-approval, which gittuf verifies.
+
+The key is that of --sign-key or COUNTERSIGN_SIGN_KEY, or, with --key, one of your own that
+ssh-keygen signs with. With --bundle the file is a Sigstore bundle, which cosign verifies with the
+public key; "verify" does not read it. Without --out, one statement goes to stdout.
+
+Exit code 1 means that a record does not verify, or that no transaction explains the commit; 2, that
+there is nothing to attest, or no key.`,
+		Example: `  countersign attest tx_01K5Z8M2QV --sign-key key --out attestations
+  countersign attest --commit main --sign-key key --out attestations
+  countersign attest --all --sign-key key --out attestations
+  countersign attest --commit main --ref refs/heads/main --predicate gittuf-authorization --key ~/.ssh/id_ed25519`,
+		Args: cli.UpToOne,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.attest(cmd.Context(), f, args) },
+	}
+	cmd.Flags().StringVar(&f.commit, "commit", "", "attest the transaction of `COMMIT`: a whole id, HEAD, a branch or a tag")
+	cmd.Flags().BoolVar(&f.all, "all", false, "attest every transaction that made a commit")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write each statement to a file of its own in `DIR`, which is made if it is not there")
+	cmd.Flags().StringVar(&f.key, "key", "", "sign with your own SSH key: a `FILE`, a public one's meaning the agent's")
+	cmd.Flags().BoolVar(&f.bundle, "bundle", false, "write a Sigstore bundle for cosign, signed with the key of --sign-key (Ed25519, or ECDSA on P-256)")
+	cmd.Flags().StringVar(&f.predicate, "predicate", attest.Names[0], "the statement: `NAME` "+strings.Join(attest.Names[:3], ", ")+" or "+attest.Names[3])
+	cmd.Flags().StringVar(&f.ref, "ref", "", "the `REF` that the commit is on, by its full name, for statements that name one")
+	return cmd
+}
+
+func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
+	asked := len(args)
+	for _, is := range []bool{f.commit != "", f.all} {
+		if is {
+			asked++
+		}
+	}
+	predicate := attest.TypeOf(f.predicate)
+	switch {
+	case asked != 1:
+		return &cli.UsageError{Message: "name a transaction, a commit or all", Hint: "countersign attest TX, attest --commit C, or attest --all"}
+	case predicate == "":
+		return &cli.UsageError{Message: fmt.Sprintf("--predicate %+q is not known", f.predicate), Hint: "--predicate is one of: " + strings.Join(attest.Names, ", ")}
+	case f.ref != "" && !strings.HasPrefix(f.ref, "refs/"):
+		return &cli.UsageError{Message: fmt.Sprintf("--ref %+q is no full name", f.ref), Hint: "--ref takes a full name, such as refs/heads/main"}
+	case f.bundle && f.key != "":
+		return &cli.UsageError{Message: "--bundle cannot be combined with --key: ssh-keygen makes SSH signatures alone", Hint: "--sign-key FILE names the key of a bundle"}
+	case f.bundle && strings.HasPrefix(f.predicate, "gittuf-"):
+		return &cli.UsageError{Message: "gittuf reads no Sigstore bundles", Hint: "leave out --bundle"}
+	case f.all && f.out == "":
+		return &cli.UsageError{Message: "no directory given", Hint: "name one with --out DIR"}
+	}
+	w, err := a.openAttester(ctx, f)
+	if err != nil {
+		return err
+	}
+	seal, err := a.sealer(ctx, f)
+	if err != nil {
+		return err
+	}
+	var made attested
+	switch {
+	case f.all:
+		made, err = w.all(ctx, predicate)
+	case f.commit != "":
+		made, err = w.ofCommit(ctx, predicate, f.commit)
+	default:
+		made, err = w.ofTransaction(ctx, predicate, args[0])
+	}
+	if err != nil {
+		return err
+	}
+	return a.writeAttestations(made, seal, f)
+}
+
+// A sealFunc puts a statement into a signed file.
+type sealFunc func(attest.Statement) ([]byte, error)
+
+// sealer signs with the person's own key, or the program's.
+func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
+	if f.key != "" {
+		key := sshkey.Named(f.key, a.Getenv("HOME"))
+		if key.File != "" {
+			key.File = a.path(key.File)
+		}
+		sign := func(namespace string, message []byte) (string, error) {
+			defer a.line.Hold()()
+			armored, err := key.Sign(ctx, namespace, message, teller{a})
+			if errors.Is(err, sshkey.ErrNoProgram) {
+				return "", &cli.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
+			} else if err != nil {
+				return "", &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}
+			}
+			return armored, nil
+		}
+		return func(s attest.Statement) ([]byte, error) { return attest.Sign(s, sign) }, nil
+	}
+	name, raw := signKeyName, []byte(a.Getenv(signKeyName))
+	if a.flags.signKey != "" {
+		var err error
+		name = a.flags.signKey
+		if raw, err = a.readFile(name); err != nil {
+			return nil, err
+		}
+	}
+	if len(raw) == 0 {
+		return nil, &cli.UsageError{Message: "there is no key to sign with", Hint: "--sign-key FILE, or --key FILE for a key of your own"}
+	}
+	key, err := a.parseKey(name, raw)
+	if err != nil {
+		return nil, err
+	}
+	if f.bundle {
+		return func(s attest.Statement) ([]byte, error) {
+			raw, err := attest.Bundle(s, key.SignPlain)
+			if errors.Is(err, sshsig.ErrKey) {
+				err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+			}
+			return raw, err
+		}, nil
+	}
+	return func(s attest.Statement) ([]byte, error) { return attest.Sign(s, key.SignFor) }, nil
+}
+
+// An attester makes statements out of the ledger and the repository of the code.
+type attester struct {
+	repo   *gitstore.Repo
+	snap   ledger.Snapshot
+	ledger string // its ref
+	ref    string // that the commits are on
+}
+
+func (a *App) openAttester(ctx context.Context, f attestFlags) (attester, error) {
+	repo, _, err := a.openRepo()
+	if err != nil {
+		return attester{}, err
+	}
+	local, err := a.localLedger(repo)
+	if err != nil {
+		return attester{}, err
+	}
+	snap, err := local.Snapshot(ctx)
+	switch {
+	case err != nil:
+		return attester{}, err
+	case snap.Tip == "":
+		return attester{}, gitstore.ErrNoLedger
+	}
+	a.seen = local.Seen
+	return attester{repo, snap, a.flags.ledgerRef, f.ref}, ledger.CheckSchema(snap.Tree)
+}
+
+// attested are statements that were made, and the transactions of which none was.
+type attested struct {
+	made    []madeStatement
+	skipped []skippedStatement
+}
+
+type madeStatement struct {
+	id string // of the transaction
+	attest.Statement
+	landed attest.Landed
+}
+
+type skippedStatement struct {
+	ID  string `json:"transaction_id"`
+	Why string `json:"reason"`
+}
+
+func (w attester) ofTransaction(ctx context.Context, predicate, name string) (attested, error) {
+	id, err := ledger.Find(w.snap.Tree, name)
+	if err != nil {
+		return attested{}, err
+	}
+	commit, err := w.applied(ctx, id)
+	if err != nil {
+		return attested{}, err
+	}
+	landed, err := w.landed(ctx, commit)
+	if err != nil {
+		return attested{}, err
+	}
+	s, err := w.statement(predicate, id, landed)
+	return attested{made: []madeStatement{{id, s, landed}}}, err
+}
+
+// ofCommit attests each settled transaction that explains a commit.
+func (w attester) ofCommit(ctx context.Context, predicate, name string) (out attested, err error) {
+	id, err := codeCommit(ctx, w.repo, name)
+	if err != nil {
+		return out, err
+	}
+	landed, err := w.landed(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	if !landed.Change.Explained {
+		return out, &unexplainedError{id, landed.Change.Reason}
+	}
+	var unsettled *attest.UnsettledError
+	for _, claim := range landed.Change.Transactions {
+		if !claim.Explains {
+			continue
+		}
+		s, err := w.statement(predicate, claim.TransactionID, landed)
+		if errors.As(err, &unsettled) {
+			out.skipped = append(out.skipped, skippedStatement{claim.TransactionID, unsettled.Why})
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		out.made = append(out.made, madeStatement{claim.TransactionID, s, landed})
+	}
+	if len(out.made) == 0 {
+		return out, unsettled
+	}
+	return out, nil
+}
+
+func (w attester) all(ctx context.Context, predicate string) (out attested, err error) {
+	ids, err := ledger.IDs(w.snap.Tree)
+	if err != nil {
+		return out, err
+	}
+	for _, id := range ids {
+		tx, err := ledger.State(w.snap.Tree, id)
+		if err != nil {
+			return out, err
+		}
+		if tx.Status != ledger.Completed {
+			continue
+		}
+		one, err := w.ofTransaction(ctx, predicate, id)
+		var unsettled *attest.UnsettledError
+		if errors.As(err, &unsettled) {
+			out.skipped = append(out.skipped, skippedStatement{id, unsettled.Why})
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		out.made = append(out.made, one.made...)
+	}
+	return out, nil
+}
+
+// applied is the commit that apply made of a transaction.
+func (w attester) applied(ctx context.Context, id string) (string, error) {
+	log, err := ledger.Read(w.snap.Tree, id)
+	if err != nil {
+		return "", err
+	}
+	for _, done := range ledger.Of[*ledger.ApplyComplete](log) {
+		if !done.Success {
+			continue
+		}
+		if done.CommitAfter == "" {
+			return "", &attest.UnsettledError{ID: id, Why: "it was applied to files, and which commit they are in is not recorded; attest that commit"}
+		}
+		if _, err := w.repo.Commit(ctx, done.CommitAfter); err != nil {
+			return "", &attest.UnsettledError{ID: id, Why: "its commit " + done.CommitAfter + " is not in this repository"}
+		}
+		return done.CommitAfter, nil
+	}
+	if tx := log.Transaction(); tx.GateOnly() && tx.Status == ledger.Completed {
+		return "", &attest.UnsettledError{ID: id, Why: "it was merged by the forge, and as which commit is not recorded; attest that commit"}
+	}
+	return "", &attest.UnsettledError{ID: id, Why: "it was not applied"}
+}
+
+// landed computes what a commit changes, and what explains that.
+func (w attester) landed(ctx context.Context, commit string) (attest.Landed, error) {
+	of := attest.Landed{Commit: commit, Ref: w.ref}
+	parent, err := w.repo.FirstParent(ctx, commit)
+	if err != nil {
+		return of, err
+	}
+	if of.Parents, err = w.repo.Parents(ctx, commit); err != nil {
+		return of, err
+	}
+	if of.Change, err = explainChange(ctx, w.repo, w.snap, parent, commit); err != nil {
+		return of, err
+	}
+	of.Tree = of.Change.Tree
+	return of, nil
+}
+
+func (w attester) statement(predicate, id string, of attest.Landed) (attest.Statement, error) {
+	log, err := ledger.Read(w.snap.Tree, id)
+	if err != nil {
+		return attest.Statement{}, err
+	}
+	of.Reviewed.Commit = reviewedCommit(log)
+	if of.Reviewed.Commit != "" {
+		if of.Reviewed.Tree, err = w.repo.TreeID(context.Background(), of.Reviewed.Commit); err != nil {
+			of.Reviewed.Commit = "" // it is not here
+		}
+	}
+	return attest.New(predicate, attest.Record{
+		Tree: w.snap.Tree, ID: id, Ref: w.ledger, Commit: w.snap.Tip,
+		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return w.repo.Tree(context.Background(), commit) }),
+	}, of)
+}
+
+// reviewedCommit is the commit whose files are those that were approved: the head of a
+// pull request, or what was applied onto the very commit that was reviewed.
+func reviewedCommit(log *ledger.Log) string {
+	if tx := log.Transaction(); tx.GateOnly() {
+		return tx.Pointers.Proposal.HeadCommit
+	}
+	for _, done := range ledger.Of[*ledger.ApplyComplete](log) {
+		if done.Success && done.CommitBefore == log.Meta().BaseCommit {
+			return done.CommitAfter
+		}
+	}
+	return ""
+}
+
+// writeAttestations signs statements and writes them: to files in a directory, or the one
+// to stdout.
+func (a *App) writeAttestations(of attested, seal sealFunc, f attestFlags) error {
+	out, inside, suffix := f.out, "envelope", ".json"
+	if f.bundle {
+		inside, suffix = "bundle", ".sigstore.json"
+	}
+	if out == "" && len(of.made) != 1 {
+		return &cli.UsageError{Message: fmt.Sprintf("%d transactions explain the commit", len(of.made)), Hint: "name a directory with --out DIR"}
+	}
+	docs, text := []any{}, ""
+	for _, s := range of.made {
+		raw, err := seal(s.Statement)
+		if err != nil {
+			return err
+		}
+		if err := a.holdsNoSecret(s.Statement); err != nil {
+			return err
+		}
+		if out == "" && !a.flags.json {
+			return a.giveBack(string(raw))
+		}
+		doc := document{"transaction_id": s.id, "commit": s.landed.Commit, "tree": s.landed.Tree, "result": string(s.landed.Change.Result), "predicate_type": s.PredicateType}
+		if out == "" {
+			doc[inside] = json.RawMessage(raw)
+		} else {
+			name := fmt.Sprintf("%s.%.12s.%s%s", s.id, s.landed.Commit, attest.Name(s.PredicateType), suffix)
+			if err := a.writeAttestation(out, name, raw); err != nil {
+				return err
+			}
+			doc["file"] = filepath.Join(out, name)
+			text += fmt.Sprintf("%s\n", report.Clean(filepath.Join(out, name)))
+		}
+		docs = append(docs, doc)
+	}
+	for _, s := range of.skipped {
+		text += fmt.Sprintf("%s: left out: %s\n", s.ID, report.Clean(s.Why))
+	}
+	return a.result(document{"attestations": docs, "skipped": append([]skippedStatement{}, of.skipped...)}, text)
+}
+
+// holdsNoSecret refuses a statement that would be redacted where it is read: the record
+// holds no secrets, so that it is one that this run was told of.
+func (a *App) holdsNoSecret(s attest.Statement) error {
+	raw, err := s.Bytes()
+	if err != nil {
+		return err
+	}
+	clean, err := a.redactJSON(json.RawMessage(raw))
+	if err == nil && clean.String() != string(raw)+"\n" {
+		err = errors.New("the statement has what looks like a secret in it")
+	}
+	return err
+}
+
+func (a *App) writeAttestation(out, name string, raw []byte) error {
+	dir := a.path(out)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fileError(out, err)
+	}
+	if err := writeFile(filepath.Join(dir, name), raw); err != nil {
+		return fileError(filepath.Join(out, name), err)
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/coverage"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/report"
+)
+
+type verifyFlags struct{ commit, signers string }
+
+func (a *App) verifyCommand() *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify FILE --commit C --allowed-signers FILE",
+		Short: "Verify a statement that attest wrote, against a commit",
+		Long: `verify checks a statement in FILE ("-" is stdin): that one of the allowed signers has signed it,
+that it is about this commit and the tree that the commit has here, that the commit changes what it
+says, and that the ledger's record makes the same statement. It makes again all that it can; what it
+cannot, as there is no ledger here or none with that commit, it calls unknown and never good.
+
+The key must be allowed now: a statement holds no time that anybody vouches for.
+
+Exit code 0 means that nothing is wrong, and that signature, subject and change are good; 1, that
+the statement does not verify; 2, that the command is incomplete; 3, that something cannot be read.`,
+		Example: `  countersign verify attestation.json --commit main --allowed-signers .github/attestation-signers
+  countersign attest --commit main --sign-key key | countersign verify - --commit main --allowed-signers signers`,
+		Args: cli.Exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), f, args[0]) },
+	}
+	cmd.Flags().StringVar(&f.commit, "commit", "", "the `COMMIT` that the statement must be about: a whole id, HEAD, a branch or a tag")
+	cmd.Flags().StringVar(&f.signers, "allowed-signers", "", "whose signature counts: `FILE` (ssh-keygen's ALLOWED SIGNERS)")
+	return cmd
+}
+
+// An unverifiedError is a statement that does not hold.
+type unverifiedError struct{ file, what, why string }
+
+func (e *unverifiedError) Error() string {
+	return fmt.Sprintf("%s does not verify: %s: %s", e.file, e.what, e.why)
+}
+
+func (a *App) verify(ctx context.Context, f verifyFlags, file string) error {
+	switch {
+	case f.commit == "":
+		return &cli.UsageError{Message: "no commit given", Hint: "name the commit that you have with --commit C: a statement about another one proves nothing of it"}
+	case f.signers == "":
+		return &cli.UsageError{Message: "no allowed signers given", Hint: "--allowed-signers FILE lists whose statements you believe"}
+	}
+	raw, err := a.readInput(file, attest.MaxBytes)
+	if err != nil {
+		return err
+	}
+	signers, err := a.allowedSigners(f.signers)
+	if err != nil {
+		return err
+	}
+	repo, _, err := a.openRepo()
+	if err != nil {
+		return err
+	}
+	commit, err := codeCommit(ctx, repo, f.commit)
+	if err != nil {
+		return err
+	}
+	shown := report.Clean(file)
+	opened, err := attest.Open(raw)
+	if err != nil {
+		return &unverifiedError{shown, "the file", err.Error()}
+	}
+	principal, err := opened.Verify(*signers, a.Now())
+	if err != nil {
+		return &unverifiedError{shown, "its signature", err.Error()}
+	}
+	checks := []attest.Check{{What: "signature", Outcome: attest.Good, Message: principal + " signed it with " + opened.Fingerprint}}
+	v := verifier{a: a, repo: repo, opened: opened, commit: commit}
+	for _, check := range []func(context.Context) (attest.Check, error){v.subject, v.change, v.record} {
+		c, err := check(ctx)
+		if err != nil {
+			return err
+		}
+		checks = append(checks, c)
+	}
+	complete, bad := true, attest.Check{}
+	for _, c := range checks {
+		complete = complete && c.Outcome == attest.Good
+		if c.Outcome == attest.Bad && bad.What == "" {
+			bad = c
+		}
+	}
+	doc := document{
+		"ok": bad.What == "", "complete": complete, "checks": checks, "commit": commit, "predicate_type": opened.Statement.PredicateType,
+		"signer": principal, "key_fingerprint": opened.Fingerprint,
+	}
+	if err := a.result(doc, report.Checks(opened.Statement.PredicateType, commit, checks)); err != nil || bad.What == "" {
+		return err
+	}
+	return &unverifiedError{shown, bad.What, bad.Message}
+}
+
+// A verifier holds a statement whose signature is good to the repository.
+type verifier struct {
+	a      *App
+	repo   *gitstore.Repo
+	opened attest.Opened
+	commit string
+}
+
+func good(what, format string, args ...any) (attest.Check, error) {
+	return attest.Check{What: what, Outcome: attest.Good, Message: fmt.Sprintf(format, args...)}, nil
+}
+
+func bad(what, format string, args ...any) (attest.Check, error) {
+	return attest.Check{What: what, Outcome: attest.Bad, Message: fmt.Sprintf(format, args...)}, nil
+}
+
+func unknown(what, format string, args ...any) (attest.Check, error) {
+	return attest.Check{What: what, Outcome: attest.NotRecomputed, Message: fmt.Sprintf(format, args...)}, nil
+}
+
+// subject: the statement is about the commit, and the tree that it has here.
+func (v verifier) subject(ctx context.Context) (attest.Check, error) {
+	tree, err := v.repo.TreeID(ctx, v.commit)
+	if err != nil {
+		return attest.Check{}, err
+	}
+	s := v.opened.Statement
+	switch {
+	case s.Commit() != "" && s.Commit() != v.commit:
+		return bad("subject", "it is about commit %.40q, not %s", s.Commit(), v.commit)
+	case s.Tree() != tree:
+		return bad("subject", "it is about tree %.40q, and the commit has %s", s.Tree(), tree)
+	case s.Commit() == "":
+		return good("subject", "it is about tree %s, which commit %s has", tree, v.commit)
+	}
+	return good("subject", "it is about commit %s with tree %s", v.commit, tree)
+}
+
+// change: what the commit changes is what an approval says that it does.
+func (v verifier) change(ctx context.Context) (attest.Check, error) {
+	parent, err := v.repo.FirstParent(ctx, v.commit)
+	if err != nil {
+		return attest.Check{}, err
+	}
+	from := parent
+	switch p := v.opened.Statement.Predicate.(type) {
+	case *attest.Approval:
+		return v.approved(ctx, p, parent)
+	case *attest.Coverage:
+		from = p.MergeTransform.BaseAtMerge.Digest.GitCommit
+	case *attest.Authorization:
+		from = p.FromID
+	case *attest.PullRequestApproval:
+		from = p.FromRevisionID
+	}
+	if from != parent {
+		return bad("change", "it begins at commit %.40q, and the commit's first parent is %s", from, parent)
+	}
+	return good("change", "it begins at the commit's first parent, %s", parent)
+}
+
+func (v verifier) approved(ctx context.Context, p *attest.Approval, parent string) (attest.Check, error) {
+	set, err := v.repo.Diff(ctx, parent, v.commit)
+	var unfit *patch.Error
+	if err != nil && !errors.As(err, &unfit) {
+		return attest.Check{}, err
+	}
+	subjects := v.opened.Statement.Subject
+	switch {
+	case unfit != nil:
+		return bad("change", "no patch makes the commit: %v", unfit)
+	case p.Change.Commit != v.commit || p.Change.Parent != parent:
+		return bad("change", "it is from commit %.40q to %.40q, and not from %s to %s", p.Change.Parent, p.Change.Commit, parent, v.commit)
+	case p.Change.Shipped != set.ID():
+		return bad("change", "it says that patch %.64q shipped, and the commit makes %s", p.Change.Shipped, set.ID())
+	case len(subjects) != 2 || subjects[1].Digest.SHA256 != p.Change.Approved:
+		return bad("change", "its subject is not the patch that it says was approved")
+	case p.Change.Result == coverage.Exact && p.Change.Approved == set.ID():
+		return good("change", "patch %s is exactly what the commit changes", set.ID())
+	case p.Change.Result == coverage.Replay && p.Change.Approved != set.ID():
+		return good("change", "the commit makes patch %s; that approved patches come to it, the record tells", set.ID())
+	}
+	return bad("change", "it says %.20q of approved patch %.64q, and the commit makes %s", string(p.Change.Result), p.Change.Approved, set.ID())
+}
+
+// record: the ledger makes the same statement of the same commit.
+func (v verifier) record(ctx context.Context) (attest.Check, error) {
+	local, err := v.a.localLedger(v.repo)
+	if err != nil {
+		return attest.Check{}, err
+	}
+	snap, err := local.Snapshot(ctx)
+	switch {
+	case err != nil:
+		return attest.Check{}, err
+	case snap.Tip == "":
+		return unknown("record", "there is no ledger here to compare it with")
+	}
+	if err := ledger.CheckSchema(snap.Tree); err != nil {
+		return attest.Check{}, err
+	}
+	w := attester{repo: v.repo, snap: snap, ledger: v.a.flags.ledgerRef}
+	candidates := []string{}
+	switch p := v.opened.Statement.Predicate.(type) {
+	case *attest.Approval:
+		in, err := v.repo.Descends(ctx, snap.Tip, p.Ledger.Commit)
+		switch {
+		case err != nil:
+			return attest.Check{}, err
+		case !in:
+			return unknown("record", "the ledger here does not have commit %.40q, which it names", p.Ledger.Commit)
+		}
+		if w.snap, err = local.At(ctx, p.Ledger.Commit); err != nil {
+			return attest.Check{}, err
+		}
+		w.ledger, candidates = p.Ledger.Ref, []string{p.Transaction}
+	case *attest.Coverage:
+		w.ref = v.opened.Statement.Subject[0].Name
+	case *attest.Authorization:
+		w.ref = p.TargetRef
+	case *attest.PullRequestApproval:
+		w.ref = p.TargetRef
+	}
+	landed, err := w.landed(ctx, v.commit)
+	if err != nil {
+		return attest.Check{}, err
+	}
+	if len(candidates) == 0 {
+		for _, c := range landed.Change.Transactions {
+			candidates = append(candidates, c.TransactionID)
+		}
+	}
+	why := "no transaction explains the commit"
+	for _, id := range candidates {
+		again, err := w.again(v.opened.Statement.PredicateType, id, landed)
+		if err != nil {
+			why = err.Error()
+			continue
+		}
+		agree, unlisted, err := attest.Agree(v.opened.Statement, again)
+		switch {
+		case err != nil:
+			return attest.Check{}, err
+		case agree && unlisted:
+			return unknown("record", "the record of %s says the same, but the commit that vouches for a key is not here", id)
+		case agree:
+			return good("record", "the record of %s says the same", id)
+		}
+		why = "the record of " + id + " says something else"
+	}
+	return bad("record", "%s", why)
+}
+
+// again makes the statement of a transaction that only the statement names.
+func (w attester) again(predicateType, id string, of attest.Landed) (attest.Statement, error) {
+	if err := ledger.CheckID(id); err != nil {
+		return attest.Statement{}, err
+	}
+	return w.statement(predicateType, id, of)
+}

@@ -1,0 +1,190 @@
+// Package coverage says whether approved patches account for a change, by making the
+// change again: each patch is put onto the tree that the change began on, and what comes
+// of all of them is compared with what is there, byte for byte. It is pure.
+//
+// A patch fits where the file is as it was when the patch was approved. Where other lines
+// of the file have changed since, both changes are made, as in a three-way merge by the
+// line diff of package linediff, if at least one line that neither changes stands between
+// any two of theirs. All else is a conflict, and no conflict is ever resolved here: a
+// patch that does not fit accounts for nothing.
+package coverage
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+)
+
+// A Result says what approved patches are to a change.
+type Result string
+
+// The results.
+const (
+	Exact      Result = "exact"       // the change is one of the patches, byte for byte
+	Replay     Result = "replay"      // it is what the patches make of the tree that it began on
+	NotCovered Result = "not_covered" // something is in it that is in no patch
+)
+
+// A Patch is one that was approved, as it was on the tree that it was approved on.
+type Patch struct {
+	ID  string // of its transaction
+	Set patch.Patchset
+}
+
+// Lines are some that no patch accounts for: From to To of the file as it is after the
+// change, counted from 1. Where lines are missing there, To is From-1. Where From is 0 it
+// is the file as a whole that is: it was made, deleted, has another mode, or is no text.
+type Lines struct {
+	Path string `json:"path"`
+	From int    `json:"from"`
+	To   int    `json:"to"`
+}
+
+// A Report is a Result, and what it rests on: the transactions whose patches are in the
+// change, in the order in which they were put there, and the lines that are in none.
+type Report struct {
+	Result       Result
+	Transactions []string
+	Lines        []Lines
+}
+
+// Of says how patches account for a change.
+func Of(change patch.Patchset, patches []Patch) Report {
+	id := change.ID()
+	for _, p := range patches {
+		if p.Set.ID() == id {
+			return Report{Exact, []string{p.ID}, nil}
+		}
+	}
+	s := newState(change)
+	used := s.add(patches, false)
+	left := s.missing()
+	if len(left) > 0 { // a line may have been changed by one patch, and then by another
+		again := newState(change)
+		if all := again.add(patches, true); len(again.missing()) == 0 {
+			used, left = all, nil
+		}
+	}
+	if len(left) > 0 {
+		return Report{NotCovered, used, left}
+	}
+	return Report{Replay, used, nil}
+}
+
+// state is a tree, as far as a change or a patch concerns it: what it should be, and what
+// the patches so far have made of it.
+type state struct {
+	want, now map[string]*patch.File // by path; nil for no file
+}
+
+func newState(change patch.Patchset) *state {
+	s := &state{want: map[string]*patch.File{}, now: map[string]*patch.File{}}
+	for _, c := range change.Files() {
+		s.want[c.Path], s.now[c.Path] = c.After, c.Before
+	}
+	return s
+}
+
+// add puts one patch after another onto the tree, each once: of those that fit, the first
+// that brings it nearer to what it should be; where there is none and it may go around,
+// the first that changes it and brings it no further away. Whether what comes of it is
+// what it should be, missing says.
+func (s *state) add(patches []Patch, around bool) (used []string) {
+	left := slices.Clone(patches)
+	for {
+		best, after := -1, map[string]*patch.File(nil)
+		for i, p := range left {
+			files, fits := s.fits(p.Set)
+			if !fits {
+				continue
+			}
+			gain, changes := s.gain(files)
+			if gain > 0 {
+				best, after = i, files
+				break
+			}
+			if around && best < 0 && gain == 0 && changes {
+				best, after = i, files
+			}
+		}
+		if best < 0 {
+			return used
+		}
+		maps.Copy(s.now, after)
+		used, left = append(used, left[best].ID), slices.Delete(left, best, best+1)
+	}
+}
+
+// fits is what a patch makes of its files, and whether it fits. One that touches a file
+// which the change leaves alone does not.
+func (s *state) fits(p patch.Patchset) (map[string]*patch.File, bool) {
+	out := map[string]*patch.File{}
+	for _, c := range p.Files() {
+		here, known := s.now[c.Path]
+		if !known {
+			return nil, false
+		}
+		after, ok := onto(c, here)
+		if !ok {
+			return nil, false
+		}
+		out[c.Path] = after
+	}
+	return out, true
+}
+
+// gain is how many fewer lines some files would leave to account for, and whether they
+// are other files at all.
+func (s *state) gain(files map[string]*patch.File) (gain int, changes bool) {
+	for path, f := range files {
+		gain += distance(s.now[path], s.want[path]) - distance(f, s.want[path])
+		changes = changes || !f.Equal(s.now[path])
+	}
+	return gain, changes
+}
+
+// distance counts the lines that differ; a file that is none, has another mode or is no
+// text differs by more.
+func distance(a, b *patch.File) int {
+	if a.Equal(b) {
+		return 0
+	}
+	n := 1
+	for _, f := range []*patch.File{a, b} {
+		if f == nil {
+			n++
+		}
+	}
+	var old, now [][]byte
+	if a != nil {
+		old = linediff.Lines(a.Data)
+	}
+	if b != nil {
+		now = linediff.Lines(b.Data)
+	}
+	for _, e := range linediff.Diff(old, now) {
+		n += e.OldEnd - e.OldStart + e.NewEnd - e.NewStart
+	}
+	return n
+}
+
+// missing are the lines in which the tree is not what it should be.
+func (s *state) missing() []Lines {
+	var out []Lines
+	for _, path := range slices.Sorted(maps.Keys(s.want)) {
+		now, want := s.now[path], s.want[path]
+		if now.Equal(want) {
+			continue
+		}
+		if now == nil || want == nil || now.Mode != want.Mode || isBinary(now) || isBinary(want) {
+			out = append(out, Lines{Path: path})
+			continue
+		}
+		for _, e := range linediff.Diff(linediff.Lines(now.Data), linediff.Lines(want.Data)) {
+			out = append(out, Lines{path, e.NewStart + 1, e.NewEnd})
+		}
+	}
+	return out
+}
