@@ -156,6 +156,9 @@ func (j *judge) bot(ctx context.Context, c history.BranchCommit, paths []string)
 		return nil, "", err
 	}
 	payload, signature, err := sshsig.Split(raw)
+	if errors.Is(err, sshsig.ErrNoSignature) {
+		return nil, "", nil
+	}
 	if err != nil {
 		return nil, "no bot of the Policy signed it: " + ledger.OneLine(err.Error(), 200), nil
 	}
