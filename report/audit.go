@@ -96,12 +96,10 @@ func accounts(e commits.Explained) string {
 		return "signed by the bot " + Clean(e.Signer)
 	}
 	text := map[commits.By]string{commits.ByTransaction: "transaction ", commits.ByPullRequest: "approved pull request, "}[e.By] + e.Transaction
-	if e.PartOf != "" {
-		from, to, _ := strings.Cut(e.PartOf, "..")
-		if to != "" {
-			from = fmt.Sprintf("%.12s..%.12s", from, to)
-		}
-		text += fmt.Sprintf(", as part of %.26s", from)
+	if from, to, isRange := strings.Cut(e.PartOf, ".."); isRange {
+		text += fmt.Sprintf(", as part of %.12s..%.12s", from, to)
+	} else if e.PartOf != "" {
+		text += fmt.Sprintf(", as part of %.12s", e.PartOf)
 	}
 	return text
 }
