@@ -16,12 +16,11 @@ type Index struct {
 	made    map[string][]string  // by commit: the transactions whose apply made it
 	patches map[string]string    // by transaction: its patch_id
 	named   map[string]time.Time // by commit: when the ledger first named it
-	settled map[string]time.Time // by transaction: when it was applied, or merged
 }
 
 // NewIndex reads every transaction of a ledger's tree.
 func NewIndex(tree fs.FS) (*Index, error) {
-	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, settled: map[string]time.Time{}}
+	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}}
 	ids, err := ledger.IDs(tree)
 	if err != nil {
 		return nil, err
@@ -42,8 +41,7 @@ func NewIndex(tree fs.FS) (*Index, error) {
 }
 
 func (x *Index) add(id string, log *ledger.Log) error {
-	tx := log.Transaction()
-	x.patches[id] = tx.PatchID()
+	x.patches[id] = log.Transaction().PatchID()
 	for i, p := range log.Payloads() {
 		at, err := log.Time(i)
 		if err != nil {
@@ -54,16 +52,9 @@ func (x *Index) add(id string, log *ledger.Log) error {
 			x.name(p.BaseCommit, at)
 			x.name(p.PolicyCommit, at)
 		case *ledger.ApplyComplete:
-			if p.Success {
-				x.settled[id] = at
-			}
 			if p.Success && p.CommitAfter != "" {
 				x.made[p.CommitAfter] = append(x.made[p.CommitAfter], id)
 				x.name(p.CommitAfter, at)
-			}
-		case *ledger.ValidateComplete:
-			if tx.GateOnly() {
-				x.settled[id] = at
 			}
 		}
 	}
