@@ -52,6 +52,20 @@ func (r *Repo) MergeBase(_ context.Context, a, b string) (string, error) {
 	return found[0].String(), nil
 }
 
+// MergeBases returns all best common ancestors of two commits, as "git merge-base --all"
+// does; none is no error. A history that does not tell is a *CutOffError.
+func (r *Repo) MergeBases(_ context.Context, a, b string) ([]string, error) {
+	found, err := mergeBases(r.objects, plumbing.NewHash(a), plumbing.NewHash(b))
+	if err != nil {
+		return nil, fmt.Errorf("looking for the merge bases of %s and %s: %w", a, b, err)
+	}
+	out := make([]string, len(found))
+	for i, id := range found {
+		out[i] = id.String()
+	}
+	return out, nil
+}
+
 // CheckMergeBase refuses a commit that cannot be the merge base of two others: it
 // has to be an ancestor of both, as far as the history here tells.
 func (r *Repo) CheckMergeBase(ctx context.Context, base, a, b string) error {
@@ -340,7 +354,7 @@ var ErrNoBranch = errors.New("there is no such branch")
 
 // CommitsSince returns the commits that a branch has and since, a commit, has
 // not, as "git rev-list since..branch" does: none that is since or an ancestor of
-// it. name is a branch's, a remote branch's ("origin/main"), or a ref's full
+// it. The first is the branch's tip, if it is one of them. name is a branch's, a remote branch's ("origin/main"), or a ref's full
 // name. A since that is not here leaves out nothing.
 func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.BranchCommit, error) {
 	tip, err := r.branchTip(name)
@@ -355,10 +369,21 @@ func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.Br
 	var out []history.BranchCommit
 	_, err = lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{tip}, plumbing.ZeroHash, seen, func(id plumbing.Hash, raw []byte) bool {
 		_, message, _ := strings.Cut(string(raw), "\n\n")
-		out = append(out, history.BranchCommit{ID: id.String(), Message: message})
+		one := history.BranchCommit{ID: id.String(), Message: message, When: committedAt(raw)}
+		if c, err := object.ParseCommit(raw); err == nil { // as Walk has read it
+			for _, parent := range c.Parents {
+				one.Parents = append(one.Parents, parent.String())
+			}
+		}
+		out = append(out, one)
 		return true
 	})
 	return out, err
+}
+
+// RawCommit returns a commit as Git stores it.
+func (r *Repo) RawCommit(_ context.Context, commit string) ([]byte, error) {
+	return readObject(r.objects, plumbing.CommitObject, plumbing.NewHash(commit))
 }
 
 func (r *Repo) branchTip(name string) (plumbing.Hash, error) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/coverage"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -60,14 +61,61 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 	if r.OK && !signatures && first {
 		b.WriteString(unproven)
 	}
-	if r.Branch != nil {
-		fmt.Fprintf(&b, "%s: %d of %s since %.12s made by no transaction\n",
-			Clean(r.Branch.Name), len(r.Branch.Unexplained), Counted(r.Branch.Commits, "commit"), r.Branch.Since)
-		for _, u := range r.Branch.Unexplained {
-			fmt.Fprintf(&b, "  %.12s %s (%s)\n", u.Commit, Clean(u.Subject), u.Reason)
+	return b.String()
+}
+
+// Branch is what accounts for the commits of a branch: those that nothing does first.
+func Branch(r commits.Branch, s Style) string {
+	var b strings.Builder
+	since := "from the first"
+	if r.Since != "" {
+		since = fmt.Sprintf("since %.12s", r.Since)
+	}
+	verdict := "all explained"
+	if n := len(r.Unexplained); n > 0 {
+		verdict = s.Red(fmt.Sprintf("%d unexplained", n))
+	}
+	fmt.Fprintf(&b, "%s: %s %s, %s\n", Clean(r.Name), Counted(r.Commits, "commit"), since, verdict)
+	for _, u := range r.Unexplained {
+		fmt.Fprintf(&b, "  %s %.12s %s: %s\n", s.Red("unexplained"), u.Commit, Clean(u.Subject), Clean(u.Reason))
+		for _, l := range u.Lines {
+			fmt.Fprintf(&b, "    %s\n", lines(l))
 		}
 	}
+	for _, e := range r.Explained {
+		fmt.Fprintf(&b, "  explained %.12s %s: %s\n", e.Commit, Clean(e.Subject), accounts(e))
+	}
 	return b.String()
+}
+
+// accounts says in words what accounts for a commit.
+func accounts(e commits.Explained) string {
+	switch {
+	case e.By == commits.ByMerge:
+		return "a merge of explained commits"
+	case e.By == commits.ByBot:
+		return "signed by the bot " + Clean(e.Signer)
+	}
+	text := map[commits.By]string{commits.ByTransaction: "transaction ", commits.ByPullRequest: "approved pull request, "}[e.By] + e.Transaction
+	if from, to, isRange := strings.Cut(e.PartOf, ".."); isRange {
+		text += fmt.Sprintf(", as part of %.12s..%.12s", from, to)
+	} else if e.PartOf != "" {
+		text += fmt.Sprintf(", as part of %.12s", e.PartOf)
+	}
+	return text
+}
+
+// lines says which lines of a file are meant.
+func lines(l commits.Lines) string {
+	switch {
+	case l.From == 0:
+		return Clean(l.Path)
+	case l.To < l.From:
+		return fmt.Sprintf("%s: lines are missing before line %d", Clean(l.Path), l.From)
+	case l.To == l.From:
+		return fmt.Sprintf("%s: line %d", Clean(l.Path), l.From)
+	}
+	return fmt.Sprintf("%s: lines %d to %d", Clean(l.Path), l.From, l.To)
 }
 
 // decisions says what vouches for the keys of signed decisions.

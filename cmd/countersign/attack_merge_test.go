@@ -40,6 +40,17 @@ func TestT06Merged(t *testing.T) {
 			if out := a.explains(commit, 0); !strings.Contains(out, a.tx) {
 				t.Errorf("%s", out)
 			}
+			// Of the branch, the push to main is what nothing accounts for.
+			code, out, stderr := a.run("audit", "--branch", "origin/main")
+			want := fmt.Sprintf("  explained %.12s ", commit)
+			line := out[max(0, strings.Index(out, want)):]
+			line, _, _ = strings.Cut(line, "\n")
+			if code != cli.ExitFailed || !strings.HasPrefix(line, want) || !strings.HasSuffix(line, ": approved pull request, "+a.tx) || strings.Count(out, "  unexplained ") != 1 {
+				t.Errorf("audit --branch: %d, %s%s", code, out, stderr)
+			}
+			if parts := strings.Count(out, fmt.Sprintf("approved pull request, %s, as part of %.12s\n", a.tx, commit)); (parts > 0) != (how == "merge") {
+				t.Errorf("%d commits are a part of the merge:\n%s", parts, out)
+			}
 			a.audits()
 		})
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-type auditFlags struct{ from, signers, branch, commit string }
+type auditFlags struct{ from, signers, branch, since, commit, sarif string }
 
 func (a *App) auditCommand() *cobra.Command {
 	var f auditFlags
@@ -34,9 +34,13 @@ nothing else is there. docs/formats.md has the rules. It reads this clone's ledg
 sync" brings the remote's here.
 
 With --from it trusts one commit of the ledger and checks what came after. With --branch it also
-lists the commits of a branch that no transaction made, since the commit that the oldest
-transaction was reviewed on; changes that were applied to a working tree and committed by hand are
-among them.
+says of each commit of a branch what accounts for it: a transaction, a pull request whose own diff
+was approved, a rule of the Policy (explained), or nothing. It goes by files, signatures and the
+ledger, never by messages, trailers, names or times. The branch begins with the commit that the
+oldest transaction was reviewed on; --since lists later commits alone: those that a COMMIT does
+not have, or what came after the last one that the ledger named before a day (2026-01-31) or so
+long ago (90d). docs/explain.md has the rules. --sarif also writes all that was found to a file
+that code scanning takes.
 
 With --commit it finds the transactions of one commit of the code, also of a merged, squashed or
 rebased one: those that propose exactly what changed from the commit's first parent to it, or from
@@ -47,11 +51,12 @@ first commit: the change is explained if they come to exactly the files of the s
 the lines are listed that no approved patch accounts for, such as those of a conflict that was
 resolved by hand. To check the ledger itself, run audit without --commit.
 
-Exit code 1 means a violation, a history that is not all here, or a commit that no transaction
-explains; 2, that there is no ledger; 3, that something cannot be read.`,
+Exit code 1 means a violation, a history that is not all here, or a commit that nothing
+accounts for; 2, that there is no ledger; 3, that something cannot be read.`,
 		Example: `  countersign audit
   countersign audit --allowed-signers .github/ledger-signers --json
   countersign audit --from refs/tags/ledger-2026 --branch main
+  countersign audit --branch main --since 90d --sarif audit.sarif
   countersign audit --commit HEAD
   countersign audit --commit v1.2..main --json`,
 		Args: cli.NoArgs,
@@ -59,7 +64,9 @@ explains; 2, that there is no ledger; 3, that something cannot be read.`,
 	}
 	cmd.Flags().StringVar(&f.from, "from", "", "trust this `COMMIT` of the ledger (all 40 digits, or a ref's full name), and check what came after it")
 	cmd.Flags().StringVar(&f.signers, "allowed-signers", "", "demand of every commit a good signature of a key in `FILE` (ssh-keygen's ALLOWED SIGNERS)")
-	cmd.Flags().StringVar(&f.branch, "branch", "", "list the commits of `BRANCH` that no transaction made")
+	cmd.Flags().StringVar(&f.branch, "branch", "", "say of each commit of `BRANCH` what accounts for it")
+	cmd.Flags().StringVar(&f.since, "since", "", "with --branch, list what is later than `WHEN`: a commit, a day, or an age such as 90d")
+	cmd.Flags().StringVar(&f.sarif, "sarif", "", "also write what was found to `FILE`, as SARIF 2.1.0")
 	cmd.Flags().StringVar(&f.commit, "commit", "", "find the transactions of `COMMIT`, or of a range A..B: whole ids, HEAD, branches or tags")
 	return cmd
 }
@@ -72,6 +79,9 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	local, err := a.localLedger(repo)
 	if err != nil {
 		return err
+	}
+	if f.since != "" && f.branch == "" {
+		return &cli.UsageError{Message: "--since was given without --branch", Hint: "countersign audit --branch main --since " + f.since}
 	}
 	if f.commit != "" {
 		return a.auditCommit(ctx, repo, local, f)
@@ -88,8 +98,9 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
+	doc := audited{Result: found}
 	if f.branch != "" && found.OK {
-		if found.Branch, err = explainBranch(ctx, repo, local, h.Tip(), f.branch); err != nil {
+		if doc.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), f); err != nil {
 			return err
 		}
 	}
@@ -99,11 +110,25 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 		}
 		a.seen = local.Seen
 	}
-	err = a.result(found, report.Audit(found, a.flags.ledgerRef, h.First, signers != nil, a.style()))
-	if err != nil || found.OK {
-		return err
+	if f.sarif != "" {
+		if err := a.writeJSON(f.sarif, report.SARIF(found, doc.Branch, a.flags.ledgerRef, version())); err != nil {
+			return err
+		}
 	}
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, report.Counted(found.Count, "finding"))}
+	text := report.Audit(found, a.flags.ledgerRef, h.First, signers != nil, a.style())
+	if doc.Branch != nil {
+		text += report.Branch(*doc.Branch, a.style())
+	}
+	err = a.result(doc, text)
+	switch {
+	case err != nil:
+		return err
+	case !found.OK:
+		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, report.Counted(found.Count, "finding"))}
+	case doc.Branch != nil && len(doc.Branch.Unexplained) > 0:
+		return &branchError{doc.Branch.Name, len(doc.Branch.Unexplained)}
+	}
+	return nil
 }
 
 func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
@@ -137,23 +162,6 @@ func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.His
 	})
 }
 
-func explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip, name string) (*audit.Branch, error) {
-	snap, err := local.At(ctx, tip)
-	if err != nil {
-		return nil, err
-	}
-	since, err := audit.Since(snap.Tree)
-	if err != nil {
-		return nil, err
-	}
-	commits, err := repo.CommitsSince(ctx, name, since)
-	if err != nil {
-		return nil, err
-	}
-	b, err := audit.Explain(snap.Tree, name, since, commits)
-	return &b, err
-}
-
 // An unexplainedError is a commit that no transaction explains.
 type unexplainedError struct{ commit, reason string }
 
@@ -164,7 +172,7 @@ func (e *unexplainedError) Error() string {
 // auditCommit looks for the transactions of one change to the code, whose
 // patch_id is made from the files alone.
 func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {
-	if f.from != "" || f.branch != "" || f.signers != "" {
+	if f.from != "" || f.branch != "" || f.signers != "" || f.sarif != "" {
 		return &cli.UsageError{Message: "--commit cannot be combined with the other flags of audit", Hint: "audit the ledger, then the commit"}
 	}
 	snap, err := local.Snapshot(ctx)

@@ -155,6 +155,9 @@ var table = []row{
 	on(cli.ExitRefused, func(e *attest.UnsettledError, again command) string {
 		return again("show", e.ID) + " says where it stands; countersign attest --commit C attests the commit that it became"
 	}),
+	on(cli.ExitFailed, func(_ *branchError, again command) string {
+		return again("audit", "--commit", "COMMIT") + " says more about one; docs/explain.md says what accounts for a commit"
+	}),
 	always[*unexplainedError](cli.ExitFailed, "countersign sync brings the remote's ledger here; for a change of several commits give a range: --commit A..B"),
 	value(gitstore.ErrNoLedger, cli.ExitRefused, func(again command) string {
 		return again("sync") + " brings the remote's; " + again("review") + " begins one"

@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"pipeline/patch/linediff": {},
 	"pipeline/patch/casefold": {"golang.org/x/text"},
 	"pipeline/patch/regular":  {},
+	"pipeline/patch/threeway": {"pipeline/patch", "pipeline/patch/linediff"},
 	"pipeline/patch": {
 		"pipeline/parallel", "pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/linediff", "pipeline/patch/regular", "github.com/bluekeyes/go-gitdiff", "golang.org/x/text",
 	},
@@ -37,6 +38,7 @@ var mayImport = map[string][]string{
 	"pipeline/ledger":           {"pipeline/lazyregexp", "pipeline/markdown", "pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/audit/history":    {},
 	"pipeline/audit":            {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
+	"pipeline/audit/commits":    {"pipeline/audit", "pipeline/audit/history", "pipeline/ledger", "pipeline/patch", "pipeline/patch/threeway", "pipeline/policy", "pipeline/sshsig"},
 	"pipeline/code":             {"pipeline/patch"},
 	"pipeline/policy":           {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/regular", "github.com/goccy/go-yaml"},
 	"pipeline/approval":         {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
@@ -69,7 +71,7 @@ var mayImport = map[string][]string{
 	"pipeline/pull": {
 		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
 	},
-	"pipeline/coverage":      {"pipeline/audit", "pipeline/ledger", "pipeline/patch", "pipeline/patch/linediff"},
+	"pipeline/coverage":      {"pipeline/audit", "pipeline/ledger", "pipeline/patch", "pipeline/patch/linediff", "pipeline/patch/threeway"},
 	"pipeline/attest":        {"pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/coverage", "pipeline/ledger", "pipeline/policy", "pipeline/signed", "pipeline/sshsig"},
 	"gitstore/object":        {"github.com/go-git/go-git/v5"},
 	"gitstore/lineage":       {"gitstore/object", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
@@ -89,7 +91,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
+		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/audit/commits", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
 	},
 	"report/html": {
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",

@@ -157,7 +157,6 @@ type Result struct {
 	Count        int               `json:"count"`
 	Findings     []history.Finding `json:"findings"`
 	Notes        []Note            `json:"notes"`
-	Branch       *Branch           `json:"branch,omitempty"` // if one was asked for
 }
 
 // MaxFindings is how many findings, and how many notes, a Result holds.

@@ -6,14 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/message"
-	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
 // byHand are commits made by hand, and no files. What an audit makes of real ones
@@ -94,61 +91,5 @@ func TestCallerFindings(t *testing.T) {
 	found := []history.Finding{{RuleID: "L14", Message: "rewritten"}}
 	if r := run(t, nil, audit.Options{Found: found}); r.OK || r.Count != 1 || !slices.Equal(r.Findings, found) || !r.Complete {
 		t.Errorf("%+v", r)
-	}
-}
-
-func TestExplain(t *testing.T) {
-	entries, err := storetest.Lives(storetest.Whole, storetest.Reviewed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := fstest.MapFS{}
-	for _, e := range entries {
-		for name, data := range e.Files {
-			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
-		}
-	}
-	all, err := ledger.All(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	since, err := audit.Since(tree)
-	if err != nil || since != all[0].Pointers.Proposal.BaseCommit {
-		t.Errorf("since %s (%v), want %s", since, err, all[0].Pointers.Proposal.BaseCommit)
-	}
-	whole, open := all[0], all[1]
-	if whole.Status != ledger.Completed {
-		whole, open = open, whole
-	}
-	log, err := ledger.Read(tree, whole.TransactionID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := ledger.Of[*ledger.ApplyComplete](log)[0].CommitAfter
-	trailer := "fix\n\nCountersign-Transaction: "
-	for words, want := range map[string]string{
-		trailer + whole.TransactionID + "\n":        "",
-		trailer + open.TransactionID + "\n":         "names " + open.TransactionID + ", which did not make it",
-		trailer + "tx_01KE5W5200041061050R3GG28A\n": "names tx_01KE5W5200041061050R3GG28A, which the ledger does not have",
-		trailer + "../../x\n":                       "names ../../x, which is not a transaction id",
-		"countersign-transaction: x\n":              "names no transaction",
-		// What a proposer claims is no trailer of ours, in a message of ours and in no other.
-		message.Compose("fix", "fix\n\nCountersign-Transaction: "+whole.TransactionID+"\n\nx", []string{"Assisted-by: x\nCountersign-Transaction: " + whole.TransactionID}, nil): "names no transaction",
-		message.Compose("Countersign-Transaction: "+whole.TransactionID, "", nil, nil):                                                                                           "names no transaction",
-		message.Compose("fix", "fix\n\nx\n\nCountersign-Transaction: "+open.TransactionID, nil, []string{"Countersign-Transaction: " + whole.TransactionID}):                     "",
-		"": "names no transaction",
-		trailer + whole.TransactionID + "\n" + trailer: "names no transaction", // the last one counts
-	} {
-		b, err := audit.Explain(tree, "main", since, []history.BranchCommit{{ID: made, Message: words}})
-		got := ""
-		if len(b.Unexplained) > 0 {
-			got = b.Unexplained[0].Reason
-		}
-		if err != nil || got != want || b.Commits != 1 || b.Name != "main" {
-			t.Errorf("%q: %q (%v), want %q", words, got, err, want)
-		}
-	}
-	if since, err := audit.Since(fstest.MapFS{}); since != "" || err != nil {
-		t.Errorf("an empty ledger: %q %v", since, err)
 	}
 }

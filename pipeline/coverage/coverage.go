@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/patch/threeway"
 )
 
 // A Result says what approved patches are to a change.
@@ -126,7 +127,7 @@ func (s *state) fits(p patch.Patchset) (map[string]*patch.File, bool) {
 		if !known {
 			return nil, false
 		}
-		after, ok := onto(c, here)
+		after, ok := threeway.Merge(c.Before, here, c.After)
 		if !ok {
 			return nil, false
 		}
@@ -178,7 +179,7 @@ func (s *state) missing() []Lines {
 		if now.Equal(want) {
 			continue
 		}
-		if now == nil || want == nil || now.Mode != want.Mode || isBinary(now) || isBinary(want) {
+		if now == nil || want == nil || now.Mode != want.Mode || threeway.IsBinary(now) || threeway.IsBinary(want) {
 			out = append(out, Lines{Path: path})
 			continue
 		}

@@ -62,7 +62,7 @@ func Fingerprints(patchID string) []string {
 // of Kind. The rest is of KindProtected only. If Users, Teams or Owners name
 // anybody, only these count; with Owners it is, for each of Paths, whoever owns
 // it. Paths are the touched ones that Rules matched ("built-in", approvals.keys,
-// protected[n]).
+// explained.bots[n].keys, protected[n]).
 //
 // Signed says that only signed approvals count.
 type Need struct {
@@ -106,6 +106,9 @@ func (p Policy) matchers() []matcher {
 	out := []matcher{builtInMatcher()}
 	if p.Approvals.Keys != "" { // who decides, as the Policy itself
 		out = append(out, newMatcher(keysRule, Rule{Paths: []string{"/" + p.Approvals.Keys}, Required: 1}))
+	}
+	for i, bot := range p.Explained.Bots {
+		out = append(out, newMatcher(botKeysRule(i), Rule{Paths: []string{"/" + bot.Keys}, Required: 1}))
 	}
 	for i, rule := range p.Protected {
 		out = append(out, newMatcher(fmt.Sprintf("protected[%d]", i), rule))
@@ -168,7 +171,7 @@ type Explained struct {
 	Rules []Met  `json:"rules"`
 }
 
-// A Met rule is "built-in", approvals.keys or protected[n], with the first of its globs that
+// A Met rule is "built-in", approvals.keys, explained.bots[n].keys or protected[n], with the first of its globs that
 // matches, and what it asks for.
 type Met struct {
 	Rule     string   `json:"rule"`

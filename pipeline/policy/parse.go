@@ -85,6 +85,10 @@ func (r *reader) policy(n node, p *Policy) {
 			field{"sign", text(&p.Apply.Sign, variableForm)},
 		)},
 		field{"gate", section(field{"bases", texts(&p.Gate.Bases, branchForm)})},
+		field{"explained", section(
+			field{"merges", word(&p.Explained.Merges, []Merges{MergesCovered})},
+			field{"bots", versionBots(&p.Explained.Bots)},
+		)},
 		field{"ledger", section(
 			field{"repository", repository(&p.Ledger.Repository)},
 			field{"tip", text(&p.Ledger.Tip, commitForm)},

@@ -58,9 +58,10 @@ func TestParseSample(t *testing.T) {
 				Argv: []string{"go", "test", "./..."}, Timeout: policy.DefaultTimeout, Env: []string{"GOCACHE"},
 			}},
 		},
-		Apply:  policy.Apply{To: policy.ToBranch, Sign: "COUNTERSIGN_SIGN_KEY"},
-		Gate:   policy.Gate{Bases: []string{"main"}},
-		Ledger: policy.Ledger{Repository: "acme/ledgers", Tip: "3f786850e387550fdab836ed7e6dc881de23001b", Since: "2026-01-05T12:00:00Z"},
+		Apply:     policy.Apply{To: policy.ToBranch, Sign: "COUNTERSIGN_SIGN_KEY"},
+		Gate:      policy.Gate{Bases: []string{"main"}},
+		Explained: policy.CommitRules{Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: ".github/bot_keys", Paths: []string{"/go.mod", "/go.sum"}}}},
+		Ledger:    policy.Ledger{Repository: "acme/ledgers", Tip: "3f786850e387550fdab836ed7e6dc881de23001b", Since: "2026-01-05T12:00:00Z"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %s\nwant %s", got.JSON(), want.JSON())

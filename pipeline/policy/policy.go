@@ -34,6 +34,10 @@
 //	    - {argv: [go, test, ./...], timeout: 10m, network: false, env: [GOCACHE]}
 //	apply: {to: branch, sign: COUNTERSIGN_SIGN_KEY} # or {to: pull_request, merge: human}
 //	gate: {bases: [main]}
+//	explained:               # beside transactions, what accounts for a commit of a branch
+//	  merges: covered        # a merge of such commits, if it is exactly what merging gives
+//	  bots:
+//	    - {keys: .github/bot_keys, paths: [/go.mod, /go.sum]}
 //	ledger: {repository: acme/ledgers, tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
 //
 // Reading is strict: a key or word that is not known, a key twice, anchors,
@@ -60,17 +64,18 @@ const Path = ".github/countersign.yml"
 // A Policy is what a repository's owner demands. The zero value demands nothing
 // and is never used; Default is what holds without a file.
 type Policy struct {
-	Version   int       `json:"version"`
-	Approvals Approvals `json:"approvals"`
-	Bots      []string  `json:"bots,omitempty"`      // accounts that are never human
-	Protected []Rule    `json:"protected,omitempty"` // beside BuiltIns
-	Sandbox   Sandbox   `json:"sandbox"`
-	Secrets   Secrets   `json:"secrets"`
-	Limits    Limits    `json:"limits"`
-	Commands  Commands  `json:"commands"`
-	Apply     Apply     `json:"apply"`
-	Gate      Gate      `json:"gate"`
-	Ledger    Ledger    `json:"ledger,omitzero"`
+	Version   int         `json:"version"`
+	Approvals Approvals   `json:"approvals"`
+	Bots      []string    `json:"bots,omitempty"`      // accounts that are never human
+	Protected []Rule      `json:"protected,omitempty"` // beside BuiltIns
+	Sandbox   Sandbox     `json:"sandbox"`
+	Secrets   Secrets     `json:"secrets"`
+	Limits    Limits      `json:"limits"`
+	Commands  Commands    `json:"commands"`
+	Apply     Apply       `json:"apply"`
+	Gate      Gate        `json:"gate"`
+	Explained CommitRules `json:"explained,omitzero"`
+	Ledger    Ledger      `json:"ledger,omitzero"`
 }
 
 // Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is

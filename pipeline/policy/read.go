@@ -47,19 +47,24 @@ func (p Policy) ReadKeys(tree fs.FS) ([]byte, error) {
 	case name == "":
 		return nil, errors.New("the Policy names no file of keys (approvals.keys)")
 	}
+	return readKeys(tree, keysRule, name)
+}
+
+// readKeys reads the file of keys that a key of the Policy names.
+func readKeys(tree fs.FS, key, name string) ([]byte, error) {
 	file, err := regular.New(tree).Stat(name)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("approvals.keys: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %s: %w", key, name, err)
 	case file == nil:
-		return nil, fmt.Errorf("approvals.keys: there is no file %s beside the Policy", name)
+		return nil, fmt.Errorf("%s: there is no file %s beside the Policy", key, name)
 	}
 	data, err := fs.ReadFile(tree, name)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("approvals.keys: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %s: %w", key, name, err)
 	case len(data) > mostKeysBytes:
-		return nil, fmt.Errorf("approvals.keys: %s has %d bytes, more than %d", name, len(data), mostKeysBytes)
+		return nil, fmt.Errorf("%s: %s has %d bytes, more than %d", key, name, len(data), mostKeysBytes)
 	}
 	return data, nil
 }

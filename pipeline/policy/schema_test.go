@@ -55,6 +55,8 @@ commands: {run: [go test ./..., {argv: ["a | b"], shell: true, required: false, 
 apply: {to: worktree, sign: KEY}
 apply: {to: pull_request, merge: auto}
 gate: {bases: [main, release/1.x]}
+explained: {merges: covered}
+explained: {bots: [{keys: .github/bot_keys, paths: [/go.mod]}, {keys: k, paths: ["*.lock"]}]}
 ledger: {repository: acme/ledgers}
 ledger: {repository: _a.b-c/1.2_3-, since: "2026-01-05T12:00:00Z"}`
 	badFiles = `
@@ -177,8 +179,21 @@ apply: {merge: robot}
 apply: {sign: "$KEY"}
 gate: {bases: [-x]}
 gate: {bases: [main, main]}
-gate: {base: main}`
+gate: {base: main}
+explained: [merges]
+explained: {merges: true}
+explained: {merges: all}
+explained: {merges: null}
+explained: {bot: []}
+explained: {bots: {keys: k, paths: [a]}}
+explained: {bots: [{keys: k}]}
+explained: {bots: [{paths: [a]}]}
+explained: {bots: [{keys: k, paths: []}]}
+explained: {bots: [{keys: ../k, paths: [a]}]}
+explained: {bots: [{keys: "", paths: [a]}]}
+explained: {bots: [{keys: k, paths: [a], users: [7]}]}`
 	beyondSchema = `
+explained: {bots: [{keys: k, paths: ["[a"]}]}
 protected: [{paths: ["[a"]}]
 protected: [{paths: ["a\\/b"]}]
 protected: [{paths: ["../a"]}]

@@ -167,3 +167,25 @@ func randomRule(r *rand.Rand) policy.Rule {
 	}
 	return rule
 }
+
+// TestT20TightenExplained: a base branch adds no rule by which a commit is explained, and
+// the file of a bot's keys is protected.
+func TestT20TightenExplained(t *testing.T) {
+	base := policy.Default()
+	base.Explained = policy.CommitRules{Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: "keys", Paths: []string{"*.lock"}}}}
+	if got := policy.Tighten(policy.Default(), base).Explained; got.Merges != "" || got.Bots != nil {
+		t.Errorf("%+v", got)
+	}
+	if got := policy.Tighten(base, policy.Default()); got.Sum() != base.Sum() {
+		t.Errorf("%s", got.JSON())
+	}
+	if got := base.Explain([]string{"KEYS", "a.lock"}); len(got[0].Rules) != 1 || got[0].Rules[0].Rule != "explained.bots[0].keys" || len(got[1].Rules) != 0 {
+		t.Errorf("%+v", got)
+	}
+	bot := policy.VersionBot{Keys: "keys", Paths: []string{"/a", ".github"}}
+	for file, why := range map[string]string{"a": "", "a/b": "", "b/a": "is none of its paths", ".github/workflows/x.yml": "is protected", ".github/countersign.yml": "is protected"} {
+		if _, got := base.Beyond(bot, []string{"a", file}); got != why {
+			t.Errorf("%s: %q, want %q", file, got, why)
+		}
+	}
+}

@@ -88,5 +88,10 @@ type Finding struct {
 	Message string `json:"message"`
 }
 
-// A BranchCommit is a commit of the code.
-type BranchCommit struct{ ID, Message string }
+// A BranchCommit is a commit of the code. When is what its committer says, in seconds
+// since 1970.
+type BranchCommit struct {
+	ID, Message string
+	Parents     []string
+	When        int64
+}

@@ -1,0 +1,48 @@
+package report_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// sarifSample has every kind of result.
+func sarifSample() report.SARIFLog {
+	found := audit.Result{Findings: []history.Finding{{RuleID: "L8", Commit: strings.Repeat("a", 40), Path: "x", Message: "was removed"}, {RuleID: "L14", Message: "was rewritten"}}}
+	branch := &commits.Branch{Name: "main", Unexplained: []commits.Unexplained{
+		{Commit: strings.Repeat("b", 40), Subject: "\x1b[2J", Reason: "no transaction proposes this change", Paths: []string{"a b/c%.go", "d"}},
+		{Commit: strings.Repeat("c", 40), Reason: "is a merge", Paths: []string{"m"}, Lines: []commits.Lines{{Path: "m", From: 3, To: 2}, {Path: "m", From: 5, To: 7}, {Path: "n"}}},
+		{Commit: strings.Repeat("d", 40), Reason: "changes no file"},
+	}}
+	return report.SARIF(found, branch, "refs/agent/ledger", "1.0")
+}
+
+// TestT71SARIF: each finding and each commit is a result with a place, and a rule that is
+// listed; nothing in it is a control.
+func TestT71SARIF(t *testing.T) {
+	raw, err := json.Marshal(sarifSample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for _, want := range []string{
+		`"uri":"a%20b/c%25.go"`, `"region":{"startLine":3,"endLine":3}`, `"region":{"startLine":5,"endLine":7}`, `"uri":".github/countersign.yml"`,
+		`"version":"2.1.0"`, `{"id":"L8",`, `{"id":"unexplained-commit",`, `"partialFingerprints":{"commit/v1":"` + strings.Repeat("b", 40),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing in %s", want, text)
+		}
+	}
+	if strings.Contains(text, `\u001b`) || strings.Count(text, `"ruleId"`) != 5 || strings.Count(text, `"id"`) != 3 {
+		t.Error(text)
+	}
+	empty, err := json.Marshal(report.SARIF(audit.Result{}, nil, "refs/agent/ledger", "1.0"))
+	if err != nil || !strings.Contains(string(empty), `"results":[]`) {
+		t.Errorf("%s %v", empty, err)
+	}
+}
