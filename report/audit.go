@@ -56,8 +56,11 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 		fmt.Fprintf(&b, "signed: %d of %d, not verified (--allowed-signers FILE)\n", r.Signed, r.Commits)
 	}
 	b.WriteString(decisions(r.Decisions))
-	if r.OK && !signatures && first {
+	if r.OK && !signatures && first && r.Witnessed == nil {
 		b.WriteString(unproven)
+	}
+	if r.Witnessed != nil {
+		b.WriteString(witnessed(*r.Witnessed))
 	}
 	if r.Branch != nil {
 		fmt.Fprintf(&b, "%s: %d of %s since %.12s made by no transaction\n",
@@ -67,6 +70,35 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 		}
 	}
 	return b.String()
+}
+
+// witnessed says what witnesses vouch for, and each of them.
+func witnessed(w audit.Witnessed) string {
+	text := fmt.Sprintf("witnessed as %s: ", Clean(w.Origin))
+	switch {
+	case w.Covered == 0:
+		text += "no commit\n"
+	case w.Newer == 0:
+		text += fmt.Sprintf("%s, all there are\n", Counted(int(w.Covered), "commit"))
+	default:
+		text += fmt.Sprintf("%s, up to %.12s; %s not yet\n", Counted(int(w.Covered), "commit"), w.Commit, Counted(int(w.Newer), "newer one"))
+	}
+	for _, one := range w.Witnesses {
+		text += "  " + Clean(one.Name) + ": "
+		if one.Commits == 0 {
+			text += "nothing"
+		} else {
+			text += fmt.Sprintf("%s, at %s", Counted(int(one.Commits), "commit"), one.At)
+		}
+		if one.Asked != "" {
+			text += "; asked now: " + Clean(one.Asked)
+		}
+		text += "\n"
+	}
+	for _, why := range w.Ignored {
+		text += "  not counted: " + Clean(why) + "\n"
+	}
+	return text
 }
 
 // decisions says what vouches for the keys of signed decisions.

@@ -20,7 +20,10 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-type auditFlags struct{ from, signers, branch, commit string }
+type auditFlags struct {
+	from, signers, branch, commit string
+	witness                       witnessFlags
+}
 
 func (a *App) auditCommand() *cobra.Command {
 	var f auditFlags
@@ -37,6 +40,9 @@ lists the commits of a branch that no transaction made, since the commit that th
 transaction was reviewed on; changes that were applied to a working tree and committed by hand are
 among them.
 
+With --witnesses and --quorum it demands that so many of the witnesses in the file have signed a checkpoint of this
+history, and says which commits that covers; --ask asks them whether they have seen more (docs/witnesses.md).
+
 With --commit it finds the transactions of one commit of the code, also of a merged, squashed or
 rebased one: those that propose exactly what changed from the commit's first parent to it, or from
 A to B. It reads the files alone, and neither messages nor trailers. Such a change is explained
@@ -48,6 +54,7 @@ explains; 2, that there is no ledger; 3, that something cannot be read.`,
 		Example: `  countersign audit
   countersign audit --allowed-signers .github/ledger-signers --json
   countersign audit --from refs/tags/ledger-2026 --branch main
+  countersign audit --witnesses witnesses.txt --quorum 2
   countersign audit --commit HEAD
   countersign audit --commit v1.2..main --json`,
 		Args: cli.NoArgs,
@@ -57,6 +64,9 @@ explains; 2, that there is no ledger; 3, that something cannot be read.`,
 	cmd.Flags().StringVar(&f.signers, "allowed-signers", "", "demand of every commit a good signature of a key in `FILE` (ssh-keygen's ALLOWED SIGNERS)")
 	cmd.Flags().StringVar(&f.branch, "branch", "", "list the commits of `BRANCH` that no transaction made")
 	cmd.Flags().StringVar(&f.commit, "commit", "", "find the transactions of `COMMIT`, or of a range A..B: whole ids, HEAD, branches or tags")
+	cmd.Flags().StringVar(&f.witness.file, "witnesses", "", "hold the ledger to what the witnesses in `FILE` signed of it")
+	cmd.Flags().IntVar(&f.witness.quorum, "quorum", 0, "with --witnesses: `N` of them are needed")
+	cmd.Flags().BoolVar(&f.witness.ask, "ask", false, "with --witnesses: ask them whether they have seen more")
 	return cmd
 }
 
@@ -69,6 +79,9 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.witness.file == "" && (f.witness.quorum != 0 || f.witness.ask) {
+		return &cli.UsageError{Message: "--quorum and --ask are about the witnesses of a file", Hint: "name their file: --witnesses FILE"}
+	}
 	if f.commit != "" {
 		return a.auditCommit(ctx, repo, local, f)
 	}
@@ -80,10 +93,18 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.runAudit(ctx, repo, h, h, signers != nil, a.line.Show)
+	var witnessed *audit.Witnessed
+	var notWitnessed []history.Finding
+	if f.witness.file != "" {
+		if witnessed, notWitnessed, err = a.witnessed(ctx, local, h.Tip(), f.witness); err != nil {
+			return err
+		}
+	}
+	found, err := a.runAudit(ctx, repo, h, h, signers != nil, a.line.Show, notWitnessed...)
 	if err != nil {
 		return err
 	}
+	found.Witnessed = witnessed
 	if f.branch != "" && found.OK {
 		if found.Branch, err = explainBranch(ctx, repo, local, h.Tip(), f.branch); err != nil {
 			return err
@@ -117,16 +138,16 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 	return &signers, nil
 }
 
-// runAudit checks the packs, then the history, which over reads as h does. show is told how
+// runAudit checks the packs, then the history, which over reads as h does; before is what was found already. show is told how
 // far it is.
-func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool, show func(what string, done, total int)) (audit.Result, error) {
+func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool, show func(what string, done, total int), before ...history.Finding) (audit.Result, error) {
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
 	if a.SetGCPercent != nil {
 		defer a.SetGCPercent(a.SetGCPercent(50))
 	}
 	return verdict.Of(h.History, verdict.Options{
-		Found:    h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) }),
+		Found:    append(before, h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) })...),
 		Over:     over,
 		Rollback: h.Rollback, Signatures: signatures, Progress: show,
 		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
@@ -160,7 +181,7 @@ func (e *unexplainedError) Error() string {
 // auditCommit looks for the transactions of one change to the code, whose
 // patch_id is made from the files alone.
 func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {
-	if f.from != "" || f.branch != "" || f.signers != "" {
+	if f.from != "" || f.branch != "" || f.signers != "" || f.witness.file != "" {
 		return &cli.UsageError{Message: "--commit cannot be combined with the other flags of audit", Hint: "audit the ledger, then the commit"}
 	}
 	snap, err := local.Snapshot(ctx)

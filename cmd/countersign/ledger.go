@@ -237,11 +237,30 @@ func (a *App) signer() (func([]byte) (string, error), error) {
 	if a.flags.signKey == "" {
 		return a.signerIn(signKeyName)
 	}
-	raw, err := a.readFile(a.flags.signKey)
+	key, err := a.ledgerKey()
 	if err != nil {
 		return nil, err
 	}
-	return a.parseSigner(a.flags.signKey, raw)
+	return key.Sign, nil
+}
+
+// errNoSignKey is a key to sign with that nobody gave.
+var errNoSignKey = &cli.UsageError{Message: "there is no key to sign with", Hint: "give the key: --sign-key FILE"}
+
+// ledgerKey is the key itself that signer signs with.
+func (a *App) ledgerKey() (sshsig.Signer, error) {
+	if a.flags.signKey == "" {
+		raw := a.Getenv(signKeyName)
+		if raw == "" {
+			return sshsig.Signer{}, errNoSignKey
+		}
+		return a.parseKey(signKeyName, []byte(raw))
+	}
+	raw, err := a.readFile(a.flags.signKey)
+	if err != nil {
+		return sshsig.Signer{}, err
+	}
+	return a.parseKey(a.flags.signKey, raw)
 }
 
 const signKeyName = "COUNTERSIGN_SIGN_KEY"
@@ -253,15 +272,19 @@ func (a *App) signerIn(name string) (func([]byte) (string, error), error) {
 	if raw == "" {
 		return nil, nil
 	}
-	return a.parseSigner(name, []byte(raw))
-}
-
-func (a *App) parseSigner(name string, raw []byte) (func([]byte) (string, error), error) {
-	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
+	key, err := a.parseKey(name, []byte(raw))
 	if err != nil {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+		return nil, err
 	}
 	return key.Sign, nil
+}
+
+func (a *App) parseKey(name string, raw []byte) (sshsig.Signer, error) {
+	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
+	if err != nil {
+		return key, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+	}
+	return key, nil
 }
 
 // readTip is the tip that the ledger must descend from, as the flags tell.

@@ -92,7 +92,7 @@ func (r *Report) judge(f File, atLeast int) {
 	r.Found = append(r.Found, fmt.Sprintf("%s, and %d have signed a checkpoint of this history", whom, some))
 }
 
-// Newest is the newest note that is the ledger's, if there is one.
+// NewestNote is the newest note that is the ledger's, if there is one.
 func (r Report) NewestNote() (Note, bool) {
 	if r.newest == nil {
 		return Note{}, false
@@ -100,8 +100,8 @@ func (r Report) NewestNote() (Note, bool) {
 	return *r.newest, true
 }
 
-// An Answer is what a witness said when it was asked to sign the newest checkpoint again: that it did,
-// at a time; or that it has seen a tree of another size; or an error. One of the three.
+// An Answer is what a witness said when it was asked to sign the newest checkpoint once more: that it did,
+// at a time; or that it has seen a larger tree, of a size; or an error. One of the three.
 type Answer struct {
 	Name string
 	At   int64

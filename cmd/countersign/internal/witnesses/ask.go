@@ -61,31 +61,9 @@ type Answer struct {
 	Err error
 }
 
-// Ask asks witnesses at once. seen is how large the tree was that each, by its name, is known to have signed last;
-// one that says otherwise is asked again from there.
+// Ask asks witnesses at once. seen is how large the tree was that each, by its name, is thought to have signed last;
+// one that says otherwise is asked again from there, or has seen more: *AheadError.
 func (c Client) Ask(ctx context.Context, log Log, all []witness.Witness, seen map[string]int64) []Answer {
-	return c.each(ctx, all, func(ctx context.Context, h *http.Client, w witness.Witness) (witness.Cosignature, error) {
-		signed, err := c.add(ctx, h, log, w, seen[w.Name])
-		var ahead *AheadError
-		if !errors.As(err, &ahead) || ahead.Size > log.Checkpoint.Size {
-			return signed, err
-		}
-		if signed, err = c.add(ctx, h, log, w, ahead.Size); errors.As(err, &ahead) && ahead.Size <= log.Checkpoint.Size {
-			err = errors.New("it changed its mind about what it has seen, or others ask it as well")
-		}
-		return signed, err
-	})
-}
-
-// AskAgain asks witnesses to sign a checkpoint that they have signed: each does only if it has seen no
-// larger one, else the error is an *AheadError. A witness that has seen less says so, and is not told more.
-func (c Client) AskAgain(ctx context.Context, log Log, all []witness.Witness) []Answer {
-	return c.each(ctx, all, func(ctx context.Context, h *http.Client, w witness.Witness) (witness.Cosignature, error) {
-		return c.add(ctx, h, log, w, log.Checkpoint.Size)
-	})
-}
-
-func (c Client) each(ctx context.Context, all []witness.Witness, ask func(context.Context, *http.Client, witness.Witness) (witness.Cosignature, error)) []Answer {
 	h := &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: witness.MostAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -103,11 +81,23 @@ func (c Client) each(ctx context.Context, all []witness.Witness, ask func(contex
 		done.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 			defer cancel()
-			out[i].Cosignature, out[i].Err = ask(ctx, h, w)
+			out[i].Cosignature, out[i].Err = c.ask(ctx, h, log, w, seen[w.Name])
 		})
 	}
 	done.Wait()
 	return out
+}
+
+func (c Client) ask(ctx context.Context, h *http.Client, log Log, w witness.Witness, seen int64) (witness.Cosignature, error) {
+	signed, err := c.add(ctx, h, log, w, seen)
+	var ahead *AheadError
+	if !errors.As(err, &ahead) || ahead.Size > log.Checkpoint.Size {
+		return signed, err
+	}
+	if signed, err = c.add(ctx, h, log, w, ahead.Size); errors.As(err, &ahead) && ahead.Size <= log.Checkpoint.Size {
+		err = errors.New("it says first this and then that of what it has seen, or others ask it as well")
+	}
+	return signed, err
 }
 
 // add is one request. Another size than old is an *AheadError.

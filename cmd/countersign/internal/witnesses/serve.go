@@ -30,8 +30,6 @@ type Server struct {
 	broken error // the file is not known to be what state is: nothing is signed any more
 }
 
-var _ http.Handler = (*Server)(nil)
-
 // ErrNoState is a state that is not there. Nobody but a person may begin one: a witness that forgot what it
 // signed would sign another history.
 var ErrNoState = errors.New("there is no state")
@@ -77,12 +75,12 @@ func (s *Server) open(create bool, k witness.Key) error {
 // Close gives the state back.
 func (s *Server) Close() error { return s.lock.Close() }
 
-// ServeHTTP answers add-checkpoint, and shows the last checkpoint of a log.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Handler answers add-checkpoint, and shows the last checkpoint of a log.
+func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /"+witness.AddPath, s.add)
 	mux.HandleFunc("GET /{hash}/checkpoint", s.checkpoint)
-	mux.ServeHTTP(w, r)
+	return mux
 }
 
 func (s *Server) add(w http.ResponseWriter, r *http.Request) {
