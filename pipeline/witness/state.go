@@ -127,7 +127,8 @@ func (s State) Add(body []byte, logs []Key, sign Sign, at int64) (next State, li
 	if line, err = c.Cosign(s.Key, sign, at); err != nil {
 		return s, nil, err
 	}
-	next = State{s.Key, maps.Clone(s.Logs)}
+	next = State{s.Key, map[string][]byte{}}
+	maps.Copy(next.Logs, s.Logs)
 	next.Logs[c.Origin] = append(signed, line...)
 	return next, line, nil
 }
