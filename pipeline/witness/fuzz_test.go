@@ -89,7 +89,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Add(first)
 	f.Add(witness.Request{Old: 9, Proof: proofOf(f, tree, 9, 12), Note: signedBy(at(tree, 12), 0)}.Body())
-	f.Add(witness.Request{Old: 9, Note: signedBy(at(tree, 9), 0, south)}.Body())
+	f.Add(witness.Request{Old: 9, Note: signedBy(at(tree, 9), 1, south)}.Body())
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if req, err := witness.ParseRequest(body); err == nil && !bytes.Equal(req.Body(), body) {
 			t.Errorf("%q was read as %q", body, req.Body())
