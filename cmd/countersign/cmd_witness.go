@@ -245,6 +245,9 @@ func (a *App) cosignOnce(ctx context.Context, store checkpointStore, done *cosig
 		}
 	}
 	notes = witness.Keep(notes)
+	if notes[0], err = done.file.Open(notes[0].Raw); err != nil { // with what was kept of it
+		return err
+	}
 	if !asked {
 		if notes[0], err = a.askWitnesses(ctx, done, log, notes[0], seen); err != nil {
 			return err

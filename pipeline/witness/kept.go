@@ -132,7 +132,8 @@ func (n Note) In(t *Tree) error {
 }
 
 // Keep picks what is kept of notes, which are this ledger's: the newest, and for each key the
-// newest that it signed, the newest first. Notes of one checkpoint become one.
+// newest that it signed, the newest first. Notes of one checkpoint become one; of what was joined, only Raw has all
+// signatures.
 func Keep(notes []Note) []Note {
 	var all []Note
 	for _, n := range notes {
