@@ -34,7 +34,7 @@ func (a *App) cosignSettled(ctx context.Context, store rememberedStore, sum *pul
 		done, err = a.cosign(ctx, store.(checkpointStore), f)
 	}
 	switch {
-	case err != nil && (p.Required > 0 || as[*witness.HistoryError](err)):
+	case err != nil && (p.Required > 0 || p.File == "" || as[*witness.HistoryError](err)): // or it is not known what is required
 		sum.Fail(fmt.Errorf("showing the ledger's tip to witnesses: %w", err))
 	case err != nil:
 		sum.Notes = append(sum.Notes, "The ledger's tip was not shown to witnesses: "+ledger.OneLine(a.redact(err.Error()).String(), 300))
