@@ -88,6 +88,7 @@ ledger tip
 ledger accept-tip `+commit+` --reason x
 audit
 audit --commit HEAD
+witness
 policy check
 policy explain --patch x
 checks --out o
@@ -110,6 +111,8 @@ review --recipe remove-todo --needle a --trace no
 review --worktree --sign-key no
 validate --dir no
 audit --allowed-signers no
+witness --witnesses no
+witness key a --sign-key no
 policy check no
 policy explain --patch no
 artifact put a no

@@ -96,7 +96,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		next, line, err := s.Add(body, []witness.Key{log.Key}, north.sign, 2)
 		if err != nil {
-			var refused *witness.RefusedError
+			var refused *witness.RequestError
 			if !errors.As(err, &refused) || line != nil {
 				t.Error(err)
 			}

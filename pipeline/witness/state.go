@@ -81,19 +81,19 @@ func (s State) checkpoint(raw []byte, origin string) (Checkpoint, error) {
 	return c, err
 }
 
-// A RefusedError is a request that a witness does not answer with a signature. Size is that of the newest
+// A RequestError is a request that a witness does not answer with a signature. Size is that of the newest
 // checkpoint that it signed, where Status is 409.
-type RefusedError struct {
+type RequestError struct {
 	Status int
 	Size   int64
 	Why    string
 }
 
-func (e *RefusedError) Error() string { return e.Why }
+func (e *RequestError) Error() string { return e.Why }
 
 // Add decides on a request. If the checkpoint only adds to what the witness signed before, it is
 // signed at a time, in seconds since 1970, and Add returns the state that has it, which has to be on disk before the line
-// leaves. Otherwise the error is a *RefusedError, or that of signing.
+// leaves. Otherwise the error is a *RequestError, or that of signing.
 func (s State) Add(body []byte, logs []Key, sign Sign, at int64) (next State, line []byte, err error) {
 	req, err := ParseRequest(body)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s State) Add(body []byte, logs []Key, sign Sign, at int64) (next State, li
 	case req.Old > c.Size:
 		return s, nil, refused(http.StatusBadRequest, "the old size is larger than the checkpoint")
 	case req.Old != before.Size:
-		return s, nil, &RefusedError{http.StatusConflict, before.Size, "another size was signed last"}
+		return s, nil, &RequestError{http.StatusConflict, before.Size, "another size was signed last"}
 	case req.Old == 0 && len(req.Proof) > 0:
 		return s, nil, refused(http.StatusUnprocessableEntity, "there is nothing to prove from nothing")
 	case c.Size == 0:
@@ -166,5 +166,5 @@ func openLog(raw []byte, logs []Key) (Checkpoint, []byte, error) {
 }
 
 func refused(status int, format string, args ...any) error {
-	return &RefusedError{Status: status, Why: fmt.Sprintf(format, args...)}
+	return &RequestError{Status: status, Why: fmt.Sprintf(format, args...)}
 }

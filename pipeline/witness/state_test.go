@@ -74,7 +74,7 @@ func TestT79WitnessSaysNo(t *testing.T) {
 	} {
 		before := c.from.Bytes()
 		next, got, err := c.from.Add(c.body, logs, north.sign, 100)
-		var refused *witness.RefusedError
+		var refused *witness.RequestError
 		switch {
 		case c.status == 0 && err != nil, c.status != 0 && !errors.As(err, &refused):
 			t.Errorf("%s: %v", name, err)

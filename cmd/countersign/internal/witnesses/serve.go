@@ -90,7 +90,7 @@ func (s *Server) add(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	line, err := s.decide(body)
-	var refused *witness.RefusedError
+	var refused *witness.RequestError
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
 		w.Header().Set("Content-Type", "text/x.tlog.size")
