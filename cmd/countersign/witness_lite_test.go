@@ -249,8 +249,9 @@ func (b *bench) propose(in, text string) {
 	b.run(in, 0, "review", "--patch", b.write("p.patch", addition(text+".txt", text+"\n")))
 }
 
-// TestWitnessByHand: somebody with a witness's key alone, and without this program, checks that it has seen every commit.
-func TestWitnessByHand(t *testing.T) {
+// TestT57WitnessByHand: somebody with a witness's key alone, and without this program, checks that it has seen every commit,
+// by the SHA-256 of what the commits hold.
+func TestT57WitnessByHand(t *testing.T) {
 	t.Parallel()
 	log, w := newNoteParty(t, "github.com/acme/app", false), newNoteParty(t, "w.example", true)
 	b := &bench{t, t.TempDir(), ""}
