@@ -122,7 +122,7 @@ func TestT79Litewitness(t *testing.T) {
 	log := newNoteParty(t, "github.com/acme/app", false)
 	one, two := startLitewitness(t, program, "one.example", log), startLitewitness(t, program, "two.example", log)
 	ours := newNoteParty(t, "ours.example", true)
-	b := &bench{t, t.TempDir(), ""}
+	b := &bench{t: t, dir: t.TempDir()}
 	b.key = b.write("key", log.pem)
 	run, dir := b.run, b.dir
 	logLine, oursLine := fmt.Sprintf("log %s\n", log.Key), ours.serve(t, log)
@@ -210,6 +210,7 @@ func TestT79Litewitness(t *testing.T) {
 type bench struct {
 	t        *testing.T
 	dir, key string
+	ahead    time.Duration // of the program's clock
 }
 
 func (b *bench) write(name, text string) string {
@@ -235,7 +236,7 @@ func (b *bench) run(in string, want int, args ...string) string {
 		Args: append([]string{"-C", in, "--sign-key", b.key}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
 		Getenv: func(name string) string {
 			return map[string]string{"HOME": b.dir, "GIT_CONFIG_NOSYSTEM": "1", "USER": "me"}[name]
-		}, Now: time.Now, Entropy: testEntropy(),
+		}, Now: func() time.Time { return time.Now().Add(b.ahead) }, Entropy: testEntropy(),
 	}
 	if code := app.Main(); code != want {
 		b.t.Fatalf("%v: exit code %d\n%s", args, code, out.String())
@@ -254,7 +255,7 @@ func (b *bench) propose(in, text string) {
 func TestT57WitnessByHand(t *testing.T) {
 	t.Parallel()
 	log, w := newNoteParty(t, "github.com/acme/app", false), newNoteParty(t, "w.example", true)
-	b := &bench{t, t.TempDir(), ""}
+	b := &bench{t: t, dir: t.TempDir()}
 	b.key = b.write("key", log.pem)
 	names := b.write("witnesses.txt", fmt.Sprintf("log %s\n", log.Key)+w.serve(t, log))
 	r := b.repository("r")
@@ -262,6 +263,12 @@ func TestT57WitnessByHand(t *testing.T) {
 		b.propose(r, fmt.Sprint("a", i))
 		b.run(r, 0, "witness", "--witnesses", names, "--quorum", "1")
 		verifyByHand(t, r, w)
+	}
+	// A signature of another time says nothing of now, as one that is replayed.
+	b.run(r, 0, "audit", "--witnesses", names, "--quorum", "1", "--ask")
+	b.ahead = time.Hour
+	if text := b.run(r, cli.ExitFailed, "audit", "--witnesses", names, "--quorum", "1", "--ask"); !strings.Contains(text, "which is not now") {
+		t.Error(text)
 	}
 }
 

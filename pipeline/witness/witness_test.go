@@ -289,6 +289,13 @@ func TestCosignatureByHand(t *testing.T) {
 	if _, err := c.Cosign(north.Key, south.sign, 1); err == nil {
 		t.Error("another's private key signs")
 	}
+	for _, when := range []uint64{0, 1 << 63} { // no time, and none that there is
+		signature := binary.BigEndian.AppendUint64(nil, when)
+		signature = append(signature, ed25519.Sign(north.private, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", when&^(1<<63), c.Text()))...)
+		if north.Verify([]byte(c.Text()), signature) {
+			t.Errorf("a signature of the time %d is good", when)
+		}
+	}
 	for _, when := range []int64{0, -1} {
 		if _, err := c.Cosign(north.Key, north.sign, when); err == nil {
 			t.Errorf("signed at %d", when)

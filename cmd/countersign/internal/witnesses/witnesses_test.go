@@ -293,13 +293,17 @@ func TestT79Liars(t *testing.T) {
 		h    http.HandlerFunc
 		want string
 	}{
-		"another's signature":      {answer(200, cosign(asked.Checkpoint, other)), "no signature of this checkpoint"},
-		"of an old checkpoint":     {answer(200, cosign(logOf(t, log, tree, 8).Checkpoint, w)), "no signature of this checkpoint"},
-		"of another log":           {answer(200, cosign(witness.Checkpoint{Origin: "x", Size: 9, Root: asked.Checkpoint.Root}, w)), "no signature of this checkpoint"},
-		"of another history":       {answer(200, cosign(logOf(t, log, history(t, "b", 9), 9).Checkpoint, w)), "no signature of this checkpoint"},
-		"text":                     {answer(200, []byte("\x1b[31mok\n")), "no signature of this checkpoint"},
-		"nothing":                  {answer(200, nil), "no signature of this checkpoint"},
-		"without end":              {func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(bytes.Repeat([]byte("x"), 1<<20)) }, "too long"},
+		"another's signature":  {answer(200, cosign(asked.Checkpoint, other)), "no signature of this checkpoint"},
+		"of an old checkpoint": {answer(200, cosign(logOf(t, log, tree, 8).Checkpoint, w)), "no signature of this checkpoint"},
+		"of another log":       {answer(200, cosign(witness.Checkpoint{Origin: "x", Size: 9, Root: asked.Checkpoint.Root}, w)), "no signature of this checkpoint"},
+		"of another history":   {answer(200, cosign(logOf(t, log, history(t, "b", 9), 9).Checkpoint, w)), "no signature of this checkpoint"},
+		"text":                 {answer(200, []byte("\x1b[31mok\n")), "no signature of this checkpoint"},
+		"nothing":              {answer(200, nil), "no signature of this checkpoint"},
+		"without end": {func(rw http.ResponseWriter, _ *http.Request) {
+			for err := error(nil); err == nil; {
+				_, err = rw.Write(bytes.Repeat([]byte("x"), 1<<16))
+			}
+		}, "too long"},
 		"a conflict without size":  {answer(409, []byte("\x1b[31m\n")), "did not say how much"},
 		"a conflict with its size": {answer(409, []byte("9\n")), "first this and then that"},
 		"a conflict with more":     {answer(409, []byte("10\n")), "has seen 10 commits"},
