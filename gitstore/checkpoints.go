@@ -39,7 +39,7 @@ type Checkpoints struct {
 const (
 	mostCheckpoints     = 64
 	mostCheckpoint      = 32 << 10
-	mostCheckpointFetch = 16 << 20
+	mostCheckpointFetch = 128 << 20 // with the history of the ref, a kilobyte a settle
 )
 
 // checkpointName is what such a file can be called.

@@ -12,7 +12,8 @@ import (
 // unproven is what to say of a ledger that nothing but itself vouches for.
 const unproven = `Nothing was known of this ledger here before. That it is sound proves that it agrees with itself,
 not that it is the one that was kept: whoever can write to the ref can make all of it anew. What
-shows that is a tip from another place (--known-tip, --tip-file) or signatures (--allowed-signers).
+shows that is a tip from another place (--known-tip, --tip-file), signatures (--allowed-signers) or
+witnesses (--witnesses).
 This tip is remembered now, and the next audit here notices.
 `
 

@@ -93,7 +93,7 @@ func (e *RequestError) Error() string { return e.Why }
 
 // Add decides on a request. If the checkpoint only adds to what the witness signed before, it is
 // signed at a time, in seconds since 1970, and Add returns the state that has it, which has to be on disk before the line
-// leaves. Otherwise the error is a *RequestError, or that of signing.
+// leaves; a checkpoint that is signed once more changes no state. Otherwise the error is a *RequestError, or that of signing.
 func (s State) Add(body []byte, logs []Key, sign Sign, at int64) (next State, line []byte, err error) {
 	req, err := ParseRequest(body)
 	if err != nil {
@@ -126,6 +126,9 @@ func (s State) Add(body []byte, logs []Key, sign Sign, at int64) (next State, li
 	}
 	if line, err = c.Cosign(s.Key, sign, at); err != nil {
 		return s, nil, err
+	}
+	if c == before {
+		return s, line, nil
 	}
 	next = State{s.Key, map[string][]byte{}}
 	maps.Copy(next.Logs, s.Logs)
