@@ -310,6 +310,7 @@ func (r remembering) Commits(visit func(history.Commit)) error {
 
 // caught tells which layers see a forgery.
 type caught struct {
+	witnesses                bool // as Tampering fills it in
 	rules, memory, signature bool
 	found                    audit.Result
 }

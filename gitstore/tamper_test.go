@@ -30,6 +30,10 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 	if c, err := clean.audit(); err != nil || !c.found.OK || c.memory {
 		t.Fatalf("the sound ledger: %v %+v", err, c)
 	}
+	seen := newWitnessed(t, s)
+	if caught, err := seen.catches(clean, clean.tip); err != nil || caught {
+		t.Fatalf("the sound ledger: its witnesses say no: %v", err)
+	}
 	part, all := sampled, os.Getenv("COUNTERSIGN_TAMPER") == "1"
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_TAMPER")); err == nil {
 		part = max(1, n)
@@ -76,12 +80,17 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 					}
 					return
 				}
+				if c.witnesses, err = seen.catches(f, f.tip); err != nil {
+					t.Errorf("%s (%s): %v", k.name, what, err)
+				}
 				r.note(c)
 				switch {
 				case !forger && !c.rules:
 					t.Errorf("%s (%s) passes the rules", k.name, what)
 				case !c.has(findings[k.name]) && len(c.found.Findings) < audit.MaxFindings:
 					t.Errorf("%s (%s): want %s, not %+v", k.name, what, findings[k.name], c.found.Findings[:min(4, len(c.found.Findings))])
+				case forger && !c.witnesses && !strings.HasPrefix(k.name, "an approval added at the tip"):
+					t.Errorf("%s (%s) passes who has never seen the ledger, and has two of three witnesses", k.name, what)
 				case !c.rules && !c.memory && !c.signature:
 					t.Errorf("%s (%s) passes", k.name, what)
 				}
@@ -105,6 +114,7 @@ type row struct {
 	mu                       sync.Mutex
 	n                        int
 	byRules, byMemory, bySig int
+	byWitnesses              int
 	rules                    map[string]int
 }
 
@@ -119,7 +129,7 @@ func (r *row) note(c caught) {
 			r.rules[f.RuleID]++
 		}
 	}
-	for n, is := range map[*int]bool{&r.byRules: c.rules, &r.byMemory: c.memory, &r.bySig: c.signature} {
+	for n, is := range map[*int]bool{&r.byRules: c.rules, &r.byMemory: c.memory, &r.bySig: c.signature, &r.byWitnesses: c.witnesses} {
 		if is {
 			*n++
 		}
@@ -136,7 +146,7 @@ func total(table []*row) (n int) {
 // tableText is the table of docs/security.md.
 func tableText(table []*row) string {
 	var b strings.Builder
-	b.WriteString("| what was done | tried | by the rules | by the remembered tip | by signatures |\n|---|---|---|---|---|\n")
+	b.WriteString("| what was done | tried | by the rules | by the remembered tip | by signatures | by two of three witnesses |\n|---|---:|---|---|---|---|\n")
 	part := func(n, of int) string {
 		switch n {
 		case 0:
@@ -157,7 +167,7 @@ func tableText(table []*row) string {
 			})
 			rules += ": " + strings.Join(often[:min(3, len(often))], " ")
 		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", r.name, r.n, rules, part(r.byMemory, r.n), part(r.bySig, r.n))
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.name, r.n, rules, part(r.byMemory, r.n), part(r.bySig, r.n), part(r.byWitnesses, r.n))
 	}
 	return b.String()
 }

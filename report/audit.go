@@ -14,7 +14,8 @@ import (
 // unproven is what to say of a ledger that nothing but itself vouches for.
 const unproven = `Nothing was known of this ledger here before. That it is sound proves that it agrees with itself,
 not that it is the one that was kept: whoever can write to the ref can make all of it anew. What
-shows that is a tip from another place (--known-tip, --tip-file) or signatures (--allowed-signers).
+shows that is a tip from another place (--known-tip, --tip-file), signatures (--allowed-signers) or
+witnesses (--witnesses).
 This tip is remembered now, and the next audit here notices.
 `
 
@@ -58,8 +59,11 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 		fmt.Fprintf(&b, "signed: %d of %d, not verified (--allowed-signers FILE)\n", r.Signed, r.Commits)
 	}
 	b.WriteString(decisions(r.Decisions))
-	if r.OK && !signatures && first {
+	if r.OK && !signatures && first && r.Witnessed == nil {
 		b.WriteString(unproven)
+	}
+	if r.Witnessed != nil {
+		b.WriteString(witnessed(*r.Witnessed))
 	}
 	return b.String()
 }
@@ -101,6 +105,35 @@ func accounts(e commits.Explained) string {
 		text += fmt.Sprintf(", as part of %.12s..%.12s", from, to)
 	} else if e.PartOf != "" {
 		text += fmt.Sprintf(", as part of %.12s", e.PartOf)
+	}
+	return text
+}
+
+// witnessed says what witnesses vouch for, and each of them.
+func witnessed(w audit.Witnessed) string {
+	text := fmt.Sprintf("witnessed as %s: ", Clean(w.Origin))
+	switch {
+	case w.Covered == 0:
+		text += "no commit\n"
+	case w.Newer == 0:
+		text += fmt.Sprintf("%s, all there are\n", Counted(int(w.Covered), "commit"))
+	default:
+		text += fmt.Sprintf("%s, up to %.12s; %s not yet\n", Counted(int(w.Covered), "commit"), w.Commit, Counted(int(w.Newer), "newer one"))
+	}
+	for _, one := range w.Witnesses {
+		text += "  " + Clean(one.Name) + ": "
+		if one.Commits == 0 {
+			text += "nothing"
+		} else {
+			text += fmt.Sprintf("%s, at %s", Counted(int(one.Commits), "commit"), one.At)
+		}
+		if one.Asked != "" {
+			text += "; asked now: " + Clean(one.Asked)
+		}
+		text += "\n"
+	}
+	for _, why := range w.Ignored {
+		text += "  not counted: " + Clean(why) + "\n"
 	}
 	return text
 }

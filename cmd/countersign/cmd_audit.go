@@ -21,7 +21,10 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-type auditFlags struct{ from, signers, branch, since, commit, sarif string }
+type auditFlags struct {
+	from, signers, branch, since, commit, sarif string
+	witness                                     witnessFlags
+}
 
 func (a *App) auditCommand() *cobra.Command {
 	var f auditFlags
@@ -42,6 +45,9 @@ not have, or what came after the last one that the ledger named before a day (20
 long ago (90d). docs/explain.md has the rules. --sarif also writes all that was found to a file
 that code scanning takes.
 
+With --witnesses and --quorum it demands that so many of the witnesses in the file have signed a checkpoint of this
+history, and says which commits that covers; --ask asks them whether they have seen more (docs/witnesses.md).
+
 With --commit it finds the transactions of one commit of the code, also of a merged, squashed or
 rebased one: those that propose exactly what changed from the commit's first parent to it, or from
 A to B. It reads the files alone, and neither messages nor trailers. Such a change is explained
@@ -57,6 +63,7 @@ accounts for; 2, that there is no ledger; 3, that something cannot be read.`,
   countersign audit --allowed-signers .github/ledger-signers --json
   countersign audit --from refs/tags/ledger-2026 --branch main
   countersign audit --branch main --since 90d --sarif audit.sarif
+  countersign audit --witnesses witnesses.txt --quorum 2
   countersign audit --commit HEAD
   countersign audit --commit v1.2..main --json`,
 		Args: cli.NoArgs,
@@ -68,6 +75,9 @@ accounts for; 2, that there is no ledger; 3, that something cannot be read.`,
 	cmd.Flags().StringVar(&f.since, "since", "", "with --branch, list what is later than `WHEN`: a commit, a day, or an age such as 90d")
 	cmd.Flags().StringVar(&f.sarif, "sarif", "", "also write what was found to `FILE`, as SARIF 2.1.0")
 	cmd.Flags().StringVar(&f.commit, "commit", "", "find the transactions of `COMMIT`, or of a range A..B: whole ids, HEAD, branches or tags")
+	cmd.Flags().StringVar(&f.witness.file, "witnesses", "", "hold the ledger to what the witnesses in `FILE` signed of it")
+	cmd.Flags().IntVar(&f.witness.quorum, "quorum", 0, "with --witnesses: `N` of them are needed")
+	cmd.Flags().BoolVar(&f.witness.ask, "ask", false, "with --witnesses: ask them whether they have seen more")
 	return cmd
 }
 
@@ -83,6 +93,9 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if f.since != "" && f.branch == "" {
 		return &cli.UsageError{Message: "--since was given without --branch", Hint: "countersign audit --branch main --since " + f.since}
 	}
+	if f.witness.file == "" && (f.witness.quorum != 0 || f.witness.ask) {
+		return &cli.UsageError{Message: "--quorum and --ask are about the witnesses of a file", Hint: "name their file: --witnesses FILE"}
+	}
 	if f.commit != "" {
 		return a.auditCommit(ctx, repo, local, f)
 	}
@@ -94,10 +107,18 @@ func (a *App) audit(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.runAudit(ctx, repo, h, h, signers != nil, a.line.Show)
+	var witnessed *audit.Witnessed
+	var notWitnessed []history.Finding
+	if f.witness.file != "" {
+		if witnessed, notWitnessed, err = a.witnessed(ctx, local, h.Tip(), f.witness); err != nil {
+			return err
+		}
+	}
+	found, err := a.runAudit(ctx, repo, h, h, signers != nil, a.line.Show, notWitnessed...)
 	if err != nil {
 		return err
 	}
+	found.Witnessed = witnessed
 	doc := audited{Result: found}
 	if f.branch != "" && found.OK {
 		if doc.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), f); err != nil {
@@ -146,16 +167,16 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 	return &signers, nil
 }
 
-// runAudit checks the packs, then the history, which over reads as h does. show is told how
+// runAudit checks the packs, then the history, which over reads as h does; before is what was found already. show is told how
 // far it is.
-func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool, show func(what string, done, total int)) (audit.Result, error) {
+func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool, show func(what string, done, total int), before ...history.Finding) (audit.Result, error) {
 	// The history of a large ledger makes much garbage: half as much memory is
 	// worth a tenth of the time.
 	if a.SetGCPercent != nil {
 		defer a.SetGCPercent(a.SetGCPercent(50))
 	}
 	return verdict.Of(h.History, verdict.Options{
-		Found:    h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) }),
+		Found:    append(before, h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) })...),
 		Over:     over,
 		Rollback: h.Rollback, Signatures: signatures, Progress: show,
 		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
@@ -172,7 +193,7 @@ func (e *unexplainedError) Error() string {
 // auditCommit looks for the transactions of one change to the code, whose
 // patch_id is made from the files alone.
 func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {
-	if f.from != "" || f.branch != "" || f.signers != "" || f.sarif != "" {
+	if f.from != "" || f.branch != "" || f.signers != "" || f.sarif != "" || f.witness.file != "" {
 		return &cli.UsageError{Message: "--commit cannot be combined with the other flags of audit", Hint: "audit the ledger, then the commit"}
 	}
 	snap, err := local.Snapshot(ctx)

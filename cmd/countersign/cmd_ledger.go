@@ -42,9 +42,16 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 	if err != nil {
 		return err
 	}
+	witnessed, err := shared.SyncCheckpoints(ctx, a.Now())
+	if err != nil { // the ledger itself is here
+		a.say("what witnesses signed could not be brought: %s", oneLine(err))
+	}
 	text := fmt.Sprintf("%s %.12s  %s fetched, %s sent\n", a.flags.ledgerRef, done.Tip, report.Counted(done.Fetched, "commit"), report.Counted(done.Sent, "commit"))
 	if done.Tip == "" {
 		text = "there is no ledger yet, here or there\n"
+	}
+	if witnessed {
+		text += "with what witnesses signed of it\n"
 	}
 	if len(done.LeftOut) > 0 && !a.flags.json {
 		a.say("left out: %s; what was here is kept on %s", strings.Join(done.LeftOut, ", "), done.SetAside)
@@ -52,6 +59,7 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 	return a.result(document{
 		"ledger_ref": a.flags.ledgerRef, "ledger_commit": done.Tip, "fetched": done.Fetched, "sent": done.Sent,
 		"left_out": append([]string{}, done.LeftOut...), "set_aside": done.SetAside,
+		"witnessed": witnessed,
 	}, text)
 }
 

@@ -56,7 +56,9 @@ requests and checks. In a workflow the pull request is the event's.`,
 				a.say("nothing was proposed")
 				return a.showSettled(pull.NewSettled(host{a}, 0))
 			}
-			return a.showSettled(s.Settle(cmd.Context(), number))
+			done := s.Settle(cmd.Context(), number)
+			a.cosignSettled(cmd.Context(), s.Runner.Store.(rememberedStore), done)
+			return a.showSettled(done)
 		},
 	}
 	cmd.Flags().IntVar(&f.pr, "pr", 0, "the pull request's `NUMBER`")
@@ -263,6 +265,9 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 		learnt = learnt.Also(a.secrets)
 	}
 	a.secrets = learnt
+	if a.seen != nil && a.seen() != "" { // by the last that was settled
+		a.cosignSettled(ctx, w.r.Store.(rememberedStore), sum)
+	}
 	return a.showSettled(sum)
 }
 

@@ -89,6 +89,7 @@ ledger accept-tip `+commit+` --reason x
 audit
 audit --commit HEAD
 attest --all --sign-key KEY --out o
+witness
 policy check
 policy explain --patch x
 checks --out o
@@ -113,6 +114,8 @@ validate --dir no
 audit --allowed-signers no
 attest tx_7 --sign-key no
 verify no --commit HEAD --allowed-signers no
+witness --witnesses no
+witness key a --sign-key no
 policy check no
 policy explain --patch no
 artifact put a no

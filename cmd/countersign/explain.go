@@ -32,6 +32,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -184,6 +185,7 @@ var table = []row{
 	always[*wire.StatusError](cli.ExitIO, "with --no-push the record stays here; countersign sync joins it with the remote's later"),
 	value(wire.ErrNotFound, cli.ExitIO, say("git remote get-url says where it is looked for; a private repository needs a token that may read it, in COUNTERSIGN_TOKEN")),
 	on(cli.ExitFailed, rollbackHint),
+	always[*witness.HistoryError](cli.ExitFailed, "find out who moved the ledger's ref, and put it back; one that was accepted anew is another log for witnesses: give it another name (docs/witnesses.md)"),
 	on(cli.ExitFailed, func(e *gitstore.UnverifiedError, again command) string {
 		return "these commits were not accepted: find out who added them, and put " + cmp.Or(e.Since, "the ledger as it was") +
 			" back; only if they are right: " + again("ledger", "accept-tip", e.Tip, "--reason", "WHY") +

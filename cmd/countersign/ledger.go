@@ -237,11 +237,30 @@ func (a *App) signer() (func([]byte) (string, error), error) {
 	if a.flags.signKey == "" {
 		return a.signerIn(signKeyName)
 	}
-	raw, err := a.readFile(a.flags.signKey)
+	key, err := a.ledgerKey()
 	if err != nil {
 		return nil, err
 	}
-	return a.parseSigner(a.flags.signKey, raw)
+	return key.Sign, nil
+}
+
+// errNoSignKey is a key to sign with that nobody gave.
+var errNoSignKey = &cli.UsageError{Message: "there is no key to sign with", Hint: "give the key: --sign-key FILE"}
+
+// ledgerKey is the key itself that signer signs with.
+func (a *App) ledgerKey() (sshsig.Signer, error) {
+	if a.flags.signKey == "" {
+		raw := a.Getenv(signKeyName)
+		if raw == "" {
+			return sshsig.Signer{}, errNoSignKey
+		}
+		return a.parseKey(signKeyName, []byte(raw))
+	}
+	raw, err := a.readFile(a.flags.signKey)
+	if err != nil {
+		return sshsig.Signer{}, err
+	}
+	return a.parseKey(a.flags.signKey, raw)
 }
 
 const signKeyName = "COUNTERSIGN_SIGN_KEY"
@@ -253,11 +272,7 @@ func (a *App) signerIn(name string) (func([]byte) (string, error), error) {
 	if raw == "" {
 		return nil, nil
 	}
-	return a.parseSigner(name, []byte(raw))
-}
-
-func (a *App) parseSigner(name string, raw []byte) (func([]byte) (string, error), error) {
-	key, err := a.parseKey(name, raw)
+	key, err := a.parseKey(name, []byte(raw))
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@
 //	L16      README.md, ledger.json and events.jsonl at the root are what this
 //	         program writes
 //	L19      a transaction took the place of those which it says that it did
+//	WITNESS  as many witnesses as were asked for signed checkpoints of this history
+//	         (the caller's to find, see [Witnessed])
 //	L22      the key of a signed decision is recorded as the commit of the Policy
 //	         lists it, where that commit is here
 //	L23      the page of a transaction and the tables of pages are what the
@@ -157,6 +159,7 @@ type Result struct {
 	Count        int               `json:"count"`
 	Findings     []history.Finding `json:"findings"`
 	Notes        []Note            `json:"notes"`
+	Witnessed    *Witnessed        `json:"witnessed,omitempty"` // if it was asked for
 }
 
 // MaxFindings is how many findings, and how many notes, a Result holds.

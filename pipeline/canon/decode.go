@@ -183,8 +183,11 @@ func (d *decoder) table(s *shape, v reflect.Value, depth int) bool {
 	for first := true; ; first = false {
 		start := d.pos + 1
 		raw, ok := d.key()
+		if !ok {
+			return false // also where the text ends here
+		}
 		key := d.all[start : start+len(raw)]
-		if !ok || !first && last >= key {
+		if !first && last >= key {
 			return false
 		}
 		value := reflect.New(s.elem.typ).Elem()

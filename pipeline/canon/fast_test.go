@@ -309,6 +309,15 @@ func TestUnmarshalNotEmpty(t *testing.T) {
 	}
 }
 
+// TestUnmarshalCutOff: a document that ends anywhere is refused as by the definition.
+func TestUnmarshalCutOff(t *testing.T) {
+	for _, s := range records {
+		for n := range len(s) {
+			sameUnmarshal(t, []byte(s[:n]))
+		}
+	}
+}
+
 // FuzzFast: the fast ways and their definitions agree.
 func FuzzFast(f *testing.F) {
 	for _, s := range records {

@@ -62,7 +62,7 @@ func Fingerprints(patchID string) []string {
 // of Kind. The rest is of KindProtected only. If Users, Teams or Owners name
 // anybody, only these count; with Owners it is, for each of Paths, whoever owns
 // it. Paths are the touched ones that Rules matched ("built-in", approvals.keys,
-// explained.bots[n].keys, protected[n]).
+// explained.bots[n].keys, witnesses.file, protected[n]).
 //
 // Signed says that only signed approvals count.
 type Need struct {
@@ -110,14 +110,21 @@ func (p Policy) matchers() []matcher {
 	for i, bot := range p.Explained.Bots {
 		out = append(out, newMatcher(botKeysRule(i), Rule{Paths: []string{"/" + bot.Keys}, Required: 1}))
 	}
+	if p.Witnesses.File != "" {
+		out = append(out, newMatcher(witnessesRule, Rule{Paths: []string{"/" + p.Witnesses.File}, Required: 1}))
+	}
 	for i, rule := range p.Protected {
 		out = append(out, newMatcher(fmt.Sprintf("protected[%d]", i), rule))
 	}
 	return out
 }
 
-// keysRule is the name of the rule that protects the file of keys.
-const keysRule = "approvals.keys"
+// keysRule is the name of the rule that protects the file of keys, witnessesRule of that
+// which protects the file of witnesses.
+const (
+	keysRule      = "approvals.keys"
+	witnessesRule = "witnesses.file"
+)
 
 // addNeed joins a rule that was met with those that name the same people. If one
 // of them asks for signatures, all do: one vote counts for all.
@@ -171,7 +178,7 @@ type Explained struct {
 	Rules []Met  `json:"rules"`
 }
 
-// A Met rule is "built-in", approvals.keys, explained.bots[n].keys or protected[n], with the first of its globs that
+// A Met rule is "built-in", approvals.keys, explained.bots[n].keys, witnesses.file or protected[n], with the first of its globs that
 // matches, and what it asks for.
 type Met struct {
 	Rule     string   `json:"rule"`

@@ -40,7 +40,7 @@ func TestNeeds(t *testing.T) {
 		{Paths: []string{"/api/"}, Required: 2, Users: []string{"bob"}},
 		{Paths: []string{"*.sig"}, Required: 1, Signed: policy.SignedOnly},
 	}
-	p.Approvals.Keys = "keys/allowed"
+	p.Approvals.Keys, p.Witnesses.File = "keys/allowed", "keys/witnesses"
 	for _, c := range []struct {
 		paths  string
 		secret bool
@@ -58,6 +58,7 @@ func TestNeeds(t *testing.T) {
 			"protected_path 1 of ada, bob, the code owners for deploy/main.tf by protected[1]"},
 		{"deploy", false, "fileChange 2"},
 		{"keys/allowed", false, "fileChange 2; protected_path 1 for keys/allowed by approvals.keys"},
+		{"KEYS/witnesses", false, "fileChange 2; protected_path 1 for KEYS/witnesses by witnesses.file"},
 		{"Keys/ALLOWED", false, "fileChange 2; protected_path 1 for Keys/ALLOWED by approvals.keys"},
 		{"a.sig", true, "fileChange 2; secrets_override 1; protected_path 1 signed for a.sig by protected[7]"},
 		{"a.sig CLAUDE.md", false, "fileChange 2; protected_path 1 signed for CLAUDE.md a.sig by built-in protected[7]; protected_path 1 of the code owners for CLAUDE.md by protected[4]"},

@@ -94,6 +94,15 @@ func (r *reader) policy(n node, p *Policy) {
 			field{"tip", text(&p.Ledger.Tip, commitForm)},
 			field{"since", text(&p.Ledger.Since, timeForm)},
 		)},
+		field{"witnesses", func(r *reader, n node, key string) {
+			ok := r.mapping(n, key,
+				field{"file", text(&p.Witnesses.File, pathForm)},
+				field{"required", number(&p.Witnesses.Required, 0, mostApprovals)},
+			)
+			if ok && !n.has("file") { // who would be asked?
+				r.problem(n.mark, key, "has no file")
+			}
+		}},
 	)(r, n, "")
 }
 

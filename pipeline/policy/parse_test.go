@@ -62,6 +62,8 @@ func TestParseSample(t *testing.T) {
 		Gate:      policy.Gate{Bases: []string{"main"}},
 		Explained: policy.CommitRules{Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: ".github/bot_keys", Paths: []string{"/go.mod", "/go.sum"}}}},
 		Ledger:    policy.Ledger{Repository: "acme/ledgers", Tip: "3f786850e387550fdab836ed7e6dc881de23001b", Since: "2026-01-05T12:00:00Z"},
+
+		Witnesses: policy.Witnesses{File: ".github/witnesses", Required: 2},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %s\nwant %s", got.JSON(), want.JSON())
@@ -111,6 +113,9 @@ func TestParse(t *testing.T) {
 		{"ledger: {since: '2026-01-05T12:00:00Z'}", func(p *policy.Policy) { p.Ledger.Since = "2026-01-05T12:00:00Z" }},
 		{"ledger: {repository: a/b}", func(p *policy.Policy) { p.Ledger.Repository = "a/b" }},
 		{"ledger: {repository: Acme-1_x.y/the.ledgers-}", func(p *policy.Policy) { p.Ledger.Repository = "Acme-1_x.y/the.ledgers-" }},
+		{"witnesses: {file: .github/witnesses}", func(p *policy.Policy) { p.Witnesses.File = ".github/witnesses" }},
+		{"witnesses: {file: w, required: 0}", func(p *policy.Policy) { p.Witnesses.File = "w" }},
+		{"witnesses: {required: 3, file: a/.w}", func(p *policy.Policy) { p.Witnesses = policy.Witnesses{File: "a/.w", Required: 3} }},
 		{"gate: {bases: [main, release/1.x]}", func(p *policy.Policy) { p.Gate.Bases = []string{"main", "release/1.x"} }},
 		{"protected:\n- paths: ['/a b/**']\n  owners: true", func(p *policy.Policy) {
 			p.Protected = []policy.Rule{{Paths: []string{"/a b/**"}, Required: 1, Owners: true}}

@@ -39,6 +39,7 @@
 //	  bots:
 //	    - {keys: .github/bot_keys, paths: [/go.mod, /go.sum]}
 //	ledger: {repository: acme/ledgers, tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
+//	witnesses: {file: .github/witnesses, required: 2} # who must see the ledger's tips
 //
 // Reading is strict: a key or word that is not known, a key twice, anchors,
 // aliases, tags, a second document, a character that does not show, and any
@@ -76,6 +77,7 @@ type Policy struct {
 	Gate      Gate        `json:"gate"`
 	Explained CommitRules `json:"explained,omitzero"`
 	Ledger    Ledger      `json:"ledger,omitzero"`
+	Witnesses Witnesses   `json:"witnesses,omitzero"`
 }
 
 // Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is
@@ -161,6 +163,14 @@ type Ledger struct {
 	Repository string `json:"repository,omitempty"`
 	Tip        string `json:"tip,omitempty"`
 	Since      string `json:"since,omitempty"`
+}
+
+// Witnesses says who is shown the tips of the ledger after a settle. File is the path of
+// the file, in the commit that the Policy is read from, that names them (package witness); "" for
+// nobody. Required is how many of them must sign, 0 if it is no failure that none does.
+type Witnesses struct {
+	File     string `json:"file"`
+	Required int    `json:"required,omitempty"`
 }
 
 // Default is the Policy of a repository that has no file: one human with write

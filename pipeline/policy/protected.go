@@ -122,7 +122,7 @@ func BuiltIns() []BuiltIn {
 
 // A matcher is a rule with its globs read.
 type matcher struct {
-	name  string // "built-in", keysRule or protected[n]
+	name  string // "built-in", keysRule, witnessesRule or protected[n]
 	rule  Rule
 	globs []Glob
 }

@@ -32,7 +32,7 @@ func Read(tree fs.FS) (p Policy, found bool, err error) {
 	return p, err == nil, err
 }
 
-// mostKeysBytes bounds the file of keys.
+// mostKeysBytes bounds the file of keys, and that of witnesses.
 const mostKeysBytes = 1 << 20
 
 // ReadKeys reads the file of keys that a Policy names from the tree that the Policy
@@ -40,18 +40,25 @@ const mostKeysBytes = 1 << 20
 // is an error: nobody's signature counts then. A Policy that goes by the keys of the
 // forge alone has an empty one.
 func (p Policy) ReadKeys(tree fs.FS) ([]byte, error) {
-	name := p.Approvals.Keys
 	switch {
-	case name == "" && p.Approvals.ForgeKeys:
+	case p.Approvals.Keys == "" && p.Approvals.ForgeKeys:
 		return nil, nil
-	case name == "":
+	case p.Approvals.Keys == "":
 		return nil, errors.New("the Policy names no file of keys (approvals.keys)")
 	}
-	return readKeys(tree, keysRule, name)
+	return readNamed(tree, keysRule, p.Approvals.Keys)
 }
 
-// readKeys reads the file of keys that a key of the Policy names.
-func readKeys(tree fs.FS, key, name string) ([]byte, error) {
+// ReadWitnesses reads the file of witnesses in the same way.
+func (p Policy) ReadWitnesses(tree fs.FS) ([]byte, error) {
+	if p.Witnesses.File == "" {
+		return nil, errors.New("the Policy names no file of witnesses (witnesses.file)")
+	}
+	return readNamed(tree, witnessesRule, p.Witnesses.File)
+}
+
+// readNamed reads the file that a key of the Policy names.
+func readNamed(tree fs.FS, key, name string) ([]byte, error) {
 	file, err := regular.New(tree).Stat(name)
 	switch {
 	case err != nil:

@@ -51,6 +51,8 @@ func TestT20Tighten(t *testing.T) {
 		{"approvals: {break_glass: [a, b]}", "approvals: {break_glass: [b, c]}", "approvals: {break_glass: [b]}"},
 		{"approvals: {keys: a}", "approvals: {keys: b}", "approvals: {keys: a}"},
 		{"version: 1", "approvals: {keys: b}", "version: 1"},
+		{"witnesses: {file: a}", "witnesses: {file: b, required: 2}", "witnesses: {file: a}"},
+		{"version: 1", "witnesses: {file: b, required: 2}", "version: 1"},
 		{"approvals: {forge_keys: true}", "version: 1", "approvals: {forge_keys: true}"},
 		{"version: 1", "approvals: {forge_keys: true}", "version: 1"},
 		{"approvals: {keys: a}", "approvals: {keys: a, forge_keys: true, signed: require}", "approvals: {keys: a, signed: require}"},

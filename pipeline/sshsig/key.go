@@ -6,6 +6,7 @@ package sshsig
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/asn1"
@@ -176,6 +177,26 @@ func (s Signer) SignPlain(message []byte) (signature, public []byte, err error) 
 	}
 	public, err = x509.MarshalPKIXPublicKey(s.public().(ssh.CryptoPublicKey).CryptoPublicKey())
 	return signature, public, err
+}
+
+// Ed25519 returns the public key and what signs with the private one as it is (RFC 8032), for formats
+// that are not SSH's; ok is false for a key of another kind. What SSH signs begins with "SSHSIG"
+// and a length in four bytes, the first of which is zero: a format whose messages never do can have the same key.
+func (s Signer) Ed25519() (public ed25519.PublicKey, sign func(message []byte) ([]byte, error), ok bool) {
+	key, isCrypto := s.public().(ssh.CryptoPublicKey)
+	if !isCrypto {
+		return nil, nil, false
+	}
+	if public, ok = key.CryptoPublicKey().(ed25519.PublicKey); !ok {
+		return nil, nil, false
+	}
+	return public, func(message []byte) ([]byte, error) {
+		made, err := s.key.SignWithAlgorithm(nil, message, s.algorithm)
+		if err != nil {
+			return nil, fmt.Errorf("signing with %s: %w", s.Fingerprint(), err)
+		}
+		return made.Blob, nil
+	}, true
 }
 
 // Fingerprint is the SHA-256 of the public key as ssh-keygen writes it,

@@ -1,0 +1,163 @@
+package witnesses
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/witness"
+)
+
+// A Server is a witness. Its state is in one file, which one process has.
+type Server struct {
+	logs []witness.Key
+	sign witness.Sign
+	now  func() time.Time
+	file string
+	lock io.Closer
+
+	mu     sync.Mutex
+	state  witness.State
+	broken error // the file is not known to be what state is: nothing is signed any more
+}
+
+// ErrNoState is a state that is not there. Nobody but a person may begin one: a witness that forgot what it
+// signed would sign another history.
+var ErrNoState = errors.New("there is no state")
+
+// ErrHasState is a state that is to be begun and is there.
+var ErrHasState = errors.New("there is a state already")
+
+// ErrLocked is a state that another process has.
+var ErrLocked = errors.New("another process has the state")
+
+// Open opens a witness that signs checkpoints of these logs. create makes the state, and else it must be there, and be this key's.
+func Open(file string, create bool, k witness.Key, sign witness.Sign, logs []witness.Key, now func() time.Time) (*Server, error) {
+	s := &Server{logs: logs, sign: sign, now: now, file: file}
+	var err error
+	if s.lock, err = lock(file + ".lock"); err != nil {
+		return nil, err
+	}
+	if err := s.open(create, k); err != nil {
+		return nil, errors.Join(err, s.lock.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(create bool, k witness.Key) error {
+	raw, err := os.ReadFile(s.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && create:
+		s.state = witness.State{Key: k, Logs: map[string][]byte{}}
+		return s.write(s.state)
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrNoState
+	case err != nil:
+		return err
+	case create:
+		return ErrHasState
+	}
+	if s.state, err = witness.ParseState(raw); err == nil && s.state.Key != k {
+		err = errors.New("it is the state of another witness: the name or the key differs")
+	}
+	return err
+}
+
+// Close gives the state back.
+func (s *Server) Close() error { return s.lock.Close() }
+
+// Handler answers add-checkpoint, and shows the last checkpoint of a log.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /"+witness.AddPath, s.add)
+	mux.HandleFunc("GET /{hash}/checkpoint", s.checkpoint)
+	return mux
+}
+
+func (s *Server) add(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, witness.MostRequest))
+	if err != nil {
+		http.Error(w, "the request is too long, or was cut off", http.StatusBadRequest)
+		return
+	}
+	line, err := s.decide(body)
+	var refused *witness.RequestError
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
+		w.Header().Set("Content-Type", "text/x.tlog.size")
+		w.WriteHeader(refused.Status)
+		_, _ = w.Write(strconv.AppendInt(nil, refused.Size, 10))
+		_, _ = w.Write([]byte("\n"))
+	case errors.As(err, &refused):
+		http.Error(w, refused.Why, refused.Status)
+	case err != nil:
+		http.Error(w, "the witness cannot keep what it signs", http.StatusInternalServerError)
+	default:
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write(line)
+	}
+}
+
+// decide takes one request after the other: what was signed last, and that it is on disk, is one step.
+func (s *Server) decide(body []byte) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil {
+		return nil, s.broken
+	}
+	next, line, err := s.state.Add(body, s.logs, s.sign, s.now().Unix())
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(next.Bytes(), s.state.Bytes()) {
+		return line, nil
+	}
+	if err := s.write(next); err != nil {
+		s.broken = fmt.Errorf("writing the state: %w", err)
+		return nil, s.broken
+	}
+	s.state = next
+	return line, nil
+}
+
+func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for origin, raw := range s.state.Logs {
+		if sum := sha256.Sum256([]byte(origin)); hex.EncodeToString(sum[:]) == r.PathValue("hash") {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = w.Write(raw)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// write puts the state on disk, whole: its bytes first, then its name.
+func (s *Server) write(state witness.State) error {
+	f, err := os.OpenFile(s.file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(state.Bytes())
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(s.file+".new", s.file); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(s.file))
+}

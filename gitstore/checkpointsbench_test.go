@@ -1,0 +1,134 @@
+package gitstore_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/witness"
+)
+
+// treeOf is the tree over a ledger's commits.
+func treeOf(tb testing.TB, store interface {
+	Leaves(context.Context, string, func([]byte) [32]byte) ([]gitstore.Leaf, error)
+}, tip string) *witness.Tree {
+	tb.Helper()
+	leaves, err := store.Leaves(tb.Context(), tip, func(commit []byte) [32]byte { return witness.Leaf(commit) })
+	if err != nil {
+		tb.Fatal(err)
+	}
+	hashes := make([]witness.Hash, len(leaves))
+	for i, l := range leaves {
+		hashes[i] = l.Hash
+	}
+	tree, err := witness.NewTree(hashes)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return tree
+}
+
+// BenchmarkAuditWitnessed is an audit without and with the ledger held to its checkpoints.
+// COUNTERSIGN_LIVES sets how many lives the ledger has.
+func BenchmarkAuditWitnessed(b *testing.B) {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("COUNTERSIGN_LIVES"), "1000"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	gitRun(b, dir, nil, "init", "-q", "-b", "main")
+	tip := appendAll(b, dir, lives(b, make([]storetest.Life, n)...), 1000, nil)
+	repo, err := gitstore.Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var plain, beside []time.Duration
+	for b.Loop() {
+		runtime.GC()
+		start := time.Now()
+		if r, err := auditOf(b, dir, "", nil); err != nil || !r.OK {
+			b.Fatal(err, r)
+		}
+		plain = append(plain, time.Since(start))
+		runtime.GC()
+		start = time.Now()
+		if tree := treeOf(b, l, tip); tree.Size() != int64(5*n) {
+			b.Fatal(tree.Size())
+		}
+		beside = append(beside, time.Since(start))
+	}
+	b.ReportMetric(median(plain), "ms-plain")
+	b.ReportMetric(median(beside), "ms-witnesses")
+	b.ReportMetric((median(plain)+median(beside))/median(plain), "x-plain")
+}
+
+// BenchmarkCheckpoint is what a checkpoint adds to a settle on a fresh machine, without the witnesses' own time: a ledger
+// of 10,000 transactions over http, of which the tip is here.
+func BenchmarkCheckpoint(b *testing.B) {
+	p := newPushBench(b, 10)
+	for _, delay := range []time.Duration{0, 50 * time.Millisecond} {
+		b.Run(fmt.Sprintf("delay=%v", delay), func(b *testing.B) {
+			p.b = b
+			p.server.SetFault(func(int, *http.Request) wiretest.Fault {
+				if delay == 0 {
+					return wiretest.Fault{}
+				}
+				return wiretest.Fault{Kind: wiretest.Slow, Delay: delay}
+			})
+			var took []time.Duration
+			for range max(b.N, 5) {
+				repo, err := gitstore.Open(p.fresh())
+				if err != nil {
+					b.Fatal(err)
+				}
+				l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				server, err := wire.Open(p.url, wire.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				s, err := l.Share(gitstore.Place{Server: server, Ref: gitstore.LedgerRef, Of: server.Remote()}, func(context.Context, int) {})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.Snapshot(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				start := time.Now()
+				snap, err := s.Snapshot(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				if tree := treeOf(b, s, snap.Tip); tree.Size() < 10_000 {
+					b.Fatal(tree.Size())
+				}
+				before, err := s.Checkpoints(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := s.KeepCheckpoints(b.Context(), before, kept(fmt.Sprint(start)), start); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(median(took), "ms")
+		})
+	}
+}
