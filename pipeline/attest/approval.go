@@ -34,6 +34,7 @@ type Approval struct {
 	Repository  *ledger.Repository `json:"repository,omitempty"`
 	PullRequest int                `json:"pullRequest,omitempty"`
 	Proposer    ledger.Actor       `json:"proposer"`
+	Proposers   []ledger.Actor     `json:"alsoProposedBy"` // while it was open, each once
 	ProposedAt  string             `json:"proposedAt"`
 	ReviewedOn  string             `json:"reviewedOn"` // the commit whose tree was patched
 	SettledAt   string             `json:"settledAt"`
@@ -200,6 +201,9 @@ func (s settled) approval() (Statement, error) {
 		a.Needs = append(a.Needs, Need{n.Kind, n.Required, n.Approved})
 	}
 	var err error
+	if a.Proposers, err = s.proposers(); err != nil {
+		return Statement{}, err
+	}
 	if a.Decisions, err = s.decisions(); err != nil {
 		return Statement{}, err
 	}
@@ -261,6 +265,25 @@ func read(r Record) (settled, error) {
 		}
 	}
 	return s, nil
+}
+
+// proposers are those who proposed the patch after the first, each once.
+func (s settled) proposers() ([]ledger.Actor, error) {
+	all, err := ledger.Provenances(s.dir, s.log)
+	if err != nil {
+		return nil, err
+	}
+	out := []ledger.Actor{}
+	is := func(a ledger.Actor) func(ledger.Actor) bool {
+		return func(b ledger.Actor) bool { return a.Kind == b.Kind && a.ID == b.ID }
+	}
+	first := is(s.log.Transaction().Proposer)
+	for _, p := range all {
+		if a := p.Proposer; !first(a) && !slices.ContainsFunc(out, is(a)) {
+			out = append(out, a)
+		}
+	}
+	return out, nil
 }
 
 // decisions are those that were recorded before it was decided, each as the verdict

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -285,8 +286,12 @@ func leaves(t testing.TB, raw []byte) map[string][]byte {
 				walk(at+"/"+key, below, func(to any) { v[key] = to })
 			}
 		case []any:
-			set(v[:len(v)-1])
-			add(at + " shorter")
+			if len(v) > 0 {
+				set(v[:len(v)-1])
+				add(at + " shorter")
+			}
+			set(append(slices.Clone(v), "a"))
+			add(at + " longer")
 			set(v)
 			for i, below := range v {
 				walk(at+"/"+strconv.Itoa(i), below, func(to any) { v[i] = to })
