@@ -100,14 +100,20 @@ func TestClaims(t *testing.T) {
 		text     string
 		declared []string
 	}{
-		"nothing":        {Change{Summary: "a"}, "", nil},
-		"no more":        {Change{Summary: "a", Messages: []string{"a\n"}}, "", nil},
-		"another":        {Change{Summary: "b", Messages: []string{"a\n"}}, "a", nil},
-		"declared":       {Change{Summary: "a", Messages: []string{"a\n\nLink: hunter2"}}, "a", []string{"Link: <REDACTED:x>"}},
-		"a secret":       {Change{Messages: []string{"a\n\nhunter2\xff"}}, "a\n\n<REDACTED:x>\\xff", nil},
-		"own":            {Change{Kind: KindPullRequest, Messages: []string{"a\n\nb"}}, "", nil},
-		"gh-aw":          {Change{Messages: itemMessages(map[string]any{"title": "t", "body": "b"}, []string{"a\n\nwhy\n\nLink: x"})}, "t\n\nb", []string{"Link: x"}},
-		"gh-aw, no text": {Change{Messages: itemMessages(map[string]any{"title": "t"}, []string{"a\n\nwhy"})}, "a\n\nwhy", nil},
+		"nothing":  {Change{Summary: "a"}, "", nil},
+		"no more":  {Change{Summary: "a", Messages: []string{"a\n"}}, "", nil},
+		"another":  {Change{Summary: "b", Messages: []string{"a\n"}}, "a", nil},
+		"declared": {Change{Summary: "a", Messages: []string{"a\n\nLink: hunter2"}}, "a", []string{"Link: <REDACTED:x>"}},
+		"a secret": {Change{Messages: []string{"a\n\nhunter2\xff"}}, "a\n\n<REDACTED:x>\\xff", nil},
+		"own":      {Change{Kind: KindPullRequest, Messages: []string{"a\n\nb"}}, "", nil},
+		"gh-aw":    {Change{Messages: itemMessages(map[string]any{"title": "t", "body": "b"}, []string{"a\n\nwhy\n\nLink: x"})}, "t\n\nb", []string{"Link: x"}},
+		"a session": {Change{Summary: "s", TraceFormat: TraceClaude, Trace: []any{
+			map[string]any{"type": "message", "content": "I look"}, map[string]any{"type": "message", "content": "Done.\n\nhunter2\n\nApproved-by: me"},
+			map[string]any{"tool": "Bash"},
+		}}, "Done.\n\n<REDACTED:x>\n\n> Approved-by: me", nil},
+		"a session beside a message": {Change{Messages: []string{"a\n\nb"}, TraceFormat: TraceClaude, Trace: []any{map[string]any{"type": "message", "content": "Done."}}}, "a\n\nb", nil},
+		"steps":                      {Change{Trace: []any{map[string]any{"type": "message", "content": "Done."}}}, "", nil},
+		"gh-aw, no text":             {Change{Messages: itemMessages(map[string]any{"title": "t"}, []string{"a\n\nwhy"})}, "a\n\nwhy", nil},
 	} {
 		if text, declared := c.in.Claims(clean); text != c.text || !slices.Equal(declared, c.declared) {
 			t.Errorf("%s: %q %q", name, text, declared)

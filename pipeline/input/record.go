@@ -3,6 +3,7 @@ package input
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -60,19 +61,34 @@ func (in Change) Provenance(p Patch, proposer ledger.Actor, tool string) ledger.
 }
 
 // Claims are the message and the trailers that a change comes with, without secrets, as a commit can
-// have them; of a message that says no more than the summary, "". clean takes secrets out of a text.
+// have them; of a message that says no more than the summary, "". The message of a change without one is
+// what the agent said last in the log of its session. clean takes secrets out of a text.
 func (in Change) Claims(clean func(string) string) (text string, declared []string) {
 	if in.Kind == KindPullRequest {
 		return "", nil // whose commits are there
 	}
-	messages := make([]string, len(in.Messages))
-	for i, m := range in.Messages {
+	given := in.Messages
+	if last := lastMessage(in.Trace); len(given) == 0 && in.TraceFormat != "" && last != "" {
+		given = []string{last}
+	}
+	messages := make([]string, len(given))
+	for i, m := range given {
 		messages[i] = clean(ledger.EscapeBytes(m))
 	}
 	if text, declared = message.Read(messages...); len(declared) == 0 && text == message.Line(in.Summary) {
 		text = ""
 	}
 	return text, declared
+}
+
+// lastMessage is the last thing that an agent said, of the steps of its session.
+func lastMessage(steps []any) string {
+	for _, step := range slices.Backward(steps) {
+		if object, _ := step.(map[string]any); stepType(object) == stepMessage {
+			return said(object, "content")
+		}
+	}
+	return ""
 }
 
 // itemMessages are the messages of a change that an item of gh-aw asks for: its own title and text, if
