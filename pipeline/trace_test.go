@@ -342,6 +342,12 @@ func TestTraceDecidesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		change, _ := log.FileChange()
+		claims := *change.Item.Metadata // what an agent said last is what the commit says, as its proposer's words
+		change.Item.Metadata = &claims
+		if text := claims.Message + strings.Join(claims.Declared, "\n"); strings.Contains("\n"+text, "\nApproved-by") {
+			t.Errorf("an approval out of a trace: %q %q", claims.Message, claims.Declared)
+		}
+		claims.Message, claims.Declared = "", nil
 		line, err := canon.Marshal(map[string]any{
 			"before": before, "after": after, "meta": ledger.Of[*ledger.Meta](log)[0], "change": change.Item, "applied": ledger.Of[*ledger.ApplyStart](log)[0].Approvals,
 		})
