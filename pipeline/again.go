@@ -77,14 +77,11 @@ func (r *Runner) further(in input.Change, p gathered) (ledger.Provenance, error)
 	doc.Author = in.Author.If(r.Now(), r.Secrets.Text)
 	in.Summary = doc.Summary
 	doc.Message, doc.Declared = in.Claims(r.Secrets.Text)
-	raw, err := canon.Marshal(doc)
+	_, clean, err := ledger.Scrub(r.Secrets, doc)
 	if err != nil {
 		return doc, err
 	}
-	if raw, err = r.Secrets.JSON(raw, ledger.IsTyped); err != nil {
-		return doc, err
-	}
 	var stored ledger.Provenance
-	err = canon.Unmarshal(raw, &stored)
+	err = canon.Unmarshal(clean, &stored)
 	return stored, err
 }

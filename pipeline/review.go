@@ -242,12 +242,12 @@ func (r *Runner) refuseDirty(ctx context.Context, in input.Change, p gathered) e
 //
 // The Finder that it returns knows the patch's secrets.
 func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (*secret.Finder, []secret.PatchFinding, error) {
-	for _, f := range set.Files() {
-		if err := r.Secrets.Refuse(f.Path, f.Path, "a file's name cannot be kept out of the ledger"); err != nil {
-			return r.Secrets, nil, err
+	finder, found := r.Secrets.Learn(set)
+	for _, f := range set.Files() { // whose names tell who has to approve: one that is a secret of the patch itself is refused as well
+		if err := finder.Refuse(f.Path, f.Path, "a file's name cannot be kept out of the ledger"); err != nil {
+			return finder, nil, err
 		}
 	}
-	finder, found := r.Secrets.Learn(set)
 	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
 		return finder, nil, &secret.FoundError{Found: found, Why: "the Policy refuses secrets"}
 	}

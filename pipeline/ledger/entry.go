@@ -108,11 +108,7 @@ func (s *Stage) file(name string, data []byte) {
 
 // line is a document as it is stored, and whether anything was taken out of it.
 func (s *Stage) line(doc any) (line []byte, redacted bool, err error) {
-	raw, err := canon.Marshal(doc)
-	if err != nil {
-		return nil, false, err
-	}
-	clean, err := s.scrub.JSON(raw, IsTyped)
+	raw, clean, err := Scrub(s.scrub, doc)
 	if err != nil {
 		return nil, false, err
 	}

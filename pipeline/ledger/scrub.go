@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 )
 
@@ -25,16 +27,73 @@ type Scrubber interface {
 
 // scrubbed is an event's payload without secrets.
 func scrubbed(scrub Scrubber, p Payload) (Payload, error) {
-	raw, err := canon.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	clean, err := scrub.JSON(raw, IsTyped)
+	raw, clean, err := Scrub(scrub, p)
 	if err != nil || bytes.Equal(clean, raw) {
 		return p, err
 	}
 	return Event{Type: p.Type(), Payload: clean}.Decode()
 }
+
+// Scrub returns a document of a record as canonical JSON, as it was given and without secrets. Its ids and hashes stay
+// (T48), and so does what its own types have as kind, schema or Actor, where that has the form of one: by these a
+// further proposal is told from other artifacts, and whoever proposed is kept from approving, so a patch that holds
+// one of them as if it were a password must not take it out (T10). Whatever else is there is text like any other.
+func Scrub(scrub Scrubber, doc any) (raw, clean []byte, err error) {
+	if raw, err = canon.Marshal(doc); err != nil {
+		return nil, nil, err
+	}
+	if clean, err = scrub.JSON(raw, IsTyped); err != nil || bytes.Equal(clean, raw) {
+		return raw, clean, err
+	}
+	stays := staying{}
+	stays.in(reflect.ValueOf(doc))
+	clean, err = scrub.JSON(raw, func(key, value string) bool { return IsTyped(key, value) || stays[[2]string{key, value}] })
+	return raw, clean, err
+}
+
+// staying are members, each a name and a value, that a Scrubber leaves alone.
+type staying map[[2]string]bool
+
+// in adds those of a value. What a map has is foreign.
+func (s staying) in(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		s.in(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			s.in(v.Index(i))
+		}
+	case reflect.Struct:
+		who, _ := reflect.TypeAssert[Actor](v)
+		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
+			field := v.Field(i)
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			stays := false
+			switch {
+			case field.Kind() != reflect.String:
+				s.in(field)
+			case name == "kind", name == "schema":
+				stays = ownWord().MatchString(field.String())
+			case name == "id":
+				stays = accountID().MatchString(who.ID) || strings.HasPrefix(who.ID, "local:")
+			case name == "login": // a local one is a name that anybody types
+				stays = accountID().MatchString(who.ID) && accountName().MatchString(who.Login)
+			}
+			if stays {
+				s[[2]string{name, field.String()}] = true
+			}
+		}
+	}
+}
+
+var (
+	ownWord     = lazyregexp.New(`^[A-Za-z0-9_./-]{1,60}$`)
+	accountID   = lazyregexp.New(`^[0-9]{1,20}$`)
+	accountName = lazyregexp.New(`^[A-Za-z0-9._-]{1,100}(\[bot\])?$`)
+)
 
 // forms are the members whose values this program makes: ids and hashes, which
 // are no secrets however random they look. A value that has not the form is
