@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"io/fs"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -12,7 +13,7 @@ import (
 type Again string
 
 // A further proposal is recorded with the transaction, unless one of the same proposer, input
-// and words is, the transaction takes none any more, or it has as many as it takes.
+// and words is, the transaction takes none any more, or it has as many as it takes of those who proposed it before.
 const (
 	AgainNothing  Again = ""
 	AgainRecorded Again = "recorded"
@@ -60,7 +61,8 @@ func (r *Runner) proposeAgain(tree fs.FS, in input.Change, p gathered, out Revie
 			}
 		}
 	}
-	if len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain {
+	known := slices.ContainsFunc(recorded, func(p ledger.Provenance) bool { return p.By(doc.Proposer) })
+	if known && len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain { // somebody new is always recorded, as they may not approve
 		out.Again = AgainFull
 		return nothing(out, nil)
 	}

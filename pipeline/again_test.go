@@ -150,6 +150,38 @@ func TestAgainBounded(t *testing.T) {
 	w.sound(first.ID, ledger.Proposed)
 }
 
+// TestT10AgainBounded: the bound keeps nobody who proposed it too out of the record, and so from approving.
+func TestT10AgainBounded(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	for i := range ledger.MaxAgain + 1 {
+		h.proposedIn(fmt.Sprint("form ", i), botThere)
+	}
+	h.proposedIn("codex", adaThere)
+	h.proposedIn("git", adaThere)
+	if n := len(h.w.provenances(tx)); n != 1+ledger.MaxAgain+1 {
+		t.Errorf("%d are recorded", n)
+	}
+	h.says(adaThere, "/approve "+fingerprint)
+	h.want(tx, approval.Pending, "its author is the proposer")
+	h.w.sound(tx, ledger.Awaiting)
+}
+
+// proposedIn proposes fix for the pull request in a format.
+func (h *hub) proposedIn(format string, who ledger.Actor) {
+	h.w.Helper()
+	in := h.w.input(fix)
+	in.Proposer, in.Format = &who, format
+	r := h.runner()
+	in, err := pull.ChangeFor(h.w.Context(), r, in, 7)
+	if err == nil {
+		_, err = r.Review(h.w.Context(), in, false)
+	}
+	if err != nil {
+		h.w.Fatal(err)
+	}
+}
+
 // TestAgainAtOnce: proposals at the same time are all recorded, each once.
 func TestAgainAtOnce(t *testing.T) {
 	w := newWorld(t)
@@ -192,25 +224,12 @@ func TestAgainAtOnce(t *testing.T) {
 func TestT10ProposedToo(t *testing.T) {
 	h := newHub(newWorld(t))
 	tx, fingerprint := h.propose()
-	propose := func(who ledger.Actor) {
-		t.Helper()
-		in := h.w.input(fix)
-		in.Proposer, in.Format = &who, "codex"
-		r := h.runner()
-		in, err := pull.ChangeFor(t.Context(), r, in, 7)
-		if err == nil {
-			_, err = r.Review(t.Context(), in, false)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	propose(adaThere)
+	h.proposedIn("codex", adaThere)
 	h.says(adaThere, "/approve "+fingerprint)
 	h.want(tx, approval.Pending, "its author is the proposer")
 	h.says(bobThere, "/approve "+fingerprint)
 	h.want(tx, approval.Approved, "")
-	propose(bobThere) // who cannot take it back that way, nor can anybody for them
+	h.proposedIn("codex", bobThere) // who cannot take it back that way, nor can anybody for them
 	g := h.want(tx, approval.Approved, "")
 	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ type Join struct {
 	common  int               // how many events both have
 	renamed map[string]string // requests of the other log, by their ids there
 	hard    bool              // the log has more than what commutes
+	untold  bool              // a further proposal was left out, whose proposer may have approved it since
 }
 
 // NewJoin begins after the first events, which both logs have.
@@ -65,13 +67,19 @@ func (j *Join) add(at time.Time, p Payload) error {
 		if tx.Closed || slices.ContainsFunc(Of[*ArtifactStored](j.log), stored) {
 			return nil // of a closed one it is a note of what nobody needs any more
 		}
-		again := p.Kind == KindAgain || p.Kind == KindTrace // what comes with one
-		if again && (!j.log.TakesProposals() || len(j.log.Artifacts(KindAgain)) >= MaxAgain) {
+		if p.Kind == KindAgain && len(j.log.Artifacts(KindAgain)) >= MaxAgain { // left out, its proposer could approve
+			return fmt.Errorf("%d further proposals are recorded already", MaxAgain)
+		}
+		if again := p.Kind == KindAgain || p.Kind == KindTrace; again && !j.log.TakesProposals() { // a trace comes with one
+			j.untold = j.untold || p.Kind == KindAgain
 			return nil
 		}
 	case *ApprovalDecision:
 		if p.Decision == Deny && tx.Status == Denied {
 			return nil // the other's denial is as final
+		}
+		if j.untold && p.Decision == Approve {
+			return errors.New("an approval after a further proposal that is not recorded here")
 		}
 	case *StatusChange:
 		if p.To == tx.Status || commutes(p) && p.From != tx.Status {

@@ -14,7 +14,7 @@ import (
 
 // The kinds of the artifacts that say where a proposal came from, and their schemas:
 // the one that review began the transaction with, and those of the same patch that came while
-// it was open. MaxAgain is how many of these a transaction has. KindTrace is what a proposer says that
+// it was open. MaxAgain is how many of these a transaction has, but for the first of each other person. KindTrace is what a proposer says that
 // they did before.
 const (
 	KindTrace      = "trace"
@@ -73,9 +73,12 @@ func (in Input) Form() string {
 // Same reports whether two proposals of one patch came from the same place with the same words.
 func (p Provenance) Same(o Provenance) bool {
 	author := p.Author == o.Author || p.Author != nil && o.Author != nil && *p.Author == *o.Author
-	return p.Proposer.Kind == o.Proposer.Kind && p.Proposer.ID == o.Proposer.ID && p.Input == o.Input &&
+	return p.By(o.Proposer) && p.Input == o.Input &&
 		author && p.Message == o.Message && slices.Equal(p.Declared, o.Declared)
 }
+
+// By reports whether a proposal is somebody's.
+func (p Provenance) By(who Actor) bool { return p.Proposer.Kind == who.Kind && p.Proposer.ID == who.ID }
 
 // Provenances reads where a transaction's proposals came from, in the order of the log: those of which review
 // recorded that they are of its patch. dir is the transaction's directory.
@@ -122,10 +125,11 @@ func Proposers(dir fs.FS, log *Log) map[string]Actor {
 }
 
 // again is L24: what is recorded of further proposals is of this patch, by somebody, and of no more
-// than MaxAgain; and none is recorded of a change that is applied, or that is a pull request's own.
+// than MaxAgain beside the first of each person; and none is recorded of a change that is applied, or that is a pull request's own.
 func (c *checker) again() {
 	n, applying := 0, false
 	var status Status
+	before := []Provenance{{Proposer: c.log.Meta().Proposer}}
 	for _, p := range c.log.Payloads() {
 		switch p := p.(type) {
 		case *StatusChange:
@@ -138,9 +142,6 @@ func (c *checker) again() {
 			if p.Kind != KindAgain {
 				continue
 			}
-			if n++; n == MaxAgain+1 {
-				c.Add("L24", p.Path, "more than %d further proposals are recorded", MaxAgain)
-			}
 			if !slices.Contains(openStatuses, status) || applying || c.log.tx.GateOnly() {
 				c.Add("L24", p.Path, "is a further proposal of a change that is none any more")
 			}
@@ -151,6 +152,10 @@ func (c *checker) again() {
 			if err != nil {
 				c.Add("L24", p.Path, "is no record of a further proposal: %v", err)
 			}
+			if n++; n > MaxAgain && slices.ContainsFunc(before, func(o Provenance) bool { return o.By(doc.Proposer) }) {
+				c.Add("L24", p.Path, "more than %d further proposals are recorded", MaxAgain)
+			}
+			before = append(before, doc)
 		}
 	}
 }
