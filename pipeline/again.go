@@ -45,7 +45,7 @@ func (r *Runner) proposeAgain(tree fs.FS, in input.Change, p gathered, out Revie
 	if err != nil {
 		return nothing(out, err)
 	}
-	doc, err := r.further(in, p)
+	doc, err := r.further(in, p, log.Transaction())
 	if err != nil {
 		return nothing(out, err)
 	}
@@ -71,8 +71,9 @@ func (r *Runner) proposeAgain(tree fs.FS, in input.Change, p gathered, out Revie
 	return recording(out, s, ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: "proposed again by " + doc.Proposer.Login + " as " + doc.Input.Form()})
 }
 
-// further is what is recorded of a further proposal, as it is stored: without secrets.
-func (r *Runner) further(in input.Change, p gathered) (ledger.Provenance, error) {
+// further is what is recorded of a further proposal of a transaction's patch, as it is stored: without secrets, and
+// so that the record verifies, which is somebody else's.
+func (r *Runner) further(in input.Change, p gathered, of ledger.Transaction) (ledger.Provenance, error) {
 	doc := in.Provenance(p.Patch, p.proposer, r.Tool)
 	doc.Schema, doc.BaseSHA256, doc.AfterSHA256 = ledger.AgainSchema, nil, nil
 	doc.Summary = r.oneLine(in.Summary, 500)
@@ -84,6 +85,9 @@ func (r *Runner) further(in input.Change, p gathered) (ledger.Provenance, error)
 		return doc, err
 	}
 	var stored ledger.Provenance
-	err = canon.Unmarshal(clean, &stored)
+	if err = canon.Unmarshal(clean, &stored); err == nil && stored.CheckAgain(of) != nil { // half of what is claimed is nothing that a commit can have
+		stored.Author, stored.Message, stored.Declared = nil, "", nil
+		err = stored.CheckAgain(of)
+	}
 	return stored, err
 }

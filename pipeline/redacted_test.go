@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -73,4 +75,24 @@ func (h *hub) proposedBy(diff string, proposers ...ledger.Actor) (tx, patchID st
 		tx, patchID = done.ID, done.PatchID
 	}
 	return tx, patchID
+}
+
+// TestL24Redacted: a further proposal whose words turn out to have a secret once they are read leaves a record that
+// verifies: it is somebody else's transaction.
+func TestL24Redacted(t *testing.T) {
+	w := newWorld(t)
+	first := w.review()
+	address := "mallory9xq@example7.org"
+	out := w.again(ada, func(in *input.Change) {
+		in.Author = &ledger.Author{Name: "Mallory", Email: address, Date: "2026-01-01T00:00:00Z"}
+		in.Messages = []string{"greet\n\nwhy\n\nPassword:            '" + address + "'"}
+	})
+	if out.Again != pipeline.AgainRecorded {
+		t.Errorf("%+v", out.Again)
+	}
+	if all := w.provenances(first.ID); len(all) != 2 || all[1].Proposer != ada || all[1].Author != nil {
+		t.Errorf("%+v", all)
+	}
+	w.sound(first.ID, ledger.Proposed)
+	w.gate(first.ID)
 }

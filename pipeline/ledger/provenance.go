@@ -147,7 +147,7 @@ func (c *checker) again() {
 			}
 			doc, err := readProvenance(c.dir, p)
 			if err == nil {
-				err = doc.valid(c.log.tx)
+				err = doc.CheckAgain(c.log.tx)
 			}
 			if err != nil {
 				c.Add("L24", p.Path, "is no record of a further proposal: %v", err)
@@ -168,7 +168,8 @@ func (l *Log) TakesProposals() bool {
 	return !l.tx.Closed && !l.tx.GateOnly() && slices.Contains(openStatuses, l.tx.Status) && !l.Applying()
 }
 
-func (p Provenance) valid(tx Transaction) error {
+// CheckAgain is an error unless a record of a further proposal is one of a transaction's patch, as L24 has it.
+func (p Provenance) CheckAgain(tx Transaction) error {
 	claims := Proposal{Message: p.Message, Declared: p.Declared}
 	switch {
 	case p.Schema != AgainSchema:
