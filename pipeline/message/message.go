@@ -109,13 +109,14 @@ func split(all []string) (body, trailers []string) {
 		return all, nil
 	}
 	var rest []string
+	var folded [][]string // the lines of each trailer
 	gits, others := false, 0
 	for _, line := range all[start:] {
 		switch {
-		case strings.HasPrefix(line, " ") && len(trailers) > 0 && len(rest) == 0:
-			trailers[len(trailers)-1] += " " + strings.TrimSpace(line)
+		case strings.HasPrefix(line, " ") && len(folded) > 0 && len(rest) == 0:
+			folded[len(folded)-1] = append(folded[len(folded)-1], strings.TrimSpace(line))
 		case trailer().MatchString(line):
-			trailers = append(trailers, line)
+			folded = append(folded, []string{line})
 			gits = gits || strings.HasPrefix(line, "Signed-off-by: ")
 		case strings.HasPrefix(line, "> "), strings.HasPrefix(line, "skip checks"), strings.HasPrefix(line, "(cherry picked from commit "):
 			rest = append(rest, line)
@@ -124,12 +125,12 @@ func split(all []string) (body, trailers []string) {
 			others++
 		}
 	}
-	if len(trailers) == 0 || others > 0 && (!gits || others > 3*len(trailers)) {
+	if len(folded) == 0 || others > 0 && (!gits || others > 3*len(folded)) {
 		return all, nil
 	}
-	for i, t := range trailers {
-		key, value, _ := strings.Cut(t, ":")
-		trailers[i] = strings.TrimRight(key, " ") + ": " + ledger.OneLine(value, maxTrailer)
+	for _, lines := range folded {
+		key, value, _ := strings.Cut(strings.Join(lines, " "), ":")
+		trailers = append(trailers, strings.TrimRight(key, " ")+": "+ledger.OneLine(value, maxTrailer))
 	}
 	body = append(slices.Clip(all[:start]), rest...)
 	if len(rest) == 0 {

@@ -45,6 +45,7 @@ func TestRead(t *testing.T) {
 		"a long declaration":  {[]string{"a\n\nNote: " + strings.Repeat(long, 5)}, "a", []string{"Note: " + strings.TrimSpace(strings.Repeat(long, 5))[:499] + "…"}},
 		"no declaration more": {[]string{"a\n\n" + numbered(60)}, "a", strings.Split(numbered(50), "\n")},
 		"too long":            {[]string{"a\n\n" + strings.Repeat(long+"\n", 100) + "\nNote: b"}, "a\n\n" + strings.Repeat(strings.TrimSpace(long)+"\n", 51) + "\n… cut here", []string{"Note: b"}},
+		"folded without end":  {[]string{"a\n\nNote: b\n" + strings.Repeat(" b\n", 1<<20)}, "a", []string{"Note: b" + strings.Repeat(" b", 249) + "…"}},
 		"nothing":             {[]string{"", " \n\t\n"}, "", nil},
 	} {
 		text, declared := message.Read(c.messages...)
