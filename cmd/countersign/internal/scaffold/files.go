@@ -431,6 +431,11 @@ func Write(root *os.Root, files []Planned) error {
 			}
 			continue
 		}
+		if f.Have != nil { // somebody may have worked on it while the change was shown
+			if now, err := readRegular(root.FS(), f.Path); err != nil || !bytes.Equal(now, f.Have) {
+				return &RefusedError{f.Path + ": it was changed meanwhile, and is left as it is", "look at it, and run init again"}
+			}
+		}
 		if err := root.MkdirAll(path.Dir(f.Path), 0o777); err != nil {
 			return fileError(f.Path, err)
 		}

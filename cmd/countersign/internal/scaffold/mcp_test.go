@@ -3,6 +3,8 @@ package scaffold
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -137,5 +139,35 @@ func TestPlanMCP(t *testing.T) {
 	}
 	if _, err := PlanMCP(fstest.MapFS{ServersFile: {Data: []byte("{")}}); err == nil || !strings.HasPrefix(err.Error(), ".mcp.json: invalid JSON") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestWriteChangedMeanwhile: what somebody wrote into a file while the change to it was shown is not lost, nor is what a link
+// in its place leads to.
+func TestWriteChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(root *os.Root) error{
+		"edited": func(root *os.Root) error { return root.WriteFile(AgentsFile, []byte("mine, and more\n"), 0o644) },
+		"a link": func(root *os.Root) error {
+			return errors.Join(root.Rename(AgentsFile, "other.md"), root.Symlink("other.md", AgentsFile))
+		},
+		"gone": func(root *os.Root) error { return root.Remove(AgentsFile) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, err := os.OpenRoot(t.TempDir())
+			check(t, err)
+			defer root.Close()
+			check(t, root.WriteFile(AgentsFile, []byte("mine\n"), 0o644))
+			files, err := PlanMCP(root.FS())
+			check(t, err)
+			check(t, change(root))
+			before, _ := root.ReadFile(AgentsFile)
+			if err := Write(root, files); !errors.As(err, new(*RefusedError)) {
+				t.Errorf("%v", err)
+			}
+			if after, _ := root.ReadFile(AgentsFile); string(after) != string(before) {
+				t.Errorf("%s", after)
+			}
+		})
 	}
 }
