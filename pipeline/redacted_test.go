@@ -44,6 +44,13 @@ func TestT48KindIsNoSecret(t *testing.T) {
 	h.want(tx, approval.Pending, "its author is the proposer")
 }
 
+// TestT48TypeIsNoSecret: nor the type of an item, without which the record would never verify, nor would the ledger.
+func TestT48TypeIsNoSecret(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, _ := h.proposedBy(strings.Replace(fix, "+new\n", "+postgres://shop:fileChange@db.example.org/shop\n", 1), botThere)
+	h.w.sound(tx, ledger.Proposed)
+}
+
 // TestT48PathIsNoSecret: a path that a patch has as a secret too is refused, as it tells who has to approve.
 func TestT48PathIsNoSecret(t *testing.T) {
 	h := newHub(newWorld(t))

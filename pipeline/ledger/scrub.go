@@ -35,7 +35,7 @@ func scrubbed(scrub Scrubber, p Payload) (Payload, error) {
 }
 
 // Scrub returns a document of a record as canonical JSON, as it was given and without secrets. Its ids and hashes stay
-// (T48), and so does what its own types have as kind, schema or Actor, where that has the form of one: by these a
+// (T48), and so does what its own types have as kind, schema, type or Actor, where that has the form of one: by these a
 // further proposal is told from other artifacts, and whoever proposed is kept from approving, so a patch that holds
 // one of them as if it were a password must not take it out (T10). Whatever else is there is text like any other.
 func Scrub(scrub Scrubber, doc any) (raw, clean []byte, err error) {
@@ -75,7 +75,7 @@ func (s staying) in(v reflect.Value) {
 			switch {
 			case field.Kind() != reflect.String:
 				s.in(field)
-			case name == "kind", name == "schema":
+			case name == "kind", name == "schema", name == "type":
 				stays = ownWord().MatchString(field.String())
 			case name == "id":
 				stays = accountID().MatchString(who.ID) || strings.HasPrefix(who.ID, "local:")
