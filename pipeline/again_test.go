@@ -249,7 +249,7 @@ func TestT10ProposedToo(t *testing.T) {
 		Policy: h.w.policy, Needs: h.w.policy.Needs(p.TargetFiles, false), Log: log, PullRequest: true, Head: p.HeadCommit, Now: h.w.time(),
 		Stands: func(ledger.ApprovalDecision) string { return "" },
 	}
-	if v := c.Decide(); v.State != approval.Pending || !strings.Contains(v.Decisions[0].Reason, "who else proposed") {
+	if v := c.Decide(); v.State != approval.Pending || !strings.Contains(v.Decisions[0].Reason, "who proposed") {
 		t.Errorf("%+v", v)
 	}
 	dir, err := h.w.directory(tx)

@@ -171,7 +171,7 @@ type Case struct {
 	People      func(names ...string) []string
 	Drift       func(from string) Drift
 
-	untold bool // somebody proposed it again, and nobody knows who
+	untold bool // somebody proposed it, first or again, and nobody knows who
 }
 
 // Decide adds up the decisions of the log. The verdict is approved when every
@@ -181,10 +181,11 @@ type Case struct {
 func (c Case) Decide() Verdict {
 	v := Verdict{State: Pending, Decisions: []Judged{}}
 	tallies := c.tallies()
+	c.untold = c.Log.Transaction().Proposer.Redacted()
 	var broken *ledger.ApprovalDecision // the first that breaks the glass
 	for _, p := range c.Log.Payloads() {
 		if a, ok := p.(*ledger.ArtifactStored); ok && a.Kind == ledger.KindAgain {
-			if who, known := c.Proposers[a.Path]; known {
+			if who, known := c.Proposers[a.Path]; known && !who.Redacted() {
 				c.Authors = append(slices.Clip(c.Authors), who)
 			} else {
 				c.untold = true

@@ -473,3 +473,21 @@ func TestWhy(t *testing.T) {
 		}
 	}
 }
+
+// TestT10RedactedProposer: where the id of who proposed the change was taken out of the record, nobody can tell that
+// an approver is another.
+func TestT10RedactedProposer(t *testing.T) {
+	for id, want := range map[string]approval.State{"7": approval.Approved, "<REDACTED:generic-api-key>": approval.Pending, "local:<REDACTED:x>": approval.Pending} {
+		d := ledger.ApprovalDecision{Decision: ledger.Approve, Fingerprint: "patchset:" + thePatch, Source: ledger.Source{
+			Kind: "issue_comment", Author: ledger.Actor{Kind: "user", ID: "8", Login: "ada"}, Permission: "write", CreatedAt: ledger.FormatTime(noon),
+		}}
+		v := approval.Case{
+			Policy: policy.Default(), Needs: policy.Default().Needs([]string{"a.txt"}, false), PullRequest: true, Now: noon,
+			Log:    record(t, ledger.Actor{Kind: "user", ID: id, Login: "eve"}, []ledger.ApprovalDecision{d}),
+			Stands: func(ledger.ApprovalDecision) string { return "" },
+		}.Decide()
+		if v.State != want {
+			t.Errorf("%s: %+v", id, v)
+		}
+	}
+}

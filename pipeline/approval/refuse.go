@@ -25,7 +25,7 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 	case c.Policy.IsBot(s.Author.ID, s.Author.Login):
 		return "the Policy lists its author under bots"
 	case c.untold:
-		return "who else proposed the change cannot be told"
+		return "who proposed the change cannot be told"
 	}
 	switch {
 	case isLocal(s):

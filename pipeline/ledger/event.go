@@ -26,6 +26,7 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -137,6 +138,9 @@ type Actor struct {
 	ID    string `json:"id"`
 	Login string `json:"login"`
 }
+
+// Redacted reports whether the id was taken out of a record as if it were a secret: who it is cannot be told.
+func (a Actor) Redacted() bool { return strings.Contains(a.ID, "<REDACTED:") }
 
 // SandboxPolicy says what a transaction's effects may reach.
 type SandboxPolicy struct {
