@@ -1,9 +1,10 @@
 // Package message has the words of a commit: those that a proposer brings, which are
 // made harmless, and the trailers that this program adds to them. It is pure.
 //
-// A proposer's message is text that nobody has verified. What Git, a forge or its CI
-// obeys in one is taken out of it, and so is what could be taken for a trailer of this
-// program: such a line is quoted with "> ". The other trailers of the message are
+// A proposer's message is text that nobody has verified. What skips a forge's checks, ends
+// a message for Git, or could be taken for a trailer of this program is made harmless:
+// such a line is quoted with "> ". Words that a forge obeys in any commit, as "Fixes #1"
+// and "@name", stay. The other trailers of the message are
 // declarations. They stand in the block that ends the commit's message, before the
 // program's own:
 //
