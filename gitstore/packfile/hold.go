@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -177,7 +178,9 @@ const lockName = "lock"
 // need be. [Remove] leaves the directory alone while the Store is reachable and
 // its process alive. One that may only be read is opened all the same.
 func OpenRemovable(objectsDir string) (*Store, error) {
-	for range maxLocks {
+	for i := range maxLocks {
+		// Two processes that make and remove it in step would never get out of step.
+		time.Sleep(rand.N(time.Duration(i)*100*time.Microsecond + 1))
 		if err := os.MkdirAll(objectsDir, 0o777); err != nil {
 			return nil, err
 		}
