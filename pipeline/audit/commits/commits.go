@@ -157,6 +157,13 @@ func Run(ctx context.Context, o Options, commits []history.BranchCommit) (Result
 	return j.Result, j.line(ctx, commits[0].ID)
 }
 
+// Has reports whether a commit was judged.
+func (r Result) Has(commit string) bool {
+	_, explained := r.Explained[commit]
+	_, not := r.Unexplained[commit]
+	return explained || not
+}
+
 // After is what a chain's commits from the n-th on brought into the branch.
 func (r Result) After(n int) (listed func(commit string) bool) {
 	late := map[string]bool{}

@@ -23,8 +23,12 @@ const maxWork = 1 << 30
 // make only a part of it, by is nil and lines are in none of them.
 func (j *judge) replay(ctx context.Context, set patch.Patchset, to string, within []history.BranchCommit) (by *Explained, why string, lines []Lines, err error) {
 	ids := slices.DeleteFunc(j.Index.inside(set.Paths()), func(id string) bool { return !j.free(id, to, within) })
-	if len(ids) == 0 {
+	const tooMuch = "approved patches of its files were not made again, as this audit has made too many"
+	switch {
+	case len(ids) == 0:
 		return nil, "", nil, nil
+	case j.work > maxWork:
+		return nil, tooMuch, nil, nil
 	}
 	approved, err := coverage.Among(j.Ledger, ids, func(commit string) (fs.FS, error) { return j.Code.Tree(ctx, commit) })
 	if err != nil {
@@ -40,7 +44,7 @@ func (j *judge) replay(ctx context.Context, set patch.Patchset, to string, withi
 		}
 	}
 	if j.work > maxWork {
-		return nil, "approved patches of its files were not made again, as this audit has made too many", nil, nil
+		return nil, tooMuch, nil, nil
 	}
 	report := coverage.Of(set, approved.Patches)
 	switch n := len(report.Transactions); {
