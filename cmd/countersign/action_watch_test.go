@@ -39,7 +39,7 @@ func TestActionWatch(t *testing.T) {
 		}
 		return last
 	}
-	run(cli.ExitRefused, 1, true, "main could not be audited", "no transactions yet")
+	run(cli.ExitRefused, 1, true, "main could not be audited", "there is no ledger here")
 	if code, _, printed := h.action("run", "patch="+h.write("fix.patch", greetFix), "token="+h.token); code != 0 {
 		t.Fatalf("run: %d\n%s", code, printed)
 	}
@@ -67,7 +67,7 @@ func TestActionWatch(t *testing.T) {
 	push("z", "z.txt")
 	run(cli.ExitFailed, 2, true, "z", "Nothing accounts for 1 commit more")
 
-	h.s.Fail(githubtest.Fault{Path: "/issues", Status: 500, Times: 100})
+	h.s.Fail(githubtest.Fault{Path: "/api/v3/repos/" + site + "/issues", Status: 500, Times: 100})
 	h.clone()
 	h.env["INPUT_TOKEN"] = h.s.ActionsToken(site, "contents:read", "issues:write")
 	if code, _, printed := h.step("watch"); code == 0 || !strings.Contains(printed, "reading the open issues") {

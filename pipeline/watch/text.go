@@ -58,7 +58,7 @@ func (a Audit) leaveOut() string {
 }
 
 func (a Audit) failed() string {
-	return fmt.Sprintf("**%s could not be audited**, so whether anything accounts for its commits is not known. %s", a.branch(), markdown.Words(a.Clean(ledger.OneLine(a.Failure, 1000))))
+	return fmt.Sprintf("**%s could not be audited**, so whether anything accounts for its commits is not known: %s", a.branch(), markdown.Words(a.Clean(ledger.OneLine(a.Failure, 1000))))
 }
 
 func (a Audit) explained() string {
@@ -87,7 +87,7 @@ func (a Audit) more(fresh mark) string {
 	if len(fresh.gone) > 0 {
 		b.WriteString("\n" + a.goneText(fresh.gone))
 	}
-	return b.String()
+	return strings.TrimPrefix(b.String(), "\n")
 }
 
 // ids are commits without a word about them.
