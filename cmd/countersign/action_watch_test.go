@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,9 @@ func TestActionWatch(t *testing.T) {
 		h.clone()
 		h.event("push", nil)
 		h.env["INPUT_TOKEN"] = h.s.ActionsToken(site, "contents:read", "issues:write")
-		code, _, printed := h.step("watch")
+		inputs := slices.DeleteFunc(slices.Clone(says), func(s string) bool { return !strings.HasPrefix(s, "since=") })
+		says = slices.DeleteFunc(says, func(s string) bool { return strings.HasPrefix(s, "since=") })
+		code, _, printed := h.step("watch", inputs...)
 		all := h.s.Issues(site)
 		if code != want || len(all) != issues || all[issues-1].Open != open {
 			t.Fatalf("exit code %d, issues %+v\n%s", code, all, printed)
@@ -66,6 +69,11 @@ func TestActionWatch(t *testing.T) {
 	run(0, 2, false)
 	push("z", "z.txt")
 	run(cli.ExitFailed, 2, true, "z", "Nothing accounts for 1 commit more")
+	since := h.s.Git(site, "rev-parse", "refs/heads/main")
+	run(cli.ExitRefused, 2, true, "takes a whole commit id", "since=1d")
+	run(0, 2, false, "0 commits since [", "since="+since)
+	push("after", "after.txt")
+	run(cli.ExitFailed, 3, true, "after", "since="+since)
 
 	h.s.Fail(githubtest.Fault{Path: "/api/v3/repos/" + site + "/issues", Status: 500, Times: 100})
 	h.clone()

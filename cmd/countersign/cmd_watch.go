@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/watch"
 	"github.com/countersign-dev/countersign/report"
@@ -25,11 +26,14 @@ func (a *App) actionWatch(ctx context.Context, step action.Step) error {
 	if err != nil {
 		return err
 	}
+	since := step.Input("since")
 	found, err := a.takeLedger(ctx, cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef))
 	var branch judged
 	switch {
+	case since != "" && !canon.IsHex(since, 40) && !canon.IsHex(since, 64): // an age would close the issue as time goes by
+		err = errors.Join(err, &cli.UsageError{Message: "the input since of the stage watch takes a whole commit id", Hint: ""})
 	case err == nil && found:
-		branch, err = a.audit(ctx, auditFlags{branch: of.Branch, since: step.Input("since")})
+		branch, err = a.audit(ctx, auditFlags{branch: of.Branch, since: since})
 	case err == nil:
 		err = gitstore.ErrNoLedger
 	}

@@ -62,7 +62,11 @@ func (a Audit) failed() string {
 }
 
 func (a Audit) explained() string {
-	return fmt.Sprintf("Something accounts for each commit of %s now (%s).\n", a.branch(), ledger.Plural(a.Found.Commits, "commit", "commits"))
+	text := fmt.Sprintf("Something accounts for each commit of %s now: %s", a.branch(), ledger.Plural(a.Found.Commits, "commit", "commits"))
+	if a.Found.Since != "" {
+		text += " since " + a.commit(a.Found.Since)
+	}
+	return text + ".\n"
 }
 
 // goneText tells of commits that the branch had.

@@ -127,7 +127,9 @@ func (a Audit) bad() bool { return a.Found == nil || len(a.Found.Unexplained) > 
 func (a Audit) next(issue *forge.Issue) (next *forge.Issue, comment string) {
 	var told mark
 	if issue != nil {
-		told, _ = readMark(issue.Body, a.Branch)
+		if told, _ = readMark(issue.Body, a.Branch); !issue.Open {
+			told.gone = nil // whoever closed it has looked at these
+		}
 	}
 	now := a.mark(told)
 	next = &forge.Issue{Title: a.title(), Open: true}

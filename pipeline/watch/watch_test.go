@@ -134,7 +134,7 @@ func TestKeep(t *testing.T) {
 		"the audit fails":               {{broken(), nil, 1, true, 0, "could not be audited"}, {broken(), nil, 1, true, 0, "does not verify"}, {audited(), nil, 1, false, 1, ""}},
 		"the audit fails, with others":  {{audited(3), nil, 1, true, 0, ""}, {broken(), nil, 1, true, 1, "nothing accounted for 1 commit"}, {audited(3), nil, 1, true, 1, "subject 3"}},
 		"it fails and then all is well": {{audited(3), nil, 1, true, 0, ""}, {broken(), nil, 1, true, 1, ""}, {audited(), nil, 1, false, 2, ""}},
-		"rewritten":                     {{audited(30), nil, 1, true, 0, ""}, {audited(), nil, 1, true, 1, "does not find any more"}, {audited(), nil, 1, true, 1, ""}, {audited(), closes, 1, false, 1, ""}},
+		"rewritten":                     {{audited(30), nil, 1, true, 0, ""}, {audited(), nil, 1, true, 1, "does not find any more"}, {audited(), nil, 1, true, 1, ""}, {audited(), closes, 1, false, 1, ""}, {audited(3), nil, 1, true, 2, "subject 3"}, {audited(), nil, 1, false, 3, "Something accounts"}},
 		"rewritten, while it fails":     {{audited(30), nil, 1, true, 0, ""}, {broken(), nil, 1, true, 1, ""}, {audited(), nil, 1, true, 2, "does not find any more"}},
 		"somebody closes it":            {{audited(3), nil, 1, true, 0, ""}, {audited(3), closes, 1, true, 1, "subject 3"}, {broken(), closes, 1, true, 2, "could not be audited"}},
 		"somebody empties it":           {{audited(3), nil, 1, true, 0, ""}, {audited(3), func(b *board) { b.issues[0].Body = "nothing to see" }, 2, true, 0, "subject 3"}},

@@ -53,7 +53,7 @@ var (
 	usesLine    = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
 	ledgerInput = lazyregexp.New(`(?m)^ +(?:ledger-ref|INPUT_LEDGER-REF): (\S+)$`)
 	redactInput = lazyregexp.New(`(?m)^ +redact: (true|false)$`)
-	sinceInput  = lazyregexp.New(`(?m)^ +since: ([0-9a-z-]+)$`)
+	sinceInput  = lazyregexp.New(`(?m)^ +since: ([0-9a-f]{40,64})$`)
 )
 
 // The folder of the action as the workflows use it, and the workflow that has the

@@ -449,7 +449,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("the workflow lacks %q:\n%s", line, plain)
 		}
 	}
-	for _, since := range []string{strings.Repeat("b", 40), "2026-01-31"} {
+	for _, since := range []string{strings.Repeat("b", 40), strings.Repeat("c", 64)} {
 		have := strings.Replace(plain, "stage: watch\n          ledger-ref: refs/heads/l\n", "stage: watch\n          ledger-ref: refs/heads/l\n          since: "+since+"\n", 1)
 		tree := fstest.MapFS{Caller: {Data: List[1].Render(s)}, file.Path: {Data: []byte(have)}}
 		files, _, err := Plan(tree, Settings{}, func(string) bool { return false }, nil)
@@ -460,7 +460,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("it %s", may)
 		}
 	}
-	for _, odd := range []string{"${{ github.head_ref }}", "\"x\"", "a b"} { // which init does not keep
+	for _, odd := range []string{"${{ github.head_ref }}", "\"x\"", "a b", "90d", "2026-01-31"} { // which init does not keep
 		if got := SettingsOf([]byte(plain + "          since: " + odd + "\n")); got.Since != "" {
 			t.Errorf("since %q: %q", odd, got.Since)
 		}
