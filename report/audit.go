@@ -101,6 +101,9 @@ func accounts(e commits.Explained) string {
 		return "signed by the bot " + Clean(e.Signer)
 	}
 	text := map[commits.By]string{commits.ByTransaction: "transaction ", commits.ByPullRequest: "approved pull request, "}[e.By] + e.Transaction
+	if n := len(e.With); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
 	if from, to, isRange := strings.Cut(e.PartOf, ".."); isRange {
 		text += fmt.Sprintf(", as part of %.12s..%.12s", from, to)
 	} else if e.PartOf != "" {

@@ -34,19 +34,20 @@ func (e *branchError) Error() string {
 	return fmt.Sprintf("%s has %s that nothing accounts for", e.branch, report.Counted(e.n, "commit"))
 }
 
-// explainBranch says of each commit of a branch what accounts for it, by the ledger's tip.
-func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip string, f auditFlags) (*commits.Branch, error) {
+// explainBranch says of each commit of a branch what accounts for it, by the ledger's tip:
+// all that was judged, and what of it is listed.
+func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip string, f auditFlags) (r commits.Result, list *commits.Branch, err error) {
 	snap, err := local.At(ctx, tip)
 	if err != nil {
-		return nil, err
+		return r, nil, err
 	}
 	since, err := a.readSince(ctx, repo, f.since)
 	if err != nil {
-		return nil, err
+		return r, nil, err
 	}
 	r, o, err := a.judgeBranch(ctx, repo, snap.Tree, f.branch, since.commit)
 	if err != nil {
-		return nil, err
+		return r, nil, err
 	}
 	listed, shown := r.After(0), o.Index.First
 	switch {
@@ -60,10 +61,10 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 		}
 	}
 	if err != nil {
-		return nil, err
+		return r, nil, err
 	}
 	b := r.List(f.branch, shown, listed)
-	return &b, nil
+	return r, &b, nil
 }
 
 // judgeBranch judges the commits of a branch since the ledger began, or since a commit

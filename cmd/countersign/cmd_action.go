@@ -47,6 +47,7 @@ var actionStages = map[string][]string{
 	"settle":   {"pr", "bundle", "checks"},
 	"sweep":    {},
 	"site":     {"out"},
+	"watch":    {"since"},
 }
 
 func (a *App) action(ctx context.Context) error {
@@ -68,8 +69,11 @@ func (a *App) action(ctx context.Context) error {
 		}
 		return err
 	}
-	if args[0] == "site" {
+	switch args[0] {
+	case "site":
 		return a.actionSite(ctx, step, args)
+	case "watch":
+		return a.actionWatch(ctx, step)
 	}
 	if step.Input("stage") == "propose" {
 		if err := os.MkdirAll(bundleDir(step), 0o700); err != nil {
@@ -215,7 +219,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet or site"}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site or watch"}
 	}
 	args := []string{stage}
 	switch stage {

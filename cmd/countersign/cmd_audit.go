@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/coverage"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -43,7 +44,8 @@ ledger, never by messages, trailers, names or times. The branch begins with the 
 oldest transaction was reviewed on; --since lists later commits alone: those that a COMMIT does
 not have, or what came after the last one that the ledger named before a day (2026-01-31) or so
 long ago (90d). docs/explain.md has the rules. --sarif also writes all that was found to a file
-that code scanning takes.
+that code scanning takes. "countersign init --watch" writes a workflow that audits the default branch
+and keeps an issue about it.
 
 With --witnesses and --quorum it demands that so many of the witnesses in the file have signed a checkpoint of this
 history, and says which commits that covers; --ask asks them whether they have seen more (docs/witnesses.md).
@@ -67,7 +69,10 @@ accounts for; 2, that there is no ledger; 3, that something cannot be read.`,
   countersign audit --commit HEAD
   countersign audit --commit v1.2..main --json`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.audit(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := a.audit(cmd.Context(), f)
+			return err
+		},
 	}
 	cmd.Flags().StringVar(&f.from, "from", "", "trust this `COMMIT` of the ledger (all 40 digits, or a ref's full name), and check what came after it")
 	cmd.Flags().StringVar(&f.signers, "allowed-signers", "", "demand of every commit a good signature of a key in `FILE` (ssh-keygen's ALLOWED SIGNERS)")
@@ -81,75 +86,83 @@ accounts for; 2, that there is no ledger; 3, that something cannot be read.`,
 	return cmd
 }
 
-func (a *App) audit(ctx context.Context, f auditFlags) error {
+// judged is what audit --branch came to, the zero value where it came to nothing.
+type judged struct {
+	all  commits.Result
+	list *commits.Branch
+}
+
+// audit audits the ledger, and with --branch a branch, prints what it came to, and fails if
+// anything was found.
+func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error) {
 	repo, _, err := a.openRepo()
 	if err != nil {
-		return err
+		return branch, err
 	}
 	local, err := a.localLedger(repo)
 	if err != nil {
-		return err
+		return branch, err
 	}
 	if f.since != "" && f.branch == "" {
-		return &cli.UsageError{Message: "--since was given without --branch", Hint: "countersign audit --branch main --since " + f.since}
+		return branch, &cli.UsageError{Message: "--since was given without --branch", Hint: "countersign audit --branch main --since " + f.since}
 	}
 	if f.witness.file == "" && (f.witness.quorum != 0 || f.witness.ask) {
-		return &cli.UsageError{Message: "--quorum and --ask are about the witnesses of a file", Hint: "name their file: --witnesses FILE"}
+		return branch, &cli.UsageError{Message: "--quorum and --ask are about the witnesses of a file", Hint: "name their file: --witnesses FILE"}
 	}
 	if f.commit != "" {
-		return a.auditCommit(ctx, repo, local, f)
+		return branch, a.auditCommit(ctx, repo, local, f)
 	}
 	signers, err := a.allowedSigners(f.signers)
 	if err != nil {
-		return err
+		return branch, err
 	}
 	h, err := local.History(ctx, gitstore.HistoryOptions{From: f.from, Signers: signers})
 	if err != nil {
-		return err
+		return branch, err
 	}
 	var witnessed *audit.Witnessed
 	var notWitnessed []history.Finding
 	if f.witness.file != "" {
 		if witnessed, notWitnessed, err = a.witnessed(ctx, local, h.Tip(), f.witness); err != nil {
-			return err
+			return branch, err
 		}
 	}
 	found, err := a.runAudit(ctx, repo, h, h, signers != nil, a.line.Show, notWitnessed...)
 	if err != nil {
-		return err
+		return branch, err
 	}
 	found.Witnessed = witnessed
 	doc := audited{Result: found}
 	if f.branch != "" && found.OK {
-		if doc.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), f); err != nil {
-			return err
+		if branch.all, doc.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), f); err != nil {
+			return branch, err
 		}
 	}
 	if found.OK {
 		if err := local.Remember(h); err != nil {
-			return err
+			return branch, err
 		}
 		a.seen = local.Seen
 	}
 	if f.sarif != "" {
 		if err := a.writeJSON(f.sarif, report.SARIF(found, doc.Branch, a.flags.ledgerRef, version())); err != nil {
-			return err
+			return branch, err
 		}
 	}
 	text := report.Audit(found, a.flags.ledgerRef, h.First, signers != nil, a.style())
-	if doc.Branch != nil {
+	if branch.list = doc.Branch; doc.Branch != nil {
 		text += report.Branch(*doc.Branch, a.style())
 	}
 	err = a.result(doc, text)
 	switch {
 	case err != nil:
-		return err
+		return branch, err
 	case !found.OK:
-		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, report.Counted(found.Count, "finding"))}
+		return branch, &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, report.Counted(found.Count, "finding"))}
 	case doc.Branch != nil && len(doc.Branch.Unexplained) > 0:
-		return &branchError{doc.Branch.Name, len(doc.Branch.Unexplained)}
+		return branch, &branchError{doc.Branch.Name, len(doc.Branch.Unexplained)}
 	}
-	return nil
+	return branch, nil
 }
 
 func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {

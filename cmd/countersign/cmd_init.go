@@ -28,7 +28,7 @@ type initFlags struct {
 	scaffold.Setup
 	doctor, check, harden, dryRun, pr bool
 	fleet, organization, ledgerBranch bool
-	pages, redact, mcp                bool
+	pages, redact, mcp, watch         bool
 	branch                            string
 	app                               int64
 }
@@ -70,6 +70,9 @@ secret COUNTERSIGN_LEDGER_TOKEN for that one.
 --pages adds countersign-pages, which publishes pages of the ledger (countersign site) with GitHub
 Pages. Pages of a private repository can be public to everyone; they leave out diffs there, unless
 --redact=false is given.
+
+--watch adds countersign-watch, which audits the default branch and keeps one issue about commits
+that nothing accounts for (docs/explain.md).
 
 With --mcp it writes none of these: it writes .mcp.json, in which clients of the Model Context
 Protocol find "countersign mcp", and a section of AGENTS.md that has agents propose their changes.
@@ -116,6 +119,7 @@ func (f *initFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
 	flags.BoolVar(&f.pages, scaffold.AskPages, false, "also write a workflow that publishes pages of the ledger with GitHub Pages")
+	flags.BoolVar(&f.watch, scaffold.AskWatch, false, "also write a workflow that opens an issue when a commit of the default branch is unexplained")
 	flags.BoolVar(&f.redact, "redact", false, "the pages leave out diffs and what commands printed; by default where not everybody may read the repository")
 	flags.BoolVar(&f.mcp, "mcp", false, "write the files alone that tell agents of \"countersign mcp\": .mcp.json and a section of AGENTS.md")
 	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed; with --mcp, change files that are there without being asked")
@@ -182,7 +186,7 @@ It changes nothing. The exit code is 1 if something will not work.`,
 // notMCP is a flag that was given and is not for --mcp, "" for none.
 func (f initFlags) notMCP() string {
 	for _, flag := range []string{
-		"uses", "gate", "inline", "ledger-branch", "ledger-repository", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, "redact", "interactive", "pr", "check", "harden", "branch", "app",
+		"uses", "gate", "inline", "ledger-branch", "ledger-repository", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch, "redact", "interactive", "pr", "check", "harden", "branch", "app",
 	} {
 		if f.Given(flag) {
 			return flag
@@ -258,7 +262,7 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	}
 	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: a.again, Own: scaffold.Own()}
 	person := a.person()
-	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages}
+	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages, scaffold.AskWatch: f.watch}
 	f.Tags = func(ctx context.Context, repository string) (map[string]string, error) {
 		return a.tagsOf(ctx, repo, settings, repository)
 	}
@@ -313,7 +317,7 @@ func (a *App) initForge(repo *gitstore.Repo, settings gitstore.Settings, f *init
 	if err != nil || !is {
 		return err
 	}
-	for _, flag := range []string{"uses", "gate", "inline", "pr", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages} {
+	for _, flag := range []string{"uses", "gate", "inline", "pr", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch} {
 		if f.Given(flag) {
 			return &cli.UsageError{Message: "--" + flag + " is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 		}

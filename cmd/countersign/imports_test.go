@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"pipeline/ledger":        {"pipeline/lazyregexp", "pipeline/markdown", "pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/audit/history": {},
 	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
-	"pipeline/audit/commits": {"pipeline/audit", "pipeline/audit/history", "pipeline/ledger", "pipeline/patch", "pipeline/patch/threeway", "pipeline/policy", "pipeline/sshsig"}, "pipeline/witness": {"pipeline/canon", "golang.org/x/mod"},
+	"pipeline/audit/commits": {"pipeline/audit", "pipeline/audit/history", "pipeline/coverage", "pipeline/ledger", "pipeline/patch", "pipeline/patch/threeway", "pipeline/policy", "pipeline/sshsig"}, "pipeline/witness": {"pipeline/canon", "golang.org/x/mod"},
 	"pipeline/code":             {"pipeline/patch"},
 	"pipeline/policy":           {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/regular", "github.com/goccy/go-yaml"},
 	"pipeline/approval":         {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
@@ -71,6 +71,7 @@ var mayImport = map[string][]string{
 	"pipeline/pull": {
 		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
 	},
+	"pipeline/watch":         {"pipeline/audit/commits", "pipeline/forge", "pipeline/ledger", "pipeline/markdown"},
 	"pipeline/coverage":      {"pipeline/audit", "pipeline/ledger", "pipeline/patch", "pipeline/patch/linediff", "pipeline/patch/threeway"},
 	"pipeline/attest":        {"pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/coverage", "pipeline/ledger", "pipeline/policy", "pipeline/signed", "pipeline/sshsig"},
 	"gitstore/object":        {"github.com/go-git/go-git/v5"},
@@ -129,7 +130,7 @@ var mayImport = map[string][]string{
 	"cmd/verify":                 {"cmd/verify/internal/worker"},
 	"cmd/countersign": {
 		"gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
-		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/coverage", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
+		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/coverage", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
 		"cmd/countersign/internal/demo",

@@ -22,21 +22,42 @@ type Approved struct {
 // the ledger's tip; code is the tree of a commit of the code, an error where that is not
 // here. A record that cannot be read is an error.
 func Find(tree fs.FS, change patch.Patchset, code func(commit string) (fs.FS, error)) (Approved, error) {
-	found := Approved{Claims: map[string]audit.Claim{}}
 	paths := change.Paths()
+	var ids []string
 	for id, err := range ledger.Backward(tree) {
 		if err != nil {
-			return found, err
+			return Approved{}, err
+		}
+		tx, err := ledger.State(tree, id)
+		if err != nil {
+			return Approved{}, err
+		}
+		if p := tx.Pointers.Proposal; p != nil && within(p, paths) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Reverse(ids)
+	return Among(tree, ids, code)
+}
+
+// maxPatches is how many patches are tried for one change, the newest.
+const maxPatches = 64
+
+// Among is Find among some transactions, oldest first, that are known to touch no other
+// files than the change does.
+func Among(tree fs.FS, ids []string, code func(commit string) (fs.FS, error)) (Approved, error) {
+	found := Approved{Claims: map[string]audit.Claim{}}
+	older := 0
+	for _, id := range slices.Backward(ids) {
+		if len(found.Patches) == maxPatches {
+			older++
+			continue
 		}
 		tx, err := ledger.State(tree, id)
 		if err != nil {
 			return found, err
 		}
-		p := tx.Pointers.Proposal
-		if p == nil || !within(p, paths) {
-			continue
-		}
-		claims, err := audit.Claims(tree, p.PatchID)
+		claims, err := audit.Claims(tree, tx.PatchID())
 		if err != nil {
 			return found, err
 		}
@@ -53,6 +74,9 @@ func Find(tree fs.FS, change patch.Patchset, code func(commit string) (fs.FS, er
 			continue
 		}
 		found.Patches, found.Claims[id] = append(found.Patches, Patch{id, set}), claims[i]
+	}
+	if older > 0 {
+		found.Unknown = append(found.Unknown, fmt.Sprintf("%s: not tried, as %d newer patches of these files were", ledger.Plural(older, "older transaction", "older transactions"), maxPatches))
 	}
 	slices.Reverse(found.Patches)
 	slices.Reverse(found.Unknown)

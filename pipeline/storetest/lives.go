@@ -49,6 +49,9 @@ const (
 // Mixed.
 const Signed Life = -1
 
+// Guarded is a pull request's own diff, approved. It is none of Mixed.
+const Guarded Life = -2
+
 // Mixed is n lives of every kind.
 func Mixed(n int) []Life {
 	out := make([]Life, n)
@@ -131,6 +134,9 @@ func (w *world) stages(i int, kind Life) []step {
 		l.policy.Approvals.Required, l.policy.Approvals.Keys, l.policy.Approvals.Signed = 1, "keys", policy.SignedOnly
 		l.keys = approval.ReadKeys(fstest.MapFS{"keys": file(KeyLine() + "\n")}, l.policy)
 		return []step{l.review, l.signs, l.apply(nil, true), l.validate}
+	case Guarded:
+		l.policy.Approvals.Required = 1
+		return []step{l.guarded, l.commented}
 	case Whole:
 		return append(approved, l.apply(nil, true), l.validate)
 	case Asked:

@@ -45,20 +45,22 @@ const (
 	ByBot         By = "bot"
 )
 
-// An Explained commit, and what accounts for it. Transaction is "" for the rules. PartOf
-// is a merge, or a range A..B, where the commit is accounted for only as a part of that.
+// An Explained commit, and what accounts for it. Transaction is "" for the rules; With are
+// the others whose patches make the change together with its own. PartOf is a merge, or a range A..B, where the commit is accounted for only as a part of that.
 // Signer is who signed the commit of a bot, by the file of keys.
 type Explained struct {
-	Commit      string `json:"commit"`
-	Subject     string `json:"subject"`
-	By          By     `json:"by"`
-	Transaction string `json:"transaction"`
-	PartOf      string `json:"part_of"`
-	Signer      string `json:"signer"`
+	Commit      string   `json:"commit"`
+	Subject     string   `json:"subject"`
+	By          By       `json:"by"`
+	Transaction string   `json:"transaction"`
+	With        []string `json:"with"`
+	PartOf      string   `json:"part_of"`
+	Signer      string   `json:"signer"`
 }
 
 // An Unexplained commit, and why that is so. Paths are the first that it changes. Lines
-// are those of a merge that neither side has.
+// are those of a merge that neither side has, or those that no approved patch has where
+// some are in the change.
 type Unexplained struct {
 	Commit    string   `json:"commit"`
 	Subject   string   `json:"subject"`
@@ -155,6 +157,13 @@ func Run(ctx context.Context, o Options, commits []history.BranchCommit) (Result
 	return j.Result, j.line(ctx, commits[0].ID)
 }
 
+// Has reports whether a commit was judged.
+func (r Result) Has(commit string) bool {
+	_, explained := r.Explained[commit]
+	_, not := r.Unexplained[commit]
+	return explained || not
+}
+
 // After is what a chain's commits from the n-th on brought into the branch.
 func (r Result) After(n int) (listed func(commit string) bool) {
 	late := map[string]bool{}
@@ -189,6 +198,7 @@ type judge struct {
 	claims  map[string][]audit.Claim // by patch_id
 	taken   map[string]bool          // commits that belong to a line already
 	tried   int                      // ranges
+	work    int                      // of replays, up to maxWork
 }
 
 // chain are the commits by first parents up to a tip, oldest first, that no line has yet.

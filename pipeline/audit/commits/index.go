@@ -2,6 +2,8 @@ package commits
 
 import (
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
@@ -16,11 +18,14 @@ type Index struct {
 	made    map[string][]string  // by commit: the transactions whose apply made it
 	patches map[string]string    // by transaction: its patch_id
 	named   map[string]time.Time // by commit: when the ledger first named it
+	order   []string             // the transactions, oldest first
+	touches map[string][]int     // by path: which of these change it
+	files   []int                // of each of these: how many paths it changes
 }
 
 // NewIndex reads every transaction of a ledger's tree.
 func NewIndex(tree fs.FS) (*Index, error) {
-	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}}
+	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, touches: map[string][]int{}}
 	ids, err := ledger.IDs(tree)
 	if err != nil {
 		return nil, err
@@ -42,6 +47,12 @@ func NewIndex(tree fs.FS) (*Index, error) {
 
 func (x *Index) add(id string, log *ledger.Log) error {
 	x.patches[id] = log.Transaction().PatchID()
+	if p := log.Transaction().Pointers.Proposal; p != nil {
+		for path := range p.AfterSHA256 {
+			x.touches[path] = append(x.touches[path], len(x.order))
+		}
+		x.order, x.files = append(x.order, id), append(x.files, len(p.AfterSHA256))
+	}
 	for i, p := range log.Payloads() {
 		at, err := log.Time(i)
 		if err != nil {
@@ -77,4 +88,20 @@ func (x *Index) Before(chain []history.BranchCommit, at time.Time) int {
 		}
 	}
 	return 0
+}
+
+// inside are the transactions, oldest first, that change some of these paths and no other.
+func (x *Index) inside(paths []string) (ids []string) {
+	changes := map[int]int{}
+	for _, path := range paths {
+		for _, n := range x.touches[path] {
+			changes[n]++
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(changes)) {
+		if changes[n] == x.files[n] {
+			ids = append(ids, x.order[n])
+		}
+	}
+	return ids
 }

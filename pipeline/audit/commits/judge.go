@@ -1,10 +1,10 @@
 package commits
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
@@ -38,7 +38,7 @@ func (j *judge) single(ctx context.Context, c history.BranchCommit) error {
 		j.refuse(c, "has no parent: no patch is all that a repository began with", nil, nil)
 		return nil
 	}
-	by, paths, reason, err := j.commit(ctx, c, nil)
+	by, paths, lines, reason, err := j.commit(ctx, c, nil)
 	if err != nil {
 		return err
 	}
@@ -53,62 +53,62 @@ func (j *judge) single(ctx context.Context, c history.BranchCommit) error {
 		j.accept(c, *by)
 		return nil
 	}
-	j.refuse(c, j.pretends(c)+reason, paths, nil)
+	j.refuse(c, j.pretends(c)+reason, paths, lines)
 	return nil
 }
 
 // commit finds the transaction of what a commit changed in its first parent. side are the
 // commits that it brings, whose transactions may be its own.
-func (j *judge) commit(ctx context.Context, c history.BranchCommit, side []history.BranchCommit) (by *Explained, paths []string, reason string, err error) {
+func (j *judge) commit(ctx context.Context, c history.BranchCommit, side []history.BranchCommit) (by *Explained, paths []string, lines []Lines, reason string, err error) {
 	made, err := j.made(c.ID)
 	if err != nil {
-		return nil, nil, "", err
+		return nil, nil, nil, "", err
 	}
 	for _, claim := range made {
 		if claim.Explains {
-			return &Explained{By: kindOf(claim), Transaction: claim.TransactionID}, nil, "", nil
+			return &Explained{By: kindOf(claim), Transaction: claim.TransactionID}, nil, nil, "", nil
 		}
 	}
-	by, paths, reason, err = j.change(ctx, c.Parents[0], c.ID, side)
+	by, paths, lines, reason, err = j.change(ctx, c.Parents[0], c.ID, side)
 	for _, claim := range made {
 		reason = "of the transaction that made it, " + claim.TransactionID + ": " + claim.Why
 	}
-	return by, paths, reason, err
+	return by, paths, lines, reason, err
 }
 
-// change finds the transaction of all that changed between two commits, which accounts for
-// the second from then on. Where there is none, by is nil and reason says why. within are
-// commits of which the change consists.
-func (j *judge) change(ctx context.Context, from, to string, within []history.BranchCommit) (by *Explained, paths []string, reason string, err error) {
+// change finds the transactions of all that changed between two commits, which account for
+// the second from then on: one that proposes exactly that, else those whose patches make it
+// (replay). Where there are none, by is nil, reason says why, and lines are in no approved
+// patch. within are commits of which the change consists.
+func (j *judge) change(ctx context.Context, from, to string, within []history.BranchCommit) (by *Explained, paths []string, lines []Lines, reason string, err error) {
 	set, err := j.Code.Diff(ctx, from, to)
 	var unfit *patch.Error
 	switch {
 	case errors.Is(err, patch.ErrUnchanged):
-		return nil, nil, "changes no file", nil
+		return nil, nil, nil, "changes no file", nil
 	case errors.As(err, &unfit):
-		return nil, nil, "no transaction can propose it: " + ledger.OneLine(unfit.Error(), 300), nil
+		return nil, nil, nil, "no transaction can propose it: " + ledger.OneLine(unfit.Error(), 300), nil
 	case err != nil:
-		return nil, nil, "", err
+		return nil, nil, nil, "", err
 	}
 	claims, err := j.claimsOf(set.ID())
 	if err != nil {
-		return nil, nil, "", err
+		return nil, nil, nil, "", err
 	}
-	paths, reason = set.Paths(), "no transaction proposes this change"
+	paths = set.Paths()
 	for _, c := range claims {
-		other := j.used[c.TransactionID]
-		own := other == "" || other == to || slices.ContainsFunc(within, func(c history.BranchCommit) bool { return c.ID == other })
 		switch {
 		case !c.Explains:
 			reason = "of the transaction that proposes it, " + c.TransactionID + ": " + c.Why
-		case !own:
-			reason = fmt.Sprintf("%s was approved for commit %.12s; the same change again takes an approval of its own", c.TransactionID, other)
+		case !j.free(c.TransactionID, to, within):
+			reason = fmt.Sprintf("%s was approved for commit %.12s; the same change again takes an approval of its own", c.TransactionID, j.used[c.TransactionID])
 		default:
 			j.used[c.TransactionID] = to
-			return &Explained{By: kindOf(c), Transaction: c.TransactionID}, paths, "", nil
+			return &Explained{By: kindOf(c), Transaction: c.TransactionID}, paths, nil, "", nil
 		}
 	}
-	return nil, paths, reason, nil
+	by, why, lines, err := j.replay(ctx, set, to, within)
+	return by, paths, lines, cmp.Or(reason, why, "no transaction proposes this change"), err
 }
 
 func kindOf(c audit.Claim) By {
@@ -185,20 +185,20 @@ func (j *judge) bot(ctx context.Context, c history.BranchCommit, paths []string)
 // merged judges a merge and what it brings.
 func (j *judge) merged(ctx context.Context, c history.BranchCommit) error {
 	side := j.side(c)
-	by, paths, reason, err := j.commit(ctx, c, side)
+	by, paths, covered, reason, err := j.commit(ctx, c, side)
 	if err != nil {
 		return err
 	}
 	if by != nil {
 		j.accept(c, *by)
-		return j.within(side, Explained{By: by.By, Transaction: by.Transaction, PartOf: c.ID})
+		return j.within(side, Explained{By: by.By, Transaction: by.Transaction, With: by.With, PartOf: c.ID})
 	}
 	brings, err := j.brings(ctx, c, side)
 	if err != nil {
 		return err
 	}
 	if j.Policy.Explained.Merges != policy.MergesCovered {
-		j.refuse(c, j.pretends(c)+"is a merge, for which the Policy has no rule, and "+reason, paths, nil)
+		j.refuse(c, j.pretends(c)+"is a merge, for which the Policy has no rule, and "+reason, paths, covered)
 		return nil
 	}
 	if brings != "" {
@@ -226,7 +226,7 @@ func (j *judge) brings(ctx context.Context, c history.BranchCommit, side []histo
 			return "", err
 		}
 		if len(bases) == 1 {
-			by, _, _, err := j.change(ctx, bases[0], c.Parents[1], side)
+			by, _, _, _, err := j.change(ctx, bases[0], c.Parents[1], side)
 			if err != nil {
 				return "", err
 			}
@@ -289,7 +289,7 @@ func (j *judge) ranges(ctx context.Context, chain []history.BranchCommit) error 
 				return nil
 			}
 			from, to := chain[start].Parents[0], chain[end].ID
-			by, _, _, err := j.change(ctx, from, to, chain[start:end+1])
+			by, _, _, _, err := j.change(ctx, from, to, chain[start:end+1])
 			if err != nil {
 				return err
 			}
@@ -313,7 +313,7 @@ func (j *judge) loose(c history.BranchCommit) bool {
 }
 
 func (j *judge) accept(c history.BranchCommit, e Explained) {
-	e.Commit, e.Subject = c.ID, subject(c)
+	e.Commit, e.Subject, e.With = c.ID, subject(c), append([]string{}, e.With...)
 	j.Explained[c.ID] = e
 }
 

@@ -53,6 +53,7 @@ var (
 	usesLine    = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
 	ledgerInput = lazyregexp.New(`(?m)^ +(?:ledger-ref|INPUT_LEDGER-REF): (\S+)$`)
 	redactInput = lazyregexp.New(`(?m)^ +redact: (true|false)$`)
+	sinceInput  = lazyregexp.New(`(?m)^ +since: ([0-9a-f]{40,64})$`)
 )
 
 // The folder of the action as the workflows use it, and the workflow that has the
@@ -71,6 +72,7 @@ type Settings struct {
 	Inline    bool     // whether the jobs are written into the workflow, rather than called
 	FormerBot bool     // whether the bot is still in the file of a former init
 	Redact    string   // whether the site leaves out diffs, "true" or "false"; "" for where not everybody may read the repository
+	Since     string   // what the watch leaves out, as the owner wrote it into its workflow
 	Answers   *Answers // for the Policy; nil where nobody was asked
 	Guarded   string   // on Gitea and Forgejo, the branch whose pull requests are guarded; "" on GitHub
 }
@@ -104,6 +106,9 @@ func SettingsOf(workflow []byte) Settings {
 	}
 	if m := redactInput().FindSubmatch(workflow); m != nil {
 		s.Redact = string(m[1])
+	}
+	if m := sinceInput().FindSubmatch(workflow); m != nil {
+		s.Since = string(m[1])
 	}
 	return s
 }
@@ -143,6 +148,7 @@ const (
 	Workflows     = ".github/workflows/countersign-"
 	Caller        = ".github/workflows/countersign.yml"
 	PagesWorkflow = ".github/workflows/" + github.PagesWorkflow
+	watchWorkflow = Workflows + "watch.yml"
 )
 
 // The flags that ask for files which not everybody needs. The called workflow is
@@ -151,6 +157,7 @@ const (
 	AskFleet        = "fleet"
 	AskOrganization = "organization"
 	AskPages        = "pages"
+	AskWatch        = "watch"
 	askCalled       = "uses ./"
 )
 
@@ -162,6 +169,7 @@ var List = []File{
 	{Path: Workflows + "fleet.yml", source: "fleet.yml", Asked: AskFleet},
 	{Path: Workflows + "organization.yml", source: "organization.yml", Asked: AskOrganization},
 	{Path: PagesWorkflow, source: "pages.yml", Asked: AskPages},
+	{Path: watchWorkflow, source: "watch.yml", Asked: AskWatch},
 	{Path: calledWorkflow, source: "settle.yml", Asked: askCalled},
 }
 
@@ -248,7 +256,7 @@ func fill(source string, is map[string]bool, values *strings.Replacer) string {
 // workflow's file (GitHub's changelog of 2026-07-30), and takes no folder of the
 // caller's as "./" would.
 func (s Settings) values(called bool) *strings.Replacer {
-	action, settle, ledger, callLedger, former, redact, env := s.within(actionFolder), s.within(calledWorkflow), "", "", "", "", ""
+	action, settle, ledger, callLedger, former, redact, since, env := s.within(actionFolder), s.within(calledWorkflow), "", "", "", "", "", ""
 	switch {
 	case called:
 		action, ledger = "$/"+actionFolder, "\n          ledger-ref: ${{ inputs.ledger-ref }}"
@@ -265,9 +273,12 @@ func (s Settings) values(called bool) *strings.Replacer {
 	if s.Redact != "" {
 		redact = "\n          redact: " + s.Redact
 	}
+	if s.Since != "" {
+		since = "\n          since: " + s.Since
+	}
 	return strings.NewReplacer(append(s.Answers.values(),
 		"[[action]]", action, "[[settle]]", settle, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
-		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", redact,
+		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", redact, "[[since]]", since,
 		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
 		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[former]]", former, "[[ledger-env]]", env, "[[ledger-ref]]", cmp.Or(s.LedgerRef, gitstore.LedgerRef), "[[branch]]", s.Guarded,
 	)...)
@@ -385,6 +396,7 @@ func (s Settings) after(there map[string][]byte, given func(flag string) bool) S
 	was := SettingsOf(have)
 	s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses, Placeholder), cmp.Or(s.LedgerRef, was.LedgerRef)
 	s.Redact = cmp.Or(s.Redact, SettingsOf(there[PagesWorkflow]).Redact)
+	s.Since = SettingsOf(there[watchWorkflow]).Since
 	if !found {
 		s.LedgerRef = cmp.Or(s.LedgerRef, s.Usual)
 	}

@@ -153,6 +153,8 @@ func (f Facts) fileFindings() []Finding {
 		switch state := f.Files[file.Path]; {
 		case state == Missing && file.theirs:
 			out = append(out, fails(writes, "%s is missing on %s: nothing tells of proposals and reviews", file.Path, report.Clean(f.Branch)))
+		case state == Missing && file.Path == watchWorkflow:
+			out = append(out, note("countersign init --watch", "nothing watches %s for commits that nothing accounts for", report.Clean(f.Branch)))
 		case state == "", state == Missing && file.Asked != "": // nobody asked for it
 		case state == Missing:
 			out = append(out, fails(writes, "%s is missing on %s", file.Path, report.Clean(f.Branch)))

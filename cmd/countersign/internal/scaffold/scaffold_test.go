@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -430,5 +431,49 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWatch: the workflow has least rights, runs for the default branch alone, one at a time,
+// and keeps the line "since" that its owner wrote into it. doctor says if it is not there.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	file := List[slices.IndexFunc(List, func(f File) bool { return f.Asked == AskWatch })]
+	s := Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40), LedgerRef: "refs/heads/l"}
+	plain := string(file.Render(s))
+	for _, line := range []string{
+		"\npermissions: {}\n", "\n    permissions:\n      contents: read\n      issues: write\n    steps:\n", "\n          stage: watch\n          ledger-ref: refs/heads/l\n",
+		"\n    if: github.event_name != 'push' || github.ref_name == github.event.repository.default_branch\n", "\n      group: countersign-watch\n      cancel-in-progress: false\n", "persist-credentials: false\n",
+	} {
+		if !strings.Contains(plain, line) {
+			t.Errorf("the workflow lacks %q:\n%s", line, plain)
+		}
+	}
+	for _, since := range []string{strings.Repeat("b", 40), strings.Repeat("c", 64)} {
+		have := strings.Replace(plain, "stage: watch\n          ledger-ref: refs/heads/l\n", "stage: watch\n          ledger-ref: refs/heads/l\n          since: "+since+"\n", 1)
+		tree := fstest.MapFS{Caller: {Data: List[1].Render(s)}, file.Path: {Data: []byte(have)}}
+		files, _, err := Plan(tree, Settings{}, func(string) bool { return false }, nil)
+		at := slices.IndexFunc(files, func(f Planned) bool { return f.Path == file.Path })
+		if err != nil || at < 0 || files[at].State != Same {
+			t.Errorf("since %s: %v %+v", since, err, files)
+		} else if may := files[at].May(); may != "reads the code and the ledger; keeps one issue" {
+			t.Errorf("it %s", may)
+		}
+	}
+	for _, odd := range []string{"${{ github.head_ref }}", "\"x\"", "a b", "90d", "2026-01-31"} { // which init does not keep
+		if got := SettingsOf([]byte(plain + "          since: " + odd + "\n")); got.Since != "" {
+			t.Errorf("since %q: %q", odd, got.Since)
+		}
+	}
+	var f Facts
+	f.Branch = "main"
+	f.Read(map[string][]byte{Caller: List[1].Render(s)})
+	missing := func(one Finding) bool { return one.Hint == "countersign init --watch" && one.Level == LevelNote }
+	if !slices.ContainsFunc(f.Findings(), missing) {
+		t.Errorf("nothing is said of a workflow that is not there: %v", f.Findings())
+	}
+	f.Read(map[string][]byte{Caller: List[1].Render(s), file.Path: []byte(plain)})
+	if slices.ContainsFunc(f.Findings(), missing) {
+		t.Errorf("it is there: %v", f.Findings())
 	}
 }

@@ -62,6 +62,8 @@ func (f Planned) May() string {
 		return "starts other repositories' workflows, with a token of an app of yours"
 	case slices.Contains(rights, "pages: write"):
 		return "reads the code and the ledger; publishes its pages"
+	case slices.Contains(rights, "issues: write"):
+		return "reads the code and the ledger; keeps one issue"
 	case slices.Contains(rights, "contents: write"):
 		return "writes " + listing(writes) + "; commits what was approved"
 	case len(writes) > 0:

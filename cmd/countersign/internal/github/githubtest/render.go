@@ -100,12 +100,19 @@ func (s *Server) pullURL(p *pull) string {
 	return fmt.Sprintf("%s/%s/pull/%d", s.URL, p.repo.fullName(), p.number)
 }
 
+func (s *Server) issueURL(p *pull) string {
+	if p.number < firstIssue {
+		return s.pullURL(p)
+	}
+	return fmt.Sprintf("%s/%s/issues/%d", s.URL, p.repo.fullName(), p.number)
+}
+
 func (s *Server) commentURL(c *comment) string {
 	anchor := "#issuecomment-"
 	if c.thread != nil {
 		anchor = "#discussion_r"
 	}
-	return fmt.Sprint(s.pullURL(c.pull), anchor, c.id)
+	return fmt.Sprint(s.issueURL(c.pull), anchor, c.id)
 }
 
 func (s *Server) reviewURL(v *review) string {

@@ -40,6 +40,7 @@ type repository struct {
 	protected map[string]bool
 	settings  Settings
 	pulls     []*pull // in the order of their numbers, which start at 1
+	issues    []*pull // the same, from firstIssue
 	checks    []*checkRun
 	runs      []*workflowRun
 	started   []string // workflows that were started by hand

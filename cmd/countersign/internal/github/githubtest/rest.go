@@ -2,6 +2,7 @@ package githubtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,6 +44,9 @@ var operations = []operation{
 	{"PUT", "/repos/{owner}/{repo}/pulls/{pull_number}/merge", "contents:write", (*Server).mergePull},
 	{"POST", "/repos/{owner}/{repo}/pulls/{pull_number}/comments", "", (*Server).createReviewComment},
 	{"GET", "/repos/{owner}/{repo}/pulls/comments/{comment_id}", "pull_requests:read", (*Server).getReviewComment},
+	{"GET", "/repos/{owner}/{repo}/issues", "issues:read", (*Server).listIssues},
+	{"POST", "/repos/{owner}/{repo}/issues", "", (*Server).createIssue},
+	{"PATCH", "/repos/{owner}/{repo}/issues/{issue_number}", "", (*Server).updateIssue},
 	{"GET", "/repos/{owner}/{repo}/issues/{issue_number}/comments", "issues:read", (*Server).listComments},
 	{"POST", "/repos/{owner}/{repo}/issues/{issue_number}/comments", "", (*Server).createComment},
 	{"PATCH", "/repos/{owner}/{repo}/issues/comments/{comment_id}", "", (*Server).updateComment},
@@ -165,9 +169,12 @@ func (s *Server) answer(o operation, c *call, body []byte) answer {
 		return c.forbidden()
 	}
 	for name, find := range map[string]func(id int64) bool{
-		"pull_number":  func(n int64) bool { c.pull = c.repo.findPull(int(n)); return c.pull != nil },
-		"issue_number": func(n int64) bool { c.pull = c.repo.findPull(int(n)); return c.pull != nil },
-		"run_id":       func(id int64) bool { c.run = c.repo.findRun(id); return c.run != nil },
+		"pull_number": func(n int64) bool { c.pull = c.repo.findPull(int(n)); return c.pull != nil },
+		"issue_number": func(n int64) bool {
+			c.pull = cmp.Or(c.repo.findPull(int(n)), c.repo.findIssue(int(n)))
+			return c.pull != nil
+		},
+		"run_id": func(id int64) bool { c.run = c.repo.findRun(id); return c.run != nil },
 	} {
 		if c.PathValue(name) != "" && !find(c.id(name)) {
 			return notFound

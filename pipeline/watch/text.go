@@ -1,0 +1,149 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/markdown"
+)
+
+// The most bytes that commits with why take in an issue's text and in a comment, and
+// commits without: a forge takes 65,536 characters, and the mark can have 27,000.
+const (
+	maxBody    = 25_000
+	maxComment = 12_000
+	maxPlain   = 6_000
+)
+
+// maxPaths is how many files are named of a commit.
+const maxPaths = 5
+
+func (a Audit) title() string {
+	branch := ledger.OneLine(a.Clean(a.Branch), 100)
+	if a.Found == nil {
+		return "countersign: " + branch + " could not be audited"
+	}
+	return "countersign: commits of " + branch + " that nothing accounts for"
+}
+
+// branch is its name in a sentence.
+func (a Audit) branch() string { return markdown.Name(a.Clean(a.Branch)) }
+
+// body is the text of the issue behind its mark.
+func (a Audit) body(now mark) string {
+	var b strings.Builder
+	if a.Found == nil {
+		b.WriteString(a.failed() + "\n")
+		if len(now.ids) > 0 {
+			fmt.Fprintf(&b, "\nBefore that, nothing accounted for %s of it:\n\n", ledger.Plural(len(now.ids), "commit", "commits"))
+			b.WriteString(a.ids(now.ids))
+		}
+	} else if n := len(a.Found.Unexplained); n > 0 {
+		fmt.Fprintf(&b, "Nothing accounts for **%s** of %s: no transaction, no approved pull request and no rule of the Policy.\n\n", ledger.Plural(n, "commit", "commits"), a.branch())
+		b.WriteString(a.list(a.Found.Unexplained, maxBody))
+		b.WriteString("\nWhoever knows what one is about can propose the same change and have it approved, or take it back. " + a.leaveOut() + "\n")
+	}
+	if len(now.gone) > 0 {
+		b.WriteString("\n" + a.goneText(now.gone))
+	}
+	fmt.Fprintf(&b, "\n%s says all of it. This text is written anew by each run; comments stay.\n", markdown.Code(a.Command))
+	return b.String()
+}
+
+func (a Audit) leaveOut() string {
+	return "To leave out commits that were looked at, name the last of them in the workflow (`since:`)."
+}
+
+func (a Audit) failed() string {
+	return fmt.Sprintf("**%s could not be audited**, so whether anything accounts for its commits is not known: %s", a.branch(), markdown.Words(a.Clean(ledger.OneLine(a.Failure, 1000))))
+}
+
+func (a Audit) explained() string {
+	text := fmt.Sprintf("Something accounts for each commit of %s now: %s", a.branch(), ledger.Plural(a.Found.Commits, "commit", "commits"))
+	if a.Found.Since != "" {
+		text += " since " + a.commit(a.Found.Since)
+	}
+	return text + ".\n"
+}
+
+// goneText tells of commits that the branch had.
+func (a Audit) goneText(gone []string) string {
+	return fmt.Sprintf("Nothing accounted for %s of %s that the audit **does not find any more**: the branch or the ledger was rewritten. Look at what became of them, then close this issue.\n\n",
+		ledger.Plural(len(gone), "commit", "commits"), a.branch()) + a.ids(gone)
+}
+
+// more is a comment on what an issue has not told of yet.
+func (a Audit) more(fresh mark) string {
+	var b strings.Builder
+	if n := len(fresh.ids); n > 0 {
+		fmt.Fprintf(&b, "Nothing accounts for %s more of %s:\n\n", ledger.Plural(n, "commit", "commits"), a.branch())
+		var list []commits.Unexplained
+		for _, u := range a.Found.Unexplained {
+			if slices.Contains(fresh.ids, u.Commit) {
+				list = append(list, u)
+			}
+		}
+		b.WriteString(a.list(list, maxComment))
+	}
+	if len(fresh.gone) > 0 {
+		b.WriteString("\n" + a.goneText(fresh.gone))
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// ids are commits without a word about them.
+func (a Audit) ids(ids []string) string {
+	var b strings.Builder
+	for i, id := range ids {
+		if b.Len() > maxPlain {
+			fmt.Fprintf(&b, "- and %d more\n", len(ids)-i)
+			break
+		}
+		b.WriteString("- " + a.commit(id) + "\n")
+	}
+	return b.String()
+}
+
+// commit is a commit's id, as a link where it has a page.
+func (a Audit) commit(id string) string {
+	short := fmt.Sprintf("%.12s", id)
+	if page := a.Page(id); page != "" {
+		return markdown.Link(short, page)
+	}
+	return markdown.Code(short)
+}
+
+// list tells of commits, each with why and its files, in so many bytes at most.
+func (a Audit) list(all []commits.Unexplained, limit int) string {
+	var b strings.Builder
+	for i, u := range all {
+		one := fmt.Sprintf("- %s, %s\n  - Why: %s\n", a.commit(u.Commit), a.quoted(u.Subject), markdown.Prose(markdown.ShortenTo(a.Clean(u.Reason), 400)))
+		var names []string
+		for _, path := range u.Paths[:min(len(u.Paths), maxPaths)] {
+			names = append(names, markdown.Code(markdown.ShortenTo(a.Clean(path), 120)))
+		}
+		if n := len(u.Paths) - len(names) + u.MorePaths; n > 0 && len(names) > 0 {
+			names = append(names, fmt.Sprintf("%d more", n))
+		}
+		if len(names) > 0 {
+			one += "  - Files: " + strings.Join(names, ", ") + "\n"
+		}
+		if b.Len()+len(one) > limit {
+			fmt.Fprintf(&b, "- and %d more\n", len(all)-i)
+			break
+		}
+		b.WriteString(one)
+	}
+	return b.String()
+}
+
+// quoted is what the author of a commit calls it.
+func (a Audit) quoted(subject string) string {
+	if subject == "" {
+		return "without a subject"
+	}
+	return "“" + markdown.Prose(markdown.ShortenTo(a.Clean(subject), 120)) + "”"
+}
