@@ -14,18 +14,22 @@ import (
 type Index struct {
 	// First is the commit that the oldest transaction was reviewed on, "" in a ledger
 	// without one: what was there before the ledger began is not judged.
-	First   string
+	First string
+	// Began is when that was, by the ledger's word: nothing is known of the time before. Zero in
+	// a ledger without a transaction.
+	Began   time.Time
 	made    map[string][]string  // by commit: the transactions whose apply made it
 	patches map[string]string    // by transaction: its patch_id
 	named   map[string]time.Time // by commit: when the ledger first named it
 	order   []string             // the transactions, oldest first
 	touches map[string][]int     // by path: which of these change it
 	files   []int                // of each of these: how many paths it changes
+	begun   map[string]time.Time // by commit: when the apply that made it began
 }
 
 // NewIndex reads every transaction of a ledger's tree.
 func NewIndex(tree fs.FS) (*Index, error) {
-	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, touches: map[string][]int{}}
+	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
 	ids, err := ledger.IDs(tree)
 	if err != nil {
 		return nil, err
@@ -37,6 +41,9 @@ func NewIndex(tree fs.FS) (*Index, error) {
 		}
 		if i == 0 {
 			x.First = log.Meta().BaseCommit
+			if x.Began, err = log.Time(0); err != nil {
+				return nil, err
+			}
 		}
 		if err := x.add(id, log); err != nil {
 			return nil, err
@@ -53,6 +60,7 @@ func (x *Index) add(id string, log *ledger.Log) error {
 		}
 		x.order, x.files = append(x.order, id), append(x.files, len(p.AfterSHA256))
 	}
+	var start time.Time
 	for i, p := range log.Payloads() {
 		at, err := log.Time(i)
 		if err != nil {
@@ -62,8 +70,13 @@ func (x *Index) add(id string, log *ledger.Log) error {
 		case *ledger.Meta:
 			x.name(p.BaseCommit, at)
 			x.name(p.PolicyCommit, at)
+		case *ledger.ApplyStart:
+			start = at
 		case *ledger.ApplyComplete:
 			if p.Success && p.CommitAfter != "" {
+				if known, is := x.begun[p.CommitAfter]; !is || start.Before(known) {
+					x.begun[p.CommitAfter] = start
+				}
 				x.made[p.CommitAfter] = append(x.made[p.CommitAfter], id)
 				x.name(p.CommitAfter, at)
 			}
