@@ -103,6 +103,11 @@ func (a *App) commitRules(ctx context.Context, repo *gitstore.Repo) (policy.Poli
 	if err != nil {
 		return policy.Policy{}, nil, err
 	}
+	return commitRulesAt(ctx, repo, commit)
+}
+
+// commitRulesAt are those of the Policy in a commit.
+func commitRulesAt(ctx context.Context, repo *gitstore.Repo, commit string) (policy.Policy, []commits.BotKeys, error) {
 	rules, err := pipeline.ReadRules(ctx, repo, commit, "")
 	if err != nil {
 		return policy.Policy{}, nil, err
