@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ func (a *App) evidenceCommand() *cobra.Command {
 proposed it, who approved it, whether these were others, and which checks ran. What is not as it should be
 stands first. It audits the ledger before; of one that does not verify it says nothing else.
 
-The days are UTC's, and --to is the last. When a change came is told by the ledger, never by what
+The days are UTC's, and --to is the last; without both it is the month before. When a change came is told by the ledger, never by what
 commits say of their own time; a change of which the ledger does not tell enough is in more than
 one period, and none is in no period. docs/evidence.md has each member, and what counts as an exception.
 
@@ -57,7 +58,7 @@ or written. The report is written in any of the first two cases.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.evidence(cmd.Context(), f) },
 	}
-	cmd.Flags().StringVar(&f.from, "from", "", "the first `DAY`, such as 2026-01-01 (UTC)")
+	cmd.Flags().StringVar(&f.from, "from", "", "the first `DAY`, such as 2026-01-01 (UTC); without both, the month before")
 	cmd.Flags().StringVar(&f.to, "to", "", "the last `DAY`")
 	cmd.Flags().StringVar(&f.branch, "branch", "", "the `BRANCH` whose changes are listed; with --repos the default one of each, if not given")
 	cmd.Flags().StringVar(&f.repos, "repos", "", "fetch and list the repositories in `FILE`")
@@ -81,8 +82,10 @@ func (e *evidenceError) Error() string {
 }
 
 func (a *App) evidence(ctx context.Context, f evidenceFlags) error {
-	if f.from == "" || f.to == "" {
-		return &cli.UsageError{Message: "there is no period", Hint: "give its first and last day: --from 2026-01-01 --to 2026-03-31"}
+	if f.from == "" && f.to == "" { // the month before
+		first := a.Now().UTC()
+		first = time.Date(first.Year(), first.Month()-1, 1, 0, 0, 0, 0, time.UTC)
+		f.from, f.to = first.Format(time.DateOnly), first.AddDate(0, 1, -1).Format(time.DateOnly)
 	}
 	p, err := evidence.ParsePeriod(f.from, f.to)
 	if err != nil {
@@ -151,7 +154,7 @@ func (a *App) emptyDir(name string) error {
 	case err != nil:
 		return fileError(report.Clean(name), err)
 	case len(entries) > 0:
-		return &cli.UsageError{Message: fmt.Sprintf("%s is not empty", report.Clean(name)), Hint: "name a directory that is new or empty with --out DIR"}
+		return &cli.UsageError{Message: fmt.Sprintf("%s is not empty", report.Clean(name)), Hint: "name a new directory with --out DIR"}
 	}
 	return nil
 }
