@@ -222,6 +222,9 @@ func (a *App) evidenceHere(ctx context.Context, branch string, p evidence.Period
 		a.seen = local.Seen
 	}
 	policyCommit, err := a.policyCommit(ctx, repo)
+	if err == nil && a.flags.policyRef == "" && !inWorkflow(a.Getenv) { // HEAD may be anybody's work, with a laxer one
+		policyCommit, err = codeCommit(ctx, repo, branch)
+	}
 	if err != nil {
 		return nil, err
 	}
