@@ -211,7 +211,8 @@ func (a *App) evidenceHere(ctx context.Context, branch string, p evidence.Period
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.runAudit(ctx, repo, h, h, false, a.line.Show)
+	clock := commits.NewClock(h)
+	found, err := a.runAudit(ctx, repo, h, clock, false, a.line.Show)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +229,7 @@ func (a *App) evidenceHere(ctx context.Context, branch string, p evidence.Period
 	if err != nil {
 		return nil, err
 	}
-	part, err := a.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, name, branch, branch, policyCommit, a.links()}, p)
+	part, err := a.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, clock, name, branch, branch, policyCommit, a.links()}, p)
 	return []evidence.Part{part}, err
 }
 
@@ -239,6 +240,7 @@ type judgedRepo struct {
 	local        *gitstore.Ledger
 	tip          string
 	found        audit.Result
+	clock        *commits.Clock // what the audit read through
 	name         string
 	ref, branch  string
 	policyCommit string
@@ -264,7 +266,7 @@ func (a *App) evidenceOf(ctx context.Context, j judgedRepo, p evidence.Period) (
 		return evidence.Part{}, err
 	}
 	o := commits.Options{Ledger: snap.Tree, Code: j.repo, Now: a.Now()}
-	if o.Index, err = commits.NewIndex(snap.Tree); err != nil {
+	if o.Index, err = commits.NewIndexBy(snap.Tree, j.clock); err != nil {
 		return evidence.Part{}, err
 	}
 	if o.Policy, o.BotKeys, err = commitRulesAt(ctx, j.repo, j.policyCommit); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -205,8 +206,9 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 	if err != nil {
 		return part, err
 	}
+	clock := commits.NewClock(h)
 	found, err := verdict.Of(h.History, verdict.Options{
-		Found: h.Packs(func(int64, int64) {}), Over: h, Rollback: h.Rollback, Progress: func(string, int, int) {},
+		Found: h.Packs(func(int64, int64) {}), Over: clock, Rollback: h.Rollback, Progress: func(string, int, int) {},
 		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
 	})
 	if err == nil && found.OK {
@@ -215,7 +217,7 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 	if err != nil {
 		return part, err
 	}
-	return c.app.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, l.Name, ref, branch, head, links}, c.period)
+	return c.app.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, clock, l.Name, ref, branch, head, links}, c.period)
 }
 
 // open opens the cache of a repository's branch, which is called by the hash of its address.

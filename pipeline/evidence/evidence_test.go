@@ -182,6 +182,60 @@ func TestT79Evidence(t *testing.T) {
 	}
 }
 
+// A line is a ledger's history: which transaction each commit is about, the oldest first, and when it says that it was made.
+type line []struct {
+	id   string
+	when time.Time
+}
+
+func (l line) Commits(visit func(history.Commit)) error {
+	for i, c := range l {
+		visit(history.Commit{Age: len(l) - 1 - i, When: c.when.Unix(), Changes: []history.Change{{Path: ledger.Dir(c.id) + "/events.jsonl"}}})
+	}
+	return nil
+}
+func (line) Blob(history.ID) ([]byte, error)                 { return nil, nil }
+func (line) Former(string) (map[string]history.Entry, error) { return nil, nil }
+
+// T56 A clock that was set back hides no change: what is recorded later was recorded later, and the
+// record begins with what was recorded first.
+func TestT56Backdated(t *testing.T) {
+	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
+	s := source(t, files, applied(t, files, ids[0]), applied(t, files, ids[1]))
+	february := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	seen := line{{ids[1], february}, {ids[0], time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	clock := commits.NewClock(seen)
+	if _, err := commits.NewIndexBy(files, clock); err == nil { // T82 nothing was read through it
+		t.Error("an order that nobody noted")
+	}
+	if err := clock.Commits(func(history.Commit) {}); err != nil {
+		t.Fatal(err)
+	}
+	x, err := commits.NewIndexBy(files, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := ledger.Read(files, ids[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.First != first.Meta().BaseCommit || !x.Began.Equal(february) {
+		t.Errorf("it began with %s at %s", x.First, x.Began)
+	}
+	for _, span := range x.Came(s.Judged.Chain, now) {
+		if span.By.Before(february) {
+			t.Errorf("it was there by %s", span.By)
+		}
+	}
+	clock = commits.NewClock(seen[:1])
+	if err := clock.Commits(func(history.Commit) {}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := commits.NewIndexBy(files, clock); err == nil {
+		t.Error("a transaction that no commit recorded")
+	}
+}
+
 // T82 What is missing in a ledger never leaves a change without an exception.
 func TestT82Missing(t *testing.T) {
 	files, ids := ledgerOf(t, storetest.Whole)

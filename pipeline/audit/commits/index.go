@@ -27,13 +27,36 @@ type Index struct {
 	begun   map[string]time.Time // by commit: when the apply that made it began
 }
 
-// NewIndex reads every transaction of a ledger's tree.
+// NewIndex reads every transaction of a ledger's tree, and goes by what events say of their times.
 func NewIndex(tree fs.FS) (*Index, error) {
-	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
 	ids, err := ledger.IDs(tree)
 	if err != nil {
 		return nil, err
 	}
+	return newIndex(tree, ids, nil)
+}
+
+// NewIndexBy is NewIndex, but what was recorded first is told by the order of the ledger's
+// history, which a Clock noted, and no time is before what came before it there.
+func NewIndexBy(tree fs.FS, c *Clock) (*Index, error) {
+	order, at := c.transactions()
+	ids, err := ledger.IDs(tree)
+	if err != nil {
+		return nil, err
+	}
+	here := map[string]bool{}
+	for _, id := range ids {
+		here[id] = true
+		if err := at[id].check(id); err != nil {
+			return nil, err
+		}
+	}
+	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
+	return newIndex(tree, order, at)
+}
+
+func newIndex(tree fs.FS, ids []string, at map[string]recorded) (*Index, error) {
+	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
 	for i, id := range ids {
 		log, err := ledger.Read(tree, id)
 		if err != nil {
@@ -44,15 +67,17 @@ func NewIndex(tree fs.FS) (*Index, error) {
 			if x.Began, err = log.Time(0); err != nil {
 				return nil, err
 			}
+			x.Began = later(x.Began, at[id].from)
 		}
-		if err := x.add(id, log); err != nil {
+		if err := x.add(id, log, at[id]); err != nil {
 			return nil, err
 		}
 	}
 	return x, nil
 }
 
-func (x *Index) add(id string, log *ledger.Log) error {
+// add takes in a transaction, of which nothing was recorded before some times.
+func (x *Index) add(id string, log *ledger.Log, floor recorded) error {
 	x.patches[id] = log.Transaction().PatchID()
 	if p := log.Transaction().Pointers.Proposal; p != nil {
 		for path := range p.AfterSHA256 {
@@ -68,8 +93,8 @@ func (x *Index) add(id string, log *ledger.Log) error {
 		}
 		switch p := p.(type) {
 		case *ledger.Meta:
-			x.name(p.BaseCommit, at)
-			x.name(p.PolicyCommit, at)
+			x.name(p.BaseCommit, later(at, floor.from))
+			x.name(p.PolicyCommit, later(at, floor.from))
 		case *ledger.ApplyStart:
 			start = at
 		case *ledger.ApplyComplete:
@@ -78,11 +103,18 @@ func (x *Index) add(id string, log *ledger.Log) error {
 					x.begun[p.CommitAfter] = start
 				}
 				x.made[p.CommitAfter] = append(x.made[p.CommitAfter], id)
-				x.name(p.CommitAfter, at)
+				x.name(p.CommitAfter, later(at, floor.to))
 			}
 		}
 	}
 	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func (x *Index) name(commit string, at time.Time) {
