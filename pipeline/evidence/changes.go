@@ -33,7 +33,7 @@ type Source struct {
 func (s Source) Changes(p Period) (Part, error) {
 	s.Repository.Read, s.Repository.Web = true, s.Links.Web
 	part := Part{Repository: s.Repository}
-	whole := Row{Repository: s.Repository.Name, Branch: s.Repository.Branch, Commits: []string{}}
+	whole := Row{Repository: s.Repository.Name, Branch: s.Repository.Branch, Commits: []string{}, Records: []Record{}}
 	switch {
 	case s.Index.Began.IsZero():
 		part = Failed(s.Repository, NoLedger, "the ledger has no transaction: nothing is on record of what came to the branch")
@@ -121,7 +121,7 @@ func (t *table) span(group []string) (out commits.Span) {
 func (t *table) row(group []string, span commits.Span) (Row, error) {
 	id := group[0]
 	row := Row{
-		Repository: t.Repository.Name, Branch: t.Repository.Branch, Exceptions: []Exception{}, Commit: id, Commits: group, BroughtBy: t.Judged.BroughtBy(id),
+		Repository: t.Repository.Name, Branch: t.Repository.Branch, Exceptions: []Exception{}, Records: []Record{}, Commit: id, Commits: group, BroughtBy: t.Judged.BroughtBy(id),
 		URL: t.Links.Page(0, approval.Posted{}, id), CameBy: ledger.FormatTime(span.By), ClaimedAt: claimed(t.commits[id].When),
 	}
 	if !span.After.IsZero() {
@@ -137,7 +137,11 @@ func (t *table) row(group []string, span commits.Span) (Row, error) {
 	row.Subject, row.ExplainedBy, row.Signer = e.Subject, string(e.By), e.Signer
 	switch e.By {
 	case commits.ByTransaction, commits.ByPullRequest:
-		return row, t.record(&row, e.Transaction, span)
+		for _, tx := range transactionsOf(e) {
+			if err := t.record(&row, tx, span); err != nil {
+				return row, err
+			}
+		}
 	case commits.ByBot:
 		row.add(NoApproval, "a rule of the Policy lets in what this bot signs; nobody approved it")
 	case commits.ByMerge: // what it merges has rows of its own
@@ -146,6 +150,9 @@ func (t *table) row(group []string, span commits.Span) (Row, error) {
 	}
 	return row, nil
 }
+
+// transactionsOf are all transactions that account for a commit.
+func transactionsOf(e commits.Explained) []string { return []string{e.Transaction} }
 
 func (r *Row) add(code Code, text string) {
 	r.Exceptions = append(r.Exceptions, Exception{code, ledger.OneLine(text, 500)})

@@ -118,7 +118,8 @@ type Exception struct {
 // A Row is one change, or one repository of which not all could be told, which has no Commit.
 // Commits are all of which the change consists, Commit the last of them. CameAfter and CameBy
 // are when it came to the branch by the ledger's word; ClaimedAt is what the commit says of
-// itself, by which nothing goes. What is not known is "".
+// itself, by which nothing goes. Records are those of the transactions that account for it, of which
+// there may be several. What is not known is "".
 type Row struct {
 	Repository  string      `json:"repository"`
 	Branch      string      `json:"branch"`
@@ -133,7 +134,7 @@ type Row struct {
 	ClaimedAt   string      `json:"claimed_at"`
 	ExplainedBy string      `json:"explained_by"`
 	Signer      string      `json:"signer"`
-	Record      *Record     `json:"record,omitempty"`
+	Records     []Record    `json:"records"`
 }
 
 // A Record is what a transaction tells of a change.
@@ -199,6 +200,22 @@ func (r Row) Of(code Code) bool {
 	return slices.ContainsFunc(r.Exceptions, func(e Exception) bool { return e.Code == code })
 }
 
+// Independent is whether all that accounts for a change is: "" where no transaction does, and
+// the worst of several.
+func (r Row) Independent() (is approval.Independence) {
+	for i, rec := range r.Records {
+		if i == 0 || rec.Independent == approval.NotIndependent || is == approval.Independent {
+			is = rec.Independent
+		}
+	}
+	return is
+}
+
+// hasChecks reports whether a check of some transaction of a change is on record.
+func (r Row) hasChecks() bool {
+	return slices.ContainsFunc(r.Records, func(rec Record) bool { return len(rec.Checks) > 0 })
+}
+
 // A Part is what one repository came to: its Repository and rows.
 type Part struct {
 	Repository Repository
@@ -209,7 +226,7 @@ type Part struct {
 func Failed(r Repository, code Code, text string) Part {
 	r.Read = false
 	return Part{r, []Row{{
-		Repository: r.Name, Branch: r.Branch, Commits: []string{}, Exceptions: []Exception{{code, ledger.OneLine(text, 500)}},
+		Repository: r.Name, Branch: r.Branch, Commits: []string{}, Records: []Record{}, Exceptions: []Exception{{code, ledger.OneLine(text, 500)}},
 	}}}
 }
 
@@ -273,9 +290,9 @@ func (r *Report) count() {
 		total("by_"+by, func(row Row) bool { return row.ExplainedBy == by })
 	}
 	for _, is := range []approval.Independence{approval.Independent, approval.NotIndependent, approval.Unknown} {
-		total("independent_"+string(is), func(row Row) bool { return row.Record != nil && row.Record.Independent == is })
+		total("independent_"+string(is), func(row Row) bool { return row.Independent() == is })
 	}
-	total("without_checks", func(row Row) bool { return row.Record != nil && len(row.Record.Checks) == 0 })
+	total("without_checks", func(row Row) bool { return len(row.Records) > 0 && !row.hasChecks() })
 	for _, code := range Codes {
 		total("exception_"+string(code), func(row Row) bool { return row.Of(code) })
 	}

@@ -152,7 +152,7 @@ func TestT79Evidence(t *testing.T) {
 			want = []evidence.Code{evidence.BeforeLedger}
 		case i == 1:
 			want = []evidence.Code{evidence.Unexplained}
-		case row.Record.Status != ledger.Completed:
+		case row.Records[0].Status != ledger.Completed:
 			want = append(want, evidence.NotValidated)
 		}
 		if got := codes(row); !slices.Equal(got, want) {
@@ -160,10 +160,10 @@ func TestT79Evidence(t *testing.T) {
 		}
 	}
 	row := r.Rows[4]
-	if row.Commit != applied(t, files, ids[0]) || row.Record.TransactionID != ids[0] || row.URL != "https://github.com/acme/shop/commit/"+row.Commit || row.ClaimedAt != "2001-01-01T00:00:00.000Z" {
+	if row.Commit != applied(t, files, ids[0]) || row.Records[0].TransactionID != ids[0] || row.URL != "https://github.com/acme/shop/commit/"+row.Commit || row.ClaimedAt != "2001-01-01T00:00:00.000Z" {
 		t.Errorf("%+v", row)
 	}
-	rec := row.Record
+	rec := row.Records[0]
 	if len(rec.Decisions) != 1 || !rec.Decisions[0].Counted || !slices.Equal(rec.Decisions[0].VerifiedBy, []string{"local"}) || rec.Proposers[0].ID != "local:bot@example.org" || rec.AppliedAt == "" || rec.CompletedAt == "" || !canon.IsSum(rec.Policy.SHA256) {
 		t.Errorf("%+v", rec)
 	}
@@ -252,7 +252,7 @@ func TestT82Missing(t *testing.T) {
 			continue // the ledger cannot be read
 		}
 		for _, row := range part.Rows {
-			if row.Commit == applied(t, files, ids[0]) && (!row.Of(evidence.RecordInvalid) || row.Record != nil) {
+			if row.Commit == applied(t, files, ids[0]) && (!row.Of(evidence.RecordInvalid) || len(row.Records) > 0) {
 				t.Errorf("without %s: %+v", name, row)
 			}
 		}

@@ -57,7 +57,6 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 		row.add(RecordInvalid, fmt.Sprintf("%s: %v", id, err))
 		return nil
 	}
-	row.Record = r
 	r.PullRequest = tx.PullRequest()
 	if r.PullRequest > 0 {
 		r.PullURL = t.Links.Pull(r.PullRequest)
@@ -77,7 +76,8 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 	approved := r.decisions(log, verdict)
 	r.checks(dir, log)
 	r.ends(log)
-	t.judge(row, log, verdict, rules)
+	row.Records = append(row.Records, *r)
+	t.judge(row, *r, log, verdict, rules)
 	if tx.GateOnly() && approved.After(span.By) {
 		row.add(ApprovedLate, "the ledger named the commit at "+ledger.FormatTime(span.By)+", and it was approved at "+ledger.FormatTime(approved))
 	}
@@ -180,8 +180,8 @@ func (r *Record) ends(log *ledger.Log) {
 }
 
 // judge adds what is not as it should be.
-func (t *table) judge(row *Row, log *ledger.Log, verdict approval.Verdict, rules policy.Policy) {
-	r, tx := row.Record, log.Transaction()
+func (t *table) judge(row *Row, r Record, log *ledger.Log, verdict approval.Verdict, rules policy.Policy) {
+	tx := log.Transaction()
 	if verdict.BreakGlass {
 		row.add(BreakGlass, verdict.Reason)
 	}

@@ -48,16 +48,26 @@ func cells(row evidence.Row) []string {
 	out := []string{
 		strings.Join(codes, " "), row.Repository, row.Branch, row.Commit, row.URL, row.Subject, row.CameAfter, row.CameBy, row.ClaimedAt, explained(row),
 	}
-	rec := row.Record
-	if rec == nil {
-		rec = &evidence.Record{}
+	each := func(of func(evidence.Record) string) string {
+		var all []string
+		for _, rec := range row.Records {
+			all = append(all, of(rec))
+		}
+		return strings.Join(all, " / ")
 	}
-	pull := ""
-	if rec.PullRequest > 0 {
-		pull = strconv.Itoa(rec.PullRequest)
+	return append(out,
+		each(func(r evidence.Record) string { return r.TransactionID }), each(pull), each(func(r evidence.Record) string { return people(r.Proposers) }),
+		each(func(r evidence.Record) string { return approvals(r.Decisions) }), string(row.Independent()), each(func(r evidence.Record) string { return r.Why }),
+		each(func(r evidence.Record) string { return checks(r.Checks) }), each(func(r evidence.Record) string { return r.Policy.SHA256 }),
+		each(func(r evidence.Record) string { return needs(r.Needs) }), each(func(r evidence.Record) string { return r.AppliedAt }),
+		each(func(r evidence.Record) string { return r.CompletedAt }), strings.Join(row.Commits, " "), strings.Join(texts, " / "))
+}
+
+func pull(r evidence.Record) string {
+	if r.PullRequest == 0 {
+		return ""
 	}
-	return append(out, rec.TransactionID, pull, people(rec.Proposers), approvals(rec.Decisions), string(rec.Independent), rec.Why, checks(rec.Checks), rec.Policy.SHA256,
-		needs(rec.Needs), rec.AppliedAt, rec.CompletedAt, strings.Join(row.Commits, " "), strings.Join(texts, " / "))
+	return strconv.Itoa(r.PullRequest)
 }
 
 // separators are what a program may split a line at, whatever stands in quotation marks.

@@ -167,25 +167,36 @@ func (w *pages) rows(b *html.Body, name string, rows []int, anchors bool) {
 			b.Markup("<p class=\"bad\">").Code(string(e.Code)).Text(" " + e.Text).Markup("</p>")
 		}
 		b.Markup("</td><td>").Text(row.CameBy).Markup("</td><td>").Text(explained(row))
-		rec := row.Record
-		if rec == nil {
-			b.Markup("</td><td></td><td></td><td></td><td></td></tr>\n")
-			continue
-		}
-		b.Text(" ").Code(rec.TransactionID)
-		if rec.PullRequest > 0 {
-			b.Text(" ").Link(rec.PullURL, "pull request "+strconv.Itoa(rec.PullRequest))
-		}
-		b.Text(" · Policy ").Code(rec.Policy.SHA256).Text(" " + needs(rec.Needs))
-		b.Markup("</td><td>").Text(people(rec.Proposers)).Markup("</td><td>")
-		for _, d := range rec.Decisions {
-			b.Markup("<p>").Text(decision(d))
-			if !d.Counted {
-				b.Text(": did not count, " + d.Why)
+		for _, rec := range row.Records {
+			b.Markup("<p>").Code(rec.TransactionID)
+			if rec.PullRequest > 0 {
+				b.Text(" ").Link(rec.PullURL, "pull request "+pull(rec))
 			}
-			b.Markup("</p>")
+			b.Text(" · Policy ").Code(rec.Policy.SHA256).Text(" " + needs(rec.Needs)).Markup("</p>")
 		}
-		b.Markup("</td><td>").Text(string(rec.Independent) + ": " + rec.Why).Markup("</td><td>").Text(checks(rec.Checks)).Markup("</td></tr>\n")
+		cell := func(write func(evidence.Record)) {
+			b.Markup("</td><td>")
+			for _, rec := range row.Records {
+				b.Markup("<p>")
+				write(rec)
+				b.Markup("</p>")
+			}
+		}
+		cell(func(rec evidence.Record) { b.Text(people(rec.Proposers)) })
+		cell(func(rec evidence.Record) {
+			for i, d := range rec.Decisions {
+				if i > 0 {
+					b.Markup("<br>")
+				}
+				b.Text(decision(d))
+				if !d.Counted {
+					b.Text(": did not count, " + d.Why)
+				}
+			}
+		})
+		cell(func(rec evidence.Record) { b.Text(string(rec.Independent) + ": " + rec.Why) })
+		cell(func(rec evidence.Record) { b.Text(checks(rec.Checks)) })
+		b.Markup("</td></tr>\n")
 	}
 	end(b)
 }

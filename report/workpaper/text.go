@@ -27,12 +27,13 @@ func Text(r evidence.Report) string {
 	}
 	for _, row := range r.Rows {
 		fmt.Fprintf(&b, "%s %s %s", line(row.Repository), line(short(row.Commit)), line(row.Subject))
-		if rec := row.Record; rec != nil {
+		for _, rec := range row.Records {
 			fmt.Fprintf(&b, ": %s; proposed by %s; approved by %s; independent: %s", line(rec.TransactionID), line(people(rec.Proposers)), line(approvals(rec.Decisions)), line(string(rec.Independent)))
 			if len(rec.Checks) > 0 {
 				fmt.Fprintf(&b, "; %s", line(checks(rec.Checks)))
 			}
-		} else if row.ExplainedBy != "" {
+		}
+		if len(row.Records) == 0 && row.ExplainedBy != "" {
 			fmt.Fprintf(&b, ": %s", line(explained(row)))
 		}
 		b.WriteByte('\n')

@@ -24,11 +24,11 @@ func reportOf(text string) evidence.Report {
 	row := evidence.Row{
 		Repository: text, Branch: text, Commit: strings.Repeat("a", 40), Commits: []string{strings.Repeat("a", 40)}, URL: text, Subject: text, ExplainedBy: "transaction", Signer: text,
 		Exceptions: []evidence.Exception{{Code: evidence.DependentApproval, Text: text}},
-		Record: &evidence.Record{
+		Records: []evidence.Record{{
 			TransactionID: text, PullRequest: 3, PullURL: text, Summary: text, Why: text, Independent: "no",
 			Proposers: []evidence.Person{{Actor: who, As: "author"}}, Decisions: []evidence.Decision{{Decision: ledger.Approve, Author: who, Kind: "fileChange", VerifiedBy: []string{"forge"}, DecidedAt: text, Counted: true, Why: text}, {Author: who, Why: text}},
 			Checks: []evidence.Check{{Name: text}}, Needs: []evidence.Need{{Kind: text}},
-		},
+		}},
 	}
 	repo := evidence.Repository{Name: text, Branch: text, Read: true, Commit: text, LedgerRef: text, LedgerCommit: text}
 	failed := evidence.Failed(evidence.Repository{Name: "b"}, evidence.Unreadable, text)

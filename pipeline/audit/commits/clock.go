@@ -20,6 +20,7 @@ type Clock struct {
 	history.Reader
 	mu   sync.Mutex
 	seen []tick
+	base bool // it begins in the middle of the ledger: what was before is trusted
 }
 
 // A tick is one commit of the ledger: the transactions that it is about.
@@ -35,7 +36,7 @@ func NewClock(r history.Reader) *Clock { return &Clock{Reader: r} }
 // Commits is history.Reader's.
 func (c *Clock) Commits(visit func(history.Commit)) error {
 	c.mu.Lock()
-	c.seen = nil
+	c.seen, c.base = nil, false
 	c.mu.Unlock()
 	return c.Reader.Commits(func(one history.Commit) {
 		t := tick{age: one.Age, when: one.When}
@@ -46,7 +47,7 @@ func (c *Clock) Commits(visit func(history.Commit)) error {
 			}
 		}
 		c.mu.Lock()
-		c.seen = append(c.seen, t)
+		c.seen, c.base = append(c.seen, t), c.base || one.Base
 		c.mu.Unlock()
 		visit(one)
 	})

@@ -45,14 +45,18 @@ func NewIndexBy(tree fs.FS, c *Clock) (*Index, error) {
 		return nil, err
 	}
 	here := map[string]bool{}
+	var before []string // what an audit from a commit on did not see: it is older than all that it saw
 	for _, id := range ids {
 		here[id] = true
 		if err := at[id].check(id); err != nil {
-			return nil, err
+			if !c.base {
+				return nil, err
+			}
+			before = append(before, id)
 		}
 	}
 	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
-	return newIndex(tree, order, at)
+	return newIndex(tree, append(before, order...), at)
 }
 
 func newIndex(tree fs.FS, ids []string, at map[string]recorded) (*Index, error) {
