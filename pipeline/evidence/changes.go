@@ -152,7 +152,7 @@ func (t *table) row(group []string, span commits.Span) (Row, error) {
 }
 
 // transactionsOf are all transactions that account for a commit.
-func transactionsOf(e commits.Explained) []string { return []string{e.Transaction} }
+func transactionsOf(e commits.Explained) []string { return append([]string{e.Transaction}, e.With...) }
 
 func (r *Row) add(code Code, text string) {
 	r.Exceptions = append(r.Exceptions, Exception{code, ledger.OneLine(text, 500)})
