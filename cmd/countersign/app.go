@@ -149,7 +149,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		a.runCommand(), a.reviewCommand(), a.proposeCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.reportCommand(), a.closeCommand(), a.serveCommand(), a.mcpCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(), a.artifactCommand(),
-		a.syncCommand(), a.ledgerCommand(), a.witnessCommand(), a.auditCommand(), a.attestCommand(), a.verifyCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
+		a.syncCommand(), a.ledgerCommand(), a.witnessCommand(), a.auditCommand(), a.evidenceCommand(), a.attestCommand(), a.verifyCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
 	)
 	root.AddCommand(documents.Program{Path: a.path, Read: a.readInput, Name: inputName, Print: a.print, GiveBack: a.giveBack}.Commands()...)
 	root.AddCommand(a.pagesCommands()...)

@@ -35,8 +35,8 @@ func (e *branchError) Error() string {
 }
 
 // explainBranch says of each commit of a branch what accounts for it, by the ledger's tip:
-// all that was judged, and what of it is listed.
-func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip string, f auditFlags) (r commits.Result, list *commits.Branch, err error) {
+// all that was judged, and what of it is listed. The audit read the ledger through the clock.
+func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip string, clock *commits.Clock, f auditFlags) (r commits.Result, list *commits.Branch, err error) {
 	snap, err := local.At(ctx, tip)
 	if err != nil {
 		return r, nil, err
@@ -45,7 +45,7 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 	if err != nil {
 		return r, nil, err
 	}
-	r, o, err := a.judgeBranch(ctx, repo, snap.Tree, f.branch, since.commit)
+	r, o, err := a.judgeBranch(ctx, repo, snap.Tree, clock, f.branch, since.commit)
 	if err != nil {
 		return r, nil, err
 	}
@@ -70,10 +70,10 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 // judgeBranch judges the commits of a branch since the ledger began, or since a commit
 // before that. What is judged does not depend on what is listed: a change that was
 // approved once is not approved again because its first commit is not asked about.
-func (a *App) judgeBranch(ctx context.Context, repo *gitstore.Repo, tree fs.FS, branch, since string) (commits.Result, commits.Options, error) {
+func (a *App) judgeBranch(ctx context.Context, repo *gitstore.Repo, tree fs.FS, clock *commits.Clock, branch, since string) (commits.Result, commits.Options, error) {
 	o := commits.Options{Ledger: tree, Code: repo, Now: a.Now()}
 	var err error
-	if o.Index, err = commits.NewIndex(tree); err != nil {
+	if o.Index, err = commits.NewIndexBy(tree, clock); err != nil {
 		return commits.Result{}, o, err
 	}
 	if o.Policy, o.BotKeys, err = a.commitRules(ctx, repo); err != nil {
@@ -103,6 +103,11 @@ func (a *App) commitRules(ctx context.Context, repo *gitstore.Repo) (policy.Poli
 	if err != nil {
 		return policy.Policy{}, nil, err
 	}
+	return commitRulesAt(ctx, repo, commit)
+}
+
+// commitRulesAt are those of the Policy in a commit.
+func commitRulesAt(ctx context.Context, repo *gitstore.Repo, commit string) (policy.Policy, []commits.BotKeys, error) {
 	rules, err := pipeline.ReadRules(ctx, repo, commit, "")
 	if err != nil {
 		return policy.Policy{}, nil, err

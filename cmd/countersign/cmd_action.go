@@ -48,6 +48,7 @@ var actionStages = map[string][]string{
 	"sweep":    {},
 	"site":     {"out"},
 	"watch":    {"since"},
+	"evidence": {"from", "to", "out"},
 }
 
 func (a *App) action(ctx context.Context) error {
@@ -219,7 +220,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site or watch"}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch or evidence"}
 	}
 	args := []string{stage}
 	switch stage {
@@ -228,6 +229,8 @@ func actionArgs(step action.Step) ([]string, error) {
 		if !slices.ContainsFunc([]string{"patch", "pack", "proposal", "recipe", "suggestion"}, func(name string) bool { return step.Input(name) != "" }) {
 			args = append(args, "--worktree")
 		}
+	case "evidence":
+		args = []string{"evidence", "--installed"}
 	case "sweep":
 		args = []string{"settle", "--all"}
 	case "matrix": // each run of the workflow takes the next part

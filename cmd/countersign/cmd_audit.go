@@ -127,14 +127,15 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 			return branch, err
 		}
 	}
-	found, err := a.runAudit(ctx, repo, h, h, signers != nil, a.line.Show, notWitnessed...)
+	clock := commits.NewClock(h)
+	found, err := a.runAudit(ctx, repo, h, clock, signers != nil, a.line.Show, notWitnessed...)
 	if err != nil {
 		return branch, err
 	}
 	found.Witnessed = witnessed
 	doc := audited{Result: found}
 	if f.branch != "" && found.OK {
-		if branch.all, doc.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), f); err != nil {
+		if branch.all, doc.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), clock, f); err != nil {
 			return branch, err
 		}
 	}

@@ -39,6 +39,8 @@ var mayImport = map[string][]string{
 	"pipeline/audit/history": {},
 	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/audit/commits": {"pipeline/audit", "pipeline/audit/history", "pipeline/coverage", "pipeline/ledger", "pipeline/patch", "pipeline/patch/threeway", "pipeline/policy", "pipeline/sshsig"}, "pipeline/witness": {"pipeline/canon", "golang.org/x/mod"},
+	"pipeline/evidence":         {"pipeline/approval", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/policy", "pipeline/signed"},
+	"report/workpaper":          {"pipeline/evidence", "pipeline/ledger", "report/html"},
 	"pipeline/code":             {"pipeline/patch"},
 	"pipeline/policy":           {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/regular", "github.com/goccy/go-yaml"},
 	"pipeline/approval":         {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
@@ -133,7 +135,7 @@ var mayImport = map[string][]string{
 		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/coverage", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
-		"cmd/countersign/internal/demo",
+		"cmd/countersign/internal/demo", "pipeline/evidence", "pipeline/parallel", "report/workpaper",
 		"github.com/spf13/cobra",
 	},
 }

@@ -172,6 +172,11 @@ type Case struct {
 	Drift       func(from string) Drift
 
 	untold bool // somebody proposed it, first or again, and nobody knows who
+
+	// Only for Independence, which asks for more than any Policy.
+	othersOnly bool           // no approval counts of who proposed or wrote the change
+	provedOnly bool           // nor does one of which a shell alone tells whose it is
+	claimed    []ledger.Actor // nor one of these
 }
 
 // Decide adds up the decisions of the log. The verdict is approved when every

@@ -16,18 +16,9 @@ import (
 // for granted, as the record does not tell.
 func (ps *Policies) AsRecorded(dir fs.FS, log *ledger.Log) (Verdict, policy.Policy, PolicyDoc, error) {
 	event, ref, done := log.DecidedAt()
-	tx := log.Transaction()
-	proposed := tx.Pointers.Proposal
+	proposed := log.Transaction().Pointers.Proposal
 	if done {
-		end := 0
-		for range event {
-			end += bytes.IndexByte(log.Bytes()[end:], '\n') + 1
-		}
-		if tx.GateOnly() { // merged by the Policy that its Standing names
-			if s, err := lastStanding(dir, log.Payloads()[:event]); err == nil {
-				ref = s.Policy
-			}
-		}
+		end, ref := decidedAt(dir, log, event, ref)
 		v, err := ps.decideAgain(&signatures{dir: dir, log: log}, event, end, ref)
 		p, doc, missing := ps.Recorded(dir, log, ref)
 		if missing != nil {
@@ -58,4 +49,18 @@ func (ps *Policies) AsRecorded(dir fs.FS, log *ledger.Log) (Verdict, policy.Poli
 	}
 	c.Policy.Approvals.SameHead, c.Policy.Approvals.Drift = false, nil
 	return c.Decide(), p, doc, nil
+}
+
+// decidedAt is where an event begins in a log's bytes, and the Policy that it was decided by:
+// of a pull request's own diff the one that its Standing names.
+func decidedAt(dir fs.FS, log *ledger.Log, event int, ref ledger.PolicyRef) (end int, by ledger.PolicyRef) {
+	for range event {
+		end += bytes.IndexByte(log.Bytes()[end:], '\n') + 1
+	}
+	if tx := log.Transaction(); tx.GateOnly() {
+		if s, err := lastStanding(dir, log.Payloads()[:event]); err == nil {
+			ref = s.Policy
+		}
+	}
+	return end, ref
 }

@@ -127,24 +127,36 @@ func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 // decideAgain decides on the first n events, which end at a byte of the log. It
 // is an error unless the verdict is approved.
 func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.PolicyRef) (v Verdict, err error) {
+	c, err := ps.caseBefore(signatures, n, end, ref)
+	if err != nil {
+		return v, err
+	}
+	if v = c.Decide(); v.State != Approved {
+		return v, fmt.Errorf("by the recorded Policy the verdict was %s (%s)", v.State, v.Reason)
+	}
+	return v, nil
+}
+
+// caseBefore is the case of the first n events, which end at a byte of the log.
+func (ps *Policies) caseBefore(signatures *signatures, n, end int, ref ledger.PolicyRef) (c Case, err error) {
 	dir, log := signatures.dir, signatures.log
 	p, _, err := ps.Recorded(dir, log, ref)
 	if err != nil {
-		return v, err
+		return c, err
 	}
 	at, err := log.Time(n)
 	if err != nil {
-		return v, err
+		return c, err
 	}
 	before, err := ledger.ReadLog(log.Bytes()[:end])
 	if err != nil {
-		return v, err
+		return c, err
 	}
 	proposed := before.Transaction().Pointers.Proposal
 	if proposed == nil {
-		return v, errors.New("nothing is proposed")
+		return c, errors.New("nothing is proposed")
 	}
-	c := Case{
+	c = Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors, Proposers: ledger.Proposers(dir, before),
 		Signed: signatures.signedAt(p),
 		People: people(before, sshsig.Allowed{}, func(name string) ([]byte, error) { return fs.ReadFile(dir, name) }),
@@ -157,7 +169,7 @@ func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.P
 			err = fmt.Errorf("which approvals still stood is recorded for pull request %d, not %d", s.PullRequest, proposed.PullRequest)
 		}
 		if err != nil {
-			return v, err
+			return c, err
 		}
 		c = c.On(s)
 	}
@@ -167,14 +179,11 @@ func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.P
 			err = doc.measured(c.goesOnto(log.Payloads()[n]), log.Meta().BaseCommit)
 		}
 		if err != nil {
-			return v, err
+			return c, err
 		}
 		c.Drift = doc.Of
 	}
-	if v = c.Decide(); v.State != Approved {
-		return v, fmt.Errorf("by the recorded Policy the verdict was %s (%s)", v.State, v.Reason)
-	}
-	return v, nil
+	return c, nil
 }
 
 // goesOnto is the commit that an event says the change goes onto; of a pull

@@ -110,6 +110,12 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 	proposer := c.Log.Meta().Proposer // an agent has the identity of the shell
 	proposedHere := isLocal(s) && (same(s.Author, proposer) || strings.HasPrefix(proposer.ID, "local:"))
 	switch {
+	case c.othersOnly && own:
+		return "its author is the proposer"
+	case c.provedOnly && isLocal(s) && s.Signature == nil:
+		return "a shell alone tells who its author is"
+	case slices.ContainsFunc(c.claimed, func(a ledger.Actor) bool { return c.is(s, a) }):
+		return "the change names its author as one of its own"
 	case n.Kind == policy.KindSecret && c.Policy.Secrets.Mode == policy.Refuse:
 		return "the Policy refuses secrets"
 	case n.Kind == policy.KindSecret && own:
@@ -136,10 +142,12 @@ func (c Case) unsigned(s ledger.Source) string {
 // only where there is none the login has to do. Who is listed with the same key, or
 // beside the same name, is one person.
 func (c Case) wrote(s ledger.Source) bool {
-	names := c.names(s.Author, s.Signature)
-	return slices.ContainsFunc(append([]ledger.Actor{c.Log.Meta().Proposer}, c.Authors...), func(a ledger.Actor) bool {
-		return same(s.Author, a) || c.People != nil && slices.Contains(names, listedAs(a))
-	})
+	return slices.ContainsFunc(append([]ledger.Actor{c.Log.Meta().Proposer}, c.Authors...), func(a ledger.Actor) bool { return c.is(s, a) })
+}
+
+// is reports whether the author of an approval is somebody.
+func (c Case) is(s ledger.Source, a ledger.Actor) bool {
+	return same(s.Author, a) || c.People != nil && slices.Contains(c.names(s.Author, s.Signature), listedAs(a))
 }
 
 // names are all that the lists of keys have for the author of an approval, and the key

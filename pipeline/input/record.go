@@ -117,7 +117,7 @@ func (in Change) FileChange(p Patch, rules policy.Policy) ledger.Item {
 		repository := in.For.Repository
 		meta.Repository, meta.PullRequest, meta.HeadCommit = &repository, in.For.Number, in.For.Head.Commit
 		if in.Kind == KindPullRequest {
-			meta.Authors = in.For.Committers
+			meta.Authors, meta.AuthorsComplete = in.For.Committers, !in.For.Strangers
 		}
 	}
 	if in.Source != nil {

@@ -121,6 +121,8 @@ type Proposal struct {
 	PullRequest int         `json:"pull_request,omitempty"`
 	HeadCommit  string      `json:"head_commit,omitempty"`
 	Authors     []Actor     `json:"authors,omitempty"`
+	// AuthorsComplete says that all of the pull request's commits are of accounts that Authors, or the proposer, are.
+	AuthorsComplete bool `json:"authors_complete,omitempty"`
 
 	// Author is whom the mail or commit names that the patch came in, if it names one.
 	Author *Author `json:"author,omitempty"`

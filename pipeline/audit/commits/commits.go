@@ -164,6 +164,12 @@ func (r Result) Has(commit string) bool {
 	return explained || not
 }
 
+// BroughtBy is the commit of the chain that brought a commit as a merge, "" for one of the chain.
+func (r Result) BroughtBy(commit string) string { return r.brought[commit] }
+
+// Order are all commits, in the order in which they were given: the newest first.
+func (r Result) Order() []string { return r.order }
+
 // After is what a chain's commits from the n-th on brought into the branch.
 func (r Result) After(n int) (listed func(commit string) bool) {
 	late := map[string]bool{}

@@ -14,22 +14,53 @@ import (
 type Index struct {
 	// First is the commit that the oldest transaction was reviewed on, "" in a ledger
 	// without one: what was there before the ledger began is not judged.
-	First   string
+	First string
+	// Began is when that was, by the ledger's word: nothing is known of the time before. Zero in
+	// a ledger without a transaction.
+	Began   time.Time
 	made    map[string][]string  // by commit: the transactions whose apply made it
 	patches map[string]string    // by transaction: its patch_id
 	named   map[string]time.Time // by commit: when the ledger first named it
 	order   []string             // the transactions, oldest first
 	touches map[string][]int     // by path: which of these change it
 	files   []int                // of each of these: how many paths it changes
+	begun   map[string]time.Time // by commit: when the apply that made it began
 }
 
-// NewIndex reads every transaction of a ledger's tree.
+// NewIndex reads every transaction of a ledger's tree, and goes by what events say of their times.
 func NewIndex(tree fs.FS) (*Index, error) {
-	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, touches: map[string][]int{}}
 	ids, err := ledger.IDs(tree)
 	if err != nil {
 		return nil, err
 	}
+	return newIndex(tree, ids, nil)
+}
+
+// NewIndexBy is NewIndex, but what was recorded first is told by the order of the ledger's
+// history, which a Clock noted, and no time is before what came before it there.
+func NewIndexBy(tree fs.FS, c *Clock) (*Index, error) {
+	order, at := c.transactions()
+	ids, err := ledger.IDs(tree)
+	if err != nil {
+		return nil, err
+	}
+	here := map[string]bool{}
+	var before []string // what an audit from a commit on did not see: it is older than all that it saw
+	for _, id := range ids {
+		here[id] = true
+		if err := at[id].check(id); err != nil {
+			if !c.base {
+				return nil, err
+			}
+			before = append(before, id)
+		}
+	}
+	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
+	return newIndex(tree, append(before, order...), at)
+}
+
+func newIndex(tree fs.FS, ids []string, at map[string]recorded) (*Index, error) {
+	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
 	for i, id := range ids {
 		log, err := ledger.Read(tree, id)
 		if err != nil {
@@ -37,15 +68,20 @@ func NewIndex(tree fs.FS) (*Index, error) {
 		}
 		if i == 0 {
 			x.First = log.Meta().BaseCommit
+			if x.Began, err = log.Time(0); err != nil {
+				return nil, err
+			}
+			x.Began = later(x.Began, at[id].from)
 		}
-		if err := x.add(id, log); err != nil {
+		if err := x.add(id, log, at[id]); err != nil {
 			return nil, err
 		}
 	}
 	return x, nil
 }
 
-func (x *Index) add(id string, log *ledger.Log) error {
+// add takes in a transaction, of which nothing was recorded before some times.
+func (x *Index) add(id string, log *ledger.Log, floor recorded) error {
 	x.patches[id] = log.Transaction().PatchID()
 	if p := log.Transaction().Pointers.Proposal; p != nil {
 		for path := range p.AfterSHA256 {
@@ -53,6 +89,7 @@ func (x *Index) add(id string, log *ledger.Log) error {
 		}
 		x.order, x.files = append(x.order, id), append(x.files, len(p.AfterSHA256))
 	}
+	var start time.Time
 	for i, p := range log.Payloads() {
 		at, err := log.Time(i)
 		if err != nil {
@@ -60,16 +97,28 @@ func (x *Index) add(id string, log *ledger.Log) error {
 		}
 		switch p := p.(type) {
 		case *ledger.Meta:
-			x.name(p.BaseCommit, at)
-			x.name(p.PolicyCommit, at)
+			x.name(p.BaseCommit, later(at, floor.from))
+			x.name(p.PolicyCommit, later(at, floor.from))
+		case *ledger.ApplyStart:
+			start = at
 		case *ledger.ApplyComplete:
 			if p.Success && p.CommitAfter != "" {
+				if known, is := x.begun[p.CommitAfter]; !is || start.Before(known) {
+					x.begun[p.CommitAfter] = start
+				}
 				x.made[p.CommitAfter] = append(x.made[p.CommitAfter], id)
-				x.name(p.CommitAfter, at)
+				x.name(p.CommitAfter, later(at, floor.to))
 			}
 		}
 	}
 	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func (x *Index) name(commit string, at time.Time) {

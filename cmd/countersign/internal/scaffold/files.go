@@ -168,6 +168,7 @@ var List = []File{
 	{Path: Workflows + "events.yml", source: "events.yml", theirs: true},
 	{Path: Workflows + "fleet.yml", source: "fleet.yml", Asked: AskFleet},
 	{Path: Workflows + "organization.yml", source: "organization.yml", Asked: AskOrganization},
+	{Path: Workflows + "evidence.yml", source: "evidence.yml", Asked: AskOrganization},
 	{Path: PagesWorkflow, source: "pages.yml", Asked: AskPages},
 	{Path: watchWorkflow, source: "watch.yml", Asked: AskWatch},
 	{Path: calledWorkflow, source: "settle.yml", Asked: askCalled},

@@ -60,6 +60,8 @@ func (f Planned) May() string {
 		return "runs your bot; has no secret"
 	case slices.Contains(rights, "permission-actions: write"):
 		return "starts other repositories' workflows, with a token of an app of yours"
+	case slices.Contains(rights, "permission-contents: read"):
+		return "reads other repositories, with a token of an app of yours"
 	case slices.Contains(rights, "pages: write"):
 		return "reads the code and the ledger; publishes its pages"
 	case slices.Contains(rights, "issues: write"):

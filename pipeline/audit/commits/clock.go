@@ -1,0 +1,90 @@
+package commits
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// A Clock notes, while an audit reads a ledger through it, in which order transactions were
+// recorded. What an event says of its time can be wrong or made up: who sets their clock back
+// can record something new with a time of long ago. But nothing was recorded before what is before it in
+// the ledger's history, and so not before the latest time that anything there has (T56).
+type Clock struct {
+	history.Reader
+	mu   sync.Mutex
+	seen []tick
+	base bool // it begins in the middle of the ledger: what was before is trusted
+}
+
+// A tick is one commit of the ledger: the transactions that it is about.
+type tick struct {
+	age  int
+	when int64
+	ids  []string
+}
+
+// NewClock notes what is read of a ledger.
+func NewClock(r history.Reader) *Clock { return &Clock{Reader: r} }
+
+// Commits is history.Reader's.
+func (c *Clock) Commits(visit func(history.Commit)) error {
+	c.mu.Lock()
+	c.seen, c.base = nil, false
+	c.mu.Unlock()
+	return c.Reader.Commits(func(one history.Commit) {
+		t := tick{age: one.Age, when: one.When}
+		for _, change := range one.Changes {
+			// transactions/YYYY/MM/DD/XX/ID/…
+			if parts := strings.Split(change.Path, "/"); len(parts) > 6 && parts[0] == "transactions" && !slices.Contains(t.ids, parts[5]) {
+				t.ids = append(t.ids, parts[5])
+			}
+		}
+		c.mu.Lock()
+		c.seen, c.base = append(c.seen, t), c.base || one.Base
+		c.mu.Unlock()
+		visit(one)
+	})
+}
+
+// A recorded transaction was not recorded before From, and what was last added to it not
+// before To.
+type recorded struct{ from, to time.Time }
+
+// transactions are those of the ledger in the order in which they were first recorded.
+func (c *Clock) transactions() (order []string, at map[string]recorded) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ticks := slices.Clone(c.seen)
+	slices.SortFunc(ticks, func(a, b tick) int { return cmp.Compare(b.age, a.age) })
+	at = map[string]recorded{}
+	var latest int64
+	for _, t := range ticks {
+		latest = max(latest, t.when)
+		now := time.Unix(latest, 0).UTC()
+		for _, id := range t.ids {
+			known, is := at[id]
+			if !is {
+				known.from = now
+				order = append(order, id)
+			}
+			known.to = now
+			at[id] = known
+		}
+	}
+	return order, at
+}
+
+// check is an error unless the history has a transaction.
+func (r recorded) check(id string) error {
+	if r.from.IsZero() {
+		return &ledger.CorruptError{ID: id, Err: fmt.Errorf("no commit of the ledger was seen to record it")}
+	}
+	return nil
+}

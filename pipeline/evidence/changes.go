@@ -1,0 +1,167 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// A Source is a repository whose ledger was audited and found sound, and whose branch was
+// judged by it: all Commits since the ledger began, the tip first. Ledger is the tree of its
+// tip, Now when the branch was read.
+type Source struct {
+	Repository Repository
+	Links      forge.Links
+	Ledger     fs.FS
+	Index      *commits.Index
+	Judged     commits.Result
+	Commits    []history.BranchCommit
+	Now        time.Time
+}
+
+// Changes are what came to the branch in a period. A commit is in it if it may have come then by
+// the ledger's word (commits.Span): one of which too little is known is in several periods, and none is
+// in no period. The error is that of reading the ledger.
+func (s Source) Changes(p Period) (Part, error) {
+	s.Repository.Read, s.Repository.Web = true, s.Links.Web
+	part := Part{Repository: s.Repository}
+	whole := Row{Repository: s.Repository.Name, Branch: s.Repository.Branch, Commits: []string{}, Records: []Record{}}
+	switch {
+	case s.Index.Began.IsZero():
+		part = Failed(s.Repository, NoLedger, "the ledger has no transaction: nothing is on record of what came to the branch")
+		return part, nil
+	case p.From.Before(s.Index.Began):
+		whole.Exceptions = []Exception{{BeforeLedger, "nothing is on record of the time before " + ledger.FormatTime(s.Index.Began) + ", when the ledger began"}}
+		part.Rows = append(part.Rows, whole)
+	}
+	s.Repository.LedgerBegan = ledger.FormatTime(s.Index.Began)
+	part.Repository.LedgerBegan = s.Repository.LedgerBegan
+	t := &table{Source: s, spans: map[string]commits.Span{}, commits: map[string]history.BranchCommit{}, policies: new(approval.Policies)}
+	for i, span := range s.Index.Came(s.Judged.Chain, s.Now) {
+		t.spans[s.Judged.Chain[i].ID] = span
+	}
+	for _, c := range s.Commits {
+		t.commits[c.ID] = c
+	}
+	for _, group := range t.groups() {
+		span := t.span(group)
+		if !span.Within(p.From, p.End()) {
+			continue
+		}
+		row, err := t.row(group, span)
+		if err != nil {
+			return part, fmt.Errorf("commit %s: %w", row.Commit, err)
+		}
+		part.Rows = append(part.Rows, row)
+	}
+	return part, nil
+}
+
+// A table makes rows.
+type table struct {
+	Source
+	spans    map[string]commits.Span // of the chain
+	commits  map[string]history.BranchCommit
+	policies *approval.Policies
+}
+
+// groups are the commits that are one change, each with the commit first that stands for it: a
+// merge with what it brought, commits in a row that are one approved change.
+func (t *table) groups() [][]string {
+	var out [][]string
+	at := map[string]int{}
+	for _, id := range t.Judged.Order() {
+		e := t.Judged.Explained[id]
+		key := id
+		switch {
+		case canon.IsHex(e.PartOf, 40):
+			key = e.PartOf
+		case e.PartOf != "":
+			key = e.PartOf + " " + e.Transaction
+		}
+		n, is := at[key]
+		switch {
+		case !is:
+			at[key] = len(out)
+			out = append(out, []string{id})
+		case id == key: // the merge itself
+			out[n] = append([]string{id}, out[n]...)
+		default:
+			out[n] = append(out[n], id)
+		}
+	}
+	return out
+}
+
+// span is when a change may have come: some commit of it.
+func (t *table) span(group []string) (out commits.Span) {
+	for i, id := range group {
+		one, known := t.spans[cmp.Or(t.Judged.BroughtBy(id), id)]
+		if !known { // of no place in the chain: any time
+			one = commits.Span{By: t.Now}
+		}
+		if i == 0 || one.After.Before(out.After) {
+			out.After = one.After
+		}
+		if one.By.After(out.By) {
+			out.By = one.By
+		}
+	}
+	return out
+}
+
+func (t *table) row(group []string, span commits.Span) (Row, error) {
+	id := group[0]
+	row := Row{
+		Repository: t.Repository.Name, Branch: t.Repository.Branch, Exceptions: []Exception{}, Records: []Record{}, Commit: id, Commits: group, BroughtBy: t.Judged.BroughtBy(id),
+		URL: t.Links.Page(0, approval.Posted{}, id), CameBy: ledger.FormatTime(span.By), ClaimedAt: claimed(t.commits[id].When),
+	}
+	if !span.After.IsZero() {
+		row.CameAfter = ledger.FormatTime(span.After)
+	}
+	e, is := t.Judged.Explained[id]
+	if !is {
+		u := t.Judged.Unexplained[id]
+		row.Subject = u.Subject
+		row.add(Unexplained, cmp.Or(u.Reason, "nothing accounts for it"))
+		return row, nil
+	}
+	row.Subject, row.ExplainedBy, row.Signer = e.Subject, string(e.By), e.Signer
+	switch e.By {
+	case commits.ByTransaction, commits.ByPullRequest:
+		for _, tx := range transactionsOf(e) {
+			if err := t.record(&row, tx, span); err != nil {
+				return row, err
+			}
+		}
+	case commits.ByBot:
+		row.add(NoApproval, "a rule of the Policy lets in what this bot signs; nobody approved it")
+	case commits.ByMerge: // what it merges has rows of its own
+	default:
+		row.add(Unexplained, "what accounts for it is not known here")
+	}
+	return row, nil
+}
+
+// transactionsOf are all transactions that account for a commit.
+func transactionsOf(e commits.Explained) []string { return append([]string{e.Transaction}, e.With...) }
+
+func (r *Row) add(code Code, text string) {
+	r.Exceptions = append(r.Exceptions, Exception{code, ledger.OneLine(text, 500)})
+}
+
+// claimed is a time that a commit gives itself, "" for one that no date has.
+func claimed(seconds int64) string {
+	if seconds <= 0 || seconds >= 253402300800 { // the year 10000
+		return ""
+	}
+	return ledger.FormatTime(time.Unix(seconds, 0))
+}

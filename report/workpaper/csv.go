@@ -1,0 +1,189 @@
+// Package workpaper shows a report of evidence to people: as text, as a table for spreadsheets
+// (CSV), and as pages. It is pure. All that is foreign is text in each of them: no escape of a
+// terminal, no formula, no markup.
+package workpaper
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// Columns are the header of the CSV.
+var Columns = []string{
+	"exceptions", "repository", "branch", "commit", "link", "subject", "came after", "came by", "claimed time", "explained by", "transaction", "pull request",
+	"proposed by", "approved by", "independent", "why", "checks", "policy", "needed", "applied", "completed", "commits", "what is not as it should be",
+}
+
+// CSV is the table as RFC 4180 has it: CR LF, every cell in quotation marks, one header. No cell,
+// and no part of one that a program might take for a cell, begins as a formula: an apostrophe
+// stands before it (see cell).
+func CSV(r evidence.Report) string {
+	var b strings.Builder
+	line := func(cells []string) {
+		for i, c := range cells {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(cell(c))
+		}
+		b.WriteString("\r\n")
+	}
+	line(Columns)
+	for _, row := range r.Rows {
+		line(cells(row))
+	}
+	return b.String()
+}
+
+func cells(row evidence.Row) []string {
+	var codes, texts []string
+	for _, e := range row.Exceptions {
+		codes, texts = append(codes, string(e.Code)), append(texts, string(e.Code)+": "+e.Text)
+	}
+	out := []string{
+		strings.Join(codes, " "), row.Repository, row.Branch, row.Commit, row.URL, row.Subject, row.CameAfter, row.CameBy, row.ClaimedAt, explained(row),
+	}
+	each := func(of func(evidence.Record) string) string {
+		var all []string
+		for _, rec := range row.Records {
+			all = append(all, of(rec))
+		}
+		return strings.Join(all, " / ")
+	}
+	return append(out,
+		each(func(r evidence.Record) string { return r.TransactionID }), each(pull), each(func(r evidence.Record) string { return people(r.Proposers) }),
+		each(func(r evidence.Record) string { return approvals(r.Decisions) }), string(row.Independent()), each(func(r evidence.Record) string { return r.Why }),
+		each(func(r evidence.Record) string { return checks(r.Checks) }), each(func(r evidence.Record) string { return r.Policy.SHA256 }),
+		each(func(r evidence.Record) string { return needs(r.Needs) }), each(func(r evidence.Record) string { return r.AppliedAt }),
+		each(func(r evidence.Record) string { return r.CompletedAt }), strings.Join(row.Commits, " "), strings.Join(texts, " / "))
+}
+
+func pull(r evidence.Record) string {
+	if r.PullRequest == 0 {
+		return ""
+	}
+	return strconv.Itoa(r.PullRequest)
+}
+
+// separators are what a program may split a line at, whatever stands in quotation marks.
+const separators = ",;|\t\"'"
+
+// cell is a text in quotation marks. What does not show is a space. An apostrophe stands where a
+// formula would begin: before = + - and @ in all their widths, at the beginning and behind any
+// separator, with or without spaces between.
+func cell(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	begins := true
+	for _, r := range text {
+		if !ledger.Visible(r) {
+			r = ' '
+		}
+		switch {
+		case begins && strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u2212", r):
+			b.WriteByte('\'')
+			begins = false
+		case strings.ContainsRune(separators, r):
+			begins = true
+		case r != ' ' && r != '\u00a0' && r != '\u3000':
+			begins = false
+		}
+		if r == '"' {
+			b.WriteByte('"')
+		}
+		b.WriteRune(r)
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// explained is what accounts for a change, in words.
+func explained(row evidence.Row) string {
+	switch {
+	case row.Commit == "":
+		return ""
+	case row.ExplainedBy == "":
+		return "nothing"
+	case row.Signer != "":
+		return row.ExplainedBy + " " + row.Signer
+	}
+	return strings.ReplaceAll(row.ExplainedBy, "_", " ")
+}
+
+// who is a person with what does not change about them.
+func who(a ledger.Actor) string {
+	name, id := ledger.OneLine(a.Login, 100), ledger.OneLine(a.ID, 100)
+	switch {
+	case name == "" || name == id:
+		return id
+	case id == "":
+		return name
+	}
+	return name + " (" + id + ")"
+}
+
+func people(all []evidence.Person) string {
+	var out []string
+	for _, p := range all {
+		text := who(p.Actor)
+		if p.Kind != "user" {
+			text += ", " + ledger.OneLine(p.Kind, 20)
+		}
+		if as := map[string]string{"proposed_again": "proposed it too", "author": "wrote commits of it"}[p.As]; as != "" {
+			text += ", " + as
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+// approvals are the decisions that count, by whom, and how that is known.
+func approvals(all []evidence.Decision) string {
+	var out []string
+	for _, d := range all {
+		if d.Counted {
+			out = append(out, decision(d))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func decision(d evidence.Decision) string {
+	verb := ""
+	if d.Decision != ledger.Approve {
+		verb = ", " + string(d.Decision)
+	}
+	return fmt.Sprintf("%s%s, %s, %s, %s", who(d.Author), verb, d.Kind, strings.Join(d.VerifiedBy, " and "), ledger.OneLine(d.DecidedAt, 40))
+}
+
+func checks(all []evidence.Check) string {
+	var out []string
+	for _, c := range all {
+		out = append(out, ledger.OneLine(c.Name, 200)+": "+passed(c))
+	}
+	return strings.Join(slices.Compact(out), "; ")
+}
+
+func passed(c evidence.Check) string {
+	text := "failed"
+	if c.Passed {
+		text = "passed"
+	}
+	if !c.Required {
+		text += " (not required)"
+	}
+	return text + " " + c.When + " it was applied"
+}
+
+func needs(all []evidence.Need) string {
+	var out []string
+	for _, n := range all {
+		out = append(out, fmt.Sprintf("%s: %d of %d", n.Kind, n.Approved, n.Required))
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,130 @@
+package workpaper
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report/hostile"
+)
+
+// reportOf is a report in which every text is the same.
+func reportOf(text string) evidence.Report {
+	p, err := evidence.ParsePeriod("2026-01-01", "2026-01-31")
+	if err != nil {
+		panic(err)
+	}
+	who := ledger.Actor{Kind: "user", ID: text, Login: text}
+	row := evidence.Row{
+		Repository: text, Branch: text, Commit: strings.Repeat("a", 40), Commits: []string{strings.Repeat("a", 40)}, URL: text, Subject: text, ExplainedBy: "transaction", Signer: text,
+		Exceptions: []evidence.Exception{{Code: evidence.DependentApproval, Text: text}},
+		Records: []evidence.Record{{
+			TransactionID: text, PullRequest: 3, PullURL: text, Summary: text, Why: text, Independent: "no",
+			Proposers: []evidence.Person{{Actor: who, As: "author"}}, Decisions: []evidence.Decision{{Decision: ledger.Approve, Author: who, Kind: "fileChange", VerifiedBy: []string{"forge"}, DecidedAt: text, Counted: true, Why: text}, {Author: who, Why: text}},
+			Checks: []evidence.Check{{Name: text}}, Needs: []evidence.Need{{Kind: text}},
+		}},
+	}
+	repo := evidence.Repository{Name: text, Branch: text, Read: true, Commit: text, LedgerRef: text, LedgerCommit: text}
+	failed := evidence.Failed(evidence.Repository{Name: "b"}, evidence.Unreadable, text)
+	return evidence.New(p, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), []evidence.Part{{Repository: repo, Rows: []evidence.Row{row}}, failed})
+}
+
+// formula is how a program may see one begin, whatever it takes for a separator.
+var formula = regexp.MustCompile("(^|[,;|\t\"'\r\n])[ \u00a0\u3000]*[=+@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u2212-]")
+
+// holds is an error unless a CSV has these many columns, and no formula in any.
+func holds(text string, columns int) error {
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if len(record) != columns {
+			return fmt.Errorf("%d columns: %q", len(record), record)
+		}
+		for _, c := range record {
+			for _, at := range formula.FindAllStringIndex(c, -1) {
+				if c[at[0]] != '\'' { // it begins at the apostrophe before it
+					return fmt.Errorf("a formula in %q", c)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// T76 A formula of a spreadsheet, an escape of a terminal and markup are text in each form.
+func TestT76Workpaper(t *testing.T) {
+	texts := []string{
+		"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "a,=1", "a;=1", "a\";=1", "a|=1", "\"=1", "'=1", "\"\"=1", "a\u200b=1", "\u200b=1", "\uff1d1", "; \uff20x", "\x1b[2J", "<script>alert(1)</script>",
+		"a\r\nb", "a\nb", "\ufeff=1", "\u2212 1", "=HYPERLINK(\"http://x\")",
+	}
+	for _, text := range append(texts, hostile.Texts()...) {
+		if len(text) > 10_000 { // a page has each in dozens of places
+			continue
+		}
+		r := reportOf(text)
+		sheet := CSV(r)
+		if err := holds(sheet, len(Columns)); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if n := strings.Count(sheet, "\r\n"); n != len(r.Rows)+1 || strings.ContainsAny(strings.ReplaceAll(sheet, "\r\n", ""), "\r\n\t\x1b\x00") {
+			t.Errorf("%q: %d lines", text, n)
+		}
+		if shown := Text(r); strings.IndexFunc(strings.ReplaceAll(shown, "\n", ""), func(r rune) bool { return !ledger.Visible(r) }) >= 0 {
+			t.Errorf("%q: on a terminal %q", text, shown)
+		}
+		for name, page := range Pages(r) {
+			if !strings.HasSuffix(name, ".html") {
+				continue
+			}
+			if bad := regexp.MustCompile(`(?i)<(script|img|iframe|svg|a href="(javascript|data))|\x1b| on[a-z]+="`).Find(page); bad != nil {
+				t.Errorf("%q: %s has %q", text, name, bad)
+			}
+			if regexp.MustCompile(`[^a-z0-9.-]`).MatchString(name) {
+				t.Errorf("a page is called %q", name)
+			}
+		}
+	}
+}
+
+// TestNumbers: each number of the first page leads to the rows that it counts, and each of these to
+// its commit.
+func TestNumbers(t *testing.T) {
+	r := reportOf("x")
+	r.Rows[1].URL = "https://github.com/acme/shop/commit/" + r.Rows[1].Commit
+	out := Pages(r)
+	for _, total := range r.Totals {
+		page := totalPage(total.Name)
+		if !bytes.Contains(out["index.html"], fmt.Appendf(nil, `<a href="%s">%d</a>`, page, total.Count)) {
+			t.Errorf("%s: no link to %s", total.Name, page)
+		}
+		if n := bytes.Count(out[page], []byte("<li>")) - 1; n != total.Count { // one is in the navigation
+			t.Errorf("%s: %d rows, want %d", page, n, total.Count)
+		}
+	}
+	if !bytes.Contains(out["total-changes.html"], []byte(`<a href="https://github.com/acme/shop/commit/`)) || !bytes.Contains(out["repository-1.html"], []byte(`id="row-2"`)) {
+		t.Errorf("%s\n%s", out["total-changes.html"], out["repository-1.html"])
+	}
+	if !bytes.Contains(out["index.html"], []byte("This is not all")) || !bytes.Contains(out["repository-2.html"], []byte("cannot be told")) {
+		t.Error("an unread repository is not told of")
+	}
+}
+
+// FuzzCell: whatever a cell holds, a CSV reader gets one cell without a formula.
+func FuzzCell(f *testing.F) {
+	for _, s := range []string{"=1", "a;\"=1", "\t@x", "''=", "\" -"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if err := holds(cell(s)+"\r\n", 1); err != nil {
+			t.Error(err)
+		}
+	})
+}
