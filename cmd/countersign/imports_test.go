@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"pipeline/audit/history": {},
 	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/audit/commits": {"pipeline/audit", "pipeline/audit/history", "pipeline/coverage", "pipeline/ledger", "pipeline/patch", "pipeline/patch/threeway", "pipeline/policy", "pipeline/sshsig"}, "pipeline/witness": {"pipeline/canon", "golang.org/x/mod"},
+	"pipeline/simulate":         {"pipeline/approval", "pipeline/ledger", "pipeline/parallel", "pipeline/policy"},
 	"pipeline/code":             {"pipeline/patch"},
 	"pipeline/policy":           {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/regular", "github.com/goccy/go-yaml"},
 	"pipeline/approval":         {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
@@ -92,7 +93,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/audit/commits", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
+		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/audit/commits", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
 	},
 	"report/html": {
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",

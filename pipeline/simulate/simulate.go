@@ -141,12 +141,15 @@ func (c *Case) settle(r approval.Replay, needed, needs []policy.Need, blocked, u
 		}
 	}
 	c.Difference = difference(c.Then, c.Now, len(more) > 0, len(less) > 0)
-	c.Why = make([]string, 0, len(why))
+	if c.Difference == None {
+		return
+	}
 	for _, w := range why {
 		c.Why = append(c.Why, ledger.OneLine(w, 300))
 	}
 }
 
+// notKnown are reasons of a verdict that is unknown.
 func notKnown(what []string) []string {
 	out := make([]string, 0, len(what))
 	for _, w := range what {
