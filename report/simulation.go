@@ -27,6 +27,12 @@ func Simulation(r simulate.Result, s Style) string {
 		if n := r.Counts[d]; n > 0 {
 			fmt.Fprintf(&b, "%6d %s\n", n, differences[d])
 		}
+		if d == simulate.Unknown && r.AtBest > 0 {
+			fmt.Fprintf(&b, "%6d of these approved, if what is not known was in favour\n", r.AtBest)
+		}
+	}
+	for _, why := range r.Incomplete {
+		fmt.Fprintf(&b, "%s: %s\n", s.Red("not complete"), Clean(why))
 	}
 	var last simulate.Difference
 	for _, c := range r.Cases {

@@ -19,7 +19,9 @@ type Result struct {
 	Policy       string             `json:"policy"`        // the file that it was read from
 	PolicySHA256 string             `json:"policy_sha256"`
 	Since        string             `json:"since,omitempty"` // RFC 3339
+	Incomplete   []string           `json:"incomplete"`      // what could not be read, and is in no case
 	Counts       map[Difference]int `json:"counts"`
+	AtBest       int                `json:"approved_at_best"` // of those that are Unknown
 	Cases        []Case             `json:"cases"`
 }
 
@@ -61,5 +63,8 @@ func (r *Result) Sum(cases []Case) {
 	}
 	for _, c := range cases {
 		r.Counts[c.Difference]++
+		if c.Difference == Unknown && c.AtBest == approval.Approved {
+			r.AtBest++
+		}
 	}
 }
