@@ -31,6 +31,13 @@ func (a *App) mergedPulls(ctx context.Context, repo *gitstore.Repo, f simulateFl
 	}
 	address := a.linksOf(settings.RemoteURL(a.flags.remote)).Web
 	kept, err := merged.Load(name, address)
+	if as[*merged.RepositoryError](err) || address == "" {
+		message := "the remote " + a.flags.remote + " is no repository on a forge"
+		if err != nil {
+			message = err.Error()
+		}
+		return nil, merged.Left{}, &cli.UsageError{Message: message, Hint: "--cache FILE names another file, --remote another remote"}
+	}
 	if err != nil {
 		return nil, merged.Left{}, err
 	}

@@ -167,13 +167,15 @@ func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(form
 			}
 			return time.Time{}, errors.New("it was not verified")
 		},
-		Drift: func(from string) approval.Drift {
+	}
+	if p.Approvals.Drift != nil {
+		c.Drift = func(from string) approval.Drift {
 			note("how far the base had moved since an approval")
 			if favour {
 				return approval.Drift{From: from, To: from}
 			}
 			return approval.UnknownDrift(from, "", "it is not known")
-		},
+		}
 	}
 	return c, nil
 }

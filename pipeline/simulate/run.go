@@ -18,8 +18,8 @@ type Result struct {
 	LedgerCommit string             `json:"ledger_commit"` // "" where there is no ledger
 	Policy       string             `json:"policy"`        // the file that it was read from
 	PolicySHA256 string             `json:"policy_sha256"`
-	Since        string             `json:"since,omitempty"` // RFC 3339
-	Incomplete   []string           `json:"incomplete"`      // what could not be read, and is in no case
+	Since        string             `json:"since"`      // RFC 3339, "" for everything
+	Incomplete   []string           `json:"incomplete"` // what could not be read, and is in no case
 	Counts       map[Difference]int `json:"counts"`
 	AtBest       int                `json:"approved_at_best"` // of those that are Unknown
 	Cases        []Case             `json:"cases"`

@@ -48,18 +48,18 @@ const (
 
 // A Case is one transaction, or one merged pull request without one, by two Policies.
 // Now is Unknown where that depends on what is not known; then AtBest is the verdict with
-// all of that in favour of the change. PolicySHA256 is the Policy's that was in force, "" for a pull request.
+// all of that in favour of the change, "" where it is known. PolicySHA256 is the Policy's that was in force. What a case has not is "" or 0.
 type Case struct {
-	TransactionID string         `json:"transaction_id,omitempty"`
-	PullRequest   int            `json:"pull_request,omitempty"`
+	TransactionID string         `json:"transaction_id"`
+	PullRequest   int            `json:"pull_request"`
 	Summary       string         `json:"summary"`
 	At            string         `json:"at"` // of the verdict of then, RFC 3339
 	Then          approval.State `json:"then"`
 	Now           approval.State `json:"now"`
-	AtBest        approval.State `json:"at_best,omitempty"`
+	AtBest        approval.State `json:"at_best"`
 	Difference    Difference     `json:"difference"`
 	Why           []string       `json:"why"`
-	PolicySHA256  string         `json:"policy_sha256,omitempty"`
+	PolicySHA256  string         `json:"policy_sha256"`
 }
 
 // Transaction replays one transaction of a ledger's tree by another Policy. The Policies
