@@ -137,7 +137,7 @@ func (c *Case) settle(r approval.Replay, needed, needs []policy.Need, blocked, u
 	default:
 		why = slices.Concat(more, less)
 		if c.Now != c.Then {
-			why = append(why, reasons(r.Least)...)
+			why = append(why, reasons(r.Best)...) // what holds even so
 		}
 	}
 	c.Difference = difference(c.Then, c.Now, len(more) > 0, len(less) > 0)
