@@ -229,3 +229,22 @@ func TestReplay(t *testing.T) {
 	}
 	t.Log(seen)
 }
+
+// TestReplayTooMuchSaid: where as many statements are recorded as are kept, others may have
+// been said that are not, and no other Policy's verdict is known.
+func TestReplayTooMuchSaid(t *testing.T) {
+	for said, want := range map[int]approval.State{approval.KeptStatements - 1: approval.Pending, approval.KeptStatements: approval.Unknown} {
+		h := &past{t: t, policy: policy.Default(), paths: []string{"x"}, pull: 7}
+		h.said = spoken(t, strings.Repeat("eve perm=read;", said))
+		h.record()
+		p := policy.Default()
+		p.Approvals.Required = 2
+		r, err := new(approval.Policies).Replay(h.dir, h.log, nil, p)
+		if err != nil || r.State() != want {
+			t.Errorf("%d statements: %s, want %s: %v, %v", said, r.State(), want, r.Untold, err)
+		}
+		if r, err = new(approval.Policies).Replay(h.dir, h.log, nil, h.policy); err != nil || r.State() != approval.Pending {
+			t.Errorf("%d statements, by the Policy in force: %s, %v", said, r.State(), err)
+		}
+	}
+}

@@ -164,6 +164,13 @@ func TestLessAsked(t *testing.T) {
 	if c.Difference != simulate.AsksLess || c.Now != approval.Approved || c.Why[0] != "asks for 1 approval of the change instead of 2" || r.Counts[simulate.None] != 1 {
 		t.Errorf("%+v", r)
 	}
+	// Its two people may be one by a list of keys that was not in force.
+	p := policy.Default()
+	p.Approvals.Required, p.Approvals.Keys = 2, "other"
+	c = simulate.Transaction(tree, new(approval.Policies), c.TransactionID, p)
+	if c.Now != approval.Unknown || c.AtBest != approval.Approved || !strings.Contains(strings.Join(c.Why, "; "), "which accounts other has for one person") {
+		t.Errorf("%+v", c)
+	}
 }
 
 // TestDamaged: a record with any file missing, or changed, is never one without a
