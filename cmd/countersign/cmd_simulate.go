@@ -43,7 +43,7 @@ docs/policy.md says exactly what is compared.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.policySimulate(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.policy, "policy", "", "the Policy to try, in `FILE`")
-	cmd.Flags().StringVar(&f.since, "since", "", "only what was proposed since `WHEN`: a day, or an age such as 90d")
+	cmd.Flags().StringVar(&f.since, "since", "", "only what something was recorded of since `WHEN`: a day, or an age such as 90d")
 	cmd.Flags().BoolVar(&f.pullRequests, "pull-requests", false, "also ask for merged pull requests that have no transaction")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "keep what is known of these in `FILE`")
 	return cmd

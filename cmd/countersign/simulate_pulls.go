@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/merged"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -88,8 +89,9 @@ func (a *App) simulatePulls(ctx context.Context, repo *gitstore.Repo, snap ledge
 	return cases, nil
 }
 
-// accountedFor reports whether a transaction, which is replayed itself, applied what a
-// pull request changed, or was about its own diff.
+// accountedFor reports whether a transaction, which is replayed itself, was about a pull request's
+// own diff, or applied exactly that: to its branch, or in becoming it. Another one with the
+// same patch says nothing about this merge: what it did may have been taken back since.
 func accountedFor(snap ledger.Snapshot, pull simulate.Pull, patchID string) (bool, error) {
 	if snap.Tip == "" {
 		return false, nil
@@ -107,7 +109,8 @@ func accountedFor(snap ledger.Snapshot, pull simulate.Pull, patchID string) (boo
 		if err != nil {
 			return false, err
 		}
-		if tx.PatchID() == patchID && !tx.GateOnly() && (tx.Status == ledger.Applied || tx.Status == ledger.Completed) {
+		here := tx.PullRequest() == pull.Number || !pull.Fork() && pull.Head.Branch == conversation.Branch(tx.TransactionID)
+		if here && tx.PatchID() == patchID && !tx.GateOnly() && (tx.Status == ledger.Applied || tx.Status == ledger.Completed) {
 			return true, nil
 		}
 	}
@@ -124,8 +127,11 @@ func (a *App) pullDiff(ctx context.Context, repo *gitstore.Repo, pull simulate.P
 		return simulate.Diff{}, err
 	}
 	set, err := repo.Diff(ctx, base, pull.Head.Commit)
-	if err != nil {
-		return simulate.Diff{}, fmt.Errorf("what it changed is nothing that can be proposed: %w", err)
+	switch {
+	case as[*patch.Error](err):
+		return simulate.Diff{}, fmt.Errorf("what it changed is nothing that can be proposed, by any Policy: %w", err)
+	case err != nil:
+		return simulate.Diff{}, fmt.Errorf("its files are not here: %w", err)
 	}
 	_, found := a.finder().Learn(set)
 	diff := simulate.Diff{

@@ -24,6 +24,7 @@ type past struct {
 	secret  bool
 	pull    int
 	said    []ledger.ApprovalDecision // everything, recorded or not
+	gone    map[string]bool           // by id: the comments that were taken away before the verdict
 	moved   int                       // commits that the base moved by since any approval
 	dir     fstest.MapFS
 	log     *ledger.Log
@@ -40,6 +41,9 @@ func (h *past) truth(p policy.Policy, said []ledger.ApprovalDecision) approval.C
 		Teams:  func(team string, who ledger.Actor) (bool, error) { return team == "acme/sec" && who.ID == "2", nil },
 		Owners: func(path string, who ledger.Actor) (bool, error) { return strings.HasPrefix(path, who.Login), nil },
 		Stands: func(d ledger.ApprovalDecision) string {
+			if h.gone[d.Source.ID] {
+				return "its comment is gone"
+			}
 			return approval.Refused(p, approval.Access{Permission: d.Source.Permission})
 		},
 		Drift: func(from string) approval.Drift {
@@ -100,9 +104,10 @@ func (h *past) record() {
 	)
 	for i, d := range h.said {
 		d.TransactionID, d.ApprovalRequestID, d.Policy = pastID, fmt.Sprintf("req_%d", i+1), ref
-		d.Source.ID = fmt.Sprint(i + 1)
 		kind := map[bool]string{true: policy.KindBreakGlass}[strings.HasPrefix(d.Source.URL, "glass")]
-		judged := h.truth(h.policy, append(slices.Clone(h.counted), d)).Decide().Decisions
+		there := *h // nothing was taken away yet
+		there.gone = nil
+		judged := there.truth(h.policy, append(slices.Clone(h.counted), d)).Decide().Decisions
 		forge := d.Source.Kind != "local" && d.Source.Kind != "rpc"
 		command := approval.Command{Verb: approval.Verb(d.Decision), Fingerprint: d.Fingerprint, Reason: d.Reason, BreakGlass: kind != ""}
 		statement := approval.StatementDoc{
@@ -125,7 +130,7 @@ func (h *past) record() {
 	asked.Policy = ref
 	for _, d := range h.counted {
 		if d.Decision == ledger.Approve && d.Source.Evidence != "" {
-			asked.Add(d, "", approval.Access{Permission: d.Source.Permission})
+			asked.Add(d, map[bool]string{true: "its comment is gone"}[h.gone[d.Source.ID]], approval.Access{Permission: d.Source.Permission})
 		}
 	}
 	teams, owners := c.Teams, c.Owners
@@ -163,14 +168,15 @@ func (h *past) record() {
 
 func anyPast(t *testing.T, r *rand.Rand) *past {
 	paths := strings.Fields(pick(r, "x", "a", "ada/b", "a CLAUDE.md", "ada/b bob/b"))
-	h := &past{t: t, policy: driftingPolicy(r), paths: paths, secret: r.IntN(5) == 0, pull: pick(r, 0, 7, 7), moved: pick(r, 0, 0, 3)}
+	h := &past{t: t, policy: driftingPolicy(r), paths: paths, secret: r.IntN(5) == 0, pull: pick(r, 0, 7, 7), gone: map[string]bool{}, moved: pick(r, 0, 0, 3)}
 	words := anyWords(r)
 	if r.IntN(3) > 0 { // or next to nothing is approved
-		words = pick(r, "", "ada perm=admin;", "ada perm=write; bob perm=write;", "ada local; bob local;", "eve deny perm=read; ada perm=admin; bob perm=admin;", "ada protected perm=admin; bob protected perm=write; ada perm=admin; bob perm=admin;") + words
+		words = pick(r, "", "ada perm=admin;", "ada perm=write; bob perm=write;", "ada local; bob local;", "eve deny perm=read; ada perm=admin; bob perm=admin;", "ada protected perm=admin; ada perm=admin; bob perm=admin;", "ada protected perm=admin; bob protected perm=write; ada perm=admin; bob perm=admin;") + words
 	}
 	for _, d := range spoken(t, words) {
 		local := d.Source.Kind == "local" || d.Source.Kind == "rpc"
-		if h.pull > 0 || local {
+		if d.Source.ID = fmt.Sprint(len(h.said) + 1); h.pull > 0 || local {
+			h.gone[d.Source.ID] = !local && r.IntN(8) == 0
 			h.said = append(h.said, d)
 		}
 	}
@@ -206,6 +212,9 @@ func TestReplay(t *testing.T) {
 			p = h.policy
 			p.Approvals.Required = pick(r, 1, 2, 3)
 			p.Approvals.Permission = pick(r, p.Approvals.Permission, policy.CanAdmin)
+			if r.IntN(2) == 0 {
+				p.Protected = []policy.Rule{{Paths: []string{"*"}, Required: pick(r, 1, 1, 2), Owners: r.IntN(3) == 0, Teams: pick(r, nil, []string{"acme/sec"})}}
+			}
 		}
 		got, err := new(approval.Policies).Replay(h.dir, h.log, nil, p)
 		if err != nil {
@@ -245,6 +254,40 @@ func TestReplayTooMuchSaid(t *testing.T) {
 		}
 		if r, err = new(approval.Policies).Replay(h.dir, h.log, nil, h.policy); err != nil || r.State() != approval.Pending {
 			t.Errorf("%d statements, by the Policy in force: %s, %v", said, r.State(), err)
+		}
+	}
+}
+
+// TestReplayPeople: who was asked about then and is in no team is in none, by another Policy
+// too; who was not asked about may be.
+func TestReplayPeople(t *testing.T) {
+	rules := func(first, second policy.Rule) policy.Policy {
+		p := policy.Default()
+		first.Paths, second.Paths = []string{"*"}, []string{"*"}
+		p.Protected = []policy.Rule{first, second}
+		return p
+	}
+	team, anybody := policy.Rule{Required: 1, Teams: []string{"acme/sec"}}, policy.Rule{Required: 1}
+	h := &past{t: t, policy: rules(team, anybody), paths: []string{"x"}, pull: 7}
+	h.said = spoken(t, "ada perm=admin; ada protected perm=admin; bob protected perm=admin")
+	for i := range h.said {
+		h.said[i].Source.ID = fmt.Sprint(i + 1)
+	}
+	h.record()
+	two, other := team, team
+	two.Required, other.Teams = 2, []string{"acme/other"}
+	for name, c := range map[string]struct {
+		policy policy.Policy
+		want   approval.State
+	}{
+		"in force":               {h.policy, approval.Approved},
+		"two of the team":        {rules(two, anybody), approval.Pending},
+		"a team nobody asked of": {rules(other, anybody), approval.Unknown},
+		"code owners":            {rules(policy.Rule{Required: 1, Owners: true}, anybody), approval.Unknown},
+	} {
+		r, err := new(approval.Policies).Replay(h.dir, h.log, nil, c.policy)
+		if err != nil || r.Then.State != approval.Approved || r.State() != c.want {
+			t.Errorf("%s: %s, then %s, want %s: %v, %v", name, r.State(), r.Then.State, c.want, r.Untold, err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -108,15 +107,15 @@ func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(form
 	}
 	for commit := range diff.Unread {
 		heads[commit] = favour
-		note("whether %.12s, which was reviewed and is not here, changed the same", commit)
+		note("whether %s, which was reviewed and is not here, changed the same", cmp.Or(ledger.OneLine(commit[:min(12, len(commit))], 12), "a commit"))
 	}
-	talk := approval.Conversation{Statements: pull.Statements, PatchID: diff.PatchID, GateOnly: true, Heads: heads}
+	talk := approval.Conversation{Statements: pull.beforeMerge(favour, note), PatchID: diff.PatchID, GateOnly: true, Heads: heads}
 	for i, said := range talk.Said() {
 		decision, decides := said.Decision()
-		if at, err := time.Parse(time.RFC3339, said.CreatedAt); !decides || said.Void != "" || err == nil && at.After(pull.MergedAt) {
+		if !decides || said.Void != "" {
 			continue
 		}
-		if decision == ledger.Deny && said.Author.ID != pull.Author.ID {
+		if decision == ledger.Deny {
 			note("whether the denial of %s was heard (%s)", said.Author.Login, access(said.Author))
 			if favour {
 				continue
@@ -180,6 +179,25 @@ func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(form
 	return c, nil
 }
 
+// beforeMerge are the statements from before the merge. When a review was dismissed, and what it
+// said before, is not told: in favour, it approved.
+func (p Pull) beforeMerge(favour bool, note func(format string, args ...any)) []approval.Statement {
+	var out []approval.Statement
+	for _, s := range p.Statements {
+		if at, err := time.Parse(time.RFC3339, s.CreatedAt); err == nil && at.After(p.MergedAt) {
+			continue
+		}
+		if s.Kind == approval.KindReview && s.State == approval.ReviewDismissed {
+			note("whether the review of %s approved, and was dismissed before the merge", s.Author.Login)
+			if favour {
+				s.State = approval.ReviewApproved
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // pullLog is a transaction of a pull request's own diff, as a review would begin one.
 func pullLog(pull Pull, diff Diff) (*ledger.Log, error) {
 	id, err := ledger.NewID(pull.MergedAt, bytes.NewReader(make([]byte, 16)))
@@ -203,12 +221,14 @@ func pullLog(pull Pull, diff Diff) (*ledger.Log, error) {
 	return log, nil
 }
 
-// Reviewed are the commits, beside the head, on which somebody approved.
+// Reviewed are the commits, beside the head, on which somebody approved, or may have; "" where
+// it is not told which.
 func (p Pull) Reviewed() []string {
 	var out []string
 	for _, s := range p.Statements {
-		if s.Kind == approval.KindReview && s.State == approval.ReviewApproved && s.Commit != "" && s.Commit != p.Head.Commit && !slices.Contains(out, s.Commit) {
-			out = append(out, strings.ToLower(s.Commit))
+		reviewed := s.Kind == approval.KindReview && (s.State == approval.ReviewApproved || s.State == approval.ReviewDismissed)
+		if reviewed && s.Commit != p.Head.Commit && !slices.Contains(out, s.Commit) {
+			out = append(out, s.Commit)
 		}
 	}
 	return out

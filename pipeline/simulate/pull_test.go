@@ -84,7 +84,7 @@ func TestPullRequest(t *testing.T) {
 		{"the author, where that is allowed", "eve APPROVED", func(p *policy.Policy) { p.Approvals.AllowAuthor = true }, nil, "unknown approved unknown", "eve"},
 		{"a bot", "bot APPROVED", none, nil, "pending - asks_more", "its author is not a human account"},
 		{"an account that is gone", "ghost APPROVED", none, nil, "pending - asks_more", "has no author"},
-		{"dismissed", "ada DISMISSED", none, nil, "pending - asks_more", "0 of 1"},
+		{"dismissed", "ada DISMISSED", none, nil, "unknown approved unknown", "whether the review of ada approved, and was dismissed before the merge"},
 		{"changes asked for later", "ada APPROVED; ada CHANGES_REQUESTED", none, nil, "pending - asks_more", "0 of 1"},
 		{"a comment of a review", "ada COMMENTED", none, nil, "pending - asks_more", "0 of 1"},
 		{"not sent yet", "ada PENDING", none, nil, "pending - asks_more", "0 of 1"},
@@ -97,7 +97,10 @@ func TestPullRequest(t *testing.T) {
 		{"such a comment, edited", "ada - comment=/approve edited", none, nil, "pending - asks_more", "0 of 1"},
 		{"a comment names no commit", "ada - comment=/approve", func(p *policy.Policy) { p.Approvals.SameHead = true }, nil, "unknown approved unknown", "ada"},
 		{"a denial", "ada APPROVED; bob - comment=/deny", none, nil, "unknown approved unknown", "whether the denial of bob was heard"},
-		{"the author's denial", "ada APPROVED; eve - comment=/deny", none, nil, "denied - blocked", "denied by eve"},
+		{"the author's denial", "ada APPROVED; eve - comment=/deny", none, nil, "unknown approved unknown", "whether the denial of eve was heard"},
+		{"a denial after the merge", "ada APPROVED; bob - comment=/deny at=-1m", none, nil, "unknown approved unknown", "whether ada had write"},
+		{"changes asked for after the merge", "ada APPROVED; ada CHANGES_REQUESTED at=-1m", none, nil, "unknown approved unknown", "ada"},
+		{"a commit that is not told", "ada APPROVED on=", none, func(d *simulate.Diff) { d.Unread = map[string]bool{"": true} }, "unknown approved unknown", "whether a commit, which was reviewed"},
 		{"a protected path", "ada APPROVED", func(p *policy.Policy) { p.Protected = []policy.Rule{{Paths: []string{"/src/"}, Required: 1}} }, nil, "pending - asks_more", "asks for 1 approval of the protected paths (src/a.go, by protected[0])"},
 		{"signatures", "ada APPROVED", func(p *policy.Policy) { p.Approvals.Keys, p.Approvals.Signed = "keys", policy.SignedOnly }, nil, "pending - asks_more", "is not signed"},
 		{"secrets", "ada APPROVED", func(p *policy.Policy) { p.Secrets.Mode = policy.Refuse }, func(d *simulate.Diff) { d.Secrets = true }, "refused - blocked", "refuses what looks like a secret"},
@@ -140,6 +143,9 @@ func TestPullNeverApproved(t *testing.T) {
 		if c := simulate.PullRequest(pulled(t, said), simulate.Diff{PatchID: thePatch, Paths: []string{"a"}, Files: 1, Bytes: 1}, lax); c.Now == approval.Approved || c.Difference == simulate.None {
 			t.Errorf("%s: %+v", said, c)
 		}
+	}
+	if got := pulled(t, "ada APPROVED; bob APPROVED on=c; ada APPROVED on=c; eve DISMISSED on=d; bob APPROVED on=; ada CHANGES_REQUESTED on=e").Reviewed(); len(got) != 3 || got[0][0] != 'c' || got[2] != "" {
+		t.Errorf("reviewed were %q", got)
 	}
 	stranger := pulled(t, "ada APPROVED")
 	stranger.Strangers = true

@@ -25,8 +25,8 @@ type Result struct {
 	Cases        []Case             `json:"cases"`
 }
 
-// Transactions replays the transactions of a ledger's tree that were proposed at a time or
-// later, on all cores. Progress is told how many are done.
+// Transactions replays the transactions of a ledger's tree of which something was recorded at
+// a time or later, on all cores. Progress is told how many are done.
 func Transactions(tree fs.FS, since time.Time, p policy.Policy, progress func(done, total int)) ([]Case, error) {
 	all, damaged, err := ledger.Each(tree)
 	if err != nil {
@@ -34,11 +34,11 @@ func Transactions(tree fs.FS, since time.Time, p policy.Policy, progress func(do
 	}
 	var ids []string
 	for _, tx := range all {
-		if at, err := time.Parse(ledger.TimeFormat, tx.CreatedAt); err != nil || !at.Before(since) {
+		if at, err := time.Parse(ledger.TimeFormat, tx.UpdatedAt); err != nil || !at.Before(since) {
 			ids = append(ids, tx.TransactionID)
 		}
 	}
-	for _, d := range damaged { // when it was proposed cannot be told either
+	for _, d := range damaged { // when that was cannot be told either
 		ids = append(ids, d.ID)
 	}
 	var policies approval.Policies

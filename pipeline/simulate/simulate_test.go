@@ -216,7 +216,11 @@ func TestSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := time.Parse(ledger.TimeFormat, all[2].CreatedAt)
+	latest := ""
+	for _, tx := range all {
+		latest = max(latest, tx.UpdatedAt)
+	}
+	last, err := time.Parse(ledger.TimeFormat, latest)
 	if err != nil {
 		t.Fatal(err)
 	}
