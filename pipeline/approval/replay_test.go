@@ -291,3 +291,22 @@ func TestReplayPeople(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayDrift: how far the base had moved is known where the Policy in force bounded it.
+func TestReplayDrift(t *testing.T) {
+	allow := func(commits int) policy.Policy {
+		p := policy.Default()
+		p.Approvals.Drift = &policy.Drift{Commits: &commits}
+		return p
+	}
+	h := &past{t: t, policy: allow(5), paths: []string{"x"}, pull: 7, moved: 3}
+	h.said = spoken(t, "ada")
+	h.said[0].Source.ID = "1"
+	h.record()
+	for commits, want := range map[int]approval.State{2: approval.Pending, 3: approval.Approved} {
+		r, err := new(approval.Policies).Replay(h.dir, h.log, nil, allow(commits))
+		if err != nil || r.Then.State != approval.Approved || r.State() != want {
+			t.Errorf("%d commits allowed: %s, then %s: %v, %v", commits, r.State(), r.Then.State, r.Untold, err)
+		}
+	}
+}
