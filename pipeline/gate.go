@@ -99,10 +99,6 @@ var prompts = map[string]string{
 	policy.KindBreakGlass: "Apply %s without the approvals that the Policy asks for?",
 }
 
-// maxUncounted is how many decisions that do not count are kept with a
-// transaction: anybody may write comments.
-const maxUncounted = 20
-
 // recordDecisions records what was said and counts, and tells why the rest does
 // not; of that, what is exactly a decision on this patch is kept as evidence.
 func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated) error {
@@ -122,7 +118,7 @@ func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated)
 			continue
 		}
 		decision, exact := said.Decision()
-		if exact && ledger.FingerprintPatch(said.Command.Fingerprint) == g.Transaction().PatchID() && len(s.Log.Artifacts(approval.KindStatement)) < maxUncounted {
+		if exact && ledger.FingerprintPatch(said.Command.Fingerprint) == g.Transaction().PatchID() && len(s.Log.Artifacts(approval.KindStatement)) < approval.KeptStatements {
 			s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.talk.Known(said.Author)))
 		}
 		uncounted = append(uncounted, approval.Judged{

@@ -151,15 +151,20 @@ func (a *App) readSince(ctx context.Context, repo *gitstore.Repo, text string) (
 	if text == "" {
 		return since{}, nil
 	}
-	if m := ageForm().FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		return since{at: a.Now().AddDate(0, 0, -n*map[string]int{"d": 1, "w": 7}[m[2]])}, nil
-	}
-	if at, ok := readDay(text); ok {
+	if at, ok := a.readWhen(text); ok {
 		return since{at: at}, nil
 	}
 	commit, err := codeCommit(ctx, repo, text)
 	return since{commit: commit}, err
+}
+
+// readWhen reads a day in UTC, a time of RFC 3339, or an age in days or weeks.
+func (a *App) readWhen(text string) (time.Time, bool) {
+	if m := ageForm().FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return a.Now().AddDate(0, 0, -n*map[string]int{"d": 1, "w": 7}[m[2]]), true
+	}
+	return readDay(text)
 }
 
 // readDay reads a day, which begins in UTC, or a time.

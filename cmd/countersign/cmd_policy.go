@@ -37,31 +37,40 @@ Without FILE it reads the one in force: ` + policy.Path + ` at HEAD, not in the 
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.policyExplain(cmd.Context(), f) },
 	}
 	f.add(explain)
-	return cli.Group("policy", "Check the Policy, or explain what it asks of a patch",
-		"  countersign policy check\n  countersign policy explain --patch fix.patch", check, explain)
+	return cli.Group("policy", "Check the Policy, explain what it asks of a patch, or try another one",
+		"  countersign policy check\n  countersign policy explain --patch fix.patch", check, explain, a.policySimulateCommand())
 }
 
 func (a *App) policyCheck(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return a.policyNow(ctx)
 	}
-	raw, err := a.readInput(args[0], maxPolicy)
+	p, err := a.readPolicy(args[0])
 	if err != nil {
 		return err
 	}
-	p, err := policy.Parse(inputName(args[0]), raw)
+	return a.showPolicy(p, inputName(args[0]), "")
+}
+
+// readPolicy reads a Policy from a file, as strictly as the one in force.
+func (a *App) readPolicy(name string) (policy.Policy, error) {
+	raw, err := a.readInput(name, maxPolicy)
 	if err != nil {
-		return err
+		return policy.Policy{}, err
+	}
+	p, err := policy.Parse(inputName(name), raw)
+	if err != nil {
+		return p, err
 	}
 	for _, recipient := range p.Secrets.SealTo {
 		if err := seal.CheckRecipient(recipient); err != nil {
-			return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: secrets.seal_to: %w", inputName(args[0]), err)}
+			return p, &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: secrets.seal_to: %w", inputName(name), err)}
 		}
 	}
 	if found := a.finder().Find(string(p.JSON())); len(found) > 0 {
-		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: it holds what looks like a secret (%s), and is recorded with every transaction", inputName(args[0]), found[0].Kind)}
+		return p, &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: it holds what looks like a secret (%s), and is recorded with every transaction", inputName(name), found[0].Kind)}
 	}
-	return a.showPolicy(p, inputName(args[0]), "")
+	return p, nil
 }
 
 func (a *App) policyNow(ctx context.Context) error {

@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"pipeline/audit/commits": {"pipeline/audit", "pipeline/audit/history", "pipeline/coverage", "pipeline/ledger", "pipeline/patch", "pipeline/patch/threeway", "pipeline/policy", "pipeline/sshsig"}, "pipeline/witness": {"pipeline/canon", "golang.org/x/mod"},
 	"pipeline/evidence":         {"pipeline/approval", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/policy", "pipeline/signed"},
 	"report/workpaper":          {"pipeline/evidence", "pipeline/ledger", "report/html"},
+	"pipeline/simulate":         {"pipeline/approval", "pipeline/forge", "pipeline/ledger", "pipeline/parallel", "pipeline/policy"},
 	"pipeline/code":             {"pipeline/patch"},
 	"pipeline/policy":           {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/regular", "github.com/goccy/go-yaml"},
 	"pipeline/approval":         {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
@@ -94,7 +95,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/audit/commits", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule",
+		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/audit/commits", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
 	},
 	"report/html": {
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
@@ -105,6 +106,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/rpc":           {"pipeline/canon"},
 	"cmd/countersign/internal/sshkey":        {},
 	"cmd/countersign/internal/witnesses":     {"pipeline/witness", "golang.org/x/sys"},
+	"cmd/countersign/internal/merged":        {"cmd/countersign/internal/rest", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/parallel"},
 	"cmd/countersign/internal/terminal":      {"golang.org/x/term", "golang.org/x/sys"},
 	"cmd/countersign/internal/gitcredential": {},
 	"cmd/countersign/internal/ghtoken":       {"pipeline/lazyregexp"},
@@ -135,7 +137,7 @@ var mayImport = map[string][]string{
 		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/coverage", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
-		"cmd/countersign/internal/demo", "pipeline/evidence", "pipeline/parallel", "report/workpaper",
+		"cmd/countersign/internal/demo", "cmd/countersign/internal/merged", "pipeline/evidence", "pipeline/parallel", "pipeline/simulate", "report/workpaper",
 		"github.com/spf13/cobra",
 	},
 }

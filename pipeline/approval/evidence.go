@@ -17,6 +17,10 @@ import (
 // from.
 const KindStatement = "statement"
 
+// KeptStatements is how many statements a transaction has before no further one is kept
+// that does not count: anybody may write comments.
+const KeptStatements = 20
+
 const statementSchema = "countersign/statement/1"
 
 // A StatementDoc is that artifact, countersign/statement/1: the statement, what

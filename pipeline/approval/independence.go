@@ -12,11 +12,11 @@ import (
 // An Independence is whether people who had no part in a change approved it.
 type Independence string
 
-// The three. Unknown never stands for Independent.
+// The three. UnknownIndependence never stands for Independent.
 const (
-	Independent    Independence = "yes"
-	NotIndependent Independence = "no"
-	Unknown        Independence = "unknown"
+	Independent         Independence = "yes"
+	NotIndependent      Independence = "no"
+	UnknownIndependence Independence = "unknown"
 )
 
 // Independence decides again, from the record alone, whether all that a change needed was
@@ -25,7 +25,7 @@ const (
 // proposer's own shell, count for nothing here. why says what it rests on, or what is
 // missing.
 //
-// It is Unknown where the record does not tell: who proposed or decided is known from a shell
+// It is UnknownIndependence where the record does not tell: who proposed or decided is known from a shell
 // alone; who wrote a pull request's commits is not recorded in full, or they were others
 // when it was merged; a text of the change (its author, a Co-authored-by) names who
 // approved; or the change is not recorded as applied or merged.
@@ -34,12 +34,12 @@ const (
 func (ps *Policies) Independence(dir fs.FS, log *ledger.Log) (is Independence, why string, err error) {
 	event, ref, done := log.DecidedAt()
 	if !done {
-		return Unknown, "that it was applied or merged is not on record", nil
+		return UnknownIndependence, "that it was applied or merged is not on record", nil
 	}
 	end, ref := decidedAt(dir, log, event, ref)
 	c, err := ps.caseBefore(&signatures{dir: dir, log: log}, event, end, ref)
 	if err != nil {
-		return Unknown, "", err
+		return UnknownIndependence, "", err
 	}
 	is, why = c.independence()
 	tx := log.Transaction()
@@ -50,11 +50,11 @@ func (ps *Policies) Independence(dir fs.FS, log *ledger.Log) (is Independence, w
 	s, err := lastStanding(dir, log.Payloads()[:event])
 	switch {
 	case err != nil:
-		return Unknown, "", err
+		return UnknownIndependence, "", err
 	case !p.AuthorsComplete:
-		return Unknown, "the record does not say that every commit of the pull request is of an account", nil
+		return UnknownIndependence, "the record does not say that every commit of the pull request is of an account", nil
 	case s.HeadCommit != p.HeadCommit:
-		return Unknown, "the pull request had other commits when it was merged, and who wrote these is not recorded", nil
+		return UnknownIndependence, "the pull request had other commits when it was merged, and who wrote these is not recorded", nil
 	}
 	return is, why, nil
 }
@@ -78,14 +78,14 @@ func (c Case) independence() (Independence, string) {
 	}
 	told := func(a ledger.Actor) bool { return a.ID != "" && !a.Redacted() && !strings.HasPrefix(a.ID, "local:") }
 	if !told(c.Log.Meta().Proposer) || slices.ContainsFunc(c.Authors, func(a ledger.Actor) bool { return !told(a) }) {
-		return Unknown, "a shell alone tells who proposed it"
+		return UnknownIndependence, "a shell alone tells who proposed it"
 	}
 	c.provedOnly = true
 	if c.Decide().State != Approved {
-		return Unknown, "a shell alone tells who approved it"
+		return UnknownIndependence, "a shell alone tells who approved it"
 	}
 	if c.claimed = claimedAuthors(c.Log.Transaction().Pointers.Proposal); c.Decide().State != Approved {
-		return Unknown, "the change itself names who approved it as one of its authors"
+		return UnknownIndependence, "the change itself names who approved it as one of its authors"
 	}
 	return Independent, "approved by others than who proposed it"
 }

@@ -87,20 +87,20 @@ func TestT79Independence(t *testing.T) {
 		}, approval.NotIndependent, "0 of 1"},
 		"proposed it too, afterwards":  {apply("version: 1", ledger.Proposal{}, again(people["ada"])), approval.NotIndependent, "0 of 1"},
 		"somebody else proposed it":    {apply("version: 1", ledger.Proposal{}, again(people["eve"])), approval.Independent, ""},
-		"a shell proposed it too":      {apply("version: 1", ledger.Proposal{}, again(people["home"])), approval.Unknown, "a shell alone tells who proposed it"},
-		"who else cannot be read":      {apply("version: 1", ledger.Proposal{}, again(people["eve"]), func(x *pull) { delete(x.dir, x.log.Artifacts(ledger.KindAgain)[0].Path) }), approval.Unknown, "who proposed it"},
-		"a shell approved it":          {local("approvals: {local: true}", "ada"), approval.Unknown, "who approved it"},
-		"named as its author":          {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "ADA", Email: "x@example.org", Date: "2026-01-05T12:00:00Z"}}), approval.Unknown, "names who approved"},
-		"named by a forge's address":   {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "x", Email: "1+old@users.noreply.github.com", Date: "2026-01-05T12:00:00Z"}}), approval.Unknown, "names who approved"},
-		"declared":                     {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: Ada <ada@example.org>"}}), approval.Unknown, "names who approved"},
-		"declared without an address":  {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: ada"}}), approval.Unknown, "names who approved"},
+		"a shell proposed it too":      {apply("version: 1", ledger.Proposal{}, again(people["home"])), approval.UnknownIndependence, "a shell alone tells who proposed it"},
+		"who else cannot be read":      {apply("version: 1", ledger.Proposal{}, again(people["eve"]), func(x *pull) { delete(x.dir, x.log.Artifacts(ledger.KindAgain)[0].Path) }), approval.UnknownIndependence, "who proposed it"},
+		"a shell approved it":          {local("approvals: {local: true}", "ada"), approval.UnknownIndependence, "who approved it"},
+		"named as its author":          {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "ADA", Email: "x@example.org", Date: "2026-01-05T12:00:00Z"}}), approval.UnknownIndependence, "names who approved"},
+		"named by a forge's address":   {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "x", Email: "1+old@users.noreply.github.com", Date: "2026-01-05T12:00:00Z"}}), approval.UnknownIndependence, "names who approved"},
+		"declared":                     {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: Ada <ada@example.org>"}}), approval.UnknownIndependence, "names who approved"},
+		"declared without an address":  {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: ada"}}), approval.UnknownIndependence, "names who approved"},
 		"somebody else declared":       {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: Eve <eve@example.org>"}}), approval.Independent, ""},
 		"merged":                       {merge(of(people["eve"]), true, nil), approval.Independent, ""},
 		"merged, no authors":           {merge(ledger.Proposal{}, true, nil), approval.Independent, ""},
-		"merged, commits of nobody":    {merge(of(people["eve"]), false, nil), approval.Unknown, "every commit"},
-		"merged at another head":       {merge(of(people["eve"]), true, func(s *approval.Standing) { s.HeadCommit = "new" }), approval.Unknown, "other commits"},
+		"merged, commits of nobody":    {merge(of(people["eve"]), false, nil), approval.UnknownIndependence, "every commit"},
+		"merged at another head":       {merge(of(people["eve"]), true, func(s *approval.Standing) { s.HeadCommit = "new" }), approval.UnknownIndependence, "other commits"},
 		"merged, wrote a commit of it": {merge(of(people["eve"], people["ada"]), true, nil), approval.NotIndependent, "0 of 1"},
-		"not applied":                  {func(t *testing.T) *pull { return applied(t, "version: 1", ledger.Proposal{}, ada, nil) }, approval.Unknown, "not on record"},
+		"not applied":                  {func(t *testing.T) *pull { return applied(t, "version: 1", ledger.Proposal{}, ada, nil) }, approval.UnknownIndependence, "not on record"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := c.make(t)
@@ -121,7 +121,7 @@ func TestT79Independence(t *testing.T) {
 	for _, a := range x.log.Artifacts(approval.KindStanding) {
 		delete(x.dir, a.Path)
 	}
-	if got, _, err := new(approval.Policies).Independence(x.dir, x.log); err == nil || got != approval.Unknown {
+	if got, _, err := new(approval.Policies).Independence(x.dir, x.log); err == nil || got != approval.UnknownIndependence {
 		t.Errorf("without its standing: %s, %v", got, err)
 	}
 }

@@ -148,33 +148,21 @@ func (ps *Policies) caseBefore(signatures *signatures, n, end int, ref ledger.Po
 	if err != nil {
 		return c, err
 	}
-	before, err := ledger.ReadLog(log.Bytes()[:end])
+	c, err = signatures.caseAt(end, at, p)
 	if err != nil {
 		return c, err
 	}
-	proposed := before.Transaction().Pointers.Proposal
-	if proposed == nil {
-		return c, errors.New("nothing is proposed")
-	}
-	c = Case{
-		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors, Proposers: ledger.Proposers(dir, before),
-		Signed: signatures.signedAt(p),
-		People: people(before, sshsig.Allowed{}, func(name string) ([]byte, error) { return fs.ReadFile(dir, name) }),
-	}
-	if proposed.PullRequest == 0 {
+	if proposed := c.Log.Transaction().Pointers.Proposal; proposed.PullRequest == 0 {
 		c.Needs, c.Policy.Approvals.SameHead = granted(c.Needs), false
 	} else {
-		s, err := lastStanding(dir, before.Payloads())
-		if err == nil && s.PullRequest != proposed.PullRequest {
-			err = fmt.Errorf("which approvals still stood is recorded for pull request %d, not %d", s.PullRequest, proposed.PullRequest)
-		}
+		s, err := standingFor(dir, c.Log)
 		if err != nil {
 			return c, err
 		}
 		c = c.On(s)
 	}
 	if p.Approvals.Drift != nil {
-		doc, err := lastDrift(dir, before.Payloads())
+		doc, err := lastDrift(dir, c.Log.Payloads())
 		if err == nil {
 			err = doc.measured(c.goesOnto(log.Payloads()[n]), log.Meta().BaseCommit)
 		}
@@ -184,6 +172,34 @@ func (ps *Policies) caseBefore(signatures *signatures, n, end int, ref ledger.Po
 		c.Drift = doc.Of
 	}
 	return c, nil
+}
+
+// caseAt is the case of the events that end at a byte of the log, under a Policy and at a
+// time, by what stands in these events: without what the forge answered, and what has moved.
+func (s *signatures) caseAt(end int, at time.Time, p policy.Policy) (Case, error) {
+	before, err := ledger.ReadLog(s.log.Bytes()[:end])
+	if err != nil {
+		return Case{}, err
+	}
+	proposed := before.Transaction().Pointers.Proposal
+	if proposed == nil {
+		return Case{}, errors.New("nothing is proposed")
+	}
+	return Case{
+		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
+		Proposers: ledger.Proposers(s.dir, before), PullRequest: proposed.PullRequest > 0, Signed: s.signedAt(p),
+		People: people(before, sshsig.Allowed{}, func(name string) ([]byte, error) { return fs.ReadFile(s.dir, name) }),
+	}, nil
+}
+
+// standingFor is the Standing of the apply that follows on a log, which must be of the
+// same pull request.
+func standingFor(dir fs.FS, before *ledger.Log) (Standing, error) {
+	s, err := lastStanding(dir, before.Payloads())
+	if number := before.Transaction().PullRequest(); err == nil && s.PullRequest != number {
+		err = fmt.Errorf("which approvals still stood is recorded for pull request %d, not %d", s.PullRequest, number)
+	}
+	return s, err
 }
 
 // goesOnto is the commit that an event says the change goes onto; of a pull

@@ -289,7 +289,7 @@ func (r *Report) count() {
 	for _, by := range []string{"transaction", "pull_request", "merge", "bot"} {
 		total("by_"+by, func(row Row) bool { return row.ExplainedBy == by })
 	}
-	for _, is := range []approval.Independence{approval.Independent, approval.NotIndependent, approval.Unknown} {
+	for _, is := range []approval.Independence{approval.Independent, approval.NotIndependent, approval.UnknownIndependence} {
 		total("independent_"+string(is), func(row Row) bool { return row.Independent() == is })
 	}
 	total("without_checks", func(row Row) bool { return len(row.Records) > 0 && !row.hasChecks() })

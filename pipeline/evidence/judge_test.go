@@ -61,10 +61,10 @@ func TestJudge(t *testing.T) {
 	}{
 		"nothing":                     {to: done, is: approval.Independent},
 		"the proposer approved":       {to: done, is: approval.NotIndependent, want: []Code{DependentApproval}},
-		"not told who":                {to: done, is: approval.Unknown, want: []Code{UnknownIndependence}},
+		"not told who":                {to: done, is: approval.UnknownIndependence, want: []Code{UnknownIndependence}},
 		"nothing told":                {to: done, is: "", want: []Code{UnknownIndependence}},
 		"broken glass":                {to: done, is: approval.NotIndependent, glass: true, want: []Code{BreakGlass}},
-		"broken, and not told who":    {to: done, is: approval.Unknown, glass: true, want: []Code{BreakGlass, UnknownIndependence}},
+		"broken, and not told who":    {to: done, is: approval.UnknownIndependence, glass: true, want: []Code{BreakGlass, UnknownIndependence}},
 		"applied":                     {to: done[:3], is: approval.Independent, want: []Code{NotValidated}},
 		"approved, a pull request":    {kind: ledger.KindPullRequest, to: merged[:2], is: approval.Independent, want: []Code{NotValidated}},
 		"merged":                      {kind: ledger.KindPullRequest, to: merged, is: approval.Independent, rules: run},
@@ -119,7 +119,7 @@ func TestRules(t *testing.T) {
 
 // T79 Of several transactions the worst counts.
 func TestT79Several(t *testing.T) {
-	const yes, no, unknown = approval.Independent, approval.NotIndependent, approval.Unknown
+	const yes, no, unknown = approval.Independent, approval.NotIndependent, approval.UnknownIndependence
 	for _, c := range []struct {
 		of   []approval.Independence
 		want approval.Independence

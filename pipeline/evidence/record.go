@@ -43,7 +43,7 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 		err = fmt.Errorf("decided again, its verdict is %s (%s)", verdict.State, verdict.Reason)
 	}
 	r := &Record{
-		TransactionID: id, PatchID: tx.PatchID(), Summary: ledger.OneLine(tx.Notes, 200), ProposedAt: tx.CreatedAt, Independent: approval.Unknown,
+		TransactionID: id, PatchID: tx.PatchID(), Summary: ledger.OneLine(tx.Notes, 200), ProposedAt: tx.CreatedAt, Independent: approval.UnknownIndependence,
 		Proposers: []Person{}, Decisions: []Decision{}, Checks: []Check{}, Needs: []Need{}, Status: tx.Status,
 	}
 	if err == nil {

@@ -85,6 +85,8 @@ type Finder interface {
 	// ClosedOf returns the number of the newest one with this head that is closed or
 	// merged, and 0 if there is none.
 	ClosedOf(ctx context.Context, head Head) (int, error)
+	// Merged lists those that were merged at a time or later.
+	Merged(ctx context.Context, since time.Time) ([]Merged, error)
 }
 
 // A Board is where this program tells people what it wants of them, and itself
@@ -212,6 +214,12 @@ type Open struct {
 	Number int
 	Base   string // the branch
 	Head   Head
+}
+
+// A Merged is a pull request that was merged, and when.
+type Merged struct {
+	Number int
+	At     time.Time
 }
 
 // A Run is a workflow run. Workflow is the path of its file in the repository.

@@ -84,6 +84,27 @@ func TestT82MissingMembers(t *testing.T) {
 	}
 }
 
+// A closed pull request of which it is not told whether or when it was merged is passed over
+// by nobody.
+func TestMergedMissingMembers(t *testing.T) {
+	const closed = `{"number": 7, "state": "closed", "merged": true, "merged_at": "2026-01-02T03:04:05Z"}`
+	since := func(object string, at time.Time) ([]forge.Merged, error) {
+		return answering(t, 2, map[string][]string{"pulls": {`[` + object + `, {"number": 8, "state": "closed", "merged": false}]`}}).Merged(t.Context(), at)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if got, err := since(closed, at); err != nil || len(got) != 1 || got[0].Number != 7 || !got[0].At.Equal(at) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := since(closed, at.Add(1)); err != nil || len(got) != 0 {
+		t.Errorf("since later: %+v, %v", got, err)
+	}
+	for _, path := range []string{"number", "merged", "merged_at"} {
+		if got, err := since(without(t, closed, path), at); err == nil {
+			t.Errorf("without %s: %+v", path, got)
+		}
+	}
+}
+
 // What is sent is ASCII, and says the same.
 func TestSendsASCII(t *testing.T) {
 	const text = "a\u00e9\u20ac\U0001f600\ufffd\x00\x7f\"\\<\u2028"

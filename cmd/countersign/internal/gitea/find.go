@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -78,6 +79,32 @@ func (c *Client) ClosedOf(ctx context.Context, head forge.Head) (int, error) {
 	closed, err := c.pulls(ctx, "closed")
 	closed = slices.DeleteFunc(closed, func(pr forge.Open) bool { return pr.Head.Commit != head.Commit || pr.Head.Branch != head.Branch })
 	return slices.Max(append(ofHead(closed, head), 0)), failed(lookingFor(head), err)
+}
+
+// Merged is forge.Finder's.
+func (c *Client) Merged(ctx context.Context, since time.Time) ([]forge.Merged, error) {
+	const op = "listing the merged pull requests"
+	all, err := list[pull](ctx, c, false, url.Values{"state": {"closed"}, "sort": {"oldest"}}, c.below("pulls")...)
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	out := []forge.Merged{}
+	for _, got := range all {
+		if got.Number <= 0 || got.Merged == nil {
+			return nil, failed(op, rest.Unusable("a pull request has no number, or it is not told whether it was merged"))
+		}
+		if !*got.Merged {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, got.MergedAt)
+		if err != nil {
+			return nil, failed(op, rest.Unusable("it is not told when a pull request was merged"))
+		}
+		if !at.Before(since) {
+			out = append(out, forge.Merged{Number: got.Number, At: at})
+		}
+	}
+	return out, nil
 }
 
 // openAt lists the open pull requests with a head commit, of one branch name or, for "",

@@ -25,6 +25,7 @@ type pull struct {
 	Base                *branch  `json:"base"`
 	Head                *branch  `json:"head"`
 	MergeCommit         *string  `json:"merge_commit_sha"`
+	MergedAt            string   `json:"merged_at"` // RFC 3339, null unless it was merged
 }
 
 // branch is one end of a pull request. Label is the branch's name, and "" of one that

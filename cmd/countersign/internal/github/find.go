@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/go-github/v60/github"
 
@@ -153,6 +154,51 @@ func (c *Client) readPulls(ctx context.Context, branch string, states ...string)
 		return nil, changed("the open pull requests")
 	}
 	return open, nil
+}
+
+// Merged is forge.Finder's. It goes through all that were ever merged: by the time of their
+// last change, some could move past a page while another one is read.
+func (c *Client) Merged(ctx context.Context, since time.Time) ([]forge.Merged, error) {
+	merged, err := twice(func() ([]forge.Merged, error) { return c.readMerged(ctx, since) })
+	return merged, failed("listing the merged pull requests", err)
+}
+
+func (c *Client) readMerged(ctx context.Context, since time.Time) ([]forge.Merged, error) {
+	type node struct {
+		Number   int        `json:"number"`
+		MergedAt *time.Time `json:"mergedAt"`
+	}
+	type answer struct {
+		Repository *struct {
+			PullRequests *page[node] `json:"pullRequests"`
+		} `json:"repository"`
+	}
+	nodes, err := readAll(func(after any) (*page[node], error) {
+		got, err := ask[answer](ctx, c, queryMerged, map[string]any{"owner": c.owner, "name": c.name, "after": after})
+		if err == nil && got.Repository == nil {
+			err = &Error{Kind: KindNotFound, Message: "there is no such repository"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return got.Repository.PullRequests, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !nodes.whole() {
+		return nil, changed("the merged pull requests")
+	}
+	out := []forge.Merged{}
+	for _, n := range nodes.nodes {
+		if n.Number <= 0 || n.MergedAt == nil || n.MergedAt.IsZero() {
+			return nil, unusable("a merged pull request has no number, or no time at which it was merged")
+		}
+		if !n.MergedAt.Before(since) {
+			out = append(out, forge.Merged{Number: n.Number, At: *n.MergedAt})
+		}
+	}
+	return out, nil
 }
 
 // An Installed repository is one that an app's installation, whose token the

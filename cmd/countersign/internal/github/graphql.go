@@ -238,6 +238,16 @@ query($owner: String!, $name: String!, $states: [PullRequestState!], $branch: St
   }
 }`
 
+const queryMerged = `
+query($owner: String!, $name: String!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequests(states: MERGED, first: 100, after: $after) {
+      totalCount pageInfo { hasNextPage endCursor }
+      nodes { number mergedAt }
+    }
+  }
+}`
+
 const queryViewer = `query { viewer { __typename login databaseId } }`
 
 const mutationResolve = `

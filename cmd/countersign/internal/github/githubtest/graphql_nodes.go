@@ -235,17 +235,17 @@ func (p *pull) stateWord() string {
 }
 
 func (g *graph) pullNode(p *pull) *node {
-	var head, merge any
+	var head, merge, mergedAt any
 	if !p.head.repo.deleted {
 		head = g.repositoryNode(p.head.repo)
 	}
 	if p.merged != nil {
-		merge = g.commitOf(p.repo, p.mergeCommit)
+		merge, mergedAt = g.commitOf(p.repo, p.mergeCommit), stamp(*p.merged)
 	}
 	n := &node{"PullRequest", g.textFields(&p.text)}
 	maps.Copy(n.fields, object{
 		"id": nodeID("PR", p.id), "number": p.number, "title": p.title, "state": p.stateWord(), "isDraft": p.draft, "url": g.pullURL(p),
-		"merged": p.merged != nil, "mergeCommit": merge, "headRefName": p.head.ref, "headRefOid": p.head.sha, "baseRefName": p.base.ref, "baseRefOid": p.base.sha,
+		"merged": p.merged != nil, "mergedAt": mergedAt, "mergeCommit": merge, "headRefName": p.head.ref, "headRefOid": p.head.sha, "baseRefName": p.base.ref, "baseRefOid": p.base.sha,
 		"headRepository": head, "headRepositoryOwner": g.actor(p.head.repo.owner), "repository": g.repositoryNode(p.repo), "maintainerCanModify": p.edits,
 		"reviews":       connection("PullRequestReview", func() []*review { return p.reviewsFor(g.token) }, g.reviewNode),
 		"comments":      connection("IssueComment", func() []*comment { return p.comments }, g.commentNode),

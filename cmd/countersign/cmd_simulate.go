@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/report"
+)
+
+type simulateFlags struct {
+	policy, since, cache string
+	pullRequests         bool
+}
+
+func (a *App) policySimulateCommand() *cobra.Command {
+	var f simulateFlags
+	cmd := &cobra.Command{
+		Use:   "simulate --policy FILE",
+		Short: "Replay what is recorded against a Policy that is not in force",
+		Long: `simulate says of each recorded transaction what the Policy in FILE would have made of it: blocked,
+asked more or less for, let through, and why. It reads this clone's ledger and asks nobody. What the
+record does not tell, such as who was in a team that was not asked about, is never taken for
+granted: the verdict is unknown, and it says what that depends on. Nothing is recorded.
+
+With --pull-requests it also asks the forge for the pull requests that were merged without a
+transaction, and says whether the reviews that they had would have been enough; --since is then also
+when they were merged. What they changed comes from the commits in this clone. What the forge said is
+kept in the clone, or in --cache FILE, and asked for once: run it again if it was cut off. With
+--cache alone nothing is asked.
+
+docs/policy.md says exactly what is compared.`,
+		Example: `  countersign policy simulate --policy strict.yml --since 90d
+  countersign policy simulate --policy strict.yml --json
+  git fetch origin '+refs/pull/*/head:refs/pulls/*' && countersign policy simulate --policy strict.yml --since 90d --pull-requests`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.policySimulate(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.policy, "policy", "", "the Policy to try, in `FILE`")
+	cmd.Flags().StringVar(&f.since, "since", "", "only what something was recorded of since `WHEN`: a day, or an age such as 90d")
+	cmd.Flags().BoolVar(&f.pullRequests, "pull-requests", false, "also ask for merged pull requests that have no transaction")
+	cmd.Flags().StringVar(&f.cache, "cache", "", "keep what is known of these in `FILE`")
+	return cmd
+}
+
+func (a *App) policySimulate(ctx context.Context, f simulateFlags) error {
+	if f.policy == "" {
+		return &cli.UsageError{Message: "no Policy is named", Hint: "countersign policy simulate --policy FILE"}
+	}
+	p, err := a.readPolicy(f.policy)
+	if err != nil {
+		return err
+	}
+	since, err := a.sinceWhen(f.since)
+	if err != nil {
+		return err
+	}
+	repo, _, err := a.openRepo()
+	if err != nil {
+		return err
+	}
+	local, err := a.localLedger(repo)
+	if err != nil {
+		return err
+	}
+	snap, err := local.Snapshot(ctx)
+	switch {
+	case err != nil:
+		return err
+	case snap.Tip == "" && !f.pullRequests && f.cache == "":
+		return gitstore.ErrNoLedger
+	}
+	r := simulate.Result{LedgerCommit: snap.Tip, Policy: inputName(f.policy), PolicySHA256: p.Sum(), Incomplete: []string{}}
+	if !since.IsZero() {
+		r.Since = since.UTC().Format(time.RFC3339)
+	}
+	var cases []simulate.Case
+	if snap.Tip != "" {
+		if err := ledger.CheckSchema(snap.Tree); err != nil {
+			return err
+		}
+		a.seen = local.Seen
+		if cases, err = simulate.Transactions(snap.Tree, since, p, func(done, total int) { a.line.Show("transactions", done, total) }); err != nil {
+			return err
+		}
+	}
+	var unread error
+	if f.pullRequests || f.cache != "" {
+		pulls, left, err := a.mergedPulls(ctx, repo, f, since)
+		if err != nil {
+			return err
+		}
+		if unread = left.Err; unread != nil {
+			r.Incomplete = append(r.Incomplete, ledger.OneLine(unread.Error(), 300))
+		}
+		more, err := a.simulatePulls(ctx, repo, snap, p, pulls, left)
+		if err != nil {
+			return err
+		}
+		cases = append(cases, more...)
+	}
+	r.Sum(cases)
+	if err := a.result(r, report.Simulation(r, a.style())); err != nil {
+		return err
+	}
+	return unread
+}
+
+// sinceWhen reads a day or an age; the zero time is for everything.
+func (a *App) sinceWhen(text string) (time.Time, error) {
+	at, ok := a.readWhen(text)
+	if !ok && text != "" {
+		return at, &cli.UsageError{Message: fmt.Sprintf("--since %+q is no day and no age", text), Hint: "--since 2026-01-31, or --since 90d"}
+	}
+	return at, nil
+}

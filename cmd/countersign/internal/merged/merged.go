@@ -1,0 +1,282 @@
+// Package merged reads the merged pull requests of a repository from its forge, each
+// once, and keeps what it was told in a file, so that asking goes on where it stopped.
+//
+// What a file says is as good as the file: it is not signed, and nothing is approved by it.
+package merged
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
+)
+
+const schema = "countersign/merged/1"
+
+// maxFile is how many bytes of a file are read.
+const maxFile = 256 << 20
+
+// A File is what was read of the pull requests of a repository, of which Repository is the
+// address that people see. A nil *File is not to be used.
+type File struct {
+	Schema     string `json:"schema"`
+	Repository string `json:"repository"`
+	Pulls      []Pull `json:"pulls"` // by number, ascending
+}
+
+// A Pull is a merged pull request as it was read at a time. Access has, by the id of
+// the account, what those who approved it were allowed to do at that time.
+type Pull struct {
+	MergedAt    string                     `json:"merged_at"` // RFC 3339
+	ReadAt      string                     `json:"read_at"`
+	PullRequest forge.PullRequest          `json:"pull_request"`
+	Statements  []approval.Statement       `json:"statements"`
+	Access      map[string]approval.Access `json:"access"`
+}
+
+// A RepositoryError is a file about another repository.
+type RepositoryError struct{ Name, Have, Want string }
+
+func (e *RepositoryError) Error() string {
+	return fmt.Sprintf("%s: it is about %s, and this clone is of %s", e.Name, ledger.OneLine(e.Have, 200), ledger.OneLine(e.Want, 200))
+}
+
+// Load reads a file, which may not be there yet.
+func Load(name, repository string) (*File, error) {
+	f := &File{Schema: schema, Repository: repository}
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil && info.Size() > maxFile {
+		err = fmt.Errorf("%s: it has more than %d bytes", name, maxFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := Decode(raw, f); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if f.Repository != repository {
+		return nil, &RepositoryError{name, f.Repository, repository}
+	}
+	return f, nil
+}
+
+// Decode reads the bytes of a file strictly.
+func Decode(raw []byte, f *File) error {
+	*f = File{}
+	if err := canon.Unmarshal(raw, f); err != nil {
+		return err
+	}
+	last := 0
+	for _, p := range f.Pulls {
+		_, err := time.Parse(time.RFC3339, p.MergedAt)
+		if p.PullRequest.Number <= last || err != nil {
+			return fmt.Errorf("pull request %d is not in its place, or has no time at which it was merged", p.PullRequest.Number)
+		}
+		last = p.PullRequest.Number
+	}
+	if f.Schema != schema {
+		return errors.New("it is of an unknown schema")
+	}
+	return nil
+}
+
+// Save writes a file in the place of the one before, readable by its owner alone: it has
+// what people wrote.
+func (f *File) Save(name string) error {
+	line, err := canon.Line(f)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(name), ".merged-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(line)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}
+
+// A Client is what is asked of a forge.
+type Client interface {
+	forge.Reader
+	Merged(ctx context.Context, since time.Time) ([]forge.Merged, error)
+}
+
+// Left is what could not be read of pull requests, by number. The error is why no more
+// were asked about; nil where all were.
+type Left struct {
+	Pulls map[int]Unread
+	Err   error
+}
+
+// An Unread pull request was merged at a time, and could not be read.
+type Unread struct {
+	At  time.Time
+	Err error
+}
+
+// batch is how many pull requests are read between two saves.
+const batch = 40
+
+// atOnce is how many are read side by side. GitHub asks for few requests at a time (REST
+// API, "Best practices").
+const atOnce = 4
+
+// Fetch reads the pull requests that were merged since a time and are not in the file, the
+// newest first, and saves after some of them. An error of the list is returned; one of a
+// pull request is left with it, and what concerns all others as well ends the asking.
+func (f *File) Fetch(ctx context.Context, c Client, since, now time.Time, save func() error, progress func(done, total int)) (Left, error) {
+	left := Left{Pulls: map[int]Unread{}}
+	all, err := c.Merged(ctx, since)
+	if err != nil {
+		return left, err
+	}
+	known := map[int]bool{}
+	for _, p := range f.Pulls {
+		known[p.PullRequest.Number] = true
+	}
+	all = slices.DeleteFunc(all, func(m forge.Merged) bool { return known[m.Number] })
+	slices.SortFunc(all, func(a, b forge.Merged) int { return b.At.Compare(a.At) })
+	access := &asked{client: c, known: map[ledger.Actor]approval.Access{}}
+	for done := 0; done < len(all); {
+		some := all[done:min(done+batch, len(all))]
+		got, errs := make([]Pull, len(some)), make([]error, len(some))
+		_ = parallel.Try(atOnce, len(some), func(i int) error {
+			got[i], errs[i] = access.read(ctx, some[i], now)
+			if errs[i] == nil || !concernsAll(ctx, errs[i]) {
+				return nil
+			}
+			return errs[i]
+		})
+		for i, m := range some {
+			switch {
+			case errs[i] != nil:
+				left.Pulls[m.Number] = Unread{m.At, errs[i]}
+				if concernsAll(ctx, errs[i]) && left.Err == nil {
+					left.Err = errs[i]
+				}
+			case got[i].PullRequest.Number == 0: // not asked about any more
+				left.Pulls[m.Number] = Unread{m.At, errNotAsked}
+			default:
+				f.Pulls = append(f.Pulls, got[i])
+			}
+		}
+		slices.SortFunc(f.Pulls, func(a, b Pull) int { return a.PullRequest.Number - b.PullRequest.Number })
+		if err := save(); err != nil {
+			return left, err
+		}
+		done += len(some)
+		progress(done, len(all))
+		if left.Err != nil {
+			for _, m := range all[done:] {
+				left.Pulls[m.Number] = Unread{m.At, errNotAsked}
+			}
+			return left, nil
+		}
+	}
+	return left, nil
+}
+
+var errNotAsked = errors.New("it was not asked about any more")
+
+// concernsAll reports whether an error would be the same for every pull request.
+func concernsAll(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || rest.IsKind(err, rest.KindRateLimited, rest.KindAuth, rest.KindPermission, rest.KindNetwork)
+}
+
+// asked keeps what accounts may do: each is asked about once.
+type asked struct {
+	client Client
+	mu     sync.Mutex
+	known  map[ledger.Actor]approval.Access
+}
+
+func (a *asked) read(ctx context.Context, m forge.Merged, now time.Time) (Pull, error) {
+	pull, err := a.client.PullRequest(ctx, m.Number)
+	if err == nil && pull.State != forge.PullRequestMerged {
+		err = fmt.Errorf("pull request %d is %s, and was listed as merged", m.Number, pull.State)
+	}
+	if err != nil {
+		return Pull{}, err
+	}
+	said, err := a.client.Statements(ctx, m.Number)
+	if err != nil {
+		return Pull{}, err
+	}
+	pull.Paths = []string{} // Git tells them
+	p := Pull{
+		MergedAt: m.At.UTC().Format(time.RFC3339), ReadAt: now.UTC().Format(time.RFC3339), PullRequest: pull,
+		Statements: []approval.Statement{}, Access: map[string]approval.Access{},
+	}
+	for _, s := range said {
+		if s.Kind != approval.KindReview && !approval.LooksLike(s.Body) && !slices.ContainsFunc(s.Earlier, approval.LooksLike) {
+			continue // it decides nothing
+		}
+		if !approval.LooksLike(s.Body) {
+			s.Body = "" // a review says it by its state, and what people wrote is not ours to keep
+		}
+		s.Earlier = slices.DeleteFunc(s.Earlier, func(text string) bool { return !approval.LooksLike(text) })
+		p.Statements = append(p.Statements, s)
+		if s.Author.Kind == "user" && s.Author.ID != "" {
+			if access, err := a.access(ctx, s.Author); err == nil {
+				p.Access[s.Author.ID] = access
+			} else if concernsAll(ctx, err) && !rest.IsKind(err, rest.KindPermission) { // few tokens may ask that
+				return Pull{}, err
+			}
+		}
+	}
+	return p, nil
+}
+
+func (a *asked) access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if access, known := a.known[who]; known {
+		return access, nil
+	}
+	access, err := a.client.Access(ctx, who)
+	if err == nil {
+		a.known[who] = access
+	}
+	return access, err
+}
+
+// Since are the pull requests that were merged at a time or later.
+func (f *File) Since(at time.Time) []Pull {
+	return slices.DeleteFunc(slices.Clone(f.Pulls), func(p Pull) bool {
+		merged, err := time.Parse(time.RFC3339, p.MergedAt)
+		return err == nil && merged.Before(at)
+	})
+}
+
+// Numbers are those of what was left, ascending.
+func (l Left) Numbers() []int { return slices.Sorted(maps.Keys(l.Pulls)) }

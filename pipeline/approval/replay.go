@@ -1,0 +1,224 @@
+package approval
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// Unknown is the state of a verdict that a record does not tell.
+const Unknown State = "unknown"
+
+// A Replay is what a recorded transaction came to, and what it would have come to by
+// another Policy with the same proposal and the same words of the same people.
+//
+// Then is the recorded verdict, made at the time At by Policy. Least is the other Policy's
+// verdict where nothing counts that the record does not tell, Best that where all of it is
+// in favour: Untold says what that is. Where the two are of one state, this is the verdict
+// whatever the truth is, as more that counts never makes less of an approval.
+type Replay struct {
+	At     time.Time
+	Policy policy.Policy
+	Then   Verdict
+	Least  Verdict
+	Best   Verdict
+	Untold []string
+}
+
+// State is the state of the other Policy's verdict, Unknown where that depends on what the
+// record does not tell.
+func (r Replay) State() State {
+	if r.Least.State != r.Best.State {
+		return Unknown
+	}
+	return r.Least.State
+}
+
+// Replay decides again on a transaction, whose record was verified, by another Policy at
+// the moment of its recorded verdict: of its merge or its last apply, else of the last event
+// while it was open. Denials are what the ledger holds against the patch. It is an error where the
+// record does not tell its own verdict.
+func (ps *Policies) Replay(dir fs.FS, log *ledger.Log, denials []ledger.Denial, p policy.Policy) (Replay, error) {
+	m, err := ps.lastVerdict(&signatures{dir: dir, log: log}, denials)
+	if err != nil {
+		return Replay{}, err
+	}
+	r := Replay{At: m.at, Policy: m.policy, Then: m.then}
+	if r.Least, err = m.under(p, false); err == nil {
+		r.Best, err = m.under(p, true)
+	}
+	if err != nil {
+		return Replay{}, err
+	}
+	if why := m.denialInDoubt(p); why != "" && r.Least.State == Denied {
+		r.Best.State, r.Best.Reason = Unknown, why
+		m.note("%s", why)
+	}
+	if kept := len(m.before.Artifacts(KindStatement)); kept >= KeptStatements {
+		r.Best.State = Unknown
+		m.note("%d statements are recorded, and what else was said without counting is not", kept)
+	}
+	// The same questions have the same answers, whatever these were.
+	if r.State() == Unknown && m.asksTheSame(p) {
+		r.Least, r.Best, m.untold = m.then, m.then, nil
+	}
+	if r.State() == Unknown {
+		r.Untold = m.untold
+	}
+	return r, nil
+}
+
+// A moment is that of a recorded verdict, with what the record tells of it.
+type moment struct {
+	*signatures
+	end     int // of the events that it is on, in the log's bytes
+	at      time.Time
+	policy  policy.Policy
+	then    Verdict
+	before  *ledger.Log // the log up to end
+	denials []ledger.Denial
+
+	standing *Standing          // of a pull request, nil where nothing tells what still stood
+	drift    func(string) Drift // nil where nobody measured it
+	asked    map[[2]string]bool // (team or path, id of an account): what the forge was asked then
+	untold   []string
+}
+
+// note adds what is not told, once.
+func (m *moment) note(format string, args ...any) {
+	if why := fmt.Sprintf(format, args...); !slices.Contains(m.untold, why) {
+		m.untold = append(m.untold, why)
+	}
+}
+
+// lastVerdict finds the moment of the verdict that a transaction ended with, or stands at.
+func (ps *Policies) lastVerdict(s *signatures, denials []ledger.Denial) (*moment, error) {
+	m := &moment{signatures: s, asked: map[[2]string]bool{}}
+	event, ref, done := s.log.DecidedAt()
+	tx := s.log.Transaction()
+	begun := ledger.Last[*ledger.ApplyStart](s.log) != nil
+	if tx.Pointers.Proposal == nil {
+		return nil, errors.New("nothing is proposed")
+	}
+	if tx.Status == ledger.Denied || !done && !begun {
+		return m, ps.openVerdict(m, denials)
+	}
+	var err error
+	m.end = s.endOf(event)
+	if m.before, err = ledger.ReadLog(s.log.Bytes()[:m.end]); err != nil {
+		return nil, err
+	}
+	if tx.PullRequest() > 0 {
+		standing, err := standingFor(s.dir, m.before)
+		if err != nil {
+			return nil, err
+		}
+		m.standing = &standing
+		if tx.GateOnly() {
+			ref = standing.Policy
+		}
+	}
+	if m.at, err = s.log.Time(event); err != nil {
+		return nil, err
+	}
+	if m.policy, _, err = ps.Recorded(s.dir, s.log, ref); err != nil {
+		return nil, err
+	}
+	if doc, err := lastDrift(s.dir, m.before.Payloads()); err == nil {
+		m.drift = doc.Of
+	}
+	if m.then, err = ps.decideAgain(s, event, m.end, ref); err != nil {
+		return nil, err
+	}
+	return m, m.noteQuestions()
+}
+
+// openVerdict fills in a moment of a transaction that never came to an apply. What it stood at
+// then is its status; only where nobody asked yet does the record have to be decided on.
+func (ps *Policies) openVerdict(m *moment, denials []ledger.Denial) error {
+	log := m.log
+	last := len(log.Events()) - 1
+	ref := ledger.PolicyRef{Commit: log.Meta().PolicyCommit, SHA256: log.Transaction().Pointers.Proposal.PolicySHA256}
+	status, approved := ledger.Created, false
+	for i, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.ApprovalRequest:
+			ref = p.Policy
+		case *ledger.ApprovalDecision:
+			ref = p.Policy
+		case *ledger.StatusChange:
+			if p.To == ledger.Interrupted || p.To == ledger.Superseded || p.To == ledger.Denied {
+				last = min(last, i-1)
+			}
+			if p.To != ledger.Interrupted && p.To != ledger.Superseded {
+				approved, status = p.From == ledger.Awaiting && p.To == ledger.Proposed, p.To
+			}
+		}
+	}
+	m.end = m.endOf(last + 1)
+	var err error
+	if m.before, err = ledger.ReadLog(log.Bytes()[:m.end]); err != nil {
+		return err
+	}
+	if m.at, err = log.Time(last); err != nil {
+		return err
+	}
+	if m.policy, _, err = ps.Recorded(m.dir, log, ref); err != nil {
+		return err
+	}
+	if status == ledger.Denied {
+		m.denials = denials
+	}
+	if m.then, err = m.under(m.policy, true); err != nil {
+		return err
+	}
+	switch {
+	case status == ledger.Denied && m.then.State != Denied:
+		return errors.New("it is denied, and no denial of its patch is recorded")
+	case status == ledger.Awaiting && m.then.State == Approved:
+		m.then.State, m.then.Reason = Pending, "approval asked for"
+	case approved && m.then.State != Denied:
+		m.then.State = Approved
+	}
+	m.untold = nil
+	return nil
+}
+
+// endOf is where the first n events end in the log's bytes.
+func (s *signatures) endOf(n int) int {
+	end := 0
+	for range n {
+		end += bytes.IndexByte(s.log.Bytes()[end:], '\n') + 1
+	}
+	return end
+}
+
+// noteQuestions finds out what the forge was asked about people for the verdict of then.
+func (m *moment) noteQuestions() error {
+	if m.standing == nil {
+		return nil
+	}
+	c, err := m.caseAt(m.end, m.at, m.policy)
+	if err != nil {
+		return err
+	}
+	c = c.On(*m.standing)
+	c.Drift = m.drift
+	teams, owners := c.Teams, c.Owners
+	c.Teams = func(team string, who ledger.Actor) (bool, error) {
+		m.asked[[2]string{"team " + team, who.ID}] = true
+		return teams(team, who)
+	}
+	c.Owners = func(path string, who ledger.Actor) (bool, error) {
+		m.asked[[2]string{"path " + path, who.ID}] = true
+		return owners(path, who)
+	}
+	c.Decide()
+	return nil
+}

@@ -1,0 +1,230 @@
+package approval
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// under is the verdict of that moment by a Policy, where what the record does not tell is
+// in favour of approval, or is not.
+func (m *moment) under(p policy.Policy, favour bool) (Verdict, error) {
+	c, err := m.caseAt(m.end, m.at, p)
+	if err != nil {
+		return Verdict{}, err
+	}
+	c.Denials = m.denials
+	said, deny, err := m.uncounted(p)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if deny != nil {
+		c.Denials = append(slices.Clip(c.Denials), *deny)
+	}
+	if favour {
+		if c.Log, err = m.with(said); err != nil {
+			return Verdict{}, err
+		}
+	} else if len(said) > 0 {
+		m.note("whether %s would count that did not count then", count(len(said), "statement"))
+	}
+	m.people(&c, favour)
+	m.signing(&c, favour)
+	m.place(&c, favour)
+	return c.Decide(), nil
+}
+
+// people lets a case ask who is in a team or owns a path, as far as that was asked then.
+func (m *moment) people(c *Case, favour bool) {
+	ask := func(kind string, recorded func(Standing) map[string][]string) func(string, ledger.Actor) (bool, error) {
+		return func(of string, who ledger.Actor) (bool, error) {
+			if m.standing != nil && slices.Contains(recorded(*m.standing)[of], who.ID) {
+				return true, nil
+			}
+			if m.asked[[2]string{kind + " " + of, who.ID}] {
+				return false, nil
+			}
+			verb := map[string]string{"team": "was in", "path": "owned"}[kind]
+			m.note("whether %s %s %s", who.Login, verb, of)
+			return favour, nil
+		}
+	}
+	c.Teams = ask("team", func(s Standing) map[string][]string { return s.Teams })
+	c.Owners = ask("path", func(s Standing) map[string][]string { return s.Owners })
+	if listed := c.Policy.Approvals.Keys; listed != "" && listed != m.policy.Approvals.Keys && !favour {
+		m.note("which accounts %s has for one person", listed)
+		everybody := []string{"anybody"}
+		for _, a := range append([]ledger.Actor{m.log.Meta().Proposer}, c.Authors...) {
+			everybody = append(everybody, listedAs(a))
+		}
+		c.People = func(names ...string) []string { return slices.Concat(names, everybody) }
+	}
+}
+
+// signing lets a case verify signatures by the lines that the record has of keys. Another
+// list of keys has these lines, or it has not.
+func (m *moment) signing(c *Case, favour bool) {
+	verify := c.Signed
+	a, then := c.Policy.Approvals, m.policy.Approvals
+	otherKeys := a.Keys != then.Keys || a.ForgeKeys != then.ForgeKeys
+	c.Signed = func(d ledger.ApprovalDecision) (time.Time, error) {
+		switch {
+		case d.Source.Signature.Statement == "": // one that did not count then
+			return m.at, nil
+		case otherKeys && !favour:
+			m.note("whether the key of %s counts by the keys that it names", d.Source.Author.Login)
+			return time.Time{}, errors.New("whether its key counts is not recorded")
+		}
+		return verify(d)
+	}
+}
+
+// place tells a case on which commit it is, what has moved, and which comments still stand.
+func (m *moment) place(c *Case, favour bool) {
+	p := &c.Policy.Approvals
+	switch {
+	case m.standing != nil:
+		c.Head = m.standing.HeadCommit
+	case p.SameHead && favour:
+		p.SameHead = false
+	case p.SameHead:
+		m.note("which commit was the head when it was decided")
+	}
+	c.Drift = func(from string) Drift {
+		if m.drift != nil {
+			if d := m.drift(from); d.Unknown == "" {
+				return d
+			}
+		}
+		if favour {
+			return Drift{From: from, To: from}
+		}
+		m.note("how far the base had moved since an approval")
+		return UnknownDrift(from, "", "it is not recorded")
+	}
+	if p.Drift == nil {
+		c.Drift = nil
+	}
+	var recorded func(ledger.ApprovalDecision) string
+	if m.standing != nil {
+		recorded = c.On(*m.standing).Stands
+	}
+	c.Stands = func(d ledger.ApprovalDecision) string {
+		switch known := m.before.Request(d.ApprovalRequestID) != nil; {
+		case known && recorded != nil:
+			return recorded(d)
+		case favour:
+			return Refused(c.Policy, Access{Permission: d.Source.Permission})
+		}
+		m.note("whether the approval of %s still stood", d.Source.Author.Login)
+		return "whether it still stood is not recorded"
+	}
+}
+
+// uncounted are the statements that did not count then and that another Policy could
+// count, and a denial among them that it would have heard.
+func (m *moment) uncounted(p policy.Policy) (said []StatementDoc, deny *ledger.Denial, err error) {
+	evidence := map[string]bool{}
+	for _, d := range ledger.Of[*ledger.ApprovalDecision](m.before) {
+		evidence[d.Source.Evidence] = true
+	}
+	for _, a := range m.before.Artifacts(KindStatement) {
+		if evidence[a.Path] {
+			continue
+		}
+		var doc StatementDoc
+		if err := readArtifact(m.dir, a, &doc); err != nil {
+			return nil, nil, err
+		}
+		void := doc.Statement.void()
+		if doc.Native {
+			void = doc.Statement.voidState()
+		}
+		about := slices.Contains(policy.Fingerprints(m.before.Transaction().PatchID()), doc.Command.Fingerprint)
+		switch who := doc.Statement.Author; {
+		case doc.Schema != statementSchema || !about:
+		case doc.Command.Verb == VerbApprove && void == "":
+			said = append(said, doc)
+		case doc.Command.Verb == VerbDeny && MayDeny(m.policy, doc.Access, who, ledger.Actor{}) != "" && MayDeny(p, doc.Access, who, ledger.Actor{}) == "":
+			deny = &ledger.Denial{Fingerprint: doc.Command.Fingerprint, Author: who, Reason: doc.Command.Reason}
+		}
+	}
+	return said, deny, nil
+}
+
+// with is the log with approvals that were not recorded as decisions.
+func (m *moment) with(said []StatementDoc) (*ledger.Log, error) {
+	if len(said) == 0 {
+		return m.before, nil
+	}
+	log, err := ledger.ReadLog(bytes.Clone(m.before.Bytes()))
+	if err != nil {
+		return nil, err
+	}
+	id, head := log.Transaction().TransactionID, m.log.Meta().BaseCommit
+	if m.standing != nil {
+		head = m.standing.HeadCommit
+	}
+	for i, doc := range said {
+		one := Said{Statement: doc.Statement, Command: doc.Command, Text: doc.Text, Native: doc.Native}
+		request := ledger.ApprovalRequest{TransactionID: id, ApprovalRequestID: fmt.Sprintf("uncounted_%d", i+1), Kind: one.RequestKind(), Fingerprint: doc.Command.Fingerprint}
+		d := ledger.ApprovalDecision{
+			TransactionID: id, ApprovalRequestID: request.ApprovalRequestID, Decision: ledger.Approve, Fingerprint: doc.Command.Fingerprint, Reason: doc.Command.Reason,
+			Source: one.Source(doc.Access, head, ""),
+		}
+		if doc.Command.Signed {
+			d.Source.Signature = &ledger.Signature{KeyFingerprint: request.ApprovalRequestID}
+		}
+		for _, p := range []ledger.Payload{&request, &d} {
+			if err := log.Append(m.at, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return log, nil
+}
+
+// denialInDoubt says why a denial that stopped the transaction might not have been heard by
+// another Policy, "" if it would have been.
+func (m *moment) denialInDoubt(p policy.Policy) string {
+	if m.policy.Approvals.Permission.AtLeast(p.Approvals.Permission) {
+		return ""
+	}
+	heard := false
+	doubt := "whether who denied it had " + string(p.Approvals.Permission) + " permission"
+	for _, d := range ledger.Of[*ledger.ApprovalDecision](m.before) {
+		if d.Decision == ledger.Deny {
+			heard = heard || isLocal(d.Source) || Refused(p, Access{Permission: d.Source.Permission}) == ""
+			doubt = fmt.Sprintf("what had become of it without the denial of %s, who %s", d.Source.Author.Login, Refused(p, Access{Permission: d.Source.Permission}))
+		}
+	}
+	if heard {
+		return ""
+	}
+	return doubt
+}
+
+// asksTheSame reports whether a Policy asks of the transaction exactly what the Policy
+// in force asked.
+func (m *moment) asksTheSame(p policy.Policy) bool {
+	proposed := m.before.Transaction().Pointers.Proposal
+	asks := func(p policy.Policy) string {
+		line, err := canon.Line(struct {
+			Approvals policy.Approvals   `json:"approvals"`
+			Bots      []string           `json:"bots"`
+			Secrets   policy.SecretsMode `json:"secrets"`
+			Needs     []policy.Need      `json:"needs"`
+		}{p.Approvals, p.Bots, p.Secrets.Mode, p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)})
+		if err != nil {
+			panic("approval: encoding what a Policy asks: " + err.Error())
+		}
+		return string(line)
+	}
+	return asks(p) == asks(m.policy)
+}
