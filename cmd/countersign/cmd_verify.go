@@ -104,9 +104,7 @@ func (a *App) verify(ctx context.Context, f verifyFlags, args []string) error {
 // unverified says of a file that its signature does not hold, but where only the command has
 // to be completed.
 func unverified(file string, err error) error {
-	var usage *cli.UsageError
-	var missing *sigstore.MissingError
-	if errors.As(err, &usage) || errors.As(err, &missing) {
+	if as[*cli.UsageError](err) || unasked(err) {
 		return err
 	}
 	what := "its signature"
@@ -114,6 +112,13 @@ func unverified(file string, err error) error {
 		what = "the file"
 	}
 	return &unverifiedError{file, what, err.Error()}
+}
+
+// unasked reports whether nobody could be asked about a signature, which then is neither good
+// nor bad.
+func unasked(err error) bool {
+	var failed *sigstore.FailedError
+	return as[*sigstore.MissingError](err) || errors.As(err, &failed) && failed.Code == sigstore.Unreachable
 }
 
 // A verified is what came of the checks of one statement whose signature is good.

@@ -157,7 +157,7 @@ var table = []row{
 	always[*unkeptError](cli.ExitFailed, "countersign sync brings what the remote keeps; countersign attest --commit C --push keeps one"),
 	always[*publicError](cli.ExitRefused, "--sign-key FILE or --sign-key FILE --bundle signs with a key, and tells nobody"),
 	always[*sigstore.MissingError](cli.ExitRefused, "put countersign-sigstore of the same release beside countersign, or set COUNTERSIGN_SIGSTORE to its path"),
-	always[*sigstore.FailedError](cli.ExitFailed, "what it says is all that is known; nothing was written or verified"),
+	always[*sigstore.FailedError](cli.ExitIO, "nothing was signed or verified; try again, and see that countersign-sigstore is of the same release"),
 	on(cli.ExitRefused, func(e *attest.UnsettledError, again command) string {
 		return again("show", e.ID) + " says where it stands; countersign attest --commit C attests the commit that it became"
 	}),

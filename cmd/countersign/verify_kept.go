@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -43,7 +43,17 @@ func (v verifier) kept(ctx context.Context, trust trust) error {
 		if err == nil {
 			signed, err = trust.open(ctx, raw)
 		}
-		if as[*sigstore.MissingError](err) {
+		if err == nil {
+			v.stated = signed.Statement
+			subject, problem := v.subject(ctx)
+			if problem != nil {
+				return problem
+			}
+			if subject.Outcome != attest.Good { // a name is nobody's word
+				err = errors.New(subject.Message)
+			}
+		}
+		if unasked(err) {
 			return err
 		}
 		if err != nil {

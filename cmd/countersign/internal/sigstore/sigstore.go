@@ -49,6 +49,10 @@ type FailedError struct {
 
 func (e *FailedError) Error() string { return "countersign-sigstore: " + e.Said }
 
+// Unreachable is the exit code with which the program says that it could not ask or read what
+// it had to.
+const Unreachable = 3
+
 // A Program is an absolute path, and the variables of this process that it may need. Getenv is
 // where they are.
 type Program struct {
