@@ -190,28 +190,28 @@ func (p Program) run(ctx context.Context, input []byte, variables []string, args
 	case ctx.Err() != nil:
 		return nil, &FailedError{-1, fmt.Sprintf("it did not end within %v", timeout)}
 	case errors.As(err, &exit):
-		return nil, &FailedError{exit.ExitCode(), ledger.OneLine(strings.TrimPrefix(said.String(), "countersign-sigstore: "), 500)}
+		return nil, &FailedError{exit.ExitCode(), ledger.OneLine(strings.TrimPrefix(string(said.kept), "countersign-sigstore: "), 500)}
 	case err != nil:
 		return nil, &MissingError{p.Path, ledger.OneLine(err.Error(), 200)}
 	}
-	return out.Bytes(), nil
+	return out.kept, nil
 }
 
 // limited keeps the first bytes of what is written, and stops who writes more.
 type limited struct {
-	bytes.Buffer
+	kept []byte
 	most int
 	stop func()
 	full bool
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if room := l.most - l.Len(); len(p) > room {
-		l.Buffer.Write(p[:room])
+	room := l.most - len(l.kept)
+	if len(p) > room {
 		if l.full = true; l.stop != nil {
 			l.stop()
 		}
-		return len(p), nil
 	}
-	return l.Buffer.Write(p)
+	l.kept = append(l.kept, p[:min(room, len(p))]...)
+	return len(p), nil
 }
