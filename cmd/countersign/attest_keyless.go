@@ -59,23 +59,29 @@ func (a *App) keylessSealer(ctx context.Context, f keylessFlags) (sealFunc, erro
 	if config.TrustedRoot, err = a.absolute(f.root); err != nil {
 		return nil, err
 	}
-	return func(s attest.Statement) ([]byte, error) {
-		payload, err := s.Bytes()
-		if err != nil {
-			return nil, err
-		}
-		raw, err := program.Sign(ctx, payload, config)
-		if err != nil {
-			return nil, err
-		}
-		switch made, err := attest.OpenBundle(raw); {
-		case err != nil:
-			return nil, fmt.Errorf("what countersign-sigstore made: %w", err)
-		case made.KeyID != "" || !bytes.Equal(made.Payload, payload):
-			return nil, errors.New("what countersign-sigstore made is no bundle of this statement with a certificate")
-		}
-		return raw, nil
+	return func(s attest.Statement) ([]byte, string, error) {
+		raw, err := signKeyless(ctx, program, config, s)
+		return raw, "", err
 	}, nil
+}
+
+// signKeyless has a statement signed, and looks whether it is this one that was.
+func signKeyless(ctx context.Context, program sigstore.Program, config sigstore.Config, s attest.Statement) ([]byte, error) {
+	payload, err := s.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := program.Sign(ctx, payload, config)
+	if err != nil {
+		return nil, err
+	}
+	switch made, err := attest.OpenBundle(raw); {
+	case err != nil:
+		return nil, fmt.Errorf("what countersign-sigstore made: %w", err)
+	case made.KeyID != "" || !bytes.Equal(made.Payload, payload):
+		return nil, errors.New("what countersign-sigstore made is no bundle of this statement with a certificate")
+	}
+	return raw, nil
 }
 
 // isPublic refuses a repository that not everybody may read, and one of which that cannot be

@@ -24,7 +24,7 @@ import (
 
 type attestFlags struct {
 	commit, out, key, ref, predicate string
-	all, bundle, keep                bool
+	all, bundle, link, keep          bool
 	keyless                          keylessFlags
 }
 
@@ -74,6 +74,7 @@ there is nothing to attest, or no key.`,
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write each statement to a file of its own in `DIR`, which is made if it is not there")
 	cmd.Flags().StringVar(&f.key, "key", "", "sign with your own SSH key: a `FILE`, a public one's meaning the agent's")
 	cmd.Flags().BoolVar(&f.bundle, "bundle", false, "write a Sigstore bundle for cosign, signed with the key of --sign-key (Ed25519, or ECDSA on P-256)")
+	cmd.Flags().BoolVar(&f.link, "link", false, "write the signed link of a step \"countersign\" for in-toto's layouts, in a directory of its own below --out")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the statements beside the ledger; --push does, too")
 	f.keyless.add(cmd)
 	cmd.Flags().StringVar(&f.predicate, "predicate", attest.Names[0], "the statement: `NAME` "+strings.Join(attest.Names[:3], ", ")+" or "+attest.Names[3])
@@ -96,6 +97,10 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 		return &cli.UsageError{Message: fmt.Sprintf("--predicate %+q is not known", f.predicate), Hint: "--predicate is one of: " + strings.Join(attest.Names, ", ")}
 	case f.ref != "" && !strings.HasPrefix(f.ref, "refs/"):
 		return &cli.UsageError{Message: fmt.Sprintf("--ref %+q is no full name", f.ref), Hint: "--ref takes a full name, such as refs/heads/main"}
+	case f.link && (f.bundle || f.keyless.asked || f.keeps(a.flags.push) || f.key != "" || f.predicate != attest.Names[0]):
+		return &cli.UsageError{Message: "--link takes a key of --sign-key, a directory of --out, and no other form", Hint: "--link --sign-key FILE --out DIR"}
+	case f.link && f.out == "":
+		return &cli.UsageError{Message: "no directory given", Hint: "name one with --out DIR"}
 	case f.bundle && f.key != "":
 		return &cli.UsageError{Message: "--bundle cannot be combined with --key: ssh-keygen makes SSH signatures alone", Hint: "--sign-key FILE names the key of a bundle"}
 	case f.keyless.asked && f.key != "":
@@ -130,8 +135,9 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 	return a.writeAttestations(ctx, made, seal, f)
 }
 
-// A sealFunc puts a statement into a signed file.
-type sealFunc func(attest.Statement) ([]byte, error)
+// A sealFunc puts a statement into a signed file. The name is one that the file has to have, "" for
+// any.
+type sealFunc func(attest.Statement) (raw []byte, name string, err error)
 
 // sealer signs with the person's own key, or the program's.
 func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
@@ -153,7 +159,7 @@ func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
 			}
 			return armored, nil
 		}
-		return func(s attest.Statement) ([]byte, error) { return attest.Sign(s, sign) }, nil
+		return signedEnvelope(sign), nil
 	}
 	name, raw := signKeyName, []byte(a.Getenv(signKeyName))
 	if a.flags.signKey != "" {
@@ -170,16 +176,28 @@ func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.bundle {
-		return func(s attest.Statement) ([]byte, error) {
-			raw, err := attest.Bundle(s, key.SignPlain)
-			if errors.Is(err, sshsig.ErrKey) {
-				err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
-			}
-			return raw, err
-		}, nil
+	if !f.bundle && !f.link {
+		return signedEnvelope(key.SignFor), nil
 	}
-	return func(s attest.Statement) ([]byte, error) { return attest.Sign(s, key.SignFor) }, nil
+	return func(s attest.Statement) (raw []byte, file string, err error) {
+		if f.link {
+			file, raw, err = attest.Link(s, key.SignPlain)
+		} else {
+			raw, err = attest.Bundle(s, key.SignPlain)
+		}
+		if errors.Is(err, sshsig.ErrKey) {
+			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+		}
+		return raw, file, err
+	}, nil
+}
+
+// signedEnvelope puts statements into envelopes that an SSH key signs.
+func signedEnvelope(sign attest.SignFunc) sealFunc {
+	return func(s attest.Statement) ([]byte, string, error) {
+		raw, err := attest.Sign(s, sign)
+		return raw, "", err
+	}
 }
 
 // An attester makes statements out of the ledger and the repository of the code.
@@ -396,7 +414,7 @@ func (a *App) writeAttestations(ctx context.Context, of attested, seal sealFunc,
 	}
 	docs, text, files := []any{}, "", map[string][]byte{}
 	for _, s := range of.made {
-		raw, err := seal(s.Statement)
+		raw, file, err := seal(s.Statement)
 		if err != nil {
 			return err
 		}
@@ -408,11 +426,15 @@ func (a *App) writeAttestations(ctx context.Context, of attested, seal sealFunc,
 			doc[inside] = json.RawMessage(raw)
 		} else {
 			name := fmt.Sprintf("%s.%.12s.%s%s", s.id, s.landed.Commit, attest.Name(s.PredicateType), suffix)
-			if err := a.writeAttestation(f.out, name, raw); err != nil {
+			if file != "" {
+				name = filepath.Join(fmt.Sprintf("%s.%.12s", s.id, s.landed.Commit), file)
+			}
+			whole := filepath.Join(f.out, name)
+			if err := a.writeAttestation(whole, raw); err != nil {
 				return err
 			}
-			doc["file"] = filepath.Join(f.out, name)
-			text += fmt.Sprintf("%s\n", report.Clean(filepath.Join(f.out, name)))
+			doc["file"] = whole
+			text += fmt.Sprintf("%s\n", report.Clean(whole))
 		}
 		if keeps {
 			name := keptName(s, raw)
@@ -455,13 +477,12 @@ func (a *App) holdsNoSecret(s attest.Statement) error {
 	return err
 }
 
-func (a *App) writeAttestation(out, name string, raw []byte) error {
-	dir := a.path(out)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fileError(out, err)
+func (a *App) writeAttestation(name string, raw []byte) error {
+	if err := os.MkdirAll(a.path(filepath.Dir(name)), 0o777); err != nil {
+		return fileError(filepath.Dir(name), err)
 	}
-	if err := writeFile(filepath.Join(dir, name), raw); err != nil {
-		return fileError(filepath.Join(out, name), err)
+	if err := writeFile(a.path(name), raw); err != nil {
+		return fileError(name, err)
 	}
 	return nil
 }

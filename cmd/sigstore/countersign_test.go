@@ -107,6 +107,12 @@ func TestCountersign(t *testing.T) {
 			"--type", "pkg:golang/github.com/countersign-dev/countersign#attestation/approval/v1", a.write("change.diff", []byte(patch)))
 	}
 
+	t.Run("in-toto", func(t *testing.T) {
+		checkLayouts(t, func(key, out string) {
+			run(0, person, program, "attest", id, "--link", "--sign-key", key, "--out", out)
+		}, patch)
+	})
+
 	// T79 What is not known to be public is not named, and no log is asked.
 	a.server.Close()
 	for _, visibility = range []string{`{"private":true,"visibility":"private"}`, `{"private":false,"visibility":"internal"}`, `{}`, "", "[]"} {

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/go-openapi/runtime v0.32.3
 	github.com/google/certificate-transparency-go v1.3.3
+	github.com/in-toto/in-toto-golang v0.11.0
 	github.com/sigstore/protobuf-specs v0.5.1
 	github.com/sigstore/rekor v1.5.2
 	github.com/sigstore/sigstore-go v1.2.1
@@ -51,7 +52,6 @@ require (
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
 	github.com/in-toto/attestation v1.2.0 // indirect
-	github.com/in-toto/in-toto-golang v0.11.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jedisct1/go-minisign v0.0.0-20211028175153-1c139d1cc84b // indirect
 	github.com/letsencrypt/boulder v0.20260309.0 // indirect
