@@ -134,3 +134,28 @@ func TestAttestationsGrow(t *testing.T) {
 	w.git("fsck", "--strict", "--no-dangling")
 	work{t, r.repo.Dir}.git("fsck", "--strict", "--no-dangling")
 }
+
+// TestAttestationsPartial: a copy that has nothing of the ledger adds to what the remote keeps.
+func TestAttestationsPartial(t *testing.T) {
+	t.Parallel()
+	r, _ := newRemote(t, false)
+	s := r.Open().(*gitstore.Shared)
+	if _, err := s.Append(t.Context(), "", entryOf(0)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		s := r.Open().(*gitstore.Shared)
+		before, err := s.Kept(t.Context(), gitstore.Attestations, func(string) bool { return false })
+		if err != nil || len(before.Files) != 0 {
+			t.Fatalf("%v %q", err, before.Files)
+		}
+		_, files := attestationOf(fmt.Sprintf("copy %d\n", i))
+		if err := s.Keep(t.Context(), gitstore.Attestations, before, files, someTime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.Kept(t.Context(), gitstore.Attestations, nil); err != nil || len(got.Files) != 3 {
+		t.Errorf("%v %q", err, got.Files)
+	}
+	work{t, r.repo.Dir}.git("fsck", "--strict", "--no-dangling")
+}
