@@ -1,4 +1,4 @@
-# The program alone, static, in an empty image, for no user in particular:
+# The program, and countersign-sigstore beside it, static, in an empty image, for no user in particular:
 #   docker build -t countersign .
 #   docker run --rm --user "$(id -u):$(id -g)" -v "$PWD:/repo" countersign list
 # To look needs no --user where the files can be read by all; to write, the ledger must belong to the user.
@@ -13,9 +13,10 @@ COPY . .
 ENV CGO_ENABLED=0 GOFLAGS="" GOWORK=off
 RUN ["go", "run", "./cmd/countersign/internal/verifier/build"]
 RUN ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "/out/countersign", "./cmd/countersign"]
+RUN ["go", "build", "-C", "cmd/sigstore", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "/out/countersign-sigstore", "."]
 
 FROM ${BASE}
-COPY --from=build /out/countersign /countersign
+COPY --from=build /out/countersign /out/countersign-sigstore /
 USER 65534:65534
 WORKDIR /repo
 ENTRYPOINT ["/countersign"]

@@ -13,14 +13,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
-func TestCheckpointsRef(t *testing.T) {
+func TestBesideRef(t *testing.T) {
 	t.Parallel()
 	for ref, want := range map[string]string{
 		"refs/agent/ledger":             "refs/agent/ledger-checkpoints",
 		"refs/agent/ledger-1234":        "refs/agent/ledger-1234-checkpoints",
 		"refs/heads/countersign-ledger": "refs/agent/heads/countersign-ledger-checkpoints",
 	} {
-		if got := gitstore.CheckpointsRef(ref); got != want {
+		if got := gitstore.Checkpoints.Ref(ref); got != want {
 			t.Errorf("%s: %s, not %s", ref, got, want)
 		}
 	}
@@ -41,24 +41,24 @@ func TestCheckpointsLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	none, err := l.Checkpoints(t.Context())
+	none, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
 	if err != nil || none.Tip != "" || len(none.Files) != 0 {
 		t.Fatalf("%v %+v", err, none)
 	}
 	for _, text := range []string{"one\n", "one more\n"} {
-		before, err := l.Checkpoints(t.Context())
+		before, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.KeepCheckpoints(t.Context(), before, kept(text), someTime); err != nil {
+		if err := l.Keep(t.Context(), gitstore.Checkpoints, before, kept(text), someTime); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := l.Checkpoints(t.Context())
+	got, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
 	if err != nil || string(got.Files["1-0123456789ab"]) != "one more\n" || len(got.Files) != 2 {
 		t.Fatalf("%v %q", err, got.Files)
 	}
-	if err := l.KeepCheckpoints(t.Context(), none, kept("late\n"), someTime); !errors.Is(err, ledger.ErrMoved) {
+	if err := l.Keep(t.Context(), gitstore.Checkpoints, none, kept("late\n"), someTime); !errors.Is(err, ledger.ErrMoved) {
 		t.Errorf("a late writer: %v", err)
 	}
 	if out := w.git("rev-list", "--count", "refs/agent/ledger-checkpoints"); strings.TrimSpace(out) != "2" {
@@ -78,12 +78,12 @@ func TestCheckpointsHostile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := l.Checkpoints(t.Context())
+	got, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
 	if err != nil || len(got.Files) != 1 || string(got.Files["1-0123456789ab"]) != "good\n" {
 		t.Errorf("%v %q", err, got.Files)
 	}
 	w.git("update-ref", "refs/agent/ledger-checkpoints", "HEAD:README.md")
-	if _, err := l.Checkpoints(t.Context()); err == nil {
+	if _, err := l.Kept(t.Context(), gitstore.Checkpoints, nil); err == nil {
 		t.Error("a ref that is on a file reads as one without checkpoints")
 	}
 }
@@ -104,7 +104,7 @@ func TestCheckpointsShared(t *testing.T) {
 				}
 			}
 			other := r.Open().(*gitstore.Shared)
-			before, err := other.Checkpoints(t.Context())
+			before, err := other.Kept(t.Context(), gitstore.Checkpoints, nil)
 			if err != nil || before.Tip != "" {
 				t.Fatal(err, before.Tip)
 			}
@@ -121,20 +121,20 @@ func TestCheckpointsShared(t *testing.T) {
 					t.Errorf("%v: git has another commit %s", err, leaf.ID)
 				}
 			}
-			if err := other.KeepCheckpoints(t.Context(), before, kept("one\n"), someTime); err != nil {
+			if err := other.Keep(t.Context(), gitstore.Checkpoints, before, kept("one\n"), someTime); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.KeepCheckpoints(t.Context(), before, kept("late\n"), someTime); !errors.Is(err, ledger.ErrMoved) {
+			if err := s.Keep(t.Context(), gitstore.Checkpoints, before, kept("late\n"), someTime); !errors.Is(err, ledger.ErrMoved) {
 				t.Errorf("a late writer: %v", err)
 			}
-			now, err := s.Checkpoints(t.Context())
+			now, err := s.Kept(t.Context(), gitstore.Checkpoints, nil)
 			if err != nil || string(now.Files["1-0123456789ab"]) != "one\n" {
 				t.Fatalf("%v %q", err, now.Files)
 			}
-			if err := s.KeepCheckpoints(t.Context(), now, kept("two\n"), someTime); err != nil {
+			if err := s.Keep(t.Context(), gitstore.Checkpoints, now, kept("two\n"), someTime); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := other.Checkpoints(t.Context()); err != nil || string(got.Files["1-0123456789ab"]) != "two\n" {
+			if got, err := other.Kept(t.Context(), gitstore.Checkpoints, nil); err != nil || string(got.Files["1-0123456789ab"]) != "two\n" {
 				t.Errorf("%v %q", err, got.Files)
 			}
 			work{t, r.repo.Dir}.git("fsck", "--strict", "--no-dangling")
@@ -155,25 +155,25 @@ func TestSyncCheckpoints(t *testing.T) {
 	if _, err := mine.Sync(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if there, err := mine.SyncCheckpoints(t.Context(), someTime); there || err != nil {
+	if there, err := mine.SyncBeside(t.Context(), gitstore.Checkpoints, someTime); there || err != nil {
 		t.Fatalf("%v %v", there, err)
 	}
 	first := map[string][]byte{"1-0123456789ab": []byte("theirs\n")}
-	if err := s.KeepCheckpoints(t.Context(), gitstore.Checkpoints{}, first, someTime); err != nil {
+	if err := s.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, first, someTime); err != nil {
 		t.Fatal(err)
 	}
 	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.KeepCheckpoints(t.Context(), gitstore.Checkpoints{}, map[string][]byte{"2-0123456789ab": []byte("mine\n")}, someTime); err != nil {
+	if err := l.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, map[string][]byte{"2-0123456789ab": []byte("mine\n")}, someTime); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if there, err := mine.SyncCheckpoints(t.Context(), someTime); !there || err != nil {
+		if there, err := mine.SyncBeside(t.Context(), gitstore.Checkpoints, someTime); !there || err != nil {
 			t.Fatalf("%v %v", there, err)
 		}
-		got, err := l.Checkpoints(t.Context())
+		got, err := l.Kept(t.Context(), gitstore.Checkpoints, nil)
 		if err != nil || len(got.Files) != 2 {
 			t.Fatalf("%v %q", err, got.Files)
 		}
@@ -181,17 +181,17 @@ func TestSyncCheckpoints(t *testing.T) {
 	w.git("fsck", "--strict", "--no-dangling")
 	all := maps.Clone(first)
 	all["3-0123456789ab"] = []byte("more\n")
-	before, err := s.Checkpoints(t.Context())
+	before, err := s.Kept(t.Context(), gitstore.Checkpoints, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.KeepCheckpoints(t.Context(), before, all, someTime); err != nil {
+	if err := s.Keep(t.Context(), gitstore.Checkpoints, before, all, someTime); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mine.SyncCheckpoints(t.Context(), someTime); err != nil {
+	if _, err := mine.SyncBeside(t.Context(), gitstore.Checkpoints, someTime); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := l.Checkpoints(t.Context()); err != nil || len(got.Files) != 3 {
+	if got, err := l.Kept(t.Context(), gitstore.Checkpoints, nil); err != nil || len(got.Files) != 3 {
 		t.Errorf("%v %q", err, got.Files)
 	}
 }

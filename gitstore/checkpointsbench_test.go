@@ -118,11 +118,11 @@ func BenchmarkCheckpoint(b *testing.B) {
 				if tree := treeOf(b, s, snap.Tip); tree.Size() < 10_000 {
 					b.Fatal(tree.Size())
 				}
-				before, err := s.Checkpoints(b.Context())
+				before, err := s.Kept(b.Context(), gitstore.Checkpoints, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := s.KeepCheckpoints(b.Context(), before, kept(fmt.Sprint(start)), start); err != nil {
+				if err := s.Keep(b.Context(), gitstore.Checkpoints, before, kept(fmt.Sprint(start)), start); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(start))

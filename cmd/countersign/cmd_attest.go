@@ -24,8 +24,12 @@ import (
 
 type attestFlags struct {
 	commit, out, key, ref, predicate string
-	all, bundle                      bool
+	all, bundle, link, keep          bool
+	keyless                          keylessFlags
 }
+
+// keeps reports whether the statements are kept beside the ledger.
+func (f attestFlags) keeps(push bool) bool { return f.keep || push }
 
 func (a *App) attestCommand() *cobra.Command {
 	var f attestFlags
@@ -47,13 +51,20 @@ gittuf-authorization and gittuf-pull-request-approval, which gittuf verifies.
 
 The key is that of --sign-key or COUNTERSIGN_SIGN_KEY, or, with --key, one of your own that
 ssh-keygen signs with. With --bundle the file is a Sigstore bundle, which cosign verifies with the
-public key; "verify" does not read it. Without --out, one statement goes to stdout.
+public key. With --keyless, in a workflow on GitHub, there is no key: the bundle is signed with the
+identity of the job, and a public log says so for ever, so that it is refused for a repository that
+not everybody may read. --github also gives it to GitHub, where "gh attestation verify" finds it.
+
+With --keep the statements are kept beside the ledger, on refs/agent/ledger-attestations, and with
+--push the remote has them as well. Without --out and --keep, one statement goes to stdout.
 
 Exit code 1 means that a record does not verify, or that no transaction explains the commit; 2, that
 there is nothing to attest, or no key.`,
 		Example: `  countersign attest tx_01K5Z8M2QV --sign-key key --out attestations
   countersign attest --commit main --sign-key key --out attestations
   countersign attest --all --sign-key key --out attestations
+  countersign attest --commit main --sign-key key --push
+  countersign attest --commit main --keyless --github --push
   countersign attest --commit main --ref refs/heads/main --predicate gittuf-authorization --key ~/.ssh/id_ed25519`,
 		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.attest(cmd.Context(), f, args) },
@@ -63,6 +74,9 @@ there is nothing to attest, or no key.`,
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "write each statement to a file of its own in `DIR`, which is made if it is not there")
 	cmd.Flags().StringVar(&f.key, "key", "", "sign with your own SSH key: a `FILE`, a public one's meaning the agent's")
 	cmd.Flags().BoolVar(&f.bundle, "bundle", false, "write a Sigstore bundle for cosign, signed with the key of --sign-key (Ed25519, or ECDSA on P-256)")
+	cmd.Flags().BoolVar(&f.link, "link", false, "write the signed link of a step \"countersign\" for in-toto's layouts, in a directory of its own below --out")
+	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the statements beside the ledger; --push does, too")
+	f.keyless.add(cmd)
 	cmd.Flags().StringVar(&f.predicate, "predicate", attest.Names[0], "the statement: `NAME` "+strings.Join(attest.Names[:3], ", ")+" or "+attest.Names[3])
 	cmd.Flags().StringVar(&f.ref, "ref", "", "the `REF` that the commit is on, by its full name, for statements that name one")
 	return cmd
@@ -83,11 +97,19 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 		return &cli.UsageError{Message: fmt.Sprintf("--predicate %+q is not known", f.predicate), Hint: "--predicate is one of: " + strings.Join(attest.Names, ", ")}
 	case f.ref != "" && !strings.HasPrefix(f.ref, "refs/"):
 		return &cli.UsageError{Message: fmt.Sprintf("--ref %+q is no full name", f.ref), Hint: "--ref takes a full name, such as refs/heads/main"}
+	case f.link && (f.bundle || f.keyless.asked || f.keeps(a.flags.push) || f.key != "" || f.predicate != attest.Names[0]):
+		return &cli.UsageError{Message: "--link takes a key of --sign-key, a directory of --out, and no other form", Hint: "--link --sign-key FILE --out DIR"}
+	case f.link && f.out == "":
+		return &cli.UsageError{Message: "no directory given", Hint: "name one with --out DIR"}
 	case f.bundle && f.key != "":
 		return &cli.UsageError{Message: "--bundle cannot be combined with --key: ssh-keygen makes SSH signatures alone", Hint: "--sign-key FILE names the key of a bundle"}
-	case f.bundle && strings.HasPrefix(f.predicate, "gittuf-"):
+	case f.keyless.asked && f.key != "":
+		return &cli.UsageError{Message: "--keyless cannot be combined with --key", Hint: "leave out one of the two"}
+	case !f.keyless.asked && f.keyless != keylessFlags{}:
+		return &cli.UsageError{Message: "--github, --signing-config and --trusted-root are for --keyless", Hint: "--keyless signs with the identity of a workflow's job"}
+	case (f.bundle || f.keyless.asked) && strings.HasPrefix(f.predicate, "gittuf-"):
 		return &cli.UsageError{Message: "gittuf reads no Sigstore bundles", Hint: "leave out --bundle"}
-	case f.all && f.out == "":
+	case f.all && f.out == "" && !f.keeps(a.flags.push):
 		return &cli.UsageError{Message: "no directory given", Hint: "name one with --out DIR"}
 	}
 	w, err := a.openAttester(ctx, f)
@@ -110,14 +132,18 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.writeAttestations(made, seal, f)
+	return a.writeAttestations(ctx, made, seal, f)
 }
 
-// A sealFunc puts a statement into a signed file.
-type sealFunc func(attest.Statement) ([]byte, error)
+// A sealFunc puts a statement into a signed file. The name is one that the file has to have, "" for
+// any.
+type sealFunc func(attest.Statement) (raw []byte, name string, err error)
 
 // sealer signs with the person's own key, or the program's.
 func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
+	if f.keyless.asked {
+		return a.keylessSealer(ctx, f.keyless)
+	}
 	if f.key != "" {
 		key := sshkey.Named(f.key, a.Getenv("HOME"))
 		if key.File != "" {
@@ -133,7 +159,7 @@ func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
 			}
 			return armored, nil
 		}
-		return func(s attest.Statement) ([]byte, error) { return attest.Sign(s, sign) }, nil
+		return signedEnvelope(sign), nil
 	}
 	name, raw := signKeyName, []byte(a.Getenv(signKeyName))
 	if a.flags.signKey != "" {
@@ -150,16 +176,28 @@ func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.bundle {
-		return func(s attest.Statement) ([]byte, error) {
-			raw, err := attest.Bundle(s, key.SignPlain)
-			if errors.Is(err, sshsig.ErrKey) {
-				err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
-			}
-			return raw, err
-		}, nil
+	if !f.bundle && !f.link {
+		return signedEnvelope(key.SignFor), nil
 	}
-	return func(s attest.Statement) ([]byte, error) { return attest.Sign(s, key.SignFor) }, nil
+	return func(s attest.Statement) (raw []byte, file string, err error) {
+		if f.link {
+			file, raw, err = attest.Link(s, key.SignPlain)
+		} else {
+			raw, err = attest.Bundle(s, key.SignPlain)
+		}
+		if errors.Is(err, sshsig.ErrKey) {
+			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+		}
+		return raw, file, err
+	}, nil
+}
+
+// signedEnvelope puts statements into envelopes that an SSH key signs.
+func signedEnvelope(sign attest.SignFunc) sealFunc {
+	return func(s attest.Statement) ([]byte, string, error) {
+		raw, err := attest.Sign(s, sign)
+		return raw, "", err
+	}
 }
 
 // An attester makes statements out of the ledger and the repository of the code.
@@ -171,10 +209,11 @@ type attester struct {
 }
 
 func (a *App) openAttester(ctx context.Context, f attestFlags) (attester, error) {
-	repo, _, err := a.openRepo()
+	repo, settings, err := a.openRepo()
 	if err != nil {
 		return attester{}, err
 	}
+	a.repo, repo.Config = repo, settings
 	local, err := a.localLedger(repo)
 	if err != nil {
 		return attester{}, err
@@ -357,40 +396,66 @@ func reviewedCommit(log *ledger.Log) string {
 	return ""
 }
 
-// writeAttestations signs statements and writes them: to files in a directory, or the one
-// to stdout.
-func (a *App) writeAttestations(of attested, seal sealFunc, f attestFlags) error {
-	out, inside, suffix := f.out, "envelope", ".json"
-	if f.bundle {
+// writeAttestations signs statements and hands them out: to files in a directory, beside the
+// ledger, to GitHub, or the one to stdout. None is signed if one of them has a secret in it.
+func (a *App) writeAttestations(ctx context.Context, of attested, seal sealFunc, f attestFlags) error {
+	inside, suffix := "envelope", ".json"
+	if f.bundle || f.keyless.asked {
 		inside, suffix = "bundle", ".sigstore.json"
 	}
-	if out == "" && len(of.made) != 1 {
+	keeps := f.keeps(a.flags.push)
+	if f.out == "" && !keeps && len(of.made) != 1 {
 		return &cli.UsageError{Message: fmt.Sprintf("%d transactions explain the commit", len(of.made)), Hint: "name a directory with --out DIR"}
 	}
-	docs, text := []any{}, ""
 	for _, s := range of.made {
-		raw, err := seal(s.Statement)
-		if err != nil {
-			return err
-		}
 		if err := a.holdsNoSecret(s.Statement); err != nil {
 			return err
 		}
-		if out == "" && !a.flags.json {
+	}
+	docs, text, files := []any{}, "", map[string][]byte{}
+	for _, s := range of.made {
+		raw, file, err := seal(s.Statement)
+		if err != nil {
+			return err
+		}
+		if f.out == "" && !keeps && !f.keyless.github && !a.flags.json {
 			return a.giveBack(string(raw))
 		}
 		doc := document{"transaction_id": s.id, "commit": s.landed.Commit, "tree": s.landed.Tree, "result": string(s.landed.Change.Result), "predicate_type": s.PredicateType}
-		if out == "" {
+		if f.out == "" {
 			doc[inside] = json.RawMessage(raw)
 		} else {
 			name := fmt.Sprintf("%s.%.12s.%s%s", s.id, s.landed.Commit, attest.Name(s.PredicateType), suffix)
-			if err := a.writeAttestation(out, name, raw); err != nil {
+			if file != "" {
+				name = filepath.Join(fmt.Sprintf("%s.%.12s", s.id, s.landed.Commit), file)
+			}
+			whole := filepath.Join(f.out, name)
+			if err := a.writeAttestation(whole, raw); err != nil {
 				return err
 			}
-			doc["file"] = filepath.Join(out, name)
-			text += fmt.Sprintf("%s\n", report.Clean(filepath.Join(out, name)))
+			doc["file"] = whole
+			text += fmt.Sprintf("%s\n", report.Clean(whole))
+		}
+		if keeps {
+			name := keptName(s, raw)
+			if files[name] = raw; len(raw) > gitstore.MaxAttestation {
+				return fmt.Errorf("the statement of %s has %d bytes, and at most %d are kept beside the ledger", s.id, len(raw), gitstore.MaxAttestation)
+			}
+			doc["kept"] = name
+			text += fmt.Sprintf("%s: kept on %s\n", s.id, gitstore.Attestations.Ref(a.flags.ledgerRef))
+		}
+		if f.keyless.github {
+			if doc["github_id"], err = a.giveToGitHub(ctx, raw); err != nil {
+				return err
+			}
+			text += fmt.Sprintf("%s: given to GitHub\n", s.id)
 		}
 		docs = append(docs, doc)
+	}
+	if len(files) > 0 {
+		if err := a.keepAttestations(ctx, files); err != nil {
+			return err
+		}
 	}
 	for _, s := range of.skipped {
 		text += fmt.Sprintf("%s: left out: %s\n", s.ID, report.Clean(s.Why))
@@ -412,13 +477,12 @@ func (a *App) holdsNoSecret(s attest.Statement) error {
 	return err
 }
 
-func (a *App) writeAttestation(out, name string, raw []byte) error {
-	dir := a.path(out)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fileError(out, err)
+func (a *App) writeAttestation(name string, raw []byte) error {
+	if err := os.MkdirAll(a.path(filepath.Dir(name)), 0o777); err != nil {
+		return fileError(filepath.Dir(name), err)
 	}
-	if err := writeFile(filepath.Join(dir, name), raw); err != nil {
-		return fileError(filepath.Join(out, name), err)
+	if err := writeFile(a.path(name), raw); err != nil {
+		return fileError(name, err)
 	}
 	return nil
 }

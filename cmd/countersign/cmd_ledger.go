@@ -42,9 +42,13 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 	if err != nil {
 		return err
 	}
-	witnessed, err := shared.SyncCheckpoints(ctx, a.Now())
+	witnessed, err := shared.SyncBeside(ctx, gitstore.Checkpoints, a.Now())
 	if err != nil { // the ledger itself is here
 		a.say("what witnesses signed could not be brought: %s", oneLine(err))
+	}
+	attested, err := shared.SyncBeside(ctx, gitstore.Attestations, a.Now())
+	if err != nil {
+		a.say("the attestations could not be brought: %s", oneLine(err))
 	}
 	text := fmt.Sprintf("%s %.12s  %s fetched, %s sent\n", a.flags.ledgerRef, done.Tip, report.Counted(done.Fetched, "commit"), report.Counted(done.Sent, "commit"))
 	if done.Tip == "" {
@@ -53,13 +57,16 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 	if witnessed {
 		text += "with what witnesses signed of it\n"
 	}
+	if attested {
+		text += "with the attestations beside it\n"
+	}
 	if len(done.LeftOut) > 0 && !a.flags.json {
 		a.say("left out: %s; what was here is kept on %s", strings.Join(done.LeftOut, ", "), done.SetAside)
 	}
 	return a.result(document{
 		"ledger_ref": a.flags.ledgerRef, "ledger_commit": done.Tip, "fetched": done.Fetched, "sent": done.Sent,
 		"left_out": append([]string{}, done.LeftOut...), "set_aside": done.SetAside,
-		"witnessed": witnessed,
+		"witnessed": witnessed, "attested": attested,
 	}, text)
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/coverage"
@@ -16,29 +18,42 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-type verifyFlags struct{ commit, signers string }
+type verifyFlags struct {
+	commit string
+	trust  trustFlags
+}
 
 func (a *App) verifyCommand() *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use:   "verify FILE --commit C --allowed-signers FILE",
+		Use:   "verify [FILE] --commit C --allowed-signers FILE",
 		Short: "Verify a statement that attest wrote, against a commit",
 		Long: `verify checks a statement in FILE ("-" is stdin): that one of the allowed signers has signed it,
 that it is about this commit and the tree that the commit has here, that the commit changes what it
 says, and that the ledger's record makes the same statement. It makes again all that it can; what it
 cannot, as there is no ledger here or none with that commit, it calls unknown and never good.
 
+Without FILE it takes the statements of the commit that are kept beside the ledger. Those that
+nobody signed whom you believe count for nothing, and are named; at least one has to count.
+
+--allowed-signers is for statements that an SSH key signed. For Sigstore bundles it is --key, a
+public key in PEM, or --certificate-identity and --certificate-oidc-issuer for one that was signed
+without a key; that runs countersign-sigstore, a program of its own beside this one.
+
 The key must be allowed now: a statement holds no time that anybody vouches for.
 
 Exit code 0 means that nothing is wrong, and that signature, subject and change are good; 1, that
 the statement does not verify; 2, that the command is incomplete; 3, that something cannot be read.`,
 		Example: `  countersign verify attestation.json --commit main --allowed-signers .github/attestation-signers
-  countersign attest --commit main --sign-key key | countersign verify - --commit main --allowed-signers signers`,
-		Args: cli.Exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), f, args[0]) },
+  countersign verify --commit main --allowed-signers signers
+  countersign attest --commit main --sign-key key | countersign verify - --commit main --allowed-signers signers
+  countersign verify bundle.json --commit main --certificate-oidc-issuer https://token.actions.githubusercontent.com \
+    --certificate-identity https://github.com/OWNER/NAME/.github/workflows/attest.yml@refs/heads/main`,
+		Args: cli.UpToOne,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), f, args) },
 	}
 	cmd.Flags().StringVar(&f.commit, "commit", "", "the `COMMIT` that the statement must be about: a whole id, HEAD, a branch or a tag")
-	cmd.Flags().StringVar(&f.signers, "allowed-signers", "", "whose signature counts: `FILE` (ssh-keygen's ALLOWED SIGNERS)")
+	f.trust.add(cmd)
 	return cmd
 }
 
@@ -49,20 +64,19 @@ func (e *unverifiedError) Error() string {
 	return fmt.Sprintf("%s does not verify: %s: %s", e.file, e.what, e.why)
 }
 
-func (a *App) verify(ctx context.Context, f verifyFlags, file string) error {
-	switch {
-	case f.commit == "":
+func (a *App) verify(ctx context.Context, f verifyFlags, args []string) error {
+	if f.commit == "" {
 		return &cli.UsageError{Message: "no commit given", Hint: "name the commit that you have with --commit C: a statement about another one proves nothing of it"}
-	case f.signers == "":
-		return &cli.UsageError{Message: "no allowed signers given", Hint: "--allowed-signers FILE lists whose statements you believe"}
 	}
-	raw, err := a.readInput(file, attest.MaxBytes)
+	trust, err := a.trustOf(f.trust)
 	if err != nil {
 		return err
 	}
-	signers, err := a.allowedSigners(f.signers)
-	if err != nil {
-		return err
+	var raw []byte
+	if len(args) == 1 {
+		if raw, err = a.readInput(args[0], attest.MaxBytes); err != nil {
+			return err
+		}
 	}
 	repo, _, err := a.openRepo()
 	if err != nil {
@@ -72,46 +86,97 @@ func (a *App) verify(ctx context.Context, f verifyFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	shown := report.Clean(file)
-	opened, err := attest.Open(raw)
-	if err != nil {
-		return &unverifiedError{shown, "the file", err.Error()}
+	v := verifier{a: a, repo: repo, commit: commit}
+	if len(args) == 0 {
+		return v.kept(ctx, trust)
 	}
-	principal, err := opened.Verify(*signers, a.Now())
+	signed, err := trust.open(ctx, raw)
 	if err != nil {
-		return &unverifiedError{shown, "its signature", err.Error()}
+		return unverified(report.Clean(args[0]), err)
 	}
-	checks := []attest.Check{{What: "signature", Outcome: attest.Good, Message: principal + " signed it with " + opened.Fingerprint}}
-	v := verifier{a: a, repo: repo, opened: opened, commit: commit}
+	done, err := v.verify(ctx, report.Clean(args[0]), signed)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.result(done.document(), done.text()), done.err())
+}
+
+// unverified says of a file that its signature does not hold, but where only the command has
+// to be completed.
+func unverified(file string, err error) error {
+	if as[*cli.UsageError](err) || unasked(err) {
+		return err
+	}
+	what := "its signature"
+	if as[*unreadableError](err) {
+		what = "the file"
+	}
+	return &unverifiedError{file, what, err.Error()}
+}
+
+// unasked reports whether nobody could be asked about a signature, which then is neither good
+// nor bad.
+func unasked(err error) bool {
+	var failed *sigstore.FailedError
+	return as[*sigstore.MissingError](err) || errors.As(err, &failed) && failed.Code == sigstore.Unreachable
+}
+
+// A verified is what came of the checks of one statement whose signature is good.
+type verified struct {
+	file   string
+	signed signedStatement
+	commit string
+	checks []attest.Check
+}
+
+// bad is the first check that failed.
+func (v verified) bad() (attest.Check, bool) {
+	i := slices.IndexFunc(v.checks, func(c attest.Check) bool { return c.Outcome == attest.Bad })
+	if i < 0 {
+		return attest.Check{}, false
+	}
+	return v.checks[i], true
+}
+
+func (v verified) err() error {
+	if c, bad := v.bad(); bad {
+		return &unverifiedError{v.file, c.What, c.Message}
+	}
+	return nil
+}
+
+func (v verified) text() string {
+	return report.Checks(v.signed.PredicateType, v.commit, v.checks)
+}
+
+func (v verified) document() document {
+	_, bad := v.bad()
+	return document{
+		"ok": !bad, "complete": !slices.ContainsFunc(v.checks, func(c attest.Check) bool { return c.Outcome != attest.Good }),
+		"checks": v.checks, "commit": v.commit, "predicate_type": v.signed.PredicateType, "signer": v.signed.signer, "key_fingerprint": v.signed.key,
+	}
+}
+
+// verify makes all checks of a statement whose signature is good.
+func (v verifier) verify(ctx context.Context, file string, signed signedStatement) (verified, error) {
+	v.stated = signed.Statement
+	out := verified{file: file, signed: signed, commit: v.commit}
+	out.checks = []attest.Check{{What: "signature", Outcome: attest.Good, Message: signed.message}}
 	for _, check := range []func(context.Context) (attest.Check, error){v.subject, v.change, v.record} {
 		c, err := check(ctx)
 		if err != nil {
-			return err
+			return out, err
 		}
-		checks = append(checks, c)
+		out.checks = append(out.checks, c)
 	}
-	complete, bad := true, attest.Check{}
-	for _, c := range checks {
-		complete = complete && c.Outcome == attest.Good
-		if c.Outcome == attest.Bad && bad.What == "" {
-			bad = c
-		}
-	}
-	doc := document{
-		"ok": bad.What == "", "complete": complete, "checks": checks, "commit": commit, "predicate_type": opened.Statement.PredicateType,
-		"signer": principal, "key_fingerprint": opened.Fingerprint,
-	}
-	if err := a.result(doc, report.Checks(opened.Statement.PredicateType, commit, checks)); err != nil || bad.What == "" {
-		return err
-	}
-	return &unverifiedError{shown, bad.What, bad.Message}
+	return out, nil
 }
 
 // A verifier holds a statement whose signature is good to the repository.
 type verifier struct {
 	a      *App
 	repo   *gitstore.Repo
-	opened attest.Opened
+	stated attest.Statement
 	commit string
 }
 
@@ -133,7 +198,7 @@ func (v verifier) subject(ctx context.Context) (attest.Check, error) {
 	if err != nil {
 		return attest.Check{}, err
 	}
-	s := v.opened.Statement
+	s := v.stated
 	switch {
 	case s.Commit() != "" && s.Commit() != v.commit:
 		return bad("subject", "it is about commit %.40q, not %s", s.Commit(), v.commit)
@@ -152,7 +217,7 @@ func (v verifier) change(ctx context.Context) (attest.Check, error) {
 		return attest.Check{}, err
 	}
 	from := parent
-	switch p := v.opened.Statement.Predicate.(type) {
+	switch p := v.stated.Predicate.(type) {
 	case *attest.Approval:
 		return v.approved(ctx, p, parent)
 	case *attest.Coverage:
@@ -174,7 +239,7 @@ func (v verifier) approved(ctx context.Context, p *attest.Approval, parent strin
 	if err != nil && !errors.As(err, &unfit) {
 		return attest.Check{}, err
 	}
-	subjects := v.opened.Statement.Subject
+	subjects := v.stated.Subject
 	switch {
 	case unfit != nil:
 		return bad("change", "no patch makes the commit: %v", unfit)
@@ -210,7 +275,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 	}
 	w := attester{repo: v.repo, snap: snap, ledger: v.a.flags.ledgerRef}
 	candidates := []string{}
-	switch p := v.opened.Statement.Predicate.(type) {
+	switch p := v.stated.Predicate.(type) {
 	case *attest.Approval:
 		in, err := v.repo.Descends(ctx, snap.Tip, p.Ledger.Commit)
 		switch {
@@ -224,7 +289,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 		}
 		w.ledger, candidates = p.Ledger.Ref, []string{p.Transaction}
 	case *attest.Coverage:
-		w.ref = v.opened.Statement.Subject[0].Name
+		w.ref = v.stated.Subject[0].Name
 	case *attest.Authorization:
 		w.ref = p.TargetRef
 	case *attest.PullRequestApproval:
@@ -241,12 +306,12 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 	}
 	why := "no transaction explains the commit"
 	for _, id := range candidates {
-		again, err := w.again(v.opened.Statement.PredicateType, id, landed)
+		again, err := w.again(v.stated.PredicateType, id, landed)
 		if err != nil {
 			why = err.Error()
 			continue
 		}
-		agree, unlisted, err := attest.Agree(v.opened.Statement, again)
+		agree, unlisted, err := attest.Agree(v.stated, again)
 		switch {
 		case err != nil:
 			return attest.Check{}, err

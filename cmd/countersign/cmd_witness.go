@@ -42,12 +42,17 @@ Without --witnesses the Policy names the file.`,
 	return cmd
 }
 
+// A besideStore is a ledger with what is kept on refs beside it.
+type besideStore interface {
+	Kept(ctx context.Context, b gitstore.Beside, want func(name string) bool) (gitstore.Kept, error)
+	Keep(ctx context.Context, b gitstore.Beside, before gitstore.Kept, files map[string][]byte, when time.Time) error
+}
+
 // A checkpointStore is a ledger with the checkpoints beside it.
 type checkpointStore interface {
 	Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error)
 	Leaves(ctx context.Context, tip string, hash func(commit []byte) [32]byte) ([]gitstore.Leaf, error)
-	Checkpoints(ctx context.Context) (gitstore.Checkpoints, error)
-	KeepCheckpoints(ctx context.Context, before gitstore.Checkpoints, files map[string][]byte, when time.Time) error
+	besideStore
 }
 
 var (
@@ -218,7 +223,7 @@ func (a *App) cosignOnce(ctx context.Context, store checkpointStore, done *cosig
 	if err != nil {
 		return err
 	}
-	before, err := store.Checkpoints(ctx)
+	before, err := store.Kept(ctx, gitstore.Checkpoints, nil)
 	if err != nil {
 		return err
 	}
@@ -261,7 +266,7 @@ func (a *App) cosignOnce(ctx context.Context, store checkpointStore, done *cosig
 	if maps.EqualFunc(files, before.Files, slices.Equal) {
 		return nil
 	}
-	return store.KeepCheckpoints(ctx, before, files, a.Now())
+	return store.Keep(ctx, gitstore.Checkpoints, before, files, a.Now())
 }
 
 // checkpointOf makes the checkpoint of a ledger that ends with a tip.

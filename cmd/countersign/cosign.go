@@ -74,7 +74,7 @@ func (a *App) witnessed(ctx context.Context, local *gitstore.Ledger, tip string,
 	found := func(message string) history.Finding {
 		return history.Finding{RuleID: "WITNESS", Message: message}
 	}
-	kept, err := local.Checkpoints(ctx)
+	kept, err := local.Kept(ctx, gitstore.Checkpoints, nil)
 	if err != nil {
 		return nil, nil, err
 	}

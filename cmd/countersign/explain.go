@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -153,6 +154,10 @@ var table = []row{
 	always[*gitstore.AcceptError](cli.ExitRefused, ""),
 	always[*gitstore.NotInHistoryError](cli.ExitRefused, "git log --oneline of the ledger's ref lists them"),
 	always[*unverifiedError](cli.ExitFailed, "do not rely on it; where the ledger is, countersign attest --commit C makes one anew"),
+	always[*unkeptError](cli.ExitFailed, "countersign sync brings what the remote keeps; countersign attest --commit C --push keeps one"),
+	always[*publicError](cli.ExitRefused, "--sign-key FILE or --sign-key FILE --bundle signs with a key, and tells nobody"),
+	always[*sigstore.MissingError](cli.ExitRefused, "put countersign-sigstore of the same release beside countersign, or set COUNTERSIGN_SIGSTORE to its path"),
+	always[*sigstore.FailedError](cli.ExitIO, "nothing was signed or verified; try again, and see that countersign-sigstore is of the same release"),
 	on(cli.ExitRefused, func(e *attest.UnsettledError, again command) string {
 		return again("show", e.ID) + " says where it stands; countersign attest --commit C attests the commit that it became"
 	}),

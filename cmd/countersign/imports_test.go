@@ -105,6 +105,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/pages":         {"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/bundle", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/parallel", "report", "report/html", "report/site", "report/verifier", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/rpc":           {"pipeline/canon"},
 	"cmd/countersign/internal/sshkey":        {},
+	"cmd/countersign/internal/sigstore":      {"pipeline/canon", "pipeline/ledger"},
 	"cmd/countersign/internal/witnesses":     {"pipeline/witness", "golang.org/x/sys"},
 	"cmd/countersign/internal/merged":        {"cmd/countersign/internal/rest", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/parallel"},
 	"cmd/countersign/internal/terminal":      {"golang.org/x/term", "golang.org/x/sys"},
@@ -133,7 +134,7 @@ var mayImport = map[string][]string{
 	"cmd/verify/internal/worker": {"gitstore/bundle", "gitstore/verdict", "gitstore/verdict/cheat", "pipeline/audit"},
 	"cmd/verify":                 {"cmd/verify/internal/worker"},
 	"cmd/countersign": {
-		"gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
+		"gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sigstore", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
 		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/coverage", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",

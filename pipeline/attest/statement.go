@@ -158,6 +158,20 @@ func ParseStatement(raw []byte) (Statement, error) {
 	return s, nil
 }
 
+// Digest is the first subject's hash that programs look an artifact up by, with its algorithm,
+// as in "sha256:…": the patch's where there is one, else the commit's or the tree's.
+func (s Statement) Digest() string {
+	for _, one := range s.Subject {
+		if one.Digest.SHA256 != "" {
+			return "sha256:" + one.Digest.SHA256
+		}
+	}
+	if commit := s.Commit(); commit != "" {
+		return "gitCommit:" + commit
+	}
+	return "gitTree:" + s.Tree()
+}
+
 // Commit is the commit that the statement is about, "" where it names none.
 func (s Statement) Commit() string {
 	for _, one := range s.Subject {

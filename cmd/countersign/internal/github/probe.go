@@ -79,9 +79,12 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 // IsPublic reports whether everybody may read the repository. One of which GitHub does not tell
 // is not public.
 func (c *Client) IsPublic(ctx context.Context) (bool, error) {
-	var repository struct{ Private *bool }
+	var repository struct {
+		Private    *bool
+		Visibility string // older servers have none
+	}
 	_, err := c.inRepository(ctx, &repository, nil)
-	return err == nil && repository.Private != nil && !*repository.Private, failed("reading the repository", err)
+	return err == nil && repository.Private != nil && !*repository.Private && (repository.Visibility == "" || repository.Visibility == "public"), failed("reading the repository", err)
 }
 
 // ProbeNamed asks about what the files of the default branch name: of teams

@@ -2,10 +2,14 @@ package github
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -47,6 +51,41 @@ func TestPublishCheck(t *testing.T) {
 	runs := w.CheckRuns(site, head)
 	if len(runs) != 1 || runs[0].Title != "applied" || runs[0].Annotations != 120 || runs[0].Conclusion != "neutral" {
 		t.Errorf("check runs %+v", runs)
+	}
+}
+
+// TestStoreAttestation: a bundle is found by the SHA-256 of what it is about, and takes the right
+// to write attestations; an answer without a number is an error.
+func TestStoreAttestation(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	digest := strings.Repeat("ab", 32)
+	payload := base64.StdEncoding.EncodeToString([]byte(`{"subject":[{"digest":{"gitCommit":"00"}},{"digest":{"sha256":"` + digest + `"}}]}`))
+	bundle := []byte(`{"dsseEnvelope":{"payload":"` + payload + `"},"mediaType":"x","verificationMaterial":{}}`)
+	if _, err := w.client.StoreAttestation(ctx, bundle); err == nil {
+		t.Error("a token without the right stores one")
+	}
+	may := w.as(w.ActionsToken(site, "attestations:write"))
+	id, err := may.StoreAttestation(ctx, bundle)
+	if found := w.Attestations(site, digest); err != nil || len(found) != 1 || strconv.FormatInt(found[0].ID, 10) != id {
+		t.Errorf("%q %v %+v", id, err, found)
+	}
+	if _, err := may.StoreAttestation(ctx, []byte(`{"dsseEnvelope":{}}`)); err == nil {
+		t.Error("what is no bundle is stored")
+	}
+	for _, answer := range []string{"{}", `{"id":0}`, "[]", ""} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, answer)
+		}))
+		c, err := New(Options{APIURL: server.URL, Repository: site, Token: "t", Wait: w.waits.wait, Timeout: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, err := c.StoreAttestation(ctx, bundle); err == nil {
+			t.Errorf("%s: %s", answer, id)
+		}
+		server.Close()
 	}
 }
 

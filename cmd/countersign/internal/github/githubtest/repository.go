@@ -45,6 +45,7 @@ type repository struct {
 	runs      []*workflowRun
 	started   []string // workflows that were started by hand
 	rulesets  []Ruleset
+	attested  []Attestation
 }
 
 // Repository makes a repository with one commit on the branch main.

@@ -53,6 +53,7 @@ var operations = []operation{
 	{"POST", "/repos/{owner}/{repo}/check-runs", "checks:write", (*Server).createCheck},
 	{"PATCH", "/repos/{owner}/{repo}/check-runs/{check_run_id}", "checks:write", (*Server).updateCheck},
 	{"GET", "/repos/{owner}/{repo}/commits/{ref}/check-runs", "checks:read", (*Server).listChecks},
+	{"POST", "/repos/{owner}/{repo}/attestations", "attestations:write", (*Server).createAttestation},
 	{"GET", "/repos/{owner}/{repo}/actions/runs", "actions:read", (*Server).listRuns},
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}", "actions:read", (*Server).getRun},
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts", "actions:read", (*Server).listArtifacts},

@@ -1,0 +1,161 @@
+package gitstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+const attested = "tx_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+// attestationOf is a file of the ref for attestations, and its name.
+func attestationOf(text string) (name string, files map[string][]byte) {
+	name = fmt.Sprintf("%s/approval.%040d.%s.json", ledger.Dir(attested), 7, canon.Hex([]byte(text)))
+	return name, map[string][]byte{name: []byte(text)}
+}
+
+// TestT79AttestationsHostile: what another put on the ref is passed over where it is no
+// statement's file, and a tree that cannot be added to is an error.
+func TestT79AttestationsHostile(t *testing.T) {
+	t.Parallel()
+	name, files := attestationOf("good\n")
+	large, _ := attestationOf("large\n")
+	dir := ledger.Dir(attested)
+	w := newWork(t, map[string]string{
+		name: "good\n", "README.md": "no\n", dir + "/x.json": "no\n", dir + "/below/" + name[strings.LastIndex(name, "/")+1:]: "no\n",
+		"transactions/2026/01/01/00/" + attested + "/" + name[strings.LastIndex(name, "/")+1:]: "another day\n",
+		strings.Replace(name, "approval.", "approval.f", 1):                                    "no\n",
+		large: strings.Repeat("x", gitstore.MaxAttestation+1),
+	})
+	w.git("update-ref", "refs/agent/ledger-attestations", "HEAD")
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := l.Kept(t.Context(), gitstore.Attestations, nil)
+	if err != nil || len(got.Files) != 1 || string(got.Files[name]) != "good\n" {
+		t.Errorf("%v %q", err, got.Files)
+	}
+	w.git("update-ref", "refs/agent/ledger-attestations", "HEAD:README.md")
+	if _, err := l.Kept(t.Context(), gitstore.Attestations, nil); err == nil {
+		t.Error("a ref that is on a file reads as one without attestations")
+	}
+	v := newWork(t, map[string]string{"transactions": "a file\n"})
+	v.git("update-ref", "refs/agent/ledger-attestations", "HEAD")
+	if l, err = v.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := l.Kept(t.Context(), gitstore.Attestations, nil)
+	if err != nil || len(before.Files) != 0 {
+		t.Fatalf("%v %q", err, before.Files)
+	}
+	if err := l.Keep(t.Context(), gitstore.Attestations, before, files, someTime); err == nil || !strings.Contains(err.Error(), `"transactions" is not a directory`) {
+		t.Errorf("a file where the directory has to be: %v", err)
+	}
+}
+
+// TestAttestationsGrow: every writer's statements stay, in the clone, at the remote, and after
+// a sync of both; the same ones make no commit.
+func TestAttestationsGrow(t *testing.T) {
+	t.Parallel()
+	r, _ := newRemote(t, true)
+	s := r.Open().(*gitstore.Shared)
+	if _, err := s.Append(t.Context(), "", entryOf(0)); err != nil {
+		t.Fatal(err)
+	}
+	keep := func(s *gitstore.Shared, files map[string][]byte) {
+		t.Helper()
+		for range 20 {
+			before, err := s.Kept(t.Context(), gitstore.Attestations, nil)
+			if err == nil {
+				err = s.Keep(t.Context(), gitstore.Attestations, before, files, someTime)
+			}
+			if err == nil {
+				return
+			}
+			if !errors.Is(err, ledger.ErrMoved) {
+				t.Error(err)
+				return
+			}
+		}
+		t.Error("it moved every time")
+	}
+	w := r.clone()
+	mine := r.share(w, gitstore.LedgerOptions{})
+	if _, err := mine.Sync(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, files := attestationOf("here\n")
+	if err := l.Keep(t.Context(), gitstore.Attestations, gitstore.Kept{}, files, someTime); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			_, files := attestationOf(fmt.Sprintf("writer %d\n", i))
+			keep(r.Open().(*gitstore.Shared), files)
+		})
+	}
+	wg.Wait()
+	for range 2 {
+		if there, err := mine.SyncBeside(t.Context(), gitstore.Attestations, someTime); !there || err != nil {
+			t.Fatalf("%v %v", there, err)
+		}
+		got, err := l.Kept(t.Context(), gitstore.Attestations, nil)
+		if err != nil || len(got.Files) != 5 || string(got.Files[here]) != "here\n" {
+			t.Fatalf("after a sync: %v %q", err, got.Files)
+		}
+	}
+	_, more := attestationOf("more\n")
+	keep(mine, more)
+	keep(mine, more)
+	keep(s, more)
+	got, err := s.Kept(t.Context(), gitstore.Attestations, nil)
+	if err != nil || len(got.Files) != 6 || string(got.Files[here]) != "here\n" {
+		t.Errorf("at the remote: %v %q", err, got.Files)
+	}
+	if out := (work{t, r.repo.Dir}).git("rev-list", "--count", "refs/agent/ledger-attestations"); strings.TrimSpace(out) != "5" {
+		t.Errorf("%s commits for five writes of something new", strings.TrimSpace(out))
+	}
+	one, err := s.Kept(t.Context(), gitstore.Attestations, func(name string) bool { return name == here })
+	if err != nil || len(one.Files) != 1 {
+		t.Errorf("one that is wanted: %v %q", err, one.Files)
+	}
+	w.git("fsck", "--strict", "--no-dangling")
+	work{t, r.repo.Dir}.git("fsck", "--strict", "--no-dangling")
+}
+
+// TestAttestationsPartial: a copy that has nothing of the ledger adds to what the remote keeps.
+func TestAttestationsPartial(t *testing.T) {
+	t.Parallel()
+	r, _ := newRemote(t, false)
+	s := r.Open().(*gitstore.Shared)
+	if _, err := s.Append(t.Context(), "", entryOf(0)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		s := r.Open().(*gitstore.Shared)
+		before, err := s.Kept(t.Context(), gitstore.Attestations, func(string) bool { return false })
+		if err != nil || len(before.Files) != 0 {
+			t.Fatalf("%v %q", err, before.Files)
+		}
+		_, files := attestationOf(fmt.Sprintf("copy %d\n", i))
+		if err := s.Keep(t.Context(), gitstore.Attestations, before, files, someTime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.Kept(t.Context(), gitstore.Attestations, nil); err != nil || len(got.Files) != 3 {
+		t.Errorf("%v %q", err, got.Files)
+	}
+	work{t, r.repo.Dir}.git("fsck", "--strict", "--no-dangling")
+}

@@ -1,0 +1,63 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
+)
+
+// A Leaf is a commit of the ledger, and what a hash made of its content.
+type Leaf struct {
+	ID   string
+	Hash [32]byte
+}
+
+// Leaves returns the commits of the ledger that ends with a tip, the first one first.
+func (l *Ledger) Leaves(_ context.Context, tip string, hash func(commit []byte) [32]byte) ([]Leaf, error) {
+	return leaves(l.repo.objects, plumbing.NewHash(tip), hash)
+}
+
+// Leaves is the same. In a partial copy it takes all commits, without their trees and files where the
+// server can leave these out.
+func (s *Shared) Leaves(ctx context.Context, tip string, hash func(commit []byte) [32]byte) ([]Leaf, error) {
+	if s.partial == nil {
+		return s.local.Leaves(ctx, tip, hash)
+	}
+	s.partial.ctx = ctx
+	at := plumbing.NewHash(tip)
+	all, err := leaves(s.partial.own, at, hash)
+	if !errors.Is(err, packfile.ErrMissing) {
+		return all, err
+	}
+	if err := s.partial.fetchHistory(at); err != nil {
+		return nil, err
+	}
+	return leaves(s.partial.own, at, hash)
+}
+
+// leaves follows first parents: no ledger has others, and the audit says so.
+func leaves(s source, tip plumbing.Hash, hash func([]byte) [32]byte) (all []Leaf, err error) {
+	for at := tip; !at.IsZero(); {
+		raw, err := readObject(s, plumbing.CommitObject, at)
+		if err != nil {
+			return nil, fmt.Errorf("reading commit %s: %w", at, err)
+		}
+		c, err := object.ParseCommit(raw)
+		if err != nil {
+			return nil, fmt.Errorf("reading commit %s: %w", at, err)
+		}
+		all = append(all, Leaf{at.String(), hash(raw)})
+		at = plumbing.ZeroHash
+		if len(c.Parents) > 0 {
+			at = c.Parents[0]
+		}
+	}
+	slices.Reverse(all)
+	return all, nil
+}
