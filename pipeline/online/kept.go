@@ -1,0 +1,71 @@
+package online
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+const keptSchema = "countersign/online/1"
+
+// A kept is what one run leaves for the next, as canonical JSON.
+type kept struct {
+	Schema     string   `json:"schema"`
+	Repository string   `json:"repository"` // its number
+	Answers    []answer `json:"answers"`
+}
+
+// An answer is what a question came to. Tip is the ledger's when it was asked.
+type answer struct {
+	Key      string    `json:"key"`
+	AskedAt  string    `json:"asked_at"` // RFC 3339, in UTC
+	Tip      string    `json:"tip"`
+	Findings []Finding `json:"findings"`
+}
+
+// readKept returns the answers of a former run that count still, by their key. Nothing
+// of a file counts that is damaged, whichever part of it is.
+func readKept(o Options, repository string) map[string]answer {
+	out := map[string]answer{}
+	var doc kept
+	if len(o.Kept) == 0 || canon.Unmarshal(o.Kept, &doc) != nil || doc.Schema != keptSchema || doc.Repository != repository {
+		return out
+	}
+	for _, a := range doc.Answers {
+		at, err := time.Parse(time.RFC3339, a.AskedAt)
+		_, twice := out[a.Key]
+		if err != nil || at.After(o.Now) || twice || !a.whole() {
+			return map[string]answer{}
+		}
+		if o.Now.Sub(at) < o.MaxAge {
+			out[a.Key] = a
+		}
+	}
+	return out
+}
+
+// whole reports whether every finding has a verdict and the answer's time.
+func (a answer) whole() bool {
+	return !slices.ContainsFunc(a.Findings, func(f Finding) bool {
+		return !slices.Contains(Verdicts, f.Verdict) || f.AskedAt != a.AskedAt
+	})
+}
+
+// answers reports whether an answer is one to a question: it is about the same things, in
+// the same words.
+func (a answer) answers(q *question) bool {
+	return slices.EqualFunc(a.Findings, q.findings, func(f, asked Finding) bool {
+		return f.TransactionID == asked.TransactionID && f.What == asked.What && f.About == asked.About && f.Recorded == asked.Recorded
+	})
+}
+
+// writeKept is the file of the answers there are.
+func writeKept(o Options, repository string, answers map[string]answer) ([]byte, error) {
+	doc := kept{Schema: keptSchema, Repository: repository, Answers: []answer{}}
+	for _, key := range slices.Sorted(maps.Keys(answers)) {
+		doc.Answers = append(doc.Answers, answers[key])
+	}
+	return canon.Line(doc)
+}
