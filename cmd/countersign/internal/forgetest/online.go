@@ -39,7 +39,7 @@ var onlineCases = []testCase{
 		id := s.Review(s.ada, s.pr, "APPROVED", "")
 		s.wants(approval.Approved, "")
 		s.tells(online.WhatReview, online.Same, "")
-		s.Dismiss(s.ada, s.pr, id)
+		s.Dismiss(s.Person("zoe", "admin"), s.pr, id)
 		s.tells(online.WhatReview, online.Changed, "dismissed")
 	}},
 	{"asked again, a denial was deleted", func(s *scene) { // T03
