@@ -3,13 +3,17 @@ package forge
 import (
 	"context"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // An Auditor is what an audit asks that compares a record with what the forge tells now
 // (docs/online.md). Like every method of this package, these answer in full or fail.
 type Auditor interface {
-	Reader
+	// PullRequest, Statements and Access are Reader's.
+	PullRequest(ctx context.Context, number int) (PullRequest, error)
+	Statements(ctx context.Context, number int) ([]approval.Statement, error)
+	Access(ctx context.Context, who ledger.Actor) (approval.Access, error)
 	// DefaultBranch is Merger's, CheckRuns is Board's, Open is Finder's.
 	DefaultBranch(ctx context.Context) (Side, error)
 	CheckRuns(ctx context.Context, commit, name string) ([]CheckRun, error)

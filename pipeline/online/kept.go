@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 const keptSchema = "countersign/online/1"
@@ -13,6 +14,7 @@ const keptSchema = "countersign/online/1"
 // A kept is what one run leaves for the next, as canonical JSON.
 type kept struct {
 	Schema     string   `json:"schema"`
+	Address    string   `json:"address"`    // to clone the repository from
 	Repository string   `json:"repository"` // its number
 	Answers    []answer `json:"answers"`
 }
@@ -27,16 +29,16 @@ type answer struct {
 
 // readKept returns the answers of a former run that count still, by their key. Nothing
 // of a file counts that is damaged, whichever part of it is.
-func readKept(o Options, repository string) map[string]answer {
+func readKept(o Options, at forge.Side) map[string]answer {
 	out := map[string]answer{}
 	var doc kept
-	if len(o.Kept) == 0 || canon.Unmarshal(o.Kept, &doc) != nil || doc.Schema != keptSchema || doc.Repository != repository {
+	if len(o.Kept) == 0 || canon.Unmarshal(o.Kept, &doc) != nil || doc.Schema != keptSchema || doc.Address != at.CloneURL || doc.Repository != at.Repository.ID {
 		return out
 	}
 	for _, a := range doc.Answers {
 		at, err := time.Parse(time.RFC3339, a.AskedAt)
 		_, twice := out[a.Key]
-		if err != nil || at.After(o.Now) || twice || !a.whole() {
+		if err != nil || at.UTC().Format(time.RFC3339) != a.AskedAt || at.After(o.Now) || twice || !a.whole() {
 			return map[string]answer{}
 		}
 		if o.Now.Sub(at) < o.MaxAge {
@@ -62,8 +64,8 @@ func (a answer) answers(q *question) bool {
 }
 
 // writeKept is the file of the answers there are.
-func writeKept(o Options, repository string, answers map[string]answer) ([]byte, error) {
-	doc := kept{Schema: keptSchema, Repository: repository, Answers: []answer{}}
+func writeKept(at forge.Side, answers map[string]answer) ([]byte, error) {
+	doc := kept{Schema: keptSchema, Address: at.CloneURL, Repository: at.Repository.ID, Answers: []answer{}}
 	for _, key := range slices.Sorted(maps.Keys(answers)) {
 		doc.Answers = append(doc.Answers, answers[key])
 	}

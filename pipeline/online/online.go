@@ -115,12 +115,17 @@ const maxFailed = 10
 // nothing was heard. The error is that of reading the ledger, or the context's; then
 // there is something to keep as well.
 func Run(ctx context.Context, o Options) (Result, []byte, error) {
-	r := Result{Counts: map[Verdict]int{}, Findings: slices.Clone(o.Found)}
 	recorded, err := read(o.Ledger)
 	if err != nil {
-		return r, nil, err
+		return Result{}, nil, err
 	}
+	return recorded.run(ctx, o)
+}
+
+func (recorded *recorded) run(ctx context.Context, o Options) (Result, []byte, error) {
+	r := Result{Counts: map[Verdict]int{}, Findings: slices.Clone(o.Found)}
 	a := &asker{Auditor: o.Forge}
+	var err error
 	a.at, err = o.Forge.DefaultBranch(ctx)
 	if err == nil && (a.at.Repository == nil || a.at.Repository.ID == "" || a.at.Branch == "") {
 		err = errors.New("the forge does not tell the repository's number, or its default branch")
@@ -140,7 +145,7 @@ func Run(ctx context.Context, o Options) (Result, []byte, error) {
 	r.Repository = a.at.Repository.Name
 	questions := recorded.questions(o, a.at)
 	r.Questions = len(questions)
-	answers, before := map[string]answer{}, readKept(o, a.at.Repository.ID)
+	answers, before := map[string]answer{}, readKept(o, a.at)
 	for _, q := range questions {
 		if known, ok := before[q.key]; ok && known.answers(q) {
 			answers[q.key] = known
@@ -155,7 +160,7 @@ func Run(ctx context.Context, o Options) (Result, []byte, error) {
 		r.Remaining++
 	}
 	r.finish()
-	kept, keptErr := writeKept(o, a.at.Repository.ID, answers)
+	kept, keptErr := writeKept(a.at, answers)
 	return r, kept, errors.Join(err, keptErr)
 }
 
