@@ -1,10 +1,12 @@
 package forgetest
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/online"
@@ -106,6 +108,22 @@ var onlineCases = []testCase{
 			}
 		}
 		s.Errorf("it is not answered after %d requests", mostRequests)
+	}},
+	{"asked again, a merged pull request", func(s *scene) { // T06
+		s.guards()
+		s.Review(s.ada, s.pr, "APPROVED", "")
+		s.wants(approval.Approved, "")
+		must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
+		ended := must(s.runner().EndOwnDiff(s.Context(), s.tx, func(context.Context, pipeline.Gated) string { return "" }))(s)
+		s.tells(online.WhatPull, online.Same, "merged at "+s.head)
+		s.tells(online.WhatCheckRun, online.Unknown, "")
+		patchID := ended.Transaction().PatchID()
+		done := forge.Check{Name: report.CheckName(patchID), Status: "completed", Conclusion: "success", ExternalID: s.tx, Title: "merged"}
+		must(s.Forge().PublishCheckOver(s.Context(), s.head, done, nil))(s)
+		s.tells(online.WhatCheckRun, online.Same, "success")
+		done.Conclusion, done.Title = "failure", "or not"
+		must(s.Forge().PublishCheckOver(s.Context(), s.head, done, nil))(s)
+		s.tells(online.WhatCheckRun, online.Changed, "failure")
 	}},
 	{"asked again, what the default branch demands", func(s *scene) { // T67
 		s.guards()
