@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ type asker struct {
 	forge.Auditor
 	at              forge.Side
 	pulls, accounts *seen
+	merged          []int // the pull requests that may be asked about
+	ends            map[int]forge.End
 }
 
 // A seen is why something of a kind cannot be seen with the token, nil if it can.
@@ -182,7 +185,7 @@ func (a *asker) account(ctx context.Context, recorded account, to []Finding) err
 
 // pull compares a pull request that was merged with the head that was approved.
 func (a *asker) pull(ctx context.Context, recorded merged, to *Finding) error {
-	now, err := a.PullRequest(ctx, recorded.Number)
+	err := a.readEnds(ctx, recorded.Number)
 	gone, err := isGone(ctx, err, &a.pulls, a.seePulls)
 	if gone {
 		to.Verdict, to.Reason = Gone, noPull
@@ -190,20 +193,37 @@ func (a *asker) pull(ctx context.Context, recorded merged, to *Finding) error {
 	if gone || err != nil {
 		return err
 	}
-	to.Now = now.State + " at " + now.Head.Commit
+	now := a.ends[recorded.Number]
+	to.Now = now.State + " at " + now.Head
 	switch {
-	case now.Repository.ID != recorded.Repository:
+	case now.Repository != recorded.Repository:
 		return untold("the forge told of a pull request of another repository")
-	case now.State == "" || now.Head.Commit == "":
+	case now.State == "" || now.Head == "":
 		return untold("the forge does not tell the pull request's state, or its head")
 	case now.State != forge.PullRequestMerged:
 		to.Verdict, to.Reason = Changed, "it is not merged"
-	case now.Head.Commit != recorded.Head:
+	case now.Head != recorded.Head:
 		to.Verdict, to.Reason = Changed, "another head was merged, or the forge shows a branch that went on after it"
 	default:
 		to.Verdict = Same
 	}
 	return nil
+}
+
+// readEnds asks what became of a pull request, and of those that are asked about next.
+func (a *asker) readEnds(ctx context.Context, number int) error {
+	if _, known := a.ends[number]; known {
+		return nil
+	}
+	next := []int{number}
+	if i := slices.Index(a.merged, number); i >= 0 {
+		next = a.merged[i:]
+	}
+	ends, err := a.Ends(ctx, next)
+	if err == nil {
+		maps.Copy(a.ends, ends)
+	}
+	return err
 }
 
 // check compares the check run of a change with the record.

@@ -30,7 +30,7 @@ type aForge struct {
 	said     map[int][]approval.Statement
 	accounts map[string]ledger.Actor
 	access   approval.Access
-	pull     forge.PullRequest
+	end      forge.End
 	checks   map[string][]forge.CheckRun // by name
 	required forge.Required
 	viewer   ledger.Actor
@@ -52,8 +52,8 @@ func (f *aForge) does(method string, about any) error {
 func (f *aForge) DefaultBranch(context.Context) (forge.Side, error) {
 	return f.side, f.does("DefaultBranch", "")
 }
-func (f *aForge) PullRequest(_ context.Context, n int) (forge.PullRequest, error) {
-	return f.pull, f.does("PullRequest", n)
+func (f *aForge) Ends(_ context.Context, numbers []int) (map[int]forge.End, error) {
+	return map[int]forge.End{numbers[0]: f.end}, f.does("Ends", numbers[0])
 }
 func (f *aForge) Statements(_ context.Context, n int) ([]approval.Statement, error) {
 	return f.said[n], f.does("Statements", n)
@@ -82,7 +82,7 @@ func honest() *aForge {
 		side: forge.Side{Repository: &site, Branch: "main", CloneURL: "https://forge.example/acme/site.git"},
 		said: map[int][]approval.Statement{3: {stated()}}, access: approval.Access{Permission: "write"},
 		accounts: map[string]ledger.Actor{ada.ID: ada, bot.ID: bot}, viewer: bot, most: -1, errs: map[string]error{},
-		pull: forge.PullRequest{Repository: site, Number: 4, State: forge.PullRequestMerged, Head: forge.Side{Commit: head}},
+		end: forge.End{Repository: site.ID, State: forge.PullRequestMerged, Head: head},
 		checks: map[string][]forge.CheckRun{
 			"check/" + patch: {{Name: "check/" + patch, Conclusion: success, ExternalID: "tx_1", App: bot.Login, AppID: 15}},
 			"gate":           {{Name: "gate", Conclusion: success, App: bot.Login, AppID: 15}},

@@ -124,7 +124,7 @@ func Run(ctx context.Context, o Options) (Result, []byte, error) {
 
 func (recorded *recorded) run(ctx context.Context, o Options) (Result, []byte, error) {
 	r := Result{Counts: map[Verdict]int{}, Findings: slices.Clone(o.Found)}
-	a := &asker{Auditor: o.Forge}
+	a := &asker{Auditor: o.Forge, ends: map[int]forge.End{}}
 	var err error
 	a.at, err = o.Forge.DefaultBranch(ctx)
 	if err == nil && (a.at.Repository == nil || a.at.Repository.ID == "" || a.at.Branch == "") {
@@ -145,6 +145,11 @@ func (recorded *recorded) run(ctx context.Context, o Options) (Result, []byte, e
 	r.Repository = a.at.Repository.Name
 	questions := recorded.questions(o, a.at)
 	r.Questions = len(questions)
+	for _, m := range recorded.merged {
+		if m.Repository == a.at.Repository.ID && !slices.Contains(a.merged, m.Number) {
+			a.merged = append(a.merged, m.Number)
+		}
+	}
 	answers, before := map[string]answer{}, readKept(o, a.at)
 	for _, q := range questions {
 		if known, ok := before[q.key]; ok && known.answers(q) {

@@ -63,10 +63,10 @@ func TestT01T03Differences(t *testing.T) {
 		{"may do less", WhatPermission, func(f *aForge, _ *recorded) { f.access.Permission = "read" }, Note},
 		{"nothing was recorded", WhatPermission, func(_ *aForge, r *recorded) { r.said[0].Source.Permission = "" }, Unknown},
 
-		{"not merged", WhatPull, func(f *aForge, _ *recorded) { f.pull.State = forge.PullRequestClosed }, Changed},
-		{"merged at another head", WhatPull, func(f *aForge, _ *recorded) { f.pull.Head.Commit = patch[:40] }, Changed},
-		{"of another repository", WhatPull, func(f *aForge, _ *recorded) { f.pull.Repository.ID = "8" }, Unknown},
-		{"no such pull request", WhatPull, func(f *aForge, _ *recorded) { f.errs["PullRequest"] = forge.ErrNotFound }, Gone},
+		{"not merged", WhatPull, func(f *aForge, _ *recorded) { f.end.State = forge.PullRequestClosed }, Changed},
+		{"merged at another head", WhatPull, func(f *aForge, _ *recorded) { f.end.Head = patch[:40] }, Changed},
+		{"of another repository", WhatPull, func(f *aForge, _ *recorded) { f.end.Repository = "8" }, Unknown},
+		{"no such pull request", WhatPull, func(f *aForge, _ *recorded) { f.errs["Ends"] = forge.ErrNotFound }, Gone},
 
 		{"no check run", WhatCheckRun, func(f *aForge, _ *recorded) { f.checks["check/"+patch] = nil }, Gone},
 		{"none, of a person's token", WhatCheckRun, func(f *aForge, r *recorded) { f.checks["check/"+patch], r.checks[0].By = nil, ada }, Unknown},
@@ -104,7 +104,7 @@ func TestT01T03Differences(t *testing.T) {
 func TestT61Failures(t *testing.T) {
 	about := map[string][]string{
 		"Statements": {WhatComment}, "Account": {WhatAccount, WhatPermission}, "Access": {WhatPermission},
-		"PullRequest": {WhatPull}, "CheckRuns": {WhatCheckRun, WhatRequired}, "Required": {WhatRequired},
+		"Ends": {WhatPull}, "CheckRuns": {WhatCheckRun, WhatRequired}, "Required": {WhatRequired},
 		"DefaultBranch": {WhatComment, WhatAccount, WhatPermission, WhatPull, WhatCheckRun, WhatRequired},
 	}
 	for method, whats := range about {
@@ -131,7 +131,7 @@ func TestT61Failures(t *testing.T) {
 // T82: answers without members are no reason to say that something is the same.
 func TestT82EmptyAnswers(t *testing.T) {
 	f := honest()
-	f.said, f.access, f.accounts, f.pull, f.checks, f.required = nil, approval.Access{}, nil, forge.PullRequest{}, nil, forge.Required{}
+	f.said, f.access, f.accounts, f.end, f.checks, f.required = nil, approval.Access{}, nil, forge.End{}, nil, forge.Required{}
 	r, _, _ := asks(t, aRecord(), options(f))
 	if r.Counts[Same]+r.Counts[Note] != 0 {
 		t.Errorf("%+v", r.Findings)
@@ -213,7 +213,7 @@ func TestTooLong(t *testing.T) {
 // An answer counts for a while, if it was the same; what was not is asked again.
 func TestKeptAnswers(t *testing.T) {
 	f := honest()
-	f.pull.State = forge.PullRequestClosed
+	f.end.State = forge.PullRequestClosed
 	_, _, kept := asks(t, aRecord(), options(f))
 	for _, c := range []struct {
 		name   string

@@ -40,6 +40,15 @@ func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 	return got.Data[0].actor(), nil
 }
 
+// Ends is forge.Auditor's, of one pull request at a time.
+func (c *Client) Ends(ctx context.Context, numbers []int) (map[int]forge.End, error) {
+	pr, err := c.PullRequest(ctx, numbers[0])
+	if err != nil {
+		return nil, err
+	}
+	return map[int]forge.End{numbers[0]: {Repository: pr.Repository.ID, State: pr.State, Head: pr.Head.Commit}}, nil
+}
+
 // Required is forge.Auditor's: the statuses of the rule that holds for a branch, which may
 // be patterns. Whoever may write can add a status of any name. Rules are told to
 // administrators of the repository alone.

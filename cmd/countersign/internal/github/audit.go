@@ -3,8 +3,10 @@ package github
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -31,6 +33,51 @@ func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 		return ledger.Actor{}, failed(op, err)
 	}
 	return (&account{Type: got.Type, Login: got.Login, DatabaseID: got.ID}).actor(), nil
+}
+
+// mostEnds is how many pull requests one query tells of.
+const mostEnds = 50
+
+// Ends is forge.Auditor's. A query in which one pull request is not found tells of none:
+// then the first is asked about alone.
+func (c *Client) Ends(ctx context.Context, numbers []int) (map[int]forge.End, error) {
+	numbers = numbers[:min(len(numbers), mostEnds)]
+	ends, err := c.ends(ctx, numbers)
+	if isKind(err, KindNotFound) && len(numbers) > 1 {
+		ends, err = c.ends(ctx, numbers[:1])
+	}
+	return ends, failed("asking what became of pull requests", err)
+}
+
+func (c *Client) ends(ctx context.Context, numbers []int) (map[int]forge.End, error) {
+	query := "query($owner: String!, $name: String!) { repository(owner: $owner, name: $name) { databaseId"
+	for _, n := range numbers {
+		if n <= 0 {
+			return nil, unusable("%d is no number of a pull request", n)
+		}
+		query += fmt.Sprintf(" p%d: pullRequest(number: %[1]d) { number state headRefOid }", n)
+	}
+	got, err := ask[struct{ Repository map[string]json.RawMessage }](ctx, c, query+" } }", map[string]any{"owner": c.owner, "name": c.name})
+	if err != nil {
+		return nil, err
+	}
+	var id int64
+	if json.Unmarshal(got.Repository["databaseId"], &id) != nil || id <= 0 {
+		return nil, unusable("the repository has no number")
+	}
+	ends := map[int]forge.End{}
+	for _, n := range numbers {
+		var pr struct {
+			Number     int
+			State      string
+			HeadRefOid string
+		}
+		if json.Unmarshal(got.Repository[fmt.Sprintf("p%d", n)], &pr) != nil || pr.Number != n || pr.State == "" || checkCommit(pr.HeadRefOid) != nil {
+			return nil, unusable("it is not told what became of pull request %d", n)
+		}
+		ends[n] = forge.End{Repository: strconv.FormatInt(id, 10), State: strings.ToLower(pr.State), Head: pr.HeadRefOid}
+	}
+	return ends, nil
 }
 
 // Required is forge.Auditor's: the checks that a branch's protection demands (REST API,
