@@ -61,8 +61,8 @@ func isGone(ctx context.Context, err error, kind **seen, see func(context.Contex
 }
 
 // statements compares what people said on a pull request with what is recorded of it.
-func (a *asker) statements(ctx context.Context, recorded []statement, to []Finding) error {
-	now, err := a.Statements(ctx, recorded[0].Number)
+func (a *asker) statements(ctx context.Context, recorded *talk, to []Finding) error {
+	now, err := a.Statements(ctx, recorded.Said[0].Number)
 	if gone, err := isGone(ctx, err, &a.pulls, a.seePulls); gone || err != nil {
 		for i := range to {
 			if gone {
@@ -71,10 +71,33 @@ func (a *asker) statements(ctx context.Context, recorded []statement, to []Findi
 		}
 		return err
 	}
-	for i, s := range recorded {
+	for i, s := range recorded.Said {
 		s.compare(now, &to[i])
 	}
+	for i, t := range recorded.Threads {
+		t.compare(now, &to[len(recorded.Said)+i])
+	}
 	return nil
+}
+
+const notThere = "all of the pull request was read, and it is not there any more"
+
+// compare looks for a comment of the program's among all of its pull request.
+func (t thread) compare(all []approval.Statement, to *Finding) {
+	i := slices.IndexFunc(all, func(n approval.Statement) bool { return n.Kind == t.Posted.Kind && n.ID == t.Posted.ID })
+	if i < 0 || all[i].Gone {
+		to.Verdict, to.Reason = Gone, notThere
+		return
+	}
+	to.Now = canon.Sum([]byte(all[i].Body))
+	switch {
+	case to.Now != t.Posted.BodySHA256:
+		to.Verdict, to.Reason = Changed, "what was asked reads otherwise now"
+	case all[i].Edited:
+		to.Verdict, to.Reason = Changed, "edited since, and its text is the recorded one again"
+	default:
+		to.Verdict = Same
+	}
 }
 
 // compare looks for a statement among all of its pull request.
@@ -82,7 +105,7 @@ func (s statement) compare(all []approval.Statement, to *Finding) {
 	was := s.Doc.Statement
 	i := slices.IndexFunc(all, func(n approval.Statement) bool { return n.Kind == s.Source.Kind && n.ID == s.Source.ID })
 	if i < 0 {
-		to.Verdict, to.Reason = Gone, "all of the pull request was read, and it is not there any more"
+		to.Verdict, to.Reason = Gone, notThere
 		return
 	}
 	now := all[i]
@@ -99,6 +122,13 @@ func (s statement) compare(all []approval.Statement, to *Finding) {
 		is(Changed, "another text, %s", hash)
 	case now.State != was.State:
 		is(Changed, "the review is %s, and was %s", strings.ToLower(now.State), strings.ToLower(was.State))
+	case was.Commit != "" && now.Commit == "" && s.Source.Kind == approval.KindReview:
+		is(Unknown, "%s %s", s.Decision, hash)
+		to.Reason = "the forge does not tell of which commit the review is"
+	case now.Commit != was.Commit && s.Source.Kind == approval.KindReview:
+		is(Changed, "a review of %s", now.Commit)
+	case now.App != was.App, now.Email != was.Email:
+		is(Changed, "posted in another way: by the app %q, by e-mail %v", now.App, now.Email)
 	case now.CreatedAt != s.Source.CreatedAt:
 		is(Changed, "made at %s, and recorded as of %s", now.CreatedAt, s.Source.CreatedAt)
 	case now.Edited && !was.Edited && s.Source.Kind == approval.KindReviewComment && len(now.Earlier) == 0:
@@ -112,6 +142,8 @@ func (s statement) compare(all []approval.Statement, to *Finding) {
 	case now.Untold && !was.Untold:
 		is(Unknown, "%s", hash)
 		to.Reason = "the forge does not tell any more what it said at first"
+	case now.Author.Kind != s.Source.Author.Kind:
+		is(Note, "unchanged, of an account that is a %s's now", now.Author.Kind)
 	case now.Hidden && !was.Hidden:
 		is(Note, "hidden by somebody, and unchanged")
 	default:
@@ -265,6 +297,8 @@ func (a *asker) check(ctx context.Context, recorded checked, name string, now ti
 	switch {
 	case newest.Conclusion != success:
 		to.Verdict = Changed
+	case newest.ExternalID == "":
+		to.Verdict, to.Reason = Note, "the forge does not tell of which transaction it is"
 	case others > 0:
 		to.Verdict, to.Reason = Note, fmt.Sprintf("there are %d more of that name, of other apps", others)
 	default:

@@ -80,7 +80,7 @@ func (f *aForge) Account(_ context.Context, id string) (ledger.Actor, error) {
 func honest() *aForge {
 	return &aForge{
 		side: forge.Side{Repository: &site, Branch: "main", CloneURL: "https://forge.example/acme/site.git"},
-		said: map[int][]approval.Statement{3: {stated()}}, access: approval.Access{Permission: "write"},
+		said: map[int][]approval.Statement{3: {stated(), request}}, access: approval.Access{Permission: "write"},
 		accounts: map[string]ledger.Actor{ada.ID: ada, bot.ID: bot}, viewer: bot, most: -1, errs: map[string]error{},
 		end: forge.End{Repository: site.ID, State: forge.PullRequestMerged, Head: head},
 		checks: map[string][]forge.CheckRun{
@@ -91,9 +91,12 @@ func honest() *aForge {
 	}
 }
 
+// request is the comment that asked for it.
+var request = approval.Statement{Kind: approval.KindReviewComment, ID: "98", Author: bot, Body: "approve?", CreatedAt: "2026-01-02T03:00:00Z"}
+
 // stated is a comment of ada's.
 func stated() approval.Statement {
-	return approval.Statement{Kind: approval.KindReviewComment, ID: "99", Author: ada, Body: line, CreatedAt: "2026-01-02T03:04:05Z"}
+	return approval.Statement{Kind: approval.KindReviewComment, ID: "99", Author: ada, Body: line, ReplyTo: "98", CreatedAt: "2026-01-02T03:04:05Z"}
 }
 
 // aRecord is an approval of ada's on pull request 3, of a change that was applied there,
@@ -106,8 +109,9 @@ func aRecord() *recorded {
 	doc := approval.StatementDoc{Statement: s}
 	doc.Statement.Body = ""
 	return &recorded{
-		said:   []statement{{in, ledger.Approve, source, doc, source.BodySHA256}},
-		checks: []checked{{in, patch, head, "2026-01-02T04:00:00.000Z", bot}}, merged: []merged{m}, gate: m, program: bot, guarded: "tx_2",
+		threads: []thread{{in, approval.Posted{Kind: request.Kind, ID: request.ID, BodySHA256: canon.Sum([]byte(request.Body))}}},
+		said:    []statement{{in, ledger.Approve, source, doc, source.BodySHA256}},
+		checks:  []checked{{in, patch, head, "2026-01-02T04:00:00.000Z", bot}}, merged: []merged{m}, gate: m, program: bot, guarded: "tx_2",
 	}
 }
 

@@ -42,6 +42,7 @@ var Verdicts = []Verdict{Gone, Changed, Unknown, Note, Same}
 const (
 	WhatComment    = "comment"
 	WhatReview     = "review"
+	WhatRequest    = "request" // the program's own comment that was answered
 	WhatAccount    = "account"
 	WhatPermission = "permission"
 	WhatPull       = "pull request"

@@ -17,7 +17,7 @@ import (
 
 func TestHonest(t *testing.T) {
 	r, _, _ := asks(t, aRecord(), options(honest()))
-	if r.Counts[Same] != 6 || len(r.Findings) != 6 || r.Bad()+r.Open() != 0 || r.Remaining != 0 || r.Asked != r.Questions || r.Repository != site.Name {
+	if r.Counts[Same] != 7 || len(r.Findings) != 7 || r.Bad()+r.Open() != 0 || r.Remaining != 0 || r.Asked != r.Questions || r.Repository != site.Name {
 		t.Errorf("%+v", r)
 	}
 }
@@ -50,6 +50,13 @@ func TestT01T03Differences(t *testing.T) {
 		{"hidden", WhatComment, said(func(s *approval.Statement) { s.Hidden = true }), Note},
 		{"a text that was not recorded", WhatComment, func(_ *aForge, r *recorded) { r.said[0].BodyHash = "" }, Unknown},
 
+		{"by an app", WhatComment, said(func(s *approval.Statement) { s.App = "evil" }), Changed},
+		{"by e-mail", WhatComment, said(func(s *approval.Statement) { s.Email = true }), Changed},
+		{"no person's any more", WhatComment, said(func(s *approval.Statement) { s.Author.Kind = "bot" }), Note},
+		{"what was asked reads otherwise", WhatRequest, func(f *aForge, _ *recorded) { f.said[3][1].Body = "approve something nice" }, Changed},
+		{"what was asked was edited", WhatRequest, func(f *aForge, _ *recorded) { f.said[3][1].Edited = true }, Changed},
+		{"what was asked is gone", WhatRequest, func(f *aForge, _ *recorded) { f.said[3] = f.said[3][:1] }, Gone},
+
 		{"another login", WhatAccount, func(f *aForge, _ *recorded) {
 			f.accounts[ada.ID] = ledger.Actor{Kind: "user", ID: ada.ID, Login: "ada2"}
 		}, Note},
@@ -77,6 +84,7 @@ func TestT01T03Differences(t *testing.T) {
 		{"no conclusion", WhatCheckRun, run(func(c *forge.CheckRun) { c.Conclusion = "" }), Changed},
 		{"of another app", WhatCheckRun, run(func(c *forge.CheckRun) { c.App = "evil" }), Changed},
 		{"of another transaction", WhatCheckRun, run(func(c *forge.CheckRun) { c.ExternalID = "tx_9" }), Gone},
+		{"of a transaction that is not told", WhatCheckRun, run(func(c *forge.CheckRun) { c.ExternalID = "" }), Note},
 		{"of another name", WhatCheckRun, run(func(c *forge.CheckRun) { c.Name = "other" }), Gone},
 		{"and another app's", WhatCheckRun, func(f *aForge, _ *recorded) {
 			f.checks["check/"+patch] = append(f.checks["check/"+patch], forge.CheckRun{Name: "check/" + patch, App: "evil", Conclusion: success})
@@ -103,9 +111,9 @@ func TestT01T03Differences(t *testing.T) {
 // counts only where other things of the kind are found.
 func TestT61Failures(t *testing.T) {
 	about := map[string][]string{
-		"Statements": {WhatComment}, "Account": {WhatAccount, WhatPermission}, "Access": {WhatPermission},
+		"Statements": {WhatComment, WhatRequest}, "Account": {WhatAccount, WhatPermission}, "Access": {WhatPermission},
 		"Ends": {WhatPull}, "CheckRuns": {WhatCheckRun, WhatRequired}, "Required": {WhatRequired},
-		"DefaultBranch": {WhatComment, WhatAccount, WhatPermission, WhatPull, WhatCheckRun, WhatRequired},
+		"DefaultBranch": {WhatComment, WhatRequest, WhatAccount, WhatPermission, WhatPull, WhatCheckRun, WhatRequired},
 	}
 	for method, whats := range about {
 		for _, err := range []error{errors.New("500"), forge.ErrPermission, context.DeadlineExceeded, forge.ErrNotFound} {
@@ -121,7 +129,7 @@ func TestT61Failures(t *testing.T) {
 					t.Errorf("%s fails with %v: %+v", method, err, got)
 				}
 			}
-			if r.Bad() != 0 || r.Open() != len(whats) || len(found) != 6 {
+			if r.Bad() != 0 || r.Open() != len(whats) || len(found) != 7 {
 				t.Errorf("%s fails with %v: %+v", method, err, r)
 			}
 		}
@@ -139,7 +147,7 @@ func TestT82EmptyAnswers(t *testing.T) {
 	for _, side := range []forge.Side{{}, {Branch: "main"}, {Repository: &ledger.Repository{Name: site.Name}, Branch: "main"}, {Repository: &site}} {
 		f := honest()
 		f.side = side
-		if r, _, kept := asks(t, aRecord(), options(f)); r.Counts[Unknown] != 6 || kept != nil || len(f.asked) != 1 {
+		if r, _, kept := asks(t, aRecord(), options(f)); r.Counts[Unknown] != 7 || kept != nil || len(f.asked) != 1 {
 			t.Errorf("%+v: %+v, asked %q", side, r, f.asked)
 		}
 	}
@@ -150,7 +158,7 @@ func TestT15AnotherRepository(t *testing.T) {
 	f := honest()
 	f.side.Repository = &ledger.Repository{ID: "8", Name: site.Name}
 	r, found, _ := asks(t, aRecord(), options(f))
-	if r.Counts[Unknown] != 5 || found[WhatRequired].Verdict == Same {
+	if r.Counts[Unknown] != 6 || found[WhatRequired].Verdict == Same {
 		t.Errorf("%+v", r)
 	}
 	for _, asked := range f.asked {
@@ -269,7 +277,7 @@ func TestManyFailures(t *testing.T) {
 	}
 	f = honest()
 	f.errs["Statements"] = forge.ErrPermission
-	if got, _, _ := asks(t, r, options(f)); got.Stopped != "" || got.Remaining != 0 || got.Counts[Unknown] != 31 {
+	if got, _, _ := asks(t, r, options(f)); got.Stopped != "" || got.Remaining != 0 || got.Counts[Unknown] != 32 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -45,12 +45,17 @@ func (r *recorded) questions(o Options, at forge.Side) []*question {
 		}
 		out = append(out, q)
 	}
-	for _, said := range r.pulls() {
-		q := &question{ask: func(ctx context.Context, a *asker, to []Finding) error { return a.statements(ctx, said, to) }}
-		for _, s := range said {
+	for _, t := range r.talks() {
+		q := &question{ask: func(ctx context.Context, a *asker, to []Finding) error { return a.statements(ctx, t, to) }}
+		for _, s := range t.Said {
 			q.findings = append(q.findings, s.finding())
 		}
-		add(said[0].place, q, said)
+		for _, one := range t.Threads {
+			q.findings = append(q.findings, Finding{
+				TransactionID: one.Transaction, What: WhatRequest, About: fmt.Sprintf("comment %s on %s", one.Posted.ID, one.words()), Recorded: one.Posted.BodySHA256,
+			})
+		}
+		add(t.Said[0].place, q, t)
 	}
 	for _, who := range r.accounts() {
 		name := fmt.Sprintf("%s, account %s", who.Who.Login, who.Who.ID)

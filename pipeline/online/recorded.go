@@ -16,6 +16,7 @@ import (
 // recorded is what a ledger says of a forge, the newest first.
 type recorded struct {
 	said    []statement
+	threads []thread
 	checks  []checked
 	merged  []merged
 	program ledger.Actor // the newest that applied something on a pull request
@@ -36,6 +37,13 @@ type statement struct {
 	Source   ledger.Source
 	Doc      approval.StatementDoc // without the texts
 	BodyHash string                // of the text that stood there when it was recorded, "" where a secret was taken out
+}
+
+// A thread is the comment of the program's that a decision answers, and without which an
+// answer that names no patch would say nothing.
+type thread struct {
+	place
+	Posted approval.Posted
 }
 
 // A checked is a change that was applied on a pull request, or merged.
@@ -82,6 +90,10 @@ func (r *recorded) transaction(tree fs.FS, log *ledger.Log) error {
 	if tx.GateOnly() {
 		r.guarded = cmp.Or(r.guarded, tx.TransactionID)
 	}
+	posted, err := approval.ReadPosted(tree, log)
+	if err != nil {
+		return err
+	}
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
 		if d.Source.Evidence == "" {
 			continue // taken at a command line
@@ -91,6 +103,12 @@ func (r *recorded) transaction(tree fs.FS, log *ledger.Log) error {
 			return err
 		}
 		r.said = append(r.said, s)
+		for _, p := range posted {
+			t := thread{at, p}
+			if p.Kind == s.Source.Kind && p.ID == s.Doc.Statement.ReplyTo && !slices.Contains(r.threads, t) {
+				r.threads = append(r.threads, t)
+			}
+		}
 	}
 	if tx.Status != ledger.Completed {
 		return nil
@@ -175,19 +193,31 @@ func (r *recorded) accounts() []account {
 	return out
 }
 
-// pulls are the statements by pull request, the newest first.
-func (r *recorded) pulls() [][]statement {
-	by := map[place]int{}
-	var out [][]statement
-	for _, s := range r.said {
-		at := s.place
+// A talk is what is recorded of the conversation on one pull request.
+type talk struct {
+	Said    []statement
+	Threads []thread
+}
+
+// talks are all of them, the newest first. Every thread has an answer.
+func (r *recorded) talks() []*talk {
+	by := map[place]*talk{}
+	var out []*talk
+	of := func(at place) *talk {
 		at.Transaction, at.Name = "", ""
-		i, known := by[at]
-		if !known {
-			i = len(out)
-			by[at], out = i, append(out, nil)
+		if by[at] == nil {
+			by[at] = &talk{}
+			out = append(out, by[at])
 		}
-		out[i] = append(out[i], s)
+		return by[at]
+	}
+	for _, s := range r.said {
+		t := of(s.place)
+		t.Said = append(t.Said, s)
+	}
+	for _, one := range r.threads {
+		t := of(one.place)
+		t.Threads = append(t.Threads, one)
 	}
 	return out
 }
