@@ -68,10 +68,13 @@ func TestT01T03Differences(t *testing.T) {
 		{"no such account, and what it may do", WhatPermission, func(f *aForge, _ *recorded) { f.errs["Account"] = forge.ErrNotFound }, Unknown},
 		{"a number that was taken for a secret", WhatAccount, func(_ *aForge, r *recorded) { r.said[0].Source.Author.ID = "<REDACTED:x>" }, Unknown},
 		{"may do less", WhatPermission, func(f *aForge, _ *recorded) { f.access.Permission = "read" }, Note},
+		{"what it may do is not told", WhatPermission, func(f *aForge, _ *recorded) { f.access = approval.Access{} }, Unknown},
 		{"nothing was recorded", WhatPermission, func(_ *aForge, r *recorded) { r.said[0].Source.Permission = "" }, Unknown},
 
 		{"not merged", WhatPull, func(f *aForge, _ *recorded) { f.end.State = forge.PullRequestClosed }, Changed},
 		{"merged at another head", WhatPull, func(f *aForge, _ *recorded) { f.end.Head = patch[:40] }, Changed},
+		{"no state", WhatPull, func(f *aForge, _ *recorded) { f.end.State = "" }, Unknown},
+		{"no head", WhatPull, func(f *aForge, _ *recorded) { f.end.Head = "" }, Unknown},
 		{"of another repository", WhatPull, func(f *aForge, _ *recorded) { f.end.Repository = "8" }, Unknown},
 		{"no such pull request", WhatPull, func(f *aForge, _ *recorded) { f.errs["Ends"] = forge.ErrNotFound }, Gone},
 
@@ -234,6 +237,10 @@ func TestKeptAnswers(t *testing.T) {
 		{"before that", func(o *Options, _ *recorded) { o.Now = o.Now.Add(-time.Second) }, 5},
 		{"no age", func(o *Options, _ *recorded) { o.MaxAge = 0 }, 5},
 		{"another record", func(_ *Options, r *recorded) { r.said[0].Source.CreatedAt = "2026-01-02T03:04:06Z" }, 2},
+		{"another program", func(_ *Options, r *recorded) { r.program = ada }, 2},
+		{"another time in a finding", func(o *Options, _ *recorded) {
+			o.Kept = []byte(strings.ReplaceAll(string(o.Kept), `"asked_at":"2026-03-01T12:00:00Z","now"`, `"asked_at":"2026-03-01T11:00:00Z","now"`))
+		}, 5},
 		{"half of the file", func(o *Options, _ *recorded) { o.Kept = o.Kept[:len(o.Kept)/2] }, 5},
 		{"no end of line", func(o *Options, _ *recorded) { o.Kept = o.Kept[:len(o.Kept)-2] }, 5},
 		{"nothing in it", func(o *Options, _ *recorded) { o.Kept = []byte("\n") }, 5},
@@ -279,6 +286,15 @@ func TestManyFailures(t *testing.T) {
 	f.errs["Statements"] = forge.ErrPermission
 	if got, _, _ := asks(t, r, options(f)); got.Stopped != "" || got.Remaining != 0 || got.Counts[Unknown] != 32 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What the caller found without a verdict is unknown.
+func TestT82FoundWithoutVerdict(t *testing.T) {
+	o := options(honest())
+	o.Found = []Finding{{What: WhatLedger}}
+	if r, found, _ := asks(t, aRecord(), o); found[WhatLedger].Verdict != Unknown || r.Open() != 1 {
+		t.Errorf("%+v", r)
 	}
 }
 
