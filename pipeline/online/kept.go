@@ -25,10 +25,12 @@ type answer struct {
 	AskedAt  string    `json:"asked_at"` // RFC 3339, in UTC
 	Tip      string    `json:"tip"`
 	Findings []Finding `json:"findings"`
+
+	counts bool // it is not too old
 }
 
-// readKept returns the answers of a former run that count still, by their key. Nothing
-// of a file counts that is damaged, whichever part of it is.
+// readKept returns the answers of former runs by their key, also those that are too old
+// to count. Nothing of a file counts that is damaged, whichever part of it is.
 func readKept(o Options, at forge.Side) map[string]answer {
 	out := map[string]answer{}
 	var doc kept
@@ -41,9 +43,8 @@ func readKept(o Options, at forge.Side) map[string]answer {
 		if err != nil || at.UTC().Format(time.RFC3339) != a.AskedAt || at.After(o.Now) || twice || !a.whole() {
 			return map[string]answer{}
 		}
-		if o.Now.Sub(at) < o.MaxAge {
-			out[a.Key] = a
-		}
+		a.counts = o.Now.Sub(at) < o.MaxAge
+		out[a.Key] = a
 	}
 	return out
 }

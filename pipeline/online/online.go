@@ -86,7 +86,7 @@ type Options struct {
 }
 
 // A Result is what came of a run. Findings are sorted, the worst first, at most
-// MaxFindings; Counts counts all, by verdict. Remaining is how many questions were not
+// MaxFindings; Counts counts all, by each verdict. Remaining is how many questions were not
 // answered yet, in this run or a former one, and Stopped why the run ended before them.
 type Result struct {
 	Repository string          `json:"repository"` // OWNER/NAME as the forge has it now, "" if it could not be asked
@@ -159,7 +159,7 @@ func (recorded *recorded) run(ctx context.Context, o Options) (Result, []byte, e
 	}
 	err = a.askAll(ctx, o, questions, answers, &r)
 	for _, q := range questions {
-		if known, ok := answers[q.key]; ok {
+		if known := answers[q.key]; known.counts {
 			r.add(known.Findings)
 			continue
 		}
@@ -170,8 +170,9 @@ func (recorded *recorded) run(ctx context.Context, o Options) (Result, []byte, e
 	return r, kept, errors.Join(err, keptErr)
 }
 
-// askAll asks the questions that have no answer, then those whose answer was not the
-// Same, and puts what it hears among the answers. It ends where no more can be asked.
+// askAll asks the questions that have no answer, then those whose answer is too old, then
+// those whose answer was not the Same, each the oldest first, and puts what it hears among
+// the answers. It ends where no more can be asked.
 func (a *asker) askAll(ctx context.Context, o Options, questions []*question, answers map[string]answer, r *Result) error {
 	order := slices.Clone(questions)
 	slices.SortStableFunc(order, func(x, y *question) int {
@@ -179,8 +180,8 @@ func (a *asker) askAll(ctx context.Context, o Options, questions []*question, an
 	})
 	failed := 0
 	for _, q := range order {
-		known, isKnown := answers[q.key]
-		if isKnown && !slices.ContainsFunc(known.Findings, worse) {
+		known := answers[q.key]
+		if known.counts && !slices.ContainsFunc(known.Findings, worse) {
 			r.Reused++
 			continue
 		}
@@ -188,7 +189,7 @@ func (a *asker) askAll(ctx context.Context, o Options, questions []*question, an
 			r.Stopped = fmt.Sprintf("%d questions in a row failed", maxFailed)
 		}
 		if r.Stopped != "" {
-			if isKnown {
+			if known.counts {
 				r.Reused++
 			}
 			continue
@@ -202,7 +203,7 @@ func (a *asker) askAll(ctx context.Context, o Options, questions []*question, an
 			return ctx.Err()
 		case errors.Is(err, forge.ErrSpent) && r.Asked > 0:
 			r.Stopped = ledger.OneLine(err.Error(), 300)
-			if isKnown {
+			if known.counts {
 				r.Reused++
 			}
 			continue
@@ -217,7 +218,7 @@ func (a *asker) askAll(ctx context.Context, o Options, questions []*question, an
 		for i := range findings {
 			findings[i].AskedAt = at
 		}
-		answers[q.key] = answer{Key: q.key, AskedAt: at, Tip: o.Tip, Findings: findings}
+		answers[q.key] = answer{Key: q.key, AskedAt: at, Tip: o.Tip, Findings: findings, counts: true}
 		r.Asked++
 	}
 	return nil
@@ -236,6 +237,9 @@ func (r *Result) add(findings []Finding) { r.Findings = append(r.Findings, findi
 
 // finish counts and sorts.
 func (r *Result) finish() {
+	for _, v := range Verdicts {
+		r.Counts[v] = 0
+	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		if !slices.Contains(Verdicts, f.Verdict) {

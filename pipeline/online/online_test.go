@@ -269,6 +269,37 @@ func TestKeptAnswers(t *testing.T) {
 	}
 }
 
+// In a ledger of which a day's runs ask only a part, what was never asked goes before what
+// was asked too long ago, and that the oldest first: nothing waits for ever.
+func TestNothingWaitsForEver(t *testing.T) {
+	r := aRecord()
+	for n := range 30 {
+		s := r.said[0]
+		s.Number = 100 + n
+		r.said = append(r.said, s)
+	}
+	var kept []byte
+	asked := map[string]int{}
+	for run := range 40 {
+		f := honest()
+		for n := range 30 {
+			f.said[100+n] = f.said[3]
+		}
+		f.most = 5
+		o := options(f)
+		o.Now, o.Kept, o.MaxAge = now.Add(time.Duration(run)*10*time.Hour), kept, 24*time.Hour
+		_, _, kept = asks(t, r, o)
+		for _, a := range f.asked {
+			if strings.HasPrefix(a, "Statements") {
+				asked[a]++
+			}
+		}
+	}
+	if least, most := slices.Min(slices.Collect(maps.Values(asked))), slices.Max(slices.Collect(maps.Values(asked))); len(asked) != 31 || most-least > 2 {
+		t.Errorf("%v", asked)
+	}
+}
+
 // Many failures in a row end a run; a forge that says no to all is asked about all.
 func TestManyFailures(t *testing.T) {
 	r := aRecord()

@@ -1,6 +1,7 @@
 package online
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -112,7 +113,7 @@ func (s statement) finding() Finding {
 	}
 	return Finding{
 		TransactionID: s.Transaction, What: what, About: fmt.Sprintf("%s %s on %s, by %s", strings.ReplaceAll(s.Source.Kind, "_", " "), s.Source.ID, s.words(), s.Source.Author.Login),
-		Recorded: fmt.Sprintf("%s %s", s.Decision, s.Source.BodySHA256),
+		Recorded: fmt.Sprintf("%s %s", s.Decision, cmp.Or(s.BodyHash, s.Source.BodySHA256)),
 	}
 }
 
