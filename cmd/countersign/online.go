@@ -61,8 +61,7 @@ func (a *App) askForge(ctx context.Context, repo *gitstore.Repo, settings gitsto
 	if err != nil {
 		a.say("what a former run heard cannot be read, and is asked again: %v", plain(err))
 	}
-	limited, _ := rest.WithBudget(ctx, f.requests)
-	r, kept, err := online.Run(limited, online.Options{
+	r, kept, err := online.Run(rest.WithBudget(ctx, f.requests), online.Options{
 		Ledger: snap.Tree, Tip: tip, Forge: client, Now: a.Now(), Kept: before, MaxAge: f.maxAge,
 		CheckName: report.CheckName, Gate: report.GuardName, Found: []online.Finding{a.remoteLedger(ctx, repo, settings, local, tip)},
 		Progress: func(done, total int) { a.line.Show("questions", done, total) },

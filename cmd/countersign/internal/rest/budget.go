@@ -5,28 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// A Budget bounds how many requests are sent, each further attempt at one included.
-// Several goroutines may use it.
-type Budget struct {
-	most int64
-	sent atomic.Int64 // and those that were not, for want of it
-}
+// A budget is how many requests may still be sent, negative once some were not.
+type budget struct{ left atomic.Int64 }
 
 type budgetKey struct{}
 
-// WithBudget lets the requests of a context be sent while there are fewer than most. A
-// request beyond that is an Error of KindSpent.
-func WithBudget(ctx context.Context, most int) (context.Context, *Budget) {
-	b := &Budget{most: int64(most)}
-	return context.WithValue(ctx, budgetKey{}, b), b
+// WithBudget bounds how many requests of a context are sent, each further attempt at one
+// included. A request beyond that is an Error of KindSpent. Several goroutines may share it.
+func WithBudget(ctx context.Context, most int) context.Context {
+	b := &budget{}
+	b.left.Store(int64(most))
+	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-func budgetOf(ctx context.Context) *Budget {
-	b, _ := ctx.Value(budgetKey{}).(*Budget)
-	return b
+// maySend reports whether one more request may be sent, and counts it.
+func maySend(ctx context.Context) bool {
+	b, bounded := ctx.Value(budgetKey{}).(*budget)
+	return !bounded || b.left.Add(-1) >= 0
 }
-
-func (b *Budget) spend() bool { return b.sent.Add(1) <= b.most }
-
-// Sent is how many requests were sent.
-func (b *Budget) Sent() int { return int(min(b.sent.Load(), b.most)) }

@@ -39,7 +39,7 @@ const (
 	KindChanged     Kind = "changed"     // what was read changed meanwhile, twice
 	KindMoved       Kind = "moved"       // the head of a pull request is another than the one to merge
 	KindAnswer      Kind = "answer"      // an answer that cannot be used
-	KindSpent       Kind = "spent"       // there were as many requests as a Budget allows
+	KindSpent       Kind = "spent"       // there were as many requests as WithBudget allows
 )
 
 // An Error is a request to a forge that failed. It holds neither the token nor
@@ -206,7 +206,7 @@ func (t *Transport) attempt(req *http.Request, c Call) (*http.Response, *Trouble
 	if err != nil {
 		return nil, &Trouble{Err: Error{Kind: KindRefused, Message: "the request cannot be sent again", Err: err}}
 	}
-	if b := budgetOf(ctx); b != nil && !b.spend() {
+	if !maySend(ctx) {
 		return nil, &Trouble{Err: Error{Kind: KindSpent, Message: "as many requests were sent as are allowed"}}
 	}
 	resp, err := t.Base.RoundTrip(out)
