@@ -37,7 +37,7 @@ const transactionCheck = "countersign/"
 // request red.
 func (r Report) CheckRun() forge.Check {
 	c := forge.Check{
-		Name: transactionCheck + r.PatchID[:min(12, len(r.PatchID))], Title: r.title(), ExternalID: r.TransactionID,
+		Name: CheckName(r.PatchID), Title: r.title(), ExternalID: r.TransactionID,
 		Status: CheckCompleted, Conclusion: r.conclusion(), Text: r.resultBlock(),
 	}
 	if r.Status == ledger.Created || r.Status == ledger.InProgress {

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/report"
@@ -22,6 +23,7 @@ import (
 type audited struct {
 	audit.Result
 	Branch *commits.Branch `json:"branch,omitempty"`
+	Online *online.Result  `json:"online,omitempty"`
 }
 
 // A branchError is a branch with commits that nothing accounts for.

@@ -25,6 +25,7 @@ import (
 type auditFlags struct {
 	from, signers, branch, since, commit, sarif string
 	witness                                     witnessFlags
+	online                                      onlineFlags
 }
 
 func (a *App) auditCommand() *cobra.Command {
@@ -50,6 +51,11 @@ and keeps an issue about it.
 With --witnesses and --quorum it demands that so many of the witnesses in the file have signed a checkpoint of this
 history, and says which commits that covers; --ask asks them whether they have seen more (docs/witnesses.md).
 
+With --online it then asks the forge what it tells now of what is recorded: whether the comments
+and reviews that decided are still there and unedited, whose accounts these are, what became of
+check runs and pull requests, whether the default branch demands the check, and where the remote's
+ledger is. What the forge does not tell is unknown, never fine (docs/online.md).
+
 With --commit it finds the transactions of one commit of the code, also of a merged, squashed or
 rebased one: those that propose exactly what changed from the commit's first parent to it, or from
 A to B. It reads the files alone, and neither messages nor trailers. Such a change is explained
@@ -59,17 +65,22 @@ first commit: the change is explained if they come to exactly the files of the s
 the lines are listed that no approved patch accounts for, such as those of a conflict that was
 resolved by hand. To check the ledger itself, run audit without --commit.
 
-Exit code 1 means a violation, a history that is not all here, or a commit that nothing
-accounts for; 2, that there is no ledger; 3, that something cannot be read.`,
+Exit code 1 means a violation, a history that is not all here, a commit that nothing
+accounts for, or a forge that contradicts the record; 2, that there is no ledger; 3, that something
+cannot be read; 4, with --online, that something is unknown, or was not asked yet.`,
 		Example: `  countersign audit
   countersign audit --allowed-signers .github/ledger-signers --json
   countersign audit --from refs/tags/ledger-2026 --branch main
   countersign audit --branch main --since 90d --sarif audit.sarif
   countersign audit --witnesses witnesses.txt --quorum 2
+  countersign audit --online --requests 200
   countersign audit --commit HEAD
   countersign audit --commit v1.2..main --json`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.online.check(cmd.Flags().Changed); err != nil {
+				return err
+			}
 			_, err := a.audit(cmd.Context(), f)
 			return err
 		},
@@ -82,6 +93,7 @@ accounts for; 2, that there is no ledger; 3, that something cannot be read.`,
 	cmd.Flags().StringVar(&f.commit, "commit", "", "find the transactions of `COMMIT`, or of a range A..B: whole ids, HEAD, branches or tags")
 	cmd.Flags().StringVar(&f.witness.file, "witnesses", "", "hold the ledger to what the witnesses in `FILE` signed of it")
 	cmd.Flags().IntVar(&f.witness.quorum, "quorum", 0, "with --witnesses: `N` of them are needed")
+	f.online.add(cmd)
 	cmd.Flags().BoolVar(&f.witness.ask, "ask", false, "with --witnesses: ask them whether they have seen more")
 	return cmd
 }
@@ -95,7 +107,7 @@ type judged struct {
 // audit audits the ledger, and with --branch a branch, prints what it came to, and fails if
 // anything was found.
 func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error) {
-	repo, _, err := a.openRepo()
+	repo, settings, err := a.openRepo()
 	if err != nil {
 		return branch, err
 	}
@@ -145,14 +157,26 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 		}
 		a.seen = local.Seen
 	}
+	if f.online.ask && found.OK {
+		if doc.Online, err = a.askForge(ctx, repo, settings, local, h.Tip(), f.online); err != nil {
+			return branch, err
+		}
+	}
 	if f.sarif != "" {
-		if err := a.writeJSON(f.sarif, report.SARIF(found, doc.Branch, a.flags.ledgerRef, version())); err != nil {
+		log := report.SARIF(found, doc.Branch, a.flags.ledgerRef, version())
+		if doc.Online != nil {
+			log.AddOnline(*doc.Online)
+		}
+		if err := a.writeJSON(f.sarif, log); err != nil {
 			return branch, err
 		}
 	}
 	text := report.Audit(found, a.flags.ledgerRef, h.First, signers != nil, a.style())
 	if branch.list = doc.Branch; doc.Branch != nil {
 		text += report.Branch(*doc.Branch, a.style())
+	}
+	if doc.Online != nil {
+		text += report.Online(*doc.Online, a.style())
 	}
 	err = a.result(doc, text)
 	switch {
@@ -163,7 +187,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 	case doc.Branch != nil && len(doc.Branch.Unexplained) > 0:
 		return branch, &branchError{doc.Branch.Name, len(doc.Branch.Unexplained)}
 	}
-	return branch, nil
+	return branch, onlineVerdict(doc.Online)
 }
 
 func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
@@ -207,7 +231,7 @@ func (e *unexplainedError) Error() string {
 // auditCommit looks for the transactions of one change to the code, whose
 // patch_id is made from the files alone.
 func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {
-	if f.from != "" || f.branch != "" || f.signers != "" || f.sarif != "" || f.witness.file != "" {
+	if f.from != "" || f.branch != "" || f.signers != "" || f.sarif != "" || f.witness.file != "" || f.online.ask {
 		return &cli.UsageError{Message: "--commit cannot be combined with the other flags of audit", Hint: "audit the ledger, then the commit"}
 	}
 	snap, err := local.Snapshot(ctx)

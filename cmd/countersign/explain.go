@@ -165,6 +165,7 @@ var table = []row{
 		return again("audit", "--commit", "COMMIT") + " says more about one; docs/explain.md says what accounts for a commit"
 	}),
 	always[*evidenceError](cli.ExitFailed, "they stand first, each with its reason; docs/evidence.md has every code"),
+	on(cli.ExitFailed, (*onlineError).hint),
 	always[*unexplainedError](cli.ExitFailed, "countersign sync brings the remote's ledger here; for a change of several commits give a range: --commit A..B"),
 	value(gitstore.ErrNoLedger, cli.ExitRefused, func(again command) string {
 		return again("sync") + " brings the remote's; " + again("review") + " begins one"

@@ -48,6 +48,7 @@ func (a *App) hubToken(server string) string {
 // A forgeClient is a forge with what the commands ask beside settling pull requests.
 type forgeClient interface {
 	forge.Forge
+	forge.Auditor
 	// MergeBase is where the histories of two commits parted.
 	MergeBase(ctx context.Context, one, other string) (string, error)
 	// IsPublic reports whether everybody may read the repository.

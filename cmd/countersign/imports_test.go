@@ -47,6 +47,7 @@ var mayImport = map[string][]string{
 	"pipeline/approval":         {"pipeline/canon", "pipeline/ledger", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig"},
 	"pipeline/forge":            {"pipeline/signed", "pipeline/approval", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/conversation":     {"pipeline/signed", "pipeline/approval", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy"},
+	"pipeline/online":           {"pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger"},
 	"pipeline/risk":             {"pipeline/canon", "pipeline/ledger", "pipeline/patch", "pipeline/patch/casefold", "pipeline/policy", "pipeline/secret", "golang.org/x/text"},
 	"pipeline/message":          {"pipeline/lazyregexp", "pipeline/ledger", "pipeline/risk"},
 	"pipeline/signed":           {"pipeline/lazyregexp", "pipeline/canon", "pipeline/ledger", "pipeline/sshsig"},
@@ -95,7 +96,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/audit/commits", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
+		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/audit/commits", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/online", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
 	},
 	"report/html": {
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
@@ -136,7 +137,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign": {
 		"gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sigstore", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
 		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/coverage", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
-		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses",
+		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses", "pipeline/online", "cmd/countersign/internal/rest",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
 		"cmd/countersign/internal/demo", "cmd/countersign/internal/merged", "pipeline/evidence", "pipeline/parallel", "pipeline/simulate", "report/workpaper",
 		"github.com/spf13/cobra",

@@ -30,6 +30,9 @@ var (
 	// ErrRefused is of what the forge does not do as things are, such as a merge
 	// before another check has passed.
 	ErrRefused = errors.New("the forge does not do that now")
+	// ErrSpent is of a request that was not sent, or not answered, as there were as many
+	// as the caller allows, or as the forge does.
+	ErrSpent = errors.New("no more requests can be sent now")
 )
 
 // A Reader is what the gate asks before it counts anybody's word.

@@ -135,7 +135,7 @@ func Run(t *testing.T, atOnce int, place func(*testing.T) Place) {
 	t.Helper()
 	var running sync.WaitGroup
 	free := make(chan struct{}, atOnce)
-	for _, c := range slices.Concat(approvalCases, greenCases, statementCases, peopleCases, pullCases, boardCases, mergeCases, settleCases) {
+	for _, c := range slices.Concat(approvalCases, greenCases, statementCases, peopleCases, pullCases, boardCases, mergeCases, settleCases, onlineCases) {
 		free <- struct{}{}
 		running.Go(func() {
 			t.Run(c.name, func(t *testing.T) { c.run(newScene(t, place(t))) })

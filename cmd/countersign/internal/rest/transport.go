@@ -39,6 +39,7 @@ const (
 	KindChanged     Kind = "changed"     // what was read changed meanwhile, twice
 	KindMoved       Kind = "moved"       // the head of a pull request is another than the one to merge
 	KindAnswer      Kind = "answer"      // an answer that cannot be used
+	KindSpent       Kind = "spent"       // there were as many requests as WithBudget allows
 )
 
 // An Error is a request to a forge that failed. It holds neither the token nor
@@ -78,7 +79,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is matches the errors that package forge tells apart.
 func (e *Error) Is(target error) bool {
 	return target == forge.ErrPermission && e.Kind == KindPermission || target == forge.ErrNotFound && e.Kind == KindNotFound ||
-		target == forge.ErrMoved && e.Kind == KindMoved || target == forge.ErrRefused && e.Kind == KindRefused
+		target == forge.ErrMoved && e.Kind == KindMoved || target == forge.ErrRefused && e.Kind == KindRefused ||
+		target == forge.ErrSpent && (e.Kind == KindSpent || e.Kind == KindRateLimited)
 }
 
 // Failed says at which forge, and in doing what, an error came. What net/http adds around
@@ -203,6 +205,9 @@ func (t *Transport) attempt(req *http.Request, c Call) (*http.Response, *Trouble
 	out, err := t.prepare(ctx, req)
 	if err != nil {
 		return nil, &Trouble{Err: Error{Kind: KindRefused, Message: "the request cannot be sent again", Err: err}}
+	}
+	if !maySend(ctx) {
+		return nil, &Trouble{Err: Error{Kind: KindSpent, Message: "as many requests were sent as are allowed"}}
 	}
 	resp, err := t.Base.RoundTrip(out)
 	if err != nil {

@@ -153,7 +153,7 @@ func completed(schema *openapi3.Schema, document any) any {
 }
 
 func complete(schema *openapi3.Schema, v any) {
-	for _, part := range slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf[:min(1, len(schema.OneOf))]) {
+	for _, part := range slices.Concat(schema.AllOf, schema.AnyOf, chosen(schema, v)) {
 		complete(part.Value, v)
 	}
 	switch v := v.(type) {
@@ -171,6 +171,19 @@ func complete(schema *openapi3.Schema, v any) {
 			complete(property.Value, v[name])
 		}
 	}
+}
+
+// chosen is the one of several schemas that a document says it is of, else the first.
+func chosen(schema *openapi3.Schema, v any) openapi3.SchemaRefs {
+	if o, ok := v.(object); ok && schema.Discriminator != nil {
+		said, _ := o[schema.Discriminator.PropertyName].(string)
+		for i, one := range schema.OneOf {
+			if one.Ref == schema.Discriminator.Mapping[said].Ref {
+				return schema.OneOf[i : i+1]
+			}
+		}
+	}
+	return schema.OneOf[:min(1, len(schema.OneOf))]
 }
 
 // least is the value of a schema that says least.

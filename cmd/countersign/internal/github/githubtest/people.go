@@ -133,6 +133,17 @@ func (s *Server) listSigningKeys(c *call) answer {
 	})
 }
 
+// getAccount tells of an account by its number. One that was deleted is not found.
+func (s *Server) getAccount(c *call) answer {
+	a := first(s.accounts, func(a *account) bool { return a.id == c.id("account_id") && !a.deleted })
+	if a == nil {
+		return notFound
+	}
+	of := s.user(a)
+	of["user_view_type"] = "public"
+	return ok(of)
+}
+
 // Team makes the accounts active members of an organization's team, which is
 // made if need be.
 func (s *Server) Team(org, slug string, logins ...string) {

@@ -38,6 +38,7 @@ var operations = []operation{
 	{"GET", "/orgs/{org}/teams/{team_slug}", "", (*Server).getTeam},
 	{"GET", "/orgs/{org}/teams/{team_slug}/memberships/{username}", "", (*Server).getMembership},
 	{"GET", "/users/{username}/ssh_signing_keys", "", (*Server).listSigningKeys},
+	{"GET", "/user/{account_id}", "", (*Server).getAccount},
 	{"GET", "/installation/repositories", "", (*Server).listInstallation},
 	{"POST", "/repos/{owner}/{repo}/pulls", "pull_requests:write", (*Server).createPull},
 	{"GET", "/repos/{owner}/{repo}/pulls/{pull_number}", "pull_requests:read", (*Server).getPull},

@@ -1,0 +1,70 @@
+package gitea
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+var _ forge.Auditor = (*Client)(nil)
+
+// Account is forge.Auditor's: the API looks for users, also by their number. The accounts
+// of jobs and of those who were deleted are not found.
+func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
+	op := "asking for the account " + ledger.OneLine(id, 30)
+	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 || strconv.FormatInt(n, 10) != id {
+		return ledger.Actor{}, failed(op, rest.Unusable("that is no number of an account"))
+	}
+	var got struct {
+		OK   bool       `json:"ok"`
+		Data []*account `json:"data"`
+	}
+	_, err := c.get(ctx, &got, url.Values{"uid": {id}}, "users", "search")
+	switch {
+	case err != nil:
+	case !got.OK || got.Data == nil:
+		err = rest.Unusable("the answer does not tell who was found")
+	case len(got.Data) == 0:
+		err = &rest.Error{Kind: rest.KindNotFound, Message: "there is no such account, or the token cannot see it"}
+	case len(got.Data) > 1 || got.Data[0].actor().ID != id:
+		err = rest.Unusable("the answer is of another account")
+	}
+	if err != nil {
+		return ledger.Actor{}, failed(op, err)
+	}
+	return got.Data[0].actor(), nil
+}
+
+// Ends is forge.Auditor's, of one pull request at a time.
+func (c *Client) Ends(ctx context.Context, numbers []int) (map[int]forge.End, error) {
+	pr, err := c.PullRequest(ctx, numbers[0])
+	if err != nil {
+		return nil, err
+	}
+	return map[int]forge.End{numbers[0]: {Repository: pr.Repository.ID, State: pr.State, Head: pr.Head.Commit}}, nil
+}
+
+// Required is forge.Auditor's: the statuses of the rule that holds for a branch, which may
+// be patterns. Whoever may write can add a status of any name. Rules are told to
+// administrators of the repository alone.
+func (c *Client) Required(ctx context.Context, branch string) (forge.Required, error) {
+	op := fmt.Sprintf("asking what %s demands", ledger.OneLine(branch, 60))
+	var rules []protection
+	if _, err := c.get(ctx, &rules, nil, c.below("branch_protections")...); err != nil {
+		return forge.Required{}, failed(op, err)
+	}
+	rule, err := c.ruleOf(ctx, rules, branch)
+	if err != nil || rule == nil {
+		return forge.Required{}, failed(op, err)
+	}
+	var out forge.Required
+	for _, name := range rule.Required {
+		out.Checks = append(out.Checks, forge.RequiredCheck{Name: name})
+	}
+	return out, nil
+}

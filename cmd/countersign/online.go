@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/online"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// onlineFlags say whether the forge is asked again, and how much of it.
+type onlineFlags struct {
+	ask      bool
+	requests int
+	maxAge   time.Duration
+}
+
+func (f *onlineFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.ask, "online", false, "ask the forge whether it tells still what is recorded of it (docs/online.md)")
+	cmd.Flags().IntVar(&f.requests, "requests", 500, "with --online: send at most `N` requests, and go on there the next time")
+	cmd.Flags().DurationVar(&f.maxAge, "max-age", 24*time.Hour, "with --online: for how long an answer counts, such as 24h; 0 asks everything again")
+}
+
+// check refuses values that mean nothing. changed reports whether a flag was given.
+func (f *onlineFlags) check(changed func(name string) bool) error {
+	if !f.ask && (changed("requests") || changed("max-age")) {
+		return &cli.UsageError{Message: "--requests and --max-age are about what the forge is asked", Hint: "ask it: --online"}
+	}
+	if f.requests < 1 || f.maxAge < 0 {
+		return &cli.UsageError{Message: "--requests takes a number from 1 on, --max-age an age from 0 on", Hint: "countersign audit --online --requests 500 --max-age 24h"}
+	}
+	return nil
+}
+
+// keptOnline is the kind of file that has the answers of a former run.
+const keptOnline = "online"
+
+// askForge asks the forge about a ledger that verifies, at its tip. What was heard is kept, also
+// of a run that was interrupted.
+func (a *App) askForge(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, local *gitstore.Ledger, tip string, f onlineFlags) (*online.Result, error) {
+	client, err := a.forge(settings)
+	if err != nil {
+		return nil, err
+	}
+	if client == nil {
+		return nil, a.noClient("there is no token to ask the forge with")
+	}
+	snap, err := local.At(ctx, tip)
+	if err != nil {
+		return nil, err
+	}
+	before, err := local.ReadKept(keptOnline)
+	if err != nil {
+		a.say("what a former run heard cannot be read, and is asked again: %v", plain(err))
+	}
+	r, kept, err := online.Run(rest.WithBudget(ctx, f.requests), online.Options{
+		Ledger: snap.Tree, Tip: tip, Forge: client, Now: a.Now(), Kept: before, MaxAge: f.maxAge,
+		CheckName: report.CheckName, Gate: report.GuardName, Found: []online.Finding{a.remoteLedger(ctx, repo, settings, local, tip)},
+		Progress: func(done, total int) { a.line.Show("questions", done, total) },
+	})
+	if kept != nil {
+		err = errors.Join(err, local.WriteKept(keptOnline, kept))
+	}
+	return &r, err
+}
+
+// remoteLedger compares the remote's ledger with the tip that was audited, and with the
+// one that this clone remembers of it. Nothing of this clone's ledger is moved.
+func (a *App) remoteLedger(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, local *gitstore.Ledger, tip string) online.Finding {
+	f := online.Finding{What: online.WhatLedger, About: a.flags.ledgerRef + " of " + a.flags.remote, Recorded: tip, AskedAt: a.Now().UTC().Format(time.RFC3339)}
+	if err := a.compareLedger(ctx, repo, settings, local, tip, &f); err != nil {
+		f.Verdict, f.Reason = online.Unknown, ledger.OneLine(err.Error(), 300)
+	}
+	return f
+}
+
+func (a *App) compareLedger(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, local *gitstore.Ledger, tip string, f *online.Finding) error {
+	a.helpers = !inWorkflow(a.Getenv) // jobs there are split by who holds a token
+	place, err := a.place(ctx, repo, settings)
+	if err != nil {
+		return err
+	}
+	defer place.Server.Close()
+	seen, err := local.SeenAt(place)
+	if err != nil {
+		return err
+	}
+	f.Now, err = repo.Fetch(ctx, place.Server, place.Ref, true)
+	switch {
+	case as[*gitstore.NoRefError](err) && seen != "":
+		f.Verdict, f.Reason = online.Gone, fmt.Sprintf("the remote has no ledger any more; it was seen at %.12s", seen)
+		return nil
+	case as[*gitstore.NoRefError](err):
+		f.Verdict, f.Reason = online.Note, "the remote has no ledger, and was never seen to have one"
+		return nil
+	case err != nil:
+		return err
+	}
+	held := true // it descends from what was seen there
+	if seen != "" {
+		if held, err = repo.Descends(ctx, f.Now, seen); err != nil {
+			return err
+		}
+	}
+	ahead, err1 := repo.Descends(ctx, f.Now, tip)
+	behind, err2 := repo.Descends(ctx, tip, f.Now)
+	switch {
+	case !held:
+		f.Verdict, f.Reason = online.Changed, fmt.Sprintf("the remote's ledger was at %.12s, and does not descend from that", seen)
+	case errors.Join(err1, err2) != nil:
+		return errors.Join(err1, err2)
+	case ahead && behind:
+		f.Verdict = online.Same
+	case ahead:
+		f.Verdict, f.Reason = online.Note, "the remote's goes on after the audited tip; what is new there was not audited: countersign sync"
+	case behind:
+		f.Verdict, f.Reason = online.Note, "the remote does not have all that was audited: countersign sync"
+	case seen != "":
+		f.Verdict, f.Reason = online.Note, "both went on after they were the same; the remote's was not audited: countersign sync"
+	default:
+		f.Verdict, f.Reason = online.Changed, "the remote has another ledger, of another history"
+	}
+	return nil
+}
+
+// An onlineError is of a forge that tells something else than the record, or not enough.
+type onlineError struct{ online.Result }
+
+func (e *onlineError) Error() string {
+	if n := e.Bad(); n > 0 {
+		return "the forge contradicts the record in " + report.Counted(n, "finding")
+	}
+	return fmt.Sprintf("the forge does not tell all: %d unknown, %d not asked yet", e.Counts[online.Unknown], e.Remaining)
+}
+
+func (e *onlineError) hint(again command) string {
+	switch {
+	case e.Bad() > 0:
+		return "find out who changed it: the record stands, and docs/online.md says what each finding means"
+	case e.Remaining > 0:
+		return again("audit", "--online") + " goes on with what was not asked yet"
+	}
+	return "docs/online.md says what is unknown when; a token that administers the repository is told more"
+}
+
+// onlineVerdict is nil where the forge tells all that is recorded.
+func onlineVerdict(r *online.Result) error {
+	switch {
+	case r == nil || r.Bad() == 0 && r.Open() == 0:
+		return nil
+	case r.Bad() > 0:
+		return &onlineError{*r}
+	}
+	return &cli.ExitError{Code: cli.ExitPending, Err: &onlineError{*r}}
+}

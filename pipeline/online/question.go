@@ -1,0 +1,127 @@
+package online
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// A question is asked as a whole or not at all. Its findings have everything but what
+// the forge tells; ask fills that in. The key is a hash of all that is recorded about it:
+// once something else is recorded, another question is asked.
+type question struct {
+	key      string
+	findings []Finding
+	ask      func(ctx context.Context, a *asker, to []Finding) error
+}
+
+// answer asks. A finding that ask left without a verdict is unknown, for the reason that
+// ask failed.
+func (q *question) answer(ctx context.Context, a *asker) ([]Finding, error) {
+	to := append([]Finding{}, q.findings...)
+	err := q.ask(ctx, a, to)
+	why := err
+	if why == nil {
+		why = untold("the forge did not tell")
+	}
+	return unknown(to, why), err
+}
+
+// questions are all there are, the newest first; those about the repository come before.
+// Of a forge that cannot be asked at is the zero Side.
+func (r *recorded) questions(o Options, at forge.Side) []*question {
+	out := []*question{r.required(o, at.Branch)}
+	add := func(in place, q *question, of any) {
+		q.key = keyOf(q.findings, of)
+		if here := at.Repository; here == nil || in.Repository != here.ID {
+			q.ask = func(context.Context, *asker, []Finding) error {
+				return untold("it is recorded of repository %q (%s), and another one was asked", in.Repository, in.Name)
+			}
+		}
+		out = append(out, q)
+	}
+	for _, t := range r.talks() {
+		q := &question{ask: func(ctx context.Context, a *asker, to []Finding) error { return a.statements(ctx, t, to) }}
+		for _, s := range t.Said {
+			q.findings = append(q.findings, s.finding())
+		}
+		for _, one := range t.Threads {
+			q.findings = append(q.findings, Finding{
+				TransactionID: one.Transaction, What: WhatRequest, About: fmt.Sprintf("comment %s on %s", one.Posted.ID, one.words()), Recorded: one.Posted.BodySHA256,
+			})
+		}
+		add(t.Said[0].place, q, t)
+	}
+	for _, who := range r.accounts() {
+		name := fmt.Sprintf("%s, account %s", who.Who.Login, who.Who.ID)
+		add(place{Repository: who.Repository, Name: who.Name}, &question{
+			findings: []Finding{
+				{TransactionID: who.Transaction, What: WhatAccount, About: name, Recorded: who.Who.Login},
+				{TransactionID: who.Transaction, What: WhatPermission, About: name, Recorded: who.Permission},
+			},
+			ask: func(ctx context.Context, a *asker, to []Finding) error { return a.account(ctx, who, to) },
+		}, who)
+	}
+	for _, m := range r.merged {
+		add(m.place, &question{
+			findings: []Finding{{TransactionID: m.Transaction, What: WhatPull, About: m.words(), Recorded: "merged at " + m.Head}},
+			ask:      func(ctx context.Context, a *asker, to []Finding) error { return a.pull(ctx, m, &to[0]) },
+		}, m)
+	}
+	for _, c := range r.checks {
+		name := o.CheckName(c.PatchID)
+		add(c.place, &question{
+			findings: []Finding{{TransactionID: c.Transaction, What: WhatCheckRun, About: fmt.Sprintf("%s on %.12s", name, c.Head), Recorded: success}},
+			ask:      func(ctx context.Context, a *asker, to []Finding) error { return a.check(ctx, c, name, o.Now, &to[0]) },
+		}, []any{c, name})
+	}
+	return out
+}
+
+// required is the question what the default branch demands.
+func (r *recorded) required(o Options, branch string) *question {
+	f := Finding{TransactionID: r.guarded, What: WhatRequired, About: o.Gate, Recorded: "no pull request of its own is recorded"}
+	if r.guarded != "" {
+		f.Recorded = "pull requests are guarded"
+	}
+	q := &question{findings: []Finding{f}, ask: func(ctx context.Context, a *asker, to []Finding) error {
+		return a.required(ctx, r, branch, o.Gate, &to[0])
+	}}
+	q.key = keyOf(q.findings, []any{branch, r.gate, r.program})
+	return q
+}
+
+// keyOf hashes what is recorded.
+func keyOf(findings []Finding, of any) string {
+	sum, err := canon.Hash([]any{keptSchema, findings, of})
+	if err != nil {
+		panic("online: a record without canonical JSON: " + err.Error())
+	}
+	return sum
+}
+
+func (s statement) finding() Finding {
+	what := WhatComment
+	if s.Source.Kind == kindReview {
+		what = WhatReview
+	}
+	return Finding{
+		TransactionID: s.Transaction, What: what, About: fmt.Sprintf("%s %s on %s, by %s", strings.ReplaceAll(s.Source.Kind, "_", " "), s.Source.ID, s.words(), s.Source.Author.Login),
+		Recorded: fmt.Sprintf("%s %s", s.Decision, cmp.Or(s.BodyHash, s.Source.BodySHA256)),
+	}
+}
+
+// age is how old a time of the record is; of one that cannot be read it is no age.
+func age(at string, now time.Time) time.Duration {
+	t, err := time.Parse(ledger.TimeFormat, at)
+	if err != nil {
+		return 0
+	}
+	return now.Sub(t)
+}
