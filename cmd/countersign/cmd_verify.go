@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -317,12 +318,30 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 			return attest.Check{}, err
 		case agree && unlisted:
 			return unknown("record", "the record of %s says the same, but the commit that vouches for a key is not here", id)
+		case agree && w.ref != "" && !v.isOn(ctx, w.ref):
+			return unknown("record", "the record of %s says the same, but of no ref, and here %+.200q does not have the commit", id, w.ref)
 		case agree:
 			return good("record", "the record of %s says the same", id)
 		}
 		why = "the record of " + id + " says something else"
 	}
 	return bad("record", "%s", why)
+}
+
+// isOn reports whether a ref has the commit, here or as the remote's was last seen.
+func (v verifier) isOn(ctx context.Context, ref string) bool {
+	names := []string{ref}
+	if branch, is := strings.CutPrefix(ref, "refs/heads/"); is {
+		names = append(names, "refs/remotes/"+defaultRemote+"/"+branch)
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		tip, err := v.repo.Ref(ctx, name)
+		if err != nil || tip == "" {
+			return false
+		}
+		has, err := v.repo.Descends(ctx, tip, v.commit)
+		return err == nil && has
+	})
 }
 
 // again makes the statement of a transaction that only the statement names.
