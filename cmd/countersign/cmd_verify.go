@@ -284,11 +284,13 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 			return attest.Check{}, err
 		case !in:
 			return unknown("record", "the ledger here does not have commit %.40q, which it names", p.Ledger.Commit)
+		case p.Ledger.Ref != w.ledger:
+			return unknown("record", "it is of the ledger %+.200q, and the one here is %s", p.Ledger.Ref, w.ledger)
 		}
 		if w.snap, err = local.At(ctx, p.Ledger.Commit); err != nil {
 			return attest.Check{}, err
 		}
-		w.ledger, candidates = p.Ledger.Ref, []string{p.Transaction}
+		candidates = []string{p.Transaction}
 	case *attest.Coverage:
 		w.ref = v.stated.Subject[0].Name
 	case *attest.Authorization:
