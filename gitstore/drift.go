@@ -50,8 +50,8 @@ func (r *Repo) Drift(_ context.Context, a, b string) (commits int, files []strin
 	return commits, files, nil
 }
 
-// isFile is true of links and submodules too.
-func isFile(e treeEntry) bool { return e.mode != filemode.Empty && e.mode != filemode.Dir }
+// isFile is true of links and submodules too, and of what has no mode that git knows.
+func isFile(e treeEntry) bool { return e != (treeEntry{}) && e.mode != filemode.Dir }
 
 // apart counts the commits that are before, or are, one of two and not the other.
 func apart(s source, a, b plumbing.Hash) (int, error) {

@@ -366,9 +366,10 @@ func (d *differences) add(c treeChange) error {
 // check refuses what no Patchset holds, and a directory that is not as git
 // writes it: two readers could differ in what is in it.
 func (d *differences) check(path string, e treeEntry) error {
-	switch e.mode {
-	case filemode.Empty:
+	if e == (treeEntry{}) {
 		return nil
+	}
+	switch e.mode { // git takes a mode of 0, and every one that it does not know, for a submodule
 	case filemode.Dir:
 		return d.checkDir(e.id)
 	case filemode.Regular, filemode.Executable, filemode.Deprecated:

@@ -106,7 +106,7 @@ func SARIF(r audit.Result, branch *commits.Branch, ledgerRef, version string) SA
 			if len(lines) == 0 {
 				lines = []commits.Lines{{Path: policy.Path}}
 			}
-			add(UnexplainedRule, "nothing accounts for a commit: docs/commits.md", fmt.Sprintf("Commit %s of %s (%s) %s", u.Commit, branch.Name, u.Subject, u.Reason), u.Commit, lines)
+			add(UnexplainedRule, "nothing accounts for a commit: docs/explain.md", fmt.Sprintf("Commit %s of %s (%s) %s", u.Commit, branch.Name, u.Subject, u.Reason), u.Commit, lines)
 		}
 	}
 	return SARIFLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}

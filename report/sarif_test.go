@@ -2,6 +2,8 @@ package report_test
 
 import (
 	"encoding/json"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,6 +42,11 @@ func TestT71SARIF(t *testing.T) {
 	}
 	if strings.Contains(text, `\u001b`) || strings.Count(text, `"ruleId"`) != 5 || strings.Count(text, `"id"`) != 3 {
 		t.Error(text)
+	}
+	for _, name := range regexp.MustCompile(`docs/[a-z.]+`).FindAllString(text, -1) {
+		if _, err := os.Stat("../" + name); err != nil {
+			t.Error(err)
+		}
 	}
 	empty, err := json.Marshal(report.SARIF(audit.Result{}, nil, "refs/agent/ledger", "1.0"))
 	if err != nil || !strings.Contains(string(empty), `"results":[]`) {

@@ -370,16 +370,29 @@ func (w attester) statement(predicate, id string, of attest.Landed) (attest.Stat
 	if err != nil {
 		return attest.Statement{}, err
 	}
-	of.Reviewed.Commit = reviewedCommit(log)
-	if of.Reviewed.Commit != "" {
-		if of.Reviewed.Tree, err = w.repo.TreeID(context.Background(), of.Reviewed.Commit); err != nil {
-			of.Reviewed.Commit = "" // it is not here
+	if at := reviewedCommit(log); at != "" {
+		if of.Reviewed.Tree = approvedTree(w.repo, log.Meta().BaseCommit, at, log.Transaction().PatchID()); of.Reviewed.Tree != "" {
+			of.Reviewed.Commit = at
 		}
 	}
 	return attest.New(predicate, attest.Record{
 		Tree: w.snap.Tree, ID: id, Ref: w.ledger, Commit: w.snap.Tip,
 		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return w.repo.Tree(context.Background(), commit) }),
 	}, of)
+}
+
+// approvedTree is the tree of a commit that a record names, if that is what the patch makes of
+// the commit that it was reviewed on: nobody approved another one. It is "" where the two are not here.
+func approvedTree(repo *gitstore.Repo, base, commit, patchID string) string {
+	set, err := repo.Diff(context.Background(), base, commit)
+	if err != nil || set.ID() != patchID {
+		return ""
+	}
+	tree, err := repo.TreeID(context.Background(), commit)
+	if err != nil {
+		return ""
+	}
+	return tree
 }
 
 // reviewedCommit is the commit whose files are those that were approved: the head of a

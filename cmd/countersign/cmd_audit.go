@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/commits"
@@ -272,7 +273,49 @@ func explainChange(ctx context.Context, repo *gitstore.Repo, snap ledger.Snapsho
 	if err != nil && !errors.As(err, &unfit) {
 		return e, err
 	}
-	return e, e.Look(snap.Tree, set, unfit, func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) })
+	err = e.Look(snap.Tree, set, unfit, func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) })
+	if err != nil || !e.Explained {
+		return e, err
+	}
+	return e, onlyOnce(ctx, repo, &e, set)
+}
+
+// onlyOnce leaves a change unexplained that comes after the commit which its transaction was
+// applied as: an approval is for making a change once, and not for making it again after it
+// was taken back.
+func onlyOnce(ctx context.Context, repo *gitstore.Repo, e *coverage.Explanation, set patch.Patchset) error {
+	spent, left := "", false
+	for i := range e.Transactions {
+		c := &e.Transactions[i]
+		if !c.Explains {
+			continue
+		}
+		before := false
+		if c.AppliedCommit != "" && c.AppliedCommit != e.Commit {
+			var err error
+			if before, err = repo.Descends(ctx, e.From, c.AppliedCommit); errors.Is(err, lineage.ErrCutOff) {
+				err = &gitstore.CutOffError{Missing: c.AppliedCommit}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !before {
+			left = true
+			continue
+		}
+		c.Explains, c.Why = false, fmt.Sprintf("it was applied as commit %.12s, which this change comes after; the same change again takes an approval of its own", c.AppliedCommit)
+		spent = "of " + c.TransactionID + ": " + c.Why
+	}
+	if spent == "" || left && e.Result == coverage.Exact {
+		return nil
+	}
+	for i := range e.Transactions {
+		e.Transactions[i].Explains = false
+	}
+	e.Explained, e.Reason = false, spent
+	e.Uncover(coverage.Of(set, nil))
+	return nil
 }
 
 // commitRange reads "C", which stands for the commit before it and C, or "A..B".

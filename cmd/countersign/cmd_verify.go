@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -283,11 +284,13 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 			return attest.Check{}, err
 		case !in:
 			return unknown("record", "the ledger here does not have commit %.40q, which it names", p.Ledger.Commit)
+		case p.Ledger.Ref != w.ledger:
+			return unknown("record", "it is of the ledger %+.200q, and the one here is %s", p.Ledger.Ref, w.ledger)
 		}
 		if w.snap, err = local.At(ctx, p.Ledger.Commit); err != nil {
 			return attest.Check{}, err
 		}
-		w.ledger, candidates = p.Ledger.Ref, []string{p.Transaction}
+		candidates = []string{p.Transaction}
 	case *attest.Coverage:
 		w.ref = v.stated.Subject[0].Name
 	case *attest.Authorization:
@@ -317,12 +320,30 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 			return attest.Check{}, err
 		case agree && unlisted:
 			return unknown("record", "the record of %s says the same, but the commit that vouches for a key is not here", id)
+		case agree && w.ref != "" && !v.isOn(ctx, w.ref):
+			return unknown("record", "the record of %s says the same, but of no ref, and here %+.200q does not have the commit", id, w.ref)
 		case agree:
 			return good("record", "the record of %s says the same", id)
 		}
 		why = "the record of " + id + " says something else"
 	}
 	return bad("record", "%s", why)
+}
+
+// isOn reports whether a ref has the commit, here or as the remote's was last seen.
+func (v verifier) isOn(ctx context.Context, ref string) bool {
+	names := []string{ref}
+	if branch, is := strings.CutPrefix(ref, "refs/heads/"); is {
+		names = append(names, "refs/remotes/"+defaultRemote+"/"+branch)
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		tip, err := v.repo.Ref(ctx, name)
+		if err != nil || tip == "" {
+			return false
+		}
+		has, err := v.repo.Descends(ctx, tip, v.commit)
+		return err == nil && has
+	})
 }
 
 // again makes the statement of a transaction that only the statement names.

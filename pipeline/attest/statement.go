@@ -19,6 +19,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
@@ -31,6 +33,17 @@ type Digest struct {
 	GitCommit string `json:"gitCommit,omitempty"`
 	GitTree   string `json:"gitTree,omitempty"`
 	SHA256    string `json:"sha256,omitempty"`
+}
+
+// has are the names of the hashes, in this order.
+func (d Digest) has() string {
+	var all []string
+	for i, hash := range []string{d.GitCommit, d.GitTree, d.SHA256} {
+		if hash != "" {
+			all = append(all, [...]string{"gitCommit", "gitTree", "sha256"}[i])
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // A Subject is one thing that a statement is about.
@@ -74,6 +87,7 @@ type kind struct {
 	namespace string // of the SSH signature
 	gittuf    bool   // it is written with a gittufHeader
 	predicate func() any
+	subjects  []string // the hashes of each, as Digest.has tells them
 }
 
 // Namespace is what signatures of statements are for. One that was made for a commit, a
@@ -85,10 +99,10 @@ const Namespace = "countersign-attestation@v1"
 const gittufNamespace = "git"
 
 var kinds = map[string]kind{
-	ApprovalType:            {"approval", Namespace, false, func() any { return new(Approval) }},
-	CoverageType:            {"review-coverage", Namespace, false, func() any { return new(Coverage) }},
-	AuthorizationType:       {"gittuf-authorization", gittufNamespace, true, func() any { return new(Authorization) }},
-	PullRequestApprovalType: {"gittuf-pull-request-approval", gittufNamespace, false, func() any { return new(PullRequestApproval) }},
+	ApprovalType:            {"approval", Namespace, false, func() any { return new(Approval) }, []string{"gitCommit gitTree", "sha256"}},
+	CoverageType:            {"review-coverage", Namespace, false, func() any { return new(Coverage) }, []string{"gitCommit gitTree"}},
+	AuthorizationType:       {"gittuf-authorization", gittufNamespace, true, func() any { return new(Authorization) }, []string{"gitTree"}},
+	PullRequestApprovalType: {"gittuf-pull-request-approval", gittufNamespace, false, func() any { return new(PullRequestApproval) }, []string{"gitTree"}},
 }
 
 // Names are the short names of the predicate types, with which the command line asks for
@@ -145,8 +159,8 @@ func ParseStatement(raw []byte) (Statement, error) {
 		return Statement{}, fmt.Errorf("the statement's type is %.200q, not %s", h.Type, StatementType)
 	case !known:
 		return Statement{}, fmt.Errorf("the predicate type %.200q is not one of this program's", h.PredicateType)
-	case len(h.Subject) == 0:
-		return Statement{}, errors.New("the statement is about nothing")
+	case !slices.EqualFunc(h.Subject, k.subjects, func(one Subject, want string) bool { return one.Digest.has() == want }):
+		return Statement{}, fmt.Errorf("the statement is about something else than one of %s is", k.name)
 	}
 	s := Statement{Subject: h.Subject, PredicateType: h.PredicateType, Predicate: k.predicate()}
 	if err := canon.Unmarshal(h.Predicate, s.Predicate); err != nil {

@@ -135,10 +135,24 @@ func claim(log *ledger.Log, patchID string, denied bool) (Claim, error) {
 	if p.Repository != nil {
 		c.Repository = p.Repository.Name
 	}
-	done := ledger.Of[*ledger.ApplyComplete](log)
-	if i := slices.IndexFunc(done, func(d *ledger.ApplyComplete) bool { return d.Success }); i >= 0 {
-		c.Explains, c.Why, c.AppliedCommit = true, "it was applied", done[i].CommitAfter
-		return c, nil
+	late := false // whether it was denied after the apply began
+	for _, p := range log.Payloads() {
+		switch p := p.(type) {
+		case *ledger.ApplyStart:
+			late = false
+		case *ledger.ApprovalDecision:
+			late = late || p.Decision == ledger.Deny
+		case *ledger.ApplyComplete:
+			if !p.Success {
+				continue
+			}
+			// Of an apply that was cut off, what is found is recorded, whoever put it there.
+			c.Explains, c.Why, c.AppliedCommit = !late, "it was applied", p.CommitAfter
+			if late {
+				c.Why = "it was denied before it was found to be applied"
+			}
+			return c, nil
+		}
 	}
 	c.Explains, c.Why = gateOnly(tx, c.Decisions, denied)
 	return c, nil

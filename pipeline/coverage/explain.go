@@ -53,8 +53,7 @@ func (e *Explanation) Look(tree fs.FS, change patch.Patchset, unfit *patch.Error
 		e.Explained, e.Reason = true, ""
 		return nil
 	}
-	e.Uncovered, e.More = report.Lines, max(0, len(report.Lines)-maxLines)
-	e.Uncovered = e.Uncovered[:len(e.Uncovered)-e.More]
+	e.Uncover(report)
 	switch n := len(report.Transactions); {
 	case n == 1:
 		e.Reason = "one approved patch is in it, and more than that"
@@ -62,4 +61,10 @@ func (e *Explanation) Look(tree fs.FS, change patch.Patchset, unfit *patch.Error
 		e.Reason = fmt.Sprintf("%d approved patches are in it, and more than these", n)
 	}
 	return nil
+}
+
+// Uncover fills in a report of what no patch accounts for.
+func (e *Explanation) Uncover(r Report) {
+	e.Result, e.Uncovered, e.More = r.Result, r.Lines, max(0, len(r.Lines)-maxLines)
+	e.Uncovered = e.Uncovered[:len(e.Uncovered)-e.More]
 }

@@ -24,15 +24,48 @@ import (
 
 var now = time.Date(2026, 2, 10, 0, 0, 0, 0, time.UTC)
 
-// code is a repository in which no commit changes a file: what explains one is who made it.
-type code struct{}
+// code is a repository: what the commits change that transactions made, by commit. Others
+// change nothing.
+type code map[string]patch.Patchset
 
-func (code) Diff(context.Context, string, string) (patch.Patchset, error) {
+func (c code) Diff(_ context.Context, _, to string) (patch.Patchset, error) {
+	if set, changes := c[to]; changes {
+		return set, nil
+	}
 	return patch.Patchset{}, patch.ErrUnchanged
 }
 func (code) Tree(context.Context, string) (fs.FS, error)                  { return fstest.MapFS{}, nil }
 func (code) MergeBases(context.Context, string, string) ([]string, error) { return nil, nil }
 func (code) RawCommit(context.Context, string) ([]byte, error)            { return nil, nil }
+
+// codeOf is the repository of a ledger.
+func codeOf(t testing.TB, files fs.FS) code {
+	t.Helper()
+	c := code{}
+	ids, err := ledger.IDs(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		log, err := ledger.Read(files, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, n := log.Transaction().Pointers.Proposal.TargetFiles[0], 0
+		if _, err := fmt.Sscanf(path, "dir/file%d.txt", &n); err != nil {
+			t.Fatal(err)
+		}
+		base := fstest.MapFS{path: &fstest.MapFile{Data: fmt.Appendf(nil, "one\nhello %d\nthree\n", n), Mode: 0o644}}
+		set, err := patch.Between(base, map[string]*patch.File{path: {Mode: patch.Regular, Data: fmt.Appendf(nil, "one\nhello, world %d\nthree\n", n)}})
+		if err != nil || set.ID() != log.Transaction().PatchID() {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, done := range ledger.Of[*ledger.ApplyComplete](log) {
+			c[done.CommitAfter] = set
+		}
+	}
+	return c
+}
 
 func ledgerOf(t testing.TB, lives ...storetest.Life) (fstest.MapFS, []string) {
 	t.Helper()
@@ -88,7 +121,7 @@ func source(t testing.TB, files fs.FS, made ...string) evidence.Source {
 		all = append([]history.BranchCommit{{ID: id, Parents: []string{parent}, Message: "=cmd|' /C calc'!A0\n", When: 978307200}}, all...)
 		parent = id
 	}
-	o := commits.Options{Ledger: files, Index: x, Code: code{}, Policy: policy.Default(), Now: now}
+	o := commits.Options{Ledger: files, Index: x, Code: codeOf(t, files), Policy: policy.Default(), Now: now}
 	judged, err := commits.Run(context.Background(), o, all)
 	if err != nil {
 		t.Fatal(err)

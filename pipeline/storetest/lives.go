@@ -52,6 +52,10 @@ const Signed Life = -1
 // Guarded is a pull request's own diff, approved. It is none of Mixed.
 const Guarded Life = -2
 
+// Late is an apply that was begun and ended before it wrote; then the patch is denied, and somebody
+// writes the same bytes, which are found. It is none of Mixed.
+const Late Life = -3
+
 // Mixed is n lives of every kind.
 func Mixed(n int) []Life {
 	out := make([]Life, n)
@@ -147,6 +151,8 @@ func (w *world) stages(i int, kind Life) []step {
 		return approved
 	case CutOff:
 		return append(approved, l.apply(errKilled, false))
+	case Late:
+		return append(approved, l.apply(errKilled, false), l.says(ledger.Deny, "3"), l.written, l.apply(nil, false))
 	case Retried:
 		return append(approved, l.apply(errors.New("no space"), false), l.apply(nil, true))
 	case Stopped:
@@ -265,6 +271,12 @@ func (l *life) apply(broken error, must bool) step {
 		}
 		return nil
 	}
+}
+
+// written is the change on the ref that apply writes to, by somebody else.
+func (l *life) written() error {
+	l.refs["refs/agent/applied/"+l.id] = l.commit(fstest.MapFS{l.name: file(fmt.Sprintf("one\nhello, world %d\nthree\n", l.n))})
+	return nil
 }
 
 func (l *life) validate() error {

@@ -104,6 +104,9 @@ func cosigned(at int64, text []byte) []byte {
 	return append(fmt.Appendf(nil, "cosignature/v1\ntime %d\n", at), text...)
 }
 
+// lastTime is the end of the year 9999: RFC 3339, in which times are told, has no later one.
+const lastTime = 253402300799
+
 // timeOf is the time of a cosignature, in seconds since 1970. One without a time says
 // nothing of what is newest, and is none.
 func timeOf(signature []byte) (int64, bool) {
@@ -111,7 +114,7 @@ func timeOf(signature []byte) (int64, bool) {
 		return 0, false
 	}
 	at := binary.BigEndian.Uint64(signature)
-	return int64(at & math.MaxInt64), at > 0 && at <= math.MaxInt64
+	return int64(at & math.MaxInt64), at > 0 && at <= lastTime
 }
 
 // A Sign signs a message with a private Ed25519 key.

@@ -289,7 +289,7 @@ func TestCosignatureByHand(t *testing.T) {
 	if _, err := c.Cosign(north.Key, south.sign, 1); err == nil {
 		t.Error("another's private key signs")
 	}
-	for _, when := range []uint64{0, 1 << 63} { // no time, and none that there is
+	for _, when := range []uint64{0, 1 << 63, 1<<63 - 1, 253402300800} { // no time, and none that there is
 		signature := binary.BigEndian.AppendUint64(nil, when)
 		signature = append(signature, ed25519.Sign(north.private, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", when&^(1<<63), c.Text()))...)
 		if north.Verify([]byte(c.Text()), signature) {

@@ -11,6 +11,8 @@ package commits
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"time"
@@ -132,7 +134,7 @@ type Result struct {
 // Run judges commits: those of a branch that one commit does not have, the tip first.
 func Run(ctx context.Context, o Options, commits []history.BranchCommit) (Result, error) {
 	j := &judge{
-		Options: o, commits: map[string]history.BranchCommit{}, used: map[string]string{}, claims: map[string][]audit.Claim{}, taken: map[string]bool{},
+		Options: o, commits: map[string]history.BranchCommit{}, used: map[string]string{}, claims: map[string][]audit.Claim{}, taken: map[string]bool{}, own: map[string][]string{},
 		Result: Result{Explained: map[string]Explained{}, Unexplained: map[string]Unexplained{}, brought: map[string]string{}},
 	}
 	for _, c := range commits {
@@ -143,8 +145,8 @@ func Run(ctx context.Context, o Options, commits []history.BranchCommit) (Result
 		return j.Result, nil
 	}
 	for _, c := range commits { // what a transaction made is its own, whoever made the same before
-		for _, id := range o.Index.made[c.ID] {
-			j.used[id] = c.ID
+		if err := j.keepsOwn(ctx, c); err != nil {
+			return j.Result, fmt.Errorf("commit %s: %w", c.ID, err)
 		}
 	}
 	j.Chain = j.chain(commits[0].ID)
@@ -169,6 +171,27 @@ func (r Result) BroughtBy(commit string) string { return r.brought[commit] }
 
 // Order are all commits, in the order in which they were given: the newest first.
 func (r Result) Order() []string { return r.order }
+
+// keepsOwn notes the transactions that made a commit. That a record names a commit proves
+// nothing of what is in it: it has to be exactly the change that was proposed.
+func (j *judge) keepsOwn(ctx context.Context, c history.BranchCommit) error {
+	if len(j.Index.made[c.ID]) == 0 || len(c.Parents) == 0 {
+		return nil
+	}
+	set, err := j.Code.Diff(ctx, c.Parents[0], c.ID)
+	if errors.As(err, new(*patch.Error)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range j.Index.made[c.ID] {
+		if j.Index.patches[id] == set.ID() {
+			j.own[c.ID], j.used[id] = append(j.own[c.ID], id), c.ID
+		}
+	}
+	return nil
+}
 
 // After is what a chain's commits from the n-th on brought into the branch.
 func (r Result) After(n int) (listed func(commit string) bool) {
@@ -203,6 +226,7 @@ type judge struct {
 	used    map[string]string        // by transaction: the commit that it accounts for
 	claims  map[string][]audit.Claim // by patch_id
 	taken   map[string]bool          // commits that belong to a line already
+	own     map[string][]string      // by commit: the transactions that made it, and whose change it is
 	tried   int                      // ranges
 	work    int                      // of replays, up to maxWork
 }

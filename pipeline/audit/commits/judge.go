@@ -118,9 +118,9 @@ func kindOf(c audit.Claim) By {
 	return ByTransaction
 }
 
-// made are the transactions whose apply made a commit, by their records.
+// made are the transactions whose apply made a commit.
 func (j *judge) made(commit string) (out []audit.Claim, err error) {
-	for _, id := range j.Index.made[commit] {
+	for _, id := range j.own[commit] {
 		claims, err := j.claimsOf(j.Index.patches[id])
 		if err != nil {
 			return nil, err

@@ -43,6 +43,10 @@ var ErrLocked = errors.New("another process has the state")
 
 // Open opens a witness that signs checkpoints of these logs. create makes the state, and else it must be there, and be this key's.
 func Open(file string, create bool, k witness.Key, sign witness.Sign, logs []witness.Key, now func() time.Time) (*Server, error) {
+	// One state has one lock, by whatever links it is named.
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
 	s := &Server{logs: logs, sign: sign, now: now, file: file}
 	var err error
 	if s.lock, err = lock(file + ".lock"); err != nil {
@@ -118,6 +122,12 @@ func (s *Server) decide(body []byte) ([]byte, error) {
 	next, line, err := s.state.Add(body, s.logs, s.sign, s.now().Unix())
 	if err != nil {
 		return nil, err
+	}
+	// The lock keeps out who asks for it. Where the file is not what was written last, another process has
+	// signed something, or the file was set back: then this one does not know what the witness signed.
+	if raw, err := os.ReadFile(s.file); err != nil || !bytes.Equal(raw, s.state.Bytes()) {
+		s.broken = errors.Join(errors.New("the state on disk is not what this process wrote"), err)
+		return nil, s.broken
 	}
 	if bytes.Equal(next.Bytes(), s.state.Bytes()) {
 		return line, nil

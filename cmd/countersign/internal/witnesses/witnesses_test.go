@@ -241,6 +241,48 @@ func TestStateNotWritten(t *testing.T) {
 	}
 }
 
+// TestT79TwoProcesses: a witness signs one history also where its lock was taken away, as by who cleans up,
+// and where its state has two names; and it vouches for nothing once its state was set back.
+func TestT79TwoProcesses(t *testing.T) {
+	t.Parallel()
+	log, w := newParty(t, origin, false), newParty(t, "w.example", true)
+	a, b := history(t, "a", 9), history(t, "b", 9)
+	file := filepath.Join(t.TempDir(), "state.json")
+	one := open(t, file, true, w, log)
+	defer one.Close()
+	if err := os.Symlink(file, file+"-link"); err == nil {
+		if _, err := witnesses.Open(file+"-link", false, w.Key, w.sign, nil, now); !errors.Is(err, witnesses.ErrLocked) {
+			t.Errorf("by a link: %v", err)
+		}
+	}
+	if err := os.Remove(file + ".lock"); err != nil {
+		t.Skip(err) // Windows keeps it
+	}
+	two := open(t, file, false, w, log)
+	defer two.Close()
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := serve(t, one.Handler())
+	if got := askOne(t, logOf(t, log, a, 3), w, url, 0); got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	var status *witnesses.StatusError
+	if got := askOne(t, logOf(t, log, b, 3), w, serve(t, two.Handler()), 0); !errors.As(got.Err, &status) || status.Status != http.StatusInternalServerError {
+		t.Errorf("another history is signed: %+v", got)
+	}
+	if got := askOne(t, logOf(t, log, a, 5), w, url, 3); got.Err != nil {
+		t.Errorf("who signed last does not go on: %v", got.Err)
+	}
+	if err := os.WriteFile(file, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := askOne(t, logOf(t, log, a, 5), w, url, 5); got.Err == nil {
+		t.Error("the state was set back, and it signs")
+	}
+}
+
 // TestT79TwoHistoriesAtOnce: of two histories that are sent at once, and of sizes that overtake each other, a witness signs one line.
 func TestT79TwoHistoriesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,89 @@
+package commits_test
+
+import (
+	"context"
+	"io/fs"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// changing is a repository in which every commit changes the same in its first parent, which has these files.
+type changing struct {
+	set  patch.Patchset
+	base fs.FS
+}
+
+func (c changing) Diff(context.Context, string, string) (patch.Patchset, error) { return c.set, nil }
+func (c changing) Tree(context.Context, string) (fs.FS, error)                  { return c.base, nil }
+func (c changing) MergeBases(context.Context, string, string) ([]string, error) {
+	return []string{"base"}, nil
+}
+func (c changing) RawCommit(context.Context, string) ([]byte, error) { return []byte("tree x\n"), nil }
+
+// TestT79CommitThatARecordNames: a record that an approved change became a commit accounts
+// for that commit only if it is that change. Whoever writes the ledger can name another one,
+// and an apply that was cut off names what it then finds on the branch.
+func TestT79CommitThatARecordNames(t *testing.T) {
+	t.Parallel()
+	entries, err := storetest.Lives(storetest.Whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := fstest.MapFS{}
+	for _, e := range entries {
+		pages, err := ledger.Pages(tree, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, written := range []map[string][]byte{pages, e.Files} {
+			for name, data := range written {
+				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
+			}
+		}
+	}
+	index, err := commits.NewIndex(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := ledger.IDs(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := ledger.Read(tree, ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := ledger.Of[*ledger.ApplyComplete](log)[0].CommitAfter
+	base := fstest.MapFS{"dir/file0.txt": &fstest.MapFile{Data: []byte("one\nhello 0\nthree\n"), Mode: 0o644}}
+	approved := map[string]*patch.File{"dir/file0.txt": {Mode: patch.Regular, Data: []byte("one\nhello, world 0\nthree\n")}}
+	more := map[string]*patch.File{"dir/file0.txt": approved["dir/file0.txt"], "evil": {Mode: patch.Regular, Data: []byte("evil\n")}}
+	for name, c := range map[string]struct {
+		after map[string]*patch.File
+		list  []history.BranchCommit
+		want  int
+	}{
+		"the change":    {approved, []history.BranchCommit{{ID: made, Parents: []string{"base"}}}, 1},
+		"and more":      {more, []history.BranchCommit{{ID: made, Parents: []string{"base"}}}, 0},
+		"a merge of it": {more, []history.BranchCommit{{ID: made, Parents: []string{"base", "side"}}, {ID: "side", Parents: []string{"base"}}}, 0},
+		"without any":   {approved, []history.BranchCommit{{ID: made}}, 0},
+	} {
+		set, err := patch.Between(base, c.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := commits.Run(context.Background(), commits.Options{Ledger: tree, Index: index, Code: changing{set, base}, Policy: policy.Default()}, c.list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Explained) != c.want || len(got.Unexplained) != len(c.list)-c.want {
+			t.Errorf("%s: explained %+v, unexplained %+v", name, got.Explained, got.Unexplained)
+		}
+	}
+}
