@@ -357,11 +357,12 @@ var rightsOfJobs = map[string]map[string]any{
 	"finish":  {"contents": "write", "pull-requests": "write", "checks": "write", "actions": "read"},
 }
 
-// rightsOfPages are those of the workflow that publishes the site: what reads the ledger
-// publishes nothing, and what publishes reads nothing.
-var rightsOfPages = map[string]map[string]any{
-	"build":   {"contents": "read"},
-	"publish": {"pages": "write", "id-token": "write"},
+// rightsOfOthers are those of workflows that settle nothing. In the one that publishes
+// the site, what reads the ledger publishes nothing, and what publishes reads nothing.
+var rightsOfOthers = map[string]map[string]map[string]any{
+	"countersign-pages.yml":    {"build": {"contents": "read"}, "publish": {"pages": "write", "id-token": "write"}},
+	"countersign-watch.yml":    {"watch": {"contents": "read", "issues": "write"}},
+	"countersign-evidence.yml": {"evidence": {}},
 }
 
 // TestT85Rights: a called workflow's jobs have the rights of the table, which are
@@ -384,10 +385,16 @@ func TestT85Rights(t *testing.T) {
 			t.Errorf("%s has %d lines", file.Path, n)
 		}
 	}
-	pages := parseWorkflow(t, scaffold.List[5].Render(most))
-	for id, want := range rightsOfPages {
-		if may := pages.may(pages.Jobs[id]); !maps.Equal(may, want) || len(pages.Jobs) != len(rightsOfPages) {
-			t.Errorf("the job %s may %v, want %v", id, may, want)
+	for name, jobs := range rightsOfOthers {
+		at := slices.IndexFunc(scaffold.List, func(f scaffold.File) bool { return path.Base(f.Path) == name })
+		if at < 0 {
+			t.Fatalf("init writes no %s", name)
+		}
+		other := parseWorkflow(t, scaffold.List[at].Render(most))
+		for id, want := range jobs {
+			if may := other.may(other.Jobs[id]); !maps.Equal(may, want) || len(other.Jobs) != len(jobs) {
+				t.Errorf("%s: the job %s may %v, want %v", name, id, may, want)
+			}
 		}
 	}
 	caller, events := files["countersign.yml"], files["countersign-events.yml"]
