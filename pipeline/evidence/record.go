@@ -78,7 +78,7 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 	r.ends(log)
 	row.Records = append(row.Records, *r)
 	t.judge(row, *r, log, verdict, rules)
-	if tx.GateOnly() && approved.After(span.By) {
+	if approved.After(span.By) { // also of a transaction: another may have made its commit before
 		row.add(ApprovedLate, "the ledger named the commit at "+ledger.FormatTime(span.By)+", and it was approved at "+ledger.FormatTime(approved))
 	}
 	return nil
