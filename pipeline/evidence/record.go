@@ -142,7 +142,8 @@ func (r *Record) checks(dir fs.FS, log *ledger.Log) {
 			var doc struct {
 				Checks []struct {
 					Type, Target string
-					Required, OK bool
+					Required     *bool
+					OK           bool
 				}
 			}
 			raw, err := fs.ReadFile(dir, p.Path)
@@ -155,7 +156,7 @@ func (r *Record) checks(dir fs.FS, log *ledger.Log) {
 			for _, c := range doc.Checks {
 				ran := func(o Check) bool { return o.Name == c.Target && o.When == "after" }
 				if !slices.ContainsFunc(r.Checks, ran) {
-					r.Checks = append(r.Checks, Check{strings.TrimSpace(c.Type + " " + c.Target), c.OK, c.Required, "after", events[i].Timestamp})
+					r.Checks = append(r.Checks, Check{strings.TrimSpace(c.Type + " " + c.Target), c.OK, c.Required == nil || *c.Required, "after", events[i].Timestamp})
 				}
 			}
 		}
