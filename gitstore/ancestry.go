@@ -355,7 +355,8 @@ var ErrNoBranch = errors.New("there is no such branch")
 // CommitsSince returns the commits that a branch has and since, a commit, has
 // not, as "git rev-list since..branch" does: none that is since or an ancestor of
 // it. The first is the branch's tip, if it is one of them. name is a branch's, a remote branch's ("origin/main"), or a ref's full
-// name. A since that is not here leaves out nothing.
+// name. A since that is not here leaves out nothing. A history that is cut off before it is a
+// *CutOffError.
 func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.BranchCommit, error) {
 	tip, err := r.branchTip(name)
 	if err != nil {
@@ -378,6 +379,15 @@ func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.Br
 		out = append(out, one)
 		return true
 	})
+	if errors.Is(err, packfile.ErrMissing) {
+		for _, c := range out {
+			for _, parent := range c.Parents {
+				if _, err := readCommit(r.objects, plumbing.NewHash(parent)); errors.Is(err, packfile.ErrMissing) {
+					return nil, &CutOffError{parent}
+				}
+			}
+		}
+	}
 	return out, err
 }
 

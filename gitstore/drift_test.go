@@ -88,4 +88,11 @@ func TestDriftCutOff(t *testing.T) {
 			t.Errorf("from %q: %d, %v", from, n, err)
 		}
 	}
+	var cut *gitstore.CutOffError // also for the commits of a branch, as audit and evidence list them
+	if got, err := repo.CommitsSince(context.Background(), "main", ids[0]); !errors.As(err, &cut) || cut.Missing != ids[1] {
+		t.Error(got, err)
+	}
+	if got, err := repo.CommitsSince(context.Background(), "main", ids[2]); len(got) != 2 || err != nil {
+		t.Error(got, err)
+	}
 }

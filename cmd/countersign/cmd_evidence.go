@@ -50,8 +50,8 @@ them in --cache, where the next run goes on; with --installed it does so for all
 an app's installation, whose token is in COUNTERSIGN_TOKEN. A repository that cannot be read is an
 exception, and the rest goes on.
 
-Exit code 1 means that there are exceptions; 2, a usage error; 3, that something cannot be read
-or written. The report is written in any of the first two cases.`,
+Exit code 1 means that there are exceptions, and the report is written all the same; 2, a usage
+error; 3, that something cannot be read or written.`,
 		Example: `  countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main
   countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main --csv q1.csv --out q1
   countersign evidence --from 2026-01-01 --to 2026-03-31 --repos repositories.txt --out q1`,

@@ -99,6 +99,9 @@ func (a *App) policySimulate(ctx context.Context, f simulateFlags) error {
 		if unread = left.Err; unread != nil {
 			r.Incomplete = append(r.Incomplete, ledger.OneLine(unread.Error(), 300))
 		}
+		if !f.pullRequests {
+			r.Incomplete = append(r.Incomplete, fmt.Sprintf("the forge was not asked: of merged pull requests, only those that %s has are here", report.Clean(f.cache)))
+		}
 		more, err := a.simulatePulls(ctx, repo, snap, p, pulls, left)
 		if err != nil {
 			return err

@@ -220,13 +220,14 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 	return c.app.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, clock, l.Name, ref, branch, head, links}, c.period)
 }
 
-// open opens the cache of a repository's branch, which is called by the hash of its address.
+// open opens the cache of a repository's branch, which is called by the hash of its name and its
+// address: a list has each name once, so that no two write into one at the same time.
 func (c *collector) open(l evidence.Listed) (*gitstore.Repo, error) {
 	at, err := wire.ParseRemote(l.Address, c.base)
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(c.cache, canon.Hex([]byte(at.Redacted() + " " + l.Branch))[:40])
+	dir := filepath.Join(c.cache, canon.Hex([]byte(l.Name + " " + at.Redacted() + " " + l.Branch))[:40])
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err

@@ -67,10 +67,11 @@ func (a *App) simulatePulls(ctx context.Context, repo *gitstore.Repo, snap ledge
 	var cases []simulate.Case
 	for i, one := range pulls {
 		at, err := time.Parse(time.RFC3339, one.MergedAt)
-		if err != nil {
+		read, unread := time.Parse(time.RFC3339, one.ReadAt)
+		if err := errors.Join(err, unread); err != nil {
 			return nil, err
 		}
-		pull := simulate.Pull{PullRequest: one.PullRequest, MergedAt: at, Statements: one.Statements, Access: one.Access}
+		pull := simulate.Pull{PullRequest: one.PullRequest, MergedAt: at, ReadAt: read, Statements: one.Statements, Access: one.Access}
 		diff, err := a.pullDiff(ctx, repo, pull)
 		if err != nil {
 			cases = append(cases, simulate.PullUnknown(pull.Number, pull.Title, at, err))

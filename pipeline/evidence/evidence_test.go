@@ -269,6 +269,18 @@ func TestT56Backdated(t *testing.T) {
 	}
 }
 
+// T79 A change that was there before somebody approved it says so, of whatever kind its transaction is: the
+// second one's commit is below the first's here.
+func TestT79ApprovedLate(t *testing.T) {
+	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
+	s := source(t, files, applied(t, files, ids[1]), applied(t, files, ids[0]))
+	for _, row := range report(t, s, "2026-01-01", "2026-01-31").Rows {
+		if row.ExplainedBy != "" && row.Of(evidence.ApprovedLate) != (row.Commit == applied(t, files, ids[1])) {
+			t.Errorf("%s: %v", row.Commit, codes(row))
+		}
+	}
+}
+
 // T82 What is missing in a ledger never leaves a change without an exception.
 func TestT82Missing(t *testing.T) {
 	files, ids := ledgerOf(t, storetest.Whole)

@@ -98,6 +98,23 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// T82 A check of which the record does not say that it may fail has to pass.
+func TestT82Checks(t *testing.T) {
+	log := aLog(t, "patch")
+	if err := log.Append(time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), &ledger.ArtifactStored{TransactionID: theTx, Kind: "validation", Path: "artifacts/v.json"}); err != nil {
+		t.Fatal(err)
+	}
+	for doc, required := range map[string]bool{
+		`{"checks":[{"type":"file","target":"a"}]}`: true, `{"checks":[{"type":"file","target":"a","required":true,"ok":false}]}`: true, `{"checks":[{"type":"file","target":"a","required":false}]}`: false, `{`: true,
+	} {
+		r := new(Record)
+		r.checks(fstest.MapFS{"artifacts/v.json": {Data: []byte(doc)}}, log)
+		if len(r.Checks) != 1 || r.Checks[0].Passed || r.Checks[0].Required != required {
+			t.Errorf("%s: %+v", doc, r.Checks)
+		}
+	}
+}
+
 // TestRules: what a rule of the Policy lets in was approved by nobody; a merge has its changes beside it; what is
 // not known here is no explanation.
 func TestRules(t *testing.T) {

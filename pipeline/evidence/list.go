@@ -3,6 +3,7 @@ package evidence
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
@@ -18,7 +19,8 @@ const (
 	MaxListLen = 4 << 20 // bytes of a file
 )
 
-var listedName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){0,3}$`)
+// A name has a dot in front as well: many an organisation has a repository .github.
+var listedName = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+){0,3}$`)
 
 // ParseList reads a list of repositories, one a line: what it is to be called, its address, and a branch
 // unless it is the default one, with spaces or tabs between.
@@ -74,7 +76,7 @@ func ParseList(raw string) ([]Listed, error) {
 func (l Listed) check() error {
 	hidden := func(r rune) bool { return !ledger.Visible(r) }
 	switch {
-	case len(l.Name) > 200 || !listedName().MatchString(l.Name):
+	case len(l.Name) > 200 || !listedName().MatchString(l.Name) || slices.ContainsFunc(strings.Split(l.Name, "/"), func(part string) bool { return part == "." || part == ".." }):
 		return fmt.Errorf("%+q is no name: letters, digits, and . _ - / within", ledger.OneLine(l.Name, 50))
 	case len(l.Address) > 2000 || strings.IndexFunc(l.Address, hidden) >= 0 || strings.HasPrefix(l.Address, "-"):
 		return fmt.Errorf("the address of %s is none", l.Name)

@@ -78,7 +78,7 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 	r.ends(log)
 	row.Records = append(row.Records, *r)
 	t.judge(row, *r, log, verdict, rules)
-	if tx.GateOnly() && approved.After(span.By) {
+	if approved.After(span.By) { // also of a transaction: another may have made its commit before
 		row.add(ApprovedLate, "the ledger named the commit at "+ledger.FormatTime(span.By)+", and it was approved at "+ledger.FormatTime(approved))
 	}
 	return nil
@@ -142,7 +142,8 @@ func (r *Record) checks(dir fs.FS, log *ledger.Log) {
 			var doc struct {
 				Checks []struct {
 					Type, Target string
-					Required, OK bool
+					Required     *bool
+					OK           bool
 				}
 			}
 			raw, err := fs.ReadFile(dir, p.Path)
@@ -155,7 +156,7 @@ func (r *Record) checks(dir fs.FS, log *ledger.Log) {
 			for _, c := range doc.Checks {
 				ran := func(o Check) bool { return o.Name == c.Target && o.When == "after" }
 				if !slices.ContainsFunc(r.Checks, ran) {
-					r.Checks = append(r.Checks, Check{strings.TrimSpace(c.Type + " " + c.Target), c.OK, c.Required, "after", events[i].Timestamp})
+					r.Checks = append(r.Checks, Check{strings.TrimSpace(c.Type + " " + c.Target), c.OK, c.Required == nil || *c.Required, "after", events[i].Timestamp})
 				}
 			}
 		}

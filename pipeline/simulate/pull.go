@@ -14,11 +14,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// A Pull is a merged pull request as the forge tells it now. Access is what those who
-// approved it may do by now, by the id of the account; who is not there was not asked about.
+// A Pull is a merged pull request as the forge told it at the time ReadAt. Access is what those who
+// approved it might do by then, by the id of the account; who is not there was not asked about.
 type Pull struct {
 	forge.PullRequest
 	MergedAt   time.Time
+	ReadAt     time.Time
 	Statements []approval.Statement
 	Access     map[string]approval.Access
 }
@@ -97,9 +98,9 @@ func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(form
 	}
 	access := func(who ledger.Actor) string {
 		if a, asked := pull.Access[who.ID]; asked {
-			return cmp.Or(a.Permission, "no") + " permission now"
+			return fmt.Sprintf("%s permission on %s", cmp.Or(a.Permission, "no"), pull.ReadAt.UTC().Format(time.DateOnly))
 		}
-		return "not asked about now"
+		return "not asked about since"
 	}
 	heads := map[string]bool{pull.Head.Commit: true}
 	for commit := range diff.Same {

@@ -28,7 +28,7 @@ var (
 func pulled(t *testing.T, reviews string) simulate.Pull {
 	t.Helper()
 	repository := ledger.Repository{ID: "9", Name: "acme/site"}
-	p := simulate.Pull{MergedAt: noon, Access: map[string]approval.Access{"1": {Permission: "write"}}, PullRequest: forge.PullRequest{
+	p := simulate.Pull{MergedAt: noon, ReadAt: noon.AddDate(0, 1, 0), Access: map[string]approval.Access{"1": {Permission: "write"}}, PullRequest: forge.PullRequest{
 		Repository: repository, Number: 7, State: forge.PullRequestMerged, Title: "Work", Author: people["eve"], Committers: []ledger.Actor{people["eve"]},
 		Head: forge.Side{Commit: theHead}, Base: forge.Side{Commit: strings.Repeat("b", 40)},
 	}}
@@ -75,8 +75,8 @@ func TestPullRequest(t *testing.T) {
 		why     string
 	}{
 		{"no review", "", none, nil, "pending - asks_more", "0 of 1 approvals"},
-		{"one", "ada APPROVED", none, nil, "unknown approved unknown", "not known: whether ada had write permission then (write permission now)"},
-		{"one by somebody who was not asked about", "bob APPROVED", none, nil, "unknown approved unknown", "bob had write permission then (not asked about now)"},
+		{"one", "ada APPROVED", none, nil, "unknown approved unknown", "not known: whether ada had write permission then (write permission on 2026-02-05)"},
+		{"one by somebody who was not asked about", "bob APPROVED", none, nil, "unknown approved unknown", "bob had write permission then (not asked about since)"},
 		{"one of two", "ada APPROVED", two, nil, "pending - asks_more", "1 of 2 approvals"},
 		{"two", "ada APPROVED; bob APPROVED", two, nil, "unknown approved unknown", "bob"},
 		{"one person twice", "ada APPROVED; ada APPROVED", two, nil, "pending - asks_more", "of 2 approvals"},

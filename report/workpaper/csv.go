@@ -115,9 +115,18 @@ func explained(row evidence.Row) string {
 	return strings.ReplaceAll(row.ExplainedBy, "_", " ")
 }
 
+// item is one of a list in a cell: in quotation marks if it has what stands between or behind the
+// items of such lists, so that it reads as no more than one.
+func item(text, marks string) string {
+	if strings.ContainsAny(text, marks) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
 // who is a person with what does not change about them.
 func who(a ledger.Actor) string {
-	name, id := ledger.OneLine(a.Login, 100), ledger.OneLine(a.ID, 100)
+	name, id := item(ledger.OneLine(a.Login, 100), ",;()/\""), item(ledger.OneLine(a.ID, 100), ",;()/\"")
 	switch {
 	case name == "" || name == id:
 		return id
@@ -164,7 +173,7 @@ func decision(d evidence.Decision) string {
 func checks(all []evidence.Check) string {
 	var out []string
 	for _, c := range all {
-		out = append(out, ledger.OneLine(c.Name, 200)+": "+passed(c))
+		out = append(out, item(ledger.OneLine(c.Name, 200), ":;\"")+": "+passed(c))
 	}
 	return strings.Join(slices.Compact(out), "; ")
 }

@@ -94,6 +94,22 @@ func TestT76Workpaper(t *testing.T) {
 	}
 }
 
+// T79 Nobody's name, and no check's, reads as one more of them in a list.
+func TestT79Lists(t *testing.T) {
+	eve := ledger.Actor{Kind: "user", ID: "local:e;f@x", Login: "ada (1), fileChange, forge, 2026; bob"}
+	for got, want := range map[string]string{
+		people([]evidence.Person{{Actor: eve}}):                                                  `"ada (1), fileChange, forge, 2026; bob" ("local:e;f@x")`,
+		people([]evidence.Person{{Actor: ledger.Actor{Kind: "user", ID: "7", Login: "a/b"}}}):    `"a/b" (7)`,
+		people([]evidence.Person{{Actor: ledger.Actor{Kind: "user", ID: "7", Login: "Ada L."}}}): `Ada L. (7)`,
+		checks([]evidence.Check{{Name: "a: passed; go test", When: "after"}}):                    `"a: passed; go test": failed (not required) after it was applied`,
+		checks([]evidence.Check{{Name: "go test ./...", When: "after", Required: true}}):         `go test ./...: failed after it was applied`,
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // TestNumbers: each number of the first page leads to the rows that it counts, and each of these to
 // its commit.
 func TestNumbers(t *testing.T) {

@@ -14,8 +14,12 @@ import (
 )
 
 // maxWork is how much one audit puts into making patches again: the bytes that these
-// change, each as often as there are patches to try with it.
-const maxWork = 1 << 30
+// change, each as often as there are patches to try with it, and perPatch for reading and verifying
+// the record of each, which takes a millisecond or two however small it is.
+const (
+	maxWork  = 1 << 30
+	perPatch = 64 << 10
+)
 
 // replay looks for approved patches that make exactly this change of the files before it
 // (package coverage): one whose files changed in other lines after it was approved, or
@@ -24,10 +28,10 @@ const maxWork = 1 << 30
 func (j *judge) replay(ctx context.Context, set patch.Patchset, to string, within []history.BranchCommit) (by *Explained, why string, lines []Lines, err error) {
 	ids := slices.DeleteFunc(j.Index.inside(set.Paths()), func(id string) bool { return !j.free(id, to, within) })
 	const tooMuch = "approved patches of its files were not made again, as this audit has made too many"
-	switch {
-	case len(ids) == 0:
+	if len(ids) == 0 {
 		return nil, "", nil, nil
-	case j.work > maxWork:
+	}
+	if j.work += len(ids) * perPatch; j.work > maxWork {
 		return nil, tooMuch, nil, nil
 	}
 	approved, err := coverage.Among(j.Ledger, ids, func(commit string) (fs.FS, error) { return j.Code.Tree(ctx, commit) })

@@ -18,9 +18,11 @@ func TestMaxWork(t *testing.T) {
 	if got := x.inside(set.Paths()); len(got) != 1 || got[0] != "tx" {
 		t.Errorf("inside: %q", got)
 	}
-	j := &judge{Options: Options{Index: x, Ledger: fstest.MapFS{}}, work: maxWork + 1}
-	by, why, lines, err := j.replay(t.Context(), set, "commit", nil)
-	if by != nil || !strings.Contains(why, "has made too many") || lines != nil || err != nil {
-		t.Errorf("%+v %q %v %v", by, why, lines, err)
+	for _, work := range []int{maxWork + 1, maxWork - perPatch + 1} { // reading one small patch is work, too
+		j := &judge{Options: Options{Index: x, Ledger: fstest.MapFS{}}, work: work}
+		by, why, lines, err := j.replay(t.Context(), set, "commit", nil)
+		if by != nil || !strings.Contains(why, "has made too many") || lines != nil || err != nil {
+			t.Errorf("%+v %q %v %v", by, why, lines, err)
+		}
 	}
 }

@@ -89,8 +89,9 @@ func Decode(raw []byte, f *File) error {
 	last := 0
 	for _, p := range f.Pulls {
 		_, err := time.Parse(time.RFC3339, p.MergedAt)
-		if p.PullRequest.Number <= last || err != nil {
-			return fmt.Errorf("pull request %d is not in its place, or has no time at which it was merged", p.PullRequest.Number)
+		_, unread := time.Parse(time.RFC3339, p.ReadAt)
+		if p.PullRequest.Number <= last || err != nil || unread != nil {
+			return fmt.Errorf("pull request %d is not in its place, or has no time at which it was merged or read", p.PullRequest.Number)
 		}
 		last = p.PullRequest.Number
 	}
