@@ -13,8 +13,9 @@ import (
 
 var _ forge.Auditor = (*Client)(nil)
 
-// Account is forge.Auditor's: the API looks for users, also by their number. The accounts
-// of jobs and of those who were deleted are not found.
+// Account is forge.Auditor's: the API looks for users, also by their number. That none is
+// found does not tell whether there is one: whoever makes a profile private is shown to
+// administrators alone, and the accounts of jobs to nobody.
 func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 	op := "asking for the account " + ledger.OneLine(id, 30)
 	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 || strconv.FormatInt(n, 10) != id {
@@ -30,7 +31,7 @@ func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 	case !got.OK || got.Data == nil:
 		err = rest.Unusable("the answer does not tell who was found")
 	case len(got.Data) == 0:
-		err = &rest.Error{Kind: rest.KindNotFound, Message: "there is no such account, or the token cannot see it"}
+		err = &rest.Error{Kind: rest.KindPermission, Message: "there is no such account, or one that the token is not shown"}
 	case len(got.Data) > 1 || got.Data[0].actor().ID != id:
 		err = rest.Unusable("the answer is of another account")
 	}
