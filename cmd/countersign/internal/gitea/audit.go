@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -50,9 +51,9 @@ func (c *Client) Ends(ctx context.Context, numbers []int) (map[int]forge.End, er
 	return map[int]forge.End{numbers[0]: {Repository: pr.Repository.ID, State: pr.State, Head: pr.Head.Commit}}, nil
 }
 
-// Required is forge.Auditor's: the statuses of the rule that holds for a branch, which may
-// be patterns. Whoever may write can add a status of any name. Rules are told to
-// administrators of the repository alone.
+// Required is forge.Auditor's: the statuses of the rule that holds for a branch. What
+// patterns among them demand is not told. Whoever may write can add a status of any name.
+// Rules are told to administrators of the repository alone.
 func (c *Client) Required(ctx context.Context, branch string) (forge.Required, error) {
 	op := fmt.Sprintf("asking what %s demands", ledger.OneLine(branch, 60))
 	var rules []protection
@@ -65,6 +66,10 @@ func (c *Client) Required(ctx context.Context, branch string) (forge.Required, e
 	}
 	var out forge.Required
 	for _, name := range rule.Required {
+		if strings.ContainsAny(name, `*?[{\`) {
+			out.Unread = fmt.Sprintf("the pattern %+q", ledger.OneLine(name, 60))
+			continue
+		}
 		out.Checks = append(out.Checks, forge.RequiredCheck{Name: name})
 	}
 	return out, nil

@@ -67,6 +67,7 @@ func TestT67RequiredStatuses(t *testing.T) {
 		fails   bool
 	}{
 		{"demanded", map[string]string{rules: rule, branch: `{"effective_branch_protection_name":"main"}`}, 1, false},
+		{"and by a pattern", map[string]string{rules: strings.Replace(rule, `"gate"`, `"g*","gate"`, 1), branch: `{"effective_branch_protection_name":"main"}`}, 1, false},
 		{"no rule for it", map[string]string{rules: rule, branch: `{"effective_branch_protection_name":"other"}`}, 0, false},
 		{"switched off", map[string]string{rules: strings.Replace(rule, "true", "false", 1), branch: `{"effective_branch_protection_name":"main"}`}, 0, false},
 		{"no rules", map[string]string{rules: "[]", branch: `{}`}, 0, false},
@@ -74,7 +75,7 @@ func TestT67RequiredStatuses(t *testing.T) {
 		{"the branch is not told", map[string]string{rules: rule}, 0, true},
 	} {
 		got, err := saying(t, row.answers).Required(t.Context(), "main")
-		if len(got.Checks) != row.want || (err != nil) != row.fails || got.Unread != "" {
+		if len(got.Checks) != row.want || (err != nil) != row.fails || (got.Unread != "") != strings.Contains(row.name, "pattern") {
 			t.Errorf("%s: %+v, %v", row.name, got, err)
 		}
 	}
