@@ -37,6 +37,10 @@ func TestT01T03Differences(t *testing.T) {
 	}{
 		{"another text", WhatComment, said(func(s *approval.Statement) { s.Body += " " }), Changed},
 		{"deleted", WhatComment, func(f *aForge, _ *recorded) { f.said[3] = nil }, Gone},
+		{"something of the pull request is not found", WhatComment, func(f *aForge, _ *recorded) { f.errs["Statements"] = forge.ErrNotFound }, Unknown},
+		{"the pull request is not found", WhatComment, func(f *aForge, _ *recorded) {
+			f.errs["Statements"], f.errs["Ends"] = forge.ErrNotFound, forge.ErrNotFound
+		}, Gone},
 		{"told by an event alone", WhatComment, said(func(s *approval.Statement) { s.Gone = true }), Gone},
 		{"another kind with that number", WhatComment, said(func(s *approval.Statement) { s.Kind = approval.KindIssueComment }), Gone},
 		{"another account of that login", WhatComment, said(func(s *approval.Statement) { s.Author.ID = "13" }), Changed},
