@@ -248,7 +248,11 @@ func (a *asker) required(ctx context.Context, recorded *recorded, branch, gate s
 func (a *asker) rightApp(ctx context.Context, recorded *recorded, gate string, of []int64, to *Finding) error {
 	to.Now += fmt.Sprintf(", of app %d alone", of[0])
 	if recorded.gate.Head == "" || recorded.gate.Repository != a.at.Repository.ID {
-		to.Verdict, to.Reason = Note, "no merged pull request is recorded whose check would say which app writes it"
+		const why = "no merged pull request is recorded whose check would say which app writes it"
+		if recorded.guarded != "" {
+			return untold(why)
+		}
+		to.Verdict, to.Reason = Note, why // and none that it could have let through
 		return nil
 	}
 	runs, err := a.CheckRuns(ctx, recorded.gate.Head, gate)

@@ -100,6 +100,9 @@ func TestT01T03Differences(t *testing.T) {
 		{"not all was told", WhatRequired, func(f *aForge, _ *recorded) { f.required = forge.Required{Unread: "rulesets"} }, Unknown},
 		{"what was told is enough", WhatRequired, func(f *aForge, _ *recorded) { f.required.Unread = "rulesets" }, Same},
 		{"of anybody", WhatRequired, func(f *aForge, _ *recorded) { f.required.Checks[0].AppID = 0 }, Note},
+		{"of an app, and nothing was merged", WhatRequired, func(_ *aForge, r *recorded) { r.gate = merged{} }, Unknown},
+		{"of an app, and merged elsewhere", WhatRequired, func(_ *aForge, r *recorded) { r.gate.Repository = "8" }, Unknown},
+		{"of an app, and nothing guarded", WhatRequired, func(_ *aForge, r *recorded) { r.gate, r.guarded = merged{}, "" }, Note},
 		{"of another app than wrote it", WhatRequired, func(f *aForge, _ *recorded) { f.required.Checks[0].AppID = 16 }, Changed},
 		{"of an app that nothing is known of", WhatRequired, func(f *aForge, _ *recorded) { f.checks["gate"] = nil }, Unknown},
 	} {
@@ -162,7 +165,7 @@ func TestT15AnotherRepository(t *testing.T) {
 	f := honest()
 	f.side.Repository = &ledger.Repository{ID: "8", Name: site.Name}
 	r, found, _ := asks(t, aRecord(), options(f))
-	if r.Counts[Unknown] != 6 || found[WhatRequired].Verdict == Same {
+	if r.Counts[Unknown] != 7 || len(found) != 7 {
 		t.Errorf("%+v", r)
 	}
 	for _, asked := range f.asked {
