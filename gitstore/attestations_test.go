@@ -120,6 +120,15 @@ func TestAttestationsGrow(t *testing.T) {
 	keep(mine, more)
 	keep(mine, more)
 	keep(s, more)
+	fresh := r.clone()
+	late := r.share(fresh, gitstore.LedgerOptions{})
+	if _, err := late.Sync(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	keep(late, more)
+	if out := fresh.git("cat-file", "-t", "refs/agent/ledger-attestations"); strings.TrimSpace(out) != "commit" {
+		t.Errorf("a clone that keeps what the remote has: %q", out)
+	}
 	got, err := s.Kept(t.Context(), gitstore.Attestations, nil)
 	if err != nil || len(got.Files) != 6 || string(got.Files[here]) != "here\n" {
 		t.Errorf("at the remote: %v %q", err, got.Files)

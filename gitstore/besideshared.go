@@ -100,14 +100,15 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 	}
 	batch := &packfile.Batch{}
 	made, err := b.commit(objects, batch, files, when, theirs)
-	if errors.Is(err, errUnchanged) {
-		return nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errUnchanged): // the clone may not have it yet
+		made = theirs
+	case err != nil:
 		return err
-	}
-	if err := push(ctx, s.server, b.Ref(s.ref), theirs, made, batch, maxPushes, s.pause); err != nil {
-		return explained(err)
+	default:
+		if err := push(ctx, s.server, b.Ref(s.ref), theirs, made, batch, maxPushes, s.pause); err != nil {
+			return explained(err)
+		}
 	}
 	if s.partial != nil {
 		return writeOwn(s.partial.own, batch)

@@ -10,7 +10,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 )
+
+// TestT79HelperFails: only a program that says so makes a signature a bad one; one that was
+// killed, is of another release or answers nothing leaves it open.
+func TestT79HelperFails(t *testing.T) {
+	t.Parallel()
+	for code, bad := range map[int]bool{-1: false, sigstore.Refused: true, 2: false, sigstore.Unreachable: false, 127: false} {
+		if err := unverified("bundle.json", &sigstore.FailedError{Code: code}); as[*unverifiedError](err) != bad {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+}
 
 // TestT79PublicLog: a statement is signed without a key only if GitHub says that everybody may
 // read the repository of the workflow, which the clone has to be of.

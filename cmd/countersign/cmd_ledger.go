@@ -45,10 +45,12 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 	witnessed, err := shared.SyncBeside(ctx, gitstore.Checkpoints, a.Now())
 	if err != nil { // the ledger itself is here
 		a.say("what witnesses signed could not be brought: %s", oneLine(err))
+		witnessed = false
 	}
 	attested, err := shared.SyncBeside(ctx, gitstore.Attestations, a.Now())
 	if err != nil {
 		a.say("the attestations could not be brought: %s", oneLine(err))
+		attested = false
 	}
 	text := fmt.Sprintf("%s %.12s  %s fetched, %s sent\n", a.flags.ledgerRef, done.Tip, report.Counted(done.Fetched, "commit"), report.Counted(done.Sent, "commit"))
 	if done.Tip == "" {

@@ -103,9 +103,10 @@ func (a *App) verify(ctx context.Context, f verifyFlags, args []string) error {
 }
 
 // unverified says of a file that its signature does not hold, but where only the command has
-// to be completed.
+// to be completed, or the program that had to look did not say so.
 func unverified(file string, err error) error {
-	if as[*cli.UsageError](err) || unasked(err) {
+	var failed *sigstore.FailedError
+	if as[*cli.UsageError](err) || unasked(err) || errors.As(err, &failed) && failed.Code != sigstore.Refused {
 		return err
 	}
 	what := "its signature"

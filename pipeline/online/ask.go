@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -167,7 +166,7 @@ func (a *asker) readEnds(ctx context.Context, number int) error {
 }
 
 // check compares the check run of a change with the record.
-func (a *asker) check(ctx context.Context, recorded checked, name string, now time.Time, to *Finding) error {
+func (a *asker) check(ctx context.Context, recorded checked, name string, to *Finding) error {
 	runs, err := a.CheckRuns(ctx, recorded.Head, name)
 	if err != nil {
 		return err // of a commit that is not found, too: a forge may drop what no branch has
@@ -192,13 +191,8 @@ func (a *asker) check(ctx context.Context, recorded checked, name string, now ti
 	case len(found) == 0 && others > 0:
 		to.Verdict, to.Now = Changed, fmt.Sprintf("none of %s, and %d of others", app, others)
 		return nil
-	case len(found) == 0 && age(recorded.At, now) >= dropped:
-		return untold("it is not there, and forges drop what is as old")
-	case len(found) == 0 && app == "":
-		return untold("it is not there, and whether one was written is not recorded: a person's token writes none on GitHub")
 	case len(found) == 0:
-		to.Verdict, to.Reason = Gone, "all check runs of that name were read"
-		return nil
+		return untold("it is not there, and whether one was written is not recorded: a token that may not write check runs writes none, and forges drop old ones")
 	}
 	newest := found[0]
 	to.Now = cmp.Or(newest.Conclusion, newest.Status, "without a conclusion")
@@ -254,7 +248,11 @@ func (a *asker) required(ctx context.Context, recorded *recorded, branch, gate s
 func (a *asker) rightApp(ctx context.Context, recorded *recorded, gate string, of []int64, to *Finding) error {
 	to.Now += fmt.Sprintf(", of app %d alone", of[0])
 	if recorded.gate.Head == "" || recorded.gate.Repository != a.at.Repository.ID {
-		to.Verdict, to.Reason = Note, "no merged pull request is recorded whose check would say which app writes it"
+		const why = "no merged pull request is recorded whose check would say which app writes it"
+		if recorded.guarded != "" {
+			return untold(why)
+		}
+		to.Verdict, to.Reason = Note, why // and none that it could have let through
 		return nil
 	}
 	runs, err := a.CheckRuns(ctx, recorded.gate.Head, gate)

@@ -111,7 +111,7 @@ func aRecord() *recorded {
 	return &recorded{
 		threads: []thread{{in, approval.Posted{Kind: request.Kind, ID: request.ID, BodySHA256: canon.Sum([]byte(request.Body))}}},
 		said:    []statement{{in, ledger.Approve, source, doc, source.BodySHA256}},
-		checks:  []checked{{in, patch, head, "2026-01-02T04:00:00.000Z", bot}}, merged: []merged{m}, gate: m, program: bot, guarded: "tx_2",
+		checks:  []checked{{in, patch, head, bot}}, merged: []merged{m}, gate: m, program: bot, guarded: "tx_2",
 	}
 }
 

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // A question is asked as a whole or not at all. Its findings have everything but what
@@ -78,7 +76,7 @@ func (r *recorded) questions(o Options, at forge.Side) []*question {
 		name := o.CheckName(c.PatchID)
 		add(c.place, &question{
 			findings: []Finding{{TransactionID: c.Transaction, What: WhatCheckRun, About: fmt.Sprintf("%s on %.12s", name, c.Head), Recorded: success}},
-			ask:      func(ctx context.Context, a *asker, to []Finding) error { return a.check(ctx, c, name, o.Now, &to[0]) },
+			ask:      func(ctx context.Context, a *asker, to []Finding) error { return a.check(ctx, c, name, &to[0]) },
 		}, []any{c, name})
 	}
 	return out
@@ -115,13 +113,4 @@ func (s statement) finding() Finding {
 		TransactionID: s.Transaction, What: what, About: fmt.Sprintf("%s %s on %s, by %s", strings.ReplaceAll(s.Source.Kind, "_", " "), s.Source.ID, s.words(), s.Source.Author.Login),
 		Recorded: fmt.Sprintf("%s %s", s.Decision, cmp.Or(s.BodyHash, s.Source.BodySHA256)),
 	}
-}
-
-// age is how old a time of the record is; of one that cannot be read it is no age.
-func age(at string, now time.Time) time.Duration {
-	t, err := time.Parse(ledger.TimeFormat, at)
-	if err != nil {
-		return 0
-	}
-	return now.Sub(t)
 }

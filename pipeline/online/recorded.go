@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -49,8 +48,8 @@ type thread struct {
 // A checked is a change that was applied on a pull request, or merged.
 type checked struct {
 	place
-	PatchID, Head, At string
-	By                ledger.Actor // who applied it, zero where that is not recorded
+	PatchID, Head string
+	By            ledger.Actor // who applied it, zero where that is not recorded
 }
 
 // A merged is a pull request whose own diff was approved and merged.
@@ -117,7 +116,7 @@ func (r *recorded) transaction(tree fs.FS, log *ledger.Log) error {
 	if err != nil {
 		return err
 	}
-	c := checked{place: at, PatchID: p.PatchID, Head: standing.HeadCommit, At: tx.UpdatedAt}
+	c := checked{place: at, PatchID: p.PatchID, Head: standing.HeadCommit}
 	if tx.GateOnly() {
 		m := merged{at, standing.HeadCommit}
 		r.merged = append(r.merged, m)
@@ -221,9 +220,6 @@ func (r *recorded) talks() []*talk {
 	}
 	return out
 }
-
-// dropped is after how long GitHub drops check runs.
-const dropped = 400 * 24 * time.Hour
 
 // words are a pull request, for people.
 func (p place) words() string { return fmt.Sprintf("pull request %d", p.Number) }

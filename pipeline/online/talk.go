@@ -2,17 +2,27 @@ package online
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 // statements compares what people said on a pull request with what is recorded of it.
 func (a *asker) statements(ctx context.Context, recorded *talk, to []Finding) error {
-	now, err := a.Statements(ctx, recorded.Said[0].Number)
+	number := recorded.Said[0].Number
+	now, err := a.Statements(ctx, number)
+	if errors.Is(err, forge.ErrNotFound) { // be it the pull request, or something of it
+		why := a.readEnds(ctx, number)
+		if why == nil {
+			why = untold("the pull request is there, and something of it is not found: %v", err)
+		}
+		err = why
+	}
 	if gone, err := isGone(ctx, err, &a.pulls, a.seePulls); gone || err != nil {
 		for i := range to {
 			if gone {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -13,8 +14,9 @@ import (
 
 var _ forge.Auditor = (*Client)(nil)
 
-// Account is forge.Auditor's: the API looks for users, also by their number. The accounts
-// of jobs and of those who were deleted are not found.
+// Account is forge.Auditor's: the API looks for users, also by their number. That none is
+// found does not tell whether there is one: whoever makes a profile private is shown to
+// administrators alone, and the accounts of jobs to nobody.
 func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 	op := "asking for the account " + ledger.OneLine(id, 30)
 	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 || strconv.FormatInt(n, 10) != id {
@@ -30,7 +32,7 @@ func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 	case !got.OK || got.Data == nil:
 		err = rest.Unusable("the answer does not tell who was found")
 	case len(got.Data) == 0:
-		err = &rest.Error{Kind: rest.KindNotFound, Message: "there is no such account, or the token cannot see it"}
+		err = &rest.Error{Kind: rest.KindPermission, Message: "there is no such account, or one that the token is not shown"}
 	case len(got.Data) > 1 || got.Data[0].actor().ID != id:
 		err = rest.Unusable("the answer is of another account")
 	}
@@ -49,9 +51,9 @@ func (c *Client) Ends(ctx context.Context, numbers []int) (map[int]forge.End, er
 	return map[int]forge.End{numbers[0]: {Repository: pr.Repository.ID, State: pr.State, Head: pr.Head.Commit}}, nil
 }
 
-// Required is forge.Auditor's: the statuses of the rule that holds for a branch, which may
-// be patterns. Whoever may write can add a status of any name. Rules are told to
-// administrators of the repository alone.
+// Required is forge.Auditor's: the statuses of the rule that holds for a branch. What
+// patterns among them demand is not told. Whoever may write can add a status of any name.
+// Rules are told to administrators of the repository alone.
 func (c *Client) Required(ctx context.Context, branch string) (forge.Required, error) {
 	op := fmt.Sprintf("asking what %s demands", ledger.OneLine(branch, 60))
 	var rules []protection
@@ -64,6 +66,10 @@ func (c *Client) Required(ctx context.Context, branch string) (forge.Required, e
 	}
 	var out forge.Required
 	for _, name := range rule.Required {
+		if strings.ContainsAny(name, `*?[{\`) {
+			out.Unread = fmt.Sprintf("the pattern %+q", ledger.OneLine(name, 60))
+			continue
+		}
 		out.Checks = append(out.Checks, forge.RequiredCheck{Name: name})
 	}
 	return out, nil

@@ -32,7 +32,7 @@ func TestT11AccountByNumber(t *testing.T) {
 	const ada = `{"id":12,"login":"ada","restricted":false}`
 	for _, row := range []struct {
 		id, answer string
-		is, gone   bool
+		is, hidden bool // or gone, which looks the same
 	}{
 		{"12", `{"ok":true,"data":[` + ada + `]}`, true, false},
 		{"12", `{"ok":true,"data":[]}`, false, true},
@@ -47,7 +47,7 @@ func TestT11AccountByNumber(t *testing.T) {
 		{"ada", `{"ok":true,"data":[` + ada + `]}`, false, false},
 	} {
 		who, err := saying(t, map[string]string{"users/search": row.answer}).Account(t.Context(), row.id)
-		if (err == nil) != row.is || (who.Login == "ada") != row.is || errors.Is(err, forge.ErrNotFound) != row.gone {
+		if (err == nil) != row.is || (who.Login == "ada") != row.is || errors.Is(err, forge.ErrPermission) != row.hidden || errors.Is(err, forge.ErrNotFound) {
 			t.Errorf("%s, %s: %+v, %v", row.id, row.answer, who, err)
 		}
 	}
@@ -67,6 +67,7 @@ func TestT67RequiredStatuses(t *testing.T) {
 		fails   bool
 	}{
 		{"demanded", map[string]string{rules: rule, branch: `{"effective_branch_protection_name":"main"}`}, 1, false},
+		{"and by a pattern", map[string]string{rules: strings.Replace(rule, `"gate"`, `"g*","gate"`, 1), branch: `{"effective_branch_protection_name":"main"}`}, 1, false},
 		{"no rule for it", map[string]string{rules: rule, branch: `{"effective_branch_protection_name":"other"}`}, 0, false},
 		{"switched off", map[string]string{rules: strings.Replace(rule, "true", "false", 1), branch: `{"effective_branch_protection_name":"main"}`}, 0, false},
 		{"no rules", map[string]string{rules: "[]", branch: `{}`}, 0, false},
@@ -74,7 +75,7 @@ func TestT67RequiredStatuses(t *testing.T) {
 		{"the branch is not told", map[string]string{rules: rule}, 0, true},
 	} {
 		got, err := saying(t, row.answers).Required(t.Context(), "main")
-		if len(got.Checks) != row.want || (err != nil) != row.fails || got.Unread != "" {
+		if len(got.Checks) != row.want || (err != nil) != row.fails || (got.Unread != "") != strings.Contains(row.name, "pattern") {
 			t.Errorf("%s: %+v, %v", row.name, got, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,18 +123,21 @@ func (c *Client) protectionChecks(ctx context.Context, branch string) ([]forge.R
 	switch {
 	case got.Protected == nil, *got.Protected && (got.Protection == nil || got.Protection.Enabled == nil):
 		return nil, unusable("the answer does not tell how the branch is protected")
-	case !*got.Protected, !*got.Protection.Enabled, got.Protection.Required == nil, got.Protection.Required.Level == "off":
+	case !*got.Protected, !*got.Protection.Enabled:
+		return nil, nil
+	case got.Protection.Required == nil, got.Protection.Required.Contexts == nil && got.Protection.Required.Checks == nil:
+		return nil, unusable("the answer does not tell which checks the branch's protection demands")
+	case got.Protection.Required.Level == "off":
 		return nil, nil
 	}
 	var out []forge.RequiredCheck
-	apps := map[string]int64{}
 	for _, check := range got.Protection.Required.Checks {
-		if check.AppID != nil && *check.AppID > 0 { // -1 is any
-			apps[check.Context] = *check.AppID
-		}
+		out = append(out, forge.RequiredCheck{Name: check.Context, AppID: max(0, *cmp.Or(check.AppID, new(int64)))}) // -1 is any
 	}
-	for _, name := range got.Protection.Required.Contexts {
-		out = append(out, forge.RequiredCheck{Name: name, AppID: apps[name]})
+	for _, name := range got.Protection.Required.Contexts { // the older member: the same without the apps
+		if !slices.ContainsFunc(out, func(check forge.RequiredCheck) bool { return check.Name == name }) {
+			out = append(out, forge.RequiredCheck{Name: name})
+		}
 	}
 	return out, nil
 }

@@ -49,9 +49,12 @@ type FailedError struct {
 
 func (e *FailedError) Error() string { return "countersign-sigstore: " + e.Said }
 
-// Unreachable is the exit code with which the program says that it could not ask or read what
-// it had to.
-const Unreachable = 3
+// Exit codes of the program: Refused says that a bundle does not verify, Unreachable that what
+// had to be asked or read could not be.
+const (
+	Refused     = 1
+	Unreachable = 3
+)
 
 // A Program is an absolute path, and the variables of this process that it may need. Getenv is
 // where they are.

@@ -187,7 +187,7 @@ func (s *Server) getBranch(c *call) answer {
 	commit, _ := c.repo.info(tip)
 	checks := c.repo.settings.Checks[name]
 	protected := c.repo.protected[name] || checks != nil
-	protection := object{"enabled": protected}
+	protection := object{"enabled": protected, "required_status_checks": object{"enforcement_level": "off", "contexts": []string{}, "checks": []object{}}}
 	if checks != nil {
 		protection["required_status_checks"] = object{"enforcement_level": "non_admins", "contexts": checks, "checks": []object{}}
 	}
