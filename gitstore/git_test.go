@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 		exit(pushEntry(dir, os.Getenv(pushURL), os.Args[1]))
 	}
 	remove := storetest.FilesInMemory(os.Getenv, os.Setenv)
+	debug.SetGCPercent(400)
 	code := m.Run()
 	remove()
 	os.Exit(code)

@@ -33,7 +33,8 @@ func verifyScript(t *testing.T) string {
 const greetPatch = "diff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-hello\n+hello, %s\n"
 
 // TestT53VerifyWithGit: what the page says to run takes what is sound, and
-// nothing that was tampered with.
+// nothing that was tampered with. COUNTERSIGN_LONG=1 is for every way to do that, and
+// not a third of them.
 func TestT53VerifyWithGit(t *testing.T) {
 	t.Parallel()
 	script := verifyScript(t)
@@ -81,6 +82,9 @@ func TestT53VerifyWithGit(t *testing.T) {
 
 	var all sync.WaitGroup
 	for i, c := range tamperings {
+		if os.Getenv("COUNTERSIGN_LONG") == "" && i%3 != 0 {
+			continue
+		}
 		id := map[string]string{"": whole, "denied": denied}[c.of]
 		ref := s.rewrite(id, c, i)
 		all.Go(func() {
