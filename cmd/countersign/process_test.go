@@ -62,7 +62,7 @@ func (s playground) read(name string) string {
 }
 
 func (s playground) env() []string {
-	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.dir, "GIT_AUTHOR_EMAIL=tester")
+	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.dir, "GIT_AUTHOR_EMAIL=tester", "CI=")
 }
 
 func (s playground) git(args ...string) string {
