@@ -2,7 +2,6 @@ package approval
 
 import (
 	"io/fs"
-	"net/mail"
 	"slices"
 	"strings"
 
@@ -108,10 +107,15 @@ func claimedAuthors(p *ledger.Proposal) (out []ledger.Actor) {
 	}
 	for _, line := range p.Declared {
 		_, who, _ := strings.Cut(line, ":")
-		if a, err := mail.ParseAddress(strings.TrimSpace(who)); err == nil {
-			add(a.Name, a.Address)
-		} else {
-			out = append(out, ledger.Actor{Login: strings.TrimSpace(who)})
+		who = strings.TrimSpace(who)
+		name, address, named := strings.Cut(strings.TrimSuffix(who, ">"), "<") // as Git writes a person
+		switch {
+		case named:
+			add(strings.Trim(name, " \""), strings.TrimSpace(address))
+		case strings.Contains(who, "@"):
+			add("", who)
+		default:
+			add(who, "")
 		}
 	}
 	return out
