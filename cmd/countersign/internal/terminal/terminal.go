@@ -121,7 +121,11 @@ func TempDir(pattern string) (dir string, remove func(), err error) {
 		return "", nil, err
 	}
 	ended, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(ended, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as under nohup, where it ends nothing
+			signal.Notify(ended, s)
+		}
+	}
 	go func() {
 		for {
 			select {
