@@ -75,7 +75,7 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 func (a *App) judgeBranch(ctx context.Context, repo *gitstore.Repo, tree fs.FS, clock *commits.Clock, branch, since string) (commits.Result, commits.Options, error) {
 	o := commits.Options{Ledger: tree, Code: repo, Now: a.Now()}
 	var err error
-	if o.Index, err = commits.NewIndexBy(tree, clock); err != nil {
+	if o.Index, err = commits.NewIndex(tree, clock); err != nil {
 		return commits.Result{}, o, err
 	}
 	if o.Policy, o.BotKeys, err = a.commitRules(ctx, repo); err != nil {

@@ -266,7 +266,7 @@ func (a *App) evidenceOf(ctx context.Context, j judgedRepo, p evidence.Period) (
 		return evidence.Part{}, err
 	}
 	o := commits.Options{Ledger: snap.Tree, Code: j.repo, Now: a.Now()}
-	if o.Index, err = commits.NewIndexBy(snap.Tree, j.clock); err != nil {
+	if o.Index, err = commits.NewIndex(snap.Tree, j.clock); err != nil {
 		return evidence.Part{}, err
 	}
 	if o.Policy, o.BotKeys, err = commitRulesAt(ctx, j.repo, j.policyCommit); err != nil {

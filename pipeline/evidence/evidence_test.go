@@ -111,7 +111,11 @@ func applied(t testing.TB, files fs.FS, id string) string {
 // nothing accounts for.
 func source(t testing.TB, files fs.FS, made ...string) evidence.Source {
 	t.Helper()
-	x, err := commits.NewIndex(files)
+	clock := commits.NewClock(storetest.InOrder{Tree: files})
+	if err := clock.Commits(func(history.Commit) {}); err != nil {
+		t.Fatal(err)
+	}
+	x, err := commits.NewIndex(files, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,13 +242,13 @@ func TestT56Backdated(t *testing.T) {
 	february := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	seen := line{{ids[1], february}, {ids[0], time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}}
 	clock := commits.NewClock(seen)
-	if _, err := commits.NewIndexBy(files, clock); err == nil { // T82 nothing was read through it
+	if _, err := commits.NewIndex(files, clock); err == nil { // T82 nothing was read through it
 		t.Error("an order that nobody noted")
 	}
 	if err := clock.Commits(func(history.Commit) {}); err != nil {
 		t.Fatal(err)
 	}
-	x, err := commits.NewIndexBy(files, clock)
+	x, err := commits.NewIndex(files, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +268,7 @@ func TestT56Backdated(t *testing.T) {
 	if err := clock.Commits(func(history.Commit) {}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := commits.NewIndexBy(files, clock); err == nil {
+	if _, err := commits.NewIndex(files, clock); err == nil {
 		t.Error("a transaction that no commit recorded")
 	}
 }

@@ -292,7 +292,7 @@ func TestAbsent(t *testing.T) {
 			}
 			tried++
 			delete(r.ledger, name)
-			if index, err := commits.NewIndex(r.ledger); err == nil {
+			if index, err := indexOf(r.ledger); err == nil {
 				o := r.options()
 				o.Index = index
 				got, err := commits.Run(t.Context(), o, r.log[slices.IndexFunc(r.log, func(b history.BranchCommit) bool { return b.ID == c.tip }):][:1])

@@ -27,18 +27,10 @@ type Index struct {
 	begun   map[string]time.Time // by commit: when the apply that made it began
 }
 
-// NewIndex reads every transaction of a ledger's tree, and goes by what events say of their times.
-func NewIndex(tree fs.FS) (*Index, error) {
-	ids, err := ledger.IDs(tree)
-	if err != nil {
-		return nil, err
-	}
-	return newIndex(tree, ids, nil)
-}
-
-// NewIndexBy is NewIndex, but what was recorded first is told by the order of the ledger's
-// history, which a Clock noted, and no time is before what came before it there.
-func NewIndexBy(tree fs.FS, c *Clock) (*Index, error) {
+// NewIndex reads every transaction of a ledger's tree. What was recorded first is told by the
+// order of the ledger's history, which a Clock noted, and no time is before what came before
+// it there.
+func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 	order, at := c.transactions()
 	ids, err := ledger.IDs(tree)
 	if err != nil {
@@ -56,12 +48,8 @@ func NewIndexBy(tree fs.FS, c *Clock) (*Index, error) {
 		}
 	}
 	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
-	return newIndex(tree, append(before, order...), at)
-}
-
-func newIndex(tree fs.FS, ids []string, at map[string]recorded) (*Index, error) {
 	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
-	for i, id := range ids {
+	for i, id := range append(before, order...) {
 		log, err := ledger.Read(tree, id)
 		if err != nil {
 			return nil, err

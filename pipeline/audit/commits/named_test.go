@@ -48,7 +48,7 @@ func TestT79CommitThatARecordNames(t *testing.T) {
 			}
 		}
 	}
-	index, err := commits.NewIndex(tree)
+	index, err := indexOf(tree)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -202,9 +202,18 @@ func (r *repo) MergeBases(_ context.Context, a, b string) (best []string, err er
 	return best, nil
 }
 
+// indexOf is what the transactions of a tree say, recorded in the order of their ids.
+func indexOf(tree fs.FS) (*commits.Index, error) {
+	clock := commits.NewClock(storetest.InOrder{Tree: tree})
+	if err := clock.Commits(func(history.Commit) {}); err != nil {
+		return nil, err
+	}
+	return commits.NewIndex(tree, clock)
+}
+
 // options judge by no rule of a Policy.
 func (r *repo) options() commits.Options {
-	index, err := commits.NewIndex(r.ledger)
+	index, err := indexOf(r.ledger)
 	r.check(err)
 	return commits.Options{Ledger: r.ledger, Index: index, Code: r, Policy: policy.Default(), Now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}
 }
