@@ -116,11 +116,8 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 	if err != nil {
 		return branch, err
 	}
-	if f.since != "" && f.branch == "" {
-		return branch, &cli.UsageError{Message: "--since was given without --branch", Hint: "countersign audit --branch main --since " + f.since}
-	}
-	if f.witness.file == "" && (f.witness.quorum != 0 || f.witness.ask) {
-		return branch, &cli.UsageError{Message: "--quorum and --ask are about the witnesses of a file", Hint: "name their file: --witnesses FILE"}
+	if err := f.check(); err != nil {
+		return branch, err
 	}
 	if f.commit != "" {
 		return branch, a.auditCommit(ctx, repo, local, f)
@@ -179,16 +176,32 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 	if doc.Online != nil {
 		text += report.Online(*doc.Online, a.style())
 	}
-	err = a.result(doc, text)
-	switch {
-	case err != nil:
+	if err := a.result(doc, text); err != nil {
 		return branch, err
-	case !found.OK:
-		return branch, &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", a.flags.ledgerRef, report.Counted(found.Count, "finding"))}
-	case doc.Branch != nil && len(doc.Branch.Unexplained) > 0:
-		return branch, &branchError{doc.Branch.Name, len(doc.Branch.Unexplained)}
 	}
-	return branch, onlineVerdict(doc.Online)
+	return branch, doc.err(a.flags.ledgerRef)
+}
+
+// check refuses flags that say nothing without another.
+func (f auditFlags) check() error {
+	if f.since != "" && f.branch == "" {
+		return &cli.UsageError{Message: "--since was given without --branch", Hint: "countersign audit --branch main --since " + f.since}
+	}
+	if f.witness.file == "" && (f.witness.quorum != 0 || f.witness.ask) {
+		return &cli.UsageError{Message: "--quorum and --ask are about the witnesses of a file", Hint: "name their file: --witnesses FILE"}
+	}
+	return nil
+}
+
+// err is the worst of what was found, nil for nothing.
+func (d audited) err(ledgerRef string) error {
+	switch {
+	case !d.OK:
+		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", ledgerRef, report.Counted(d.Count, "finding"))}
+	case d.Branch != nil && len(d.Branch.Unexplained) > 0:
+		return &branchError{d.Branch.Name, len(d.Branch.Unexplained)}
+	}
+	return onlineVerdict(d.Online)
 }
 
 func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
