@@ -96,12 +96,6 @@ func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(form
 	if err != nil {
 		return approval.Case{}, err
 	}
-	access := func(who ledger.Actor) string {
-		if a, asked := pull.Access[who.ID]; asked {
-			return fmt.Sprintf("%s permission on %s", cmp.Or(a.Permission, "no"), pull.ReadAt.UTC().Format(time.DateOnly))
-		}
-		return "not asked about since"
-	}
 	heads := map[string]bool{pull.Head.Commit: true}
 	for commit := range diff.Same {
 		heads[commit] = true
@@ -111,39 +105,14 @@ func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(form
 		note("whether %s, which was reviewed and is not here, changed the same", cmp.Or(ledger.OneLine(commit[:min(12, len(commit))], 12), "a commit"))
 	}
 	talk := approval.Conversation{Statements: pull.beforeMerge(favour, note), PatchID: diff.PatchID, GateOnly: true, Heads: heads}
-	for i, said := range talk.Said() {
-		decision, decides := said.Decision()
-		if !decides || said.Void != "" {
-			continue
-		}
-		if decision == ledger.Deny {
-			note("whether the denial of %s was heard (%s)", said.Author.Login, access(said.Author))
-			if favour {
-				continue
-			}
-		}
-		on := "" // a comment names no commit: it may have been made on the head, or before
-		if favour {
-			on = pull.Head.Commit
-		}
-		id := fmt.Sprintf("req_%d", i+1)
-		request := ledger.ApprovalRequest{TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Kind: said.RequestKind(), Fingerprint: said.Command.Fingerprint}
-		d := ledger.ApprovalDecision{
-			TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: said.Command.Reason,
-			Source: said.Source(approval.Access{Permission: string(policy.CanAdmin)}, on, ""),
-		}
-		if said.Command.Signed && decision == ledger.Approve {
-			d.Source.Signature = &ledger.Signature{KeyFingerprint: id}
-		}
-		if err := errors.Join(log.Append(pull.MergedAt, &request), log.Append(pull.MergedAt, &d)); err != nil {
-			return approval.Case{}, err
-		}
+	if err := pull.record(log, talk, favour, note); err != nil {
+		return approval.Case{}, err
 	}
 	c := approval.Case{
 		Policy: p, Needs: p.Needs(diff.Paths, diff.Secrets), Log: log, Now: pull.MergedAt, Head: pull.Head.Commit, PullRequest: true, Authors: pull.Committers,
 		Stands: func(d ledger.ApprovalDecision) string {
 			who := d.Source.Author
-			note("whether %s had %s permission then (%s)", who.Login, p.Approvals.Permission, access(who))
+			note("whether %s had %s permission then (%s)", who.Login, p.Approvals.Permission, pull.access(who))
 			if pull.Strangers {
 				note("whether %s wrote a commit of it, as some are of no account", who.Login)
 			}
@@ -180,12 +149,54 @@ func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(form
 	return c, nil
 }
 
+// access is what is known of a permission, in words.
+func (pull Pull) access(who ledger.Actor) string {
+	if a, asked := pull.Access[who.ID]; asked {
+		return fmt.Sprintf("%s permission on %s", cmp.Or(a.Permission, "no"), pull.ReadAt.UTC().Format(time.DateOnly))
+	}
+	return "not asked about since"
+}
+
+// record appends the decisions of a conversation to a log, as a gate would have: in favour,
+// approvals were of the head, and nobody heard a denial.
+func (pull Pull) record(log *ledger.Log, talk approval.Conversation, favour bool, note func(format string, args ...any)) error {
+	for i, said := range talk.Said() {
+		decision, decides := said.Decision()
+		if !decides || said.Void != "" {
+			continue
+		}
+		if decision == ledger.Deny {
+			note("whether the denial of %s was heard (%s)", said.Author.Login, pull.access(said.Author))
+			if favour {
+				continue
+			}
+		}
+		on := "" // a comment names no commit: it may have been made on the head, or before
+		if favour {
+			on = pull.Head.Commit
+		}
+		id := fmt.Sprintf("req_%d", i+1)
+		request := ledger.ApprovalRequest{TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Kind: said.RequestKind(), Fingerprint: said.Command.Fingerprint}
+		d := ledger.ApprovalDecision{
+			TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: said.Command.Reason,
+			Source: said.Source(approval.Access{Permission: string(policy.CanAdmin)}, on, ""),
+		}
+		if said.Command.Signed && decision == ledger.Approve {
+			d.Source.Signature = &ledger.Signature{KeyFingerprint: id}
+		}
+		if err := errors.Join(log.Append(pull.MergedAt, &request), log.Append(pull.MergedAt, &d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // beforeMerge are the statements from before the merge. When a review was dismissed, and what it
 // said before, is not told: in favour, it approved.
-func (p Pull) beforeMerge(favour bool, note func(format string, args ...any)) []approval.Statement {
+func (pull Pull) beforeMerge(favour bool, note func(format string, args ...any)) []approval.Statement {
 	var out []approval.Statement
-	for _, s := range p.Statements {
-		if at, err := time.Parse(time.RFC3339, s.CreatedAt); err == nil && at.After(p.MergedAt) {
+	for _, s := range pull.Statements {
+		if at, err := time.Parse(time.RFC3339, s.CreatedAt); err == nil && at.After(pull.MergedAt) {
 			continue
 		}
 		if s.Kind == approval.KindReview && s.State == approval.ReviewDismissed {
@@ -224,11 +235,11 @@ func pullLog(pull Pull, diff Diff) (*ledger.Log, error) {
 
 // Reviewed are the commits, beside the head, on which somebody approved, or may have; "" where
 // it is not told which.
-func (p Pull) Reviewed() []string {
+func (pull Pull) Reviewed() []string {
 	var out []string
-	for _, s := range p.Statements {
+	for _, s := range pull.Statements {
 		reviewed := s.Kind == approval.KindReview && (s.State == approval.ReviewApproved || s.State == approval.ReviewDismissed)
-		if reviewed && s.Commit != p.Head.Commit && !slices.Contains(out, s.Commit) {
+		if reviewed && s.Commit != pull.Head.Commit && !slices.Contains(out, s.Commit) {
 			out = append(out, s.Commit)
 		}
 	}
