@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // changed returns what we say is changed and what git says.
@@ -391,8 +392,7 @@ func TestT34MonitorIsNotAsked(t *testing.T) {
 		t.Skip("the monitor is a shell script")
 	}
 	w := changedWork(t)
-	w.write(".git/monitor", "#!/bin/sh\necho ran >>\"$(dirname \"$0\")/ran\"\nprintf 'token\\0'\n")
-	w.do(os.Chmod(w.path(".git/monitor"), 0o755))
+	w.do(exectest.WriteFile(w.path(".git/monitor"), []byte("#!/bin/sh\necho ran >>\"$(dirname \"$0\")/ran\"\nprintf 'token\\0'\n")))
 	w.git("config", "core.fsmonitor", w.path(".git/monitor"))
 	w.git("update-index", "--fsmonitor")
 	w.age()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // T80 A ledger on a path moves between any two questions that a look at it takes:
@@ -51,7 +52,7 @@ if [ "$1" = upload-pack ]; then
 fi
 exec %[3]s "$@"
 `, dir, question, git, r.repo.Dir, gitstore.LedgerRef, after)
-		if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o755); err != nil {
+		if err := exectest.WriteFile(filepath.Join(dir, "git"), []byte(script)); err != nil {
 			t.Fatal(err)
 		}
 		path := os.Getenv("PATH")
@@ -107,7 +108,7 @@ fi
 exec %[2]s "$@"
 `, dir, git, r.repo.Dir, gitstore.LedgerRef)
 	for name, text := range map[string]string{"git": script, "tips": tips} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		if err := exectest.WriteFile(filepath.Join(dir, name), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // installer is .github/action/install.sh, run for a made-up action on a Linux
@@ -48,7 +50,7 @@ func newInstaller(t *testing.T, served string) *installer {
 		check(t, os.Mkdir(filepath.Join(in.dir, folder), 0o755))
 	}
 	fake := "#!/bin/sh\necho \"$CGO_ENABLED $COUNTERSIGN_SIGN_KEY $*\" >> '" + in.dir + "/built'\nwhile [ \"$1\" != -o ]; do shift; done\necho source > \"$2\"\n"
-	check(t, os.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake), 0o755))
+	check(t, exectest.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake)))
 	in.env = map[string]string{
 		"PATH": filepath.Join(in.dir, "bin") + ":" + os.Getenv("PATH"), "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
 		"RUNNER_TEMP": filepath.Join(in.dir, "temp"), "GITHUB_ACTION_PATH": filepath.Join(in.dir, "action"),
@@ -163,7 +165,7 @@ func TestT25ProgramOfAnEarlierStep(t *testing.T) {
 			if len(found) != 1 {
 				t.Fatalf("programs: %v", found)
 			}
-			check(t, os.WriteFile(found[0], []byte("changed"), 0o755))
+			check(t, exectest.WriteFile(found[0], []byte("changed")))
 			if program, printed := in.run(); program != "" || !strings.Contains(printed, "nothing is run") {
 				t.Errorf("a changed program was taken: %q\n%s", program, printed)
 			}
@@ -177,7 +179,7 @@ func TestT26BuildOnAMachineOfOnesOwn(t *testing.T) {
 	in := newInstaller(t, "")
 	in.env["RUNNER_ENVIRONMENT"] = "self-hosted"
 	fake := "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\necho \"$GOCACHE $GOMODCACHE\" > \"$2\"\n"
-	check(t, os.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake), 0o755))
+	check(t, exectest.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake)))
 	temp := in.env["RUNNER_TEMP"] + "/countersign/"
 	if got, _ := in.run(); got != temp+"cache "+temp+"modules\n" {
 		t.Errorf("the caches are %s", got)

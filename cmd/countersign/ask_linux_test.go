@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
@@ -366,7 +367,7 @@ func TestT84Pager(t *testing.T) {
 	s.proposes("a change", addition("new.txt", "shown\n"))
 	through := filepath.Join(s.dir, "paged")
 	pager := filepath.Join(s.dir, "pager.sh")
-	check(t, os.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n"), 0o755))
+	check(t, exectest.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n")))
 	home := filepath.Join(s.dir, "home")
 	check(t, os.MkdirAll(home, 0o755))
 	check(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tpager = "+pager+"\n"), 0o644))
@@ -415,7 +416,7 @@ func TestT84LongOutput(t *testing.T) {
 	long := s.proposes("another", addition("long.txt", strings.Repeat("a line\n", 100)))
 	through := filepath.Join(s.dir, "paged")
 	pager := filepath.Join(s.dir, "pager.sh")
-	check(t, os.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n"), 0o755))
+	check(t, exectest.WriteFile(pager, []byte("#!/bin/sh\necho paged > "+through+"; cat\n")))
 	home := filepath.Join(s.dir, "home")
 	check(t, os.MkdirAll(home, 0o755))
 	check(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[countersign]\n\tpager = "+pager+"\n[core]\n\tpager = false\n"), 0o644))

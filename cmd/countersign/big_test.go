@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -91,7 +92,7 @@ func ourProgram(b *testing.B) string {
 	program := filepath.Join(b.TempDir(), "countersign")
 	self, err := os.ReadFile(os.Args[0])
 	fatal(b, err)
-	fatal(b, os.WriteFile(program, self, 0o777))
+	fatal(b, exectest.WriteFile(program, self))
 	return program
 }
 

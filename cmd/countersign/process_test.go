@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // playground is a repository and a copy of the program that any user may run.
@@ -30,7 +32,7 @@ func newSandbox(t *testing.T, files map[string]string) playground {
 	if os.Link(program, s.bin) != nil {
 		data, err := os.ReadFile(program)
 		check(t, err)
-		check(t, os.WriteFile(s.bin, data, 0o755))
+		check(t, exectest.WriteFile(s.bin, data))
 	}
 	check(t, os.Chmod(dir, 0o755))
 	check(t, os.MkdirAll(s.repo, 0o755))

@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -195,7 +196,7 @@ func BenchmarkRunAll(b *testing.B) {
 	start, program := crowd(b, all, approved), filepath.Join(b.TempDir(), "countersign")
 	self, err := os.ReadFile(os.Args[0])
 	fatal(b, err)
-	fatal(b, os.WriteFile(program, self, 0o777))
+	fatal(b, exectest.WriteFile(program, self))
 	for _, to := range []string{"worktree", "ref"} {
 		b.Run(to, func(b *testing.B) {
 			var ours, theirs time.Duration

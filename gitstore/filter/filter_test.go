@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore/filter"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // runner is one for a working tree that has programs of its own, in a directory that PATH
@@ -17,7 +18,7 @@ func runner(t *testing.T) filter.Runner {
 	t.Helper()
 	tree := t.TempDir()
 	for _, name := range []string{"planted", "cat", "sh"} {
-		if err := os.WriteFile(filepath.Join(tree, name), []byte("#!/bin/sh\necho planted\n"), 0o755); err != nil {
+		if err := exectest.WriteFile(filepath.Join(tree, name), []byte("#!/bin/sh\necho planted\n")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -26,14 +27,14 @@ func standIn(t *testing.T, name string, simple bool) (program string, calls func
 	if simple {
 		probed = "exit 1"
 	}
-	write(t, program, `#!/bin/sh
+	err := exectest.WriteFile(program, []byte(`#!/bin/sh
 printf '[%s]' "$@" >>'`+dir+`/calls'
 echo >>'`+dir+`/calls'
 [ "$1" = -G ] && `+probed+`
 for last; do :; done
 eval "$last"
-`)
-	if err := os.Chmod(program, 0o700); err != nil {
+`))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return program, func() string {
@@ -131,8 +132,7 @@ func TestT84Dashes(t *testing.T) {
 // What ssh says is shown without what a terminal would heed.
 func TestSSHWords(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "ssh")
-	write(t, program, "#!/bin/sh\nprintf 'kex: \\033[2Jclosed\\r\\n\\n' >&2\nexit 255\n")
-	if err := os.Chmod(program, 0o700); err != nil {
+	if err := exectest.WriteFile(program, []byte("#!/bin/sh\nprintf 'kex: \\033[2Jclosed\\r\\n\\n' >&2\nexit 255\n")); err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, "host:r", wire.Options{SSH: wire.SSH{Program: program}})

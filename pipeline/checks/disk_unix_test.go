@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
@@ -35,7 +36,7 @@ func unprivileged(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	binary, err := os.ReadFile(self)
-	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "test"), binary, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+	if err = errors.Join(err, exectest.WriteFile(filepath.Join(dir, "test"), binary), os.Chown(dir, nobody, nobody)); err != nil {
 		t.Skip("cannot become nobody: ", err)
 	}
 	cmd := exec.Command(filepath.Join(dir, "test"), "-test.run=^"+t.Name()+"$", "-test.v")

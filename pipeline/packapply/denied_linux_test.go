@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 )
 
@@ -36,7 +37,7 @@ func asNobody(t *testing.T, tree files, test func(t *testing.T)) {
 	must(t, err)
 	data, err := os.ReadFile(self)
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "test"), data, 0o755))
+	must(t, exectest.WriteFile(filepath.Join(dir, "test"), data))
 	cmd := exec.Command(filepath.Join(dir, "test"), "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PACKAPPLY_DIR="+work)
 	if os.Geteuid() == 0 {

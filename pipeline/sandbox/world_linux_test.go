@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -48,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	}
 	program, err := os.ReadFile(executable)
 	must(t, err)
-	must(t, os.WriteFile(w.attacker(), program, 0o755))
+	must(t, exectest.WriteFile(w.attacker(), program))
 	w.listen(t)
 	w.startVictim(t)
 	w.openDescriptor(t)

@@ -3,7 +3,6 @@
 package workspace
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -58,22 +58,15 @@ func copySelf(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, err := os.Open(self)
+	program, err := os.ReadFile(self)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(dir, "test"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
+	to := filepath.Join(dir, "test")
+	if err := exectest.WriteFile(to, program); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(to, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return to.Name()
+	return to
 }
 
 // readOnly takes the permission to write from a directory until the test ends.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // A Repo is a bare repository that the real git made.
@@ -108,7 +110,7 @@ func (r Repo) Hook(name, script string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o777); err != nil {
+	if err := exectest.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // fake is a program in place of countersign-sigstore.
@@ -21,7 +22,7 @@ func fake(t *testing.T, script string) sigstore.Program {
 		t.Skip("there is no sh")
 	}
 	file := filepath.Join(t.TempDir(), "countersign-sigstore")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n"), 0o777); err != nil {
+	if err := exectest.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	p, err := sigstore.Find(func(name string) string {
@@ -113,7 +114,7 @@ func TestHelperEnvironment(t *testing.T) {
 func TestHelperFind(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "countersign-sigstore")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o777); err != nil {
+	if err := exectest.WriteFile(program, []byte("#!/bin/sh\n")); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)

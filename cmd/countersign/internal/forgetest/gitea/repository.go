@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // A Repository is one on the server.
@@ -126,7 +128,7 @@ func (r *Repository) Ref(name string) string {
 func (r *Repository) Hook(name, script string) {
 	r.t.Helper()
 	path := filepath.Join(r.Dir(), "hooks", name+".d", "test")
-	check(r.t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	check(r.t, exectest.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n")))
 	check(r.t, own(path))
 }
 

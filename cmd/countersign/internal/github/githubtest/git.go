@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // A bare is a bare repository of the real git.
@@ -165,7 +167,7 @@ func newBare(dir string) bare {
 		"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n",
 		"hooks/update": updateHook,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		if err := exectest.WriteFile(filepath.Join(dir, name), []byte(text)); err != nil {
 			misuse("%v", err)
 		}
 	}

@@ -1,0 +1,16 @@
+// Package exectest writes the programs that tests stand in for others.
+package exectest
+
+import (
+	"os"
+	"syscall"
+)
+
+// WriteFile writes an executable file, as [os.WriteFile] does, while this process starts no other: a child that is
+// born meanwhile has the file open for writing until it executes its own program, and Linux executes no file that
+// anybody has open so (ETXTBSY, execve(2)).
+func WriteFile(file string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(file, content, 0o755)
+}
