@@ -2,5 +2,5 @@
 // which is given the bytes of a Git bundle (package worker has the messages). Build it
 // with
 //
-//	GOOS=js GOARCH=wasm go build -trimpath -ldflags "-s -w" -o verify.wasm ./cmd/verify
+//	go run ./cmd/countersign/internal/verifier/build
 package main

@@ -40,21 +40,6 @@ type Program struct {
 	Go, Version string
 }
 
-// BuildFlags and BuildEnvironment are the flags and the environment of "go build" that the program
-// is compiled with. The same source and Go give the same bytes on any machine. Functions are
-// inlined (no -l) only where most of the time goes: the tables that tell which lines of which
-// functions are where would be a tenth of the program. Without GOENV=off, an empty variable has the
-// value that "go env -w" gave it.
-var (
-	BuildFlags = []string{
-		"-trimpath", "-buildvcs=false", "-ldflags=-s -w",
-		"-gcflags=all=-l", "-gcflags=compress/flate=", "-gcflags=runtime=", "-gcflags=internal/runtime/...=", "-gcflags=github.com/pjbgf/...=",
-		"-gcflags=./gitstore/packfile=", "-gcflags=./gitstore/object=", "-gcflags=./gitstore/lineage=",
-		"-gcflags=./pipeline/canon=", "-gcflags=./pipeline/ledger=", "-gcflags=./pipeline/audit/...=", "-gcflags=./pipeline/markdown=",
-	}
-	BuildEnvironment = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWASM=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOENV=off"}
-)
-
 // SHA256 is the hash of the unpacked program, in hex digits.
 func (p Program) SHA256() (string, error) {
 	r, err := gzip.NewReader(bytes.NewReader(p.Wasm))
@@ -72,10 +57,9 @@ func (p Program) SHA256() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Command is how anybody builds the same bytes, in the source of that version.
+// Command is how anybody builds the same bytes, in the source of that version, and sees their hash.
 func (p Program) Command() string {
-	return "GOTOOLCHAIN=" + p.Go + " " + strings.Join(BuildEnvironment, " ") + " \\\n  go build '" + strings.Join(BuildFlags, "' '") +
-		"' -o verify.wasm ./cmd/verify\nsha256sum verify.wasm"
+	return "GOTOOLCHAIN=" + p.Go + " go run ./cmd/countersign/internal/verifier/build ../verifier\ngunzip -c ../verifier/verify.wasm.gz | sha256sum"
 }
 
 // Policy is the page's Content-Security-Policy. A worker made of a blob is held to that of the

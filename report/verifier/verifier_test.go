@@ -51,7 +51,7 @@ func TestT76Page(t *testing.T) {
 	page := write(t, p)
 	sum := sha256.Sum256(wasm)
 	for _, want := range []string{
-		">" + hex.EncodeToString(sum[:]) + "<", "GOTOOLCHAIN=go1.26.8", "GOOS=js GOARCH=wasm", "1.2.3&lt;b&gt;", base64.StdEncoding.EncodeToString(exec), base64.StdEncoding.EncodeToString(p.Wasm),
+		">" + hex.EncodeToString(sum[:]) + "<", "GOTOOLCHAIN=go1.26.8", " go run ./cmd/countersign/internal/verifier/build ", "1.2.3&lt;b&gt;", base64.StdEncoding.EncodeToString(exec), base64.StdEncoding.EncodeToString(p.Wasm),
 		"<script>" + string(script) + "</script>", "default-src &#39;none&#39;; script-src &#39;" + html.HashSource(script) + "&#39; &#39;wasm-unsafe-eval&#39;; style-src &#39;sha256-",
 		`href="../index.html"`, "A footer.",
 	} {

@@ -89,6 +89,25 @@ func git(t testing.TB, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// TestBrowserSameBytes: the commands that the page names build the program that is in it.
+func TestBrowserSameBytes(t *testing.T) {
+	dir, err := built()
+	check(t, err)
+	wasm, err := os.ReadFile(filepath.Join(dir, embedded.Wasm))
+	check(t, err)
+	version, err := os.ReadFile(filepath.Join(dir, embedded.Go))
+	check(t, err)
+	p := verifier.Program{Wasm: wasm, Go: strings.TrimSpace(string(version))}
+	want, err := p.SHA256()
+	check(t, err)
+	to := filepath.Join(t.TempDir(), "verifier")
+	out, err := command("../../../..", nil, "sh", "-c", strings.ReplaceAll(p.Command(), "../verifier", to))
+	check(t, err)
+	if !strings.HasSuffix(string(out), "\n"+want+"  -\n") {
+		t.Errorf("the page's program is %s; its commands say %s", want, out)
+	}
+}
+
 // A bench is a browser, the page that checks in its directory, and a ledger that the demo made.
 type bench struct {
 	t                    *testing.T
