@@ -318,6 +318,10 @@ func TestActionFile(t *testing.T) {
 				t.Errorf("docs/action.md says nothing of %s", name)
 			}
 		}
+		get := action.Runs.Steps[0] // the program that signs, for one stage alone, and no other than the one that was checked
+		if get.Env["STAGE"] != "${{ inputs.stage }}" || run.Env["COUNTERSIGN_SIGSTORE"] != "${{ steps."+get.ID+".outputs.signer }}" {
+			t.Errorf("the signer is %v for the stage %v", run.Env["COUNTERSIGN_SIGSTORE"], get.Env["STAGE"])
+		}
 		if run.Run != top.Runs.Steps[1].Run {
 			t.Errorf("it runs %s", run.Run)
 		}

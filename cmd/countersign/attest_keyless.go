@@ -84,10 +84,19 @@ func signKeyless(ctx context.Context, program sigstore.Program, config sigstore.
 	return raw, nil
 }
 
-// isPublic refuses a repository that not everybody may read, and one of which that cannot be
-// found out. It must be the repository of the workflow, whose identity signs.
+// isPublic refuses a repository that not everybody may read, one of which that cannot be
+// found out, and one whose ledger is in another. It must be the repository of the workflow, whose
+// identity signs.
 func (a *App) isPublic(ctx context.Context) error {
-	remote := github.RepositoryOf(a.repo.Config.RemoteURL(a.flags.remote))
+	local, err := a.localLedger(a.repo)
+	if err != nil {
+		return err
+	}
+	address := a.repo.Config.RemoteURL(a.flags.remote)
+	if a.elsewhere || local.KeptElsewhere(address) {
+		return &publicError{"its ledger is in another repository, so that not everybody may read who decided what"}
+	}
+	remote := github.RepositoryOf(address)
 	if named := a.Getenv("GITHUB_REPOSITORY"); named == "" || !strings.EqualFold(remote, named) {
 		return &publicError{fmt.Sprintf("the clone is of %+q, and the workflow is of %+q", remote, named)}
 	}
