@@ -178,3 +178,34 @@ func TestActionAttest(t *testing.T) {
 	job(rights...)
 	run("private", cli.ExitRefused, 2, 0, "not everybody may read it")
 }
+
+// TestInitAttest: init --attest says that a log is public, and is refused where GitHub does not say
+// that everybody may read the repository.
+func TestInitAttest(t *testing.T) {
+	t.Parallel()
+	const file = ".github/workflows/countersign-attest.yml"
+	for _, private := range []bool{false, true} {
+		h := openHub(t, private)
+		h.env["GITHUB_SERVER_URL"] = "https://github.com"
+		written := func() bool { _, err := os.Stat(filepath.Join(h.dir, file)); return err == nil }
+		for _, token := range []string{h.token, "", "another"} {
+			h.env["INPUT_TOKEN"] = token
+			h.env["COUNTERSIGN_ACTIONS_TOKEN"] = ""
+			check(t, os.RemoveAll(filepath.Join(h.dir, ".github")))
+			code, out, errs := h.run("init", "--attest", "--uses", actUses)
+			want := 0
+			switch {
+			case token == "another": // whom GitHub does not answer
+				want = cli.ExitIO
+			case token != "" && private:
+				want = cli.ExitRefused
+			}
+			if code != want || written() != (want == 0) || !strings.Contains(errs, "in Sigstore's public log, for ever") {
+				t.Errorf("private %t, token %q: exit code %d\n%s%s", private, token, code, out, errs)
+			}
+			if want == cli.ExitRefused && !strings.Contains(errs, "not everybody may read it") {
+				t.Error(errs)
+			}
+		}
+	}
+}

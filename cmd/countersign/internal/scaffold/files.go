@@ -149,6 +149,8 @@ const (
 	Caller        = ".github/workflows/countersign.yml"
 	PagesWorkflow = ".github/workflows/" + github.PagesWorkflow
 	watchWorkflow = Workflows + "watch.yml"
+
+	attestWorkflow = Workflows + "attest.yml"
 )
 
 // The flags that ask for files which not everybody needs. The called workflow is
@@ -158,6 +160,7 @@ const (
 	AskOrganization = "organization"
 	AskPages        = "pages"
 	AskWatch        = "watch"
+	AskAttest       = "attest"
 	askCalled       = "uses ./"
 )
 
@@ -171,6 +174,7 @@ var List = []File{
 	{Path: Workflows + "evidence.yml", source: "evidence.yml", Asked: AskOrganization},
 	{Path: PagesWorkflow, source: "pages.yml", Asked: AskPages},
 	{Path: watchWorkflow, source: "watch.yml", Asked: AskWatch},
+	{Path: attestWorkflow, source: "attest.yml", Asked: AskAttest},
 	{Path: calledWorkflow, source: "settle.yml", Asked: askCalled},
 }
 
