@@ -47,7 +47,7 @@ var actionStages = map[string][]string{
 	"settle":   {"pr", "bundle", "checks"},
 	"sweep":    {},
 	"site":     {"out"},
-	"watch":    {"since"},
+	"watch":    {"since", "allowed-signers"},
 	"attest":   {},
 	"evidence": {"from", "to", "out"},
 }

@@ -455,7 +455,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	for _, since := range []string{strings.Repeat("b", 40), strings.Repeat("c", 64)} {
-		have := strings.Replace(plain, "stage: watch\n          ledger-ref: refs/heads/l\n", "stage: watch\n          ledger-ref: refs/heads/l\n          since: "+since+"\n", 1)
+		have := strings.Replace(plain, "stage: watch\n          ledger-ref: refs/heads/l\n", "stage: watch\n          ledger-ref: refs/heads/l\n          since: "+since+"\n          allowed-signers: .github/ledger-signers\n", 1)
 		tree := fstest.MapFS{Caller: {Data: List[1].Render(s)}, file.Path: {Data: []byte(have)}}
 		files, _, err := Plan(tree, Settings{}, func(string) bool { return false }, nil)
 		at := slices.IndexFunc(files, func(f Planned) bool { return f.Path == file.Path })
@@ -463,6 +463,11 @@ func TestWatch(t *testing.T) {
 			t.Errorf("since %s: %v %+v", since, err, files)
 		} else if may := files[at].May(); may != "reads the code and the ledger; keeps one issue" {
 			t.Errorf("it %s", may)
+		}
+	}
+	for _, odd := range []string{"${{ github.head_ref }}", "\"x\"", "a b", "*"} {
+		if got := SettingsOf([]byte(plain + "          allowed-signers: " + odd + "\n")); got.Signers != "" {
+			t.Errorf("allowed-signers %q: %q", odd, got.Signers)
 		}
 	}
 	for _, odd := range []string{"${{ github.head_ref }}", "\"x\"", "a b", "90d", "2026-01-31"} { // which init does not keep
