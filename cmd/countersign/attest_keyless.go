@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
@@ -127,4 +129,28 @@ func (a *App) giveToGitHub(ctx context.Context, bundle []byte) (string, error) {
 		return "", a.noClient("GitHub's attestations need a token")
 	}
 	return client.StoreAttestation(ctx, json.RawMessage(bundle))
+}
+
+// actionAttest brings the remote's ledger, as sync does, and signs with the identity of this job what
+// was settled and this workflow has not attested yet. All of it is kept beside the ledger, and given to
+// GitHub.
+func (a *App) actionAttest(ctx context.Context, step action.Step) error {
+	ref := cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef)
+	code, synced := a.child(a.Stdout, a.Stderr, "sync", "--ledger-ref="+ref)
+	if code != 0 {
+		return &cli.ExitError{Code: code, Err: nil}
+	}
+	repo, _, err := a.openRepo()
+	if err != nil {
+		return err
+	}
+	tip, err := repo.Ref(ctx, ref)
+	if err != nil || tip == "" { // nothing was settled
+		return err
+	}
+	a.elsewhere = synced.elsewhere
+	if code, _ := a.child(a.Stdout, a.Stderr, "attest", "--all", "--keyless", "--github", "--push", "--ledger-ref="+ref); code != 0 {
+		return &cli.ExitError{Code: code, Err: nil}
+	}
+	return nil
 }

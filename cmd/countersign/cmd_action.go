@@ -164,30 +164,6 @@ func (a *App) actionSite(ctx context.Context, step action.Step, args []string) e
 	return &cli.ExitError{Code: code, Err: nil}
 }
 
-// actionAttest brings the remote's ledger, as sync does, and signs with the identity of this job what
-// was settled and this workflow has not attested yet. All of it is kept beside the ledger, and given to
-// GitHub.
-func (a *App) actionAttest(ctx context.Context, step action.Step) error {
-	ref := cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef)
-	code, synced := a.child(a.Stdout, a.Stderr, "sync", "--ledger-ref="+ref)
-	if code != 0 {
-		return &cli.ExitError{Code: code, Err: nil}
-	}
-	repo, _, err := a.openRepo()
-	if err != nil {
-		return err
-	}
-	tip, err := repo.Ref(ctx, ref)
-	if err != nil || tip == "" { // nothing was settled
-		return err
-	}
-	a.elsewhere = synced.elsewhere
-	if code, _ := a.child(a.Stdout, a.Stderr, "attest", "--all", "--keyless", "--github", "--push", "--ledger-ref="+ref); code != 0 {
-		return &cli.ExitError{Code: code, Err: nil}
-	}
-	return nil
-}
-
 // takeLedger makes the clone's ledger the remote's, also one that does not verify, which sync
 // would not bring: it is only looked at, in the clone of one job. It reports whether the remote
 // has one.
