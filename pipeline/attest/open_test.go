@@ -134,6 +134,12 @@ func FuzzOpenBundle(f *testing.F) {
 	for _, material := range []string{`{"certificate":{}}`, `{"publicKey":{"hint":"x"}}`} {
 		f.Add([]byte(`{"dsseEnvelope":{"payload":"` + payload + `","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"AA=="}]},"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":` + material + `}` + "\n"))
 	}
+	statement, _ := approvalOf(f, storetest.Signed)
+	plain, err := statement.Bytes()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(`{"dsseEnvelope":{"payload":"` + base64.StdEncoding.EncodeToString(plain) + `","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"AA=="}]},"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{"certificate":{"rawBytes":"AAAA"}}}` + "\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		o, err := attest.OpenBundle(raw)
 		if err != nil {
