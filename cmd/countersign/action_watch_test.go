@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
@@ -80,5 +83,79 @@ func TestActionWatch(t *testing.T) {
 	h.env["INPUT_TOKEN"] = h.s.ActionsToken(site, "contents:read", "issues:write")
 	if code, _, printed := h.step("watch"); code == 0 || !strings.Contains(printed, "reading the open issues") {
 		t.Errorf("a forge that fails: exit code %d\n%s", code, printed)
+	}
+}
+
+// TestT79WatchTrust: the stage watch holds the ledger to the witnesses and the keys that the default
+// branch names. What is checked out says nothing, and what is named and missing is a failure.
+func TestT79WatchTrust(t *testing.T) {
+	t.Parallel()
+	h := openHub(t, false)
+	log, north, eve := newNoteParty(t, "github.com/acme/site", false), newNoteParty(t, "north.example", true), newNoteParty(t, "eve.example", false)
+	names := fmt.Sprintf("log %s\n%s", log, north.serve(t, log))
+	signers := func(p noteParty) string {
+		key, err := ssh.NewPublicKey(p.private.Public())
+		check(t, err)
+		return "ci@example.org namespaces=\"git\" " + string(ssh.MarshalAuthorizedKey(key))
+	}
+	const checkpoints, keys, protects = "refs/agent/ledger-checkpoints", ".github/ledger-signers", "protected: [{paths: [/.github/ledger-signers]}]\n"
+	since := ""
+	branch := func(name, rules string, files map[string]string) {
+		files[".github/countersign.yml"] = rules
+		h.s.Push(githubtest.NewCommit{Repository: site, Branch: name, By: "ada", Message: "policy", Files: files})
+		since = h.s.Git(site, "rev-parse", "refs/heads/main")
+	}
+	run := func(what string, want int, says string, inputs ...string) {
+		t.Helper()
+		h.clone()
+		h.event("push", nil)
+		h.git(h.dir, "checkout", "-q", "origin/topic") // whose Policy requires nothing, and whose keys are others'
+		h.env["INPUT_TOKEN"] = h.s.ActionsToken(site, "contents:read", "issues:write")
+		code, _, printed := h.step("watch", append(inputs, "since="+since)...)
+		all := h.s.Issues(site)
+		text := printed
+		if len(all) > 0 {
+			text += all[len(all)-1].Body
+		}
+		if code != want || !strings.Contains(text, says) {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s", what, code, want, says, text)
+		}
+	}
+	branch("topic", "version: 1\n", map[string]string{keys: signers(eve), ".github/witnesses": "log x\n"})
+	branch("main", "witnesses: {file: .github/witnesses, required: 1}\n"+protects, map[string]string{".github/witnesses": names, keys: signers(log)})
+	h.clone()
+	h.env["COUNTERSIGN_SIGN_KEY"] = log.pem
+	h.propose(greetFix)
+	signed := "allowed-signers=" + keys
+	run("keys and a witness", 0, "signed: all of them, by allowed signers\nwitnessed as github.com/acme/site: 3 commits, all there are\n", signed)
+	run("the witness alone", 0, "witnessed as github.com/acme/site: 3 commits, all there are\n")
+	witnessed := h.s.Ref(site, checkpoints)
+	h.s.Git(site, "update-ref", "-d", checkpoints)
+	run("no checkpoint", cli.ExitFailed, "does not verify")
+	h.s.Git(site, "update-ref", checkpoints, witnessed)
+	run("a file that is not there", cli.ExitIO, "there is no file .github/none beside the Policy", "allowed-signers=.github/none")
+	run("a path that leads out", cli.ExitIO, "allowed-signers", "allowed-signers=../"+keys)
+	for what, c := range map[string]struct {
+		rules, keys string
+		want        int
+		says        string
+	}{
+		"too few witnesses":   {"witnesses: {file: .github/witnesses, required: 2}\n", "", cli.ExitRefused, "witness"},
+		"no file of them":     {"witnesses: {file: .github/none, required: 1}\n", "", cli.ExitIO, ".github/none"},
+		"a Policy's mistake":  {"witnesses: {file: .github/witnesses, requires: 1}\n", "", cli.ExitRefused, "requires"},
+		"none required":       {"witnesses: {file: .github/witnesses}\n", "", 0, "requires no witness"},
+		"keys of another":     {protects, signers(eve), cli.ExitFailed, "does not verify"},
+		"no keys":             {protects, "# none\n", cli.ExitFailed, "does not verify"},
+		"what is no key":      {protects, "x\n", cli.ExitRefused, keys},
+		"keys, not protected": {"version: 1\n", signers(log), cli.ExitRefused, "says whom the audit believes"},
+		"keys":                {protects, signers(log), 0, "Something accounts for each commit"},
+	} {
+		files := map[string]string{".github/witnesses": names}
+		var inputs []string
+		if c.keys != "" {
+			files[keys], inputs = c.keys, []string{signed}
+		}
+		branch("main", c.rules, files)
+		run(what, c.want, c.says, inputs...)
 	}
 }

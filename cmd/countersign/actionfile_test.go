@@ -318,6 +318,10 @@ func TestActionFile(t *testing.T) {
 				t.Errorf("docs/action.md says nothing of %s", name)
 			}
 		}
+		get := action.Runs.Steps[0] // the program that signs, for one stage alone, and no other than the one that was checked
+		if get.Env["STAGE"] != "${{ inputs.stage }}" || run.Env["COUNTERSIGN_SIGSTORE"] != "${{ steps."+get.ID+".outputs.signer }}" {
+			t.Errorf("the signer is %v for the stage %v", run.Env["COUNTERSIGN_SIGSTORE"], get.Env["STAGE"])
+		}
 		if run.Run != top.Runs.Steps[1].Run {
 			t.Errorf("it runs %s", run.Run)
 		}
@@ -362,6 +366,7 @@ var rightsOfJobs = map[string]map[string]any{
 var rightsOfOthers = map[string]map[string]map[string]any{
 	"countersign-pages.yml":    {"build": {"contents": "read"}, "publish": {"pages": "write", "id-token": "write"}},
 	"countersign-watch.yml":    {"watch": {"contents": "read", "issues": "write"}},
+	"countersign-attest.yml":   {"attest": {"contents": "write", "id-token": "write", "attestations": "write"}},
 	"countersign-evidence.yml": {"evidence": {}},
 }
 

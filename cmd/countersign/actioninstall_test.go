@@ -16,15 +16,22 @@ import (
 )
 
 // installer is .github/action/install.sh, run for a made-up action on a Linux
-// runner. Its Go is a script that "builds" a file with the word source.
+// runner. Its Go is a script that "builds" a file with the word source, or where the signer's is.
 type installer struct {
-	t    *testing.T
-	dir  string
-	env  map[string]string
-	gets int // downloads that the server saw
+	t      *testing.T
+	dir    string
+	env    map[string]string
+	serves map[string]string // what the release has, by the name of its file
+	gets   int               // downloads that the server saw
+	signer string            // the signer that the last run chose; "" for none
 }
 
-const releasedProgram = "#!/bin/sh\necho released\n"
+const (
+	releasedProgram = "#!/bin/sh\necho released\n"
+	releasedSigner  = "#!/bin/sh\necho signer\n"
+	builtSigner     = "cmd/sigstore\n"
+	signerAsset     = "countersign-sigstore_linux_amd64"
+)
 
 func newInstaller(t *testing.T, served string) *installer {
 	t.Helper()
@@ -36,20 +43,24 @@ func newInstaller(t *testing.T, served string) *installer {
 			t.Skip(err)
 		}
 	}
-	in := &installer{t: t, dir: t.TempDir()}
+	in := &installer{t: t, dir: t.TempDir(), serves: map[string]string{}}
+	if served != "" {
+		in.serves["countersign_linux_amd64"] = served
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		in.gets++
-		if r.URL.Path != "/acme/countersign/releases/download/v1.2.3/countersign_linux_amd64" || served == "" {
+		name, ok := strings.CutPrefix(r.URL.Path, "/acme/countersign/releases/download/v1.2.3/")
+		if !ok || in.serves[name] == "" {
 			http.NotFound(w, r)
 			return
 		}
-		_, _ = w.Write([]byte(served))
+		_, _ = w.Write([]byte(in.serves[name]))
 	}))
 	t.Cleanup(server.Close)
-	for _, folder := range []string{"action", "temp", "bin"} {
-		check(t, os.Mkdir(filepath.Join(in.dir, folder), 0o755))
+	for _, folder := range []string{"action/cmd/sigstore", "temp", "bin"} {
+		check(t, os.MkdirAll(filepath.Join(in.dir, folder), 0o755))
 	}
-	fake := "#!/bin/sh\necho \"$CGO_ENABLED $COUNTERSIGN_SIGN_KEY $*\" >> '" + in.dir + "/built'\nwhile [ \"$1\" != -o ]; do shift; done\necho source > \"$2\"\n"
+	fake := "#!/bin/sh\necho \"$CGO_ENABLED $COUNTERSIGN_SIGN_KEY $*\" >> '" + in.dir + "/built'\nwhile [ \"$1\" != -o ]; do shift; done\ncase $3 in .) echo \"${PWD#*/action/}\" ;; *) echo source ;; esac > \"$2\"\n"
 	check(t, exectest.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte(fake)))
 	in.env = map[string]string{
 		"PATH": filepath.Join(in.dir, "bin") + ":" + os.Getenv("PATH"), "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
@@ -69,9 +80,10 @@ func (in *installer) release(tag, checksums string) {
 }
 
 // run returns what the program is that the script chose ("" for none), and what
-// the script printed.
+// the script printed. The signer that it chose is in in.signer.
 func (in *installer) run() (program, printed string) {
 	in.t.Helper()
+	in.signer = ""
 	check(in.t, os.RemoveAll(in.env["GITHUB_OUTPUT"]))
 	script, err := os.ReadFile("../../.github/action/install.sh") // read here, so that go test knows of it
 	check(in.t, err)
@@ -88,9 +100,14 @@ func (in *installer) run() (program, printed string) {
 		return "", string(out)
 	}
 	check(in.t, readErr)
-	path := strings.TrimSuffix(strings.TrimPrefix(string(named), "program="), "\n")
-	data, err := os.ReadFile(path)
+	first, rest, _ := strings.Cut(string(named), "\n")
+	data, err := os.ReadFile(strings.TrimPrefix(first, "program="))
 	check(in.t, err)
+	if signer := strings.TrimSuffix(strings.TrimPrefix(rest, "signer="), "\n"); signer != "" {
+		raw, err := os.ReadFile(signer)
+		check(in.t, err)
+		in.signer = string(raw)
+	}
 	return string(data), string(out)
 }
 
@@ -168,6 +185,66 @@ func TestT25ProgramOfAnEarlierStep(t *testing.T) {
 			check(t, exectest.WriteFile(found[0], []byte("changed")))
 			if program, printed := in.run(); program != "" || !strings.Contains(printed, "nothing is run") {
 				t.Errorf("a changed program was taken: %q\n%s", program, printed)
+			}
+		})
+	}
+}
+
+// TestT25Signer: the program that signs without a key is there for the stage attest alone, by
+// the same rules as the program; where it is not as it must be, or cannot be had, nothing is named.
+func TestT25Signer(t *testing.T) {
+	t.Parallel()
+	right, program := lineOf(releasedSigner, signerAsset), lineOf(releasedProgram, "countersign_linux_amd64")
+	for _, c := range []struct {
+		name, stage, served, sums, noGo string
+		signer, printed                 string
+		builds                          int
+	}{
+		{name: "another stage", stage: "settle", served: releasedSigner, sums: program + right, printed: "using the released countersign_linux_amd64"},
+		{name: "no stage", served: releasedSigner, sums: program + right, printed: "using the released countersign_linux_amd64"},
+		{name: "match", stage: "attest", served: releasedSigner, sums: program + right, signer: releasedSigner, printed: "using the released " + signerAsset},
+		{name: "mismatch", stage: "attest", served: "another", sums: program + right, printed: signerAsset[:20] + " has the SHA-256"},
+		{name: "the program's digest", stage: "attest", served: releasedProgram, sums: program + right, printed: "nothing is run"},
+		{name: "no digest", stage: "attest", served: releasedSigner, sums: program + "abc  " + signerAsset + "\n", printed: "has no SHA-256"},
+		{name: "not in the release", stage: "attest", served: releasedSigner, sums: program, signer: builtSigner, printed: "countersign-sigstore was built from source", builds: 1},
+		{name: "not served", stage: "attest", sums: program + right, signer: builtSigner, printed: "::warning::", builds: 1},
+		{name: "no release", stage: "attest", signer: builtSigner, printed: "countersign-sigstore was built from source", builds: 2},
+		{name: "neither served nor built", stage: "attest", sums: program + right, noGo: "exit 1", printed: "::error::countersign: countersign-sigstore could not be built"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := newInstaller(t, releasedProgram)
+			in.env["STAGE"] = c.stage
+			if c.served != "" {
+				in.serves[signerAsset] = c.served
+			}
+			if c.sums != "" {
+				in.release("v1.2.3", c.sums)
+			}
+			if c.noGo != "" {
+				check(t, exectest.WriteFile(filepath.Join(in.dir, "bin", "go"), []byte("#!/bin/sh\n"+c.noGo+"\n")))
+			}
+			program, printed := in.run()
+			fails := c.signer == "" && c.stage == "attest"
+			if in.signer != c.signer || (program == "") != fails || !strings.Contains(printed, c.printed) || in.builds() != c.builds {
+				t.Errorf("program %q, signer %q, %d builds; printed\n%s", program, in.signer, in.builds(), printed)
+			}
+			if fails {
+				return
+			}
+			gets, builds := in.gets, in.builds()
+			if in.run(); c.name != "not served" && (in.signer != c.signer || in.gets != gets || in.builds() != builds) {
+				t.Errorf("a second step: signer %q, %d downloads, %d builds", in.signer, in.gets, in.builds())
+			}
+			found, err := filepath.Glob(filepath.Join(in.dir, "temp", "countersign", "*", "*", "countersign-sigstore"))
+			check(t, err)
+			if len(found) != min(len(c.signer), 1) {
+				t.Fatalf("signers: %v", found)
+			}
+			for _, file := range found { // T26 what another step left is looked at again
+				check(t, exectest.WriteFile(file, []byte("changed")))
+				if program, printed := in.run(); program != "" || !strings.Contains(printed, "nothing is run") {
+					t.Errorf("a changed signer was taken: %q\n%s", in.signer, printed)
+				}
 			}
 		})
 	}

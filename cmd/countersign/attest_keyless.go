@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
@@ -84,10 +86,19 @@ func signKeyless(ctx context.Context, program sigstore.Program, config sigstore.
 	return raw, nil
 }
 
-// isPublic refuses a repository that not everybody may read, and one of which that cannot be
-// found out. It must be the repository of the workflow, whose identity signs.
+// isPublic refuses a repository that not everybody may read, one of which that cannot be
+// found out, and one whose ledger is in another. It must be the repository of the workflow, whose
+// identity signs.
 func (a *App) isPublic(ctx context.Context) error {
-	remote := github.RepositoryOf(a.repo.Config.RemoteURL(a.flags.remote))
+	local, err := a.localLedger(a.repo)
+	if err != nil {
+		return err
+	}
+	address := a.repo.Config.RemoteURL(a.flags.remote)
+	if a.elsewhere || local.KeptElsewhere(address) {
+		return &publicError{"its ledger is in another repository, so that not everybody may read who decided what"}
+	}
+	remote := github.RepositoryOf(address)
 	if named := a.Getenv("GITHUB_REPOSITORY"); named == "" || !strings.EqualFold(remote, named) {
 		return &publicError{fmt.Sprintf("the clone is of %+q, and the workflow is of %+q", remote, named)}
 	}
@@ -118,4 +129,28 @@ func (a *App) giveToGitHub(ctx context.Context, bundle []byte) (string, error) {
 		return "", a.noClient("GitHub's attestations need a token")
 	}
 	return client.StoreAttestation(ctx, json.RawMessage(bundle))
+}
+
+// actionAttest brings the remote's ledger, as sync does, and signs with the identity of this job what
+// was settled and this workflow has not attested yet. All of it is kept beside the ledger, and given to
+// GitHub.
+func (a *App) actionAttest(ctx context.Context, step action.Step) error {
+	ref := cmp.Or(step.Input("ledger-ref"), a.flags.ledgerRef)
+	code, synced := a.child(a.Stdout, a.Stderr, "sync", "--ledger-ref="+ref)
+	if code != 0 {
+		return &cli.ExitError{Code: code, Err: nil}
+	}
+	repo, _, err := a.openRepo()
+	if err != nil {
+		return err
+	}
+	tip, err := repo.Ref(ctx, ref)
+	if err != nil || tip == "" { // nothing was settled
+		return err
+	}
+	a.elsewhere = synced.elsewhere
+	if code, _ := a.child(a.Stdout, a.Stderr, "attest", "--all", "--keyless", "--github", "--push", "--ledger-ref="+ref); code != 0 {
+		return &cli.ExitError{Code: code, Err: nil}
+	}
+	return nil
 }

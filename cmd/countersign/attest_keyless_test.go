@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
+	"github.com/countersign-dev/countersign/gitstore"
 )
 
 // TestT79HelperFails: only a program that says so makes a signature a bad one; one that was
@@ -61,6 +62,7 @@ func TestT79PublicLog(t *testing.T) {
 		"an error":           {"403 {}", nil, "", "cannot be found out"},
 		"no token":           {public, map[string]string{"INPUT_TOKEN": ""}, "", "no token"},
 		"no repository":      {public, map[string]string{"GITHUB_REPOSITORY": ""}, "", "the workflow is of"},
+		"a ledger elsewhere": {public, map[string]string{"elsewhere": "true"}, "", "its ledger is in another repository"},
 		"another repository": {public, map[string]string{"GITHUB_REPOSITORY": "acme/other"}, "", "the workflow is of"},
 		"another remote":     {public, nil, "other", `the clone is of "acme/other"`},
 		"no remote":          {public, nil, "none", `the clone is of ""`},
@@ -69,7 +71,7 @@ func TestT79PublicLog(t *testing.T) {
 		env := map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "acme/app", "GITHUB_API_URL": server.URL, "GITHUB_SERVER_URL": "https://github.com", "INPUT_TOKEN": "t"}
 		maps.Copy(env, c.env)
 		a := &App{Getenv: func(name string) string { return env[name] }, Wait: func(context.Context, time.Duration) error { return errors.New("no") }}
-		a.flags.dir, a.flags.remote = dir, defaultRemote
+		a.flags.dir, a.flags.remote, a.flags.ledgerRef, a.elsewhere = dir, defaultRemote, gitstore.LedgerRef, env["elsewhere"] != ""
 		if c.remote != "" {
 			a.flags.remote = c.remote
 		}

@@ -47,7 +47,8 @@ var actionStages = map[string][]string{
 	"settle":   {"pr", "bundle", "checks"},
 	"sweep":    {},
 	"site":     {"out"},
-	"watch":    {"since"},
+	"watch":    {"since", "allowed-signers"},
+	"attest":   {},
 	"evidence": {"from", "to", "out"},
 }
 
@@ -75,6 +76,8 @@ func (a *App) action(ctx context.Context) error {
 		return a.actionSite(ctx, step, args)
 	case "watch":
 		return a.actionWatch(ctx, step)
+	case "attest":
+		return a.actionAttest(ctx, step)
 	}
 	if step.Input("stage") == "propose" {
 		if err := os.MkdirAll(bundleDir(step), 0o700); err != nil {
@@ -220,7 +223,7 @@ func actionArgs(step action.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch or evidence"}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest or evidence"}
 	}
 	args := []string{stage}
 	switch stage {

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
-	"github.com/countersign-dev/countersign/report"
 )
 
 type attestFlags struct {
@@ -56,7 +52,9 @@ identity of the job, and a public log says so for ever, so that it is refused fo
 not everybody may read. --github also gives it to GitHub, where "gh attestation verify" finds it.
 
 With --keep the statements are kept beside the ledger, on refs/agent/ledger-attestations, and with
---push the remote has them as well. Without --out and --keep, one statement goes to stdout.
+--push the remote has them as well. Without --out and --keep, one statement goes to stdout. With --all,
+--keyless and --keep, transactions are left out of which this workflow has kept one, so that it can run
+as often as it likes: "countersign init --attest" writes that workflow.
 
 Exit code 1 means that a record does not verify, or that no transaction explains the commit; 2, that
 there is nothing to attest, or no key.`,
@@ -123,7 +121,12 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 	var made attested
 	switch {
 	case f.all:
-		made, err = w.all(ctx, predicate)
+		if f.keyless.asked && f.keeps(a.flags.push) {
+			w.had, err = a.keptByThisWorkflow(ctx, predicate)
+		}
+		if err == nil {
+			made, err = w.all(ctx, predicate)
+		}
 	case f.commit != "":
 		made, err = w.ofCommit(ctx, predicate, f.commit)
 	default:
@@ -204,8 +207,9 @@ func signedEnvelope(sign attest.SignFunc) sealFunc {
 type attester struct {
 	repo   *gitstore.Repo
 	snap   ledger.Snapshot
-	ledger string // its ref
-	ref    string // that the commits are on
+	ledger string        // its ref
+	ref    string        // that the commits are on
+	had    map[kept]bool // statements that are not made again
 }
 
 func (a *App) openAttester(ctx context.Context, f attestFlags) (attester, error) {
@@ -226,13 +230,14 @@ func (a *App) openAttester(ctx context.Context, f attestFlags) (attester, error)
 		return attester{}, gitstore.ErrNoLedger
 	}
 	a.seen = local.Seen
-	return attester{repo, snap, a.flags.ledgerRef, f.ref}, ledger.CheckSchema(snap.Tree)
+	return attester{repo: repo, snap: snap, ledger: a.flags.ledgerRef, ref: f.ref}, ledger.CheckSchema(snap.Tree)
 }
 
 // attested are statements that were made, and the transactions of which none was.
 type attested struct {
 	made    []madeStatement
 	skipped []skippedStatement
+	had     int // how many were made before, and are kept
 }
 
 type madeStatement struct {
@@ -310,7 +315,15 @@ func (w attester) all(ctx context.Context, predicate string) (out attested, err 
 		if tx.Status != ledger.Completed {
 			continue
 		}
-		one, err := w.ofTransaction(ctx, predicate, id)
+		commit, err := w.applied(ctx, id)
+		if err == nil && w.had[kept{id, commit}] {
+			out.had++
+			continue
+		}
+		var one attested
+		if err == nil {
+			one, err = w.ofTransaction(ctx, predicate, id)
+		}
 		var unsettled *attest.UnsettledError
 		if errors.As(err, &unsettled) {
 			out.skipped = append(out.skipped, skippedStatement{id, unsettled.Why})
@@ -407,95 +420,4 @@ func reviewedCommit(log *ledger.Log) string {
 		}
 	}
 	return ""
-}
-
-// writeAttestations signs statements and hands them out: to files in a directory, beside the
-// ledger, to GitHub, or the one to stdout. None is signed if one of them has a secret in it.
-func (a *App) writeAttestations(ctx context.Context, of attested, seal sealFunc, f attestFlags) error {
-	inside, suffix := "envelope", ".json"
-	if f.bundle || f.keyless.asked {
-		inside, suffix = "bundle", ".sigstore.json"
-	}
-	keeps := f.keeps(a.flags.push)
-	if f.out == "" && !keeps && len(of.made) != 1 {
-		return &cli.UsageError{Message: fmt.Sprintf("%d transactions explain the commit", len(of.made)), Hint: "name a directory with --out DIR"}
-	}
-	for _, s := range of.made {
-		if err := a.holdsNoSecret(s.Statement); err != nil {
-			return err
-		}
-	}
-	docs, text, files := []any{}, "", map[string][]byte{}
-	for _, s := range of.made {
-		raw, file, err := seal(s.Statement)
-		if err != nil {
-			return err
-		}
-		if f.out == "" && !keeps && !f.keyless.github && !a.flags.json {
-			return a.giveBack(string(raw))
-		}
-		doc := document{"transaction_id": s.id, "commit": s.landed.Commit, "tree": s.landed.Tree, "result": string(s.landed.Change.Result), "predicate_type": s.PredicateType}
-		if f.out == "" {
-			doc[inside] = json.RawMessage(raw)
-		} else {
-			name := fmt.Sprintf("%s.%.12s.%s%s", s.id, s.landed.Commit, attest.Name(s.PredicateType), suffix)
-			if file != "" {
-				name = filepath.Join(fmt.Sprintf("%s.%.12s", s.id, s.landed.Commit), file)
-			}
-			whole := filepath.Join(f.out, name)
-			if err := a.writeAttestation(whole, raw); err != nil {
-				return err
-			}
-			doc["file"] = whole
-			text += fmt.Sprintf("%s\n", report.Clean(whole))
-		}
-		if keeps {
-			name := keptName(s, raw)
-			if files[name] = raw; len(raw) > gitstore.MaxAttestation {
-				return fmt.Errorf("the statement of %s has %d bytes, and at most %d are kept beside the ledger", s.id, len(raw), gitstore.MaxAttestation)
-			}
-			doc["kept"] = name
-			text += fmt.Sprintf("%s: kept on %s\n", s.id, gitstore.Attestations.Ref(a.flags.ledgerRef))
-		}
-		if f.keyless.github {
-			if doc["github_id"], err = a.giveToGitHub(ctx, raw); err != nil {
-				return err
-			}
-			text += fmt.Sprintf("%s: given to GitHub\n", s.id)
-		}
-		docs = append(docs, doc)
-	}
-	if len(files) > 0 {
-		if err := a.keepAttestations(ctx, files); err != nil {
-			return err
-		}
-	}
-	for _, s := range of.skipped {
-		text += fmt.Sprintf("%s: left out: %s\n", s.ID, report.Clean(s.Why))
-	}
-	return a.result(document{"attestations": docs, "skipped": append([]skippedStatement{}, of.skipped...)}, text)
-}
-
-// holdsNoSecret refuses a statement that would be redacted where it is read: the record
-// holds no secrets, so that it is one that this run was told of.
-func (a *App) holdsNoSecret(s attest.Statement) error {
-	raw, err := s.Bytes()
-	if err != nil {
-		return err
-	}
-	clean, err := a.redactJSON(json.RawMessage(raw))
-	if err == nil && clean.String() != string(raw)+"\n" {
-		err = errors.New("the statement has what looks like a secret in it")
-	}
-	return err
-}
-
-func (a *App) writeAttestation(name string, raw []byte) error {
-	if err := os.MkdirAll(a.path(filepath.Dir(name)), 0o777); err != nil {
-		return fileError(filepath.Dir(name), err)
-	}
-	if err := writeFile(a.path(name), raw); err != nil {
-		return fileError(name, err)
-	}
-	return nil
 }

@@ -27,6 +27,7 @@ type auditFlags struct {
 	from, signers, branch, since, commit, sarif string
 	witness                                     witnessFlags
 	online                                      onlineFlags
+	keys                                        *sshsig.Allowed // what signers is for, read already
 }
 
 func (a *App) auditCommand() *cobra.Command {
@@ -122,9 +123,11 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 	if f.commit != "" {
 		return branch, a.auditCommit(ctx, repo, local, f)
 	}
-	signers, err := a.allowedSigners(f.signers)
-	if err != nil {
-		return branch, err
+	signers := f.keys
+	if f.signers != "" {
+		if signers, err = a.allowedSigners(f.signers); err != nil {
+			return branch, err
+		}
 	}
 	h, err := local.History(ctx, gitstore.HistoryOptions{From: f.from, Signers: signers})
 	if err != nil {
@@ -205,13 +208,15 @@ func (d audited) err(ledgerRef string) error {
 }
 
 func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
-	if name == "" {
-		return nil, nil
-	}
 	raw, err := a.readFile(name)
 	if err != nil {
 		return nil, err
 	}
+	return signersIn(name, raw)
+}
+
+// signersIn are the signers that a file allows.
+func signersIn(name string, raw []byte) (*sshsig.Allowed, error) {
 	signers, err := sshsig.ParseAllowedSigners(raw)
 	if err != nil {
 		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `a line looks like: ci@example.org namespaces="git" ssh-ed25519 AAAA…`}

@@ -28,7 +28,7 @@ type initFlags struct {
 	scaffold.Setup
 	doctor, check, harden, dryRun, pr bool
 	fleet, organization, ledgerBranch bool
-	pages, redact, mcp, watch         bool
+	pages, redact, mcp, watch, attest bool
 	branch                            string
 	app                               int64
 }
@@ -70,6 +70,10 @@ secret COUNTERSIGN_LEDGER_TOKEN for that one.
 --pages adds countersign-pages, which publishes pages of the ledger (countersign site) with GitHub
 Pages. Pages of a private repository can be public to everyone; they leave out diffs there, unless
 --redact=false is given.
+
+--attest adds countersign-attest, which signs a statement of each settled transaction, keeps it beside
+the ledger and gives it to GitHub (docs/attestations.md). It signs without a key: a public log names the
+repository for ever. It is refused where not everybody may read the repository or its ledger.
 
 --watch adds countersign-watch, which audits the default branch and keeps one issue about commits
 that nothing accounts for (docs/explain.md).
@@ -120,6 +124,7 @@ func (f *initFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
 	flags.BoolVar(&f.pages, scaffold.AskPages, false, "also write a workflow that publishes pages of the ledger with GitHub Pages")
 	flags.BoolVar(&f.watch, scaffold.AskWatch, false, "also write a workflow that opens an issue when a commit of the default branch is unexplained")
+	flags.BoolVar(&f.attest, scaffold.AskAttest, false, "also write a workflow that attests what was settled; a public log names the repository for ever")
 	flags.BoolVar(&f.redact, "redact", false, "the pages leave out diffs and what commands printed; by default where not everybody may read the repository")
 	flags.BoolVar(&f.mcp, "mcp", false, "write the files alone that tell agents of \"countersign mcp\": .mcp.json and a section of AGENTS.md")
 	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed; with --mcp, change files that are there without being asked")
@@ -186,7 +191,7 @@ It changes nothing. The exit code is 1 if something will not work.`,
 // notMCP is a flag that was given and is not for --mcp, "" for none.
 func (f initFlags) notMCP() string {
 	for _, flag := range []string{
-		"uses", "gate", "inline", "ledger-branch", "ledger-repository", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch, "redact", "interactive", "pr", "check", "harden", "branch", "app",
+		"uses", "gate", "inline", "ledger-branch", "ledger-repository", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch, scaffold.AskAttest, "redact", "interactive", "pr", "check", "harden", "branch", "app",
 	} {
 		if f.Given(flag) {
 			return flag
@@ -262,7 +267,7 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	}
 	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: a.again, Own: scaffold.Own()}
 	person := a.person()
-	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages, scaffold.AskWatch: f.watch}
+	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages, scaffold.AskWatch: f.watch, scaffold.AskAttest: f.attest}
 	f.Tags = func(ctx context.Context, repository string) (map[string]string, error) {
 		return a.tagsOf(ctx, repo, settings, repository)
 	}
@@ -272,6 +277,11 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	}
 	if r.Files, r.Settings, err = f.Plan(ctx, tree); err != nil {
 		return err
+	}
+	if f.attest {
+		if err := a.initAttest(ctx, settings); err != nil {
+			return err
+		}
 	}
 	if r.Way != scaffold.WouldWrite {
 		if r.Shown, err = a.confirm(person, r.Diff()); err != nil {
@@ -292,6 +302,21 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 		return err
 	}
 	return a.showInit(r)
+}
+
+// initAttest says what attestations without a key tell everybody, and refuses them if GitHub, where
+// there is a token to ask it with, does not say that everybody may read the repository.
+func (a *App) initAttest(ctx context.Context, settings gitstore.Settings) error {
+	a.say("--attest: %s", scaffold.PublicLog)
+	client, err := a.gitHub(settings)
+	if err != nil || client == nil {
+		return err
+	}
+	public, err := client.IsPublic(ctx)
+	if err == nil && !public {
+		err = &scaffold.RefusedError{Message: "--attest has a public log name the repository for ever, and not everybody may read it", Hint: "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there; countersign attest --sign-key FILE signs with a key, and tells nobody"}
+	}
+	return err
 }
 
 // showInit prints what init came to.
@@ -317,7 +342,7 @@ func (a *App) initForge(repo *gitstore.Repo, settings gitstore.Settings, f *init
 	if err != nil || !is {
 		return err
 	}
-	for _, flag := range []string{"uses", "gate", "inline", "pr", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch} {
+	for _, flag := range []string{"uses", "gate", "inline", "pr", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch, scaffold.AskAttest} {
 		if f.Given(flag) {
 			return &cli.UsageError{Message: "--" + flag + " is for GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 		}

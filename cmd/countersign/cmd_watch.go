@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
@@ -11,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/watch"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -33,11 +36,64 @@ func (a *App) actionWatch(ctx context.Context, step action.Step) error {
 	case since != "" && !canon.IsHex(since, 40) && !canon.IsHex(since, 64): // an age would close the issue as time goes by
 		err = errors.Join(err, &cli.UsageError{Message: "the input since of the stage watch takes a whole commit id", Hint: ""})
 	case err == nil && found:
-		branch, err = a.audit(ctx, auditFlags{branch: of.Branch, since: since})
+		held := auditFlags{branch: of.Branch, since: since}
+		if err = a.holdTo(ctx, step.Input("allowed-signers"), &held); err == nil {
+			branch, err = a.audit(ctx, held)
+		}
 	case err == nil:
 		err = gitstore.ErrNoLedger
 	}
 	return a.keepIssue(ctx, on, of.Branch, branch, err)
+}
+
+// holdTo has an audit demand what the default branch says, whatever is checked out: signatures of
+// the keys in a file, "" for none, and as many witnesses as the Policy requires. A file that is named
+// and is not there is an error.
+func (a *App) holdTo(ctx context.Context, signers string, f *auditFlags) error {
+	repo, settings, err := a.openRepo()
+	if err != nil {
+		return err
+	}
+	a.repo, repo.Config = repo, settings
+	if signers != "" {
+		commit, err := a.policyCommit(ctx, repo)
+		if err != nil {
+			return err
+		}
+		tree, err := repo.Tree(ctx, commit)
+		if err != nil {
+			return err
+		}
+		raw, err := policy.ReadNamed(tree, "allowed-signers", signers)
+		if err != nil {
+			return err
+		}
+		p, _, err := policy.Read(tree)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(p.Needs([]string{signers}, false), func(n policy.Need) bool { return n.Kind == policy.KindProtected }) {
+			return &cli.UsageError{Message: fmt.Sprintf("%+q says whom the audit believes, and the Policy protects it as little as any file", signers), Hint: "put it under protected in the Policy: protected: [{paths: [/.github/ledger-signers]}]"}
+		}
+		if f.keys, err = signersIn(signers, raw); err != nil {
+			return err
+		}
+	}
+	p, names, err := a.policyWitnesses(ctx)
+	switch {
+	case err != nil || p.File == "":
+		return err
+	case p.Required == 0 && !names.Demands():
+		a.say("the Policy requires no witness (witnesses.required), so that the ledger is held to none")
+		return nil
+	}
+	shared, _, err := a.openShared()
+	if err != nil {
+		return err
+	}
+	f.witness = witnessFlags{file: p.File, quorum: p.Required, names: &names}
+	_, err = shared.SyncBeside(ctx, gitstore.Checkpoints, a.Now())
+	return err
 }
 
 // issues is where the issue is kept.

@@ -53,18 +53,23 @@ type witnessFlags struct {
 	file   string
 	quorum int
 	ask    bool
+	names  *witness.File // what the file has, read already
 }
 
 // witnessed holds a ledger to what witnesses signed of it, as rule WITNESS.
 func (a *App) witnessed(ctx context.Context, local *gitstore.Ledger, tip string, o witnessFlags) (*audit.Witnessed, []history.Finding, error) {
-	raw, err := a.readFile(o.file)
-	if err != nil {
-		return nil, nil, err
+	if o.names == nil {
+		raw, err := a.readFile(o.file)
+		if err != nil {
+			return nil, nil, err
+		}
+		names, err := witnessesIn(o.file, raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.names = &names
 	}
-	f, err := witnessesIn(o.file, raw)
-	if err != nil {
-		return nil, nil, err
-	}
+	f := *o.names
 	if err := checkQuorum(f, o.quorum); err != nil {
 		return nil, nil, err
 	}

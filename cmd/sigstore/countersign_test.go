@@ -82,6 +82,11 @@ func TestCountersign(t *testing.T) {
 	if out := run(0, job, program, attest...); !strings.Contains(out, `"github_id":"7"`) || strings.Contains(out, "secret") {
 		t.Errorf("%s", out)
 	}
+	again := append(job[:len(job):len(job)], "GITHUB_SERVER_URL=https://github.com", "GITHUB_WORKFLOW_REF="+workflow)
+	all := append([]string{"attest", "--all"}, attest[2:]...)
+	if out := run(0, again, program, all...); !strings.Contains(out, `"attestations":[],"kept_before":1,"skipped":[]`) {
+		t.Errorf("what the same workflow has attested: %s", out)
+	}
 	file := a.write("stored.json", stored)
 	verify := func(want int, file []string, more ...string) string {
 		t.Helper()

@@ -68,6 +68,24 @@ type Bundled struct {
 	Payload   []byte // the statement's bytes
 	KeyID     string // of the key that the bundle names: base64 of the SHA-256 of its DER; "" where a certificate does
 	signature []byte
+	issued    json.RawMessage // the certificate, as the bundle has it
+}
+
+// Claims returns whom the bundle's certificate names, as in
+// "https://github.com/…/attest.yml@refs/heads/main"; "" where there is none, or it names several or
+// nobody. Nothing of it is verified: anybody can have written it.
+func (o Bundled) Claims() string {
+	var c struct {
+		Raw []byte `json:"rawBytes"`
+	}
+	if json.Unmarshal(o.issued, &c) != nil {
+		return ""
+	}
+	certificate, err := x509.ParseCertificate(c.Raw)
+	if err != nil || len(certificate.URIs) != 1 {
+		return ""
+	}
+	return certificate.URIs[0].String()
 }
 
 // IsBundle reports whether a file says that it is a Sigstore bundle, and no envelope.
@@ -118,7 +136,8 @@ func OpenBundle(raw []byte) (Bundled, error) {
 	if o.Statement, err = ParseStatement(o.Payload); err != nil {
 		return Bundled{}, err
 	}
-	if _, certified := b.VerificationMaterial["certificate"]; certified {
+	if issued, certified := b.VerificationMaterial["certificate"]; certified {
+		o.issued = issued
 		return o, nil
 	}
 	var exact bundle

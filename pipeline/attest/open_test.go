@@ -9,6 +9,8 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
+	"math/big"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -132,6 +134,12 @@ func FuzzOpenBundle(f *testing.F) {
 	for _, material := range []string{`{"certificate":{}}`, `{"publicKey":{"hint":"x"}}`} {
 		f.Add([]byte(`{"dsseEnvelope":{"payload":"` + payload + `","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"AA=="}]},"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":` + material + `}` + "\n"))
 	}
+	statement, _ := approvalOf(f, storetest.Signed)
+	plain, err := statement.Bytes()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(`{"dsseEnvelope":{"payload":"` + base64.StdEncoding.EncodeToString(plain) + `","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"AA=="}]},"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{"certificate":{"rawBytes":"AAAA"}}}` + "\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		o, err := attest.OpenBundle(raw)
 		if err != nil {
@@ -140,8 +148,48 @@ func FuzzOpenBundle(f *testing.F) {
 		if again, err := o.Statement.Bytes(); err != nil || !bytes.Equal(again, o.Payload) || !attest.IsBundle(raw) {
 			t.Errorf("another statement: %v %s", err, again)
 		}
+		if o.KeyID != "" && o.Claims() != "" {
+			t.Errorf("a key claims to be %q", o.Claims())
+		}
 		if o.KeyID != "" && !canon.IsLine(raw) {
 			t.Errorf("not as it is written: %q", raw)
 		}
 	})
+}
+
+// TestClaims: a certificate's one URI is told as it stands, and nothing where there is none, or
+// more than one.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	statement, _ := approvalOf(t, storetest.Signed)
+	plain, err := statement.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := base64.StdEncoding.EncodeToString(plain)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued := func(names ...string) string {
+		of := &x509.Certificate{SerialNumber: big.NewInt(1)}
+		for _, name := range names {
+			of.URIs = append(of.URIs, &url.URL{Scheme: "https", Host: "github.com", Path: name})
+		}
+		der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `{"certificate":{"rawBytes":"` + base64.StdEncoding.EncodeToString(der) + `"}}`
+	}
+	for material, want := range map[string]string{
+		issued("/a/b@refs/heads/main"): "https://github.com/a/b@refs/heads/main", issued(): "", issued("/a", "/b"): "",
+		`{"certificate":{}}`: "", `{"certificate":null}`: "", `{"certificate":{"rawBytes":"AAAA"}}`: "", `{"certificate":{"rawBytes":7}}`: "",
+	} {
+		raw := `{"dsseEnvelope":{"payload":"` + payload + `","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"AA=="}]},"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":` + material + `}`
+		o, err := attest.OpenBundle([]byte(raw))
+		if err != nil || o.Claims() != want {
+			t.Errorf("%.80s: %q, %v, want %q", material, o.Claims(), err, want)
+		}
+	}
 }

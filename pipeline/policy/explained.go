@@ -70,7 +70,7 @@ func (p Policy) Beyond(bot VersionBot, files []string) (file, why string) {
 // ReadBotKeys reads the file of keys of the n-th rule for a bot from the tree that the
 // Policy is read from, as ReadKeys does.
 func (p Policy) ReadBotKeys(tree fs.FS, n int) ([]byte, error) {
-	return readNamed(tree, botKeysRule(n), p.Explained.Bots[n].Keys)
+	return ReadNamed(tree, botKeysRule(n), p.Explained.Bots[n].Keys)
 }
 
 // botKeysRule is the name of the rule that protects the n-th bot's file of keys.

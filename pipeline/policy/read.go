@@ -46,7 +46,7 @@ func (p Policy) ReadKeys(tree fs.FS) ([]byte, error) {
 	case p.Approvals.Keys == "":
 		return nil, errors.New("the Policy names no file of keys (approvals.keys)")
 	}
-	return readNamed(tree, keysRule, p.Approvals.Keys)
+	return ReadNamed(tree, keysRule, p.Approvals.Keys)
 }
 
 // ReadWitnesses reads the file of witnesses in the same way.
@@ -54,11 +54,12 @@ func (p Policy) ReadWitnesses(tree fs.FS) ([]byte, error) {
 	if p.Witnesses.File == "" {
 		return nil, errors.New("the Policy names no file of witnesses (witnesses.file)")
 	}
-	return readNamed(tree, witnessesRule, p.Witnesses.File)
+	return ReadNamed(tree, witnessesRule, p.Witnesses.File)
 }
 
-// readNamed reads the file that a key of the Policy names.
-func readNamed(tree fs.FS, key, name string) ([]byte, error) {
+// ReadNamed reads a file of the tree that a Policy is read from, as ReadKeys does. What names it, a
+// key of the Policy or an input of the Action, is told in errors.
+func ReadNamed(tree fs.FS, key, name string) ([]byte, error) {
 	file, err := regular.New(tree).Stat(name)
 	switch {
 	case err != nil:

@@ -53,7 +53,9 @@ var (
 	usesLine    = lazyregexp.New(`(?m)^ +(?:- )?uses: (\S+)$`)
 	ledgerInput = lazyregexp.New(`(?m)^ +(?:ledger-ref|INPUT_LEDGER-REF): (\S+)$`)
 	redactInput = lazyregexp.New(`(?m)^ +redact: (true|false)$`)
-	sinceInput  = lazyregexp.New(`(?m)^ +since: ([0-9a-f]{40,64})$`)
+	// A path as it is, without quotes.
+	signersInput = lazyregexp.New(`(?m)^ +allowed-signers: ([A-Za-z0-9._/-]+)$`)
+	sinceInput   = lazyregexp.New(`(?m)^ +since: ([0-9a-f]{40,64})$`)
 )
 
 // The folder of the action as the workflows use it, and the workflow that has the
@@ -73,6 +75,7 @@ type Settings struct {
 	FormerBot bool     // whether the bot is still in the file of a former init
 	Redact    string   // whether the site leaves out diffs, "true" or "false"; "" for where not everybody may read the repository
 	Since     string   // what the watch leaves out, as the owner wrote it into its workflow
+	Signers   string   // the file of keys that the watch demands signatures of, likewise
 	Answers   *Answers // for the Policy; nil where nobody was asked
 	Guarded   string   // on Gitea and Forgejo, the branch whose pull requests are guarded; "" on GitHub
 }
@@ -109,6 +112,9 @@ func SettingsOf(workflow []byte) Settings {
 	}
 	if m := sinceInput().FindSubmatch(workflow); m != nil {
 		s.Since = string(m[1])
+	}
+	if m := signersInput().FindSubmatch(workflow); m != nil {
+		s.Signers = string(m[1])
 	}
 	return s
 }
@@ -149,6 +155,8 @@ const (
 	Caller        = ".github/workflows/countersign.yml"
 	PagesWorkflow = ".github/workflows/" + github.PagesWorkflow
 	watchWorkflow = Workflows + "watch.yml"
+
+	attestWorkflow = Workflows + "attest.yml"
 )
 
 // The flags that ask for files which not everybody needs. The called workflow is
@@ -158,6 +166,7 @@ const (
 	AskOrganization = "organization"
 	AskPages        = "pages"
 	AskWatch        = "watch"
+	AskAttest       = "attest"
 	askCalled       = "uses ./"
 )
 
@@ -171,6 +180,7 @@ var List = []File{
 	{Path: Workflows + "evidence.yml", source: "evidence.yml", Asked: AskOrganization},
 	{Path: PagesWorkflow, source: "pages.yml", Asked: AskPages},
 	{Path: watchWorkflow, source: "watch.yml", Asked: AskWatch},
+	{Path: attestWorkflow, source: "attest.yml", Asked: AskAttest},
 	{Path: calledWorkflow, source: "settle.yml", Asked: askCalled},
 }
 
@@ -257,7 +267,7 @@ func fill(source string, is map[string]bool, values *strings.Replacer) string {
 // workflow's file (GitHub's changelog of 2026-07-30), and takes no folder of the
 // caller's as "./" would.
 func (s Settings) values(called bool) *strings.Replacer {
-	action, settle, ledger, callLedger, former, redact, since, env := s.within(actionFolder), s.within(calledWorkflow), "", "", "", "", "", ""
+	action, settle, ledger, callLedger, former, redact, since, signers, env := s.within(actionFolder), s.within(calledWorkflow), "", "", "", "", "", "", ""
 	switch {
 	case called:
 		action, ledger = "$/"+actionFolder, "\n          ledger-ref: ${{ inputs.ledger-ref }}"
@@ -277,9 +287,12 @@ func (s Settings) values(called bool) *strings.Replacer {
 	if s.Since != "" {
 		since = "\n          since: " + s.Since
 	}
+	if s.Signers != "" {
+		signers = "\n          allowed-signers: " + s.Signers
+	}
 	return strings.NewReplacer(append(s.Answers.values(),
 		"[[action]]", action, "[[settle]]", settle, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
-		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", redact, "[[since]]", since,
+		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", redact, "[[since]]", since, "[[signers]]", signers,
 		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
 		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[former]]", former, "[[ledger-env]]", env, "[[ledger-ref]]", cmp.Or(s.LedgerRef, gitstore.LedgerRef), "[[branch]]", s.Guarded,
 	)...)
@@ -397,7 +410,8 @@ func (s Settings) after(there map[string][]byte, given func(flag string) bool) S
 	was := SettingsOf(have)
 	s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses, Placeholder), cmp.Or(s.LedgerRef, was.LedgerRef)
 	s.Redact = cmp.Or(s.Redact, SettingsOf(there[PagesWorkflow]).Redact)
-	s.Since = SettingsOf(there[watchWorkflow]).Since
+	watch := SettingsOf(there[watchWorkflow])
+	s.Since, s.Signers = watch.Since, watch.Signers
 	if !found {
 		s.LedgerRef = cmp.Or(s.LedgerRef, s.Usual)
 	}

@@ -33,6 +33,7 @@ type Facts struct {
 	Gated       bool              // whether pull requests themselves are guarded
 	Inline      bool              // whether the jobs are in the workflow, rather than called
 	Redact      string            // Settings.Redact, of the workflow that publishes pages
+	Attests     []string          // rights that the workflow that attests gives its job
 	Policy      policy.Policy
 	PolicyErr   error
 	LedgerRef   string
@@ -85,6 +86,7 @@ func (f Facts) Findings() []Finding {
 		all = append(all, f.policyFindings()...)
 		all = append(all, f.fileFindings()...)
 		all = append(all, f.usesFindings()...)
+		all = append(all, f.attestFindings()...)
 	} else {
 		all = append(all, note("countersign init, push, and git remote set-head origin --auto", "no default branch of a remote is known here: nothing is said of the Policy and the workflows"))
 	}
@@ -298,6 +300,41 @@ func (f Facts) pagesFindings() []Finding {
 	return []Finding{ok("GitHub publishes the pages of countersign-pages.yml")}
 }
 
+// attestFindings are about the workflow that attests, where it is there: what keeps it from signing.
+func (f Facts) attestFindings() []Finding {
+	state := f.Files[attestWorkflow]
+	if state == "" || state == Missing {
+		return nil
+	}
+	var out []Finding
+	for _, right := range []struct{ name, without string }{
+		{"contents: write", "what it signs cannot be kept beside the ledger"},
+		{"id-token: write", "its job has no identity to sign with"},
+		{"attestations: write", "GitHub takes no attestation of it"},
+	} {
+		if state == Differs && !slices.Contains(f.Attests, right.name) {
+			out = append(out, fails("countersign init --force writes the file anew", "countersign-attest.yml does not give its job %s: %s", right.name, right.without))
+		}
+	}
+	var not []string
+	if name := f.Policy.Ledger.Repository; name != "" {
+		not = append(not, "the ledger is in "+report.Clean(name)+", so that not everybody may read it")
+	}
+	if f.Asked && f.GitHub.Private {
+		not = append(not, "not everybody may read this repository, and a public log would name it for ever")
+	}
+	if f.GitHub.Version != "" {
+		not = append(not, "the server is GitHub Enterprise Server, and Sigstore's public authority knows github.com alone")
+	}
+	for _, why := range not {
+		out = append(out, fails("gh workflow disable countersign-attest.yml, or delete it; countersign attest --sign-key FILE signs with a key, and tells nobody", "countersign-attest.yml attests nothing: %s", why))
+	}
+	if len(out) == 0 {
+		out = append(out, ok("countersign-attest.yml has the rights to attest what is settled; a public log names this repository"))
+	}
+	return out
+}
+
 // placeFindings are about the repository that keeps the ledger.
 func (f Facts) placeFindings() []Finding {
 	p := f.Place
@@ -420,6 +457,7 @@ func (f *Facts) Read(files map[string][]byte) {
 		}
 	}
 	f.Redact = SettingsOf(files[PagesWorkflow]).Redact
+	f.Attests = Planned{Want: files[attestWorkflow]}.Rights()
 	f.Inline = settle.Uses == "" || settle.inline()
 	f.Gated, f.WorkflowRef = settle.Gate, cmp.Or(settle.LedgerRef, gitstore.LedgerRef)
 	f.readPolicy(files)

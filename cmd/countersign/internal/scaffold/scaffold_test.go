@@ -274,14 +274,19 @@ func TestInitFindings(t *testing.T) {
 			t.Errorf("nothing mends %s", found[i].Text)
 		}
 	}
-	for version, gated := range map[string]bool{"3.20.0": true, "3.21.1": true, "4.0.0": true, "3.19.99": false, "2.99.0": false, "x.y": false} {
+	onServer := func() Facts {
 		f := works()
+		f.Files[attestWorkflow] = Missing // which attests nothing there
+		return f
+	}
+	for version, gated := range map[string]bool{"3.20.0": true, "3.21.1": true, "4.0.0": true, "3.19.99": false, "2.99.0": false, "x.y": false} {
+		f := onServer()
 		f.GitHub.Version, f.Inline = version, true
 		if failed := slices.ContainsFunc(f.Findings(), func(one Finding) bool { return one.Level == LevelFails }); failed == gated {
 			t.Errorf("version %s fails: %v", version, failed)
 		}
 	}
-	f := works()
+	f := onServer()
 	f.GitHub.Version, f.Gated, f.Inline = "3.1.0", false, true
 	if f.Findings()[0].Level == LevelFails {
 		t.Errorf("fails without gate-only: %v", f.Findings())
@@ -450,7 +455,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	for _, since := range []string{strings.Repeat("b", 40), strings.Repeat("c", 64)} {
-		have := strings.Replace(plain, "stage: watch\n          ledger-ref: refs/heads/l\n", "stage: watch\n          ledger-ref: refs/heads/l\n          since: "+since+"\n", 1)
+		have := strings.Replace(plain, "stage: watch\n          ledger-ref: refs/heads/l\n", "stage: watch\n          ledger-ref: refs/heads/l\n          since: "+since+"\n          allowed-signers: .github/ledger-signers\n", 1)
 		tree := fstest.MapFS{Caller: {Data: List[1].Render(s)}, file.Path: {Data: []byte(have)}}
 		files, _, err := Plan(tree, Settings{}, func(string) bool { return false }, nil)
 		at := slices.IndexFunc(files, func(f Planned) bool { return f.Path == file.Path })
@@ -458,6 +463,11 @@ func TestWatch(t *testing.T) {
 			t.Errorf("since %s: %v %+v", since, err, files)
 		} else if may := files[at].May(); may != "reads the code and the ledger; keeps one issue" {
 			t.Errorf("it %s", may)
+		}
+	}
+	for _, odd := range []string{"${{ github.head_ref }}", "\"x\"", "a b", "*"} {
+		if got := SettingsOf([]byte(plain + "          allowed-signers: " + odd + "\n")); got.Signers != "" {
+			t.Errorf("allowed-signers %q: %q", odd, got.Signers)
 		}
 	}
 	for _, odd := range []string{"${{ github.head_ref }}", "\"x\"", "a b", "90d", "2026-01-31"} { // which init does not keep
@@ -475,5 +485,111 @@ func TestWatch(t *testing.T) {
 	f.Read(map[string][]byte{Caller: List[1].Render(s), file.Path: []byte(plain)})
 	if slices.ContainsFunc(f.Findings(), missing) {
 		t.Errorf("it is there: %v", f.Findings())
+	}
+}
+
+// TestAttest: the workflow has least rights, runs for the default branch alone, one at a time, and
+// uses nothing but a checkout and this program. It is refused where it could sign nothing, or would
+// publish what is private; doctor says what keeps it from signing.
+func TestAttest(t *testing.T) {
+	t.Parallel()
+	file := List[slices.IndexFunc(List, func(f File) bool { return f.Asked == AskAttest })]
+	s := Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40), LedgerRef: "refs/heads/l"}
+	plain := string(file.Render(s))
+	for _, line := range []string{
+		"\npermissions: {}\n", "\n    permissions:\n      contents: write\n      id-token: write\n      attestations: write\n    steps:\n", "\n          stage: attest\n          ledger-ref: refs/heads/l\n",
+		"\n      && (github.event_name != 'workflow_dispatch' || github.ref_name == github.event.repository.default_branch)\n", "\n  group: countersign-attest\n  cancel-in-progress: false\n", "persist-credentials: false\n",
+	} {
+		if !strings.Contains(plain, line) {
+			t.Errorf("the workflow lacks %q:\n%s", line, plain)
+		}
+	}
+	if strings.Count(plain, "uses: ") != 2 || strings.Contains(plain, "run: ") || strings.Contains(plain, "secrets.") {
+		t.Errorf("it uses more than it needs:\n%s", plain)
+	}
+	on := func(host string) Forge { return Forge{"https", host, "acme/app"} }
+	tree := func(more ...string) fstest.MapFS {
+		out := fstest.MapFS{Caller: {Data: List[1].Render(s)}, policy.Path: {Data: []byte("version: 1\n")}}
+		for i := 0; i < len(more); i += 2 {
+			out[more[i]] = &fstest.MapFile{Data: []byte(more[i+1])}
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		forge Forge
+		tree  fstest.MapFS
+		asked bool
+		want  string // of the error; the file's state where there is none
+	}{
+		"asked":              {on("github.com"), tree(), true, Missing},
+		"not asked":          {on("github.com"), tree(), false, ""},
+		"there":              {on("github.com"), tree(file.Path, plain), false, Same},
+		"changed":            {on("github.com"), tree(file.Path, strings.Replace(plain, "id-token: write", "packages: write", 1)), false, "1 lines would go"},
+		"no remote":          {Forge{}, tree(), true, Missing},
+		"a private ledger":   {on("github.com"), tree(policy.Path, "ledger: {repository: acme/ledgers}\n"), true, "not everybody may read it"},
+		"a ledger made so":   {on("github.com"), tree(file.Path, plain, policy.Path, "ledger: {repository: acme/ledgers}\n"), false, "the ledger is in acme/ledgers"},
+		"another server":     {on("git.example.org"), tree(), true, "workflows attest on github.com alone"},
+		"another server's":   {on("git.example.org"), tree(file.Path, plain), false, "workflows attest on github.com alone"},
+		"nothing of it here": {on("git.example.org"), tree(policy.Path, "ledger: {repository: acme/ledgers}\n"), false, ""},
+	} {
+		files, _, err := Setup{Forge: c.forge, Given: func(string) bool { return false }, Asked: map[string]bool{AskAttest: c.asked}, Say: t.Logf}.Plan(t.Context(), c.tree)
+		at := slices.IndexFunc(files, func(f Planned) bool { return f.Path == file.Path })
+		switch {
+		case err != nil:
+			if c.want == "" || !strings.Contains(err.Error(), c.want) || at >= 0 && c.want == Missing {
+				t.Errorf("%s: %v", name, err)
+			}
+		case at < 0 && c.want != "", at >= 0 && files[at].State != c.want:
+			t.Errorf("%s: %+v", name, files)
+		case at >= 0:
+			if may := files[at].May(); may != "writes beside the ledger; signs what was settled, which a public log names for ever" {
+				t.Errorf("%s: it %s", name, may)
+			}
+			said := strings.Contains(strings.Join(Result{Files: files, Settings: s, Again: func(args ...string) string { return strings.Join(args, " ") }}.Next(), "\n"), "in Sigstore's public log, for ever")
+			if said != (c.want == Missing) {
+				t.Errorf("%s: that a log is public is said: %t", name, said)
+			}
+		}
+	}
+
+	server := func(change func(*Facts)) Facts {
+		f := Facts{Branch: "main", Asked: true}
+		f.Read(map[string][]byte{Caller: List[1].Render(s), file.Path: []byte(plain)})
+		change(&f)
+		return f
+	}
+	without := func(right string) func(*Facts) {
+		return func(f *Facts) {
+			f.Read(map[string][]byte{Caller: List[1].Render(s), file.Path: []byte(strings.Replace(plain, "      "+right+": write\n", "", 1))})
+		}
+	}
+	for name, c := range map[string]struct {
+		facts Facts
+		want  []string // what fails
+	}{
+		"fine":             {server(func(*Facts) {}), nil},
+		"no identity":      {server(without("id-token")), []string{"id-token: write: its job has no identity"}},
+		"no attestations":  {server(without("attestations")), []string{"attestations: write"}},
+		"no contents":      {server(without("contents")), []string{"contents: write"}},
+		"private":          {server(func(f *Facts) { f.GitHub.Private = true }), []string{"not everybody may read this repository"}},
+		"private, unasked": {server(func(f *Facts) { f.GitHub.Private, f.Asked = true, false }), nil},
+		"ledger elsewhere": {server(func(f *Facts) { f.Policy.Ledger.Repository = "acme/ledgers" }), []string{"the ledger is in acme/ledgers"}},
+		"another server":   {server(func(f *Facts) { f.GitHub.Version = "3.20.1" }), []string{"the server is GitHub Enterprise Server"}},
+		"not there":        {server(func(f *Facts) { f.Read(map[string][]byte{Caller: List[1].Render(s)}); f.GitHub.Private = true }), nil},
+	} {
+		var failing []string
+		for _, one := range c.facts.attestFindings() {
+			if one.Level == LevelFails {
+				failing = append(failing, one.Text)
+			}
+		}
+		if len(failing) != len(c.want) || len(failing) > 0 && !strings.Contains(failing[0], c.want[0]) {
+			t.Errorf("%s: %q, want %q", name, failing, c.want)
+		}
+	}
+	if all := server(func(*Facts) {}).Findings(); !slices.ContainsFunc(all, func(one Finding) bool {
+		return one.Level == LevelOK && strings.HasPrefix(one.Text, "countersign-attest.yml has the rights")
+	}) {
+		t.Errorf("doctor does not tell of it: %v", all)
 	}
 }

@@ -76,6 +76,9 @@ func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Setting
 	if err := s.nameLedger(files); err != nil {
 		return nil, s.Settings, err
 	}
+	if err := s.refuseAttest(files); err != nil {
+		return nil, s.Settings, err
+	}
 	Replan(files, s.Settings)
 	return files, s.Settings, s.unforced(files)
 }
@@ -97,6 +100,23 @@ func (s *Setup) nameLedger(files []Planned) error {
 		return &RefusedError{"the ledger is in " + s.Answers.LedgerRepository + ", so that not everybody may read it, and pages are for everybody who may see the site", "init --pages --redact, or --redact=false, publishes them all the same"}
 	}
 	return nil
+}
+
+// refuseAttest is an error if the workflow that attests is among the files, and could sign nothing or
+// would publish a private ledger.
+func (s Setup) refuseAttest(files []Planned) error {
+	why := ""
+	switch {
+	case !slices.ContainsFunc(files, func(f Planned) bool { return f.Path == attestWorkflow }):
+	case s.Answers.LedgerRepository != "":
+		why = "the ledger is in " + s.Answers.LedgerRepository + ", so that not everybody may read it: " + PublicLog
+	case !s.Forge.calls():
+		why = "the repository is on " + s.Forge.Host + ", and workflows attest on github.com alone: Sigstore's public authority knows no other server"
+	}
+	if why == "" {
+		return nil
+	}
+	return &RefusedError{why, "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there; countersign attest --sign-key FILE signs with a key, and tells nobody"}
 }
 
 // unforced is an error if files that somebody changed would be written over without --force.

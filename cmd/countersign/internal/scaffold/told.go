@@ -62,6 +62,8 @@ func (f Planned) May() string {
 		return "starts other repositories' workflows, with a token of an app of yours"
 	case slices.Contains(rights, "permission-contents: read"):
 		return "reads other repositories, with a token of an app of yours"
+	case slices.Contains(rights, "attestations: write"):
+		return "writes beside the ledger; signs what was settled, which a public log names for ever"
 	case slices.Contains(rights, "pages: write"):
 		return "reads the code and the ledger; publishes its pages"
 	case slices.Contains(rights, "issues: write"):
@@ -263,6 +265,7 @@ func (r Result) Next() []string {
 	}
 	steps = append(steps, r.nextLedger()...)
 	steps = append(steps, r.nextPages()...)
+	steps = append(steps, r.nextAttest()...)
 	if branch, is := strings.CutPrefix(r.LedgerRef, "refs/heads/"); is {
 		steps = append(steps, "in every other clone: git config countersign.ledgerRef "+report.ShellQuote(r.LedgerRef)+"; and protect the branch "+report.Clean(branch)+": "+r.Again("init", "--harden", "--app", "NUMBER"))
 	}
@@ -297,6 +300,20 @@ func (r Result) nextPages() []string {
 			". They always show who proposed and approved what, the names of files and what people wrote",
 	}
 }
+
+// nextAttest are the steps of who asked for attestations: who will see them, and what verifies them.
+func (r Result) nextAttest() []string {
+	if !slices.ContainsFunc(r.Files, func(f Planned) bool { return f.Path == attestWorkflow && f.State != Same }) {
+		return nil
+	}
+	return []string{
+		"from then on " + PublicLog + ". Where not everybody may read the repository, countersign-attest.yml signs nothing and fails",
+		"gh workflow run countersign-attest.yml attests what is settled; docs/attestations.md, By itself, says how others verify it",
+	}
+}
+
+// PublicLog says what attestations without a key tell everybody.
+const PublicLog = "each attestation names the repository, its workflow and the branch in Sigstore's public log, for ever; what it says, who approved what, is public at GitHub"
 
 // Text tells a person all of it, in so many columns, 0 where there is no screen; brief
 // leaves out the next steps.
