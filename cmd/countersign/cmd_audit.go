@@ -43,8 +43,8 @@ sync" brings the remote's here.
 With --from it trusts one commit of the ledger and checks what came after. With --branch it also
 says of each commit of a branch what accounts for it: a transaction, a pull request whose own diff
 was approved, a rule of the Policy (explained), or nothing. It goes by files, signatures and the
-ledger, never by messages, trailers, names or times. The branch begins with the commit that the
-oldest transaction was reviewed on; --since lists later commits alone: those that a COMMIT does
+ledger, never by messages, trailers, names or times. The branch begins where the default branch was
+when the oldest transaction was reviewed; --since lists later commits alone: those that a COMMIT does
 not have, or what came after the last one that the ledger named before a day (2026-01-31) or so
 long ago (90d). docs/explain.md has the rules. --sarif also writes all that was found to a file
 that code scanning takes. "countersign init --watch" writes a workflow that audits the default branch

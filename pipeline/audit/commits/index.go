@@ -1,6 +1,7 @@
 package commits
 
 import (
+	"cmp"
 	"io/fs"
 	"maps"
 	"slices"
@@ -12,8 +13,9 @@ import (
 
 // An Index is what a ledger's transactions say of commits of the code.
 type Index struct {
-	// First is the commit that the oldest transaction was reviewed on, "" in a ledger
-	// without one: what was there before the ledger began is not judged.
+	// First is the commit that the Policy was read from for the oldest transaction, "" in a ledger
+	// without one: what was there before the ledger began is not judged. It is not the commit that was
+	// patched: of a pull request that is its head, which has what nobody approved.
 	First string
 	// Began is when that was, by the ledger's word: nothing is known of the time before. Zero in
 	// a ledger without a transaction.
@@ -55,7 +57,7 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 			return nil, err
 		}
 		if i == 0 {
-			x.First = log.Meta().BaseCommit
+			x.First = cmp.Or(log.Meta().PolicyCommit, log.Meta().BaseCommit)
 			if x.Began, err = log.Time(0); err != nil {
 				return nil, err
 			}

@@ -79,9 +79,8 @@ func (j *judge) remerge(ctx context.Context, c history.BranchCommit) (why string
 	return "is a merge that has more than both sides, or less", lines, nil
 }
 
-// older says which commit a merge brings that was not judged, as the oldest transaction was
-// reviewed on it or a later one, "" for none: the branch was not at that one then, so that it is
-// not what was there before the ledger began.
+// older says which commit a merge brings that was not judged, as it is from before the ledger
+// began, "" for none. The first parent does not have it: it was on another branch then.
 func (j *judge) older(ctx context.Context, c history.BranchCommit, side []history.BranchCommit) (string, error) {
 	ends := slices.Clone(c.Parents[1:])
 	for _, s := range side {
