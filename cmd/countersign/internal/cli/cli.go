@@ -47,7 +47,7 @@ func (e *ExitError) Unwrap() error { return e.Err }
 func SeeHelp(cmd *cobra.Command) string { return fmt.Sprintf("see %q", cmd.CommandPath()+" --help") }
 
 // NoEmptyFlag refuses a flag that was given an empty value, as by a script whose variable is
-// not set: "audit --allowed-signers ”" would demand no signature. Texts may be empty.
+// not set: an audit with an empty --allowed-signers would demand no signature. Texts may be empty.
 func NoEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		empty := f.Value.Type() == "string" && f.Value.String() == "" || f.Value.Type() == "stringSlice" && f.Value.String() == "[]"
