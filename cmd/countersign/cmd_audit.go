@@ -148,6 +148,11 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 	found.Witnessed = witnessed
 	doc := audited{Result: found}
 	if f.branch != "" && found.OK {
+		if f.from != "" { // which was trusted, and has transactions whose order counts as well
+			if clock, err = wholeClock(ctx, local); err != nil {
+				return branch, err
+			}
+		}
 		if branch.all, doc.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), clock, f); err != nil {
 			return branch, err
 		}
@@ -183,6 +188,16 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 		return branch, err
 	}
 	return branch, doc.err(a.flags.ledgerRef)
+}
+
+// wholeClock notes in which order the transactions of the whole ledger were recorded.
+func wholeClock(ctx context.Context, local *gitstore.Ledger) (*commits.Clock, error) {
+	h, err := local.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
+		return nil, err
+	}
+	clock := commits.NewClock(h)
+	return clock, clock.Commits(func(history.Commit) {})
 }
 
 // check refuses flags that say nothing without another.

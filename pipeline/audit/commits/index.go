@@ -39,19 +39,15 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 		return nil, err
 	}
 	here := map[string]bool{}
-	var before []string // what an audit from a commit on did not see: it is older than all that it saw
 	for _, id := range ids {
 		here[id] = true
 		if err := at[id].check(id); err != nil {
-			if !c.base {
-				return nil, err
-			}
-			before = append(before, id)
+			return nil, err
 		}
 	}
 	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
 	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
-	for i, id := range append(before, order...) {
+	for i, id := range order {
 		log, err := ledger.Read(tree, id)
 		if err != nil {
 			return nil, err
