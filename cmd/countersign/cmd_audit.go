@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -196,8 +197,16 @@ func wholeClock(ctx context.Context, local *gitstore.Ledger) (*commits.Clock, er
 	if err != nil {
 		return nil, err
 	}
-	clock := commits.NewClock(h)
-	return clock, clock.Commits(func(history.Commit) {})
+	clock, missing := commits.NewClock(h), atomic.Pointer[history.ID]{}
+	err = clock.Commits(func(c history.Commit) {
+		if c.Base && len(c.Parents) > 0 {
+			missing.Store(&c.Parents[0])
+		}
+	})
+	if id := missing.Load(); err == nil && id != nil {
+		err = &gitstore.CutOffError{Missing: id.String()}
+	}
+	return clock, err
 }
 
 // check refuses flags that say nothing without another.
