@@ -269,14 +269,14 @@ func diff(s source, from, to plumbing.Hash) (patch.Patchset, error) {
 }
 
 // FirstParent returns the commit that another was made on; of a merge, the one
-// that it was merged into. One that is not here is a *CutOffError.
+// that it was merged into. One that is not here is a *CutOffError, none at all a *NoParentError.
 func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
 	c, err := readCommit(r.objects, plumbing.NewHash(of))
 	switch {
 	case err != nil:
 		return "", err
 	case len(c.Parents) == 0:
-		return "", fmt.Errorf("commit %s has no parent", of)
+		return "", &NoParentError{of}
 	case !r.has(c.Parents[0]):
 		return "", &CutOffError{c.Parents[0].String()}
 	}
@@ -295,6 +295,11 @@ func (r *Repo) Parents(_ context.Context, of string) ([]string, error) {
 	}
 	return out, nil
 }
+
+// A NoParentError is a commit that a repository began with, where one that changed something is asked for.
+type NoParentError struct{ Commit string }
+
+func (e *NoParentError) Error() string { return fmt.Sprintf("commit %s has no parent", e.Commit) }
 
 // A NoCommitError is a name that names no commit here.
 type NoCommitError struct{ Name string }

@@ -120,6 +120,9 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 		Version: version(), Args: cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cli.NoEmptyFlag(cmd); err != nil {
+				return err
+			}
 			a.watch(cmd)
 			return a.habits(cmd)
 		},

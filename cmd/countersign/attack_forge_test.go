@@ -108,9 +108,12 @@ func TestGuessedServer(t *testing.T) {
 		env := map[string]string{"COUNTERSIGN_TOKEN": "t", "GIT_CONFIG_NOSYSTEM": "1", "HOME": dir}
 		var stderr strings.Builder
 		app := App{
-			Args: []string{"-C", dir, "--forge", forge, "doctor"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
+			Args: []string{"-C", dir, "doctor"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
 			Getenv: func(name string) string { return env[name] }, Now: time.Now, Entropy: testEntropy(),
 			Wait: func(context.Context, time.Duration) error { return nil },
+		}
+		if forge != "" {
+			app.Args = append(app.Args, "--forge", forge)
 		}
 		if code := app.Main(); code != cli.ExitIO || !strings.Contains(stderr.String(), says) {
 			t.Errorf("%q: %d %s", forge, code, stderr.String())

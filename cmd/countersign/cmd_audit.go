@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -43,8 +44,8 @@ sync" brings the remote's here.
 With --from it trusts one commit of the ledger and checks what came after. With --branch it also
 says of each commit of a branch what accounts for it: a transaction, a pull request whose own diff
 was approved, a rule of the Policy (explained), or nothing. It goes by files, signatures and the
-ledger, never by messages, trailers, names or times. The branch begins with the commit that the
-oldest transaction was reviewed on; --since lists later commits alone: those that a COMMIT does
+ledger, never by messages, trailers, names or times. The branch begins where the default branch was
+when the oldest transaction was reviewed; --since lists later commits alone: those that a COMMIT does
 not have, or what came after the last one that the ledger named before a day (2026-01-31) or so
 long ago (90d). docs/explain.md has the rules. --sarif also writes all that was found to a file
 that code scanning takes. "countersign init --watch" writes a workflow that audits the default branch
@@ -148,6 +149,11 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 	found.Witnessed = witnessed
 	doc := audited{Result: found}
 	if f.branch != "" && found.OK {
+		if f.from != "" { // which was trusted, and has transactions whose order counts as well
+			if clock, err = wholeClock(ctx, local); err != nil {
+				return branch, err
+			}
+		}
 		if branch.all, doc.Branch, err = a.explainBranch(ctx, repo, local, h.Tip(), clock, f); err != nil {
 			return branch, err
 		}
@@ -183,6 +189,24 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 		return branch, err
 	}
 	return branch, doc.err(a.flags.ledgerRef)
+}
+
+// wholeClock notes in which order the transactions of the whole ledger were recorded.
+func wholeClock(ctx context.Context, local *gitstore.Ledger) (*commits.Clock, error) {
+	h, err := local.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
+		return nil, err
+	}
+	clock, missing := commits.NewClock(h), atomic.Pointer[history.ID]{}
+	err = clock.Commits(func(c history.Commit) {
+		if c.Base && len(c.Parents) > 0 {
+			missing.Store(&c.Parents[0])
+		}
+	})
+	if id := missing.Load(); err == nil && id != nil {
+		err = &gitstore.CutOffError{Missing: id.String()}
+	}
+	return clock, err
 }
 
 // check refuses flags that say nothing without another.

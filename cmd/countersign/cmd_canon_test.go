@@ -41,7 +41,7 @@ func TestCanonErrors(t *testing.T) {
 		{[]string{"-"}, 2, "", "standard input: invalid JSON at byte 0: unexpected end"},
 		{nil, 2, "", "no document given"},
 		{[]string{"f", "--hash", "--id", "x"}, 2, "", "both --hash and --id were given"},
-		{[]string{"f", "--id", ""}, 2, "", "the prefix is empty"},
+		{[]string{"f", "--id", ""}, 2, "", "--id is given, and empty"},
 	} {
 		code, out, errs := invokeApp("", append([]string{"canon"}, c.args...)...)
 		if code != c.code || out != c.out || c.errs != "" && !strings.HasPrefix(errs, "countersign: error: "+c.errs) {

@@ -166,6 +166,7 @@ var table = []row{
 	}),
 	always[*evidenceError](cli.ExitFailed, "they stand first, each with its reason; docs/evidence.md has every code"),
 	on(cli.ExitFailed, (*onlineError).hint),
+	always[*gitstore.NoParentError](cli.ExitFailed, "no patch is all that a repository began with: name a later commit"),
 	always[*unexplainedError](cli.ExitFailed, "countersign sync brings the remote's ledger here; for a change of several commits give a range: --commit A..B"),
 	value(gitstore.ErrNoLedger, cli.ExitRefused, func(again command) string {
 		return again("sync") + " brings the remote's; " + again("review") + " begins one"

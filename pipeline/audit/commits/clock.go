@@ -20,7 +20,6 @@ type Clock struct {
 	history.Reader
 	mu   sync.Mutex
 	seen []tick
-	base bool // it begins in the middle of the ledger: what was before is trusted
 }
 
 // A tick is one commit of the ledger: the transactions that it is about.
@@ -36,7 +35,7 @@ func NewClock(r history.Reader) *Clock { return &Clock{Reader: r} }
 // Commits is history.Reader's.
 func (c *Clock) Commits(visit func(history.Commit)) error {
 	c.mu.Lock()
-	c.seen, c.base = nil, false
+	c.seen = nil
 	c.mu.Unlock()
 	return c.Reader.Commits(func(one history.Commit) {
 		t := tick{age: one.Age, when: one.When}
@@ -47,7 +46,7 @@ func (c *Clock) Commits(visit func(history.Commit)) error {
 			}
 		}
 		c.mu.Lock()
-		c.seen, c.base = append(c.seen, t), c.base || one.Base
+		c.seen = append(c.seen, t)
 		c.mu.Unlock()
 		visit(one)
 	})

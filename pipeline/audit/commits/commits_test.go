@@ -268,6 +268,48 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestT79MergeOfWhatWasBefore: what is from before the oldest transaction is not judged where the
+// branch had it. A merge that brings it to the branch is explained by no rule.
+func TestT79MergeOfWhatWasBefore(t *testing.T) {
+	base := start()
+	evil := base.with("other", "b\n")
+	bot := signedtest.Ed25519(1)
+	keys, err := sshsig.ParseAllowedSigners([]byte("bot@example.org namespaces=\"git\" " + bot.Public + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		make func(r *repo, root, old string) (tip string)
+		want string
+	}{
+		"below what is explained": {func(r *repo, root, old string) string {
+			return r.commit("merge", evil.with(path(0), after(0)), root, r.commit("one", evil.with(path(0), after(0)), old))
+		}, "one: transaction tx0\nmerge: NOT, is a merge that brings commit old, which is from before the oldest transaction and was not on this branch"},
+		"alone": {func(r *repo, root, old string) string {
+			return r.commit("merge", evil.with(path(0), after(0)), r.commit("one", base.with(path(0), after(0)), root), old)
+		}, "one: transaction tx0\nmerge: NOT, is a merge that brings commit old, which is from before the oldest transaction and was not on this branch"},
+		"by way of another merge": {func(r *repo, root, old string) string {
+			inner := r.commit("inner", evil.with(path(0), after(0)), r.commit("one", base.with(path(0), after(0)), root), old)
+			return r.commit("merge", evil.with(path(0), after(0)).with(path(1), after(1)), r.commit("two", base.with(path(1), after(1)), root), inner)
+		}, "one: transaction tx0\ninner: merge\ntwo: transaction tx1\nmerge: NOT, is a merge that brings commit old, which is from before the oldest transaction and was not on this branch"},
+		"which the branch had": {func(r *repo, root, old string) string {
+			one := r.signed(r.commit("one", base.with("go.sum", "v2\n"), root), bot.Sign)
+			inner := r.commit("inner", evil.with("go.sum", "v2\n"), one, old)
+			return r.commit("merge", evil.with("go.sum", "v2\n").with(path(1), after(1)), r.commit("two", evil.with(path(1), after(1)), old), inner)
+		}, "one: bot bot@example.org\ninner: merge\ntwo: transaction tx1\nmerge: merge"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			root := r.commit("root", base)
+			old := r.commit("old", evil, root)
+			o := r.options()
+			o.Policy.Explained = policy.CommitRules{Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: "keys", Paths: []string{"/go.sum"}}}}
+			o.BotKeys = []commits.BotKeys{{Allowed: keys}}
+			wantLines(t, r.judge(o, old, c.make(r, root, old)), c.want)
+		})
+	}
+}
+
 // TestAbsent: without any one file of a transaction's record nothing is explained by it,
 // neither the change itself nor one that is made of its patch again.
 func TestAbsent(t *testing.T) {

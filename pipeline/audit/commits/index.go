@@ -1,6 +1,7 @@
 package commits
 
 import (
+	"cmp"
 	"io/fs"
 	"maps"
 	"slices"
@@ -12,8 +13,9 @@ import (
 
 // An Index is what a ledger's transactions say of commits of the code.
 type Index struct {
-	// First is the commit that the oldest transaction was reviewed on, "" in a ledger
-	// without one: what was there before the ledger began is not judged.
+	// First is the commit that the Policy was read from for the oldest transaction, "" in a ledger
+	// without one: what was there before the ledger began is not judged. It is not the commit that was
+	// patched: of a pull request that is its head, which has what nobody approved.
 	First string
 	// Began is when that was, by the ledger's word: nothing is known of the time before. Zero in
 	// a ledger without a transaction.
@@ -37,25 +39,21 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 		return nil, err
 	}
 	here := map[string]bool{}
-	var before []string // what an audit from a commit on did not see: it is older than all that it saw
 	for _, id := range ids {
 		here[id] = true
 		if err := at[id].check(id); err != nil {
-			if !c.base {
-				return nil, err
-			}
-			before = append(before, id)
+			return nil, err
 		}
 	}
 	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
 	x := &Index{made: map[string][]string{}, patches: map[string]string{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
-	for i, id := range append(before, order...) {
+	for i, id := range order {
 		log, err := ledger.Read(tree, id)
 		if err != nil {
 			return nil, err
 		}
 		if i == 0 {
-			x.First = log.Meta().BaseCommit
+			x.First = cmp.Or(log.Meta().PolicyCommit, log.Meta().BaseCommit)
 			if x.Began, err = log.Time(0); err != nil {
 				return nil, err
 			}

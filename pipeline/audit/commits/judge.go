@@ -250,7 +250,10 @@ func (j *judge) brings(ctx context.Context, c history.BranchCommit, side []histo
 	if n > 0 {
 		return fmt.Sprintf("is a merge of %s that nothing accounts for", ledger.Plural(n, "commit", "commits")), nil
 	}
-	return "", nil
+	if j.brought[c.ID] != "" { // what the branch itself had is told of the merge that brought this one
+		return "", nil
+	}
+	return j.older(ctx, c, side)
 }
 
 // within accepts what a merge brings as a part of the whole, but for what a transaction

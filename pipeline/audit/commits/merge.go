@@ -79,6 +79,29 @@ func (j *judge) remerge(ctx context.Context, c history.BranchCommit) (why string
 	return "is a merge that has more than both sides, or less", lines, nil
 }
 
+// older says which commit a merge brings that was not judged, as it is from before the ledger
+// began, "" for none. The first parent does not have it: it was on another branch then.
+func (j *judge) older(ctx context.Context, c history.BranchCommit, side []history.BranchCommit) (string, error) {
+	ends := slices.Clone(c.Parents[1:])
+	for _, s := range side {
+		ends = append(ends, s.Parents...)
+	}
+	slices.Sort(ends)
+	for _, id := range slices.Compact(ends) {
+		if _, judged := j.commits[id]; judged {
+			continue
+		}
+		bases, err := j.Code.MergeBases(ctx, c.Parents[0], id)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Contains(bases, id) {
+			return fmt.Sprintf("is a merge that brings commit %.12s, which is from before the oldest transaction and was not on this branch", id), nil
+		}
+	}
+	return "", nil
+}
+
 // files are the changes between two commits by path, none for no change. Where they
 // cannot be told, it says why.
 func (j *judge) files(ctx context.Context, from, to string) (map[string]patch.Change, string, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The exit codes; they are an interface (docs/cli.md). What is not there is 3 where
@@ -44,6 +45,18 @@ func (e *ExitError) Unwrap() error { return e.Err }
 
 // SeeHelp is the hint that names a command's help.
 func SeeHelp(cmd *cobra.Command) string { return fmt.Sprintf("see %q", cmd.CommandPath()+" --help") }
+
+// NoEmptyFlag refuses a flag that was given an empty value, as by a script whose variable is
+// not set: an audit with an empty --allowed-signers would demand no signature. Texts may be empty.
+func NoEmptyFlag(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		empty := f.Value.Type() == "string" && f.Value.String() == "" || f.Value.Type() == "stringSlice" && f.Value.String() == "[]"
+		if empty && f.Name != "summary" && f.Name != "reason" && err == nil {
+			err = &UsageError{"--" + f.Name + " is given, and empty", "give it a value, or leave it out: a variable that is not set is empty"}
+		}
+	})
+	return err
+}
 
 // NoCommand refuses the name of a command that there is not.
 func NoCommand(cmd *cobra.Command, args []string) error {

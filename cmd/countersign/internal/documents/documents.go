@@ -209,12 +209,8 @@ Exit codes: 0, 2 the document is not JSON, 3 it cannot be read.`,
   countersign canon --id prop proposal.json`,
 		Args: oneDocument,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id := cmd.Flags().Changed("id")
-			if hash && id {
+			if hash && prefix != "" {
 				return &cli.UsageError{Message: "both --hash and --id were given", Hint: "give one of them"}
-			}
-			if id && prefix == "" {
-				return &cli.UsageError{Message: "the prefix is empty", Hint: "give one, as in --id prop"}
 			}
 			return p.canon(args[0], prefix, hash)
 		},

@@ -69,8 +69,9 @@ func TestInitSettings(t *testing.T) {
 		{Uses: Placeholder}, {Uses: "./"}, {Uses: pinned + commit}, {Uses: pinned + commit, Gate: true, LedgerRef: "refs/heads/l"},
 		{Uses: pinned + commit, Inline: true}, {Uses: "./tools/cs"}, {Uses: "acme/mono/tools/cs" + commit, Gate: true}, {Uses: pinned + commit, FormerBot: true},
 		{Uses: pinned + commit, Redact: "true"}, {Uses: "./", Redact: "false", LedgerRef: "refs/heads/l"},
+		{Uses: pinned + commit, Since: strings.Repeat("b", 40)},
 	} {
-		for _, file := range List[1:6] {
+		for _, file := range List[1:8] {
 			was := file.Render(s)
 			got := SettingsOf(was)
 			if got.Uses != s.Uses && file.source != "events.yml" || string(file.Render(got)) != string(was) {
@@ -78,7 +79,7 @@ func TestInitSettings(t *testing.T) {
 			}
 		}
 		want := s
-		want.Inline, want.Redact = s.inline(), "" // which the workflow of the pages shows
+		want.Inline, want.Redact, want.Since = s.inline(), "", "" // which the workflows of the pages and of the watch show
 		if got := SettingsOf(List[1].Render(s)); got != want {
 			t.Errorf("the caller shows %+v, want %+v", got, want)
 		}
