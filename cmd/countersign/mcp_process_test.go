@@ -33,18 +33,21 @@ func TestMCPProgress(t *testing.T) {
 			s := newServed(t, todoFiles)
 			c := dial(s)
 			id := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
-			params := &sdk.CallToolParams{Name: "wait", Arguments: obj{"transaction": id, "seconds": 1.2}}
+			params := &sdk.CallToolParams{Name: "wait", Arguments: obj{"transaction": id, "seconds": 3600}}
 			params.SetProgressToken("mine")
-			_, err := c.CallTool(t.Context(), params)
-			check(t, err)
+			ctx, enough := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			all.Go(func() { _, _ = c.CallTool(ctx, params) })
 			last := -1.0
 			for range 2 { // at once, and after a second
 				p := <-c.progress
-				if p.ProgressToken != "mine" || p.Progress <= last || p.Total != 1.2 || !strings.Contains(p.Message, "waiting for a person") {
+				if p.ProgressToken != "mine" || p.Progress <= last || p.Total != 3600 || !strings.Contains(p.Message, "waiting for a person") {
 					t.Errorf("%+v after %v", p, last)
 				}
 				last = p.Progress
 			}
+			enough()
+			all.Wait()
 		})
 	}
 }
