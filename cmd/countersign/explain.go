@@ -144,6 +144,7 @@ var table = []row{
 	on(cli.ExitRefused, func(e *pipeline.ChangedError, again command) string { return again("gate", e.ID) }),
 	always[*pipeline.NoWorktreeError](cli.ExitRefused, "apply in a clone that has a working tree"),
 	on(cli.ExitFailed, func(e *ledger.CorruptError, again command) string { return again("validate", e.ID) }),
+	always[*ledger.WordError](cli.ExitRefused, "take the word out of the patch, or have it read from the environment"),
 	always[*ledger.DamagedError](cli.ExitFailed, "git log --stat of the ledger's ref shows who added it"),
 	on(cli.ExitFailed, func(e *gitstore.ConflictError, again command) string {
 		if len(e.Denied) > 0 {
