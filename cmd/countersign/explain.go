@@ -86,6 +86,7 @@ var table = []row{
 	on(cli.ExitRefused, func(e *cli.UsageError, _ command) string { return e.Hint }),
 	always[*serve.RefusedError](cli.ExitRefused, ""),
 	always[*mcp.ArgumentError](cli.ExitRefused, ""),
+	always[*mcp.PanicError](cli.ExitFailed, "do the same with the command line, and report what it says"),
 	on(cli.ExitRefused, (*unnamedError).hint),
 	on(cli.ExitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(cli.ExitFailed, func(_ *manyError, again command) string {
