@@ -50,9 +50,7 @@ func TestPanicEndsOneCall(t *testing.T) {
 	}
 	planted := strings.Join([]string{"AK", "IA", "QYLPMN5HFIQR7XYA"}, "")
 	addTool(s, sdk.Tool{Name: "panics", InputSchema: object(schema{})}, func(*call, context.Context, struct{}) (any, error) {
-		var none map[string]string
-		none[planted] = "" // which has no message of ours
-		return nil, nil
+		return strings.Fields(" ")[0], nil // the runtime's own
 	})
 	addTool(s, sdk.Tool{Name: "tells", InputSchema: object(schema{})}, func(*call, context.Context, struct{}) (any, error) {
 		panic("with " + planted)
