@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -85,6 +86,15 @@ func (r *replay) plan() (p planned, err error) {
 			if done != nil {
 				maps.Copy(joined, done)
 				n, p.joined = 0, append(p.joined, subject(s.place))
+			}
+		}
+		if n <= len(steps) {
+			own, err := r.approvesOwn(steps, s.place)
+			if err != nil {
+				return p, err
+			}
+			if own {
+				n = len(steps) + 1
 			}
 		}
 		if skip[s.place] = n; n > len(steps) {
@@ -233,6 +243,59 @@ func (r *replay) join(steps []ourStep, place string) (map[int]map[string][]byte,
 		out[i][path.Join(ledger.Dir(id), ledger.TransactionFile)] = state
 	}
 	return out, nil
+}
+
+// approvesOwn reports whether somebody approves in our steps of a transaction what they had proposed in another one of
+// the remote's, which the record, made without that, does not say (L24).
+func (r *replay) approvesOwn(steps []ourStep, place string) (bool, error) {
+	last := steps[len(steps)-1].tree
+	ours, err := r.logAt(last, place)
+	if err != nil || ours == nil {
+		return false, err
+	}
+	done := 0 // events that the remote has
+	for _, tree := range []plumbing.Hash{r.former, r.now} {
+		known, err := r.logAt(tree, place)
+		if err != nil {
+			return false, err
+		}
+		if known != nil && bytes.HasPrefix(ours.Bytes(), known.Bytes()) {
+			done = len(known.Events())
+		}
+	}
+	var approved []ledger.Actor
+	for _, p := range ours.Payloads()[done:] {
+		if d, is := p.(*ledger.ApprovalDecision); is && d.Decision == ledger.Approve {
+			approved = append(approved, d.Source.Author)
+		}
+	}
+	if len(approved) == 0 {
+		return false, nil
+	}
+	there, err := r.treeFS(r.now)
+	if err != nil {
+		return false, err
+	}
+	here, err := r.treeFS(last)
+	if err != nil {
+		return false, err
+	}
+	dir, err := fs.Sub(here, place)
+	if err != nil {
+		return false, err
+	}
+	others, err := ledger.ProposedElsewhere(there, dir, ours)
+	return slices.ContainsFunc(others, func(p ledger.ProposedIn) bool {
+		return slices.ContainsFunc(approved, func(a ledger.Actor) bool { return a.ID == p.Proposer.ID })
+	}), err
+}
+
+func (r *replay) treeFS(tree plumbing.Hash) (*treeFS, error) {
+	root, err := readTree(r.source, tree)
+	if err != nil {
+		return nil, err
+	}
+	return newTreeFS(r.source, root)
 }
 
 // logAt reads a transaction's events, nil if there are none or they do not

@@ -104,6 +104,11 @@ func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, abou
 	var uncounted []string
 	for {
 		s := r.stage(g.log)
+		if ruling.Decision == ledger.Approve {
+			if err := g.noteElsewhere(s); err != nil {
+				return g, nil, err
+			}
+		}
 		for _, one := range about {
 			if err := r.rule(s, &g, one, ruling); err != nil {
 				return g, nil, &UndecidedError{"the signature does not count: " + r.oneLine(err.Error(), 300)}
@@ -171,7 +176,11 @@ func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruli
 		return "", err
 	}
 	g.log = copied
-	if err := r.rule(r.stage(copied), &g, one, ruling); err != nil {
+	s := r.stage(copied)
+	if err := g.noteElsewhere(s); err != nil {
+		return "", err
+	}
+	if err := r.rule(s, &g, one, ruling); err != nil {
 		return "", err
 	}
 	all := g.verdict(ctx, g.at).Decisions

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -163,6 +164,11 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 		why = g.talk.WhyNoDenial(g.rules.Policy, g.log.Meta().Proposer, said.Author)
 	} else {
 		why, err = r.whyNotCounted(ctx, *g, said, access, signature)
+		if why == "" && err == nil { // unless somebody proposed the same elsewhere
+			if err = g.noteElsewhere(s); err == nil {
+				why, err = r.whyNotCounted(ctx, *g, said, access, signature)
+			}
+		}
 	}
 	if why == "" && err == nil {
 		r.record(s, g, said, access, signature)
@@ -212,6 +218,22 @@ func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said approval.Said, access 
 		return nil, errors.New("it has what looks like a secret in it, which the ledger does not keep: sign again without it")
 	}
 	return r.prove(s, g, signature, r.decision(g, said, access), said.RequestKind())
+}
+
+// noteElsewhere records who proposed the patch in other transactions of the ledger, before an approval: from the
+// record alone it is then found that they approve their own change (T10). Nobody is recorded twice.
+func (g *Gated) noteElsewhere(s *ledger.Stage) error {
+	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
+	if err != nil {
+		return err
+	}
+	found, err := ledger.ProposedElsewhere(g.Ledger.Tree, dir, s.Log)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	doc := ledger.Elsewhere{Schema: ledger.ElsewhereSchema, PatchID: g.Transaction().PatchID(), Proposals: found}
+	g.elsewhere = map[string][]ledger.Actor{s.Artifact(ledger.KindElsewhere, doc): doc.Proposers()}
+	return nil
 }
 
 // enter records a decision as the answer to a request, and a denial where it

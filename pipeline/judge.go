@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -42,6 +43,7 @@ type Gated struct {
 	history  bool   // the Verdict is that of its apply
 
 	signatures map[ledger.Signature]signed.Signature // that this stage is recording
+	elsewhere  map[string][]ledger.Actor             // by artifact: proposers in other transactions, that this stage is recording
 }
 
 // Log are the events that the Verdict is about.
@@ -221,6 +223,7 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	}
 	if dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID)); err == nil {
 		c.Proposers = ledger.Proposers(dir, g.log)
+		maps.Copy(c.Proposers, g.elsewhere)
 	}
 	if g.standing != nil {
 		return c.On(*g.standing).Decide()

@@ -105,6 +105,17 @@ func (r *Runner) baseChanged(ctx context.Context, g Gated, why *SupersededError)
 	return why
 }
 
+// An applyDoc is the artifact countersign/apply/1.
+type applyDoc struct {
+	Schema     string        `json:"schema"`
+	Tool       string        `json:"tool"`
+	Actor      ledger.Actor  `json:"actor"`
+	ApplyID    string        `json:"apply_id"`
+	Target     string        `json:"target"`
+	BaseCommit string        `json:"base_commit"`
+	Result     result.Result `json:"apply_result"`
+}
+
 // finish records what came of an apply. ErrMoved says that another run which took
 // up the same one has told its end: what that means is for the caller to see.
 func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done effect.Written) (ledger.Snapshot, error) {
@@ -118,10 +129,7 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 		}
 		s := r.stage(log)
 		success := res.Outcome == result.Success
-		artifact := s.Artifact("apply", map[string]any{
-			"schema": "countersign/apply/1", "tool": r.Tool, "actor": r.Actor,
-			"apply_id": start.ApplyID, "target": start.Target, "base_commit": start.BaseCommit, "apply_result": res,
-		})
+		artifact := s.Artifact("apply", applyDoc{"countersign/apply/1", r.Tool, r.Actor, start.ApplyID, start.Target, start.BaseCommit, res})
 		s.Event(&ledger.ApplyComplete{
 			TransactionID: id, ApplyID: start.ApplyID, Success: success, Outcome: string(res.Outcome),
 			ApplyArtifact: artifact, Target: start.Target, CommitBefore: done.Before, CommitAfter: done.After,

@@ -235,6 +235,9 @@ func (r *Runner) refuseDirty(ctx context.Context, in input.Change, p gathered) e
 	return err
 }
 
+// decided has the words of decisions on a patch, which are recorded as they were said.
+const decided = "/approve patchset: /deny secret:patchset: /approve --break-glass protected:patchset:"
+
 // secrets finds what looks like secrets in a proposal, and refuses it where the
 // Policy does, or where a path is one: paths tie hashes to files and must stand
 // in the ledger as they are. It refuses a Proposal as well whose tests could not be
@@ -247,6 +250,12 @@ func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (
 		if err := finder.Refuse(f.Path, f.Path, "a file's name cannot be kept out of the ledger"); err != nil {
 			return finder, nil, err
 		}
+	}
+	if err := finder.Refuse(policy.Path, string(p.JSON()), "the Policy is recorded word for word with every transaction, and the patch has a part of it as a secret"); err != nil {
+		return finder, nil, err
+	}
+	if finder.Text(decided) != decided {
+		return finder, nil, &secret.FoundError{Found: found, Why: "it is a word of what people decide with, and no decision could be recorded"}
 	}
 	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
 		return finder, nil, &secret.FoundError{Found: found, Why: "the Policy refuses secrets"}

@@ -141,6 +141,13 @@ func readBack(log *ledger.Log, set func() (patch.Patchset, error), read checks.R
 	return reviewed.ReadBack(approved, read)
 }
 
+// A validationDoc is the artifact countersign/validation/1.
+type validationDoc struct {
+	Schema string              `json:"schema"`
+	Tool   string              `json:"tool"`
+	Checks []checks.TestResult `json:"checks"`
+}
+
 // complete ends a transaction that is proved.
 func (r *Runner) complete(log *ledger.Log, done checks.Done) *ledger.Stage {
 	tx := log.Transaction()
@@ -148,7 +155,7 @@ func (r *Runner) complete(log *ledger.Log, done checks.Done) *ledger.Stage {
 	s.Event(&ledger.ValidateStart{TransactionID: tx.TransactionID, ValidateID: "validate_1"})
 	done.Record(s, r.Secrets, "after")
 	if done.Results != nil {
-		s.Artifact("validation", map[string]any{"schema": "countersign/validation/1", "tool": r.Tool, "checks": done.Results})
+		s.Artifact("validation", validationDoc{"countersign/validation/1", r.Tool, done.Results})
 	}
 	s.Event(&ledger.ValidateComplete{TransactionID: tx.TransactionID, ValidateID: "validate_1", Success: true})
 	s.Status(ledger.Completed, "the record and the files on disk are as approved")

@@ -190,6 +190,10 @@ func (p *proposing) Failure(err error) (exit int, hint string, message secret.Re
 	return exit, hint, p.a.redact(oneLine(err))
 }
 
+func (p *proposing) Warn(err error) {
+	_ = emit(p.a.Stderr, p.a.redact("countersign: error: "+oneLine(err)+"\n"))
+}
+
 func (p *proposing) WriteTip() error { return p.a.writeTip() }
 
 func (p *proposing) Report(ctx context.Context, g pipeline.Gated) (report.Report, error) {

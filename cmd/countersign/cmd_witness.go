@@ -187,6 +187,8 @@ type cosigned struct {
 	note   witness.Note
 	commit string
 	failed map[string]error // by the names of those who did not
+	// ignored are checkpoints that are kept and did not count, and why.
+	ignored []string
 }
 
 // maxCosigns bounds how often a checkpoint is kept, or made again, against other writers.
@@ -236,10 +238,12 @@ func (a *App) cosignOnce(ctx context.Context, store checkpointStore, done *cosig
 	if asked {
 		notes[0] = done.note
 	}
-	for _, raw := range before.Files {
-		n, err := done.file.Open(raw)
-		if err != nil {
-			continue // it counts for nobody, and the history of the ref has it
+	done.ignored = nil
+	for _, name := range slices.Sorted(maps.Keys(before.Files)) {
+		n, err := done.file.Open(before.Files[name])
+		if err != nil { // it counts for nobody, and the history of the ref has it
+			done.ignored = append(done.ignored, fmt.Sprintf("what is kept as %s does not count: %v", name, err))
+			continue
 		}
 		if err := n.In(log.Tree); err != nil {
 			return err
@@ -249,9 +253,11 @@ func (a *App) cosignOnce(ctx context.Context, store checkpointStore, done *cosig
 			seen[name] = max(seen[name], n.Size)
 		}
 	}
+	alone := notes[0]
 	notes = witness.Keep(notes)
 	if notes[0], err = done.file.Open(notes[0].Raw); err != nil { // with what was kept of it
-		return err
+		done.ignored = append(done.ignored, fmt.Sprintf("what is kept of the newest checkpoint does not count: %v", err))
+		notes[0] = alone
 	}
 	if !asked {
 		if notes[0], err = a.askWitnesses(ctx, done, log, notes[0], seen); err != nil {
@@ -337,7 +343,7 @@ func (c cosigned) lines() (out []string) {
 			out = append(out, fmt.Sprintf("witness %s did not sign: %s", w.Name, ledger.OneLine(err.Error(), 300)))
 		}
 	}
-	return out
+	return append(out, c.ignored...)
 }
 
 func (c cosigned) text(ref string) string {
@@ -360,6 +366,6 @@ func (c cosigned) document(ref string) document {
 	}
 	return document{
 		"ledger_ref": ref, "ledger_commit": c.commit, "origin": c.note.Origin, "commits": float64(c.note.Size),
-		"signed": float64(len(c.note.Seen)), "witnesses": all,
+		"signed": float64(len(c.note.Seen)), "witnesses": all, "ignored": append([]string{}, c.ignored...),
 	}
 }

@@ -86,6 +86,7 @@ var table = []row{
 	on(cli.ExitRefused, func(e *cli.UsageError, _ command) string { return e.Hint }),
 	always[*serve.RefusedError](cli.ExitRefused, ""),
 	always[*mcp.ArgumentError](cli.ExitRefused, ""),
+	always[*mcp.PanicError](cli.ExitFailed, "do the same with the command line, and report what it says"),
 	on(cli.ExitRefused, (*unnamedError).hint),
 	on(cli.ExitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(cli.ExitFailed, func(_ *manyError, again command) string {
@@ -144,6 +145,7 @@ var table = []row{
 	on(cli.ExitRefused, func(e *pipeline.ChangedError, again command) string { return again("gate", e.ID) }),
 	always[*pipeline.NoWorktreeError](cli.ExitRefused, "apply in a clone that has a working tree"),
 	on(cli.ExitFailed, func(e *ledger.CorruptError, again command) string { return again("validate", e.ID) }),
+	always[*ledger.WordError](cli.ExitRefused, "take the word out of the patch, or have it read from the environment"),
 	always[*ledger.DamagedError](cli.ExitFailed, "git log --stat of the ledger's ref shows who added it"),
 	on(cli.ExitFailed, func(e *gitstore.ConflictError, again command) string {
 		if len(e.Denied) > 0 {

@@ -133,7 +133,8 @@ func (v Verdict) Missing() []Request {
 // (the pull request's head, else the base): max_age and same_head of the Policy
 // go by them, and without them no approval counts that these look at. Authors
 // are those who wrote the change beside the proposer: in gate-only, the
-// committers.
+// committers. Proposers are those whom the log's artifacts name who proposed the patch as well, here or in another
+// transaction, by path (ledger.Proposers).
 //
 // Teams and Owners tell whether somebody is in a team, or owns a path by
 // CODEOWNERS. Nil means nobody. An error counts as no, and its text is told.
@@ -163,7 +164,7 @@ type Case struct {
 	Head        string
 	PullRequest bool
 	Authors     []ledger.Actor
-	Proposers   map[string]ledger.Actor
+	Proposers   map[string][]ledger.Actor
 	Teams       func(team string, who ledger.Actor) (bool, error)
 	Owners      func(path string, who ledger.Actor) (bool, error)
 	Stands      func(ledger.ApprovalDecision) string
@@ -171,7 +172,8 @@ type Case struct {
 	People      func(names ...string) []string
 	Drift       func(from string) Drift
 
-	untold bool // somebody proposed it, first or again, and nobody knows who
+	untold    bool           // somebody proposed it, first, again or elsewhere, and nobody knows who
+	elsewhere []ledger.Actor // who had proposed it in another transaction
 
 	// Only for Independence, which asks for more than any Policy.
 	othersOnly bool           // no approval counts of who proposed or wrote the change
@@ -189,11 +191,13 @@ func (c Case) Decide() Verdict {
 	c.untold = c.Log.Transaction().Proposer.Redacted()
 	var broken *ledger.ApprovalDecision // the first that breaks the glass
 	for _, p := range c.Log.Payloads() {
-		if a, ok := p.(*ledger.ArtifactStored); ok && a.Kind == ledger.KindAgain {
-			if who, known := c.Proposers[a.Path]; known && !who.Redacted() {
-				c.Authors = append(slices.Clip(c.Authors), who)
+		if a, ok := p.(*ledger.ArtifactStored); ok && (a.Kind == ledger.KindAgain || a.Kind == ledger.KindElsewhere) {
+			who := c.Proposers[a.Path]
+			c.untold = c.untold || len(who) == 0 || slices.ContainsFunc(who, ledger.Actor.Redacted)
+			if a.Kind == ledger.KindElsewhere {
+				c.elsewhere = append(slices.Clip(c.elsewhere), who...)
 			} else {
-				c.untold = true
+				c.Authors = append(slices.Clip(c.Authors), who...)
 			}
 		}
 		d, ok := p.(*ledger.ApprovalDecision)

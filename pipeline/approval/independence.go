@@ -62,8 +62,12 @@ func (ps *Policies) Independence(dir fs.FS, log *ledger.Log) (is Independence, w
 // tells how much is known.
 func (c Case) independence() (Independence, string) {
 	for _, a := range ledger.Of[*ledger.ArtifactStored](c.Log) {
-		if a.Kind == ledger.KindAgain { // also who did so after having approved it
-			c.Authors = append(slices.Clip(c.Authors), c.Proposers[a.Path])
+		if a.Kind == ledger.KindAgain || a.Kind == ledger.KindElsewhere { // also who did so after having approved it
+			who := c.Proposers[a.Path]
+			if len(who) == 0 {
+				who = []ledger.Actor{{}} // somebody, and nobody knows who
+			}
+			c.Authors = append(slices.Clip(c.Authors), who...)
 		}
 	}
 	c.othersOnly = true

@@ -106,12 +106,16 @@ func isLocal(s ledger.Source) bool { return s.Kind == "local" || s.Kind == "rpc"
 // refuseFor says why an approval does not count for one need: the proposer's
 // own, but for the local and the solo maintainer's, and never for a secret (T46).
 func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
-	own := c.wrote(s)
-	proposer := c.Log.Meta().Proposer // an agent has the identity of the shell
+	own, proposer := c.wrote(s), c.Log.Meta().Proposer
+	said := "its author is the proposer"
+	if own && slices.ContainsFunc(c.elsewhere, func(a ledger.Actor) bool { return c.is(s, a) }) && !c.is(s, proposer) {
+		said = "its author proposed the same change in another transaction"
+	}
+	// An agent has the identity of the shell.
 	proposedHere := isLocal(s) && (same(s.Author, proposer) || strings.HasPrefix(proposer.ID, "local:"))
 	switch {
 	case c.othersOnly && own:
-		return "its author is the proposer"
+		return said
 	case c.provedOnly && isLocal(s) && s.Signature == nil:
 		return "a shell alone tells who its author is"
 	case slices.ContainsFunc(c.claimed, func(a ledger.Actor) bool { return c.is(s, a) }):
@@ -119,9 +123,9 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 	case n.Kind == policy.KindSecret && c.Policy.Secrets.Mode == policy.Refuse:
 		return "the Policy refuses secrets"
 	case n.Kind == policy.KindSecret && own:
-		return "its author is the proposer, who cannot excuse a secret"
+		return said + ", who cannot excuse a secret"
 	case own && !proposedHere && !c.Policy.Approvals.AllowAuthor:
-		return "its author is the proposer"
+		return said
 	case n.Signed && s.Signature == nil:
 		return c.unsigned(s)
 	}
@@ -142,7 +146,8 @@ func (c Case) unsigned(s ledger.Source) string {
 // only where there is none the login has to do. Who is listed with the same key, or
 // beside the same name, is one person.
 func (c Case) wrote(s ledger.Source) bool {
-	return slices.ContainsFunc(append([]ledger.Actor{c.Log.Meta().Proposer}, c.Authors...), func(a ledger.Actor) bool { return c.is(s, a) })
+	all := slices.Concat([]ledger.Actor{c.Log.Meta().Proposer}, c.Authors, c.elsewhere)
+	return slices.ContainsFunc(all, func(a ledger.Actor) bool { return c.is(s, a) })
 }
 
 // is reports whether the author of an approval is somebody.

@@ -30,6 +30,8 @@
 //	         (the caller's to find, see [Witnessed])
 //	L22      the key of a signed decision is recorded as the commit of the Policy
 //	         lists it, where that commit is here
+//	L24      who approves a patch that they had proposed in another transaction is named
+//	         there before
 //	L23      the page of a transaction and the tables of pages are what the
 //	         records make; a ledger of schema 1 has none
 //
@@ -77,7 +79,7 @@ type Options struct {
 func Run(h history.Reader, o Options) (Result, error) {
 	a := &auditor{
 		Reader: h, o: o, transactions: map[string]*transaction{}, denied: map[string]int{},
-		superseded: map[string]ended{}, taken: map[string]bool{}, keys: keyLists{read: o.Keys},
+		superseded: map[string]ended{}, proposals: map[string][]proposalAt{}, taken: map[string]bool{}, keys: keyLists{read: o.Keys},
 	}
 	for _, f := range o.Found {
 		a.found.add(f)
@@ -94,6 +96,7 @@ func Run(h history.Reader, o Options) (Result, error) {
 		a.progress("transactions", int(done.Add(1)), len(all))
 	})
 	a.successions()
+	a.ownApprovals()
 	a.ownEvents()
 	r := Result{
 		Tip: o.Tip, Commits: int(a.commits.Load()), Transactions: len(all), Signed: int(a.signed.Load()), Decisions: a.keys.seen,
@@ -129,6 +132,8 @@ type auditor struct {
 	own          []ownVersion
 	heirs        []heir
 	superseded   map[string]ended // by id
+	proposals    map[string][]proposalAt
+	approvals    []approvalAt
 }
 
 func (a *auditor) progress(what string, done, total int) {

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"maps"
 	"path"
@@ -83,6 +84,7 @@ func (w *written) Former(name string) (map[string]history.Entry, error) {
 // took says what a transaction that took another one's place has in its record.
 type took struct {
 	file, by, repository, kind string
+	diff                       string // "" for one of its own
 	pull                       int
 	supersedes                 func(old string) string
 	reason                     func(by string) string
@@ -128,7 +130,7 @@ func entry(t *testing.T, s *ledger.Stage, stage string, first bool) ledger.Entry
 
 func proposed(now time.Time, id string, c took, supersedes string) *ledger.Stage {
 	s := ledger.NewStage(&ledger.Log{}, now, secret.Default())
-	diff := []byte("of " + id)
+	diff := []byte(cmp.Or(c.diff, "of "+id))
 	patchID, sum := canon.Hex(diff), canon.Sum([]byte("new"))
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".", SandboxPolicy: ledger.SandboxPolicy{WritableRoots: []string{"."}},

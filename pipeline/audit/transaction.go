@@ -199,6 +199,7 @@ func (l *life) past(states []history.ID) {
 			from = l.ends[i-1]
 		}
 		after := before + bytes.Count(l.log.Bytes()[from:l.ends[i]], []byte{'\n'})
+		l.proposers(l.which[i], before, after)
 		if n := l.which[i]; n >= 0 {
 			v := &l.versions[n]
 			if n < len(l.versions)-1 { // the last one was checked

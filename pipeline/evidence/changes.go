@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -96,6 +97,39 @@ func (t *table) groups() [][]string {
 			out[n] = append([]string{id}, out[n]...)
 		default:
 			out[n] = append(out[n], id)
+		}
+	}
+	return t.withMerges(out)
+}
+
+// withMerges puts a merge to what it brought, where that is the same change: of transactions that account for the merge,
+// whose records its row has. A merge that only a rule of the Policy accounts for has a row of its own.
+func (t *table) withMerges(groups [][]string) [][]string {
+	brought := map[string][]int{} // by merge: groups that it alone brought
+	for n, group := range groups {
+		by := t.Judged.BroughtBy(group[0])
+		if by != "" && !slices.ContainsFunc(group, func(id string) bool { return t.Judged.BroughtBy(id) != by }) {
+			brought[by] = append(brought[by], n)
+		}
+	}
+	joined := map[int]bool{}
+	for n, group := range groups {
+		merge, is := t.Judged.Explained[group[0]]
+		for _, at := range brought[group[0]] {
+			change, explained := t.Judged.Explained[groups[at][0]]
+			approved := explained && (change.By == commits.ByTransaction || change.By == commits.ByPullRequest)
+			has := transactionsOf(merge)
+			same := merge.By == change.By && !slices.ContainsFunc(transactionsOf(change), func(tx string) bool { return !slices.Contains(has, tx) })
+			if is && approved && same {
+				groups[n] = append(groups[n], groups[at]...)
+				joined[at] = true
+			}
+		}
+	}
+	var out [][]string
+	for n, group := range groups {
+		if !joined[n] {
+			out = append(out, group)
 		}
 	}
 	return out

@@ -157,8 +157,8 @@ type Record struct {
 	Status        ledger.Status         `json:"status"`
 }
 
-// A Person had a part in making a change. As is "proposer", "proposed_again" or "author", of a
-// pull request's commits.
+// A Person had a part in making a change. As is "proposer", "proposed_again", "author", of a
+// pull request's commits, or "proposed_elsewhere", in another transaction.
 type Person struct {
 	ledger.Actor
 	As string `json:"as"`

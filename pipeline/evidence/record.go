@@ -70,6 +70,12 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 	for _, a := range tx.Pointers.Proposal.Authors {
 		r.add(Person{a, "author"})
 	}
+	named := ledger.Proposers(dir, log)
+	for _, a := range log.Artifacts(ledger.KindElsewhere) {
+		for _, who := range named[a.Path] {
+			r.add(Person{who, ledger.KindElsewhere})
+		}
+	}
 	for _, n := range verdict.Needs {
 		r.Needs = append(r.Needs, Need{n.Kind, n.Required, n.Approved})
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"reflect"
 	"slices"
 	"time"
 
@@ -77,10 +78,28 @@ func (s *Stage) Event(p Payload) {
 	if s.err != nil {
 		return
 	}
-	if p, s.err = scrubbed(s.scrub, p); s.err == nil {
-		s.err = s.Log.Append(s.now, p)
+	clean, err := scrubbed(s.scrub, p)
+	if err == nil {
+		err = s.Log.Append(s.now, clean)
 	}
+	if err != nil && !reflect.DeepEqual(clean, p) {
+		err = &WordError{p.Type(), err}
+	}
+	s.err = err
 }
+
+// A WordError is an event that says nothing any more without what the patch holds as a secret. It is not recorded.
+type WordError struct {
+	Event Type
+	Err   error
+}
+
+func (e *WordError) Error() string {
+	return fmt.Sprintf("the patch holds as a secret a word that the record itself is made of (%s), and the ledger keeps no secret: %v", e.Event, e.Err)
+}
+
+// Unwrap is what the event is without the word.
+func (e *WordError) Unwrap() error { return e.Err }
 
 // fail keeps the first error.
 func (s *Stage) fail(err error) {
@@ -101,8 +120,14 @@ func (s *Stage) Close() {
 	s.Event(&Close{TransactionID: t.TransactionID, Status: t.Status})
 }
 
+// contentType is that of every artifact.
+const contentType = "application/json"
+
 // file adds a file to the transaction's directory.
 func (s *Stage) file(name string, data []byte) {
+	if s.err != nil {
+		return // and there may be no transaction
+	}
 	s.files[path.Join(Dir(s.Log.Transaction().TransactionID), name)] = data
 }
 
@@ -162,7 +187,7 @@ func (s *Stage) Artifact(kind string, doc any) string {
 	s.file(ArtifactFile(id), data)
 	s.Event(&ArtifactStored{
 		TransactionID: s.Log.Transaction().TransactionID, ArtifactID: id, Kind: kind, Path: ArtifactFile(id),
-		ContentType: "application/json", Redacted: redacted, StoredSHA256: canon.Sum(data),
+		ContentType: contentType, Redacted: redacted, StoredSHA256: canon.Sum(data),
 	})
 	return ArtifactFile(id)
 }

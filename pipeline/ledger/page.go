@@ -124,6 +124,9 @@ func (p *page) head() {
 		p.row("author, says the patch", markdown.Words(a.Name+" <"+a.Email+">"))
 	}
 	for _, again := range each[*ArtifactStored](p) {
+		if again.Kind == KindElsewhere {
+			p.elsewhere(again)
+		}
 		if again.Kind != KindAgain {
 			continue
 		}
@@ -165,6 +168,17 @@ func (p *page) head() {
 	}
 	p.writef("\n")
 	p.claims()
+}
+
+// elsewhere are the rows of an Elsewhere.
+func (p *page) elsewhere(a *ArtifactStored) {
+	doc, err := readElsewhere(p.dir, a)
+	if err != nil {
+		p.row("proposed elsewhere", "as an artifact that cannot be read says")
+	}
+	for _, one := range doc.Proposals[:min(len(doc.Proposals), 10)] {
+		p.row("proposed elsewhere", "by "+account(one.Proposer)+" in "+p.transaction(one.TransactionID))
+	}
 }
 
 // claims are what a commit of the change says in its proposer's words.

@@ -112,13 +112,18 @@ func readProvenance(dir fs.FS, a *ArtifactStored) (Provenance, error) {
 	return p, err
 }
 
-// Proposers are those who proposed a transaction's patch after the first, by the path of the artifact that says so.
-// One whose artifact cannot be read is left out.
-func Proposers(dir fs.FS, log *Log) map[string]Actor {
-	out := map[string]Actor{}
+// Proposers are those who proposed a transaction's patch beside the first, by the path of the artifact that says so:
+// one of each further proposal, or all that an Elsewhere names. One that cannot be read is left out.
+func Proposers(dir fs.FS, log *Log) map[string][]Actor {
+	out := map[string][]Actor{}
 	for _, a := range log.Artifacts(KindAgain) {
 		if p, err := readProvenance(dir, a); err == nil && p.Proposer.ID != "" {
-			out[a.Path] = p.Proposer
+			out[a.Path] = []Actor{p.Proposer}
+		}
+	}
+	for _, a := range log.Artifacts(KindElsewhere) {
+		if doc, err := readElsewhere(dir, a); err == nil && doc.check(log.tx) == nil {
+			out[a.Path] = doc.Proposers()
 		}
 	}
 	return out
@@ -126,6 +131,7 @@ func Proposers(dir fs.FS, log *Log) map[string]Actor {
 
 // again is L24: what is recorded of further proposals is of this patch, by somebody, and of no more
 // than MaxAgain beside the first of each person; and none is recorded of a change that is applied, or that is a pull request's own.
+// What is recorded of other transactions is of this patch as well.
 func (c *checker) again() {
 	n, applying := 0, false
 	var status Status
@@ -139,6 +145,15 @@ func (c *checker) again() {
 		case *ApplyComplete:
 			applying = false
 		case *ArtifactStored:
+			if p.Kind == KindElsewhere {
+				doc, err := readElsewhere(c.dir, p)
+				if err == nil {
+					err = doc.check(c.log.tx)
+				}
+				if err != nil {
+					c.Add("L24", p.Path, "is no record of who proposed the patch elsewhere: %v", err)
+				}
+			}
 			if p.Kind != KindAgain {
 				continue
 			}

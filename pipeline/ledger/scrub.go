@@ -21,7 +21,8 @@ type Scrubber interface {
 	// Diff is Text for a canonical diff, which stays readable as one.
 	Diff(diff []byte) []byte
 	// JSON is Text for every string and key of a document, and returns canonical
-	// JSON. typed strings are left alone: key is the name of the nearest member.
+	// JSON. typed strings are left alone: key is the name of the nearest member, and
+	// "" for the name of a member itself.
 	JSON(doc []byte, typed func(key, value string) bool) ([]byte, error)
 }
 
@@ -37,7 +38,9 @@ func scrubbed(scrub Scrubber, p Payload) (Payload, error) {
 // Scrub returns a document of a record as canonical JSON, as it was given and without secrets. Its ids and hashes stay
 // (T48), and so does what its own types have as kind, schema, type or Actor, where that has the form of one: by these a
 // further proposal is told from other artifacts, and whoever proposed is kept from approving, so a patch that holds
-// one of them as if it were a password must not take it out (T10). Whatever else is there is text like any other.
+// one of them as if it were a password must not take it out (T10). The names of its types' members stay too, and
+// the words of ours that some of them have: a record without them could never be read again. Whatever else is there is
+// text like any other.
 func Scrub(scrub Scrubber, doc any) (raw, clean []byte, err error) {
 	if raw, err = canon.Marshal(doc); err != nil {
 		return nil, nil, err
@@ -71,12 +74,17 @@ func (s staying) in(v reflect.Value) {
 			}
 			field := v.Field(i)
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			s[[2]string{"", name}] = true
 			stays := false
 			switch {
 			case field.Kind() != reflect.String:
 				s.in(field)
 			case name == "kind", name == "schema", name == "type":
 				stays = ownWord().MatchString(field.String())
+			case name == "status", name == "from", name == "to":
+				stays = ownStatuses[field.String()]
+			case name == "content_type":
+				stays = field.String() == contentType
 			case name == "id":
 				stays = accountID().MatchString(who.ID) || strings.HasPrefix(who.ID, "local:")
 			case name == "login": // a local one is a name that anybody types
@@ -87,6 +95,13 @@ func (s staying) in(v reflect.Value) {
 			}
 		}
 	}
+}
+
+// ownStatuses are those of transactions, items and steps.
+var ownStatuses = map[string]bool{
+	string(Created): true, string(InProgress): true, string(Proposed): true, string(Awaiting): true, string(Applied): true, string(Completed): true,
+	string(Failed): true, string(Interrupted): true, string(Denied): true, string(Superseded): true,
+	ItemInProgress: true, ItemCancelled: true, StepPending: true, StepSkipped: true,
 }
 
 var (
@@ -110,7 +125,7 @@ var forms = map[string]func(string) bool{
 	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,
 	"statement": isArtifact, "signature": isArtifact, "key": isArtifact, "key_fingerprint": isKeyFingerprint, "armored": isArmored,
 	"shown": canon.IsSum, "fingerprints": isFingerprint,
-	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact, "trace": isArtifact,
+	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact, "trace": isArtifact, "evidence": isArtifact,
 	"proposal_id": isProposal, "source_proposal_id": isProposal,
 	"transaction_id": isID, "supersedes": isID,
 }

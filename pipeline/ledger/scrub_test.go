@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"regexp"
 	"strings"
@@ -189,5 +190,23 @@ func TestScrubbedStable(t *testing.T) {
 	}
 	if got := s.Log.Transaction().Notes; got != "<REDACTED:word>" {
 		t.Error(got)
+	}
+}
+
+// TestT47WordOfARecord: an event that says nothing without the secret is an error, and nothing of the stage is recorded.
+func TestT47WordOfARecord(t *testing.T) {
+	s := ledger.NewStage(&ledger.Log{}, moment, wordScrubber{})
+	s.Event(meta())
+	s.Status(secretWord, "x")
+	s.Patch(patchID, []byte("x"))
+	_, err := s.Entry(ledger.Title{Stage: "review"}, true)
+	if word := new(ledger.WordError); !errors.As(err, &word) || word.Event != ledger.TypeStatus || strings.Contains(err.Error(), secretWord) {
+		t.Errorf("%v", err)
+	}
+	s = ledger.NewStage(&ledger.Log{}, moment, wordScrubber{}) // and one that was wrong before is no such one
+	s.Event(meta())
+	s.Status("x", "y")
+	if _, err := s.Entry(ledger.Title{Stage: "review"}, true); err == nil || errors.As(err, new(*ledger.WordError)) {
+		t.Errorf("%v", err)
 	}
 }

@@ -49,3 +49,23 @@ func TestTry(t *testing.T) {
 		}
 	}
 }
+
+// TestPanics: what a call panics with, the caller can recover from, whoever made the call.
+func TestPanics(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		func() {
+			defer func() {
+				if got := recover(); got != "seven" {
+					t.Errorf("%d workers: %v", workers, got)
+				}
+			}()
+			_ = parallel.Try(workers, 20, func(i int) error {
+				if i == 7 {
+					panic("seven")
+				}
+				return nil
+			})
+			t.Errorf("%d workers: it came back", workers)
+		}()
+	}
+}

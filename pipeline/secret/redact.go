@@ -17,7 +17,7 @@ const diffKey = "unified_diff"
 // every string and every key. A string is left alone where typed says that it
 // is a hash, an id or the like; key is the key of the innermost object member
 // that it stands in, so the elements of an array under "files" have the key
-// "files". A nil typed leaves nothing alone. What stands under "unified_diff"
+// "files", and "" where the string is the name of a member itself. A nil typed leaves nothing alone. What stands under "unified_diff"
 // is redacted as a diff. A secret that one string gives away is redacted in
 // all. Errors do not show what is in the document.
 func (f *Finder) JSON(doc []byte, typed func(key, value string) bool) ([]byte, error) {
@@ -76,7 +76,10 @@ func (r *jsonRedactor) value(key string, v any) (any, error) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, member := range v {
-			redacted := r.redact(plainText{r.finder.rules(), []byte(key)}, key)
+			redacted := key
+			if r.typed == nil || !r.typed("", key) {
+				redacted = r.redact(plainText{r.finder.rules(), []byte(key)}, key)
+			}
 			if _, ok := out[redacted]; ok {
 				return nil, errors.New("two keys of an object are the same once redacted")
 			}

@@ -20,6 +20,9 @@ type Note struct {
 	Seen map[string]int64
 
 	signers []string // all keys that it names, known or not
+	known   []string // those that the file has
+
+	unknown, unknownSize int // signatures that add took over of keys that the file does not have, and their bytes
 }
 
 // The bounds of what is kept: notes, and the bytes of one.
@@ -66,7 +69,7 @@ func (f File) Open(raw []byte) (Note, error) {
 	byLog := false
 	for _, s := range opened.Sigs {
 		key := keyName(s.Name, s.Hash)
-		n.signers = append(n.signers, key)
+		n.signers, n.known = append(n.signers, key), append(n.known, key)
 		if name, ok := names[key]; ok {
 			n.Seen[name] = signatureTime(s)
 		} else {
@@ -163,13 +166,20 @@ func Keep(notes []Note) []Note {
 	return out
 }
 
-// add takes over the signatures of keys that the note has not, as far as there is room.
+// add takes over the signatures of keys that the note has not, as far as there is room. Those of keys that the file does
+// not have, which anybody can make up, take no more than half of it, so that a witness can still sign.
 func (n *Note) add(o Note) {
 	text := len(n.Text()) + 1
 	for line := range bytes.Lines(o.Raw[text:]) {
 		s, ok := signatureLine(line)
 		if !ok || slices.Contains(n.signers, s) || len(n.Raw)+len(line) > MostNote || len(n.signers) >= mostSignatures {
 			continue
+		}
+		if !slices.Contains(o.known, s) {
+			if n.unknown >= mostSignatures/2 || n.unknownSize+len(line) > MostNote/2 {
+				continue
+			}
+			n.unknown, n.unknownSize = n.unknown+1, n.unknownSize+len(line)
 		}
 		n.Raw, n.signers = append(n.Raw, line...), append(n.signers, s)
 	}

@@ -143,7 +143,7 @@ func people(all []evidence.Person) string {
 		if p.Kind != "user" {
 			text += ", " + ledger.OneLine(p.Kind, 20)
 		}
-		if as := map[string]string{"proposed_again": "proposed it too", "author": "wrote commits of it"}[p.As]; as != "" {
+		if as := map[string]string{"proposed_again": "proposed it too", "proposed_elsewhere": "proposed it in another transaction", "author": "wrote commits of it"}[p.As]; as != "" {
 			text += ", " + as
 		}
 		out = append(out, text)

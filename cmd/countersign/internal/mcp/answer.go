@@ -129,6 +129,7 @@ func about(err error, doc map[string]any) {
 	var problems policy.Problems
 	var corrupt *ledger.CorruptError
 	var unfit *patch.Error
+	var bug *PanicError
 	put := func(rule, path string, line int) {
 		doc["rule"] = rule
 		if path != "" {
@@ -161,5 +162,7 @@ func about(err error, doc map[string]any) {
 		put("unchanged", "", 0)
 	case errors.As(err, &unfit):
 		put("patch", unfit.Path, unfit.Line)
+	case errors.As(err, &bug):
+		put("bug", "", 0)
 	}
 }

@@ -43,6 +43,8 @@ type Program interface {
 	RedactJSON(doc any) (secret.Redacted, error)
 	// Failure is an error's exit code, hint and message as they may be shown.
 	Failure(err error) (exit int, hint string, message secret.Redacted)
+	// Warn tells whoever runs the server of an error, in one line.
+	Warn(err error)
 	// WriteTip keeps the ledger's last tip seen, for --tip-file.
 	WriteTip() error
 	// Report describes a transaction with its next step, and Diff its patch, as report.DiffDocument does.
@@ -108,6 +110,7 @@ func newService(p Program, version string) (*service, error) {
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 	})
+	s.server.AddReceivingMiddleware(s.recovered)
 	s.addTools()
 	s.addResources()
 	s.addPrompt()

@@ -458,17 +458,46 @@ func Write(root *os.Root, files []Planned) error {
 			}
 			continue
 		}
-		if f.Have != nil { // somebody may have worked on it while the change was shown
-			if now, err := readRegular(root.FS(), f.Path); err != nil || !bytes.Equal(now, f.Have) {
-				return &RefusedError{f.Path + ": it was changed meanwhile, and is left as it is", "look at it, and run init again"}
-			}
-		}
 		if err := root.MkdirAll(path.Dir(f.Path), 0o777); err != nil {
 			return fileError(f.Path, err)
 		}
-		if err := root.WriteFile(f.Path, f.Want, 0o666); err != nil {
-			return fileError(f.Path, err)
+		if err := f.replace(root); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// replace puts the file in place whole, or not at all: what is there stays until a file beside it has all of the new
+// one, on disk, and its mode. A link that has come into its place meanwhile is not followed.
+func (f Planned) replace(root *os.Root) error {
+	temp := f.Path + ".countersign-new"
+	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that was killed
+		return fileError(temp, err)
+	}
+	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return fileError(temp, err)
+	}
+	defer root.Remove(temp)
+	if info, gone := root.Lstat(f.Path); gone == nil {
+		err = file.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		_, err = file.Write(f.Want)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = cmp.Or(err, file.Close()); err != nil {
+		return fileError(f.Path, err)
+	}
+	now, err := readRegular(root.FS(), f.Path) // somebody may have worked on it while the change was shown
+	if absent := errors.Is(err, fs.ErrNotExist); absent != (f.Have == nil) || !absent && (err != nil || !bytes.Equal(now, f.Have)) {
+		return &RefusedError{f.Path + ": it was changed meanwhile, and is left as it is", "look at it, and run init again"}
+	}
+	if err := root.Rename(temp, f.Path); err != nil {
+		return fileError(f.Path, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -169,5 +170,47 @@ func TestWriteChangedMeanwhile(t *testing.T) {
 				t.Errorf("%s", after)
 			}
 		})
+	}
+}
+
+// TestWriteWhole: a file is never half written: another one takes its place, with its mode, and what a run that was
+// killed has left beside it is no obstacle, nor followed.
+func TestWriteWhole(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	check(t, err)
+	defer root.Close()
+	const mine = "{\"mcpServers\": {\"x\": {}}}\n"
+	check(t, root.WriteFile(ServersFile, []byte(mine), 0o600))
+	check(t, root.Link(ServersFile, "the same file"))
+	check(t, root.WriteFile("elsewhere", []byte("left alone\n"), 0o644))
+	check(t, root.Symlink("elsewhere", AgentsFile+".countersign-new"))
+	check(t, root.WriteFile(ServersFile+".countersign-new", []byte("half"), 0o644))
+	files, err := PlanMCP(root.FS())
+	check(t, err)
+	check(t, Write(root, files))
+	for name, want := range map[string]string{ServersFile: string(files[0].Want), AgentsFile: string(files[1].Want), "the same file": mine, "elsewhere": "left alone\n"} {
+		if got, err := root.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
+	}
+	if info, err := root.Lstat(ServersFile); err != nil || info.Mode() != 0o600 && runtime.GOOS != "windows" {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	entries, err := os.ReadDir(root.Name())
+	if err != nil || len(entries) != 4 {
+		t.Errorf("%v %v", entries, err)
+	}
+
+	// What appears meanwhile is not written over.
+	check(t, root.Remove(AgentsFile))
+	files, err = PlanMCP(root.FS())
+	check(t, err)
+	check(t, root.WriteFile(AgentsFile, []byte("mine"), 0o644))
+	if err := Write(root, files); !errors.As(err, new(*RefusedError)) {
+		t.Errorf("%v", err)
+	}
+	if got, _ := root.ReadFile(AgentsFile); string(got) != "mine" {
+		t.Errorf("%s", got)
 	}
 }

@@ -1,0 +1,91 @@
+package audit_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// TestT10ElsewhereAudited: L24 of a whole history, and of the part of one. Who approves a patch that they had proposed in
+// another transaction, first or again, is named in the record before; what comes first is the order of the commits.
+func TestT10ElsewhereAudited(t *testing.T) {
+	const (
+		proposes = iota // two proposes what one does
+		again           // three proposes one's
+		names           // two's record names who proposed one
+		approves        // three approves two
+	)
+	for name, c := range map[string]struct {
+		order []int
+		by    string // who proposes one
+		want  bool
+	}{
+		"not named":            {[]int{proposes, approves}, "3", true},
+		"named":                {[]int{proposes, names, approves}, "3", false},
+		"named too late":       {[]int{proposes, approves, names}, "3", true},
+		"again, not named":     {[]int{again, proposes, approves}, "1", true},
+		"again, named":         {[]int{again, proposes, names, approves}, "1", false},
+		"again, afterwards":    {[]int{proposes, approves, again}, "1", false},
+		"somebody else did":    {[]int{proposes, approves}, "1", false},
+		"again, then approves": {[]int{proposes, again, approves}, "1", true},
+	} {
+		var ids [2]string
+		for i := range ids {
+			var err error
+			if ids[i], err = ledger.NewID(at(i), bytes.NewReader(make([]byte, 10))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		three := ledger.Actor{Kind: "user", ID: "3", Login: "eve"}
+		one := proposed(at(0), ids[0], took{file: "a", by: c.by, kind: "patch", diff: "x"}, "")
+		entries := []ledger.Entry{entry(t, one, "review", true)}
+		logs := [2]*ledger.Log{one.Log}
+		for i, step := range c.order {
+			in := 1
+			if step == again {
+				in = 0
+			}
+			s := ledger.NewStage(logs[in], at(i+1), secret.Default())
+			stage := "gate"
+			switch step {
+			case proposes:
+				s, stage = proposed(at(i+1), ids[1], took{file: "a", by: "2", kind: "patch", diff: "x"}, ""), "review"
+				logs[1] = s.Log
+			case again:
+				s.Artifact(ledger.KindAgain, ledger.Provenance{
+					Schema: ledger.AgainSchema, Tool: "x", Proposer: three, Input: ledger.Input{Kind: "patch"}, BaseCommit: strings.Repeat("a", 40), PatchID: s.Log.Transaction().PatchID(),
+				})
+			case names:
+				s.Artifact(ledger.KindElsewhere, ledger.Elsewhere{
+					Schema: ledger.ElsewhereSchema, PatchID: s.Log.Transaction().PatchID(), Proposals: []ledger.ProposedIn{{Proposer: three, TransactionID: ids[0]}},
+				})
+			case approves:
+				fingerprint := "patchset:" + canon.Hex([]byte("x"))
+				s.Event(&ledger.ApprovalRequest{TransactionID: ids[1], TurnID: "turn_1", ApprovalRequestID: "req_1", ItemID: "item_1", Kind: "fileChange", Fingerprint: fingerprint})
+				s.Event(&ledger.ApprovalDecision{TransactionID: ids[1], ApprovalRequestID: "req_1", Decision: ledger.Approve, Fingerprint: fingerprint, Source: ledger.Source{Kind: "local", Author: three}})
+			}
+			entries = append(entries, entry(t, s, stage, false))
+		}
+		for from := 0; from <= slices.Index(c.order, approves)+1; from++ {
+			r, err := audit.Run(newWritten(slices.Clone(entries), from), audit.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := ""
+			for _, f := range r.Findings {
+				if f.RuleID == "L24" {
+					told = f.Message
+				}
+			}
+			if (told == "eve approves what they had proposed in "+ids[0]+", which the record does not say") != c.want || !c.want && told != "" {
+				t.Errorf("%s, from commit %d: %q", name, from, told)
+			}
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/simulate"
+)
+
+// proposedElsewhere proposes fix in a transaction of no pull request.
+func (h *hub) proposedElsewhere(who ledger.Actor) string {
+	h.w.Helper()
+	r := h.runner()
+	r.Actor = who
+	out, err := r.Review(h.w.Context(), h.w.input(fix), false)
+	if err != nil {
+		h.w.Fatal(err)
+	}
+	return out.ID
+}
+
+// elsewhere are those whom a record names as proposers in other transactions.
+func (w *world) elsewhere(tx string) (all []ledger.Actor) {
+	w.Helper()
+	log, err := w.log(tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	dir, err := w.directory(tx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, a := range log.Artifacts(ledger.KindElsewhere) {
+		all = append(all, ledger.Proposers(dir, log)[a.Path]...)
+	}
+	return all
+}
+
+// TestT10ProposedElsewhere: whoever proposed the same bytes in another transaction of the ledger, before they approved,
+// approves their own change. What the record of the one transaction says of it is what every later reader decides by.
+func TestT10ProposedElsewhere(t *testing.T) {
+	h := newHub(newWorld(t))
+	other := h.proposedElsewhere(adaThere)
+	tx, fingerprint := h.propose()
+	if tx == other {
+		t.Fatal("it is one transaction")
+	}
+	h.want(tx, approval.Pending, "") // nobody has said anything, and nothing is recorded of others
+	if who := h.w.elsewhere(tx); who != nil {
+		t.Errorf("%+v", who)
+	}
+	h.says(adaThere, "/approve "+fingerprint)
+	h.want(tx, approval.Pending, "its author proposed the same change in another transaction")
+	h.says(bobThere, "/approve "+fingerprint)
+	h.want(tx, approval.Approved, "")
+	h.w.repo.commit(map[string]string{"greet.txt": "one\nhello\nthree\n", "old.txt": "old\n"})
+	h.proposedElsewhere(bobThere) // afterwards: that takes nothing back
+	g := h.want(tx, approval.Approved, "")
+	if who := h.w.elsewhere(tx); len(who) != 1 || who[0] != adaThere {
+		t.Errorf("%+v", who)
+	}
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.w.sound(tx, ledger.Applied)
+	tree := h.w.ledger().Tree
+	log, found, err := approval.CheckRecord(tree, tx)
+	if err != nil || len(found) > 0 {
+		t.Fatalf("%v %v", found, err)
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(tx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policies approval.Policies
+	if v, _, _, err := policies.AsRecorded(dir, log); err != nil || v.State != approval.Approved {
+		t.Errorf("%+v %v", v, err)
+	}
+	if is, why, err := policies.Independence(dir, log); err != nil || is != approval.Independent {
+		t.Errorf("%s %s %v", is, why, err)
+	}
+	if c := simulate.Transaction(tree, &policies, tx, h.w.policy); c.Then != approval.Approved || c.Now != approval.Approved || c.Difference != simulate.None {
+		t.Errorf("%+v", c)
+	}
+	page, err := fs.ReadFile(dir, ledger.ReadmeFile)
+	if err != nil || !strings.Contains(string(page), "| proposed elsewhere | by `ada`") || !strings.Contains(string(page), other) {
+		t.Errorf("%v\n%s", err, page)
+	}
+
+	// The same words by who proposed it elsewhere make no approved record: not of a page, not of an audit.
+	c := approval.Case{
+		Policy: h.w.policy, Needs: h.w.policy.Needs(nil, false), Log: log, PullRequest: true, Now: h.w.time(), Stands: func(ledger.ApprovalDecision) string { return "" },
+		Proposers: map[string][]ledger.Actor{log.Artifacts(ledger.KindElsewhere)[0].Path: {bobThere}},
+	}
+	if v := c.Decide(); v.State != approval.Pending {
+		t.Errorf("%+v", v)
+	}
+	c.Proposers = nil // and where that cannot be read, no approval counts
+	if v := c.Decide(); v.State != approval.Pending || !strings.Contains(v.Decisions[0].Reason, "who proposed") {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestT10ProposedElsewhereToo: a further proposal in another transaction counts as its first does, and of a closed one.
+func TestT10ProposedElsewhereToo(t *testing.T) {
+	h := newHub(newWorld(t))
+	other := h.proposedElsewhere(botThere)
+	h.proposedElsewhere(adaThere)
+	if _, err := h.runner().Interrupt(t.Context(), other, "x"); err != nil {
+		t.Fatal(err)
+	}
+	tx, fingerprint := h.propose()
+	h.says(adaThere, "/approve "+fingerprint)
+	h.want(tx, approval.Pending, "its author proposed the same change in another transaction")
+	h.want(tx, approval.Pending, "its author proposed the same change in another transaction")
+	if who := h.w.elsewhere(tx); len(who) != 1 || who[0] != adaThere { // the bot is the proposer here, and who is named is not named twice
+		t.Errorf("%+v", who)
+	}
+	h.w.policy.Approvals.AllowAuthor = true // as the Policy may say of any proposer
+	h.want(tx, approval.Approved, "")
+	h.w.sound(tx, ledger.Proposed)
+}
+
+// TestT46ProposedElsewhere: nobody excuses a secret that they proposed in another transaction, not in their own shell either.
+func TestT46ProposedElsewhere(t *testing.T) {
+	w := newWorld(t)
+	secretly := strings.Replace(fix, "+new\n", "+"+strings.Join([]string{"AK", "IA", "QYLPMN5HFIQR7XYA"}, "")+"\n", 1)
+	agent, human := ledger.Actor{Kind: "user", ID: "local:bob@example.org", Login: "Bob"}, ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
+	if _, err := w.as(human).Review(t.Context(), w.input(secretly), false); err != nil {
+		t.Fatal(err)
+	}
+	w.repo.commit(base)
+	done, err := w.as(agent).Review(t.Context(), w.input(secretly), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := w.gate(done.ID)
+	ruling := pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"secret"}, Kind: "local"}
+	about, err := w.as(human).Named(g, ruling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why, err := w.as(human).WhyNot(t.Context(), g, about[0], ruling); err != nil || !strings.Contains(why, "in another transaction, who cannot excuse a secret") {
+		t.Errorf("%q %v", why, err)
+	}
+	r, err := w.as(human).Decide(t.Context(), done.ID, ruling)
+	if told := fmt.Sprint(r.Verdict, r.Uncounted, err); r.Verdict.State == approval.Approved || !strings.Contains(told, "in another transaction, who cannot excuse a secret") {
+		t.Errorf("%s", told)
+	}
+	w.says(human, ledger.Approve, done.ID) // of the change itself, in the proposer's own shell, as ever
+	w.sound(done.ID, ledger.Awaiting)
+}
+
+// TestL24Elsewhere: what is recorded of other transactions is held to be that.
+func TestL24Elsewhere(t *testing.T) {
+	for name, edit := range map[string]func(*ledger.Elsewhere){
+		"":                    func(*ledger.Elsewhere) {},
+		"another schema":      func(e *ledger.Elsewhere) { e.Schema = ledger.AgainSchema },
+		"another patch":       func(e *ledger.Elsewhere) { e.PatchID = strings.Repeat("ab", 32) },
+		"nobody":              func(e *ledger.Elsewhere) { e.Proposals = nil },
+		"by nobody":           func(e *ledger.Elsewhere) { e.Proposals[0].Proposer.ID = "" },
+		"of no kind":          func(e *ledger.Elsewhere) { e.Proposals[0].Proposer.Kind = "" },
+		"in no transaction":   func(e *ledger.Elsewhere) { e.Proposals[0].TransactionID = "../x" },
+		"in the same one":     func(e *ledger.Elsewhere) { e.Proposals[0].TransactionID = "here" },
+		"one of two is wrong": func(e *ledger.Elsewhere) { e.Proposals = append(e.Proposals, ledger.ProposedIn{}) },
+	} {
+		w := newWorld(t)
+		tx := w.review()
+		log, err := w.log(tx.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := ledger.Elsewhere{Schema: ledger.ElsewhereSchema, PatchID: tx.PatchID, Proposals: []ledger.ProposedIn{{Proposer: ada, TransactionID: "tx_01KE5W5200041061050R3GG28A"}}}
+		edit(&doc)
+		if name == "in the same one" {
+			doc.Proposals[0].TransactionID = tx.ID
+		}
+		s := ledger.NewStage(log, w.now(), w.as(bot).Secrets)
+		s.Artifact(ledger.KindElsewhere, doc)
+		entry, err := s.Entry(ledger.Title{Stage: "gate", Outcome: "pending", Subject: "x"}, false)
+		if err == nil {
+			_, err = w.store.Append(t.Context(), w.tip(), *entry)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := w.directory(tx.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := ledger.CheckOwn(dir, tx.ID)
+		if name == "" && len(found) > 0 || name != "" && (len(found) != 1 || found[0].RuleID != "L24") {
+			t.Errorf("%s: %+v", name, found)
+		}
+		if named := ledger.Proposers(dir, log); (len(named) > 0) != (name == "") { // and names nobody then, so that no approval counts
+			t.Errorf("%s: %+v", name, named)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// KindElsewhere is the kind of the artifact that says who had proposed a transaction's patch in other transactions
+// of the ledger when somebody decided on it, and ElsewhereSchema its schema. It stands before the decision, so that
+// the record of one transaction tells who may not approve it (T10).
+const (
+	KindElsewhere   = "proposed_elsewhere"
+	ElsewhereSchema = "countersign/proposed_elsewhere/1"
+)
+
+// An Elsewhere is that artifact. Proposals has each other proposer once, with the first transaction of theirs.
+type Elsewhere struct {
+	Schema    string       `json:"schema"`
+	PatchID   string       `json:"patch_id"`
+	Proposals []ProposedIn `json:"proposals"`
+}
+
+// A ProposedIn says who proposed a patch in which transaction.
+type ProposedIn struct {
+	Proposer      Actor  `json:"proposer"`
+	TransactionID string `json:"transaction_id"`
+}
+
+// Proposers are those whom it names.
+func (e Elsewhere) Proposers() []Actor {
+	var out []Actor
+	for _, p := range e.Proposals {
+		out = append(out, p.Proposer)
+	}
+	return out
+}
+
+// check is an error unless it is what this program writes for a transaction.
+func (e Elsewhere) check(tx Transaction) error {
+	switch {
+	case e.Schema != ElsewhereSchema:
+		return fmt.Errorf("its schema is %s", show(e.Schema))
+	case e.PatchID != tx.PatchID():
+		return fmt.Errorf("is about another patch, %s", show(e.PatchID))
+	case len(e.Proposals) == 0:
+		return errors.New("names nobody")
+	}
+	for _, p := range e.Proposals {
+		switch {
+		case p.Proposer.ID == "" || p.Proposer.Kind == "":
+			return errors.New("has a proposal by nobody")
+		case CheckID(p.TransactionID) != nil || p.TransactionID == tx.TransactionID:
+			return fmt.Errorf("names no other transaction: %s", show(p.TransactionID))
+		}
+	}
+	return nil
+}
+
+func readElsewhere(dir fs.FS, a *ArtifactStored) (e Elsewhere, err error) {
+	raw, err := fs.ReadFile(dir, a.Path)
+	if err == nil {
+		err = canon.Unmarshal(raw, &e)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", a.Path, err)
+	}
+	return e, err
+}
+
+// ProposedBy are all who proposed a transaction's patch in it, first or again. One whose artifact cannot be
+// read is an error.
+func ProposedBy(dir fs.FS, log *Log) ([]Actor, error) {
+	out := []Actor{log.Meta().Proposer}
+	for _, a := range log.Artifacts(KindAgain) {
+		p, err := readProvenance(dir, a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p.Proposer)
+	}
+	return out, nil
+}
+
+// ProposedElsewhere returns who proposed the patch of a transaction in other transactions of a ledger, by its index,
+// and is named in the transaction's record, in dir, neither as a proposer nor in an Elsewhere. Any doubt is an error: a
+// proposer who is not seen could approve their own change.
+func ProposedElsewhere(tree, dir fs.FS, log *Log) ([]ProposedIn, error) {
+	tx := log.Transaction()
+	listed, err := Proposals(tree, tx.PatchID())
+	if err != nil {
+		return nil, err
+	}
+	var named []Actor
+	var out []ProposedIn
+	for _, other := range listed {
+		id := other.TransactionID
+		if id == tx.TransactionID {
+			continue
+		}
+		if named == nil {
+			if named, err = namedIn(dir, log); err != nil {
+				return nil, &CorruptError{tx.TransactionID, err}
+			}
+		}
+		if err := CheckID(id); err != nil {
+			return nil, &CorruptError{id, err}
+		}
+		there, err := Read(tree, id)
+		if err != nil {
+			return nil, err
+		}
+		if there.Transaction().PatchID() != tx.PatchID() {
+			return nil, &CorruptError{id, errors.New("it does not propose the patch that it is listed under")}
+		}
+		its, err := fs.Sub(tree, Dir(id))
+		if err != nil {
+			return nil, err
+		}
+		all, err := ProposedBy(its, there)
+		if err != nil {
+			return nil, &CorruptError{id, err}
+		}
+		for _, who := range all {
+			if !slices.ContainsFunc(named, func(a Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
+				named, out = append(named, who), append(out, ProposedIn{who, id})
+			}
+		}
+	}
+	return out, nil
+}
+
+// namedIn are all whom a record names as proposers of its patch.
+func namedIn(dir fs.FS, log *Log) ([]Actor, error) {
+	out, err := ProposedBy(dir, log)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range log.Artifacts(KindElsewhere) {
+		doc, err := readElsewhere(dir, a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, doc.Proposers()...)
+	}
+	return out, nil
+}
