@@ -26,8 +26,7 @@ import (
 var (
 	buildFlags = []string{
 		"-trimpath", "-buildvcs=false", "-ldflags=-s -w",
-		"-gcflags=all=-l", "-gcflags=compress/flate=", "-gcflags=runtime=", "-gcflags=internal/runtime/maps=", "-gcflags=github.com/pjbgf/...=",
-		"-gcflags=./gitstore/packfile=", "-gcflags=./gitstore/object=",
+		"-gcflags=all=-l", "-gcflags=runtime=", "-gcflags=github.com/pjbgf/...=", "-gcflags=./gitstore/packfile=",
 	}
 	buildEnvironment = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWASM=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOENV=off"}
 )
