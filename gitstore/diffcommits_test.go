@@ -19,7 +19,7 @@ import (
 func (w work) diffID(a, b string, options ...string) (string, error) {
 	w.t.Helper()
 	cmd := exec.Command("git", append(append([]string{"diff", "--binary"}, options...), a, b)...)
-	cmd.Dir = w.dir
+	cmd.Dir, cmd.Env = w.dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	raw, err := cmd.Output()
 	if err != nil {
 		w.t.Fatal(err)

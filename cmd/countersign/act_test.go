@@ -66,7 +66,7 @@ for word in "$@"; do
 done
 if [ ! -f "$BUILT" ]; then
 	"$REAL_GO" "$@"
-	cp "$out" "$BUILT.part" && mv "$BUILT.part" "$BUILT"
+	cp "$out" "$BUILT.$$" && mv "$BUILT.$$" "$BUILT"
 fi
 cp "$BUILT" "$out"
 `

@@ -11,6 +11,12 @@ import (
 
 const nobody = 65534
 
+// usualUmask lets others read what the test makes, whatever the umask of who runs it.
+func usualUmask(t *testing.T) {
+	was := syscall.Umask(0o022)
+	t.Cleanup(func() { syscall.Umask(was) })
+}
+
 // asNobody runs the program as a user whom file modes stop.
 func (s playground) asNobody(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
@@ -31,6 +37,7 @@ func (s playground) giveAway() {
 // A directory that may not be written: the apply is FAILED and says which file,
 // the tree is as it was, and once the directory is writable it can go on.
 func TestDirectoryThatMayNotBeWritten(t *testing.T) {
+	usualUmask(t)
 	s := newSandbox(t, map[string]string{"a.txt": "a\n", "locked/b.txt": "b\n"})
 	s.git("init", "-q", "-b", "main")
 	s.commit()
@@ -64,6 +71,7 @@ func TestDirectoryThatMayNotBeWritten(t *testing.T) {
 
 // A Git directory that may not be written: an I/O error, and nothing recorded.
 func TestLedgerThatMayNotBeWritten(t *testing.T) {
+	usualUmask(t)
 	s := newSandbox(t, map[string]string{"a.txt": "a\n"})
 	s.git("init", "-q", "-b", "main")
 	s.commit()

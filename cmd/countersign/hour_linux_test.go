@@ -22,6 +22,8 @@ import (
 type hour struct {
 	playground
 	program string // "" for this test as the program
+	server  *wiretest.Server
+	delay   time.Duration // of the server's answers; 0 is until the terminal says that a command waits
 	typed   []typed
 }
 
@@ -32,32 +34,30 @@ type typed struct {
 	took, silent time.Duration
 }
 
-// TestScriptedHour: in an ordinary hour of commands, with a server that takes its
-// time, whatever waits for the server says on the terminal that it works.
+// TestScriptedHour: in an ordinary hour of commands, with a server that does not answer
+// before, whatever waits for the server says on the terminal that it works.
 // COUNTERSIGN_HOUR=1 types a hundred commands, beside a ledger of 2,000
 // transactions, and prints how long each was silent; a path there is the program to try.
 func TestScriptedHour(t *testing.T) {
 	t.Parallel()
-	rounds, delay, program := 1, 400*time.Millisecond, os.Getenv("COUNTERSIGN_HOUR")
+	rounds, program := 1, os.Getenv("COUNTERSIGN_HOUR")
+	h := &hour{server: wiretest.NewServer(t, wiretest.Options{}), playground: newSandbox(t, map[string]string{"greet.txt": "hello\n", ".github/countersign.yml": "approvals: {required: 1}\n"})}
 	if program != "" {
-		rounds, delay = 5, 150*time.Millisecond
+		rounds, h.delay = 5, 150*time.Millisecond
 	}
-	h := &hour{playground: newSandbox(t, map[string]string{"greet.txt": "hello\n", ".github/countersign.yml": "approvals: {required: 1}\n"})}
 	if filepath.IsAbs(program) {
 		h.program = program
 	}
-	server := wiretest.NewServer(t, wiretest.Options{})
-	server.Bare("site.git")
+	h.server.Bare("site.git")
 	h.git("init", "-q", "-b", "main")
 	h.git("config", "user.email", "tester")
 	h.commit()
-	h.git("remote", "add", "origin", server.URL("site.git"))
+	h.git("remote", "add", "origin", h.server.URL("site.git"))
 	h.git("push", "-q", "origin", "main")
 	if program != "" {
 		h.fills(2_000)
 	}
 	h.run(0, "sync") // so that the first of the hour is no first
-	server.SetFault(func(int, *http.Request) wiretest.Fault { return wiretest.Fault{Kind: wiretest.Slow, Delay: delay} })
 	for i := range rounds {
 		h.round(i)
 	}
@@ -128,6 +128,14 @@ func (h *hour) types(exit int, waits bool, line string, answers ...string) strin
 	cmd.Path = cmp.Or(h.program, cmd.Path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.inner, p.inner, p.inner
 	cmd.Env = append(cmd.Env, "TERM=xterm", "PAGER=cat", "NO_COLOR=1", "CI=")
+	verb, _, _ := strings.Cut(line, " ")
+	says := func() bool { return strings.Contains(p.text(), "\r"+verb+": ") }
+	h.server.SetFault(func(int, *http.Request) wiretest.Fault {
+		for end := time.Now().Add(time.Minute); h.delay == 0 && waits && !says() && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		return wiretest.Fault{Kind: wiretest.Slow, Delay: h.delay}
+	})
 	began := time.Now()
 	check(h.t, cmd.Start())
 	p.answers(answers...)
@@ -138,8 +146,7 @@ func (h *hour) types(exit int, waits bool, line string, answers ...string) strin
 	if code := cmd.ProcessState.ExitCode(); code != exit {
 		h.t.Fatalf("%s: exit code %d, not %d: %v\n%s", line, code, exit, err, p.text())
 	}
-	verb, _, _ := strings.Cut(line, " ")
-	if waits && !strings.Contains(p.text(), "\r"+verb+": ") {
+	if waits && !says() {
 		h.t.Errorf("%s waited for the server and said nothing of it\n%q", line, p.text())
 	}
 	silent, last := time.Duration(0), began

@@ -34,7 +34,7 @@ func newSandbox(t *testing.T, files map[string]string) playground {
 		check(t, err)
 		check(t, exectest.WriteFile(s.bin, data))
 	}
-	check(t, os.Chmod(dir, 0o755))
+	check(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(s.bin, 0o755)))
 	check(t, os.MkdirAll(s.repo, 0o755))
 	for name, content := range files {
 		s.write(name, content)

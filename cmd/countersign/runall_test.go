@@ -42,8 +42,9 @@ func crowd(t testing.TB, n, approved int) (dir string) {
 		must(os.MkdirAll(filepath.Dir(name), 0o777))
 		must(os.WriteFile(name, []byte(crowdText(i, "old")), 0o666))
 	}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "tester"}, {"add", "-A"}, {"commit", "-q", "-m", "base"}} {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "tester"}, {"config", "core.autocrlf", "false"}, {"add", "-A"}, {"commit", "-q", "-m", "base"}} {
 		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@localhost"}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

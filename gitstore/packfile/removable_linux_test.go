@@ -14,6 +14,7 @@ import (
 func TestT80ReadOnly(t *testing.T) {
 	for name, locked := range map[string]bool{"no lock": false, "another user's lock": true} {
 		t.Run(name, func(t *testing.T) {
+			defer syscall.Umask(syscall.Umask(0o022)) // another user reads what is made
 			top := t.TempDir()
 			cache := filepath.Join(top, "cache")
 			writer, err := OpenRemovable(cache)

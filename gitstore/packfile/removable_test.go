@@ -1,12 +1,15 @@
 package packfile
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 )
 
 // TestT80Remove: a removable directory stays while a Store reads or writes it, in
@@ -17,10 +20,8 @@ func TestT80Remove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(dir+".held", nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
+		fmt.Println("held")
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 		runtime.KeepAlive(s)
 		return
 	}
@@ -72,11 +73,20 @@ func TestT80Remove(t *testing.T) {
 
 	cmd := exec.Command(os.Args[0], "-test.run=^TestT80Remove$")
 	cmd.Env = append(os.Environ(), "COUNTERSIGN_TEST_HOLD="+cache)
-	if err := cmd.Start(); err != nil {
+	_, err = cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err, err2, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := os.Stat(cache + ".held"); err != nil; _, err = os.Stat(cache + ".held") {
-		time.Sleep(time.Millisecond)
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	for said := bufio.NewReader(out); ; {
+		line, err := said.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the other process: %v %s", err, line)
+		}
+		if line == "held\n" {
+			break
+		}
 	}
 	stays("another process has it", true)
 	_, _ = cmd.Process.Kill(), cmd.Wait()

@@ -2,15 +2,16 @@
 package exectest
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
 
-// WriteFile writes an executable file, as [os.WriteFile] does, while this process starts no other: a child that is
+// WriteFile writes a file that everybody may execute, whatever the umask, while this process starts no other: a child that is
 // born meanwhile has the file open for writing until it executes its own program, and Linux executes no file that
 // anybody has open so (ETXTBSY, execve(2)).
 func WriteFile(file string, content []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(file, content, 0o755)
+	return errors.Join(os.WriteFile(file, content, 0o755), os.Chmod(file, 0o755))
 }

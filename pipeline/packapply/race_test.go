@@ -63,22 +63,35 @@ func TestT31ParentBecomesLink(t *testing.T) {
 }
 
 // exchange puts a link where a directory is, and the directory back, until it is
-// told to stop; it returns how often. An apply may begin while the directory is
-// there, some of them a moment before it goes.
+// told to stop; it returns how often. One apply may begin while the directory is
+// there, some of them a moment before it goes, and the next while the link is.
 func exchange(begin, stop chan struct{}) (n int) {
+	begun := 0
+	mayBegin := func() {
+		select {
+		case begin <- struct{}{}:
+			for i := 0; i <= begun%100*100; i++ {
+				runtime.Gosched()
+			}
+			begun++
+		default:
+		}
+	}
 	for {
 		select {
 		case <-stop:
 			return n
-		case begin <- struct{}{}:
-			for i := 0; i < n%100*100; i++ {
-				runtime.Gosched()
-			}
 		default:
+		}
+		if begun%2 == 0 {
+			mayBegin()
 		}
 		_ = os.Rename("t/d", "t/real")
 		if os.Symlink("../outside", "t/d") == nil {
 			n++
+		}
+		if begun%2 == 1 {
+			mayBegin()
 		}
 		_ = os.RemoveAll("t/d") // the link, or what an apply has made there
 		_ = os.Rename("t/real", "t/d")
@@ -116,7 +129,7 @@ func TestSpecialFiles(t *testing.T) {
 		if got != want+"|<nil>|"+want+"|<nil>" {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("waits for a pipe")
 	}
 }

@@ -10,12 +10,12 @@ import (
 
 // dial sends the token and waits for the answer, so that a datagram counts only when received.
 func dial(network, address string) error {
-	c, err := net.DialTimeout(network, address, time.Second)
+	c, err := net.DialTimeout(network, address, soon)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(time.Second))
+	_ = c.SetDeadline(time.Now().Add(soon))
 	if _, err := io.WriteString(c, token); err != nil {
 		return err
 	}

@@ -17,12 +17,20 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
+// soon is far less than the 1000 seconds that the commands here sleep, and more than a slow machine needs to end them.
+const soon = time.Minute
+
 func TestTimeLimit(t *testing.T) {
 	for kind, s := range boxes(writer) {
 		c := sh("echo begun; trap '' TERM; sleep 1000 & sleep 1000")
-		c.Timeout = 200 * time.Millisecond
-		r := run(t, s, openDir(t), c)
-		if !r.TimedOut || r.Signal != "killed" || string(r.Stdout) != "begun\n" || r.Duration > 2*time.Second {
+		var r sandbox.Result
+		for c.Timeout = 200 * time.Millisecond; len(r.Stdout) == 0 && c.Timeout < soon; c.Timeout *= 2 { // until it has begun by then
+			r = run(t, s, openDir(t), c)
+			if !r.TimedOut || r.Signal != "killed" || r.Duration > soon {
+				t.Errorf("%s: %+v", kind, r)
+			}
+		}
+		if string(r.Stdout) != "begun\n" {
 			t.Errorf("%s: %+v", kind, r)
 		}
 	}
@@ -33,7 +41,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		r, err := s.Run(ctx, openDir(t), sh("sleep 1000"))
-		if !errors.Is(err, context.Canceled) || r.TimedOut || r.Duration > 2*time.Second {
+		if !errors.Is(err, context.Canceled) || r.TimedOut || r.Duration > soon {
 			t.Errorf("%s: %v, %+v", kind, err, r)
 		}
 		if _, err := s.Run(ctx, openDir(t), sh("true")); !errors.Is(err, context.Canceled) {
@@ -70,7 +78,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 		name := fmt.Sprintf("left-by-%s-%d", kind, os.Getpid())
 		r := w.inside(t, s, sandbox.Command{}, "leave", name)
-		if r.ExitCode != 0 || r.Duration > time.Second {
+		if r.ExitCode != 0 || r.Duration > soon {
 			t.Errorf("%s: exit code %d after %v: %s", kind, r.ExitCode, r.Duration, r.Stderr)
 		}
 		if pids := alive(name); len(pids) > 0 {
@@ -86,7 +94,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestOutputHeldOpen(t *testing.T) {
 	for kind, s := range boxes(writer) {
 		r := run(t, s, openDir(t), sh("sleep 1000 & echo done"))
-		if r.ExitCode != 0 || string(r.Stdout) != "done\n" || r.Duration > time.Second {
+		if r.ExitCode != 0 || string(r.Stdout) != "done\n" || r.Duration > soon {
 			t.Errorf("%s: %+v", kind, r)
 		}
 	}
@@ -98,28 +106,16 @@ func TestForkBomb(t *testing.T) {
 			continue
 		}
 		s.Limits.Processes = 40
-		c := sh("b() { b | b & }; b; sleep 1000")
+		sleeps := fmt.Sprint(1000+len(kind), os.Getpid()) // a number of seconds that nobody else sleeps
+		bomb := "b() { b | b & }; b; sleep " + sleeps
+		c := sh(bomb)
 		c.Timeout = 500 * time.Millisecond
 		r := run(t, s, openDir(t), c)
-		if r.Duration > 3*time.Second {
+		if r.Duration > soon {
 			t.Errorf("%s: took %v", kind, r.Duration)
 		}
-		if os.Geteuid() == 0 {
-			waitFor(t, func() bool { return processesOf(t, "65533") == 0 })
-		}
+		waitFor(t, func() bool { return len(alive(bomb))+len(alive(sleeps)) == 0 })
 	}
-}
-
-func processesOf(t *testing.T, user string) int {
-	t.Helper()
-	files, _ := filepath.Glob("/proc/[0-9]*/status")
-	n := 0
-	for _, f := range files {
-		if b, _ := os.ReadFile(f); strings.Contains(string(b), "\nUid:\t"+user+"\t") && !strings.Contains(string(b), "State:\tZ") {
-			n++
-		}
-	}
-	return n
 }
 
 // gigabytes of output are counted, not kept.

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,7 +166,7 @@ func TestScratchIsRemoved(t *testing.T) {
 func TestOurOwnDeath(t *testing.T) {
 	w := newWorld(t)
 	for _, mode := range []string{"namespaces", "seccomp"} {
-		name := "orphan-of-" + mode
+		name := fmt.Sprintf("orphan-of-%s-%d", mode, os.Getpid())
 		cmd := exec.Command(w.attacker(), "attack", "host", mode, w.tools, w.dir, name)
 		must(t, cmd.Start())
 		waitFor(t, func() bool { return len(alive(name)) > 1 })
@@ -186,9 +187,9 @@ func init() { attacks["host"] = host }
 
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(soon); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not come about in 5 s")
+			t.Fatal("it did not come about in ", soon)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
@@ -117,7 +116,7 @@ func (w *world) inside(t *testing.T, s sandbox.Sandbox, c sandbox.Command, args 
 
 // outside runs an attack as any process of ours runs.
 func (w *world) outside(args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.attacker(), append([]string{"attack"}, args...)...)
 	cmd.Dir = w.dir

@@ -76,7 +76,7 @@ func applyWithGit(t *testing.T, git string, old, new []byte) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(git, "apply")
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	cmd.Stdin = bytes.NewReader(unified(linediff.Lines(old), linediff.Lines(new)))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("git apply: %v: %s", err, out)

@@ -168,17 +168,30 @@ func TestLimitSaysUntilWhen(t *testing.T) {
 	}
 }
 
+// A server that does not answer is asked again, and told again only where there was no connection yet.
 func TestT61Silence(t *testing.T) {
-	server := newScript(t, step{silence: true})
-	waits := pauses{}
-	c, err := New(Options{APIURL: server.URL, Repository: "o/n", Token: theToken, Wait: waits.wait, Timeout: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
+	ask := func(timeout time.Duration, do func(*Client) error) (requests, pauses int) {
+		server := newScript(t, step{silence: true})
+		c, err := New(Options{APIURL: server.URL, Repository: "o/n", Token: theToken, Timeout: timeout, Wait: func(ctx context.Context, _ time.Duration) error {
+			pauses++
+			return ctx.Err()
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkKind(t, do(c), KindNetwork)
+		server.Close() // once all have been counted
+		return server.requests(), pauses
 	}
-	checkKind(t, readREST(c), KindNetwork)
-	checkKind(t, write(c), KindNetwork)
-	if got := len(waits); got != 3 {
-		t.Errorf("%d waits, want 3: a write is sent once", got)
+	if _, pauses := ask(time.Millisecond, readREST); pauses != 3 {
+		t.Errorf("%d waits of a read, want 3", pauses)
+	}
+	sent := 0
+	for timeout := time.Millisecond; sent == 0 && timeout < time.Minute; timeout *= 2 { // in which there is a connection
+		sent, _ = ask(timeout, write)
+	}
+	if sent != 1 {
+		t.Errorf("a write was sent %d times", sent)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,8 +68,9 @@ func agent(t *testing.T, files ...string) {
 		t.Skip("no ssh-agent here")
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(socket); err == nil {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if conn, err := net.Dial("unix", socket); err == nil { // the socket is there before anybody listens on it
+			conn.Close()
 			break
 		}
 		if time.Now().After(deadline) {
