@@ -202,3 +202,21 @@ func TestL24Elsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestT10ProposedElsewhereAtOnce: one gate hears several people, of a patch that somebody proposed elsewhere: that keeps
+// nobody else's approval out.
+func TestT10ProposedElsewhereAtOnce(t *testing.T) {
+	h := newHub(newWorld(t))
+	h.w.policy.Approvals.Required = 2
+	h.access["eve"] = "write"
+	h.proposedElsewhere(adaThere)
+	tx, fingerprint := h.propose()
+	for _, who := range []ledger.Actor{adaThere, bobThere, eveThere} {
+		h.says(who, "/approve "+fingerprint)
+	}
+	h.want(tx, approval.Approved, "its author proposed the same change in another transaction")
+	if who := h.w.elsewhere(tx); len(who) != 1 || who[0] != adaThere {
+		t.Errorf("%+v", who)
+	}
+	h.w.sound(tx, ledger.Proposed)
+}

@@ -221,18 +221,25 @@ func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said approval.Said, access 
 }
 
 // noteElsewhere records who proposed the patch in other transactions of the ledger, before an approval: from the
-// record alone it is then found that they approve their own change (T10). Nobody is recorded twice.
+// record alone it is then found that they approve their own change (T10). Nobody is recorded twice, and a stage looks
+// once: what it stages itself is not in the ledger yet.
 func (g *Gated) noteElsewhere(s *ledger.Stage) error {
+	if g.elsewhere != nil {
+		return nil
+	}
 	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
 	if err != nil {
 		return err
 	}
 	found, err := ledger.ProposedElsewhere(g.Ledger.Tree, dir, s.Log)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return err
 	}
-	doc := ledger.Elsewhere{Schema: ledger.ElsewhereSchema, PatchID: g.Transaction().PatchID(), Proposals: found}
-	g.elsewhere = map[string][]ledger.Actor{s.Artifact(ledger.KindElsewhere, doc): doc.Proposers()}
+	g.elsewhere = map[string][]ledger.Actor{}
+	if len(found) > 0 {
+		doc := ledger.Elsewhere{Schema: ledger.ElsewhereSchema, PatchID: g.Transaction().PatchID(), Proposals: found}
+		g.elsewhere[s.Artifact(ledger.KindElsewhere, doc)] = doc.Proposers()
+	}
 	return nil
 }
 
