@@ -1,8 +1,10 @@
 package pipeline_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -219,4 +221,44 @@ func TestT10ProposedElsewhereAtOnce(t *testing.T) {
 		t.Errorf("%+v", who)
 	}
 	h.w.sound(tx, ledger.Proposed)
+}
+
+// askedStore notes which paths a ledger was asked for.
+type askedStore struct {
+	ledger.Store
+	paths []string
+}
+
+func (a *askedStore) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
+	a.paths = append(a.paths, paths...)
+	return a.Store.Snapshot(ctx, paths...)
+}
+
+// TestT10ElsewhereAsked: an approval asks for the transactions of its patch by name, so that a ledger which is elsewhere
+// gives them at once; and where there are no others, for nothing more.
+func TestT10ElsewhereAsked(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	h.says(bobThere, "/approve "+fingerprint)
+	gate := func() []string {
+		s := &askedStore{Store: h.w.store}
+		r := h.runner()
+		r.Store = s
+		if _, err := r.Gate(t.Context(), tx); err != nil {
+			t.Fatal(err)
+		}
+		return s.paths
+	}
+	if paths := gate(); slices.Contains(paths, ledger.ProposedDir(ledger.FingerprintPatch(fingerprint))) {
+		t.Errorf("asked for %v", paths)
+	}
+	h.w.repo.commit(map[string]string{"greet.txt": "one\nhello\nthree\n", "old.txt": "old\n"})
+	other := h.proposedElsewhere(adaThere)
+	h.says(adaThere, "/approve "+fingerprint)
+	paths := gate()
+	for _, want := range []string{ledger.Dir(other), ledger.ProposedDir(ledger.FingerprintPatch(fingerprint))} {
+		if !slices.Contains(paths, want) {
+			t.Errorf("asked for %v, not for %s", paths, want)
+		}
+	}
 }
