@@ -255,8 +255,8 @@ func writeOwn(own *packfile.Store, batch *packfile.Batch) error {
 // level.
 func (p *partialCopy) prefetch(root plumbing.Hash, paths []string) error {
 	for range 12 { // a server that sends something else is found out when it is read
-		trees, transactions, err := p.missing(root, paths)
-		if err != nil || len(trees)+len(transactions) == 0 {
+		trees, whole, err := p.missing(root, paths)
+		if err != nil || len(trees)+len(whole) == 0 {
 			return err
 		}
 		if len(trees) > 0 {
@@ -266,7 +266,7 @@ func (p *partialCopy) prefetch(root plumbing.Hash, paths []string) error {
 			}
 			err = p.fetchObjects(append(trees, tables...), shallow)
 		} else {
-			err = p.fetchObjects(transactions, deep)
+			err = p.fetchObjects(whole, deep)
 		}
 		if err != nil {
 			return err
@@ -335,44 +335,45 @@ func (p *partialCopy) hasAll(entries []treeEntry) bool {
 	return !slices.ContainsFunc(entries, func(e treeEntry) bool { return !p.has(e.id) })
 }
 
-// missing returns the first tree on each path that is not here; transactions'
-// own directories, of which everything is wanted, apart from the others.
-func (p *partialCopy) missing(root plumbing.Hash, paths []string) (trees, transactions []plumbing.Hash, err error) {
+// missing returns the first tree on each path that is not here; those of which everything is wanted, transactions'
+// own directories and lists of transactions, apart from the others.
+func (p *partialCopy) missing(root plumbing.Hash, paths []string) (trees, whole []plumbing.Hash, err error) {
 	for _, name := range paths {
-		id, depth, err := p.firstMissing(root, name)
+		id, all, err := p.firstMissing(root, name)
 		if err != nil {
 			return nil, nil, err
 		}
 		to := &trees
-		if depth >= transactionDepth {
-			to = &transactions
+		if all {
+			to = &whole
 		}
 		if !id.IsZero() && !slices.Contains(*to, id) {
 			*to = append(*to, id)
 		}
 	}
-	return trees, transactions, nil
+	return trees, whole, nil
 }
 
-// firstMissing walks down a path to a tree that is not here, or, of a
-// transaction's, is not here with all its files; zero if there is none.
-func (p *partialCopy) firstMissing(root plumbing.Hash, name string) (id plumbing.Hash, depth int, err error) {
+// firstMissing walks down a path to a tree that is not here, or, where everything in it is
+// wanted, is not here with all its files; zero if there is none.
+func (p *partialCopy) firstMissing(root plumbing.Hash, name string) (id plumbing.Hash, whole bool, err error) {
 	at := treeEntry{mode: filemode.Dir, id: root}
 	for depth, part := range append(strings.Split(name, "/"), "") {
 		if at.mode != filemode.Dir {
 			break // there is no such path
 		}
+		whole = depth >= transactionDepth || part == "" && ledger.IsListed(name)
 		if !p.has(at.id) {
-			return at.id, depth, nil
+			return at.id, whole, nil
 		}
 		entries, err := readTree(p.own, at.id)
 		if err != nil {
-			return id, depth, err
+			return id, false, err
 		}
-		if depth >= transactionDepth && !p.hasAll(entries) {
-			return at.id, depth, nil
+		if whole && !p.hasAll(entries) {
+			return at.id, true, nil
 		}
 		at, _ = named(entries, part)
 	}
-	return id, 0, nil
+	return id, false, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path"
@@ -22,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -119,6 +121,45 @@ func TestSharedLeavesTheCloneAlone(t *testing.T) {
 	}
 	storetest.CheckLines(t, r.Open(), []string{"one", "two", "three"})
 	r.sound(3)
+}
+
+// TestT10SharedList: the transactions of one patch, however many, are asked for and read in a few requests.
+func TestT10SharedList(t *testing.T) {
+	r, server := newRemote(t, false)
+	patchID := canon.Hex([]byte("the patch"))
+	entries := entriesOf(0, 30)
+	paths := []string{ledger.ProposedDir(patchID)}
+	for i, e := range entries {
+		for name := range maps.Clone(e.Files) {
+			if ledger.IsListed(name) {
+				id := strings.TrimSuffix(path.Base(name), ".json")
+				e.Files[path.Join(paths[0], path.Base(name))] = fmt.Appendf(nil, `{"base_commit":"","transaction_id":"%s"}`+"\n", id)
+			} else if path.Base(name) == ledger.EventsFile {
+				paths = append(paths, path.Dir(name))
+			}
+		}
+		entries[i] = e
+	}
+	here := r.Open()
+	if _, err := here.Append(t.Context(), "", entries...); err != nil {
+		t.Fatal(err)
+	}
+	server.Reset()
+	snap, err := r.share(r.clone(), gitstore.LedgerOptions{}).Snapshot(t.Context(), paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := ledger.Proposals(snap.Tree, patchID); err != nil || len(all) != 30 {
+		t.Errorf("%d listed, %v", len(all), err)
+	}
+	for _, dir := range paths[1:] {
+		if _, err := fs.ReadFile(snap.Tree, path.Join(dir, ledger.EventsFile)); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(server.Requests()); n > 12 {
+		t.Errorf("%d requests", n)
+	}
 }
 
 // TestSharedHostSize: what is asked for and sent does not grow with what else

@@ -105,7 +105,7 @@ func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, abou
 	for {
 		s := r.stage(g.log)
 		if ruling.Decision == ledger.Approve {
-			if err := g.noteElsewhere(s); err != nil {
+			if err := r.noteElsewhere(ctx, s, &g); err != nil {
 				return g, nil, err
 			}
 		}
@@ -177,7 +177,7 @@ func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruli
 	}
 	g.log = copied
 	s := r.stage(copied)
-	if err := g.noteElsewhere(s); err != nil {
+	if err := r.noteElsewhere(ctx, s, &g); err != nil {
 		return "", err
 	}
 	if err := r.rule(s, &g, one, ruling); err != nil {

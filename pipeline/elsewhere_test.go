@@ -1,8 +1,10 @@
 package pipeline_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -199,6 +201,64 @@ func TestL24Elsewhere(t *testing.T) {
 		}
 		if named := ledger.Proposers(dir, log); (len(named) > 0) != (name == "") { // and names nobody then, so that no approval counts
 			t.Errorf("%s: %+v", name, named)
+		}
+	}
+}
+
+// TestT10ProposedElsewhereAtOnce: one gate hears several people, of a patch that somebody proposed elsewhere: that keeps
+// nobody else's approval out.
+func TestT10ProposedElsewhereAtOnce(t *testing.T) {
+	h := newHub(newWorld(t))
+	h.w.policy.Approvals.Required = 2
+	h.access["eve"] = "write"
+	h.proposedElsewhere(adaThere)
+	tx, fingerprint := h.propose()
+	for _, who := range []ledger.Actor{adaThere, bobThere, eveThere} {
+		h.says(who, "/approve "+fingerprint)
+	}
+	h.want(tx, approval.Approved, "its author proposed the same change in another transaction")
+	if who := h.w.elsewhere(tx); len(who) != 1 || who[0] != adaThere {
+		t.Errorf("%+v", who)
+	}
+	h.w.sound(tx, ledger.Proposed)
+}
+
+// askedStore notes which paths a ledger was asked for.
+type askedStore struct {
+	ledger.Store
+	paths []string
+}
+
+func (a *askedStore) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
+	a.paths = append(a.paths, paths...)
+	return a.Store.Snapshot(ctx, paths...)
+}
+
+// TestT10ElsewhereAsked: an approval asks for the transactions of its patch by name, so that a ledger which is elsewhere
+// gives them at once; and where there are no others, for nothing more.
+func TestT10ElsewhereAsked(t *testing.T) {
+	h := newHub(newWorld(t))
+	tx, fingerprint := h.propose()
+	h.says(bobThere, "/approve "+fingerprint)
+	gate := func() []string {
+		s := &askedStore{Store: h.w.store}
+		r := h.runner()
+		r.Store = s
+		if _, err := r.Gate(t.Context(), tx); err != nil {
+			t.Fatal(err)
+		}
+		return s.paths
+	}
+	if paths := gate(); slices.Contains(paths, ledger.ProposedDir(ledger.FingerprintPatch(fingerprint))) {
+		t.Errorf("asked for %v", paths)
+	}
+	h.w.repo.commit(map[string]string{"greet.txt": "one\nhello\nthree\n", "old.txt": "old\n"})
+	other := h.proposedElsewhere(adaThere)
+	h.says(adaThere, "/approve "+fingerprint)
+	paths := gate()
+	for _, want := range []string{ledger.Dir(other), ledger.ProposedDir(ledger.FingerprintPatch(fingerprint))} {
+		if !slices.Contains(paths, want) {
+			t.Errorf("asked for %v, not for %s", paths, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
@@ -165,7 +166,7 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 	} else {
 		why, err = r.whyNotCounted(ctx, *g, said, access, signature)
 		if why == "" && err == nil { // unless somebody proposed the same elsewhere
-			if err = g.noteElsewhere(s); err == nil {
+			if err = r.noteElsewhere(ctx, s, g); err == nil {
 				why, err = r.whyNotCounted(ctx, *g, said, access, signature)
 			}
 		}
@@ -221,18 +222,35 @@ func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said approval.Said, access 
 }
 
 // noteElsewhere records who proposed the patch in other transactions of the ledger, before an approval: from the
-// record alone it is then found that they approve their own change (T10). Nobody is recorded twice.
-func (g *Gated) noteElsewhere(s *ledger.Stage) error {
+// record alone it is then found that they approve their own change (T10). Nobody is recorded twice, and a stage looks
+// once: what it stages itself is not in the ledger yet. A ledger that is elsewhere is asked for all of it at once.
+func (r *Runner) noteElsewhere(ctx context.Context, s *ledger.Stage, g *Gated) error {
+	if g.elsewhere != nil {
+		return nil
+	}
+	listed := ledger.ProposedDir(g.Transaction().PatchID())
+	if names, err := fs.ReadDir(g.Ledger.Tree, listed); err == nil && len(names) > 1 {
+		paths := []string{listed}
+		for _, name := range names {
+			paths = append(paths, transaction(strings.TrimSuffix(name.Name(), ".json"))...)
+		}
+		if _, err := r.Ledger(ctx, paths...); err != nil {
+			return err
+		}
+	}
 	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
 	if err != nil {
 		return err
 	}
 	found, err := ledger.ProposedElsewhere(g.Ledger.Tree, dir, s.Log)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return err
 	}
-	doc := ledger.Elsewhere{Schema: ledger.ElsewhereSchema, PatchID: g.Transaction().PatchID(), Proposals: found}
-	g.elsewhere = map[string][]ledger.Actor{s.Artifact(ledger.KindElsewhere, doc): doc.Proposers()}
+	g.elsewhere = map[string][]ledger.Actor{}
+	if len(found) > 0 {
+		doc := ledger.Elsewhere{Schema: ledger.ElsewhereSchema, PatchID: g.Transaction().PatchID(), Proposals: found}
+		g.elsewhere[s.Artifact(ledger.KindElsewhere, doc)] = doc.Proposers()
+	}
 	return nil
 }
 

@@ -43,7 +43,7 @@ type Gated struct {
 	history  bool   // the Verdict is that of its apply
 
 	signatures map[ledger.Signature]signed.Signature // that this stage is recording
-	elsewhere  map[string][]ledger.Actor             // by artifact: proposers in other transactions, that this stage is recording
+	elsewhere  map[string][]ledger.Actor             // by artifact: proposers in other transactions, that this stage is recording; nil until it looked
 }
 
 // Log are the events that the Verdict is about.

@@ -17,8 +17,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
-// ownWords are the words of a record that are long enough to be known as a secret: of its members' names and values,
-// and of the Policy in it.
+// ownWords are the words, hashes and days of a record that are long enough to be known as a secret: of its members' names
+// and values, and of the Policy in it.
 func (w *world) ownWords(tx string) []string {
 	w.Helper()
 	dir, err := w.directory(tx)
@@ -31,7 +31,7 @@ func (w *world) ownWords(tx string) []string {
 			return err
 		}
 		raw, err := fs.ReadFile(dir, name)
-		for _, word := range regexp.MustCompile(`[a-zA-Z_-]{8,}`).FindAllString(string(raw), -1) {
+		for _, word := range regexp.MustCompile(`[0-9a-f]{64}|[0-9]{4}-[0-9]{2}-[0-9]{2}|[a-zA-Z_-]{6,}`).FindAllString(string(raw), -1) {
 			words[word] = true
 		}
 		return err
@@ -84,6 +84,7 @@ func TestT48OwnWordsAreNoSecrets(t *testing.T) {
 	if len(words) < 80 {
 		t.Fatalf("only %v", words)
 	}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "example" || word == "secret" }) // no rule takes these
 	for _, word := range words {
 		t.Run(word, func(t *testing.T) {
 			h := newHub(newWorld(t))

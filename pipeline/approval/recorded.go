@@ -373,11 +373,11 @@ func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
 		return nil
 	}
 	here := ledger.Listed{BaseCommit: log.Meta().BaseCommit, TransactionID: tx.TransactionID}
-	listed, err := ledger.Proposals(tree, tx.PatchID())
-	found := err == nil && slices.Contains(listed, here)
+	listed, err := ledger.ListedIn(tree, ledger.ProposedDir(tx.PatchID()), tx.TransactionID)
+	found := err == nil && listed == here
 	if number := tx.PullRequest(); number > 0 {
-		listed, err = ledger.OnPull(tree, number)
-		found = found && err == nil && slices.Contains(listed, here)
+		listed, err = ledger.ListedIn(tree, ledger.PullDir(number), tx.TransactionID)
+		found = found && err == nil && listed == here
 	}
 	if !found {
 		return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}

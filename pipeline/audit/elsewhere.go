@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // A proposalAt is somebody's proposal of a patch in a transaction, and the age of the commit that records it.
@@ -55,11 +56,19 @@ func (l *life) proposers(version, from, to int) {
 			}
 		case *ledger.ApprovalDecision:
 			by := p.Source.Author
-			if i >= from && version >= 0 && p.Decision == ledger.Approve && by.ID != "" && !slices.ContainsFunc(named, func(a ledger.Actor) bool { return a.ID == by.ID }) {
+			if i >= from && version >= 0 && p.Decision == ledger.Approve && by.ID != "" && !l.eitherWay(p) && !slices.ContainsFunc(named, func(a ledger.Actor) bool { return a.ID == by.ID }) {
 				l.approvals = append(l.approvals, approvalAt{v.commit, age, l.id, patch, by})
 			}
 		}
 	}
+}
+
+// eitherWay reports whether an approval counts whoever proposed the change, and shows nobody's independence: one in a
+// shell, of what was proposed in a shell, but for a secret. Ledgers of programs that did not name proposers elsewhere
+// have such approvals.
+func (l *life) eitherWay(d *ledger.ApprovalDecision) bool {
+	local := d.Source.Kind == "local" || d.Source.Kind == "rpc"
+	return local && strings.HasPrefix(l.log.Meta().Proposer.ID, "local:") && d.Fingerprint == policy.Fingerprint(policy.KindFileChange, l.log.Transaction().PatchID())
 }
 
 // ownApprovals is L24 of a whole ledger: nobody approves what they had proposed in another transaction without the record

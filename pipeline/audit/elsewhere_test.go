@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
@@ -20,6 +21,8 @@ func TestT10ElsewhereAudited(t *testing.T) {
 		again           // three proposes one's
 		names           // two's record names who proposed one
 		approves        // three approves two
+		inShell         // two does so in a shell, as one and three do
+		excuses         // three approves the secret of two
 	)
 	for name, c := range map[string]struct {
 		order []int
@@ -34,6 +37,9 @@ func TestT10ElsewhereAudited(t *testing.T) {
 		"again, afterwards":    {[]int{proposes, approves, again}, "1", false},
 		"somebody else did":    {[]int{proposes, approves}, "1", false},
 		"again, then approves": {[]int{proposes, again, approves}, "1", true},
+		"in a shell":           {[]int{inShell, approves}, "local:eve", false}, // where it counts in any case
+		"a secret, in a shell": {[]int{inShell, excuses}, "local:eve", true},
+		"a secret":             {[]int{proposes, excuses}, "3", true},
 	} {
 		var ids [2]string
 		for i := range ids {
@@ -43,6 +49,9 @@ func TestT10ElsewhereAudited(t *testing.T) {
 			}
 		}
 		three := ledger.Actor{Kind: "user", ID: "3", Login: "eve"}
+		if c.order[0] == inShell {
+			three.ID = "local:eve"
+		}
 		one := proposed(at(0), ids[0], took{file: "a", by: c.by, kind: "patch", diff: "x"}, "")
 		entries := []ledger.Entry{entry(t, one, "review", true)}
 		logs := [2]*ledger.Log{one.Log}
@@ -54,8 +63,9 @@ func TestT10ElsewhereAudited(t *testing.T) {
 			s := ledger.NewStage(logs[in], at(i+1), secret.Default())
 			stage := "gate"
 			switch step {
-			case proposes:
-				s, stage = proposed(at(i+1), ids[1], took{file: "a", by: "2", kind: "patch", diff: "x"}, ""), "review"
+			case proposes, inShell:
+				by := map[int]string{proposes: "2", inShell: "local:two"}[step]
+				s, stage = proposed(at(i+1), ids[1], took{file: "a", by: by, kind: "patch", diff: "x"}, ""), "review"
 				logs[1] = s.Log
 			case again:
 				s.Artifact(ledger.KindAgain, ledger.Provenance{
@@ -65,14 +75,15 @@ func TestT10ElsewhereAudited(t *testing.T) {
 				s.Artifact(ledger.KindElsewhere, ledger.Elsewhere{
 					Schema: ledger.ElsewhereSchema, PatchID: s.Log.Transaction().PatchID(), Proposals: []ledger.ProposedIn{{Proposer: three, TransactionID: ids[0]}},
 				})
-			case approves:
-				fingerprint := "patchset:" + canon.Hex([]byte("x"))
-				s.Event(&ledger.ApprovalRequest{TransactionID: ids[1], TurnID: "turn_1", ApprovalRequestID: "req_1", ItemID: "item_1", Kind: "fileChange", Fingerprint: fingerprint})
+			case approves, excuses:
+				kind := map[int]string{approves: policy.KindFileChange, excuses: policy.KindSecret}[step]
+				fingerprint := policy.Fingerprint(kind, canon.Hex([]byte("x")))
+				s.Event(&ledger.ApprovalRequest{TransactionID: ids[1], TurnID: "turn_1", ApprovalRequestID: "req_1", ItemID: "item_1", Kind: kind, Fingerprint: fingerprint})
 				s.Event(&ledger.ApprovalDecision{TransactionID: ids[1], ApprovalRequestID: "req_1", Decision: ledger.Approve, Fingerprint: fingerprint, Source: ledger.Source{Kind: "local", Author: three}})
 			}
 			entries = append(entries, entry(t, s, stage, false))
 		}
-		for from := 0; from <= slices.Index(c.order, approves)+1; from++ {
+		for from := 0; from <= 1+slices.IndexFunc(c.order, func(step int) bool { return step == approves || step == excuses }); from++ {
 			r, err := audit.Run(newWritten(slices.Clone(entries), from), audit.Options{})
 			if err != nil {
 				t.Fatal(err)

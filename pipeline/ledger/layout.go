@@ -88,6 +88,9 @@ func ProposedDir(patchID string) string {
 	return path.Join(proposedRoot, patchID[:2], patchID)
 }
 
+// IsListed reports whether a path is below proposed/.
+func IsListed(name string) bool { return strings.HasPrefix(name, proposedRoot+"/") }
+
 // A Listed is one file below proposed/, named <transaction id>.json: it finds
 // the transactions of a patch without a scan.
 type Listed struct {

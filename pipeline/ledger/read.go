@@ -73,6 +73,15 @@ func Proposals(tree fs.FS, patchID string) ([]Listed, error) {
 	return readIndex[Listed](tree, ProposedDir(patchID))
 }
 
+// ListedIn reads what ProposedDir or PullDir has of one transaction, without the others there.
+func ListedIn(tree fs.FS, dir, id string) (l Listed, err error) {
+	raw, err := fs.ReadFile(tree, path.Join(dir, id+".json"))
+	if err == nil {
+		err = canon.Unmarshal(raw, &l)
+	}
+	return l, err
+}
+
 // Denials reads what the ledger holds against a patch. Any doubt is an error:
 // a denial that cannot be read must not read as none.
 func Denials(tree fs.FS, patchID string) ([]Denial, error) {

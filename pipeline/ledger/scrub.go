@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -38,9 +39,9 @@ func scrubbed(scrub Scrubber, p Payload) (Payload, error) {
 // Scrub returns a document of a record as canonical JSON, as it was given and without secrets. Its ids and hashes stay
 // (T48), and so does what its own types have as kind, schema, type or Actor, where that has the form of one: by these a
 // further proposal is told from other artifacts, and whoever proposed is kept from approving, so a patch that holds
-// one of them as if it were a password must not take it out (T10). The names of its types' members stay too, and
-// the words of ours that some of them have: a record without them could never be read again. Whatever else is there is
-// text like any other.
+// one of them as if it were a password must not take it out (T10). The names of its types' members stay too, the words
+// of ours that some of them have, times, and the hashes of files by path: a record without them could never be read
+// again. Whatever else is there is text like any other.
 func Scrub(scrub Scrubber, doc any) (raw, clean []byte, err error) {
 	if raw, err = canon.Marshal(doc); err != nil {
 		return nil, nil, err
@@ -57,9 +58,16 @@ func Scrub(scrub Scrubber, doc any) (raw, clean []byte, err error) {
 // staying are members, each a name and a value, that a Scrubber leaves alone.
 type staying map[[2]string]bool
 
-// in adds those of a value. What a map has is foreign.
+// in adds those of a value. What a map has is foreign, but for hashes.
 func (s staying) in(v reflect.Value) {
 	switch v.Kind() {
+	case reflect.Map:
+		hashes, _ := reflect.TypeAssert[map[string]*string](v)
+		for file, sum := range hashes {
+			if sum != nil && canon.IsSum(*sum) {
+				s[[2]string{file, *sum}] = true
+			}
+		}
 	case reflect.Pointer, reflect.Interface:
 		s.in(v.Elem())
 	case reflect.Slice:
@@ -83,6 +91,8 @@ func (s staying) in(v reflect.Value) {
 				stays = ownWord().MatchString(field.String())
 			case name == "status", name == "from", name == "to":
 				stays = ownStatuses[field.String()]
+			case strings.HasSuffix(name, "_at"):
+				stays = isMoment(field.String())
 			case name == "content_type":
 				stays = field.String() == contentType
 			case name == "id":
@@ -153,6 +163,12 @@ func isArtifact(s string) bool {
 	id, ok := strings.CutPrefix(s, "artifacts/")
 	id, json := strings.CutSuffix(id, ".json")
 	return ok && json && canon.IsHex64(id)
+}
+
+// isMoment reports whether s is a time as this program, or a forge, writes one.
+func isMoment(s string) bool {
+	_, err := time.Parse(time.RFC3339, s)
+	return err == nil && len(s) <= len("2006-01-02T15:04:05.999999999-07:00")
 }
 
 // isKeyFingerprint reports whether s names an SSH key, as ssh-keygen -l does.
