@@ -169,14 +169,8 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 			return branch, err
 		}
 	}
-	if f.sarif != "" {
-		log := report.SARIF(found, doc.Branch, a.flags.ledgerRef, version())
-		if doc.Online != nil {
-			log.AddOnline(*doc.Online)
-		}
-		if err := a.writeJSON(f.sarif, log); err != nil {
-			return branch, err
-		}
+	if err := a.writeSARIF(f.sarif, doc); err != nil {
+		return branch, err
 	}
 	text := report.Audit(found, a.flags.ledgerRef, h.First, signers != nil, a.style())
 	if branch.list = doc.Branch; doc.Branch != nil {
@@ -189,6 +183,18 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 		return branch, err
 	}
 	return branch, doc.err(a.flags.ledgerRef)
+}
+
+// writeSARIF writes all that an audit found to a file that code scanning takes, if one is named.
+func (a *App) writeSARIF(name string, doc audited) error {
+	if name == "" {
+		return nil
+	}
+	log := report.SARIF(doc.Result, doc.Branch, a.flags.ledgerRef, version())
+	if doc.Online != nil {
+		log.AddOnline(*doc.Online)
+	}
+	return a.writeJSON(name, log)
 }
 
 // wholeClock notes in which order the transactions of the whole ledger were recorded.
