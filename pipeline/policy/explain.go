@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An Explanation is what the Policy asks of a patch.
 type Explanation struct {
@@ -94,6 +97,9 @@ func (p Policy) Warnings() []string {
 	}
 	if p.Secrets.Signed == SignedOnly {
 		asking("secrets")
+	}
+	if slices.Equal(p.Explained.Decisions, []DecisionKind{SignedDecision}) {
+		out = append(out, "explained.decisions: signed alone, and no signature counts: no approval accounts for a commit")
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -11,10 +12,85 @@ import (
 
 // CommitRules say what accounts for a commit of a branch beside a transaction, for an
 // audit; nothing is approved by them. A rule goes by what a commit is and by trusted data,
-// never by what its author may write into it.
+// never by what its author may write into it. Decisions are the kinds of decisions that
+// account for commits, from the strongest; nil stands for the default (see Accounts), and an
+// empty list, which only Tighten makes, for none. RefuseEmpty is the file's empty: false.
 type CommitRules struct {
-	Merges Merges       `json:"merges,omitempty"`
-	Bots   []VersionBot `json:"bots,omitempty"`
+	Decisions   []DecisionKind `json:"decisions,omitzero"`
+	Merges      Merges         `json:"merges,omitempty"`
+	RefuseEmpty Negated        `json:"empty,omitzero"`
+	Bots        []VersionBot   `json:"bots,omitempty"`
+}
+
+// A DecisionKind says how an approval was given that accounts for a commit.
+type DecisionKind string
+
+// The kinds, from the strongest: signed, by an account of the forge, and by neither, in a shell.
+const (
+	SignedDecision DecisionKind = "signed"
+	ForgeDecision  DecisionKind = "forge"
+	LocalDecision  DecisionKind = "local"
+)
+
+var decisionKinds = []DecisionKind{SignedDecision, ForgeDecision, LocalDecision}
+
+// Accounts are the kinds of decisions that account for a commit, from the strongest. Where the
+// file does not say, all do; but local ones do not where signatures are required, or where pull
+// requests are gated on a forge: by the Policy or, as forgeGates tells, by a workflow (see
+// GatesPullRequests) or what the ledger has.
+func (p Policy) Accounts(forgeGates bool) []DecisionKind {
+	a := p.Approvals
+	switch {
+	case p.Explained.Decisions != nil:
+		return slices.Clone(p.Explained.Decisions)
+	case a.Signing() == SignedOnly, a.Hardware, a.PIN, a.Local == LocalNever, len(p.Gate.Bases) > 0, p.Apply.To == ToPullRequest, forgeGates:
+		return []DecisionKind{SignedDecision, ForgeDecision}
+	}
+	return slices.Clone(decisionKinds)
+}
+
+// decisions reads a list of kinds, in any order. It is empty only in what Tighten made.
+func decisions(dst *[]DecisionKind) read {
+	return func(r *reader, n node, key string) {
+		var said []DecisionKind
+		kinds := list(func(r *reader, n node, key string) {
+			var kind DecisionKind
+			before := len(r.problems)
+			word(&kind, decisionKinds)(r, n, key)
+			appendOnce(r, &said, kind, n.mark, key, before)
+		})
+		if !r.joined {
+			kinds = filled(kinds, "by which no decision accounts for a commit")
+		}
+		kinds(r, n, key)
+		*dst = append([]DecisionKind{}, intersection(decisionKinds, said)...)
+	}
+}
+
+// tightenDecisions are the kinds that both have. Of a base alone no local ones are taken, as
+// whether they account by default is known to Accounts alone.
+func tightenDecisions(p, base []DecisionKind) []DecisionKind {
+	switch {
+	case base == nil || p == nil && len(base) == len(decisionKinds):
+		return p
+	case p == nil:
+		p = []DecisionKind{SignedDecision, ForgeDecision}
+	}
+	return append([]DecisionKind{}, intersection(p, base)...)
+}
+
+// A Negated key is false in the file where the value is true, and left out where it is false.
+type Negated bool
+
+// MarshalJSON writes the file's word.
+func (n Negated) MarshalJSON() ([]byte, error) { return json.Marshal(!bool(n)) }
+
+func negated(dst *Negated) read {
+	return func(r *reader, n node, key string) {
+		said := !bool(*dst)
+		boolean(&said)(r, n, key)
+		*dst = Negated(!said)
+	}
 }
 
 // Merges says which merges are accounted for: none where it is "".
@@ -26,10 +102,12 @@ const MergesCovered Merges = "covered"
 
 // A VersionBot accounts for commits that a key signed which the file Keys lists, in the
 // commit that the Policy is read from, and that change nothing but files which one of the
-// globs of Paths matches. It never accounts for a protected file.
+// globs of Paths matches. It never accounts for a protected file, and with Modes alone for a
+// changed file mode or a new executable file.
 type VersionBot struct {
 	Keys  string   `json:"keys"`
 	Paths []string `json:"paths"`
+	Modes bool     `json:"modes,omitempty"`
 }
 
 func versionBots(dst *[]VersionBot) read {
@@ -38,6 +116,7 @@ func versionBots(dst *[]VersionBot) read {
 		ok := r.mapping(n, key,
 			field{"keys", text(&bot.Keys, pathForm)},
 			field{"paths", paths(&bot.Paths)},
+			field{"modes", boolean(&bot.Modes)},
 		)
 		for _, name := range []string{"keys", "paths"} {
 			if ok && !n.has(name) {
@@ -53,15 +132,24 @@ func versionBots(dst *[]VersionBot) read {
 
 // Beyond returns the first of some files that a rule for a bot does not cover: one that
 // none of its paths matches, or that the Policy protects. It is "" where it covers all.
+//
+// Unlike elsewhere, a path that does not end in / or /** is of a file, and covers nothing below
+// it: /go.mod does not cover go.mod/evil.sh. And a file is protected if it would be in any of
+// the directories above it, were that one the root: deps/CODEOWNERS.
 func (p Policy) Beyond(bot VersionBot, files []string) (file, why string) {
-	m := newMatcher("", Rule{Paths: bot.Paths})
+	covered, protected := newMatcher("", Rule{Paths: bot.Paths}), p.matchers()
+	for i, g := range covered.globs {
+		covered.globs[i].shallow = !g.directory
+	}
 	for _, name := range files {
 		names := strings.Split(casefold.Name(name), "/")
-		if _, ok := m.find(names); !ok {
+		if _, ok := covered.find(names); !ok {
 			return name, "is none of its paths"
 		}
-		if slices.ContainsFunc(p.matchers(), func(m matcher) bool { _, ok := m.find(names); return ok }) {
-			return name, "is protected"
+		for i := range names {
+			if slices.ContainsFunc(protected, func(m matcher) bool { _, ok := m.find(names[i:]); return ok }) {
+				return name, "is protected"
+			}
 		}
 	}
 	return "", ""

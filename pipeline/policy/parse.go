@@ -86,7 +86,9 @@ func (r *reader) policy(n node, p *Policy) {
 		)},
 		field{"gate", section(field{"bases", texts(&p.Gate.Bases, branchForm)})},
 		field{"explained", section(
+			field{"decisions", decisions(&p.Explained.Decisions)},
 			field{"merges", word(&p.Explained.Merges, []Merges{MergesCovered})},
+			field{"empty", negated(&p.Explained.RefuseEmpty)},
 			field{"bots", versionBots(&p.Explained.Bots)},
 		)},
 		field{"ledger", section(

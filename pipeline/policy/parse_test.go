@@ -60,7 +60,7 @@ func TestParseSample(t *testing.T) {
 		},
 		Apply:     policy.Apply{To: policy.ToBranch, Sign: "COUNTERSIGN_SIGN_KEY"},
 		Gate:      policy.Gate{Bases: []string{"main"}},
-		Explained: policy.CommitRules{Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: ".github/bot_keys", Paths: []string{"/go.mod", "/go.sum"}}}},
+		Explained: policy.CommitRules{Decisions: []policy.DecisionKind{policy.SignedDecision, policy.ForgeDecision}, Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: ".github/bot_keys", Paths: []string{"/go.mod", "/go.sum"}}}},
 		Ledger:    policy.Ledger{Repository: "acme/ledgers", Tip: "3f786850e387550fdab836ed7e6dc881de23001b", Since: "2026-01-05T12:00:00Z"},
 
 		Witnesses: policy.Witnesses{File: ".github/witnesses", Required: 2},
@@ -117,6 +117,14 @@ func TestParse(t *testing.T) {
 		{"witnesses: {file: w, required: 0}", func(p *policy.Policy) { p.Witnesses.File = "w" }},
 		{"witnesses: {required: 3, file: a/.w}", func(p *policy.Policy) { p.Witnesses = policy.Witnesses{File: "a/.w", Required: 3} }},
 		{"gate: {bases: [main, release/1.x]}", func(p *policy.Policy) { p.Gate.Bases = []string{"main", "release/1.x"} }},
+		{"explained: {decisions: [local, signed]}", func(p *policy.Policy) {
+			p.Explained.Decisions = []policy.DecisionKind{policy.SignedDecision, policy.LocalDecision}
+		}},
+		{"explained: {empty: true}", func(*policy.Policy) {}},
+		{"explained: {empty: false}", func(p *policy.Policy) { p.Explained.RefuseEmpty = true }},
+		{"explained: {bots: [{keys: k, paths: [a], modes: true}, {keys: k, paths: [b], modes: false}]}", func(p *policy.Policy) {
+			p.Explained.Bots = []policy.VersionBot{{Keys: "k", Paths: []string{"a"}, Modes: true}, {Keys: "k", Paths: []string{"b"}}}
+		}},
 		{"protected:\n- paths: ['/a b/**']\n  owners: true", func(p *policy.Policy) {
 			p.Protected = []policy.Rule{{Paths: []string{"/a b/**"}, Required: 1, Owners: true}}
 		}},

@@ -35,9 +35,11 @@
 //	apply: {to: branch, sign: COUNTERSIGN_SIGN_KEY} # or {to: pull_request, merge: human}
 //	gate: {bases: [main]}
 //	explained:               # beside transactions, what accounts for a commit of a branch
+//	  decisions: [signed, forge] # by which approvals; left out: local ones too, but where pull requests are gated or signatures required
 //	  merges: covered        # a merge of such commits, if it is exactly what merging gives
+//	  empty: true            # whether a commit that changes no file accounts for itself
 //	  bots:
-//	    - {keys: .github/bot_keys, paths: [/go.mod, /go.sum]}
+//	    - {keys: .github/bot_keys, paths: [/go.mod, /go.sum], modes: false} # modes: whether it may make files executable
 //	ledger: {repository: acme/ledgers, tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
 //	witnesses: {file: .github/witnesses, required: 2} # who must see the ledger's tips
 //
@@ -187,8 +189,8 @@ func Default() Policy {
 }
 
 // JSON is the Policy in canonical JSON and an LF, with what the file leaves out
-// filled in. Decode reads it; unless it is too long it is itself a Policy file
-// that says the same.
+// filled in. Decode reads it; unless it is too long, or no decision accounts for a
+// commit, it is itself a Policy file that says the same.
 func (p Policy) JSON() []byte {
 	line, err := canon.Line(p)
 	if err != nil {

@@ -112,11 +112,11 @@ func texts(dst *[]string, f form) read {
 }
 
 // appendOnce adds s unless reading it was a problem or it is there already.
-func appendOnce(r *reader, dst *[]string, s string, m mark, key string, before int) {
+func appendOnce[T ~string](r *reader, dst *[]T, s T, m mark, key string, before int) {
 	switch {
 	case len(r.problems) > before:
 	case slices.Contains(*dst, s):
-		r.problem(m, key, fmt.Sprintf("%q appears twice in this list", shorten(s)))
+		r.problem(m, key, fmt.Sprintf("%q appears twice in this list", shorten(string(s))))
 	default:
 		*dst = append(*dst, s)
 	}

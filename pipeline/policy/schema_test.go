@@ -56,7 +56,9 @@ apply: {to: worktree, sign: KEY}
 apply: {to: pull_request, merge: auto}
 gate: {bases: [main, release/1.x]}
 explained: {merges: covered}
-explained: {bots: [{keys: .github/bot_keys, paths: [/go.mod]}, {keys: k, paths: ["*.lock"]}]}
+explained: {bots: [{keys: .github/bot_keys, paths: [/go.mod], modes: true}, {keys: k, paths: ["*.lock"]}]}
+explained: {decisions: [local, forge, signed], empty: false}
+explained: {decisions: [forge], empty: true}
 ledger: {repository: acme/ledgers}
 ledger: {repository: _a.b-c/1.2_3-, since: "2026-01-05T12:00:00Z"}`
 	badFiles = `
@@ -185,6 +187,14 @@ explained: {merges: true}
 explained: {merges: all}
 explained: {merges: null}
 explained: {bot: []}
+explained: {decisions: signed}
+explained: {decisions: [shell]}
+explained: {decisions: [signed, signed]}
+explained: {decisions: [true]}
+explained: {decisions: null}
+explained: {empty: "false"}
+explained: {empty: null}
+explained: {bots: [{keys: k, paths: [a], modes: "true"}]}
 explained: {bots: {keys: k, paths: [a]}}
 explained: {bots: [{keys: k}]}
 explained: {bots: [{paths: [a]}]}
@@ -193,6 +203,7 @@ explained: {bots: [{keys: ../k, paths: [a]}]}
 explained: {bots: [{keys: "", paths: [a]}]}
 explained: {bots: [{keys: k, paths: [a], users: [7]}]}`
 	beyondSchema = `
+explained: {decisions: []}
 explained: {bots: [{keys: k, paths: ["[a"]}]}
 protected: [{paths: ["[a"]}]
 protected: [{paths: ["a\\/b"]}]

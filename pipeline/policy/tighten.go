@@ -16,7 +16,7 @@ import (
 // where the base branch has a file: Default is no wish of anybody's.
 //
 // What gives somebody power stays as p has it, or shrinks: base can name no
-// signing key, no file of keys, no keys of the forge, no recipient of secrets, nobody for break_glass. A command that
+// signing key, no file of keys, no keys of the forge, no recipient of secrets, nobody for break_glass, no bot and no kind of decision that accounts for commits. A command that
 // only base runs has no network and no variables.
 func Tighten(p, base Policy) Policy {
 	out := p
@@ -55,6 +55,8 @@ func Tighten(p, base Policy) Policy {
 	if len(p.Gate.Bases) > 0 { // none stands for the default branch, whose Policy p is
 		out.Gate.Bases = union(p.Gate.Bases, base.Gate.Bases)
 	}
+	out.Explained.Decisions = tightenDecisions(p.Explained.Decisions, base.Explained.Decisions)
+	out.Explained.RefuseEmpty = p.Explained.RefuseEmpty || base.Explained.RefuseEmpty
 	return out
 }
 
@@ -89,8 +91,8 @@ func union[T any](a, b []T) []T {
 	return out
 }
 
-func intersection(a, b []string) []string {
-	var out []string
+func intersection[T comparable](a, b []T) []T {
+	var out []T
 	for _, s := range a {
 		if slices.Contains(b, s) {
 			out = append(out, s)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,6 +84,15 @@ func TestT20Tighten(t *testing.T) {
 		{"apply: {to: pull_request, merge: human}", "apply: {merge: auto}", "apply: {to: pull_request, merge: human}"},
 		{"gate: {bases: [main]}", "gate: {bases: [old]}", "gate: {bases: [main, old]}"},
 		{"version: 1", "gate: {bases: [old]}", "version: 1"},
+		{"version: 1", "explained: {decisions: [signed]}", "explained: {decisions: [signed]}"},
+		{"version: 1", "explained: {decisions: [local, signed]}", "explained: {decisions: [signed]}"}, // local may not account by default
+		{"version: 1", "explained: {decisions: [signed, forge, local]}", "version: 1"},
+		{"explained: {decisions: [signed]}", "version: 1", "explained: {decisions: [signed]}"},
+		{"explained: {decisions: [signed, local]}", "explained: {decisions: [local, forge]}", "explained: {decisions: [local]}"},
+		{"explained: {empty: false}", "version: 1", "explained: {empty: false}"},
+		{"version: 1", "explained: {empty: false}", "explained: {empty: false}"},
+		{"explained: {empty: false}", "explained: {empty: true}", "explained: {empty: false}"},
+		{"explained: {bots: [{keys: k, paths: [a]}]}", "explained: {bots: [{keys: k, paths: [a], modes: true}, {keys: k, paths: [b]}]}", "explained: {bots: [{keys: k, paths: [a]}]}"},
 		{"commands: {allow: [a, b]}", "commands: {allow: [b, c]}", "commands: {allow: [b]}"},
 		{"commands: {allow: [{argv: [a], network: true, timeout: 5m, env: [X, Y]}]}", "commands: {allow: [{argv: [a], timeout: 1m, env: [Y, Z]}]}",
 			"commands: {allow: [{argv: [a], timeout: 1m, env: [Y]}]}"},
@@ -134,6 +144,9 @@ func randomPolicy(r *rand.Rand) policy.Policy {
 		Keys: pick(r, "", "keys"), Signed: pick(r, "", policy.SignedOff, policy.SignedToo, policy.SignedOnly), Hardware: r.IntN(3) == 0, PIN: r.IntN(3) == 0,
 	}
 	p.Secrets.Signed = pick(r, "", "", policy.SignedOnly)
+	p.Explained.RefuseEmpty = r.IntN(3) == 0
+	p.Explained.Decisions = pick(r, nil, nil, []policy.DecisionKind{policy.SignedDecision}, []policy.DecisionKind{policy.SignedDecision, policy.LocalDecision},
+		[]policy.DecisionKind{policy.ForgeDecision}, []policy.DecisionKind{policy.SignedDecision, policy.ForgeDecision, policy.LocalDecision})
 	if r.IntN(2) == 0 {
 		few := r.IntN(3)
 		p.Approvals.Drift = pick(r, &policy.Drift{Commits: &few}, &policy.Drift{SameDirectory: policy.Ask}, &policy.Drift{Commits: &few, SameDirectory: policy.Ask})
@@ -184,10 +197,25 @@ func TestT20TightenExplained(t *testing.T) {
 	if got := base.Explain([]string{"KEYS", "a.lock"}); len(got[0].Rules) != 1 || got[0].Rules[0].Rule != "explained.bots[0].keys" || len(got[1].Rules) != 0 {
 		t.Errorf("%+v", got)
 	}
-	bot := policy.VersionBot{Keys: "keys", Paths: []string{"/a", ".github"}}
-	for file, why := range map[string]string{"a": "", "a/b": "", "b/a": "is none of its paths", ".github/workflows/x.yml": "is protected", ".github/countersign.yml": "is protected"} {
-		if _, got := base.Beyond(bot, []string{"a", file}); got != why {
-			t.Errorf("%s: %q, want %q", file, got, why)
+}
+
+// TestT20TightenAccounts: whatever a base says, no kind of decision accounts that did not before.
+func TestT20TightenAccounts(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	none := 0
+	for range 2000 {
+		p, base := randomPolicy(r), randomPolicy(r)
+		for _, gates := range []bool{true, false} {
+			before, after := p.Accounts(gates), policy.Tighten(p, base).Accounts(gates)
+			if slices.ContainsFunc(after, func(k policy.DecisionKind) bool { return !slices.Contains(before, k) }) {
+				t.Fatalf("%s and base %s: %v accounts, %v before", p.JSON(), base.JSON(), after, before)
+			}
+			if len(after) == 0 {
+				none++
+			}
 		}
+	}
+	if none == 0 {
+		t.Error("no two that have nothing in common")
 	}
 }
