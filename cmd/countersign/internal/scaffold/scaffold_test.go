@@ -83,6 +83,14 @@ func TestInitSettings(t *testing.T) {
 		if got := SettingsOf(List[1].Render(s)); got != want {
 			t.Errorf("the caller shows %+v, want %+v", got, want)
 		}
+		server := s
+		server.Guarded = "main"
+		for i, file := range []File{List[1], giteaFiles(".github/workflows")[1], giteaFiles(".gitea/workflows")[1], giteaFiles(".forgejo/workflows")[1]} {
+			tree := fstest.MapFS{file.Path: {Data: file.Render(server)}}
+			if gates, err := policy.GatesPullRequests(tree); err != nil || gates != (s.Gate || i > 0) {
+				t.Errorf("%s of %+v gates: %t, %v", file.Path, s, gates, err)
+			}
+		}
 	}
 }
 
