@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -410,4 +411,58 @@ func fileMode(m filemode.FileMode) patch.Mode {
 		return patch.Executable
 	}
 	return patch.Regular
+}
+
+// Paths tells in which paths the files of two commits differ, in byte order, without reading any
+// content. A directory that is not as git writes it, and one without files, is told as
+// a path of its own with its mode: no patch is that.
+func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, error) {
+	old, err := readCommit(r.objects, plumbing.NewHash(from))
+	if err != nil {
+		return nil, err
+	}
+	next, err := readCommit(r.objects, plumbing.NewHash(to))
+	if err != nil {
+		return nil, err
+	}
+	out := []history.PathChange{}
+	err = diffTrees(r.objects, old.Tree, next.Tree, func(c treeChange) error {
+		var one history.PathChange
+		for _, side := range []struct {
+			treeEntry
+			toMode *uint32
+			toID   *string
+		}{{c.old, &one.Old, &one.OldID}, {c.new, &one.New, &one.NewID}} {
+			if side.treeEntry == (treeEntry{}) {
+				continue
+			}
+			if side.mode == filemode.Dir {
+				if odd, err := isOdd(r.objects, side.id, c.path == ""); err != nil || !odd {
+					if err != nil {
+						return err
+					}
+					continue
+				}
+			}
+			*side.toMode, *side.toID = cmp.Or(uint32(side.mode), uint32(filemode.Submodule)), side.id.String() // as git takes a mode of 0
+		}
+		if one != (history.PathChange{}) {
+			one.Path = c.path
+			out = append(out, one)
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b history.PathChange) int { return strings.Compare(a.Path, b.Path) })
+	return out, err
+}
+
+// isOdd reports whether a directory is not as git writes it: two readers could differ in
+// what is in it.
+func isOdd(s source, id plumbing.Hash, root bool) (bool, error) {
+	entries, err := readTree(s, id)
+	if err != nil {
+		return false, err
+	}
+	_, twice := newNode(entries)
+	return twice != nil || !slices.IsSortedFunc(entries, compareEntries) || len(entries) == 0 && !root, nil
 }

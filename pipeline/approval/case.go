@@ -154,6 +154,8 @@ func (v Verdict) Missing() []Request {
 // Drift tells how far what the change goes onto has moved since a commit. Nil means
 // that nobody looked: where the Policy bounds that, no approval counts then.
 //
+// Passes says why an approval is passed over, "" if it is not. Nil passes over none.
+//
 // The Policy's withdraw_deny is not decided on yet: a denial is final.
 type Case struct {
 	Policy      policy.Policy
@@ -171,6 +173,7 @@ type Case struct {
 	Signed      func(ledger.ApprovalDecision) (time.Time, error)
 	People      func(names ...string) []string
 	Drift       func(from string) Drift
+	Passes      func(ledger.ApprovalDecision) string
 
 	untold    bool           // somebody proposed it, first, again or elsewhere, and nobody knows who
 	elsewhere []ledger.Actor // who had proposed it in another transaction

@@ -27,6 +27,11 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 	case c.untold:
 		return "who proposed the change cannot be told"
 	}
+	if c.Passes != nil {
+		if why := c.Passes(d); why != "" {
+			return why
+		}
+	}
 	switch {
 	case isLocal(s):
 		if !c.Policy.Approvals.Local.Counts(c.PullRequest) {

@@ -88,6 +88,7 @@ type moment struct {
 	drift    func(string) Drift // nil where nobody measured it
 	asked    map[[2]string]bool // (team or path, id of an account): what the forge was asked then
 	untold   []string
+	decided  func() (Case, error) // the case of then, nil where the record does not have it whole
 }
 
 // note adds what is not told, once.
@@ -136,6 +137,7 @@ func (ps *Policies) lastVerdict(s *signatures, denials []ledger.Denial) (*moment
 	if m.then, err = ps.decideAgain(s, event, m.end, ref); err != nil {
 		return nil, err
 	}
+	m.decided = func() (Case, error) { return ps.caseBefore(s, event, m.end, ref) }
 	return m, m.noteQuestions()
 }
 

@@ -15,21 +15,30 @@ import (
 // under is the verdict of that moment by a Policy, where what the record does not tell is
 // in favour of approval, or is not.
 func (m *moment) under(p policy.Policy, favour bool) (Verdict, error) {
-	c, err := m.caseAt(m.end, m.at, p)
+	c, err := m.caseUnder(p, favour)
 	if err != nil {
 		return Verdict{}, err
+	}
+	return c.Decide(), nil
+}
+
+// caseUnder is the case of under.
+func (m *moment) caseUnder(p policy.Policy, favour bool) (Case, error) {
+	c, err := m.caseAt(m.end, m.at, p)
+	if err != nil {
+		return c, err
 	}
 	c.Denials = m.denials
 	said, deny, err := m.uncounted(p)
 	if err != nil {
-		return Verdict{}, err
+		return c, err
 	}
 	if deny != nil {
 		c.Denials = append(slices.Clip(c.Denials), *deny)
 	}
 	if favour {
 		if c.Log, err = m.with(said); err != nil {
-			return Verdict{}, err
+			return c, err
 		}
 	} else if len(said) > 0 {
 		m.note("whether %s would count that did not count then", count(len(said), "statement"))
@@ -37,7 +46,7 @@ func (m *moment) under(p policy.Policy, favour bool) (Verdict, error) {
 	m.people(&c, favour)
 	m.signing(&c, favour)
 	m.place(&c, favour)
-	return c.Decide(), nil
+	return c, nil
 }
 
 // people lets a case ask who is in a team or owns a path, as far as that was asked then.

@@ -95,3 +95,11 @@ type BranchCommit struct {
 	Parents     []string
 	When        int64
 }
+
+// A PathChange is a path whose entry differs between two trees of the code. Old and New are
+// the modes of Git's entries, 0 for none, OldID and NewID their objects, "" for none.
+type PathChange struct {
+	Path         string
+	Old, New     uint32
+	OldID, NewID string
+}

@@ -1,13 +1,4 @@
-// Package coverage says whether approved patches account for a change, by making the
-// change again: each patch is put onto the tree that the change began on, and what comes
-// of all of them is compared with what is there, byte for byte. It is pure.
-//
-// A patch fits where the file is as it was when the patch was approved. Where other lines
-// of the file have changed since, both changes are made, as in a three-way merge by the
-// line diff of package linediff, if at least one line that neither changes stands between
-// any two of theirs. All else is a conflict, and no conflict is ever resolved here: a
-// patch that does not fit accounts for nothing.
-package coverage
+package explain
 
 import (
 	"maps"
@@ -18,14 +9,20 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch/threeway"
 )
 
-// A Result says what approved patches are to a change.
-type Result string
+// Whether approved patches account for a change is told by making it again: each patch is put
+// onto the files before, and what comes of all of them is compared with what is there, byte for
+// byte. A patch fits where the file is as it was when the patch was approved. Where other lines
+// of the file have changed since, both changes are made, as in a three-way merge by the line
+// diff of package linediff. Each has to be made there as a whole: taken out again, it gives what was before it.
 
-// The results.
+// A Making says what approved patches are to a change.
+type Making string
+
+// The makings.
 const (
-	Exact      Result = "exact"       // the change is one of the patches, byte for byte
-	Replay     Result = "replay"      // it is what the patches make of the tree that it began on
-	NotCovered Result = "not_covered" // something is in it that is in no patch
+	Exact      Making = "exact"       // the change is one of the patches, byte for byte
+	Replay     Making = "replay"      // it is what the patches make of the tree that it began on
+	NotCovered Making = "not_covered" // something is in it that is in no patch
 )
 
 // A Patch is one that was approved, as it was on the tree that it was approved on.
@@ -43,10 +40,10 @@ type Lines struct {
 	To   int    `json:"to"`
 }
 
-// A Report is a Result, and what it rests on: the transactions whose patches are in the
+// A Report is a Making, and what it rests on: the transactions whose patches are in the
 // change, in the order in which they were put there, and the lines that are in none.
 type Report struct {
-	Result       Result
+	Result       Making
 	Transactions []string
 	Lines        []Lines
 }
@@ -128,7 +125,7 @@ func (s *state) fits(p patch.Patchset) (map[string]*patch.File, bool) {
 			return nil, false
 		}
 		after, ok := threeway.Merge(c.Before, here, c.After)
-		if !ok {
+		if !ok || !makes(c, here, after) {
 			return nil, false
 		}
 		out[c.Path] = after

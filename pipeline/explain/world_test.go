@@ -1,4 +1,4 @@
-package commits_test
+package explain_test
 
 import (
 	"context"
@@ -14,18 +14,15 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/coverage"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
-// files are a tree: the text of each path.
+// files are a tree: the text of each path; "x:" before one makes the file executable.
 type files map[string]string
 
 func (f files) with(path, text string) files {
@@ -36,7 +33,7 @@ func (f files) with(path, text string) files {
 	return out
 }
 
-// A repo is code and a ledger about it, in memory. It is what commits.Code asks for.
+// A repo is code and a ledger about it, in memory. It is what explain.Code asks for.
 type repo struct {
 	t       testing.TB
 	ledger  fstest.MapFS
@@ -151,17 +148,55 @@ func (r *repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) 
 		after[path] = nil
 	}
 	for path, text := range b {
-		after[path] = &patch.File{Mode: patch.Regular, Data: []byte(text)}
+		after[path] = file(text)
 	}
 	return patch.Between(a.fs(), after)
 }
 
-func (f files) fs() fs.FS {
+func (r *repo) Paths(_ context.Context, from, to string) (out []explain.PathChange, err error) {
+	a, is := r.trees[from]
+	b, are := r.trees[to]
+	if !is || !are {
+		return nil, errors.New("no such commit")
+	}
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		c := explain.PathChange{Path: path}
+		if text, has := a[path]; has {
+			c.Old, c.OldID = uint32(file(text).Mode), file(text).BlobID()
+		}
+		if text, has := b[path]; has {
+			c.New, c.NewID = uint32(file(text).Mode), file(text).BlobID()
+		}
+		if c.OldID != c.NewID || c.Old != c.New {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+func (r *repo) Descends(_ context.Context, commit, ancestor string) (bool, error) {
+	return r.ancestors(commit)[ancestor], nil
+}
+
+func (f files) fs() fstest.MapFS {
 	out := fstest.MapFS{}
 	for path, text := range f {
-		out[path] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
+		mode := fs.FileMode(0o644)
+		if file(text).Mode == patch.Executable {
+			mode = 0o755
+		}
+		out[path] = &fstest.MapFile{Data: file(text).Data, Mode: mode}
 	}
 	return out
+}
+
+func file(text string) *patch.File {
+	if rest, ok := strings.CutPrefix(text, "x:"); ok {
+		return &patch.File{Mode: patch.Executable, Data: []byte(rest)}
+	}
+	return &patch.File{Mode: patch.Regular, Data: []byte(text)}
 }
 
 func (r *repo) Tree(_ context.Context, commit string) (fs.FS, error) {
@@ -203,24 +238,24 @@ func (r *repo) MergeBases(_ context.Context, a, b string) (best []string, err er
 }
 
 // indexOf is what the transactions of a tree say, recorded in the order of their ids.
-func indexOf(tree fs.FS) (*commits.Index, error) {
-	clock := commits.NewClock(storetest.InOrder{Tree: tree})
+func indexOf(tree fs.FS) (*explain.Index, error) {
+	clock := explain.NewClock(storetest.InOrder{Tree: tree})
 	if err := clock.Commits(func(history.Commit) {}); err != nil {
 		return nil, err
 	}
-	return commits.NewIndex(tree, clock)
+	return explain.NewIndex(tree, clock)
 }
 
-// options judge by no rule of a Policy.
-func (r *repo) options() commits.Options {
+// options judge by the Policy of the files, where the default branch is the one that is judged.
+func (r *repo) options() explain.Options {
 	index, err := indexOf(r.ledger)
 	r.check(err)
-	return commits.Options{Ledger: r.ledger, Index: index, Code: r, Policy: policy.Default(), Now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}
+	return explain.Options{Ledger: r.ledger, Index: index, Code: r, Now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 // judge says of each commit that a tip has and since has not what accounts for it, the
 // oldest first, with names for ids.
-func (r *repo) judge(o commits.Options, since, tip string) (told []string) {
+func (r *repo) judge(o explain.Options, since, tip string) (told []string) {
 	r.t.Helper()
 	old, all := r.ancestors(since), r.ancestors(tip)
 	var list []history.BranchCommit
@@ -229,7 +264,10 @@ func (r *repo) judge(o commits.Options, since, tip string) (told []string) {
 			list = append(list, c)
 		}
 	}
-	got, err := commits.Run(context.Background(), o, list)
+	if o.Default == nil {
+		o.Default = r.line(since, tip)
+	}
+	got, err := explain.Run(context.Background(), o, list)
 	r.check(err)
 	b := got.List("main", since, got.After(0))
 	if b.Commits != len(list) || len(b.Explained)+len(b.Unexplained) != len(list) {
@@ -276,40 +314,32 @@ func (r *repo) named(text string) string {
 	return text
 }
 
-// compare holds what accounts for a commit against what audit --commit says of it, or of
-// the range that it is a part of. That one does not ask whether the approval was for another
-// commit, and knows no rule of the Policy.
-func (r *repo) compare(got commits.Result, c history.BranchCommit) {
+// line are the commits by first parents from one to another.
+func (r *repo) line(from, tip string) (out []string) {
+	for id := tip; id != ""; id = append(r.parents[id], "")[0] {
+		if out = append(out, id); id == from {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// compare holds what is said of one commit to what the list says.
+func (r *repo) compare(got explain.Result, c history.BranchCommit) {
 	if len(c.Parents) == 0 {
 		return
 	}
-	e := got.Explained[c.ID]
-	from, to := c.Parents[0], c.ID
-	if a, b, isRange := strings.Cut(e.PartOf, ".."); isRange {
-		from, to = a, b
-	} else if e.PartOf != "" {
-		from, to = r.parents[e.PartOf][0], e.PartOf
-	}
-	set, err := r.Diff(context.Background(), from, to)
-	var unfit *patch.Error
-	if err != nil && !errors.As(err, &unfit) {
-		r.t.Fatal(err)
-	}
-	one := coverage.Explanation{Explanation: audit.Explanation{From: from, Commit: to}}
-	r.check(one.Look(r.ledger, set, unfit, func(id string) (fs.FS, error) { return r.Tree(context.Background(), id) }))
-	switch {
-	case e.By == commits.ByBot || e.By == commits.ByMerge || r.names[c.ID] == "again" || r.names[c.ID] == "early":
-	case one.Explained != (e.By != ""):
-		r.t.Errorf("%s: audit --commit says %+v, audit --branch %+v", r.names[c.ID], one, e)
-	case e.By != "" && one.Result == coverage.Replay:
-		var ids []string
-		for _, claim := range one.Transactions {
-			if claim.Explains {
-				ids = append(ids, claim.TransactionID)
-			}
+	one, err := got.Commit(context.Background(), c.ID)
+	r.check(err)
+	e, is := got.Explained[c.ID]
+	var ids []string
+	for _, claim := range one.Transactions {
+		if claim.Explains {
+			ids = append(ids, claim.TransactionID)
 		}
-		if !slices.Equal(ids, append([]string{e.Transaction}, e.With...)) {
-			r.t.Errorf("%s: audit --commit names %q, audit --branch %+v", r.names[c.ID], ids, e)
-		}
+	}
+	if one.Explained != is || one.By != e.By || !slices.Equal(ids, e.Transactions()) || !is && one.Code != got.Unexplained[c.ID].Code {
+		r.t.Errorf("%s: of the commit %+v, of the branch %+v", r.names[c.ID], one, e)
 	}
 }

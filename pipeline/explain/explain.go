@@ -1,83 +1,116 @@
-// Package commits says of each commit of a branch what accounts for it: a transaction, a
-// pull request whose own diff was approved, a rule of the Policy, or nothing. It goes by
-// files, signatures and the ledger alone. What a commit's author can write freely (its
-// message, trailers, names and times) accounts for nothing. It is pure.
-//
-// The commits that the branch itself was at, one after another by first parents, are judged
-// as a whole: by what each changes in its first parent. What a merge brought is judged
-// with it. A transaction accounts for its change once: whoever makes it again, after it was
-// taken back, needs another approval.
-package commits
+// Package explain judges a branch: given its commits, a ledger, and the history of the Policy,
+// it says of each commit what accounts for it, by which transactions, how strong their
+// decisions are, or why nothing does. docs/explain.md has the definitions that it goes by. All
+// that asks what accounts for a commit asks here: audits, evidence, attestations, the watch. It
+// is pure, and needs no commit to be on any branch.
+package explain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
-// Code is the repository of the branch.
+// Code is the repository of the branch. What is not there is an error that says so.
 type Code interface {
+	// Paths are those in which the files of two commits differ, in byte order, with the modes
+	// of Git's tree entries, 0 for none. No content is read.
+	Paths(ctx context.Context, from, to string) ([]PathChange, error)
 	// Diff is what turns the files of one commit into those of another; a change that
 	// no patch can be is a *patch.Error.
 	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	Tree(ctx context.Context, commit string) (fs.FS, error)
 	// MergeBases are all best common ancestors.
 	MergeBases(ctx context.Context, a, b string) ([]string, error)
+	// Descends reports whether a commit is another, or descends from it; one that is not here is not.
+	Descends(ctx context.Context, commit, ancestor string) (bool, error)
 	// RawCommit is a commit as Git stores it.
 	RawCommit(ctx context.Context, commit string) ([]byte, error)
 }
 
+// A PathChange is a path whose entry differs between two trees. Old and New are the modes
+// of Git's entries, 0 for none.
+type PathChange = history.PathChange
+
 // By is what accounts for a commit.
 type By string
 
-// The four. ByMerge and ByBot are rules of the Policy.
+// What accounts for a commit. ByMerge and ByBot are rules of the Policy.
 const (
 	ByTransaction By = "transaction"
 	ByPullRequest By = "pull_request"
 	ByMerge       By = "merge"
 	ByBot         By = "bot"
+	ByEmpty       By = "empty"
 )
 
 // An Explained commit, and what accounts for it. Transaction is "" for the rules; With are
-// the others whose patches make the change together with its own. PartOf is a merge, or a range A..B, where the commit is accounted for only as a part of that.
-// Signer is who signed the commit of a bot, by the file of keys.
+// the others whose patches make the change together with its own. PartOf is a merge, or a
+// range A..B, where the commit is accounted for only as a part of that. Signer is who signed
+// the commit of a bot, by the file of keys. Late says that it was there before it was approved,
+// "" where that is not so. Exact is true where the change is one patch, byte for byte.
 type Explained struct {
-	Commit      string   `json:"commit"`
-	Subject     string   `json:"subject"`
-	By          By       `json:"by"`
-	Transaction string   `json:"transaction"`
-	With        []string `json:"with"`
-	PartOf      string   `json:"part_of"`
-	Signer      string   `json:"signer"`
+	Commit      string            `json:"commit"`
+	Subject     string            `json:"subject"`
+	By          By                `json:"by"`
+	Transaction string            `json:"transaction"`
+	With        []string          `json:"with"`
+	PartOf      string            `json:"part_of"`
+	Signer      string            `json:"signer"`
+	Strength    approval.Strength `json:"strength"`
+	Late        string            `json:"late"`
+	Exact       bool              `json:"exact"`
 }
 
-// An Unexplained commit, and why that is so. Paths are the first that it changes. Lines
+// Transactions are all that account for a commit.
+func (e Explained) Transactions() []string {
+	if e.Transaction == "" {
+		return nil
+	}
+	return append([]string{e.Transaction}, e.With...)
+}
+
+// A Code of an Unexplained commit says why nothing accounts for it.
+type Reason string
+
+// The reasons, the gravest first.
+const (
+	Denied         Reason = "denied"
+	RecordInvalid  Reason = "record_invalid"
+	UnknownPolicy  Reason = "unknown_policy"
+	WeakDecision   Reason = "weak_decision"
+	NotApproved    Reason = "not_approved"
+	NotApplied     Reason = "not_applied"
+	UsedUp         Reason = "used_up"
+	PartlyApproved Reason = "partly_approved"
+	CannotTell     Reason = "cannot_tell"
+	BadMerge       Reason = "merge"
+	BeyondBot      Reason = "bot"
+	NothingKnown   Reason = "nothing_known"
+)
+
+// Reasons are all of them, the gravest first.
+var Reasons = []Reason{Denied, RecordInvalid, UnknownPolicy, WeakDecision, NotApproved, NotApplied, UsedUp, PartlyApproved, CannotTell, BadMerge, BeyondBot, NothingKnown}
+
+// An Unexplained commit, and why that is so: by a code, in words, and the transactions
+// that it is about. Paths are the first that it changes. Lines
 // are those of a merge that neither side has, or those that no approved patch has where
 // some are in the change.
 type Unexplained struct {
-	Commit    string   `json:"commit"`
-	Subject   string   `json:"subject"`
-	Reason    string   `json:"reason"`
-	Paths     []string `json:"paths"`
-	MorePaths int      `json:"more_paths"`
-	Lines     []Lines  `json:"lines"`
-}
-
-// Lines are some of a file: From to To, counted from 1. Where lines are missing there, To
-// is From-1. Where From is 0 it is the file as a whole.
-type Lines struct {
-	Path string `json:"path"`
-	From int    `json:"from"`
-	To   int    `json:"to"`
+	Commit       string   `json:"commit"`
+	Subject      string   `json:"subject"`
+	Code         Reason   `json:"code"`
+	Reason       string   `json:"reason"`
+	Transactions []string `json:"transactions"`
+	Paths        []string `json:"paths"`
+	MorePaths    int      `json:"more_paths"`
+	Lines        []Lines  `json:"lines"`
 }
 
 // maxPaths is how many paths, and how many Lines, an Unexplained commit names.
@@ -103,21 +136,17 @@ func (b Branch) Count(by By) (n int) {
 	return n
 }
 
-// BotKeys are the keys of one of the Policy's rules for bots, or why they cannot be read.
-type BotKeys struct {
-	Allowed sshsig.Allowed
-	Err     error
-}
-
-// Options are what a branch is judged by. Ledger is the tree of its tip, the Policy the one
-// in force with a BotKeys for each of its bots. Now is when it is judged: a key that is not
-// valid then accounts for nothing.
+// Options are what a branch is judged by. Ledger is the tree of its tip, Index what its
+// transactions say of commits. Default are the commits of the default branch by first
+// parents, the oldest first, beginning with the one that was there when the ledger began: whose Policy
+// is believed. AtLeast is how strong decisions have to be, "" for any. Now is when it is
+// judged.
 type Options struct {
 	Ledger  fs.FS
 	Index   *Index
 	Code    Code
-	Policy  policy.Policy
-	BotKeys []BotKeys
+	Default []string
+	AtLeast approval.Strength
 	Now     time.Time
 }
 
@@ -129,25 +158,14 @@ type Result struct {
 	Unexplained map[string]Unexplained
 	brought     map[string]string // by commit: the one of the chain that brought it
 	order       []string          // as they were given
+	judge       *judge
 }
 
 // Run judges commits: those of a branch that one commit does not have, the tip first.
 func Run(ctx context.Context, o Options, commits []history.BranchCommit) (Result, error) {
-	j := &judge{
-		Options: o, commits: map[string]history.BranchCommit{}, used: map[string]string{}, claims: map[string][]audit.Claim{}, taken: map[string]bool{}, own: map[string][]string{},
-		Result: Result{Explained: map[string]Explained{}, Unexplained: map[string]Unexplained{}, brought: map[string]string{}},
-	}
-	for _, c := range commits {
-		j.commits[c.ID] = c
-		j.order = append(j.order, c.ID)
-	}
-	if len(commits) == 0 {
-		return j.Result, nil
-	}
-	for _, c := range commits { // what a transaction made is its own, whoever made the same before
-		if err := j.keepsOwn(ctx, c); err != nil {
-			return j.Result, fmt.Errorf("commit %s: %w", c.ID, err)
-		}
+	j, err := newJudge(ctx, o, commits)
+	if err != nil || len(commits) == 0 {
+		return j.Result, err
 	}
 	j.Chain = j.chain(commits[0].ID)
 	for _, c := range j.Chain {
@@ -156,7 +174,11 @@ func Run(ctx context.Context, o Options, commits []history.BranchCommit) (Result
 		}
 	}
 	clear(j.taken)
-	return j.Result, j.line(ctx, commits[0].ID)
+	if err := j.line(ctx, commits[0].ID, true); err != nil {
+		return j.Result, err
+	}
+	j.Result.judge = j
+	return j.Result, j.tell()
 }
 
 // Has reports whether a commit was judged.
@@ -171,27 +193,6 @@ func (r Result) BroughtBy(commit string) string { return r.brought[commit] }
 
 // Order are all commits, in the order in which they were given: the newest first.
 func (r Result) Order() []string { return r.order }
-
-// keepsOwn notes the transactions that made a commit. That a record names a commit proves
-// nothing of what is in it: it has to be exactly the change that was proposed.
-func (j *judge) keepsOwn(ctx context.Context, c history.BranchCommit) error {
-	if len(j.Index.made[c.ID]) == 0 || len(c.Parents) == 0 {
-		return nil
-	}
-	set, err := j.Code.Diff(ctx, c.Parents[0], c.ID)
-	if errors.As(err, new(*patch.Error)) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, id := range j.Index.made[c.ID] {
-		if j.Index.patches[id] == set.ID() {
-			j.own[c.ID], j.used[id] = append(j.own[c.ID], id), c.ID
-		}
-	}
-	return nil
-}
 
 // After is what a chain's commits from the n-th on brought into the branch.
 func (r Result) After(n int) (listed func(commit string) bool) {
@@ -217,18 +218,6 @@ func (r Result) List(name, since string, listed func(commit string) bool) Branch
 		}
 	}
 	return b
-}
-
-type judge struct {
-	Options
-	Result
-	commits map[string]history.BranchCommit
-	used    map[string]string        // by transaction: the commit that it accounts for
-	claims  map[string][]audit.Claim // by patch_id
-	taken   map[string]bool          // commits that belong to a line already
-	own     map[string][]string      // by commit: the transactions that made it, and whose change it is
-	tried   int                      // ranges
-	work    int                      // of replays, up to maxWork
 }
 
 // chain are the commits by first parents up to a tip, oldest first, that no line has yet.
@@ -266,3 +255,6 @@ func (j *judge) side(c history.BranchCommit) (out []history.BranchCommit) {
 	}
 	return out
 }
+
+// at names a commit in an error.
+func at(commit string, err error) error { return fmt.Errorf("commit %s: %w", commit, err) }

@@ -1,4 +1,4 @@
-package commits
+package explain
 
 import (
 	"cmp"

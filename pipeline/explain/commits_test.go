@@ -1,16 +1,14 @@
-package commits_test
+package explain_test
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 func start() files {
@@ -44,7 +42,7 @@ func TestBranch(t *testing.T) {
 		}, "one: pull_request tx5"},
 		"not applied, not approved": {func(r *repo, root string) string {
 			return r.commit("two", does(4, does(3, base)), r.commit("one", does(3, base), root))
-		}, "one: NOT, of the transaction that proposes it, tx3: it was not applied\ntwo: NOT, of the transaction that proposes it, tx4: it was not applied"},
+		}, "one: NOT, of the transaction that proposes it, tx3: it was not applied\ntwo: NOT, of the transaction that proposes it, tx4: it was not approved"},
 		"unexplained": {func(r *repo, root string) string {
 			return r.commit("one", base.with("other", "b\n"), root)
 		}, "one: NOT, no transaction proposes this change"},
@@ -62,7 +60,7 @@ func TestBranch(t *testing.T) {
 			two := r.commit("two\n\nCountersign-Transaction: me", base.with("other", "c\n"), one)
 			return r.commit("three", base.with("other", "c\n"), two)
 		}, "one: NOT, names tx_01KE5W5200041061050R3GG28A, which the ledger does not have; no transaction proposes this change\n" +
-			"two: NOT, names me, which is not a transaction id; no transaction proposes this change\nthree: NOT, changes no file"},
+			"two: NOT, names me, which is not a transaction id; no transaction proposes this change\nthree: empty"},
 		"the first commit of all": {func(r *repo, root string) string {
 			return r.commit("unborn", does(0, base))
 		}, "unborn: NOT, has no parent: no patch is all that a repository began with"},
@@ -96,7 +94,7 @@ func TestBranch(t *testing.T) {
 		"again, where another line moved": {func(r *repo, root string) string {
 			moved := base.with(path(0), before(0)+"four\n")
 			return r.commit("again", moved.with(path(0), after(0)+"four\n"), r.commit("move", moved, r.commit("one", does(0, base), root)))
-		}, "one: transaction tx0\nmove: NOT, no transaction proposes this change\nagain: NOT, no transaction proposes this change"},
+		}, "one: transaction tx0\nmove: NOT, no transaction proposes this change\nagain: NOT, tx0 was approved for commit one; the same change again takes an approval of its own"},
 
 		// Merges as forges make them, of what was approved on files that changed meanwhile.
 		"rebased": {func(r *repo, root string) string {
@@ -121,18 +119,35 @@ func TestBranch(t *testing.T) {
 
 		// Commits in a row.
 		"a range": {func(r *repo, root string) string {
-			half := r.commit("half", base.with(path(0), "one\nhalf\nthree\n"), root)
+			half := r.commit("half", base.with(path(0), "one\nthree\n"), root)
 			return r.commit("whole", does(0, base), half)
 		}, "half: transaction tx0, of root..whole\nwhole: transaction tx0, of root..whole"},
 		"a range, where another line moved": {func(r *repo, root string) string {
 			moved := base.with(path(0), before(0)+"four\n")
-			half := r.commit("half", moved.with(path(0), "one\nhalf\nthree\nfour\n"), r.commit("move", moved, root))
+			half := r.commit("half", moved.with(path(0), "one\nthree\nfour\n"), r.commit("move", moved, root))
 			return r.commit("whole", moved.with(path(0), after(0)+"four\n"), half)
 		}, "move: NOT, no transaction proposes this change\nhalf: transaction tx0, of move..whole\nwhole: transaction tx0, of move..whole"},
 		"a range that leaves more behind": {func(r *repo, root string) string {
-			half := r.commit("half", base.with(path(0), "one\nhalf\nthree\n"), root)
+			half := r.commit("half", base.with(path(0), "one\nthree\n"), root)
 			return r.commit("whole", does(0, base).with("other", "b\n"), half)
 		}, "half: NOT, no transaction proposes this change\nwhole: NOT, no transaction proposes this change"},
+
+		"a line of its own on the way": {func(r *repo, root string) string {
+			half := r.commit("half", base.with(path(0), "one\nhalf\nthree\n"), root)
+			return r.commit("whole", does(0, base), half)
+		}, "half: NOT, no transaction proposes this change\nwhole: NOT, no transaction proposes this change"},
+		"a file that comes and goes on the way": {func(r *repo, root string) string {
+			half := r.commit("half", base.with(path(0), "one\nthree\n").with(".github/workflows/evil.yml", "on: push\n"), root)
+			return r.commit("whole", does(0, base), half)
+		}, "half: NOT, no transaction proposes this change\nwhole: NOT, no transaction proposes this change"},
+		"a mode that comes and goes on the way": {func(r *repo, root string) string {
+			half := r.commit("half", base.with(path(0), "x:one\nthree\n"), root)
+			return r.commit("whole", does(0, base), half)
+		}, "half: NOT, no transaction proposes this change\nwhole: NOT, no transaction proposes this change"},
+		"an empty commit on the way": {func(r *repo, root string) string {
+			half := r.commit("half", base.with(path(0), "one\nthree\n"), root)
+			return r.commit("whole", does(0, base), r.commit("empty", base.with(path(0), "one\nthree\n"), half))
+		}, "half: transaction tx0, of root..whole\nempty: transaction tx0, of root..whole\nwhole: transaction tx0, of root..whole"},
 
 		// Merges.
 		"a merge, as one change": {func(r *repo, root string) string {
@@ -143,13 +158,13 @@ func TestBranch(t *testing.T) {
 			moved := base.with(path(0), before(0)+"four\n")
 			r.put(r.applied(0), "made", does(0, base), root)
 			return r.commit("merge", moved.with(path(0), after(0)+"four\n"), r.commit("move", moved, root), r.applied(0))
-		}, "made: transaction tx0\nmove: NOT, no transaction proposes this change\nmerge: transaction tx0"},
+		}, "made: transaction tx0, of merge\nmove: NOT, no transaction proposes this change\nmerge: transaction tx0"},
 		"a queue": {func(r *repo, root string) string {
 			r.put(r.applied(0), "made0", does(0, base), root)
 			r.put(r.applied(1), "made1", does(1, base), root)
 			first := r.commit("first", does(0, base), root, r.applied(0))
 			return r.commit("second", does(1, does(0, base)), first, r.applied(1))
-		}, "made0: transaction tx0\nmade1: transaction tx1\nfirst: transaction tx0\nsecond: transaction tx1"},
+		}, "made0: transaction tx0, of first\nmade1: transaction tx1, of second\nfirst: transaction tx0\nsecond: transaction tx1"},
 		"a merge that hides a change": {func(r *repo, root string) string {
 			r.put(r.applied(0), "made", does(0, base), root)
 			return r.commit("evil", does(0, base).with("other", "b\n"), root, r.applied(0))
@@ -175,9 +190,14 @@ func wantLines(t *testing.T, got []string, want string) {
 	}
 }
 
+// rules are a Policy by which merges are covered, and a bot may change some paths.
+func rules(paths ...string) string {
+	return fmt.Sprintf("version: 1\nexplained: {merges: covered, bots: [{keys: keys, paths: [%s]}]}\n", strings.Join(paths, ", "))
+}
+
 // TestRules: merges and bots that a rule of the Policy accounts for.
 func TestRules(t *testing.T) {
-	base := start()
+	base := start().with(".github/countersign.yml", rules("/go.sum", "/go.mod", "/lock", "/.gitattributes"))
 	bot, eve := signedtest.Ed25519(1), signedtest.Ed25519(2)
 	line := func(options string) string { return "bot@example.org " + options + " " + bot.Public + "\n" }
 	const whom = `namespaces="git"`
@@ -214,7 +234,7 @@ func TestRules(t *testing.T) {
 		}, "one: NOT, no transaction proposes this change; explained.bots[0] does not have who signed it: "},
 		"no keys": {"", func(r *repo, root string) string {
 			return signs(r, "one", base.with("go.sum", "v2\n"), bot, root)
-		}, "one: NOT, no transaction proposes this change; the file of keys is gone"},
+		}, "one: NOT, no transaction proposes this change; explained.bots[0] does not have who signed it: "},
 
 		"a covered merge": {line(whom), func(r *repo, root string) string {
 			left := signs(r, "left", base.with("go.sum", "v2\n"), bot, root)
@@ -255,15 +275,9 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
+			base = base.with("keys", c.keys) // "" is no file
 			root := r.commit("root", base)
-			o := r.options()
-			o.Policy.Explained = policy.CommitRules{Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: "keys", Paths: []string{"/go.sum", "/go.mod", "/lock", "/.gitattributes"}}}}
-			allowed, err := sshsig.ParseAllowedSigners([]byte(c.keys))
-			o.BotKeys = []commits.BotKeys{{Allowed: allowed, Err: err}}
-			if c.keys == "" {
-				o.BotKeys[0].Err = errors.New("the file of keys is gone")
-			}
-			wantLines(t, r.judge(o, root, c.make(r, root)), c.want)
+			wantLines(t, r.judge(r.options(), root, c.make(r, root)), c.want)
 		})
 	}
 }
@@ -271,13 +285,9 @@ func TestRules(t *testing.T) {
 // TestT79MergeOfWhatWasBefore: what is from before the oldest transaction is not judged where the
 // branch had it. A merge that brings it to the branch is explained by no rule.
 func TestT79MergeOfWhatWasBefore(t *testing.T) {
-	base := start()
-	evil := base.with("other", "b\n")
 	bot := signedtest.Ed25519(1)
-	keys, err := sshsig.ParseAllowedSigners([]byte("bot@example.org namespaces=\"git\" " + bot.Public + "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := start().with(".github/countersign.yml", rules("/go.sum")).with("keys", `bot@example.org namespaces="git" `+bot.Public+"\n")
+	evil := base.with("other", "b\n")
 	for name, c := range map[string]struct {
 		make func(r *repo, root, old string) (tip string)
 		want string
@@ -303,8 +313,10 @@ func TestT79MergeOfWhatWasBefore(t *testing.T) {
 			root := r.commit("root", base)
 			old := r.commit("old", evil, root)
 			o := r.options()
-			o.Policy.Explained = policy.CommitRules{Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: "keys", Paths: []string{"/go.sum"}}}}
-			o.BotKeys = []commits.BotKeys{{Allowed: keys}}
+			o.Default = []string{root}
+			if name == "which the branch had" {
+				o.Default = nil
+			}
 			wantLines(t, r.judge(o, old, c.make(r, root, old)), c.want)
 		})
 	}
@@ -337,7 +349,7 @@ func TestAbsent(t *testing.T) {
 			if index, err := indexOf(r.ledger); err == nil {
 				o := r.options()
 				o.Index = index
-				got, err := commits.Run(t.Context(), o, r.log[slices.IndexFunc(r.log, func(b history.BranchCommit) bool { return b.ID == c.tip }):][:1])
+				got, err := explain.Run(t.Context(), o, r.log[slices.IndexFunc(r.log, func(b history.BranchCommit) bool { return b.ID == c.tip }):][:1])
 				if err == nil && len(got.Explained) > 0 {
 					t.Errorf("%s: without %s: %+v", what, name, got.Explained)
 				}

@@ -1,4 +1,4 @@
-package commits_test
+package explain_test
 
 import (
 	"context"
@@ -6,11 +6,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -24,6 +23,13 @@ func (c changing) Diff(context.Context, string, string) (patch.Patchset, error) 
 func (c changing) Tree(context.Context, string) (fs.FS, error)                  { return c.base, nil }
 func (c changing) MergeBases(context.Context, string, string) ([]string, error) {
 	return []string{"base"}, nil
+}
+func (c changing) Descends(context.Context, string, string) (bool, error) { return false, nil }
+func (c changing) Paths(context.Context, string, string) (out []explain.PathChange, err error) {
+	for _, f := range c.set.Files() {
+		out = append(out, explain.PathChange{Path: f.Path, Old: 0o100644, New: 0o100644, OldID: "a", NewID: "b"})
+	}
+	return out, nil
 }
 func (c changing) RawCommit(context.Context, string) ([]byte, error) { return []byte("tree x\n"), nil }
 
@@ -78,7 +84,7 @@ func TestT79CommitThatARecordNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := commits.Run(context.Background(), commits.Options{Ledger: tree, Index: index, Code: changing{set, base}, Policy: policy.Default()}, c.list)
+		got, err := explain.Run(context.Background(), explain.Options{Ledger: tree, Index: index, Code: changing{set, base}, Default: []string{"base"}}, c.list)
 		if err != nil {
 			t.Fatal(err)
 		}

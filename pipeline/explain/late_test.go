@@ -1,12 +1,11 @@
-package audit_test
+package explain_test
 
 import (
-	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -25,15 +24,17 @@ func TestT03DeniedWhileItWasApplied(t *testing.T) {
 				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 			}
 		}
-		all, err := ledger.All(tree)
-		if err != nil || len(all) != 1 {
-			t.Fatalf("%v %+v", err, all)
+		index, err := indexOf(tree)
+		if err != nil {
+			t.Fatal(err)
 		}
-		claims, err := audit.Claims(tree, all[0].PatchID())
-		if err != nil || len(claims) != 1 || claims[0].AppliedCommit == "" {
-			t.Fatalf("%v %+v", err, claims)
+		base := files{path(0): before(0)}
+		code := changing{between(t, base, files{path(0): after(0)}), base.fs()}
+		got, err := explain.Run(t.Context(), explain.Options{Ledger: tree, Index: index, Code: code, Default: []string{"base"}}, []history.BranchCommit{{ID: "made", Parents: []string{"base"}}})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got := claims[0]; got.Explains != want || strings.Contains(got.Why, "denied") == want {
+		if is := got.Unexplained["made"].Code == explain.Denied; is == want || len(got.Explained) == 1 != want {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -1,0 +1,242 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+)
+
+// A Strength says how well it is told who made a decision; docs/explain.md has what each
+// means. "" is none.
+type Strength string
+
+// The strengths, from the strongest.
+const (
+	Hardware   Strength = "hardware"
+	Signed     Strength = "signed"
+	ForgeTwice Strength = "forge_twice"
+	Forge      Strength = "forge"
+	Shell      Strength = "shell"
+)
+
+// Strengths are all of them, the strongest first.
+var Strengths = []Strength{Hardware, Signed, ForgeTwice, Forge, Shell}
+
+// AtLeast reports whether s is as strong as least, which every Strength is if least is "".
+func (s Strength) AtLeast(least Strength) bool {
+	if least == "" {
+		return true
+	}
+	i := slices.Index(Strengths, s)
+	return i >= 0 && i <= slices.Index(Strengths, least)
+}
+
+// Kind is the word that a Policy has for decisions of a strength.
+func (s Strength) Kind() policy.DecisionKind {
+	switch s {
+	case Hardware, Signed:
+		return policy.SignedDecision
+	case ForgeTwice, Forge:
+		return policy.ForgeDecision
+	}
+	return policy.LocalDecision
+}
+
+// Terms are what a recorded verdict is held to for what it accounts for: the Policy that
+// the branch had. Listed reports whether the list of keys of that Policy has a line, for a
+// transaction that began at a time; nil is no list. Owners reports whether its CODEOWNERS
+// file is the one that the record's answers are from. Kinds are the decisions that account
+// for a commit, Least how strong they must be. Made is when the change was there at the
+// latest, zero if that is not known, by the clock of the forge; Recorded is the same by the
+// events of the ledger.
+type Terms struct {
+	Policy         policy.Policy
+	Listed         func(line string, began time.Time) bool
+	Owners         func() bool
+	Kinds          []policy.DecisionKind
+	Least          Strength
+	Made, Recorded time.Time
+}
+
+// An Account is what a transaction's record is worth on some Terms. Then is the recorded
+// verdict, Verdict the one decided again. Unknown is what the record does not tell that
+// this depends on. Strength is that of what makes up for the verdict; Enough is false where
+// this is too weak. Late is true where it was not approved yet when it was made.
+type Account struct {
+	Then, Verdict Verdict
+	Unknown       []string
+	Strength      Strength
+	Enough, Late  bool
+}
+
+// Account decides again on a transaction, whose record was verified, on other Terms.
+// Denials are what the ledger holds against the patch, where the change is not settled.
+func (ps *Policies) Account(dir fs.FS, log *ledger.Log, denials []ledger.Denial, t Terms) (a Account, err error) {
+	m, err := ps.lastVerdict(&signatures{dir: dir, log: log}, denials)
+	if err != nil {
+		return a, err
+	}
+	if a.Then = m.then; a.Then.State != Approved {
+		return a, nil
+	}
+	if a.Verdict, a.Unknown, err = ps.on(m, t, nil); err != nil || a.Verdict.State != Approved {
+		return a, err
+	}
+	approved := func(counts func(ledger.ApprovalDecision) bool) (bool, error) {
+		v, _, err := ps.on(m, t, counts)
+		return v.State == Approved, err
+	}
+	for _, least := range Strengths {
+		if !slices.ContainsFunc(a.Verdict.strengths(m), func(s Strength) bool { return s == least }) {
+			continue
+		}
+		ok, err := approved(func(d ledger.ApprovalDecision) bool { return m.strength(d).AtLeast(least) })
+		if err != nil {
+			return a, err
+		}
+		if ok {
+			a.Strength = least
+			break
+		}
+	}
+	a.Enough, err = approved(func(d ledger.ApprovalDecision) bool {
+		s := m.strength(d)
+		return slices.Contains(t.Kinds, s.Kind()) && s.AtLeast(t.Least)
+	})
+	if err != nil || t.Made.IsZero() && t.Recorded.IsZero() {
+		return a, err
+	}
+	intime, err := approved(func(d ledger.ApprovalDecision) bool { return m.inTime(d, t) })
+	a.Late = !intime
+	return a, err
+}
+
+// on is the verdict of that moment on some Terms, where of the approvals only those count
+// that counts takes; nil takes all.
+func (ps *Policies) on(m *moment, t Terms, counts func(ledger.ApprovalDecision) bool) (v Verdict, unknown []string, err error) {
+	p, proposed := t.Policy, m.log.Transaction().Pointers.Proposal
+	needs := p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)
+	if slices.ContainsFunc(needs, func(n policy.Need) bool { return n.Owners }) && !t.Owners() {
+		return Verdict{State: Unknown}, []string{"who owned the files by the branch's CODEOWNERS"}, nil
+	}
+	decide := func(c Case) Verdict {
+		if signedBy := c.Signed; t.Listed != nil {
+			c.Signed = func(d ledger.ApprovalDecision) (time.Time, error) {
+				if err := m.listed(d, t.Listed); err != nil {
+					return time.Time{}, err
+				}
+				return signedBy(d)
+			}
+		}
+		if counts != nil {
+			c.Passes = func(d ledger.ApprovalDecision) string {
+				if counts(d) {
+					return ""
+				}
+				return "is too weak, or too late"
+			}
+		}
+		return c.Decide()
+	}
+	if m.asksTheSame(p) && m.decided != nil { // the same questions have the same answers
+		c, err := m.decided()
+		if err != nil {
+			return v, nil, err
+		}
+		return decide(c), nil, nil
+	}
+	m.untold = nil
+	best, err := m.caseUnder(p, true)
+	if err != nil {
+		return v, nil, err
+	}
+	least, err := m.caseUnder(p, false)
+	if err != nil {
+		return v, nil, err
+	}
+	v = decide(least)
+	if v.State == Denied && m.denialInDoubt(p) != "" || decide(best).State != v.State {
+		if counts == nil && !m.asksTheSame(p) {
+			return Verdict{State: Unknown}, m.untold, nil
+		}
+		v = decide(best)
+	}
+	return v, nil, nil
+}
+
+// listed holds the recorded line of a decision's key to a list.
+func (m *moment) listed(d ledger.ApprovalDecision, has func(string, time.Time) bool) error {
+	_, line, err := ReadSignature(m.dir, m.log, d)
+	if err != nil {
+		return err
+	}
+	began, err := m.log.Time(0)
+	if err == nil && !has(line, began) {
+		err = errors.New("the branch's list of keys has another line for it, or none")
+	}
+	return err
+}
+
+// strengths are those of the approvals that count in a verdict.
+func (v Verdict) strengths(m *moment) (out []Strength) {
+	for i, d := range ledger.Of[*ledger.ApprovalDecision](m.before) {
+		if i < len(v.Decisions) && v.Decisions[i].Counted && d.Decision == ledger.Approve {
+			out = append(out, m.strength(*d))
+		}
+	}
+	return out
+}
+
+// strength is how well it is told who made a decision.
+func (m *moment) strength(d ledger.ApprovalDecision) Strength {
+	switch s := d.Source; {
+	case s.Signature != nil:
+		if proven := m.of(d); proven.err == nil && proven.proof.Hardware {
+			return Hardware
+		}
+		return Signed
+	case !signed.IsForge(s):
+		return Shell
+	}
+	if m.standing != nil && slices.ContainsFunc(m.standing.Decisions, func(s Stood) bool { return s.ApprovalRequestID == d.ApprovalRequestID && s.Stands }) {
+		return ForgeTwice
+	}
+	return Forge
+}
+
+// inTime reports whether a decision was made before the change was there.
+func (m *moment) inTime(d ledger.ApprovalDecision, t Terms) bool {
+	if !t.Made.IsZero() && signed.IsForge(d.Source) {
+		said, err := time.Parse(time.RFC3339, d.Source.CreatedAt)
+		if err != nil || said.After(t.Made) {
+			return false
+		}
+	}
+	if t.Recorded.IsZero() {
+		return true
+	}
+	for i, p := range m.log.Payloads() {
+		if o, is := p.(*ledger.ApprovalDecision); is && o.ApprovalRequestID == d.ApprovalRequestID {
+			at, err := m.log.Time(i)
+			return err == nil && !at.After(t.Recorded)
+		}
+	}
+	return false
+}
+
+// Needed is why a verdict is not approved, in words.
+func (a Account) Needed() string {
+	switch {
+	case a.Then.State != Approved:
+		return fmt.Sprintf("by its record its verdict is %s (%s)", a.Then.State, a.Then.Reason)
+	case a.Verdict.State != Approved:
+		return fmt.Sprintf("by the Policy that the branch had its verdict is %s (%s)", a.Verdict.State, a.Verdict.Reason)
+	}
+	return ""
+}

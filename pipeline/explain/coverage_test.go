@@ -1,0 +1,170 @@
+package explain_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// between is what turns some files into others.
+func between(t testing.TB, from, to files) patch.Patchset {
+	t.Helper()
+	after := map[string]*patch.File{}
+	for path := range from {
+		if _, stays := to[path]; !stays {
+			after[path] = nil
+		}
+	}
+	for path := range to {
+		f, err := patch.Lookup(to.fs(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after[path] = f
+	}
+	set, err := patch.Between(from.fs(), after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func lines(words string) string { return strings.ReplaceAll(words, " ", "\n") + "\n" }
+
+// TestOf: what approved patches are to a change.
+func TestOf(t *testing.T) {
+	base := files{"a": lines("1 2 3 4 5 6 7"), "b": "b\n", "bin": "\x00\x01"}
+	one := between(t, base, files{"a": lines("one 2 3 4 5 6 7"), "b": "b\n", "bin": "\x00\x01"})
+	seven := between(t, base, files{"a": lines("1 2 3 4 5 6 seven"), "b": "b\n", "bin": "\x00\x01"})
+	binary := between(t, base, files{"a": base["a"], "b": "b\n", "bin": "\x00\x02"})
+	mode := between(t, base, files{"a": "x:" + base["a"], "b": "b\n", "bin": "\x00\x01"})
+	gone := between(t, base, files{"a": base["a"], "bin": "\x00\x01"})
+	made := between(t, base, files{"a": base["a"], "b": "b\n", "bin": "\x00\x01", "new": "n\n"})
+	moved := files{"a": lines("1 2 3 FOUR 5 6 7"), "b": "b\n", "bin": "\x00\x01"}
+	next := between(t, files{"a": lines("one 2 3 4 5 6 7")}, files{"a": lines("ONE 2 3 4 5 6 7")}) // after one
+	all := map[string]patch.Patchset{"one": one, "seven": seven, "binary": binary, "mode": mode, "gone": gone, "made": made, "next": next}
+
+	for _, c := range []struct {
+		name     string
+		from, to files
+		patches  string
+		want     explain.Making
+		used     string
+		lines    string
+	}{
+		{"the patch itself", base, files{"a": lines("one 2 3 4 5 6 7"), "b": "b\n", "bin": "\x00\x01"}, "seven one", explain.Exact, "one", ""},
+		{"two patches", base, files{"a": lines("one 2 3 4 5 6 seven"), "b": "b\n", "bin": "\x00\x01"}, "seven one", explain.Replay, "seven one", ""},
+		{"two in a row", base, files{"a": lines("ONE 2 3 4 5 6 7"), "b": "b\n", "bin": "\x00\x01"}, "one next", explain.Replay, "one next", ""},
+		{"the second alone", base, files{"a": lines("ONE 2 3 4 5 6 7"), "b": "b\n", "bin": "\x00\x01"}, "next", explain.NotCovered, "", "a:1-1"},
+		{"another file moved", files{"a": base["a"], "b": "c\n", "bin": "\x00\x01"}, files{"a": lines("one 2 3 4 5 6 7"), "b": "c\n", "bin": "\x00\x01"}, "one", explain.Exact, "one", ""},
+		{"another line moved", moved, files{"a": lines("one 2 3 FOUR 5 6 7"), "b": "b\n", "bin": "\x00\x01"}, "one", explain.Replay, "one", ""},
+		{"a mode on moved lines", moved, files{"a": "x:" + moved["a"], "b": "b\n", "bin": "\x00\x01"}, "mode", explain.Replay, "mode", ""},
+		{"and a line with it", moved, files{"a": "x:" + lines("one 2 3 FOUR 5 6 7"), "b": "b\n", "bin": "\x00\x01"}, "one mode", explain.Replay, "one mode", ""},
+		{"and a line more", moved, files{"a": lines("one 2 3 FOUR 5 6 7 8"), "b": "b\n", "bin": "\x00\x01"}, "one", explain.NotCovered, "one", "a:8-8"},
+		{"and a line less", moved, files{"a": lines("one 2 3 FOUR 5 7"), "b": "b\n", "bin": "\x00\x01"}, "one", explain.NotCovered, "one", "a:6-5"},
+		{"the last newline", base, files{"a": strings.TrimSuffix(lines("one 2 3 4 5 6 7"), "\n"), "b": "b\n", "bin": "\x00\x01"}, "one", explain.NotCovered, "one", "a:7-7"},
+		{"conflict", files{"a": lines("uno 2 3 4 5 6 7")}, files{"a": lines("one 2 3 4 5 6 7")}, "one", explain.NotCovered, "", "a:1-1"},
+		{"a neighbour", files{"a": lines("1 two 3 4 5 6 7")}, files{"a": lines("one two 3 4 5 6 7")}, "one", explain.NotCovered, "", "a:1-1"},
+		{"beside the neighbour", files{"a": lines("1 2 three 4 5 6 7")}, files{"a": lines("one 2 three 4 5 6 7")}, "one", explain.Replay, "one", ""},
+		{"binary that moved", files{"bin": "\x00\x03"}, files{"bin": "\x00\x02"}, "binary", explain.NotCovered, "", "bin:0-0"},
+		{"binary, and a file", base, files{"a": base["a"], "b": "c\n", "bin": "\x00\x02"}, "binary", explain.NotCovered, "binary", "b:1-1"},
+		{"deleted and made", base, files{"a": base["a"], "bin": "\x00\x01", "new": "n\n"}, "gone made", explain.Replay, "gone made", ""},
+		{"deleted, changed before", files{"b": "c\n"}, files{}, "gone", explain.NotCovered, "", "b:0-0"},
+		{"made with another text", base, files{"a": base["a"], "b": "b\n", "bin": "\x00\x01", "new": "m\n"}, "made", explain.NotCovered, "", "new:0-0"},
+		{"another mode", base, files{"a": "x:" + lines("one 2 3 4 5 6 7"), "b": "b\n", "bin": "\x00\x01"}, "one", explain.NotCovered, "one", "a:0-0"},
+		{"taken back", files{"a": lines("one 2 3 4 5 6 7")}, files{"a": base["a"]}, "one", explain.NotCovered, "", "a:1-1"},
+		{"half of a patch with two files", base, files{"a": lines("one 2 3 4 5 6 7"), "b": "b\n", "bin": "\x00\x01"}, "both", explain.NotCovered, "", "a:1-1"},
+		{"nothing approved", base, files{"a": lines("one 2 3 4 5 6 7"), "b": "b\n", "bin": "\x00\x01"}, "", explain.NotCovered, "", "a:1-1"},
+	} {
+		all["both"] = between(t, base, files{"a": lines("one 2 3 4 5 6 7"), "b": "c\n", "bin": "\x00\x01"})
+		var patches []explain.Patch
+		for _, id := range strings.Fields(c.patches) {
+			patches = append(patches, explain.Patch{ID: id, Set: all[id]})
+		}
+		got := explain.Of(between(t, c.from, c.to), patches)
+		var left []string
+		for _, l := range got.Lines {
+			left = append(left, fmt.Sprintf("%s:%d-%d", l.Path, l.From, l.To))
+		}
+		if got.Result != c.want || strings.Join(got.Transactions, " ") != c.used || strings.Join(left, " ") != c.lines {
+			t.Errorf("%s: %s by %v, left %v", c.name, got.Result, got.Transactions, left)
+		}
+	}
+}
+
+// TestMergesAsGit: where patches account for a change of one file that has changed in
+// other lines, git merges the two without a conflict, and to the same bytes.
+func TestMergesAsGit(t *testing.T) {
+	dir := t.TempDir()
+	random := rand.New(rand.NewPCG(1, 2))
+	edit := func(text []string) []string {
+		out := slices.Clone(text)
+		for range 1 + random.IntN(3) {
+			at := random.IntN(len(out))
+			switch random.IntN(3) {
+			case 0:
+				out[at] += fmt.Sprintf(" %d", random.IntN(1000))
+			case 1:
+				out = slices.Insert(out, at, fmt.Sprintf("new %d", random.IntN(1_000_000)))
+			default:
+				if len(out) > 3 {
+					out = slices.Delete(out, at, at+1)
+				}
+			}
+		}
+		return out
+	}
+	clean, conflicts := 0, 0
+	for n := range 150 {
+		var base []string
+		for i := range 4 + random.IntN(12) {
+			base = append(base, fmt.Sprintf("line %d", i))
+		}
+		text := func(words []string) files { return files{"f": strings.Join(words, "\n") + "\n"} }
+		theirs, ours := edit(base), edit(base)
+		if slices.Equal(theirs, base) || slices.Equal(ours, base) {
+			continue
+		}
+		var args []string
+		for name, words := range map[string][]string{"ours": ours, "base": base, "theirs": theirs} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text(words)["f"]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		args = []string{"-C", dir, "merge-file", "-p", "ours", "base", "theirs"}
+		var merged bytes.Buffer
+		cmd := exec.Command("git", args...)
+		cmd.Stdout = &merged
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if merged.String() == text(ours)["f"] {
+			continue // nothing new is in it
+		}
+		got := explain.Of(between(t, text(ours), files{"f": merged.String()}), []explain.Patch{{ID: "p", Set: between(t, text(base), text(theirs))}})
+		switch {
+		case err != nil && got.Result != explain.NotCovered:
+			t.Fatalf("%d: git has a conflict, we have not\nbase %q\nours %q\ntheirs %q", n, base, ours, theirs)
+		case err != nil:
+			conflicts++
+		case got.Result == explain.Replay || got.Result == explain.Exact:
+			clean++
+		}
+	}
+	if clean < 50 || conflicts < 20 {
+		t.Errorf("%d clean merges, %d conflicts: too few to show anything", clean, conflicts)
+	}
+	t.Logf("%d clean merges, %d conflicts", clean, conflicts)
+}

@@ -1,0 +1,282 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
+)
+
+// A judge goes through a branch in the order of its history.
+type judge struct {
+	Options
+	Result
+	commits  map[string]history.BranchCommit
+	taken    map[string]bool // commits that belong to a line already
+	trust                    // what is believed of the Policy where it is now
+	policies approval.Policies
+	claims   map[claimKey]*Claim
+	patches  patches
+	changes  map[string]change   // by "from..to"
+	subjects map[string]*subject // by commit: what it changes in its first parent
+	rows     map[string][]*way   // by commit: those that end there
+	lines    map[string]line     // by commit: where it is in a line
+	madeFor  map[string]string   // by transaction: the commit of this branch that is its making
+	used     map[string]*way     // by transaction
+	of       map[string]*way     // by commit
+}
+
+// A line is commits one after the other, oldest first, and a place in it.
+type line struct {
+	chain []history.BranchCommit
+	at    int
+}
+
+func newJudge(ctx context.Context, o Options, commits []history.BranchCommit) (*judge, error) {
+	j := &judge{
+		Options: o, Result: Result{Explained: map[string]Explained{}, Unexplained: map[string]Unexplained{}, brought: map[string]string{}},
+		commits: map[string]history.BranchCommit{}, taken: map[string]bool{}, claims: map[claimKey]*Claim{}, changes: map[string]change{},
+		subjects: map[string]*subject{}, rows: map[string][]*way{}, lines: map[string]line{}, madeFor: map[string]string{}, used: map[string]*way{}, of: map[string]*way{},
+	}
+	for _, c := range commits {
+		j.commits[c.ID] = c
+		j.order = append(j.order, c.ID)
+	}
+	for i := range o.Index.entries {
+		if err := j.findMade(ctx, &o.Index.entries[i]); err != nil {
+			return j, err
+		}
+	}
+	return j, nil
+}
+
+// findMade notes the commit of the branch that a transaction's record names as its making. That
+// of an apply has to be exactly the change that was proposed: a record that names a commit proves
+// nothing of what is in it.
+func (j *judge) findMade(ctx context.Context, e *entry) error {
+	for _, id := range e.made {
+		c, here := j.commits[id]
+		if !here || len(c.Parents) == 0 {
+			continue
+		}
+		if e.ownDiff {
+			j.madeFor[e.id] = id
+			continue
+		}
+		ch, err := j.change(ctx, c.Parents[0], id)
+		if err != nil {
+			return at(id, err)
+		}
+		if ch.unfit != "" || len(ch.paths) != e.files {
+			continue
+		}
+		set, err := j.Code.Diff(ctx, c.Parents[0], id)
+		if err != nil && !errors.As(err, new(*patch.Error)) {
+			return at(id, err)
+		}
+		if err == nil && set.ID() == e.patch {
+			j.madeFor[e.id] = id
+		}
+	}
+	return nil
+}
+
+// line judges the commits by first parents up to a tip, with what their merges bring. own says
+// that the branch itself was at them.
+func (j *judge) line(ctx context.Context, tip string, own bool) error {
+	chain := j.chain(tip)
+	if own && len(chain) > 0 {
+		if err := j.begin(ctx, chain[0]); err != nil {
+			return err
+		}
+	}
+	for i, c := range chain {
+		j.lines[c.ID] = line{chain, i}
+		var err error
+		if len(c.Parents) < 2 {
+			err = j.single(ctx, c)
+		} else {
+			err = j.merged(ctx, c)
+		}
+		if err == nil && own {
+			err = j.passed(ctx, c)
+		}
+		if err != nil {
+			return at(c.ID, err)
+		}
+	}
+	return nil
+}
+
+// single judges a commit that has at most one parent.
+func (j *judge) single(ctx context.Context, c history.BranchCommit) error {
+	if len(c.Parents) == 0 {
+		j.refuse(c, refusal{code: NothingKnown, why: "has no parent: no patch is all that a repository began with"})
+		return nil
+	}
+	s, err := j.subject(ctx, c.Parents[0], c.ID, []string{c.ID}, "")
+	if err != nil {
+		return err
+	}
+	j.subjects[c.ID] = s
+	if done, err := j.endRow(ctx, c); done || err != nil {
+		return err
+	}
+	no, err := j.give(ctx, s)
+	if err != nil || no == nil {
+		return err
+	}
+	if s.free != nil {
+		j.choose(s.free)
+		return nil
+	}
+	no.why = j.pretends(c) + no.why
+	j.refuse(c, *no)
+	return nil
+}
+
+// free is the way in which a rule accounts for a commit without any transaction, nil for
+// none, and then why no bot's rule does, if one might have.
+func (j *judge) free(ctx context.Context, c history.BranchCommit, ch change) (*way, string, error) {
+	if len(ch.entries) == 0 {
+		if t := j.trusted(); t.unknown != "" || bool(t.policy.Explained.RefuseEmpty) {
+			return nil, "", nil
+		}
+		return &way{by: ByEmpty, cover: []string{c.ID}}, "", nil
+	}
+	return j.bot(ctx, c, ch)
+}
+
+// bot tries the Policy's rules for bots.
+func (j *judge) bot(ctx context.Context, c history.BranchCommit, ch change) (*way, string, error) {
+	t := j.trusted()
+	if t.unknown != "" || len(t.policy.Explained.Bots) == 0 {
+		return nil, "", nil
+	}
+	raw, err := j.Code.RawCommit(ctx, c.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	payload, signature, err := sshsig.Split(raw)
+	if errors.Is(err, sshsig.ErrNoSignature) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "no bot of the Policy signed it: " + ledger.OneLine(err.Error(), 200), nil
+	}
+	why := ""
+	for i, bot := range t.policy.Explained.Bots {
+		who := ""
+		for _, keys := range t.bots(i) {
+			if err = keys.Err; err == nil {
+				who, _, err = keys.Allowed.Verify(payload, signature, j.Now)
+			}
+			if err != nil {
+				break
+			}
+		}
+		if err != nil {
+			why = fmt.Sprintf("explained.bots[%d] does not have who signed it: %v", i, err)
+			continue
+		}
+		if file, beyond := beyondBot(t.policy, bot, ch); file != "" {
+			why = fmt.Sprintf("%s signed it, but %s %s", who, file, beyond)
+			continue
+		}
+		return &way{by: ByBot, cover: []string{c.ID}, signer: who}, "", nil
+	}
+	return nil, ledger.OneLine(why, 300), nil
+}
+
+// beyondBot is the first file of a change that a rule for a bot does not cover, "" for none.
+func beyondBot(p policy.Policy, bot policy.VersionBot, ch change) (file, why string) {
+	for _, e := range ch.entries {
+		switch {
+		case e.Old != 0 && !isRegular(e.Old), e.New != 0 && !isRegular(e.New):
+			return e.Path, "is no regular file"
+		case bot.Modes:
+		case e.Old != 0 && e.New != 0 && e.Old != e.New:
+			return e.Path, "has another mode"
+		case e.Old == 0 && e.New != uint32(patch.Regular):
+			return e.Path, "is executable"
+		}
+	}
+	return p.Beyond(bot, ch.paths)
+}
+
+// accept notes what accounts for the commits of a way.
+func (j *judge) accept(w *way) {
+	for _, id := range w.cover {
+		c := j.commits[id]
+		e := Explained{Commit: id, Subject: subjectOf(c), By: w.by, With: []string{}, Signer: w.signer, Strength: w.strength, Exact: w.exact}
+		if len(w.ids) > 0 {
+			e.Transaction, e.With = w.ids[0], append(e.With, w.ids[1:]...)
+		}
+		if id != w.whole {
+			e.PartOf = w.partOf
+		}
+		delete(j.Unexplained, id)
+		j.Explained[id] = e
+	}
+}
+
+func (j *judge) refuse(c history.BranchCommit, no refusal) {
+	delete(j.Explained, c.ID)
+	j.Unexplained[c.ID] = Unexplained{
+		Commit: c.ID, Subject: subjectOf(c), Code: no.code, Reason: no.why, Transactions: append([]string{}, no.ids...), MorePaths: max(0, len(no.paths)-maxPaths),
+		Paths: append([]string{}, no.paths[:min(len(no.paths), maxPaths)]...), Lines: append([]Lines{}, no.lines[:min(len(no.lines), maxPaths)]...),
+	}
+}
+
+// A refusal is why nothing accounts for a change, and the transactions that it is about.
+type refusal struct {
+	code  Reason
+	why   string
+	ids   []string
+	paths []string
+	lines []Lines
+}
+
+// graver takes over another reason if that is graver than the one so far.
+func (r *refusal) graver(code Reason, why string, ids ...string) {
+	if r.code == "" || slices.Index(Reasons, code) < slices.Index(Reasons, r.code) {
+		r.code, r.why, r.ids = code, why, ids
+	}
+}
+
+func subjectOf(c history.BranchCommit) string {
+	first, _, _ := strings.Cut(c.Message, "\n")
+	return ledger.OneLine(first, 120)
+}
+
+// pretends says which transaction a commit's message names that did not make it.
+func (j *judge) pretends(c history.BranchCommit) string {
+	id := ""
+	for line := range strings.Lines(c.Message) {
+		if value, ok := strings.CutPrefix(line, "Countersign-Transaction: "); ok {
+			id = strings.TrimSpace(value)
+		}
+	}
+	switch {
+	case id == "":
+		return ""
+	case ledger.CheckID(id) != nil:
+		return fmt.Sprintf("names %s, which is not a transaction id; ", ledger.OneLine(id, 60))
+	case j.Index.entry(id) == nil:
+		return fmt.Sprintf("names %s, which the ledger does not have; ", id)
+	}
+	return fmt.Sprintf("names %s, which did not make it; ", id)
+}
+
+// isRegular reports whether a mode is that of a regular file, as Git reads it.
+func isRegular(mode uint32) bool {
+	return mode == uint32(patch.Regular) || mode == uint32(patch.Executable) || mode == 0o100664
+}

@@ -1,0 +1,388 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/patch/threeway"
+)
+
+// A change is in which paths the files of one commit differ from another's. unfit says why no
+// patch can be it, as far as that is told by paths and modes.
+type change struct {
+	from, to string
+	entries  []PathChange
+	paths    []string
+	unfit    string
+}
+
+func (j *judge) change(ctx context.Context, from, to string) (change, error) {
+	key := from + ".." + to
+	if ch, known := j.changes[key]; known {
+		return ch, nil
+	}
+	entries, err := j.Code.Paths(ctx, from, to)
+	if err != nil {
+		return change{}, err
+	}
+	ch := change{from: from, to: to, entries: entries}
+	for _, e := range entries {
+		ch.paths = append(ch.paths, e.Path)
+		for _, mode := range []uint32{e.Old, e.New} {
+			if ch.unfit == "" {
+				ch.unfit = unfit(e.Path, mode)
+			}
+		}
+	}
+	if len(j.changes) > 4*maxRow { // a row looks back no further
+		clear(j.changes)
+	}
+	j.changes[key] = ch
+	return ch, nil
+}
+
+// unfit says why a path is in no patch, "" if it may be.
+func unfit(path string, mode uint32) string {
+	err := patch.CheckPath(path)
+	if err == nil && mode != 0 && !isRegular(mode) {
+		what := fmt.Sprintf("the file mode %o is refused", mode)
+		switch mode {
+		case 0o120000:
+			what = "symbolic links are refused"
+		case 0o160000:
+			what = "submodules are refused"
+		}
+		err = &patch.Error{Path: path, Message: what}
+	}
+	if err == nil {
+		return ""
+	}
+	return ledger.OneLine(err.Error(), 300)
+}
+
+// patches are those that were made again from their records, as far as they are few.
+type patches struct {
+	made  map[string]madeAgain
+	bytes int
+}
+
+// mostPatchBytes is how many bytes of files are kept of patches that were made again.
+const mostPatchBytes = 8 << 20
+
+type madeAgain struct {
+	set patch.Patchset
+	why string
+}
+
+// patch makes the patch of a transaction from its record and the commit that it was
+// reviewed on. Where that cannot be done here, it says why.
+func (j *judge) patch(ctx context.Context, e *entry) (patch.Patchset, string, error) {
+	if known, is := j.patches.made[e.id]; is {
+		return known.set, known.why, nil
+	}
+	set, why, err := j.makeAgain(ctx, e)
+	if err != nil {
+		return set, "", err
+	}
+	for _, c := range set.Files() {
+		for _, f := range []*patch.File{c.Before, c.After} {
+			if f != nil {
+				j.patches.bytes += len(f.Data)
+			}
+		}
+	}
+	if j.patches.made == nil || j.patches.bytes > mostPatchBytes {
+		j.patches = patches{made: map[string]madeAgain{}}
+	}
+	j.patches.made[e.id] = madeAgain{set, why}
+	return set, why, nil
+}
+
+func (j *judge) makeAgain(ctx context.Context, e *entry) (set patch.Patchset, why string, err error) {
+	tx, err := ledger.State(j.Ledger, e.id)
+	if err != nil {
+		return set, "", err
+	}
+	raw, err := ledger.StoredPatch(j.Ledger, tx)
+	if err != nil {
+		return set, "", err
+	}
+	if tx.Pointers.Proposal.PatchRedactedSHA256 != "" {
+		return set, "the ledger has its patch without secrets", nil
+	}
+	base, err := j.Code.Tree(ctx, e.base)
+	if err != nil {
+		return set, "the commit that it was reviewed on is not here", nil
+	}
+	diff, err := patch.Parse(raw)
+	if err == nil {
+		set, err = diff.Resolve(base)
+	}
+	if err == nil && set.ID() != e.patch {
+		err = fmt.Errorf("it is %s", set.ID())
+	}
+	if err != nil {
+		return set, "", &ledger.CorruptError{ID: e.id, Err: fmt.Errorf("its patch, made again: %w", err)}
+	}
+	return set, "", nil
+}
+
+// file is what a commit has at a path, nil for nothing; fits is false for what is no file of
+// a patch.
+func (j *judge) file(ctx context.Context, commit, path string) (f *patch.File, fits bool, err error) {
+	tree, err := j.Code.Tree(ctx, commit)
+	if err != nil {
+		return nil, false, err
+	}
+	f, err = patch.Lookup(tree, path)
+	if errors.As(err, new(*patch.Error)) {
+		return nil, false, nil
+	}
+	return f, err == nil, err
+}
+
+// makes reports whether what changed between two commits is made by a patch in its files,
+// which are all that changed; or why that cannot be told here.
+func (j *judge) makes(ctx context.Context, e *entry, from, to string) (made bool, why string, err error) {
+	set, why, err := j.patch(ctx, e)
+	if why != "" || err != nil {
+		return false, why, err
+	}
+	for _, c := range set.Files() {
+		before, fits, err := j.file(ctx, from, c.Path)
+		if !fits || err != nil {
+			return false, "", err
+		}
+		after, fits, err := j.file(ctx, to, c.Path)
+		if !fits || err != nil || !makes(c, before, after) {
+			return false, "", err
+		}
+	}
+	return true, "", nil
+}
+
+// makes reports whether a patch makes one file of another: put onto the one it gives the other,
+// and taken out of that it gives the one.
+func makes(c patch.Change, before, after *patch.File) bool {
+	forth, ok := threeway.Merge(c.Before, before, c.After)
+	if !ok || !forth.Equal(after) || before.Equal(after) {
+		return false
+	}
+	back, ok := threeway.Merge(c.After, after, c.Before)
+	return ok && back.Equal(before)
+}
+
+// stepwise reports whether some commits one after the other lead from one commit to another as a
+// patch makes it: each takes lines of before out and puts lines of after in, and takes nothing
+// of that back.
+func (j *judge) stepwise(ctx context.Context, e *entry, from, to string, commits []string) (bool, error) {
+	set, why, err := j.patch(ctx, e)
+	if why != "" || err != nil {
+		return false, err
+	}
+	for _, c := range set.Files() {
+		before, _, err := j.file(ctx, from, c.Path)
+		if err != nil {
+			return false, err
+		}
+		after, _, err := j.file(ctx, to, c.Path)
+		if err != nil {
+			return false, err
+		}
+		for _, commit := range commits {
+			here, fits, err := j.file(ctx, commit, c.Path)
+			if !fits || err != nil || !isBetween(before, after, here) {
+				return false, err
+			}
+			before = here
+		}
+	}
+	return true, nil
+}
+
+// isBetween reports whether a file is, line by line and in order, of lines of two others:
+// of those that both have it has all, and of what differs any of the one's and the other's.
+func isBetween(before, after, here *patch.File) bool {
+	switch {
+	case here.Equal(before), here.Equal(after):
+		return true
+	case here == nil || before != nil && after != nil && here.Mode != before.Mode && here.Mode != after.Mode:
+		return false
+	case before == nil && here.Mode != after.Mode, after == nil && here.Mode != before.Mode:
+		return false
+	}
+	var a, b [][]byte
+	for _, f := range []*patch.File{before, after, here} {
+		if f != nil && threeway.IsBinary(f) {
+			return false
+		}
+	}
+	if before != nil {
+		a = linediff.Lines(before.Data)
+	}
+	if after != nil {
+		b = linediff.Lines(after.Data)
+	}
+	return isWoven(a, b, linediff.Diff(a, b), linediff.Lines(here.Data))
+}
+
+// A place is how far a text has come in the two that it is woven of. It is in the edit with a
+// number, or in the lines before that, which both have.
+type place struct{ edit, old, new int }
+
+// maxPlaces bounds the places that are looked at for one line.
+const maxPlaces = 1000
+
+// isWoven reports whether a text is of the lines of two others that differ by some edits.
+func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
+	// start of the lines that both have before edit n, in a
+	common := func(n int) (from, to int) {
+		if n > 0 {
+			from = edits[n-1].OldEnd
+		}
+		if to = len(a); n < len(edits) {
+			to = edits[n].OldStart
+		}
+		return from, to
+	}
+	// settle leads on from where all common lines are read into the edit behind them.
+	enter := func(p place) place {
+		if _, to := common(p.edit); p.new < 0 && p.old == to && p.edit < len(edits) {
+			return place{p.edit, edits[p.edit].OldStart, edits[p.edit].NewStart}
+		}
+		return p
+	}
+	now := []place{enter(place{0, 0, -1})} // new is -1 within common lines
+	for _, line := range text {
+		var next []place
+		add := func(p place) {
+			p = enter(p)
+			if slices.Contains(next, p) {
+				return
+			}
+			// One that is behind in both reaches all that another does.
+			if p.new >= 0 && slices.ContainsFunc(next, func(o place) bool { return o.new >= 0 && o.edit == p.edit && o.old <= p.old && o.new <= p.new }) {
+				return
+			}
+			next = append(next, p)
+		}
+		is := func(lines [][]byte, i int) bool { return string(lines[i]) == string(line) }
+		for _, p := range now {
+			if p.new < 0 {
+				if _, to := common(p.edit); p.old < to && is(a, p.old) {
+					add(place{p.edit, p.old + 1, -1})
+				}
+				continue
+			}
+			e := edits[p.edit]
+			for i := p.old; i < e.OldEnd; i++ {
+				if is(a, i) {
+					add(place{p.edit, i + 1, p.new})
+					break
+				}
+			}
+			for i := p.new; i < e.NewEnd; i++ {
+				if is(b, i) {
+					add(place{p.edit, p.old, i + 1})
+					break
+				}
+			}
+			// or the edit is over, and the next common line is this one
+			if from, to := common(p.edit + 1); from < to && is(a, from) {
+				add(place{p.edit + 1, from + 1, -1})
+			}
+		}
+		if now = next; len(now) == 0 || len(now) > maxPlaces {
+			return false
+		}
+	}
+	return slices.ContainsFunc(now, func(p place) bool {
+		if p.new >= 0 {
+			from, to := common(p.edit + 1)
+			return from == to // nothing is left but this edit
+		}
+		_, to := common(p.edit)
+		return p.edit == len(edits) && p.old == to
+	})
+}
+
+// together finds approved patches, more than one, that make a change together, and account for
+// nothing else; nil where there are none.
+func (j *judge) together(ctx context.Context, s *subject, taken func(id string) bool) (*way, error) {
+	if len(s.several) < 2 {
+		return nil, nil
+	}
+	report, claims, err := j.cover(ctx, s, taken)
+	if err != nil || report.Result != Replay || len(report.Transactions) < 2 {
+		return nil, err
+	}
+	var all []*Claim
+	for _, id := range report.Transactions {
+		all = append(all, claims[id])
+	}
+	return s.way(false, all...), nil
+}
+
+// cover puts patches that may be in a change onto the files before it.
+func (j *judge) cover(ctx context.Context, s *subject, taken func(id string) bool) (Report, map[string]*Claim, error) {
+	var all []Patch
+	claims := map[string]*Claim{}
+	for _, e := range s.several {
+		if taken(e.id) || j.elsewhere(e.id, s.cover) {
+			continue
+		}
+		claim, err := j.claim(e, s.terms(e))
+		if err != nil {
+			return Report{}, nil, err
+		}
+		if !claim.Explains {
+			continue
+		}
+		had, err := j.had(ctx, e, s.to)
+		if err != nil {
+			return Report{}, nil, err
+		}
+		set, why, err := j.patch(ctx, e)
+		if err != nil {
+			return Report{}, nil, err
+		}
+		if why != "" {
+			s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", e.id, why), e.id)
+		}
+		if why == "" && !had {
+			all, claims[e.id] = append(all, Patch{e.id, set}), claim
+		}
+	}
+	if len(all) == 0 {
+		return Report{Result: NotCovered}, claims, nil
+	}
+	set, err := j.Code.Diff(ctx, s.from, s.to)
+	if errors.As(err, new(*patch.Error)) {
+		return Report{Result: NotCovered}, claims, nil
+	}
+	if err != nil {
+		return Report{}, nil, err
+	}
+	return Of(set, all), claims, nil
+}
+
+// parts says which approved patches are in a change that holds more than these.
+func (j *judge) parts(ctx context.Context, s *subject, no *refusal) error {
+	if len(s.several) == 0 || slices.Index(Reasons, no.code) < slices.Index(Reasons, PartlyApproved) {
+		return nil
+	}
+	report, _, err := j.cover(ctx, s, func(id string) bool { return j.used[id] != nil })
+	if err != nil || report.Result != NotCovered || len(report.Transactions) == 0 {
+		return err
+	}
+	no.graver(PartlyApproved, ledger.Plural(len(report.Transactions), "approved patch is", "approved patches are")+" in it, and more than that", report.Transactions...)
+	for _, l := range report.Lines {
+		no.lines = append(no.lines, l)
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
+)
+
+// rules are what the files of one commit say of who may approve.
+type rules struct {
+	commit string
+	policy policy.Policy
+	found  bool
+	err    error // the Policy cannot be read
+	keys   signed.Keys
+	bots   []botKeys
+	gates  bool // pull requests are gated by a workflow of init's
+	watch  []string
+	text   string // two rules that say the same have one text
+}
+
+// botKeys are the keys of one of the Policy's rules for bots, or why they cannot be read.
+type botKeys struct {
+	Allowed sshsig.Allowed
+	Err     error
+}
+
+func (j *judge) readRules(ctx context.Context, commit string) (*rules, error) {
+	tree, err := j.Code.Tree(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	r := &rules{commit: commit}
+	if r.policy, r.found, r.err = policy.Read(tree); r.err != nil {
+		r.text = r.err.Error()
+		return r, nil
+	}
+	r.keys = approval.ReadKeys(tree, r.policy)
+	gates, err := policy.GatesPullRequests(tree)
+	r.gates = gates || err != nil
+	keys, _ := r.policy.ReadKeys(tree)
+	r.text = fmt.Sprintf("%v %v %s %q %v", r.found, r.gates, r.policy.JSON(), keys, r.keys.Err)
+	r.watch = []string{r.policy.Approvals.Keys}
+	for i, bot := range r.policy.Explained.Bots {
+		var one botKeys
+		raw, err := r.policy.ReadBotKeys(tree, i)
+		if err == nil {
+			one.Allowed, err = sshsig.ParseAllowedSigners(raw)
+		}
+		one.Err = err
+		r.bots, r.watch, r.text = append(r.bots, one), append(r.watch, bot.Keys), r.text+fmt.Sprintf(" %q %v", raw, err)
+	}
+	return r, nil
+}
+
+// reads reports whether a change may make other rules of these: it touches a file that they
+// are read from, or that stands in the place of a directory of one.
+func (r *rules) reads(ch change) bool {
+	return slices.ContainsFunc(ch.entries, func(e PathChange) bool {
+		first, _, _ := strings.Cut(e.Path, "/")
+		return slices.Contains([]string{".github", ".gitea", ".forgejo"}, strings.ToLower(first)) || slices.ContainsFunc(r.watch, func(name string) bool {
+			name = strings.TrimPrefix(name, "/")
+			return name == e.Path || strings.HasPrefix(name, e.Path+"/") || strings.HasPrefix(e.Path, name+"/")
+		})
+	})
+}
+
+// trust is what is believed of the Policy at a commit that comes next on a branch. actual are
+// the rules of the commit before, vouched the last that a commit which is accounted for made,
+// or that were there when the branch began. onDefault says that the commit before is one of the default branch;
+// else newest is the place of the last of these that it descends from, and over their rules.
+type trust struct {
+	actual, vouched *rules
+	doubt           string // the commit that made actual other than vouched, and is not accounted for
+	onDefault       bool
+	newest          int
+	places          map[string]int // of the default branch's commits
+	read            map[string]*rules
+}
+
+// begin notes what was believed before the first commit of a branch.
+func (j *judge) begin(ctx context.Context, first history.BranchCommit) (err error) {
+	j.trust = trust{places: map[string]int{}, read: map[string]*rules{}, newest: -1}
+	for i, id := range j.Default {
+		j.places[id] = i
+	}
+	if len(first.Parents) == 0 {
+		j.actual = &rules{policy: policy.Default()}
+	} else if j.actual, err = j.readRules(ctx, first.Parents[0]); err != nil {
+		return err
+	}
+	j.vouched = j.actual
+	j.descend(ctx, append(first.Parents, "")[0])
+	if j.newest < 0 && len(j.Default) > 0 { // the ledger has named that one
+		j.newest = 0
+	}
+	return nil
+}
+
+// descend notes that the branch is at a commit now, or has it.
+func (j *judge) descend(_ context.Context, commit string) {
+	at, is := j.places[commit]
+	j.onDefault = is
+	if is {
+		j.newest = max(j.newest, at)
+	}
+}
+
+// passed takes in the commit of the branch that was judged last.
+func (j *judge) passed(ctx context.Context, c history.BranchCommit) error {
+	for _, s := range c.Parents[min(1, len(c.Parents)):] {
+		if at, is := j.places[s]; is {
+			j.newest = max(j.newest, at)
+		}
+	}
+	j.descend(ctx, c.ID)
+	parent := append(c.Parents, "")[0]
+	var ch change
+	var err error
+	if parent != "" {
+		if ch, err = j.change(ctx, parent, c.ID); err != nil {
+			return err
+		}
+	}
+	// A row that ends here accounts for what its commits did to the rules as well.
+	if w := j.of[c.ID]; w != nil && j.doubt != "" && slices.Contains(w.cover, j.doubt) {
+		j.vouched, j.doubt = j.actual, ""
+	}
+	if parent != "" && !j.actual.reads(ch) && !j.vouched.reads(ch) {
+		return nil
+	}
+	now, err := j.readRules(ctx, c.ID)
+	if err != nil || now.text == j.actual.text {
+		return err
+	}
+	_, explained := j.Explained[c.ID]
+	switch {
+	case explained:
+		j.actual, j.vouched, j.doubt = now, now, ""
+	case now.text == j.vouched.text:
+		j.actual, j.doubt = j.vouched, ""
+	default:
+		j.actual, j.doubt = now, cmp.Or(j.doubt, c.ID)
+	}
+	return nil
+}
+
+// A terms is what a transaction's decisions are held to at one place of a branch: the Policy
+// that it had. unknown says why that is not known, "" where it is; key tells apart what is not the same.
+type terms struct {
+	key     string
+	policy  policy.Policy
+	unknown string
+	lists   []*rules // each has to list a key
+	owners  string   // the commit whose CODEOWNERS holds
+	gates   bool
+}
+
+func (t terms) listed(line string, began time.Time) bool {
+	return len(t.lists) > 0 && !slices.ContainsFunc(t.lists, func(r *rules) bool {
+		return r.keys.Err != nil || !r.keys.Allowed.HasLine(line) && !r.keys.IsRegistered(line, began)
+	})
+}
+
+// bots are the keys of a rule for a bot: of all these files a key has to be valid.
+func (t terms) bots(i int) (all []botKeys) {
+	bot := t.policy.Explained.Bots[i]
+	for _, r := range t.lists {
+		n := slices.IndexFunc(r.policy.Explained.Bots, func(b policy.VersionBot) bool { return b.Keys == bot.Keys })
+		if n < 0 {
+			return []botKeys{{Err: fmt.Errorf("commit %.12s, which nothing accounts for, took the rule out", r.commit)}}
+		}
+		all = append(all, r.bots[n])
+	}
+	return all
+}
+
+// trusted is the Policy that the branch has now, whatever the transaction.
+func (j *judge) trusted() terms { return j.termsAt(j.trust, nil) }
+
+// termsAt is the Policy that the branch had at some place, for a transaction; nil is for none.
+func (j *judge) termsAt(t trust, e *entry) terms {
+	own := []*rules{t.vouched}
+	if t.vouched != t.actual {
+		own = append(own, t.actual)
+	}
+	if t.onDefault {
+		return joined(own, false)
+	}
+	n := max(t.newest, j.named(e))
+	if n < 0 {
+		return terms{key: "none", unknown: "no commit of the default branch tells which Policy it was under"}
+	}
+	main, err := j.rulesOf(j.Default[n])
+	if err != nil {
+		return terms{key: "none", unknown: fmt.Sprintf("the Policy of commit %.12s of the default branch cannot be read: %v", j.Default[n], err)}
+	}
+	return joined(append([]*rules{main}, own...), true)
+}
+
+// joined is the first of some rules, tightened by the others. Of a branch that is not the
+// default one, the lists of the first alone say whose key counts.
+func joined(all []*rules, ofFirst bool) (t terms) {
+	for i, r := range all {
+		t.key += r.commit + " "
+		if r.err != nil {
+			t.unknown = fmt.Sprintf("the Policy of commit %.12s cannot be read: %v", r.commit, r.err)
+			return t
+		}
+		if t.gates = t.gates || r.gates; i == 0 {
+			t.policy, t.owners = r.policy, r.commit
+		} else if r.found {
+			t.policy = policy.Tighten(t.policy, r.policy)
+		}
+		if !ofFirst || i == 0 {
+			t.lists = append(t.lists, r)
+		}
+	}
+	return t
+}
+
+// rulesOf reads the rules of a commit of the default branch, once.
+func (j *judge) rulesOf(commit string) (*rules, error) {
+	if r, known := j.read[commit]; known {
+		return r, r.err
+	}
+	r, err := j.readRules(context.Background(), commit)
+	if err != nil {
+		return nil, err
+	}
+	j.read[commit] = r
+	return r, r.err
+}
+
+// named is the place of the newest commit of the default branch whose Policy a transaction
+// went by, or one that was recorded before it; -1 for none.
+func (j *judge) named(e *entry) int {
+	newest := -1
+	if e == nil {
+		return newest
+	}
+	for _, o := range j.Index.entries[:j.Index.at[e.id]+1] {
+		for _, commit := range o.policies {
+			if at, is := j.places[commit]; is {
+				newest = max(newest, at)
+			}
+		}
+	}
+	return newest
+}

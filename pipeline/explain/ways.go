@@ -1,0 +1,486 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// A way is one in which commits may be accounted for. cover are these, whole the one that the
+// change is of as a whole, "" in a row; the others are part of partOf.
+type way struct {
+	by       By
+	ids      []string // transactions; none of a rule
+	cover    []string
+	whole    string
+	partOf   string
+	signer   string
+	strength approval.Strength
+	exact    bool
+	claims   []*Claim // of the transactions
+}
+
+// meets reports whether two ways have a transaction or a commit in common.
+func (w *way) meets(o *way) bool {
+	in := func(all []string) func(string) bool {
+		return func(one string) bool { return slices.Contains(all, one) }
+	}
+	return slices.ContainsFunc(w.ids, in(o.ids)) || slices.ContainsFunc(w.cover, in(o.cover))
+}
+
+// A subject is a change that may be accounted for by itself: of a commit in its first parent,
+// with all that a merge brings, or of all that a merge brings. options are the transactions
+// whose patches make it, each alone, several what may together; free is the rule that accounts for it
+// without any, and no the gravest reason why not.
+type subject struct {
+	change
+	cover   []string
+	whole   string
+	partOf  string
+	options []*way
+	several []*entry
+	terms   func(e *entry) terms
+	free    *way
+	no      refusal
+}
+
+// maxPatches is how many patches are tried for one change, the newest, and maxWays how many
+// ways of giving transactions to commits, or rows, for one commit.
+const (
+	maxPatches = 64
+	maxWays    = 4096
+	maxRow     = 50
+)
+
+// subject finds what may account for a change. whole is "" for what a merge brings.
+func (j *judge) subject(ctx context.Context, from, to string, cover []string, partOf string) (*subject, error) {
+	ch, err := j.change(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{change: ch, cover: cover, partOf: partOf, no: refusal{paths: ch.paths}}
+	if partOf == "" || partOf == to {
+		s.whole = to
+	}
+	here := j.trust
+	s.terms = func(e *entry) terms { return j.termsAt(here, e) }
+	var why string
+	if c := j.commits[to]; len(c.Parents) == 1 && s.whole == to {
+		if s.free, why, err = j.free(ctx, c, ch); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(ch.entries) == 0:
+		s.no.graver(NothingKnown, "changes no file")
+		return s, nil
+	case ch.unfit != "":
+		s.no.graver(NothingKnown, "no transaction can propose it: "+ch.unfit)
+		return s, nil
+	}
+	if err := j.options(ctx, s); err != nil {
+		return nil, err
+	}
+	s.no.graver(NothingKnown, "no transaction proposes this change")
+	if why != "" && s.no.code == NothingKnown {
+		s.no.code = BeyondBot
+	}
+	if why != "" {
+		s.no.why += "; " + why
+	}
+	return s, nil
+}
+
+// options finds the transactions whose patch makes a change, and says what is known of those
+// that do not account for it.
+func (j *judge) options(ctx context.Context, s *subject) error {
+	inside := j.Index.inside(s.paths)
+	var set patch.Patchset
+	left := maxPatches
+	for _, e := range slices.Backward(inside) {
+		if e.files == len(s.paths) && set.Changes == nil {
+			var err error
+			if set, err = j.Code.Diff(ctx, s.from, s.to); err != nil {
+				var unfit *patch.Error
+				if errors.As(err, &unfit) {
+					s.no.graver(NothingKnown, "no transaction can propose it: "+ledger.OneLine(unfit.Error(), 300))
+					return nil
+				}
+				return err
+			}
+		}
+		exact := e.files == len(s.paths) && set.ID() == e.patch
+		if !exact && (!e.settled || left == 0) {
+			if e.settled {
+				s.no.graver(CannotTell, fmt.Sprintf("older transactions of its files were not tried, as %d newer ones were", maxPatches))
+			}
+			continue
+		}
+		if !exact {
+			left--
+			if e.files < len(s.paths) {
+				s.several = append(s.several, e)
+				continue
+			}
+			made, why, err := j.makes(ctx, e, s.from, s.to)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", e.id, why), e.id)
+			}
+			if s.several = append(s.several, e); !made {
+				continue
+			}
+		}
+		claim, err := j.claim(e, s.terms(e))
+		if err != nil {
+			return err
+		}
+		switch had, err := j.had(ctx, e, s.to); {
+		case err != nil:
+			return err
+		case !claim.Explains:
+			s.no.graver(claim.Code, "of the transaction that proposes it, "+e.id+": "+claim.Why, e.id)
+		case had:
+			s.no.graver(NotApproved, fmt.Sprintf("%s was proposed for what came after this commit", e.id), e.id)
+		default:
+			s.options = append(s.options, s.way(exact, claim))
+		}
+	}
+	slices.Reverse(s.options)
+	slices.Reverse(s.several)
+	slices.SortStableFunc(s.options, func(a, b *way) int {
+		rank := func(w *way) int {
+			switch {
+			case slices.Contains(w.cover, j.madeFor[w.ids[0]]):
+				return 0
+			case w.exact:
+				return 1
+			}
+			return 2
+		}
+		return cmp.Compare(rank(a), rank(b))
+	})
+	return nil
+}
+
+// way is that of some transactions, as strong as the weakest.
+func (s *subject) way(exact bool, claims ...*Claim) *way {
+	w := &way{cover: s.cover, whole: s.whole, partOf: s.partOf, exact: exact}
+	w.claim(claims...)
+	return w
+}
+
+// claim has some transactions account for what a way covers.
+func (w *way) claim(claims ...*Claim) {
+	w.by, w.claims, w.strength = claims[0].By(), claims, claims[0].Strength
+	for _, c := range claims {
+		w.ids = append(w.ids, c.TransactionID)
+		if !c.Strength.AtLeast(w.strength) {
+			w.strength = c.Strength
+		}
+	}
+}
+
+// elsewhere reports whether a transaction accounts for another commit of the branch, which its
+// record names.
+func (j *judge) elsewhere(id string, cover []string) bool {
+	made := j.madeFor[id]
+	return made != "" && !slices.Contains(cover, made)
+}
+
+// had reports whether a commit was there when a transaction was proposed.
+func (j *judge) had(ctx context.Context, e *entry, commit string) (bool, error) {
+	if e.base == "" || slices.Contains(e.made, commit) {
+		return false, nil
+	}
+	return j.Code.Descends(ctx, e.base, commit)
+}
+
+// ways are those of a subject that have none of some transactions.
+func (j *judge) ways(ctx context.Context, s *subject, taken func(id string) bool) ([]*way, error) {
+	var out []*way
+	for _, w := range s.options {
+		if !taken(w.ids[0]) && !j.elsewhere(w.ids[0], w.cover) {
+			out = append(out, w)
+		}
+	}
+	together, err := j.together(ctx, s, taken)
+	if together != nil {
+		out = append(out, together)
+	}
+	if s.free != nil {
+		out = append(out, s.free)
+	}
+	return out, err
+}
+
+// give gives a subject its transactions, if that can be. Else it says why not; nil is for a
+// subject that has some.
+func (j *judge) give(ctx context.Context, s *subject) (*refusal, error) {
+	g := &search{judge: j}
+	for _, taken := range []func(string) bool{func(id string) bool { return j.used[id] != nil }, func(string) bool { return false }} {
+		all, err := j.ways(ctx, s, taken)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range all {
+			if ok, err := g.try(ctx, w); ok || err != nil {
+				return nil, err
+			}
+		}
+	}
+	no := s.no
+	for _, w := range s.options {
+		other := j.used[w.ids[0]]
+		switch where := j.madeFor[w.ids[0]]; {
+		case other != nil:
+			where = other.cover[len(other.cover)-1]
+			fallthrough
+		case where != "":
+			no.graver(UsedUp, fmt.Sprintf("%s was approved for commit %.12s; the same change again takes an approval of its own", w.ids[0], where), w.ids[0])
+		}
+	}
+	if g.tried > maxWays {
+		no.graver(CannotTell, fmt.Sprintf("not every way of giving approvals to commits was tried, as there are more than %d", maxWays))
+	}
+	if err := j.parts(ctx, s, &no); err != nil {
+		return nil, err
+	}
+	return &no, nil
+}
+
+// choose has a way account for its commits.
+func (j *judge) choose(w *way) {
+	for _, id := range w.ids {
+		j.used[id] = w
+	}
+	for _, id := range w.cover {
+		j.of[id] = w
+	}
+	j.accept(w)
+}
+
+// A search looks for a way to give transactions to some commits so that all that are
+// accounted for stay so.
+type search struct {
+	*judge
+	tried int
+}
+
+// try chooses a way, and others for what it takes transactions or commits from.
+func (g *search) try(ctx context.Context, w *way) (bool, error) {
+	chosen, ok, err := g.solve(ctx, []*way{w}, nil)
+	if !ok || err != nil {
+		return false, err
+	}
+	for _, o := range chosen {
+		for _, old := range g.meeting(chosen, o) {
+			for _, id := range old.ids {
+				delete(g.used, id)
+			}
+			for _, id := range old.cover {
+				delete(g.of, id)
+			}
+		}
+	}
+	for _, o := range chosen {
+		g.choose(o)
+	}
+	return true, nil
+}
+
+// meeting are the ways that account for something now, which meet one.
+func (g *search) meeting(fixed []*way, w *way) (out []*way) {
+	add := func(old *way) {
+		if old != nil && !slices.Contains(out, old) && !slices.Contains(fixed, old) {
+			out = append(out, old)
+		}
+	}
+	for _, id := range w.ids {
+		add(g.used[id])
+	}
+	for _, id := range w.cover {
+		add(g.of[id])
+	}
+	return out
+}
+
+// solve chooses ways beside those that are fixed, so that the last of these takes from no
+// commit what accounts for it. pending are such commits so far.
+func (g *search) solve(ctx context.Context, fixed []*way, pending []string) ([]*way, bool, error) {
+	last := fixed[len(fixed)-1]
+	covered := func(id string) bool {
+		return slices.ContainsFunc(fixed, func(w *way) bool { return slices.Contains(w.cover, id) })
+	}
+	for _, old := range g.meeting(fixed, last) {
+		if old.whole != "" {
+			pending = append(slices.Clip(pending), old.whole)
+		} else {
+			pending = append(slices.Clip(pending), old.cover...)
+		}
+	}
+	pending = slices.DeleteFunc(slices.Clone(pending), covered)
+	if len(pending) == 0 {
+		return fixed, true, nil
+	}
+	taken := func(id string) bool {
+		return slices.ContainsFunc(fixed, func(w *way) bool { return slices.Contains(w.ids, id) })
+	}
+	next, err := g.other(ctx, pending[0], taken)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, w := range next {
+		if g.tried++; g.tried > maxWays {
+			return nil, false, nil
+		}
+		if slices.ContainsFunc(fixed, w.meets) {
+			continue
+		}
+		if out, ok, err := g.solve(ctx, append(slices.Clip(fixed), w), pending); ok || err != nil {
+			return out, ok, err
+		}
+	}
+	return nil, false, nil
+}
+
+// other are the ways in which a commit may be accounted for, with none of the transactions
+// that are taken.
+func (g *search) other(ctx context.Context, commit string, taken func(id string) bool) (out []*way, err error) {
+	if s := g.subjects[commit]; s != nil {
+		if out, err = g.ways(ctx, s, taken); err != nil {
+			return nil, err
+		}
+	}
+	l := g.lines[commit]
+	for i := l.at; i < min(len(l.chain), l.at+maxRow); i++ {
+		if _, judged := g.lines[l.chain[i].ID]; !judged {
+			break
+		}
+		rows, err := g.rowsAt(ctx, l.chain[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range rows {
+			if slices.Contains(w.cover, commit) && !taken(w.ids[0]) {
+				out = append(out, w)
+			}
+		}
+	}
+	return out, nil
+}
+
+// endRow gives a row that ends with a commit its transaction, if one is accounted for thereby
+// that was not.
+func (j *judge) endRow(ctx context.Context, c history.BranchCommit) (bool, error) {
+	rows, err := j.rowsAt(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	for _, w := range rows {
+		before := func(id string) bool { _, not := j.Unexplained[id]; return not }
+		if !slices.ContainsFunc(w.cover, before) {
+			continue
+		}
+		if ok, err := (&search{judge: j}).try(ctx, w); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// rowsAt are the rows that end with a commit, the longest first.
+func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, error) {
+	rows, known := j.rows[c.ID]
+	if known {
+		return rows, nil
+	}
+	here := j.trust
+	last, err := j.inRow(ctx, c)
+	if err != nil || last == nil || len(last.paths) == 0 {
+		return nil, err
+	}
+	l, tried := j.lines[c.ID], 0
+	for _, e := range slices.Backward(j.Index.around(last.paths)) {
+		if !e.settled {
+			continue
+		}
+		paths := map[string]bool{}
+		for i := l.at; i >= max(0, l.at-maxRow+1); i-- {
+			ch, err := j.inRow(ctx, l.chain[i])
+			if err != nil {
+				return nil, err
+			}
+			if ch == nil || !j.Index.covers(e, ch.paths) {
+				break
+			}
+			for _, path := range ch.paths {
+				paths[path] = true
+			}
+			if i == l.at || len(paths) < e.files {
+				continue
+			}
+			if tried++; tried > maxPatches {
+				break
+			}
+			w, err := j.row(ctx, e, l.chain[i:l.at+1], here)
+			if err != nil {
+				return nil, err
+			}
+			if w != nil {
+				rows = append(rows, w)
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *way) int { return cmp.Compare(len(b.cover), len(a.cover)) })
+	j.rows[c.ID] = rows
+	return rows, nil
+}
+
+// inRow is what a commit changes, nil if it cannot be in a row.
+func (j *judge) inRow(ctx context.Context, c history.BranchCommit) (*change, error) {
+	if len(c.Parents) != 1 {
+		return nil, nil
+	}
+	ch, err := j.change(ctx, c.Parents[0], c.ID)
+	if err != nil || ch.unfit != "" {
+		return nil, err
+	}
+	return &ch, nil
+}
+
+// row is some commits as a row of a transaction's patch, nil if they are none.
+func (j *judge) row(ctx context.Context, e *entry, chain []history.BranchCommit, here trust) (*way, error) {
+	from, to := chain[0].Parents[0], chain[len(chain)-1].ID
+	if made, _, err := j.makes(ctx, e, from, to); !made || err != nil {
+		return nil, err
+	}
+	w := &way{cover: ids(chain), partOf: from + ".." + to}
+	if j.elsewhere(e.id, w.cover) {
+		return nil, nil
+	}
+	if ok, err := j.stepwise(ctx, e, from, to, w.cover[:len(w.cover)-1]); !ok || err != nil {
+		return nil, err
+	}
+	if slices.Contains(w.cover, here.doubt) { // of the row itself
+		here.actual, here.doubt = here.vouched, ""
+	}
+	claim, err := j.claim(e, j.termsAt(here, e))
+	if err != nil || !claim.Explains {
+		return nil, err
+	}
+	if had, err := j.had(ctx, e, to); had || err != nil {
+		return nil, err
+	}
+	w.claim(claim)
+	return w, nil
+}
