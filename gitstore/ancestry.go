@@ -357,13 +357,19 @@ var ErrNoBranch = errors.New("there is no such branch")
 // it. The first is the branch's tip, if it is one of them. name is a branch's, a remote branch's ("origin/main"), or a ref's full
 // name. A since that is not here leaves out nothing. A history that is cut off before it is a
 // *CutOffError.
-func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.BranchCommit, error) {
+func (r *Repo) CommitsSince(ctx context.Context, name, since string) ([]history.BranchCommit, error) {
 	tip, err := r.branchTip(name)
 	if err != nil {
 		return nil, err
 	}
+	return r.CommitsBetween(ctx, since, tip.String())
+}
+
+// CommitsBetween is CommitsSince of a commit, which is the tip.
+func (r *Repo) CommitsBetween(_ context.Context, since, commit string) ([]history.BranchCommit, error) {
+	tip := plumbing.NewHash(commit)
 	seen := map[plumbing.Hash]bool{}
-	_, err = lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{plumbing.NewHash(since)}, plumbing.ZeroHash, seen, nil)
+	_, err := lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{plumbing.NewHash(since)}, plumbing.ZeroHash, seen, nil)
 	if err != nil && !errors.Is(err, packfile.ErrMissing) {
 		return nil, err
 	}
@@ -389,6 +395,12 @@ func (r *Repo) CommitsSince(_ context.Context, name, since string) ([]history.Br
 		}
 	}
 	return out, err
+}
+
+// BranchTip is where a branch is, a remote branch ("origin/main"), or a ref's full name.
+func (r *Repo) BranchTip(_ context.Context, name string) (string, error) {
+	tip, err := r.branchTip(name)
+	return tip.String(), err
 }
 
 // RawCommit returns a commit as Git stores it.

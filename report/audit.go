@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
-	"github.com/countersign-dev/countersign/pipeline/coverage"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -69,7 +69,7 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 }
 
 // Branch is what accounts for the commits of a branch: those that nothing does first.
-func Branch(r commits.Branch, s Style) string {
+func Branch(r explain.Branch, s Style) string {
 	var b strings.Builder
 	since := "from the first"
 	if r.Since != "" {
@@ -81,7 +81,7 @@ func Branch(r commits.Branch, s Style) string {
 	}
 	fmt.Fprintf(&b, "%s: %s %s, %s\n", Clean(r.Name), Counted(r.Commits, "commit"), since, verdict)
 	for _, u := range r.Unexplained {
-		fmt.Fprintf(&b, "  %s %.12s %s: %s\n", s.Red("unexplained"), u.Commit, Clean(u.Subject), Clean(u.Reason))
+		fmt.Fprintf(&b, "  %s %.12s %s: %s (%s)\n", s.Red("unexplained"), u.Commit, Clean(u.Subject), Clean(u.Reason), u.Code)
 		for _, l := range u.Lines {
 			fmt.Fprintf(&b, "    %s\n", lines(l))
 		}
@@ -92,24 +92,43 @@ func Branch(r commits.Branch, s Style) string {
 	return b.String()
 }
 
-// accounts says in words what accounts for a commit.
-func accounts(e commits.Explained) string {
-	switch {
-	case e.By == commits.ByMerge:
+// accounts says in words what accounts for a commit, and how strong that is.
+func accounts(e explain.Explained) string {
+	switch e.By {
+	case explain.ByMerge:
 		return "a merge of explained commits"
-	case e.By == commits.ByBot:
+	case explain.ByBot:
 		return "signed by the bot " + Clean(e.Signer)
+	case explain.ByEmpty:
+		return "changes no file"
 	}
-	text := map[commits.By]string{commits.ByTransaction: "transaction ", commits.ByPullRequest: "approved pull request, "}[e.By] + e.Transaction
+	text := map[explain.By]string{explain.ByTransaction: "transaction ", explain.ByPullRequest: "approved pull request, "}[e.By] + e.Transaction
 	if n := len(e.With); n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
-	if from, to, isRange := strings.Cut(e.PartOf, ".."); isRange {
-		text += fmt.Sprintf(", as part of %.12s..%.12s", from, to)
-	} else if e.PartOf != "" {
-		text += fmt.Sprintf(", as part of %.12s", e.PartOf)
+	if e.PartOf != "" {
+		text += ", as part of " + part(e.PartOf)
+	}
+	text += ", " + strengths[e.Strength]
+	if e.Late != "" {
+		text += "; late: " + Clean(e.Late)
 	}
 	return text
+}
+
+// part is a commit, or a range, of which another is a part.
+func part(of string) string {
+	from, to, isRange := strings.Cut(of, "..")
+	if !isRange {
+		return fmt.Sprintf("%.12s", from)
+	}
+	return fmt.Sprintf("%.12s..%.12s", from, to)
+}
+
+// strengths say in words how well it is told who decided.
+var strengths = map[approval.Strength]string{
+	approval.Hardware: "signed with a security key", approval.Signed: "signed", approval.ForgeTwice: "by accounts of the forge, asked twice",
+	approval.Forge: "by accounts of the forge, asked once", approval.Shell: "in a shell, unsigned",
 }
 
 // witnessed says what witnesses vouch for, and each of them.
@@ -142,7 +161,7 @@ func witnessed(w audit.Witnessed) string {
 }
 
 // lines says which lines of a file are meant.
-func lines(l commits.Lines) string {
+func lines(l explain.Lines) string {
 	switch {
 	case l.From == 0:
 		return Clean(l.Path)
@@ -175,46 +194,44 @@ func decisions(d audit.SignedDecisions) string {
 	return text
 }
 
-// uncovered lists the first lines that no approved patch accounts for, and the
-// transactions that could not be compared.
-func uncovered(e coverage.Explanation) string {
-	var b strings.Builder
-	if e.Result == coverage.NotCovered {
-		b.WriteString("not covered by an approved patch:\n")
-		shown := e.Uncovered[:min(len(e.Uncovered), 20)]
-		for _, l := range shown {
-			switch {
-			case l.From == 0:
-				fmt.Fprintf(&b, "  %s\n", Clean(l.Path))
-			case l.To < l.From:
-				fmt.Fprintf(&b, "  %s: lines missing before line %d\n", Clean(l.Path), l.From)
-			case l.To == l.From:
-				fmt.Fprintf(&b, "  %s: line %d\n", Clean(l.Path), l.From)
-			default:
-				fmt.Fprintf(&b, "  %s: lines %d to %d\n", Clean(l.Path), l.From, l.To)
-			}
-		}
-		if more := len(e.Uncovered) - len(shown) + e.More; more > 0 {
-			fmt.Fprintf(&b, "  … and %d more\n", more)
-		}
+// uncovered lists the first lines that no approved patch accounts for.
+func uncovered(e explain.Explanation) string {
+	if len(e.Uncovered) == 0 {
+		return ""
 	}
-	for _, why := range e.Unknown {
-		fmt.Fprintf(&b, "unknown: %s\n", Clean(why))
+	var b strings.Builder
+	b.WriteString("not covered by an approved patch:\n")
+	shown := e.Uncovered[:min(len(e.Uncovered), 20)]
+	for _, l := range shown {
+		fmt.Fprintf(&b, "  %s\n", lines(l))
+	}
+	if more := len(e.Uncovered) - len(shown) + e.More; more > 0 {
+		fmt.Fprintf(&b, "  … and %d more\n", more)
 	}
 	return b.String()
 }
 
-// Explanation is what the ledger says of one change to the code.
-func Explanation(e coverage.Explanation) string {
+// Explanation is what accounts for one change to the code.
+func Explanation(e explain.Explanation) string {
 	var b strings.Builder
 	verdict := "explained"
-	if e.Result == coverage.Replay {
+	switch {
+	case !e.Explained:
+		verdict = fmt.Sprintf("unexplained: %s (%s)", Clean(e.Reason), e.Code)
+	case e.By == explain.ByMerge || e.By == explain.ByBot || e.By == explain.ByEmpty:
+		verdict = "explained: " + accounts(explain.Explained{By: e.By, Signer: "that the Policy lists"})
+	case e.PartOf != "":
+		verdict = "explained as part of " + part(e.PartOf)
+	case e.Result == explain.Replay:
 		verdict = "explained: it is exactly what these patches make of the files before it"
 	}
-	if !e.Explained {
-		verdict = "made by no transaction: " + Clean(e.Reason)
-	}
 	fmt.Fprintf(&b, "%.12s..%.12s is %s\n", e.From, e.Commit, verdict)
+	if e.Strength != "" {
+		fmt.Fprintf(&b, "approved %s; once: %s\n", strengths[e.Strength], e.Once)
+	}
+	if e.Late != "" {
+		fmt.Fprintf(&b, "late: %s\n", Clean(e.Late))
+	}
 	if e.PatchID != "" {
 		fmt.Fprintf(&b, "patch %s\n", e.PatchID)
 	}

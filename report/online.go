@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -78,7 +78,7 @@ func (l *SARIFLog) AddOnline(r online.Result) {
 		}
 		subject := f.What + " " + f.About
 		run.Results = append(run.Results, sarifResult{
-			RuleID: rule, Level: level, Locations: []sarifLocation{sarifPlace(commits.Lines{Path: policy.Path}, f.TransactionID)},
+			RuleID: rule, Level: level, Locations: []sarifLocation{sarifPlace(explain.Lines{Path: policy.Path}, f.TransactionID)},
 			Message:      sarifText{Clean(fmt.Sprintf("%s (%s) is %s: %s %s", subject, f.TransactionID, f.Verdict, f.Now, f.Reason))},
 			Fingerprints: map[string]string{"online/v1": f.TransactionID + " " + subject + " " + rule},
 		})

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -79,9 +79,9 @@ type sarifLogical struct {
 // SARIF is what an audit found, for code scanning: the ledger's findings and the commits
 // of a branch that nothing accounts for; branch may be nil. A finding about no file is
 // placed at the Policy, as code scanning takes none without a file.
-func SARIF(r audit.Result, branch *commits.Branch, ledgerRef, version string) SARIFLog {
+func SARIF(r audit.Result, branch *explain.Branch, ledgerRef, version string) SARIFLog {
 	run := sarifRun{Tool: sarifTool{sarifDriver{"countersign", version, []sarifRule{}}}, Results: []sarifResult{}}
-	add := func(rule, text, message, commit string, lines []commits.Lines) {
+	add := func(rule, text, message, commit string, lines []explain.Lines) {
 		if !slices.ContainsFunc(run.Tool.Driver.Rules, func(r sarifRule) bool { return r.ID == rule }) {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{rule, sarifText{text}})
 		}
@@ -92,7 +92,7 @@ func SARIF(r audit.Result, branch *commits.Branch, ledgerRef, version string) SA
 		run.Results = append(run.Results, one)
 	}
 	for _, f := range r.Findings {
-		place := []commits.Lines{{Path: policy.Path}}
+		place := []explain.Lines{{Path: policy.Path}}
 		add(f.RuleID, "a rule of the ledger: docs/formats.md", fmt.Sprintf("%s %.12s %s: %s", ledgerRef, f.Commit, f.Path, f.Message), f.Commit, place)
 	}
 	if branch != nil {
@@ -100,11 +100,11 @@ func SARIF(r audit.Result, branch *commits.Branch, ledgerRef, version string) SA
 			lines := u.Lines
 			for _, path := range u.Paths {
 				if len(u.Lines) == 0 {
-					lines = append(lines, commits.Lines{Path: path})
+					lines = append(lines, explain.Lines{Path: path})
 				}
 			}
 			if len(lines) == 0 {
-				lines = []commits.Lines{{Path: policy.Path}}
+				lines = []explain.Lines{{Path: policy.Path}}
 			}
 			add(UnexplainedRule, "nothing accounts for a commit: docs/explain.md", fmt.Sprintf("Commit %s of %s (%s) %s", u.Commit, branch.Name, u.Subject, u.Reason), u.Commit, lines)
 		}
@@ -113,7 +113,7 @@ func SARIF(r audit.Result, branch *commits.Branch, ledgerRef, version string) SA
 }
 
 // sarifPlace is where a commit has lines of a file.
-func sarifPlace(l commits.Lines, commit string) sarifLocation {
+func sarifPlace(l explain.Lines, commit string) sarifLocation {
 	var at sarifLocation
 	names := strings.Split(l.Path, "/")
 	for i, name := range names {

@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // sarifSample has every kind of result.
 func sarifSample() report.SARIFLog {
 	found := audit.Result{Findings: []history.Finding{{RuleID: "L8", Commit: strings.Repeat("a", 40), Path: "x", Message: "was removed"}, {RuleID: "L14", Message: "was rewritten"}}}
-	branch := &commits.Branch{Name: "main", Unexplained: []commits.Unexplained{
+	branch := &explain.Branch{Name: "main", Unexplained: []explain.Unexplained{
 		{Commit: strings.Repeat("b", 40), Subject: "\x1b[2J", Reason: "no transaction proposes this change", Paths: []string{"a b/c%.go", "d"}},
-		{Commit: strings.Repeat("c", 40), Reason: "is a merge", Paths: []string{"m"}, Lines: []commits.Lines{{Path: "m", From: 3, To: 2}, {Path: "m", From: 5, To: 7}, {Path: "n"}}},
+		{Commit: strings.Repeat("c", 40), Reason: "is a merge", Paths: []string{"m"}, Lines: []explain.Lines{{Path: "m", From: 3, To: 2}, {Path: "m", From: 5, To: 7}, {Path: "n"}}},
 		{Commit: strings.Repeat("d", 40), Reason: "changes no file"},
 	}}
 	return report.SARIF(found, branch, "refs/agent/ledger", "1.0")

@@ -172,7 +172,7 @@ func (a *App) finish(err error) int {
 	if errors.As(err, &quiet) && quiet.Err == nil {
 		return quiet.Code
 	}
-	code, hint := explain(err, a.again)
+	code, hint := outcome(err, a.again)
 	message := oneLine(err)
 	text := report.Style{Colour: a.colours(a.Stderr)}.Red("countersign: error:") + " " + message + "\n"
 	doc := map[string]any{"error": message, "exit": float64(code)}

@@ -2,27 +2,28 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // audited is what audit --json prints.
 type audited struct {
 	audit.Result
-	Branch *commits.Branch `json:"branch,omitempty"`
+	Branch *explain.Branch `json:"branch,omitempty"`
 	Online *online.Result  `json:"online,omitempty"`
 }
 
@@ -38,7 +39,7 @@ func (e *branchError) Error() string {
 
 // explainBranch says of each commit of a branch what accounts for it, by the ledger's tip:
 // all that was judged, and what of it is listed. The audit read the ledger through the clock.
-func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip string, clock *commits.Clock, f auditFlags) (r commits.Result, list *commits.Branch, err error) {
+func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, tip string, clock *explain.Clock, f auditFlags) (r explain.Result, list *explain.Branch, err error) {
 	snap, err := local.At(ctx, tip)
 	if err != nil {
 		return r, nil, err
@@ -47,17 +48,24 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 	if err != nil {
 		return r, nil, err
 	}
-	r, o, err := a.judgeBranch(ctx, repo, snap.Tree, clock, f.branch, since.commit)
+	j, err := a.openJudge(ctx, repo, snap.Tree, clock, f.atLeast)
 	if err != nil {
 		return r, nil, err
 	}
-	listed, shown := r.After(0), o.Index.First
+	branch, err := repo.BranchTip(ctx, f.branch)
+	if err != nil {
+		return r, nil, err
+	}
+	if r, _, err = j.branch(ctx, branch, since.commit); err != nil {
+		return r, nil, err
+	}
+	listed, shown := r.After(0), j.Index.First
 	switch {
 	case since.commit != "":
 		shown = since.commit
 		listed, err = commitsSince(ctx, repo, f.branch, since.commit)
 	case !since.at.IsZero():
-		n := o.Index.Before(r.Chain, since.at)
+		n := j.Index.Before(r.Chain, since.at)
 		if listed = r.After(n); n > 0 {
 			shown = r.Chain[n-1].ID
 		}
@@ -69,66 +77,149 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 	return r, &b, nil
 }
 
-// judgeBranch judges the commits of a branch since the ledger began, or since a commit
-// before that. What is judged does not depend on what is listed: a change that was
+// A branchJudge judges branches of a repository by a ledger, each once. policy is the commit of the
+// default branch that the Policy is read from.
+type branchJudge struct {
+	explain.Options
+	repo   *gitstore.Repo
+	policy string
+	judged map[string]explain.Result // by tip
+}
+
+// openJudge reads what a ledger says of commits.
+func (a *App) openJudge(ctx context.Context, repo *gitstore.Repo, tree fs.FS, clock *explain.Clock, atLeast string) (j branchJudge, err error) {
+	j = branchJudge{Options: explain.Options{Ledger: tree, Code: repo, Now: a.Now(), AtLeast: approval.Strength(atLeast)}, repo: repo, judged: map[string]explain.Result{}}
+	if j.Index, err = explain.NewIndex(tree, clock); err != nil {
+		return j, err
+	}
+	j.policy, err = a.policyCommit(ctx, repo)
+	return j, err
+}
+
+// branch judges the commits that a branch at a commit has since the ledger began, or since a
+// commit before that. What is judged does not depend on what is listed: a change that was
 // approved once is not approved again because its first commit is not asked about.
-func (a *App) judgeBranch(ctx context.Context, repo *gitstore.Repo, tree fs.FS, clock *commits.Clock, branch, since string) (commits.Result, commits.Options, error) {
-	o := commits.Options{Ledger: tree, Code: repo, Now: a.Now()}
-	var err error
-	if o.Index, err = commits.NewIndex(tree, clock); err != nil {
-		return commits.Result{}, o, err
-	}
-	if o.Policy, o.BotKeys, err = a.commitRules(ctx, repo); err != nil {
-		return commits.Result{}, o, err
-	}
-	from := o.Index.First
+func (j branchJudge) branch(ctx context.Context, tip, since string) (r explain.Result, all []history.BranchCommit, err error) {
+	from := j.Index.First
 	if since != "" && from != "" {
-		earlier, err := repo.Descends(ctx, from, since)
+		earlier, err := j.repo.Descends(ctx, from, since)
 		if err != nil {
-			return commits.Result{}, o, err
+			return r, nil, err
 		}
 		if earlier {
 			from = since
 		}
 	}
-	all, err := repo.CommitsSince(ctx, branch, from)
-	if err != nil {
-		return commits.Result{}, o, err
+	if all, err = j.repo.CommitsBetween(ctx, from, tip); err != nil {
+		return r, nil, err
 	}
-	r, err := commits.Run(ctx, o, all)
-	return r, o, err
+	if j.Default, err = j.main(ctx, from, tip, all); err != nil {
+		return r, nil, err
+	}
+	r, err = explain.Run(ctx, j.Options, all)
+	return r, all, err
 }
 
-// commitRules are the Policy in force and the keys of its bots.
-func (a *App) commitRules(ctx context.Context, repo *gitstore.Repo) (policy.Policy, []commits.BotKeys, error) {
-	commit, err := a.policyCommit(ctx, repo)
-	if err != nil {
-		return policy.Policy{}, nil, err
-	}
-	return commitRulesAt(ctx, repo, commit)
-}
-
-// commitRulesAt are those of the Policy in a commit.
-func commitRulesAt(ctx context.Context, repo *gitstore.Repo, commit string) (policy.Policy, []commits.BotKeys, error) {
-	rules, err := pipeline.ReadRules(ctx, repo, commit, "")
-	if err != nil {
-		return policy.Policy{}, nil, err
-	}
-	tree, err := repo.Tree(ctx, rules.Commit)
-	if err != nil {
-		return policy.Policy{}, nil, err
-	}
-	var keys []commits.BotKeys
-	for i := range rules.Policy.Explained.Bots {
-		var one commits.BotKeys
-		raw, err := rules.Policy.ReadBotKeys(tree, i)
-		if err == nil {
-			one.Allowed, err = sshsig.ParseAllowedSigners(raw)
+// main are the commits of the default branch since one, which are known already if they are
+// those of a tip.
+func (j branchJudge) main(ctx context.Context, from, tip string, all []history.BranchCommit) ([]string, error) {
+	if j.policy != tip {
+		var err error
+		if all, err = j.repo.CommitsBetween(ctx, from, j.policy); err != nil {
+			return nil, err
 		}
-		one.Err = err
-		keys = append(keys, one)
 	}
-	return rules.Policy, keys, nil
+	return firstParents(all, j.policy), nil
+}
+
+// firstParents are the commits of a branch by first parents, oldest first, with the one before
+// the first of some commits.
+func firstParents(commits []history.BranchCommit, tip string) []string {
+	parents := map[string][]string{}
+	for _, c := range commits {
+		parents[c.ID] = c.Parents
+	}
+	out := []string{tip}
+	for len(parents[tip]) > 0 {
+		tip = parents[tip][0]
+		out = append(out, tip)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// commit says what accounts for one commit, or for all that changed between two: by the
+// history of the default branch where that has it, else of a branch that is named, "" for the
+// commit's own. Where the history is cut off, it is not known what was used before.
+func (j branchJudge) commit(ctx context.Context, from, to, branch string) (e explain.Explanation, err error) {
+	parent, err := j.repo.FirstParent(ctx, to)
+	if err != nil {
+		return e, err
+	}
+	var r explain.Result
+	once := explain.First
+	if from == parent {
+		tip, err := j.tipWith(ctx, to, branch)
+		known := false
+		if r, known = j.judged[tip]; err == nil && !known {
+			if r, _, err = j.branch(ctx, tip, ""); err == nil {
+				j.judged[tip] = r
+			}
+		}
+		if err != nil && !errors.As(err, new(*gitstore.CutOffError)) {
+			return e, err
+		}
+		if err != nil {
+			once = explain.Unknown
+		}
+	}
+	if from != parent || once == explain.Unknown {
+		all, err := j.repo.CommitsBetween(ctx, j.Index.First, from)
+		if err == nil {
+			j.Default, err = j.main(ctx, j.Index.First, from, all)
+		}
+		switch {
+		case errors.As(err, new(*gitstore.CutOffError)):
+			once, all, j.Default = explain.Unknown, nil, []string{j.policy}
+			if on, err := j.repo.Descends(ctx, j.policy, from); err == nil && on {
+				j.Default = []string{from, j.policy}
+			}
+		case err != nil:
+			return e, err
+		}
+		if r, err = explain.Run(ctx, j.Options, explain.Between(all, from, to)); err != nil {
+			return e, err
+		}
+	}
+	e = explain.Explanation{From: from, Commit: to, Code: explain.NothingKnown, Reason: "is from before the oldest transaction", Transactions: []explain.Claim{}, Uncovered: []explain.Lines{}}
+	if r.Has(to) {
+		if e, err = r.Commit(ctx, to); err != nil {
+			return e, err
+		}
+	}
+	if e.Once != "" {
+		e.Once = once
+	}
+	e.Tree, err = j.repo.TreeID(ctx, to)
+	return e, err
+}
+
+// tipWith is the tip of the branch by which a commit is judged.
+func (j branchJudge) tipWith(ctx context.Context, commit, branch string) (string, error) {
+	tips := []string{j.policy}
+	if branch != "" {
+		tip, err := j.repo.BranchTip(ctx, branch)
+		if err != nil {
+			return "", err
+		}
+		tips = append([]string{tip}, tips...)
+	}
+	for _, tip := range tips {
+		if has, err := j.repo.Descends(ctx, tip, commit); err != nil || has {
+			return tip, err
+		}
+	}
+	return commit, nil
 }
 
 func commitsSince(ctx context.Context, repo *gitstore.Repo, branch, since string) (func(string) bool, error) {

@@ -205,7 +205,7 @@ func signedEnvelope(sign attest.SignFunc) sealFunc {
 
 // An attester makes statements out of the ledger and the repository of the code.
 type attester struct {
-	repo   *gitstore.Repo
+	branchJudge
 	snap   ledger.Snapshot
 	ledger string        // its ref
 	ref    string        // that the commits are on
@@ -230,7 +230,20 @@ func (a *App) openAttester(ctx context.Context, f attestFlags) (attester, error)
 		return attester{}, gitstore.ErrNoLedger
 	}
 	a.seen = local.Seen
-	return attester{repo: repo, snap: snap, ledger: a.flags.ledgerRef, ref: f.ref}, ledger.CheckSchema(snap.Tree)
+	return a.attester(ctx, repo, local, snap, f.ref)
+}
+
+// attester reads a ledger that is here.
+func (a *App) attester(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, snap ledger.Snapshot, ref string) (w attester, err error) {
+	if err := ledger.CheckSchema(snap.Tree); err != nil {
+		return w, err
+	}
+	clock, err := wholeClock(ctx, local)
+	if err != nil {
+		return w, err
+	}
+	j, err := a.openJudge(ctx, repo, snap.Tree, clock, "")
+	return attester{branchJudge: j, snap: snap, ledger: a.flags.ledgerRef, ref: ref}, err
 }
 
 // attested are statements that were made, and the transactions of which none was.
@@ -371,10 +384,17 @@ func (w attester) landed(ctx context.Context, commit string) (attest.Landed, err
 	if of.Parents, err = w.repo.Parents(ctx, commit); err != nil {
 		return of, err
 	}
-	if of.Change, err = explainChange(ctx, w.repo, w.snap, parent, commit); err != nil {
+	if of.Change, err = w.commit(ctx, parent, commit, w.ref); err != nil {
 		return of, err
 	}
-	of.Tree = of.Change.Tree
+	of.Tree, of.From, of.Shipped = of.Change.Tree, parent, of.Change.PatchID
+	if from, to, _ := strings.Cut(of.Change.PartOf, ".."); to == commit { // the last of a row
+		set, err := w.repo.Diff(ctx, from, commit)
+		if err != nil {
+			return of, err
+		}
+		of.From, of.Shipped = from, set.ID()
+	}
 	return of, nil
 }
 

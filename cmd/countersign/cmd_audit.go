@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -12,23 +13,21 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/coverage"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/report"
 )
 
 type auditFlags struct {
-	from, signers, branch, since, commit, sarif string
-	witness                                     witnessFlags
-	online                                      onlineFlags
-	keys                                        *sshsig.Allowed // what signers is for, read already
+	from, signers, branch, since, commit, sarif, atLeast string
+	witness                                              witnessFlags
+	online                                               onlineFlags
+	keys                                                 *sshsig.Allowed // what signers is for, read already
 }
 
 func (a *App) auditCommand() *cobra.Command {
@@ -59,14 +58,10 @@ and reviews that decided are still there and unedited, whose accounts these are,
 check runs and pull requests, whether the default branch demands the check, and where the remote's
 ledger is. What the forge does not tell is unknown, never fine (docs/online.md).
 
-With --commit it finds the transactions of one commit of the code, also of a merged, squashed or
-rebased one: those that propose exactly what changed from the commit's first parent to it, or from
-A to B. It reads the files alone, and neither messages nor trailers. Such a change is explained
-when a transaction of it was applied, or, where a pull request's own diff is the patch, approved.
-Where no transaction proposes all of it, the approved patches are made again on the files of the
-first commit: the change is explained if they come to exactly the files of the second, and else
-the lines are listed that no approved patch accounts for, such as those of a conflict that was
-resolved by hand. To check the ledger itself, run audit without --commit.
+With --commit it says what accounts for one commit of the code, also a merged, squashed or rebased
+one, or for all that changed from A to B: by the history of the default branch if that has it, or of
+--branch, as each approval accounts for one making of its change. It reads the files alone, and
+neither messages nor trailers. To check the ledger itself, run audit without --commit.
 
 Exit code 1 means a violation, a history that is not all here, a commit that nothing
 accounts for, or a forge that contradicts the record; 2, that there is no ledger; 3, that something
@@ -93,7 +88,8 @@ cannot be read; 4, with --online, that something is unknown, or was not asked ye
 	cmd.Flags().StringVar(&f.branch, "branch", "", "say of each commit of `BRANCH` what accounts for it")
 	cmd.Flags().StringVar(&f.since, "since", "", "with --branch, list what is later than `WHEN`: a commit, a day, or an age such as 90d")
 	cmd.Flags().StringVar(&f.sarif, "sarif", "", "also write what was found to `FILE`, as SARIF 2.1.0")
-	cmd.Flags().StringVar(&f.commit, "commit", "", "find the transactions of `COMMIT`, or of a range A..B: whole ids, HEAD, branches or tags")
+	cmd.Flags().StringVar(&f.commit, "commit", "", "say what accounts for `COMMIT`, or for a range A..B: whole ids, HEAD, branches or tags")
+	cmd.Flags().StringVar(&f.atLeast, "at-least", "", "with --branch or --commit, how strong decisions must be: hardware, signed, forge_twice, forge or shell")
 	cmd.Flags().StringVar(&f.witness.file, "witnesses", "", "hold the ledger to what the witnesses in `FILE` signed of it")
 	cmd.Flags().IntVar(&f.witness.quorum, "quorum", 0, "with --witnesses: `N` of them are needed")
 	f.online.add(cmd)
@@ -103,8 +99,8 @@ cannot be read; 4, with --online, that something is unknown, or was not asked ye
 
 // judged is what audit --branch came to, the zero value where it came to nothing.
 type judged struct {
-	all  commits.Result
-	list *commits.Branch
+	all  explain.Result
+	list *explain.Branch
 }
 
 // audit audits the ledger, and with --branch a branch, prints what it came to, and fails if
@@ -141,7 +137,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 			return branch, err
 		}
 	}
-	clock := commits.NewClock(h)
+	clock := explain.NewClock(h)
 	found, err := a.runAudit(ctx, repo, h, clock, signers != nil, a.line.Show, notWitnessed...)
 	if err != nil {
 		return branch, err
@@ -198,12 +194,12 @@ func (a *App) writeSARIF(name string, doc audited) error {
 }
 
 // wholeClock notes in which order the transactions of the whole ledger were recorded.
-func wholeClock(ctx context.Context, local *gitstore.Ledger) (*commits.Clock, error) {
+func wholeClock(ctx context.Context, local *gitstore.Ledger) (*explain.Clock, error) {
 	h, err := local.History(ctx, gitstore.HistoryOptions{})
 	if err != nil {
 		return nil, err
 	}
-	clock, missing := commits.NewClock(h), atomic.Pointer[history.ID]{}
+	clock, missing := explain.NewClock(h), atomic.Pointer[history.ID]{}
 	err = clock.Commits(func(c history.Commit) {
 		if c.Base && len(c.Parents) > 0 {
 			missing.Store(&c.Parents[0])
@@ -217,6 +213,12 @@ func wholeClock(ctx context.Context, local *gitstore.Ledger) (*commits.Clock, er
 
 // check refuses flags that say nothing without another.
 func (f auditFlags) check() error {
+	if err := checkStrength(f.atLeast); err != nil {
+		return err
+	}
+	if f.atLeast != "" && f.branch == "" && f.commit == "" {
+		return &cli.UsageError{Message: "--at-least was given without --branch or --commit", Hint: "countersign audit --branch main --at-least " + f.atLeast}
+	}
 	if f.since != "" && f.branch == "" {
 		return &cli.UsageError{Message: "--since was given without --branch", Hint: "countersign audit --branch main --since " + f.since}
 	}
@@ -224,6 +226,14 @@ func (f auditFlags) check() error {
 		return &cli.UsageError{Message: "--quorum and --ask are about the witnesses of a file", Hint: "name their file: --witnesses FILE"}
 	}
 	return nil
+}
+
+// checkStrength refuses what is no strength of decisions.
+func checkStrength(word string) error {
+	if word == "" || slices.Contains(approval.Strengths, approval.Strength(word)) {
+		return nil
+	}
+	return &cli.UsageError{Message: fmt.Sprintf("--at-least %+q is no strength", word), Hint: "--at-least is one of: hardware, signed, forge_twice, forge, shell"}
 }
 
 // err is the worst of what was found, nil for nothing.
@@ -277,10 +287,9 @@ func (e *unexplainedError) Error() string {
 	return fmt.Sprintf("no transaction explains commit %s: %s", e.commit, e.reason)
 }
 
-// auditCommit looks for the transactions of one change to the code, whose
-// patch_id is made from the files alone.
+// auditCommit says what accounts for one change to the code.
 func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {
-	if f.from != "" || f.branch != "" || f.signers != "" || f.sarif != "" || f.witness.file != "" || f.online.ask {
+	if f.from != "" || f.since != "" || f.signers != "" || f.sarif != "" || f.witness.file != "" || f.online.ask {
 		return &cli.UsageError{Message: "--commit cannot be combined with the other flags of audit", Hint: "audit the ledger, then the commit"}
 	}
 	snap, err := local.Snapshot(ctx)
@@ -298,72 +307,23 @@ func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitst
 	if err != nil {
 		return err
 	}
-	e, err := explainChange(ctx, repo, snap, from, to)
+	clock, err := wholeClock(ctx, local)
 	if err != nil {
 		return err
 	}
-	e.LedgerRef = a.flags.ledgerRef
+	j, err := a.openJudge(ctx, repo, snap.Tree, clock, f.atLeast)
+	if err != nil {
+		return err
+	}
+	e, err := j.commit(ctx, from, to, f.branch)
+	if err != nil {
+		return err
+	}
+	e.LedgerRef, e.LedgerCommit = a.flags.ledgerRef, snap.Tip
 	if err := a.result(e, report.Explanation(e)); err != nil || e.Explained {
 		return err
 	}
 	return &unexplainedError{e.Commit, e.Reason}
-}
-
-// explainChange says which transactions account for what changed between two commits.
-func explainChange(ctx context.Context, repo *gitstore.Repo, snap ledger.Snapshot, from, to string) (coverage.Explanation, error) {
-	e := coverage.Explanation{Explanation: audit.Explanation{From: from, Commit: to, LedgerCommit: snap.Tip}}
-	var err error
-	if e.Tree, err = repo.TreeID(ctx, to); err != nil {
-		return e, err
-	}
-	set, err := repo.Diff(ctx, from, to)
-	var unfit *patch.Error
-	if err != nil && !errors.As(err, &unfit) {
-		return e, err
-	}
-	err = e.Look(snap.Tree, set, unfit, func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) })
-	if err != nil || !e.Explained {
-		return e, err
-	}
-	return e, onlyOnce(ctx, repo, &e, set)
-}
-
-// onlyOnce leaves a change unexplained that comes after the commit which its transaction was
-// applied as: an approval is for making a change once, and not for making it again after it
-// was taken back.
-func onlyOnce(ctx context.Context, repo *gitstore.Repo, e *coverage.Explanation, set patch.Patchset) error {
-	spent, left := "", false
-	for i := range e.Transactions {
-		c := &e.Transactions[i]
-		if !c.Explains {
-			continue
-		}
-		before := false
-		if c.AppliedCommit != "" && c.AppliedCommit != e.Commit {
-			var err error
-			if before, err = repo.Descends(ctx, e.From, c.AppliedCommit); errors.Is(err, lineage.ErrCutOff) {
-				err = &gitstore.CutOffError{Missing: c.AppliedCommit}
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if !before {
-			left = true
-			continue
-		}
-		c.Explains, c.Why = false, fmt.Sprintf("it was applied as commit %.12s, which this change comes after; the same change again takes an approval of its own", c.AppliedCommit)
-		spent = "of " + c.TransactionID + ": " + c.Why
-	}
-	if spent == "" || left && e.Result == coverage.Exact {
-		return nil
-	}
-	for i := range e.Transactions {
-		e.Transactions[i].Explains = false
-	}
-	e.Explained, e.Reason = false, spent
-	e.Uncover(coverage.Of(set, nil))
-	return nil
 }
 
 // commitRange reads "C", which stands for the commit before it and C, or "A..B".

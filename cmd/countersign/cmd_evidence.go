@@ -16,10 +16,11 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -27,8 +28,8 @@ import (
 )
 
 type evidenceFlags struct {
-	from, to, branch, repos, cache, csv, out string
-	installed                                bool
+	from, to, branch, repos, cache, csv, out, atLeast string
+	installed                                         bool
 }
 
 func (a *App) evidenceCommand() *cobra.Command {
@@ -64,6 +65,7 @@ error; 3, that something cannot be read or written.`,
 	cmd.Flags().StringVar(&f.repos, "repos", "", "fetch and list the repositories in `FILE`")
 	cmd.Flags().BoolVar(&f.installed, "installed", false, "fetch and list the repositories of an app's installation")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "with --repos or --installed: keep what was fetched in `DIR` (XDG_CACHE_HOME has one otherwise)")
+	cmd.Flags().StringVar(&f.atLeast, "at-least", "", "how strong decisions must be to account for a change: hardware, signed, forge_twice, forge or shell")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "also write the table to `FILE`, as CSV")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "also write pages, the table and the JSON document into `DIR`, which is new or empty")
 	return cmd
@@ -91,6 +93,9 @@ func (a *App) evidence(ctx context.Context, f evidenceFlags) error {
 	if err != nil {
 		return &cli.UsageError{Message: err.Error(), Hint: "give its first and last day: --from 2026-01-01 --to 2026-03-31"}
 	}
+	if err := checkStrength(f.atLeast); err != nil {
+		return err
+	}
 	many := f.repos != "" || f.installed
 	switch {
 	case f.repos != "" && f.installed:
@@ -111,7 +116,7 @@ func (a *App) evidence(ctx context.Context, f evidenceFlags) error {
 	if many {
 		parts, err = a.evidenceOfAll(ctx, f, p)
 	} else {
-		parts, err = a.evidenceHere(ctx, f.branch, p)
+		parts, err = a.evidenceHere(ctx, f, p)
 	}
 	if err != nil {
 		return err
@@ -189,7 +194,8 @@ func (a *App) writeEvidence(r evidence.Report, f evidenceFlags) error {
 }
 
 // evidenceHere is the part of this clone's repository.
-func (a *App) evidenceHere(ctx context.Context, branch string, p evidence.Period) ([]evidence.Part, error) {
+func (a *App) evidenceHere(ctx context.Context, f evidenceFlags, p evidence.Period) ([]evidence.Part, error) {
+	branch := f.branch
 	repo, settings, err := a.openRepo()
 	if err != nil {
 		return nil, err
@@ -211,7 +217,7 @@ func (a *App) evidenceHere(ctx context.Context, branch string, p evidence.Period
 	if err != nil {
 		return nil, err
 	}
-	clock := commits.NewClock(h)
+	clock := explain.NewClock(h)
 	found, err := a.runAudit(ctx, repo, h, clock, false, a.line.Show)
 	if err != nil {
 		return nil, err
@@ -229,7 +235,7 @@ func (a *App) evidenceHere(ctx context.Context, branch string, p evidence.Period
 	if err != nil {
 		return nil, err
 	}
-	part, err := a.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, clock, name, branch, branch, policyCommit, a.links()}, p)
+	part, err := a.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, clock, name, branch, branch, policyCommit, a.links(), f.atLeast}, p)
 	return []evidence.Part{part}, err
 }
 
@@ -240,11 +246,12 @@ type judgedRepo struct {
 	local        *gitstore.Ledger
 	tip          string
 	found        audit.Result
-	clock        *commits.Clock // what the audit read through
+	clock        *explain.Clock // what the audit read through
 	name         string
 	ref, branch  string
 	policyCommit string
 	links        forge.Links
+	atLeast      string
 }
 
 // evidenceOf is the part of one repository. Of a ledger that does not verify it has nothing but that.
@@ -265,18 +272,15 @@ func (a *App) evidenceOf(ctx context.Context, j judgedRepo, p evidence.Period) (
 	if err := ledger.CheckSchema(snap.Tree); err != nil {
 		return evidence.Part{}, err
 	}
-	o := commits.Options{Ledger: snap.Tree, Code: j.repo, Now: a.Now()}
-	if o.Index, err = commits.NewIndex(snap.Tree, j.clock); err != nil {
+	judge := branchJudge{Options: explain.Options{Ledger: snap.Tree, Code: j.repo, Now: a.Now(), AtLeast: approval.Strength(j.atLeast)}, repo: j.repo, policy: j.policyCommit}
+	if judge.Index, err = explain.NewIndex(snap.Tree, j.clock); err != nil {
 		return evidence.Part{}, err
 	}
-	if o.Policy, o.BotKeys, err = commitRulesAt(ctx, j.repo, j.policyCommit); err != nil {
-		return evidence.Part{}, err
-	}
-	all, err := j.repo.CommitsSince(ctx, j.ref, o.Index.First)
+	tip, err := j.repo.BranchTip(ctx, j.ref)
 	if err != nil {
 		return evidence.Part{}, err
 	}
-	judged, err := commits.Run(ctx, o, all)
+	judged, all, err := judge.branch(ctx, tip, "")
 	if err != nil {
 		return evidence.Part{}, err
 	}
@@ -284,6 +288,6 @@ func (a *App) evidenceOf(ctx context.Context, j judgedRepo, p evidence.Period) (
 		return evidence.Part{}, err
 	}
 	return evidence.Source{
-		Repository: about, Links: j.links, Ledger: snap.Tree, Index: o.Index, Judged: judged, Commits: all, Now: a.Now(),
+		Repository: about, Links: j.links, Ledger: snap.Tree, Index: judge.Index, Judged: judged, Commits: all, Now: a.Now(),
 	}.Changes(p)
 }

@@ -186,7 +186,7 @@ func (p *proposing) Learn(known pipeline.Known) { p.a.learn(known) }
 func (p *proposing) RedactJSON(doc any) (secret.Redacted, error) { return p.a.redactJSON(doc) }
 
 func (p *proposing) Failure(err error) (exit int, hint string, message secret.Redacted) {
-	exit, hint = explain(err, p.a.again)
+	exit, hint = outcome(err, p.a.again)
 	return exit, hint, p.a.redact(oneLine(err))
 }
 

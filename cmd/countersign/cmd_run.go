@@ -146,7 +146,7 @@ func (a *App) askInRun(ctx context.Context, r *pipeline.Runner, g pipeline.Gated
 	defer person.Close()
 	if r.Decider.ID == "" {
 		nobody := &pipeline.NobodyError{}
-		_, hint := explain(nobody, a.again)
+		_, hint := outcome(nobody, a.again)
 		a.say("not asked: %s; hint: %s", nobody, hint)
 		return g, nil
 	}

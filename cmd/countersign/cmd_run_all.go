@@ -79,7 +79,7 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 	})
 	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen))}
 	if err := all.run(ctx, w.r, f.concurrency, chosen); err != nil { // those that were not begun have this reason
-		code, _ := explain(err, a.again)
+		code, _ := outcome(err, a.again)
 		for i, tx := range chosen {
 			if all.rows[i].TransactionID == "" {
 				all.rows[i] = report.Row{
@@ -125,7 +125,7 @@ func (all *advancing) outcome() error {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	code, _ := explain(worst, all.again)
+	code, _ := outcome(worst, all.again)
 	return &cli.ExitError{Code: code, Err: &manyError{fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", "))}}
 }
 
@@ -177,7 +177,7 @@ func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.T
 		row.Outcome, row.AppliedCommit = out.Applied.Result.Outcome, out.Applied.Commit
 	}
 	if err != nil {
-		row.ExitCode, _ = explain(err, all.again)
+		row.ExitCode, _ = outcome(err, all.again)
 		var pending *pipeline.PendingError
 		if errors.As(err, &pending) { // of a later look than the gate's
 			row.Verdict, row.Reason = pending.Verdict.State, pending.Verdict.Reason

@@ -65,7 +65,7 @@ func (s serving) Listed(t ledger.Transaction) any { return listed(t) }
 func (s serving) CloseStatus(name, status string) error { return closeStatus(name, status) }
 
 func (s serving) Explain(err error) (exit int, refused bool, message secret.Redacted) {
-	exit, _ = explain(err, s.a.again)
+	exit, _ = outcome(err, s.a.again)
 	refused = exit == cli.ExitRefused || exit == cli.ExitPending || exit == cli.ExitDenied
 	return exit, refused, s.a.redact(oneLine(err))
 }

@@ -306,7 +306,7 @@ func (a *App) worst(errs []error) error {
 	worst, code := -1, 0
 	var unlike []error
 	for _, err := range errs {
-		c, _ := explain(err, a.again)
+		c, _ := outcome(err, a.again)
 		rank := 2
 		switch c {
 		case cli.ExitPending:

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
-	"github.com/countersign-dev/countersign/pipeline/coverage"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/report"
@@ -236,7 +236,11 @@ func (v verifier) change(ctx context.Context) (attest.Check, error) {
 }
 
 func (v verifier) approved(ctx context.Context, p *attest.Approval, parent string) (attest.Check, error) {
-	set, err := v.repo.Diff(ctx, parent, v.commit)
+	from, err := v.begins(ctx, p, parent)
+	if err != nil {
+		return attest.Check{}, err
+	}
+	set, err := v.repo.Diff(ctx, from, v.commit)
 	var unfit *patch.Error
 	if err != nil && !errors.As(err, &unfit) {
 		return attest.Check{}, err
@@ -245,18 +249,34 @@ func (v verifier) approved(ctx context.Context, p *attest.Approval, parent strin
 	switch {
 	case unfit != nil:
 		return bad("change", "no patch makes the commit: %v", unfit)
-	case p.Change.Commit != v.commit || p.Change.Parent != parent:
+	case p.Change.Commit != v.commit || p.Change.Parent != from:
 		return bad("change", "it is from commit %.40q to %.40q, and not from %s to %s", p.Change.Parent, p.Change.Commit, parent, v.commit)
 	case p.Change.Shipped != set.ID():
 		return bad("change", "it says that patch %.64q shipped, and the commit makes %s", p.Change.Shipped, set.ID())
 	case len(subjects) != 2 || subjects[1].Digest.SHA256 != p.Change.Approved:
 		return bad("change", "its subject is not the patch that it says was approved")
-	case p.Change.Result == coverage.Exact && p.Change.Approved == set.ID():
+	case p.Change.Result == explain.Exact && p.Change.Approved == set.ID():
 		return good("change", "patch %s is exactly what the commit changes", set.ID())
-	case p.Change.Result == coverage.Replay && p.Change.Approved != set.ID():
+	case p.Change.Result == explain.Replay && p.Change.Approved != set.ID():
 		return good("change", "the commit makes patch %s; that approved patches come to it, the record tells", set.ID())
 	}
 	return bad("change", "it says %.20q of approved patch %.64q, and the commit makes %s", string(p.Change.Result), p.Change.Approved, set.ID())
+}
+
+// begins is the commit from which an approval says that the change is, if that is the commit's
+// first parent or one before a row of commits that ends there; else the first parent.
+func (v verifier) begins(ctx context.Context, p *attest.Approval, parent string) (string, error) {
+	for from, n := parent, 0; n < explain.MaxRow; n++ {
+		if from == p.Change.Parent {
+			return from, nil
+		}
+		parents, err := v.repo.Parents(ctx, from)
+		if err != nil || len(parents) != 1 {
+			break // what is not here is in no row that can be looked at
+		}
+		from = parents[0]
+	}
+	return parent, nil
 }
 
 // record: the ledger makes the same statement of the same commit.
@@ -272,25 +292,29 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 	case snap.Tip == "":
 		return unknown("record", "there is no ledger here to compare it with")
 	}
-	if err := ledger.CheckSchema(snap.Tree); err != nil {
+	w, err := v.a.attester(ctx, v.repo, local, snap, "")
+	if err != nil {
 		return attest.Check{}, err
 	}
-	w := attester{repo: v.repo, snap: snap, ledger: v.a.flags.ledgerRef}
-	candidates := []string{}
+	candidates, elsewhere := []string{}, ""
 	switch p := v.stated.Predicate.(type) {
 	case *attest.Approval:
-		in, err := v.repo.Descends(ctx, snap.Tip, p.Ledger.Commit)
-		switch {
-		case err != nil:
-			return attest.Check{}, err
-		case !in:
-			return unknown("record", "the ledger here does not have commit %.40q, which it names", p.Ledger.Commit)
-		case p.Ledger.Ref != w.ledger:
-			return unknown("record", "it is of the ledger %+.200q, and the one here is %s", p.Ledger.Ref, w.ledger)
-		}
-		if w.snap, err = local.At(ctx, p.Ledger.Commit); err != nil {
+		if elsewhere, err = v.elsewhere(ctx, w, p); err != nil {
 			return attest.Check{}, err
 		}
+		tx, err := ledger.State(snap.Tree, p.Transaction)
+		if elsewhere != "" && (err != nil || !tx.Closed) {
+			return unknown("record", "%s", elsewhere)
+		}
+		if elsewhere == "" { // as it was when the statement was made
+			if snap, err = local.At(ctx, p.Ledger.Commit); err == nil {
+				w, err = v.a.attester(ctx, v.repo, local, snap, "")
+			}
+			if err != nil {
+				return attest.Check{}, err
+			}
+		}
+		w.snap.Tip, w.ledger = p.Ledger.Commit, p.Ledger.Ref // a closed transaction stays as it is
 		candidates = []string{p.Transaction}
 	case *attest.Coverage:
 		w.ref = v.stated.Subject[0].Name
@@ -319,6 +343,8 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 		switch {
 		case err != nil:
 			return attest.Check{}, err
+		case agree && elsewhere != "":
+			return unknown("record", "the record of %s says the same, but %s", id, elsewhere)
 		case agree && unlisted:
 			return unknown("record", "the record of %s says the same, but the commit that vouches for a key is not here", id)
 		case agree && w.ref != "" && !v.isOn(ctx, w.ref):
@@ -329,6 +355,21 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 		why = "the record of " + id + " says something else"
 	}
 	return bad("record", "%s", why)
+}
+
+// elsewhere says of which other ledger, or newer one, a statement is than the one here, "" if it
+// is of this one.
+func (v verifier) elsewhere(ctx context.Context, w attester, p *attest.Approval) (string, error) {
+	in, err := v.repo.Descends(ctx, w.snap.Tip, p.Ledger.Commit)
+	switch {
+	case err != nil:
+		return "", err
+	case !in:
+		return fmt.Sprintf("the ledger here does not have commit %.40q, which it names", p.Ledger.Commit), nil
+	case p.Ledger.Ref != w.ledger:
+		return fmt.Sprintf("it is of the ledger %+.200q, and the one here is %s", p.Ledger.Ref, w.ledger), nil
+	}
+	return "", nil
 }
 
 // isOn reports whether a ref has the commit, here or as the remote's was last seen.

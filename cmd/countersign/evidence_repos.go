@@ -16,9 +16,9 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -45,7 +45,7 @@ func (a *App) evidenceOfAll(ctx context.Context, f evidenceFlags, p evidence.Per
 	}
 	a.helpers = !inWorkflow(a.Getenv)
 	a.finder() // made once, before many look at it
-	c := &collector{app: a, cache: cache, base: base, period: p}
+	c := &collector{app: a, cache: cache, base: base, period: p, atLeast: f.atLeast}
 	parts, done := make([]evidence.Part, len(listed)), 0
 	err = parallel.Try(fetchedAtOnce, len(listed), func(i int) error {
 		if f.branch != "" {
@@ -125,6 +125,7 @@ type collector struct {
 	app         *App
 	cache, base string // base is where the paths of a list begin
 	period      evidence.Period
+	atLeast     string
 	mu          sync.Mutex // for what of app is not for several goroutines
 }
 
@@ -206,7 +207,7 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 	if err != nil {
 		return part, err
 	}
-	clock := commits.NewClock(h)
+	clock := explain.NewClock(h)
 	found, err := verdict.Of(h.History, verdict.Options{
 		Found: h.Packs(func(int64, int64) {}), Over: clock, Rollback: h.Rollback, Progress: func(string, int, int) {},
 		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
@@ -217,7 +218,7 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 	if err != nil {
 		return part, err
 	}
-	return c.app.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, clock, l.Name, ref, branch, head, links}, c.period)
+	return c.app.evidenceOf(ctx, judgedRepo{repo, local, h.Tip(), found, clock, l.Name, ref, branch, head, links, c.atLeast}, c.period)
 }
 
 // open opens the cache of a repository's branch, which is called by the hash of its name and its

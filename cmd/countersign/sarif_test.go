@@ -9,8 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -29,9 +29,9 @@ func TestSARIFSchema(t *testing.T) {
 	check(t, c.AddResource("sarif.json", doc))
 	schema := c.MustCompile("sarif.json")
 	id := strings.Repeat("b", 40)
-	branch := &commits.Branch{Name: "main", Unexplained: []commits.Unexplained{
+	branch := &explain.Branch{Name: "main", Unexplained: []explain.Unexplained{
 		{Commit: id, Subject: "<script>", Reason: "no transaction proposes this change", Paths: []string{"a b/c%.go", "\u202e"}},
-		{Commit: id, Reason: "is a merge", Lines: []commits.Lines{{Path: "m", From: 3, To: 2}, {Path: "n"}}},
+		{Commit: id, Reason: "is a merge", Lines: []explain.Lines{{Path: "m", From: 3, To: 2}, {Path: "n"}}},
 		{Commit: id, Reason: "changes no file"},
 	}}
 	found := audit.Result{Findings: []history.Finding{{RuleID: "L14", Message: "was rewritten"}}}

@@ -342,7 +342,7 @@ func TestArguments(t *testing.T) {
 				continue
 			}
 			refused = true
-			if code, _ := explain(err, app.again); code != cli.ExitRefused {
+			if code, _ := outcome(err, app.again); code != cli.ExitRefused {
 				t.Errorf("%s with %d arguments: exit code %d, %v", c.CommandPath(), n, code, err)
 			}
 		}

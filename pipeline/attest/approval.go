@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/coverage"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -102,15 +101,19 @@ const (
 // A Change is how the approved patch got into the commit. Result is "exact" where what
 // the commit changes in its first parent is the approved patch, byte for byte, and
 // "replay" where it is what the patches of these transactions, put one after the other
-// onto that parent, make of it (package coverage).
+// onto that parent, make of it (package explain). Of a row of commits that make the change together, Commit is the
+// last, and Parent the commit before the first. Strength is that of the decisions that make up for the approval,
+// Once "first" where the branch's history tells that it was used for nothing before, else "unknown".
 type Change struct {
-	Commit       string          `json:"commit"`
-	Parent       string          `json:"parent"`
-	Approved     string          `json:"approved"` // the patch_id of what was approved
-	Shipped      string          `json:"shipped"`  // the patch_id of what the commit changes
-	Result       coverage.Result `json:"result"`
-	Transactions []string        `json:"transactions"`
-	Applied      bool            `json:"applied"` // this program made the commit
+	Commit       string            `json:"commit"`
+	Parent       string            `json:"parent"`
+	Approved     string            `json:"approved"` // the patch_id of what was approved
+	Shipped      string            `json:"shipped"`  // the patch_id of what the commit changes
+	Result       explain.Making    `json:"result"`
+	Transactions []string          `json:"transactions"`
+	Applied      bool              `json:"applied"` // this program made the commit
+	Strength     approval.Strength `json:"strength"`
+	Once         string            `json:"once"`
 }
 
 // A Ledger is where the record is. Events is the hash of the transaction's events.
@@ -135,12 +138,15 @@ type Record struct {
 // as they were computed from the trees. Reviewed is the commit whose files were approved,
 // where there is one and it is here: a pull request's head, or the commit that was
 // applied on the commit that the change was reviewed on.
+//
+// From is where the change begins that is accounted for, and Shipped its patch_id.
 type Landed struct {
-	Commit, Tree string
-	Parents      []string
-	Change       coverage.Explanation
-	Reviewed     struct{ Commit, Tree string }
-	Ref          string // that the commit is on, for statements that name one
+	Commit, Tree  string
+	Parents       []string
+	From, Shipped string
+	Change        explain.Explanation
+	Reviewed      struct{ Commit, Tree string }
+	Ref           string // that the commit is on, for statements that name one
 }
 
 // An UnsettledError says why there is nothing to attest.
@@ -157,9 +163,12 @@ func New(predicateType string, r Record, of Landed) (Statement, error) {
 		return Statement{}, err
 	}
 	s.of = of
-	i := slices.IndexFunc(of.Change.Transactions, func(c audit.Claim) bool { return c.TransactionID == r.ID && c.Explains })
-	if i < 0 || len(of.Parents) == 0 || of.Change.From != of.Parents[0] || of.Change.Commit != of.Commit || of.Change.Tree != of.Tree {
+	i := slices.IndexFunc(of.Change.Transactions, func(c explain.Claim) bool { return c.TransactionID == r.ID && c.Explains })
+	if i < 0 || len(of.Parents) == 0 || of.Change.From != of.Parents[0] || of.Shipped == "" || of.Change.Commit != of.Commit || of.Change.Tree != of.Tree {
 		return Statement{}, &UnsettledError{r.ID, fmt.Sprintf("it does not account for what commit %s changes", of.Commit)}
+	}
+	if row := of.From + ".." + of.Commit; of.Change.PartOf != "" && (of.Change.PartOf != row || predicateType != ApprovalType) {
+		return Statement{}, &UnsettledError{r.ID, fmt.Sprintf("commit %.12s is accounted for only as a part of %s", of.Commit, of.Change.PartOf)}
 	}
 	switch predicateType {
 	case ApprovalType:
@@ -182,11 +191,11 @@ func (s settled) approval() (Statement, error) {
 		ProposedAt: tx.CreatedAt, ReviewedOn: s.log.Meta().BaseCommit, SettledAt: events[len(events)-1].Timestamp,
 		Policy: Policy{Digest{SHA256: strings.TrimPrefix(s.doc.SHA256, "sha256:")}, s.doc.Commit, s.doc.Found},
 		Needs:  []Need{},
-		Change: Change{Commit: of.Commit, Parent: of.Parents[0], Approved: p.PatchID, Shipped: of.Change.PatchID, Result: of.Change.Result},
+		Change: Change{Commit: of.Commit, Parent: of.From, Approved: p.PatchID, Shipped: of.Shipped, Result: of.Change.Result, Strength: of.Change.Strength, Once: of.Change.Once},
 		Ledger: Ledger{s.Ref, s.Record.Commit, Digest{SHA256: canon.Hex(s.log.Bytes())}},
 	}
 	a.Change.Transactions = []string{s.ID}
-	if of.Change.Result == coverage.Replay {
+	if of.Change.Result == explain.Replay {
 		a.Change.Transactions = nil
 		for _, c := range of.Change.Transactions {
 			if c.Explains {

@@ -10,10 +10,10 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/attest"
-	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/coverage"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -85,14 +85,10 @@ func landed(t testing.TB, files fstest.MapFS, id string) attest.Landed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := audit.Claims(files, tx.PatchID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := attest.Landed{Commit: commit, Tree: tree, Parents: []string{parent}, Ref: "refs/heads/main"}
-	of.Change = coverage.Explanation{
-		Explanation: audit.Explanation{From: parent, Commit: commit, PatchID: tx.PatchID(), Explained: true, Transactions: claims},
-		Tree:        tree, Result: coverage.Exact,
+	of := attest.Landed{Commit: commit, Tree: tree, Parents: []string{parent}, From: parent, Shipped: tx.PatchID(), Ref: "refs/heads/main"}
+	of.Change = explain.Explanation{
+		From: parent, Commit: commit, Tree: tree, PatchID: tx.PatchID(), Explained: true, Result: explain.Exact, Strength: approval.Shell, Once: explain.First,
+		Transactions: []explain.Claim{{TransactionID: id, Explains: true}},
 	}
 	return of
 }
@@ -114,7 +110,7 @@ func TestT79Approval(t *testing.T) {
 	if !slices.Equal(d.VerifiedBy, []string{"local"}) || d.Standing != "local" || d.Key != nil || !d.Counted || len(d.Evidence) > 0 {
 		t.Errorf("a local decision: %+v", d)
 	}
-	if s.Commit() != commit || s.Tree() != tree || s.Subject[1].Digest.SHA256 != a.Change.Approved || a.Change.Applied || a.Change.Result != coverage.Exact {
+	if s.Commit() != commit || s.Tree() != tree || s.Subject[1].Digest.SHA256 != a.Change.Approved || a.Change.Applied || a.Change.Result != explain.Exact {
 		t.Errorf("subject %+v, change %+v", s.Subject, a.Change)
 	}
 	if len(a.Needs) != 1 || a.Needs[0].Approved < a.Needs[0].Required || !canon.IsHex64(a.Policy.Digest.SHA256) {
@@ -213,14 +209,14 @@ func TestT79Refused(t *testing.T) {
 func TestReplay(t *testing.T) {
 	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
 	of := landed(t, files, ids[0])
-	of.Change.Result, of.Change.PatchID = coverage.Replay, strings.Repeat("5", 64)
+	of.Change.Result, of.Shipped = explain.Replay, strings.Repeat("5", 64)
 	of.Change.Transactions = append(of.Change.Transactions, landed(t, files, ids[1]).Change.Transactions...)
 	s, err := attest.New(attest.ApprovalType, record(files, ids[1]), of)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change := s.Predicate.(*attest.Approval).Change
-	if change.Result != coverage.Replay || !slices.Equal(change.Transactions, ids) || change.Shipped == change.Approved {
+	if change.Result != explain.Replay || !slices.Equal(change.Transactions, ids) || change.Shipped == change.Approved {
 		t.Errorf("%+v", change)
 	}
 	of.Reviewed.Commit, of.Reviewed.Tree = parent, strings.Repeat("8", 40)

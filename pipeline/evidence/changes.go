@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -22,14 +22,14 @@ type Source struct {
 	Repository Repository
 	Links      forge.Links
 	Ledger     fs.FS
-	Index      *commits.Index
-	Judged     commits.Result
+	Index      *explain.Index
+	Judged     explain.Result
 	Commits    []history.BranchCommit
 	Now        time.Time
 }
 
 // Changes are what came to the branch in a period. A commit is in it if it may have come then by
-// the ledger's word (commits.Span): one of which too little is known is in several periods, and none is
+// the ledger's word (explain.Span): one of which too little is known is in several periods, and none is
 // in no period. The error is that of reading the ledger.
 func (s Source) Changes(p Period) (Part, error) {
 	s.Repository.Read, s.Repository.Web = true, s.Links.Web
@@ -45,7 +45,7 @@ func (s Source) Changes(p Period) (Part, error) {
 	}
 	s.Repository.LedgerBegan = ledger.FormatTime(s.Index.Began)
 	part.Repository.LedgerBegan = s.Repository.LedgerBegan
-	t := &table{Source: s, spans: map[string]commits.Span{}, commits: map[string]history.BranchCommit{}, policies: new(approval.Policies)}
+	t := &table{Source: s, spans: map[string]explain.Span{}, commits: map[string]history.BranchCommit{}, policies: new(approval.Policies)}
 	for i, span := range s.Index.Came(s.Judged.Chain, s.Now) {
 		t.spans[s.Judged.Chain[i].ID] = span
 	}
@@ -69,7 +69,7 @@ func (s Source) Changes(p Period) (Part, error) {
 // A table makes rows.
 type table struct {
 	Source
-	spans    map[string]commits.Span // of the chain
+	spans    map[string]explain.Span // of the chain
 	commits  map[string]history.BranchCommit
 	policies *approval.Policies
 }
@@ -117,9 +117,9 @@ func (t *table) withMerges(groups [][]string) [][]string {
 		merge, is := t.Judged.Explained[group[0]]
 		for _, at := range brought[group[0]] {
 			change, explained := t.Judged.Explained[groups[at][0]]
-			approved := explained && (change.By == commits.ByTransaction || change.By == commits.ByPullRequest)
-			has := transactionsOf(merge)
-			same := merge.By == change.By && !slices.ContainsFunc(transactionsOf(change), func(tx string) bool { return !slices.Contains(has, tx) })
+			approved := explained && (change.By == explain.ByTransaction || change.By == explain.ByPullRequest)
+			has := merge.Transactions()
+			same := merge.By == change.By && !slices.ContainsFunc(change.Transactions(), func(tx string) bool { return !slices.Contains(has, tx) })
 			if is && approved && same {
 				groups[n] = append(groups[n], groups[at]...)
 				joined[at] = true
@@ -136,11 +136,11 @@ func (t *table) withMerges(groups [][]string) [][]string {
 }
 
 // span is when a change may have come: some commit of it.
-func (t *table) span(group []string) (out commits.Span) {
+func (t *table) span(group []string) (out explain.Span) {
 	for i, id := range group {
 		one, known := t.spans[cmp.Or(t.Judged.BroughtBy(id), id)]
 		if !known { // of no place in the chain: any time
-			one = commits.Span{By: t.Now}
+			one = explain.Span{By: t.Now}
 		}
 		if i == 0 || one.After.Before(out.After) {
 			out.After = one.After
@@ -152,7 +152,7 @@ func (t *table) span(group []string) (out commits.Span) {
 	return out
 }
 
-func (t *table) row(group []string, span commits.Span) (Row, error) {
+func (t *table) row(group []string, span explain.Span) (Row, error) {
 	id := group[0]
 	row := Row{
 		Repository: t.Repository.Name, Branch: t.Repository.Branch, Exceptions: []Exception{}, Records: []Record{}, Commit: id, Commits: group, BroughtBy: t.Judged.BroughtBy(id),
@@ -165,28 +165,46 @@ func (t *table) row(group []string, span commits.Span) (Row, error) {
 	if !is {
 		u := t.Judged.Unexplained[id]
 		row.Subject = u.Subject
-		row.add(Unexplained, cmp.Or(u.Reason, "nothing accounts for it"))
-		return row, nil
-	}
-	row.Subject, row.ExplainedBy, row.Signer = e.Subject, string(e.By), e.Signer
-	switch e.By {
-	case commits.ByTransaction, commits.ByPullRequest:
-		for _, tx := range transactionsOf(e) {
-			if err := t.record(&row, tx, span); err != nil {
+		code, known := codes[u.Code]
+		if !known {
+			code = Unexplained
+		}
+		row.add(code, cmp.Or(u.Reason, "nothing accounts for it"))
+		for _, tx := range u.Transactions {
+			if err := t.record(&row, tx, false); err != nil {
 				return row, err
 			}
 		}
-	case commits.ByBot:
+		return row, nil
+	}
+	row.Subject, row.ExplainedBy, row.Signer, row.Strength = e.Subject, string(e.By), e.Signer, string(e.Strength)
+	switch e.By {
+	case explain.ByTransaction, explain.ByPullRequest:
+		if len(e.Transactions()) == 0 {
+			row.add(RecordInvalid, "it has no transaction")
+		}
+		for _, tx := range e.Transactions() {
+			if err := t.record(&row, tx, true); err != nil {
+				return row, err
+			}
+		}
+		if e.Late != "" {
+			row.add(ApprovedLate, e.Late)
+		}
+	case explain.ByBot:
 		row.add(NoApproval, "a rule of the Policy lets in what this bot signs; nobody approved it")
-	case commits.ByMerge: // what it merges has rows of its own
+	case explain.ByMerge, explain.ByEmpty: // what it merges has rows of its own
 	default:
 		row.add(Unexplained, "what accounts for it is not known here")
 	}
 	return row, nil
 }
 
-// transactionsOf are all transactions that account for a commit.
-func transactionsOf(e commits.Explained) []string { return append([]string{e.Transaction}, e.With...) }
+// codes are those of commits that nothing accounts for, where there is one that says more than that.
+var codes = map[explain.Reason]Code{
+	explain.Denied: Denied, explain.RecordInvalid: RecordInvalid, explain.UnknownPolicy: UnknownPolicy, explain.WeakDecision: WeakDecision, explain.NotApproved: NotApproved,
+	explain.NotApplied: NotApplied, explain.UsedUp: UsedUp, explain.PartlyApproved: PartlyApproved, explain.CannotTell: CannotTell,
+}
 
 func (r *Row) add(code Code, text string) {
 	r.Exceptions = append(r.Exceptions, Exception{code, ledger.OneLine(text, 500)})

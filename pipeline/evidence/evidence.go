@@ -93,7 +93,14 @@ const (
 
 // The codes of a change.
 const (
-	Unexplained         Code = "unexplained"          // nothing accounts for the commit
+	Unexplained         Code = "unexplained"          // nothing is known that accounts for the commit
+	UnknownPolicy       Code = "unknown_policy"       // which Policy it was under is not known
+	WeakDecision        Code = "weak_decision"        // it was approved by decisions that are too weak
+	NotApproved         Code = "not_approved"         // its transaction was not approved
+	NotApplied          Code = "not_applied"          // its transaction was approved and never applied
+	UsedUp              Code = "used_up"              // its approval accounts for another commit
+	PartlyApproved      Code = "partly_approved"      // approved patches are in it, and more
+	CannotTell          Code = "cannot_tell"          // whether something accounts for it cannot be told here
 	RecordInvalid       Code = "record_invalid"       // its record does not verify
 	NoApproval          Code = "no_approval"          // the Policy lets it in without a person's approval
 	DependentApproval   Code = "not_independent"      // who proposed it approved it
@@ -107,7 +114,7 @@ const (
 )
 
 // Codes are all of them, the gravest first.
-var Codes = []Code{Unreadable, Unsound, NoLedger, BeforeLedger, RecordInvalid, Unexplained, Denied, BreakGlass, NoApproval, DependentApproval, UnknownIndependence, ApprovedLate, ChecksFailed, ChecksAbsent, NotValidated}
+var Codes = []Code{Unreadable, Unsound, NoLedger, BeforeLedger, RecordInvalid, Unexplained, Denied, UnknownPolicy, WeakDecision, NotApproved, NotApplied, UsedUp, PartlyApproved, CannotTell, BreakGlass, NoApproval, DependentApproval, UnknownIndependence, ApprovedLate, ChecksFailed, ChecksAbsent, NotValidated}
 
 // An Exception is one reason why a row is not as it should be.
 type Exception struct {
@@ -119,7 +126,7 @@ type Exception struct {
 // Commits are all of which the change consists, Commit the last of them. CameAfter and CameBy
 // are when it came to the branch by the ledger's word; ClaimedAt is what the commit says of
 // itself, by which nothing goes. Records are those of the transactions that account for it, of which
-// there may be several. What is not known is "".
+// there may be several, or of those that it is about if none does. Strength is that of the decisions that account for it. What is not known is "".
 type Row struct {
 	Repository  string      `json:"repository"`
 	Branch      string      `json:"branch"`
@@ -133,6 +140,7 @@ type Row struct {
 	CameBy      string      `json:"came_by"`
 	ClaimedAt   string      `json:"claimed_at"`
 	ExplainedBy string      `json:"explained_by"`
+	Strength    string      `json:"strength"`
 	Signer      string      `json:"signer"`
 	Records     []Record    `json:"records"`
 }
@@ -286,7 +294,7 @@ func (r *Report) count() {
 	}
 	total("changes", func(row Row) bool { return row.Commit != "" })
 	total("exceptions", func(row Row) bool { return len(row.Exceptions) > 0 })
-	for _, by := range []string{"transaction", "pull_request", "merge", "bot"} {
+	for _, by := range []string{"transaction", "pull_request", "merge", "bot", "empty"} {
 		total("by_"+by, func(row Row) bool { return row.ExplainedBy == by })
 	}
 	for _, is := range []approval.Independence{approval.Independent, approval.NotIndependent, approval.UnknownIndependence} {

@@ -11,29 +11,37 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
 var now = time.Date(2026, 2, 10, 0, 0, 0, 0, time.UTC)
 
 // code is a repository: what the commits change that transactions made, by commit. Others
-// change nothing.
+// make a file.
 type code map[string]patch.Patchset
 
 func (c code) Diff(_ context.Context, _, to string) (patch.Patchset, error) {
 	if set, changes := c[to]; changes {
 		return set, nil
 	}
-	return patch.Patchset{}, patch.ErrUnchanged
+	return patch.Between(fstest.MapFS{}, map[string]*patch.File{"other": {Mode: patch.Regular, Data: []byte("other\n")}})
 }
+
+func (c code) Paths(ctx context.Context, from, to string) (out []explain.PathChange, err error) {
+	set, err := c.Diff(ctx, from, to)
+	for _, path := range set.Paths() {
+		out = append(out, explain.PathChange{Path: path, Old: 0o100644, New: 0o100644, OldID: "a", NewID: "b"})
+	}
+	return out, err
+}
+func (code) Descends(context.Context, string, string) (bool, error)       { return false, nil }
 func (code) Tree(context.Context, string) (fs.FS, error)                  { return fstest.MapFS{}, nil }
 func (code) MergeBases(context.Context, string, string) ([]string, error) { return nil, nil }
 func (code) RawCommit(context.Context, string) ([]byte, error)            { return nil, nil }
@@ -111,11 +119,11 @@ func applied(t testing.TB, files fs.FS, id string) string {
 // nothing accounts for.
 func source(t testing.TB, files fs.FS, made ...string) evidence.Source {
 	t.Helper()
-	clock := commits.NewClock(storetest.InOrder{Tree: files})
+	clock := explain.NewClock(storetest.InOrder{Tree: files})
 	if err := clock.Commits(func(history.Commit) {}); err != nil {
 		t.Fatal(err)
 	}
-	x, err := commits.NewIndex(files, clock)
+	x, err := explain.NewIndex(files, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +133,8 @@ func source(t testing.TB, files fs.FS, made ...string) evidence.Source {
 		all = append([]history.BranchCommit{{ID: id, Parents: []string{parent}, Message: "=cmd|' /C calc'!A0\n", When: 978307200}}, all...)
 		parent = id
 	}
-	o := commits.Options{Ledger: files, Index: x, Code: codeOf(t, files), Policy: policy.Default(), Now: now}
-	judged, err := commits.Run(context.Background(), o, all)
+	o := explain.Options{Ledger: files, Index: x, Code: codeOf(t, files), Default: []string{strings.Repeat("0", 40)}, Now: now}
+	judged, err := explain.Run(context.Background(), o, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,14 +249,14 @@ func TestT56Backdated(t *testing.T) {
 	s := source(t, files, applied(t, files, ids[0]), applied(t, files, ids[1]))
 	february := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	seen := line{{ids[1], february}, {ids[0], time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}}
-	clock := commits.NewClock(seen)
-	if _, err := commits.NewIndex(files, clock); err == nil { // T82 nothing was read through it
+	clock := explain.NewClock(seen)
+	if _, err := explain.NewIndex(files, clock); err == nil { // T82 nothing was read through it
 		t.Error("an order that nobody noted")
 	}
 	if err := clock.Commits(func(history.Commit) {}); err != nil {
 		t.Fatal(err)
 	}
-	x, err := commits.NewIndex(files, clock)
+	x, err := explain.NewIndex(files, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,11 +272,11 @@ func TestT56Backdated(t *testing.T) {
 			t.Errorf("it was there by %s", span.By)
 		}
 	}
-	clock = commits.NewClock(seen[:1])
+	clock = explain.NewClock(seen[:1])
 	if err := clock.Commits(func(history.Commit) {}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := commits.NewIndex(files, clock); err == nil {
+	if _, err := explain.NewIndex(files, clock); err == nil {
 		t.Error("a transaction that no commit recorded")
 	}
 }
@@ -348,7 +356,7 @@ func TestPeriods(t *testing.T) {
 // are no clean table.
 func TestT82Unread(t *testing.T) {
 	p := period(t, "2026-01-01", "2026-01-31")
-	empty, err := evidence.Source{Repository: evidence.Repository{Name: "a"}, Index: &commits.Index{}, Now: now}.Changes(p)
+	empty, err := evidence.Source{Repository: evidence.Repository{Name: "a"}, Index: &explain.Index{}, Now: now}.Changes(p)
 	if err != nil {
 		t.Fatal(err)
 	}

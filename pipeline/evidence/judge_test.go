@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -119,11 +119,11 @@ func TestT82Checks(t *testing.T) {
 // not known here is no explanation.
 func TestRules(t *testing.T) {
 	id := strings.Repeat("a", 40)
-	for by, want := range map[commits.By][]Code{
-		commits.ByBot: {NoApproval}, commits.ByMerge: nil, "magic": {Unexplained}, commits.ByTransaction: {RecordInvalid},
+	for by, want := range map[explain.By][]Code{
+		explain.ByBot: {NoApproval}, explain.ByMerge: nil, "magic": {Unexplained}, explain.ByTransaction: {RecordInvalid},
 	} {
-		tab := &table{Source: Source{Ledger: fstest.MapFS{}, Judged: commits.Result{Explained: map[string]commits.Explained{id: {Commit: id, By: by}}}}, policies: new(approval.Policies)}
-		row, err := tab.row([]string{id}, commits.Span{})
+		tab := &table{Source: Source{Ledger: fstest.MapFS{}, Judged: explain.Result{Explained: map[string]explain.Explained{id: {Commit: id, By: by}}}}, policies: new(approval.Policies)}
+		row, err := tab.row([]string{id}, explain.Span{})
 		var got []Code
 		for _, e := range row.Exceptions {
 			got = append(got, e.Code)

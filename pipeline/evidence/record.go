@@ -7,17 +7,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
-// record adds what a transaction tells of a change. One that does not verify tells nothing.
-func (t *table) record(row *Row, id string, span commits.Span) error {
+// record adds what a transaction tells of a change, which it accounts for, or else only is
+// about. One that does not verify tells nothing.
+func (t *table) record(row *Row, id string, accounts bool) error {
 	if err := ledger.CheckID(id); err != nil {
 		row.add(RecordInvalid, "it has no transaction: "+err.Error())
 		return nil
@@ -31,6 +30,9 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 	case err != nil:
 		return err
 	case len(found) > 0:
+		if !accounts { // which the row says already
+			return nil
+		}
 		row.add(RecordInvalid, fmt.Sprintf("%s does not verify: %s %s: %s", id, found[0].RuleID, found[0].Path, found[0].Message))
 		return nil
 	}
@@ -39,14 +41,14 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 	if err == nil && tx.Pointers.Proposal == nil {
 		err = fmt.Errorf("nothing is proposed")
 	}
-	if err == nil && verdict.State != approval.Approved {
+	if err == nil && accounts && verdict.State != approval.Approved {
 		err = fmt.Errorf("decided again, its verdict is %s (%s)", verdict.State, verdict.Reason)
 	}
 	r := &Record{
 		TransactionID: id, PatchID: tx.PatchID(), Summary: ledger.OneLine(tx.Notes, 200), ProposedAt: tx.CreatedAt, Independent: approval.UnknownIndependence,
 		Proposers: []Person{}, Decisions: []Decision{}, Checks: []Check{}, Needs: []Need{}, Status: tx.Status,
 	}
-	if err == nil {
+	if err == nil && accounts {
 		r.Independent, r.Why, err = t.policies.Independence(dir, log)
 	}
 	var again []ledger.Provenance
@@ -79,13 +81,11 @@ func (t *table) record(row *Row, id string, span commits.Span) error {
 	for _, n := range verdict.Needs {
 		r.Needs = append(r.Needs, Need{n.Kind, n.Required, n.Approved})
 	}
-	approved := r.decisions(log, verdict)
+	r.decisions(log, verdict)
 	r.checks(dir, log)
 	r.ends(log)
-	row.Records = append(row.Records, *r)
-	t.judge(row, *r, log, verdict, rules)
-	if approved.After(span.By) { // also of a transaction: another may have made its commit before
-		row.add(ApprovedLate, "the ledger named the commit at "+ledger.FormatTime(span.By)+", and it was approved at "+ledger.FormatTime(approved))
+	if row.Records = append(row.Records, *r); accounts {
+		t.judge(row, *r, log, verdict, rules)
 	}
 	return nil
 }
@@ -96,14 +96,10 @@ func (r *Record) add(p Person) {
 	}
 }
 
-// decisions adds those on record, and tells when the last that counts was recorded.
-func (r *Record) decisions(log *ledger.Log, verdict approval.Verdict) (last time.Time) {
+// decisions adds those on record.
+func (r *Record) decisions(log *ledger.Log, verdict approval.Verdict) {
 	n := 0
-	for i, p := range log.Payloads() {
-		d, is := p.(*ledger.ApprovalDecision)
-		if !is {
-			continue
-		}
+	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
 		one := Decision{
 			Decision: d.Decision, Author: d.Source.Author, Permission: d.Source.Permission, URL: d.Source.URL,
 			DecidedAt: d.Source.CreatedAt, VerifiedBy: []string{"local"}, Why: "it came after it was decided",
@@ -121,16 +117,12 @@ func (r *Record) decisions(log *ledger.Log, verdict approval.Verdict) (last time
 			one.Counted, one.Why = verdict.Decisions[n].Counted, verdict.Decisions[n].Reason
 		}
 		n++
-		if at, err := log.Time(i); err == nil && one.Counted && d.Decision == ledger.Approve && at.After(last) {
-			last = at
-		}
 		r.Policy = d.Policy
 		r.Decisions = append(r.Decisions, one)
 	}
 	if start := ledger.Last[*ledger.ApplyStart](log); start != nil {
 		r.Policy = start.Policy
 	}
-	return last
 }
 
 // checks adds the commands that ran, and the other checks of what was applied.

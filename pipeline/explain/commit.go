@@ -65,7 +65,9 @@ func (r Result) Commit(ctx context.Context, commit string) (Explanation, error) 
 	if e, is := r.Explained[commit]; is {
 		out.Explained, out.By, out.PartOf, out.Strength, out.Late = true, e.By, e.PartOf, e.Strength, e.Late
 		for _, claim := range w.claims {
-			out.Transactions = append(out.Transactions, *claim)
+			if slices.Contains(e.Transactions(), claim.TransactionID) {
+				out.Transactions = append(out.Transactions, *claim)
+			}
 		}
 		switch {
 		case len(w.ids) == 0:

@@ -158,13 +158,13 @@ func TestBranch(t *testing.T) {
 			moved := base.with(path(0), before(0)+"four\n")
 			r.put(r.applied(0), "made", does(0, base), root)
 			return r.commit("merge", moved.with(path(0), after(0)+"four\n"), r.commit("move", moved, root), r.applied(0))
-		}, "made: transaction tx0, of merge\nmove: NOT, no transaction proposes this change\nmerge: transaction tx0"},
+		}, "made: transaction tx0\nmove: NOT, no transaction proposes this change\nmerge: transaction tx0"},
 		"a queue": {func(r *repo, root string) string {
 			r.put(r.applied(0), "made0", does(0, base), root)
 			r.put(r.applied(1), "made1", does(1, base), root)
 			first := r.commit("first", does(0, base), root, r.applied(0))
 			return r.commit("second", does(1, does(0, base)), first, r.applied(1))
-		}, "made0: transaction tx0, of first\nmade1: transaction tx1, of second\nfirst: transaction tx0\nsecond: transaction tx1"},
+		}, "made0: transaction tx0\nmade1: transaction tx1\nfirst: transaction tx0\nsecond: transaction tx1"},
 		"a merge that hides a change": {func(r *repo, root string) string {
 			r.put(r.applied(0), "made", does(0, base), root)
 			return r.commit("evil", does(0, base).with("other", "b\n"), root, r.applied(0))

@@ -223,6 +223,11 @@ func (j *judge) accept(w *way) {
 		if id != w.whole {
 			e.PartOf = w.partOf
 		}
+		for _, own := range w.ids { // what the program made for a transaction is that one's, whatever brought it
+			if len(w.cover) > 1 && w.whole != "" && id != w.whole && j.madeFor[own] == id {
+				e.Transaction, e.With, e.PartOf, e.Exact = own, []string{}, "", true
+			}
+		}
 		delete(j.Unexplained, id)
 		j.Explained[id] = e
 	}

@@ -39,7 +39,7 @@ func (j *judge) change(ctx context.Context, from, to string) (change, error) {
 			}
 		}
 	}
-	if len(j.changes) > 4*maxRow { // a row looks back no further
+	if len(j.changes) > 4*MaxRow { // a row looks back no further
 		clear(j.changes)
 	}
 	j.changes[key] = ch

@@ -75,8 +75,8 @@ func (r *rules) reads(ch change) bool {
 }
 
 // trust is what is believed of the Policy at a commit that comes next on a branch. actual are
-// the rules of the commit before, vouched the last that a commit which is accounted for made,
-// or that were there when the branch began. onDefault says that the commit before is one of the default branch;
+// the rules of the commit before, vouched the last that commits which are accounted for made
+// of those that were there when the branch began. onDefault says that the commit before is one of the default branch;
 // else newest is the place of the last of these that it descends from, and over their rules.
 type trust struct {
 	actual, vouched *rules
@@ -144,8 +144,8 @@ func (j *judge) passed(ctx context.Context, c history.BranchCommit) error {
 	}
 	_, explained := j.Explained[c.ID]
 	switch {
-	case explained:
-		j.actual, j.vouched, j.doubt = now, now, ""
+	case explained && j.doubt == "": // else what is doubted would be vouched for with it
+		j.actual, j.vouched = now, now
 	case now.text == j.vouched.text:
 		j.actual, j.doubt = j.vouched, ""
 	default:

@@ -51,12 +51,14 @@ type subject struct {
 	no      refusal
 }
 
+// MaxRow is how many commits are in a row at most.
+const MaxRow = 50
+
 // maxPatches is how many patches are tried for one change, the newest, and maxWays how many
 // ways of giving transactions to commits, or rows, for one commit.
 const (
 	maxPatches = 64
 	maxWays    = 4096
-	maxRow     = 50
 )
 
 // subject finds what may account for a change. whole is "" for what a merge brings.
@@ -199,7 +201,7 @@ func (j *judge) elsewhere(id string, cover []string) bool {
 
 // had reports whether a commit was there when a transaction was proposed.
 func (j *judge) had(ctx context.Context, e *entry, commit string) (bool, error) {
-	if e.base == "" || slices.Contains(e.made, commit) {
+	if e.base == "" {
 		return false, nil
 	}
 	return j.Code.Descends(ctx, e.base, commit)
@@ -362,7 +364,7 @@ func (g *search) other(ctx context.Context, commit string, taken func(id string)
 		}
 	}
 	l := g.lines[commit]
-	for i := l.at; i < min(len(l.chain), l.at+maxRow); i++ {
+	for i := l.at; i < min(len(l.chain), l.at+MaxRow); i++ {
 		if _, judged := g.lines[l.chain[i].ID]; !judged {
 			break
 		}
@@ -415,7 +417,7 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 			continue
 		}
 		paths := map[string]bool{}
-		for i := l.at; i >= max(0, l.at-maxRow+1); i-- {
+		for i := l.at; i >= max(0, l.at-MaxRow+1); i-- {
 			ch, err := j.inRow(ctx, l.chain[i])
 			if err != nil {
 				return nil, err

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 )
@@ -80,7 +80,7 @@ func (a Audit) more(fresh mark) string {
 	var b strings.Builder
 	if n := len(fresh.ids); n > 0 {
 		fmt.Fprintf(&b, "Nothing accounts for %s more of %s:\n\n", ledger.Plural(n, "commit", "commits"), a.branch())
-		var list []commits.Unexplained
+		var list []explain.Unexplained
 		for _, u := range a.Found.Unexplained {
 			if slices.Contains(fresh.ids, u.Commit) {
 				list = append(list, u)
@@ -117,7 +117,7 @@ func (a Audit) commit(id string) string {
 }
 
 // list tells of commits, each with why and its files, in so many bytes at most.
-func (a Audit) list(all []commits.Unexplained, limit int) string {
+func (a Audit) list(all []explain.Unexplained, limit int) string {
 	var b strings.Builder
 	for i, u := range all {
 		one := fmt.Sprintf("- %s, %s\n  - Why: %s\n", a.commit(u.Commit), a.quoted(u.Subject), markdown.Prose(markdown.ShortenTo(a.Clean(u.Reason), 400)))

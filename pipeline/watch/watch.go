@@ -18,7 +18,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
@@ -27,7 +27,7 @@ type Audit struct {
 	Branch string
 	// Found is what accounts for each commit, nil where the audit could not be done or the
 	// ledger does not verify. Failure says why, and is "" exactly where Found is not nil.
-	Found   *commits.Branch
+	Found   *explain.Branch
 	Failure string
 	// OnBranch reports whether the branch has a commit, of those that were judged.
 	OnBranch func(commit string) bool

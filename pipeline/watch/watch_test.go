@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/audit/commits"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -94,14 +94,14 @@ func id(n int) string { return fmt.Sprintf("%040x", n) }
 
 // audited is an audit of a branch that has the commits 1 to 9, of which these are unexplained.
 func audited(unexplained ...int) Audit {
-	list := &commits.Branch{Name: "main", Commits: 9}
+	list := &explain.Branch{Name: "main", Commits: 9}
 	for _, n := range unexplained {
-		list.Unexplained = append(list.Unexplained, commits.Unexplained{Commit: id(n), Subject: fmt.Sprintf("subject %d", n), Reason: "no transaction proposes this change", Paths: []string{"a"}})
+		list.Unexplained = append(list.Unexplained, explain.Unexplained{Commit: id(n), Subject: fmt.Sprintf("subject %d", n), Reason: "no transaction proposes this change", Paths: []string{"a"}})
 	}
 	return Audit{
 		Branch: "main", Found: list, Command: "countersign audit --branch main",
 		OnBranch: func(commit string) bool {
-			return commit < id(10) || slices.ContainsFunc(list.Unexplained, func(u commits.Unexplained) bool { return u.Commit == commit })
+			return commit < id(10) || slices.ContainsFunc(list.Unexplained, func(u explain.Unexplained) bool { return u.Commit == commit })
 		},
 		Page: func(string) string { return "" }, Clean: func(s string) string { return s },
 	}
@@ -202,7 +202,7 @@ func TestT14Bounds(t *testing.T) {
 	a.Branch = "main`$(x) @ada"
 	hostile := strings.Repeat("$@ada <!-- --> #1 ", 6)
 	for n := range 3000 {
-		a.Found.Unexplained = append(a.Found.Unexplained, commits.Unexplained{
+		a.Found.Unexplained = append(a.Found.Unexplained, explain.Unexplained{
 			Commit: fmt.Sprintf("%064x", n), Subject: hostile, Reason: strings.Repeat(hostile, 9), Paths: slices.Repeat([]string{strings.Repeat("`|@ada/", 40)}, 20), MorePaths: 99,
 		})
 	}

@@ -258,8 +258,8 @@ var table = []row{
 	value(fs.ErrPermission, cli.ExitIO, say("check who owns the file and its directory")),
 }
 
-// explain returns the exit code of an error, and a hint where there is one.
-func explain(err error, again command) (code int, hint string) {
+// outcome returns the exit code of an error, and a hint where there is one.
+func outcome(err error, again command) (code int, hint string) {
 	if i := slices.IndexFunc(table, func(r row) bool { return r.is(err) }); i >= 0 {
 		code, hint = table[i].code, table[i].hint(err, again)
 	}
