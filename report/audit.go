@@ -81,7 +81,7 @@ func Branch(r explain.Branch, s Style) string {
 	}
 	fmt.Fprintf(&b, "%s: %s %s, %s\n", Clean(r.Name), Counted(r.Commits, "commit"), since, verdict)
 	for _, u := range r.Unexplained {
-		fmt.Fprintf(&b, "  %s %.12s %s: %s (%s)\n", s.Red("unexplained"), u.Commit, Clean(u.Subject), Clean(u.Reason), u.Code)
+		fmt.Fprintf(&b, "  %s %.12s %s: %s\n", s.Red("unexplained"), u.Commit, Clean(u.Subject), Clean(u.Reason))
 		for _, l := range u.Lines {
 			fmt.Fprintf(&b, "    %s\n", lines(l))
 		}
@@ -217,7 +217,7 @@ func Explanation(e explain.Explanation) string {
 	verdict := "explained"
 	switch {
 	case !e.Explained:
-		verdict = fmt.Sprintf("unexplained: %s (%s)", Clean(e.Reason), e.Code)
+		verdict = "unexplained: " + Clean(e.Reason)
 	case e.By == explain.ByMerge || e.By == explain.ByBot || e.By == explain.ByEmpty:
 		verdict = "explained: " + accounts(explain.Explained{By: e.By, Signer: "that the Policy lists"})
 	case e.PartOf != "":

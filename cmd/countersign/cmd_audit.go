@@ -280,11 +280,11 @@ func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.His
 	})
 }
 
-// An unexplainedError is a commit that no transaction explains.
+// An unexplainedError is a commit that nothing accounts for.
 type unexplainedError struct{ commit, reason string }
 
 func (e *unexplainedError) Error() string {
-	return fmt.Sprintf("no transaction explains commit %s: %s", e.commit, e.reason)
+	return fmt.Sprintf("nothing accounts for commit %s: %s", e.commit, e.reason)
 }
 
 // auditCommit says what accounts for one change to the code.

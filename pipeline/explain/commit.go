@@ -79,10 +79,13 @@ func (r Result) Commit(ctx context.Context, commit string) (Explanation, error) 
 	} else {
 		u := r.Unexplained[commit]
 		out.Code, out.Reason = u.Code, u.Reason
+		lines := u.Lines
 		if out.PatchID != "" {
-			out.Result = NotCovered
+			if out.Result = NotCovered; len(lines) == 0 {
+				lines = Of(set, nil).Lines
+			}
 		}
-		out.Uncovered, out.More = append(out.Uncovered, u.Lines[:min(maxLines, len(u.Lines))]...), max(0, len(u.Lines)-maxLines)
+		out.Uncovered, out.More = append(out.Uncovered, lines[:min(maxLines, len(lines))]...), max(0, len(lines)-maxLines)
 	}
 	return out, j.others(ctx, &out)
 }
@@ -108,20 +111,13 @@ func (j *judge) others(ctx context.Context, out *Explanation) error {
 		claim := *known
 		if claim.Explains {
 			claim.Explains, claim.Code, claim.Why = false, UsedUp, "it accounts for another commit"
-			if other := j.used[e.id]; other == nil {
-				claim.Code, claim.Why = cmpCode(out.Code), "its patch is in this change, and more than that"
+			if slices.Contains(about, e.id) && out.Code != UsedUp {
+				claim.Code, claim.Why = out.Code, "its patch is in this change, and more than that"
 			}
 		}
 		out.Transactions = append(out.Transactions, claim)
 	}
 	return nil
-}
-
-func cmpCode(code Reason) Reason {
-	if code == "" {
-		return UsedUp
-	}
-	return code
 }
 
 // Between are commits for the judge: those of a branch up to one, and another that changes

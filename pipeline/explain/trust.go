@@ -218,8 +218,13 @@ func joined(all []*rules, ofFirst bool) (t terms) {
 		}
 		if t.gates = t.gates || r.gates; i == 0 {
 			t.policy, t.owners = r.policy, r.commit
-		} else if r.found {
-			t.policy = policy.Tighten(t.policy, r.policy)
+		} else {
+			if r.found {
+				t.policy = policy.Tighten(t.policy, r.policy)
+			}
+			if r.policy.Explained.Merges != policy.MergesCovered {
+				t.policy.Explained.Merges = ""
+			}
 		}
 		if !ofFirst || i == 0 {
 			t.lists = append(t.lists, r)

@@ -199,9 +199,10 @@ func (j *judge) elsewhere(id string, cover []string) bool {
 	return made != "" && !slices.Contains(cover, made)
 }
 
-// had reports whether a commit was there when a transaction was proposed.
+// had reports whether a commit was there when a transaction was proposed. Of a commit that is
+// not here, as a branch that was squashed, it is not known to have any.
 func (j *judge) had(ctx context.Context, e *entry, commit string) (bool, error) {
-	if e.base == "" {
+	if _, err := j.Code.Tree(ctx, e.base); err != nil {
 		return false, nil
 	}
 	return j.Code.Descends(ctx, e.base, commit)
