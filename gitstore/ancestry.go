@@ -370,7 +370,8 @@ func (r *Repo) CommitsBetween(_ context.Context, since, commit string) ([]histor
 	tip := plumbing.NewHash(commit)
 	seen := map[plumbing.Hash]bool{}
 	_, err := lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{plumbing.NewHash(since)}, plumbing.ZeroHash, seen, nil)
-	if err != nil && !errors.Is(err, packfile.ErrMissing) {
+	lost := errors.Is(err, packfile.ErrMissing)
+	if err != nil && !lost {
 		return nil, err
 	}
 	var out []history.BranchCommit
@@ -385,7 +386,7 @@ func (r *Repo) CommitsBetween(_ context.Context, since, commit string) ([]histor
 		out = append(out, one)
 		return true
 	})
-	if errors.Is(err, packfile.ErrMissing) {
+	if lost || errors.Is(err, packfile.ErrMissing) {
 		for _, c := range out {
 			for _, parent := range c.Parents {
 				if _, err := readCommit(r.objects, plumbing.NewHash(parent)); errors.Is(err, packfile.ErrMissing) {

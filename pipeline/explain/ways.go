@@ -202,7 +202,7 @@ func (j *judge) elsewhere(id string, cover []string) bool {
 // had reports whether a commit was there when a transaction was proposed. Of a commit that is
 // not here, as a branch that was squashed, it is not known to have any.
 func (j *judge) had(ctx context.Context, e *entry, commit string) (bool, error) {
-	if _, err := j.Code.Tree(ctx, e.base); err != nil {
+	if _, err := j.Code.RawCommit(ctx, e.base); err != nil {
 		return false, nil
 	}
 	return j.Code.Descends(ctx, e.base, commit)
