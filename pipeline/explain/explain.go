@@ -168,7 +168,10 @@ func Run(ctx context.Context, o Options, commits []history.BranchCommit) (Result
 		return j.Result, err
 	}
 	j.Chain = j.chain(commits[0].ID)
-	for _, c := range j.Chain {
+	for i, c := range j.Chain {
+		if j.place[c.ID] = i; i == 0 && len(c.Parents) > 0 {
+			j.before = c.Parents[0]
+		}
 		for _, s := range j.side(c) {
 			j.brought[s.ID], j.taken[s.ID] = c.ID, true
 		}

@@ -30,6 +30,9 @@ type judge struct {
 	rows     map[string][]*way   // by commit: those that end there
 	lines    map[string]line     // by commit: where it is in a line
 	madeFor  map[string]string   // by transaction: the commit of this branch that is its making
+	place    map[string]int      // of the commits that the branch was at
+	before   string              // the commit before the first of these
+	reached  map[string]reach    // by commit that something was reviewed on
 	used     map[string]*way     // by transaction
 	of       map[string]*way     // by commit
 }
@@ -44,7 +47,7 @@ func newJudge(ctx context.Context, o Options, commits []history.BranchCommit) (*
 	j := &judge{
 		Options: o, Result: Result{Explained: map[string]Explained{}, Unexplained: map[string]Unexplained{}, brought: map[string]string{}},
 		commits: map[string]history.BranchCommit{}, taken: map[string]bool{}, claims: map[claimKey]*Claim{}, changes: map[string]change{},
-		subjects: map[string]*subject{}, rows: map[string][]*way{}, lines: map[string]line{}, madeFor: map[string]string{}, used: map[string]*way{}, of: map[string]*way{},
+		subjects: map[string]*subject{}, rows: map[string][]*way{}, lines: map[string]line{}, madeFor: map[string]string{}, place: map[string]int{}, reached: map[string]reach{}, used: map[string]*way{}, of: map[string]*way{},
 	}
 	for _, c := range commits {
 		j.commits[c.ID] = c

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
@@ -199,13 +200,78 @@ func (j *judge) elsewhere(id string, cover []string) bool {
 	return made != "" && !slices.Contains(cover, made)
 }
 
-// had reports whether a commit was there when a transaction was proposed. Of a commit that is
-// not here, as a branch that was squashed, it is not known to have any.
+// had reports whether a commit was there when a transaction was proposed. Of a base that is not
+// here, as that of a branch that was squashed, it is not known to have any.
 func (j *judge) had(ctx context.Context, e *entry, commit string) (bool, error) {
 	if _, err := j.Code.RawCommit(ctx, e.base); err != nil {
 		return false, nil
 	}
-	return j.Code.Descends(ctx, e.base, commit)
+	r, known := j.reached[e.base]
+	if !known {
+		if r = (reach{top: -1, side: map[string]bool{}}); !j.reach(ctx, e.base, &r) {
+			r.far = true
+		}
+		j.reached[e.base] = r
+	}
+	if r.far {
+		return j.Code.Descends(ctx, e.base, commit)
+	}
+	at, own := j.place[commit]
+	if !own {
+		at = j.place[j.brought[commit]]
+	}
+	return at <= r.top || r.side[commit], nil
+}
+
+// A reach is what a commit has of the branch: the commits that this was at up to a place, and some
+// that a merge brought. far says that it was not found out.
+type reach struct {
+	top  int
+	side map[string]bool
+	far  bool
+}
+
+// maxReach is how many commits beside the branch a reach looks at.
+const maxReach = 1000
+
+// reach finds out what a commit has of the branch, and reports whether it could.
+func (j *judge) reach(ctx context.Context, from string, r *reach) bool {
+	seen := map[string]bool{}
+	beside := 0
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		id := queue[0]
+		if seen[id] || id == j.before {
+			continue
+		}
+		seen[id] = true
+		if at, own := j.place[id]; own {
+			r.top = max(r.top, at)
+			continue
+		}
+		c, here := j.commits[id]
+		if here {
+			r.side[id] = true
+		} else {
+			raw, err := j.Code.RawCommit(ctx, id)
+			if beside++; err != nil || beside > maxReach {
+				return false
+			}
+			c.Parents = parentsOf(raw)
+		}
+		queue = append(queue, c.Parents...)
+	}
+	return true
+}
+
+// parentsOf are the parents in a commit as Git stores it.
+func parentsOf(raw []byte) (out []string) {
+	head, _, _ := strings.Cut(string(raw), "\n\n")
+	for line := range strings.Lines(head) {
+		if id, is := strings.CutPrefix(line, "parent "); is {
+			out = append(out, strings.TrimSpace(id))
+		}
+	}
+	return out
 }
 
 // ways are those of a subject that have none of some transactions.
