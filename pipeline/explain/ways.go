@@ -37,18 +37,20 @@ func (w *way) meets(o *way) bool {
 
 // A subject is a change that may be accounted for by itself: of a commit in its first parent,
 // with all that a merge brings, or of all that a merge brings. options are the transactions
-// whose patches make it, each alone, several what may together; free is the rule that accounts for it
+// whose patches make it, each alone, several what may together, and combined those that do; free is the rule that accounts for it
 // without any, and no the gravest reason why not.
 type subject struct {
 	change
-	cover   []string
-	whole   string
-	partOf  string
-	options []*way
-	several []*entry
-	terms   func(e *entry) terms
-	free    *way
-	no      refusal
+	cover    []string
+	whole    string
+	partOf   string
+	options  []*way
+	several  []*entry
+	combined []*way
+	sought   bool // combined was looked for
+	terms    func(e *entry) terms
+	free     *way
+	no       refusal
 }
 
 // MaxRow is how many commits are in a row at most.
@@ -215,9 +217,11 @@ func (j *judge) ways(ctx context.Context, s *subject, taken func(id string) bool
 			out = append(out, w)
 		}
 	}
-	together, err := j.together(ctx, s, taken)
-	if together != nil {
-		out = append(out, together)
+	err := j.together(ctx, s)
+	for _, w := range s.combined {
+		if !slices.ContainsFunc(w.ids, taken) {
+			out = append(out, w)
+		}
 	}
 	if s.free != nil {
 		out = append(out, s.free)
@@ -241,14 +245,16 @@ func (j *judge) give(ctx context.Context, s *subject) (*refusal, error) {
 		}
 	}
 	no := s.no
-	for _, w := range s.options {
-		other := j.used[w.ids[0]]
-		switch where := j.madeFor[w.ids[0]]; {
-		case other != nil:
-			where = other.cover[len(other.cover)-1]
-			fallthrough
-		case where != "":
-			no.graver(UsedUp, fmt.Sprintf("%s was approved for commit %.12s; the same change again takes an approval of its own", w.ids[0], where), w.ids[0])
+	for _, w := range slices.Concat(s.options, s.combined) {
+		for _, id := range w.ids {
+			other := j.used[id]
+			switch where := j.madeFor[id]; {
+			case other != nil:
+				where = other.cover[len(other.cover)-1]
+				fallthrough
+			case where != "":
+				no.graver(UsedUp, fmt.Sprintf("%s was approved for commit %.12s; the same change again takes an approval of its own", id, where), id)
+			}
 		}
 	}
 	if g.tried > maxWays {
@@ -389,8 +395,8 @@ func (j *judge) endRow(ctx context.Context, c history.BranchCommit) (bool, error
 		return false, err
 	}
 	for _, w := range rows {
-		before := func(id string) bool { _, not := j.Unexplained[id]; return not }
-		if !slices.ContainsFunc(w.cover, before) {
+		news := func(id string) bool { _, is := j.Explained[id]; return !is }
+		if !slices.ContainsFunc(w.cover, news) {
 			continue
 		}
 		if ok, err := (&search{judge: j}).try(ctx, w); ok || err != nil {
@@ -428,7 +434,7 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 			for _, path := range ch.paths {
 				paths[path] = true
 			}
-			if i == l.at || len(paths) < e.files {
+			if i == l.at || len(paths) < e.files || len(ch.paths) == 0 { // nor does a row begin with what changes nothing
 				continue
 			}
 			if tried++; tried > maxPatches {
