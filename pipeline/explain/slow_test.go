@@ -496,9 +496,9 @@ func (p slip) String() string { return p.before.String() + " -> " + p.after.Stri
 // TestSlowJudge: the judge and the slow one agree on small histories full of coincidences, and
 // what the judge gives to commits makes them.
 func TestSlowJudge(t *testing.T) {
-	n := uint64(2000)
+	n := uint64(400)
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
-		n = 20000
+		n = 8000
 	}
 	failed := 0
 	explainedSome, rows, unexplained := 0, 0, 0

@@ -209,15 +209,19 @@ func (j *judge) had(ctx context.Context, e *entry, commit string) (bool, error) 
 	return j.Code.Descends(ctx, e.base, commit)
 }
 
-// ways are those of a subject that have none of some transactions.
-func (j *judge) ways(ctx context.Context, s *subject, taken func(id string) bool) ([]*way, error) {
-	var out []*way
+// alone are the ways of a subject by one transaction, and none of some.
+func (j *judge) alone(_ context.Context, s *subject, taken func(id string) bool) (out []*way, err error) {
 	for _, w := range s.options {
 		if !taken(w.ids[0]) && !j.elsewhere(w.ids[0], w.cover) {
 			out = append(out, w)
 		}
 	}
-	err := j.together(ctx, s)
+	return out, nil
+}
+
+// rest are its other ways: by several transactions, and by a rule.
+func (j *judge) rest(ctx context.Context, s *subject, taken func(id string) bool) (out []*way, err error) {
+	err = j.together(ctx, s)
 	for _, w := range s.combined {
 		if !slices.ContainsFunc(w.ids, taken) {
 			out = append(out, w)
@@ -234,13 +238,15 @@ func (j *judge) ways(ctx context.Context, s *subject, taken func(id string) bool
 func (j *judge) give(ctx context.Context, s *subject) (*refusal, error) {
 	g := &search{judge: j}
 	for _, taken := range []func(string) bool{func(id string) bool { return j.used[id] != nil }, func(string) bool { return false }} {
-		all, err := j.ways(ctx, s, taken)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range all {
-			if ok, err := g.try(ctx, w); ok || err != nil {
+		for _, ways := range []func(context.Context, *subject, func(string) bool) ([]*way, error){j.alone, j.rest} { // to seek the rest takes longer
+			all, err := ways(ctx, s, taken)
+			if err != nil {
 				return nil, err
+			}
+			for _, w := range all {
+				if ok, err := g.try(ctx, w); ok || err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
@@ -365,9 +371,14 @@ func (g *search) solve(ctx context.Context, fixed []*way, pending []string) ([]*
 // that are taken.
 func (g *search) other(ctx context.Context, commit string, taken func(id string) bool) (out []*way, err error) {
 	if s := g.subjects[commit]; s != nil {
-		if out, err = g.ways(ctx, s, taken); err != nil {
+		if out, err = g.rest(ctx, s, taken); err != nil {
 			return nil, err
 		}
+		alone, err := g.alone(ctx, s, taken)
+		if err != nil {
+			return nil, err
+		}
+		out = append(alone, out...)
 	}
 	l := g.lines[commit]
 	for i := l.at; i < min(len(l.chain), l.at+MaxRow); i++ {
