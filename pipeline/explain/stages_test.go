@@ -104,7 +104,7 @@ func (w *stages) runner(who ledger.Actor) *pipeline.Runner {
 // proposes records a change of the files of a commit, for a pull request or for none.
 func (w *stages) proposes(who ledger.Actor, base string, after files, pull *pullRequest) (string, error) {
 	w.head = base
-	set, err := w.diff(w.trees[base], after)
+	set, err := w.trees[base].diff(after)
 	if err != nil {
 		return "", err
 	}
@@ -235,25 +235,14 @@ func (w *stages) applies(id, branch string) (string, error) {
 	return out.Commit, err
 }
 
-func (w *stages) interrupts(id string) error {
-	_, err := w.runner(bea).Interrupt(context.Background(), id, "nobody needs it")
+func (w *stages) validates(id string) error {
+	_, err := w.runner(bea).Validate(context.Background(), id)
 	return err
 }
 
-// diff is what turns some files into others.
-func (w *stages) diff(from, to files) (patch.Patchset, error) {
-	after := map[string]*patch.File{}
-	for p := range from {
-		after[p] = nil
-	}
-	for p, text := range to {
-		if from[p] == text {
-			delete(after, p)
-			continue
-		}
-		after[p] = file(text)
-	}
-	return patch.Between(from.fs(), after)
+func (w *stages) interrupts(id string) error {
+	_, err := w.runner(bea).Interrupt(context.Background(), id, "nobody needs it")
+	return err
 }
 
 // What the stages need of a store and a repository.
