@@ -160,6 +160,11 @@ func (s *state) within(patches []Patch) bool {
 	return true
 }
 
+// takes reports whether one of some patches fits, as the first of all has to.
+func (s *state) takes(patches []Patch) bool {
+	return slices.ContainsFunc(patches, func(p Patch) bool { _, fits := s.fits(p.Set); return fits })
+}
+
 // linesOf are those of a file, none of no file.
 func linesOf(f *patch.File) [][]byte {
 	if f == nil {

@@ -312,7 +312,7 @@ func (j *judge) together(ctx context.Context, s *subject) error {
 		return nil
 	}
 	s.sought = true
-	set, all, claims, err := j.inside(ctx, s, func(string) bool { return false })
+	set, all, claims, err := j.inside(ctx, s, func(string) bool { return false }, (*state).within)
 	if err != nil || len(all) < 2 {
 		return err
 	}
@@ -330,18 +330,12 @@ func (j *judge) together(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// inside are the change of a subject, and the patches that may be in it and account for it.
-func (j *judge) inside(ctx context.Context, s *subject, taken func(id string) bool) (set patch.Patchset, all []Patch, claims map[string]*Claim, err error) {
-	claims = map[string]*Claim{}
+// inside are the change of a subject, and the patches that may be in it and account for it, if
+// they may be of use.
+func (j *judge) inside(ctx context.Context, s *subject, taken func(id string) bool, useful func(*state, []Patch) bool) (set patch.Patchset, all []Patch, claims map[string]*Claim, err error) {
+	untold := map[string]string{}
 	for _, e := range s.several {
 		if taken(e.id) || j.elsewhere(e.id, s.cover) {
-			continue
-		}
-		claim, err := j.claim(e, s.terms(e))
-		if err != nil {
-			return set, nil, nil, err
-		}
-		if !claim.Explains {
 			continue
 		}
 		had, err := j.had(ctx, e, s.to)
@@ -352,20 +346,32 @@ func (j *judge) inside(ctx context.Context, s *subject, taken func(id string) bo
 		if err != nil {
 			return set, nil, nil, err
 		}
-		if why != "" {
-			s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", e.id, why), e.id)
+		switch {
+		case had:
+		case why != "":
+			untold[e.id] = why
+		default:
+			all = append(all, Patch{e.id, made})
 		}
-		if why == "" && !had {
-			all, claims[e.id] = append(all, Patch{e.id, made}), claim
-		}
-	}
-	if len(all) == 0 {
-		return set, nil, claims, nil
 	}
 	if set, err = j.Code.Diff(ctx, s.from, s.to); errors.As(err, new(*patch.Error)) {
-		return set, nil, claims, nil
+		return set, nil, nil, nil
 	}
-	return set, all, claims, err
+	if err != nil || len(untold) == 0 && !useful(newState(set), all) { // what they are worth takes longer to tell
+		return set, nil, nil, err
+	}
+	claims = map[string]*Claim{}
+	for _, e := range s.several {
+		if untold[e.id] != "" || slices.ContainsFunc(all, func(p Patch) bool { return p.ID == e.id }) {
+			if claims[e.id], err = j.claim(e, s.terms(e)); err != nil {
+				return set, nil, nil, err
+			}
+		}
+		if why := untold[e.id]; why != "" && claims[e.id].Explains {
+			s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", e.id, why), e.id)
+		}
+	}
+	return set, slices.DeleteFunc(all, func(p Patch) bool { return !claims[p.ID].Explains }), claims, nil
 }
 
 // parts says which approved patches are in a change that holds more than these.
@@ -373,7 +379,7 @@ func (j *judge) parts(ctx context.Context, s *subject, no *refusal) error {
 	if len(s.several) == 0 || slices.Index(Reasons, no.code) < slices.Index(Reasons, PartlyApproved) {
 		return nil
 	}
-	set, all, _, err := j.inside(ctx, s, func(id string) bool { return j.used[id] != nil })
+	set, all, _, err := j.inside(ctx, s, func(id string) bool { return j.used[id] != nil }, (*state).takes)
 	if err != nil || len(all) == 0 {
 		return err
 	}

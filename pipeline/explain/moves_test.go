@@ -2,11 +2,9 @@ package explain_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -68,7 +66,7 @@ func (w *tale) noise(edits []edit) {
 
 // spent is the truth of a commit that a transaction makes now on main.
 func (w *tale) spent(x *tx) truth {
-	w.gone = append(w.gone, x)
+	w.main.gone = append(w.main.gone, x)
 	return w.judged(x, w.terms(w.main, x))
 }
 
@@ -307,7 +305,6 @@ func (w *tale) octopus() {
 	if evil {
 		f = f.with("lock", f["lock"]+"evil\n")
 	}
-	w.gone = append(w.gone, a, b)
 	w.add(w.main, "octopus", f, is, left, right)
 	w.main.truth[left], w.main.truth[right] = first, second
 	if is.explained {
@@ -333,7 +330,7 @@ func (w *tale) covered() {
 	if w.rng.IntN(2) == 0 {
 		x = w.transact(from, edits)
 		mine = w.judged(x, w.terms(w.main, x))
-		w.gone = append(w.gone, x)
+		w.main.gone = append(w.main.gone, x)
 	}
 	side := w.commit("the other's side", w.apply(w.trees[tip], edits...), tip)
 	w.noise(append(edits, edit{path: "lock"}))
@@ -395,7 +392,7 @@ func (w *tale) goes(f files, edits []edit) (ok bool) {
 // revert takes back what was made, and makes it again.
 func (w *tale) revert() {
 	var x *tx
-	for _, one := range slices.Backward(w.gone) {
+	for _, one := range slices.Backward(w.main.gone) {
 		if w.goes(w.tree(), backwards(one.edits)) && movable(one.edits) {
 			x = one
 			break
@@ -632,7 +629,7 @@ func (w *tale) late() {
 	x.ends, x.made = "open", commit
 	w.must(w.merged(x.id, x.pull, commit, at))
 	is := w.spent(x)
-	is.late = is.explained
+	is.late, x.late = is.explained, true
 	w.added(w.main, commit, is)
 	w.say("  %s %v by %v", w.names[x.id], edits, x.votes)
 }
@@ -691,5 +688,71 @@ func (w *tale) forgedMerge() {
 	w.say("  %s %v, and %v", w.names[x.id], edits[:1], edits[1:])
 }
 
-var _ = maps.Clone[files]
-var _ pipeline.Runner
+// release makes another branch, from a commit that main had, and some moves there. It is none
+// where somebody changed the rules of main by hand.
+func (w *tale) release() {
+	if w.lax || len(w.forks) == 0 {
+		return
+	}
+	from := w.forks[w.rng.IntN(len(w.forks))]
+	b := &branch{name: "release", tip: from.at, actual: from.trust[0], vouched: from.trust[1], truth: from.truth, newest: slices.Index(w.line("", w.main.tip), from.at)}
+	w.other = b
+	w.refs["refs/heads/release"] = b.tip
+	w.say("release, from %s:", w.names[b.tip])
+	tree := func() files { return w.trees[b.tip] }
+	put := func(what string, f files, is truth) { w.add(b, what, f, is) }
+	for range 6 {
+		switch w.rng.IntN(7) {
+		case 0, 1, 2: // what main has
+			var pick *tx
+			for _, x := range w.main.gone {
+				if !slices.Contains(b.gone, x) && !b.has(w, x.made) && w.rng.IntN(2) == 0 && w.goes(tree(), x.edits) && !b.mayHave(x) {
+					pick = x
+				}
+			}
+			if pick == nil {
+				continue
+			}
+			is := w.judged(pick, w.terms(b, pick))
+			is.late = is.explained && pick.late // as it was on main
+			b.gone = append(b.gone, pick)
+			put("cherry-pick", w.apply(tree(), pick.edits...), is)
+			w.say("  cherry-pick of %s", w.names[pick.id])
+			if w.rng.IntN(3) == 0 && movable(pick.edits) {
+				put("taken back", w.apply(tree(), backwards(pick.edits)...), nobody)
+				put("picked again", w.apply(tree(), pick.edits...), truth{why: "it was picked before", explained: false})
+				w.say("  back and again")
+			}
+		case 3:
+			edits := w.change(tree(), 1)
+			put("by hand", w.apply(tree(), edits...), nobody)
+		case 4:
+			edits := w.change(tree(), 2)
+			x := w.transact(b.tip, edits)
+			put("reviewed there", w.apply(tree(), edits...), w.judged(x, w.terms(b, x)))
+			w.say("  %s %v by %v", w.names[x.id], edits, x.votes)
+		case 5:
+			now := rulesIn(tree())
+			now.book = w.anyBook()
+			if next := now.in(tree()); rulesIn(next) != rulesIn(tree()) {
+				put("its rules by hand", next, nobody)
+				w.say("  rules %+v", now)
+			}
+		default:
+			put("empty there", tree(), truth{explained: !w.terms(b, nil).refuseEmpty, by: explain.ByEmpty, why: "it changes no file"})
+		}
+	}
+}
+
+// has reports whether a branch has a commit.
+func (b *branch) has(w *tale, commit string) bool { return commit != "" && w.ancestors(b.tip)[commit] }
+
+// mayHave reports whether a commit that a branch has was made by a transaction.
+func (b *branch) mayHave(x *tx) bool {
+	for _, is := range b.truth {
+		if is.tx == x.id {
+			return true
+		}
+	}
+	return false
+}

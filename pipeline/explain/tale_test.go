@@ -21,16 +21,23 @@ import (
 // nothing is approved by chance.
 type tale struct {
 	*stages
-	rng    *rand.Rand // of the move
-	main   *branch
-	other  *branch // "release", nil before there is one
-	gone   []*tx   // that are spent
-	count  int
-	gated  int // how many transactions there were before the first of a pull request's own diff, -1 for none
-	taken  map[string]bool
-	lax    bool // somebody changed the rules of main by hand
-	words  []string
-	placed int // of main's commits, the newest whose Policy a transaction went by
+	rng   *rand.Rand // of the move
+	main  *branch
+	other *branch // "release", nil before there is one
+	count int
+	gated int // how many transactions there were before the first of a pull request's own diff, -1 for none
+	taken map[string]bool
+	lax   bool // somebody changed the rules of main by hand
+	words []string
+	all   []*tx
+	forks []fork
+}
+
+// A fork is a place of main where another branch may begin.
+type fork struct {
+	at    string
+	trust [2]ruleset
+	truth map[string]truth
 }
 
 // A branch has a tip, what is believed of its rules, and the truth of its commits.
@@ -38,6 +45,7 @@ type branch struct {
 	name            string
 	tip             string
 	actual, vouched ruleset
+	gone            []*tx // that are spent
 	truth           map[string]truth
 	newest          int // of main's commits, the newest that it has
 }
@@ -183,7 +191,8 @@ type tx struct {
 	pull   *pullRequest
 	order  int    // how many were recorded before it
 	ends   string // applied, given, proposed, denied, completed, interrupted, open, superseded
-	placed int
+	placed int    // of main's commits, the newest whose Policy it went by
+	late   bool
 	made   string // the commit that its record names
 }
 
@@ -360,7 +369,11 @@ func (w *tale) terms(b *branch, x *tx) heldTo {
 	}
 	place := b.newest
 	if x != nil {
-		place = max(place, x.placed)
+		for _, o := range w.all {
+			if o.order <= x.order {
+				place = max(place, o.placed)
+			}
+		}
 	}
 	line := w.line("", w.main.tip)
 	return held(append([]ruleset{rulesIn(w.trees[line[place]])}, own...), true)
@@ -427,9 +440,8 @@ func (w *tale) propose(base string, edits []edit, pull bool) *tx {
 			w.gated = len(ids)
 		}
 	}
-	line := w.line("", w.main.tip)
-	w.placed = max(w.placed, slices.Index(line, w.policyAt))
-	x.placed = w.placed
+	w.all = append(w.all, x)
+	w.places(x)
 	who := local(bea)
 	if pull {
 		who = bea
@@ -440,8 +452,14 @@ func (w *tale) propose(base string, edits []edit, pull bool) *tx {
 	return x
 }
 
+// places notes the Policy that a stage of a transaction goes by.
+func (w *tale) places(x *tx) {
+	x.placed = max(x.placed, slices.Index(w.line("", w.main.tip), w.policyAt))
+}
+
 // approve gives votes. It is false where one was refused.
 func (w *tale) approve(x *tx, votes ...vote) bool {
+	w.places(x)
 	for _, v := range votes {
 		var err error
 		switch v.kind {
@@ -500,7 +518,7 @@ func (w *tale) closes(x *tx, commit string) {
 }
 
 func newTale(t testing.TB, seed uint64) *tale {
-	w := &tale{stages: newStages(t, seed), gated: -1, taken: map[string]bool{}, placed: -1}
+	w := &tale{stages: newStages(t, seed), gated: -1, taken: map[string]bool{}}
 	w.rng = rand.New(rand.NewPCG(seed, 0))
 	f := files{"lock": "v0\n", "deps/a": "v0\n"}
 	for _, path := range []string{"src/a", "src/b", "lib/c"} {
@@ -514,7 +532,7 @@ func newTale(t testing.TB, seed uint64) *tale {
 	}
 	r := ruleset{book: w.anyBook(), keys: "ada cyd", bots: "bot"}
 	root := w.commit("root", r.in(f))
-	w.main = &branch{name: "main", tip: root, actual: r, vouched: r, truth: map[string]truth{}}
+	w.main = &branch{newest: -1, name: "main", tip: root, actual: r, vouched: r, truth: map[string]truth{}}
 	w.refs["refs/heads/main"], w.policyAt = root, root
 	w.say("root: %+v", r)
 	return w
@@ -539,8 +557,11 @@ func tell(t testing.TB, seed uint64, moves []int) (w *tale, err error) {
 	w = newTale(t, seed)
 	for _, n := range moves {
 		w.rng = rand.New(rand.NewPCG(seed, uint64(n+1)))
+		w.forks = append(w.forks, fork{w.main.tip, [2]ruleset{w.main.actual, w.main.vouched}, maps.Clone(w.main.truth)})
 		w.move()
 	}
+	w.rng = rand.New(rand.NewPCG(seed, 0))
+	w.release()
 	return w, nil
 }
 
@@ -581,11 +602,7 @@ func (w *tale) check(b *branch) (wrong []string) {
 	}
 	// A prefix says the same, but for what comes later.
 	line := w.line("", b.tip)
-	for range 3 {
-		n := 1 + w.rng.IntN(len(line))
-		if n == 1 {
-			continue
-		}
+	if n := 1 + w.rng.IntN(len(line)); n > 1 {
 		part, err := w.run(b, line[n-1])
 		if err != nil {
 			return append(wrong, err.Error())
