@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -69,6 +71,106 @@ func Of(change patch.Patchset, patches []Patch) Report {
 		return Report{NotCovered, used, left}
 	}
 	return Report{Replay, used, nil}
+}
+
+// Together finds the sets of patches, more than one each, that make a change if they are put
+// there one after the other. Of those of which a part does, none is told. It is not whole if there were
+// more than maxWays to try.
+func Together(change patch.Patchset, patches []Patch) (found [][]string, whole bool) {
+	start := newState(change)
+	if !start.within(patches) {
+		return nil, true
+	}
+	tried := map[string]bool{} // by the patches, in their order here
+	var try func(s *state, used []int) bool
+	try = func(s *state, used []int) bool {
+		key := fmt.Sprint(slices.Sorted(slices.Values(used)))
+		if tried[key] {
+			return true
+		}
+		if tried[key] = true; len(tried) > maxWays {
+			return false
+		}
+		if len(s.missing()) == 0 {
+			if len(used) > 1 {
+				var ids []string
+				for _, n := range used {
+					ids = append(ids, patches[n].ID)
+				}
+				found = append(found, ids)
+			}
+			return true
+		}
+		type step struct {
+			n, gain int
+			now     *state
+		}
+		var next []step
+		for n, p := range patches {
+			if files, fits := s.fits(p.Set); fits && !slices.Contains(used, n) {
+				gain, _ := s.gain(files)
+				now := &state{s.want, maps.Clone(s.now)}
+				maps.Copy(now.now, files)
+				next = append(next, step{n, gain, now})
+			}
+		}
+		slices.SortStableFunc(next, func(a, b step) int { return cmp.Compare(min(1, b.gain), min(1, a.gain)) })
+		for _, n := range next {
+			if !try(n.now, append(slices.Clip(used), n.n)) {
+				return false
+			}
+		}
+		return true
+	}
+	whole = try(start, nil)
+	return found, whole
+}
+
+// within reports whether patches change all files that a tree still lacks, and have all lines that
+// it has nothing of, or that are to go: else there is no need to try them.
+func (s *state) within(patches []Patch) bool {
+	has := map[string]bool{}
+	for _, p := range patches {
+		for _, c := range p.Set.Files() {
+			has[c.Path] = true
+			old, now := linesOf(c.Before), linesOf(c.After)
+			for _, e := range linediff.Diff(old, now) {
+				for _, line := range old[e.OldStart:e.OldEnd] {
+					has[c.Path+"-"+string(line)] = true
+				}
+				for _, line := range now[e.NewStart:e.NewEnd] {
+					has[c.Path+"+"+string(line)] = true
+				}
+			}
+		}
+	}
+	lacks := func(sign string, in, of [][]byte) bool {
+		there := map[string]bool{}
+		for _, line := range of {
+			there[string(line)] = true
+		}
+		return slices.ContainsFunc(in, func(line []byte) bool { return !there[string(line)] && !has[sign+string(line)] })
+	}
+	for path, want := range s.want {
+		old, now := linesOf(s.now[path]), linesOf(want)
+		if !has[path] || lacks(path+"-", old, now) || lacks(path+"+", now, old) {
+			return false
+		}
+	}
+	return true
+}
+
+// takes reports whether one of some patches fits, as the first of all has to.
+func (s *state) takes(patches []Patch) bool {
+	return slices.ContainsFunc(patches, func(p Patch) bool { _, fits := s.fits(p.Set); return fits })
+}
+
+// linesOf are those of a file, none of no file.
+func linesOf(f *patch.File) [][]byte {
+	if f == nil {
+		return nil
+	}
+	return linediff.Lines(f.Data)
 }
 
 // state is a tree, as far as a change or a patch concerns it: what it should be, and what
@@ -155,14 +257,7 @@ func distance(a, b *patch.File) int {
 			n++
 		}
 	}
-	var old, now [][]byte
-	if a != nil {
-		old = linediff.Lines(a.Data)
-	}
-	if b != nil {
-		now = linediff.Lines(b.Data)
-	}
-	for _, e := range linediff.Diff(old, now) {
+	for _, e := range linediff.Diff(linesOf(a), linesOf(b)) {
 		n += e.OldEnd - e.OldStart + e.NewEnd - e.NewStart
 	}
 	return n

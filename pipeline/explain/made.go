@@ -211,24 +211,18 @@ func isBetween(before, after, here *patch.File) bool {
 	switch {
 	case here.Equal(before), here.Equal(after):
 		return true
-	case here == nil || before != nil && after != nil && here.Mode != before.Mode && here.Mode != after.Mode:
+	case here == nil || before == nil && after == nil || before != nil && after != nil && here.Mode != before.Mode && here.Mode != after.Mode:
 		return false
 	case before == nil && here.Mode != after.Mode, after == nil && here.Mode != before.Mode:
 		return false
 	}
-	var a, b [][]byte
 	for _, f := range []*patch.File{before, after, here} {
 		if f != nil && threeway.IsBinary(f) {
 			return false
 		}
 	}
-	if before != nil {
-		a = linediff.Lines(before.Data)
-	}
-	if after != nil {
-		b = linediff.Lines(after.Data)
-	}
-	return isWoven(a, b, linediff.Diff(a, b), linediff.Lines(here.Data))
+	a, b := linesOf(before), linesOf(after)
+	return isWoven(a, b, linediff.Diff(a, b), linesOf(here))
 }
 
 // A place is how far a text has come in the two that it is woven of. It is in the edit with a
@@ -311,64 +305,73 @@ func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
 	})
 }
 
-// together finds approved patches, more than one, that make a change together, and account for
-// nothing else; nil where there are none.
-func (j *judge) together(ctx context.Context, s *subject, taken func(id string) bool) (*way, error) {
-	if len(s.several) < 2 {
-		return nil, nil
+// together finds the ways in which approved patches, more than one, make a change together,
+// once for a subject.
+func (j *judge) together(ctx context.Context, s *subject) error {
+	if s.sought || len(s.several) < 2 {
+		return nil
 	}
-	report, claims, err := j.cover(ctx, s, taken)
-	if err != nil || report.Result != Replay || len(report.Transactions) < 2 {
-		return nil, err
+	s.sought = true
+	set, all, claims, err := j.inside(ctx, s, func(string) bool { return false }, (*state).within)
+	if err != nil || len(all) < 2 {
+		return err
 	}
-	var all []*Claim
-	for _, id := range report.Transactions {
-		all = append(all, claims[id])
+	found, whole := Together(set, all)
+	for _, ids := range found {
+		var of []*Claim
+		for _, id := range ids {
+			of = append(of, claims[id])
+		}
+		s.combined = append(s.combined, s.way(false, of...))
 	}
-	return s.way(false, all...), nil
+	if !whole {
+		s.no.graver(CannotTell, fmt.Sprintf("not all of its %s were tried together, as there are more than %d ways", ledger.Plural(len(all), "approved patch", "approved patches"), maxWays))
+	}
+	return nil
 }
 
-// cover puts patches that may be in a change onto the files before it.
-func (j *judge) cover(ctx context.Context, s *subject, taken func(id string) bool) (Report, map[string]*Claim, error) {
-	var all []Patch
-	claims := map[string]*Claim{}
+// inside are the change of a subject, and the patches that may be in it and account for it, if
+// they may be of use.
+func (j *judge) inside(ctx context.Context, s *subject, taken func(id string) bool, useful func(*state, []Patch) bool) (set patch.Patchset, all []Patch, claims map[string]*Claim, err error) {
+	untold := map[string]string{}
 	for _, e := range s.several {
 		if taken(e.id) || j.elsewhere(e.id, s.cover) {
 			continue
 		}
-		claim, err := j.claim(e, s.terms(e))
-		if err != nil {
-			return Report{}, nil, err
-		}
-		if !claim.Explains {
-			continue
-		}
 		had, err := j.had(ctx, e, s.to)
 		if err != nil {
-			return Report{}, nil, err
+			return set, nil, nil, err
 		}
-		set, why, err := j.patch(ctx, e)
+		made, why, err := j.patch(ctx, e)
 		if err != nil {
-			return Report{}, nil, err
+			return set, nil, nil, err
 		}
-		if why != "" {
+		switch {
+		case had:
+		case why != "":
+			untold[e.id] = why
+		default:
+			all = append(all, Patch{e.id, made})
+		}
+	}
+	if set, err = j.Code.Diff(ctx, s.from, s.to); errors.As(err, new(*patch.Error)) {
+		return set, nil, nil, nil
+	}
+	if err != nil || len(untold) == 0 && !useful(newState(set), all) { // what they are worth takes longer to tell
+		return set, nil, nil, err
+	}
+	claims = map[string]*Claim{}
+	for _, e := range s.several {
+		if untold[e.id] != "" || slices.ContainsFunc(all, func(p Patch) bool { return p.ID == e.id }) {
+			if claims[e.id], err = j.claim(e, s.terms(e)); err != nil {
+				return set, nil, nil, err
+			}
+		}
+		if why := untold[e.id]; why != "" && claims[e.id].Explains {
 			s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", e.id, why), e.id)
 		}
-		if why == "" && !had {
-			all, claims[e.id] = append(all, Patch{e.id, set}), claim
-		}
 	}
-	if len(all) == 0 {
-		return Report{Result: NotCovered}, claims, nil
-	}
-	set, err := j.Code.Diff(ctx, s.from, s.to)
-	if errors.As(err, new(*patch.Error)) {
-		return Report{Result: NotCovered}, claims, nil
-	}
-	if err != nil {
-		return Report{}, nil, err
-	}
-	return Of(set, all), claims, nil
+	return set, slices.DeleteFunc(all, func(p Patch) bool { return !claims[p.ID].Explains }), claims, nil
 }
 
 // parts says which approved patches are in a change that holds more than these.
@@ -376,9 +379,13 @@ func (j *judge) parts(ctx context.Context, s *subject, no *refusal) error {
 	if len(s.several) == 0 || slices.Index(Reasons, no.code) < slices.Index(Reasons, PartlyApproved) {
 		return nil
 	}
-	report, _, err := j.cover(ctx, s, func(id string) bool { return j.used[id] != nil })
-	if err != nil || report.Result != NotCovered || len(report.Transactions) == 0 {
+	set, all, _, err := j.inside(ctx, s, func(id string) bool { return j.used[id] != nil }, (*state).takes)
+	if err != nil || len(all) == 0 {
 		return err
+	}
+	report := Of(set, all)
+	if report.Result != NotCovered || len(report.Transactions) == 0 {
+		return nil
 	}
 	no.graver(PartlyApproved, ledger.Plural(len(report.Transactions), "approved patch is", "approved patches are")+" in it, and more than that", report.Transactions...)
 	for _, l := range report.Lines {

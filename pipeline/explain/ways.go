@@ -38,18 +38,20 @@ func (w *way) meets(o *way) bool {
 
 // A subject is a change that may be accounted for by itself: of a commit in its first parent,
 // with all that a merge brings, or of all that a merge brings. options are the transactions
-// whose patches make it, each alone, several what may together; free is the rule that accounts for it
+// whose patches make it, each alone, several what may together, and combined those that do; free is the rule that accounts for it
 // without any, and no the gravest reason why not.
 type subject struct {
 	change
-	cover   []string
-	whole   string
-	partOf  string
-	options []*way
-	several []*entry
-	terms   func(e *entry) terms
-	free    *way
-	no      refusal
+	cover    []string
+	whole    string
+	partOf   string
+	options  []*way
+	several  []*entry
+	combined []*way
+	sought   bool // combined was looked for
+	terms    func(e *entry) terms
+	free     *way
+	no       refusal
 }
 
 // MaxRow is how many commits are in a row at most.
@@ -274,17 +276,23 @@ func parentsOf(raw []byte) (out []string) {
 	return out
 }
 
-// ways are those of a subject that have none of some transactions.
-func (j *judge) ways(ctx context.Context, s *subject, taken func(id string) bool) ([]*way, error) {
-	var out []*way
+// alone are the ways of a subject by one transaction, and none of some.
+func (j *judge) alone(_ context.Context, s *subject, taken func(id string) bool) (out []*way, err error) {
 	for _, w := range s.options {
 		if !taken(w.ids[0]) && !j.elsewhere(w.ids[0], w.cover) {
 			out = append(out, w)
 		}
 	}
-	together, err := j.together(ctx, s, taken)
-	if together != nil {
-		out = append(out, together)
+	return out, nil
+}
+
+// rest are its other ways: by several transactions, and by a rule.
+func (j *judge) rest(ctx context.Context, s *subject, taken func(id string) bool) (out []*way, err error) {
+	err = j.together(ctx, s)
+	for _, w := range s.combined {
+		if !slices.ContainsFunc(w.ids, taken) {
+			out = append(out, w)
+		}
 	}
 	if s.free != nil {
 		out = append(out, s.free)
@@ -297,25 +305,29 @@ func (j *judge) ways(ctx context.Context, s *subject, taken func(id string) bool
 func (j *judge) give(ctx context.Context, s *subject) (*refusal, error) {
 	g := &search{judge: j}
 	for _, taken := range []func(string) bool{func(id string) bool { return j.used[id] != nil }, func(string) bool { return false }} {
-		all, err := j.ways(ctx, s, taken)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range all {
-			if ok, err := g.try(ctx, w); ok || err != nil {
+		for _, ways := range []func(context.Context, *subject, func(string) bool) ([]*way, error){j.alone, j.rest} { // to seek the rest takes longer
+			all, err := ways(ctx, s, taken)
+			if err != nil {
 				return nil, err
+			}
+			for _, w := range all {
+				if ok, err := g.try(ctx, w); ok || err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
 	no := s.no
-	for _, w := range s.options {
-		other := j.used[w.ids[0]]
-		switch where := j.madeFor[w.ids[0]]; {
-		case other != nil:
-			where = other.cover[len(other.cover)-1]
-			fallthrough
-		case where != "":
-			no.graver(UsedUp, fmt.Sprintf("%s was approved for commit %.12s; the same change again takes an approval of its own", w.ids[0], where), w.ids[0])
+	for _, w := range slices.Concat(s.options, s.combined) {
+		for _, id := range w.ids {
+			other := j.used[id]
+			switch where := j.madeFor[id]; {
+			case other != nil:
+				where = other.cover[len(other.cover)-1]
+				fallthrough
+			case where != "":
+				no.graver(UsedUp, fmt.Sprintf("%s was approved for commit %.12s; the same change again takes an approval of its own", id, where), id)
+			}
 		}
 	}
 	if g.tried > maxWays {
@@ -426,9 +438,14 @@ func (g *search) solve(ctx context.Context, fixed []*way, pending []string) ([]*
 // that are taken.
 func (g *search) other(ctx context.Context, commit string, taken func(id string) bool) (out []*way, err error) {
 	if s := g.subjects[commit]; s != nil {
-		if out, err = g.ways(ctx, s, taken); err != nil {
+		if out, err = g.rest(ctx, s, taken); err != nil {
 			return nil, err
 		}
+		alone, err := g.alone(ctx, s, taken)
+		if err != nil {
+			return nil, err
+		}
+		out = append(alone, out...)
 	}
 	l := g.lines[commit]
 	for i := l.at; i < min(len(l.chain), l.at+MaxRow); i++ {
@@ -456,8 +473,8 @@ func (j *judge) endRow(ctx context.Context, c history.BranchCommit) (bool, error
 		return false, err
 	}
 	for _, w := range rows {
-		before := func(id string) bool { _, not := j.Unexplained[id]; return not }
-		if !slices.ContainsFunc(w.cover, before) {
+		news := func(id string) bool { _, is := j.Explained[id]; return !is }
+		if !slices.ContainsFunc(w.cover, news) {
 			continue
 		}
 		if ok, err := (&search{judge: j}).try(ctx, w); ok || err != nil {
@@ -495,7 +512,7 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 			for _, path := range ch.paths {
 				paths[path] = true
 			}
-			if i == l.at || len(paths) < e.files {
+			if i == l.at || len(paths) < e.files || len(ch.paths) == 0 { // nor does a row begin with what changes nothing
 				continue
 			}
 			if tried++; tried > maxPatches {

@@ -22,7 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
-// files are a tree: the text of each path; "x:" before one makes the file executable.
+// files are a tree: the text of each path; "x:" before one makes the file executable, "l:" a link, "s:" a submodule.
 type files map[string]string
 
 func (f files) with(path, text string) files {
@@ -143,14 +143,23 @@ func (r *repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) 
 	if !is || !are {
 		return patch.Patchset{}, errors.New("no such commit")
 	}
+	return a.diff(b)
+}
+
+// diff is what turns some files into others.
+func (f files) diff(to files) (patch.Patchset, error) {
 	after := map[string]*patch.File{}
-	for path := range a {
+	for path := range f {
 		after[path] = nil
 	}
-	for path, text := range b {
-		after[path] = file(text)
+	for path, text := range to {
+		if was, has := f[path]; has && was == text {
+			delete(after, path)
+		} else {
+			after[path] = file(text)
+		}
 	}
-	return patch.Between(a.fs(), after)
+	return patch.Between(f.fs(), after)
 }
 
 func (r *repo) Paths(_ context.Context, from, to string) (out []explain.PathChange, err error) {
@@ -164,10 +173,10 @@ func (r *repo) Paths(_ context.Context, from, to string) (out []explain.PathChan
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		c := explain.PathChange{Path: path}
 		if text, has := a[path]; has {
-			c.Old, c.OldID = uint32(file(text).Mode), file(text).BlobID()
+			c.Old, c.OldID = modeOf(text), file(text).BlobID()
 		}
 		if text, has := b[path]; has {
-			c.New, c.NewID = uint32(file(text).Mode), file(text).BlobID()
+			c.New, c.NewID = modeOf(text), file(text).BlobID()
 		}
 		if c.OldID != c.NewID || c.Old != c.New {
 			out = append(out, c)
@@ -184,12 +193,28 @@ func (f files) fs() fstest.MapFS {
 	out := fstest.MapFS{}
 	for path, text := range f {
 		mode := fs.FileMode(0o644)
-		if file(text).Mode == patch.Executable {
+		switch {
+		case file(text).Mode == patch.Executable:
 			mode = 0o755
+		case strings.HasPrefix(text, "l:"):
+			mode |= fs.ModeSymlink
+		case strings.HasPrefix(text, "s:"):
+			mode |= fs.ModeIrregular
 		}
 		out[path] = &fstest.MapFile{Data: file(text).Data, Mode: mode}
 	}
 	return out
+}
+
+// modeOf is that of Git's entry.
+func modeOf(text string) uint32 {
+	switch {
+	case strings.HasPrefix(text, "l:"):
+		return 0o120000
+	case strings.HasPrefix(text, "s:"):
+		return 0o160000
+	}
+	return uint32(file(text).Mode)
 }
 
 func file(text string) *patch.File {

@@ -1,0 +1,62 @@
+package explain_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestGenerated: of random histories whose truth is known, no unapproved commit is explained and
+// no approved one unexplained.
+func TestGenerated(t *testing.T) {
+	want := 1000
+	if os.Getenv("COUNTERSIGN_LONG") != "" {
+		want = 20000
+	}
+	commits, explained, failed := 0, 0, 0
+	for seed := uint64(1); commits < want && failed < 3; seed++ {
+		var moves []int
+		for n := range 20 {
+			moves = append(moves, n)
+		}
+		w, wrong := told(t, seed, moves)
+		for _, b := range []*branch{w.main, w.other} {
+			if b == nil {
+				continue
+			}
+			commits += len(b.truth)
+			for _, is := range b.truth {
+				if is.explained {
+					explained++
+				}
+			}
+		}
+		if len(wrong) == 0 {
+			continue
+		}
+		failed++
+		for i := len(moves) - 1; i >= 0; i-- { // as few moves as show it
+			less := slices.Delete(slices.Clone(moves), i, i+1)
+			if _, still := told(t, seed, less); len(still) > 0 {
+				moves = less
+			}
+		}
+		w, wrong = told(t, seed, moves)
+		t.Errorf("seed %d, moves %v:\n%s\n%s", seed, moves, strings.Join(w.words, "\n"), strings.Join(wrong, "\n"))
+	}
+	t.Logf("%d commits, %d of them explained", commits, explained)
+}
+
+// told is a tale, and what the judge says of it that is wrong.
+func told(t *testing.T, seed uint64, moves []int) (*tale, []string) {
+	w, err := tell(t, seed, moves)
+	if err != nil {
+		return w, []string{err.Error()}
+	}
+	wrong := w.check(w.main)
+	if w.other != nil {
+		wrong = append(wrong, w.check(w.other)...)
+	}
+	return w, wrong
+}

@@ -1,0 +1,569 @@
+package explain_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/bits"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/explain"
+)
+
+// A second judge, slow and simple: of small histories it tries all ways of giving
+// transactions to commits. It shares no code with the judge, and knows no texts: a file is a
+// set of lines that have a fixed order, so that a patch is what two sets differ by.
+
+// A sheet is a file: which of the lines "0a", "0b", "1a" … it has. It may be absent.
+type sheet struct {
+	there, exec bool
+	lines       uint8
+}
+
+const sheetLines = 8
+
+func (s sheet) text() string {
+	var b strings.Builder
+	if s.exec {
+		b.WriteString("x:")
+	}
+	for i := range sheetLines {
+		if s.lines>>i&1 == 1 {
+			fmt.Fprintf(&b, "%d%c\n", i/2, 'a'+i%2)
+		}
+	}
+	return b.String()
+}
+
+// desk are the files "f" and "g".
+type desk [2]sheet
+
+const lenient = "version: 1\nexplained: {decisions: [signed, forge, local], merges: covered}\n"
+
+func (d desk) files(more string) files {
+	out := files{".github/countersign.yml": lenient, "more": more}
+	for i, name := range []string{"f", "g"} {
+		if d[i].there {
+			out[name] = d[i].text()
+		}
+	}
+	return out
+}
+
+// mergeSheets is what two sides make of a sheet: between two lines that all have, at most one
+// side may have changed anything, unless both did alike.
+func mergeSheets(base, ours, theirs sheet) (sheet, bool) {
+	switch {
+	case ours == base || ours == theirs:
+		return theirs, true
+	case theirs == base:
+		return ours, true
+	case !base.there || !ours.there || !theirs.there:
+		return sheet{}, false
+	}
+	out := sheet{there: true, exec: ours.exec}
+	if ours.exec == base.exec {
+		out.exec = theirs.exec
+	}
+	anchors := base.lines & ours.lines & theirs.lines
+	for from := 0; from <= sheetLines; {
+		to := from
+		for to < sheetLines && anchors>>to&1 == 0 {
+			to++
+		}
+		gap := uint8(1<<to - 1<<from)
+		switch b, o, t := base.lines&gap, ours.lines&gap, theirs.lines&gap; {
+		case o == b || o == t:
+			out.lines |= t
+		case t == b:
+			out.lines |= o
+		default:
+			return sheet{}, false
+		}
+		if to < sheetLines {
+			out.lines |= 1 << to
+		}
+		from = to + 1
+	}
+	return out, true
+}
+
+// A slip is a patch: what two desks differ by.
+type slip struct{ before, after desk }
+
+func (p slip) touches(i int) bool { return p.before[i] != p.after[i] }
+
+// put is what a patch makes of a desk where it goes, and goes out again whole.
+func (p slip) put(d desk) (desk, bool) {
+	out := d
+	for i := range d {
+		if !p.touches(i) {
+			continue
+		}
+		forth, ok := mergeSheets(p.before[i], d[i], p.after[i])
+		if !ok || forth == d[i] {
+			return d, false
+		}
+		if back, ok := mergeSheets(p.after[i], forth, p.before[i]); !ok || back != d[i] {
+			return d, false
+		}
+		out[i] = forth
+	}
+	return out, true
+}
+
+// makes reports whether a patch makes one desk of another.
+func (p slip) makes(from, to desk) bool {
+	if p.before == from && p.after == to {
+		return true
+	}
+	out, ok := p.put(from)
+	return ok && out == to
+}
+
+// isRow reports whether desks one after the other lead from the first to the last as a patch
+// makes it, and each holds lines of before or after and takes nothing of that back.
+func (p slip) isRow(all []desk) bool {
+	first, last := all[0], all[len(all)-1]
+	if !p.makes(first, last) {
+		return false
+	}
+	for n := 1; n < len(all); n++ {
+		for i := range first {
+			a, b, was, is := first[i], last[i], all[n-1][i], all[n][i]
+			if !p.touches(i) {
+				if is != was {
+					return false
+				}
+				continue
+			}
+			if is == was {
+				continue
+			}
+			common := a.lines & b.lines
+			switch {
+			case !is.there && b.there || !is.there && !was.there:
+				return false // it only comes, or only goes
+			case is.there && !was.there && a.there:
+				return false // it was gone
+			case is.there && is.exec != a.exec && is.exec != b.exec, is.there && !a.there && is.exec != b.exec, is.there && !b.there && is.exec != a.exec:
+				return false
+			case is.there && was.there && was.exec != is.exec && was.exec == b.exec && b.there:
+				return false // it had the mode of after
+			case is.there && (is.lines&common != common || is.lines&^(a.lines|b.lines) != 0):
+				return false
+			case is.lines&(a.lines&^b.lines)&^was.lines != 0, was.lines&(b.lines&^a.lines)&^is.lines != 0:
+				return false // takes back
+			}
+		}
+	}
+	return true
+}
+
+// A pooled is a transaction that histories choose from: it says whether it may account for a
+// commit at all, and the commit that its record names.
+type pooled struct {
+	id, base, made string
+	slip
+	counts bool
+}
+
+const poolSize = 96
+
+// pool are transactions that the stages recorded, each on a base of its own.
+var pool = sync.OnceValues(func() (*stages, []pooled) {
+	w := newStages(nil, 7)
+	rng := rand.New(rand.NewPCG(7, 7))
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	w.policyAt = w.commit("policy", desk{}.files(""))
+	var all []pooled
+	for n := range poolSize {
+		p := pooled{slip: slip{before: anyDesk(rng)}}
+		if n > 0 && rng.IntN(3) == 0 { // of the same place as another
+			p.before = all[rng.IntN(n)].after
+		}
+		for p.after = p.before; p.after == p.before; {
+			p.after = edited(rng, p.before)
+		}
+		if n > 0 && rng.IntN(3) == 0 { // the same as another, or the other way around
+			p.slip = all[rng.IntN(n)].slip
+			if rng.IntN(2) == 0 {
+				p.before, p.after = p.after, p.before
+			}
+		}
+		p.base = w.commit(fmt.Sprint("base ", n), p.before.files(fmt.Sprint(n)))
+		after := p.after.files(fmt.Sprint(n))
+		var err error
+		switch kind := rng.IntN(10); kind {
+		case 0: // approved alone
+			p.id, err = w.proposes(local(bea), p.base, after, nil)
+			must(err)
+			must(w.says(ada, "approve", p.id))
+		case 1, 2, 3:
+			p.counts = true
+			pull := w.opens(bea, p.base, p.base, "main")
+			p.id, err = w.proposes(bea, p.base, after, pull)
+			must(err)
+			must(w.comments(ada, "/approve", p.id, pull))
+			if kind == 1 {
+				p.made = fmt.Sprintf("%040x", 0xabc000+n)
+				must(w.merged(p.id, pull, p.made, w.now))
+			}
+			if kind < 3 {
+				must(w.ends(p.id, pull, ""))
+			}
+		default:
+			p.counts = true
+			p.id, err = w.proposes(local(bea), p.base, after, nil)
+			must(err)
+			must(w.says(ada, "approve", p.id))
+			p.made, err = w.applies(p.id, p.id)
+			must(err)
+		}
+		all = append(all, p)
+	}
+	return w, all
+})
+
+func anyDesk(rng *rand.Rand) desk {
+	return desk{{there: true, lines: 0b01010101}, {there: rng.IntN(4) > 0, lines: 0b00010001}}.clean()
+}
+
+// clean has no lines where there is no file.
+func (d desk) clean() desk {
+	for i := range d {
+		if !d[i].there {
+			d[i] = sheet{}
+		}
+	}
+	return d
+}
+
+// edited is a desk with something changed.
+func edited(rng *rand.Rand, d desk) desk {
+	i := 0
+	if rng.IntN(4) == 0 {
+		i = 1
+	}
+	switch rng.IntN(16) {
+	case 0:
+		d[i].exec = d[i].there && !d[i].exec
+	case 1:
+		d[i] = sheet{there: !d[i].there, lines: uint8(rng.IntN(4))}
+	default:
+		d[i].there = true
+		for range 1 + rng.IntN(3) {
+			slot := 2 * rng.IntN(sheetLines/2)
+			d[i].lines = d[i].lines&^(3<<slot) | uint8(rng.IntN(3)<<slot)
+		}
+		if rng.IntN(6) == 0 {
+			return edited(rng, d)
+		}
+	}
+	return d.clean()
+}
+
+// A small is a history of few commits, and the transactions of its ledger. before and after
+// are by commit, after that of the commit itself.
+type small struct {
+	*repo
+	chain  []string
+	desks  []desk // the first is that of the root
+	txs    []pooled
+	pinned []int // by transaction: the commit that is its making, -1 for none
+	had    []int // by transaction: how many commits its base had
+}
+
+func newSmall(t testing.TB, seed uint64) *small {
+	w, all := pool()
+	rng := rand.New(rand.NewPCG(seed, 28))
+	s := &small{repo: &repo{t: t, ledger: fstest.MapFS{}, trees: map[string]files{}, parents: map[string][]string{}, raw: map[string][]byte{}, names: map[string]string{}}}
+	picked := map[int]bool{}
+	for first := rng.IntN(len(all)); len(picked) < 1+rng.IntN(4); first = rng.IntN(len(all)) {
+		picked[first] = true
+		for n, p := range all { // what has to do with it
+			if len(picked) < 4 && rng.IntN(8) == 0 && (p.before == all[first].before || p.before == all[first].after || p.after == all[first].before) {
+				picked[n] = true
+			}
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(picked)) {
+		s.txs = append(s.txs, all[n])
+		s.names[all[n].id] = fmt.Sprint("tx", len(s.txs)-1)
+		s.trees[all[n].base] = w.trees[all[n].base]
+		s.pinned, s.had = append(s.pinned, -1), append(s.had, 0)
+	}
+	for name, f := range w.ledger {
+		if slices.ContainsFunc(s.txs, func(p pooled) bool { return strings.Contains(name, p.id) }) {
+			s.ledger[name] = f
+		}
+	}
+	now := s.txs[rng.IntN(len(s.txs))].before
+	if rng.IntN(3) == 0 {
+		now = edited(rng, now)
+	}
+	s.chain, s.desks = []string{s.commit("root", now.files("root"))}, []desk{now}
+	for n := range 1 + rng.IntN(6) {
+		next, id := now, ""
+		k := rng.IntN(len(s.txs))
+		p := s.txs[k]
+		switch rng.IntN(8) {
+		case 0:
+			next = edited(rng, now)
+		case 1: // taken back
+			next, _ = slip{p.after, p.before}.put(now)
+		case 2: // a part
+			if whole, ok := p.put(now); ok {
+				for i := range next {
+					gone, come := now[i].lines&^whole[i].lines, whole[i].lines&^now[i].lines
+					next[i].lines = now[i].lines&^(gone&uint8(rng.Uint32())) | come&uint8(rng.Uint32())
+				}
+				next = next.clean()
+			}
+		case 3: // two
+			next, _ = p.put(now)
+			next, _ = s.txs[rng.IntN(len(s.txs))].put(next)
+		case 4: // towards the end of one that was reviewed here or elsewhere
+			for i := range next {
+				if rng.IntN(2) == 0 {
+					next[i] = p.after[i]
+				}
+			}
+		default:
+			next, _ = p.put(now)
+			if p.made != "" && s.trees[p.made] == nil && rng.IntN(4) == 0 {
+				id = p.made
+			}
+		}
+		name := fmt.Sprint("c", n+1)
+		if id == "" {
+			id = s.commit(name, next.files("root"), s.chain[n])
+		} else {
+			s.put(id, name, next.files("root"), s.chain[n])
+			s.pin(k, n+1, now, next)
+		}
+		s.chain, s.desks = append(s.chain, id), append(s.desks, next)
+		now = next
+	}
+	for k, p := range s.txs {
+		if rng.IntN(8) == 0 && s.trees[p.made] == nil {
+			s.had[k] = rng.IntN(len(s.chain))
+			s.parents[p.base] = []string{s.chain[s.had[k]]}
+		}
+	}
+	return s
+}
+
+// pin notes that a record names a commit: of an apply, if that is exactly its change.
+func (s *small) pin(k, n int, from, to desk) {
+	p := s.txs[k]
+	if exact := changed(from, to) == p.slip.changed(); exact || s.ownDiff(p) {
+		s.pinned[k] = n
+	}
+}
+
+func (p slip) changed() slip { return changed(p.before, p.after) }
+
+// changed leaves out what is alike.
+func changed(from, to desk) slip {
+	for i := range from {
+		if from[i] == to[i] {
+			from[i], to[i] = sheet{}, sheet{}
+		}
+	}
+	return slip{from, to}
+}
+
+func (s *small) ownDiff(p pooled) bool { return strings.HasPrefix(p.made, "000000") }
+
+// A use is a way to account for commits: by transactions, none for an empty one.
+type use struct {
+	txs, commits uint
+	row          bool
+}
+
+// uses are all ways that there are, of commits up to one.
+func (s *small) uses() (out []use) {
+	free := func(k, from, to int) bool { // whether a transaction may account for commits from one to another
+		p := s.txs[k]
+		return p.counts && s.had[k] < to && (s.pinned[k] < 0 || from <= s.pinned[k] && s.pinned[k] <= to)
+	}
+	for n := 1; n < len(s.chain); n++ {
+		from, to := s.desks[n-1], s.desks[n]
+		if from == to {
+			out = append(out, use{commits: 1 << n})
+		}
+		var together func(at desk, used uint)
+		together = func(at desk, used uint) {
+			if at == to && used != 0 && !slices.Contains(out, use{txs: used, commits: 1 << n}) {
+				out = append(out, use{txs: used, commits: 1 << n})
+			}
+			for k, p := range s.txs {
+				inside := true
+				for i := range from {
+					inside = inside && !(p.touches(i) && from[i] == to[i])
+				}
+				if next, ok := p.put(at); ok && inside && used>>k&1 == 0 && free(k, n, n) {
+					together(next, used|1<<k)
+				}
+			}
+		}
+		if from != to {
+			together(from, 0)
+		}
+		for first := n - 1; first >= 1; first-- {
+			for k, p := range s.txs {
+				if free(k, first, n) && s.desks[n] != s.desks[n-1] && s.desks[first] != s.desks[first-1] && p.isRow(s.desks[first-1:n+1]) {
+					out = append(out, use{1 << k, uint(1<<(n+1) - 1<<first), true})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// solves reports whether each of some commits can be accounted for by one of some uses, none of
+// which have a transaction or a commit in common.
+func solves(commits uint, uses []use, txs, done uint) bool {
+	left := commits &^ done
+	if left == 0 {
+		return true
+	}
+	first := uint(1) << bits.TrailingZeros(left)
+	for _, u := range uses {
+		if u.commits&first != 0 && u.txs&txs == 0 && u.commits&done == 0 && solves(commits, uses, txs|u.txs, done|u.commits) {
+			return true
+		}
+	}
+	return false
+}
+
+// explained are the commits that are accounted for.
+func (s *small) explained() (all uint) {
+	uses := s.uses()
+	last := func(u use) int { return bits.Len(u.commits) - 1 }
+	for n := 1; n < len(s.chain); n++ {
+		soFar := slices.DeleteFunc(slices.Clone(uses), func(u use) bool { return last(u) > n })
+		rows := slices.DeleteFunc(slices.Clone(soFar), func(u use) bool { return !u.row || last(u) != n })
+		slices.SortStableFunc(rows, func(a, b use) int { return cmp.Compare(bits.OnesCount(b.commits), bits.OnesCount(a.commits)) })
+		i := slices.IndexFunc(rows, func(u use) bool { return u.commits&^all != 0 && solves(all|u.commits, soFar, u.txs, u.commits) })
+		switch {
+		case i >= 0:
+			all |= rows[i].commits
+		case solves(all|1<<n, soFar, 0, 0):
+			all |= 1 << n
+		}
+	}
+	return all
+}
+
+func (s *small) String() string {
+	var b strings.Builder
+	for k, p := range s.txs {
+		fmt.Fprintf(&b, "tx%d: %v, counts %v, pinned %d, had %d\n", k, p.slip, p.counts, s.pinned[k], s.had[k])
+	}
+	for n, d := range s.desks {
+		fmt.Fprintf(&b, "c%d: %v\n", n, d)
+	}
+	return b.String()
+}
+
+func (d desk) String() string {
+	one := func(s sheet) string {
+		if !s.there {
+			return "-"
+		}
+		return fmt.Sprintf("%q", strings.ReplaceAll(s.text(), "\n", " "))
+	}
+	return one(d[0]) + " " + one(d[1])
+}
+
+func (p slip) String() string { return p.before.String() + " -> " + p.after.String() }
+
+// TestSlowJudge: the judge and the slow one agree on small histories full of coincidences, and
+// what the judge gives to commits makes them.
+func TestSlowJudge(t *testing.T) {
+	n := uint64(400)
+	if os.Getenv("COUNTERSIGN_LONG") != "" {
+		n = 8000
+	}
+	failed := 0
+	explainedSome, rows, unexplained := 0, 0, 0
+	for seed := range n {
+		s := newSmall(t, seed)
+		want := s.explained()
+		index, err := indexOf(s.ledger)
+		s.check(err)
+		var list []history.BranchCommit
+		for _, c := range slices.Backward(s.log) {
+			if c.ID != s.chain[0] {
+				list = append(list, c)
+			}
+		}
+		got, err := explain.Run(context.Background(), explain.Options{Ledger: s.ledger, Index: index, Code: s, Default: s.chain, Now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}, list)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%v", seed, err, s)
+		}
+		problem := ""
+		usedBy := map[string]string{}
+		for i, id := range s.chain[1:] {
+			e, is := got.Explained[id]
+			if is != (want>>(i+1)&1 == 1) {
+				problem += fmt.Sprintf("c%d: explained %v: %s\n", i+1, is, s.named(fmt.Sprintf("%+v %+v", e, got.Unexplained[id].Reason)))
+			}
+			if is {
+				explainedSome++
+			} else {
+				unexplained++
+			}
+			if e.PartOf != "" {
+				rows++
+			}
+			for _, tx := range e.Transactions() {
+				if by := cmp.Or(e.PartOf, id); usedBy[tx] != "" && usedBy[tx] != by {
+					problem += fmt.Sprintf("%s accounts for two changes\n", s.names[tx])
+				} else {
+					usedBy[tx] = by
+				}
+			}
+			if is && !s.backed(i+1, e) {
+				problem += s.named(fmt.Sprintf("c%d: not made so: %+v\n", i+1, e))
+			}
+		}
+		if problem != "" {
+			t.Errorf("seed %d:\n%s%v", seed, problem, s)
+			if failed++; failed > 5 {
+				t.FailNow()
+			}
+		}
+	}
+	t.Logf("%d explained, %d of them in rows, %d not", explainedSome, rows, unexplained)
+}
+
+// backed reports whether there is a use that is what the judge says.
+func (s *small) backed(n int, e explain.Explained) bool {
+	var txs uint
+	for k, p := range s.txs {
+		if slices.Contains(e.Transactions(), p.id) {
+			txs |= 1 << k
+		}
+	}
+	commits := uint(1) << n
+	if from, to, is := strings.Cut(e.PartOf, ".."); is {
+		commits = 1<<(slices.Index(s.chain, to)+1) - 1<<(slices.Index(s.chain, from)+1)
+	}
+	return slices.ContainsFunc(s.uses(), func(u use) bool { return u.txs == txs && u.commits == commits })
+}
