@@ -249,3 +249,25 @@ func (s playground) exchange(id, ref, kind string, change func([]byte) []byte, w
 	}
 	git("", "update-ref", ref, git("", "commit-tree", "-m", "forged", git("", "write-tree")))
 }
+
+// TestAuditKeepsCollecting: what follows an audit, such as the judging of a branch, does
+// not go back to the late collections with which the program began.
+func TestAuditKeepsCollecting(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, map[string]string{"greet.txt": "hello\n"})
+	s.git("init", "-q", "-b", "main")
+	s.commit()
+	patch := filepath.Join(s.dir, "fix.patch")
+	check(t, os.WriteFile(patch, fmt.Appendf(nil, greetPatch, "world"), 0o644))
+	s.run(0, "review", "--patch", patch)
+	percent := 800
+	a := &App{Args: []string{"-C", s.repo, "audit", "--branch", "main"}, Stdout: io.Discard, Stderr: io.Discard, Now: testClock(), Getenv: func(name string) string {
+		return map[string]string{"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "HOME": s.dir}[name]
+	}, SetGCPercent: func(next int) (was int) {
+		was, percent = percent, next
+		return was
+	}}
+	if code := a.Main(); code != 0 || percent != 50 {
+		t.Errorf("exit code %d, and garbage is collected at %d%%", code, percent)
+	}
+}
