@@ -243,6 +243,9 @@ func TestT03DeniedAndMerged(t *testing.T) {
 	if told := doctor(); !slices.ContainsFunc(a.s.Requests(), asked) || !strings.Contains(told, "ok     what was denied was not merged: 1 pull request") {
 		t.Errorf("%v\n%s", a.s.Requests(), told)
 	}
+	if told := doctor(); !strings.Contains(told, "ok     the remote's ledger is the same") {
+		t.Errorf("%s", told)
+	}
 	head := a.s.Pull(site, a.pr).Head
 	a.s.Merge(site, a.pr, "bob", "squash")
 	if told := doctor(); !strings.Contains(told, "fails  pull request 1, denied by ada in "+tx+", is merged at "+head+": it was merged as it was denied") {

@@ -499,7 +499,7 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 		facts.Place = a.lookElsewhere(ctx, repo, settings, name)
 	}
 	if facts.Here != nil && facts.Here.Ledger != "" && client != nil {
-		a.readDenied(ctx, repo, client, facts.Here)
+		a.readLedger(ctx, repo, settings, client, facts.Here)
 	}
 	switch client := client.(type) {
 	case *github.Client:
@@ -513,11 +513,14 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 // mostDenied is about how many denied pull requests doctor asks.
 const mostDenied = 20
 
-// readDenied asks what became of the pull requests that were denied last.
-func (a *App) readDenied(ctx context.Context, repo *gitstore.Repo, client forgeClient, to *scaffold.Here) {
+// readLedger compares the ledger that is here with the remote's, and asks what became of the pull
+// requests that were denied last.
+func (a *App) readLedger(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, client forgeClient, to *scaffold.Here) {
 	local, err := a.localLedger(repo)
 	var snap ledger.Snapshot
 	if err == nil {
+		remote := a.remoteLedger(ctx, repo, settings, local, to.Ledger)
+		to.Remote = &remote
 		snap, err = local.Snapshot(ctx)
 	}
 	if err == nil {

@@ -63,6 +63,7 @@ type Here struct {
 	Denied     []online.Finding
 	MoreDenied int
 	DeniedErr  error
+	Remote     *online.Finding // how the remote's ledger compares, nil where that was not asked
 }
 
 // The levels of a finding.
@@ -138,7 +139,19 @@ func (f Facts) hereFindings() []Finding {
 	if f.Here.Ledger == "" {
 		return append(out, note("countersign sync brings a remote's; countersign review begins one", "this clone has no ledger on %s", f.LedgerRef))
 	}
-	return append(out, ok("the ledger %s is here, at %.12s", f.LedgerRef, f.Here.Ledger))
+	out = append(out, ok("the ledger %s is here, at %.12s", f.LedgerRef, f.Here.Ledger))
+	switch r := f.Here.Remote; {
+	case r == nil:
+	case r.Verdict == online.Same:
+		out = append(out, ok("the remote's ledger is the same"))
+	case r.Verdict == online.Note:
+		out = append(out, note("countersign sync", "%s", report.Clean(r.Reason)))
+	case r.Verdict == online.Unknown:
+		out = append(out, note("countersign sync says more", "the remote's ledger cannot be compared: %s", report.Clean(r.Reason)))
+	default:
+		out = append(out, fails("countersign sync says what to do", "%s", report.Clean(r.Reason)))
+	}
+	return out
 }
 
 // deniedFindings are about pull requests that were merged although somebody denied them.

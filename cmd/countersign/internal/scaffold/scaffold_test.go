@@ -224,6 +224,9 @@ func TestInitFindings(t *testing.T) {
 			f.Here = &Here{Denied: []online.Finding{{TransactionID: "tx_1", About: "pull request 7", Recorded: "denied by a\x1bda", Now: "merged at abc", Verdict: v, Reason: "so"}}}
 		}
 	}
+	remote := func(v online.Verdict) func(f *Facts) {
+		return func(f *Facts) { f.Here = &Here{Ledger: "abc", Remote: &online.Finding{Verdict: v, Reason: "so"}} }
+	}
 	for _, c := range []struct {
 		level, text string
 		change      func(f *Facts)
@@ -233,6 +236,11 @@ func TestInitFindings(t *testing.T) {
 		{LevelNote, "whether pull request 7, denied by ada in tx_1, was merged is not known: so", denied(online.Unknown)},
 		{LevelOK, "what was denied was not merged: 1 pull request", denied(online.Same)},
 		{LevelNote, "whether 3 pull requests more", func(f *Facts) { f.Here = &Here{MoreDenied: 3} }},
+		{LevelOK, "the remote's ledger is the same", remote(online.Same)},
+		{LevelNote, "so", remote(online.Note)},
+		{LevelNote, "the remote's ledger cannot be compared: so", remote(online.Unknown)},
+		{LevelFails, "so", remote(online.Changed)},
+		{LevelFails, "so", remote(online.Gone)},
 		{LevelNote, "cannot be read: so", func(f *Facts) { f.Here = &Here{DeniedErr: errors.New("so")} }},
 		{LevelFails, "GitHub was not asked", func(f *Facts) { f.Asked = false }},
 		{LevelFails, "countersign.yml is missing on main", func(f *Facts) { f.Files[Caller] = Missing }},
