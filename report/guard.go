@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -19,6 +20,7 @@ type Guard struct {
 	HeadCommit   string
 	Transactions []Report // each with its Verdict
 	Siblings     []Sibling
+	Denied       []string // denials elsewhere of what the commit does, plain text
 	Errors       []string // what could not be read or told, plain text
 	Dedicated    bool     // the token is an App's that does nothing else
 }
@@ -32,14 +34,15 @@ type Sibling struct {
 }
 
 // CheckRun is failure on any error or denial, action_required while anything is
-// pending, else success.
+// pending, else success. That of a denial links to its record.
 func (g Guard) CheckRun() forge.Check {
 	conclusion, say := g.conclude()
 	broken, standing := Comment{Transactions: g.Transactions}.broken(), g.standing()
 	p := newPage(MaxCheckText)
 	p.write(broken)
-	p.write("### countersign: " + say + "\n\n")
+	p.write("### countersign: " + words(say) + "\n\n")
 	p.list(list{"", points("Error", g.Errors), maxNames, "error", ""})
+	p.list(list{"", points("Denied", g.Denied), maxNames, "denial", ""})
 	const head = "These pull requests have the same head commit and are not approved. Merging one of them would merge these bytes without an answer:\n\n"
 	p.list(list{head, each(g.Siblings, func(s Sibling) string {
 		return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(policy.Plain(s.Reason)))
@@ -53,6 +56,9 @@ func (g Guard) CheckRun() forge.Check {
 	p.write("Head commit: " + name(g.HeadCommit) + "\n\n")
 	p.write(standing)
 	c := forge.Check{Name: GuardName, Status: CheckCompleted, Conclusion: conclusion, Title: say, Summary: p.String(), Text: standing}
+	if denied := g.denied(); denied != nil {
+		c.DetailsURL = denied.Record
+	}
 	if broken != "" {
 		c.Title = "BREAK-GLASS: " + c.Title
 	}
@@ -68,18 +74,30 @@ func (g Guard) conclude() (conclusion, say string) {
 	switch {
 	case len(g.Errors) > 0:
 		return CheckFailure, "not everything could be read, so nothing counts as approved"
+	case len(g.Denied) > 0 || count[approval.Denied] > 0:
+		if denied := g.denied(); denied != nil {
+			return CheckFailure, ledger.OneLine(Clean(denied.Verdict.Reason), 200)
+		}
+		return CheckFailure, "denied"
 	case len(g.Transactions) == 0:
 		return CheckFailure, "nothing was put to people for approval"
 	case count[""] > 0:
 		return CheckFailure, "a transaction has no verdict"
-	case count[approval.Denied] > 0:
-		return CheckFailure, "denied"
 	case count[approval.Pending] > 0:
 		return CheckActionRequired, "waiting for approval"
 	case len(g.Siblings) > 0:
 		return CheckActionRequired, "withheld, another pull request has the same head and is not approved"
 	}
 	return CheckSuccess, "approved"
+}
+
+// denied is the first transaction that is, nil if none is.
+func (g Guard) denied() *Report {
+	i := slices.IndexFunc(g.Transactions, func(r Report) bool { return r.state() == approval.Denied })
+	if i < 0 {
+		return nil
+	}
+	return &g.Transactions[i]
 }
 
 // state is the Verdict's, "" where there is none that is known.

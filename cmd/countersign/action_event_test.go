@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -87,7 +89,7 @@ func (h *hub) plannedStage(e githubtest.Event) (number, act, stage string) {
 // runOf is a run of one of our workflows on the pull request's branch.
 func (h *hub) runOf(workflow string, n githubtest.NewWorkflowRun) int64 {
 	h.Helper()
-	n.Repository, n.Name, n.Path, n.By = site, workflow, ".github/workflows/"+workflow+".yml", "bob"
+	n.Repository, n.Name, n.Path, n.By = site, workflow, ".github/workflows/"+workflow+".yml", cmp.Or(n.By, "bob")
 	n.HeadBranch = cmp.Or(n.HeadBranch, "topic")
 	return h.s.WorkflowRun(n)
 }
@@ -118,6 +120,12 @@ func TestActionPlan(t *testing.T) {
 		{"chatter", "1", "false", "settle", commented(chat)},
 		{"a command that was edited away", "1", "true", "settle", githubtest.Event{Name: "issue_comment", Action: "edited", ID: edited}},
 		{"a command that was deleted", "1", "true", "settle", githubtest.Event{Name: "issue_comment", Action: "deleted", ID: h.deleted("ada", "/deny")}},
+		{"a reader's command", "1", "false", "settle", commented(h.says("eve", "/approve"))},
+		{"a reader's command that was deleted", "1", "false", "settle", githubtest.Event{Name: "issue_comment", Action: "deleted", ID: h.deleted("eve", "/deny")}},
+		{"a reader's command on their own pull request", fmt.Sprint(fork.Number), "true", "settle", commented(h.s.Comment(githubtest.NewComment{Repository: site, Number: fork.Number, By: "eve", Body: "/deny it"}).ID)},
+		{"the end of relay for a reader", "1", "false", "settle", ended(githubtest.NewWorkflowRun{Event: "pull_request_review_comment", By: "eve"})},
+		{"the end of relay for a reader on their own pull request", fmt.Sprint(fork.Number), "true", "settle", ended(githubtest.NewWorkflowRun{HeadRepository: "eve/site", Event: "pull_request_review", By: "eve"})},
+		{"the end of propose for a reader", "1", "true", "settle", ended(githubtest.NewWorkflowRun{Event: "pull_request", By: "eve"})},
 		{"the end of propose", "1", "true", "settle", ended(githubtest.NewWorkflowRun{Event: "pull_request"})},
 		{"the end of relay", "1", "true", "settle", ended(githubtest.NewWorkflowRun{Event: "pull_request_review"})},
 		{"the end of a bot's workflow of a former init", "1", "true", "settle", of("countersign-propose", githubtest.NewWorkflowRun{Event: "pull_request"})},
@@ -139,6 +147,29 @@ func TestActionPlan(t *testing.T) {
 		if number, act, stage := h.plannedStage(c.event); number != c.number || act != c.act || stage != c.stage {
 			t.Errorf("%s: pull request %q, act %s, stage %s; want %q, %s, %s", c.name, number, act, stage, c.number, c.act, c.stage)
 		}
+	}
+}
+
+// TestActionPlanPrivate: who may read a repository that not everybody may read was let in, and what cannot
+// be asked is no reason to do nothing.
+func TestActionPlanPrivate(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	said := commented(h.says("eve", "/approve"))
+	if _, act := h.planned(said); act != "false" {
+		t.Error("a reader's command is settled")
+	}
+	h.s.Fail(githubtest.Fault{Path: "/api/v3/repos/" + site + "/collaborators/", Status: 400, Times: -1})
+	if _, act := h.planned(said); act != "true" {
+		t.Error("nothing is settled as nobody could be asked")
+	}
+	h.s.Heal()
+	raw, err := os.ReadFile(h.env["GITHUB_EVENT_PATH"])
+	check(t, err)
+	private := regexp.MustCompile(`"private": ?false`).ReplaceAll(raw, []byte(`"private":true`))
+	check(t, os.WriteFile(h.env["GITHUB_EVENT_PATH"], private, 0o600))
+	if code, outputs, printed := h.action("plan"); bytes.Equal(raw, private) || outputs["act"] != "true" {
+		t.Errorf("a reader of a private repository: %d %v\n%s", code, outputs, printed)
 	}
 }
 

@@ -196,3 +196,62 @@ func TestT10OwnDiffByHand(t *testing.T) {
 	}
 	a.guards(passes)
 }
+
+// A denied pull request goes on saying who denied it, whatever is said there afterwards. Where somebody
+// sets the check to success and merges, doctor and audit --online tell; doctor asks about no pull
+// request where nothing was denied.
+func TestT03DeniedAndMerged(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	doctor := func() string {
+		t.Helper()
+		if code, _, stderr := a.run("sync"); code != 0 {
+			t.Fatal(stderr)
+		}
+		a.s.ResetRequests()
+		_, stdout, _ := a.run("doctor")
+		return stdout
+	}
+	asked := func(r githubtest.Request) bool { return strings.Contains(string(r.Body), "headRefOid") }
+	if told := doctor(); slices.ContainsFunc(a.s.Requests(), asked) || strings.Contains(told, "denied") {
+		t.Errorf("%v\n%s", a.s.Requests(), told)
+	}
+	a.says("ada", "/deny "+a.fingerprint+" not this")
+	a.guards(broken)
+	tx := a.tx
+	for _, said := range []string{"/approve " + a.fingerprint, "/help"} {
+		a.says("bob", said)
+		a.guards(broken)
+		check := a.check("countersign", a.s.Pull(site, a.pr).Head)
+		for name, text := range map[string]string{"check": check.Title + "\n" + check.Summary, "comment": a.comment()} {
+			for _, want := range []string{"denied by ada", tx, "!not everything", "!nothing counts", "!nothing is proposed"} {
+				if not, is := strings.CutPrefix(want, "!"); is == strings.Contains(text, not) {
+					t.Errorf("%q, wrongly, in the %s:\n%s", want, name, text)
+				}
+			}
+		}
+	}
+	first := a.pr
+	a.pushes("bob", "again", "feature.txt", "feature\n")
+	a.pr = a.s.PullRequest(githubtest.NewPullRequest{Repository: site, Head: "again", Base: "main", By: "bob", Title: "The same"}).Number
+	a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
+	a.guards(broken, "denied by ada in")
+	if check := a.check("countersign", a.s.Pull(site, a.pr).Head); check.Title != "denied" || !strings.Contains(check.Summary, "denied by ada in") {
+		t.Errorf("%+v", check)
+	}
+	a.pr = first
+	if told := doctor(); !slices.ContainsFunc(a.s.Requests(), asked) || !strings.Contains(told, "ok     what was denied was not merged: 1 pull request") {
+		t.Errorf("%v\n%s", a.s.Requests(), told)
+	}
+	if told := doctor(); !strings.Contains(told, "ok     the remote's ledger is the same") {
+		t.Errorf("%s", told)
+	}
+	head := a.s.Pull(site, a.pr).Head
+	a.s.Merge(site, a.pr, "bob", "squash")
+	if told := doctor(); !strings.Contains(told, "fails  pull request 1, denied by ada in "+tx+", is merged at "+head+": it was merged as it was denied") {
+		t.Errorf("%s", told)
+	}
+	if code, stdout, stderr := a.run("audit", "--online"); code != 1 || !strings.Contains(stdout, "changed denied pull request pull request 1 ("+tx+")") {
+		t.Errorf("%d %s%s", code, stdout, stderr)
+	}
+}

@@ -17,12 +17,12 @@ func TestT83LostBundle(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}) // whose event nobody saw
-	first := h.settled(commented(h.says("eve", "/approve it")))
+	first := h.settled(commented(h.says("bob", "/approve it")))
 	if first["verdict"] != "pending" || len(h.s.ReviewComments(site, h.pr)) != 1 {
 		t.Fatalf("nothing was proposed: %v", first)
 	}
 	h.later()
-	h.settled(commented(h.says("eve", "/approve this")))
+	h.settled(commented(h.says("bob", "/approve this")))
 	if got := h.s.ReviewComments(site, h.pr); len(got) != 1 {
 		t.Errorf("it was taken again: %+v", got)
 	}
@@ -41,7 +41,7 @@ func TestT83LostBundle(t *testing.T) {
 	}
 	h.later()
 	h.says("ada", "/approve "+last["fingerprint"])
-	out := h.settled(commented(h.says("eve", "/approve me")))
+	out := h.settled(commented(h.says("bob", "/approve me")))
 	if out["outcome"] != "SUCCESS" || h.s.File(site, "topic", "greet.txt") != "one\ngood day\nthree\n" {
 		t.Errorf("outputs %v", out)
 	}
@@ -61,7 +61,7 @@ func TestT83NoBundleOfOthers(t *testing.T) {
 	}
 	id := h.runOf("other", githubtest.NewWorkflowRun{Event: "pull_request"})
 	h.s.Artifact(githubtest.NewArtifact{Repository: site, Run: id, Name: pull.BundleName, Files: map[string]string{"bundle.json": bundleOf(greetFix, "")}})
-	e := commented(h.says("eve", "/approve it"))
+	e := commented(h.says("bob", "/approve it"))
 	h.settled(e)
 	if h.s.Ref(site, ledgerRef) != "" {
 		t.Error("something was proposed")
@@ -81,7 +81,7 @@ func TestT83TwoOfOneHead(t *testing.T) {
 	h.s.Push(githubtest.NewCommit{Repository: site, Branch: "dev", By: "ada", Files: map[string]string{"dev.txt": "x\n"}})
 	h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "eve", Head: "topic", Base: "dev", Title: "The same"})
 	h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{})
-	h.settled(commented(h.says("eve", "/approve it")))
+	h.settled(commented(h.says("bob", "/approve it")))
 	if h.s.Ref(site, ledgerRef) != "" {
 		t.Error("something was proposed")
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -496,6 +498,9 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 	if name := facts.Policy.Ledger.Repository; name != "" {
 		facts.Place = a.lookElsewhere(ctx, repo, settings, name)
 	}
+	if facts.Here != nil && facts.Here.Ledger != "" && client != nil {
+		a.readLedger(ctx, repo, settings, client, facts.Here)
+	}
 	switch client := client.(type) {
 	case *github.Client:
 		client.ProbeNamed(ctx, &facts.GitHub, facts.Teams(), facts.Workflows())
@@ -503,6 +508,25 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 		client.ProbeTeams(ctx, facts.Gitea, facts.Teams())
 	}
 	return a.showFindings(facts.Findings(), document{"commit": facts.Commit}, "will not work")
+}
+
+// mostDenied is about how many denied pull requests doctor asks.
+const mostDenied = 20
+
+// readLedger compares the ledger that is here with the remote's, and asks what became of the pull
+// requests that were denied last.
+func (a *App) readLedger(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, client forgeClient, to *scaffold.Here) {
+	local, err := a.localLedger(repo)
+	var snap ledger.Snapshot
+	if err == nil {
+		remote := a.remoteLedger(ctx, repo, settings, local, to.Ledger)
+		to.Remote = &remote
+		snap, err = local.Snapshot(ctx)
+	}
+	if err == nil {
+		to.Denied, to.MoreDenied, err = online.AskDenied(ctx, client, snap.Tree, mostDenied)
+	}
+	to.DeniedErr = err
 }
 
 // probe asks the forge what there is to know before the files are read. Of Gitea and Forgejo it is

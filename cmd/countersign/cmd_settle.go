@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -346,25 +347,52 @@ func (a *App) planCommand() *cobra.Command {
 
 func (a *App) plan(ctx context.Context, number int) (action.Plan, error) {
 	e, err := readEvent(a.Getenv)
-	switch {
-	case err != nil:
+	if err != nil {
 		return action.Plan{}, err
-	case number > 0:
-		return action.Plan{PullRequest: number, Act: true, Stage: "settle"}, nil
-	case e.Sweeps():
+	}
+	if number == 0 && e.Sweeps() {
 		return action.Plan{Act: true, Stage: "sweep"}, nil
 	}
 	client, err := a.forgeOfWorkflow()
 	if err != nil {
 		return action.Plan{}, err
 	}
-	var finder forge.Finder
-	if client != nil {
-		finder = client
+	stage, named := "settle", number > 0
+	switch {
+	case named:
+	case e.WorkflowRun != nil && onGiteaRunner(a.Getenv): // whose name says nothing
+		stage = "sweep"
+	default:
+		var finder forge.Finder
+		if client != nil {
+			finder = client
+		}
+		number, err = e.FindPull(ctx, finder)
 	}
-	number, err = e.FindPull(ctx, finder)
-	act := err == nil && (number > 0 || e.ProposesAnew() != 0) && e.Acts()
-	return action.Plan{PullRequest: number, Act: act, Stage: "settle"}, err
+	act := err == nil && (number > 0 || stage == "sweep" || e.ProposesAnew() != 0) && (named || e.Acts()) && mayCount(ctx, client, e, number)
+	return action.Plan{PullRequest: number, Act: act, Stage: stage}, err
+}
+
+// mayCount reports whether what an event tells of can count. On a public repository anybody can
+// say something: what those say who may only read is left to the next run, unless the pull request is theirs.
+// What cannot be asked is left to settle.
+func mayCount(ctx context.Context, client forgeClient, e pull.Event, number int) bool {
+	who, author, said := e.Speaker()
+	if !said || client == nil {
+		return true
+	}
+	may, err := client.Access(ctx, who)
+	if err != nil || may.Permission != "none" && may.Permission != string(policy.CanRead) {
+		return true
+	}
+	if author.ID == "" && number > 0 {
+		there, err := client.PullRequest(ctx, number)
+		if err != nil {
+			return true
+		}
+		author = there.Author
+	}
+	return who.ID == author.ID
 }
 
 // readEvent reads the event of the workflow that this runs in.

@@ -342,6 +342,7 @@ func teaOne(h *teaRunner) {
 	asked := time.Since(from)
 	h.idle(last)
 	ofSettle := len(h.asked())
+	h.wantUnsettled(p, line)
 	from = time.Now()
 	h.r.Comment(h.ada, p.number, line)
 	h.until("the commit is on the branch", func() bool { return p.tip() != head })
@@ -367,6 +368,28 @@ func teaOne(h *teaRunner) {
 		empty.Seconds(), (asked + applied).Seconds(), asked.Seconds(), applied.Seconds(), (asked + applied - ownRuns*empty).Seconds(), ownRuns, reviewed.Seconds(), ofSettle)
 	if status := p.merges(); status != http.StatusOK {
 		h.Errorf("approved, and not merged: %d", status)
+	}
+}
+
+// wantUnsettled has somebody who may only read say something: the run that has the secret looks who that is, and
+// clones nothing.
+func (h *teaRunner) wantUnsettled(p teaPull, line string) {
+	h.Helper()
+	before := h.newest()
+	h.s.Reset()
+	h.r.Comment(h.s.User("walter"), p.number, line)
+	var titles []string
+	for _, run := range ran(h.idle(before)) {
+		titles = append(titles, run.Title+" "+run.Conclusion)
+	}
+	events := fmt.Sprintf("countersign-events %d", p.number)
+	if want := []string{events + " success", "countersign after " + events + " success"}; !slices.Equal(titles, want) {
+		h.Errorf("runs %q, want %q", titles, want)
+	}
+	for _, r := range h.s.Requests() {
+		if strings.HasSuffix(r.Path, "/git-upload-pack") || r.Method != http.MethodGet && strings.Contains(r.Path, "/statuses/") {
+			h.Errorf("%s %s", r.Method, r.Path)
+		}
 	}
 }
 

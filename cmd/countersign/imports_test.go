@@ -122,7 +122,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/cli":            {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/countersign/internal/documents":      {"cmd/countersign/internal/cli", "pipeline/canon", "pipeline/pack", "pipeline/packapply", "pipeline/proposal", "pipeline/result", "pipeline/rule", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/demo":           {"cmd/countersign/internal/cli", "gitstore", "pipeline/ledger", "pipeline/patch", "report"},
-	"cmd/countersign/internal/scaffold":       {"pipeline/lazyregexp", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/patch", "pipeline/policy", "report"},
+	"cmd/countersign/internal/scaffold":       {"pipeline/lazyregexp", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/online", "pipeline/patch", "pipeline/policy", "report"},
 	"cmd/countersign/internal/verifier":       {"report/verifier"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier", "report/verifier"},
 	"cmd/countersign/internal/serve": {

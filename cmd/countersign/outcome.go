@@ -97,7 +97,7 @@ var table = []row{
 	}),
 	always[*pipeline.DeniedError](cli.ExitDenied, "a denial is final for these bytes; propose a different patch"),
 	always[*guessError](cli.ExitIO, "the server was taken for GitHub Enterprise Server, since it does not say what it is: if that is wrong, --forge gitea or forgejo"),
-	always[*conversation.NoForgeError](cli.ExitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests"),
+	always[*conversation.NoForgeError](cli.ExitIO, "set COUNTERSIGN_TOKEN to a token that may read pull requests; one that is set is kept back from another host than origin's, and from a server of which nobody said what it is: --forge gitea, forgejo or github"),
 	on(cli.ExitIO, forgeHint),
 	always[*conversation.ReadingError](cli.ExitIO, "run it again: nothing there counts until all of it was read"),
 	on(cli.ExitRefused, func(e *pull.OpenError, _ command) string { return e.Hint }),

@@ -28,7 +28,7 @@ type NoForgeError struct {
 }
 
 func (e *NoForgeError) Error() string {
-	return fmt.Sprintf("the approvals of %s are on pull request %d, which cannot be read without a token", e.ID, e.PullRequest)
+	return fmt.Sprintf("the approvals of %s are on pull request %d, which cannot be read without a token for its server", e.ID, e.PullRequest)
 }
 
 // A ReadingError says that a pull request could not be read in full, so that

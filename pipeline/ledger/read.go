@@ -88,6 +88,31 @@ func Denials(tree fs.FS, patchID string) ([]Denial, error) {
 	return readIndex[Denial](tree, DeniedDir(patchID))
 }
 
+// AllDenials reads what the ledger holds against any patch, the newest first.
+func AllDenials(tree fs.FS) ([]Denial, error) {
+	var out []Denial
+	err := fs.WalkDir(tree, deniedRoot, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case name == deniedRoot && errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || e.IsDir() || IsTable(name):
+			return err
+		}
+		raw, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		var one Denial
+		if err := canon.Unmarshal(raw, &one); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, one)
+		return nil
+	})
+	slices.SortStableFunc(out, func(a, b Denial) int { return strings.Compare(b.DeniedAt, a.DeniedAt) })
+	return out, err
+}
+
 // readIndex reads the files of a directory <root>/<2 hex>/<patch_id>, none if
 // it is not there.
 func readIndex[T any](tree fs.FS, dir string) ([]T, error) {

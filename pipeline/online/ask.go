@@ -25,7 +25,7 @@ type asker struct {
 	forge.Auditor
 	at              forge.Side
 	pulls, accounts *seen
-	merged          []int // the pull requests that may be asked about
+	pullNumbers     []int // the pull requests that may be asked about
 	ends            map[int]forge.End
 }
 
@@ -122,9 +122,9 @@ func (a *asker) account(ctx context.Context, recorded account, to []Finding) err
 	return nil
 }
 
-// pull compares a pull request that was merged with the head that was approved.
-func (a *asker) pull(ctx context.Context, recorded merged, to *Finding) error {
-	err := a.readEnds(ctx, recorded.Number)
+// end compares what became of a pull request with the record of it.
+func (a *asker) end(ctx context.Context, of place, compare func(forge.End, *Finding), to *Finding) error {
+	err := a.readEnds(ctx, of.Number)
 	gone, err := isGone(ctx, err, &a.pulls, a.seePulls)
 	if gone {
 		to.Verdict, to.Reason = Gone, noPull
@@ -132,21 +132,28 @@ func (a *asker) pull(ctx context.Context, recorded merged, to *Finding) error {
 	if gone || err != nil {
 		return err
 	}
-	now := a.ends[recorded.Number]
+	now := a.ends[of.Number]
 	to.Now = now.State + " at " + now.Head
 	switch {
-	case now.Repository != recorded.Repository:
+	case now.Repository != of.Repository:
 		return untold("the forge told of a pull request of another repository")
 	case now.State == "" || now.Head == "":
 		return untold("the forge does not tell the pull request's state, or its head")
+	}
+	compare(now, to)
+	return nil
+}
+
+// compare looks whether the head was merged that was approved.
+func (m merged) compare(now forge.End, to *Finding) {
+	switch {
 	case now.State != forge.PullRequestMerged:
 		to.Verdict, to.Reason = Changed, "it is not merged"
-	case now.Head != recorded.Head:
+	case now.Head != m.Head:
 		to.Verdict, to.Reason = Changed, "another head was merged, or the forge shows a branch that went on after it"
 	default:
 		to.Verdict = Same
 	}
-	return nil
 }
 
 // readEnds asks what became of a pull request, and of those that are asked about next.
@@ -155,8 +162,8 @@ func (a *asker) readEnds(ctx context.Context, number int) error {
 		return nil
 	}
 	next := []int{number}
-	if i := slices.Index(a.merged, number); i >= 0 {
-		next = a.merged[i:]
+	if i := slices.Index(a.pullNumbers, number); i >= 0 {
+		next = a.pullNumbers[i:]
 	}
 	ends, err := a.Ends(ctx, next)
 	if err == nil {

@@ -46,6 +46,7 @@ const (
 	WhatAccount    = "account"
 	WhatPermission = "permission"
 	WhatPull       = "pull request"
+	WhatDenied     = "denied pull request" // whose own diff was denied
 	WhatCheckRun   = "check run"
 	WhatRequired   = "required check"
 	WhatLedger     = "ledger"
@@ -146,11 +147,7 @@ func (recorded *recorded) run(ctx context.Context, o Options) (Result, []byte, e
 	r.Repository = a.at.Repository.Name
 	questions := recorded.questions(o, a.at)
 	r.Questions = len(questions)
-	for _, m := range recorded.merged {
-		if m.Repository == a.at.Repository.ID && !slices.Contains(a.merged, m.Number) {
-			a.merged = append(a.merged, m.Number)
-		}
-	}
+	a.pullNumbers = recorded.pullNumbers(a.at.Repository.ID)
 	answers, before := map[string]answer{}, readKept(o, a.at)
 	for _, q := range questions {
 		if known, ok := before[q.key]; ok && known.answers(q) {

@@ -30,6 +30,20 @@ func TestT01T03Differences(t *testing.T) {
 	run := func(change func(*forge.CheckRun)) func(*aForge, *recorded) {
 		return func(f *aForge, _ *recorded) { change(&f.checks["check/"+patch][0]) }
 	}
+	other, third := patch[:40], patch[20:60]
+	refused := func(change func(*aForge), heads ...string) func(*aForge, *recorded) { // those with a "!" are of diffs that are not denied
+		return func(f *aForge, r *recorded) {
+			d := denied{place: place{"tx_3", site.ID, site.Name, 5}, By: ada.Login, Heads: map[string]bool{}}
+			for _, head := range heads {
+				name, not := strings.CutPrefix(head, "!")
+				d.Heads[name] = !not
+			}
+			r.denied = []denied{d}
+			if change != nil {
+				change(f)
+			}
+		}
+	}
 	for _, c := range []struct {
 		name, what string
 		change     func(*aForge, *recorded)
@@ -81,6 +95,17 @@ func TestT01T03Differences(t *testing.T) {
 		{"no head", WhatPull, func(f *aForge, _ *recorded) { f.end.Head = "" }, Unknown},
 		{"of another repository", WhatPull, func(f *aForge, _ *recorded) { f.end.Repository = "8" }, Unknown},
 		{"no such pull request", WhatPull, func(f *aForge, _ *recorded) { f.errs["Ends"] = forge.ErrNotFound }, Gone},
+
+		{"what was denied was merged", WhatDenied, refused(nil, head), Changed},
+		{"what was denied is open", WhatDenied, refused(func(f *aForge) { f.end.State = forge.PullRequestOpen }, head), Same},
+		{"another diff was merged", WhatDenied, refused(nil, other, "!"+head), Same},
+		{"at a head that is not recorded", WhatDenied, refused(nil, other), Changed},
+		{"at one that is not recorded, of one diff or another", WhatDenied, refused(nil, other, "!"+third), Unknown},
+		{"what was denied, and another diff was proposed", WhatDenied, refused(nil, head, "!"+other), Changed},
+		{"no state of a denied one", WhatDenied, refused(func(f *aForge) { f.end.State = "" }, head), Unknown},
+		{"no answer about a denied one", WhatDenied, refused(func(f *aForge) { f.errs["Ends"] = errors.New("500") }, head), Unknown},
+		{"no such denied pull request", WhatDenied, refused(func(f *aForge) { f.errs["Ends"] = forge.ErrNotFound }, head), Gone},
+		{"a denied one of another repository", WhatDenied, refused(func(f *aForge) { f.end.Repository = "8" }, head), Unknown},
 
 		{"no check run", WhatCheckRun, func(f *aForge, _ *recorded) { f.checks["check/"+patch] = nil }, Unknown},
 		{"none, of a person's token", WhatCheckRun, func(f *aForge, r *recorded) { f.checks["check/"+patch], r.checks[0].By = nil, ada }, Unknown},

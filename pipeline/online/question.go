@@ -69,8 +69,11 @@ func (r *recorded) questions(o Options, at forge.Side) []*question {
 	for _, m := range r.merged {
 		add(m.place, &question{
 			findings: []Finding{{TransactionID: m.Transaction, What: WhatPull, About: m.words(), Recorded: "merged at " + m.Head}},
-			ask:      func(ctx context.Context, a *asker, to []Finding) error { return a.pull(ctx, m, &to[0]) },
+			ask:      func(ctx context.Context, a *asker, to []Finding) error { return a.end(ctx, m.place, m.compare, &to[0]) },
 		}, m)
+	}
+	for _, d := range r.denied {
+		add(d.place, d.question(), d)
 	}
 	for _, c := range r.checks {
 		name := o.CheckName(c.PatchID)

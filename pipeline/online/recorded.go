@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -18,6 +19,7 @@ type recorded struct {
 	threads []thread
 	checks  []checked
 	merged  []merged
+	denied  []denied
 	program ledger.Actor // the newest that applied something on a pull request
 	guarded string       // the newest transaction of a pull request's own diff
 	gate    merged       // the newest of those that were merged, whose head has the gate's check
@@ -73,7 +75,9 @@ func read(tree fs.FS) (*recorded, error) {
 			return nil, &ledger.CorruptError{ID: id, Err: err}
 		}
 	}
-	return r, nil
+	var err error
+	r.denied, _, err = deniedPulls(tree, math.MaxInt)
+	return r, err
 }
 
 func (r *recorded) transaction(tree fs.FS, log *ledger.Log) error {
@@ -223,3 +227,20 @@ func (r *recorded) talks() []*talk {
 
 // words are a pull request, for people.
 func (p place) words() string { return fmt.Sprintf("pull request %d", p.Number) }
+
+// pullNumbers are the pull requests of a repository whose end is asked about, each once.
+func (r *recorded) pullNumbers(repository string) []int {
+	var out []int
+	add := func(p place) {
+		if p.Repository == repository && !slices.Contains(out, p.Number) {
+			out = append(out, p.Number)
+		}
+	}
+	for _, m := range r.merged {
+		add(m.place)
+	}
+	for _, d := range r.denied {
+		add(d.place)
+	}
+	return out
+}

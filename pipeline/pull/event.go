@@ -32,6 +32,7 @@ type Event struct {
 		ID            int64  `json:"id"`
 		FullName      string `json:"full_name"`
 		DefaultBranch string `json:"default_branch"`
+		Private       *bool  `json:"private"`
 	} `json:"repository"`
 	PullRequest *struct {
 		Number int `json:"number"`
@@ -39,17 +40,14 @@ type Event struct {
 	Issue *struct {
 		Number      int              `json:"number"`
 		PullRequest *json.RawMessage `json:"pull_request"`
+		User        *eventUser       `json:"user"`
 	} `json:"issue"`
 	Comment *struct {
-		ID        int64  `json:"id"`
-		HTMLURL   string `json:"html_url"`
-		Body      string `json:"body"`
-		CreatedAt string `json:"created_at"`
-		User      *struct {
-			ID    int64  `json:"id"`
-			Login string `json:"login"`
-			Type  string `json:"type"`
-		} `json:"user"`
+		ID        int64      `json:"id"`
+		HTMLURL   string     `json:"html_url"`
+		Body      string     `json:"body"`
+		CreatedAt string     `json:"created_at"`
+		User      *eventUser `json:"user"`
 	} `json:"comment"`
 	Changes struct {
 		Body *struct {
@@ -65,13 +63,28 @@ type Event struct {
 	Inputs map[string]any `json:"inputs"`
 }
 
+type eventUser struct {
+	ID    int64  `json:"id"`
+	Login string `json:"login"`
+	Type  string `json:"type"`
+}
+
+func (u *eventUser) actor() ledger.Actor {
+	a := ledger.Actor{Kind: "bot", ID: strconv.FormatInt(u.ID, 10), Login: u.Login}
+	if u.ID > 0 && (u.Type == "User" || u.Type == "") { // Gitea and Forgejo tell no type
+		a.Kind = "user"
+	}
+	return a
+}
+
 type eventRun struct {
-	ID             int64  `json:"id"`
-	Path           string `json:"path"`
-	Event          string `json:"event"` // that the run was started by
-	Conclusion     string `json:"conclusion"`
-	HeadBranch     string `json:"head_branch"`
-	HeadSHA        string `json:"head_sha"`
+	ID             int64      `json:"id"`
+	Path           string     `json:"path"`
+	Event          string     `json:"event"` // that the run was started by
+	Conclusion     string     `json:"conclusion"`
+	HeadBranch     string     `json:"head_branch"`
+	HeadSHA        string     `json:"head_sha"`
+	Actor          *eventUser `json:"actor"` // whose comment or review it was started by
 	HeadRepository *struct {
 		ID    int64 `json:"id"`
 		Owner struct {
@@ -258,10 +271,7 @@ func (e Event) Witnessed() ([]approval.Statement, int) {
 	c := e.Comment
 	s := approval.Statement{
 		Kind: approval.KindIssueComment, ID: strconv.FormatInt(c.ID, 10), URL: c.HTMLURL, Body: c.Body, CreatedAt: c.CreatedAt, Edited: true,
-		Author: ledger.Actor{Kind: "bot", ID: strconv.FormatInt(c.User.ID, 10), Login: c.User.Login},
-	}
-	if c.User.ID > 0 && (c.User.Type == "User" || c.User.Type == "") { // Gitea and Forgejo tell no type
-		s.Author.Kind = "user"
+		Author: c.User.actor(),
 	}
 	switch {
 	case e.Action == "edited" && e.Changes.Body != nil:
@@ -284,6 +294,26 @@ func (e Event) Acts() bool {
 	}
 	return strings.HasPrefix(e.Comment.Body, "/") || strings.HasPrefix(before, "/")
 }
+
+// Speaker is whose comment an event is about, or who reviewed, commented or changed that where a
+// run was started by it, in a repository that everybody may read; false for any other event. Author
+// has the pull request, and is the zero Actor where the event does not say who that is.
+func (e Event) Speaker() (who, author ledger.Actor, said bool) {
+	run := e.WorkflowRun
+	switch {
+	case e.Repository.Private == nil || *e.Repository.Private:
+	case e.Name == "issue_comment" && e.Comment != nil && e.Comment.User != nil && e.Issue != nil && e.Issue.User != nil:
+		return e.Comment.User.actor(), e.Issue.User.actor(), true
+	case e.Name == "workflow_run" && run != nil && run.Actor != nil && slices.ContainsFunc(spoken, func(name string) bool { return strings.HasPrefix(run.Event, name) }):
+		who = run.Actor.actor()
+		return who, author, who.Kind == "user" // a bot may have taken back what somebody said
+	}
+	return who, author, false
+}
+
+// spoken begin the events that are somebody's words, as runs are started by them; the second is
+// Gitea's for a comment on a pull request.
+var spoken = []string{"issue_comment", "pull_request_comment", "pull_request_review"}
 
 // ended reports whether an event is the end of a run that succeeded. GitHub may
 // add the ref to the path of its workflow's file.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -54,7 +55,7 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	}
 	g := report.Guard{HeadCommit: cmp.Or(s.moved, s.pull.Head.Commit), Dedicated: s.Dedicated}
 	rep, err := s.judgeDiff(ctx, &g)
-	if err != nil && (!waits(err) || rep == nil) { // without a report nothing else says that the patch was denied before
+	if err != nil && !waits(err) {
 		g.Errors = append(g.Errors, s.redact(oneLine(err)))
 		s.note(oneLine(err))
 	}
@@ -149,6 +150,9 @@ func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report
 	}
 	done, err := s.Runner.Review(ctx, in, false)
 	s.learn(done.Learnt)
+	if why := (*pipeline.DeniedError)(nil); errors.As(err, &why) {
+		return s.tellGuardDenied(ctx, why, into)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +172,26 @@ func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report
 		into.Siblings, err = s.siblings(ctx, into.HeadCommit)
 	}
 	return &rep, errors.Join(g.Err(), err)
+}
+
+// tellGuardDenied says that the diff was denied before: by the record of that, if it is
+// this pull request's. It returns the denial, or what kept it from being read.
+func (s *settlement) tellGuardDenied(ctx context.Context, why *pipeline.DeniedError, into *report.Guard) (*report.Report, error) {
+	g, here, err := s.deniedIn(ctx, why)
+	if err != nil {
+		return nil, err
+	}
+	if !here || g.Verdict.State != approval.Denied {
+		into.Denied = append(into.Denied, s.redact(oneLine(why)))
+		s.note("Nobody is asked about this diff: " + oneLine(why))
+		return nil, why
+	}
+	rep, clean, err := s.took(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	into.Transactions = append(into.Transactions, clean)
+	return &rep, why
 }
 
 // took notes what a stage came to, and returns its report with and without

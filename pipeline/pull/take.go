@@ -162,21 +162,26 @@ func (s *settlement) takeBundle(ctx context.Context, raw []byte, p policy.Policy
 func (s *settlement) tellDenied(ctx context.Context, why *pipeline.DeniedError) error {
 	s.DeniedBefore = true
 	s.note("Proposed again, but nobody is asked about it: " + oneLine(why))
-	var err error
-	if s.ledger, err = s.Runner.Ledger(ctx, ledger.Dir(why.In)); err != nil {
+	_, here, err := s.deniedIn(ctx, why)
+	if err != nil || !here {
 		return err
-	}
-	g, err := s.Runner.History(ctx, s.ledger, why.In)
-	if err != nil {
-		return err
-	}
-	p := g.Transaction().Pointers.Proposal
-	if p.Repository == nil || p.Repository.ID != s.pull.Repository.ID || p.PullRequest != s.number {
-		return nil // denied elsewhere, which that place tells
 	}
 	s.proposed = why.In
 	_, err = s.tell(ctx, why.In)
 	return err
+}
+
+// deniedIn is the transaction in which a patch was denied, and whether it is this pull
+// request's: another place tells of its own.
+func (s *settlement) deniedIn(ctx context.Context, why *pipeline.DeniedError) (g pipeline.Gated, here bool, err error) {
+	if s.ledger, err = s.Runner.Ledger(ctx, ledger.Dir(why.In)); err != nil {
+		return g, false, err
+	}
+	if g, err = s.Runner.History(ctx, s.ledger, why.In); err != nil {
+		return g, false, err
+	}
+	p := g.Transaction().Pointers.Proposal
+	return g, p.Repository != nil && p.Repository.ID == s.pull.Repository.ID && p.PullRequest == s.number, nil
 }
 
 // TakeNew makes a pull request of what a run of the propose workflow hands over that

@@ -129,6 +129,37 @@ var onlineCases = []testCase{
 		must(s.Forge().PublishCheckOver(s.Context(), s.head, done, nil))(s)
 		s.tells(online.WhatCheckRun, online.Changed, "failure")
 	}},
+	{"asked again, a denied pull request that was merged all the same", func(s *scene) { // T03
+		s.denies()
+		s.tells(online.WhatDenied, online.Same, "open at")
+		must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
+		s.tells(online.WhatDenied, online.Changed, "merged at "+s.head)
+		for most := range 2 {
+			found, more, err := online.AskDenied(s.Context(), s.auditor(), must(s.store.Snapshot(s.Context()))(s).Tree, most)
+			if err != nil || len(found) != most || more != 1-most || most > 0 && found[0].Verdict != online.Changed {
+				s.Errorf("of %d: %+v, %d more, %v", most, found, more, err)
+			}
+		}
+	}},
+	{"asked again, one whose denied diff was merged at another head", func(s *scene) { // T03
+		s.denies()
+		s.commit(s.bob, "topic", map[string]string{"work.txt": "else\n"})
+		s.commit(s.bob, "topic", Work())
+		must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
+		s.tells(online.WhatDenied, online.Changed, "merged at "+s.head)
+	}},
+	{"asked again, one that was denied, changed, approved and merged", func(s *scene) {
+		s.denies()
+		s.commit(s.bob, "topic", map[string]string{"work.txt": "else\n"})
+		s.guards()
+		s.Review(s.ada, s.pr, "APPROVED", "")
+		s.wants(approval.Approved, "")
+		must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
+		s.tells(online.WhatDenied, online.Same, "merged at "+s.head)
+		must(s.runner().EndOwnDiff(s.Context(), s.tx, func(context.Context, pipeline.Gated) string { return "" }))(s)
+		s.tells(online.WhatDenied, online.Same, "merged at "+s.head)
+		s.tells(online.WhatPull, online.Same, "merged at "+s.head)
+	}},
 	{"asked again, what the default branch demands", func(s *scene) { // T67
 		s.guards()
 		s.tells(online.WhatRequired, online.Changed, "not demanded")
@@ -144,6 +175,14 @@ func (s *scene) approved() string {
 	id := s.Comment(s.ada, s.pr, s.line)
 	s.wants(approval.Approved, "")
 	return id
+}
+
+// denies has the pull request's own diff denied by ada.
+func (s *scene) denies() {
+	s.Helper()
+	s.guards()
+	s.Comment(s.ada, s.pr, s.denial())
+	s.wants(approval.Denied, "")
 }
 
 // auditor is the program's token as an audit asks with it, which has heard nothing yet.

@@ -328,3 +328,14 @@ func TestReviewCommentRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A build of somebody's own may tell no number, which is no reason to look at nothing else.
+func TestProbeWithoutVersion(t *testing.T) {
+	c := answering(t, 0, map[string][]string{
+		"/api/v1/repos/acme/site": {`{"default_branch": "trunk", "has_actions": true}`}, "/api/v1/version": {`{"version": "development"}`},
+		"branches/trunk": {"{}"},
+	})
+	if f, err := c.Probe(t.Context(), ""); err != nil || f.Server != "" || f.DefaultBranch != "trunk" || !f.Actions {
+		t.Errorf("%+v, %v", f, err)
+	}
+}

@@ -145,6 +145,7 @@ type File struct {
 	Path   string
 	source string
 	theirs bool
+	hub    string // the source of what init for GitHub writes there, where this is for another forge
 	Asked  string // the flag that asks for the file, "" where it is always written
 }
 
@@ -309,6 +310,12 @@ const (
 	Kept    = "kept"    // a former init's, changed since, and without use
 )
 
+// isHubs reports whether a file is what init wrote for GitHub before it was told which forge this is.
+func (f File) isHubs(have []byte, was Settings) bool {
+	was.Guarded = ""
+	return f.hub != "" && bytes.Equal(have, File{Path: f.Path, source: f.hub}.Render(was))
+}
+
 // state compares a file with what init writes. It is old where some earlier init
 // wrote it, and nobody changed it since.
 func (f File) state(have []byte, found bool, s Settings) string {
@@ -322,7 +329,7 @@ func (f File) state(have []byte, found bool, s Settings) string {
 		return Missing
 	case bytes.Equal(have, f.Render(s)):
 		return Same
-	case bytes.Equal(have, f.Render(was)), former(have):
+	case bytes.Equal(have, f.Render(was)), former(have), f.isHubs(have, was):
 		return Old
 	case f.theirs:
 		return Theirs

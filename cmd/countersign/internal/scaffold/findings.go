@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -57,6 +58,12 @@ type Here struct {
 	Name, Email string
 	Ledger      string // the tip, "" for none
 	CheckedOut  bool   // whether the ledger's branch is
+	// Denied are what became of the pull requests that were denied last, by the forge, and
+	// MoreDenied how many it was not asked about. DeniedErr is why the ledger does not tell.
+	Denied     []online.Finding
+	MoreDenied int
+	DeniedErr  error
+	Remote     *online.Finding // how the remote's ledger compares, nil where that was not asked
 }
 
 // The levels of a finding.
@@ -81,7 +88,7 @@ func fails(hint, format string, args ...any) Finding {
 
 // Findings judges the facts; what fails comes first.
 func (f Facts) Findings() []Finding {
-	all := f.hereFindings()
+	all := slices.Concat(f.hereFindings(), f.deniedFindings())
 	if f.Branch != "" {
 		all = append(all, f.policyFindings()...)
 		all = append(all, f.fileFindings()...)
@@ -132,7 +139,47 @@ func (f Facts) hereFindings() []Finding {
 	if f.Here.Ledger == "" {
 		return append(out, note("countersign sync brings a remote's; countersign review begins one", "this clone has no ledger on %s", f.LedgerRef))
 	}
-	return append(out, ok("the ledger %s is here, at %.12s", f.LedgerRef, f.Here.Ledger))
+	out = append(out, ok("the ledger %s is here, at %.12s", f.LedgerRef, f.Here.Ledger))
+	switch r := f.Here.Remote; {
+	case r == nil:
+	case r.Verdict == online.Same:
+		out = append(out, ok("the remote's ledger is the same"))
+	case r.Verdict == online.Note:
+		out = append(out, note("countersign sync", "%s", report.Clean(r.Reason)))
+	case r.Verdict == online.Unknown:
+		out = append(out, note("countersign sync says more", "the remote's ledger cannot be compared: %s", report.Clean(r.Reason)))
+	default:
+		out = append(out, fails("countersign sync says what to do", "%s", report.Clean(r.Reason)))
+	}
+	return out
+}
+
+// deniedFindings are about pull requests that were merged although somebody denied them.
+func (f Facts) deniedFindings() []Finding {
+	if f.Here == nil {
+		return nil
+	}
+	var out []Finding
+	if f.Here.DeniedErr != nil {
+		out = append(out, note("countersign audit says what is damaged", "what was denied cannot be read: %s", report.Clean(f.Here.DeniedErr.Error())))
+	}
+	for _, d := range f.Here.Denied {
+		what := report.Clean(fmt.Sprintf("%s, %s in %s", d.About, d.Recorded, d.TransactionID))
+		switch d.Verdict {
+		case online.Same:
+		case online.Unknown:
+			out = append(out, note("countersign audit --online asks again", "whether %s, was merged is not known: %s", what, report.Clean(d.Reason)))
+		default:
+			out = append(out, fails("countersign audit --branch tells what of it is there; revert that, and find out who set the check countersign", "%s, is %s: %s", what, report.Clean(d.Now), report.Clean(d.Reason)))
+		}
+	}
+	if len(out) == 0 && len(f.Here.Denied) > 0 {
+		out = append(out, ok("what was denied was not merged: %s", report.Counted(len(f.Here.Denied), "pull request")))
+	}
+	if f.Here.MoreDenied > 0 {
+		out = append(out, note("countersign audit --online asks about all of them", "whether %s more that was denied was merged was not asked", report.Counted(f.Here.MoreDenied, "pull request")))
+	}
+	return out
 }
 
 func (f Facts) policyFindings() []Finding {

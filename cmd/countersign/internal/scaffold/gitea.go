@@ -44,9 +44,9 @@ func giteaFolder(tree fs.FS, forgejo bool) (string, error) {
 // the secret.
 func giteaFiles(folder string) []File {
 	return []File{
-		{Path: policy.Path, source: "policy.yml", theirs: true},
-		{Path: folder + "/countersign.yml", source: giteaSettle},
-		{Path: folder + "/countersign-events.yml", source: giteaEvents, theirs: true},
+		{Path: policy.Path, source: "policy.yml", hub: "policy.yml", theirs: true},
+		{Path: folder + "/countersign.yml", source: giteaSettle, hub: "caller.yml"},
+		{Path: folder + "/countersign-events.yml", source: giteaEvents, hub: "events.yml", theirs: true},
 	}
 }
 

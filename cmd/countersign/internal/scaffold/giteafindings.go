@@ -49,7 +49,7 @@ func (f Facts) giteaFindings() []Finding {
 }
 
 func (f Facts) giteaServer() []Finding {
-	server := report.Clean(f.Gitea.Server)
+	server := report.Clean(cmp.Or(f.Gitea.Server, "one that tells no version"))
 	var out []Finding
 	switch starts, known := startsRuns(f.Gitea.Server); {
 	case starts:
@@ -148,7 +148,8 @@ func (f Facts) giteaPolicy() []Finding {
 	case f.Policy.IsBot(who.ID, who.Login):
 		out = append(out, ok("the Policy names %s under bots", report.Clean(who.Login)))
 	default:
-		out = append(out, fails("bots: ["+report.Clean(who.Login)+"] in the Policy; or run it with the token of the program's own account", "the Policy does not name %s under bots: whoever has this token could approve with it", report.Clean(who.Login)))
+		out = append(out, fails("run it with the token of the program's own account, and name that account under bots in the Policy: whoever is named there can approve nothing",
+			"the Policy does not name %s under bots: whoever has this token could approve with it", report.Clean(who.Login)))
 	}
 	if f.Policy.Approvals.ForgeKeys {
 		out = append(out, fails("approvals: {keys: FILE} in the Policy (docs/policy.md)", "the Policy's forge_keys cannot be met: an account's keys there are those that it logs in with"))
@@ -178,7 +179,8 @@ func (f Facts) giteaBranch() []Finding {
 	}
 	var out []Finding
 	if slices.Contains(p.Required, guardStatus) {
-		out = append(out, ok("%s requires the status countersign", branch))
+		out = append(out, ok("%s requires the status countersign", branch),
+			note("countersign audit --branch, or a schedule of it, tells afterwards; let agents work in forks", "whoever may write here can set the status countersign by hand, and merge what nobody approved"))
 	} else {
 		out = append(out, fails(protect, "%s does not require the status countersign, by this name and no pattern: a pull request can be merged that nobody approved", branch))
 	}

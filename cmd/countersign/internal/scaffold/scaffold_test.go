@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -218,10 +219,29 @@ func TestInitFindings(t *testing.T) {
 			t.Errorf("%s %s", one.Level, one.Text)
 		}
 	}
+	denied := func(v online.Verdict) func(f *Facts) {
+		return func(f *Facts) {
+			f.Here = &Here{Denied: []online.Finding{{TransactionID: "tx_1", About: "pull request 7", Recorded: "denied by a\x1bda", Now: "merged at abc", Verdict: v, Reason: "so"}}}
+		}
+	}
+	remote := func(v online.Verdict) func(f *Facts) {
+		return func(f *Facts) { f.Here = &Here{Ledger: "abc", Remote: &online.Finding{Verdict: v, Reason: "so"}} }
+	}
 	for _, c := range []struct {
 		level, text string
 		change      func(f *Facts)
 	}{
+		{LevelFails, "pull request 7, denied by ada in tx_1, is merged at abc: so", denied(online.Changed)},
+		{LevelFails, "pull request 7, denied by ada in tx_1, is merged at abc: so", denied(online.Gone)},
+		{LevelNote, "whether pull request 7, denied by ada in tx_1, was merged is not known: so", denied(online.Unknown)},
+		{LevelOK, "what was denied was not merged: 1 pull request", denied(online.Same)},
+		{LevelNote, "whether 3 pull requests more", func(f *Facts) { f.Here = &Here{MoreDenied: 3} }},
+		{LevelOK, "the remote's ledger is the same", remote(online.Same)},
+		{LevelNote, "so", remote(online.Note)},
+		{LevelNote, "the remote's ledger cannot be compared: so", remote(online.Unknown)},
+		{LevelFails, "so", remote(online.Changed)},
+		{LevelFails, "so", remote(online.Gone)},
+		{LevelNote, "cannot be read: so", func(f *Facts) { f.Here = &Here{DeniedErr: errors.New("so")} }},
 		{LevelFails, "GitHub was not asked", func(f *Facts) { f.Asked = false }},
 		{LevelFails, "countersign.yml is missing on main", func(f *Facts) { f.Files[Caller] = Missing }},
 		{LevelFails, "countersign-events.yml is missing", func(f *Facts) { f.Files[Workflows+"events.yml"] = Missing }},

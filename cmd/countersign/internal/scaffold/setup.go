@@ -129,7 +129,7 @@ func (s Setup) unforced(files []Planned) error {
 		}
 	}
 	if len(changed) > 0 {
-		return &RefusedError{"nothing was written: these changed since init wrote them: " + strings.Join(changed, ", "), "init --force writes over them; the change is then only in Git's history"}
+		return &RefusedError{"nothing was written: these are not as init writes them: " + strings.Join(changed, ", "), "init --force writes over them; the change is then only in Git's history"}
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ type Run struct {
 	Conclusion string // "success", "failure", "cancelled", "skipped"
 	Path       string // file of the workflow and the ref, as "ci.yml@refs/heads/main"
 	HeadSHA    string `json:"head_sha"`
+	Title      string `json:"display_title"`
 }
 
 // Runs are those of the repository, the oldest first; none where the server does not tell.
