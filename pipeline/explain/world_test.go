@@ -109,7 +109,11 @@ func (r *repo) put(id, message string, tree files, parents ...string) {
 	r.trees[id], r.parents[id] = tree, parents
 	name, _, _ := strings.Cut(message, "\n")
 	r.names[id] = name
-	r.raw[id] = fmt.Appendf(nil, "tree %040d\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\n%s\n", len(r.log), message)
+	r.raw[id] = fmt.Appendf(nil, "tree %040d\n", len(r.log))
+	for _, parent := range parents {
+		r.raw[id] = fmt.Appendf(r.raw[id], "parent %s\n", parent)
+	}
+	r.raw[id] = fmt.Appendf(r.raw[id], "author a <a> 1 +0000\ncommitter a <a> 1 +0000\n\n%s\n", message)
 	r.log = append(r.log, history.BranchCommit{ID: id, Message: message, Parents: parents})
 }
 
@@ -232,7 +236,14 @@ func (r *repo) Tree(_ context.Context, commit string) (fs.FS, error) {
 }
 
 func (r *repo) RawCommit(_ context.Context, commit string) ([]byte, error) {
-	return r.raw[commit], nil
+	if raw, is := r.raw[commit]; is {
+		return raw, nil
+	}
+	raw := []byte("tree x\n")
+	for _, parent := range r.parents[commit] {
+		raw = fmt.Appendf(raw, "parent %s\n", parent)
+	}
+	return raw, nil
 }
 
 // ancestors are a commit and all that it descends from.
