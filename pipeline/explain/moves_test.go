@@ -735,7 +735,9 @@ func (w *tale) release() {
 		case 5:
 			now := rulesIn(tree())
 			now.book = w.anyBook()
-			approved := func(x *tx) bool { return slices.ContainsFunc(x.edits, func(e edit) bool { return e.new == now.book.text() }) }
+			approved := func(x *tx) bool {
+				return slices.ContainsFunc(x.edits, func(e edit) bool { return e.new == now.book.text() })
+			}
 			if next := now.in(tree()); rulesIn(next) != rulesIn(tree()) && !slices.ContainsFunc(w.main.gone, approved) {
 				put("its rules by hand", next, nobody)
 				w.say("  rules %+v", now)

@@ -498,8 +498,8 @@ func (s *small) rows(n int) (out []use) {
 		return nil
 	}
 	all, commits := []desk{s.nodes[n].at}, uint(0)
-	line := s.line(n)
-	for first := n; first > 0 && s.nodes[first].side == nil && s.line(first) == line; first = s.nodes[first].from {
+	line := s.merge(n)
+	for first := n; first > 0 && s.nodes[first].side == nil && s.merge(first) == line; first = s.nodes[first].from {
 		commits |= 1 << first
 		from := s.nodes[s.nodes[first].from].at
 		all = append([]desk{from}, all...)
@@ -512,8 +512,8 @@ func (s *small) rows(n int) (out []use) {
 	return out
 }
 
-// line is the merge that brought a commit, 0 for none.
-func (s *small) line(n int) int {
+// merge is the one that brought a commit, 0 for none.
+func (s *small) merge(n int) int {
 	return max(0, slices.IndexFunc(s.nodes, func(o node) bool { return slices.Contains(o.side, n) }))
 }
 
@@ -551,7 +551,7 @@ func (s *small) explained() (all uint) {
 	}
 	for n := 1; n < len(s.nodes); n++ {
 		c := s.nodes[n]
-		if s.line(n) != 0 {
+		if s.merge(n) != 0 {
 			continue
 		}
 		if c.side == nil {
@@ -609,67 +609,59 @@ func TestSlowJudge(t *testing.T) {
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
 		n = 8000
 	}
-	failed := 0
-	explainedSome, rows, unexplained := 0, 0, 0
-	for seed := range n {
-		s := newSmall(t, seed)
-		want := s.explained()
-		index, err := indexOf(s.ledger)
-		s.check(err)
-		var list []history.BranchCommit
-		for _, c := range slices.Backward(s.log) {
-			if len(c.Parents) > 0 {
-				list = append(list, c)
-			}
-		}
-		line := s.repo.line("", s.nodes[len(s.nodes)-1].id)
-		got, err := explain.Run(context.Background(), explain.Options{Ledger: s.ledger, Index: index, Code: s, Default: line, Now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}, list)
-		if err != nil {
-			t.Fatalf("seed %d: %v\n%v", seed, err, s)
-		}
-		problem := ""
-		usedBy := map[string]string{}
-		for n, c := range s.nodes {
-			id := c.id
-			e, is := got.Explained[id]
-			if n == 0 {
-				continue
-			}
-			if is != (want>>n&1 == 1) {
-				problem += fmt.Sprintf("c%d: explained %v: %s\n", n, is, s.named(fmt.Sprintf("%+v %+v", e, got.Unexplained[id].Reason)))
-			}
-			if is {
-				explainedSome++
-			} else {
-				unexplained++
-			}
-			if e.PartOf != "" {
-				rows++
-			}
-			if of := s.nodes[s.line(n)].id; e.PartOf == "" && s.line(n) > 0 && slices.Contains(got.Explained[of].Transactions(), e.Transaction) {
-				// what the program made for a transaction is told as that one's, whatever brought it
-				e = got.Explained[of]
-				e.PartOf = of
-			}
-			for _, tx := range e.Transactions() {
-				if by := cmp.Or(e.PartOf, id); e.By != explain.ByMerge && usedBy[tx] != "" && usedBy[tx] != by {
-					problem += fmt.Sprintf("%s accounts for two changes, %s and %s\n", s.names[tx], s.names[usedBy[tx]], s.names[by])
-				} else {
-					usedBy[tx] = by
+	const parts = 8
+	for part := range uint64(parts) {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			for seed := part; seed < n && !t.Failed(); seed += parts {
+				if s := newSmall(t, seed); len(s.nodes) > 1 {
+					if problem := s.compared(); problem != "" {
+						t.Errorf("seed %d:\n%s%v", seed, problem, s)
+					}
 				}
 			}
-			if is && !s.backed(n, e) {
-				problem += s.named(fmt.Sprintf("c%d: not made so: %+v\n", n, e))
-			}
-		}
-		if problem != "" {
-			t.Errorf("seed %d:\n%s%v", seed, problem, s)
-			if failed++; failed > 5 {
-				t.FailNow()
-			}
+		})
+	}
+}
+
+// compared is in what the judge is not of the slow one's mind, "" for nothing.
+func (s *small) compared() (problem string) {
+	want := s.explained()
+	index, err := indexOf(s.ledger)
+	s.check(err)
+	var list []history.BranchCommit
+	for _, c := range slices.Backward(s.log) {
+		if len(c.Parents) > 0 {
+			list = append(list, c)
 		}
 	}
-	t.Logf("%d explained, %d of them in rows, %d not", explainedSome, rows, unexplained)
+	line := s.line("", s.nodes[len(s.nodes)-1].id)
+	got, err := explain.Run(context.Background(), explain.Options{Ledger: s.ledger, Index: index, Code: s, Default: line, Now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}, list)
+	s.check(err)
+	usedBy := map[string]string{}
+	for n, c := range s.nodes[1:] {
+		n++
+		e, is := got.Explained[c.id]
+		if is != (want>>n&1 == 1) {
+			problem += s.named(fmt.Sprintf("c%d: explained %v: %+v %s\n", n, is, e, got.Unexplained[c.id].Reason))
+		}
+		if of := s.nodes[s.merge(n)].id; e.PartOf == "" && s.merge(n) > 0 && slices.Contains(got.Explained[of].Transactions(), e.Transaction) {
+			// what the program made for a transaction is told as that one's, whatever brought it
+			e = got.Explained[of]
+			e.PartOf = of
+		}
+		for _, tx := range e.Transactions() {
+			by := cmp.Or(e.PartOf, c.id)
+			if usedBy[tx] != "" && usedBy[tx] != by {
+				problem += fmt.Sprintf("%s accounts for two changes, %s and %s\n", s.names[tx], s.names[usedBy[tx]], s.names[by])
+			}
+			usedBy[tx] = by
+		}
+		if is && !s.backed(n, e) {
+			problem += s.named(fmt.Sprintf("c%d: not made so: %+v\n", n, e))
+		}
+	}
+	return problem
 }
 
 // backed reports whether there is a use that is what the judge says.
@@ -681,7 +673,7 @@ func (s *small) backed(n int, e explain.Explained) bool {
 		}
 	}
 	at := func(id string) int { return slices.IndexFunc(s.nodes, func(c node) bool { return c.id == id }) }
-	of := s.line(n)
+	of := s.merge(n)
 	switch from, to, _ := strings.Cut(e.PartOf, ".."); {
 	case e.By == explain.ByMerge:
 		return s.nodes[n].side != nil && txs == 0
