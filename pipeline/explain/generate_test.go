@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -14,38 +15,43 @@ func TestGenerated(t *testing.T) {
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
 		want = 20000
 	}
-	commits, explained, failed := 0, 0, 0
-	for seed := uint64(1); commits < want && failed < 3; seed++ {
-		var moves []int
-		for n := range 20 {
-			moves = append(moves, n)
-		}
-		w, wrong := told(t, seed, moves)
-		for _, b := range []*branch{w.main, w.other} {
-			if b == nil {
-				continue
-			}
-			commits += len(b.truth)
-			for _, is := range b.truth {
-				if is.explained {
-					explained++
+	const parts = 8
+	for part := range uint64(parts) {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			commits, explained := 0, 0
+			for seed := part + 1; commits < want/parts && !t.Failed(); seed += parts {
+				var moves []int
+				for n := range 20 {
+					moves = append(moves, n)
 				}
+				w, wrong := told(t, seed, moves)
+				for _, b := range []*branch{w.main, w.other} {
+					if b == nil {
+						continue
+					}
+					commits += len(b.truth)
+					for _, is := range b.truth {
+						if is.explained {
+							explained++
+						}
+					}
+				}
+				if len(wrong) == 0 {
+					continue
+				}
+				for i := len(moves) - 1; i >= 0; i-- { // as few moves as show it
+					less := slices.Delete(slices.Clone(moves), i, i+1)
+					if _, still := told(t, seed, less); len(still) > 0 {
+						moves = less
+					}
+				}
+				w, wrong = told(t, seed, moves)
+				t.Errorf("seed %d, moves %v:\n%s\n%s", seed, moves, strings.Join(w.words, "\n"), strings.Join(wrong, "\n"))
 			}
-		}
-		if len(wrong) == 0 {
-			continue
-		}
-		failed++
-		for i := len(moves) - 1; i >= 0; i-- { // as few moves as show it
-			less := slices.Delete(slices.Clone(moves), i, i+1)
-			if _, still := told(t, seed, less); len(still) > 0 {
-				moves = less
-			}
-		}
-		w, wrong = told(t, seed, moves)
-		t.Errorf("seed %d, moves %v:\n%s\n%s", seed, moves, strings.Join(w.words, "\n"), strings.Join(wrong, "\n"))
+			t.Logf("%d commits, %d of them explained", commits, explained)
+		})
 	}
-	t.Logf("%d commits, %d of them explained", commits, explained)
 }
 
 // told is a tale, and what the judge says of it that is wrong.

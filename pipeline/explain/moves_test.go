@@ -443,7 +443,7 @@ func (w *tale) bot() {
 	next := f.with("lock", "v"+w.fresh())
 	switch w.rng.IntN(9) {
 	case 0:
-		next, what = f.with("deps/a", w.fresh()).with("deps/b/c", w.fresh()), "two files"
+		next, what = f.with("deps/a", strings.TrimSuffix(f["deps/a"], "\n")+w.fresh()).with("deps/b/c", w.fresh()), "two files"
 	case 1:
 		next, fine, what = next.with("src/bot", w.fresh()), false, "the wrong path"
 	case 2:
@@ -706,7 +706,8 @@ func (w *tale) release() {
 		case 0, 1, 2: // what main has
 			var pick *tx
 			for _, x := range w.main.gone {
-				if !slices.Contains(b.gone, x) && !b.has(w, x.made) && w.rng.IntN(2) == 0 && w.goes(tree(), x.edits) && !b.mayHave(x) {
+				other := func(o *tx) bool { return x != o && slices.Equal(paths(x.edits), paths(o.edits)) } // or its revert
+				if !slices.ContainsFunc(w.main.gone, other) && !slices.Contains(b.gone, x) && !b.has(w, x.made) && w.rng.IntN(2) == 0 && w.goes(tree(), x.edits) && !b.mayHave(x) {
 					pick = x
 				}
 			}
@@ -734,7 +735,10 @@ func (w *tale) release() {
 		case 5:
 			now := rulesIn(tree())
 			now.book = w.anyBook()
-			if next := now.in(tree()); rulesIn(next) != rulesIn(tree()) {
+			approved := func(x *tx) bool {
+				return slices.ContainsFunc(x.edits, func(e edit) bool { return e.new == now.book.text() })
+			}
+			if next := now.in(tree()); rulesIn(next) != rulesIn(tree()) && !slices.ContainsFunc(w.main.gone, approved) {
 				put("its rules by hand", next, nobody)
 				w.say("  rules %+v", now)
 			}
@@ -742,6 +746,15 @@ func (w *tale) release() {
 			put("empty there", tree(), truth{explained: !w.terms(b, nil).refuseEmpty, by: explain.ByEmpty, why: "it changes no file"})
 		}
 	}
+}
+
+// paths are the places that edits change, in order.
+func paths(edits []edit) (out []string) {
+	for _, e := range edits {
+		out = append(out, fmt.Sprint(e.path, e.place))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // has reports whether a branch has a commit.

@@ -539,10 +539,12 @@ func newTale(t testing.TB, seed uint64) *tale {
 }
 
 func (w *tale) anyBook() rulebook {
-	return rulebook{
+	b := rulebook{
 		required: 1 + w.rng.IntN(8)/7, signed: w.rng.IntN(6) == 0, merges: w.rng.IntN(2) == 0, refuseEmpty: w.rng.IntN(4) == 0, bot: w.rng.IntN(4) > 0,
 		modes: w.rng.IntN(3) == 0, decisions: []string{"", "signed, forge", "signed, forge, local", "signed"}[w.rng.IntN(10)%4%(2+w.rng.IntN(3))],
 	}
+	b.modes = b.modes && b.bot
+	return b
 }
 
 func (w *tale) ctx() context.Context { return context.Background() }
