@@ -413,6 +413,11 @@ func fileMode(m filemode.FileMode) patch.Mode {
 	return patch.Regular
 }
 
+// Blob is the content of a file.
+func (r *Repo) Blob(_ context.Context, id string) ([]byte, error) {
+	return readObject(r.objects, plumbing.BlobObject, plumbing.NewHash(id))
+}
+
 // Paths tells in which paths the files of two commits differ, in byte order, without reading any
 // content. A directory that is not as git writes it, and one without files, is told as
 // a path of its own with its mode: no patch is that.

@@ -36,11 +36,16 @@ func (c code) Diff(_ context.Context, _, to string) (patch.Patchset, error) {
 
 func (c code) Paths(ctx context.Context, from, to string) (out []explain.PathChange, err error) {
 	set, err := c.Diff(ctx, from, to)
-	for _, path := range set.Paths() {
-		out = append(out, explain.PathChange{Path: path, Old: 0o100644, New: 0o100644, OldID: "a", NewID: "b"})
+	for _, f := range set.Files() {
+		one := explain.PathChange{Path: f.Path, New: uint32(f.After.Mode), NewID: f.After.BlobID()}
+		if f.Before != nil {
+			one.Old, one.OldID = uint32(f.Before.Mode), f.Before.BlobID()
+		}
+		out = append(out, one)
 	}
 	return out, err
 }
+func (code) Blob(context.Context, string) ([]byte, error)                 { return nil, fs.ErrNotExist }
 func (code) Descends(context.Context, string, string) (bool, error)       { return false, nil }
 func (code) Tree(context.Context, string) (fs.FS, error)                  { return fstest.MapFS{}, nil }
 func (code) MergeBases(context.Context, string, string) ([]string, error) { return nil, nil }

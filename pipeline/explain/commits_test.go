@@ -86,7 +86,7 @@ func TestBranch(t *testing.T) {
 		}, "all: transaction tx1 tx2 tx0"},
 		"three in one, one of them not applied": {func(r *repo, root string) string {
 			return r.commit("all", does(4, does(1, does(0, base))), root)
-		}, "all: NOT, 2 approved patches are in it, and more than that dir/file4.txt:2-2"},
+		}, "all: NOT, 2 approved patches are in it, and more than that dir/file4.txt:0-0"},
 		"two in one, and one of them again": {func(r *repo, root string) string {
 			all := r.commit("both", does(1, does(0, base)), root)
 			return r.commit("again", does(1, does(0, base)), r.commit("revert", does(1, base), all))
@@ -168,7 +168,7 @@ func TestBranch(t *testing.T) {
 		"a merge that hides a change": {func(r *repo, root string) string {
 			r.put(r.applied(0), "made", does(0, base), root)
 			return r.commit("evil", does(0, base).with("other", "b\n"), root, r.applied(0))
-		}, "made: transaction tx0\nevil: NOT, is a merge, for which the Policy has no rule, and 1 approved patch is in it, and more than that other:1-1"},
+		}, "made: transaction tx0\nevil: NOT, is a merge, for which the Policy has no rule, and 1 approved patch is in it, and more than that other:0-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)

@@ -58,26 +58,29 @@ func Of(change patch.Patchset, patches []Patch) Report {
 			return Report{Exact, []string{p.ID}, nil}
 		}
 	}
-	s := newState(change)
-	used := s.add(patches, false)
-	left := s.missing()
-	if len(left) > 0 { // a line may have been changed by one patch, and then by another
-		again := newState(change)
-		if all := again.add(patches, true); len(again.missing()) == 0 {
-			used, left = all, nil
-		}
-	}
+	used, left := newState(change).cover(patches)
 	if len(left) > 0 {
 		return Report{NotCovered, used, left}
 	}
 	return Report{Replay, used, nil}
 }
 
-// Together finds the sets of patches, more than one each, that make a change if they are put
+// cover puts patches there one after the other, and tells which, and what is left.
+func (s *state) cover(patches []Patch) (used []string, left []Lines) {
+	again := &state{s.want, maps.Clone(s.now)}
+	used = s.add(patches, false)
+	if left = s.missing(); len(left) > 0 { // a line may have been changed by one patch, and then by another
+		if all := again.add(patches, true); len(again.missing()) == 0 {
+			return all, nil
+		}
+	}
+	return used, left
+}
+
+// together finds the sets of patches, more than one each, that make a change if they are put
 // there one after the other. Of those of which a part does, none is told. It is not whole if there were
 // more than maxWays to try.
-func Together(change patch.Patchset, patches []Patch) (found [][]string, whole bool) {
-	start := newState(change)
+func (start *state) together(patches []Patch) (found [][]string, whole bool) {
 	if !start.within(patches) {
 		return nil, true
 	}

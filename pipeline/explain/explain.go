@@ -26,6 +26,8 @@ type Code interface {
 	// no patch can be is a *patch.Error.
 	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	Tree(ctx context.Context, commit string) (fs.FS, error)
+	// Blob is the content of a file.
+	Blob(ctx context.Context, id string) ([]byte, error)
 	// MergeBases are all best common ancestors.
 	MergeBases(ctx context.Context, a, b string) ([]string, error)
 	// Descends reports whether a commit is another, or descends from it; one that is not here is not.

@@ -42,6 +42,8 @@ type entry struct {
 	merged    time.Time
 	settled   bool
 	ownDiff   bool
+	read      bool         // blobs was read
+	blobs     []PathChange // the files of the patch, nil if the ledger does not have it as it was
 }
 
 // NewIndex reads every transaction of a ledger's tree. What was recorded first is told by the

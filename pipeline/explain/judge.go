@@ -81,11 +81,11 @@ func (j *judge) findMade(ctx context.Context, e *entry) error {
 		if ch.unfit != "" || len(ch.paths) != e.files {
 			continue
 		}
-		set, err := j.Code.Diff(ctx, c.Parents[0], id)
-		if err != nil && !errors.As(err, new(*patch.Error)) {
+		exact, err := j.is(ctx, e, ch)
+		if err != nil {
 			return at(id, err)
 		}
-		if err == nil && set.ID() == e.patch {
+		if exact {
 			j.madeFor[e.id] = id
 		}
 	}

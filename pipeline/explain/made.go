@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -146,20 +147,105 @@ func (j *judge) file(ctx context.Context, commit, path string) (f *patch.File, f
 	return f, err == nil, err
 }
 
-// makes reports whether what changed between two commits is made by a patch in its files,
-// which are all that changed; or why that cannot be told here.
-func (j *judge) makes(ctx context.Context, e *entry, from, to string) (made bool, why string, err error) {
+// is reports whether a change is exactly the patch of a transaction that changes its paths.
+// Both name the blobs of all files; only a patch that is stored without its secrets has to be made from files.
+func (j *judge) is(ctx context.Context, e *entry, ch change) (bool, error) {
+	blobs, err := j.blobs(e)
+	if err != nil || blobs != nil {
+		return err == nil && slices.EqualFunc(blobs, ch.entries, func(a, b PathChange) bool {
+			return a.Path == b.Path && a.OldID == b.OldID && a.NewID == b.NewID && a.Old == regular(b.Old) && a.New == regular(b.New)
+		}), err
+	}
+	set, err := j.Code.Diff(ctx, ch.from, ch.to)
+	if errors.As(err, new(*patch.Error)) {
+		return false, nil
+	}
+	return err == nil && set.ID() == e.patch, err
+}
+
+// regular is a mode of a regular file as a patch has it.
+func regular(mode uint32) uint32 {
+	if mode == 0 || mode == uint32(patch.Executable) {
+		return mode
+	}
+	return uint32(patch.Regular)
+}
+
+// blobs are the files of a transaction's patch, by its canonical bytes; nil if the ledger has
+// other bytes.
+func (j *judge) blobs(e *entry) ([]PathChange, error) {
+	if e.read {
+		return e.blobs, nil
+	}
+	tx, err := ledger.State(j.Ledger, e.id)
+	if err != nil {
+		return nil, err
+	}
+	if e.read = true; tx.Pointers.Proposal == nil || tx.Pointers.Proposal.PatchRedactedSHA256 != "" {
+		return nil, nil
+	}
+	raw, err := ledger.StoredPatch(j.Ledger, tx)
+	if err != nil {
+		return nil, err
+	}
+	diff, err := patch.Parse(raw)
+	if err != nil {
+		return nil, &ledger.CorruptError{ID: e.id, Err: err}
+	}
+	id := func(id string) string { return strings.TrimLeft(id, "0") }
+	for _, part := range diff.Parts() {
+		one := PathChange{Path: part.Path, Old: uint32(part.Before), New: uint32(part.After), OldID: part.OldID, NewID: part.NewID}
+		if part.Kind == patch.Rename {
+			e.blobs = append(e.blobs, PathChange{Path: part.From, Old: one.Old, OldID: one.OldID})
+			one.Old, one.OldID = 0, ""
+		}
+		if id(one.OldID) == "" {
+			one.OldID = ""
+		}
+		if id(one.NewID) == "" {
+			one.NewID = ""
+		}
+		e.blobs = append(e.blobs, one)
+	}
+	slices.SortFunc(e.blobs, func(a, b PathChange) int { return strings.Compare(a.Path, b.Path) })
+	return e.blobs, nil
+}
+
+// sides are what a path had and has in a change.
+func (j *judge) sides(ctx context.Context, e PathChange) (before, after *patch.File, err error) {
+	for _, side := range []struct {
+		mode uint32
+		id   string
+		to   **patch.File
+	}{{e.Old, e.OldID, &before}, {e.New, e.NewID, &after}} {
+		if side.mode == 0 {
+			continue
+		}
+		data, err := j.Code.Blob(ctx, side.id)
+		if err != nil {
+			return nil, nil, err
+		}
+		*side.to = &patch.File{Mode: patch.Mode(regular(side.mode)), Data: data}
+	}
+	return before, after, nil
+}
+
+// makes reports whether a change is made by a patch in its files; or why that cannot be told here.
+func (j *judge) makes(ctx context.Context, e *entry, ch change) (made bool, why string, err error) {
 	set, why, err := j.patch(ctx, e)
 	if why != "" || err != nil {
 		return false, why, err
 	}
-	for _, c := range set.Files() {
-		before, fits, err := j.file(ctx, from, c.Path)
-		if !fits || err != nil {
-			return false, "", err
+	files := set.Files()
+	if len(files) != len(ch.entries) {
+		return false, "", nil
+	}
+	for i, c := range files {
+		if c.Path != ch.entries[i].Path {
+			return false, "", nil
 		}
-		after, fits, err := j.file(ctx, to, c.Path)
-		if !fits || err != nil || !makes(c, before, after) {
+		before, after, err := j.sides(ctx, ch.entries[i])
+		if err != nil || !makes(c, before, after) {
 			return false, "", err
 		}
 	}
@@ -312,11 +398,16 @@ func (j *judge) together(ctx context.Context, s *subject) error {
 		return nil
 	}
 	s.sought = true
-	set, all, claims, err := j.inside(ctx, s, func(string) bool { return false }, (*state).within)
-	if err != nil || len(all) < 2 {
+	for _, path := range s.paths {
+		if !slices.ContainsFunc(s.several, func(e *entry) bool { return j.Index.covers(e, []string{path}) }) {
+			return nil
+		}
+	}
+	now, rest, all, claims, err := j.inside(ctx, s, func(string) bool { return false }, (*state).within)
+	if err != nil || len(all) < 2 || len(rest) > 0 {
 		return err
 	}
-	found, whole := Together(set, all)
+	found, whole := now.together(all)
 	for _, ids := range found {
 		var of []*Claim
 		for _, id := range ids {
@@ -330,21 +421,22 @@ func (j *judge) together(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// inside are the change of a subject, and the patches that may be in it and account for it, if
-// they may be of use.
-func (j *judge) inside(ctx context.Context, s *subject, taken func(id string) bool, useful func(*state, []Patch) bool) (set patch.Patchset, all []Patch, claims map[string]*Claim, err error) {
+// inside is the change of a subject as far as patches may be in it, which account for it if they
+// may be of use; the other paths are rest.
+func (j *judge) inside(ctx context.Context, s *subject, taken func(id string) bool, useful func(*state, []Patch) bool) (now *state, rest []Lines, all []Patch, claims map[string]*Claim, err error) {
 	untold := map[string]string{}
+	paths := map[string]bool{}
 	for _, e := range s.several {
 		if taken(e.id) || j.elsewhere(e.id, s.cover) {
 			continue
 		}
 		had, err := j.had(ctx, e, s.to)
 		if err != nil {
-			return set, nil, nil, err
+			return nil, nil, nil, nil, err
 		}
 		made, why, err := j.patch(ctx, e)
 		if err != nil {
-			return set, nil, nil, err
+			return nil, nil, nil, nil, err
 		}
 		switch {
 		case had:
@@ -352,26 +444,36 @@ func (j *judge) inside(ctx context.Context, s *subject, taken func(id string) bo
 			untold[e.id] = why
 		default:
 			all = append(all, Patch{e.id, made})
+			for _, path := range made.Paths() {
+				paths[path] = true
+			}
 		}
 	}
-	if set, err = j.Code.Diff(ctx, s.from, s.to); errors.As(err, new(*patch.Error)) {
-		return set, nil, nil, nil
+	now = &state{want: map[string]*patch.File{}, now: map[string]*patch.File{}}
+	for _, e := range s.entries {
+		if !paths[e.Path] {
+			rest = append(rest, Lines{Path: e.Path})
+			continue
+		}
+		if now.now[e.Path], now.want[e.Path], err = j.sides(ctx, e); err != nil {
+			return nil, nil, nil, nil, err
+		}
 	}
-	if err != nil || len(untold) == 0 && !useful(newState(set), all) { // what they are worth takes longer to tell
-		return set, nil, nil, err
+	if len(untold) == 0 && !useful(now, all) { // what they are worth takes longer to tell
+		return nil, nil, nil, nil, nil
 	}
 	claims = map[string]*Claim{}
 	for _, e := range s.several {
 		if untold[e.id] != "" || slices.ContainsFunc(all, func(p Patch) bool { return p.ID == e.id }) {
 			if claims[e.id], err = j.claim(e, s.terms(e)); err != nil {
-				return set, nil, nil, err
+				return nil, nil, nil, nil, err
 			}
 		}
 		if why := untold[e.id]; why != "" && claims[e.id].Explains {
 			s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", e.id, why), e.id)
 		}
 	}
-	return set, slices.DeleteFunc(all, func(p Patch) bool { return !claims[p.ID].Explains }), claims, nil
+	return now, rest, slices.DeleteFunc(all, func(p Patch) bool { return !claims[p.ID].Explains }), claims, nil
 }
 
 // parts says which approved patches are in a change that holds more than these.
@@ -379,17 +481,16 @@ func (j *judge) parts(ctx context.Context, s *subject, no *refusal) error {
 	if len(s.several) == 0 || slices.Index(Reasons, no.code) < slices.Index(Reasons, PartlyApproved) {
 		return nil
 	}
-	set, all, _, err := j.inside(ctx, s, func(id string) bool { return j.used[id] != nil }, (*state).takes)
+	now, rest, all, _, err := j.inside(ctx, s, func(id string) bool { return j.used[id] != nil }, (*state).takes)
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	report := Of(set, all)
-	if report.Result != NotCovered || len(report.Transactions) == 0 {
+	used, left := now.cover(all)
+	if left = append(left, rest...); len(left) == 0 || len(used) == 0 {
 		return nil
 	}
-	no.graver(PartlyApproved, ledger.Plural(len(report.Transactions), "approved patch is", "approved patches are")+" in it, and more than that", report.Transactions...)
-	for _, l := range report.Lines {
-		no.lines = append(no.lines, l)
-	}
+	no.graver(PartlyApproved, ledger.Plural(len(used), "approved patch is", "approved patches are")+" in it, and more than that", used...)
+	slices.SortStableFunc(left, func(a, b Lines) int { return strings.Compare(a.Path, b.Path) })
+	no.lines = append(no.lines, left...)
 	return nil
 }

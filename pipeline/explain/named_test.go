@@ -27,9 +27,26 @@ func (c changing) MergeBases(context.Context, string, string) ([]string, error) 
 func (c changing) Descends(context.Context, string, string) (bool, error) { return false, nil }
 func (c changing) Paths(context.Context, string, string) (out []explain.PathChange, err error) {
 	for _, f := range c.set.Files() {
-		out = append(out, explain.PathChange{Path: f.Path, Old: 0o100644, New: 0o100644, OldID: "a", NewID: "b"})
+		one := explain.PathChange{Path: f.Path}
+		if f.Before != nil {
+			one.Old, one.OldID = uint32(f.Before.Mode), f.Before.BlobID()
+		}
+		if f.After != nil {
+			one.New, one.NewID = uint32(f.After.Mode), f.After.BlobID()
+		}
+		out = append(out, one)
 	}
 	return out, nil
+}
+func (c changing) Blob(_ context.Context, id string) ([]byte, error) {
+	for _, f := range c.set.Files() {
+		for _, side := range []*patch.File{f.Before, f.After} {
+			if side != nil && side.BlobID() == id {
+				return side.Data, nil
+			}
+		}
+	}
+	return nil, fs.ErrNotExist
 }
 func (c changing) RawCommit(context.Context, string) ([]byte, error) { return []byte("tree x\n"), nil }
 

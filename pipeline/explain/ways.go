@@ -3,15 +3,12 @@ package explain
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // A way is one in which commits may be accounted for. cover are these, whole the one that the
@@ -106,22 +103,15 @@ func (j *judge) subject(ctx context.Context, from, to string, cover []string, pa
 // options finds the transactions whose patch makes a change, and says what is known of those
 // that do not account for it.
 func (j *judge) options(ctx context.Context, s *subject) error {
-	inside := j.Index.inside(s.paths)
-	var set patch.Patchset
 	left := maxPatches
-	for _, e := range slices.Backward(inside) {
-		if e.files == len(s.paths) && set.Changes == nil {
+	for _, e := range slices.Backward(j.Index.inside(s.paths)) {
+		exact := false
+		if e.files == len(s.paths) {
 			var err error
-			if set, err = j.Code.Diff(ctx, s.from, s.to); err != nil {
-				var unfit *patch.Error
-				if errors.As(err, &unfit) {
-					s.no.graver(NothingKnown, "no transaction can propose it: "+ledger.OneLine(unfit.Error(), 300))
-					return nil
-				}
+			if exact, err = j.is(ctx, e, s.change); err != nil {
 				return err
 			}
 		}
-		exact := e.files == len(s.paths) && set.ID() == e.patch
 		if !exact && (!e.settled || left == 0) {
 			if e.settled {
 				s.no.graver(CannotTell, fmt.Sprintf("older transactions of its files were not tried, as %d newer ones were", maxPatches))
@@ -134,7 +124,7 @@ func (j *judge) options(ctx context.Context, s *subject) error {
 				s.several = append(s.several, e)
 				continue
 			}
-			made, why, err := j.makes(ctx, e, s.from, s.to)
+			made, why, err := j.makes(ctx, e, s.change)
 			if err != nil {
 				return err
 			}
@@ -547,7 +537,11 @@ func (j *judge) inRow(ctx context.Context, c history.BranchCommit) (*change, err
 // row is some commits as a row of a transaction's patch, nil if they are none.
 func (j *judge) row(ctx context.Context, e *entry, chain []history.BranchCommit, here trust) (*way, error) {
 	from, to := chain[0].Parents[0], chain[len(chain)-1].ID
-	if made, _, err := j.makes(ctx, e, from, to); !made || err != nil {
+	whole, err := j.change(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if made, _, err := j.makes(ctx, e, whole); !made || err != nil {
 		return nil, err
 	}
 	w := &way{cover: ids(chain), partOf: from + ".." + to}

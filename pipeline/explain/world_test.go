@@ -189,6 +189,17 @@ func (r *repo) Paths(_ context.Context, from, to string) (out []explain.PathChan
 	return out, nil
 }
 
+func (r *repo) Blob(_ context.Context, id string) ([]byte, error) {
+	for _, tree := range r.trees {
+		for _, text := range tree {
+			if f := file(text); f.BlobID() == id {
+				return f.Data, nil
+			}
+		}
+	}
+	return nil, errors.New("no such blob")
+}
+
 func (r *repo) Descends(_ context.Context, commit, ancestor string) (bool, error) {
 	return r.ancestors(commit)[ancestor], nil
 }

@@ -108,6 +108,7 @@ type Part struct {
 	Kind          Kind
 	Path, From    string
 	Before, After Mode
+	OldID, NewID  string // of the index line
 	Binary        bool
 	Added         []Line
 	Lost          int
@@ -123,7 +124,7 @@ type Line struct {
 func (d Diff) Parts() []Part {
 	var out []Part
 	for _, s := range d.sections {
-		p := Part{Kind: Update, Path: s.new, Before: s.oldMode, After: s.newMode, Binary: s.binary != nil}
+		p := Part{Kind: Update, Path: s.new, Before: s.oldMode, After: s.newMode, OldID: s.oldID, NewID: s.newID, Binary: s.binary != nil}
 		switch s.does {
 		case makes, copies:
 			p.Kind, p.Before = Add, 0
