@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
@@ -119,7 +117,7 @@ func (c *pullCode) Fetch(ctx context.Context, ref string, commits ...string) err
 	return err
 }
 
-// files brings those of commits to a shallow clone.
+// files brings those of commits to a shallow or partial clone.
 func (c *pullCode) files(ctx context.Context, tip string, commits ...string) error {
 	origin, err := c.origin()
 	for _, commit := range commits {
@@ -134,10 +132,10 @@ func (c *pullCode) Parents(ctx context.Context, commit string) ([]string, error)
 	return c.repo.Parents(ctx, commit)
 }
 
-// Diff brings the files that a shallow clone does not have.
+// Diff brings the files that a shallow or partial clone does not have.
 func (c *pullCode) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
 	set, err := c.repo.Diff(ctx, from, to)
-	if errors.Is(err, packfile.ErrMissing) {
+	if err != nil && !as[*patch.Error](err) {
 		if err = c.files(ctx, to, from, to); err == nil {
 			set, err = c.repo.Diff(ctx, from, to)
 		}
