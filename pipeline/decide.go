@@ -90,7 +90,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 		if err != nil {
 			return nothing(g, err)
 		}
-		r.recordVerdict(s, g)
+		r.recordVerdict(ctx, s, g)
 		return recording(g, s, ledger.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)})
 	})
 	g.Ledger = after

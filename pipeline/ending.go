@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -60,30 +64,60 @@ func (r *Runner) endApply(ctx context.Context, id string) error {
 	return r.giveUp(ctx, to, g, "the transaction was closed")
 }
 
-// EndOwnDiff ends a transaction of a pull request's own diff after the pull
-// request was closed: as completed if it is approved on record and whyNot, which
-// says why what became of the pull request is not what was approved, has nothing to
-// say; else as interrupted.
-func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.Context, Gated) string) (Gated, error) {
+// EndOwnDiff ends a transaction of a pull request's own diff after the pull request was
+// closed: as completed if it was merged, approved, and whyNot, which says why what was merged is
+// not what was approved, has nothing to say; else as interrupted. As what it was merged is
+// recorded before. What cannot be read is an error, and ends nothing.
+func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.Context, Gated) (string, error)) (Gated, error) {
 	from := r.Reader()
 	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
 			return nothing(g, err)
 		}
+		passed, err := g.whenItPassed(ctx)
+		if err != nil {
+			return nothing(g, err)
+		}
 		s := r.stage(g.log)
+		pull := g.Pull()
+		if pull.State == forge.PullRequestMerged {
+			merge, err := approval.NewMerge(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, pull.MergeCommit, pull.MergedAt)
+			if err != nil {
+				return nothing(g, &conversation.ReadingError{PullRequest: pull.Number, Err: err})
+			}
+			s.Artifact(approval.KindMerge, merge)
+		}
 		if err := r.recordDecisions(ctx, s, &g); err != nil {
 			return nothing(g, err)
 		}
 		if g.Verdict.State != approval.Pending { // nobody is asked any more
-			r.recordVerdict(s, g)
+			r.recordVerdict(ctx, s, g)
 		}
 		g.Recorded = true
 		if s.Log.Transaction().Closed { // denied
 			return recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
 		}
-		why := r.oneLine(whyNot(ctx, g), 300)
-		if why == "" && g.onRecord(ctx, s).State != approval.Approved {
+		why, done := "", "what was merged is the approved patch"
+		switch {
+		case pull.State != forge.PullRequestMerged:
+			why = "the pull request was closed"
+		case g.Err() == nil:
+		case passed == nil:
+			why = "the pull request was merged without every approval"
+		case passed.Err() != nil:
+			why = "it was approved before the merge, and an approval no longer stood when that was recorded: " + lost(passed.Verdict)
+		default: // its authors may do less by now, or the Policy asks for more
+			done += "; approved before the merge, and not if it were asked for now: " + lost(g.Verdict)
+			g.Verdict, g.standing = passed.Verdict, passed.standing
+		}
+		if why == "" {
+			if why, err = whyNot(ctx, g); err != nil {
+				return nothing(g, err)
+			}
+			why = r.oneLine(why, 300)
+		}
+		if why == "" && g.standing == nil && g.onRecord(ctx, s).State != approval.Approved {
 			why = "the pull request was merged without every approval"
 		}
 		if why != "" {
@@ -93,12 +127,60 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 		}
 		s.Event(&ledger.ValidateStart{TransactionID: id, ValidateID: "validate_1"})
 		s.Event(&ledger.ValidateComplete{TransactionID: id, ValidateID: "validate_1", Success: true})
-		s.Status(ledger.Completed, "what was merged is the approved patch")
+		s.Status(ledger.Completed, r.oneLine(done, 300))
 		s.Close()
 		return recording(g, s, ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, what was merged is the approved patch"})
 	})
 	g.Ledger = after
 	return g, err
+}
+
+// whenItPassed is a transaction of a pull request's own diff by the Policy, and by what the
+// forge answered about people, as both were recorded when its check passed last. Only whether
+// what was said stands is asked now: what came after the merge takes nothing back. It is nil where
+// the check does not pass on record, or passed on another head.
+func (g Gated) whenItPassed(ctx context.Context) (*Gated, error) {
+	if g.Transaction().Status != ledger.Proposed || len(g.log.Artifacts(approval.KindStanding)) == 0 {
+		return nil, nil
+	}
+	standing, err := approval.ReadStanding(g.Ledger.Tree, g.log)
+	if err != nil || standing.HeadCommit != g.head {
+		return nil, err
+	}
+	keys := g.rules.Keys // whoever can write the ledger can put any into it
+	if g.rules, err = recorded(g.Ledger.Tree, g.log, standing.Policy); err != nil {
+		return nil, err
+	}
+	g.rules.Keys = keys
+	if err := g.driftAsItWas(len(g.log.Payloads())); err != nil {
+		return nil, err
+	}
+	said := g.talk.Conversation
+	if at, err := time.Parse(time.RFC3339, g.talk.Pull().MergedAt); err == nil {
+		said = said.Until(at)
+	}
+	said.Heads = maps.Clone(said.Heads) // a head that was merged differs in nothing from its merge base
+	for _, d := range ledger.Of[*ledger.ApprovalDecision](g.log) {
+		said.Heads[d.Source.Commit] = true
+		for i, was := range standing.Decisions {
+			if was.ApprovalRequestID == d.ApprovalRequestID && was.Stands {
+				standing.Decisions[i].Reason = said.Stands(*d)
+				standing.Decisions[i].Stands = standing.Decisions[i].Reason == ""
+			}
+		}
+	}
+	g.standing = standing
+	g.Verdict = g.verdict(ctx, g.at)
+	return &g, nil
+}
+
+// lost says what a verdict comes to, and why the first approval that does not count does not.
+func lost(v approval.Verdict) string {
+	i := slices.IndexFunc(v.Decisions, func(j approval.Judged) bool { return j.Decision == ledger.Approve && !j.Counted })
+	if i < 0 {
+		return v.Reason
+	}
+	return fmt.Sprintf("%s (%s: %s)", v.Reason, v.Decisions[i].Author.Login, v.Decisions[i].Reason)
 }
 
 // Supersede ends an open transaction whose place another one has taken, unless its apply was begun.
@@ -148,7 +230,7 @@ func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *c
 		g.log = s.Log
 		r.record(s, &g, *said, g.talk.Known(said.Author), nil) // a denial needs no signature
 		g.Verdict = g.verdict(ctx, g.at)
-		r.recordVerdict(s, g)
+		r.recordVerdict(ctx, s, g)
 		entered := s.Log.Transaction()
 		return recording(entered.TransactionID, s, ledger.Title{Stage: "review", Outcome: string(entered.Status), Subject: entered.Notes})
 	})

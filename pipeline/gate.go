@@ -20,9 +20,19 @@ func (r *Runner) Gate(ctx context.Context, id string) (Gated, error) {
 	return r.GateFrom(ctx, id, r.Reader())
 }
 
+// GateToMerge is Gate right before this program merges the pull request: what the forge
+// answered about the approvals is recorded, as before an apply.
+func (r *Runner) GateToMerge(ctx context.Context, id string) (Gated, error) {
+	return r.gate(ctx, id, r.Reader(), true)
+}
+
 // GateFrom is Gate for one of the transactions of a pull request, which is read
 // once for all of them.
 func (r *Runner) GateFrom(ctx context.Context, id string, from *conversation.Reader) (Gated, error) {
+	return r.gate(ctx, id, from, false)
+}
+
+func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader, merges bool) (Gated, error) {
 	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
@@ -33,7 +43,10 @@ func (r *Runner) GateFrom(ctx context.Context, id string, from *conversation.Rea
 		if err := r.recordDecisions(ctx, s, &g); err != nil {
 			return nothing(g, err)
 		}
-		r.recordVerdict(s, g)
+		r.recordVerdict(ctx, s, g)
+		if merges && g.Err() == nil {
+			g.onRecord(ctx, s)
+		}
 		if g.Recorded = len(g.log.Events()) > before; !g.Recorded {
 			return nothing(g, nil)
 		}
@@ -50,8 +63,10 @@ func gateSubject(v approval.Verdict) string {
 	return string(v.State) + " (" + v.Reason + ")"
 }
 
-// recordVerdict records what a verdict means for a transaction that is still open.
-func (r *Runner) recordVerdict(s *ledger.Stage, g Gated) {
+// recordVerdict records what a verdict means for a transaction that is still open. That a
+// pull request's own diff is approved lets people merge it, whenever they like: what the forge
+// answered is recorded with that.
+func (r *Runner) recordVerdict(ctx context.Context, s *ledger.Stage, g Gated) {
 	status := s.Log.Transaction().Status
 	switch v := g.Verdict; v.State {
 	case approval.Pending: // as many requests are open as approvals are missing
@@ -69,6 +84,9 @@ func (r *Runner) recordVerdict(s *ledger.Stage, g Gated) {
 		}
 	case approval.Approved:
 		if status == ledger.Awaiting {
+			if tx := s.Log.Transaction(); g.talk != nil && tx.GateOnly() {
+				g.onRecord(ctx, s)
+			}
 			s.Status(ledger.Proposed, "approved")
 		}
 	case approval.Denied:

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -73,6 +75,17 @@ func (g Gated) Result() (*result.Result, string, error) {
 // having checked that it is what was stored: its canonical bytes, or these
 // without the secrets in them.
 func (g Gated) Diff() ([]byte, error) { return ledger.StoredPatch(g.Ledger.Tree, g.Transaction()) }
+
+// Patchset returns the patch that a transaction proposes on the commit that it was reviewed
+// on. One that the ledger has only without secrets may be a *reviewed.RedactedError.
+func (g Gated) Patchset(ctx context.Context) (patch.Patchset, error) {
+	tx := g.Transaction()
+	set, err := g.patch.On(ctx, g.Ledger.Tree, tx, tx.Pointers.Proposal.BaseCommit)
+	if err == nil && set.ID() != tx.PatchID() {
+		err = &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("what is stored of its patch is another patch")}
+	}
+	return set, err
+}
 
 // Pack writes a transaction's change as a patch.json that another
 // implementation of APPLY_SPEC can verify and apply to the base commit's files.

@@ -43,10 +43,12 @@ type hub struct {
 	access map[string]string              // by login
 	teams  map[string][]string            // account ids
 	broken error                          // what every call fails with
+	unread string                         // the read of the code that fails
 	before func(method string)            // runs before each call
 	keys   map[string][]signed.Registered // by login
 	asked  map[string]int                 // calls
 	bases  map[string]string              // merge bases by commit
+	tx     string
 }
 
 func newHub(w *world) *hub {
@@ -107,14 +109,36 @@ func (h *hub) MergeBase(_ context.Context, _, commit string) (string, error) {
 	return "", errors.New("no merge base")
 }
 
-func (h *hub) Fetch(context.Context, string, string) error { return nil }
+// read fails if that is what cannot be read.
+func (h *hub) read(what string) error {
+	if h.unread == what {
+		return errors.New("no connection")
+	}
+	return nil
+}
+
+func (h *hub) Fetch(context.Context, string, ...string) error { return h.read("Fetch") }
+
+// Parents: the first commit is that of all others.
+func (h *hub) Parents(context.Context, string) ([]string, error) {
+	return []string{id(1)}, h.read("Parents")
+}
+
+// merged has the pull request merged as a commit.
+func (h *hub) merged(commit string) {
+	h.pull.State, h.pull.MergeCommit, h.pull.MergedAt = forge.PullRequestMerged, commit, h.w.time().Format(time.RFC3339)
+}
+
+// greens has somebody press Approve.
+func (h *hub) greens(who ledger.Actor) *approval.Statement {
+	review := h.says(who, "")
+	review.Kind, review.State, review.Commit = approval.KindReview, approval.ReviewApproved, h.pull.Head.Commit
+	return review
+}
 
 func (h *hub) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
-	if from == "" {
-		from = id(1)
-	}
 	old, err := h.w.repo.Tree(ctx, from)
-	if err != nil {
+	if err = errors.Join(err, h.read("Diff")); err != nil {
 		return patch.Patchset{}, err
 	}
 	next, err := h.w.repo.Tree(ctx, to)
@@ -543,8 +567,7 @@ func TestGateOnly(t *testing.T) {
 	h.want(done.ID, approval.Pending, "")
 	h.says(bobThere, "/approve patchset:"+done.PatchID)
 	h.want(done.ID, approval.Pending, "proposer") // the author, T10
-	review := h.says(adaThere, "")
-	review.Kind, review.State, review.Commit = approval.KindReview, approval.ReviewApproved, h.pull.Head.Commit
+	h.greens(adaThere)
 	g := h.want(done.ID, approval.Approved, "")
 	var never *pipeline.GateOnlyError
 	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &never) {
@@ -561,7 +584,7 @@ func TestGateOnly(t *testing.T) {
 	}
 	h.want(done.ID, approval.Approved, "")
 	// Merged as what was approved.
-	h.pull.State, h.pull.MergeCommit = forge.PullRequestMerged, id(len(h.w.repo.trees))
+	h.merged(h.pull.Head.Commit)
 	if g, err := pull.End(t.Context(), h.runner(), done.ID); err != nil || g.Transaction().Status != ledger.Completed {
 		t.Errorf("%v %v", g.Transaction().Status, err)
 	}

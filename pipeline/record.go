@@ -63,7 +63,7 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 	tx := g.Transaction()
 	// The time is the verdict's, so that an approval cannot expire between.
 	s = ledger.NewStage(g.log, g.at, r.Secrets)
-	r.recordVerdict(s, g)
+	r.recordVerdict(ctx, s, g)
 	g.rules.note(s)
 	verdict := r.onto(ctx, g, to, p.Base).onRecord(ctx, s)
 	if verdict.State != approval.Approved {

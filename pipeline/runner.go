@@ -214,9 +214,11 @@ type Code interface {
 	// Head fetches the head of a pull request, with all that it reaches, and
 	// returns its commit.
 	Head(ctx context.Context, number int) (string, error)
-	// Fetch brings a ref of the base repository. It fails unless the repository
-	// then has the commit.
-	Fetch(ctx context.Context, ref, commit string) error
+	// Fetch brings a ref of the base repository, with all that it reaches. It fails unless
+	// the repository then has the commits and their files.
+	Fetch(ctx context.Context, ref string, commits ...string) error
+	// Parents are those of a commit that is here, in the order in which it has them.
+	Parents(ctx context.Context, commit string) ([]string, error)
 	// Drift is code.Repository's, of a commit and the head of a pull request: what
 	// of them is not here is fetched.
 	Drift(ctx context.Context, number int, a, head string) (commits int, files []string, err error)

@@ -70,6 +70,7 @@ type commits struct {
 	parents map[string]string
 	onLine  bool
 	lost    string // a commit that cannot be compared with
+	unread  string // one whose files cannot be read
 }
 
 func (c *commits) commit(files map[string]string) {
@@ -94,7 +95,7 @@ func (c *commits) Head(context.Context) (string, error) {
 
 func (c *commits) Tree(_ context.Context, commit string) (fs.FS, error) {
 	for i, tree := range c.trees {
-		if commit == id(i+1) {
+		if commit == id(i+1) && commit != c.unread {
 			return tree, nil
 		}
 	}

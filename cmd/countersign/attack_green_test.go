@@ -96,6 +96,9 @@ func TestGreenReviewMerges(t *testing.T) {
 	if got := g.s.File(site, "main", "greet.txt"); got != "one\nhello, world\nthree\n" || g.status(g.tx) != "completed" {
 		t.Errorf("%s is %s, and main has %q", g.tx, g.status(g.tx), got)
 	}
+	if said := g.s.Git(site, "log", "--format=%s", "refs/agent/ledger"); strings.Count(said, "gate: approved (1 of 1 approvals)") != 2 {
+		t.Errorf("that the forge was asked right before the merge is not recorded:\n%s", said)
+	}
 	g.settle(0)
 	g.audits()
 }

@@ -56,6 +56,92 @@ func TestT06Merged(t *testing.T) {
 	}
 }
 
+// T06: what was merged is the approved change on whatever main had by then, as one commit or
+// several: also where other lines of a file have changed, and in a clone without old files.
+func TestT06MergedOnMain(t *testing.T) {
+	for _, how := range []string{"merge", "squash", "rebase"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			a := newGuard(t, "")
+			greeting := []string{"one", "hello", "three"}
+			for i, moves := range []string{"", "other.txt", "greet.txt"} {
+				if i > 0 { // the next one
+					a.pr = a.opens(fmt.Sprint("topic", i))
+				}
+				branch := a.s.Pull(site, a.pr).Branch
+				greeting[0] = fmt.Sprint("first ", i)
+				a.pushes("bob", branch, "greet.txt", strings.Join(greeting, "\n")+"\n") // a second commit
+				a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
+				a.guards(asks)
+				a.reviews("ada", "APPROVED", "")
+				a.guards(passes)
+				switch main := a.s.File(site, "main", "greet.txt"); moves {
+				case "other.txt":
+					a.pushes("ada", "main", moves, "meanwhile\n")
+				case "greet.txt":
+					greeting[2] = "last"
+					a.pushes("ada", "main", moves, strings.Replace(main, "three", "last", 1))
+				}
+				commit := a.s.Merge(site, a.pr, "bob", how)
+				a.s.Role(site, "ada", "read") // who may not approve any more has approved
+				a.dir = a.TempDir() + "/partial"
+				a.git("", "clone", "-q", "--filter=blob:none", a.s.URL+"/"+site+".git", a.dir)
+				a.settle(0)
+				a.s.Role(site, "ada", "write")
+				if got := a.status(a.tx); got != "completed" || a.s.File(site, "main", "greet.txt") != strings.Join(greeting, "\n")+"\n" {
+					t.Errorf("main moved in %q: %s is %s:\n%s", moves, a.tx, got, a.comment())
+				}
+				if !strings.Contains(a.s.Git(site, "log", "-1", "-p", "--format=", "refs/agent/ledger"), `"merge_commit":"`+commit+`"`) {
+					t.Errorf("main moved in %q: the ledger does not say that it was merged as %s", moves, commit)
+				}
+				a.clone()
+			}
+			a.audits()
+		})
+	}
+}
+
+// opens opens a pull request of bob's with one commit on main.
+func (h *hub) opens(branch string) int {
+	h.Helper()
+	h.s.Git(site, "branch", branch, "main")
+	h.pushes("bob", branch, branch+".txt", "x\n")
+	return h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: branch}).Number
+}
+
+// T61: whatever cannot be read after the merge ends the run and not the transaction; the next
+// run that reads all of it completes it.
+func TestT61MergedAndUnread(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	for name, fault := range map[string]githubtest.Fault{
+		"git":                     {Path: "/acme/site", Status: 502},
+		"the API":                 {Path: "/api/", Status: 502, Times: -1},
+		"the commit of the merge": {Contains: "mergeCommit", Kind: githubtest.GraphQLNull, Text: "repository.pullRequest.mergeCommit"},
+	} {
+		a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
+		a.guards(asks)
+		a.reviews("ada", "APPROVED", "")
+		a.guards(passes)
+		a.s.Merge(site, a.pr, "bob", "squash")
+		for skip := 0; a.status(a.tx) != "completed"; skip++ {
+			if got := a.status(a.tx); got != "proposed" || skip > 100 {
+				t.Fatalf("%s: %s is %s after %d requests:\n%s", name, a.tx, got, skip, a.comment())
+			}
+			fault.Skip = skip
+			a.clone()
+			a.s.Fail(fault)
+			code, _, stderr := a.run("settle", "--json", "--pr", fmt.Sprint(a.pr))
+			a.s.Heal()
+			if got := a.status(a.tx); code != 0 && code != cli.ExitIO || code == 0 && got != "completed" {
+				t.Errorf("%s: after %d requests: exit code %d, and it is %s: %s", name, skip, code, got, stderr)
+			}
+		}
+		a.pr = a.opens(strings.ReplaceAll(name, " ", "-"))
+	}
+	a.audits()
+}
+
 func TestT06MergedWithoutApproval(t *testing.T) {
 	t.Parallel()
 	a := newGuard(t, "")
@@ -82,7 +168,7 @@ func TestT04PushBeforeTheMerge(t *testing.T) {
 	a.pushes("bob", "topic", "feature.txt", "backdoor\n")
 	commit := a.s.Merge(site, a.pr, "bob", "merge")
 	a.settle(0)
-	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "another patch") {
+	if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "what was merged is not exactly that") {
 		t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
 	}
 	a.explains(commit, cli.ExitFailed)

@@ -85,10 +85,8 @@ func (c *pullCode) MergeBase(ctx context.Context, branch, commit string) (string
 	if base, err = c.a.client.MergeBase(ctx, tip, commit); err != nil {
 		return "", err
 	}
-	for _, id := range []string{base, commit} {
-		if err := c.repo.FetchFiles(ctx, origin, id, commit); err != nil {
-			return "", err
-		}
+	if err := c.files(ctx, commit, base, commit); err != nil {
+		return "", err
 	}
 	return base, c.repo.CheckMergeBase(ctx, base, tip, commit)
 }
@@ -106,22 +104,43 @@ func (c *pullCode) base(ctx context.Context, branch string) (string, error) {
 	return tip, err
 }
 
-func (c *pullCode) Fetch(ctx context.Context, ref, commit string) error {
-	if _, err := c.fetch(ctx, ref, true); err != nil {
-		return err
+func (c *pullCode) Fetch(ctx context.Context, ref string, commits ...string) error {
+	tip, err := c.fetch(ctx, ref, true)
+	if err == nil {
+		err = c.files(ctx, tip, commits...)
 	}
-	_, err := c.repo.Tree(ctx, commit)
+	for _, commit := range commits {
+		if err == nil {
+			_, err = c.repo.Tree(ctx, commit)
+		}
+	}
 	return err
 }
 
-func (c *pullCode) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
-	if from == "" {
-		var err error
-		if from, err = c.repo.FirstParent(ctx, to); err != nil {
-			return patch.Patchset{}, err
+// files brings those of commits to a shallow or partial clone.
+func (c *pullCode) files(ctx context.Context, tip string, commits ...string) error {
+	origin, err := c.origin()
+	for _, commit := range commits {
+		if err == nil {
+			err = c.repo.FetchFiles(ctx, origin, commit, tip)
 		}
 	}
-	return c.repo.Diff(ctx, from, to)
+	return err
+}
+
+func (c *pullCode) Parents(ctx context.Context, commit string) ([]string, error) {
+	return c.repo.Parents(ctx, commit)
+}
+
+// Diff brings the files that a shallow or partial clone does not have.
+func (c *pullCode) Diff(ctx context.Context, from, to string) (patch.Patchset, error) {
+	set, err := c.repo.Diff(ctx, from, to)
+	if err != nil && !as[*patch.Error](err) {
+		if err = c.files(ctx, to, from, to); err == nil {
+			set, err = c.repo.Diff(ctx, from, to)
+		}
+	}
+	return set, err
 }
 
 // Drift fetches the history of a shallow clone too: the commits before the head,
@@ -131,12 +150,8 @@ func (c *pullCode) Drift(ctx context.Context, number int, a, head string) (int, 
 	if err == nil {
 		return commits, files, nil
 	}
-	origin, err := c.origin()
-	if err != nil {
-		return 0, nil, err
-	}
 	if _, err = c.fetch(ctx, fmt.Sprintf("refs/pull/%d/head", number), true); err == nil {
-		err = c.repo.FetchFiles(ctx, origin, a, head)
+		err = c.files(ctx, head, a)
 	}
 	if err != nil {
 		return 0, nil, err

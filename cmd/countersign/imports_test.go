@@ -73,9 +73,10 @@ var mayImport = map[string][]string{
 		"pipeline/result", "pipeline/secret", "pipeline/workspace",
 	},
 	"pipeline/pull": {
-		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
+		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
 	},
 	"pipeline/watch":         {"pipeline/audit/commits", "pipeline/forge", "pipeline/ledger", "pipeline/markdown"},
+	"pipeline/explain":       {"pipeline/patch", "pipeline/patch/threeway"},
 	"pipeline/coverage":      {"pipeline/audit", "pipeline/ledger", "pipeline/patch", "pipeline/patch/linediff", "pipeline/patch/threeway"},
 	"pipeline/attest":        {"pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/coverage", "pipeline/ledger", "pipeline/policy", "pipeline/signed", "pipeline/sshsig"},
 	"gitstore/object":        {"github.com/go-git/go-git/v5"},

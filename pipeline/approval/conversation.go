@@ -119,6 +119,15 @@ func (c Conversation) Said() []Said {
 	return out
 }
 
+// Until is the conversation without what was said after a moment. What has no time stays.
+func (c Conversation) Until(moment time.Time) Conversation {
+	c.Statements = slices.DeleteFunc(slices.Clone(c.Statements), func(s Statement) bool {
+		at, err := time.Parse(time.RFC3339, s.CreatedAt)
+		return err == nil && at.After(moment)
+	})
+	return c
+}
+
 // at is when a statement was made; a time that cannot be read is later than all.
 func (s Statement) at() time.Time {
 	at, err := time.Parse(time.RFC3339, s.CreatedAt)

@@ -81,7 +81,7 @@ func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (
 
 // Redo holds decisions to their evidence, rule L18, and to their signatures, rule
 // L21, and decides again, from the record alone, what each apply/start was begun
-// on: rule L17. Of a pull request the last artifact "standing" before the apply/start tells what the forge
+// on: rule L17. As what a pull request was merged has to be of that one: rule L25. Of a pull request the last artifact "standing" before the apply/start tells what the forge
 // answered then. Without one, what the record does not tell (who is in a team or
 // owns a path, which commit was HEAD) is taken for granted.
 func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
@@ -109,6 +109,13 @@ func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 				if err != nil {
 					f.Add("L17", at, "%v", err)
 				}
+			}
+		case *ledger.ArtifactStored:
+			if p.Kind != KindMerge {
+				break
+			}
+			if _, err := ReadMerge(dir, log); err != nil {
+				f.Add("L25", at, "%v", err)
 			}
 		case *ledger.ApprovalDecision:
 			evidence, err := checkEvidence(dir, log, i, p)
@@ -341,7 +348,11 @@ func CheckRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
 	log, found := ledger.ReadOwn(dir, id)
 	if log != nil {
 		found = append(found, checkDenials(tree, log)...)
-		found = append(found, checkProposed(tree, log)...)
+		listed, err := checkProposed(tree, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, listed...)
 		found = append(found, new(Policies).Redo(dir, log)...)
 	}
 	return log, found, nil
@@ -367,22 +378,26 @@ func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
 }
 
 // checkProposed is L12 for one transaction: its proposal is in the index.
-func checkProposed(tree fs.FS, log *ledger.Log) []rule.Violation {
+func checkProposed(tree fs.FS, log *ledger.Log) ([]rule.Violation, error) {
 	tx := log.Transaction()
 	if !canon.IsHex64(tx.PatchID()) {
-		return nil
+		return nil, nil
+	}
+	dirs := []string{ledger.ProposedDir(tx.PatchID())}
+	if number := tx.PullRequest(); number > 0 {
+		dirs = append(dirs, ledger.PullDir(number))
 	}
 	here := ledger.Listed{BaseCommit: log.Meta().BaseCommit, TransactionID: tx.TransactionID}
-	listed, err := ledger.ListedIn(tree, ledger.ProposedDir(tx.PatchID()), tx.TransactionID)
-	found := err == nil && listed == here
-	if number := tx.PullRequest(); number > 0 {
-		listed, err = ledger.ListedIn(tree, ledger.PullDir(number), tx.TransactionID)
-		found = found && err == nil && listed == here
+	for _, dir := range dirs {
+		listed, err := ledger.ListedIn(tree, dir, tx.TransactionID)
+		if errors.As(err, new(*fs.PathError)) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err // whether it is there was not read
+		}
+		if err != nil || listed != here {
+			return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}, nil
+		}
 	}
-	if !found {
-		return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}
-	}
-	return nil
+	return nil, nil
 }
 
 // ReadStanding reads what an apply recorded of its approvals: the last before it.

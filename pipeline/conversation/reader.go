@@ -49,8 +49,7 @@ type Diffs interface {
 	// MergeBase is the best common ancestor of a branch of the base repository,
 	// as it is there now, and a commit.
 	MergeBase(ctx context.Context, branch, commit string) (string, error)
-	// Diff is what makes the second commit's tree of the first one's; "" for the
-	// first is the second's first parent.
+	// Diff is what makes the second commit's tree of the first one's.
 	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 }
 

@@ -164,15 +164,18 @@ const (
 
 // A PullRequest is one as the forge told it.
 type PullRequest struct {
-	Repository  ledger.Repository `json:"repository"` // that it is in
-	Number      int               `json:"number"`
-	State       string            `json:"state"`
-	Draft       bool              `json:"draft"`
-	Title       string            `json:"title"`
-	Author      ledger.Actor      `json:"author"`
-	Head        Side              `json:"head"`
-	Base        Side              `json:"base"`
-	MergeCommit string            `json:"merge_commit,omitempty"` // once merged
+	Repository ledger.Repository `json:"repository"` // that it is in
+	Number     int               `json:"number"`
+	State      string            `json:"state"`
+	Draft      bool              `json:"draft"`
+	Title      string            `json:"title"`
+	Author     ledger.Actor      `json:"author"`
+	Head       Side              `json:"head"`
+	Base       Side              `json:"base"`
+	// MergeCommit is the newest commit that the base branch got by the merge, and MergedAt when
+	// that was (RFC 3339, UTC); "" unless it was merged. A forge may tell the commit a moment later.
+	MergeCommit string `json:"merge_commit,omitempty"`
+	MergedAt    string `json:"merged_at,omitempty"`
 	// MaintainerCanModify says whether those with write access to the base may
 	// push to the head of a fork.
 	MaintainerCanModify bool `json:"maintainer_can_modify"`

@@ -129,7 +129,7 @@ var forms = map[string]func(string) bool{
 	"source_proposal_hash": canon.IsSum, "proposal_hash": canon.IsSum, "base_sha256": canon.IsSum, "after_sha256": canon.IsSum,
 
 	"base_commit": isGitID, "policy_commit": isGitID, "commit": isGitID, "commit_before": isGitID, "commit_after": isGitID,
-	"tree": isGitID, "ledger_commit": isGitID, "applied_commit": isGitID, "head_commit": isGitID,
+	"tree": isGitID, "ledger_commit": isGitID, "applied_commit": isGitID, "head_commit": isGitID, "merge_commit": isGitID,
 
 	"patch_id": canon.IsHex64, "patchId": canon.IsHex64, "patch_ids": canon.IsHex64, "artifact_id": canon.IsHex64,
 	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,

@@ -10,10 +10,12 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // ChangeFor makes an input one for a pull request as it is now: its head is
@@ -74,31 +76,55 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("pull request %d is %s", e.PullRequest, e.State)
 }
 
+// mostRebased is how many commits of the base branch are compared, as a row, with what was
+// approved: a forge can rebase a pull request.
+const mostRebased = 50
+
 // End ends a transaction of a pull request's own diff after the pull request was
-// closed: as completed if it was approved and what was merged is the patch, as it
-// can be proved by hashing that again, else as interrupted.
+// closed: as completed if it was approved and what was merged is exactly that, on whatever
+// the base branch had by then, else as interrupted.
 func End(ctx context.Context, r *pipeline.Runner, id string) (pipeline.Gated, error) {
-	return r.EndOwnDiff(ctx, id, func(ctx context.Context, g pipeline.Gated) string {
+	return r.EndOwnDiff(ctx, id, func(ctx context.Context, g pipeline.Gated) (string, error) {
 		pull := g.Pull()
-		switch {
-		case pull.State != forge.PullRequestMerged:
-			return "the pull request was closed"
-		case g.Err() != nil:
-			return "the pull request was merged without every approval"
+		failed := func(err error) error {
+			return fmt.Errorf("reading what pull request %d was merged as, %.12s: %w", pull.Number, pull.MergeCommit, err)
 		}
-		err := r.Code.Fetch(ctx, "refs/heads/"+pull.Base.Branch, pull.MergeCommit)
+		if err := r.Code.Fetch(ctx, "refs/heads/"+pull.Base.Branch, pull.MergeCommit, g.Transaction().Pointers.Proposal.BaseCommit); err != nil {
+			return "", failed(err)
+		}
+		want, err := approved(ctx, r, g)
+		if errors.As(err, new(*reviewed.RedactedError)) {
+			return "it was approved, and whether what was merged is exactly that cannot be told: " + err.Error(), nil
+		}
 		if err != nil {
-			return "what was merged cannot be read: " + err.Error()
+			return "", failed(err)
 		}
-		set, err := r.Code.Diff(ctx, "", pull.MergeCommit)
-		switch {
+		switch _, ok, err := explain.Placed(ctx, r.Code, want, pull.MergeCommit, mostRebased); {
 		case err != nil:
-			return "what was merged cannot be read: " + err.Error()
-		case set.ID() != g.Transaction().PatchID():
-			return "what was merged is another patch"
+			return "", failed(err)
+		case !ok:
+			return "it was approved, and what was merged is not exactly that", nil
 		}
-		return ""
+		return "", nil
 	})
+}
+
+// approved is the patch that a pull request's own diff was, whose secrets the pull
+// request has.
+func approved(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) (patch.Patchset, error) {
+	tx := g.Transaction()
+	set, err := g.Patchset(ctx)
+	var redacted *reviewed.RedactedError
+	if errors.As(err, &redacted) {
+		var head string
+		if head, err = r.Code.Head(ctx, tx.PullRequest()); err == nil {
+			set, err = r.Code.Diff(ctx, tx.Pointers.Proposal.BaseCommit, head)
+		}
+		if errors.As(err, new(*patch.Error)) || err == nil && set.ID() != tx.PatchID() {
+			err = redacted
+		}
+	}
+	return set, err
 }
 
 // Replace ends the open transactions of a pull request's own diff that its diff

@@ -346,7 +346,7 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 		return nil
 	}
 	// Everybody's word is read once more: what was taken back since merges nothing.
-	g, err := s.Runner.Gate(ctx, id)
+	g, err := s.Runner.GateToMerge(ctx, id)
 	if err == nil && g.Err() != nil {
 		var rep report.Report
 		if rep, _, err = s.took(ctx, g); err == nil {
@@ -379,8 +379,8 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 	if s.pull.Base.Branch != base {
 		return &MergeError{s.number, commit, "it was merged into " + report.Clean(s.pull.Base.Branch)}
 	}
-	if err := s.close(ctx, id); err != nil {
-		return &MergeError{s.number, commit, oneLine(err)}
+	if err := s.close(ctx, id); err != nil { // the next run ends it
+		return err
 	}
 	log, err := ledger.Read(s.ledger.Tree, id)
 	if err == nil && log.Transaction().Status != ledger.Completed {
@@ -443,7 +443,7 @@ func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head
 // awaitMerge reads the pull request until it is merged: GitHub takes a moment.
 func (s *settlement) awaitMerge(ctx context.Context) (err error) {
 	for range 5 {
-		if s.pull, err = s.Forge.PullRequest(ctx, s.number); err != nil || s.pull.State == forge.PullRequestMerged {
+		if s.pull, err = s.Forge.PullRequest(ctx, s.number); err != nil || s.pull.State == forge.PullRequestMerged && s.pull.MergeCommit != "" {
 			return err
 		}
 		if err := s.Wait(ctx, 2*time.Second); err != nil {

@@ -228,7 +228,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 			if list, err := risk.Read(raw); err == nil {
 				t.risks = &list
 			}
-		case approval.KindStatement, "command", "validation", approval.KindPosted, approval.KindStanding, approval.KindDecision, "trace", "proposal":
+		case approval.KindStatement, "command", "validation", approval.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
 			t.asides[a.Path] = raw
 		}
 	}

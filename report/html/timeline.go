@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -109,8 +110,11 @@ func (s *sheet) stored(p *ledger.ArtifactStored) {
 			s.Text(": ")
 			s.web(c.URL)
 		}
+	case approval.KindMerge:
+		doc, _ := aside[approval.Merge](s.t, p.Path)
+		s.Text("The forge merged the pull request at " + doc.MergedAt + " as ").Code(doc.MergeCommit)
 	case "standing":
-		s.Text("The forge was asked again whether the approvals stand")
+		s.Text("The forge was asked whether the approvals stand")
 	case "validation":
 		s.Link("#commands", "Checks of the result").Text(" were recorded")
 	}

@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 )
@@ -10,7 +11,7 @@ import (
 var pullCases = []testCase{
 	{"a pull request", func(s *scene) {
 		p := s.pull()
-		if p.Number != s.pr || p.State != forge.PullRequestOpen || p.Draft || p.Title != "Work" || p.Author != s.eve || p.Fork() || p.MergeCommit != "" || p.Strangers {
+		if p.Number != s.pr || p.State != forge.PullRequestOpen || p.Draft || p.Title != "Work" || p.Author != s.eve || p.Fork() || p.MergeCommit+p.MergedAt != "" || p.Strangers {
 			s.Errorf("%+v", p)
 		}
 		if p.Head.Commit != s.head || p.Head.Branch != "topic" || p.Head.Protected || p.Base.Branch != "main" || p.Base.Commit != s.Ref("main") || p.Base.CloneURL == "" {
@@ -75,7 +76,7 @@ var pullCases = []testCase{
 	}},
 	{"states", func(s *scene) {
 		s.Close(s.eve, s.pr)
-		if p := s.pull(); p.State != forge.PullRequestClosed || p.Head.Commit != s.head {
+		if p := s.pull(); p.State != forge.PullRequestClosed || p.Head.Commit != s.head || p.MergeCommit+p.MergedAt != "" {
 			s.Errorf("closed: %+v", p)
 		}
 		s.Reopen(s.eve, s.pr)
@@ -83,8 +84,10 @@ var pullCases = []testCase{
 			s.Errorf("reopened: %+v", p)
 		}
 		commit := must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
-		if p := s.pull(); p.State != forge.PullRequestMerged || p.MergeCommit != commit || p.Head.Commit != s.head {
-			s.Errorf("merged: %+v", p)
+		p := s.pull()
+		all := must(s.Forge().Merged(s.Context(), hourAgo()))(s)
+		if p.State != forge.PullRequestMerged || p.MergeCommit != commit || p.Head.Commit != s.head || len(all) != 1 || p.MergedAt != all[0].At.UTC().Format(time.RFC3339) {
+			s.Errorf("merged: %+v, listed %+v", p, all)
 		}
 	}},
 	{"pushed while it was closed", func(s *scene) {

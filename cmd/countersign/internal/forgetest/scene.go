@@ -251,6 +251,19 @@ func (f fetched) Drift(context.Context, int, string, string) (int, []string, err
 	return 0, nil, errors.New("nobody counted")
 }
 
+func (f fetched) Fetch(_ context.Context, _ string, commits ...string) error {
+	for _, commit := range commits {
+		if f.s.trees[commit] == nil {
+			return fmt.Errorf("no commit %s", commit)
+		}
+	}
+	return nil
+}
+
+func (f fetched) Parents(_ context.Context, commit string) ([]string, error) {
+	return []string{f.s.parent[commit]}, nil
+}
+
 // MergeBase: every branch begins at main's first commit, and goes on alone.
 func (f fetched) MergeBase(_ context.Context, _, commit string) (string, error) {
 	if f.s.trees[commit] == nil {

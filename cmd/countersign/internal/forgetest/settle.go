@@ -3,11 +3,14 @@ package forgetest
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -30,6 +33,32 @@ var settleCases = []testCase{
 		s.Comment(s.bob, s.pr, s.denial())
 		s.settled()
 		s.shows(false)
+	}},
+	{"a merged pull request whose approver has no rights any more, killed after any request", func(s *scene) {
+		s.begun()
+		dan := s.Person("dan", "write")
+		s.Review(dan, s.pr, "APPROVED", "")
+		s.settled()
+		main := s.Ref("main")
+		commit := s.made("main", main, must(s.Forge().Merge(s.Context(), s.pr, s.head))(s), Work())
+		s.Role(dan, "read")
+		for n := range mostRequests {
+			heal := s.Break(n)
+			_, err := s.settle()
+			if heal(); err == nil {
+				break
+			}
+		}
+		snap := must(s.store.Snapshot(s.Context()))(s)
+		all := must(ledger.StatesOnPull(snap.Tree, s.pull().Repository, s.pr))(s)
+		if len(all) != 1 || all[0].Status != ledger.Completed {
+			s.Fatalf("%+v", all)
+		}
+		dir := must(fs.Sub(snap.Tree, ledger.Dir(all[0].TransactionID)))(s)
+		merge := must(approval.ReadMerge(dir, must(ledger.Read(snap.Tree, all[0].TransactionID))(s)))(s)
+		if merge == nil || merge.MergeCommit != commit || merge.MergedAt != s.pull().MergedAt || merge.HeadCommit != s.head || merge.Base != "main" {
+			s.Errorf("%+v", merge)
+		}
 	}},
 	{"a settlement whose comment has no answer", func(s *scene) {
 		s.Lose(Commented)

@@ -105,6 +105,29 @@ func TestMergedMissingMembers(t *testing.T) {
 	}
 }
 
+// Of a merged pull request the commit may be told later, and all else has to be told.
+func TestMergedPullRequest(t *testing.T) {
+	const merged = `{"number": 7, "state": "closed", "merged": true, "merged_at": "2026-01-02T04:04:05+01:00", "merge_commit_sha": "1111111111111111111111111111111111111111",
+		"base": {"label": "main", "sha": "2222222222222222222222222222222222222222", "repo": {"id": 1, "full_name": "acme/site"}},
+		"head": {"label": "", "ref": "refs/pull/7/head", "sha": "3333333333333333333333333333333333333333"}}`
+	for name, c := range map[string]struct {
+		answer, commit string
+		fails          bool
+	}{
+		"whole":      {merged, strings.Repeat("1", 40), false},
+		"no commit":  {without(t, merged, "merge_commit_sha"), "", false},
+		"a name":     {strings.Replace(merged, strings.Repeat("1", 40), "main", 1), "", true},
+		"no time":    {without(t, merged, "merged_at"), "", true},
+		"not merged": {strings.Replace(merged, `"merged": true`, `"merged": false`, 1), "", false},
+	} {
+		pr, err := answering(t, 0, map[string][]string{"pulls/7": {c.answer}}).PullRequest(t.Context(), 7)
+		at := map[string]string{forge.PullRequestMerged: "2026-01-02T03:04:05Z"}[pr.State]
+		if (err != nil) != c.fails || err == nil && (pr.MergeCommit != c.commit || pr.MergedAt != at) {
+			t.Errorf("%s: %+v, %v", name, pr, err)
+		}
+	}
+}
+
 // What is sent is ASCII, and says the same.
 func TestSendsASCII(t *testing.T) {
 	const text = "a\u00e9\u20ac\U0001f600\ufffd\x00\x7f\"\\<\u2028"

@@ -163,7 +163,7 @@ func (c *Client) Merge(ctx context.Context, number int, head string) (string, er
 	case unread != nil:
 	case pr.Head.Commit != head:
 		err = &rest.Error{Kind: rest.KindMoved, Message: fmt.Sprintf("the head is %.12s now, and not %.12s", pr.Head.Commit, head)}
-	case pr.State == forge.PullRequestMerged && rest.CheckCommit(pr.MergeCommit) == nil:
+	case pr.State == forge.PullRequestMerged && pr.MergeCommit != "":
 		return pr.MergeCommit, nil
 	case err == nil:
 		err = rest.Unusable("it does not tell which commit was merged")

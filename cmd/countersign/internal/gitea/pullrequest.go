@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -24,7 +25,7 @@ type pull struct {
 	AllowMaintainerEdit bool     `json:"allow_maintainer_edit"`
 	Base                *branch  `json:"base"`
 	Head                *branch  `json:"head"`
-	MergeCommit         *string  `json:"merge_commit_sha"`
+	MergeCommit         string   `json:"merge_commit_sha"`
 	MergedAt            string   `json:"merged_at"` // RFC 3339, null unless it was merged
 }
 
@@ -143,8 +144,12 @@ func (c *Client) pullOf(number int, got pull) (forge.PullRequest, error) {
 	if got.Head.Label == "" { // anybody who may read can push it
 		pr.Head.Repository = nil
 	}
-	if pr.State == forge.PullRequestMerged && got.MergeCommit != nil {
-		pr.MergeCommit = *got.MergeCommit
+	if pr.State == forge.PullRequestMerged {
+		at, err := time.Parse(time.RFC3339, got.MergedAt)
+		pr.MergedAt, pr.MergeCommit = at.UTC().Format(time.RFC3339), got.MergeCommit
+		if err != nil || got.MergeCommit != "" && rest.CheckCommit(got.MergeCommit) != nil {
+			return pr, rest.Unusable("it was merged, and when or as which commit cannot be read")
+		}
 	}
 	pr.Repository = *pr.Base.Repository
 	return pr, nil

@@ -149,7 +149,7 @@ query($owner: String!, $name: String!, $number: Int!, $commits: Boolean!, $files
       author { ...who }
       headRepository { ...place }
       headRefName headRefOid baseRefName baseRefOid
-      mergeCommit { oid }
+      mergeCommit { oid } mergedAt
       commits(first: 100, after: $afterCommit) @include(if: $commits) {
         totalCount pageInfo { hasNextPage endCursor }
         nodes { commit { author { user { databaseId login } } committer { user { databaseId login } } } }

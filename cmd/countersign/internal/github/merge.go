@@ -148,7 +148,7 @@ func (c *Client) Merge(ctx context.Context, number int, head string) (string, er
 	case unread != nil:
 	case pr.Head.Commit != head:
 		err = &Error{Kind: KindMoved, Message: fmt.Sprintf("the head is %.12s now, and not %.12s", pr.Head.Commit, head)}
-	case pr.State == forge.PullRequestMerged && checkCommit(pr.MergeCommit) == nil:
+	case pr.State == forge.PullRequestMerged && pr.MergeCommit != "":
 		return pr.MergeCommit, nil
 	}
 	return "", failed(op, err)

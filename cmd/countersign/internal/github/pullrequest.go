@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -41,6 +42,7 @@ type pullNode struct {
 	BaseRefName         string             `json:"baseRefName"`
 	BaseRefOid          string             `json:"baseRefOid"`
 	MergeCommit         *object            `json:"mergeCommit"`
+	MergedAt            *time.Time         `json:"mergedAt"`
 	Commits             *page[commitNode]  `json:"commits"`
 	Files               *page[changedFile] `json:"files"`
 }
@@ -131,8 +133,13 @@ func (c *Client) pullRequestOf(number int, in *place, n *pullNode) (forge.PullRe
 	case checkCommit(n.HeadRefOid) != nil || checkCommit(n.BaseRefOid) != nil || n.HeadRefName == "" || n.BaseRefName == "":
 		return pr, unusable("head or base of the pull request is missing")
 	}
-	if n.MergeCommit != nil && pr.State == forge.PullRequestMerged {
-		pr.MergeCommit = n.MergeCommit.Oid
+	if pr.State == forge.PullRequestMerged {
+		if n.MergedAt == nil || n.MergeCommit != nil && checkCommit(n.MergeCommit.Oid) != nil {
+			return pr, unusable("it was merged, and when or as which commit cannot be read")
+		}
+		if pr.MergedAt = n.MergedAt.UTC().Format(time.RFC3339); n.MergeCommit != nil {
+			pr.MergeCommit = n.MergeCommit.Oid
+		}
 	}
 	var err error
 	if pr.Base, err = c.side(in, n.BaseRefName, n.BaseRefOid); err != nil {

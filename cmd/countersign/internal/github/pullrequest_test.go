@@ -67,6 +67,15 @@ func TestPullRequestStates(t *testing.T) {
 	if pr := w.pull(1); pr.State != forge.PullRequestMerged || pr.MergeCommit != merged {
 		t.Errorf("merged: %+v, by %s", pr, merged)
 	}
+	// The commit may be told later, and all else has to be told.
+	for path, fails := range map[string]bool{"mergeCommit": false, "mergeCommit.oid": true, "mergedAt": true} {
+		w.Fail(githubtest.Fault{Contains: "mergedAt", Kind: githubtest.GraphQLNull, Text: "repository.pullRequest." + path, Times: -1})
+		pr, err := w.client.PullRequest(context.Background(), 1)
+		if (err != nil) != fails || !fails && (pr.MergeCommit != "" || pr.MergedAt == "") {
+			t.Errorf("without %s: %+v, %v", path, pr, err)
+		}
+		w.Heal()
+	}
 	_, err := w.client.PullRequest(context.Background(), 99)
 	checkKind(t, err, KindNotFound)
 }

@@ -16,7 +16,7 @@ import (
 // A FaultKind is a way in which a request goes wrong.
 type FaultKind string
 
-// With the last six the server does what it was asked for; with the others it
+// With the last seven the server does what it was asked for; with the others it
 // does not, unless the Fault says After.
 const (
 	Status         FaultKind = "status"          // Fault.Status
@@ -30,6 +30,7 @@ const (
 	LastPage       FaultKind = "last page"       // no Link; hasNextPage is false
 	EmptyPage      FaultKind = "empty page"      // a list without its items; nodes are empty
 	GraphQLPartial FaultKind = "graphql partial" // 200; null at Fault.Text, such as repository.pullRequest.reviews, and an error
+	GraphQLNull    FaultKind = "graphql null"    // 200; null at Fault.Text, as where GitHub does not know it yet
 	LimitSpent     FaultKind = "limit spent"     // as it is, with 0 remaining
 )
 
@@ -100,7 +101,7 @@ func (s *Server) around(w http.ResponseWriter, seen *Request, f *Fault, do func(
 
 func (f *Fault) serves() bool {
 	switch f.Kind {
-	case Truncate, Half, LastPage, EmptyPage, GraphQLPartial, LimitSpent:
+	case Truncate, Half, LastPage, EmptyPage, GraphQLPartial, GraphQLNull, LimitSpent:
 		return true
 	}
 	return f.After
@@ -170,7 +171,7 @@ func (f *Fault) rewrite(body []byte) []byte {
 	if f.Kind == EmptyPage {
 		v = emptied(v)
 	}
-	if answer, ok := v.(object); ok && f.Kind == GraphQLPartial {
+	if answer, ok := v.(object); ok && (f.Kind == GraphQLPartial || f.Kind == GraphQLNull) {
 		path := strings.Split(f.Text, ".")
 		at, _ := answer["data"].(object)
 		for _, name := range path[:len(path)-1] {
@@ -179,7 +180,9 @@ func (f *Fault) rewrite(body []byte) []byte {
 		if at != nil {
 			at[path[len(path)-1]] = nil
 		}
-		answer["errors"] = []any{object{"message": "Something went wrong while executing your query.", "path": path}}
+		if f.Kind == GraphQLPartial {
+			answer["errors"] = []any{object{"message": "Something went wrong while executing your query.", "path": path}}
+		}
 	}
 	out, err := json.Marshal(v)
 	if err != nil {
