@@ -1,5 +1,3 @@
-// Package explain says what accounts for a change on a branch. It is pure, over an
-// interface that gitstore serves.
 package explain
 
 import (
@@ -8,13 +6,10 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/patch/threeway"
 )
 
-// Code is the commits of a repository.
-type Code interface {
-	// Diff is what makes the second commit's tree of the first one's. A difference that
-	// nobody can propose, or that is nothing, is a *patch.Error.
+// Commits are those of a repository, as Placed asks for them.
+type Commits interface {
 	Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 	// Parents are those of a commit, in the order in which it has them.
 	Parents(ctx context.Context, commit string) ([]string, error)
@@ -26,7 +21,7 @@ type Code interface {
 // the change has to give what is there, put onto what was before, and what was before, taken
 // out of what is there: all of it was made, no part of it before, and nothing beside it.
 // The error is one of reading.
-func Placed(ctx context.Context, code Code, want patch.Patchset, tip string, most int) (from string, ok bool, err error) {
+func Placed(ctx context.Context, code Commits, want patch.Patchset, tip string, most int) (from string, ok bool, err error) {
 	paths := want.Paths()
 	for commit, n := tip, 1; n <= most; commit, n = from, n+1 {
 		parents, err := code.Parents(ctx, commit)
@@ -45,7 +40,7 @@ func Placed(ctx context.Context, code Code, want patch.Patchset, tip string, mos
 		if err := unlessUnfit(err); err != nil {
 			return "", false, err
 		}
-		if err == nil && makes(made, want) {
+		if err == nil && makesAll(made, want) {
 			return from, true, nil
 		}
 		if len(parents) > 1 {
@@ -63,11 +58,9 @@ func unlessUnfit(err error) error {
 	return err
 }
 
-// makes reports whether what was made of some files is a change of them.
-func makes(made, want patch.Patchset) bool {
+// makesAll reports whether what was made of some files is a change of them.
+func makesAll(made, want patch.Patchset) bool {
 	return slices.EqualFunc(made.Files(), want.Files(), func(m, w patch.Change) bool {
-		after, on := threeway.Merge(w.Before, m.Before, w.After)
-		before, off := threeway.Merge(w.After, m.After, w.Before)
-		return m.Path == w.Path && on && off && after.Equal(m.After) && before.Equal(m.Before)
+		return m.Path == w.Path && makes(w, m.Before, m.After)
 	})
 }

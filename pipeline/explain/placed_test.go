@@ -4,75 +4,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// A history is commits, each of some files and on some others: "x:" before a text makes a file
+// These are commits, each of some files and on some others: "x:" before a text makes a file
 // executable. One that has no files cannot be read.
-type history map[string]struct {
+type commits map[string]struct {
 	parents string
-	files   map[string]string
+	files   files
 }
 
 var errUnread = errors.New("no connection")
 
-func (h history) Parents(_ context.Context, commit string) ([]string, error) {
+func (h commits) Parents(_ context.Context, commit string) ([]string, error) {
 	if _, known := h[commit]; !known {
 		return nil, errUnread
 	}
 	return strings.Fields(h[commit].parents), nil
 }
 
-func (h history) Diff(_ context.Context, from, to string) (patch.Patchset, error) {
+func (h commits) Diff(_ context.Context, from, to string) (patch.Patchset, error) {
 	if h[from].files == nil || h[to].files == nil {
 		return patch.Patchset{}, errUnread
 	}
-	return between(h[from].files, h[to].files)
+	return patchOf(h[from].files, h[to].files)
 }
 
-func between(from, to map[string]string) (patch.Patchset, error) {
+func patchOf(from, to files) (patch.Patchset, error) {
 	after := map[string]*patch.File{}
 	for path := range from {
 		after[path] = nil
 	}
 	for path, text := range to {
-		data, executable := strings.CutPrefix(text, "x:")
-		after[path] = &patch.File{Mode: patch.Regular, Data: []byte(data)}
-		if executable {
-			after[path].Mode = patch.Executable
-		}
+		after[path] = file(text)
 	}
-	base := fstest.MapFS{}
-	for path, text := range from {
-		data, executable := strings.CutPrefix(text, "x:")
-		mode := fs.FileMode(0o644)
-		if executable {
-			mode = 0o755
-		}
-		base[path] = &fstest.MapFile{Data: []byte(data), Mode: mode}
-	}
-	return patch.Between(base, after)
+	return patch.Between(from.fs(), after)
 }
-
-func lines(words string) string { return strings.ReplaceAll(words, " ", "\n") + "\n" }
 
 // TestPlaced: a change of two lines of a, and a file that is made, on a base that has moved or
 // not, as one commit, a merge or a row.
 func TestPlaced(t *testing.T) {
-	base := map[string]string{"a": lines("1 2 3 4 5 6 7"), "b": "b\n"}
-	approved := map[string]string{"a": lines("1 two 3 4 5 six 7"), "b": "b\n", "new": "new\n"}
-	want, err := between(base, approved)
+	base := files{"a": lines("1 2 3 4 5 6 7"), "b": "b\n"}
+	approved := files{"a": lines("1 two 3 4 5 six 7"), "b": "b\n", "new": "new\n"}
+	want, err := patchOf(base, approved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := func(files map[string]string, changes ...string) map[string]string {
+	with := func(files files, changes ...string) files {
 		out := maps.Clone(files)
 		for i := 0; i < len(changes); i += 2 {
 			if out[changes[i]] = changes[i+1]; changes[i+1] == "" {
@@ -84,54 +67,54 @@ func TestPlaced(t *testing.T) {
 	moved := with(base, "a", lines("1 2 3 FOUR 5 6 7 8"), "b", "c\n")
 	onMoved := with(moved, "a", lines("1 two 3 FOUR 5 six 7 8"), "new", "new\n")
 	for name, c := range map[string]struct {
-		was   map[string]string
-		row   []map[string]string // the commits on what was
-		merge int                 // which of them is one, counted from 1
-		from  int                 // before the row; -1 where it is not placed
+		was   files
+		row   []files // the commits on what was
+		merge int     // which of them is one, counted from 1
+		from  int     // before the row; -1 where it is not placed
 	}{
-		"as approved":                    {base, []map[string]string{approved}, 0, 0},
-		"as a merge":                     {base, []map[string]string{approved}, 1, 0},
-		"on a moved base":                {moved, []map[string]string{onMoved}, 0, 0},
-		"as a merge on a moved base":     {moved, []map[string]string{onMoved}, 1, 0},
-		"a row":                          {base, []map[string]string{with(base, "new", "new\n"), approved}, 0, 0},
-		"a row on a moved base":          {moved, []map[string]string{with(moved, "a", lines("1 two 3 FOUR 5 6 7 8")), with(moved, "a", lines("1 two 3 FOUR 5 six 7 8")), onMoved}, 0, 0},
-		"after another commit":           {base, []map[string]string{moved, onMoved}, 0, 1},
-		"and a line more":                {moved, []map[string]string{with(onMoved, "a", lines("1 two 3 FOUR 5 six 7 8 9"))}, 0, -1},
-		"and a line less":                {moved, []map[string]string{with(onMoved, "a", lines("1 two 3 FOUR 5 six 7"))}, 0, -1},
-		"and another file":               {base, []map[string]string{with(approved, "evil", "x\n")}, 0, -1},
-		"and a mode":                     {base, []map[string]string{with(approved, "new", "x:new\n")}, 0, -1},
-		"without a file":                 {base, []map[string]string{with(approved, "new", "")}, 0, -1},
-		"another file, there and gone":   {base, []map[string]string{with(base, "new", "new\n", "evil", "x\n"), approved}, 0, -1},
-		"another file, in the row":       {base, []map[string]string{with(base, "evil", "x\n"), with(approved, "evil", "x\n")}, 0, 1},
-		"a line of it was there":         {with(moved, "a", lines("1 two 3 FOUR 5 6 7 8")), []map[string]string{onMoved}, 0, -1},
-		"a neighbour moved":              {with(base, "a", lines("1 2 THREE 4 5 6 7")), []map[string]string{with(approved, "a", lines("1 two THREE 4 5 six 7"))}, 0, -1},
-		"taken back":                     {approved, []map[string]string{base}, 0, -1},
-		"a row that ends with a merge":   {base, []map[string]string{with(base, "new", "new\n"), approved}, 2, -1},
-		"a merge in a row":               {base, []map[string]string{with(base, "new", "new\n"), approved}, 1, -1},
-		"a row that is longer than most": {base, []map[string]string{with(base, "new", "new\n"), with(base, "new", "x:new\n"), with(base, "new", "new\n", "a", "x:"+base["a"]), approved}, 0, -1},
-		"a commit that cannot be read":   {base, []map[string]string{nil, approved}, 0, -2},
+		"as approved":                    {base, []files{approved}, 0, 0},
+		"as a merge":                     {base, []files{approved}, 1, 0},
+		"on a moved base":                {moved, []files{onMoved}, 0, 0},
+		"as a merge on a moved base":     {moved, []files{onMoved}, 1, 0},
+		"a row":                          {base, []files{with(base, "new", "new\n"), approved}, 0, 0},
+		"a row on a moved base":          {moved, []files{with(moved, "a", lines("1 two 3 FOUR 5 6 7 8")), with(moved, "a", lines("1 two 3 FOUR 5 six 7 8")), onMoved}, 0, 0},
+		"after another commit":           {base, []files{moved, onMoved}, 0, 1},
+		"and a line more":                {moved, []files{with(onMoved, "a", lines("1 two 3 FOUR 5 six 7 8 9"))}, 0, -1},
+		"and a line less":                {moved, []files{with(onMoved, "a", lines("1 two 3 FOUR 5 six 7"))}, 0, -1},
+		"and another file":               {base, []files{with(approved, "evil", "x\n")}, 0, -1},
+		"and a mode":                     {base, []files{with(approved, "new", "x:new\n")}, 0, -1},
+		"without a file":                 {base, []files{with(approved, "new", "")}, 0, -1},
+		"another file, there and gone":   {base, []files{with(base, "new", "new\n", "evil", "x\n"), approved}, 0, -1},
+		"another file, in the row":       {base, []files{with(base, "evil", "x\n"), with(approved, "evil", "x\n")}, 0, 1},
+		"a line of it was there":         {with(moved, "a", lines("1 two 3 FOUR 5 6 7 8")), []files{onMoved}, 0, -1},
+		"a neighbour moved":              {with(base, "a", lines("1 2 THREE 4 5 6 7")), []files{with(approved, "a", lines("1 two THREE 4 5 six 7"))}, 0, -1},
+		"taken back":                     {approved, []files{base}, 0, -1},
+		"a row that ends with a merge":   {base, []files{with(base, "new", "new\n"), approved}, 2, -1},
+		"a merge in a row":               {base, []files{with(base, "new", "new\n"), approved}, 1, -1},
+		"a row that is longer than most": {base, []files{with(base, "new", "new\n"), with(base, "new", "x:new\n"), with(base, "new", "new\n", "a", "x:"+base["a"]), approved}, 0, -1},
+		"a commit that cannot be read":   {base, []files{nil, approved}, 0, -2},
 	} {
-		h := history{"side": {"", base}, "c0": {"", c.was}}
+		h := commits{"side": {"", base}, "c0": {"", c.was}}
 		tip := "c0"
-		for i, files := range c.row {
+		for i, tree := range c.row {
 			parents := tip
 			if tip = fmt.Sprint("c", i+1); i+1 == c.merge {
 				parents += " side"
 			}
 			h[tip] = struct {
 				parents string
-				files   map[string]string
-			}{parents, files}
+				files   files
+			}{parents, tree}
 		}
 		from, ok, err := explain.Placed(t.Context(), h, want, tip, 3)
 		if ok != (c.from >= 0) || ok && from != fmt.Sprint("c", c.from) || errors.Is(err, errUnread) != (c.from == -2) {
 			t.Errorf("%s: %q %v %v", name, from, ok, err)
 		}
 	}
-	if _, ok, err := explain.Placed(t.Context(), history{}, want, "c9", 3); ok || !errors.Is(err, errUnread) {
+	if _, ok, err := explain.Placed(t.Context(), commits{}, want, "c9", 3); ok || !errors.Is(err, errUnread) {
 		t.Errorf("no such commit: %v %v", ok, err)
 	}
-	if _, ok, err := explain.Placed(t.Context(), history{"c0": {"", base}}, want, "c0", 3); ok || err != nil {
+	if _, ok, err := explain.Placed(t.Context(), commits{"c0": {"", base}}, want, "c0", 3); ok || err != nil {
 		t.Errorf("the first commit: %v %v", ok, err)
 	}
 }

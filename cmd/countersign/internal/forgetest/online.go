@@ -156,7 +156,7 @@ var onlineCases = []testCase{
 		s.wants(approval.Approved, "")
 		must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
 		s.tells(online.WhatDenied, online.Same, "merged at "+s.head)
-		must(s.runner().EndOwnDiff(s.Context(), s.tx, func(context.Context, pipeline.Gated) string { return "" }))(s)
+		must(s.runner().EndOwnDiff(s.Context(), s.tx, func(context.Context, pipeline.Gated) (string, error) { return "", nil }))(s)
 		s.tells(online.WhatDenied, online.Same, "merged at "+s.head)
 		s.tells(online.WhatPull, online.Same, "merged at "+s.head)
 	}},
