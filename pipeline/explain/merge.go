@@ -27,6 +27,7 @@ func (j *judge) merged(ctx context.Context, c history.BranchCommit) error {
 		j.take(side)
 		return nil
 	}
+	s.let()
 	brings, err := j.brings(ctx, c, side)
 	if err != nil {
 		return err

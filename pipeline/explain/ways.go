@@ -167,6 +167,13 @@ func (j *judge) options(ctx context.Context, s *subject) error {
 	return nil
 }
 
+// let lets go of what a subject needs no more that nothing accounts for, and nothing will.
+func (s *subject) let() {
+	if len(s.options) == 0 && len(s.several) < 2 {
+		s.change, s.several = change{}, nil
+	}
+}
+
 // way is that of some transactions, as strong as the weakest.
 func (s *subject) way(exact bool, claims ...*Claim) *way {
 	w := &way{cover: s.cover, whole: s.whole, partOf: s.partOf, exact: exact}
