@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/explain"
 )
 
 // TestGenerated: of random histories whose truth is known, no unapproved commit is explained and
@@ -65,4 +67,25 @@ func told(t *testing.T, seed uint64, moves []int) (*tale, []string) {
 		wrong = append(wrong, w.check(w.other)...)
 	}
 	return w, wrong
+}
+
+// TestForkOfBefore: what another branch begins with is judged by the Policy that the record names, not
+// by an older one that the default branch had where the other begins.
+func TestForkOfBefore(t *testing.T) {
+	w := newTale(t, 1)
+	r := ruleset{book: rulebook{required: 1, decisions: "signed, forge, local"}, keys: "ada cyd", bots: "bot"}
+	old := w.add(w.main, "lax", r.in(w.tree()), nobody)
+	r.book.decisions = "signed, forge"
+	w.add(w.main, "strict", r.in(w.tree()), nobody)
+	edits := w.change(w.tree(), 1)
+	x := w.propose(w.main.tip, edits, false)
+	w.approve(x, vote{"ada", "local"})
+	_, err := w.applies(x.id, "topic")
+	w.must(err)
+	fork := w.commit("fork", w.apply(w.trees[old], edits...), old)
+	got, err := w.run(nil, fork)
+	w.must(err)
+	if is := got.Unexplained[fork].Code; is != explain.WeakDecision {
+		t.Errorf("%s, %+v", is, got.Explained[fork])
+	}
 }

@@ -103,6 +103,10 @@ func (j *judge) line(ctx context.Context, tip string, own bool) error {
 	}
 	for i, c := range chain {
 		j.lines[c.ID] = line{chain, i}
+		if own {
+			_, j.onDefault = j.places[c.ID]
+			j.onDefault = j.onDefault || len(j.Default) > 0 && slices.Contains(c.Parents[:min(1, len(c.Parents))], j.Default[len(j.Default)-1])
+		}
 		var err error
 		if len(c.Parents) < 2 {
 			err = j.single(ctx, c)

@@ -20,7 +20,7 @@ func (w *tale) move() {
 		{4, "merge", w.merge}, {3, "evil merge", w.evilMerge}, {2, "octopus", w.octopus}, {3, "covered merge", w.covered},
 		{3, "by hand", w.hand}, {3, "more, or less", w.moreOrLess}, {3, "revert", w.revert}, {2, "empty", w.empty}, {4, "bot", w.bot},
 		{3, "rules", w.rules1}, {2, "a Policy of its own", w.ownPolicy}, {3, "not approved", w.notApproved}, {2, "late", w.late}, {2, "twins", w.twins},
-		{1, "a merge that the forge did not make", w.forgedMerge}, {1, "keys by hand", w.keysByHand},
+		{1, "a merge that the forge did not make", w.forgedMerge}, {2, "keys by hand", w.keysByHand},
 	}
 	total := 0
 	for _, m := range moves {
@@ -512,6 +512,13 @@ func (w *tale) rules1() {
 
 func (w *tale) keysByHand() {
 	now := rulesIn(w.tree())
+	if w.rng.IntN(2) == 0 { // takes a bot's out, which then signs all the same
+		if now.bots = []string{"", "eve"}[w.rng.IntN(2)]; now != rulesIn(w.tree()) {
+			w.add(w.main, "keys by hand", now.in(w.tree()), nobody)
+		}
+		w.bot()
+		return
+	}
 	now.keys, now.bots = strings.Join(append(strings.Fields(strings.ReplaceAll(now.keys, "eve", "")), "eve"), " "), "bot eve"
 	if now == rulesIn(w.tree()) {
 		return
@@ -526,7 +533,8 @@ func (w *tale) keysByHand() {
 		return
 	}
 	x := w.propose(w.main.tip, edits, false)
-	if w.approve(x, vote{"eve", "signed"}) && now.book.required == 1 {
+	if w.approve(x, vote{"eve", "signed"}) {
+		x.ends = "given"
 		if _, err := w.applies(x.id, "topic-"+x.id); err == nil {
 			x.ends = "applied"
 		}

@@ -76,7 +76,7 @@ func (r *rules) reads(ch change) bool {
 
 // trust is what is believed of the Policy at a commit that comes next on a branch. actual are
 // the rules of the commit before, vouched the last that commits which are accounted for made
-// of those that were there when the branch began. onDefault says that the commit before is one of the default branch;
+// of those that were there when the branch began. onDefault says that the commit that is judged is one of the default branch, or may become its next;
 // else newest is the place of the last of these that it descends from, and over their rules.
 type trust struct {
 	actual, vouched *rules
@@ -108,9 +108,7 @@ func (j *judge) begin(ctx context.Context, first history.BranchCommit) (err erro
 
 // descend notes that the branch is at a commit now, or has it.
 func (j *judge) descend(_ context.Context, commit string) {
-	at, is := j.places[commit]
-	j.onDefault = is
-	if is {
+	if at, is := j.places[commit]; is {
 		j.newest = max(j.newest, at)
 	}
 }
