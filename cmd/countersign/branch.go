@@ -74,6 +74,7 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 		return r, nil, err
 	}
 	b := r.List(f.branch, shown, listed)
+	r.Forget()
 	return r, &b, nil
 }
 

@@ -91,12 +91,12 @@ func (j *judge) claim(e *entry, t terms) (*Claim, error) {
 
 // describe takes over what the record says of the transaction.
 func (c *Claim) describe(log *ledger.Log) {
-	tx := log.Transaction()
-	c.Status, c.Proposer = tx.Status, tx.Proposer
+	tx := log.Transaction() // whose texts are parts of the whole record, which is not to stay for them
+	c.Status, c.Proposer = tx.Status, cloned(tx.Proposer)
 	if p := tx.Pointers.Proposal; p != nil {
-		c.Kind, c.BaseCommit, c.PullRequest = p.Kind, p.BaseCommit, p.PullRequest
+		c.Kind, c.BaseCommit, c.PullRequest = strings.Clone(p.Kind), strings.Clone(p.BaseCommit), p.PullRequest
 		if p.Repository != nil {
-			c.Repository = p.Repository.Name
+			c.Repository = strings.Clone(p.Repository.Name)
 		}
 	}
 	for i, p := range log.Payloads() {
@@ -111,15 +111,20 @@ func (c *Claim) describe(log *ledger.Log) {
 			}
 		}
 		c.Decisions = append(c.Decisions, Said{
-			Kind: log.Request(d.ApprovalRequestID).Kind, Decision: d.Decision, Author: d.Source.Author,
-			Permission: d.Source.Permission, Source: d.Source.Kind, URL: d.Source.URL, CreatedAt: d.Source.CreatedAt, Reason: d.Reason,
+			Kind: strings.Clone(log.Request(d.ApprovalRequestID).Kind), Decision: d.Decision, Author: cloned(d.Source.Author),
+			Permission: strings.Clone(d.Source.Permission), Source: strings.Clone(d.Source.Kind), URL: strings.Clone(d.Source.URL), CreatedAt: strings.Clone(d.Source.CreatedAt), Reason: strings.Clone(d.Reason),
 		})
 	}
 	for _, done := range ledger.Of[*ledger.ApplyComplete](log) {
 		if done.Success && c.AppliedCommit == "" {
-			c.AppliedCommit = done.CommitAfter
+			c.AppliedCommit = strings.Clone(done.CommitAfter)
 		}
 	}
+}
+
+func cloned(a ledger.Actor) ledger.Actor {
+	a.Kind, a.ID, a.Login = strings.Clone(a.Kind), strings.Clone(a.ID), strings.Clone(a.Login)
+	return a
 }
 
 // stands says by its record how a transaction ended, and why it accounts for nothing, whatever

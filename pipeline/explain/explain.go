@@ -193,6 +193,9 @@ func (r Result) Has(commit string) bool {
 	return explained || not
 }
 
+// Forget lets go of what only Commit needs.
+func (r *Result) Forget() { r.judge = nil }
+
 // BroughtBy is the commit of the chain that brought a commit as a merge, "" for one of the chain.
 func (r Result) BroughtBy(commit string) string { return r.brought[commit] }
 

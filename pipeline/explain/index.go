@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -70,7 +71,7 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 			return nil, err
 		}
 		if i == 0 {
-			x.First = cmp.Or(log.Meta().PolicyCommit, log.Meta().BaseCommit)
+			x.First = strings.Clone(cmp.Or(log.Meta().PolicyCommit, log.Meta().BaseCommit))
 			if x.Began, err = log.Time(0); err != nil {
 				return nil, err
 			}
@@ -86,11 +87,14 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 // add takes in a transaction, of which nothing was recorded before some times.
 func (x *Index) add(tree fs.FS, id string, log *ledger.Log, floor recorded) error {
 	tx := log.Transaction()
-	e := entry{id: id, patch: tx.PatchID(), ownDiff: tx.GateOnly()}
+	e := entry{id: id, patch: strings.Clone(tx.PatchID()), ownDiff: tx.GateOnly()} // clones, as a text is a part of the whole record
 	x.at[id] = len(x.entries)
 	if p := tx.Pointers.Proposal; p != nil {
-		e.base, e.files = p.BaseCommit, len(p.AfterSHA256)
+		e.base, e.files = strings.Clone(p.BaseCommit), len(p.AfterSHA256)
 		for path := range p.AfterSHA256 {
+			if x.touches[path] == nil {
+				path = strings.Clone(path)
+			}
 			x.touches[path] = append(x.touches[path], len(x.entries))
 		}
 	}
@@ -103,7 +107,7 @@ func (x *Index) add(tree fs.FS, id string, log *ledger.Log, floor recorded) erro
 		return &ledger.CorruptError{ID: id, Err: err}
 	}
 	if merge != nil {
-		e.made = append(e.made, merge.MergeCommit)
+		e.made = append(e.made, strings.Clone(merge.MergeCommit))
 		if e.merged, err = time.Parse(time.RFC3339, merge.MergedAt); err != nil {
 			return &ledger.CorruptError{ID: id, Err: err}
 		}
@@ -118,30 +122,38 @@ func (x *Index) add(tree fs.FS, id string, log *ledger.Log, floor recorded) erro
 		case *ledger.Meta:
 			x.name(p.BaseCommit, later(at, floor.from))
 			x.name(p.PolicyCommit, later(at, floor.from))
-			e.policies = append(e.policies, p.PolicyCommit)
+			e.goesBy(p.PolicyCommit)
 		case *ledger.ApprovalDecision:
 			e.settled = e.settled || e.ownDiff && p.Decision == ledger.Approve
-			e.policies = append(e.policies, p.Policy.Commit)
+			e.goesBy(p.Policy.Commit)
 		case *ledger.ArtifactStored:
 			if p.Kind == approval.KindMerge && merge != nil {
 				x.name(merge.MergeCommit, later(at, floor.to))
 			}
 		case *ledger.ApplyStart:
 			start = at
-			e.policies = append(e.policies, p.Policy.Commit)
+			e.goesBy(p.Policy.Commit)
 		case *ledger.ApplyComplete:
 			e.settled = e.settled || p.Success
 			if p.Success && p.CommitAfter != "" {
-				if known, is := x.begun[p.CommitAfter]; !is || start.Before(known) {
-					x.begun[p.CommitAfter] = start
+				made := strings.Clone(p.CommitAfter)
+				if known, is := x.begun[made]; !is || start.Before(known) {
+					x.begun[made] = start
 				}
-				e.made = append(e.made, p.CommitAfter)
-				x.name(p.CommitAfter, later(at, floor.to))
+				e.made = append(e.made, made)
+				x.name(made, later(at, floor.to))
 			}
 		}
 	}
 	x.entries = append(x.entries, e)
 	return nil
+}
+
+// goesBy notes a commit whose Policy the transaction went by.
+func (e *entry) goesBy(commit string) {
+	if !slices.Contains(e.policies, commit) {
+		e.policies = append(e.policies, strings.Clone(commit))
+	}
 }
 
 func later(a, b time.Time) time.Time {
@@ -152,7 +164,11 @@ func later(a, b time.Time) time.Time {
 }
 
 func (x *Index) name(commit string, at time.Time) {
-	if known, is := x.named[commit]; !is || at.Before(known) {
+	known, is := x.named[commit]
+	if !is {
+		commit = strings.Clone(commit)
+	}
+	if !is || at.Before(known) {
 		x.named[commit] = at
 	}
 }

@@ -216,7 +216,7 @@ func (w *stages) merged(id string, pull *pullRequest, commit string, at time.Tim
 // ends ends a transaction of a pull request's own diff: as completed unless there is a why not.
 func (w *stages) ends(id string, pull *pullRequest, whyNot string) error {
 	pull.State = forge.PullRequestMerged
-	_, err := w.runner(bea).EndOwnDiff(context.Background(), id, func(context.Context, pipeline.Gated) string { return whyNot })
+	_, err := w.runner(bea).EndOwnDiff(context.Background(), id, func(context.Context, pipeline.Gated) (string, error) { return whyNot, nil })
 	return err
 }
 
