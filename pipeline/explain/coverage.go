@@ -84,16 +84,14 @@ func (start *state) together(patches []Patch) (found [][]string, whole bool) {
 	if !start.within(patches) {
 		return nil, true
 	}
-	tried := map[string]bool{} // by the patches, in their order here
+	seen, tried := map[string]bool{}, 0 // sets of patches, in their order here; and how often one was put somewhere
 	var try func(s *state, used []int) bool
 	try = func(s *state, used []int) bool {
 		key := fmt.Sprint(slices.Sorted(slices.Values(used)))
-		if tried[key] {
+		if seen[key] {
 			return true
 		}
-		if tried[key] = true; len(tried) > maxWays {
-			return false
-		}
+		seen[key] = true
 		if len(s.missing()) == 0 {
 			if len(used) > 1 {
 				var ids []string
@@ -110,7 +108,13 @@ func (start *state) together(patches []Patch) (found [][]string, whole bool) {
 		}
 		var next []step
 		for n, p := range patches {
-			if files, fits := s.fits(p.Set); fits && !slices.Contains(used, n) {
+			if slices.Contains(used, n) {
+				continue
+			}
+			if tried++; tried > maxWays {
+				return false
+			}
+			if files, fits := s.fits(p.Set); fits {
 				gain, _ := s.gain(files)
 				now := &state{s.want, maps.Clone(s.now)}
 				maps.Copy(now.now, files)

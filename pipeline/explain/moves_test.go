@@ -16,10 +16,10 @@ func (w *tale) move() {
 		name   string
 		do     func()
 	}{
-		{4, "apply", w.applied1}, {6, "squash", w.squash}, {4, "rebase", w.rebase}, {3, "a row with a thing of its own", w.evilRow},
+		{4, "apply", w.applies1}, {6, "squash", w.squash}, {4, "rebase", w.rebase}, {3, "a row with a thing of its own", w.evilRow},
 		{4, "merge", w.merge}, {3, "evil merge", w.evilMerge}, {2, "octopus", w.octopus}, {3, "covered merge", w.covered},
 		{3, "by hand", w.hand}, {3, "more, or less", w.moreOrLess}, {3, "revert", w.revert}, {2, "empty", w.empty}, {4, "bot", w.bot},
-		{3, "rules", w.rules1}, {2, "a Policy of its own", w.ownPolicy}, {3, "not approved", w.notApproved}, {2, "late", w.late}, {2, "twins", w.twins},
+		{3, "rules", w.changesRules}, {2, "a Policy of its own", w.ownPolicy}, {3, "not approved", w.notApproved}, {2, "late", w.late}, {2, "twins", w.twins}, {2, "early", w.early},
 		{1, "a merge that the forge did not make", w.forgedMerge}, {2, "keys by hand", w.keysByHand},
 	}
 	total := 0
@@ -75,7 +75,7 @@ func movable(edits []edit) bool {
 	return !slices.ContainsFunc(edits, func(e edit) bool { return e.place == -1 })
 }
 
-func (w *tale) applied1() {
+func (w *tale) applies1() {
 	edits := w.any(w.tree())
 	if len(edits) == 0 {
 		return
@@ -473,7 +473,7 @@ func (w *tale) bot() {
 }
 
 // rules1 changes the rules, with approval or without.
-func (w *tale) rules1() {
+func (w *tale) changesRules() {
 	now := rulesIn(w.tree())
 	next := now
 	switch w.rng.IntN(4) {
@@ -642,6 +642,28 @@ func (w *tale) late() {
 	w.say("  %s %v by %v", w.names[x.id], edits, x.votes)
 }
 
+// early is a commit by hand of what is applied after that: the record names the later one.
+func (w *tale) early() {
+	edits := w.change(w.tree(), 1+w.rng.IntN(2))
+	if len(edits) == 0 {
+		return
+	}
+	x := w.propose(w.main.tip, edits, false)
+	if !w.approve(x, w.pick(rulesIn(w.trees[w.policyAt]), false)...) {
+		panic("refused")
+	}
+	x.ends = "applied"
+	first := w.add(w.main, "early", w.apply(w.tree(), edits...), nobody)
+	w.add(w.main, "early back", w.apply(w.tree(), backwards(edits)...), nobody)
+	is := w.spent(x)
+	id, err := w.applies(x.id, "main")
+	w.must(err)
+	w.names[id] = "applied"
+	w.added(w.main, id, is)
+	w.main.truth[first] = truth{names: id, why: "its approval is for a later commit"}
+	w.say("  %s %v by %v", w.names[x.id], edits, x.votes)
+}
+
 // twins are two transactions of one patch: both may be made.
 func (w *tale) twins() {
 	edits := w.change(w.tree(), 1+w.rng.IntN(2))
@@ -651,7 +673,7 @@ func (w *tale) twins() {
 	from := w.main.tip
 	one := w.transact(from, edits)
 	if one.ends == "open" {
-		w.must(w.ends(one.id, one.pull, ""))
+		w.must(w.ends(one.id, one.pull, fmt.Sprintf("%040d", 1), ""))
 		one.ends = "completed"
 	} else {
 		w.must(w.validates(one.id))

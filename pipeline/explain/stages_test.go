@@ -213,9 +213,10 @@ func (w *stages) merged(id string, pull *pullRequest, commit string, at time.Tim
 	return err
 }
 
-// ends ends a transaction of a pull request's own diff: as completed unless there is a why not.
-func (w *stages) ends(id string, pull *pullRequest, whyNot string) error {
-	pull.State = forge.PullRequestMerged
+// ends ends a transaction of a pull request that was merged as a commit: as completed unless
+// there is a why not.
+func (w *stages) ends(id string, pull *pullRequest, commit string, whyNot string) error {
+	pull.State, pull.MergeCommit, pull.MergedAt = forge.PullRequestMerged, commit, w.now.UTC().Format(time.RFC3339)
 	_, err := w.runner(bea).EndOwnDiff(context.Background(), id, func(context.Context, pipeline.Gated) (string, error) { return whyNot, nil })
 	return err
 }

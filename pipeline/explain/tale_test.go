@@ -511,17 +511,16 @@ func (w *tale) closes(x *tx, commit string) {
 	if x.pull == nil {
 		return
 	}
-	if w.rng.IntN(2) == 0 {
+	switch w.rng.IntN(4) {
+	case 0:
 		w.must(w.merged(x.id, x.pull, commit, w.now))
 		x.made = commit
-	}
-	switch w.rng.IntN(3) {
-	case 0:
-		w.must(w.ends(x.id, x.pull, ""))
-		x.ends = "completed"
 	case 1:
-		w.must(w.ends(x.id, x.pull, "what was merged is another patch"))
-		x.ends = "interrupted"
+		w.must(w.ends(x.id, x.pull, commit, ""))
+		x.ends, x.made = "completed", commit
+	case 2:
+		w.must(w.ends(x.id, x.pull, commit, "what was merged is another patch"))
+		x.ends, x.made = "interrupted", commit
 	}
 }
 
