@@ -267,7 +267,7 @@ func TestAuditKeepsCollecting(t *testing.T) {
 		was, percent = percent, next
 		return was
 	}}
-	if code := a.Main(); code != 0 || percent != 50 {
+	if code := a.Main(); code != 0 || percent != 30 {
 		t.Errorf("exit code %d, and garbage is collected at %d%%", code, percent)
 	}
 }

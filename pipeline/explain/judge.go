@@ -147,7 +147,7 @@ func (j *judge) single(ctx context.Context, c history.BranchCommit) error {
 	}
 	no.why = j.pretends(c) + no.why
 	j.refuse(c, *no)
-	s.let()
+	j.let(c.ID, s)
 	return nil
 }
 

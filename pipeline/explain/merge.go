@@ -27,7 +27,7 @@ func (j *judge) merged(ctx context.Context, c history.BranchCommit) error {
 		j.take(side)
 		return nil
 	}
-	s.let()
+	j.let(c.ID, s)
 	brings, err := j.brings(ctx, c, side)
 	if err != nil {
 		return err

@@ -168,8 +168,12 @@ func (j *judge) options(ctx context.Context, s *subject) error {
 }
 
 // let lets go of what a subject needs no more that nothing accounts for, and nothing will.
-func (s *subject) let() {
-	if len(s.options) == 0 && len(s.several) < 2 {
+func (j *judge) let(commit string, s *subject) {
+	switch {
+	case len(s.options) > 0 || len(s.several) > 1:
+	case s.no.code == NothingKnown:
+		delete(j.subjects, commit)
+	default:
 		s.change, s.several = change{}, nil
 	}
 }
