@@ -455,8 +455,13 @@ func ShortHash(id string) string { return id[:12] + "…" + id[len(id)-12:] }
 // patchHints are what usually helps against a message that holds some words, the
 // first that fits.
 var patchHints = [][2]string{
-	{`no "diff --git" lines`, `make the diff with "git diff" rather than "diff -u"`},
+	{`no "diff --git" lines`, `a "---" line has a "+++" line below it; "git diff" writes both`},
 	{`unexpected text "\x1b`, `make the diff with "git diff --no-color"`},
+	{"UTF-16", `as PowerShell's > writes it: "git diff --output=FILE", or set the encoding of the output`},
+	{"no file's two names", "make both names those of one file in the base commit, such as a/FILE and b/FILE"},
+	{"headers disagree on the file's name", "make all lines that name the file agree, or make the diff anew"},
+	{"a context diff", `make a unified diff: "git diff", or "diff -u"`},
+	{"ends in the middle of a line", "end the patch with a line break"},
 	{"unexpected text ~", `if it was made with --word-diff: "git diff --word-diff=none"`},
 	{"no format that is known", "--from says what it is (docs/agents.md); where an agent changed files in place: --worktree"},
 	{"which the bundle is made on", "the proposer has to make the change anew, on the files as they are"},
@@ -467,10 +472,9 @@ var patchHints = [][2]string{
 	{"not there: ", "the proposer has to read the file as it is in HEAD, and make the change anew"},
 	{"not a Git diff", `give the output of "git diff" or "git format-patch -1 --stdout"`},
 	{"the patch is empty", `"git diff" prints nothing for staged or committed changes; try "git diff HEAD"`},
-	{`names do not begin with "a/"`, "git -c diff.noprefix=false -c diff.mnemonicPrefix=false diff"},
+	{`names do not begin with "a/"`, `git diff --src-prefix=a/ --dst-prefix=b/`},
 	{"binary file without", `make the diff with "git diff --binary"`},
-	{"line counts are reached", `if it was made with --word-diff: "git diff --word-diff=none"`},
-	{"than its counts say", "make the diff anew: it was changed by hand, or on its way"},
+	{"hunk says", `mend the counts in its "@@" line, or make the diff anew: "git diff --word-diff=none"`},
 	{"carriage return", "make the diff anew: it was changed by hand, or on its way"},
 	{"path appears twice", `if one builds on the other, make them commits: "git format-patch --stdout BASE", with --as one`},
 	{"path component", "rename it: on some systems this name is not allowed, or means another file"},
@@ -483,7 +487,7 @@ var patchHints = [][2]string{
 	{"submodules are refused", `only regular files can be proposed; "git diff --ignore-submodules=all" leaves them out`},
 	{"symbolic link or submodule", "only regular files can be proposed; \"git diff -- . ':(exclude)PATH'\" leaves one out"},
 	{"collides with", "rename one of the two: they are one file where core.ignoreCase or core.precomposeUnicode is needed"},
-	{"does not apply", "make the diff against the commit that HEAD is on"},
+	{"does not apply", `make the diff against the commit that HEAD is on; where it was: "git diff --no-textconv --no-ext-diff"`},
 	{"in the base commit", "make the diff against the commit that HEAD is on"},
 }
 

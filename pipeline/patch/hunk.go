@@ -107,10 +107,12 @@ func (s *scanner) hunkBody(h *hunk) (ended bool, err error) {
 	start := s.rest
 	for b.old > 0 || b.new > 0 || s.at(`\`) {
 		if len(s.rest) == 0 {
-			return false, s.fail("hunk ends before its line counts are reached")
+			return false, s.miscounted(h, start)
 		}
-		line := s.next()
-		if err := b.line(line); err != nil {
+		switch err := b.line(s.next()); {
+		case errors.Is(err, errCount):
+			return false, s.miscounted(h, start)
+		case err != nil:
 			return false, s.fail("%v", err)
 		}
 		if b.last == '\\' {
@@ -121,12 +123,29 @@ func (s *scanner) hunkBody(h *hunk) (ended bool, err error) {
 	h.removed, h.added = b.removed, b.added
 	switch {
 	case len(s.rest) > 0 && strings.IndexByte(" +-", s.rest[0]) >= 0 && !s.atSignature():
-		s.next()
-		return false, s.fail("hunk has more lines than its counts say")
+		return false, s.miscounted(h, start)
 	case !b.changes:
 		return false, &Error{Line: h.line, Message: "hunk without a change"}
 	}
 	return b.oldEnded || b.newEnded, nil
+}
+
+var errCount = errors.New("hunk has other lines than its counts say")
+
+// miscounted says what a hunk's counts are, and what those of its lines are, from start on.
+func (s *scanner) miscounted(h *hunk, start []byte) error {
+	c := scanner{rest: start, line: h.line, mail: s.mail}
+	old, new := 0, 0
+	for len(c.rest) > 0 && strings.IndexByte(" +-\\\n", c.rest[0]) >= 0 && !c.atSignature() {
+		mark := c.rest[0]
+		if c.next(); mark != '+' && mark != '\\' {
+			old++
+		}
+		if mark != '-' && mark != '\\' {
+			new++
+		}
+	}
+	return &Error{Line: h.line, Message: fmt.Sprintf("hunk says %d old and %d new lines, but has %d and %d", h.oldLines, h.newLines, old, new)}
 }
 
 // body is the state while a hunk's lines are read.
@@ -155,12 +174,12 @@ func (b *body) line(line []byte) error {
 	case '\\':
 		return b.ends(line)
 	default:
-		return errors.New("hunk ends before its line counts are reached")
+		return errCount
 	}
 	b.last, b.bare = mark, len(line) <= 1
 	switch {
 	case b.old < 0 || b.new < 0:
-		return errors.New("hunk has more lines than its counts say")
+		return errCount
 	case mark != '+' && b.oldEnded || mark != '-' && b.newEnded:
 		return errors.New("a line without its newline is not the last one")
 	}
