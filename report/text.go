@@ -467,6 +467,8 @@ var patchHints = [][2]string{
 	{"which the bundle is made on", "the proposer has to make the change anew, on the files as they are"},
 	{"which the comment is on", "check out the pull request's head; if it has moved on, whoever suggests has to do so anew"},
 	{": not a JSON object", "a trace is JSON Lines of steps, or one of the logs that docs/agents.md lists; other text is none"},
+	{"would empty the file", "--from codex reads \"*** Delete File: PATH\"; --worktree proposes what is on disk"},
+	{"is not below the repository", "name the file from the top of the repository, such as docs/FILE"},
 	{"more of what is around it", "the proposer has to say which place is meant"},
 	{"or an @@ line", "the proposer has to say which place is meant"},
 	{"not there: ", "the proposer has to read the file as it is in HEAD, and make the change anew"},

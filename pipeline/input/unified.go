@@ -139,7 +139,7 @@ func (f *finder) git() (*file, error) {
 		f.next -= 2
 		plain, err := f.plain()
 		if err == nil {
-			plain.titled = true
+			plain.titled, plain.line = true, out.line
 		}
 		return plain, err
 	case f.at(0, "GIT binary patch"):
@@ -317,15 +317,15 @@ func (f *file) find(level int, there look) (string, error) {
 	}
 	switch {
 	case f.titled && was != is:
-		return "", &patch.Error{Line: f.line, Message: "headers disagree on the file's name"}
+		return "", &patch.Error{Message: "headers disagree on the file's name"}
 	case len(found) == 1:
 		return found[0], nil
 	case len(names) == 2:
-		return "", &patch.Error{Line: f.line, Message: fmt.Sprintf("%+q and %+q are no file's two names", f.was, f.is)}
+		return "", &patch.Error{Message: fmt.Sprintf("%+q and %+q are no file's two names", f.was, f.is)}
 	case f.added || f.nil:
 		return names[0], nil
 	}
-	return "", &patch.Error{Line: f.line, Path: names[0], Message: "does not exist in the base commit"}
+	return "", &patch.Error{Path: names[0], Message: "does not exist in the base commit"}
 }
 
 // strip is a name without its first directories, "" where it has not so many.
@@ -345,7 +345,9 @@ func find(files []*file, there look) (paths []string, err error) {
 			if !f.git {
 				path, err = f.find(level, there)
 			}
-			if err != nil {
+			if e, is := err.(*patch.Error); is { //nolint:errorlint // they are not wrapped
+				return nil, &patch.Error{Line: f.line, Path: e.Path, Message: e.Message}
+			} else if err != nil {
 				return nil, err
 			}
 			paths = append(paths, path)

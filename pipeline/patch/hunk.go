@@ -216,7 +216,7 @@ func applyHunks(before []byte, hunks []hunk) ([]byte, error) {
 	t := text{rest: before, out: make([]byte, 0, max(size, 0))}
 	for _, h := range hunks {
 		if err := t.hunk(h); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w%s", err, h.elsewhere(before))
 		}
 	}
 	return t.out, t.emit(t.rest)
@@ -292,11 +292,45 @@ func (t *text) apply(mark byte, content []byte) error {
 
 func (t *text) unexpected(content []byte) error {
 	line, _ := cutLine(t.rest)
+	has, wants := string(bytes.TrimRight(line, "\r\n")), string(bytes.TrimRight(content, "\r\n"))
 	why := ""
-	if len(line) > 0 && bytes.Equal(bytes.TrimRight(line, "\r\n"), bytes.TrimRight(content, "\r\n")) {
+	switch {
+	case len(line) == 0:
+		why = " (the file ends before it)"
+	case has == wants:
 		why = " (only its line end differs)"
+	case len(has) > maxShown || len(wants) > maxShown: // a part of a secret is not known for one
+	case strings.Join(strings.Fields(has), "") == strings.Join(strings.Fields(wants), ""):
+		why = fmt.Sprintf(": it is %+q, and not %+q (only white space differs)", has, wants)
+	default:
+		why = fmt.Sprintf(": it is %+q, and not %+q", has, wants)
 	}
 	return fmt.Errorf("line %d is not what the patch expects%s", t.line+1, why)
+}
+
+// maxShown is how long a line may be that an error shows.
+const maxShown = 120
+
+// elsewhere says where in a file the lines are that a hunk is about, if they are there.
+func (h hunk) elsewhere(file []byte) string {
+	var old []byte
+	for line := range bytes.Lines(h.body) {
+		switch line[0] {
+		case ' ', '-':
+			old = append(old, line[1:]...)
+		case '\n':
+			old = append(old, line...)
+		}
+	}
+	at := bytes.Index(append([]byte("\n"), file...), append([]byte("\n"), old...))
+	line := 0
+	if at >= 0 {
+		line = bytes.Count(file[:at], []byte("\n"))
+	}
+	if len(old) == 0 || at < 0 || line == h.at {
+		return ""
+	}
+	return fmt.Sprintf("; the hunk's lines are at line %d", line+1)
 }
 
 // emit appends whole lines to the new content.

@@ -117,6 +117,8 @@ func message(err error) string {
 // make returns a file's bytes after an edit.
 func (e Edit) make(there *patch.File) ([]byte, error) {
 	switch {
+	case there != nil && len(there.Data) > 0 && e.Whole && e.New == "":
+		return nil, e.fail("has no content, which would empty the file: a patch can delete or empty it")
 	case there != nil && (e.Whole || e.Old == "" && len(there.Data) == 0):
 		return []byte(endAs(string(there.Data), e.New)[0]), nil
 	case e.Whole, e.Old == "" && there == nil:
@@ -125,8 +127,8 @@ func (e Edit) make(there *patch.File) ([]byte, error) {
 		return nil, e.fail("looks for no text, as for a new file, and the file is there")
 	case there == nil:
 		return nil, e.fail("does not exist")
-	case e.Old == e.New:
-		return nil, e.fail("both texts are the same")
+	case e.Old == e.New: // models say what stays, too
+		return there.Data, nil
 	}
 	text := string(there.Data)
 	texts := endAs(text, e.Old, e.New)
