@@ -51,7 +51,7 @@ func TestPieces(t *testing.T) {
 		{"a fence in the middle of a line", "see ```diff\n", 0, "", "not a Git diff: no line is ```diff alone"},
 		{"a commit without changes", strings.TrimSuffix(show, one), 0, "", "the patch is empty"},
 		{"a merge", strings.Replace(show, "diff --git a/a b/a", "diff --cc a", 1), 0, "", "line 1: a merge's combined diff cannot be applied"},
-		{"a diff in a mail's message", strings.Replace(mail, "Text", one, 1), 0, "", "line 18: a: path appears twice in the patch"},
+		{"a diff in a mail's message", strings.Replace(mail, "Text", one, 1), 0, "", "line 17: a: path appears twice in the patch"},
 		{"a mail that is cut off", mail + "From " + id + " x\nSubject: y\n\n", 0, "", "patch 2 of 2: the patch is empty"},
 	} {
 		pieces, err := Pieces([]byte(c.given))
