@@ -282,6 +282,7 @@ func TestIdentity(t *testing.T) {
 		{"[user]\n\temail = u@x\n\tname = U\n", []string{"GIT_COMMITTER_EMAIL= e@x ", "GIT_COMMITTER_NAME=E"}, "E <e@x>"},
 		{"[user]\n\temail = u@x\n\tname = U\n", []string{"GIT_AUTHOR_EMAIL=a@x", "GIT_AUTHOR_NAME=A"}, "U <u@x>"},
 		{"[user]\n\temail = \"  \"\n", nil, ""},
+		{"[user]\n\temail = u@x\n", []string{"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.email", "GIT_CONFIG_VALUE_0=n@x", "GIT_CONFIG_KEY_1=User.Name", "GIT_CONFIG_VALUE_1=N"}, "N <n@x>"},
 	} {
 		home := t.TempDir()
 		if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(c.config), 0o666); err != nil {
@@ -301,6 +302,11 @@ func TestIdentity(t *testing.T) {
 		got, err := w.open().Settings(func(name string) string { return env[name] })
 		if ours := got.Name + " <" + got.Email + ">"; err != nil || c.want != "" && ours != c.want || c.want == "" && got.Email != "" {
 			t.Errorf("%q %q: we say %q, %v; want %q", c.config, c.env, ours, err, c.want)
+		}
+	}
+	for _, env := range []map[string]string{{"GIT_CONFIG_COUNT": "x"}, {"GIT_CONFIG_COUNT": "-1"}, {"GIT_CONFIG_COUNT": "1"}, {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user"}} {
+		if _, err := w.open().Settings(func(name string) string { return env[name] }); err == nil {
+			t.Errorf("%v is taken", env)
 		}
 	}
 	env := map[string]string{"GIT_AUTHOR_EMAIL": "a@x", "GIT_CONFIG_NOSYSTEM": "1"} // for a decision, an author will do

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
@@ -55,6 +56,9 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 			return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
 		}
 	}
+	if err := s.environment(getenv); err != nil {
+		return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
+	}
 	rules, err := s.attributes(r, own, getenv)
 	if err != nil {
 		return Settings{}, fmt.Errorf("reading Git's attributes: %w", err)
@@ -68,6 +72,24 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 		Attributes: rules,
 		values:     s.values,
 	}, nil
+}
+
+// environment takes over what the environment sets (git-config(1), GIT_CONFIG_COUNT).
+func (s *settings) environment(getenv func(string) string) error {
+	given := getenv("GIT_CONFIG_COUNT")
+	count, err := strconv.Atoi(cmp.Or(given, "0"))
+	if err != nil || count < 0 || count > 1000 {
+		return fmt.Errorf("GIT_CONFIG_COUNT is %+q, and no number up to 1000", given)
+	}
+	for i := range count {
+		key := getenv(fmt.Sprintf("GIT_CONFIG_KEY_%d", i))
+		first, last := strings.Index(key, "."), strings.LastIndex(key, ".")
+		if first < 1 || last == len(key)-1 {
+			return fmt.Errorf("GIT_CONFIG_KEY_%d is %+q, and no name of a setting", i, key)
+		}
+		s.values[strings.ToLower(key[:first])+key[first:last]+strings.ToLower(key[last:])] = getenv(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i))
+	}
+	return nil
 }
 
 // identity is the committer's name or email as git finds it, else the author's. What git

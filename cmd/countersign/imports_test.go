@@ -58,8 +58,8 @@ var mayImport = map[string][]string{
 	"pipeline/workspace":        {"gitstore/attributes", "pipeline/parallel", "pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
 	"pipeline/effect":           {"pipeline/message", "pipeline/approval", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
 	"pipeline/reviewed":         {"pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/rule", "pipeline/seal", "pipeline/secret"},
-	"pipeline/input/applypatch": {"pipeline/patch"},
-	"pipeline/input/edits":      {"pipeline/canon", "pipeline/patch"},
+	"pipeline/input/applypatch": {"pipeline/lazyregexp", "pipeline/patch"},
+	"pipeline/input/edits":      {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch"},
 	"pipeline/input": {
 		"pipeline/input/applypatch", "pipeline/input/edits", "pipeline/canon", "pipeline/lazyregexp", "pipeline/forge", "pipeline/ledger", "pipeline/message", "pipeline/pack", "pipeline/patch", "pipeline/patch/linediff", "pipeline/policy",
 		"pipeline/proposal", "pipeline/result", "pipeline/rule",

@@ -117,6 +117,11 @@ func (a *App) readTrace(name string, p policy.Policy, clean func(string) string)
 		return nil, "", &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
 	steps, format, err = input.ReadTrace(raw, clean)
+	var unread *input.UnreadError
+	if errors.As(err, &unread) {
+		a.say("%s: %s", inputName(name), unread)
+		err = nil
+	}
 	if have := int64(len(raw)); have > p.Limits.Bytes && format == "" {
 		return nil, "", &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}

@@ -58,7 +58,7 @@ func TestMCPRefused(t *testing.T) {
 		{"propose_patch", obj{"patch": addition("1", "x\n") + addition("2", "x\n") + addition("3", "x\n")}, "3 files, the limit is 2", "limits.files", "", 0},
 		{"propose_patch", obj{"patch": addition("k.txt", planted+"\n")}, "what looks like a secret", "secrets", "k.txt", 1},
 		{"propose_edits", obj{"edits": []obj{}}, "arguments.edits is empty", "arguments", "", 0},
-		{"propose_edits", obj{"edits": "x"}, "arguments.edits is of the wrong type", "arguments", "", 0},
+		{"propose_edits", obj{"edits": "x"}, "arguments.edits is a text, not a list of edits: propose_patch", "arguments", "", 0},
 		{"propose_edits", obj{"edits": []any{"x"}}, "arguments.edits[0] must be an object", "arguments", "", 0},
 		{"propose_edits", obj{"edits": []obj{{"path": "c.txt", "old_text": "c"}}}, "either old_text and new_text, or content", "arguments", "", 0},
 		{"propose_edits", obj{"edits": []obj{{"path": "c.txt", "old_text": "c", "new_text": "d", "content": "e"}}}, "either old_text and new_text, or content", "arguments", "", 0},
@@ -74,7 +74,7 @@ func TestMCPRefused(t *testing.T) {
 		{"propose_edits", edit("link/x", "", "z"), "", "patch", "link/x", 0},
 		{"propose_edits", edit("a\x00b", "", "z"), "character in path", "patch", "a\x00b", 0},
 		{"propose_edits", edit(".git/hooks/post-checkout", "", "z"), "", "patch", ".git/hooks/post-checkout", 0},
-		{"propose_edits", edit("c.txt", "c", "c"), "both texts are the same", "patch", "c.txt", 0},
+		{"propose_edits", edit("c.txt", "c", "c"), "the patch changes nothing", "unchanged", "", 0},
 		{"propose_edits", obj{"edits": []obj{{"path": "c.txt", "content": "c\n"}}}, "changes nothing", "unchanged", "", 0},
 		{"propose_edits", edit("big.txt", "", strings.Repeat("0", 3000)), "larger than the limit", "limits.bytes", "", 0},
 		{"propose_worktree", obj{}, "changes nothing", "unchanged", "", 0},
@@ -100,7 +100,7 @@ func TestMCPRefused(t *testing.T) {
 		}
 	}
 	s.write("c.txt", "mine\n")
-	if doc, failed := c.call("propose_patch", obj{"patch": change}); !failed || doc["rule"] != "uncommitted" || doc["path"] != "c.txt" || !strings.Contains(doc["hint"].(string), "git stash") {
+	if doc, failed := c.call("propose_patch", obj{"patch": change}); !failed || doc["rule"] != "uncommitted" || doc["path"] != "c.txt" || !strings.Contains(doc["hint"].(string), "propose_worktree") {
 		t.Errorf("of a file with changes: %v", doc)
 	}
 	if refs := s.git("for-each-ref", "refs/agent"); refs != "" {

@@ -189,6 +189,7 @@ var proposals = []struct {
 	{"propose_patch", "edits", obj{"patch": `{"file_path": "c.txt", "old_string": "c", "new_string": "see"}`}},
 	{"propose_edits", "edits", obj{"edits": []obj{{"path": "c.txt", "old_text": "c", "new_text": "see"}}}},
 	{"propose_edits", "edits", obj{"edits": []obj{{"path": "c.txt", "content": "see\n"}}}},
+	{"propose_edits", "edits", obj{"edits": `[{"path":"c.txt","old_text":"c","new_text":"see"}]`}},
 	{"propose_edits", "edits", obj{"edits": []obj{{"path": "c.txt", "old_text": "c", "new_text": "d"}, {"path": "./c.txt", "old_text": "d\n", "new_text": "see\n"}}}},
 }
 

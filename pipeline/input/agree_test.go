@@ -39,13 +39,13 @@ func slowUnified(file string, diff []string) (out string, ok bool) {
 		n, _ := strconv.Atoi(text)
 		return n
 	}
-	at, made := 0, 0
+	at := 0
 	for len(diff) > 0 {
 		m := hunkHead.FindStringSubmatch(diff[0])
 		if m == nil {
 			return "", false
 		}
-		from, olds, to, news := number(m[1]), number(m[2]), number(m[3]), number(m[4])
+		from, olds, news := number(m[1]), number(m[2]), number(m[4]) // where it goes follows from that, as for git
 		diff = diff[1:]
 		var old, replacement []string
 		for len(old) < olds || len(replacement) < news {
@@ -70,24 +70,21 @@ func slowUnified(file string, diff []string) (out string, ok bool) {
 		if olds > 0 {
 			from--
 		}
-		if news > 0 {
-			to--
-		}
 		if from < at || from+olds > len(lines) {
 			return "", false
 		}
 		for ; at < from; at++ {
-			out, made = out+lines[at], made+1
-		}
-		if to != made {
-			return "", false
+			out += lines[at]
 		}
 		for i, line := range old {
 			if lines[at+i] != line {
 				return "", false
 			}
 		}
-		at, made = at+olds, made+news
+		if len(replacement) > 0 && out != "" && !strings.HasSuffix(out, "\n") {
+			return "", false // behind a line that has no end
+		}
+		at += olds
 		out += strings.Join(replacement, "")
 	}
 	return out + strings.Join(lines[at:], ""), true

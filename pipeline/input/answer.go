@@ -38,7 +38,9 @@ func fromAnswer(format string, raw []byte, root string, together bool, summary s
 	part, kind := raw, FormatEdits // a list, unless it is one of the others
 	switch doc := doc.(type) {
 	case string:
-		part, kind, err = changeIn([]byte(doc))
+		var b block
+		b, kind, err = changeIn([]byte(doc))
+		part = b.text
 	case map[string]any:
 		part, kind, err = memberOf(doc, root)
 	default:
@@ -54,13 +56,17 @@ func fromAnswer(format string, raw []byte, root string, together bool, summary s
 	return in, err
 }
 
-// changeIn finds the one change in a text: all of it, or a fenced block.
-func changeIn(text []byte) (part []byte, format string, err error) {
-	if format = detect(text); format != "" {
-		return text, format, nil
+// changeIn finds the one change in a text: all of it, a fenced block, or a diff that stands
+// in it as it is.
+func changeIn(text []byte) (block, string, error) {
+	if format := detect(text); format != "" {
+		return block{text: text}, format, nil
 	}
-	block, err := onlyBlock(text)
-	return block.text, detect(block.text), err
+	b, err := onlyBlock(text)
+	if begins := newFinder(text).first(); begins > 0 && (b.line == 0 || begins < b.line) {
+		return block{text: text}, FormatUnified, nil
+	}
+	return b, detect(b.text), err
 }
 
 // isExecution reports whether a document is the messages of a session of Claude Code's SDK,
@@ -123,9 +129,11 @@ func memberOf(object map[string]any, root string) (part []byte, format string, e
 		var kind string
 		switch value := object[name].(type) {
 		case string:
-			if raw, kind, err = changeIn([]byte(value)); err != nil {
+			b, found, err := changeIn([]byte(value))
+			if err != nil {
 				continue
 			}
+			raw, kind = b.text, found
 		case []any, map[string]any:
 			if raw, err = canon.Line(value); err != nil {
 				return nil, "", err

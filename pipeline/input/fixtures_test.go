@@ -124,25 +124,21 @@ func read(format string, f fixture) (map[string]string, error) {
 
 // byGit puts a change on files with the real git, and reports whether it does.
 func byGit(t *testing.T, dir string, f fixture) bool {
-	level := "-p0"
-	if strings.Contains(f.Input, "--- a/") || strings.Contains(f.Input, "+++ b/") || strings.Contains(f.Input, "diff --git ") {
-		level = "-p1"
-	}
-	commands := [][]string{{"apply", level, "--unidiff-zero", "-"}}
-	if strings.Count(f.Input, "\nSubject: [PATCH") > 1 {
-		commands = [][]string{{"init", "-q"}, {"add", "--all"}, {"commit", "-q", "-m", "base"}, {"am", "-q"}}
-	}
-	for _, args := range commands {
+	ran := func(args ...string) bool {
 		cmd := exec.Command("git", args...)
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(f.Input)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir),
 			"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org")
-		if out, err := cmd.CombinedOutput(); err != nil {
+		out, err := cmd.CombinedOutput()
+		if err != nil {
 			t.Logf("%s: git %s: %s", f.Name, args[0], out)
-			return false
 		}
+		return err == nil
 	}
-	return true
+	if strings.Count(f.Input, "\nSubject: [PATCH") > 1 {
+		return ran("init", "-q") && ran("add", "--all") && ran("commit", "-q", "-m", "base") && ran("am", "-q")
+	}
+	return ran("apply", "-p1", "--unidiff-zero", "-") || ran("apply", "-p0", "--unidiff-zero", "-")
 }
 
 func spread(t *testing.T, dir string, files map[string]string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input/applypatch"
 	"github.com/countersign-dev/countersign/pipeline/input/edits"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -46,19 +47,20 @@ func From(format string, raw []byte, root string, together bool, summary string)
 	if format == FormatGHAW {
 		return Change{}, &patch.Error{Message: "gh-aw leaves a directory, and this is a file"}
 	}
+	if err := checkEncoding(raw); err != nil {
+		return Change{}, err
+	}
 	text, skipped := raw, 0
 	if format == FormatAuto {
-		if format = detect(raw); format == FormatEdits {
+		b, found, err := changeIn(raw)
+		if err != nil {
+			return Change{}, err
+		}
+		text, skipped, format = b.text, b.line, found
+		if format == FormatEdits {
 			if doc, err := canon.Parse(raw); err == nil && isExecution(doc) {
 				format = FormatClaudeAction
 			}
-		}
-		if format == "" {
-			block, err := onlyBlock(raw)
-			if err != nil {
-				return Change{}, err
-			}
-			text, skipped, format = block.text, block.line, detect(block.text)
 		}
 	}
 	if format == FormatCodexAction || format == FormatClaudeAction {
@@ -78,7 +80,7 @@ func as(format string, raw []byte, root string, together bool, summary string) (
 	case FormatGit:
 		return One(raw, together, summary)
 	case FormatUnified:
-		return Unified(raw, summary)
+		return change(raw, []Piece{{Diff: raw}}, summary)
 	case FormatCodex:
 		p, err := applypatch.Parse(raw)
 		if err == nil {
@@ -95,6 +97,9 @@ func as(format string, raw []byte, root string, together bool, summary string) (
 	return in, err
 }
 
+// list begins a list, and no text such as "[PATCH]".
+var list = lazyregexp.New(`^\[[^A-Za-z]`)
+
 // detect is the format of a text, "" for none that is known.
 func detect(raw []byte) string {
 	text := bytes.TrimLeft(raw, " \t\r\n")
@@ -104,7 +109,7 @@ func detect(raw []byte) string {
 		return FormatCodex
 	case isHead(first, "From "), isHead(first, "commit "), bytes.HasPrefix(text, []byte("diff --git ")):
 		return FormatGit
-	case bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(text, []byte("[")):
+	case bytes.HasPrefix(text, []byte("{")), list().Match(text):
 		return FormatEdits
 	case edits.IsBlocks(raw):
 		return FormatBlocks
@@ -125,11 +130,11 @@ func onlyBlock(raw []byte) (block, error) {
 	}
 	switch {
 	case open > 0:
-		return block{}, &patch.Error{Line: open, Message: "the fenced block does not end"}
+		return block{line: open}, &patch.Error{Line: open, Message: "the fenced block does not end"}
 	case len(found) == 0:
 		return block{}, &patch.Error{Message: "no format that is known: neither the text nor a fenced block in it is a change"}
 	case len(found) > 1:
-		return block{}, &patch.Error{Message: fmt.Sprintf("%d fenced blocks hold a change, at lines %s: give one of them", len(found), beginnings(found))}
+		return found[0], &patch.Error{Message: fmt.Sprintf("%d fenced blocks hold a change, at lines %s: give one of them", len(found), beginnings(found))}
 	}
 	return found[0], nil
 }

@@ -34,6 +34,9 @@ func TestHostilePaths(t *testing.T) {
 			if moved && path == "" {
 				continue // nowhere
 			}
+			if format == "edits" && path == "a\\b" {
+				continue // as tools on Windows write a/b
+			}
 			_, err := read(as, fixture{Base: map[string]string{"f": "f\n"}, Input: text})
 			if err == nil || strings.ContainsAny(err.Error(), "\n\x1b\u202e\u200b") {
 				t.Errorf("%s: %q: %v", format, path, err)
@@ -66,9 +69,9 @@ func TestHostile(t *testing.T) {
 		{"growing fences", "auto", with(1001, func(i int) string { return many("`", i+3) + "\n" }), "", "does not end"},
 		{"blocks that are changes", "auto", many("```\n"+codex("")+"```\n", 10_000), "", "10000 fenced blocks hold a change, at lines 1, 5, 9, 13, 17, 21, 25, 29, 33, 37, and others"},
 
-		{"carriage returns as line ends", "unified", "--- a/f\r+++ b/f\r@@ -1 +1 @@\r-a\r+b\r", "a\r", "whole"},
-		{"a billion lines", "unified", "--- a/f\n+++ b/f\n@@ -1,1000000000 +1,1000000000 @@\n-a\n+b\n", "a\n", "whole"},
-		{"a place far away", "unified", "--- a/f\n+++ b/f\n@@ -9223372036854775807 +1 @@\n-a\n+b\n", "a\n", "malformed|does not apply"},
+		{"carriage returns as line ends", "unified", "--- a/f\r+++ b/f\r@@ -1 +1 @@\r-a\r+b\r", "a\r", "no \"diff --git\""},
+		{"a billion lines", "unified", "--- a/f\n+++ b/f\n@@ -1,1000000000 +1,1000000000 @@\n-a\n+b\n", "a\n", "hunk says"},
+		{"a place far away", "unified", "--- a/f\n+++ b/f\n@@ -9223372036854775807 +1 @@\n-a\n+b\n", "a\n", "head of a hunk"},
 		{"a negative count", "unified", "--- a/f\n+++ b/f\n@@ -1,-1 +1,-1 @@\n-a\n+b\n", "a\n", "head of a hunk"},
 		{"one file over and over", "unified", many("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", 10_000), "a\n", "twice"},
 		{"NUL in a name", "unified", "--- a/f\x00\n+++ b/f\x00\n@@ -1 +1 @@\n-a\n+b\n", "a\n", `\x00`},

@@ -24,23 +24,31 @@ type Piece struct {
 	Author  *ledger.Author
 }
 
-// Pieces finds the diffs in what people have at hand: a Git diff as it is, mails of
+// Pieces finds the diffs in what people have at hand: a diff as it is, mails of
 // "git format-patch" or a pull request's .patch, the output of "git show" and "git
-// log -p", and diffs that a text fences with ```diff. patch.Parse reads each of
-// them, as strictly as ever; what is around them is left out, and a diff that only
-// a lenient reader would find there is an error.
+// log -p", and diffs that a text fences with ```diff. What is around them is left out.
 func Pieces(raw []byte) ([]Piece, error) {
+	if err := checkEncoding(raw); err != nil {
+		return nil, err
+	}
 	text := bytes.TrimLeft(raw, "\r\n")
-	skipped := bytes.Count(raw[:len(raw)-len(text)], []byte("\n"))
 	switch first, _, _ := bytes.Cut(text, []byte("\n")); {
 	case isHead(first, "From "):
 		return mails(text), nil
 	case isHead(first, "commit "):
-		return commits(text, skipped)
+		return commits(text)
 	case !bytes.HasPrefix(text, []byte("diff --git ")) && bytes.Contains(raw, []byte("```diff")):
 		return fenced(raw)
 	}
 	return []Piece{{Diff: raw}}, nil
+}
+
+// checkEncoding refuses UTF-16, which PowerShell makes of what another program prints.
+func checkEncoding(raw []byte) error {
+	if bytes.HasPrefix(raw, []byte("\xff\xfe")) || bytes.HasPrefix(raw, []byte("\xfe\xff")) {
+		return &patch.Error{Line: 1, Message: "the text is UTF-16 and not UTF-8"}
+	}
+	return nil
 }
 
 // isHead reports whether a line begins a mail or a commit: a word and a commit id.
@@ -161,43 +169,35 @@ func author(who, date string) *ledger.Author {
 }
 
 // commits reads commits as "git show" and "git log -p" print them: a head, the
-// message four columns in, then the diff.
-func commits(text []byte, line int) (out []Piece, err error) {
+// message four columns in, then the diff. Other text above the diff is left out.
+func commits(text []byte) (out []Piece, err error) {
 	for _, commit := range split(text, "commit ") {
-		var p Piece
+		f := newFinder(commit)
+		if f.first() == 0 {
+			continue // without changes
+		}
 		var head, message strings.Builder
 		notes := false
-		rest := commit
-		for n := line + 1; len(rest) > 0 && !bytes.HasPrefix(rest, []byte("diff --")); n++ {
-			var this []byte
-			this, rest, _ = bytes.Cut(rest, []byte("\n"))
-			word, _, named := strings.Cut(string(this), ": ")
-			switch text, indented := strings.CutPrefix(string(this), "    "); {
-			case indented && !notes:
-				message.WriteString(text + "\n")
-			case indented:
-			case named && headWords[word]:
-				head.WriteString(string(this) + "\n")
-			case string(this) == "Notes:":
+		for _, line := range f.lines[:f.next] {
+			line = strings.TrimRight(line, "\n")
+			word, _, named := strings.Cut(line, ": ")
+			switch text, indented := strings.CutPrefix(line, "    "); {
+			case line == "Notes:", line == "---":
 				notes = true
-			case len(this) == 0 && !notes: // of a message whose empty lines have lost their spaces
+			case notes:
+			case indented:
+				message.WriteString(text + "\n")
+			case named && headWords[word]:
+				head.WriteString(line + "\n")
+			case line == "": // of a message whose empty lines have lost their spaces
 				message.WriteString("\n")
-			case len(this) == 0, n == line+1:
-			default:
-				return nil, &patch.Error{Line: n, Message: "not a Git diff: unexpected text " + patch.Quote(string(this[:min(len(this), 60)]))}
 			}
 		}
-		line += bytes.Count(commit, []byte("\n"))
-		if len(rest) > 0 { // else it is a commit without changes
-			p.Diff = bytes.TrimRight(rest, "\n")
-			p.Diff = rest[:min(len(rest), len(p.Diff)+1)]
-			f := fields(head.String())
-			p.Author = author(f["Author"], cmp.Or(f["AuthorDate"], f["Date"]))
-			first, body, _ := strings.Cut(strings.TrimLeft(message.String(), "\n"), "\n\n")
-			p.Subject = strings.Join(strings.Fields(first), " ")
-			p.Message = p.Subject + "\n\n" + body
-			out = append(out, p)
-		}
+		fields := fields(head.String())
+		first, body, _ := strings.Cut(strings.TrimLeft(message.String(), "\n"), "\n\n")
+		subject := strings.Join(strings.Fields(first), " ")
+		diff := strings.TrimRight(strings.Join(f.lines[f.next:], ""), "\n") + "\n"
+		out = append(out, Piece{[]byte(diff), subject, subject + "\n\n" + body, author(fields["Author"], cmp.Or(fields["AuthorDate"], fields["Date"]))})
 	}
 	if len(out) == 0 {
 		err = &patch.Error{Message: "the patch is empty"}
@@ -270,10 +270,10 @@ func Each(raw []byte, summary string) ([]Change, error) {
 // change proposes pieces as one change: each on what those before it leave. raw is
 // what they were found in.
 func change(raw []byte, pieces []Piece, summary string) (Change, error) {
-	diffs := make([]patch.Diff, len(pieces))
+	diffs := make([]func(look) (patch.Diff, error), len(pieces))
 	for i, p := range pieces {
 		var err error
-		if diffs[i], err = patch.Parse(p.Diff); err != nil && len(pieces) > 1 {
+		if diffs[i], err = read(p.Diff); err != nil && len(pieces) > 1 {
 			return Change{}, fmt.Errorf("patch %d of %d: %w", i+1, len(pieces), err)
 		} else if err != nil {
 			return Change{}, err
@@ -283,9 +283,6 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 		summary = pieces[0].Subject
 	}
 	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages(pieces), Resolve: func(base fs.FS) (patch.Patchset, error) {
-		if len(diffs) == 1 {
-			return diffs[0].Resolve(base)
-		}
 		return patch.Series(base, diffs)
 	}}, nil
 }

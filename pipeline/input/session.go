@@ -2,6 +2,7 @@ package input
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -71,17 +72,27 @@ func sessionOf(raw []byte) *session {
 	return nil
 }
 
+// An UnreadError says which lines of a log were passed over: the steps beside it are those of the
+// others.
+type UnreadError struct{ Lines []int }
+
+func (e *UnreadError) Error() string {
+	told := strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Lines[:min(10, len(e.Lines))]), " ", ", "), "[]")
+	if len(e.Lines) > 10 {
+		told += fmt.Sprintf(" and %d others", len(e.Lines)-10)
+	}
+	return "what is in these lines of it could not be read: " + told
+}
+
 // all reads a whole log. Its last line may be cut off, as in a session that goes on.
 func (s *session) all(raw []byte) ([]any, error) {
+	var unread UnreadError
 	for r := range records(raw) {
 		if r.object == nil && r.cut {
 			break
 		}
-		if r.object == nil {
-			return nil, &patch.Error{Line: r.line, Message: "not a JSON object"}
-		}
-		if err := s.read(s, r.object); err != nil {
-			return nil, &patch.Error{Line: r.line, Message: err.Error()}
+		if had := len(s.steps); r.object == nil || s.read(s, r.object) != nil {
+			s.steps, unread.Lines = s.steps[:had], append(unread.Lines, r.line)
 		}
 		if len(s.steps) > maxSteps {
 			return nil, tooMany(r.line)
@@ -91,6 +102,9 @@ func (s *session) all(raw []byte) ([]any, error) {
 		if why := checkStep(step.(map[string]any)); why != "" {
 			return nil, &patch.Error{Message: "the session: " + why}
 		}
+	}
+	if len(unread.Lines) > 0 {
+		return s.steps, &unread
 	}
 	return s.steps, nil
 }

@@ -73,7 +73,7 @@ func TestSessionLimits(t *testing.T) {
 	record := `{"version":"0.1.0","id":"x","timestamp":"x","files":[{"path":"a","conversations":[` + strings.Repeat(`{"ranges":[{"start_line":1,"end_line":1}]},`, 10_000) + `{"ranges":[{"start_line":1,"end_line":1}]}]}]}`
 	note := "a\n" + strings.Repeat("  k 1\n", 10_001) + "---\n" + `{"schema_version":"authorship/3.0.0"}`
 	for name, log := range map[string]string{"lines": strings.Repeat(line, 10_001), "record": record, "note": note} {
-		if _, _, err := input.ReadTrace([]byte(log), plain); err == nil || !strings.Contains(err.Error(), "at most 10000 steps") {
+		if _, _, err := input.ReadTrace([]byte(log), plain); err == nil || !saysOne(err, "at most 10000 steps|could not be read: 1") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -89,10 +89,10 @@ func TestNotATrace(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"tool":"x","message":{}}` + "\n" + claudeText("x"):                 "line 2: no step has the type",
 		`{"tool":"x","version":"1.0.0","id":"x","timestamp":"x","files":[]}`: "",
-		claudeText("x") + "{\n" + claudeText("x"):                            "line 2: not a JSON object",
+		claudeText("x") + "{\n" + claudeText("x"):                            "could not be read: 2",
 		claudeText("x") + `{"type":"user"`:                                   "",
 		claudeText("x") + "text\n[]\n" + claudeText("x"):                     "",
-		"[" + claudeText("x") + "] and more":                                 "line 2: not a JSON object",
+		"[" + claudeText("x") + "] and more":                                 "could not be read: 2",
 		"[1,2]":                                                              "line 1: not a JSON object", "[]": "line 1: not a JSON object", "text": "line 1: not a JSON object", "": "",
 		"a\n  k 1\n---\n{}": "line 1: not a JSON object", "  k 1\n---\n" + `{"schema_version":"authorship/3.0.0"}`: "line 1: neither a file",
 	} {

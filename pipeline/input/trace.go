@@ -61,7 +61,8 @@ const (
 // ReadTrace reads what a proposer gives as a trace (docs/formats.md, Trace): steps as
 // JSON Lines, or one of TraceFormats, which it tells by the text and returns; the format
 // is "" for steps. clean takes the secrets out of a text: what is cut is cut after that,
-// as half a secret is not recognised. The error is a *patch.Error that names the line.
+// as half a secret is not recognised. The error is a *patch.Error that names the line, or an *UnreadError
+// beside the steps of a log that has lines which cannot be read.
 func ReadTrace(raw []byte, clean func(string) string) (steps []any, format string, err error) {
 	if isNote(raw) {
 		steps, err = readNote(raw, clean)

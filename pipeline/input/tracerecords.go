@@ -32,8 +32,11 @@ func isLines(raw []byte) bool {
 	text := bytes.TrimLeft(raw, " \t\r\n")
 	if bytes.HasPrefix(text, []byte("{")) {
 		line, _, _ := bytes.Cut(text, []byte("\n"))
-		if parsed(string(line)) != nil {
-			return true
+		for r := range values(line) {
+			if r.object != nil {
+				return true
+			}
+			break
 		}
 	}
 	for r := range values(text) {
@@ -50,8 +53,10 @@ func lines(raw []byte) iter.Seq[record] {
 			if !bytes.HasPrefix(bytes.TrimLeft(line, " \t\r"), []byte("{")) {
 				continue
 			}
-			if !yield(record{n, parsed(string(line)), !bytes.HasSuffix(line, []byte("\n"))}) {
-				return
+			for r := range values(line) { // two writers may have shared one line
+				if !yield(record{n, r.object, !bytes.HasSuffix(line, []byte("\n"))}) {
+					return
+				}
 			}
 		}
 	}

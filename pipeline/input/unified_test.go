@@ -8,11 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // after returns what a change makes of files.
@@ -60,13 +64,13 @@ func TestUnified(t *testing.T) {
 		}
 	}
 	for text, why := range map[string]string{
-		"--- a/end.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-x\n+y\n": "differ", "--- a/x\n": "whole", "--- a/x\n@@ -1 +1 @@\n": "without", "hello\n": "unexpected",
-		"--- a/end.txt\n+++ b/end.txt\n@@ -1,2 +1 @@\n-no end\n": "whole", "--- a/end.txt\n+++ b/end.txt\n@@ what @@\n": "head of a hunk",
+		"--- a/end.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-x\n+y\n": "line 1: end.txt: does not apply", "--- a/x\n": "no \"diff --git\"", "--- a/x\n@@ -1 +1 @@\n": "no \"diff --git\"", "hello\n": "unexpected",
+		"--- a/end.txt\n+++ b/end.txt\n@@ -1,2 +1 @@\n-no end\n": "line 3: end.txt: hunk says 2 old and 1 new lines, but has 1 and 0", "--- a/end.txt\n+++ b/end.txt\n@@ what @@\n": "head of a hunk",
 		"--- a/z\n+++ b/z\n@@ -1 +1 @@\n-x\n+y\n": "does not exist", "--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-x\n+y\n": "neither",
 		"--- a/../z\n+++ b/../z\n@@ -1 +1 @@\n-x\n+y\n": "path", "--- a/end.txt\n+++ b/end.txt\n@@ -1 +1 @@\n-other\n+y\n": "does not apply",
-		"--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -5 +5 @@\n-k\n+y\n": "does not apply", "": "whole",
+		"--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -5 +5 @@\n-k\n+y\n": "does not apply", "": "is empty",
 		"x.txt\n": "unexpected", "--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -1 +1,99999999999999999999 @@\n-k\n+y\n": "line 3: \"@@ -1 +1,99999999999999999999 @@\" is not the head of a hunk",
-		"--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -1 +1 @@\n-k\n+y\n\n--- a/gone.txt\n+++ b/gone.txt\n@@ -1 +99999999999999999999 @@\n-x\n+y\n": "line 9: gone.txt: malformed",
+		"--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -1 +1 @@\n-k\n+y\n\n--- a/gone.txt\n+++ b/gone.txt\n@@ -1 +99999999999999999999 @@\n-x\n+y\n": "line 9: \"@@ -1 +99999999999999999999 @@\" is not the head of a hunk",
 	} {
 		in, err := input.From("unified", []byte(text), "", false, "")
 		if err == nil {
@@ -138,6 +142,54 @@ func TestUnifiedAsGit(t *testing.T) {
 			t.Errorf("%q, %v, want %q\n%s", got, err, read(), text)
 		}
 	}
+}
+
+// TestHostileAsGit: of the hostile diffs that patch.Parse refuses, those that are read nonetheless
+// come to exactly what git apply makes of them.
+func TestHostileAsGit(t *testing.T) {
+	cases, err := filepath.Glob("../patch/testdata/hostile/*.txtar")
+	if err != nil || len(cases) < 400 {
+		t.Fatalf("%d cases, %v", len(cases), err)
+	}
+	taken := 0
+	for _, name := range cases {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := fixture{Name: filepath.Base(name), Base: map[string]string{}}
+		for _, section := range archive.Files {
+			kind, path, _ := strings.Cut(section.Name, "/")
+			switch kind {
+			case "base", "exec":
+				f.Base[path] = string(section.Data)
+			case "diff":
+				f.Input = string(section.Data)
+			case "diff.quoted":
+				for line := range strings.Lines(string(section.Data)) {
+					line, err = strconv.Unquote(`"` + strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `"`, `\"`) + `"`)
+					f.Input += line + "\n"
+				}
+			}
+		}
+		if _, strict := patch.Parse([]byte(f.Input)); strict == nil || err != nil {
+			continue
+		}
+		got, err := read("git", f)
+		if err != nil {
+			continue
+		}
+		taken++
+		dir := t.TempDir()
+		spread(t, dir, f.Base)
+		if !byGit(t, dir, f) || !maps.Equal(gathered(t, dir), got) {
+			t.Errorf("%s: %q, and git does otherwise", f.Name, got)
+		}
+	}
+	if taken < 20 {
+		t.Errorf("%d were taken", taken)
+	}
+	t.Logf("numbers: %d of %d hostile diffs are taken as git takes them", taken, len(cases))
 }
 
 // TestAuto: which format a text is taken for, and where a chat holds it.

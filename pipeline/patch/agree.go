@@ -19,6 +19,7 @@ type section struct {
 	oldMode      Mode // 0 where the diff does not say
 	newMode      Mode
 	oldID, newID string // from the index line, perhaps abbreviated
+	moved        bool   // the file may have another content before than oldID
 	hunks        []hunk
 	binary       *gitdiff.BinaryFragment
 }
@@ -207,6 +208,9 @@ func movesLines(hunks []hunk) bool {
 // is not looked at.
 func (s section) checkBlobs(before, after []byte) error {
 	if isWhole(s.oldID) && s.does != makes && blobID(before, len(s.oldID)) != s.oldID {
+		if s.moved {
+			return nil
+		}
 		return errors.New("its index line names another content")
 	}
 	if isWhole(s.newID) && s.does != deletes && blobID(after, len(s.newID)) != s.newID {

@@ -205,8 +205,8 @@ var errPrefix = errors.New(`names do not begin with "a/" and "b/"`)
 func (h *header) names() (old, new string, err error) {
 	switch {
 	case h.from != "" && h.to != "":
-		if old, err = unquote(h.from); err == nil {
-			new, err = unquote(h.to)
+		if old, err = Unquote(h.from); err == nil {
+			new, err = Unquote(h.to)
 		}
 		if err == nil && old == new {
 			err = errors.New("rename or copy of a file onto itself")
@@ -229,7 +229,7 @@ func (h *header) names() (old, new string, err error) {
 		if h.seen[rankExists] == word {
 			return mark == devNull
 		}
-		got, err := unquote(markName(mark))
+		got, err := Unquote(markName(mark))
 		return err == nil && got == name
 	}
 	if h.plus != "" && !(markIs(h.minus, "new file mode", "a/"+old) && markIs(h.plus, "deleted file mode", "b/"+new)) {
@@ -264,7 +264,7 @@ func (h *header) likelyName() string {
 }
 
 func cutPrefix(quoted, prefix string) (string, error) {
-	name, err := unquote(quoted)
+	name, err := Unquote(quoted)
 	if err != nil {
 		return "", err
 	}

@@ -107,10 +107,12 @@ func (s *scanner) hunkBody(h *hunk) (ended bool, err error) {
 	start := s.rest
 	for b.old > 0 || b.new > 0 || s.at(`\`) {
 		if len(s.rest) == 0 {
-			return false, s.fail("hunk ends before its line counts are reached")
+			return false, s.miscounted(h, start)
 		}
-		line := s.next()
-		if err := b.line(line); err != nil {
+		switch err := b.line(s.next()); {
+		case errors.Is(err, errCount):
+			return false, s.miscounted(h, start)
+		case err != nil:
 			return false, s.fail("%v", err)
 		}
 		if b.last == '\\' {
@@ -121,12 +123,29 @@ func (s *scanner) hunkBody(h *hunk) (ended bool, err error) {
 	h.removed, h.added = b.removed, b.added
 	switch {
 	case len(s.rest) > 0 && strings.IndexByte(" +-", s.rest[0]) >= 0 && !s.atSignature():
-		s.next()
-		return false, s.fail("hunk has more lines than its counts say")
+		return false, s.miscounted(h, start)
 	case !b.changes:
 		return false, &Error{Line: h.line, Message: "hunk without a change"}
 	}
 	return b.oldEnded || b.newEnded, nil
+}
+
+var errCount = errors.New("hunk has other lines than its counts say")
+
+// miscounted says what a hunk's counts are, and what those of its lines are, from start on.
+func (s *scanner) miscounted(h *hunk, start []byte) error {
+	c := scanner{rest: start, line: h.line, mail: s.mail}
+	old, new := 0, 0
+	for len(c.rest) > 0 && strings.IndexByte(" +-\\\n", c.rest[0]) >= 0 && !c.atSignature() {
+		mark := c.rest[0]
+		if c.next(); mark != '+' && mark != '\\' {
+			old++
+		}
+		if mark != '-' && mark != '\\' {
+			new++
+		}
+	}
+	return &Error{Line: h.line, Message: fmt.Sprintf("hunk says %d old and %d new lines, but has %d and %d", h.oldLines, h.newLines, old, new)}
 }
 
 // body is the state while a hunk's lines are read.
@@ -155,12 +174,12 @@ func (b *body) line(line []byte) error {
 	case '\\':
 		return b.ends(line)
 	default:
-		return errors.New("hunk ends before its line counts are reached")
+		return errCount
 	}
 	b.last, b.bare = mark, len(line) <= 1
 	switch {
 	case b.old < 0 || b.new < 0:
-		return errors.New("hunk has more lines than its counts say")
+		return errCount
 	case mark != '+' && b.oldEnded || mark != '-' && b.newEnded:
 		return errors.New("a line without its newline is not the last one")
 	}
@@ -197,7 +216,7 @@ func applyHunks(before []byte, hunks []hunk) ([]byte, error) {
 	t := text{rest: before, out: make([]byte, 0, max(size, 0))}
 	for _, h := range hunks {
 		if err := t.hunk(h); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w%s", err, h.elsewhere(before))
 		}
 	}
 	return t.out, t.emit(t.rest)
@@ -273,11 +292,45 @@ func (t *text) apply(mark byte, content []byte) error {
 
 func (t *text) unexpected(content []byte) error {
 	line, _ := cutLine(t.rest)
+	has, wants := string(bytes.TrimRight(line, "\r\n")), string(bytes.TrimRight(content, "\r\n"))
 	why := ""
-	if len(line) > 0 && bytes.Equal(bytes.TrimRight(line, "\r\n"), bytes.TrimRight(content, "\r\n")) {
+	switch {
+	case len(line) == 0:
+		why = " (the file ends before it)"
+	case has == wants:
 		why = " (only its line end differs)"
+	case len(has) > maxShown || len(wants) > maxShown: // a part of a secret is not known for one
+	case strings.Join(strings.Fields(has), "") == strings.Join(strings.Fields(wants), ""):
+		why = fmt.Sprintf(": it is %+q, and not %+q (only white space differs)", has, wants)
+	default:
+		why = fmt.Sprintf(": it is %+q, and not %+q", has, wants)
 	}
 	return fmt.Errorf("line %d is not what the patch expects%s", t.line+1, why)
+}
+
+// maxShown is how long a line may be that an error shows.
+const maxShown = 120
+
+// elsewhere says where in a file the lines are that a hunk is about, if they are there.
+func (h hunk) elsewhere(file []byte) string {
+	var old []byte
+	for line := range bytes.Lines(h.body) {
+		switch line[0] {
+		case ' ', '-':
+			old = append(old, line[1:]...)
+		case '\n':
+			old = append(old, line...)
+		}
+	}
+	at := bytes.Index(append([]byte("\n"), file...), append([]byte("\n"), old...))
+	line := 0
+	if at >= 0 {
+		line = bytes.Count(file[:at], []byte("\n"))
+	}
+	if len(old) == 0 || at < 0 || line == h.at {
+		return ""
+	}
+	return fmt.Sprintf("; the hunk's lines are at line %d", line+1)
 }
 
 // emit appends whole lines to the new content.

@@ -204,8 +204,8 @@ func quotedLen(s string) int {
 	return len(s)
 }
 
-// unquote reads a name as it stands in a header, C-quoted or plain.
-func unquote(s string) (string, error) {
+// Unquote reads a name as it stands in a header, C-quoted or plain.
+func Unquote(s string) (string, error) {
 	if !strings.HasPrefix(s, `"`) {
 		return s, nil
 	}

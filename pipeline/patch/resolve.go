@@ -37,16 +37,26 @@ func (d Diff) Resolve(base fs.FS) (Patchset, error) {
 	return p, err
 }
 
-// Series applies diffs one after the other, each to what those before it leave,
-// and returns what all of them come to.
-func Series(base fs.FS, diffs []Diff) (Patchset, error) {
+// Series applies diffs one after the other, each to what those before it leave, and returns
+// what all of them come to. Each is made where the files are known that it is put on.
+func Series(base fs.FS, diffs []func(file func(path string) (*File, error)) (Diff, error)) (Patchset, error) {
 	t := newTree(base)
 	all := map[string]*File{}
 	room := int64(maxMade)
-	for i, d := range diffs {
-		after, err := d.after(t)
+	for i, make := range diffs {
+		d, err := make(t.file)
+		if err == nil && len(diffs) == 1 {
+			return d.Resolve(base)
+		}
+		var after map[string]*File
+		if err == nil {
+			after, err = d.after(t)
+		}
+		if err != nil && len(diffs) > 1 {
+			err = fmt.Errorf("patch %d of %d: %w", i+1, len(diffs), err)
+		}
 		if err != nil {
-			return Patchset{}, fmt.Errorf("patch %d of %d: %w", i+1, len(diffs), err)
+			return Patchset{}, err
 		}
 		room += int64(d.size)
 		for path, f := range after {
@@ -185,6 +195,25 @@ func (j *job) outcome(t *tree, after map[string]*File, leaving map[string]bool) 
 	}
 	after[j.new] = &File{Mode: mode, Data: j.data}
 	return nil
+}
+
+// Moved returns the diff as one of files that may have changed elsewhere since: of a text, its
+// hunks alone say what must be there, as for "git apply".
+func (d Diff) Moved() Diff {
+	d.sections = slices.Clone(d.sections)
+	for i := range d.sections {
+		d.sections[i].moved = true
+	}
+	return d
+}
+
+// At returns the diff with other numbers of its lines: those of a text that it was made of.
+func (d Diff) At(lines []int) Diff {
+	d.sections = slices.Clone(d.sections)
+	for i := range d.sections {
+		d.sections[i].line = lines[d.sections[i].line]
+	}
+	return d
 }
 
 // Restore returns the diff with the context and deleted lines that base has

@@ -55,7 +55,18 @@ func ofChange(c patch.Change, secrets []int) []Risk {
 			add(Generated, reason)
 		}
 	}
+	if c.After != nil && onlyCRLF(c.After.Data) && c.Before != nil && onlyCRLF(c.Before.Data) {
+		for i := range lines {
+			lines[i].Text = bytes.TrimSuffix(lines[i].Text, []byte("\r"))
+		}
+	}
 	return append(out, inLines(c.Path, lines, secrets)...)
+}
+
+// onlyCRLF reports whether all lines of a file end with a carriage return and a line feed.
+func onlyCRLF(data []byte) bool {
+	n := bytes.Count(data, []byte("\r\n"))
+	return n > 0 && n == bytes.Count(data, []byte("\n")) && n == bytes.Count(data, []byte("\r"))
 }
 
 // ofPart lists the risks of what a diff itself says of a file, in no certain

@@ -124,6 +124,15 @@ func TestT75Apart(t *testing.T) {
 	if got := told(t, risk.Hidden, "f", "a\r\nevil\rgood\r\nb\r\n"); !slices.Equal(got, []string{`\x0d`, "a carriage return within the line"}) {
 		t.Errorf("%q", got)
 	}
+	for _, c := range []struct {
+		before, after string
+		want          bool
+	}{{"a\r\nb\r\n", "a\r\nc\r\n", false}, {"a\r\nb\r\n", "a\r\nc", false}, {"a\nb\n", "a\nc\r\n", true}, {"a\r\nb\r\n", "a\r\nx\rc\r\n", true}, {"a\nb\n", "a\r\nc\r\n", true}} {
+		list := risk.Of(between(t, map[string]*patch.File{"f": text(c.before)}, map[string]*patch.File{"f": text(c.after)}), nil)
+		if got := slices.ContainsFunc(list, func(r risk.Risk) bool { return r.Kind == risk.Hidden }); got != c.want {
+			t.Errorf("%q to %q: %s", c.before, c.after, lines(list))
+		}
+	}
 	got := told(t, risk.Lookalike, "f", "1а 2а 3а 4а 5а 6а 7а 7а\n")
 	if len(got) != 1 || !strings.HasSuffix(got[0], "5<U+0430> and 2 more") {
 		t.Errorf("%q", got)

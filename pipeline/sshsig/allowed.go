@@ -44,6 +44,9 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 			continue
 		}
 		line, err := parseSignerLine(trimmed)
+		if errors.Is(err, errAuthority) {
+			continue // it lists no signer's own key, and no certificate is taken
+		}
 		if err != nil {
 			errs = append(errs, &LineError{number, err})
 			continue
@@ -230,10 +233,12 @@ func cutOption(text string) (name string, value *string, rest string, err error)
 	return name, &inside, rest, nil
 }
 
+var errAuthority = errors.New("cert-authority: certificates are not supported; list the signers' own keys")
+
 func (l *signerLine) setOption(lower, name string, value *string) (err error) {
 	switch {
 	case lower == "cert-authority":
-		return errors.New("cert-authority: certificates are not supported; list the signers' own keys")
+		return errAuthority
 	case lower != "namespaces" && lower != "valid-after" && lower != "valid-before":
 		return fmt.Errorf("unknown option, or type of key, %q", name)
 	case value == nil:
@@ -241,9 +246,9 @@ func (l *signerLine) setOption(lower, name string, value *string) (err error) {
 	case lower == "namespaces":
 		l.namespaces, err = parsePatterns(*value)
 	case lower == "valid-after":
-		l.after, err = parseTime(*value)
+		l.after, err = parseTime(*value, latest)
 	default:
-		l.before, err = parseTime(*value)
+		l.before, err = parseTime(*value, earliest)
 	}
 	if err != nil {
 		return fmt.Errorf("%s=%q: %w", lower, *value, err)
@@ -251,21 +256,25 @@ func (l *signerLine) setOption(lower, name string, value *string) (err error) {
 	return nil
 }
 
-// parseTime reads YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ. Without the Z
-// ssh-keygen reads the machine's own time zone, and two machines would audit
-// one history differently.
-func parseTime(text string) (time.Time, error) {
-	layouts := map[int]string{9: "20060102Z", 13: "200601021504Z", 15: "20060102150405Z"}
-	if layout, ok := layouts[len(text)]; ok {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	} else if layout, ok := layouts[len(text)+1]; ok {
-		if _, err := time.Parse(layout, text+"Z"); err == nil {
-			return time.Time{}, fmt.Errorf("it has no time zone; write %q, so that it is one time on every machine", text+"Z")
-		}
+// A time without a zone is in that of the machine that reads it, for ssh-keygen. Here it is the same on
+// all of them: a key is valid from when it is everywhere, and to when it no longer is somewhere.
+const (
+	latest   = 12 * time.Hour // behind UTC
+	earliest = -14 * time.Hour
+)
+
+// parseTime reads YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, with a Z for UTC, or in an unknown zone.
+func parseTime(text string, unknown time.Duration) (time.Time, error) {
+	digits, utc := strings.CutSuffix(text, "Z")
+	layouts := map[int]string{8: "20060102", 12: "200601021504", 14: "20060102150405"}
+	at, err := time.Parse(layouts[len(digits)], digits)
+	if err != nil || layouts[len(digits)] == "" {
+		return time.Time{}, errors.New("not a time such as 20060102Z or 20060102150405Z")
 	}
-	return time.Time{}, errors.New("not a time such as 20060102Z or 20060102150405Z")
+	if !utc {
+		at = at.Add(unknown)
+	}
+	return at, nil
 }
 
 // parsePatterns reads a pattern-list (ssh_config(5), PATTERNS).

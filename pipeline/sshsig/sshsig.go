@@ -80,14 +80,15 @@
 //	                valid-after="<time>"     the key is valid from this second
 //	                valid-before="<time>"    the key is valid to this second
 //	              A time is YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ, in UTC.
+//	              Without the Z ssh-keygen takes the zone of the machine that
+//	              reads it; here the key is valid when it is in every zone.
 //	key           its type, and its bytes in base64
 //	comment       may be left out
 //
 // A key may be on several lines, of which any allows it. Refused, with the
 // line's number, is what ssh-keygen would read otherwise or not at all, and
-// what is not supported: cert-authority, DSA, RSA below 2048 bits, and a time
-// without the Z, which would depend on the machine that reads it (OpenSSH
-// reads the Z since 9.1).
+// what is not supported: certificates, DSA and RSA below 2048 bits. A line with
+// cert-authority is passed over: it lists no signer's own key.
 package sshsig
 
 import (

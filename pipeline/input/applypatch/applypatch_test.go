@@ -1,6 +1,7 @@
 package applypatch_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -116,8 +117,10 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: %q, %v", c.name, got, err)
 		}
 	}
-	if got, err := byUs(base, "<<'EOF'\n"+update1("@@\n-a\n+x\n")+"EOF\n"); err != nil || got["a.txt"] != "x\n" {
-		t.Errorf("a here-document: %q, %v", got, err)
+	for _, shell := range []string{"<<'EOF'\n%sEOF\n", "apply_patch <<'PATCH'\n%sPATCH\n", "applypatch <<PATCH\n%sPATCH\n"} {
+		if got, err := byUs(base, fmt.Sprintf(shell, update1("@@\n-a\n+x\n"))); err != nil || got["a.txt"] != "x\n" {
+			t.Errorf("%s: %q, %v", shell, got, err)
+		}
 	}
 }
 

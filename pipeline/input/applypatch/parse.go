@@ -31,10 +31,10 @@ package applypatch
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -114,6 +114,9 @@ func Parse(raw []byte) (*Patch, error) {
 	return out, nil
 }
 
+// shell is how a shell gives the tool a patch: its name, and a here-document.
+var shell = lazyregexp.New(`^(?:apply_?patch\s*)?<<-?\s*(['"]?)([A-Za-z_]+)(['"]?)$`)
+
 // body returns a patch's lines, without the white space around it and a here-document, and
 // the number of the first.
 func body(raw []byte) (lines []string, first int) {
@@ -122,8 +125,10 @@ func body(raw []byte) (lines []string, first int) {
 	for l := range strings.Lines(strings.TrimRightFunc(text, isSpace)) {
 		lines = append(lines, strings.TrimRight(strings.TrimSuffix(l, "\n"), "\r"))
 	}
-	if len(lines) >= 4 && slices.Contains([]string{"<<EOF", "<<'EOF'", `<<"EOF"`}, lines[0]) && strings.HasSuffix(lines[len(lines)-1], "EOF") {
-		lines, first = lines[1:len(lines)-1], first+1
+	if len(lines) >= 4 {
+		if m := shell().FindStringSubmatch(lines[0]); m != nil && (m[1] == m[3] && lines[len(lines)-1] == m[2] || m[2] == "EOF" && strings.HasSuffix(lines[len(lines)-1], "EOF")) {
+			lines, first = lines[1:len(lines)-1], first+1
+		}
 	}
 	return lines, first
 }

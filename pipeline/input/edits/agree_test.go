@@ -42,8 +42,11 @@ func slow(files map[string]string, changes []change) (map[string]string, bool) {
 			files[c.path] = c.new
 			continue
 		}
-		if !there || c.old == c.new {
+		if !there {
 			return nil, false
+		}
+		if c.old == c.new {
+			continue
 		}
 		// A file's last line may lack its end, which the block's lines have.
 		grown := c.lines && text != "" && !strings.HasSuffix(text, "\n")

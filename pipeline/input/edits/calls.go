@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -21,7 +23,7 @@ var members = map[string]string{
 	"new_string": "new", "newString": "new", "new_text": "new", "newText": "new", "new_str": "new",
 	"content": "content", "file_text": "content",
 	"replace_all": "all", "replaceAll": "all",
-	"edits": "edits", "input": "input", "arguments": "input",
+	"edits": "edits", "input": "input", "arguments": "input", "dryRun": "dry",
 	"name": "", "command": "", "type": "", "id": "",
 }
 
@@ -95,6 +97,10 @@ func read(doc any, root, of string) ([]Edit, error) {
 		}
 		got[kind] = value
 	}
+	if dry, is := got["dry"]; is && dry != false {
+		return nil, errors.New("it is a dry run, which changes nothing")
+	}
+	delete(got, "dry")
 	delete(got, "")
 	if inner, is := got["input"]; is {
 		if len(got) > 1 || of != "" {
@@ -171,16 +177,31 @@ func several(doc any, root, of string) (out []Edit, err error) {
 	return out, nil
 }
 
-// below is a path from root on.
+// below is a path from root on. Tools on Windows write backslashes, which no path has here, and
+// editors addresses.
 func below(name, root string) (string, error) {
-	if !strings.HasPrefix(name, "/") {
+	given := name
+	if rest, is := strings.CutPrefix(name, "file://"); is {
+		var err error
+		if name, err = url.PathUnescape(rest); err != nil {
+			return "", fmt.Errorf("%+q is no address of a file", clip(given))
+		}
+		if drive().MatchString(strings.TrimPrefix(name, "/")) {
+			name = name[1:]
+		}
+	}
+	name = strings.ReplaceAll(name, `\`, "/")
+	if !strings.HasPrefix(name, "/") && !drive().MatchString(name) {
 		return strings.TrimPrefix(name, "./"), nil
 	}
-	rest, is := strings.CutPrefix(name, strings.TrimSuffix(root, "/")+"/")
-	if root == "" || !is || path.Clean("/"+rest) != "/"+rest {
-		return "", fmt.Errorf("%+q is not below the repository", clip(name))
+	top := strings.TrimSuffix(root, "/") + "/"
+	if root == "" || len(name) < len(top) || name[:len(top)] != top && (name[0] == '/' || !strings.EqualFold(name[:len(top)], top)) || path.Clean("/"+name[len(top):]) != "/"+name[len(top):] {
+		return "", fmt.Errorf("%+q is not below the repository", clip(given))
 	}
-	return rest, nil
+	return name[len(top):], nil
 }
+
+// drive begins an absolute path of Windows.
+var drive = lazyregexp.New(`^[A-Za-z]:/`)
 
 func clip(text string) string { return text[:min(len(text), 80)] }

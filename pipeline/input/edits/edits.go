@@ -2,9 +2,9 @@
 // place: search and replace blocks, and the calls of agents' edit tools as JSON.
 //
 // Each text must be in its file exactly once; every place that it is at else stands in the
-// error. Nothing is guessed: white space counts, and no line is left out. Only in a file
-// all of whose lines end with a carriage return and a line feed, texts without any
-// carriage return are taken to end their lines so too.
+// error. Nothing is guessed: white space counts, and no line is left out. Only where all
+// lines of a file end in one way, with a carriage return or without, texts all of whose lines
+// end in the other are taken to end them so too.
 //
 // # Blocks
 //
@@ -117,23 +117,22 @@ func message(err error) string {
 // make returns a file's bytes after an edit.
 func (e Edit) make(there *patch.File) ([]byte, error) {
 	switch {
-	case e.Whole:
+	case there != nil && len(there.Data) > 0 && e.Whole && e.New == "":
+		return nil, e.fail("has no content, which would empty the file: a patch can delete or empty it")
+	case there != nil && (e.Whole || e.Old == "" && len(there.Data) == 0):
+		return []byte(endAs(string(there.Data), e.New)[0]), nil
+	case e.Whole, e.Old == "" && there == nil:
 		return []byte(e.New), nil
-	case e.Old == "" && there == nil:
-		return []byte(e.New), nil
-	case e.Old == "" && len(there.Data) > 0:
-		return nil, e.fail("looks for no text, as for a new file, and the file is there")
 	case e.Old == "":
-		return []byte(e.New), nil
+		return nil, e.fail("looks for no text, as for a new file, and the file is there")
 	case there == nil:
 		return nil, e.fail("does not exist")
-	case e.Old == e.New:
-		return nil, e.fail("both texts are the same")
+	case e.Old == e.New: // models say what stays, too
+		return there.Data, nil
 	}
-	text, old, replacement := string(there.Data), e.Old, e.New
-	if onlyCRLF(text) && !strings.Contains(old+replacement, "\r") {
-		old, replacement = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(replacement, "\n", "\r\n")
-	}
+	text := string(there.Data)
+	texts := endAs(text, e.Old, e.New)
+	old, replacement := texts[0], texts[1]
 	added := e.Lines && text != "" && !strings.HasSuffix(text, "\n") // the last line has no end
 	if added {
 		text += lineEnd(old)
@@ -196,6 +195,27 @@ func (e Edit) places(text, old string) (at []int) {
 }
 
 const maxTold = 10
+
+// endAs returns texts with the line ends of a file, where all of its lines end in one way
+// and all of theirs in the other: an agent may see the file as it was checked out.
+func endAs(file string, texts ...string) []string {
+	has, lacks := "\n", "\r\n"
+	if onlyCRLF(file) {
+		has, lacks = lacks, has
+	} else if strings.Contains(file, "\r") || !strings.Contains(file, "\n") {
+		return texts
+	}
+	for _, text := range texts {
+		if lacks == "\n" && strings.Contains(text, "\r") || lacks == "\r\n" && strings.ContainsAny(text, "\r\n") && !onlyCRLF(text) {
+			return texts
+		}
+	}
+	var out []string
+	for _, text := range texts {
+		out = append(out, strings.ReplaceAll(text, lacks, has))
+	}
+	return out
+}
 
 func onlyCRLF(text string) bool {
 	n := strings.Count(text, "\r\n")

@@ -48,6 +48,11 @@ func TestBlocks(t *testing.T) {
 		{"a new file", "d/n.go\n" + above + "=======\nn\n>>>>>>> REPLACE\n", "d/n.go", "n\n", ""},
 		{"an empty file", "empty.txt\n" + above + "=======\nn\n>>>>>>> REPLACE\n", "empty.txt", "n\n", ""},
 		{"carriage returns", "crlf.txt\n" + above + "one\n=======\n1\n1\n>>>>>>> REPLACE\n", "crlf.txt", "1\r\n1\r\ntwo\r\n", ""},
+		{"carriage returns for line feeds", "a.go\r\n" + strings.TrimSuffix(above, "\n") + "\r\nthree\r\n=======\r\n3\r\n>>>>>>> REPLACE\r\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
+		{"mixed carriage returns", "a.go\n" + above + "three\n=======\r\n3\r\n>>>>>>> REPLACE\n", "a.go", "one\n\ttwo\n3\r\n\ttwo\n", ""},
+		{"a block that changes nothing", "a.go\n" + above + "one\n=======\none\n>>>>>>> REPLACE\n" + above + "three\n=======\n3\n>>>>>>> REPLACE\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
+		{"Cline's", "<replace_in_file>\n<path>a.go</path>\n<diff>\n------- SEARCH\nthree\n=======\n3\n+++++++ REPLACE\n</diff>\n</replace_in_file>\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
+		{"Roo's", "<apply_diff>\n<path>a.go</path>\n<diff>\n" + above + ":start_line:3\n-------\nthree\n=======\n3\n>>>>>>> REPLACE\n</diff>\n</apply_diff>\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
 		{"the last line stays", "end.txt\n" + above + "one\n=======\n1\n>>>>>>> REPLACE\n", "end.txt", "1\ntwo", ""},
 		{"the last line goes", "end.txt\n" + above + "two\n=======\n2\n>>>>>>> REPLACE\n", "end.txt", "one\n2\n", ""},
 		{"other lengths", "a.go\n<<<<<<<<< SEARCH\nthree\n=====\n3\n>>>>> REPLACE\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
@@ -67,7 +72,7 @@ func TestBlocks(t *testing.T) {
 		{"a file that is there", "a.go\n" + above + "=======\n2\n>>>>>>> REPLACE\n", "", "", "the file is there"},
 		{"none", "a.go\n", "", "", "no line is"},
 		{"another place", "../a.go\n" + above + "=======\n2\n>>>>>>> REPLACE\n", "", "", "path"},
-		{"the same", "a.go\n" + above + "one\n=======\none\n>>>>>>> REPLACE\n", "", "", "the same"},
+		{"the same", "a.go\n" + above + "one\n=======\none\n>>>>>>> REPLACE\n", "", "", "changes nothing"},
 	} {
 		all, err := edits.Blocks([]byte(c.text))
 		var got map[string]string
@@ -95,6 +100,18 @@ func TestCalls(t *testing.T) {
 		{"a line each", "{\"path\":\"n\",\"content\":\"a\"}\n\n{\"path\":\"n\",\"old_text\":\"a\",\"new_text\":\"b\"}\n", "n", "b", ""},
 		{"an array", `[{"path":"n","content":"a"},{"path":"n","old_text":"a","new_text":"b"}]`, "n", "b", ""},
 		{"a new file", `{"file_path":"n","old_string":"","new_string":"1"}`, "n", "1", ""},
+		{"carriage returns for line feeds", `{"file_path":"a.go","old_string":"one\r\n\ttwo\r\n","new_string":"1\r\n"}`, "a.go", "1\nthree\n\ttwo\n", ""},
+		{"a dry run that is none", `{"path":"a.go","edits":[{"oldText":"three","newText":"3"}],"dryRun":false}`, "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
+		{"a dry run", `{"path":"a.go","edits":[{"oldText":"three","newText":"3"}],"dryRun":true}`, "", "", "dry run"},
+		{"no content", `{"path":"a.go","content":""}`, "", "", "has no content, which would empty the file"},
+		{"an address", `{"path":"file:///repo/d%20e/n.go","content":"1\n"}`, "d e/n.go", "1\n", ""},
+		{"an address that leads out", `{"path":"file:///repo/%2e%2e/a.go","content":"1\n"}`, "", "", "not below the repository"},
+		{"backslashes", `{"path":".\\d\\n.go","content":"1\n"}`, "d/n.go", "1\n", ""},
+		{"backslashes that lead out", `{"path":"d\\..\\..\\n.go","content":"1\n"}`, "", "", "path traversal"},
+		{"a drive", `{"path":"C:\\w\\a.go","content":"1\n"}`, "", "", "\"C:\\\\w\\\\a.go\" is not below the repository"},
+		{"a whole file with carriage returns", `{"file_path":"a.go","content":"one\r\n\ttwo\r\n"}`, "a.go", "one\n\ttwo\n", ""},
+		{"a whole file without", `{"file_path":"crlf.txt","content":"one\n2\n"}`, "crlf.txt", "one\r\n2\r\n", ""},
+		{"a new file with carriage returns", `{"file_path":"n.go","content":"one\r\n"}`, "n.go", "one\r\n", ""},
 		{"carriage returns", `{"file_path":"crlf.txt","old_string":"one\ntwo","new_string":"1"}`, "crlf.txt", "1\r\n", ""},
 		{"surrogates", `{"path":"n","content":"\ud83d\ude00"}`, "n", "\U0001f600", ""},
 
@@ -120,7 +137,7 @@ func TestCalls(t *testing.T) {
 		{"not JSON", `{`, "", "", ""},
 		{"a broken line", "{\"path\":\"n\",\"content\":\"a\"}\n{\n", "", "", "line 2"},
 		{"a view", `{"command":"view","path":"a.go"}`, "", "", "needs"},
-		{"the same", `{"file_path":"a.go","old_string":"one","new_string":"one"}`, "", "", "the same"},
+		{"the same", `{"file_path":"a.go","old_string":"one","new_string":"one"}`, "", "", "changes nothing"},
 		{"too many", strings.Repeat(`{"path":"n","content":"2"}`+"\n", 1001), "", "", "at most 1000"},
 		{"deep", strings.Repeat("[", 5000), "", "", ""},
 	} {
@@ -185,4 +202,14 @@ func FuzzCalls(f *testing.F) {
 		}
 		_, _ = made(files, all)
 	})
+}
+
+// TestDrive: a path below a repository on a drive, whose letters have no case.
+func TestDrive(t *testing.T) {
+	for path, want := range map[string]string{`c:\\repo\\d\\a.go`: "d/a.go", "file:///C:/Repo/d/a.go": "d/a.go", `C:\\Repo\\..\\a.go`: "", `C:\\Repository\\a.go`: "", `D:\\Repo\\a.go`: ""} {
+		all, err := edits.Calls([]byte(`{"path":"`+path+`","content":"1"}`), "C:/Repo")
+		if want == "" && err == nil || want != "" && (err != nil || all[0].Path != want) {
+			t.Errorf("%s: %v, %v", path, all, err)
+		}
+	}
 }

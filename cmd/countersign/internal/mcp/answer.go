@@ -108,6 +108,9 @@ func failed(p Program, err error) (*sdk.CallToolResult, error) {
 		doc["hint"] = hint
 	}
 	about(err, doc)
+	if doc["rule"] == "uncommitted" {
+		doc["hint"] = "propose_worktree proposes what the working tree has, with the changes that are there"
+	}
 	clean, err := (&call{Program: p}).redacted(doc)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
@@ -51,9 +52,26 @@ func (c *call) patch(ctx context.Context, text, format, summary string) (input.C
 }
 
 type editsParams struct {
-	Edits       []json.RawMessage `json:"edits"`
-	Summary     string            `json:"summary,omitempty"`
-	PullRequest int               `json:"pull_request,omitempty"`
+	Edits       editList `json:"edits"`
+	Summary     string   `json:"summary,omitempty"`
+	PullRequest int      `json:"pull_request,omitempty"`
+}
+
+// An editList is a list of edits. Some clients send it as a text that holds the list.
+type editList []json.RawMessage
+
+func (l *editList) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		doc, err := canon.Parse([]byte(text))
+		if list, is := doc.([]any); err != nil || !is || !isText(list) {
+			return errors.New("arguments.edits is a text, not a list of edits: propose_patch takes a change as text")
+		}
+		if raw, err = canon.Marshal(doc); err != nil {
+			return err
+		}
+	}
+	return json.Unmarshal(raw, (*[]json.RawMessage)(l))
 }
 
 // An editParam is one edit: a text that is in the file exactly once and what takes its

@@ -51,11 +51,11 @@ func (s *service) addTools() {
 	}, (*call).proposePatch)
 	addTool(s, sdk.Tool{
 		Name: "propose_edits", Annotations: proposes("Propose edits"),
-		Description: "Propose a change as edits of files as the commit has them, not as they are on disk. old_text must be in the file exactly once, with its white space: give more of what is around it where the error names several lines. Each edit goes on what those before it left." + refusals,
+		Description: "Propose a change as edits of files as the commit has them, not as they are on disk. old_text must be in the file exactly once, with its white space: give more of what is around it where the error names several lines. Each edit goes on what those before it left. To delete or rename a file use propose_patch (\"*** Delete File: PATH\", or \"*** Update File: PATH\" with \"*** Move to: PATH\", between \"*** Begin Patch\" and \"*** End Patch\"), or propose_worktree." + refusals,
 		InputSchema: object(schema{
 			"edits": schema{"type": "array", "minItems": 1, "description": "the edits, in order", "items": object(schema{
 				"path": text("the file, from the top of the repository"), "old_text": text("the text to replace; empty for a file that is not there yet"),
-				"new_text": text("what takes its place"), "content": text("in place of both: the whole file, new or not"),
+				"new_text": text("what takes its place"), "content": text("in place of both: the whole file, new or not; it cannot be empty for a file that has content"),
 			}, "path")},
 			"summary": summary, "pull_request": pullRequest,
 		}, "edits"),

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -301,7 +302,7 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 		return in, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}
 	if p.Trace != "" {
-		if in.Trace, in.TraceFormat, err = input.ReadTrace([]byte(p.Trace), c.r.Secrets.Text); err != nil {
+		if in.Trace, in.TraceFormat, err = input.ReadTrace([]byte(p.Trace), c.r.Secrets.Text); err != nil && !errors.As(err, new(*input.UnreadError)) {
 			return in, fmt.Errorf("params.trace: %w", err)
 		}
 	}
