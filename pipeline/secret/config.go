@@ -90,7 +90,7 @@ func entry(r ruleFile) ruleEntry {
 // wakes are for the rules that find something also where none of their keywords
 // is: what all of their matches begin with.
 var wakes = map[string][]string{
-	"airtable-personnal-access-token": {"pat"}, "kubernetes-secret-yaml": {"kind:", "data:"}, "lob-api-key": {"lob"}, "lob-pub-api-key": {"lob"},
+	"airtable-personnal-access-token": {"pat"}, "lob-api-key": {"lob"}, "lob-pub-api-key": {"lob"},
 	"microsoft-teams-webhook": {"https://"}, "new-relic-browser-api-token": newRelic, "new-relic-insert-key": newRelic, "new-relic-user-api-key": newRelic,
 	"openai-api-key": {"sk-"}, "sidekiq-sensitive-url": {"https://", "http://"}, "slack-config-access-token": {"xoxe"}, "slack-webhook-url": {"hooks"},
 	"typeform-api-token": {"typeform"},
@@ -110,7 +110,7 @@ func defaults() (head string, rules []ruleEntry) {
 	for _, s := range slices.Concat(sections[1:], own[1:]) {
 		rules = append(rules, outline(rulesHeader+s))
 	}
-	return sections[0], rules
+	return sections[0] + own[0], rules
 }
 
 const rulesHeader = "\n[[rules]]\n"

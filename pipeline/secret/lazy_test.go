@@ -38,7 +38,7 @@ func TestOutline(t *testing.T) {
 			}
 		}
 		delete(unused, e.id)
-		if e.id == privateKey || len(e.wakes) == 0 {
+		if e.id == privateKey || e.id == kubernetesSecret || len(e.wakes) == 0 {
 			continue
 		}
 		r, err := newRule(got)

@@ -22,6 +22,15 @@ func TestOwnRules(t *testing.T) {
 		{`PASSWORD="` + marks + `"`, marks, "password-with-marks"},
 		{`{"db_password": "` + marks + `"}`, marks, "password-with-marks"},
 		{`secret := '` + marks + `'`, marks, "password-with-marks"},
+		{"POSTGRES_PASSWORD: hunter" + word[:6] + "!\n", "hunter" + word[:6] + "!", "password-with-marks"},
+		{"MYSQL_PWD=" + marks + "\n", marks, "password-with-marks"},
+		{"db_pass: $" + marks + "%\n", "$" + marks + "%", "password-with-marks"},
+		{"stringData:\n  url: " + word + "\n", word, "kubernetes-secret-yaml"},
+		{"kind: Secret\nstringData:\n  # of the database\n# and\n  user: admin\n\n  pass: \"" + marks + "\"\n", marks, "kubernetes-secret-yaml"},
+		{"  data:\n    a: eHh4\n    b: " + word + word + "==\n  kind: 'Secret'\n", word + word, "kubernetes-secret-yaml"},
+		{"kind: Secret\ndata:\n  a: |\n    " + word + word + "\n    c" + word + word + "=\n", "c" + word + word + "=", "kubernetes-secret-yaml"},
+		{`{"kind": "Secret", "stringData": {"user": "administrator", "pass": "` + word + `"}}`, word, "kubernetes-secret-yaml"},
+		{"{\n \"kind\": \"Secret\",\n \"data\": {\n  \"p\": \"" + word + word + "\",\n  \"q\": \"x" + word + word + "\"\n }\n}\n", "x" + word + word, "kubernetes-secret-yaml"},
 		{"PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 2\nAAAAB3" + word + "\nBBBB" + word + "\nPrivate-MAC: 0", word, "putty-private-key"},
 	} {
 		got := secret.Default().Text(c.text)
@@ -36,6 +45,11 @@ func TestOwnRules(t *testing.T) {
 		"postgres://user:password@localhost/db", "https://example.org:8080/a@b", "http://user:" + "PASS@host", "ssh://git@example.org/x",
 		"https://${USER}:${TOKEN}@example.org", `password: "${{ secrets.DB }}"`, `password = "%s@%s"`, `Authorization: Bearer <token>`,
 		`secret: "a@b"`, `apiKey: "see https://example.org/keys"`, "mailto:a@example.org", "a://b:c@d",
+		"password: !vault", "password = *argument.value;", "PASSWORD=$DB_PASSWORD", `password: "$user:$dbPassword@$host"`, "secret: %s/%s@example", "password: %PGPASSWORD%",
+		"password: admin@mail.example.org", "secret: file:///etc/app/db2#x", "?password=hunter&next=/a", "if password==other.password {", "secret: docs/policy.md#secrets",
+		"password: your-password-here!", "actions: password-store@v4.1.2", "secret: actions/checkout@v4.1.2",
+		"stringData:\n  host: database.internal\n  user: ${USER_NAME}\n  url: $DATABASE\n  pass: <password>\n  t: {{ .Values.token }}\n  enc: ENC[AES256_GCM,data:" + word + "=,iv:" + word + word + "]\nother: " + word + "\n",
+		"kind: ConfigMap\ndata:\n  a: " + word + word + "\n---\nkind: Secret\n", "kind: SecretList\ndata:\n  a: " + word + word + "\n", "kind: Secret\nmetadata:\n  uid: " + word + word + "\n",
 	} {
 		if got := secret.Default().Text(text); got != text {
 			t.Errorf("%s became %s", text, got)
