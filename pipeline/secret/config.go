@@ -102,8 +102,8 @@ var newRelic = []string{"new-relic", "newrelic", "new_relic"}
 var ownRules string
 
 // defaults are gitleaks' rules, less what would let a patch excuse itself (no
-// path exempts content, and no rule is limited to paths), and our own; and the
-// part of gitleaks' file before its rules.
+// path exempts content, and no rule is limited to paths), and our own; and what
+// stands in the files before the rules.
 func defaults() (head string, rules []ruleEntry) {
 	sections := strings.Split(config.DefaultConfig, rulesHeader)
 	own := strings.Split(strings.ReplaceAll(ownRules, "\r\n", "\n"), rulesHeader) // Git may have changed its lines

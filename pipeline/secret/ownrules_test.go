@@ -1,6 +1,7 @@
 package secret_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -54,6 +55,46 @@ func TestOwnRules(t *testing.T) {
 		if got := secret.Default().Text(text); got != text {
 			t.Errorf("%s became %s", text, got)
 		}
+	}
+}
+
+// T48: what is public, encrypted or no key of that sort, under the names of
+// secrets. A real secret under the same name is found.
+func TestT48Public(t *testing.T) {
+	const bech32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+	r := rand.New(rand.NewPCG(48, 1))
+	of := func(n int, alphabet string) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		return string(b)
+	}
+	for range 50 {
+		for _, value := range []string{
+			"age1" + of(58, bech32), "age1pq1" + of(1950, bech32), "age1yubikey1" + of(59, bech32), "Ag" + of(1, "ABCD") + of(720, inBase64) + "=",
+			"ctrl+shift+down", "cmdOrCtrl+Alt+Numpad8", "ctrl+shift+alt+oem_comma", "shift-meta-F12",
+		} {
+			for _, text := range []string{"sops_age_key=" + value + "\n", "client_secret: " + value + "\n", `{"key": "` + value + `", "auth_token": "` + value + `"}`} {
+				if got := secret.Default().Text(text); got != text {
+					t.Errorf("%s became %s", text, got)
+				}
+			}
+		}
+	}
+	for _, value := range []string{"AGE-SECRET" + "-KEY-1" + of(58, strings.ToUpper(bech32)), "age1" + of(40, letters), "AgA" + of(60, letters), "ctrl+" + of(24, letters), "tx_" + of(30, letters)} {
+		if got := secret.Default().Text("client_secret: " + value + "\n"); strings.Contains(got, value) {
+			t.Error(got)
+		}
+	}
+	tx, next := "tx_01JZKEY6V5T8Q2N4M7P9R1S3WX", "tx_01JZK3Y6V5T8Q2N4M7P9R1S3WX"
+	for _, text := range []string{tx + ", " + next, tx + ": " + next, tx + " = " + of(40, hexadecimal), "applied " + tx + ": " + of(40, hexadecimal) + "\n"} {
+		if got := secret.Default().Text(text); got != text {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+	if text := tx + ", password: " + of(24, letters); secret.Default().Text(text) == text {
+		t.Error(text)
 	}
 }
 
