@@ -70,7 +70,10 @@ type commits struct {
 	parents map[string]string
 	onLine  bool
 	lost    string // a commit that cannot be compared with
+	changed []string
 }
+
+func (c *commits) Changed(context.Context) ([]string, error) { return c.changed, nil }
 
 func (c *commits) commit(files map[string]string) {
 	tree := fstest.MapFS{}

@@ -282,7 +282,7 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 	if summary == "" && len(pieces) > 0 {
 		summary = pieces[0].Subject
 	}
-	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages(pieces), Resolve: func(base fs.FS) (patch.Patchset, error) {
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages(pieces), Expands: expands(diffs...), Resolve: func(base fs.FS) (patch.Patchset, error) {
 		if len(diffs) == 1 {
 			return diffs[0].Resolve(base)
 		}
