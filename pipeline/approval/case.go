@@ -338,7 +338,7 @@ func (t *tally) vote(c Case, from ledger.Source) string {
 	}
 	for _, name := range names {
 		if other := t.voted[name]; other != "" {
-			return "by the list of keys its author is " + other + ", whose vote is counted already"
+			return "by name or key its author is " + other + ", whose vote is counted already"
 		}
 	}
 	goodFor, why := t.entitled(c, from.Author)
