@@ -18,7 +18,7 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.What == "bytes" {
-		return fmt.Sprintf("the patch is larger than the limit of %d bytes", e.Max)
+		return fmt.Sprintf("the patch or the content that it adds is larger than the limit of %d bytes", e.Max)
 	}
 	return fmt.Sprintf("the patch has %d %s, the limit is %d", e.Have, e.What, e.Max)
 }

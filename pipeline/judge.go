@@ -219,7 +219,7 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
 		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
-		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
+		Drift: g.drift, OwnersOf: g.rules.OwnersOf, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
 	}
 	if dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID)); err == nil {
 		c.Proposers = ledger.Proposers(dir, g.log)

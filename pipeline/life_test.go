@@ -2,12 +2,17 @@ package pipeline_test
 
 import (
 	"errors"
+	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -150,6 +155,67 @@ func TestReviewRefused(t *testing.T) {
 				t.Errorf("%+v %v", out, err)
 			}
 		})
+	}
+}
+
+// TestT42Expands: limits.bytes bounds what a change makes of files as well, and a file of
+// the working tree that is larger is not read.
+func TestT42Expands(t *testing.T) {
+	zeros := "diff --git a/z b/z\n" +
+		"new file mode 100644\n" +
+		"index 0000000000000000000000000000000000000000..f18c9a678f421d5c52f6c5acc23670267d5f632f\n" +
+		"GIT binary patch\n" +
+		"literal 100000\n" +
+		"zcmeIuF#!Mo0K%a4Pi+kkh(KY$fB^#r3>YwAz<>b*1`HT5V8DO@0|pEjFkrxd0RsjM\n" +
+		"z7%*VKfB^#r3>YwAz<>b*1`HT5V8DO@0|pEjFkrxd0RsjM7%*VKfB^#r3>YwAz<>b*\n" +
+		"z1`HT5V8DO@0|pEjFkrxd0RsjM7%*VKfB^#r3>YwAz<>b*1`HT5V8DO@0|pEjFkrxd\n" +
+		"z0RsjM7%*VKfB^#r3>YwAz<>b*1`HT5V8DO@0|pEjFkrxd0RsjM7%*VKfB^#r3>YwA\n" +
+		"zz<>b*1`HT5V8DO@0|pEjFkrxd0RsjM7%*VKfB^#r3>YwAz<>b*1`HT5V8DO@0|pEj\n" +
+		"zFkrxd0RsjM7%*VKfB^#r3>YwAz<>b*1`HT5V8DO@0|pEjFkrxd0RsjM7%*VKfB^#r\n" +
+		"z3>YwAz<>b*1`HT5V8DO@0|pEjFkrxd0RsjM7%*VKfB^#r3>YwAz<>b*1`HT5V8DO@\n" +
+		"z0|pEjFkrxd0RsjM7%*VKfB^#r3>YwAz<>b*1`HT5V8DO@0|pEjFkrxd0RsjM7%*VK\n" +
+		"rfB^#r3>YwAz<>b*1`HT5V8DO@0|pEjFkrxd0RsjM7%*VK!0W&OhOYnt\n" + "\n"
+	everywhere := `{"file_path":"other.txt","old_string":"a","new_string":"` + strings.Repeat("b", 400) + `","replace_all":true}`
+	given := func(format, text string) func(*world) (input.Change, error) {
+		return func(*world) (input.Change, error) { return input.From(format, []byte(text), "", false, "") }
+	}
+	tree := func(files map[string]int64) func(*world) (input.Change, error) {
+		return func(w *world) (input.Change, error) {
+			for name, size := range files {
+				if err := errors.Join(os.WriteFile(filepath.Join(w.dir, name), nil, 0o600), os.Truncate(filepath.Join(w.dir, name), size)); err != nil {
+					return input.Change{}, err
+				}
+			}
+			w.repo.changed = slices.Sorted(maps.Keys(files))
+			return w.as(bot).WorktreeInput(w.Context(), "")
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		limit   int64
+		propose func(*world) (input.Change, error)
+		want    string // "" for what is taken
+	}{
+		{"zeros, packed", 100_000, given(input.FormatGit, zeros), ""},
+		{"zeros, packed", 99_999, given(input.FormatGit, zeros), "the patch or"},
+		{"everywhere", 9000, given(input.FormatEdits, everywhere), ""},
+		{"everywhere", 2000, given(input.FormatEdits, everywhere), "the patch or"},
+		{"one file", 1 << 30, tree(map[string]int64{"large": 1 << 40}), "large: the patch or"},
+		{"many files", 3000, tree(map[string]int64{"a": 1000, "b": 1000, "c": 1000, "greet.txt": 1001}), "greet.txt: the patch or"},
+		{"many files", 10000, tree(map[string]int64{"a": 1000, "b": 1000, "c": 1000, "greet.txt": 1001}), ""},
+	} {
+		w := newWorld(t)
+		w.repo.commit(map[string]string{"greet.txt": "one\n", "other.txt": strings.Repeat("a", 20) + "\n"})
+		w.write(map[string]string{"other.txt": strings.Repeat("a", 20) + "\n"})
+		w.policy.Limits.Bytes = c.limit
+		in, err := c.propose(w)
+		if err == nil {
+			_, err = w.as(bot).Review(t.Context(), in, false)
+		}
+		var limit *pipeline.LimitError
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &limit) || !strings.HasPrefix(err.Error(), c.want) || w.tip() != "") {
+			t.Errorf("%s, with a limit of %d: %v", c.name, c.limit, err)
+		}
 	}
 }
 

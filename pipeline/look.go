@@ -120,6 +120,16 @@ func (r *Runner) Explain(ctx context.Context, in input.Change) (risk.Explanation
 		secrets = append(secrets, policy.ExplainedSecret(f))
 	}
 	e := g.rules.Policy.ExplainPatch(g.rules.Commit, g.ID, g.Set.Paths(), secrets)
+	for i, p := range e.Paths {
+		if !slices.ContainsFunc(p.Rules, func(m policy.Met) bool { return m.Owners }) || g.rules.OwnersOf == nil {
+			continue
+		}
+		owners, err := g.rules.OwnersOf(p.Path)
+		if err != nil {
+			return risk.Explanation{}, g.known, err
+		}
+		e.Paths[i].OwnedBy = append([]string{}, owners...)
+	}
 	asked := checks.Asked{}
 	if in.Proposal != nil {
 		asked = checks.AskedBy(*in.Proposal)

@@ -90,11 +90,15 @@ func (r *Runner) WorktreeInput(ctx context.Context, summary string) (input.Chang
 	if r.Worktree == nil {
 		return input.Change{}, &NoWorktreeError{}
 	}
+	rules, err := r.rules(ctx, "")
+	if err != nil {
+		return input.Change{}, err
+	}
 	changed, read, err := r.files().Changed(ctx)
 	if err != nil {
 		return input.Change{}, err
 	}
-	return input.Worktree(changed, read, summary), nil
+	return input.Worktree(changed, read, rules.Policy.Limits.Bytes, summary), nil
 }
 
 func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) {
@@ -119,9 +123,20 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 	if err != nil {
 		return gathered{}, err
 	}
+	if in.Expands != nil {
+		if size := in.Expands(tree); size > limits.Bytes {
+			return gathered{}, &LimitError{"bytes", size, limits.Bytes}
+		}
+	}
 	set, err := in.Resolve(tree)
+	if large := new(patch.TooLargeError); errors.As(err, &large) {
+		return gathered{}, fmt.Errorf("%s: %w", patch.Quote(large.Path), &LimitError{"bytes", limits.Bytes + 1, limits.Bytes})
+	}
 	if err != nil {
 		return gathered{}, err
+	}
+	if size := set.Growth(); in.Kind != input.KindPullRequest && size > limits.Bytes {
+		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
 	}
 	if n := len(set.Files()); n > limits.Files {
 		return gathered{}, &LimitError{"files", int64(n), int64(limits.Files)}

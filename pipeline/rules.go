@@ -21,6 +21,9 @@ type Rules struct {
 	Commit string
 	Found  bool
 	Keys   signed.Keys
+	// OwnersOf tells the code owners of a path, by CODEOWNERS of the commit. Nil where the
+	// Policy asks for none.
+	OwnersOf func(path string) ([]string, error)
 }
 
 // ReadRules reads the Policy of a commit, and that of another which may only
@@ -41,15 +44,21 @@ func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (
 		}
 	}
 	r := Rules{Policy: p, Commit: commit, Found: found, Keys: approval.ReadKeys(tree, p)}
-	if base == "" || base == commit {
-		return r, nil
+	if base != "" && base != commit {
+		tightening, err := ReadRules(ctx, repo, base, "")
+		if err != nil {
+			return r, err
+		}
+		if tightening.Found {
+			r.Policy = policy.Tighten(p, tightening.Policy)
+			r.Keys.Hardware, r.Keys.PIN = r.Policy.Approvals.Hardware, r.Policy.Approvals.PIN
+		}
 	}
-	tightening, err := ReadRules(ctx, repo, base, "")
-	if err == nil && tightening.Found {
-		r.Policy = policy.Tighten(p, tightening.Policy)
-		r.Keys.Hardware, r.Keys.PIN = r.Policy.Approvals.Hardware, r.Policy.Approvals.PIN
+	if r.Policy.AsksOwners() {
+		owners, err := policy.ReadCodeOwners(tree)
+		r.OwnersOf = func(path string) ([]string, error) { return owners.Of(path), err }
 	}
-	return r, err
+	return r, nil
 }
 
 // rules asks for the Policy. It is recorded as it is, so that it must hold

@@ -71,7 +71,10 @@ type commits struct {
 	onLine  bool
 	lost    string // a commit that cannot be compared with
 	unread  string // one whose files cannot be read
+	changed []string
 }
+
+func (c *commits) Changed(context.Context) ([]string, error) { return c.changed, nil }
 
 func (c *commits) commit(files map[string]string) {
 	tree := fstest.MapFS{}

@@ -352,6 +352,9 @@ func Asks(e policy.Explanation) string {
 		for _, m := range p.Rules {
 			fmt.Fprintf(&b, "  %s %s\n", m.Rule, Clean(m.Glob))
 		}
+		if p.OwnedBy != nil {
+			fmt.Fprintf(&b, "  %s\n", Clean(policy.OwnedBy(p.OwnedBy)))
+		}
 	}
 	for _, s := range e.Secrets {
 		fmt.Fprintf(&b, "%s:%d what looks like a secret (%s)\n", Clean(s.Path), s.Line, s.Kind)

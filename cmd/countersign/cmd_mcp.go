@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -82,6 +83,9 @@ func (a *App) mcp(ctx context.Context) error {
 	return mcp.Serve(ctx, p, release, a.Stdin, a.Stdout)
 }
 
+// bearerToken is what a header can carry (RFC 6750, section 2.1).
+var bearerToken = lazyregexp.New(`^[A-Za-z0-9._~+/-]+=*$`)
+
 // mcpHTTP listens at an address that only this machine reaches.
 func (a *App) mcpHTTP(ctx context.Context, address string) error {
 	host, _, err := net.SplitHostPort(address)
@@ -91,6 +95,9 @@ func (a *App) mcpHTTP(ctx context.Context, address string) error {
 	given := a.Getenv(mcpTokenName)
 	if given != "" && len(given) < 20 {
 		return &cli.UsageError{Message: mcpTokenName + " is shorter than 20 characters", Hint: "openssl rand -hex 32 makes one"}
+	}
+	if given != "" && !bearerToken().MatchString(given) {
+		return &cli.UsageError{Message: mcpTokenName + " has a character that no bearer token has", Hint: "openssl rand -hex 32 makes one"}
 	}
 	p, err := a.served()
 	if err != nil {

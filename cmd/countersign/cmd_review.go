@@ -69,6 +69,23 @@ func (f *reviewFlags) given() []string {
 	return out
 }
 
+// patchOf is the file that --patch names where a transaction is given: it is that one's
+// patch, and no new proposal. Whatever else is about a proposal is refused there.
+func (f *reviewFlags) patchOf(args []string) (file string, err error) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	other := *f
+	other.patch = ""
+	if given := other.given(); len(given) > 0 {
+		return "", &cli.UsageError{Message: "both a transaction and " + given[0] + " were given", Hint: "give one of them"}
+	}
+	if f.from != "" || f.summary != "" {
+		return "", &cli.UsageError{Message: "--from and --summary belong to a new proposal, and a transaction was given", Hint: "leave them out"}
+	}
+	return f.patch, nil
+}
+
 func (a *App) reviewCommand() *cobra.Command {
 	var f reviewFlags
 	cmd := &cobra.Command{
@@ -108,7 +125,7 @@ func (a *App) proposeCommand() *cobra.Command {
 	var f reviewFlags
 	var to string
 	cmd := &cobra.Command{
-		Use:   "propose [TX] | propose --patch FILE [--to pull-request]",
+		Use:   "propose [TX [--patch FILE]] | propose --patch FILE [--to pull-request]",
 		Short: "Record a proposal, and make a pull request of it",
 		Long: `propose records a proposal, as review does. With --to pull-request, or where the Policy says
 "apply.to: pull_request", it pushes a branch with exactly these bytes and opens a pull request
@@ -118,8 +135,8 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 		Example: "  countersign propose --patch fix.patch --to pull-request\n  countersign propose tx_01J --to pull-request",
 		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if given := f.given(); len(given) > 0 && len(args) > 0 {
-				return &cli.UsageError{Message: "both a transaction and " + given[0] + " were given", Hint: "give one of them"}
+			if _, err := f.patchOf(args); err != nil {
+				return err
 			}
 			opens, err := a.becomesPull(cmd.Context(), f, to)
 			switch {
@@ -184,13 +201,15 @@ func (a *App) openPull(ctx context.Context, f reviewFlags, args []string) (*pipe
 		return nil, "", err
 	}
 	f.to = policy.ToPullRequest
-	if len(f.given()) > 0 {
+	if len(args) == 0 && len(f.given()) > 0 {
 		done, err := a.propose(ctx, r, f)
 		if err != nil {
 			return nil, "", err
 		}
 		id, s.Runner = done.ID, r.With(done.Learnt)
 	} else if _, id, err = a.find(ctx, r, args, false); err != nil {
+		return nil, "", err
+	} else if s.Runner, err = a.give(ctx, r, args, f.patch); err != nil {
 		return nil, "", err
 	}
 	o, err := s.Open(ctx, id)

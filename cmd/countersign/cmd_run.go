@@ -18,11 +18,12 @@ func (a *App) runCommand() *cobra.Command {
 	var c checkFlags
 	var all allFlags
 	cmd := &cobra.Command{
-		Use:   "run [TX] | run --patch FILE | run --all",
+		Use:   "run [TX [--patch FILE]] | run --patch FILE | run --all",
 		Short: "Take a patch through review, gate, apply and validate",
 		Long: `run takes a patch, or a transaction that is under way, as far as its approvals allow.
 In a terminal it shows the risks and the diff and asks, as approve does. Elsewhere it stops at
-the gate with exit code 4 and says which command records the approval.
+the gate with exit code 4 and says which command records the approval. A transaction with --patch is
+that one, whose patch the ledger has only without its secrets.
 
 With --all every open transaction goes as far as its approvals allow; nothing is asked. A
 failure of one does not stop the others, and the exit code is that of the worst.`,
@@ -31,8 +32,9 @@ failure of one does not stop the others, and the exit code is that of the worst.
   countersign run --all --since 7d`,
 		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if given := f.given(); len(given) > 0 && len(args) > 0 {
-				return &cli.UsageError{Message: "both a transaction and " + given[0] + " were given", Hint: "give one of them"}
+			file, err := f.patchOf(args)
+			if err != nil {
+				return err
 			}
 			if len(f.given()) == 0 && f.summary != "" {
 				return &cli.UsageError{Message: "--summary belongs to a new proposal, and none was given", Hint: "name one with --patch FILE"}
@@ -50,7 +52,7 @@ failure of one does not stop the others, and the exit code is that of the worst.
 			if f.suggestion != "" {
 				a.shareLedger()
 			}
-			r, err := c.open(cmd.Context(), a, args, "")
+			r, err := c.open(cmd.Context(), a, args, file)
 			if err != nil {
 				return err
 			}
@@ -82,7 +84,7 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 		_, id, err := a.find(ctx, r, args, false)
 		return id, err
 	}
-	if f.to = o.To; len(f.given()) > 0 {
+	if f.to = o.To; len(args) == 0 && len(f.given()) > 0 {
 		done, err := a.propose(ctx, r, f)
 		if f.as = a.askSeveral(err, f, false); f.as != "" {
 			done, err = a.propose(ctx, r, f)
@@ -125,7 +127,7 @@ func (a *App) runOpens(ctx context.Context, r *pipeline.Runner, o pipeline.Apply
 		return false, nil
 	}
 	opens, err := a.settler(r).OpensPulls(ctx)
-	if err != nil || !opens || len(f.given()) > 0 {
+	if err != nil || !opens || len(args) == 0 && len(f.given()) > 0 {
 		return opens, err
 	}
 	snap, id, err := a.find(ctx, r, args, false)

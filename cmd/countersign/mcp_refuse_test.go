@@ -340,6 +340,7 @@ func TestMCPGuard(t *testing.T) {
 		{"from another's page", func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, 403},
 		{"from a page of another port", func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") }, 403},
 		{"from a page without an origin", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
+		{"from a page with an empty origin", func(r *http.Request) { r.Header["Origin"] = []string{""} }, 403},
 		{"from a page over https", func(r *http.Request) { r.Header.Set("Origin", "https://"+host) }, 403},
 		{"from two pages", func(r *http.Request) { r.Header["Origin"] = []string{"", "http://evil.example"} }, 403},
 		{"at another address", func(r *http.Request) { r.URL.Path = "/" }, 404},
@@ -387,6 +388,11 @@ func TestMCPAddress(t *testing.T) {
 	short.Env = append(short.Env, "COUNTERSIGN_MCP_TOKEN=short")
 	if code, _, errs := runCode(short); code != cli.ExitRefused || !strings.Contains(errs, "shorter than 20 characters") {
 		t.Errorf("a short token: %d %s", code, errs)
+	}
+	blank := s.command("mcp", "--http")
+	blank.Env = append(blank.Env, "COUNTERSIGN_MCP_TOKEN=0123456789 abcdefghij")
+	if code, _, errs := runCode(blank); code != cli.ExitRefused || !strings.Contains(errs, "has a character that no bearer token has") {
+		t.Errorf("a token with a blank: %d %s", code, errs)
 	}
 	const given = "0123456789abcdefghij"
 	h := s.mcpHTTP("COUNTERSIGN_MCP_TOKEN=" + given)

@@ -218,8 +218,8 @@ var table = []row{
 		return "--policy-ref takes a full name, such as refs/heads/main"
 	}),
 	always[*secret.FoundError](cli.ExitRefused, "take it out of the patch; if it is a real secret, replace it; close the transaction that has it, and review again"),
-	on(cli.ExitRefused, func(e *reviewed.RedactedError, _ command) string {
-		hint := "give the patch again: the same command with --patch FILE (run: without " + e.ID + ")"
+	on(cli.ExitRefused, func(e *reviewed.RedactedError, again command) string {
+		hint := "give the patch again: " + again("run", e.ID, "--patch", "FILE")
 		if e.Sealed {
 			hint += "; or set COUNTERSIGN_AGE_IDENTITY, because the ledger has it sealed"
 		}

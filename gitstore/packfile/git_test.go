@@ -3,6 +3,7 @@ package packfile
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -202,7 +203,10 @@ func TestReadsWhatGitWrote(t *testing.T) {
 }
 
 // wideOffsets writes the index anew, with 8 bytes for nearly every offset.
-func (r repo) wideOffsets() {
+func (r repo) wideOffsets() { r.reindex("--index-version=2,0x40") }
+
+// reindex writes the only pack's index anew.
+func (r repo) reindex(option string) {
 	packs, err := filepath.Glob(filepath.Join(r.objects(), "pack", "*.pack"))
 	if err != nil || len(packs) != 1 {
 		r.t.Fatal(packs, err)
@@ -211,5 +215,17 @@ func (r repo) wideOffsets() {
 	if err := os.Remove(idx); err != nil {
 		r.t.Fatal(err)
 	}
-	r.git("", "index-pack", "--index-version=2,0x40", "-o", idx, packs[0])
+	r.git("", "index-pack", option, "-o", idx, packs[0])
+}
+
+// TestIndexVersion1: an index as Git wrote it before 1.6 is not damaged.
+func TestIndexVersion1(t *testing.T) {
+	r := newRepo(t)
+	r.history(3)
+	r.git("", "repack", "-a", "-d", "-q")
+	r.reindex("--index-version=1")
+	_, err := r.open().Read(plumbing.NewHash(r.git("", "rev-parse", "main")))
+	if err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "git repack -a -d") {
+		t.Error(err)
+	}
 }

@@ -85,6 +85,8 @@ func openIndex(path string) (_ *index, err error) {
 	return x, x.parse(info.Size())
 }
 
+var errVersion1 = errors.New("an index of version 1, which is not supported: git repack -a -d writes another")
+
 // parse reads the fan-out table and checks that the tables fill the file.
 func (x *index) parse(size int64) error {
 	x.length = size
@@ -96,6 +98,9 @@ func (x *index) parse(size int64) error {
 		return err
 	}
 	if string(head[:len(idxMagic)]) != idxMagic {
+		if slices.IsSortedFunc(slices.Collect(slices.Chunk(head[:4*256], 4)), bytes.Compare) { // it begins with its fan-out table
+			return errVersion1
+		}
 		return damaged("not an index of version 2")
 	}
 	for i := range x.fanout {

@@ -137,7 +137,8 @@ func (v Verdict) Missing() []Request {
 // transaction, by path (ledger.Proposers).
 //
 // Teams and Owners tell whether somebody is in a team, or owns a path by
-// CODEOWNERS. Nil means nobody. An error counts as no, and its text is told.
+// CODEOWNERS. Nil means nobody. An error counts as no, and its text is told. OwnersOf
+// names the owners of a path for those who wait; nil names none.
 //
 // Stands is asked about each recorded approval of the forge: "" if it is still
 // there as it was, else why it counts no more. Nil means that none was looked
@@ -169,6 +170,7 @@ type Case struct {
 	Proposers   map[string][]ledger.Actor
 	Teams       func(team string, who ledger.Actor) (bool, error)
 	Owners      func(path string, who ledger.Actor) (bool, error)
+	OwnersOf    func(path string) ([]string, error)
 	Stands      func(ledger.ApprovalDecision) string
 	Signed      func(ledger.ApprovalDecision) (time.Time, error)
 	People      func(names ...string) []string
@@ -250,7 +252,7 @@ func (c Case) tallies() []*tally {
 			counts = max(1, len(n.Paths))
 		}
 		out[i] = &tally{
-			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]string{}, votes: make([]int, counts),
+			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]string{}, votes: make([]int, counts), ownersOf: c.OwnersOf,
 		}
 	}
 	return out
@@ -324,6 +326,7 @@ type tally struct {
 	fingerprint string
 	voted       map[string]string // by id, and by every name: the login of the voter
 	votes       []int             // for each path; one count where owners are not asked
+	ownersOf    func(path string) ([]string, error)
 }
 
 // vote adds a person's vote, or says why not.
@@ -338,7 +341,7 @@ func (t *tally) vote(c Case, from ledger.Source) string {
 	}
 	for _, name := range names {
 		if other := t.voted[name]; other != "" {
-			return "by the list of keys its author is " + other + ", whose vote is counted already"
+			return "by name or key its author is " + other + ", whose vote is counted already"
 		}
 	}
 	goodFor, why := t.entitled(c, from.Author)
@@ -375,7 +378,34 @@ func (t *tally) text(n Need) string {
 	if t.need.Names() {
 		who = " by " + t.need.People()
 	}
-	return fmt.Sprintf("%s%s: %d of %d%s", n.Kind, who, n.Approved, n.Required, signed)
+	return fmt.Sprintf("%s%s: %d of %d%s%s", n.Kind, who, n.Approved, n.Required, signed, t.owners(n.Required))
+}
+
+// owners says in words who owns the paths that wait for it, of the first few.
+func (t *tally) owners(required int) string {
+	if !t.need.Owners || t.ownersOf == nil {
+		return ""
+	}
+	const most = 5
+	var out []string
+	for i, path := range t.need.Paths {
+		if t.votes[i] >= required {
+			continue
+		}
+		owners, err := t.ownersOf(path)
+		said := policy.OwnedBy(owners)
+		if err != nil {
+			said = "its owners cannot be told: " + err.Error()
+		}
+		out = append(out, ledger.OneLine(path, 80)+": "+ledger.OneLine(said, 200))
+	}
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("and %d more", len(out)-most))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, "; ") + ")"
 }
 
 // entitled tells for which counts a person's vote is good, or why for none.

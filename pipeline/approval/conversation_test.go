@@ -293,7 +293,7 @@ func TestNativeReviews(t *testing.T) {
 		{"a command taken back", gateOnly(comment("/approve "+own), comment("Hm", review("CHANGES_REQUESTED", "head"), id("30", later))),
 			"/approve patchset:P (taken back by a later review)"},
 		{"a command that asks for changes", gateOnly(comment("/approve "+own, review("CHANGES_REQUESTED", "head"))), "/approve patchset:P (its review asks for changes)"},
-		{"a proposal's, which are another's", talk(comment("/approve "+own, review("CHANGES_REQUESTED", "head"))), "/approve patchset:P"},
+		{"a command for a proposal that asks for changes", talk(comment("/approve "+own, review("CHANGES_REQUESTED", "head"))), "/approve patchset:P (its review asks for changes)"},
 		{"a proposal's is not", talk(comment("/approve "+own), comment("Hm", review("CHANGES_REQUESTED", "head"), id("30", later))), "/approve patchset:P"},
 		{"of a proposal", talk(green), "? (a green review does not name the patch; paste the line)"},
 		{"of a proposal, dismissed", talk(comment("", review("DISMISSED", "head"))), ""},

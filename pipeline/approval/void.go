@@ -47,7 +47,7 @@ func (c Conversation) void(said *Said) string {
 		return "takes nothing back: a denial is final"
 	case command.BreakGlass && command.Fingerprint != policy.Fingerprint(policy.KindBreakGlass, c.PatchID):
 		return "breaks no glass: it names only a part of what is asked for"
-	case c.GateOnly && said.State == ReviewChangesRequested:
+	case said.State == ReviewChangesRequested: // two answers that contradict each other
 		return "its review asks for changes"
 	case c.GateOnly && c.takenBack(said.Statement):
 		return "taken back by a later review"

@@ -32,8 +32,11 @@ type Tree interface {
 	// commit and, where they are approved, of the changes.
 	Local(commit fs.FS, files []patch.Change, approved bool) ([]patch.Change, error)
 	// Stored returns a reader of the files as Git would store them, by the attributes
-	// of a commit with changes; exact takes a file as it is that holds more than that.
-	Stored(commit fs.FS, changes []patch.Change, exact bool) (workspace.Reader, error)
+	// of a commit with changes; a file that holds more than that is as it is.
+	Stored(commit fs.FS, changes []patch.Change) (workspace.Reader, error)
+	// Proposed returns a reader of what Git would store, whatever files hold beside it,
+	// which reads none that is too large.
+	Proposed(commit fs.FS, changes []patch.Change) (workspace.LimitedReader, error)
 	// Changed are the attributes among changed files.
 	Changed(changed []string) ([]patch.Change, error)
 	// Write brings every file to its After, all or as far as it gets, reads
@@ -157,12 +160,12 @@ func (e Files) Stored(ctx context.Context, base string, changes []patch.Change) 
 	if err != nil {
 		return nil, err
 	}
-	return e.Tree.Stored(tree, changes, true)
+	return e.Tree.Stored(tree, changes)
 }
 
 // Changed returns the paths whose file Git would store otherwise than HEAD has it,
 // with a reader of what that is.
-func (e Files) Changed(ctx context.Context) ([]string, workspace.Reader, error) {
+func (e Files) Changed(ctx context.Context) ([]string, workspace.LimitedReader, error) {
 	changed, err := e.Repo.Changed(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -179,7 +182,7 @@ func (e Files) Changed(ctx context.Context) ([]string, workspace.Reader, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	read, err := e.Tree.Stored(tree, rules, false)
+	read, err := e.Tree.Proposed(tree, rules)
 	return changed, read, err
 }
 

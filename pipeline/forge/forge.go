@@ -179,8 +179,8 @@ type PullRequest struct {
 	// MaintainerCanModify says whether those with write access to the base may
 	// push to the head of a fork.
 	MaintainerCanModify bool `json:"maintainer_can_modify"`
-	// Committers are the accounts that wrote or committed its commits;
-	// Strangers tells that some commit is of no account.
+	// Committers are the accounts that wrote or committed its commits, or are named as
+	// co-authors there; Strangers tells that some commit, or co-author, is of no account.
 	Committers []ledger.Actor `json:"committers"`
 	Strangers  bool           `json:"strangers"`
 	// Paths are the files of its diff, the first few thousand; a comment on a

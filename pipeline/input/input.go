@@ -47,13 +47,14 @@ type Change struct {
 	Summary  string // the proposer's words, untrusted
 	Raw      []byte
 	Resolve  func(base fs.FS) (patch.Patchset, error)
-	Needle   string             // of a recipe
-	Source   *result.Source     // the document that the change comes from, if it has an id
-	Proposal *proposal.Proposal // what else it asks for
-	Author   *ledger.Author     // whom a mail or a commit names, unverified; nil: nobody
-	Messages []string           // of its mails or commits, in their order; untrusted
-	Via      string             // what it came through, ViaRPC or ViaMCP; "" for the command line
-	Trace    []any              // what the proposer did before, as ReadTrace gives it; untrusted
+	Expands  func(base fs.FS) int64 // how many bytes it makes that are not in Raw as they are, before it is resolved; nil: none
+	Needle   string                 // of a recipe
+	Source   *result.Source         // the document that the change comes from, if it has an id
+	Proposal *proposal.Proposal     // what else it asks for
+	Author   *ledger.Author         // whom a mail or a commit names, unverified; nil: nobody
+	Messages []string               // of its mails or commits, in their order; untrusted
+	Via      string                 // what it came through, ViaRPC or ViaMCP; "" for the command line
+	Trace    []any                  // what the proposer did before, as ReadTrace gives it; untrusted
 
 	TraceFormat string // what the trace was read as, one of TraceFormats; "" for steps
 
@@ -93,7 +94,11 @@ func Diff(raw []byte, summary string) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: diff.Resolve}, nil
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: diff.Resolve, Expands: expands(diff)}, nil
+}
+
+func expands(diffs ...patch.Diff) func(base fs.FS) int64 {
+	return func(base fs.FS) int64 { return patch.Expands(base, diffs...) }
 }
 
 // An InvalidError is a document that breaks the rules of its format.
@@ -269,11 +274,13 @@ func regularFiles(base fs.FS) ([]string, error) {
 }
 
 // Worktree proposes what a working tree holds beyond HEAD: the files that changed,
-// as read returns them. Apply then finds the files in place, and reads them back
+// as read returns them: most is how many bytes larger than base the file may be, and what
+// it may be is what all of them may be together. Apply then finds the files in place, and reads them back
 // against what was approved.
-func Worktree(changed []string, read func(name string, base *patch.File) (*patch.File, error), summary string) Change {
+func Worktree(changed []string, read func(name string, base *patch.File, most int64) (*patch.File, error), most int64, summary string) Change {
 	return Change{Kind: KindWorktree, Summary: summary, Resolve: func(base fs.FS) (patch.Patchset, error) {
 		after := map[string]*patch.File{}
+		room := most
 		for _, name := range changed {
 			if err := patch.CheckPath(name); err != nil {
 				return patch.Patchset{}, err
@@ -282,8 +289,14 @@ func Worktree(changed []string, read func(name string, base *patch.File) (*patch
 			if err != nil {
 				return patch.Patchset{}, err
 			}
-			if after[name], err = read(name, before); err != nil {
+			f, err := read(name, before, room)
+			if err != nil {
 				return patch.Patchset{}, err
+			}
+			after[name] = f
+			set := patch.Patchset{Changes: []patch.Change{{Path: name, Before: before, After: f}}}
+			if room -= set.Growth(); room < 0 {
+				return patch.Patchset{}, &patch.TooLargeError{Path: name}
 			}
 		}
 		return patch.Between(base, after)

@@ -267,6 +267,20 @@ func Each(raw []byte, summary string) ([]Change, error) {
 	return out, nil
 }
 
+// expandsLater is expands of diffs that can be read only beside the files. What cannot is told when it is
+// resolved.
+func expandsLater(diffs []func(look) (patch.Diff, error)) func(base fs.FS) int64 {
+	return func(base fs.FS) int64 {
+		var read []patch.Diff
+		for _, diff := range diffs {
+			if d, err := diff(func(path string) (*patch.File, error) { return patch.Lookup(base, path) }); err == nil {
+				read = append(read, d)
+			}
+		}
+		return patch.Expands(base, read...)
+	}
+}
+
 // change proposes pieces as one change: each on what those before it leave. raw is
 // what they were found in.
 func change(raw []byte, pieces []Piece, summary string) (Change, error) {
@@ -282,7 +296,7 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 	if summary == "" && len(pieces) > 0 {
 		summary = pieces[0].Subject
 	}
-	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages(pieces), Resolve: func(base fs.FS) (patch.Patchset, error) {
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages(pieces), Expands: expandsLater(diffs), Resolve: func(base fs.FS) (patch.Patchset, error) {
 		return patch.Series(base, diffs)
 	}}, nil
 }

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"math"
 	"strconv"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
@@ -175,19 +178,80 @@ func (s section) makesBytes(before []byte) (int64, error) {
 	case s.binary.Method == gitdiff.BinaryPatchLiteral:
 		return s.binary.Size, nil
 	}
-	z, err := zlib.NewReader(bytes.NewReader(s.binary.RawData))
-	if err != nil {
-		return 0, errStream
-	}
-	head := make([]byte, min(s.binary.Size, 2*maxVarint))
-	if _, err := io.ReadFull(z, head); err != nil {
-		return 0, errSize
-	}
-	_, size, _, err := deltaSizes(head)
+	_, size, err := s.deltaSizes()
 	if err != nil {
 		return 0, err
 	}
 	return s.binary.Size + size, nil
+}
+
+// deltaSizes reads the sizes of the old and the new file, and no more of the delta.
+func (s section) deltaSizes() (from, to int64, err error) {
+	z, err := zlib.NewReader(bytes.NewReader(s.binary.RawData))
+	if err != nil {
+		return 0, 0, errStream
+	}
+	head := make([]byte, min(s.binary.Size, 2*maxVarint))
+	if _, err := io.ReadFull(z, head); err != nil {
+		return 0, 0, errSize
+	}
+	from, to, _, err = deltaSizes(head)
+	return from, to, err
+}
+
+// Expands returns how many bytes diffs, each on what those before it leave, make that are
+// not in them as they are: what binary sections hold, packed, or add to a file, and
+// copies. Nothing is made, and of the base only sizes are read. What does not fit counts
+// for nothing: Resolve refuses it.
+func Expands(base fs.FS, diffs ...Diff) (total int64) {
+	made := map[string]int64{} // sizes of files that diffs have changed
+	for _, d := range diffs {
+		makes := map[string]int64{}
+		for _, s := range d.sections {
+			if s.binary == nil && s.does != copies && len(diffs) == 1 {
+				continue // it says all, and nothing is made of what it leaves
+			}
+			size, adds := s.expands(func() int64 {
+				if size, is := made[s.old]; is {
+					return size
+				}
+				info, err := fs.Lstat(base, s.old)
+				if err != nil {
+					return 0
+				}
+				return info.Size()
+			})
+			makes[s.new], total = size, total+min(adds, math.MaxInt64-total)
+		}
+		maps.Copy(made, makes)
+	}
+	return total
+}
+
+// expands returns the size of the file that the section leaves, and how many bytes of it
+// are not in the section.
+func (s section) expands(before func() int64) (size, adds int64) {
+	switch {
+	case s.does == deletes:
+		return 0, 0
+	case s.binary != nil && s.binary.Method == gitdiff.BinaryPatchLiteral:
+		return s.binary.Size, s.binary.Size
+	case s.binary != nil:
+		from, to, err := s.deltaSizes()
+		if err != nil {
+			return 0, s.binary.Size
+		}
+		return to, max(s.binary.Size, to-from)
+	case s.does != makes:
+		size = before()
+	}
+	if s.does == copies {
+		adds = size
+	}
+	for _, h := range s.hunks {
+		size += int64(h.added - h.removed)
+	}
+	return size, adds
 }
 
 // maxVarint is the length of a size in a delta at most: 63 bits in sevens.

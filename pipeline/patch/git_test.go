@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -76,6 +79,69 @@ func (r repo) commit() {
 	r.t.Helper()
 	r.git("add", "-A")
 	r.git("commit", "-q", "--allow-empty", "-m", "x")
+}
+
+// TestExpands: what is not in a diff of git's as it is. The largest number that a
+// literal can say makes nothing.
+func TestExpands(t *testing.T) {
+	zeros := func(n int) *patch.File { return &patch.File{Mode: patch.Regular, Data: make([]byte, n)} }
+	noise := func(seed uint64, n int) *patch.File {
+		b := make([]byte, n)
+		_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(b)
+		return &patch.File{Mode: patch.Regular, Data: b}
+	}
+	text := &patch.File{Mode: patch.Regular, Data: []byte(strings.Repeat("a line\n", 300))}
+	more := &patch.File{Mode: patch.Regular, Data: append([]byte("first\n"), text.Data...)}
+	grown := &patch.File{Mode: patch.Regular, Data: slices.Concat(noise(1, 5000).Data, noise(1, 5000).Data, []byte("x"))}
+	for name, c := range map[string]struct {
+		before, after map[string]*patch.File
+		want          int64
+	}{
+		"text":    {map[string]*patch.File{"a": text}, map[string]*patch.File{"a": more}, 0},
+		"literal": {nil, map[string]*patch.File{"z": zeros(90_000), "y": zeros(10_000)}, 100_000},
+		"delta":   {map[string]*patch.File{"a": noise(1, 5000)}, map[string]*patch.File{"a": grown}, 5001},
+		"deleted": {map[string]*patch.File{"a": noise(1, 5000)}, map[string]*patch.File{"a": nil}, 0},
+		"copy":    {map[string]*patch.File{"a": text}, map[string]*patch.File{"b": text, "c": more}, 2 * 2100},
+		"renamed": {map[string]*patch.File{"a": noise(1, 5000)}, map[string]*patch.File{"a": nil, "b": noise(1, 5000)}, 0},
+	} {
+		r := newRepo(t)
+		for path, f := range c.before {
+			r.write(path, f)
+		}
+		r.commit()
+		base := fstest.MapFS{}
+		for path, f := range c.before {
+			base[path] = &fstest.MapFile{Data: f.Data, Mode: 0o644}
+		}
+		for path, f := range c.after {
+			r.write(path, f)
+		}
+		r.git("add", "-A")
+		raw := r.git("diff", "--cached", "--binary", "-M", "-C", "--find-copies-harder", "--full-index")
+		d, err := patch.Parse(raw)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if got := patch.Expands(base, d); got != c.want {
+			t.Errorf("%s: %d, want %d\n%s", name, got, c.want, raw)
+		}
+	}
+	parse := func(raw string) patch.Diff {
+		t.Helper()
+		d, err := patch.Parse([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	most := "diff --git a/%[1]s b/%[1]s\nnew file mode 100644\nindex " + strings.Repeat("0", 40) + ".." + strings.Repeat("1", 40) + "\nGIT binary patch\nliteral 9223372036854775807\nHcmV?d00001\n\n"
+	two := parse(fmt.Sprintf(most, "a") + fmt.Sprintf(most, "b"))
+	made := parse("diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+1234567\n")
+	copied := parse("diff --git a/n b/m\nsimilarity index 100%\ncopy from n\ncopy to m\n")
+	again := parse("diff --git a/m b/l\nsimilarity index 100%\ncopy from m\ncopy to l\n")
+	if base := (fstest.MapFS{}); patch.Expands(base, two) != math.MaxInt64 || patch.Expands(base, made, copied, again) != 16 {
+		t.Error(patch.Expands(base, two), patch.Expands(base, made, copied, again))
+	}
 }
 
 // content makes a file of one of the kinds that diffs get wrong.

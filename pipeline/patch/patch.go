@@ -158,6 +158,20 @@ func (e *Error) Error() string {
 	return b.String() + e.Message
 }
 
+// A TooLargeError is a file that has more bytes than may be read.
+type TooLargeError struct{ Path string }
+
+func (e *TooLargeError) Error() string { return Quote(e.Path) + " is too large" }
+
+// Growth returns how many bytes the files of the patchset have more than before, without
+// those that became shorter.
+func (p Patchset) Growth() (n int64) {
+	for _, c := range p.Changes {
+		n += int64(max(0, len(c.After.data())-len(c.Before.data())))
+	}
+	return n
+}
+
 // Quote makes a path safe to print: as it is where it is plain, else as a Go
 // string literal with everything but printable ASCII escaped.
 func Quote(path string) string {

@@ -172,10 +172,25 @@ func (n Need) People() string {
 }
 
 // An Explained is a path with the rules that protect it, none where it may
-// change with the approvals that every patch needs.
+// change with the approvals that every patch needs. Where one of them asks for the
+// owners, OwnedBy has them, as CODEOWNERS names them: nobody where it is empty.
 type Explained struct {
-	Path  string `json:"path"`
-	Rules []Met  `json:"rules"`
+	Path    string   `json:"path"`
+	Rules   []Met    `json:"rules"`
+	OwnedBy []string `json:"owned_by,omitzero"`
+}
+
+// AsksOwners reports whether a rule asks for the code owners of paths.
+func (p Policy) AsksOwners() bool {
+	return slices.ContainsFunc(p.Protected, func(r Rule) bool { return r.Owners })
+}
+
+// OwnedBy says in words who owns a path.
+func OwnedBy(owners []string) string {
+	if len(owners) == 0 {
+		return "nobody owns it"
+	}
+	return "owned by " + strings.Join(owners, ", ")
 }
 
 // A Met rule is "built-in", approvals.keys, explained.bots[n].keys, witnesses.file or protected[n], with the first of its globs that

@@ -90,7 +90,7 @@ func entry(r ruleFile) ruleEntry {
 // wakes are for the rules that find something also where none of their keywords
 // is: what all of their matches begin with.
 var wakes = map[string][]string{
-	"airtable-personnal-access-token": {"pat"}, "kubernetes-secret-yaml": {"kind:", "data:"}, "lob-api-key": {"lob"}, "lob-pub-api-key": {"lob"},
+	"airtable-personnal-access-token": {"pat"}, "lob-api-key": {"lob"}, "lob-pub-api-key": {"lob"},
 	"microsoft-teams-webhook": {"https://"}, "new-relic-browser-api-token": newRelic, "new-relic-insert-key": newRelic, "new-relic-user-api-key": newRelic,
 	"openai-api-key": {"sk-"}, "sidekiq-sensitive-url": {"https://", "http://"}, "slack-config-access-token": {"xoxe"}, "slack-webhook-url": {"hooks"},
 	"typeform-api-token": {"typeform"},
@@ -102,15 +102,15 @@ var newRelic = []string{"new-relic", "newrelic", "new_relic"}
 var ownRules string
 
 // defaults are gitleaks' rules, less what would let a patch excuse itself (no
-// path exempts content, and no rule is limited to paths), and our own; and the
-// part of gitleaks' file before its rules.
+// path exempts content, and no rule is limited to paths), and our own; and what
+// stands in the files before the rules.
 func defaults() (head string, rules []ruleEntry) {
 	sections := strings.Split(config.DefaultConfig, rulesHeader)
 	own := strings.Split(strings.ReplaceAll(ownRules, "\r\n", "\n"), rulesHeader) // Git may have changed its lines
 	for _, s := range slices.Concat(sections[1:], own[1:]) {
 		rules = append(rules, outline(rulesHeader+s))
 	}
-	return sections[0], rules
+	return sections[0] + own[0], rules
 }
 
 const rulesHeader = "\n[[rules]]\n"

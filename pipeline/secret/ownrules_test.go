@@ -1,6 +1,7 @@
 package secret_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -22,6 +23,15 @@ func TestOwnRules(t *testing.T) {
 		{`PASSWORD="` + marks + `"`, marks, "password-with-marks"},
 		{`{"db_password": "` + marks + `"}`, marks, "password-with-marks"},
 		{`secret := '` + marks + `'`, marks, "password-with-marks"},
+		{"POSTGRES_PASSWORD: hunter" + word[:6] + "!\n", "hunter" + word[:6] + "!", "password-with-marks"},
+		{"MYSQL_PWD=" + marks + "\n", marks, "password-with-marks"},
+		{"db_pass: $" + marks + "%\n", "$" + marks + "%", "password-with-marks"},
+		{"stringData:\n  url: " + word + "\n", word, "kubernetes-secret-yaml"},
+		{"kind: Secret\nstringData:\n  # of the database\n# and\n  user: admin\n\n  pass: \"" + marks + "\"\n", marks, "kubernetes-secret-yaml"},
+		{"  data:\n    a: eHh4\n    b: " + word + word + "==\n  kind: 'Secret'\n", word + word, "kubernetes-secret-yaml"},
+		{"kind: Secret\ndata:\n  a: |\n    " + word + word + "\n    c" + word + word + "=\n", "c" + word + word + "=", "kubernetes-secret-yaml"},
+		{`{"kind": "Secret", "stringData": {"user": "administrator", "pass": "` + word + `"}}`, word, "kubernetes-secret-yaml"},
+		{"{\n \"kind\": \"Secret\",\n \"data\": {\n  \"p\": \"" + word + word + "\",\n  \"q\": \"x" + word + word + "\"\n }\n}\n", "x" + word + word, "kubernetes-secret-yaml"},
 		{"PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 2\nAAAAB3" + word + "\nBBBB" + word + "\nPrivate-MAC: 0", word, "putty-private-key"},
 	} {
 		got := secret.Default().Text(c.text)
@@ -36,10 +46,55 @@ func TestOwnRules(t *testing.T) {
 		"postgres://user:password@localhost/db", "https://example.org:8080/a@b", "http://user:" + "PASS@host", "ssh://git@example.org/x",
 		"https://${USER}:${TOKEN}@example.org", `password: "${{ secrets.DB }}"`, `password = "%s@%s"`, `Authorization: Bearer <token>`,
 		`secret: "a@b"`, `apiKey: "see https://example.org/keys"`, "mailto:a@example.org", "a://b:c@d",
+		"password: !vault", "password = *argument.value;", "PASSWORD=$DB_PASSWORD", `password: "$user:$dbPassword@$host"`, "secret: %s/%s@example", "password: %PGPASSWORD%",
+		"password: admin@mail.example.org", "secret: file:///etc/app/db2#x", "?password=hunter&next=/a", "if password==other.password {", "secret: docs/policy.md#secrets",
+		"password: your-password-here!", "actions: password-store@v4.1.2", "secret: actions/checkout@v4.1.2",
+		"stringData:\n  host: database.internal\n  user: ${USER_NAME}\n  url: $DATABASE\n  pass: <password>\n  t: {{ .Values.token }}\n  enc: ENC[AES256_GCM,data:" + word + "=,iv:" + word + word + "]\nother: " + word + "\n",
+		"kind: ConfigMap\ndata:\n  a: " + word + word + "\n---\nkind: Secret\n", "kind: SecretList\ndata:\n  a: " + word + word + "\n", "kind: Secret\nmetadata:\n  uid: " + word + word + "\n",
 	} {
 		if got := secret.Default().Text(text); got != text {
 			t.Errorf("%s became %s", text, got)
 		}
+	}
+}
+
+// T48: what is public, encrypted or no key of that sort, under the names of
+// secrets. A real secret under the same name is found.
+func TestT48Public(t *testing.T) {
+	const bech32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+	r := rand.New(rand.NewPCG(48, 1))
+	of := func(n int, alphabet string) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		return string(b)
+	}
+	for range 50 {
+		for _, value := range []string{
+			"age1" + of(58, bech32), "age1pq1" + of(1950, bech32), "age1yubikey1" + of(59, bech32), "Ag" + of(1, "ABCD") + of(720, inBase64) + "=",
+			"ctrl+shift+down", "cmdOrCtrl+Alt+Numpad8", "ctrl+shift+alt+oem_comma", "shift-meta-F12",
+		} {
+			for _, text := range []string{"sops_age_key=" + value + "\n", "client_secret: " + value + "\n", `{"key": "` + value + `", "auth_token": "` + value + `"}`} {
+				if got := secret.Default().Text(text); got != text {
+					t.Errorf("%s became %s", text, got)
+				}
+			}
+		}
+	}
+	for _, value := range []string{"AGE-SECRET" + "-KEY-1" + of(58, strings.ToUpper(bech32)), "age1" + of(40, letters), "AgA" + of(60, letters), "ctrl+" + of(24, letters), "tx_" + of(30, letters)} {
+		if got := secret.Default().Text("client_secret: " + value + "\n"); strings.Contains(got, value) {
+			t.Error(got)
+		}
+	}
+	tx, next := "tx_01JZKEY6V5T8Q2N4M7P9R1S3WX", "tx_01JZK3Y6V5T8Q2N4M7P9R1S3WX"
+	for _, text := range []string{tx + ", " + next, tx + ": " + next, tx + " = " + of(40, hexadecimal), "applied " + tx + ": " + of(40, hexadecimal) + "\n"} {
+		if got := secret.Default().Text(text); got != text {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+	if text := tx + ", password: " + of(24, letters); secret.Default().Text(text) == text {
+		t.Error(text)
 	}
 }
 

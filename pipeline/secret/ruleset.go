@@ -16,6 +16,7 @@ type ruleset struct {
 	paths   []*pathRule
 	allowed func() []allowlist // of every rule
 	blocks  bool
+	secrets bool // of Kubernetes
 	kinds   map[string]bool
 	engines sync.Pool // of *engine
 	waking  sync.Mutex
@@ -34,6 +35,8 @@ type index struct {
 	always   []int   // rules without any literal
 	begin    uint16  // the literals of blocks
 	end      uint16
+	data     [3]uint16 // those of manifests
+	secret   uint16
 }
 
 // A pathRule finds files that are secrets by their names.
@@ -81,6 +84,8 @@ func newRuleset(own configFile) (*ruleset, error) {
 		set.kinds[kindOf(e.id)] = true
 		if e.id == privateKey {
 			set.blocks = true
+		} else if e.id == kubernetesSecret {
+			set.secrets = true
 		} else if len(e.wakes) == 0 {
 			if awake[i], err = set.prepare(e); err != nil {
 				return nil, err
@@ -176,10 +181,11 @@ func (set *ruleset) index(awake []*rule) *index {
 			}
 		}
 	}
-	x.begin, x.end = number("-----begin"), number("-----end")
+	x.begin, x.end, x.secret = number("-----begin"), number("-----end"), number("secret")
+	x.data = [3]uint16{number("data:"), number(`data":`), number("data':")}
 	for i, e := range set.entries {
 		switch r := awake[i]; {
-		case e.id == privateKey:
+		case e.id == privateKey, e.id == kubernetesSecret:
 		case r == nil:
 			enter(&x.asleep, e.wakes, i)
 		case r.leads != nil:

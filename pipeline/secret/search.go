@@ -116,7 +116,7 @@ func (w *work) scan(v *view) (asleep map[uint16]bool) {
 	clear(w.engine.tried)
 	x := w.index
 	near := map[int][]window{}
-	var begins, ends []int
+	var begins, ends, data, secrets []int
 	stopped := -1
 	x.literals.scan(v.text, func(id uint16, start, end int) bool {
 		if x.asleep[id] != nil {
@@ -142,6 +142,10 @@ func (w *work) scan(v *view) (asleep map[uint16]bool) {
 			begins = append(begins, start)
 		case x.end:
 			ends = append(ends, start)
+		case x.secret:
+			secrets = append(secrets, start)
+		case x.data[0], x.data[1], x.data[2]:
+			data = append(data, end)
 		}
 		return true
 	})
@@ -159,6 +163,9 @@ func (w *work) scan(v *view) (asleep map[uint16]bool) {
 	}
 	if w.set.blocks && v.joints == nil {
 		w.blocks(v, begins, ends)
+	}
+	if w.set.secrets && v.joints == nil {
+		w.manifests(v, data, secrets)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func widen(text []byte, start, end, least, most int) (int, int) {
 // generic rules describe what stands beside a value more than the value.
 // Across joined lines they would take in what follows any short one.
 var generic = map[string]bool{
-	"generic-api-key": true, "hashicorp-tf-password": true, "kubernetes-secret-yaml": true,
+	"generic-api-key": true, "hashicorp-tf-password": true, "password-with-marks": true,
 	"curl-auth-header": true, "curl-auth-user": true, "nuget-config-password": true, "jwt-base64": true,
 	"sourcegraph-access-token": true, "random-value": true, "hexadecimal-secret": true, "docker-config-auth": true,
 }
@@ -142,8 +142,11 @@ func kindOf(id string) string {
 	return string(b)
 }
 
-// privateKey is the rule that keyBlocks stands in for.
-const privateKey = "private-key"
+// The rules that blocks and manifests stand in for.
+const (
+	privateKey       = "private-key"
+	kubernetesSecret = "kubernetes-secret-yaml"
+)
 
 // markers finds the markers of known kinds in text. Anything else in their
 // form is text like any other: it could hold a secret.

@@ -121,7 +121,7 @@ func applyOurselves(b *testing.B, dir string, base fs.FS, cs []patch.Change) {
 	if got := outcome(tree.Write(local)); got != "SUCCESS" {
 		b.Fatal(got)
 	}
-	read, err := tree.Stored(base, cs, true)
+	read, err := tree.Stored(base, cs)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func TestLocal(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		inspect(t, tree, local, c.want)
-		read, err := tree.Stored(base, cs, true)
+		read, err := tree.Stored(base, cs)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 
@@ -136,22 +137,40 @@ func (t *Tree) read(name string) (*patch.File, error) {
 // file system does not tell.
 type Reader func(name string, base *patch.File) (*patch.File, error)
 
+// A LimitedReader is a Reader that does not read a file which Git would store as more
+// than most bytes beyond base's: that is a *patch.TooLargeError.
+type LimitedReader func(name string, base *patch.File, most int64) (*patch.File, error)
+
 // Stored returns a reader that goes by the attributes of a commit with changes. Of a
-// file with a filter Git may store less than it holds; exact asks for the file as it is
-// where it is not what Git would check out of what it stores.
-func (t *Tree) Stored(commit fs.FS, changes []patch.Change, exact bool) (Reader, error) {
+// file with a filter Git may store less than it holds: it is the file as it is where it
+// is not what Git would check out of what it stores.
+func (t *Tree) Stored(commit fs.FS, changes []patch.Change) (Reader, error) {
+	read, err := t.stored(commit, changes, true)
+	return func(name string, base *patch.File) (*patch.File, error) { return read(name, base, math.MaxInt64) }, err
+}
+
+// Proposed returns a reader as Stored does, of what Git stores of a file with a filter
+// whatever it checks out of that. Only a filter knows before how much that is.
+func (t *Tree) Proposed(commit fs.FS, changes []patch.Change) (LimitedReader, error) {
+	return t.stored(commit, changes, false)
+}
+
+func (t *Tree) stored(commit fs.FS, changes []patch.Change, exact bool) (LimitedReader, error) {
 	rules, err := t.Attributes.Rules(reader(commit, changes))
 	if err != nil {
 		return nil, err
 	}
-	return func(name string, base *patch.File) (*patch.File, error) {
+	return func(name string, base *patch.File, most int64) (*patch.File, error) {
+		form, unknown := rules.Form(name)
+		if !form.IsFiltered() && t.exceeds(name, base, most, form) {
+			return nil, &patch.TooLargeError{Path: name}
+		}
 		f, err := t.Read(name, base)
 		if err != nil || f == nil {
 			return nil, err
 		}
-		form, err := rules.Form(name)
-		if err != nil || form == (attributes.Form{}) {
-			return f, err
+		if unknown != nil || form == (attributes.Form{}) {
+			return f, unknown
 		}
 		if base == nil {
 			if base, err = patch.Lookup(commit, name); err != nil && !errors.As(err, new(*patch.Error)) {
@@ -172,6 +191,22 @@ func (t *Tree) Stored(commit fs.FS, changes []patch.Change, exact bool) (Reader,
 		f.Data = stored
 		return f, err
 	}, nil
+}
+
+// exceeds reports whether Git would store a file as more than most bytes beyond base's.
+func (t *Tree) exceeds(name string, base *patch.File, most int64, form attributes.Form) bool {
+	info, err := t.root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false // Read says what is wrong
+	}
+	size := info.Size()
+	if form != (attributes.Form{}) {
+		size /= 4 // line ends and encodings take at most so much more
+	}
+	if base != nil {
+		size -= int64(len(base.Data))
+	}
+	return size > most
 }
 
 // store is what Git stores of a file: base's content where it takes it for that.

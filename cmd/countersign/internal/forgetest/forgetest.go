@@ -63,7 +63,8 @@ type Place interface {
 	Team(name string, members ...ledger.Actor) string
 
 	// Commit adds a commit with files to a branch, which is made on main's tip if need be.
-	Commit(by ledger.Actor, branch string, files map[string]string) string
+	// Its message names others who wrote it, as Git does: Co-authored-by.
+	Commit(by ledger.Actor, branch string, files map[string]string, with ...ledger.Actor) string
 	// Force makes a commit on main's tip the branch's.
 	Force(by ledger.Actor, branch string, files map[string]string) string
 	// Stranger adds n commits without a change, of an address that no account has, and

@@ -74,6 +74,12 @@ var greenCases = []testCase{
 		}
 		s.wants(approval.Pending, "taken back")
 	}},
+	{"a green review of a co-author", func(s *scene) { // T10: what "Commit suggestion" writes
+		s.commit(s.bob, "topic", map[string]string{"work.txt": "as ada suggested\n"}, s.ada)
+		s.guards()
+		s.Review(s.ada, s.pr, "APPROVED", "")
+		s.wants(approval.Pending, "its author is the proposer")
+	}},
 	{"changes asked for", func(s *scene) {
 		s.guards()
 		s.Review(s.ada, s.pr, "CHANGES_REQUESTED", s.line)

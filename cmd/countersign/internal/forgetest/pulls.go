@@ -39,6 +39,12 @@ var pullCases = []testCase{
 			s.Errorf("forced: %+v %+v", p.Head, p.Committers)
 		}
 	}},
+	{"a commit with co-authors", func(s *scene) { // T10
+		s.commit(s.mallory, "topic", map[string]string{"more.txt": "more\n"}, s.ada, s.eve)
+		if p := s.pull(); p.Strangers || !slices.Contains(p.Committers, s.mallory) || !slices.Contains(p.Committers, s.ada) || !slices.Contains(p.Committers, s.eve) {
+			s.Errorf("%+v", p)
+		}
+	}},
 	{"a commit of nobody's", func(s *scene) { // T10
 		commit := s.Stranger("topic", 1)
 		if p := s.pull(); !p.Strangers || p.Head.Commit != commit {

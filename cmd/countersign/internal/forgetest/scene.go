@@ -72,13 +72,13 @@ func tree(files map[string]string) fstest.MapFS {
 func (s *scene) lacks(what Lack) bool { return slices.Contains(s.Lacks(), what) }
 
 // commit is Place.Commit, and the head of the pull request where the branch is topic.
-func (s *scene) commit(by ledger.Actor, branch string, files map[string]string) string {
+func (s *scene) commit(by ledger.Actor, branch string, files map[string]string, with ...ledger.Actor) string {
 	s.Helper()
 	parent := s.Ref(branch)
 	if parent == "" {
 		parent = s.Ref("main")
 	}
-	return s.made(branch, parent, s.Commit(by, branch, files), files)
+	return s.made(branch, parent, s.Commit(by, branch, files, with...), files)
 }
 
 func (s *scene) force(by ledger.Actor, branch string, files map[string]string) string {

@@ -32,6 +32,8 @@ func answering(t *testing.T, total int, pages map[string][]string) *gitea.Client
 		answer := "[]"
 		page := max(1, must(strconv.Atoi("0"+r.URL.Query().Get("page"))))
 		switch have := pages[strings.TrimPrefix(r.URL.Path, "/api/v1/repos/acme/site/")]; {
+		case have == nil && strings.HasPrefix(r.URL.Path, "/api/v1/users/"):
+			w.WriteHeader(http.StatusNotFound)
 		case have == nil:
 			w.Header().Set("X-Total-Count", "0")
 		default:
@@ -80,6 +82,46 @@ func TestT82MissingMembers(t *testing.T) {
 	for _, path := range []string{"id", "user", "user.id", "user.login", "user.restricted", "state", "dismissed", "comments_count", "submitted_at"} {
 		if is, err := counts(without(t, greenReview, path)); is && err == nil {
 			t.Errorf("without %s it is an approval", path)
+		}
+	}
+}
+
+// TestT10CoAuthors: whom a commit names as its co-authors wrote it as well, by their address,
+// its beginning or the name. Who is no account is a stranger, and a commit without a message
+// tells nothing.
+func TestT10CoAuthors(t *testing.T) {
+	const side = `{"label": "%[1]s", "ref": "%[1]s", "sha": "1111111111111111111111111111111111111111", "repo": {"id": 3, "full_name": "acme/site"}}`
+	pull := `{"number": 1, "state": "open", "merged": false, "title": "x", "user": {"id": 9, "login": "eve", "restricted": false}, "head": ` + fmt.Sprintf(side, "topic") + `, "base": ` + fmt.Sprintf(side, "main") + `}`
+	user := func(id int, login string) string {
+		return fmt.Sprintf(`{"id": %d, "login": %q, "email": "%[2]s@hidden.example", "restricted": false}`, id, login)
+	}
+	committers := func(commit string) (string, bool, error) {
+		p, err := answering(t, 1, map[string][]string{
+			"pulls/1": {pull}, "branches/topic": {`{"protected": false}`}, "pulls/1/commits": {"[" + commit + "]"},
+			"/api/v1/users/ada": {user(1, "ada")}, "/api/v1/users/bob": {user(2, "bob")}, "/api/v1/users/grace": {user(4, "Grace")},
+			"/api/v1/users/search": {`{"ok": true, "data": [{"id": 5, "login": "mina", "email": "m.okafor@corp.example", "restricted": false}, ` + user(6, "another") + `]}`},
+		}).PullRequest(t.Context(), 1)
+		var names []string
+		for _, who := range p.Committers {
+			names = append(names, who.ID)
+		}
+		return strings.Join(names, " "), p.Strangers, err
+	}
+	for message, want := range map[string]string{
+		"x": "2 false", "x\n\nCo-authored-by: ada <a@b.example>": "1 2 false", "x\n\nco-authored-by:A <7+ada@noreply.example>": "1 2 false",
+		"x\n\nCo-authored-by: Ada Lovelace <ada@corp.example>\nCo-Authored-By: grace <x@y.example>": "1 4 2 false",
+		"x\n\nCo-authored-by: Mina Okafor <M.Okafor@corp.example>":                                  "5 2 false",
+		"x\n\nCo-authored-by: Nobody Known <nobody@corp.example>":                                   "2 true", "x\n\nCo-authored-by:": "2 true",
+	} {
+		line := must(json.Marshal(message))
+		got, strangers, err := committers(`{"sha": "1111111111111111111111111111111111111111", "author": ` + user(2, "bob") + `, "committer": ` + user(2, "bob") + `, "commit": {"message": ` + string(line) + `}}`)
+		if err != nil || fmt.Sprint(got, " ", strangers) != want {
+			t.Errorf("%q: %s %v %v, want %s", message, got, strangers, err, want)
+		}
+	}
+	for _, commit := range []string{`{}`, `{"message": null}`, `null`, `{"message": "` + strings.Repeat(`Co-authored-by: a <a@b>\n`, 51) + `"}`} {
+		if _, _, err := committers(`{"sha": "1111111111111111111111111111111111111111", "author": ` + user(2, "bob") + `, "committer": ` + user(2, "bob") + `, "commit": ` + commit + `}`); err == nil {
+			t.Errorf("%.80s is taken", commit)
 		}
 	}
 }

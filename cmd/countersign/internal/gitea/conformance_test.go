@@ -241,9 +241,13 @@ func (p *place) Team(name string, members ...ledger.Actor) string {
 	return p.org + "/" + name
 }
 
-func (p *place) Commit(by ledger.Actor, branch string, files map[string]string) string {
+func (p *place) Commit(by ledger.Actor, branch string, files map[string]string, with ...ledger.Actor) string {
 	p.T.Helper()
-	return p.pushed(branch, p.Repository.Commit(p.user(by), branch, "change", files))
+	message := "change\n"
+	for _, who := range with {
+		message += "\nCo-authored-by: Somebody <" + p.user(who).Name + "@example.com>"
+	}
+	return p.pushed(branch, p.Repository.Commit(p.user(by), branch, message, files))
 }
 
 func (p *place) Force(by ledger.Actor, branch string, files map[string]string) string {

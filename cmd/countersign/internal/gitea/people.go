@@ -60,6 +60,7 @@ type memory struct {
 	members   rest.Memory[membership, bool]
 	protected rest.Memory[string, bool]
 	commits   rest.Memory[span, []commit]
+	named     rest.Memory[string, []*account]
 }
 
 type membership struct {
@@ -72,6 +73,7 @@ func (m *memory) clear() {
 	m.members.Clear()
 	m.protected.Clear()
 	m.commits.Clear()
+	m.named.Clear()
 }
 
 // permissionNone is of an account that may do nothing.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -51,6 +52,9 @@ type commit struct {
 	SHA       string   `json:"sha"`
 	Author    *account `json:"author"`
 	Committer *account `json:"committer"`
+	Commit    *struct {
+		Message *string `json:"message"`
+	} `json:"commit"`
 }
 
 // A span is the commits of an open pull request that its head has and its base has not.
@@ -91,7 +95,11 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 		pr.Head.Commit = commits[0].SHA
 	}
 	for _, one := range commits {
-		for _, by := range []*account{one.Author, one.Committer} {
+		named, err := c.coAuthors(ctx, one)
+		if err != nil {
+			return pr, err
+		}
+		for _, by := range append(named, one.Author, one.Committer) {
 			who := by.actor()
 			pr.Strangers = pr.Strangers || who.ID == ""
 			if who.ID != "" && !slices.Contains(pr.Committers, who) {
@@ -100,6 +108,79 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 		}
 	}
 	return pr, nil
+}
+
+// maxCoAuthors is how many a commit may name: each takes requests.
+const maxCoAuthors = 50
+
+// coAuthors are the accounts that a commit's message may mean by Co-authored-by: the server
+// tells none, and an address only of who shows it. So whoever has the login that a name or
+// an address begins with counts as well, as they can only lose a vote; nil is nobody.
+func (c *Client) coAuthors(ctx context.Context, one commit) (all []*account, err error) {
+	if one.Commit == nil || one.Commit.Message == nil {
+		return nil, rest.Unusable("a commit has no message")
+	}
+	people := coAuthorLine().FindAllStringSubmatch(*one.Commit.Message, -1)
+	if len(people) > maxCoAuthors {
+		return nil, rest.Unusable("a commit has more than %d co-authors", maxCoAuthors)
+	}
+	for _, person := range people {
+		name, address := strings.TrimSpace(person[1]), strings.TrimSpace(person[2])
+		login, _, _ := strings.Cut(address, "@")
+		login = login[strings.IndexByte(login, '+')+1:] // as in addresses that hide another
+		found := false
+		for _, word := range []string{address, login, name} {
+			accounts, err := c.known.named.Get(word, func() ([]*account, error) { return c.named(ctx, word) })
+			if err != nil {
+				return nil, err
+			}
+			all, found = append(all, accounts...), found || len(accounts) > 0
+		}
+		if !found {
+			all = append(all, nil)
+		}
+	}
+	return all, nil
+}
+
+var coAuthorLine = lazyregexp.New(`(?im)^[ \t]*co-authored-by[ \t]*:([^<\n]*)<?([^>\n]*)`)
+
+var userName = lazyregexp.New(`^[A-Za-z0-9_][\w.-]{0,99}$`)
+
+// named are the accounts of that login, or of that address as far as it is shown.
+func (c *Client) named(ctx context.Context, word string) ([]*account, error) {
+	if userName().MatchString(word) {
+		var one account
+		_, err := c.get(ctx, &one, nil, "users", word)
+		if rest.IsKind(err, rest.KindNotFound) {
+			return nil, nil
+		}
+		if err == nil && one.actor().ID == "" {
+			err = rest.Unusable("the answer names nobody")
+		}
+		return []*account{&one}, err
+	}
+	if !strings.Contains(word, "@") {
+		return nil, nil
+	}
+	var got struct {
+		OK   bool `json:"ok"`
+		Data []struct {
+			account
+			Email string `json:"email"`
+		} `json:"data"`
+	}
+	_, err := c.get(ctx, &got, url.Values{"q": {word}}, "users", "search")
+	if err == nil && (!got.OK || got.Data == nil) {
+		err = rest.Unusable("the answer does not tell who was found")
+	}
+	var all []*account
+	for _, one := range got.Data {
+		if strings.EqualFold(one.Email, word) {
+			all = append(all, &one.account)
+		}
+	}
+	return all, err
 }
 
 // commits are a pull request's, the newest first, which is the head as the pull request

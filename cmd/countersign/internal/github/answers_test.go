@@ -96,7 +96,7 @@ func TestReadAgain(t *testing.T) {
 // T05: a push between two pages of commits is seen.
 func TestT05PushWhileReading(t *testing.T) {
 	page := func(head string, more string) step {
-		return pullPage(head, connection(2, more, `[{"commit":{"author":null,"committer":null}}]`))
+		return pullPage(head, connection(2, more, `[{"commit":{"author":null,"committer":null,"authors":{"totalCount":0,"nodes":[]}}}]`))
 	}
 	moved := strings.Repeat("f", 40)
 	server := newScript(t, page(theCommit, "x"), page(moved, ""), page(moved, "x"), page(moved, ""), branch)

@@ -116,8 +116,12 @@ func (p *place) Team(name string, members ...ledger.Actor) string {
 	return "acme/" + name
 }
 
-func (p *place) Commit(by ledger.Actor, branch string, files map[string]string) string {
-	return p.s.Push(githubtest.NewCommit{Repository: placeName, Branch: branch, By: p.login(by), Files: files})
+func (p *place) Commit(by ledger.Actor, branch string, files map[string]string, with ...ledger.Actor) string {
+	message := "change\n"
+	for _, who := range with {
+		message += fmt.Sprintf("\nCo-authored-by: Somebody <%s+%s@users.noreply.127.0.0.1>", who.ID, p.login(who))
+	}
+	return p.s.Push(githubtest.NewCommit{Repository: placeName, Branch: branch, By: p.login(by), Message: message, Files: files})
 }
 
 func (p *place) Force(by ledger.Actor, branch string, files map[string]string) string {

@@ -152,7 +152,10 @@ query($owner: String!, $name: String!, $number: Int!, $commits: Boolean!, $files
       mergeCommit { oid } mergedAt
       commits(first: 100, after: $afterCommit) @include(if: $commits) {
         totalCount pageInfo { hasNextPage endCursor }
-        nodes { commit { author { user { databaseId login } } committer { user { databaseId login } } } }
+        nodes { commit {
+          author { user { databaseId login } } committer { user { databaseId login } }
+          authors(first: 100) { totalCount nodes { user { databaseId login } } }
+        } }
       }
       files(first: 100, after: $afterFile) @include(if: $files) {
         totalCount pageInfo { hasNextPage endCursor }

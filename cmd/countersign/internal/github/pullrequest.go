@@ -62,9 +62,9 @@ type changedFile struct {
 	Path string `json:"path"`
 }
 
-// PullRequest is forge.Reader's. Committers has the author and the committer
-// of each commit, without GitHub itself; who is only named in a commit's text
-// is not among them. Strangers is also true where there are so many commits that
+// PullRequest is forge.Reader's. Committers has the authors, those of its trailers
+// Co-authored-by as well, and the committer of each commit, without GitHub itself.
+// Strangers is also true where there are so many commits that
 // GitHub may not show them all.
 func (c *Client) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
 	pr, err := twice(func() (forge.PullRequest, error) { return c.pullRequest(ctx, number) })
@@ -112,7 +112,10 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 		}
 	}
 	pr, err := c.pullRequestOf(number, &in, first)
-	pr.Committers, pr.Strangers = committers(commits.nodes)
+	if err != nil {
+		return pr, err
+	}
+	pr.Committers, pr.Strangers, err = committers(commits.nodes)
 	pr.Strangers = pr.Strangers || !commits.whole() || len(commits.nodes) >= shownCommits
 	for _, f := range files.nodes[:min(len(files.nodes), maxPaths)] {
 		pr.Paths = append(pr.Paths, f.Path)
@@ -212,6 +215,10 @@ type commitNode struct {
 	Commit struct {
 		Author    *gitActor `json:"author"`
 		Committer *gitActor `json:"committer"`
+		Authors   *struct { // the author, and co-authors by the message
+			TotalCount int         `json:"totalCount"`
+			Nodes      []*gitActor `json:"nodes"`
+		} `json:"authors"`
 	} `json:"commit"`
 }
 
@@ -219,11 +226,15 @@ type gitActor struct {
 	User *account `json:"user"`
 }
 
-// committers lists each account once.
-func committers(commits []commitNode) (accounts []ledger.Actor, strangers bool) {
+// committers lists each account once. Of authors nobody may be missing.
+func committers(commits []commitNode) (accounts []ledger.Actor, strangers bool, err error) {
 	accounts = []ledger.Actor{}
 	for _, n := range commits {
-		for i, by := range []*gitActor{n.Commit.Author, n.Commit.Committer} {
+		authors := n.Commit.Authors
+		if authors == nil || authors.TotalCount != len(authors.Nodes) {
+			return nil, true, unusable("not all authors of a commit are told")
+		}
+		for i, by := range slices.Concat([]*gitActor{n.Commit.Author, n.Commit.Committer}, authors.Nodes) {
 			if by == nil || by.User == nil || by.User.DatabaseID <= 0 {
 				strangers = true
 				continue
@@ -235,5 +246,5 @@ func committers(commits []commitNode) (accounts []ledger.Actor, strangers bool) 
 			}
 		}
 	}
-	return accounts, strangers
+	return accounts, strangers, nil
 }

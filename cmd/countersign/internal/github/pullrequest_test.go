@@ -111,8 +111,7 @@ func TestManyCommitsAndFiles(t *testing.T) {
 func TestCommitters(t *testing.T) {
 	user := func(login string, id int64) *gitActor { return &gitActor{&account{Login: login, DatabaseID: id}} }
 	commit := func(author, committer *gitActor) (n commitNode) {
-		n.Commit.Author, n.Commit.Committer = author, committer
-		return n
+		return coauthored(author, committer)
 	}
 	ada, bob, web := user("ada", 1), user("bob", 2), user("web-flow", 19864447)
 	for _, row := range []struct {
@@ -128,10 +127,37 @@ func TestCommitters(t *testing.T) {
 		{[]commitNode{commit(ada, &gitActor{})}, "[{user 1 ada}]", true},
 		{[]commitNode{commit(nil, ada)}, "[{user 1 ada}]", true},
 		{[]commitNode{commit(user("x", 0), ada)}, "[{user 1 ada}]", true},
+		{[]commitNode{coauthored(ada, web, bob)}, "[{user 1 ada} {user 2 bob}]", false},
+		{[]commitNode{coauthored(ada, web, nil, bob, &gitActor{})}, "[{user 1 ada} {user 2 bob}]", true},
 	} {
-		got, strangers := committers(row.commits)
+		got, strangers, err := committers(row.commits)
+		if err != nil {
+			t.Error(err)
+		}
 		if fmt.Sprint(got) != row.want || strangers != row.strangers {
 			t.Errorf("%v, strangers %v; want %s, %v", got, strangers, row.want, row.strangers)
+		}
+	}
+}
+
+// coauthored is a commit with co-authors beside its author.
+func coauthored(author, committer *gitActor, with ...*gitActor) (n commitNode) {
+	n.Commit.Author, n.Commit.Committer = author, committer
+	all := append([]*gitActor{author}, with...)
+	n.Commit.Authors = &struct {
+		TotalCount int         `json:"totalCount"`
+		Nodes      []*gitActor `json:"nodes"`
+	}{len(all), all}
+	return n
+}
+
+// TestT10AllAuthors: an answer without all authors of a commit is none.
+func TestT10AllAuthors(t *testing.T) {
+	few := coauthored(&gitActor{}, &gitActor{})
+	few.Commit.Authors.TotalCount++
+	for _, n := range []commitNode{{}, few} {
+		if _, _, err := committers([]commitNode{n}); err == nil {
+			t.Errorf("%+v is taken", n)
 		}
 	}
 }
@@ -139,7 +165,7 @@ func TestCommitters(t *testing.T) {
 // From 250 commits on GitHub may not show all.
 func TestTooManyCommits(t *testing.T) {
 	for n, want := range map[int]bool{249: false, 250: true} {
-		one := `{"commit":{"author":{"user":{"databaseId":1,"login":"ada"}},"committer":{"user":{"databaseId":1,"login":"ada"}}}}`
+		one := `{"commit":{"author":{"user":{"databaseId":1,"login":"ada"}},"committer":{"user":{"databaseId":1,"login":"ada"}},"authors":{"totalCount":1,"nodes":[{"user":{"databaseId":1,"login":"ada"}}]}}}`
 		server := newScript(t, pullPage(theCommit, connection(n, "", "["+strings.Repeat(one+",", n-1)+one+"]")), branch)
 		pr, err := newClient(t, server.URL, &pauses{}).PullRequest(context.Background(), 7)
 		if err != nil || pr.Strangers != want || len(pr.Committers) != 1 {

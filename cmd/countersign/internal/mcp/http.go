@@ -64,7 +64,7 @@ func guarded(answers http.Handler, at *net.TCPAddr, token string) http.Handler {
 		case !slices.Contains(hosts, r.Host):
 			http.Error(w, "This address is not of this host.", http.StatusMisdirectedRequest)
 			return
-		case len(r.Header.Values("Origin")) > 1, r.Header.Get("Origin") != "" && (!isURL || !slices.Contains(hosts, origin)):
+		case len(r.Header.Values("Origin")) > 1, len(r.Header.Values("Origin")) == 1 && (!isURL || !slices.Contains(hosts, origin)):
 			http.Error(w, "Pages of others get nothing here.", http.StatusForbidden)
 			return
 		case token == "" || !bearer || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1:

@@ -268,7 +268,19 @@ func (g *graph) commitOf(r *repository, id string) any {
 }
 
 func (g *graph) commitNode(c commitInfo) *node {
-	return &node{"Commit", object{"id": "C_" + c.sha, "oid": c.sha, "author": g.gitActor(c.author), "committer": g.gitActor(c.committer)}}
+	authors := func() []signature {
+		all := []signature{c.author}
+		for line := range strings.Lines(c.message) {
+			if name, address, ok := strings.Cut(strings.TrimSpace(line), " <"); ok && strings.HasPrefix(strings.ToLower(name), "co-authored-by:") {
+				all = append(all, signature{email: strings.TrimSuffix(address, ">")})
+			}
+		}
+		return all
+	}
+	return &node{"Commit", object{
+		"id": "C_" + c.sha, "oid": c.sha, "author": g.gitActor(c.author), "committer": g.gitActor(c.committer),
+		"authors": connection("GitActor", authors, g.gitActor),
+	}}
 }
 
 func (g *graph) gitActor(by signature) *node {
