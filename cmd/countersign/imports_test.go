@@ -38,8 +38,8 @@ var mayImport = map[string][]string{
 	"pipeline/ledger":        {"pipeline/lazyregexp", "pipeline/markdown", "pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/audit/history": {},
 	"pipeline/audit":         {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
-	"pipeline/audit/commits": {"pipeline/audit", "pipeline/audit/history", "pipeline/coverage", "pipeline/ledger", "pipeline/patch", "pipeline/patch/threeway", "pipeline/policy", "pipeline/sshsig"}, "pipeline/witness": {"pipeline/canon", "golang.org/x/mod"},
-	"pipeline/evidence":         {"pipeline/approval", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/policy", "pipeline/signed"},
+	"pipeline/witness": {"pipeline/canon", "golang.org/x/mod"},
+	"pipeline/evidence":         {"pipeline/approval", "pipeline/explain", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/policy", "pipeline/signed"},
 	"report/workpaper":          {"pipeline/evidence", "pipeline/ledger", "report/html"},
 	"pipeline/simulate":         {"pipeline/approval", "pipeline/forge", "pipeline/ledger", "pipeline/parallel", "pipeline/policy"},
 	"pipeline/code":             {"pipeline/patch"},
@@ -75,10 +75,9 @@ var mayImport = map[string][]string{
 	"pipeline/pull": {
 		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
 	},
-	"pipeline/watch":         {"pipeline/audit/commits", "pipeline/forge", "pipeline/ledger", "pipeline/markdown"},
-	"pipeline/explain":       {"pipeline/patch", "pipeline/patch/threeway"},
-	"pipeline/coverage":      {"pipeline/audit", "pipeline/ledger", "pipeline/patch", "pipeline/patch/linediff", "pipeline/patch/threeway"},
-	"pipeline/attest":        {"pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/coverage", "pipeline/ledger", "pipeline/policy", "pipeline/signed", "pipeline/sshsig"},
+	"pipeline/watch":         {"pipeline/explain", "pipeline/forge", "pipeline/ledger", "pipeline/markdown"},
+	"pipeline/explain":       {"pipeline/approval", "pipeline/audit/history", "pipeline/ledger", "pipeline/patch", "pipeline/patch/linediff", "pipeline/patch/threeway", "pipeline/policy", "pipeline/signed", "pipeline/sshsig"},
+	"pipeline/attest":        {"pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/explain", "pipeline/ledger", "pipeline/policy", "pipeline/signed", "pipeline/sshsig"},
 	"gitstore/object":        {"github.com/go-git/go-git/v5"},
 	"gitstore/lineage":       {"gitstore/object", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/bundle":        {"gitstore/object", "gitstore/packfile", "github.com/go-git/go-git/v5"},
@@ -97,7 +96,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/audit/commits", "pipeline/canon", "pipeline/coverage", "pipeline/forge", "pipeline/ledger", "pipeline/online", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
+		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/explain", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/online", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
 	},
 	"report/html": {
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
@@ -137,7 +136,7 @@ var mayImport = map[string][]string{
 	"cmd/verify":                 {"cmd/verify/internal/worker"},
 	"cmd/countersign": {
 		"gitstore/lineage", "gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sigstore", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
-		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/audit/commits", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/coverage", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
+		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/explain", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses", "pipeline/online", "cmd/countersign/internal/rest",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
 		"cmd/countersign/internal/demo", "cmd/countersign/internal/merged", "pipeline/evidence", "pipeline/parallel", "pipeline/simulate", "report/workpaper",
