@@ -122,7 +122,9 @@ func TestGuardCutOff(t *testing.T) {
 				a.s.Heal()
 				if again == "a comment" {
 					a.happens(commented(a.says("eve", "/approve it")))
-					a.guards(broken, "denied")
+					if a.guards(broken); !strings.Contains(a.comment(), "denied by ada: no") {
+						a.Errorf("the denial is not told: %s", a.comment())
+					}
 					return
 				}
 				a.happens(githubtest.Event{Name: "schedule"})

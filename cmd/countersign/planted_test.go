@@ -65,7 +65,7 @@ var positions = []struct {
 	}},
 	{"error text", func(p *planting, text string) {
 		p.refused = true
-		p.patch = "garbage " + text + "\n" + plainPatch
+		p.patch = "garbage " + text + "\n"
 		p.run(0, "show", text)
 		p.run(0, "review", "--patch", text)
 		p.run(0, "apply", "--to", text)

@@ -204,10 +204,34 @@ func (m *moment) strength(d ledger.ApprovalDecision) Strength {
 	case !signed.IsForge(s):
 		return Shell
 	}
-	if m.standing != nil && slices.ContainsFunc(m.standing.Decisions, func(s Stood) bool { return s.ApprovalRequestID == d.ApprovalRequestID && s.Stands }) {
+	if m.askedAgain(d) {
 		return ForgeTwice
 	}
 	return Forge
+}
+
+// askedAgain reports whether the forge was asked about an approval in a later stage than the one
+// that recorded it, and told that it stood.
+func (m *moment) askedAgain(d ledger.ApprovalDecision) bool {
+	var recorded time.Time
+	for i, p := range m.log.Payloads() {
+		at, err := m.log.Time(i)
+		if err != nil {
+			return false
+		}
+		if o, is := p.(*ledger.ApprovalDecision); is && o.ApprovalRequestID == d.ApprovalRequestID {
+			recorded = at
+		}
+		a, is := p.(*ledger.ArtifactStored)
+		if !is || a.Kind != KindStanding || recorded.IsZero() || !at.After(recorded) { // the events of a stage have one time
+			continue
+		}
+		var s Standing
+		if readArtifact(m.dir, a, &s) == nil && slices.ContainsFunc(s.Decisions, func(s Stood) bool { return s.ApprovalRequestID == d.ApprovalRequestID && s.Stands }) {
+			return true
+		}
+	}
+	return false
 }
 
 // inTime reports whether a decision was made before the change was there.
