@@ -99,7 +99,7 @@ const (
 )
 
 // A Change is how the approved patch got into the commit. Result is "exact" where what
-// the commit changes in its first parent is the approved patch, byte for byte, and
+// changes from Parent to Commit is the approved patch, byte for byte, and
 // "replay" where it is what the patches of these transactions, put one after the other
 // onto that parent, make of it (package explain). Of a row of commits that make the change together, Commit is the
 // last, and Parent the commit before the first. Strength is that of the decisions that make up for the approval,
@@ -195,7 +195,10 @@ func (s settled) approval() (Statement, error) {
 		Ledger: Ledger{s.Ref, s.Record.Commit, Digest{SHA256: canon.Hex(s.log.Bytes())}},
 	}
 	a.Change.Transactions = []string{s.ID}
-	if of.Change.Result == explain.Replay {
+	switch {
+	case p.PatchID == of.Shipped: // a row as a whole may be, and none of its commits
+		a.Change.Result = explain.Exact
+	case of.Change.Result == explain.Replay:
 		a.Change.Transactions = nil
 		for _, c := range of.Change.Transactions {
 			if c.Explains {
