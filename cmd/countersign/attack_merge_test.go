@@ -64,12 +64,15 @@ func TestT06MergedOnMain(t *testing.T) {
 			t.Parallel()
 			a := newGuard(t, "")
 			greeting := []string{"one", "hello", "three"}
-			for i, moves := range []string{"", "other.txt", "greet.txt"} {
+			for i, moves := range []string{"", "other.txt", "greet.txt", "greet.txt"} {
 				if i > 0 { // the next one
 					a.pr = a.opens(fmt.Sprint("topic", i))
 				}
 				branch := a.s.Pull(site, a.pr).Branch
 				greeting[0] = fmt.Sprint("first ", i)
+				if i == 3 { // of one commit
+					a.s.Git(site, "update-ref", "refs/heads/"+branch, "main")
+				}
 				a.pushes("bob", branch, "greet.txt", strings.Join(greeting, "\n")+"\n") // a second commit
 				a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
 				a.guards(asks)
@@ -79,8 +82,9 @@ func TestT06MergedOnMain(t *testing.T) {
 				case "other.txt":
 					a.pushes("ada", "main", moves, "meanwhile\n")
 				case "greet.txt":
-					greeting[2] = "last"
-					a.pushes("ada", "main", moves, strings.Replace(main, "three", "last", 1))
+					last := fmt.Sprint("last ", i)
+					a.pushes("ada", "main", moves, strings.Replace(main, greeting[2], last, 1))
+					greeting[2] = last
 				}
 				commit := a.s.Merge(site, a.pr, "bob", how)
 				a.s.Role(site, "ada", "read") // who may not approve any more has approved
@@ -95,6 +99,10 @@ func TestT06MergedOnMain(t *testing.T) {
 					t.Errorf("main moved in %q: the ledger does not say that it was merged as %s", moves, commit)
 				}
 				a.clone()
+				a.explains(commit, 0)
+				if code, out, stderr := a.run("audit", "--branch", "origin/main"); (code == 0) != (i == 0) || strings.Count(out, "  unexplained ") != i {
+					t.Errorf("main moved in %q: of the branch, more or less is unexplained than %d pushes: %s%s", moves, i, out, stderr)
+				}
 			}
 			a.audits()
 		})
@@ -155,6 +163,24 @@ func TestT06MergedWithoutApproval(t *testing.T) {
 	for _, c := range a.s.CheckRuns(site, "") {
 		if c.Conclusion == "success" {
 			t.Errorf("%s passes", c.Name)
+		}
+	}
+}
+
+// T56: an approval after the merge accounts for the commit, and is told to be late, also where the
+// next settle comes after both.
+func TestT56MergedAndApprovedLater(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "")
+	commit := a.s.Merge(site, a.pr, "bob", "squash")
+	a.reviews("ada", "APPROVED", "")
+	a.settle(0)
+	a.clone()
+	a.explains(commit, 0)
+	for _, command := range [][]string{{"audit", "--commit", commit}, {"audit", "--branch", "origin/main"}, {"evidence", "--from", "2020-01-01", "--to", "2099-12-31", "--branch", "origin/main"}} {
+		_, out, stderr := a.run(append(command, "--json")...)
+		if !strings.Contains(out, "was approved at ") || !strings.Contains(out, ", and merged at ") || (command[0] == "evidence") != strings.Contains(out, `{"code":"approved_late"`) {
+			t.Errorf("%v: %s%s", command, out, stderr)
 		}
 	}
 }

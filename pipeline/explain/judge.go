@@ -279,7 +279,7 @@ func (j *judge) pretends(c history.BranchCommit) string {
 		}
 	}
 	switch {
-	case id == "":
+	case id == "" || j.madeFor[id] == c.ID:
 		return ""
 	case ledger.CheckID(id) != nil:
 		return fmt.Sprintf("names %s, which is not a transaction id; ", ledger.OneLine(id, 60))
