@@ -171,7 +171,22 @@ func (v verifier) verify(ctx context.Context, file string, signed signedStatemen
 		}
 		out.checks = append(out.checks, c)
 	}
+	if p, is := signed.Predicate.(*attest.Approval); is {
+		c, err := once(p)
+		if err != nil {
+			return out, err
+		}
+		out.checks = append(out.checks, c)
+	}
 	return out, nil
+}
+
+// once: whether the approval had been used before, as far as whoever made the statement could tell.
+func once(p *attest.Approval) (attest.Check, error) {
+	if p.Change.Once != explain.First {
+		return unknown("once", "whether the approval accounts for another commit as well was not known where the statement was made")
+	}
+	return good("once", "the approval accounts for this making of the change, the first on its branch")
 }
 
 // A verifier holds a statement whose signature is good to the repository.

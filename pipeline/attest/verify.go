@@ -13,7 +13,7 @@ const (
 )
 
 // A Check is one thing that a verifier looked at. What is a word: "signature", "subject",
-// "change" or "record".
+// "change", "record" or "once".
 type Check struct {
 	What    string  `json:"what"`
 	Outcome Outcome `json:"outcome"`
