@@ -352,20 +352,10 @@ func (r *Repo) Descends(_ context.Context, commit, ancestor string) (bool, error
 // ErrNoBranch is a branch that is not there.
 var ErrNoBranch = errors.New("there is no such branch")
 
-// CommitsSince returns the commits that a branch has and since, a commit, has
-// not, as "git rev-list since..branch" does: none that is since or an ancestor of
-// it. The first is the branch's tip, if it is one of them. name is a branch's, a remote branch's ("origin/main"), or a ref's full
-// name. A since that is not here leaves out nothing. A history that is cut off before it is a
+// CommitsBetween returns the commits that one commit has and since, another, has not, as "git
+// rev-list since..commit" does: none that is since or an ancestor of it. The first is the
+// commit itself, if it is one of them. A since that is not here leaves out nothing. A history that is cut off before it is a
 // *CutOffError.
-func (r *Repo) CommitsSince(ctx context.Context, name, since string) ([]history.BranchCommit, error) {
-	tip, err := r.branchTip(name)
-	if err != nil {
-		return nil, err
-	}
-	return r.CommitsBetween(ctx, since, tip.String())
-}
-
-// CommitsBetween is CommitsSince of a commit, which is the tip.
 func (r *Repo) CommitsBetween(_ context.Context, since, commit string) ([]history.BranchCommit, error) {
 	tip := plumbing.NewHash(commit)
 	seen := map[plumbing.Hash]bool{}

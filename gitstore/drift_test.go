@@ -89,10 +89,14 @@ func TestDriftCutOff(t *testing.T) {
 		}
 	}
 	var cut *gitstore.CutOffError // also for the commits of a branch, as audit and evidence list them
-	if got, err := repo.CommitsSince(context.Background(), "main", ids[0]); !errors.As(err, &cut) || cut.Missing != ids[1] {
+	tip, err := repo.BranchTip(context.Background(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := repo.CommitsBetween(context.Background(), ids[0], tip); !errors.As(err, &cut) || cut.Missing != ids[1] {
 		t.Error(got, err)
 	}
-	if got, err := repo.CommitsSince(context.Background(), "main", ids[2]); len(got) != 2 || err != nil {
+	if got, err := repo.CommitsBetween(context.Background(), ids[2], tip); len(got) != 2 || err != nil {
 		t.Error(got, err)
 	}
 }

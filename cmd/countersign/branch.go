@@ -63,7 +63,7 @@ func (a *App) explainBranch(ctx context.Context, repo *gitstore.Repo, local *git
 	switch {
 	case since.commit != "":
 		shown = since.commit
-		listed, err = commitsSince(ctx, repo, f.branch, since.commit)
+		listed, err = commitsSince(ctx, repo, branch, since.commit)
 	case !since.at.IsZero():
 		n := j.Index.Before(r.Chain, since.at)
 		if listed = r.After(n); n > 0 {
@@ -226,9 +226,9 @@ func (j branchJudge) tipWith(ctx context.Context, commit, branch string) (string
 	return commit, nil
 }
 
-func commitsSince(ctx context.Context, repo *gitstore.Repo, branch, since string) (func(string) bool, error) {
+func commitsSince(ctx context.Context, repo *gitstore.Repo, tip, since string) (func(string) bool, error) {
 	late := map[string]bool{}
-	all, err := repo.CommitsSince(ctx, branch, since)
+	all, err := repo.CommitsBetween(ctx, since, tip)
 	for _, c := range all {
 		late[c.ID] = true
 	}
