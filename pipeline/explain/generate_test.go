@@ -89,3 +89,52 @@ func TestForkOfBefore(t *testing.T) {
 		t.Errorf("%s, %+v", is, got.Explained[fork])
 	}
 }
+
+// TestHotFile: what is approved, or done by hand, later in the same file takes nothing from what was
+// approved before: a row after many commits by hand, and a squash on a base that has moved.
+func TestHotFile(t *testing.T) {
+	t.Parallel()
+	w := newTale(t, 1)
+	r := ruleset{book: rulebook{required: 1, decisions: "signed, forge, local"}, keys: "ada cyd", bots: "bot"}
+	w.add(w.main, "lax", r.in(w.tree()), nobody)
+	base := w.main.tip
+	in := func(place int) edit {
+		return edit{"src/a", place, inPlace(w.trees[base]["src/a"], place), w.fresh()}
+	}
+	approved := func(edits ...edit) {
+		x := w.propose(base, edits, false)
+		w.approve(x, vote{"ada", "local"})
+		_, err := w.applies(x.id, "topic-"+x.id)
+		w.must(err)
+	}
+	want := map[string]bool{}
+	squash := func(is bool, e edit) { want[w.add(w.main, "squash", w.apply(w.tree(), e), nobody)] = is }
+	one, two := in(0), in(2)
+	approved(one, two)
+	for range 3 { // which nobody merges
+		approved(in(4))
+	}
+	for range explain.MaxRow {
+		squash(false, edit{"src/a", 6, inPlace(w.tree()["src/a"], 6), w.fresh()})
+	}
+	squash(true, one)
+	squash(true, two)
+	long := in(5) // is approved now, and merged at the end
+	approved(long)
+	for range 33 {
+		base = w.main.tip
+		one, two = in(1), in(3)
+		approved(one)
+		approved(two)
+		squash(true, one)
+		squash(true, two)
+	}
+	squash(true, long)
+	got, err := w.run(w.main, w.main.tip)
+	w.must(err)
+	for id, is := range want {
+		if _, explained := got.Explained[id]; explained != is {
+			t.Errorf("%s, %+v", got.Unexplained[id].Reason, got.Explained[id])
+		}
+	}
+}

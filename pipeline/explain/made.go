@@ -252,6 +252,40 @@ func (j *judge) makes(ctx context.Context, e *entry, ch change) (made bool, why 
 	return true, "", nil
 }
 
+// begins tells commits from which a patch may have made the files of another, as they have what is
+// left when it is taken out of these; nil if it cannot be taken out.
+func (j *judge) begins(ctx context.Context, e *entry, to string) (func(from string) (bool, error), error) {
+	set, why, err := j.patch(ctx, e)
+	if why != "" || err != nil {
+		return nil, err
+	}
+	before := map[string]*patch.File{}
+	for _, c := range set.Files() {
+		after, fits, err := j.file(ctx, to, c.Path)
+		if err != nil {
+			return nil, err
+		}
+		back, ok := threeway.Merge(c.After, after, c.Before)
+		if !fits || !ok {
+			return nil, nil
+		}
+		before[c.Path] = back
+	}
+	return func(from string) (bool, error) {
+		ch, err := j.change(ctx, from, to)
+		if err != nil || len(ch.entries) != len(before) {
+			return false, err
+		}
+		return !slices.ContainsFunc(ch.entries, func(e PathChange) bool {
+			f, is := before[e.Path]
+			if f == nil {
+				return !is || e.Old != 0
+			}
+			return f.BlobID() != e.OldID || uint32(f.Mode) != regular(e.Old)
+		}), nil
+	}, nil
+}
+
 // makes reports whether a patch makes one file of another: put onto the one it gives the other,
 // and taken out of that it gives the one.
 func makes(c patch.Change, before, after *patch.File) bool {

@@ -54,8 +54,8 @@ type subject struct {
 // MaxRow is how many commits are in a row at most.
 const MaxRow = 50
 
-// maxPatches is how many patches are tried for one change, the newest, and maxWays how many
-// ways of giving transactions to commits, or rows, for one commit.
+// maxPatches is how many patches are tried for one change, or for the rows that end with it, the
+// newest, and maxWays how many ways of giving transactions to commits, or rows, for one commit.
 const (
 	maxPatches = 64
 	maxWays    = 4096
@@ -103,8 +103,23 @@ func (j *judge) subject(ctx context.Context, from, to string, cover []string, pa
 // options finds the transactions whose patch makes a change, and says what is known of those
 // that do not account for it.
 func (j *judge) options(ctx context.Context, s *subject) error {
+	var all, useless []*entry // the latter only tell why not, if nothing accounts for it
+	for _, e := range j.unusedFirst(j.Index.inside(s.paths)) {
+		had, err := j.had(ctx, e, s.to)
+		if err != nil {
+			return err
+		}
+		if had || j.elsewhere(e.id, s.cover) {
+			useless = append(useless, e)
+		} else {
+			all = append(all, e)
+		}
+	}
 	left := maxPatches
-	for _, e := range slices.Backward(j.Index.inside(s.paths)) {
+	for i, e := range append(all, useless...) {
+		if i >= len(all) && len(s.options) > 0 {
+			break
+		}
 		exact := false
 		if e.files == len(s.paths) {
 			var err error
@@ -113,7 +128,7 @@ func (j *judge) options(ctx context.Context, s *subject) error {
 			}
 		}
 		if !exact && (!e.settled || left == 0) {
-			if e.settled {
+			if e.settled && i < len(all) {
 				s.no.graver(CannotTell, fmt.Sprintf("older transactions of its files were not tried, as %d newer ones were", maxPatches))
 			}
 			continue
@@ -150,8 +165,8 @@ func (j *judge) options(ctx context.Context, s *subject) error {
 			s.options = append(s.options, s.way(exact, claim))
 		}
 	}
-	slices.Reverse(s.options)
-	slices.Reverse(s.several)
+	slices.SortFunc(s.options, func(a, b *way) int { return cmp.Compare(j.Index.at[a.ids[0]], j.Index.at[b.ids[0]]) })
+	slices.SortFunc(s.several, func(a, b *entry) int { return cmp.Compare(j.Index.at[a.id], j.Index.at[b.id]) })
 	slices.SortStableFunc(s.options, func(a, b *way) int {
 		rank := func(w *way) int {
 			switch {
@@ -165,6 +180,14 @@ func (j *judge) options(ctx context.Context, s *subject) error {
 		return cmp.Compare(rank(a), rank(b))
 	})
 	return nil
+}
+
+// unusedFirst puts the newest first, and behind them those that account for something so far.
+func (j *judge) unusedFirst(all []*entry) []*entry {
+	slices.Reverse(all)
+	unused := func(e *entry) bool { return j.used[e.id] == nil }
+	first := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return !unused(e) })
+	return append(first, slices.DeleteFunc(all, unused)...)
 }
 
 // let lets go of what a subject needs no more that nothing accounts for, and nothing will.
@@ -206,13 +229,11 @@ func (j *judge) elsewhere(id string, cover []string) bool {
 // had reports whether a commit was there when a transaction was proposed. Of a base that is not
 // here, as that of a branch that was squashed, it is not known to have any.
 func (j *judge) had(ctx context.Context, e *entry, commit string) (bool, error) {
-	if _, err := j.Code.RawCommit(ctx, e.base); err != nil {
-		return false, nil
-	}
 	r, known := j.reached[e.base]
 	if !known {
-		if r = (reach{top: -1, side: map[string]bool{}}); !j.reach(ctx, e.base, &r) {
-			r.far = true
+		r = reach{top: -1, side: map[string]bool{}}
+		if _, err := j.Code.RawCommit(ctx, e.base); err == nil {
+			r.far = !j.reach(ctx, e.base, &r)
 		}
 		j.reached[e.base] = r
 	}
@@ -497,8 +518,26 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 		return nil, err
 	}
 	l, tried := j.lines[c.ID], 0
-	for _, e := range slices.Backward(j.Index.around(last.paths)) {
-		if !e.settled {
+	for _, e := range j.unusedFirst(j.Index.around(last.paths)) {
+		if !e.settled || j.elsewhere(e.id, ids(l.chain[max(0, l.at-MaxRow+1):l.at+1])) {
+			continue
+		}
+		if had, err := j.had(ctx, e, c.ID); err != nil {
+			return nil, err
+		} else if had {
+			continue
+		}
+		if tried++; tried > maxPatches {
+			if s := j.subjects[c.ID]; s != nil {
+				s.no.graver(CannotTell, fmt.Sprintf("not every row that may end here was tried, as %d newer transactions of its files were", maxPatches))
+			}
+			break
+		}
+		begins, err := j.begins(ctx, e, c.ID)
+		if err != nil {
+			return nil, err
+		}
+		if begins == nil {
 			continue
 		}
 		paths := map[string]bool{}
@@ -516,8 +555,10 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 			if i == l.at || len(paths) < e.files || len(ch.paths) == 0 { // nor does a row begin with what changes nothing
 				continue
 			}
-			if tried++; tried > maxPatches {
-				break
+			if is, err := begins(l.chain[i].Parents[0]); err != nil {
+				return nil, err
+			} else if !is {
+				continue
 			}
 			w, err := j.row(ctx, e, l.chain[i:l.at+1], here)
 			if err != nil {
@@ -567,9 +608,6 @@ func (j *judge) row(ctx context.Context, e *entry, chain []history.BranchCommit,
 	}
 	claim, err := j.claim(e, j.termsAt(here, e))
 	if err != nil || !claim.Explains {
-		return nil, err
-	}
-	if had, err := j.had(ctx, e, to); had || err != nil {
 		return nil, err
 	}
 	w.claim(claim)

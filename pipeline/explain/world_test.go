@@ -40,6 +40,7 @@ type repo struct {
 	trees   map[string]files
 	parents map[string][]string
 	raw     map[string][]byte
+	blobs   map[string]string // that were asked for
 	names   map[string]string // by commit or transaction: what the test calls it
 	log     []history.BranchCommit
 }
@@ -70,7 +71,7 @@ var written = sync.OnceValues(func() (fstest.MapFS, error) {
 func newRepo(t testing.TB) *repo {
 	t.Helper()
 	tree, err := written()
-	r := &repo{t: t, ledger: maps.Clone(tree), trees: map[string]files{}, parents: map[string][]string{}, raw: map[string][]byte{}, names: map[string]string{}}
+	r := &repo{t: t, ledger: maps.Clone(tree), trees: map[string]files{}, parents: map[string][]string{}, raw: map[string][]byte{}, blobs: map[string]string{}, names: map[string]string{}}
 	r.check(err)
 	ids, err := ledger.IDs(r.ledger)
 	r.check(err)
@@ -190,12 +191,15 @@ func (r *repo) Paths(_ context.Context, from, to string) (out []explain.PathChan
 }
 
 func (r *repo) Blob(_ context.Context, id string) ([]byte, error) {
-	for _, tree := range r.trees {
-		for _, text := range tree {
-			if f := file(text); f.BlobID() == id {
-				return f.Data, nil
+	if _, known := r.blobs[id]; !known {
+		for _, tree := range r.trees {
+			for _, text := range tree {
+				r.blobs[file(text).BlobID()] = text
 			}
 		}
+	}
+	if text, known := r.blobs[id]; known {
+		return file(text).Data, nil
 	}
 	return nil, errors.New("no such blob")
 }
