@@ -138,3 +138,25 @@ func TestHotFile(t *testing.T) {
 		}
 	}
 }
+
+// TestRowOfManyLines: of a file with thousands of lines that are alike, too, it is found out soon
+// that commits are no row.
+func TestRowOfManyLines(t *testing.T) {
+	t.Parallel()
+	w := newTale(t, 1)
+	x, y := strings.Repeat("x\n", 8000), strings.Repeat("y\n", 8000)
+	r := ruleset{book: rulebook{required: 1, decisions: "signed, forge, local"}, keys: "ada cyd", bots: "bot"}
+	base := w.add(w.main, "many", r.in(w.tree().with("many", x+y)), nobody)
+	change := edit{"many", -1, x + y, y + x}
+	one := w.propose(base, []edit{change}, false)
+	w.approve(one, vote{"ada", "local"})
+	_, err := w.applies(one.id, "topic")
+	w.must(err)
+	w.add(w.main, "half", w.tree().with("many", strings.Repeat("x\ny\n", 8000)), nobody)
+	whole := w.add(w.main, "whole", w.apply(w.trees[base], change), nobody)
+	got, err := w.run(w.main, whole)
+	w.must(err)
+	if len(got.Explained) > 0 {
+		t.Errorf("%+v", got.Explained)
+	}
+}

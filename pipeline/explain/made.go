@@ -349,8 +349,12 @@ func isBetween(before, after, here *patch.File) bool {
 // number, or in the lines before that, which both have.
 type place struct{ edit, old, new int }
 
-// maxPlaces bounds the places that are looked at for one line.
-const maxPlaces = 1000
+// maxPlaces bounds the places that are looked at for one line, and maxCompared the lines that are
+// compared for one file.
+const (
+	maxPlaces   = 1000
+	maxCompared = 1 << 24
+)
 
 // isWoven reports whether a text is of the lines of two others that differ by some edits.
 func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
@@ -371,7 +375,7 @@ func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
 		}
 		return p
 	}
-	now := []place{enter(place{0, 0, -1})} // new is -1 within common lines
+	now, compared := []place{enter(place{0, 0, -1})}, 0 // new is -1 within common lines
 	for _, line := range text {
 		var next []place
 		add := func(p place) {
@@ -385,7 +389,10 @@ func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
 			}
 			next = append(next, p)
 		}
-		is := func(lines [][]byte, i int) bool { return string(lines[i]) == string(line) }
+		is := func(lines [][]byte, i int) bool {
+			compared++
+			return string(lines[i]) == string(line)
+		}
 		for _, p := range now {
 			if p.new < 0 {
 				if _, to := common(p.edit); p.old < to && is(a, p.old) {
@@ -411,7 +418,7 @@ func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
 				add(place{p.edit + 1, from + 1, -1})
 			}
 		}
-		if now = next; len(now) == 0 || len(now) > maxPlaces {
+		if now = next; len(now) == 0 || len(now) > maxPlaces || compared > maxCompared {
 			return false
 		}
 	}
