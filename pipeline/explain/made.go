@@ -253,11 +253,12 @@ func (j *judge) makes(ctx context.Context, e *entry, ch change) (made bool, why 
 }
 
 // begins tells commits from which a patch may have made the files of another, as they have what is
-// left when it is taken out of these; nil if it cannot be taken out.
+// left when it is taken out of these.
 func (j *judge) begins(ctx context.Context, e *entry, to string) (func(from string) (bool, error), error) {
+	none := func(string) (bool, error) { return false, nil }
 	set, why, err := j.patch(ctx, e)
 	if why != "" || err != nil {
-		return nil, err
+		return none, err
 	}
 	before := map[string]*patch.File{}
 	for _, c := range set.Files() {
@@ -267,7 +268,7 @@ func (j *judge) begins(ctx context.Context, e *entry, to string) (func(from stri
 		}
 		back, ok := threeway.Merge(c.After, after, c.Before)
 		if !fits || !ok {
-			return nil, nil
+			return none, nil
 		}
 		before[c.Path] = back
 	}

@@ -533,13 +533,7 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 			}
 			break
 		}
-		begins, err := j.begins(ctx, e, c.ID)
-		if err != nil {
-			return nil, err
-		}
-		if begins == nil {
-			continue
-		}
+		var begins func(commit string) (bool, error)
 		paths := map[string]bool{}
 		for i := l.at; i >= max(0, l.at-MaxRow+1); i-- {
 			ch, err := j.inRow(ctx, l.chain[i])
@@ -554,6 +548,11 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 			}
 			if i == l.at || len(paths) < e.files || len(ch.paths) == 0 { // nor does a row begin with what changes nothing
 				continue
+			}
+			if begins == nil {
+				if begins, err = j.begins(ctx, e, c.ID); err != nil {
+					return nil, err
+				}
 			}
 			if is, err := begins(l.chain[i].Parents[0]); err != nil {
 				return nil, err
