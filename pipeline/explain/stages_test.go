@@ -41,8 +41,6 @@ type stages struct {
 	rules    map[string]pipeline.Rules
 	pulls    map[int]*pullRequest
 	broken   bool // no ref can be moved
-	rewrite  func(e *ledger.Entry)
-	dirs     map[string]bool // of the ledger
 }
 
 // A pullRequest is one of the forge's, with what was said there.

@@ -198,11 +198,6 @@ type tx struct {
 	made   string   // the commit that its record names
 }
 
-// settled reports whether a transaction accounts for anything.
-func (x *tx) settled() bool {
-	return slices.Contains([]string{"applied", "completed", "interrupted", "open"}, x.ends)
-}
-
 // judged is what a transaction is worth on some terms.
 func (w *tale) judged(x *tx, t heldTo) (is truth) {
 	defer func() { is.tx = x.id }()
