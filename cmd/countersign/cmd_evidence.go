@@ -229,9 +229,6 @@ func (a *App) evidenceHere(ctx context.Context, f evidenceFlags, p evidence.Peri
 		a.seen = local.Seen
 	}
 	policyCommit, err := a.policyCommit(ctx, repo)
-	if err == nil && a.flags.policyRef == "" && !inWorkflow(a.Getenv) { // HEAD may be anybody's work, with a laxer one
-		policyCommit, err = codeCommit(ctx, repo, branch)
-	}
 	if err != nil {
 		return nil, err
 	}

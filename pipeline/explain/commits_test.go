@@ -144,6 +144,13 @@ func TestBranch(t *testing.T) {
 			half := r.commit("half", base.with(path(0), "x:one\nthree\n"), root)
 			return r.commit("whole", does(0, base), half)
 		}, "half: NOT, no transaction proposes this change\nwhole: NOT, no transaction proposes this change"},
+		"a row of what was not applied, and of what was used": {func(r *repo, root string) string {
+			half := r.commit("half", base.with(path(3), "one\nthree\n"), root)
+			one := r.commit("one", does(0, does(3, base)), r.commit("whole", does(3, base), half))
+			back := r.commit("back", does(3, base), one)
+			return r.commit("rest", does(0, does(3, base)), r.commit("again", does(3, base).with(path(0), "one\nthree\n"), back))
+		}, "half: NOT, of the transaction that proposes it with the commits beside it, tx3: it was not applied\nwhole: NOT, of the transaction that proposes it with the commits beside it, tx3: it was not applied\n" +
+			"one: transaction tx0\nback: NOT, no transaction proposes this change\nagain: NOT, tx0 was approved for commit one; the same change again takes an approval of its own\nrest: NOT, tx0 was approved for commit one; the same change again takes an approval of its own"},
 		"an empty commit on the way": {func(r *repo, root string) string {
 			half := r.commit("half", base.with(path(0), "one\nthree\n"), root)
 			return r.commit("whole", does(0, base), r.commit("empty", base.with(path(0), "one\nthree\n"), half))

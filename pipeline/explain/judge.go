@@ -28,6 +28,7 @@ type judge struct {
 	changes  map[string]change   // by "from..to"
 	subjects map[string]*subject // by commit: what it changes in its first parent
 	rows     map[string][]*way   // by commit: those that end there
+	noRow    map[string]refusal  // by commit: why one that it is in does not account for it
 	lines    map[string]line     // by commit: where it is in a line
 	madeFor  map[string]string   // by transaction: the commit of this branch that is its making
 	place    map[string]int      // of the commits that the branch was at
@@ -47,7 +48,7 @@ func newJudge(ctx context.Context, o Options, commits []history.BranchCommit) (*
 	j := &judge{
 		Options: o, Result: Result{Explained: map[string]Explained{}, Unexplained: map[string]Unexplained{}, brought: map[string]string{}},
 		commits: map[string]history.BranchCommit{}, taken: map[string]bool{}, claims: map[claimKey]*Claim{}, changes: map[string]change{},
-		subjects: map[string]*subject{}, rows: map[string][]*way{}, lines: map[string]line{}, madeFor: map[string]string{}, place: map[string]int{}, reached: map[string]reach{}, used: map[string]*way{}, of: map[string]*way{},
+		subjects: map[string]*subject{}, rows: map[string][]*way{}, noRow: map[string]refusal{}, lines: map[string]line{}, madeFor: map[string]string{}, place: map[string]int{}, reached: map[string]reach{}, used: map[string]*way{}, of: map[string]*way{},
 	}
 	for _, c := range commits {
 		j.commits[c.ID] = c
@@ -144,6 +145,9 @@ func (j *judge) single(ctx context.Context, c history.BranchCommit) error {
 	if s.free != nil {
 		j.choose(s.free)
 		return nil
+	}
+	if row := j.noRow[c.ID]; row.code != "" {
+		no.graver(row.code, row.why, row.ids...)
 	}
 	no.why = j.pretends(c) + no.why
 	j.refuse(c, *no)

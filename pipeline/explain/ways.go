@@ -61,6 +61,9 @@ const (
 	maxWays    = 4096
 )
 
+// maxUnsettled is how many transactions that account for nothing are looked at for why a row is none.
+const maxUnsettled = 8
+
 // subject finds what may account for a change. whole is "" for what a merge brings.
 func (j *judge) subject(ctx context.Context, from, to string, cover []string, partOf string) (*subject, error) {
 	ch, err := j.change(ctx, from, to)
@@ -502,8 +505,26 @@ func (j *judge) endRow(ctx context.Context, c history.BranchCommit) (bool, error
 		if ok, err := (&search{judge: j}).try(ctx, w); ok || err != nil {
 			return ok, err
 		}
+		if other := j.used[w.ids[0]]; other != nil {
+			j.refuseRow(w.cover, UsedUp, fmt.Sprintf("%s was approved for commit %.12s; the same change again takes an approval of its own", w.ids[0], other.cover[len(other.cover)-1]), w.ids[0])
+		}
 	}
 	return false, nil
+}
+
+// refuseRow notes why a row does not account for commits that nothing else accounts for.
+func (j *judge) refuseRow(cover []string, code Reason, why, id string) {
+	for _, commit := range cover {
+		no := j.noRow[commit]
+		no.graver(code, why, id)
+		j.noRow[commit] = no
+		u, not := j.Unexplained[commit]
+		if now := (refusal{code: u.Code, why: u.Reason, ids: u.Transactions}); not {
+			now.graver(code, why, id)
+			u.Code, u.Reason, u.Transactions = now.code, now.why, now.ids
+			j.Unexplained[commit] = u
+		}
+	}
 }
 
 // rowsAt are the rows that end with a commit, the longest first.
@@ -517,9 +538,14 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 	if err != nil || last == nil || len(last.paths) == 0 {
 		return nil, err
 	}
-	l, tried := j.lines[c.ID], 0
+	l, tried, unsettled := j.lines[c.ID], 0, 0
 	for _, e := range j.unusedFirst(j.Index.around(last.paths)) {
-		if !e.settled || j.elsewhere(e.id, ids(l.chain[max(0, l.at-MaxRow+1):l.at+1])) {
+		if !e.settled { // which is none, and tells why
+			if unsettled++; unsettled > maxUnsettled {
+				continue
+			}
+		}
+		if j.elsewhere(e.id, ids(l.chain[max(0, l.at-MaxRow+1):l.at+1])) {
 			continue
 		}
 		if had, err := j.had(ctx, e, c.ID); err != nil {
@@ -527,7 +553,10 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 		} else if had {
 			continue
 		}
-		if tried++; tried > maxPatches {
+		if e.settled {
+			tried++
+		}
+		if tried > maxPatches {
 			if s := j.subjects[c.ID]; s != nil {
 				s.no.graver(CannotTell, fmt.Sprintf("not every row that may end here was tried, as %d newer transactions of its files were", maxPatches))
 			}
@@ -606,8 +635,12 @@ func (j *judge) row(ctx context.Context, e *entry, chain []history.BranchCommit,
 		here.actual, here.doubt = here.vouched, ""
 	}
 	claim, err := j.claim(e, j.termsAt(here, e))
-	if err != nil || !claim.Explains {
+	if err != nil {
 		return nil, err
+	}
+	if !claim.Explains {
+		j.refuseRow(w.cover, claim.Code, "of the transaction that proposes it with the commits beside it, "+e.id+": "+claim.Why, e.id)
+		return nil, nil
 	}
 	w.claim(claim)
 	return w, nil
