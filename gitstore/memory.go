@@ -338,7 +338,10 @@ func (s *Shared) accepted(made plumbing.Hash, pack notedPack) error {
 	if err := s.local.repo.keepRef(setAside(ours), ours); err != nil {
 		return err
 	}
-	return s.local.move(ours, made, pack)
+	if err := s.local.move(ours, made, pack); err != nil {
+		return err
+	}
+	return s.forgetUnjoined(made)
 }
 
 // setAside is the ref that keeps what a clone had.

@@ -47,8 +47,10 @@ func (e *UnsignableError) Error() string {
 // A planned is what is to be made again: entries, each signed or not. conflicts
 // are the transactions that the remote has advanced differently, whose commits
 // are not among them; denied those of them with a denial that the remote lacks.
+// overruled are those that the remote has denied and the clone had approved.
 type planned struct {
 	entries           []madeAgain
+	overruled         []string
 	joined            []string // transactions that both sides went on with, and that commute
 	conflicts, denied []string
 }
@@ -78,9 +80,10 @@ func (r *replay) plan() (p planned, err error) {
 		if err != nil {
 			return p, err
 		}
+		overruled := false
 		if n > len(steps) {
-			done, err := r.join(steps, s.place)
-			if err != nil {
+			var done map[int]map[string][]byte
+			if done, overruled, err = r.join(steps, s.place); err != nil {
 				return p, err
 			}
 			if done != nil {
@@ -88,7 +91,9 @@ func (r *replay) plan() (p planned, err error) {
 				n, p.joined = 0, append(p.joined, subject(s.place))
 			}
 		}
-		if n <= len(steps) {
+		if overruled {
+			p.overruled = append(p.overruled, subject(s.place))
+		} else if n <= len(steps) {
 			own, err := r.approvesOwn(steps, s.place)
 			if err != nil {
 				return p, err
@@ -199,50 +204,51 @@ func (r *replay) same(a, b treeEntry) (bool, error) {
 // join makes the steps of a transaction, which the remote has advanced as well,
 // again on what the remote has of it, where they commute (ledger.Join). It
 // returns each step's files, nil for a step that has nothing new; and nil if
-// the two contradict.
-func (r *replay) join(steps []ourStep, place string) (map[int]map[string][]byte, error) {
+// the two contradict. overruled says that an approval of ours is left out.
+func (r *replay) join(steps []ourStep, place string) (out map[int]map[string][]byte, overruled bool, err error) {
 	id, ok := ledger.TransactionOf(place)
 	if !ok {
-		return nil, nil
+		return nil, false, nil
 	}
 	there, err := r.logAt(r.now, place)
 	if err != nil || there == nil {
-		return nil, err
+		return nil, false, err
 	}
 	var join *ledger.Join
-	out, done := map[int]map[string][]byte{}, 0
+	done := 0
+	out = map[int]map[string][]byte{}
 	for i, s := range steps {
 		if s.place != place {
 			continue
 		}
 		ours, err := r.logAt(s.tree, place)
 		if err != nil || ours == nil {
-			return nil, err
+			return nil, false, err
 		}
 		if join == nil {
 			before, err := r.logAt(r.former, place)
 			if err != nil || before == nil || !bytes.HasPrefix(there.Bytes(), before.Bytes()) || !bytes.HasPrefix(ours.Bytes(), before.Bytes()) {
-				return nil, err
+				return nil, false, err
 			}
 			done = len(before.Events())
 			join = ledger.NewJoin(there, done)
 		}
 		added, err := join.Add(ours, done, len(ours.Events()))
 		if err != nil {
-			return nil, nil // a conflict
+			return nil, false, nil // a conflict
 		}
 		if out[i], done = nil, len(ours.Events()); !added {
 			continue
 		}
 		state, err := canon.Line(join.Log().Transaction())
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		out[i] = maps.Clone(s.files)
 		out[i][path.Join(ledger.Dir(id), ledger.EventsFile)] = bytes.Clone(join.Log().Bytes())
 		out[i][path.Join(ledger.Dir(id), ledger.TransactionFile)] = state
 	}
-	return out, nil
+	return out, join.Overruled(), nil
 }
 
 // approvesOwn reports whether somebody approves in our steps of a transaction what they had proposed in another one of

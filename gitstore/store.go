@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,12 +84,32 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 // Snapshot returns the ledger as it stands. A tip that does not descend from
 // the last one that was seen here is a *RollbackError, one whose commits since
 // then do not verify an *UnverifiedError.
-func (l *Ledger) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
+func (l *Ledger) Snapshot(ctx context.Context, _ ...string) (ledger.Snapshot, error) {
 	tip, err := l.held()
 	if err != nil {
 		return ledger.Snapshot{}, err
 	}
-	return snapshot(l.repo.objects, tip)
+	return l.At(ctx, hexOf(tip))
+}
+
+// unjoinedDir has a ref for each remote whose ledger, as it was fetched, could not be
+// joined with this one; it goes on to what they were joined to.
+func (l *Ledger) unjoinedDir() string {
+	return "refs/countersign/unjoined/" + shortName(string(l.ref))
+}
+
+// unjoined reads the ledgers that those refs name. What cannot be read is an error: it may
+// hold a denial.
+func (l *Ledger) unjoined() (trees []fs.FS, err error) {
+	refs, err := l.repo.refsBelow(l.unjoinedDir())
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		tree, readErr := commitTree(l.repo.objects, refs[name])
+		if err = errors.Join(err, readErr); err != nil {
+			return nil, fmt.Errorf("reading %s, what was fetched of the ledger: %w", name, err)
+		}
+		trees = append(trees, tree)
+	}
+	return trees, err
 }
 
 // Seen returns the last tip that was held to the memory, or made, by this
@@ -132,9 +153,13 @@ func (l *Ledger) checkOf(tip plumbing.Hash) tipCheck {
 	}
 }
 
-// At returns the ledger as it was at a tip.
+// At returns the ledger as it was at a tip, with what is not joined with it now.
 func (l *Ledger) At(_ context.Context, tip string) (ledger.Snapshot, error) {
-	return snapshot(l.repo.objects, plumbing.NewHash(tip))
+	snap, err := snapshot(l.repo.objects, plumbing.NewHash(tip))
+	if err == nil {
+		snap.Unjoined, err = l.unjoined()
+	}
+	return snap, err
 }
 
 func snapshot(s source, tip plumbing.Hash) (ledger.Snapshot, error) {

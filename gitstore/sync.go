@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -93,12 +94,31 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 		err = s.push(ctx, theirs, next, batch)
 	}
 	if err != nil {
+		if len(fetched) > 0 { // a denial in it counts all the same
+			err = errors.Join(err, s.local.repo.keep(s.unjoinedRef(), theirs))
+		}
 		return Joined{}, err
 	}
 	done.Tip = hexOf(next)
-	done.SetAside, err = s.advanceClone(ours, theirs, next, batch, done)
+	if done.SetAside, err = s.advanceClone(ours, theirs, next, batch, done); err == nil {
+		err = s.forgetUnjoined(next)
+	}
 	s.local.repo.mergePacks()
 	return done, err
+}
+
+// unjoinedRef keeps what was fetched of this remote's ledger and not joined.
+func (s *Shared) unjoinedRef() plumbing.ReferenceName {
+	return plumbing.ReferenceName(s.local.unjoinedDir() + "/" + shortName(s.seen.name))
+}
+
+// forgetUnjoined has that ref, if there is one, name what the clone's ledger is from now on.
+func (s *Shared) forgetUnjoined(next plumbing.Hash) error {
+	was, err := s.local.repo.tip(s.unjoinedRef())
+	if err != nil || was.IsZero() {
+		return err
+	}
+	return s.local.repo.keep(s.unjoinedRef(), next)
 }
 
 // fetchBoth returns the clone's tip and the remote's, whose whole history is
@@ -195,7 +215,7 @@ func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut
 	if err != nil {
 		return r.theirs, err
 	}
-	done.Sent, done.Replayed, done.LeftOut = len(p.entries), len(p.entries), p.conflicts
+	done.Sent, done.Replayed, done.LeftOut = len(p.entries), len(p.entries), slices.Concat(p.conflicts, p.overruled)
 	next, err := r.run(p.entries, batch)
 	if err == nil && len(p.joined) > 0 { // nothing leaves that others would refuse
 		err = s.local.verifyNew(s.seen.name, overlay{batch, r.source}, r.theirs, next)

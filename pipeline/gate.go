@@ -90,6 +90,9 @@ func (r *Runner) recordVerdict(ctx context.Context, s *ledger.Stage, g Gated) {
 			s.Status(ledger.Proposed, "approved")
 		}
 	case approval.Denied:
+		if len(g.unjoined) > 0 {
+			return // it is recorded there, and comes with the join
+		}
 		if !s.Log.Applying() && (status == ledger.Proposed || status == ledger.Awaiting || status == ledger.Failed) {
 			s.Status(ledger.Denied, r.oneLine(v.Reason, 300))
 			s.Close()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -33,6 +34,7 @@ type Gated struct {
 	at        time.Time // when the Verdict was asked for
 	rules     Rules     // that the Verdict goes by
 	denials   []ledger.Denial
+	unjoined  []ledger.Denial // fetched with a ledger that could not be joined with this one
 	patch     reviewed.Source // where the patch is to be had
 	secrets   *secret.Finder
 
@@ -159,6 +161,9 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	if _, _, done := log.DecidedAt(); !done {
 		g.driftsTo = g.base()
 		g.drift = r.driftTo(ctx, tx, g.driftsTo)
+		if g.unjoined, err = snap.UnjoinedDenials(tx.PatchID()); err != nil {
+			return Gated{}, err
+		}
 	}
 	g.Verdict = g.verdict(ctx, g.at)
 	return g, nil
@@ -218,7 +223,7 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	p := g.Transaction().Pointers.Proposal
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
-		Log: g.log, Denials: g.denials, Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
+		Log: g.log, Denials: slices.Concat(g.denials, g.unjoined), Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
 		Drift: g.drift, OwnersOf: g.rules.OwnersOf, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
 	}
 	if dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID)); err == nil {

@@ -58,7 +58,7 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 	paths = append(paths, ledger.DeniedDir(p.ID), ledger.ProposedDir(p.ID), ledger.Day(r.Now()))
 	out, after, err := update(ctx, r, paths, func(snap ledger.Snapshot) (try[Reviewed], error) {
 		out := proposed
-		known, err := r.recorded(ctx, snap.Tree, p)
+		known, err := r.recorded(ctx, snap, p)
 		if err != nil {
 			return nothing(out, err)
 		}
@@ -165,12 +165,17 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 // recorded returns the transaction that there is for the patch on this base, nil
 // if there is none: the open one, or the one that put the files on disk where
 // they are. A patch that was ever denied is a *DeniedError.
-func (r *Runner) recorded(ctx context.Context, tree fs.FS, p gathered) (*ledger.Transaction, error) {
+func (r *Runner) recorded(ctx context.Context, snap ledger.Snapshot, p gathered) (*ledger.Transaction, error) {
+	tree := snap.Tree
 	denials, err := ledger.Denials(tree, p.ID)
 	if err != nil {
 		return nil, err
 	}
-	if len(denials) > 0 {
+	unjoined, err := snap.UnjoinedDenials(p.ID)
+	if err != nil {
+		return nil, err
+	}
+	if denials = append(denials, unjoined...); len(denials) > 0 {
 		d := denials[0]
 		why := fmt.Sprintf("denied by %s in %s", ledger.OneLine(d.Author.Login, 80), d.TransactionID)
 		if d.Reason != "" {

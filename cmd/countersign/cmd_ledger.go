@@ -22,8 +22,9 @@ func (a *App) syncCommand() *cobra.Command {
 		Long: `sync fetches the whole ledger of the remote, adds to it what was recorded here in the meantime,
 and pushes the result. It touches no other ref.
 
-Requests, approvals and denials of both sides are joined. A transaction that both sides advanced in
-ways that contradict each other is a conflict: nothing is changed then.
+Requests, approvals and denials of both sides are joined, and a denial stands whichever side has it.
+A transaction that both sides advanced in ways that contradict each other is a conflict: nothing is
+changed then, and the denials that were fetched count all the same.
 With --set-aside the remote's transactions stand, and what this clone had is kept on a ref.`,
 		Example: "  countersign sync\n  countersign sync --remote upstream",
 		Args:    cli.NoArgs,

@@ -9,6 +9,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -29,9 +30,30 @@ type Entry struct {
 
 // A Snapshot is the ledger at one moment. Tree stays readable and unchanged
 // however the ledger moves on. Before the first entry Tip is "" and Tree empty.
+//
+// Unjoined are ledgers that were fetched, and could not be joined with this one.
 type Snapshot struct {
-	Tip  string
-	Tree fs.FS
+	Tip      string
+	Tree     fs.FS
+	Unjoined []fs.FS
+}
+
+// UnjoinedDenials are the denials of a patch in what was fetched and could not be
+// joined. They stand as those of the ledger itself do, and the reason of each says
+// how it gets there.
+func (s Snapshot) UnjoinedDenials(patchID string) ([]Denial, error) {
+	var out []Denial
+	for _, tree := range s.Unjoined {
+		denials, err := Denials(tree, patchID)
+		if err != nil {
+			return nil, fmt.Errorf("reading the ledger that was fetched: %w", err)
+		}
+		for _, d := range denials {
+			d.Reason = strings.TrimSuffix("in the remote's ledger, which countersign sync joins with this one: "+d.Reason, ": ")
+			out = append(out, d)
+		}
+	}
+	return out, nil
 }
 
 // ErrMoved is what a Store's Append returns when the ledger's tip is not the

@@ -17,6 +17,8 @@ type Join struct {
 	renamed map[string]string // requests of the other log, by their ids there
 	hard    bool              // the log has more than what commutes
 	untold  bool              // a further proposal was left out, whose proposer may have approved it since
+
+	overruled bool // an approval was left out, as the log has a denial
 }
 
 // NewJoin begins after the first events, which both logs have.
@@ -40,6 +42,9 @@ func commutes(p Payload) bool {
 
 // Log is what was joined so far.
 func (j *Join) Log() *Log { return j.log }
+
+// Overruled reports whether an approval was left out, as the log has a denial.
+func (j *Join) Overruled() bool { return j.overruled }
 
 // Add adds the events of the other log from one to before another, and tells
 // whether any was new. The error says what contradicts.
@@ -75,8 +80,9 @@ func (j *Join) add(at time.Time, p Payload) error {
 			return nil
 		}
 	case *ApprovalDecision:
-		if p.Decision == Deny && tx.Status == Denied {
-			return nil // the other's denial is as final
+		if tx.Status == Denied { // the other's denial is as final, and an approval changes nothing
+			j.overruled = j.overruled || p.Decision != Deny
+			return nil
 		}
 		if j.untold && p.Decision == Approve {
 			return errors.New("an approval after a further proposal that is not recorded here")
