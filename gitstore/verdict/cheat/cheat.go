@@ -33,12 +33,7 @@ var ways = []Way{
 	{"patch", "Change one byte of a patch", false, (*cheat).patch},
 	{"byte", "Change one byte of a patch where it is stored, and nothing else", false, (*cheat).stored},
 	{"approver", "Change who approved", false, (*cheat).approver},
-	{"approver-everywhere", "Change who approved, and make good all hashes, states and titles", true, (*cheat).approverEverywhere},
-	{"denial", "Remove a denial", false, (*cheat).denial},
-	{"denial-turned", "Turn a denial into an approval, and make good all hashes and states", false, (*cheat).denialTurned},
-	{"denial-index", "Remove a denial from the list of denied patches", false, (*cheat).denialIndex},
 	{"event", "Drop an event", false, (*cheat).event},
-	{"event-chain", "Drop an event, and make good all hashes and states", true, (*cheat).eventChain},
 	{"rewind", "Leave out the last commit", true, (*cheat).rewind},
 }
 

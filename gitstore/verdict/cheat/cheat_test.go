@@ -103,7 +103,7 @@ func TestT78Cheats(t *testing.T) {
 func TestCannot(t *testing.T) {
 	b, ref := sound(t, storetest.Whole)
 	var cannot *cheat.CannotError
-	for _, how := range []string{"denial", "denial-turned", "denial-index", "none"} {
+	for _, how := range []string{"none"} {
 		if _, err := cheat.Alter(b, ref.ID, how); !errors.As(err, &cannot) {
 			t.Errorf("%s: %v", how, err)
 		}

@@ -98,19 +98,19 @@ func (c *cheat) latest(fits func(commit) (bool, error)) (found commit, after []c
 	return commit{}, nil, nil
 }
 
-// An edit is what becomes of a file: its new content, or nil for none.
+// An edit is what becomes of a file.
 type edit struct {
 	path string
 	to   change
 }
 
-// A change is given the content and what reads the other files of the directory.
-type change func(data []byte, beside func(name string) []byte) []byte
+// A change makes other content of some.
+type change func(data []byte) []byte
 
-// rewrite makes commits again, the oldest first, each with the edits in its tree and
-// its title changed, and moves the tip to the last. A signature is left out: the cheat
+// rewrite makes commits again, the oldest first, each with the edits in its tree, and moves the
+// tip to the last. A signature is left out: the cheat
 // has no key.
-func (c *cheat) rewrite(commits []commit, title func(string) string, edits ...edit) error {
+func (c *cheat) rewrite(commits []commit, edits ...edit) error {
 	done := map[string]plumbing.Hash{}
 	parents := commits[0].Parents
 	for _, old := range commits {
@@ -132,9 +132,6 @@ func (c *cheat) rewrite(commits []commit, title func(string) string, edits ...ed
 		next := "tree " + tree.String()
 		for _, p := range parents {
 			next += "\nparent " + p.String()
-		}
-		if title != nil {
-			message = title(message)
 		}
 		c.tip = c.put(plumbing.CommitObject, []byte(next+"\nauthor "+people+"\n\n"+message))
 		parents = []plumbing.Hash{c.tip}
@@ -170,35 +167,18 @@ func (c *cheat) inTree(id plumbing.Hash, path string, to change, done map[string
 			if next, err = c.inTree(next, below, to, done); err != nil {
 				return id, err
 			}
-			if data, err := c.get(plumbing.TreeObject, next); err != nil || len(data) == 0 {
-				continue // it is empty now
-			}
 		} else {
 			data, err := c.get(plumbing.BlobObject, next)
 			if err != nil {
 				return id, err
 			}
-			if data = to(data, func(name string) []byte { return c.beside(raw, name) }); data == nil {
-				continue
-			}
-			next = c.put(plumbing.BlobObject, data)
+			next = c.put(plumbing.BlobObject, to(data))
 		}
 		out = object.Entry{Mode: e.Mode, Name: e.Name, Raw: next[:]}.Append(out)
 	}
 	next := c.put(plumbing.TreeObject, out)
 	done[key] = next
 	return next, nil
-}
-
-// beside returns a file of a directory; nil where there is none.
-func (c *cheat) beside(dir []byte, name string) []byte {
-	for e, rest, ok := object.CutEntry(dir); ok; e, rest, ok = object.CutEntry(rest) {
-		if string(e.Name) == name {
-			data, _ := c.get(plumbing.BlobObject, e.ID())
-			return data
-		}
-	}
-	return nil
 }
 
 // file returns a file of a commit; nil where there is none.

@@ -67,7 +67,7 @@ func (c *cheat) patchOf() (s stage, path string, err error) {
 }
 
 // flipped changes one letter in the last line that a patch adds.
-func flipped(patch []byte, _ func(string) []byte) []byte {
+func flipped(patch []byte) []byte {
 	out := bytes.Clone(patch)
 	for i := len(out) - 1; i >= 0; i-- {
 		if b := out[i]; b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' {
@@ -84,7 +84,7 @@ func (c *cheat) patch() error {
 		return err
 	}
 	c.changed = fmt.Sprintf("One byte of %s is another one.", path)
-	return c.rewrite(s.all(), nil, edit{path, flipped})
+	return c.rewrite(s.all(), edit{path, flipped})
 }
 
 func (c *cheat) stored() error {
@@ -131,26 +131,7 @@ func (c *cheat) approver() error {
 		return err
 	}
 	c.changed = fmt.Sprintf("In the events of %s, %q approved in place of %q.", s.id, mallory, d.Source.Author.Login)
-	return c.rewrite(s.all(), nil, events(s, another(d), false))
-}
-
-func (c *cheat) approverEverywhere() error {
-	s, d, err := c.decision("approve", ledger.Approve)
-	if err != nil {
-		return err
-	}
-	c.changed = fmt.Sprintf("In the events of %s, %q approved in place of %q. The chain of events, the states and the title are made good.",
-		s.id, mallory, d.Source.Author.Login)
-	edit := events(s, another(d), true)
-	first := true
-	title := func(message string) string {
-		if !first {
-			return message
-		}
-		first = false
-		return strings.Replace(message, "by "+d.Source.Author.Login, "by "+mallory, 1)
-	}
-	return c.rewrite(s.all(), title, edit, state(s))
+	return c.rewrite(s.all(), events(s, another(d)))
 }
 
 // another puts mallory in the place of who took a decision.
@@ -173,53 +154,6 @@ func canonText(s string) []byte {
 		return []byte(`"` + s + `"`)
 	}
 	return raw
-}
-
-func (c *cheat) denial() error {
-	s, d, err := c.decision("deny", ledger.Deny)
-	if err != nil {
-		return err
-	}
-	c.changed = fmt.Sprintf("The denial by %q is taken out of the events of %s. The chain of events and the states are made good.",
-		d.Source.Author.Login, s.id)
-	edit := events(s, func(all []ledger.Event) []ledger.Event {
-		return slices.DeleteFunc(all, func(e ledger.Event) bool {
-			return e.Type == ledger.TypeDecision && bytes.Contains(e.Payload, []byte(`"decision":"deny"`))
-		})
-	}, true)
-	return c.rewrite(s.all(), nil, edit, state(s))
-}
-
-func (c *cheat) denialTurned() error {
-	s, d, err := c.decision("deny", ledger.Deny)
-	if err != nil {
-		return err
-	}
-	c.changed = fmt.Sprintf("The denial by %q in the events of %s is an approval now. The chain of events and the states are made good.",
-		d.Source.Author.Login, s.id)
-	edit := events(s, func(all []ledger.Event) []ledger.Event {
-		for i, e := range all {
-			if e.Type == ledger.TypeDecision {
-				all[i].Payload = bytes.Replace(e.Payload, []byte(`"decision":"deny"`), []byte(`"decision":"approve"`), 1)
-			}
-		}
-		return all
-	}, true)
-	return c.rewrite(s.all(), nil, edit, state(s))
-}
-
-func (c *cheat) denialIndex() error {
-	isDenial := func(path string) bool { return strings.HasPrefix(path, "denied/") && strings.HasSuffix(path, ".json") }
-	s, ok, err := c.stage([]string{"deny"}, func(paths []string) bool { return slices.ContainsFunc(paths, isDenial) })
-	if err == nil && !ok {
-		err = &CannotError{"this ledger has no list of denied patches"}
-	}
-	if err != nil {
-		return err
-	}
-	path := s.paths[slices.IndexFunc(s.paths, isDenial)]
-	c.changed = fmt.Sprintf("%s is not there: who proposes the patch again would not be refused.", path)
-	return c.rewrite(s.all(), nil, edit{path, func([]byte, func(string) []byte) []byte { return nil }})
 }
 
 // dropped finds a transaction that has an event to drop, in the commit that proposes it.
@@ -258,14 +192,8 @@ func (c *cheat) victim(s stage) (n int, err error) {
 	return 1, nil
 }
 
-func (c *cheat) event() error { return c.drop("", false) }
-
-func (c *cheat) eventChain() error {
-	return c.drop(" The chain of events and the states are made good.", true)
-}
-
-// drop leaves an event out; with chain, what follows from that is made good.
-func (c *cheat) drop(also string, chain bool) error {
+// event leaves an event out.
+func (c *cheat) event() error {
 	s, err := c.dropped()
 	if err != nil {
 		return err
@@ -274,12 +202,8 @@ func (c *cheat) drop(also string, chain bool) error {
 	if err != nil {
 		return err
 	}
-	c.changed = fmt.Sprintf("Event %d of %s is left out.%s", n+1, s.id, also)
-	edit := events(s, without(n), chain)
-	if !chain {
-		return c.rewrite(s.all(), nil, edit)
-	}
-	return c.rewrite(s.all(), nil, edit, state(s))
+	c.changed = fmt.Sprintf("Event %d of %s is left out.", n+1, s.id)
+	return c.rewrite(s.all(), events(s, without(n)))
 }
 
 func (c *cheat) rewind() error {
