@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -109,7 +108,7 @@ func accounts(e explain.Explained) string {
 	if e.PartOf != "" {
 		text += ", as part of " + part(e.PartOf)
 	}
-	text += ", " + strengths[e.Strength]
+	text += ", " + e.Strength.Words()
 	if e.Late != "" {
 		text += "; late: " + Clean(e.Late)
 	}
@@ -123,12 +122,6 @@ func part(of string) string {
 		return fmt.Sprintf("%.12s", from)
 	}
 	return fmt.Sprintf("%.12s..%.12s", from, to)
-}
-
-// strengths say in words how well it is told who decided.
-var strengths = map[approval.Strength]string{
-	approval.Hardware: "signed with a security key", approval.Signed: "signed", approval.ForgeTwice: "by accounts of the forge, asked twice",
-	approval.Forge: "by accounts of the forge, asked once", approval.Shell: "in a shell, unsigned",
 }
 
 // witnessed says what witnesses vouch for, and each of them.
@@ -227,7 +220,7 @@ func Explanation(e explain.Explanation) string {
 	}
 	fmt.Fprintf(&b, "%.12s..%.12s is %s\n", e.From, e.Commit, verdict)
 	if e.Strength != "" {
-		fmt.Fprintf(&b, "approved %s; once: %s\n", strengths[e.Strength], e.Once)
+		fmt.Fprintf(&b, "approved %s; once: %s\n", e.Strength.Words(), e.Once)
 	}
 	if e.Late != "" {
 		fmt.Fprintf(&b, "late: %s\n", Clean(e.Late))

@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"pipeline/audit":            {"pipeline/parallel", "pipeline/approval", "pipeline/policy", "pipeline/signed", "pipeline/audit/history", "pipeline/canon", "pipeline/ledger"},
 	"pipeline/witness":          {"pipeline/canon", "golang.org/x/mod"},
 	"pipeline/evidence":         {"pipeline/approval", "pipeline/explain", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/policy", "pipeline/signed"},
-	"report/workpaper":          {"pipeline/evidence", "pipeline/ledger", "report/html"},
+	"report/workpaper":          {"pipeline/approval", "pipeline/evidence", "pipeline/ledger", "report/html"},
 	"pipeline/simulate":         {"pipeline/approval", "pipeline/forge", "pipeline/ledger", "pipeline/parallel", "pipeline/policy"},
 	"pipeline/code":             {"pipeline/patch"},
 	"pipeline/policy":           {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/regular", "github.com/goccy/go-yaml"},

@@ -37,6 +37,14 @@ func (s Strength) AtLeast(least Strength) bool {
 	return i >= 0 && i <= slices.Index(Strengths, least)
 }
 
+// Words say how the decisions were made.
+func (s Strength) Words() string {
+	return map[Strength]string{
+		Hardware: "signed with a security key", Signed: "signed", ForgeTwice: "by accounts of the forge, asked twice",
+		Forge: "by accounts of the forge, asked once", Shell: "in a shell, unsigned",
+	}[s]
+}
+
 // Kind is the word that a Policy has for decisions of a strength.
 func (s Strength) Kind() policy.DecisionKind {
 	switch s {

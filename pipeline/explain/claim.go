@@ -185,15 +185,9 @@ func (j *judge) decide(c *Claim, e *entry, log *ledger.Log, t terms) error {
 	case a.Needed() != "":
 		c.Code, c.Why = NotApproved, ledger.OneLine(a.Needed(), 300)
 	case !a.Enough:
-		c.Code, c.Why = WeakDecision, "its decisions are too weak to account for a commit: "+weak[a.Strength]
+		c.Code, c.Why = WeakDecision, "its decisions are too weak to account for a commit: "+a.Strength.Words()
 	}
 	return nil
-}
-
-// weak says in words what a strength is.
-var weak = map[approval.Strength]string{
-	approval.Hardware: "signed with a security key", approval.Signed: "signed", approval.ForgeTwice: "of accounts of the forge, unsigned",
-	approval.Forge: "of accounts of the forge, asked once and unsigned", approval.Shell: "taken in a shell, unsigned",
 }
 
 // sameOwners reports whether all recorded answers about owners are from the CODEOWNERS file

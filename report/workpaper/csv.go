@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -112,7 +113,11 @@ func explained(row evidence.Row) string {
 	case row.Signer != "":
 		return row.ExplainedBy + " " + row.Signer
 	}
-	return strings.ReplaceAll(row.ExplainedBy, "_", " ")
+	text := strings.ReplaceAll(row.ExplainedBy, "_", " ")
+	if how := approval.Strength(row.Strength).Words(); how != "" {
+		text += ", approved " + how
+	}
+	return text
 }
 
 // item is one of a list in a cell: in quotation marks if it has what stands between or behind the

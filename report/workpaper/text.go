@@ -33,7 +33,7 @@ func Text(r evidence.Report) string {
 				fmt.Fprintf(&b, "; %s", line(checks(rec.Checks)))
 			}
 		}
-		if len(row.Records) == 0 && row.ExplainedBy != "" {
+		if row.ExplainedBy != "" {
 			fmt.Fprintf(&b, ": %s", line(explained(row)))
 		}
 		b.WriteByte('\n')
