@@ -122,7 +122,7 @@ func TestMovedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pause := time.Since(began) / 50 // a merge takes longer than to read one object
+	pause := time.Since(began) / 10 // a merge takes longer than to read some objects
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {

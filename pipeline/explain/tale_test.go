@@ -143,6 +143,7 @@ func held(all []ruleset, ofFirst bool) heldTo {
 	t := heldTo{rulebook: all[0].book, lists: all, all: all}
 	for _, r := range all[1:] {
 		t.required, t.signed, t.refuseEmpty = max(t.required, r.book.required), t.signed || r.book.signed, t.refuseEmpty || r.book.refuseEmpty
+		t.merges = t.merges && r.book.merges
 		mine := t.decisions
 		if mine == "" && r.book.decisions != "" && r.book.decisions != "signed, forge, local" {
 			mine = "signed, forge"
