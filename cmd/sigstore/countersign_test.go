@@ -52,6 +52,7 @@ func TestCountersign(t *testing.T) {
 	job := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GITHUB_ACTIONS=true", "GITHUB_REPOSITORY=acme/app", "GITHUB_API_URL=" + forge.URL,
 		"GITHUB_SERVER_URL=" + forge.URL, "INPUT_TOKEN=t", "ACTIONS_ID_TOKEN_REQUEST_URL=" + a.job("ACTIONS_ID_TOKEN_REQUEST_URL"), "ACTIONS_ID_TOKEN_REQUEST_TOKEN=secret",
+		"GITHUB_EVENT_NAME=push", "GITHUB_EVENT_PATH=" + a.write("event.json", []byte(`{"ref":"refs/heads/main","repository":{"id":1,"full_name":"acme/app","default_branch":"main"}}`)),
 	}
 	run := func(want int, env []string, name string, args ...string) string {
 		t.Helper()
@@ -67,7 +68,7 @@ func TestCountersign(t *testing.T) {
 	check(t, os.Mkdir(dir, 0o777))
 	check(t, os.WriteFile(filepath.Join(dir, "list.txt"), []byte("one\ntwo\n"), 0o666))
 	for _, line := range []string{
-		"init -q -b main", "config user.name Ada", "config user.email ada@localhost", "remote add origin https://github.com/acme/app.git", "add -A", "commit -q -m base", "commit -q --allow-empty -m next",
+		"init -q -b main", "config user.name Ada", "config user.email ada@localhost", "remote add origin https://github.com/acme/app.git", "add -A", "commit -q -m base", "commit -q --allow-empty -m next", "update-ref refs/remotes/origin/main HEAD",
 	} {
 		run(0, person, "git", strings.Fields(line)...)
 	}
