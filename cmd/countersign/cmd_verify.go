@@ -347,6 +347,12 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 			candidates = append(candidates, c.TransactionID)
 		}
 	}
+	return v.compare(ctx, w, landed, candidates, elsewhere)
+}
+
+// compare makes the statement again of each transaction that it may be of. elsewhere says of which
+// other ledger it is, "" for none.
+func (v verifier) compare(ctx context.Context, w attester, landed attest.Landed, candidates []string, elsewhere string) (attest.Check, error) {
 	why := "no transaction explains the commit"
 	for _, id := range candidates {
 		again, err := w.again(v.stated.PredicateType, id, landed)

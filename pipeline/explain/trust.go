@@ -99,28 +99,26 @@ func (j *judge) begin(ctx context.Context, first history.BranchCommit) (err erro
 		return err
 	}
 	j.vouched = j.actual
-	j.descend(ctx, append(first.Parents, "")[0])
+	j.descend(append(first.Parents, "")[0])
 	if j.newest < 0 && len(j.Default) > 0 { // the ledger has named that one
 		j.newest = 0
 	}
 	return nil
 }
 
-// descend notes that the branch is at a commit now, or has it.
-func (j *judge) descend(_ context.Context, commit string) {
-	if at, is := j.places[commit]; is {
-		j.newest = max(j.newest, at)
+// descend notes commits that the branch has.
+func (j *judge) descend(commits ...string) {
+	for _, commit := range commits {
+		if at, is := j.places[commit]; is {
+			j.newest = max(j.newest, at)
+		}
 	}
 }
 
 // passed takes in the commit of the branch that was judged last.
 func (j *judge) passed(ctx context.Context, c history.BranchCommit) error {
-	for _, s := range c.Parents[min(1, len(c.Parents)):] {
-		if at, is := j.places[s]; is {
-			j.newest = max(j.newest, at)
-		}
-	}
-	j.descend(ctx, c.ID)
+	j.descend(c.Parents[min(1, len(c.Parents)):]...)
+	j.descend(c.ID)
 	parent := append(c.Parents, "")[0]
 	var ch change
 	var err error

@@ -35,8 +35,9 @@ func (w *way) meets(o *way) bool {
 
 // A subject is a change that may be accounted for by itself: of a commit in its first parent,
 // with all that a merge brings, or of all that a merge brings. options are the transactions
-// whose patches make it, each alone, several what may together, and combined those that do; free is the rule that accounts for it
-// without any, and no the gravest reason why not.
+// whose patches make it, each alone, several what may together, and combined those that do; tried
+// is how many patches were applied for it. free is the rule that accounts for it without any, and
+// no the gravest reason why not.
 type subject struct {
 	change
 	cover    []string
@@ -44,6 +45,7 @@ type subject struct {
 	partOf   string
 	options  []*way
 	several  []*entry
+	tried    int
 	combined []*way
 	sought   bool // combined was looked for
 	terms    func(e *entry) terms
@@ -106,83 +108,101 @@ func (j *judge) subject(ctx context.Context, from, to string, cover []string, pa
 // options finds the transactions whose patch makes a change, and says what is known of those
 // that do not account for it.
 func (j *judge) options(ctx context.Context, s *subject) error {
-	var all, useless []*entry // the latter only tell why not, if nothing accounts for it
-	for _, e := range j.unusedFirst(j.Index.inside(s.paths)) {
-		had, err := j.had(ctx, e, s.to)
-		if err != nil {
-			return err
-		}
-		if had || j.elsewhere(e.id, s.cover) {
-			useless = append(useless, e)
-		} else {
-			all = append(all, e)
-		}
+	all, err := j.candidates(ctx, s)
+	if err != nil {
+		return err
 	}
-	left := maxPatches
-	for i, e := range append(all, useless...) {
-		if i >= len(all) && len(s.options) > 0 {
+	for _, c := range all {
+		if c.useless && len(s.options) > 0 {
 			break
 		}
-		exact := false
-		if e.files == len(s.paths) {
-			var err error
-			if exact, err = j.is(ctx, e, s.change); err != nil {
-				return err
-			}
-		}
-		if !exact && (!e.settled || left == 0) {
-			if e.settled && i < len(all) {
-				s.no.graver(CannotTell, fmt.Sprintf("older transactions of its files were not tried, as %d newer ones were", maxPatches))
-			}
-			continue
-		}
-		if !exact {
-			left--
-			if e.files < len(s.paths) {
-				s.several = append(s.several, e)
-				continue
-			}
-			made, why, err := j.makes(ctx, e, s.change)
-			if err != nil {
-				return err
-			}
-			if why != "" {
-				s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", e.id, why), e.id)
-			}
-			if s.several = append(s.several, e); !made {
-				continue
-			}
-		}
-		claim, err := j.claim(e, s.terms(e))
+		made, exact, err := j.fits(ctx, s, c)
 		if err != nil {
 			return err
+		} else if !made {
+			continue
 		}
-		switch had, err := j.had(ctx, e, s.to); {
+		claim, err := j.claim(c.entry, s.terms(c.entry))
+		switch {
 		case err != nil:
 			return err
 		case !claim.Explains:
-			s.no.graver(claim.Code, "of the transaction that proposes it, "+e.id+": "+claim.Why, e.id)
-		case had:
-			s.no.graver(NotApproved, fmt.Sprintf("%s was proposed for what came after this commit", e.id), e.id)
+			s.no.graver(claim.Code, "of the transaction that proposes it, "+c.id+": "+claim.Why, c.id)
+		case c.had:
+			s.no.graver(NotApproved, fmt.Sprintf("%s was proposed for what came after this commit", c.id), c.id)
 		default:
 			s.options = append(s.options, s.way(exact, claim))
 		}
 	}
-	slices.SortFunc(s.options, func(a, b *way) int { return cmp.Compare(j.Index.at[a.ids[0]], j.Index.at[b.ids[0]]) })
-	slices.SortFunc(s.several, func(a, b *entry) int { return cmp.Compare(j.Index.at[a.id], j.Index.at[b.id]) })
-	slices.SortStableFunc(s.options, func(a, b *way) int {
-		rank := func(w *way) int {
-			switch {
-			case slices.Contains(w.cover, j.madeFor[w.ids[0]]):
-				return 0
-			case w.exact:
-				return 1
-			}
-			return 2
+	rank := func(w *way) int {
+		switch {
+		case slices.Contains(w.cover, j.madeFor[w.ids[0]]):
+			return 0
+		case w.exact:
+			return 1
 		}
-		return cmp.Compare(rank(a), rank(b))
+		return 2
+	}
+	slices.SortFunc(s.options, func(a, b *way) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(j.Index.at[a.ids[0]], j.Index.at[b.ids[0]]))
 	})
+	slices.SortFunc(s.several, func(a, b *entry) int { return cmp.Compare(j.Index.at[a.id], j.Index.at[b.id]) })
 	return nil
+}
+
+// A candidate is a transaction that may propose a change. had says that the change was there when
+// it was proposed; a useless one only tells why not, if nothing accounts for the change.
+type candidate struct {
+	*entry
+	had, useless bool
+}
+
+// candidates are those for a change, the useless ones last.
+func (j *judge) candidates(ctx context.Context, s *subject) ([]candidate, error) {
+	var all, useless []candidate
+	for _, e := range j.unusedFirst(j.Index.inside(s.paths)) {
+		had, err := j.had(ctx, e, s.to)
+		if err != nil {
+			return nil, err
+		}
+		if had || j.elsewhere(e.id, s.cover) {
+			useless = append(useless, candidate{e, had, true})
+		} else {
+			all = append(all, candidate{e, false, false})
+		}
+	}
+	return append(all, useless...), nil
+}
+
+// fits reports whether a candidate's patch makes a change, and whether it is exactly that. One that
+// may with others is kept.
+func (j *judge) fits(ctx context.Context, s *subject, c candidate) (made, exact bool, err error) {
+	if c.files == len(s.paths) {
+		if exact, err = j.is(ctx, c.entry, s.change); exact || err != nil {
+			return exact, exact, err
+		}
+	}
+	switch {
+	case !c.settled:
+		return false, false, nil
+	case s.tried == maxPatches:
+		if !c.useless {
+			s.no.graver(CannotTell, fmt.Sprintf("older transactions of its files were not tried, as %d newer ones were", maxPatches))
+		}
+		return false, false, nil
+	}
+	s.tried++
+	if c.files >= len(s.paths) {
+		var why string
+		if made, why, err = j.makes(ctx, c.entry, s.change); err != nil {
+			return false, false, err
+		}
+		if why != "" {
+			s.no.graver(CannotTell, fmt.Sprintf("1 approved patch could not be made again here, as of %s: %s", c.id, why), c.id)
+		}
+	}
+	s.several = append(s.several, c.entry)
+	return made, false, nil
 }
 
 // unusedFirst puts the newest first, and behind them those that account for something so far.
@@ -302,13 +322,13 @@ func parentsOf(raw []byte) (out []string) {
 }
 
 // alone are the ways of a subject by one transaction, and none of some.
-func (j *judge) alone(_ context.Context, s *subject, taken func(id string) bool) (out []*way, err error) {
+func (j *judge) alone(s *subject, taken func(id string) bool) (out []*way) {
 	for _, w := range s.options {
 		if !taken(w.ids[0]) && !j.elsewhere(w.ids[0], w.cover) {
 			out = append(out, w)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // rest are its other ways: by several transactions, and by a rule.
@@ -330,8 +350,10 @@ func (j *judge) rest(ctx context.Context, s *subject, taken func(id string) bool
 func (j *judge) give(ctx context.Context, s *subject) (*refusal, error) {
 	g := &search{judge: j}
 	for _, taken := range []func(string) bool{func(id string) bool { return j.used[id] != nil }, func(string) bool { return false }} {
-		for _, ways := range []func(context.Context, *subject, func(string) bool) ([]*way, error){j.alone, j.rest} { // to seek the rest takes longer
-			all, err := ways(ctx, s, taken)
+		alone := func() ([]*way, error) { return j.alone(s, taken), nil }
+		rest := func() ([]*way, error) { return j.rest(ctx, s, taken) } // which takes longer to seek
+		for _, ways := range []func() ([]*way, error){alone, rest} {
+			all, err := ways()
 			if err != nil {
 				return nil, err
 			}
@@ -466,11 +488,7 @@ func (g *search) other(ctx context.Context, commit string, taken func(id string)
 		if out, err = g.rest(ctx, s, taken); err != nil {
 			return nil, err
 		}
-		alone, err := g.alone(ctx, s, taken)
-		if err != nil {
-			return nil, err
-		}
-		out = append(alone, out...)
+		out = append(g.alone(s, taken), out...)
 	}
 	l := g.lines[commit]
 	for i := l.at; i < min(len(l.chain), l.at+MaxRow); i++ {
