@@ -85,29 +85,15 @@ func documents(raw []byte) ([]any, error) {
 
 // read reads one call. of is the file of the call that it is a part of.
 func read(doc any, root, of string) ([]Edit, error) {
-	object, is := doc.(map[string]any)
-	if !is {
-		return nil, errors.New("it is not a JSON object")
+	got, err := kinds(doc)
+	if err != nil {
+		return nil, err
 	}
-	got := map[string]any{}
-	for key, value := range object {
-		kind, known := members[key]
-		if _, twice := got[kind]; !known || twice && kind != "" {
-			return nil, fmt.Errorf("its member %+q is not known, or there under another name too", clip(key))
-		}
-		got[kind] = value
-	}
-	if dry, is := got["dry"]; is && dry != false {
-		return nil, errors.New("it is a dry run, which changes nothing")
-	}
-	delete(got, "dry")
-	delete(got, "")
 	if inner, is := got["input"]; is {
 		if len(got) > 1 || of != "" {
 			return nil, errors.New("it is within another call")
 		}
 		if text, isText := inner.(string); isText {
-			var err error
 			if inner, err = canon.Parse([]byte(text)); err != nil {
 				return nil, err
 			}
@@ -135,13 +121,12 @@ func read(doc any, root, of string) ([]Edit, error) {
 			return nil, errors.New("replace_all is neither true nor false")
 		}
 	}
-	var err error
 	if e.Path, err = below(e.Path, root); err != nil {
 		return nil, err
 	}
 	var has []string
-	for _, kind := range []string{"old", "new", "all", "content", "edits"} {
-		if _, is := got[kind]; is && kind != "all" {
+	for _, kind := range []string{"old", "new", "content", "edits"} {
+		if _, is := got[kind]; is {
 			has = append(has, kind)
 		}
 	}
@@ -159,6 +144,28 @@ func read(doc any, root, of string) ([]Edit, error) {
 		return several(got["edits"], root, e.Path)
 	}
 	return nil, errors.New("it needs a text to look for and one to put in its place, or the whole content, or edits")
+}
+
+// kinds are the members of a call that say what it does, each under the name of its kind.
+func kinds(doc any) (map[string]any, error) {
+	object, is := doc.(map[string]any)
+	if !is {
+		return nil, errors.New("it is not a JSON object")
+	}
+	got := map[string]any{}
+	for key, value := range object {
+		kind, known := members[key]
+		if _, twice := got[kind]; !known || twice && kind != "" {
+			return nil, fmt.Errorf("its member %+q is not known, or there under another name too", clip(key))
+		}
+		got[kind] = value
+	}
+	if dry, is := got["dry"]; is && dry != false {
+		return nil, errors.New("it is a dry run, which changes nothing")
+	}
+	delete(got, "dry")
+	delete(got, "")
+	return got, nil
 }
 
 // several are the edits that one call makes to a file.
