@@ -27,6 +27,19 @@ type audited struct {
 	Online *online.Result  `json:"online,omitempty"`
 }
 
+// text is it as a person reads it. first says that nothing was known of
+// the ledger before, and signatures that they were verified.
+func (d audited) text(ref string, first, signatures bool, s report.Style) string {
+	text := report.Audit(d.Result, ref, first, signatures, s)
+	if d.Branch != nil {
+		text += report.Branch(*d.Branch, s)
+	}
+	if d.Online != nil {
+		text += report.Online(*d.Online, s)
+	}
+	return text
+}
+
 // A branchError is a branch with commits that nothing accounts for.
 type branchError struct {
 	branch string

@@ -168,14 +168,8 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 	if err := a.writeSARIF(f.sarif, doc); err != nil {
 		return branch, err
 	}
-	text := report.Audit(found, a.flags.ledgerRef, h.First, signers != nil, a.style())
-	if branch.list = doc.Branch; doc.Branch != nil {
-		text += report.Branch(*doc.Branch, a.style())
-	}
-	if doc.Online != nil {
-		text += report.Online(*doc.Online, a.style())
-	}
-	if err := a.result(doc, text); err != nil {
+	branch.list = doc.Branch
+	if err := a.result(doc, doc.text(a.flags.ledgerRef, h.First, signers != nil, a.style())); err != nil {
 		return branch, err
 	}
 	return branch, doc.err(a.flags.ledgerRef)
