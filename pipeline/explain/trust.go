@@ -84,6 +84,7 @@ type trust struct {
 	onDefault       bool
 	newest          int
 	places          map[string]int // of the default branch's commits
+	named           []int          // per transaction, the newest place whose Policy it went by, or one that was recorded before; -1 for none
 	read            map[string]*rules
 }
 
@@ -92,6 +93,15 @@ func (j *judge) begin(ctx context.Context, first history.BranchCommit) (err erro
 	j.trust = trust{places: map[string]int{}, read: map[string]*rules{}, newest: -1}
 	for i, id := range j.Default {
 		j.places[id] = i
+	}
+	newest := -1
+	for _, e := range j.Index.entries {
+		for _, commit := range e.policies {
+			if at, is := j.places[commit]; is {
+				newest = max(newest, at)
+			}
+		}
+		j.named = append(j.named, newest)
 	}
 	if len(first.Parents) == 0 {
 		j.actual = &rules{policy: policy.Default()}
@@ -192,7 +202,10 @@ func (j *judge) termsAt(t trust, e *entry) terms {
 	if t.onDefault {
 		return joined(own, false)
 	}
-	n := max(t.newest, j.named(e))
+	n := t.newest
+	if e != nil {
+		n = max(n, j.named[j.Index.at[e.id]])
+	}
 	if n < 0 {
 		return terms{key: "none", unknown: "no commit of the default branch tells which Policy it was under"}
 	}
@@ -240,21 +253,4 @@ func (j *judge) rulesOf(commit string) (*rules, error) {
 	}
 	j.read[commit] = r
 	return r, r.err
-}
-
-// named is the place of the newest commit of the default branch whose Policy a transaction
-// went by, or one that was recorded before it; -1 for none.
-func (j *judge) named(e *entry) int {
-	newest := -1
-	if e == nil {
-		return newest
-	}
-	for _, o := range j.Index.entries[:j.Index.at[e.id]+1] {
-		for _, commit := range o.policies {
-			if at, is := j.places[commit]; is {
-				newest = max(newest, at)
-			}
-		}
-	}
-	return newest
 }
