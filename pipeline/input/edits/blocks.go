@@ -60,7 +60,7 @@ func Blocks(raw []byte) ([]Edit, error) {
 			replacement.Reset()
 		case part == 1 && old.Len() == 0 && rooLine().MatchString(l): // where it is, as Roo says it
 			above = true
-		case part == 1 && above && isMark(l, '-', ""):
+		case part == 1 && above && old.Len() == 0 && isMark(l, '-', ""):
 			above = false
 		case part == 1 && isMark(l, '=', ""):
 			part = 2

@@ -33,6 +33,7 @@ func made(files map[string]string, all []edits.Edit) (map[string]string, error) 
 
 var files = map[string]string{
 	"a.go": "one\n\ttwo\nthree\n\ttwo\n", "crlf.txt": "one\r\ntwo\r\n", "end.txt": "one\ntwo", "empty.txt": "", "mixed.txt": "one\r\ntwo\n",
+	"a.md": "one\n-----\ntwo\n",
 }
 
 const above = "<<<<<<< SEARCH\n"
@@ -53,6 +54,7 @@ func TestBlocks(t *testing.T) {
 		{"a block that changes nothing", "a.go\n" + above + "one\n=======\none\n>>>>>>> REPLACE\n" + above + "three\n=======\n3\n>>>>>>> REPLACE\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
 		{"Cline's", "<replace_in_file>\n<path>a.go</path>\n<diff>\n------- SEARCH\nthree\n=======\n3\n+++++++ REPLACE\n</diff>\n</replace_in_file>\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
 		{"Roo's", "<apply_diff>\n<path>a.go</path>\n<diff>\n" + above + ":start_line:3\n-------\nthree\n=======\n3\n>>>>>>> REPLACE\n</diff>\n</apply_diff>\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
+		{"Roo's without a line of dashes", "a.md\n" + above + ":start_line:1\none\n-----\n=======\n1\n>>>>>>> REPLACE\n", "a.md", "1\ntwo\n", ""},
 		{"the last line stays", "end.txt\n" + above + "one\n=======\n1\n>>>>>>> REPLACE\n", "end.txt", "1\ntwo", ""},
 		{"the last line goes", "end.txt\n" + above + "two\n=======\n2\n>>>>>>> REPLACE\n", "end.txt", "one\n2\n", ""},
 		{"other lengths", "a.go\n<<<<<<<<< SEARCH\nthree\n=====\n3\n>>>>> REPLACE\n", "a.go", "one\n\ttwo\n3\n\ttwo\n", ""},
