@@ -139,7 +139,7 @@ func AskDenied(ctx context.Context, f forge.Auditor, tree fs.FS, most int) (foun
 	r := recorded{denied: all}
 	a.pullNumbers = r.pullNumbers(a.at.Repository.ID)
 	for _, d := range all {
-		findings, _ := d.question().answer(ctx, a)
+		findings, _ := d.question().of(d.place, a.at.Repository).answer(ctx, a)
 		found = append(found, findings...)
 	}
 	return found, more, nil

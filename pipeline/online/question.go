@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // A question is asked as a whole or not at all. Its findings have everything but what
@@ -31,18 +32,23 @@ func (q *question) answer(ctx context.Context, a *asker) ([]Finding, error) {
 	return unknown(to, why), err
 }
 
+// of leaves a question unasked that is about another repository than the one that is asked.
+func (q *question) of(in place, here *ledger.Repository) *question {
+	if here == nil || in.Repository != here.ID {
+		q.ask = func(context.Context, *asker, []Finding) error {
+			return untold("it is recorded of repository %q (%s), and another one was asked", in.Repository, in.Name)
+		}
+	}
+	return q
+}
+
 // questions are all there are, the newest first; those about the repository come before.
 // Of a forge that cannot be asked at is the zero Side.
 func (r *recorded) questions(o Options, at forge.Side) []*question {
 	out := []*question{r.required(o, at.Branch)}
 	add := func(in place, q *question, of any) {
 		q.key = keyOf(q.findings, of)
-		if here := at.Repository; here == nil || in.Repository != here.ID {
-			q.ask = func(context.Context, *asker, []Finding) error {
-				return untold("it is recorded of repository %q (%s), and another one was asked", in.Repository, in.Name)
-			}
-		}
-		out = append(out, q)
+		out = append(out, q.of(in, at.Repository))
 	}
 	for _, t := range r.talks() {
 		q := &question{ask: func(ctx context.Context, a *asker, to []Finding) error { return a.statements(ctx, t, to) }}
