@@ -70,7 +70,7 @@ func OnPull(tree fs.FS, number int) ([]Listed, error) {
 
 // Proposals returns the transactions that propose a patch, oldest first.
 func Proposals(tree fs.FS, patchID string) ([]Listed, error) {
-	return readIndex[Listed](tree, ProposedDir(patchID))
+	return ofPatch[Listed](tree, ProposedDir, patchID)
 }
 
 // ListedIn reads what ProposedDir or PullDir has of one transaction, without the others there.
@@ -85,7 +85,7 @@ func ListedIn(tree fs.FS, dir, id string) (l Listed, err error) {
 // Denials reads what the ledger holds against a patch. Any doubt is an error:
 // a denial that cannot be read must not read as none.
 func Denials(tree fs.FS, patchID string) ([]Denial, error) {
-	return readIndex[Denial](tree, DeniedDir(patchID))
+	return ofPatch[Denial](tree, DeniedDir, patchID)
 }
 
 // AllDenials reads what the ledger holds against any patch, the newest first.
@@ -111,6 +111,14 @@ func AllDenials(tree fs.FS) ([]Denial, error) {
 	})
 	slices.SortStableFunc(out, func(a, b Denial) int { return strings.Compare(b.DeniedAt, a.DeniedAt) })
 	return out, err
+}
+
+// ofPatch is readIndex of a patch, whose id may be the word of a record that nobody verified.
+func ofPatch[T any](tree fs.FS, dir func(patchID string) string, patchID string) ([]T, error) {
+	if !canon.IsHex64(patchID) {
+		return nil, fmt.Errorf("%+q is no patch_id", patchID[:min(len(patchID), 80)])
+	}
+	return readIndex[T](tree, dir(patchID))
 }
 
 // readIndex reads the files of a directory <root>/<2 hex>/<patch_id>, none if

@@ -46,3 +46,25 @@ func TestT15DeniedElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// A record that names no patch is an error: whoever can write the ledger can put it there.
+func TestDeniedWithoutAPatch(t *testing.T) {
+	for name, doc := range map[string]any{
+		path.Join(ledger.DeniedDir(patch), deniedID+".json"): ledger.Denial{Fingerprint: "patchset:", TransactionID: deniedID},
+		path.Join(ledger.Dir(deniedID), ledger.TransactionFile): func() any {
+			tx := ledger.Transaction{TransactionID: deniedID, Status: ledger.Denied}
+			tx.Pointers.Proposal = &ledger.Proposal{Kind: ledger.KindPullRequest, PullRequest: 5, Repository: &site}
+			return tx
+		}(),
+	} {
+		line, err := canon.Line(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := aDenial(t, site)
+		tree[name].Data = line
+		if found, _, err := AskDenied(t.Context(), honest(), tree, 20); err == nil {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
