@@ -182,7 +182,8 @@ func (a *App) doctorCommand() *cobra.Command {
 		Use: "doctor", Short: "Say what does not work yet, and how to fix it", Args: cli.NoArgs,
 		Long: `doctor looks at this clone, at the default branch's Policy and workflows and, with a token, at the
 repository on GitHub, Gitea or Forgejo. Each finding is one line, with the command or the setting that fixes it.
-It changes nothing. The exit code is 1 if something will not work.`,
+It changes nothing, but that the clone has and remembers what it fetched of the ledger. The exit code is
+1 if something will not work.`,
 		Example: "  countersign doctor\n  COUNTERSIGN_TOKEN=$(gh auth token) countersign doctor --json",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.initCheck(cmd.Context(), f) },
 	}
