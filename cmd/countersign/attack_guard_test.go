@@ -246,6 +246,12 @@ func TestT03DeniedAndMerged(t *testing.T) {
 	if told := doctor(); !strings.Contains(told, "ok     the remote's ledger is the same") {
 		t.Errorf("%s", told)
 	}
+	tip := strings.TrimSpace(a.git(a.dir, "rev-parse", "refs/agent/ledger"))
+	a.git(a.dir, "update-ref", "refs/agent/ledger", tip+"~1")
+	if _, told, _ := a.run("doctor"); !strings.Contains(told, "note   the remote's goes on after the tip that is here") || strings.Contains(told, "audited") { // doctor audits nothing
+		t.Errorf("%s", told)
+	}
+	a.git(a.dir, "update-ref", "refs/agent/ledger", tip)
 	head := a.s.Pull(site, a.pr).Head
 	a.s.Merge(site, a.pr, "bob", "squash")
 	if told := doctor(); !strings.Contains(told, "fails  pull request 1, denied by ada in "+tx+", is merged at "+head+": it was merged as it was denied") {

@@ -120,11 +120,11 @@ func (a *App) compareLedger(ctx context.Context, repo *gitstore.Repo, settings g
 	case ahead && behind:
 		f.Verdict = online.Same
 	case ahead:
-		f.Verdict, f.Reason = online.Note, "the remote's goes on after the audited tip; what is new there was not audited: countersign sync"
+		f.Verdict, f.Reason = online.Note, "the remote's goes on after the tip that is here, and nobody looked at what is new there: countersign sync"
 	case behind:
-		f.Verdict, f.Reason = online.Note, "the remote does not have all that was audited: countersign sync"
+		f.Verdict, f.Reason = online.Note, "the remote does not have all that is here: countersign sync"
 	case seen != "":
-		f.Verdict, f.Reason = online.Note, "both went on after they were the same; the remote's was not audited: countersign sync"
+		f.Verdict, f.Reason = online.Note, "both went on after they were the same, and nobody looked at what is new there: countersign sync"
 	default:
 		f.Verdict, f.Reason = online.Changed, "the remote has another ledger, of another history"
 	}
