@@ -204,8 +204,9 @@ func (j *judge) sameOwners(e *entry, t terms) bool {
 		}
 		return read
 	}
-	had := owners(t.owners)
-	return had != nil && !slices.ContainsFunc(e.policies, func(commit string) bool { return commit != t.owners && !reflect.DeepEqual(owners(commit), had) })
+	had := t.lists[0].owners
+	return had != nil && !slices.ContainsFunc(t.lists, func(r *rules) bool { return !reflect.DeepEqual(r.owners, had) }) &&
+		!slices.ContainsFunc(e.policies, func(commit string) bool { return !reflect.DeepEqual(owners(commit), had) })
 }
 
 // account decides again on a transaction that was there at some times at the latest.

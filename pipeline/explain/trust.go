@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -23,9 +24,15 @@ type rules struct {
 	err    error // the Policy cannot be read
 	keys   signed.Keys
 	bots   []botKeys
-	gates  bool // pull requests are gated by a workflow of init's
+	owners *policy.CodeOwners // nil if it cannot be read
+	gates  bool               // pull requests are gated by a workflow of init's
 	watch  []string
-	text   string // two rules that say the same have one text
+	text   string // of all but the owners
+}
+
+// is reports whether two rules say the same.
+func (r *rules) is(o *rules) bool {
+	return r.text == o.text && reflect.DeepEqual(r.owners, o.owners)
 }
 
 // botKeys are the keys of one of the Policy's rules for bots, or why they cannot be read.
@@ -39,7 +46,10 @@ func (j *judge) readRules(ctx context.Context, commit string) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rules{commit: commit}
+	r := &rules{commit: commit, watch: []string{"CODEOWNERS", "docs/CODEOWNERS"}}
+	if r.owners, err = policy.ReadCodeOwners(tree); err != nil {
+		r.owners = nil
+	}
 	if r.policy, r.found, r.err = policy.Read(tree); r.err != nil {
 		r.text = r.err.Error()
 		return r, nil
@@ -49,7 +59,7 @@ func (j *judge) readRules(ctx context.Context, commit string) (*rules, error) {
 	r.gates = gates || err != nil
 	keys, _ := r.policy.ReadKeys(tree)
 	r.text = fmt.Sprintf("%v %v %s %q %v", r.found, r.gates, r.policy.JSON(), keys, r.keys.Err)
-	r.watch = []string{r.policy.Approvals.Keys}
+	r.watch = append(r.watch, r.policy.Approvals.Keys)
 	for i, bot := range r.policy.Explained.Bots {
 		var one botKeys
 		raw, err := r.policy.ReadBotKeys(tree, i)
@@ -145,14 +155,14 @@ func (j *judge) passed(ctx context.Context, c history.BranchCommit) error {
 		return nil
 	}
 	now, err := j.readRules(ctx, c.ID)
-	if err != nil || now.text == j.actual.text {
+	if err != nil || now.is(j.actual) {
 		return err
 	}
 	_, explained := j.Explained[c.ID]
 	switch {
 	case explained && j.doubt == "": // else what is doubted would be vouched for with it
 		j.actual, j.vouched = now, now
-	case now.text == j.vouched.text:
+	case now.is(j.vouched):
 		j.actual, j.doubt = j.vouched, ""
 	default:
 		j.actual, j.doubt = now, cmp.Or(j.doubt, c.ID)
@@ -166,8 +176,7 @@ type terms struct {
 	key     string
 	policy  policy.Policy
 	unknown string
-	lists   []*rules // each has to list a key
-	owners  string   // the commit whose CODEOWNERS holds
+	lists   []*rules // each has to list a key, and to have the same CODEOWNERS
 	gates   bool
 }
 
@@ -226,7 +235,7 @@ func joined(all []*rules, ofFirst bool) (t terms) {
 			return t
 		}
 		if t.gates = t.gates || r.gates; i == 0 {
-			t.policy, t.owners = r.policy, r.commit
+			t.policy = r.policy
 		} else {
 			if r.found {
 				t.policy = policy.Tighten(t.policy, r.policy)
