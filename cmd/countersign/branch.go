@@ -214,9 +214,6 @@ func (j branchJudge) commit(ctx context.Context, from, to, branch string) (e exp
 	if e.Once != "" {
 		e.Once = once
 	}
-	if from != parent && e.By == explain.ByEmpty { // what commits did and took back is not nothing
-		e.Explained, e.By, e.Code, e.Reason = false, "", explain.NothingKnown, "changes no file as a whole"
-	}
 	e.Tree, err = j.repo.TreeID(ctx, to)
 	return e, err
 }

@@ -156,27 +156,25 @@ func (j *judge) single(ctx context.Context, c history.BranchCommit) error {
 }
 
 // free is the way in which a rule accounts for a commit without any transaction, nil for
-// none, and then why no bot's rule does, if one might have.
+// none, and then why no bot's rule does, if one might have. None is about what a commit changes in
+// another than its one parent.
 func (j *judge) free(ctx context.Context, c history.BranchCommit, ch change) (*way, string, error) {
-	if len(ch.entries) == 0 {
-		if t := j.trusted(); t.unknown != "" || bool(t.policy.Explained.RefuseEmpty) {
-			return nil, "", nil
-		}
-		return &way{by: ByEmpty, cover: []string{c.ID}}, "", nil
-	}
-	return j.bot(ctx, c, ch)
-}
-
-// bot tries the Policy's rules for bots.
-func (j *judge) bot(ctx context.Context, c history.BranchCommit, ch change) (*way, string, error) {
-	t := j.trusted()
-	if t.unknown != "" || len(t.policy.Explained.Bots) == 0 {
+	t, empty := j.trusted(), len(ch.entries) == 0
+	if t.unknown != "" || empty && bool(t.policy.Explained.RefuseEmpty) || !empty && len(t.policy.Explained.Bots) == 0 {
 		return nil, "", nil
 	}
 	raw, err := j.Code.RawCommit(ctx, c.ID)
-	if err != nil {
+	switch {
+	case err != nil || !slices.Equal(parentsOf(raw), c.Parents):
 		return nil, "", err
+	case empty:
+		return &way{by: ByEmpty, cover: []string{c.ID}}, "", nil
 	}
+	return j.bot(t, c.ID, raw, ch)
+}
+
+// bot tries the Policy's rules for bots on a commit as Git stores it.
+func (j *judge) bot(t terms, commit string, raw []byte, ch change) (*way, string, error) {
 	payload, signature, err := sshsig.Split(raw)
 	if errors.Is(err, sshsig.ErrNoSignature) {
 		return nil, "", nil
@@ -203,7 +201,7 @@ func (j *judge) bot(ctx context.Context, c history.BranchCommit, ch change) (*wa
 			why = fmt.Sprintf("%s signed it, but %s %s", who, file, beyond)
 			continue
 		}
-		return &way{by: ByBot, cover: []string{c.ID}, signer: who}, "", nil
+		return &way{by: ByBot, cover: []string{commit}, signer: who}, "", nil
 	}
 	return nil, ledger.OneLine(why, 300), nil
 }
