@@ -257,6 +257,8 @@ func (j *judge) had(ctx context.Context, e *entry, commit string) (bool, error) 
 		r = reach{top: -1, side: map[string]bool{}}
 		if _, err := j.Code.RawCommit(ctx, e.base); err == nil {
 			r.far = !j.reach(ctx, e.base, &r)
+		} else if _, err := j.Code.Descends(ctx, commit, e.base); err != nil { // it is here, and cannot be read
+			return false, err
 		}
 		j.reached[e.base] = r
 	}
