@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -369,7 +370,19 @@ func (w attester) applied(ctx context.Context, id string) (string, error) {
 		return done.CommitAfter, nil
 	}
 	if tx := log.Transaction(); tx.GateOnly() && tx.Status == ledger.Completed {
-		return "", &attest.UnsettledError{ID: id, Why: "it was merged by the forge, and as which commit is not recorded; attest that commit"}
+		dir, err := fs.Sub(w.snap.Tree, ledger.Dir(id))
+		if err != nil {
+			return "", err
+		}
+		merge, err := approval.ReadMerge(dir, log)
+		if err != nil {
+			return "", &ledger.CorruptError{ID: id, Err: err}
+		}
+		why := "it was merged by the forge, and as which commit is not recorded; attest that commit"
+		if merge != nil {
+			why = fmt.Sprintf("it was merged by the forge as commit %s; attest that commit", merge.MergeCommit)
+		}
+		return "", &attest.UnsettledError{ID: id, Why: why}
 	}
 	return "", &attest.UnsettledError{ID: id, Why: "it was not applied"}
 }
