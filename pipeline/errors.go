@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // A LimitError is an input over the Policy's limits.
@@ -70,7 +71,13 @@ type ClosedError struct {
 	Status ledger.Status
 }
 
-func (e *ClosedError) Error() string { return fmt.Sprintf("%s is closed (%s)", e.ID, e.Status) }
+func (e *ClosedError) Error() string {
+	text := e.ID + " is closed"
+	if at := state.Of(e.Status, "", false, false); at != state.Closed {
+		text += ": " + string(at)
+	}
+	return text
+}
 
 // An UndecidedError is a decision that does not fit the transaction.
 type UndecidedError struct{ Message string }

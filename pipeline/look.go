@@ -49,6 +49,9 @@ func (r *Runner) Open(ctx context.Context) (open []ledger.Transaction, damaged [
 	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), damaged, err
 }
 
+// A Judge is History, of one Runner or another.
+type Judge func(ctx context.Context, snap ledger.Snapshot, id string) (Gated, error)
+
 // History returns the verdict on a transaction as a ledger has it, asking nobody
 // and recording nothing.
 func (r *Runner) History(ctx context.Context, snap ledger.Snapshot, id string) (Gated, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -37,7 +38,8 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if err != nil {
 			return nothing(v, err)
 		}
-		if v.Report = rule.NewReport(found); !v.Report.OK {
+		v.Report = rule.NewReport(found)
+		if v.Report.Violations = slices.Compact(v.Report.Violations); !v.Report.OK {
 			return nothing(v, nil)
 		}
 		v.Status = log.Transaction().Status
@@ -60,7 +62,8 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		}
 		known.ran = done.Ran
 		found = append(found, checks.Failures(done.Results)...)
-		if v.Report = rule.NewReport(found); !v.Report.OK {
+		v.Report = rule.NewReport(found)
+		if v.Report.Violations = slices.Compact(v.Report.Violations); !v.Report.OK {
 			return nothing(v, nil)
 		}
 		v.Completed, v.Status = true, ledger.Completed

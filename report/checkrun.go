@@ -54,15 +54,7 @@ func (r Report) CheckRun() forge.Check {
 }
 
 func (r Report) title() string {
-	title := string(r.Status)
-	switch {
-	case r.ApplyResult != nil:
-		title = string(r.ApplyResult.Outcome) + ", " + r.filesLine()
-	case r.Ended != "":
-		title += ", " + r.filesLine()
-	case r.Verdict != nil:
-		title = string(r.Verdict.State) + ", " + r.filesLine()
-	}
+	title := string(r.Stands()) + ", " + r.filesLine()
 	if r.glassBroken() {
 		title = "BREAK-GLASS: " + title
 	}

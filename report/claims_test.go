@@ -22,7 +22,7 @@ func TestT75Claims(t *testing.T) {
 		text string
 		want []string
 	}{
-		"terminal": {r.Text(report.Style{}), []string{"message      in the proposer's words, which nobody has verified:\n", "  | Nobody needs\\u202e them.\n", "  | Co-authored-by: Grace <grace@example.org>\n", "proposed too bob (user, 2) as codex over mcp\n"}},
+		"terminal": {text(r, report.Style{}), []string{"says   in the proposer's words, which nobody has verified:\n", "  | Nobody needs\\u202e them.\n", "  | Co-authored-by: Grace <grace@example.org>\n", "too    proposed by bob (user, 2) as codex over mcp\n"}},
 		"prompt":   {p.Page([]byte(theDiff), report.Style{}), []string{"Proposed too by bob (user, 2) as codex over mcp\n", head[:70], "  | Nobody needs\\u202e them.\n", "  | Co-authored-by: Grace", "diff --git"}},
 		"request":  {q.Body(), []string{head + "\n\n````text\nRemove TODOs\n", "\nNobody needs\\u202e them.\n", "\nCo-authored-by: Grace <grace@example.org>\n````\n"}},
 		"comment":  {report.Comment{Transactions: []report.Report{r}}.Body(), []string{head, "| proposed too | bob"}},
@@ -45,7 +45,7 @@ func TestT75Claims(t *testing.T) {
 	if body := q.Body(); strings.Contains(body, "\nend\n") || !strings.Contains(body, "**Cut:** 23 lines not shown here") {
 		t.Error(body)
 	}
-	if r.Message, r.Declared = "", nil; strings.Contains(r.Text(report.Style{}), "in the proposer's words") {
+	if r.Message, r.Declared = "", nil; strings.Contains(text(r, report.Style{}), "in the proposer's words") {
 		t.Error("nothing is said to be said")
 	}
 }

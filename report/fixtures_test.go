@@ -72,6 +72,11 @@ func numbered(r report.Report, n int) report.Report {
 	return r
 }
 
+// text is all that is told of a transaction.
+func text(r report.Report, s report.Style) string { return r.Text(again, 100, false, s) }
+
+func again(args ...string) string { return "countersign " + strings.Join(args, " ") }
+
 // applied is approved and written, with a decision that did not count.
 func applied() report.Report {
 	r, after := proposal(), theHash

@@ -43,7 +43,7 @@ func golden() map[string]string {
 		"guard-unread.md": checkText(unread.CheckRun()), "guard-approved.md": checkText(guard(gateOnly(approval.Approved)).CheckRun()),
 		"request.md": request().Body(), "request-demanding.md": demanding().Body(), "request-gate-only.md": gateOnlyRequest().Body(),
 		"request-picture.md": picture().Body(), "comment.md": comment().Body(),
-		"text.txt": failed().Text(report.Style{Zone: time.FixedZone("CET", 3600)}) + "\n" + glass().Text(report.Style{}) + "\n" + gateOnly(approval.Pending).Text(report.Style{}) + "\n" + drifted().Text(report.Style{}),
+		"text.txt": text(failed(), report.Style{Zone: time.FixedZone("CET", 3600)}) + "\n" + text(glass(), report.Style{}) + "\n" + text(gateOnly(approval.Pending), report.Style{}) + "\n" + text(drifted(), report.Style{}),
 	}
 	head, _, _ := strings.Cut(cut.Body(), "<details>")
 	docs["request-cut.md"] = head

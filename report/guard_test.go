@@ -50,7 +50,7 @@ func TestGlassFirst(t *testing.T) {
 	guarded := gateOnly(approval.Approved)
 	guarded.Verdict = r.Verdict
 	for name, text := range map[string]string{
-		"text": r.Text(report.Style{}), "title": r.CheckRun().Title, "summary": strings.TrimPrefix(r.CheckRun().Summary, "> [!CAUTION]\n> **"),
+		"text": text(r, report.Style{}), "title": r.CheckRun().Title, "summary": strings.TrimPrefix(r.CheckRun().Summary, "> [!CAUTION]\n> **"),
 		"comment": strings.TrimPrefix(report.Comment{Transactions: []report.Report{proposal(), r}}.Body(), "> [!CAUTION]\n> **"),
 		"guard":   guard(guarded).CheckRun().Title, "guard's summary": strings.TrimPrefix(guard(guarded).CheckRun().Summary, "> [!CAUTION]\n> **"),
 	} {

@@ -7,7 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // IDs are the ids of transactions, one a line.
@@ -19,45 +21,86 @@ func IDs(list []ledger.Transaction) string {
 	return b.String()
 }
 
-// List has a line for each transaction, for programs and logs: the id, the status, the
-// patch's first digits, when it was proposed in UTC, the summary in quotation marks.
-func List(list []ledger.Transaction) string {
+// A Listed transaction has what a line needs.
+type Listed struct {
+	ledger.Transaction
+	State   state.State
+	Verdict approval.State // "" of one that has ended
+	By      []string       // who approved, as far as their approvals count
+	Files   []string
+}
+
+// Document is what --json has of it (docs/schema/listed.json).
+func (l Listed) Document() map[string]any {
+	doc := map[string]any{
+		"transaction_id": l.TransactionID, "status": string(l.Status), "state": string(l.State), "closed": l.Closed, "patch_id": l.PatchID(),
+		"created_at": l.CreatedAt, "updated_at": l.UpdatedAt, "summary": l.Notes, "proposer": l.Proposer.Login,
+	}
+	if l.Verdict != "" {
+		doc["verdict"] = string(l.Verdict)
+	}
+	return doc
+}
+
+// About is what it is for, in quotation marks; or what it does to which files.
+func (l Listed) About() string {
+	if l.Notes != "" {
+		return Quoted(l.Notes)
+	}
+	text := "(" + Clean(strings.Join(l.Files[:min(len(l.Files), 2)], ", "))
+	if n := len(l.Files) - 2; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text + ")"
+}
+
+// List has a line for each transaction, for programs and logs: the id, where it stands, the
+// patch's first digits, when it was proposed in UTC, what it is for.
+func List(list []Listed) string {
 	var b strings.Builder
 	for _, t := range list {
-		fmt.Fprintf(&b, "%s  %-17s  %.12s  %.19s  %s\n", t.TransactionID, t.Status, Clean(t.PatchID()), Clean(t.CreatedAt), Quoted(t.Notes))
+		fmt.Fprintf(&b, "%s  %-22s  %.12s  %.19sZ  %s\n", t.TransactionID, t.State, Clean(t.PatchID()), Clean(t.CreatedAt), t.About())
 	}
 	return b.String()
 }
 
-// Screen is a list for a person, at a time in their zone and on a screen of some columns.
-// An id is shown by its end, which is what differs from one to the next. A narrow screen
-// has no room for the year and the proposer.
-func Screen(list []ledger.Transaction, now time.Time, columns int, s Style) string {
+// Screen is a list for a person, at a time and on a screen of some columns: what waits comes
+// last. An id is shown by its end, which is what differs from one to the next.
+func Screen(list []Listed, now time.Time, columns int, s Style) string {
 	if len(list) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	layout, proposer := "01-02 15:04", 0
-	if columns >= 110 {
-		layout, proposer = "2006-01-02 15:04", 16
-	}
-	line := func(id, status, age, at, by, summary string) string {
-		text := fmt.Sprintf("%-7s  %-17s  %-8s  %-*s  ", id, status, age, len(layout), at)
-		if proposer > 0 {
-			text += fit(by, proposer) + "  "
-		}
+	line := func(id, at, age, by, summary string) string {
+		text := fmt.Sprintf("%-7s  %-23s  %-7s  %s  ", id, at, age, fit(by, 14))
 		return strings.TrimRight(fit(text+summary, columns), " ")
 	}
-	b.WriteString(s.Bold(line("ID", "STATUS", "AGE", "PROPOSED", "BY", "SUMMARY")) + "\n")
+	b.WriteString(s.Bold(line("ID", "STATE", "AGE", "BY", "SUMMARY")) + "\n")
+	slices.SortStableFunc(list, func(a, b Listed) int { return rankOf(a) - rankOf(b) })
 	for _, t := range list {
-		age, at := "", ""
+		age := ""
 		if made, err := time.Parse(time.RFC3339Nano, t.CreatedAt); err == nil {
-			age, at = Age(now.Sub(made)), made.In(now.Location()).Format(layout)
+			age = Age(now.Sub(made))
 		}
-		id := t.TransactionID[max(0, len(t.TransactionID)-7):]
-		b.WriteString(line(id, string(t.Status), age, at, Clean(t.Proposer.Login), Quoted(t.Notes)) + "\n")
+		about := t.About()
+		if len(t.By) > 0 {
+			about += "  approved by " + Clean(strings.Join(t.By, ", "))
+		}
+		text := line(ShortID(t.TransactionID), string(t.State), age, Clean(t.Proposer.Login), about)
+		b.WriteString(s.paint(tones[t.State.Tone()], text) + "\n")
 	}
 	return b.String()
+}
+
+// rankOf is 0 of what has ended, more of what somebody has something to do about.
+func rankOf(l Listed) int {
+	switch {
+	case l.State == state.Waits:
+		return 2
+	case !l.Closed:
+		return 1
+	}
+	return 0
 }
 
 // fit is a text in exactly so many columns: filled up, or cut off.
@@ -93,10 +136,10 @@ func Age(d time.Duration) string {
 const maxOpenShown = 20
 
 // OpenLines are what is open, a line each.
-func OpenLines(open []ledger.Transaction) []string {
+func OpenLines(open []Listed) []string {
 	var out []string
 	for _, t := range open[max(0, len(open)-maxOpenShown):] {
-		out = append(out, t.TransactionID+"  "+Says(t.Proposer.Login, t.Notes))
+		out = append(out, fmt.Sprintf("%s  %s  %s, by %s", ShortID(t.TransactionID), t.State, t.About(), Clean(t.Proposer.Login)))
 	}
 	if n := len(open) - len(out); n > 0 {
 		out = slices.Insert(out, 0, Counted(n, "older one"))

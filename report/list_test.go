@@ -7,21 +7,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // TestScreen: a list fits the screen, in the reader's zone, whatever a summary holds.
 func TestScreen(t *testing.T) {
-	list := []ledger.Transaction{
-		{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HE", Status: ledger.Awaiting, CreatedAt: "2026-11-20T23:30:00.5Z", Notes: "Bump \x1b[2Jlodash", Proposer: ledger.Actor{Login: "renovate"}},
-		{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HF", Status: ledger.Proposed, CreatedAt: "2026-11-23T00:29:30Z", Notes: strings.Repeat("名前を変える ", 30), Proposer: ledger.Actor{Login: strings.Repeat("長", 30)}},
-		{TransactionID: "x", Status: ledger.Denied, CreatedAt: "never", Notes: strings.Repeat("a", 300)},
+	list := []report.Listed{
+		{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HE", CreatedAt: "2026-11-20T23:30:00.5Z", Notes: "Bump \x1b[2Jlodash", Proposer: ledger.Actor{Login: "renovate"}}, State: state.Waits},
+		{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HF", CreatedAt: "2026-11-23T00:29:30Z", Notes: strings.Repeat("名前を変える ", 30), Proposer: ledger.Actor{Login: strings.Repeat("長", 30)}}, State: state.Approved, By: []string{"ada"}},
+		{Transaction: ledger.Transaction{TransactionID: "x", Closed: true, CreatedAt: "never"}, State: state.Denied, Files: []string{"a\x1b", "b", "c"}},
 	}
 	now := time.Date(2026, 11, 23, 1, 30, 0, 0, time.FixedZone("CET", 3600))
-	want := `ID       STATUS             AGE       PROPOSED     SUMMARY
-3CJ76HE  awaiting_approval  2 days    11-21 00:30  "Bump \x1b[2Jlodash"
-3CJ76HF  proposed           now       11-23 01:29  "名前を変える 名前を変える …
-x        denied                                    "aaaaaaaaaaaaaaaaaaaaaaaaaa…
+	want := `ID       STATE                    AGE      BY              SUMMARY
+x        denied                                            (a\x1b, b and 1 mor…
+3CJ76HF  approved, not applied    now      長長長長長長…   "名前を変える 名前…
+3CJ76HE  waits for approval       2 days   renovate        "Bump \x1b[2Jlodash"
 `
 	if got := report.Screen(list, now, 79, report.Style{}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -44,10 +45,10 @@ x        denied                                    "aaaaaaaaaaaaaaaaaaaaaaaaaa�
 			}
 		}
 	}
-	if text := report.Screen(list, now, 120, report.Style{}); !strings.Contains(text, "2026-11-21 00:30  renovate ") {
+	if text := report.Screen(list, now, 1000, report.Style{}); !strings.Contains(text, "  approved by ada\n") {
 		t.Errorf("a wide screen:\n%s", text)
 	}
-	if got, want := report.IDs(list[:2]), "tx_01M82YFRMRC61F83E0W3CJ76HE\ntx_01M82YFRMRC61F83E0W3CJ76HF\n"; got != want {
+	if got, want := report.IDs([]ledger.Transaction{{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HE"}, {TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HF"}}), "tx_01M82YFRMRC61F83E0W3CJ76HE\ntx_01M82YFRMRC61F83E0W3CJ76HF\n"; got != want {
 		t.Errorf("%q", got)
 	}
 }

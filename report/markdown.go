@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // Markdown is the report for a job summary or a check run, of at most
@@ -138,22 +139,19 @@ func caution(text string) string { return "> [!CAUTION]\n> " + text + "\n\n" }
 func warning(text string) string { return "> [!WARNING]\n> " + text + "\n\n" }
 
 func (r Report) headline() string {
-	if r.Validation != nil && !r.Validation.OK {
-		return fmt.Sprintf("%s, %s", r.Outcome(), Counted(len(r.Validation.Violations), "violation"))
+	switch {
+	case r.Validation != nil && !r.Validation.OK:
+		return fmt.Sprintf("%s, %s", state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
+	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil:
+		return string(r.Stands()) + " (" + words(plain(r.Verdict)) + ")"
 	}
-	if r.ApplyResult == nil && r.Ended != "" {
-		return string(r.Status) + " (" + words(r.Ended) + ")"
-	}
-	if r.ApplyResult == nil && r.Verdict != nil {
-		return string(r.Verdict.State) + " (" + words(plain(r.Verdict)) + ")"
-	}
-	return r.Outcome()
+	return r.standsIn(words)
 }
 
 // facts are which bytes these are, and where they stand.
 func (r Report) facts(to Links) string {
 	rows := []string{
-		"transaction | " + r.linked() + " (" + words(string(r.Status)) + ")", "fingerprint | " + name(r.Fingerprint),
+		"transaction | " + r.linked() + " (" + string(r.Stands()) + ")", "fingerprint | " + name(r.Fingerprint),
 		"base commit | " + to.commit(r.BaseCommit),
 	}
 	if r.PullRequest > 0 {

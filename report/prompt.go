@@ -25,6 +25,7 @@ type Prompt struct {
 	Decider       ledger.Actor
 	Signs         bool
 	NotAsked      []string
+	First         bool // no decision of a shell is in this ledger yet
 	Columns, Rows int
 }
 
@@ -42,7 +43,9 @@ func (p Prompt) Page(diff []byte, s Style) string {
 		b.WriteString(s.paint(bold, claimsHead) + "\n" + text + "\n")
 	}
 	b.WriteString(Diff(diff, s))
-	fmt.Fprintf(&b, "\n%s\n", s.paint(bold, "End of "+p.Fingerprint+masks))
+	if masks != "" {
+		fmt.Fprintf(&b, "%s\n", s.paint(bold, "The diff above is"+strings.TrimPrefix(masks, ",")))
+	}
 	b.WriteString(Renamed(diff, s))
 	if all != risks {
 		b.WriteString(s.paint(bold, "All risks:") + "\n" + all)
@@ -52,9 +55,16 @@ func (p Prompt) Page(diff []byte, s Style) string {
 
 func (p Prompt) head(masks string, s Style) string {
 	var b strings.Builder
-	login := cut(Clean(p.Proposer.Login), 24)
-	fmt.Fprintf(&b, "%s\n", s.paint(bold, fmt.Sprintf("%s, proposed by %s on %.12s", p.TransactionID, login, p.BaseCommit)))
-	fmt.Fprintf(&b, "%s\n", quotation(login, Clean(p.Summary), p.Columns))
+	by := cut(Clean(p.Proposer.Login), 24)
+	about := "(" + Did(p.Files) + ")"
+	if p.Summary != "" {
+		about = Quoted(cut(p.Summary, 120))
+	}
+	on := p.BaseCommit[:min(7, len(p.BaseCommit))]
+	if p.BaseBranch != "" {
+		on = p.BaseBranch + " " + on
+	}
+	fmt.Fprintf(&b, "%s  %s  by %s, on %s\n", s.paint(bold, ShortID(p.TransactionID)), about, by, Clean(on))
 	if p.Author != nil {
 		fmt.Fprintf(&b, "Author: %s\n", p.author())
 	}
@@ -65,13 +75,12 @@ func (p Prompt) head(masks string, s Style) string {
 		}
 		fmt.Fprintf(&b, "%s\n", cut("Proposed too by "+strings.Join(all, ", "), p.Columns))
 	}
-	fmt.Fprintf(&b, "%s\n%s%s\n%s\n", p.Fingerprint, p.filesLine(), masks, Clean(plain(p.Verdict)))
 	for _, d := range p.Verdict.Decisions[:min(len(p.Verdict.Decisions), 3)] {
-		counted := "it counts"
+		counted := ""
 		if !d.Counted {
-			counted = "does not count: " + Clean(d.Why())
+			counted = "; does not count: " + Clean(d.Why())
 		}
-		fmt.Fprintf(&b, "%s\n", cut(fmt.Sprintf("  %s by %s: %s", Clean(string(d.Decision)), Clean(d.Author.Login), counted), p.Columns))
+		fmt.Fprintf(&b, "%s\n", cut(fmt.Sprintf("  %s by %s%s", Clean(string(d.Decision)), Clean(d.Author.Login), counted), p.Columns))
 	}
 	if n := len(p.Verdict.Decisions); n > 3 {
 		fmt.Fprintf(&b, "  and %s more\n", Counted(n-3, "decision"))
@@ -79,11 +88,12 @@ func (p Prompt) head(masks string, s Style) string {
 	if text := Drift(p.Verdict.Drift); text != "" {
 		fmt.Fprintf(&b, "What else has changed: %s\n", text)
 	}
-	title := "Risks, the most dangerous first:"
+	title := "risks, the most dangerous first:"
 	if p.list().Count() == 0 {
-		title = "Risks: nothing that a reader of the diff would overlook."
+		title = "no risks found"
 	}
-	return b.String() + s.paint(bold, title) + "\n"
+	fmt.Fprintf(&b, "%s%s   %s\n", p.filesLine(), masks, s.paint(bold, title))
+	return b.String()
 }
 
 // Standing is what there is to know before the first question: what runs, what is not
@@ -103,11 +113,12 @@ func (p Prompt) Standing() string {
 	for _, why := range p.NotAsked {
 		fmt.Fprintf(&b, "Not asked: %s.\n", Clean(why))
 	}
-	if p.Signs {
+	switch {
+	case p.Signs:
 		b.WriteString("You sign your answer with your own SSH key.\n")
-	} else {
-		fmt.Fprintf(&b, "You decide as %s (%s).\nA local decision proves only that somebody with this shell made it. A Policy can\n"+
-			"ask for a person's own signature instead (approvals.signed, docs/decisions.md).\n", Clean(p.Decider.Login), Clean(p.Decider.ID))
+	case p.First:
+		fmt.Fprintf(&b, "You decide as %s (%s). That proves only that somebody with this shell did.\n"+
+			"A Policy can ask for a signature with your own key: approvals.signed in docs/decisions.md.\n", Clean(p.Decider.Login), Clean(p.Decider.ID))
 	}
 	return Fold(b.String(), p.Columns)
 }
@@ -121,7 +132,9 @@ func (p Prompt) Question(kinds []string, s Style) string {
 	var b strings.Builder
 	for _, kind := range kinds {
 		reasons, more := p.reasons(kind)
-		fmt.Fprintf(&b, "\n%s\n", s.paint(bold, kindTitles[kind]+": "+p.counts(kind)))
+		if kind != policy.KindFileChange || len(kinds) > 1 {
+			fmt.Fprintf(&b, "\n%s\n", s.paint(bold, kindTitles[kind]+": "+p.counts(kind)))
+		}
 		for _, reason := range reasons[:min(len(reasons), maxReasons)] {
 			fmt.Fprintf(&b, "  %s\n", reason)
 		}
@@ -129,12 +142,15 @@ func (p Prompt) Question(kinds []string, s Style) string {
 			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}
-	question := "Deny exactly these bytes for good? [y]es, or Enter to decide later:"
+	const answers = "  [y]es  [l]ook again  [d]eny for good  [Enter] later:"
+	question := fmt.Sprintf("Deny these bytes (%.12s) for good? Nobody can apply them again here.  [y]es  [l]ook again  [Enter] later:", p.PatchID)
 	switch {
+	case len(kinds) == 1 && kinds[0] == policy.KindFileChange:
+		question = fmt.Sprintf("Approve these bytes (%.12s)?", p.PatchID) + answers
 	case len(kinds) == 1:
-		question = kindQuestions[kinds[0]] + " [y]es, [d]eny for good, or Enter to decide later:"
+		question = kindQuestions[kinds[0]] + answers
 	case len(kinds) > 1:
-		question = "Approve all of this? [y]es, [d]eny for good, or Enter to decide later:"
+		question = fmt.Sprintf("Approve all of this (%.12s)?", p.PatchID) + answers
 	}
 	return Fold(b.String()+s.paint(bold, question)+" ", p.Columns)
 }
@@ -146,9 +162,8 @@ var (
 		policy.KindProtected:  "Paths that the Policy protects",
 	}
 	kindQuestions = map[string]string{
-		policy.KindFileChange: "Approve exactly these bytes?",
-		policy.KindSecret:     "Approve that these secrets are added?",
-		policy.KindProtected:  "Approve that these protected paths change?",
+		policy.KindSecret:    "Approve that these secrets are added?",
+		policy.KindProtected: "Approve that these protected paths change?",
 	}
 )
 
@@ -233,104 +248,54 @@ func plain(v *approval.Verdict) string {
 	return policy.Plain(v.Reason)
 }
 
-// HowToApprove is the hint where approvals of a change are missing; again writes the
-// command line of a next step.
-func HowToApprove(id string, pullRequest int, v approval.Verdict, again func(args ...string) string) string {
-	var lines, names []string
-	approve, hint := []string{"approve", id}, ""
-	for _, n := range (Report{Verdict: &v}).missing() {
-		lines = append(lines, "/approve "+n.Fingerprint)
-		switch n.Kind {
-		case policy.KindSecret:
-			names = append(names, "--fingerprint secret")
-			hint = "; somebody other than the proposer must approve what looks like a secret"
-		case policy.KindProtected:
-			names = append(names, "--fingerprint protected")
-		}
-		if n.Signed && len(approve) == 2 {
-			approve = append(approve, "--sign")
-		}
-	}
-	switch {
-	case pullRequest > 0 && len(approve) > 2:
-		return again("sign", "--pr", fmt.Sprint(pullRequest), "--post", id) + hint
-	case pullRequest > 0:
-		return fmt.Sprintf("comment on pull request %d: %s%s", pullRequest, strings.Join(lines, ", and in another comment: "), hint)
-	}
-	also := ""
-	if len(names) > 0 {
-		also = " and add " + strings.Join(names, " or ")
-	}
-	return LookFirst(again(approve...), again("diff", id)+" first"+also) + ", then " + again("run", id) + hint
-}
-
-// NextStep says what happens next with a transaction, and by which command.
-func (r Report) NextStep(again func(args ...string) string) string {
-	on := []string{"run", r.TransactionID}
-	if r.PullRequest > 0 {
-		on[0] = "settle"
-	}
-	state := approval.Pending
-	if r.Verdict != nil {
-		state = r.Verdict.State
-	}
-	switch {
-	case r.Status == ledger.Completed:
-		return "nothing: it is done"
-	case r.Ended != "":
-		return "nothing: it has ended, and the change can be proposed again"
-	case r.Status == ledger.Applied:
-		return again("validate", r.TransactionID) + " proves what was applied"
-	case r.Status == ledger.Denied || state == approval.Denied:
-		return "nothing: a denial is final for these bytes, and a different change can be proposed"
-	case state == approval.Pending && r.Verdict != nil:
-		return "somebody decides: " + HowToApprove(r.TransactionID, r.PullRequest, *r.Verdict, again)
-	case r.GateOnly:
-		return "the pull request is merged, once its check has passed"
-	}
-	return again(on...) + " applies it"
-}
-
-// LookFirst is the hint to decide by a command: in a terminal, which shows the change,
-// or elsewhere having looked at it.
-func LookFirst(decide, read string) string {
-	return decide + " (in a terminal it shows the change and asks; elsewhere read " + read + ")"
-}
-
-// Fold breaks lines that are wider than a screen. Every row that goes on with a line
-// begins with an ellipsis, so that no foreign text stands where a row of this program
-// begins. Text is what this package made: colours are the only escapes in it.
+// Fold breaks lines that are wider than a screen, between words where there are some. Every
+// row that goes on with a line begins with an ellipsis, so that no foreign text stands where a
+// row of this program begins. Text is what this package made: colours are the only escapes in it.
 func Fold(text string, columns int) string {
 	const mark, reset = "… ", "\x1b[0m"
-	var b strings.Builder
-	colour, at := "", 0
+	out := make([]byte, 0, len(text))
+	type place struct {
+		byte, column int
+		colour       string
+	}
+	var now, gap place // gap is behind the row's last blank
+	broken := func(at place) (next string) {
+		if at.colour != "" {
+			next = reset
+		}
+		return next + "\n" + mark + at.colour
+	}
 	for len(text) > 0 {
 		if end := strings.IndexByte(text, 'm') + 1; strings.HasPrefix(text, "\x1b[") && end > 0 {
-			if colour = text[:end]; colour == reset {
-				colour = ""
+			if now.colour = text[:end]; now.colour == reset {
+				now.colour = ""
 			}
-			b.WriteString(text[:end])
-			text = text[end:]
+			out, text = append(out, text[:end]...), text[end:]
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text)
-		wide := columnsOf(r, at)
+		wide := columnsOf(r, now.column)
 		switch {
 		case r == '\n':
-			at, wide = 0, 0
-		case at+wide > columns && at > 2:
-			if colour != "" {
-				b.WriteString(reset)
+			now.column, wide, gap = 0, 0, place{}
+		case now.column+wide > columns && now.column > 2:
+			now.byte = len(out)
+			if r == ' ' || gap.column <= columns/2 {
+				gap = now
 			}
-			b.WriteString("\n" + mark + colour)
-			at = 2
-			wide = columnsOf(r, at)
+			out = slices.Insert(out, gap.byte, []byte(broken(gap))...)
+			if now.column, gap = 2+now.column-gap.column, (place{}); r == ' ' {
+				text = text[size:]
+				continue
+			}
+			wide = columnsOf(r, now.column)
 		}
-		b.WriteString(text[:size])
-		at += wide
-		text = text[size:]
+		out, text = append(out, text[:size]...), text[size:]
+		if now.column += wide; r == ' ' {
+			gap = place{len(out), now.column, now.colour}
+		}
 	}
-	return b.String()
+	return string(out)
 }
 
 // columnsOf is how many columns of a screen a character takes at most.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
@@ -29,12 +30,12 @@ func TestSummaryIsAQuotation(t *testing.T) {
 	p := prompted()
 	p.Summary = `Fix” " approved by ada`
 	p.Summary += "\ncountersign: approved"
-	const said = `agent[bot] says: "Fix' ' approved by ada\x0acountersign: approved"`
+	const said = `"Fix' ' approved by ada\x0acountersign: approved"`
 	page := p.Page(nil, report.Style{})
-	if lines := strings.Split(page, "\n"); !strings.HasPrefix(lines[0], p.TransactionID) || lines[1] != said {
-		t.Errorf("the prompt begins with\n%s\n%s", lines[0], lines[1])
+	if !strings.HasPrefix(strings.ReplaceAll(page, "\n… ", ""), report.ShortID(p.TransactionID)+"  "+said+"  by agent[bot], on bbbbbbb\n") {
+		t.Errorf("the prompt begins with\n%.200s", page)
 	}
-	if text := p.Text(report.Style{}); !strings.Contains(text, "summary      "+said+"\n") {
+	if text := text(p.Report, report.Style{}); !strings.HasPrefix(text, said+"  ") {
 		t.Errorf("show has\n%s", text)
 	}
 	q := request()
@@ -47,10 +48,10 @@ func TestSummaryIsAQuotation(t *testing.T) {
 		}
 	}
 	p.Summary = strings.Repeat("long ", 100)
-	if line := strings.Split(p.Page(nil, report.Style{}), "\n")[1]; len([]rune(line)) != 80 || !strings.HasSuffix(line, `"`) {
-		t.Errorf("a long summary is shown as %s", line)
+	if page := p.Page(nil, report.Style{}); len(strings.Split(page, "\n")[0]) > 82 || !strings.Contains(page, "long…long") {
+		t.Errorf("a long summary is shown as %s", page)
 	}
-	if p.Summary = ""; !strings.Contains(p.Page(nil, report.Style{}), "\nagent[bot] says nothing about it\n") {
+	if p.Summary = ""; !strings.Contains(p.Page(nil, report.Style{}), "  (update main.go)  by") {
 		t.Error("no summary is not said")
 	}
 }
@@ -59,7 +60,7 @@ func TestSummaryIsAQuotation(t *testing.T) {
 func TestMasksAreCounted(t *testing.T) {
 	diff := []byte(theDiff + "+a = <REDACTED:github-pat> <REDACTED:github-pat>\n+b = <REDACTED:known-value>\n")
 	page := prompted().Page(diff, report.Style{})
-	if n := strings.Count(page, ", masked in 3 places\n"); n != 2 {
+	if n := strings.Count(page, "masked in 3 places"); n != 2 {
 		t.Errorf("said %d times\n%s", n, page)
 	}
 	if page := prompted().Page([]byte(theDiff), report.Style{}); strings.Contains(page, "masked") {
@@ -79,6 +80,10 @@ func TestStanding(t *testing.T) {
 		p.Commands = append(p.Commands, fmt.Sprintf("make \x1b%d", i))
 	}
 	p.NotAsked = []string{"your approval of what looks like a secret does not count: its author is the proposer\x1b"}
+	if text := p.Standing(); strings.Contains(text, "You decide") {
+		t.Error("said each time", text)
+	}
+	p.First = true
 	text := p.Standing()
 	for _, want := range []string{"These commands run first, in a sandbox", "\n  make \\x1b0\n", "\n  make \\x1b11\n  and 2 more\n", "Not asked: your approval of what looks", `proposer\x1b.`, "You decide as ada (1).", "proves only"} {
 		if !strings.Contains(text, want) {
@@ -98,7 +103,7 @@ func TestQuestion(t *testing.T) {
 		p.Verdict.Needs[i].Signed = true
 	}
 	for kind, title := range map[string]string{
-		policy.KindFileChange: "The change itself", policy.KindSecret: "What looks like a secret in what the patch adds", policy.KindProtected: "Paths that the Policy protects",
+		policy.KindSecret: "What looks like a secret in what the patch adds", policy.KindProtected: "Paths that the Policy protects",
 	} {
 		if text := p.Question([]string{kind}, report.Style{}); !strings.Contains(text, "\n"+title+": 0 of 1 signed approvals\n") {
 			t.Errorf("%s: %s", kind, text)
@@ -123,51 +128,51 @@ func TestPlainWords(t *testing.T) {
 	q.Report.Verdict = p.Verdict
 	broken := glass()
 	broken.Verdict.Reason += "; secrets_override: 0 of 1"
-	again := func(args ...string) string { return "countersign " + strings.Join(args, " ") }
 	docs := map[string]string{
-		"page": p.Page(nil, report.Style{}), "question": p.Question([]string{policy.KindSecret, policy.KindProtected}, report.Style{}), "text": p.Text(report.Style{}),
+		"page": p.Page(nil, report.Style{}), "question": p.Question([]string{policy.KindSecret, policy.KindProtected}, report.Style{}), "text": text(p.Report, report.Style{}),
 		"request": q.Body(), "comment": report.Comment{Transactions: []report.Report{p.Report, numbered(broken, 1)}}.Body(), "check": p.CheckRun().Summary, "guard": guard(p.Report).CheckRun().Summary,
-		"hint": report.HowToApprove("tx_1", 0, *p.Verdict, again), "glass": broken.Text(report.Style{}), "table": report.Table([]report.Row{{Verdict: approval.Pending, Reason: p.Verdict.Reason}}, report.Style{}),
+		"hint": p.NextStep(again), "glass": text(broken, report.Style{}), "table": report.Table([]report.Row{{Verdict: approval.Pending, Reason: p.Verdict.Reason}}, report.Style{}),
 	}
 	for name, doc := range docs {
 		if found := regexp.MustCompile(`secrets\\?_override|protected\\?_path`).FindString(doc); found != "" {
 			t.Errorf("%s has %s:\n%s", name, found, doc)
 		}
 	}
-	if want := "verdict      pending (0 of 1 approvals; secrets: 0 of 1; protected paths by team acme/sec: 0 of 1)\n"; !strings.Contains(docs["text"], want) {
+	if want := "waits for approval (0 of 1; secrets: 0 of 1; protected paths by team acme/sec: 0 of 1) "; !strings.Contains(docs["text"], want) {
 		t.Errorf("no %s in\n%s", want, docs["text"])
 	}
 	p.Verdict.State, p.Verdict.Reason = approval.Denied, "denied by ada: x; secrets_override is what I mean"
-	if !strings.Contains(p.Text(report.Style{}), "(denied by ada: x; secrets_override is what I mean)") {
+	if !strings.Contains(text(p.Report, report.Style{}), "(denied by ada: x; secrets_override is what I mean)") {
 		t.Error("a person's own words were changed")
 	}
 }
 
-// A hint asks nobody to approve unseen, or everything with one answer.
-func TestHints(t *testing.T) {
-	again := func(args ...string) string { return "countersign " + strings.Join(args, " ") }
+// What is to be typed next is there for what is missing, and by whom.
+func TestSteps(t *testing.T) {
 	p := prompted()
+	p.PullRequest, p.Status = 0, ledger.Proposed
 	change := *p.Verdict
 	change.Needs = change.Needs[:1]
-	signed := change
+	signed, rest := change, *p.Verdict
 	signed.Needs = []approval.Need{change.Needs[0]}
 	signed.Needs[0].Signed = true
-	const elsewhere = " (in a terminal it shows the change and asks; elsewhere read countersign diff tx_1 first"
-	const others = "; somebody other than the proposer must approve what looks like a secret"
+	rest.Needs = rest.Needs[2:]
 	for _, c := range []struct {
 		pull int
 		v    approval.Verdict
 		want string
 	}{
-		{0, change, "countersign approve tx_1" + elsewhere + "), then countersign run tx_1"},
-		{0, signed, "countersign approve tx_1 --sign" + elsewhere + "), then countersign run tx_1"},
-		{0, *p.Verdict, "countersign approve tx_1" + elsewhere + " and add --fingerprint secret or --fingerprint protected), then countersign run tx_1" + others},
-		{12, change, "comment on pull request 12: /approve patchset:" + thePatch},
-		{12, signed, "countersign sign --pr 12 --post tx_1"},
-		{12, *p.Verdict, "comment on pull request 12: /approve patchset:" + thePatch + ", and in another comment: /approve secret:patchset:" + thePatch + ", and in another comment: /approve protected:patchset:" + thePatch + others},
+		{0, change, "countersign approve tx_1  # shows it and asks|countersign run tx_1      # then applies it"},
+		{0, signed, "countersign approve tx_1 --sign  # shows it and asks|countersign run tx_1             # then applies it"},
+		{0, *p.Verdict, "countersign approve tx_1  # shows it and asks|countersign run tx_1      # then applies it"},
+		{0, rest, "countersign approve tx_1 --fingerprint protected  # shows it and asks|countersign run tx_1                              # then applies it"},
+		{12, change, "# as a comment on pull request 12:|/approve patchset:" + thePatch},
+		{12, signed, "countersign sign --pr 12 --post tx_1  # signs your approval and posts it"},
+		{12, *p.Verdict, "# as a comment on pull request 12:|/approve patchset:" + thePatch + "|/approve secret:patchset:" + thePatch + "|/approve protected:patchset:" + thePatch},
 	} {
-		if got := report.HowToApprove("tx_1", c.pull, c.v, again); got != c.want {
-			t.Errorf("got  %s\nwant %s", got, c.want)
+		p.PullRequest, p.Verdict = c.pull, &c.v
+		if got := report.StepLines(p.Steps("tx_1", again)); got != "    "+strings.ReplaceAll(c.want, "|", "\n    ")+"\n" {
+			t.Errorf("got\n%swant %s", got, c.want)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // A Report is a transaction as far as it has got; what is not known yet is
@@ -27,7 +28,9 @@ type Report struct {
 	PatchID       string         `json:"patch_id"`
 	InputSHA256   string         `json:"input_sha256,omitempty"` // of the file that was given to review; not the patch's
 	Fingerprint   string         `json:"fingerprint"`
-	Status        ledger.Status  `json:"status"`
+	Status        ledger.Status  `json:"status"`             // as the record has it
+	State         state.State    `json:"state,omitempty"`    // the same for people
+	Redacted      bool           `json:"redacted,omitempty"` // the ledger has the patch without its secrets
 	Summary       string         `json:"summary"`
 	Proposer      ledger.Actor   `json:"proposer"`
 	Author        *ledger.Author `json:"author,omitempty"`   // whom the patch names, unverified
@@ -95,7 +98,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
 		Supersedes: p.Supersedes, Author: p.Author, Message: p.Message, Declared: p.Declared,
 	}
-	r.Ended = Ended(log)
+	r.Ended, r.Redacted = Ended(log), p.PatchRedactedSHA256 != ""
 	stats := count(diff)
 	item, _ := log.FileChange()
 	for i, c := range item.Item.Changes {
@@ -149,15 +152,6 @@ func (r Report) Lines() (added, deleted int) {
 	return added, deleted
 }
 
-// Outcome is the one word for how it stands: the ApplyResult's outcome where
-// there is one, else the status.
-func (r Report) Outcome() string {
-	if r.ApplyResult != nil {
-		return string(r.ApplyResult.Outcome)
-	}
-	return string(r.Status)
-}
-
 // AppliedOutcome is SUCCESS, PARTIAL or FAILED, "" where nothing was begun: a
 // refusal applies nothing.
 func (r Report) AppliedOutcome() string {
@@ -193,7 +187,8 @@ type Row struct {
 	PatchID       string         `json:"patch_id,omitempty"` // "" of a record that is damaged
 	PullRequest   int            `json:"pull_request,omitempty"`
 	Summary       string         `json:"summary"`
-	Status        ledger.Status  `json:"status,omitempty"`  // "" of a record that is damaged
+	Status        ledger.Status  `json:"status,omitempty"` // "" of a record that is damaged
+	State         state.State    `json:"state"`
 	Verdict       approval.State `json:"verdict,omitempty"` // "" where there is none, as of a record that is damaged
 	Reason        string         `json:"reason,omitempty"`  // of the verdict
 	Outcome       result.Outcome `json:"outcome,omitempty"` // of the apply
@@ -209,9 +204,9 @@ func Table(rows []Row, s Style) string {
 	var b strings.Builder
 	sum := map[string]int{}
 	for _, r := range rows {
-		status := cmp.Or(string(r.Status), "damaged")
-		sum[status]++
-		fmt.Fprintf(&b, "%s  %s  %d  %s\n", r.TransactionID, s.paint(statusColour(r.Status), fmt.Sprintf("%-17s", status)), r.ExitCode, r.about())
+		at := string(r.State)
+		sum[at]++
+		fmt.Fprintf(&b, "%s  %s  %s\n", ShortID(r.TransactionID), s.paint(tones[r.State.Tone()], fmt.Sprintf("%-23s", at)), r.about())
 		if r.Risks != nil && r.Verdict == approval.Pending {
 			b.WriteString(Risks(*r.Risks, screenWidth, 1, s)) // a line a kind
 		}

@@ -160,7 +160,7 @@ func TestT63LongReport(t *testing.T) {
 			t.Errorf("%s has %d characters", name, n)
 		}
 	}
-	if !strings.Contains(run.Summary, "countersign: PARTIAL") || !strings.Contains(run.Summary, "zz-the-bad-one") {
+	if !strings.Contains(run.Summary, "countersign: apply failed") || !strings.Contains(run.Summary, "zz-the-bad-one") {
 		t.Errorf("the failure is cut: %.300s", run.Summary)
 	}
 }

@@ -166,7 +166,7 @@ func TestTextFirstScreen(t *testing.T) {
 		list.Risks = append(list.Risks, risk.Risk{Kind: risk.Kinds()[n%len(risk.Kinds())], Path: path, Lines: []int{n + 1}, Detail: strings.Repeat("why ", 9)})
 	}
 	risk.Sort(list.Risks)
-	screen := strings.Join(strings.SplitAfter(rep.Text(Style{}), "\n")[:24], "")
+	screen := strings.Join(strings.SplitAfter(rep.Text(func(args ...string) string { return "countersign " + strings.Join(args, " ") }, 80, false, Style{}), "\n")[:24], "")
 	for _, k := range risk.Kinds() {
 		if !strings.Contains(screen, riskTitle(k)) {
 			t.Errorf("%s is not there", k)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -10,11 +9,9 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
 // A Style colours text, or leaves it as it is. Zone is the reader's, in which times are told
@@ -24,25 +21,20 @@ type Style struct {
 	Zone   *time.Location
 }
 
-// when is a time in the reader's zone, and in UTC where that is another.
+// when is a time in the reader's zone, which it names: Z is UTC.
 func (s Style) when(at string) string {
-	const date, clock = "2006-01-02", "15:04:05"
 	t, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil {
 		return Clean(at)
 	}
-	utc := t.UTC()
-	if s.Zone == nil {
-		return utc.Format(date + " " + clock + " UTC")
+	if s.Zone != nil {
+		t = t.In(s.Zone)
 	}
-	t = t.In(s.Zone)
-	switch _, offset := t.Zone(); {
-	case offset == 0:
-		return utc.Format(date + " " + clock + " UTC")
-	case t.Format(date) == utc.Format(date):
-		return t.Format(date+" "+clock+" MST") + utc.Format(" ("+clock+" UTC)")
+	zone := t.Format(" MST")
+	if _, offset := t.Zone(); offset == 0 {
+		zone = "Z"
 	}
-	return t.Format(date+" "+clock+" MST") + utc.Format(" ("+date+" "+clock+" UTC)")
+	return t.Format("2006-01-02 15:04") + zone
 }
 
 // Terminal colours (ECMA-48 SGR).
@@ -62,74 +54,6 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Text is the report for a person: verdict and failures first.
-func (r Report) Text(s Style) string {
-	var b strings.Builder
-	row := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", s.paint(bold, fmt.Sprintf("%-12s", name)), value) }
-	if r.glassBroken() {
-		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
-	}
-	row("transaction", r.TransactionID+" ("+s.paint(statusColour(r.Status), string(r.Status))+")")
-	row("patch", r.PatchID)
-	if r.InputSHA256 != "" && r.InputSHA256 != "sha256:"+r.PatchID {
-		row("file given", strings.TrimPrefix(r.InputSHA256, "sha256:"))
-	}
-	if r.PullRequest > 0 {
-		text := fmt.Sprint(r.PullRequest)
-		if r.Repository != nil {
-			text += " of " + Clean(r.Repository.Name)
-		}
-		if r.GateOnly {
-			text += ", its own diff: nothing is applied"
-		}
-		row("pull request", text)
-	}
-	if r.Summary != "" {
-		row("summary", Says(r.Proposer.Login, r.Summary))
-	}
-	if text := r.claimLines(maxClaims); text != "" {
-		row("message", "in the proposer's words, which nobody has verified:")
-		b.WriteString(text)
-	}
-	r.originText(s, row)
-	if r.Confidence != nil {
-		row("confidence", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
-	}
-	if r.Ended != "" {
-		row("ended", Clean(r.Ended))
-	}
-	if len(r.Supersedes) > 0 {
-		row("supersedes", Clean(strings.Join(r.Supersedes, ", ")))
-	}
-	if r.Risks != nil {
-		b.WriteString(RiskLines(*r.Risks, s))
-	}
-	row("files", r.filesLine())
-	if r.ApplyResult == nil {
-		r.filesText(&b, s)
-	}
-	if r.Verdict != nil {
-		r.verdictText(&b, s, row)
-	}
-	if r.ApplyResult != nil {
-		r.resultText(&b, s, row)
-	}
-	if r.AppliedCommit != "" {
-		row("commit", r.AppliedCommit)
-	}
-	if r.Validation != nil {
-		r.validationText(&b, s, row)
-	}
-	if r.Next != "" {
-		row("next", Clean(r.Next))
-	}
-	row("ledger", fmt.Sprintf("%s %.12s", r.LedgerRef, r.LedgerCommit))
-	if r.Record != "" {
-		row("record", Clean(r.Record))
-	}
-	return b.String()
-}
-
 func (f File) name() string {
 	if f.From != "" {
 		return Clean(f.From) + " → " + Clean(f.Path)
@@ -139,87 +63,7 @@ func (f File) name() string {
 
 func (r Report) filesLine() string {
 	added, deleted := r.Lines()
-	return fmt.Sprintf("%s, +%d −%d lines", Counted(len(r.Files), "file"), added, deleted)
-}
-
-func statusColour(st ledger.Status) string {
-	switch st {
-	case ledger.Completed, ledger.Applied:
-		return green
-	case ledger.Denied, ledger.Failed, ledger.Superseded, ledger.Interrupted:
-		return red
-	}
-	return yellow
-}
-
-func (r Report) verdictText(b *strings.Builder, s Style, row func(name, value string)) {
-	colour := map[approval.State]string{approval.Approved: green, approval.Denied: red, approval.Pending: yellow}[r.Verdict.State]
-	row("verdict", s.paint(colour, string(r.Verdict.State))+" ("+Clean(plain(r.Verdict))+")")
-	if r.Verdict.State == approval.Pending {
-		for _, n := range r.missing() {
-			var at []string
-			named, beside := Reasons(r.list(), n.Kind)
-			for _, one := range named[:min(len(named), maxRows)] {
-				at = append(at, riskText(one))
-			}
-			if len(at) > 0 {
-				fmt.Fprintf(b, "  %-7s %s: %s\n", "needs", policy.InWords(n.Kind), strings.Join(at, ", "))
-				more(b, len(named)-len(at)+beside+maxRows)
-			}
-		}
-	}
-	for _, d := range r.Verdict.Decisions {
-		counted := "it counts"
-		if !d.Counted {
-			counted = "does not count: " + Clean(d.Why())
-		}
-		by := Clean(d.Author.Login) + ", " + s.when(d.CreatedAt) + ", " + Clean(cmp.Or(sources[d.Source], d.Source))
-		if d.SignedBy != "" {
-			by += ", signed by " + Clean(d.SignedBy)
-		}
-		what := cmp.Or(string(d.Decision), "unclear")
-		fmt.Fprintf(b, "  %-7s by %s: %s\n", Clean(what), by, counted)
-		if d.Said != "" {
-			fmt.Fprintf(b, "  %-7s %s\n", "reason", Quoted(d.Said))
-		}
-	}
-	if text := Drift(r.Verdict.Drift); text != "" {
-		row("drift", text)
-	}
-}
-
-// sources say where a decision was made.
-var sources = map[string]string{
-	"local": "with the command line", "rpc": "over JSON-RPC", approval.KindReview: "in a review",
-	approval.KindReviewComment: "in a review comment", approval.KindIssueComment: "in a comment",
-}
-
-func (r Report) resultText(b *strings.Builder, s Style, row func(name, value string)) {
-	res := r.ApplyResult
-	colour := red
-	if res.Outcome == result.Success {
-		colour = green
-	}
-	value := s.paint(colour, string(res.Outcome))
-	if res.DryRun {
-		value += " (dry run: nothing was written)"
-	}
-	row("apply", value)
-	if res.Error != "" {
-		fmt.Fprintf(b, "  %s\n", Clean(res.Error))
-	}
-	ops := r.Operations()
-	for _, o := range ops[:min(len(ops), maxRows)] {
-		detail := "deleted"
-		if o.AfterHash != nil {
-			detail = *o.AfterHash
-		}
-		if o.Status != result.StatusSuccess {
-			detail = s.paint(red, string(o.Status)) + " " + Clean(o.Error)
-		}
-		fmt.Fprintf(b, "  %-7s %s  %s\n", o.Op, Clean(o.Path), detail)
-	}
-	more(b, len(ops))
+	return fmt.Sprintf("%s, +%d −%d", Counted(len(r.Files), "file"), added, deleted)
 }
 
 // maxRows is how many files the text lists; --json lists all.
@@ -229,48 +73,6 @@ func more(b *strings.Builder, n int) {
 	if n > maxRows {
 		fmt.Fprintf(b, "  … and %d more\n", n-maxRows)
 	}
-}
-
-func (r Report) validationText(b *strings.Builder, s Style, row func(name, value string)) {
-	if r.Validation.OK {
-		row("validated", s.paint(green, "yes"))
-		return
-	}
-	row("validated", s.paint(red, fmt.Sprintf("no, %d violations", len(r.Validation.Violations))))
-	for _, v := range r.Validation.Violations {
-		fmt.Fprintf(b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
-	}
-}
-
-// originText is who proposed it, by whom the patch says that it is, on what, and when.
-func (r Report) originText(s Style, row func(name, value string)) {
-	row("proposer", Clean(fmt.Sprintf("%s (%s, %s)", r.Proposer.Login, r.Proposer.Kind, r.Proposer.ID)))
-	if r.Author != nil {
-		row("author", r.author())
-	}
-	for _, p := range r.further() {
-		row("proposed too", from(p))
-	}
-	base := r.BaseCommit
-	if r.BaseBranch != "" {
-		base += ", on " + Clean(r.BaseBranch)
-	}
-	row("base", base)
-	if r.CreatedAt != "" {
-		row("proposed", s.when(r.CreatedAt))
-	}
-	if s.when(r.UpdatedAt) != s.when(r.CreatedAt) {
-		row("last change", s.when(r.UpdatedAt))
-	}
-}
-
-func (r Report) filesText(b *strings.Builder, s Style) {
-	for _, f := range r.Files[:min(len(r.Files), maxRows)] {
-		added, deleted, note := r.lineCounts(f)
-		counts := strings.TrimSpace(s.paint(green, added) + " " + s.paint(red, deleted))
-		fmt.Fprintf(b, "  %-7s %s  %s%s\n", f.Kind, f.name(), counts, s.paint(yellow, note)+f.renamedFrom(Clean))
-	}
-	more(b, len(r.Files))
 }
 
 // author is whom the patch names.

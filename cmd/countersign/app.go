@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
@@ -174,29 +175,40 @@ func (a *App) finish(err error) int {
 	}
 	code, hint := outcome(err, a.again)
 	message := oneLine(err)
+	waits := code == cli.ExitPending // is no error
+	if waits && (a.shown != nil || a.flags.quiet) && !a.flags.json {
+		return code
+	}
 	text := report.Style{Colour: a.colours(a.Stderr)}.Red("countersign: error:") + " " + message + "\n"
 	doc := map[string]any{"error": message, "exit": float64(code)}
 	var unnamed *unnamedError
 	if errors.As(err, &unnamed) {
 		open := []any{}
 		for _, t := range unnamed.open {
-			open = append(open, listed(t))
+			open = append(open, t.Document())
 		}
 		for _, line := range report.OpenLines(unnamed.open) {
 			text += "  " + report.Clean(line) + "\n"
 		}
 		doc["open"] = open
 	}
+	if waits {
+		text = "countersign: " + message + "\n"
+	}
 	if hint != "" && !a.flags.quiet {
 		text += "countersign: hint: " + report.Clean(hint) + "\n"
 	}
 	if a.flags.json {
+		text = ""
 		if hint != "" {
 			doc["hint"] = report.Clean(hint)
 		}
 		if line, err := canon.Line(doc); err == nil {
 			text += string(line)
 		}
+	}
+	if !a.flags.json && !as[*ledger.AmbiguousError](err) {
+		text = report.ShortIDs(text)
 	}
 	_ = emit(a.Stderr, a.redact(text))
 	return code

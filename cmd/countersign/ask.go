@@ -95,10 +95,8 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, wha
 		return nil, err
 	}
 	page := a.redactDiff(diff).Show(func(diff string) string { return p.Page([]byte(diff), s) })
-	if err := a.page(person, page); err != nil {
-		return nil, err
-	}
-	if err := emit(person, a.redact(p.Standing())); err != nil {
+	look := func() error { return errors.Join(a.page(person, page), emit(person, a.redact(p.Standing()))) }
+	if err := look(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -108,8 +106,8 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, wha
 		kinds = []string{strings.Join(kinds, " ")}
 	}
 	var yes []string
-	for _, kind := range kinds {
-		answer, err := a.answer(person, p.Question(strings.Fields(kind), s))
+	for i := 0; i < len(kinds); {
+		answer, err := a.answer(person, p.Question(strings.Fields(kinds[i]), s))
 		switch {
 		case errors.Is(err, io.EOF): // the terminal is gone, or closed: no answer to anything
 			return nil, nil
@@ -118,21 +116,52 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, wha
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":
-			yes = append(yes, kind)
+			if ruling.Decision == ledger.Deny {
+				return a.deniesFor(person, ruling)
+			}
+			yes = append(yes, kinds[i])
+			i++
 		case "d", "deny":
-			return &pipeline.Ruling{Decision: ledger.Deny, Reason: ruling.Reason, Kind: ruling.Kind, Basis: ruling.Basis}, nil
+			return a.deniesFor(person, ruling)
+		case "":
+			i++
+		case "l", "look":
+			if err := look(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if len(yes) == 0 {
 		return nil, nil
 	}
-	if ruling.Decision == ledger.Approve {
-		ruling.All, ruling.Fingerprints = false, nil
-		for _, kind := range strings.Fields(strings.Join(yes, " ")) {
-			ruling.Fingerprints = append(ruling.Fingerprints, policy.Fingerprint(kind, basis.PatchID))
-		}
+	ruling.All, ruling.Fingerprints = false, nil
+	for _, kind := range strings.Fields(strings.Join(yes, " ")) {
+		ruling.Fingerprints = append(ruling.Fingerprints, policy.Fingerprint(kind, basis.PatchID))
 	}
 	return &ruling, nil
+}
+
+// deniesFor is a ruling as a denial of the whole patch, with the reason that the person is asked for
+// where none was given: nil without one.
+func (a *App) deniesFor(person io.Writer, ruling pipeline.Ruling) (*pipeline.Ruling, error) {
+	if ruling.Reason == "" {
+		why, err := a.answer(person, "Deny for good: nobody can apply these bytes again here. Why? (empty: do not deny) > ")
+		if ruling.Reason = strings.TrimSpace(why); ruling.Reason == "" || err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return nil, err
+		}
+	}
+	return &pipeline.Ruling{Decision: ledger.Deny, Reason: ruling.Reason, Kind: ruling.Kind, Basis: ruling.Basis, Fingerprints: denied(ruling)}, nil
+}
+
+// denied are what a denial names: as given where it was asked for as such, else all of the patch.
+func denied(ruling pipeline.Ruling) []string {
+	if ruling.Decision == ledger.Deny {
+		return ruling.Fingerprints
+	}
+	return nil
 }
 
 // countable are those on which the person's ruling would count, and why it would not on

@@ -102,8 +102,6 @@ func (a *App) apply(ctx context.Context, r *pipeline.Runner, args []string, o pi
 		a.say("nothing was written: %s is applied already", id)
 	case out.Result.Outcome != result.Success:
 		return &pipeline.UnappliedError{Result: out.Result}
-	case !o.DryRun:
-		a.say("hint: %s", a.again("validate", id))
 	}
 	return nil
 }
@@ -139,7 +137,7 @@ func (a *App) showResult(ctx context.Context, r *pipeline.Runner, id string, out
 		return err
 	}
 	rep.ApplyResult, rep.AppliedCommit = &out.Result, out.Commit
-	return a.show(rep)
+	return a.tell(rep, "")
 }
 
 func (a *App) validateCommand() *cobra.Command {
@@ -183,7 +181,7 @@ func (a *App) validateDir(dir string) error {
 	if foreign {
 		note = " by I1 to I12 alone (another program's: its events carry no seq and prev)"
 	}
-	return a.showValidation(report.Clean(dir), note, found)
+	return a.showValidation(report.Clean(dir), note, found, "")
 }
 
 func (a *App) validate(ctx context.Context, r *pipeline.Runner, args []string) error {
@@ -198,22 +196,22 @@ func (a *App) validate(ctx context.Context, r *pipeline.Runner, args []string) e
 	if err != nil {
 		return err
 	}
-	if err := a.showValidation(id, "", v.Report); err != nil {
-		return err
-	}
-	if v.Completed {
-		a.say("%s is completed and closed", id)
-	}
-	return nil
+	return a.showValidation(report.ShortID(id), "", v.Report, v.Status)
 }
 
 // showValidation prints {"ok":…,"violations":[…]} or the same as text.
-func (a *App) showValidation(what, note string, v rule.Report) error {
+func (a *App) showValidation(what, note string, v rule.Report, status ledger.Status) error {
 	text := ""
 	for _, f := range v.Violations {
 		text += fmt.Sprintf("%-8s %s: %s\n", f.RuleID, report.Clean(f.Path), report.Clean(f.Message))
 	}
-	if v.OK {
+	switch {
+	case !v.OK:
+	case status == ledger.Completed:
+		text = what + " is applied and checked: the record and the result are as approved.\n"
+	case status != "":
+		text = what + ": the record is valid; nothing is applied yet.\n"
+	default:
 		text = what + ": valid" + note + "\n"
 	}
 	if err := a.result(document{"ok": v.OK, "violations": violations(v)}, text); err != nil || v.OK {

@@ -92,18 +92,13 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling,
 		a.say("nothing was recorded")
 		return cmp.Or(g.Ending(), error(&cli.ExitError{Code: cli.ExitPending, Err: errors.New("nobody has decided")}))
 	}
-	id := g.Transaction().TransactionID
 	a.sayUncounted(g)
+	by := r.Decider.Login
 	if !g.Recorded {
-		a.say("nothing recorded: %s is %s already (%s)", id, g.Verdict.State, policy.Plain(g.Verdict.Reason))
+		a.say("nothing recorded: this was decided already")
+		by = ""
 	}
-	if err := a.showGate(ctx, g); err != nil {
-		return err
-	}
-	if g.Err() == nil && !g.Transaction().Closed {
-		a.say("hint: %s", a.again("run", id))
-	}
-	return nil
+	return a.showGate(ctx, g, by)
 }
 
 // decideSomewhere asks the person at the terminal, whatever was named. Where nobody can
@@ -146,9 +141,11 @@ func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []st
 }
 
 // What a name must have at least, where nobody was shown what it means: the time of a
-// transaction's id, or as much of a patch_id as is not there by chance.
+// transaction's id, the end that people are told of it, or as much of a patch_id as is not there
+// by chance.
 const (
 	preciseID    = 10
+	preciseEnd   = 7
 	precisePatch = 12
 )
 
@@ -156,8 +153,11 @@ const (
 // somewhere: every id begins as any other does.
 func precise(name, id string) bool {
 	part := strings.TrimPrefix(strings.ToUpper(name), "TX_")
-	if strings.HasPrefix(strings.TrimPrefix(id, "tx_"), part) {
+	switch {
+	case strings.HasPrefix(strings.TrimPrefix(id, "tx_"), part):
 		return len(part) >= preciseID
+	case strings.HasSuffix(id, part):
+		return len(part) >= preciseEnd
 	}
 	return len(strings.TrimPrefix(name, "patchset:")) >= precisePatch
 }
@@ -206,7 +206,7 @@ func (a *App) toDecide(ctx context.Context, r *pipeline.Runner, args []string) (
 // the name.
 type unnamedError struct {
 	short   string
-	open    []ledger.Transaction
+	open    []report.Listed
 	command func(tx string) []string
 }
 
@@ -223,11 +223,7 @@ func (e *unnamedError) Error() string {
 
 // hint is the command that names it.
 func (e *unnamedError) hint(again command) string {
-	tx := "TX"
-	if len(e.open) == 1 {
-		tx = e.open[0].TransactionID
-	}
-	return report.LookFirst(again(e.command(tx)...), again("diff", tx)+" first")
+	return again(e.command(report.ShortID(e.open[len(e.open)-1].TransactionID))...)
 }
 
 // unnamed says what there is to name; short is what was given instead, if anything.
@@ -243,7 +239,15 @@ func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, short string, rul
 	if err != nil {
 		return err
 	}
-	return &unnamedError{short, open, func(tx string) []string {
+	var rows []report.Listed
+	for _, t := range open {
+		row, err := a.listed(ctx, snap, t, r.History)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	return &unnamedError{short, rows, func(tx string) []string {
 		words := []string{string(ruling.Decision), tx}
 		for _, f := range ruling.Fingerprints {
 			words = append(words, "--fingerprint", report.ShellQuote(f))
@@ -277,15 +281,12 @@ func (a *App) gateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.showGate(cmd.Context(), g); err != nil {
-				return err
-			}
-			return g.Ending()
+			return errors.Join(a.showGate(cmd.Context(), g, ""), g.Ending())
 		},
 	}
 }
 
-func (a *App) showGate(ctx context.Context, g pipeline.Gated) error {
+func (a *App) showGate(ctx context.Context, g pipeline.Gated, by string) error {
 	rep, err := a.report(ctx, g)
 	if err == nil {
 		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
@@ -293,7 +294,7 @@ func (a *App) showGate(ctx context.Context, g pipeline.Gated) error {
 	if err != nil {
 		return err
 	}
-	return a.show(rep)
+	return a.tell(rep, by)
 }
 
 func (a *App) waitCommand() *cobra.Command {
@@ -334,7 +335,7 @@ func (a *App) wait(ctx context.Context, r *pipeline.Runner, id string, timeout, 
 		case unread:
 			a.say("%s", oneLine(err))
 		case g.Transaction().Closed || !errors.As(g.Err(), new(*pipeline.PendingError)):
-			return errors.Join(a.showGate(ctx, g), g.Ending())
+			return errors.Join(a.showGate(ctx, g, ""), g.Ending())
 		}
 		if timeout > 0 && a.Now().Sub(began) >= timeout {
 			if unread {
@@ -400,7 +401,7 @@ status itself.`,
 			if err != nil {
 				return err
 			}
-			return a.showGate(cmd.Context(), g)
+			return a.showGate(cmd.Context(), g, "")
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, recorded with it")

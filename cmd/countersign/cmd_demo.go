@@ -14,7 +14,7 @@ func (a *App) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Walk a patch through every stage in a throw-away repository",
-		Long: `demo makes a small repository in a temporary folder, takes a two-file patch through
+		Long: `demo makes a small repository in a temporary folder, takes a patch through
 review, gate, apply and validate, denies another one for good, lets an agent fail to approve
 its own patch where signatures are demanded, and forges a ledger to show that validate notices. It explains each step, and leaves the folder for you.`,
 		Example: "  countersign demo",

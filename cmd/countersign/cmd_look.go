@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -86,11 +87,16 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 		return err
 	}
 	rows := []any{}
+	var list []report.Listed
 	for _, t := range latest {
-		rows = append(rows, listed(t))
+		one, err := a.listed(ctx, snap, t, r.History)
+		if err != nil {
+			return err
+		}
+		list, rows = append(list, one), append(rows, one.Document())
 	}
 	if more {
-		a.say("there are older ones: list more with --limit N, or all with --all")
+		a.say("there are older ones: %s", a.again("list", "--all"))
 	}
 	if len(rows) == 0 && !a.flags.json {
 		a.say("no transactions")
@@ -105,21 +111,41 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 		return a.print(report.IDs(latest))
 	case terminal.Is(a.Stdout):
 		wide, _ := terminal.Size(a.Stdout)
-		return a.long(a.redact(report.Screen(latest, a.Now().Local(), wide, a.style())))
+		return a.long(a.redact(report.Screen(list, a.Now().Local(), wide, a.style())))
 	}
-	return a.print(report.List(latest))
+	return a.print(report.List(list))
 }
 
-// listed is a transaction as lists have it.
-func listed(t ledger.Transaction) document {
-	return document{
-		"transaction_id": t.TransactionID, "status": string(t.Status), "closed": t.Closed, "patch_id": t.PatchID(),
-		"created_at": t.CreatedAt, "updated_at": t.UpdatedAt, "summary": t.Notes, "proposer": t.Proposer.Login,
+// listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.
+func (a *App) listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (report.Listed, error) {
+	one := report.Listed{Transaction: t}
+	if p := t.Pointers.Proposal; p != nil {
+		one.Files = p.TargetFiles
 	}
+	if t.Closed && t.Status != ledger.Failed || t.Pointers.Proposal == nil {
+		one.State = state.Of(t.Status, "", t.GateOnly(), false)
+		return one, nil
+	}
+	g, err := judge(ctx, snap, t.TransactionID)
+	switch {
+	case as[*ledger.CorruptError](err):
+		one.State = state.Damaged
+		return one, nil
+	case err != nil:
+		one.State = state.Unknown
+		return one, ctx.Err()
+	}
+	one.Verdict, one.State = g.Verdict.State, state.Logged(g.Log(), g.Verdict.State)
+	for _, d := range g.Verdict.Decisions {
+		if d.Counted && d.Decision == ledger.Approve {
+			one.By = append(one.By, d.Author.Login)
+		}
+	}
+	return one, nil
 }
 
 func (a *App) showCommand() *cobra.Command {
-	var web bool
+	var web, long bool
 	cmd := a.lookCommand("show", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
 		if web {
 			return a.browse(snap, id)
@@ -137,14 +163,15 @@ func (a *App) showCommand() *cobra.Command {
 		}
 		rep.Next, rep.BaseBranch = rep.NextStep(a.again), a.repo.BranchWith(ctx, rep.BaseCommit)
 		if a.flags.json {
-			return a.show(rep)
+			return a.printJSON(rep)
 		}
-		text, err := a.reportText(rep, a.style())
+		line, clean, err := a.cleanly(rep)
 		if err != nil {
 			return err
 		}
-		return a.long(text)
+		return a.long(line.Show(func(string) string { return clean.Text(a.again, a.columns(), long, a.style()) }))
 	})
+	cmd.Flags().BoolVar(&long, "long", false, "with all hashes, ids and addresses")
 	cmd.Flags().BoolVarP(&web, "web", "w", false, "open its pull request, the comment that asks there, or the commit that was made, in the browser")
 	return cmd
 }

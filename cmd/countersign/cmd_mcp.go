@@ -217,7 +217,10 @@ func (p *proposing) Diff(g pipeline.Gated) (map[string]any, error) {
 	return report.DiffDocument(g.Transaction().TransactionID, p.a.finder().RedactDiff(diff).String()), err
 }
 
-func (p *proposing) Listed(t ledger.Transaction) any { return listed(t) }
+func (p *proposing) Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error) {
+	one, err := p.a.listed(ctx, snap, t, judge)
+	return one.Document(), err
+}
 
 func (p *proposing) Page(number int) string { return p.a.links().Page(number, approval.Posted{}, "") }
 

@@ -59,7 +59,7 @@ func (a *App) reportMarkdown(ctx context.Context, args []string) error {
 		return err
 	}
 	if a.flags.json {
-		return a.show(rep)
+		return a.printJSON(rep)
 	}
 	return a.print(rep.Markdown())
 }

@@ -317,21 +317,10 @@ func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlag
 	case done.Known:
 		a.say("this patch is known already: nothing was recorded")
 	}
-	if err := a.show(rep); err != nil {
-		return err
+	if !a.flags.json {
+		rep.Verdict = &g.Verdict
 	}
-	if !g.Transaction().Closed {
-		a.say("hint: %s", a.next(g.Transaction()))
-	}
-	return nil
-}
-
-// next is the command that takes a transaction on.
-func (a *App) next(tx ledger.Transaction) string {
-	if tx.PullRequest() > 0 {
-		return a.again("settle", tx.TransactionID)
-	}
-	return a.again("run", tx.TransactionID)
+	return a.tell(rep, "")
 }
 
 func (a *App) showDryRun(done pipeline.Reviewed) error {

@@ -99,8 +99,12 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 		return err
 	}
 	g, err := r.Gate(ctx, id)
+	decided := ""
 	if err == nil {
-		g, err = a.askInRun(ctx, r, g, find)
+		tip := g.Ledger.Tip
+		if g, err = a.askInRun(ctx, r, g, find); g.Ledger.Tip != tip {
+			decided = r.Decider.Login
+		}
 	}
 	if err != nil {
 		return err
@@ -115,7 +119,7 @@ func (a *App) run(ctx context.Context, r *pipeline.Runner, f reviewFlags, o pipe
 	}
 	rep, err := a.reportRun(ctx, out)
 	if err == nil {
-		err = a.show(rep)
+		err = a.tell(rep, decided)
 	}
 	return errors.Join(err, stop)
 }

@@ -17,7 +17,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -83,14 +85,14 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 		for i, tx := range chosen {
 			if all.rows[i].TransactionID == "" {
 				all.rows[i] = report.Row{
-					TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, ExitCode: code, Error: oneLine(err),
+					TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, State: state.Of(tx.Status, "", tx.GateOnly(), false), ExitCode: code, Error: oneLine(err),
 				}
 				all.errs[i] = err
 			}
 		}
 	}
 	for _, err := range w.damaged { // too much to be chosen or not
-		all.rows = append(all.rows, report.Row{TransactionID: err.ID, ExitCode: cli.ExitFailed, Error: oneLine(err)})
+		all.rows = append(all.rows, report.Row{TransactionID: err.ID, State: state.Damaged, ExitCode: cli.ExitFailed, Error: oneLine(err)})
 		all.errs = append(all.errs, err)
 	}
 	if a.flags.json {
@@ -159,7 +161,7 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 // only this run of it knows.
 func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.Transaction, out pipeline.Outcome, err error) (report.Row, error) {
 	row := report.Row{
-		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status,
+		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, State: state.Of(tx.Status, "", tx.GateOnly(), false),
 	}
 	if p := tx.Pointers.Proposal; p != nil {
 		row.PullRequest = p.PullRequest
@@ -169,6 +171,7 @@ func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.T
 	}
 	if out.Log() != nil {
 		row.Status, row.Verdict, row.Reason = out.Status(), out.Verdict.State, out.Verdict.Reason
+		row.State = state.Of(row.Status, row.Verdict, tx.GateOnly(), out.Applied != nil && out.Applied.Result.Outcome != result.Success)
 		if risks, err := out.Risks(ctx); err == nil {
 			row.Risks = risks.Redacted(known.Text)
 		}

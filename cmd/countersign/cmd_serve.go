@@ -60,7 +60,10 @@ func (s serving) RedactJSON(doc any) (secret.Redacted, error) { return s.a.redac
 
 func (s serving) WriteTip() error { return s.a.writeTip() }
 
-func (s serving) Listed(t ledger.Transaction) any { return listed(t) }
+func (s serving) Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error) {
+	one, err := s.a.listed(ctx, snap, t, judge)
+	return one.Document(), err
+}
 
 func (s serving) CloseStatus(name, status string) error { return closeStatus(name, status) }
 

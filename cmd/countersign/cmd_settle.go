@@ -285,13 +285,8 @@ func (a *App) showSettled(s *pull.Settled) error {
 		}
 		return a.worst(s.Errs)
 	}
-	for i, rep := range s.Transactions {
-		if i > 0 {
-			if err := a.print("\n"); err != nil {
-				return err
-			}
-		}
-		if err := a.show(rep); err != nil {
+	for _, rep := range s.Transactions {
+		if err := a.tell(rep, ""); err != nil {
 			return err
 		}
 	}

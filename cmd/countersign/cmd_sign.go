@@ -176,9 +176,9 @@ func (a *App) answerOnPull(ctx context.Context, r *pipeline.Runner, g pipeline.G
 	person := a.person()
 	if person == nil {
 		if len(args) == 0 && namedPatch(ruling) == "" || len(args) > 0 && !precise(args[0], id) {
-			hint := report.LookFirst(a.again("sign", id), a.again("diff", id)+" first")
+			hint := a.again("sign", id)
 			if number > 0 { // perhaps without a clone
-				hint = report.LookFirst(fmt.Sprintf("countersign sign --pr %d %s", number, id), "countersign diff --push "+id+" first")
+				hint = fmt.Sprintf("countersign sign --pr %d %s", number, id)
 			}
 			return nil, &cli.UsageError{Message: "sign must name the exact change: nobody was shown it here", Hint: hint}
 		}

@@ -90,10 +90,15 @@ var table = []row{
 	on(cli.ExitRefused, (*unnamedError).hint),
 	on(cli.ExitRefused, func(e *pull.RefusedError, _ command) string { return e.Hint }),
 	on(cli.ExitFailed, func(_ *manyError, again command) string {
-		return again("run", "TX") + " says more about one transaction; " + again("approve", "TX") + " shows it in a terminal and asks"
+		return again("list")
 	}),
 	on(cli.ExitPending, func(e *pipeline.PendingError, again command) string {
-		return report.HowToApprove(e.ID, e.PullRequest, e.Verdict, again)
+		rep := report.Report{TransactionID: e.ID, Status: ledger.Awaiting, PullRequest: e.PullRequest, Verdict: &e.Verdict}
+		next := rep.Steps(report.ShortID(e.ID), again)[0]
+		if strings.HasPrefix(next.Type, "/") {
+			return next.For + ": " + next.Type
+		}
+		return next.Type
 	}),
 	always[*pipeline.DeniedError](cli.ExitDenied, "a denial is final for these bytes; propose a different patch"),
 	always[*guessError](cli.ExitIO, "the server was taken for GitHub Enterprise Server, since it does not say what it is: if that is wrong, --forge gitea or forgejo"),

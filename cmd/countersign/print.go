@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -16,13 +17,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // say prints a remark for a person on stderr, in one line.
 func (a *App) say(format string, args ...any) {
 	if !a.flags.quiet {
-		_ = emit(a.Stderr, a.redact("countersign: "+report.Clean(fmt.Sprintf(format, args...))+"\n"))
+		_ = emit(a.Stderr, a.redact("countersign: "+report.ShortIDs(report.Clean(fmt.Sprintf(format, args...)))+"\n"))
 	}
 }
 
@@ -174,6 +176,7 @@ func (a *App) report(ctx context.Context, g pipeline.Gated) (report.Report, erro
 	if elsewhere {
 		rep.LedgerWeb = cmp.Or(a.linksOf(at).Web, at)
 	}
+	rep.State = state.Logged(g.Log(), g.Verdict.State)
 	rep.Record = a.linksOf(at).Folder(g.Ledger.Tip, ledger.Dir(rep.TransactionID))
 	return rep, nil
 }
@@ -201,23 +204,30 @@ func (a *App) reportRun(ctx context.Context, o pipeline.Outcome) (report.Report,
 	return rep, err
 }
 
-// show prints a report as text or JSON.
-func (a *App) show(rep report.Report) error {
+// tell prints what a command came to: the report with --json, else a line and what to type next, or with
+// --quiet the id. by is whose decision was recorded just now, "" for none.
+func (a *App) tell(rep report.Report, by string) error {
 	a.shown = &rep
-	if a.flags.json {
+	switch {
+	case a.flags.json:
 		return a.printJSON(rep)
+	case a.flags.quiet:
+		return a.print(rep.TransactionID + "\n")
 	}
-	text, err := a.reportText(rep, a.style())
+	line, clean, err := a.cleanly(rep)
 	if err != nil {
 		return err
 	}
-	return emit(a.Stdout, text)
+	return emit(a.Stdout, line.Show(func(string) string { return clean.Result(by, a.again, a.columns(), a.style()) }))
 }
 
-// reportText is a report for a person, made of its redacted fields.
-func (a *App) reportText(rep report.Report, s report.Style) (secret.Redacted, error) {
-	line, clean, err := a.cleanly(rep)
-	return line.Show(func(string) string { return clean.Text(s) }), err
+// columns are those of the terminal; what is no terminal has room for any line.
+func (a *App) columns() int {
+	if !terminal.Is(a.Stdout) {
+		return math.MaxInt16
+	}
+	columns, _ := terminal.Size(a.Stdout)
+	return columns
 }
 
 // cleanReport is a report without secrets, for a forge.

@@ -29,6 +29,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // TestMain makes this test binary serve as the countersign command in scripts.
@@ -272,6 +273,7 @@ func txID(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Setenv(args[0], newest)
+	ts.Setenv(args[0]+"7", report.ShortID(newest)) // as people are told of it
 }
 
 // commitID sets a variable to the commit that a ref names: commit VAR DIR REF.

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // ApprovalType is the predicate type of an Approval. It names the Go module that
@@ -255,10 +256,8 @@ func read(r Record) (settled, error) {
 	}
 	tx := log.Transaction()
 	switch {
-	case tx.Status == ledger.Applied:
-		return settled{}, &UnsettledError{r.ID, "it was applied, and not validated yet"}
 	case tx.Status != ledger.Completed:
-		return settled{}, &UnsettledError{r.ID, "its status is " + string(tx.Status)}
+		return settled{}, &UnsettledError{r.ID, state.Unsettled(log)}
 	}
 	s := settled{Record: r, log: log, proposed: tx.Pointers.Proposal}
 	if s.dir, err = fs.Sub(r.Tree, ledger.Dir(r.ID)); err != nil {

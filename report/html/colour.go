@@ -35,21 +35,21 @@ type quote struct {
 	most       int  // bytes up to the end, 0 for any: it may be something else as well
 }
 
-// A state is where a line begins: 0 for the language's ground, else inside a comment or a
+// A lexer is the state in which a line begins: 0 for the language's ground, else inside a comment or a
 // string of several lines, or a tag.
-type state int
+type lexer int
 
-const inTag state = -1
+const inTag lexer = -1
 
 // maxColoured bounds a line that is coloured, in bytes.
 const maxColoured = 4000
 
 // scan returns the tokens of a line and the state after it. Put together the tokens are the line.
-func (l *language) scan(at state, line string) ([]token, state) {
+func (l *language) scan(at lexer, line string) ([]token, lexer) {
 	if l == nil || len(line) > maxColoured {
 		return []token{{"", line}}, at
 	}
-	s := scanner{language: l, line: line, state: at}
+	s := scanner{language: l, line: line, lexer: at}
 	if at > 0 {
 		s.finish()
 	} else if !s.wholeLine() {
@@ -59,7 +59,7 @@ func (l *language) scan(at state, line string) ([]token, state) {
 		s.next()
 	}
 	s.cut("")
-	return s.tokens, s.state
+	return s.tokens, s.lexer
 }
 
 // A scanner is on its way through one line: what is from done to i is plain.
@@ -67,7 +67,7 @@ type scanner struct {
 	*language
 	line    string
 	done, i int
-	state   state
+	lexer   lexer
 	tokens  []token
 }
 
@@ -121,7 +121,7 @@ func (s *scanner) finish() {
 
 // open is what a state is inside of: blocks count from 1, quotes follow.
 func (s *scanner) open() (constant, quote) {
-	n := int(s.state) - 1
+	n := int(s.lexer) - 1
 	if n < len(s.block) {
 		return "c", quote{end: s.block[n][1], lines: true}
 	}
@@ -138,16 +138,16 @@ func (s *scanner) span(class constant, q quote, skip int) {
 			continue
 		case strings.HasPrefix(s.line[at:], q.end):
 			s.take(class, at+len(q.end)-s.i)
-			if s.state > 0 {
-				s.state = 0
+			if s.lexer > 0 {
+				s.lexer = 0
 			}
 			return
 		}
 		at++
 	}
 	s.take(class, len(s.line)-s.i)
-	if !q.lines && s.state > 0 {
-		s.state = 0
+	if !q.lines && s.lexer > 0 {
+		s.lexer = 0
 	}
 }
 
@@ -155,13 +155,13 @@ func (s *scanner) span(class constant, q quote, skip int) {
 func (s *scanner) next() {
 	switch c := s.line[s.i]; {
 	case s.begins():
-	case s.tags && s.state != inTag:
+	case s.tags && s.lexer != inTag:
 		if c == '<' {
-			s.state = inTag
+			s.lexer = inTag
 		}
 		s.i++
 	case s.tags && c == '>':
-		s.state = 0
+		s.lexer = 0
 		s.i++
 	case isWord(c) || c >= 0x80 || c == '@' || c == '$':
 		s.word()
@@ -175,16 +175,16 @@ func (s *scanner) begins() bool {
 	rest := s.rest()
 	for n, b := range s.block {
 		if strings.HasPrefix(rest, b[0]) {
-			before := s.state
-			s.state = state(n + 1)
+			before := s.lexer
+			s.lexer = lexer(n + 1)
 			s.span("c", quote{end: b[1], lines: true}, len(b[0]))
-			if s.state == 0 {
-				s.state = before
+			if s.lexer == 0 {
+				s.lexer = before
 			}
 			return true
 		}
 	}
-	if s.tags && s.state != inTag {
+	if s.tags && s.lexer != inTag {
 		return false
 	}
 	for _, mark := range s.comment {
@@ -197,13 +197,13 @@ func (s *scanner) begins() bool {
 		if !strings.HasPrefix(rest, q.begin) || q.most > 0 && !q.isShort(rest) {
 			continue
 		}
-		before := s.state
+		before := s.lexer
 		if q.lines {
-			s.state = state(len(s.block) + n + 1)
+			s.lexer = lexer(len(s.block) + n + 1)
 		}
 		s.span("s", q, len(q.begin))
-		if s.state == 0 {
-			s.state = before
+		if s.lexer == 0 {
+			s.lexer = before
 		}
 		return true
 	}

@@ -35,7 +35,7 @@ type drawer struct {
 	before, after int  // the numbers of the next lines
 	side          byte // of the change that is open: '-', '+', or 0 for none
 	language      *language
-	old, new      state
+	old, new      lexer
 }
 
 // line writes a line with its LF.
@@ -116,7 +116,7 @@ func (d *drawer) endChange() {
 
 // code writes a line of a file, with its numbers before and after as attributes, so that they are
 // neither copied nor read as text.
-func (d *drawer) code(class constant, line string, before, after int, at state) state {
+func (d *drawer) code(class constant, line string, before, after int, at lexer) lexer {
 	d.Markup(`<span class="`).Markup(class).Markup(`"`)
 	if before > 0 {
 		d.number(` data-o="`, before)

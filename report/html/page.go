@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // Options are what a page is given beside its transaction.
@@ -63,7 +64,7 @@ func (t Transaction) Write(w io.Writer, o Options) error {
 	}
 	s.verify()
 	return Layout(w, Head{
-		Title: title + " · " + t.State, Root: o.Root, Alone: o.Alone, Nav: o.Nav, Footer: s.madeOf(),
+		Title: title + " · " + string(t.State), Root: o.Root, Alone: o.Alone, Nav: o.Nav, Footer: s.madeOf(),
 	}, &s.Body)
 }
 
@@ -80,7 +81,7 @@ func (s *sheet) top() {
 	t := s.t
 	s.Markup("<h1>").Text(cmp.Or(t.Summary.Summary, "A change without a summary")).Markup("</h1>\n")
 	s.findings()
-	s.Markup("<p").Attribute("class", "state "+t.Tone()).Markup("><strong>").Text(upper(t.State)).Markup("</strong></p>\n")
+	s.Markup("<p").Attribute("class", "state "+t.Tone()).Markup("><strong>").Text(upper(string(t.State))).Markup("</strong></p>\n")
 	if t.Sound() && len(t.events) > 0 {
 		s.lead()
 	}
@@ -130,12 +131,12 @@ func (s *sheet) who(people []ledger.Actor, did string) {
 // Tone is the class of the style sheet that colours a state: good, bad, waits or over.
 // Nothing that does not verify has the colour of what is approved.
 func (s Summary) Tone() string {
-	switch {
-	case !s.Sound() || s.Status == ledger.Denied || s.Status == ledger.Failed:
+	switch s.State.Tone() {
+	case state.Bad:
 		return "bad"
-	case s.Status == ledger.Completed || s.Status == ledger.Applied:
+	case state.Good:
 		return "good"
-	case s.Waits:
+	case state.Open:
 		return "waits"
 	}
 	return "over"

@@ -63,14 +63,14 @@ func TestStates(t *testing.T) {
 		if !tx.Sound() {
 			t.Errorf("%s: %v", id, tx.Findings)
 		}
-		got[tx.State]++
-		if text := page(t, tx, html.Options{Root: "../../"}); !strings.Contains(text, "<h1>") || !strings.Contains(strings.ToLower(text), "<strong>"+tx.State) {
+		got[string(tx.State)]++
+		if text := page(t, tx, html.Options{Root: "../../"}); !strings.Contains(text, "<h1>") || !strings.Contains(strings.ToLower(text), "<strong>"+string(tx.State)) {
 			t.Errorf("%s: the page does not say %q", id, tx.State)
 		}
 	}
 	want := map[string]int{
-		"approved, applied and validated": 2, "proposed, not asked about yet": 1, "waits for approval": 1, "denied": 2,
-		"has the approvals it needs, not applied": 2, "applied, not validated yet": 1, "stopped": 1, "superseded": 1,
+		"applied": 2, "waits for approval": 2, "denied": 2,
+		"approved, not applied": 2, "applied, not checked yet": 1, "closed": 1, "superseded": 1,
 	}
 	for state, n := range want {
 		if got[state] != n {

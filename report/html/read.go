@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // A Reader reads transactions. It keeps the Policies that it has read, as most transactions went by
@@ -43,6 +44,7 @@ type Transaction struct {
 	rules    approval.PolicyDoc // the Policy as it was recorded, and where it was read
 	noPolicy string             // why the Policy cannot be shown, "" where it can
 	result   *result.Result
+	tried    bool                       // the last apply did not succeed
 	asides   map[string]json.RawMessage // the artifacts that pages show, by path
 }
 
@@ -59,7 +61,7 @@ type Summary struct {
 	PatchID string
 	Kind    string // of the proposal, such as ledger.KindPatch
 	Status  ledger.Status
-	State   string // in words; of a record that does not verify, just that
+	State   state.State
 	Closed  bool
 	Waits   bool // for people's approval
 
@@ -181,6 +183,8 @@ func (t *Transaction) summarize(log *ledger.Log) {
 	if tx.GateOnly() && t.Head != "" {
 		t.Commits = append(t.Commits, t.Head)
 	}
+	last := log.LastApply()
+	t.tried = last != nil && !last.Success
 	t.Waits = !t.Closed && (t.Status == ledger.Proposed || t.Status == ledger.Awaiting)
 }
 
@@ -239,32 +243,16 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 	}
 }
 
-// states say how a transaction stands.
-var states = map[ledger.Status]string{
-	ledger.Created:     "begun",
-	ledger.InProgress:  "begun",
-	ledger.Proposed:    "proposed, not asked about yet",
-	ledger.Awaiting:    "waits for approval",
-	ledger.Applied:     "applied, not validated yet",
-	ledger.Completed:   "approved, applied and validated",
-	ledger.Failed:      "failed",
-	ledger.Interrupted: "stopped",
-	ledger.Denied:      "denied",
-	ledger.Superseded:  "superseded",
-}
-
-func (t Transaction) inWords() string {
-	switch {
-	case !t.Sound():
-		return "does not verify"
-	case t.Status == ledger.Completed && t.Kind == ledger.KindPullRequest:
-		return "approved and merged"
-	case t.Waits && t.verdict.State == approval.Approved && t.noPolicy == "":
-		return "has the approvals it needs, not applied"
-	case t.Waits && t.verdict.State == approval.Denied:
-		return "denied"
+// inWords is where the transaction stands.
+func (t Transaction) inWords() state.State {
+	if !t.Sound() {
+		return state.Damaged
 	}
-	return cmp.Or(states[t.Status], "in an unknown state")
+	verdict := t.verdict.State
+	if t.noPolicy != "" {
+		verdict = ""
+	}
+	return state.Of(t.Status, verdict, t.Kind == ledger.KindPullRequest, t.tried)
 }
 
 // aside reads an artifact that is shown.

@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // timeline is a table of what happened, by the events.
@@ -51,9 +52,9 @@ func (s *sheet) happened(e event) {
 	case *ledger.StatusChange:
 		switch p.To { // the others say nothing that the rows beside them do not
 		case ledger.Denied, ledger.Interrupted, ledger.Superseded:
-			s.Text(upper(states[p.To]) + ": " + p.Reason)
+			s.Text(upper(string(state.Of(p.To, "", false, false))) + ": " + p.Reason)
 		case ledger.Failed:
-			s.Text(upper(states[p.To]) + ": ")
+			s.Text("Not applied: ")
 			s.quoting(p.Reason)
 		}
 	case *ledger.CommandItem:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/html"
 )
 
@@ -25,7 +26,7 @@ const (
 )
 
 // outcomeWords name the outcomes, in the order in which they are drawn.
-var outcomeWords = [outcomes]string{"applied or merged", "waiting", "denied", "superseded, stopped or failed", "not verified"}
+var outcomeWords = [outcomes]string{"applied or merged", "waiting", "denied", "superseded, closed or failed", "not verified"}
 
 func outcomeOf(t *html.Summary) outcome {
 	switch {
@@ -33,7 +34,7 @@ func outcomeOf(t *html.Summary) outcome {
 		return broken
 	case t.Status == ledger.Completed || t.Status == ledger.Applied:
 		return applied
-	case t.Status == ledger.Denied || t.State == "denied":
+	case t.State == state.Denied:
 		return denied
 	case !t.Closed && (t.Waits || t.Status == ledger.Created || t.Status == ledger.InProgress):
 		return waiting

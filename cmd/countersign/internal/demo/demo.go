@@ -62,7 +62,7 @@ type demonstration struct {
 }
 
 func (d *demonstration) tell(text string) error {
-	return d.Print("\n" + strings.TrimSpace(text) + "\n\n")
+	return d.Print("\n" + strings.TrimSpace(text) + "\n")
 }
 
 // run shows and runs a command line of this program.
@@ -74,20 +74,17 @@ func (d *demonstration) run(want int, args ...string) error {
 	if err := d.Print(d.Bold("$ countersign "+strings.Join(words, " ")) + "\n"); err != nil {
 		return err
 	}
-	code, transaction := d.Run(append([]string{"-q", "-C", d.dir}, args...)...)
+	code, transaction := d.Run(append([]string{"-C", d.dir}, args...)...)
 	d.last = cmp.Or(transaction, d.last)
 	if code != want {
 		return fmt.Errorf("countersign %s: exit code %d, expected %d", args[0], code, want)
 	}
-	if code == 0 {
-		return nil
-	}
-	return d.Print(fmt.Sprintf("(exit code %d)\n", code))
+	return nil
 }
 
 // git names the plain-git command that shows what just happened.
 func (d *demonstration) git(args ...string) error {
-	return d.Print("with plain git:  git -C " + report.ShellQuote(d.dir) + " " + strings.Join(args, " ") + "\n")
+	return d.Print("with plain git:  git " + strings.Join(args, " ") + "\n")
 }
 
 func (d *demonstration) write(name, source string) error {
@@ -116,8 +113,8 @@ func (d *demonstration) prepare(ctx context.Context) error {
 	if err := d.beSomebody(); err != nil {
 		return err
 	}
-	return d.tell("1. A repository with real source files is in " + d.dir + ".\n" +
-		"   Its greet.go opens a file and never closes it. An agent sends a patch with a fix and a test.")
+	return d.tell("1. A repository is in " + d.dir + ": cd there to look around.\n" +
+		"   Its greet.go opens a file and never closes it. An agent sends a patch that does.")
 }
 
 // beSomebody gives the demo's repository the Git identity that a decision needs, where
@@ -162,46 +159,44 @@ func (d *demonstration) diff(ctx context.Context, to string, sources map[string]
 }
 
 func (d *demonstration) propose(ctx context.Context) error {
-	err := d.diff(ctx, "fix.patch", map[string]string{"greet/greet.go": "greet_fixed.go.txt", "greet/greet_test.go": "greet_test.go.txt"})
-	if err != nil {
+	if err := d.diff(ctx, "fix.patch", map[string]string{"greet/greet.go": "greet_fixed.go.txt"}); err != nil {
 		return err
 	}
-	if err := d.run(0, "review", "--patch", filepath.Join(d.dir, ".git", "fix.patch"), "--summary", "close the file, add a test"); err != nil {
+	if err := d.run(0, "review", "--patch", ".git/fix.patch", "--summary", "close the file"); err != nil {
 		return err
 	}
 	if err := d.tell("2. Nothing in the working tree has changed: the proposal is one commit on the ledger,\n" +
 		"   and the patch's name is the SHA-256 of its bytes."); err != nil {
 		return err
 	}
-	if err := errors.Join(d.git("log", gitstore.LedgerRef), d.git("status", "--short")); err != nil {
+	if err := d.git("log", gitstore.LedgerRef); err != nil {
 		return err
 	}
-	if err := d.tell("3. Nobody has approved it, so apply refuses."); err != nil {
+	if err := d.tell("3. Nobody has approved it, so apply writes nothing (exit code 4)."); err != nil {
 		return err
 	}
 	return d.run(cli.ExitPending, "apply")
 }
 
 func (d *demonstration) approve(context.Context) error {
-	if err := d.tell("4. A human reads the diff and approves these bytes, by name: whatever is proposed meanwhile is not meant."); err != nil {
+	if err := d.tell("4. A human reads the diff and approves these bytes."); err != nil {
 		return err
 	}
-	if err := errors.Join(d.run(0, "diff"), d.run(0, "approve", d.last, "--reason", "read it")); err != nil {
+	if err := errors.Join(d.run(0, "diff"), d.run(0, "approve", report.ShortID(d.last), "--reason", "read it")); err != nil {
 		return err
 	}
 	d.id = d.last
-	return d.git("show", gitstore.LedgerRef+":"+path.Join(ledger.Dir(d.id), ledger.EventsFile))
+	return nil
 }
 
 func (d *demonstration) settle(context.Context) error {
-	if err := d.tell("5. apply writes exactly these bytes, reads them back, and records the hashes. Doing it\n" +
-		"   twice is harmless. validate proves the result and closes the transaction."); err != nil {
+	if err := d.tell("5. apply writes exactly these bytes and reads them back. validate proves the result."); err != nil {
 		return err
 	}
 	if err := errors.Join(d.run(0, "apply"), d.run(0, "validate")); err != nil {
 		return err
 	}
-	return errors.Join(d.git("diff"), d.git("log", "--stat", gitstore.LedgerRef))
+	return nil
 }
 
 func (d *demonstration) deny(ctx context.Context) error {
@@ -215,15 +210,14 @@ func (d *demonstration) deny(ctx context.Context) error {
 	if err := d.diff(ctx, "bad.patch", map[string]string{"greet/greet.go": "greet_bad.go.txt"}); err != nil {
 		return err
 	}
-	bad := filepath.Join(d.dir, ".git", "bad.patch")
+	const bad = ".git/bad.patch"
 	if err := d.run(0, "review", "--patch", bad); err != nil {
 		return err
 	}
-	err := errors.Join(
-		d.run(0, "deny", d.last, "--reason", "it runs untrusted input"),
+	return errors.Join(
+		d.run(0, "deny", report.ShortID(d.last), "--reason", "it runs untrusted input"),
 		d.run(cli.ExitDenied, "review", "--patch", bad),
 	)
-	return errors.Join(err, d.git("ls-tree", "-r", "--name-only", gitstore.LedgerRef, "denied"))
 }
 
 // sign demands a signature, which whoever merely runs as the person cannot make.
@@ -264,13 +258,13 @@ func (d *demonstration) sign(ctx context.Context) error {
 	if err := d.diff(ctx, "notes.patch", map[string]string{"NOTES.md": "notes.md.txt"}); err != nil {
 		return err
 	}
-	if err := d.run(0, "review", "--patch", filepath.Join(d.dir, ".git", "notes.patch")); err != nil {
+	if err := d.run(0, "review", "--patch", ".git/notes.patch"); err != nil {
 		return err
 	}
 	return errors.Join(
-		d.run(cli.ExitRefused, "approve", d.last, "--reason", "looks good to me"),
-		d.run(0, "approve", d.last, "--sign", "--key", key, "--reason", "read it"),
-		d.run(0, "run", d.last),
+		d.run(cli.ExitRefused, "approve", report.ShortID(d.last), "--reason", "looks good to me"),
+		d.run(0, "approve", report.ShortID(d.last), "--sign", "--key", ".git/demo-key", "--reason", "read it"),
+		d.run(0, "run", report.ShortID(d.last)),
 	)
 }
 
@@ -309,13 +303,13 @@ func (d *demonstration) forge(ctx context.Context) error {
 		"   the ledger (" + forgedRef + "). The file no longer hashes to its name, and validate says so."); err != nil {
 		return err
 	}
-	err = d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", d.id)
-	return errors.Join(err, d.git("show", forgedRef+":"+file, "| sha256sum"))
+	err = d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", report.ShortID(d.id))
+	return err
 }
 
 func (d *demonstration) close(context.Context) error {
-	if err := d.tell("9. The whole story, and the folder to look around in:"); err != nil {
+	if err := d.tell("9. The whole story is in the ledger, and in the folder."); err != nil {
 		return err
 	}
-	return errors.Join(d.run(0, "list"), d.Print("\n"+d.dir+"\n"))
+	return d.run(0, "list")
 }

@@ -46,7 +46,11 @@ func (c *call) list(ctx context.Context, keep func(ledger.Transaction) bool) (an
 	latest, more, err := ledger.Latest(snap.Tree, newestShown, keep)
 	rows := []any{}
 	for _, t := range latest {
-		rows = append(rows, c.Listed(t))
+		row, err := c.Listed(ctx, snap, t, c.History)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
 	}
 	return map[string]any{"transactions": rows, "more": more}, err
 }

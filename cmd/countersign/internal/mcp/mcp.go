@@ -51,7 +51,7 @@ type Program interface {
 	Report(ctx context.Context, g pipeline.Gated) (report.Report, error)
 	Diff(g pipeline.Gated) (map[string]any, error)
 	// Listed is a transaction as lists have it.
-	Listed(t ledger.Transaction) any
+	Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
 	// Page is the address of a pull request, "" where none is known.
 	Page(number int) string
 	// Again is the command line for a next step.

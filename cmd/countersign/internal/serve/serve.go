@@ -40,7 +40,7 @@ type Program interface {
 	// WriteTip keeps the ledger's last tip seen, for --tip-file.
 	WriteTip() error
 	// Listed is a transaction as lists have it.
-	Listed(t ledger.Transaction) any
+	Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
 	// CloseStatus refuses the ends that are not a client's to set.
 	CloseStatus(name, status string) error
 }

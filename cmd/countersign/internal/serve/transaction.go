@@ -63,7 +63,11 @@ func (c *call) transactionList(ctx context.Context, p listParams) (any, error) {
 	latest, more, err := ledger.Latest(snap.Tree, limit, func(ledger.Transaction) bool { return true })
 	rows := []any{}
 	for _, t := range latest {
-		rows = append(rows, c.Listed(t))
+		row, err := c.Listed(ctx, snap, t, c.r.History)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
 	}
 	return map[string]any{"transactions": rows, "data": rows, "more": more}, err
 }

@@ -1,0 +1,484 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/state"
+)
+
+// ShortID is how people are told of a transaction: the end of its id, which is what differs
+// from one to the next. Commands take it.
+func ShortID(id string) string { return id[max(0, len(id)-7):] }
+
+// ShortIDs calls the transactions in a text as people are told of them.
+func ShortIDs(text string) string { return wholeID().ReplaceAllString(text, "$1") }
+
+var wholeID = lazyregexp.New(`\btx_[0-9A-HJKMNP-TV-Z]{19}([0-9A-HJKMNP-TV-Z]{7})\b`)
+
+// A Step is what to type next, and what for. Type can be pasted into a shell, or into a
+// comment on the pull request where For says so.
+type Step struct{ Type, For string }
+
+// Steps take a transaction, called by an id, on from where it stands: none where nobody has
+// anything to type. again writes a command line.
+func (r Report) Steps(id string, again func(args ...string) string) []Step {
+	takes := []string{"run", id}
+	switch {
+	case r.PullRequest > 0:
+		takes[0] = "settle"
+	case r.Redacted:
+		takes = append(takes, "--patch", "FILE")
+	}
+	approved := r.Verdict != nil && r.Verdict.State == approval.Approved
+	switch at := r.Stands(); {
+	case at == state.Unchecked:
+		return []Step{{again("validate", id), "checks it"}}
+	case at == state.Approved, approved && (at == state.CheckFailed || at == state.ApplyFailed):
+		return []Step{{again(takes...), "applies it"}}
+	case r.Verdict == nil || at.Tone() != state.Open && at != state.CheckFailed && at != state.ApplyFailed || at == state.Mergeable:
+		return nil
+	case r.PullRequest > 0:
+		return r.stepsOnPull(id, again)
+	}
+	approve := []string{"approve", id}
+	for i, n := range r.missing() {
+		if word := map[string]string{policy.KindSecret: "secret", policy.KindProtected: "protected"}[n.Kind]; i == 0 && word != "" {
+			approve = append(approve, "--fingerprint", word)
+		}
+		if i == 0 && n.Signed {
+			approve = append(approve, "--sign")
+		}
+	}
+	return []Step{{again(approve...), "shows it and asks"}, {again(takes...), "then applies it"}}
+}
+
+func (r Report) stepsOnPull(id string, again func(args ...string) string) (out []Step) {
+	for _, n := range r.missing() {
+		if n.Signed {
+			return []Step{{again("sign", "--pr", fmt.Sprint(r.PullRequest), "--post", id), "signs your approval and posts it"}}
+		}
+		out = append(out, Step{"/approve " + n.Fingerprint, fmt.Sprintf("as a comment on pull request %d", r.PullRequest)})
+	}
+	return out
+}
+
+// NextStep says in one line what happens next.
+func (r Report) NextStep(again func(args ...string) string) string {
+	var out []string
+	for _, s := range r.Steps(r.TransactionID, again) {
+		out = append(out, s.Type+" ("+s.For+")")
+	}
+	switch at := r.Stands(); {
+	case len(out) > 0:
+		return strings.Join(out, ", ")
+	case at == state.Denied:
+		return "nothing: nobody can apply these bytes any more, and a different change can be proposed"
+	case at == state.Mergeable:
+		return "the pull request is merged, once its check has passed"
+	case at.Tone() == state.Over:
+		return "nothing: it has ended, and the change can be proposed again"
+	}
+	return "nothing: it is done"
+}
+
+// Stands is where the transaction stands.
+func (r Report) Stands() state.State {
+	verdict := approval.Pending
+	if r.Verdict != nil {
+		verdict = r.Verdict.State
+	}
+	at := state.Of(r.Status, verdict, r.GateOnly, false)
+	if res := r.ApplyResult; res != nil && res.Outcome != result.Success && res.Outcome != result.Refused {
+		at = state.ApplyFailed
+	}
+	return cmp.Or(r.State, at)
+}
+
+// standsIn is where it stands, with why it ended: "superseded: README.md changed meanwhile".
+// show makes the foreign text in it safe.
+func (r Report) standsIn(show func(string) string) string {
+	text := string(r.Stands())
+	files, moved := strings.CutPrefix(r.Ended, "the base changed: ")
+	switch {
+	case moved:
+		return text + ": " + show(files) + " changed meanwhile"
+	case r.Ended != "":
+		return text + ": " + show(r.Ended)
+	}
+	return text
+}
+
+// Result is what a command came to, for the person who ran it: one line, the files that were
+// written, and what to type next, alone on its line. by is whose decision was recorded just now,
+// "" for none.
+func (r Report) Result(by string, again func(args ...string) string, columns int, s Style) string {
+	id, about := ShortID(r.TransactionID), " ("+Did(r.Files)+")"
+	if r.Summary != "" {
+		about = " " + cut(Quoted(r.Summary), 60)
+	}
+	var b strings.Builder
+	if r.glassBroken() {
+		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
+	}
+	line := func(tone state.Tone, text string) { fmt.Fprintln(&b, s.paint(tones[tone], text)) }
+	at := r.Stands()
+	switch {
+	case r.ApplyResult != nil && !(r.ApplyResult.Outcome == result.Refused && r.Waits()):
+		r.applied(&b, line, id)
+	case by != "" && at == state.Denied:
+		line(state.Bad, fmt.Sprintf("Denied %s%s for good as %s%s", id, about, Clean(by), r.because()))
+	case by != "" && at == state.Approved:
+		line(state.Good, fmt.Sprintf("Approved %s%s as %s (%s). Nothing is written yet:", id, about, Clean(by), r.approvals()))
+	case by != "" && r.Waits():
+		line(state.Open, fmt.Sprintf("Recorded as %s. %s%s still waits (%s):", Clean(by), id, about, r.approvals()))
+	case at == state.Denied:
+		line(state.Bad, fmt.Sprintf("%s%s is %s", id, about, Clean(plain(r.Verdict))))
+	case r.Waits(), at == state.Approved, at == state.Mergeable:
+		on := ""
+		if r.PullRequest > 0 {
+			on = fmt.Sprintf(" on pull request %d", r.PullRequest)
+		}
+		line(at.Tone(), fmt.Sprintf("%s %s%s (%s)   %s  %s", id, verb(at), on, r.approvals(), r.filesLine(), about))
+		b.WriteString(r.uncounted())
+		b.WriteString(Risks(r.list(), columns, 3, s))
+	default:
+		line(at.Tone(), fmt.Sprintf("%s%s %s", id, about, verb(state.State(r.standsIn(Clean)))))
+	}
+	if r.Validation != nil && !r.Validation.OK {
+		for _, v := range r.Validation.Violations[:min(len(r.Validation.Violations), maxReasons)] {
+			fmt.Fprintf(&b, "    %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
+		}
+	}
+	if text := Drift(r.drifts()); text != "" && at != state.Applied {
+		fmt.Fprintf(&b, "    since then: %s\n", text)
+	}
+	b.WriteString(StepLines(r.Steps(id, again)))
+	return Fold(b.String(), columns)
+}
+
+var tones = map[state.Tone]string{state.Open: yellow, state.Good: green, state.Bad: red}
+
+// verb makes a state a predicate: "waits for approval", "is denied".
+func verb(at state.State) string {
+	if at == state.Waits {
+		return string(at)
+	}
+	return "is " + string(at)
+}
+
+// Waits reports whether approvals are what the transaction needs next.
+func (r Report) Waits() bool {
+	return r.Stands().Tone() != state.Over && r.Verdict != nil && r.Verdict.State == approval.Pending
+}
+
+// approvals are how many of each kind there are, of how many.
+func (r Report) approvals() string {
+	if r.Verdict == nil {
+		return "nobody was asked"
+	}
+	return Clean(strings.Replace(plain(r.Verdict), " approvals", "", 1))
+}
+
+// uncounted are the newest decisions that do not count, and why.
+func (r Report) uncounted() string {
+	var out []string
+	for _, d := range r.decisions() {
+		if !d.Counted {
+			out = append(out, fmt.Sprintf("    %s by %s, %s, does not count: %s\n", cmp.Or(Clean(string(d.Decision)), "what was said"), Clean(d.Author.Login), Clean(cmp.Or(sources[d.Source], d.Source)), Clean(d.Why())))
+		}
+	}
+	return strings.Join(out[max(0, len(out)-maxReasons):], "")
+}
+
+// because is why it was denied, as its author said.
+func (r Report) because() string {
+	if _, why, ok := strings.Cut(r.Verdict.Reason, ": "); ok {
+		return ": " + Clean(why)
+	}
+	return ""
+}
+
+func (r Report) drifts() *approval.Drift {
+	if r.Verdict == nil {
+		return nil
+	}
+	return r.Verdict.Drift
+}
+
+// StepLines are steps alone on a line each, as they are typed.
+func StepLines(steps []Step) string {
+	wide := 0
+	for _, s := range steps {
+		wide = max(wide, len(s.Type))
+	}
+	var b strings.Builder
+	for i, s := range steps {
+		switch {
+		case wide <= 50:
+			fmt.Fprintf(&b, "    %-*s  # %s\n", wide, Clean(s.Type), s.For)
+			continue
+		case strings.HasPrefix(s.Type, "/") && (i == 0 || steps[i-1].For != s.For):
+			fmt.Fprintf(&b, "    # %s:\n", s.For)
+		}
+		b.WriteString("    " + Clean(s.Type) + "\n")
+	}
+	return b.String()
+}
+
+// applied says what became of an apply: the files as they were written, or why they were not.
+func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id string) {
+	res := r.ApplyResult
+	files := Counted(len(r.Files), "file")
+	switch {
+	case res.Outcome == result.Success && res.DryRun:
+		line(state.Open, fmt.Sprintf("%s can be applied: %s. This was a dry run: nothing was written.", id, files))
+	case res.Outcome == result.Success:
+		where := ""
+		if r.AppliedCommit != "" {
+			where = " as commit " + r.AppliedCommit[:min(12, len(r.AppliedCommit))]
+		}
+		line(state.Good, fmt.Sprintf("Applied %s%s: %s, read back, as approved.", id, where, files))
+	default:
+		line(state.Bad, fmt.Sprintf("Not applied: %s %s", id, Clean(res.Error)))
+	}
+	ops := r.Operations()
+	const most = 12
+	for _, o := range ops[:min(len(ops), most)] {
+		letter := map[string]string{"create": "A", "modify": "M", "delete": "D"}[o.Op]
+		why := ""
+		if o.Status != result.StatusSuccess {
+			why = "  " + string(o.Status) + ": " + Clean(o.Error)
+		}
+		fmt.Fprintf(b, "    %s %s%s\n", letter, Clean(o.Path), why)
+	}
+	if n := len(ops) - most; n > 0 {
+		fmt.Fprintf(b, "    and %d more: countersign show %s\n", n, id)
+	}
+	if res.Outcome == result.Success && !res.DryRun && r.AppliedCommit == "" && len(ops) > 0 {
+		fmt.Fprintf(b, "Not committed yet:  git add %s && git commit\n", paths(ops))
+	}
+}
+
+// paths are those of some operations as a shell reads them, or where they are many, all of them.
+func paths(ops []result.Operation) string {
+	var out []string
+	for _, o := range ops {
+		if Clean(o.Path) != o.Path || len(ops) > 6 {
+			return "-A"
+		}
+		name := ShellQuote(o.Path)
+		if strings.HasPrefix(name, "-") {
+			name = "./" + name
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, " ")
+}
+
+// kindNames name what approvals are of, in a column.
+var kindNames = map[string]string{policy.KindFileChange: "the change", policy.KindSecret: "secrets", policy.KindProtected: "protected paths", policy.KindBreakGlass: "break-glass"}
+
+// Text is all that there is to know of a transaction, for a person: where it stands, what
+// is missing, what to look at and what to type. long adds hashes, ids and addresses.
+func (r Report) Text(again func(args ...string) string, columns int, long bool, s Style) string {
+	var b strings.Builder
+	id := ShortID(r.TransactionID)
+	row := func(name, text string) { fmt.Fprintf(&b, "%s %s\n", s.paint(bold, fmt.Sprintf("%-6s", name)), text) }
+	if r.glassBroken() {
+		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
+	}
+	title := cmp.Or(Quoted(r.Summary), "("+Did(r.Files)+")")
+	fmt.Fprintf(&b, "%s  %s\n", s.paint(bold, title), id)
+	at := r.standsIn(Clean)
+	switch {
+	case r.Waits():
+		at += " (" + r.approvals() + ")"
+	case r.Stands() == state.Denied && r.Verdict != nil:
+		at = r.approvals()
+	}
+	fmt.Fprintf(&b, "%s   %s, %s\n", s.paint(tones[r.Stands().Tone()], at), Clean(r.Proposer.Login), r.filesLine())
+	if r.PullRequest > 0 {
+		text := fmt.Sprint(r.PullRequest)
+		if r.Repository != nil {
+			text += " of " + Clean(r.Repository.Name)
+		}
+		if r.GateOnly {
+			text += ", its own diff: nothing is applied"
+		}
+		row("pull", text)
+	}
+	r.needsText(&b, s)
+	if text := Drift(r.drifts()); text != "" {
+		row("since", text)
+	}
+	if r.Risks != nil && len(r.list().Risks)+len(r.list().More) > 0 {
+		row("risks", fmt.Sprint(r.list().Count()))
+		b.WriteString(Risks(r.list(), columns, risksHeight, s))
+	} else if r.Risks != nil {
+		row("risks", "none found")
+	}
+	if text := r.claimLines(maxClaims); text != "" {
+		row("says", "in the proposer's words, which nobody has verified:")
+		b.WriteString(text)
+	}
+	for _, p := range r.further() {
+		row("too", "proposed by "+from(p))
+	}
+	if r.Confidence != nil {
+		row("sure", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
+	}
+	switch res := r.ApplyResult; {
+	case res != nil && res.Outcome != result.Success:
+		row("apply", s.paint(red, Clean(cmp.Or(res.Error, string(r.Stands())))))
+	case res != nil && r.Stands().Tone() != state.Good:
+		row("apply", "it was applied, and read back")
+	}
+	if r.Author != nil {
+		row("author", r.author())
+	}
+	if r.AppliedCommit != "" {
+		row("commit", r.AppliedCommit)
+	}
+	r.filesText(&b, s, long)
+	if r.Validation != nil && !r.Validation.OK {
+		row("check", s.paint(red, Counted(len(r.Validation.Violations), "violation")))
+		for _, v := range r.Validation.Violations {
+			fmt.Fprintf(&b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
+		}
+	}
+	if steps := r.Steps(id, again); len(steps) > 0 {
+		row("next", strings.ReplaceAll(strings.TrimSpace(StepLines(steps)), "\n    ", "\n       "))
+	}
+	r.idsText(&b, s, row, long)
+	return Fold(b.String(), columns)
+}
+
+// needsText has a row for each approval that is asked for, and for what does not count.
+func (r Report) needsText(b *strings.Builder, s Style) {
+	if r.Verdict == nil {
+		return
+	}
+	said := func(mark, colour, what string, d approval.Judged, why string) {
+		text := Clean(d.Author.Login) + ", " + s.when(d.CreatedAt) + ", " + Clean(cmp.Or(sources[d.Source], d.Source))
+		if d.SignedBy != "" {
+			text += ", signed"
+		}
+		if d.Said != "" {
+			text += "  " + Quoted(d.Said)
+		}
+		fmt.Fprintf(b, "  %s   %-15s  %s%s\n", s.paint(colour, mark), what, text, why)
+	}
+	shown := map[int]bool{}
+	for _, n := range r.Verdict.Needs {
+		what := kindNames[n.Kind]
+		for i, d := range r.Verdict.Decisions {
+			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && !shown[i] {
+				shown[i] = true
+				said("ok", green, what, d, "")
+			}
+		}
+		if n.Approved >= n.Required {
+			continue
+		}
+		var at []string
+		named, more := Reasons(r.list(), n.Kind)
+		for _, one := range named[:min(len(named), 5)] {
+			at = append(at, riskText(one))
+		}
+		if more += len(named) - len(at); more > 0 {
+			at = append(at, fmt.Sprintf("and %d more", more))
+		}
+		signed := map[bool]string{true: "signed, "}[n.Signed]
+		fmt.Fprintf(b, "  %s   %-15s  %s%d of %d%s\n", s.paint(yellow, "--"), what, signed, n.Approved, n.Required, strings.TrimSuffix("  "+strings.Join(at, ", "), "  "))
+	}
+	for i, d := range r.Verdict.Decisions {
+		switch {
+		case shown[i]:
+		case d.Counted && d.Decision == ledger.Deny:
+			said("no", red, "denied", d, "")
+		case d.Counted:
+			said("ok", green, string(d.Decision), d, "")
+		default:
+			said("--", yellow, cmp.Or(Clean(string(d.Decision)), "unclear"), d, "; does not count: "+Clean(d.Why()))
+		}
+	}
+}
+
+// sources say where a decision was made.
+var sources = map[string]string{
+	"local": "in a shell", "rpc": "over JSON-RPC", approval.KindReview: "in a review",
+	approval.KindReviewComment: "in a review comment", approval.KindIssueComment: "in a comment",
+}
+
+func (r Report) filesText(b *strings.Builder, s Style, long bool) {
+	for _, f := range r.Files[:min(len(r.Files), maxRows)] {
+		added, deleted, note := r.lineCounts(f)
+		counts := strings.TrimSpace(s.paint(green, added) + " " + s.paint(red, deleted))
+		fmt.Fprintf(b, "  %-7s %s  %s%s", f.Kind, f.name(), counts, s.paint(yellow, note)+f.renamedFrom(Clean))
+		if long && f.After != nil {
+			fmt.Fprintf(b, "  %s", *f.After)
+		}
+		b.WriteString("\n")
+	}
+	more(b, len(r.Files))
+	for _, o := range r.Operations() {
+		if o.Status != result.StatusSuccess {
+			fmt.Fprintf(b, "  %s %s  %s\n", s.paint(red, string(o.Status)), Clean(o.Path), Clean(o.Error))
+		}
+	}
+}
+
+// idsText is what a record, a ticket or another program calls it by.
+func (r Report) idsText(b *strings.Builder, s Style, row func(name, text string), long bool) {
+	base := Clean(r.BaseCommit[:min(12, len(r.BaseCommit))])
+	if !long {
+		row("ids", fmt.Sprintf("%s  patch %.12s…  base %s", r.TransactionID, r.PatchID, base))
+		return
+	}
+	row("ids", r.TransactionID)
+	for _, one := range []struct{ name, text string }{
+		{"patch", r.PatchID}, {"file given", strings.TrimPrefix(r.InputSHA256, "sha256:")}, {"proposer", Clean(r.Proposer.Kind + ", " + r.Proposer.ID)},
+		{"proposed", s.when(r.CreatedAt)}, {"last change", s.when(r.UpdatedAt)}, {"base", Clean(strings.TrimSuffix(r.BaseCommit+", on "+r.BaseBranch, ", on "))},
+		{"commit", r.AppliedCommit}, {"supersedes", Clean(strings.Join(r.Supersedes, ", "))}, {"ledger", strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit)}, {"record", Clean(r.Record)},
+	} {
+		if one.text != "" && (one.name != "file given" || one.text != r.PatchID) {
+			fmt.Fprintf(b, "       %-12s %s\n", one.name, one.text)
+		}
+	}
+	for _, d := range r.decisions() {
+		if d.SignedBy != "" {
+			fmt.Fprintf(b, "       %-12s by %s with %s\n", "signed", Clean(d.Author.Login), Clean(d.SignedBy))
+		}
+		if d.Source == "local" {
+			fmt.Fprintf(b, "       %-12s by %s: proves only that somebody with this shell said so\n", string(d.Decision), Clean(d.Author.Login))
+		}
+	}
+}
+
+func (r Report) decisions() []approval.Judged {
+	if r.Verdict == nil {
+		return nil
+	}
+	return r.Verdict.Decisions
+}
+
+// Did says what a change does to which files, where its proposer says nothing: "update a.go,
+// add b.go and 3 more".
+func Did(files []File) string {
+	var out []string
+	for _, f := range files[:min(len(files), 2)] {
+		out = append(out, f.Kind+" "+Clean(f.Path))
+	}
+	text := strings.Join(out, ", ")
+	if n := len(files) - len(out); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
