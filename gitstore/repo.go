@@ -1,6 +1,6 @@
 // Package gitstore keeps the ledger in Git and serves commits as file systems.
-// It is, with packfile below it, the only door to go-git; the git program is
-// never run.
+// It is, with packfile below it, the only door to go-git. Where a repository is,
+// of which kind, and whether it may be opened is git's word.
 package gitstore
 
 import (
@@ -26,6 +26,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/index"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -80,23 +81,13 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := readConfig(filepath.Join(at.common, "config"))
-	if err != nil {
+	if err := checkExtensions(at.common); err != nil {
 		return nil, err
-	}
-	if err := checkFormat(raw); err != nil {
-		return nil, err
-	}
-	if isTrue(raw.Section("core").Option("bare")) {
-		at.worktree = ""
 	}
 	files := dotgit.NewRepositoryFilesystem(osfs.New(at.own), osfs.New(at.common))
 	r := &Repo{
 		store: filesystem.NewStorage(files, cache.NewObjectLRUDefault()), gitDir: at.common, ownDir: at.own, worktree: at.worktree,
 		built: map[plumbing.Hash]notedPack{},
-	}
-	if _, err := r.store.Reference(plumbing.HEAD); errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return nil, errors.New("opening the repository: repository does not exist")
 	}
 	r.objects, err = packfile.Open(r.gitObjects(), r.ownObjects())
 	return r, err
@@ -277,7 +268,7 @@ func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
 	}
 	root, err := readTree(s, c.Tree)
 	if err != nil {
-		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, err)
+		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, MissingError{err})
 	}
 	return newTreeFS(s, root)
 }
@@ -319,95 +310,81 @@ func indexed(e index.Entry, f *patch.File) bool {
 // working tree's own Git directory, and the one that all working trees share.
 type place struct{ worktree, own, common string }
 
-// locate finds the repository that dir is in, or a bare one that dir is
-// (gitrepository-layout(5)).
+// locate asks git for the repository that dir is in, or a bare one that dir is.
 func locate(dir string) (place, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return place{}, fmt.Errorf("opening the repository: %w", err)
+	// In a bare repository git fails at the last question, after it has answered the others.
+	said, err := git.Run(context.Background(), dir, "rev-parse", "--is-inside-work-tree", "--show-object-format", "--show-ref-format",
+		"--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel")
+	if said == "" {
+		return place{}, openError(err)
 	}
-	if isGitDir(dir) {
-		return place{"", dir, dir}, nil
+	lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+	if len(lines) < 5 || len(lines) > 6 || lines[0] == "true" && err != nil {
+		return place{}, fmt.Errorf("opening the repository: git rev-parse answered %q", said)
 	}
-	for {
-		dot := filepath.Join(dir, ".git")
-		info, err := os.Stat(dot)
-		switch {
-		case err == nil && info.IsDir():
-			return place{dir, dot, dot}, nil
-		case err == nil:
-			return linked(dir, dot)
-		case !errors.Is(err, fs.ErrNotExist):
-			return place{}, fmt.Errorf("opening the repository: %w", err)
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return place{}, ErrNotRepository
-		}
-		dir = up
+	if format := lines[1]; format != "sha1" {
+		return place{}, &UnsupportedError{&wire.HashError{Format: format}}
 	}
+	if format := lines[2]; format != "files" && format != "--show-ref-format" { // a git before 2.44 knows no other
+		return place{}, &UnsupportedError{fmt.Errorf("its refs are stored as %s (extensions.refStorage)", format)}
+	}
+	at := place{own: filepath.FromSlash(lines[3]), common: filepath.FromSlash(lines[4])}
+	if lines[0] != "true" {
+		return at, nil
+	}
+	at.worktree = filepath.FromSlash(lines[5])
+	if filepath.Join(at.worktree, ".git") == at.own {
+		return at, nil
+	}
+	// core.worktree may name any directory, such as a home.
+	back, err := git.Run(context.Background(), at.worktree, "rev-parse", "--path-format=absolute", "--git-dir")
+	if err != nil || filepath.FromSlash(strings.TrimSuffix(back, "\n")) != at.own {
+		return place{}, &UnsupportedError{fmt.Errorf("its core.worktree is %s, which is not a working tree of it", at.worktree)}
+	}
+	return at, nil
 }
 
-// linked follows a .git file ("gitdir: PATH") and, from a linked working tree,
-// its commondir.
-func linked(dir, dot string) (place, error) {
-	own, err := readPath(dot, "gitdir: ", dir)
-	if err != nil {
-		return place{}, err
-	}
-	common, err := readPath(filepath.Join(own, "commondir"), "", own)
-	if errors.Is(err, fs.ErrNotExist) {
-		common, err = own, nil
-	}
-	return place{dir, own, common}, err
+// An UnsafeError is a repository of another user, which git does not open.
+type UnsafeError struct {
+	Dir  string
+	Mend string // the command that git gives
 }
 
-// readPath reads a file that holds one path, relative to base.
-func readPath(file, prefix, base string) (string, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("opening the repository: %w", err)
-	}
-	path, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
-	if !ok || path == "" {
-		return "", fmt.Errorf("opening the repository: %s is malformed", file)
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(base, path)
-	}
-	return filepath.Clean(path), nil
+func (e *UnsafeError) Error() string {
+	return e.Dir + " belongs to another user, and git does not open it (safe.directory)"
 }
 
-// isGitDir reports whether a directory is itself what .git is elsewhere, by what
-// git looks for.
-func isGitDir(dir string) bool {
-	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return false
-		}
+// openError is what git's refusal to open a repository means.
+func openError(err error) error {
+	var refused *git.Error
+	if !errors.As(err, &refused) {
+		return err
 	}
-	return true
+	switch said := refused.Said; {
+	case strings.HasPrefix(said, "not a git repository (or any"):
+		return ErrNotRepository
+	case strings.HasPrefix(said, "detected dubious ownership"):
+		_, dir, _ := strings.Cut(strings.TrimSuffix(strings.SplitN(said, "\n", 2)[0], "'"), "'")
+		return &UnsafeError{dir, strings.TrimSpace(said[strings.LastIndex(said, "\n")+1:])}
+	case strings.Contains(said, "repo version"), strings.Contains(said, "repository extension"):
+		return &UnsupportedError{refused}
+	}
+	return fmt.Errorf("opening the repository: %w", err)
 }
 
 // supported are the extensions (gitrepository-layout, repository-version) that
-// change nothing for us: a config.worktree is read, an object that a partial
+// change nothing for us, or that git answers for: a config.worktree is read, an object that a partial
 // clone did not fetch is an error and never an absent file.
-var supported = []string{"worktreeconfig", "partialclone", "preciousobjects", "noop", "noop-v1", "relativeworktrees"}
+var supported = []string{"worktreeconfig", "partialclone", "preciousobjects", "noop", "noop-v1", "relativeworktrees", "objectformat", "refstorage"}
 
-// checkFormat says plainly which kind of repository cannot be read.
-func checkFormat(raw *config.Config) error {
-	if v := raw.Section("core").Option("repositoryformatversion"); v != "" && v != "0" && v != "1" {
-		return &UnsupportedError{fmt.Errorf("core.repositoryFormatVersion is %q", v)}
+// checkExtensions refuses what git may know and this package does not.
+func checkExtensions(gitDir string) error {
+	raw, err := readConfig(filepath.Join(gitDir, "config"))
+	if err != nil {
+		return err
 	}
 	for _, o := range raw.Section("extensions").Options {
-		key, value := strings.ToLower(o.Key), strings.ToLower(o.Value)
-		switch {
-		case slices.Contains(supported, key), key == "objectformat" && value == "sha1", key == "refstorage" && value == "files":
-		case key == "objectformat":
-			return &UnsupportedError{&wire.HashError{Format: value}}
-		case key == "refstorage":
-			return &UnsupportedError{fmt.Errorf("its refs are stored as %s (extensions.refStorage)", value)}
-		default:
+		if !slices.Contains(supported, strings.ToLower(o.Key)) {
 			return &UnsupportedError{fmt.Errorf("extensions.%s is set", o.Key)}
 		}
 	}

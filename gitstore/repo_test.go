@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -188,15 +189,16 @@ func TestKindsOfRepository(t *testing.T) {
 			w.git("config", "extensions.partialClone", "origin")
 		}, ""},
 		{"a value that go-git does not know", func(w work) { w.git("config", "branch.main.rebase", "merges") }, ""},
-		{"a newer format", func(w work) { w.git("config", "core.repositoryFormatVersion", "2") }, "core.repositoryFormatVersion"},
+		{"a newer format", func(w work) { w.git("config", "core.repositoryFormatVersion", "2") }, "repo version <= 1, found 2"},
 		{"reftable", func(w work) {
 			w.git("config", "core.repositoryFormatVersion", "1")
 			w.appendConfig("[extensions]\n\trefStorage = reftable\n")
-		}, "refs are stored as reftable"},
+		}, "refstorage"},
 		{"SHA-256", func(w work) {
 			w.git("config", "core.repositoryFormatVersion", "1")
 			w.appendConfig("[extensions]\n\tobjectFormat = sha256\n")
 		}, "objects are named by SHA256, and only SHA-1 is supported"},
+		{"core.worktree of somebody else", func(w work) { w.git("config", "core.worktree", filepath.Dir(w.dir)) }, "which is not a working tree of it"},
 		{"an extension of the future", func(w work) { w.appendConfig("[extensions]\n\tnovelty = true\n") }, "extensions.novelty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -217,6 +219,75 @@ func TestKindsOfRepository(t *testing.T) {
 				t.Errorf("%s %v", head, err)
 			}
 		})
+	}
+}
+
+// TestPlaces: where git says that a repository and its working tree are, also where the
+// caller's environment names another one.
+func TestPlaces(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := work{t, dir}
+	w.git("init", "--quiet", "plain")
+	w.git("-C", "plain", "-c", "user.name=A", "-c", "user.email=a@x", "commit", "--quiet", "--allow-empty", "--message=1")
+	w.git("-C", "plain", "worktree", "add", "--quiet", "../linked")
+	w.git("clone", "--quiet", "--bare", "plain", "hidden/.bare")
+	w.write("hidden/.git", "gitdir: ./.bare\n")
+	w.git("-C", "hidden", "worktree", "add", "--quiet", "-b", "dev", "dev")
+	w.git("init", "--quiet", "saysbare")
+	w.git("-C", "saysbare", "config", "extensions.worktreeConfig", "true")
+	w.git("-C", "saysbare", "config", "--worktree", "core.bare", "true")
+	w.git("init", "--quiet", "--separate-git-dir=apart.git", "apart")
+	w.git("init", "--quiet", "super")
+	w.git("-C", "super", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", dir+"/plain", "sub")
+	w.git("-C", "super/sub", "worktree", "add", "--quiet", "../../ofsub")
+	w.write("plain/sub/x", "")
+	w.git("init", "--quiet", "other")
+	t.Setenv("GIT_DIR", dir+"/other/.git")
+	t.Setenv("GIT_WORK_TREE", dir+"/other")
+	for _, c := range []struct{ from, worktree, gitDir string }{
+		{"plain", "plain", "plain/.git"},
+		{"plain/sub", "plain", "plain/.git"},
+		{"plain/.git", "", "plain/.git"},
+		{"linked", "linked", "plain/.git"},
+		{"hidden/.bare", "", "hidden/.bare"},
+		{"hidden/dev", "hidden/dev", "hidden/.bare"},
+		{"saysbare", "", "saysbare/.git"},
+		{"apart", "apart", "apart.git"},
+		{"super/sub", "super/sub", "super/.git/modules/sub"},
+		{"ofsub", "ofsub", "super/.git/modules/sub"},
+	} {
+		repo, err := gitstore.Open(w.path(c.from))
+		if err != nil {
+			t.Errorf("%s: %v", c.from, err)
+			continue
+		}
+		if c.worktree != "" {
+			c.worktree = w.path(c.worktree)
+		}
+		if root, err := repo.Worktree(); err != nil || root != c.worktree || repo.Dir() != w.path(c.gitDir) {
+			t.Errorf("%s: its working tree is %q and its Git directory %q, %v", c.from, root, repo.Dir(), err)
+		}
+	}
+	if _, err := gitstore.Open(dir); !errors.Is(err, gitstore.ErrNotRepository) {
+		t.Errorf("no repository: %v", err)
+	}
+	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+	var unsafe *gitstore.UnsafeError
+	if _, err := gitstore.Open(w.path("plain")); !errors.As(err, &unsafe) || unsafe.Dir != w.path("plain") || unsafe.Mend != "git config --global --add safe.directory "+w.path("plain") {
+		t.Errorf("of another user: %v, %+v", err, unsafe)
+	}
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "safe.directory")
+	t.Setenv("GIT_CONFIG_VALUE_0", w.path("plain"))
+	if _, err := gitstore.Open(w.path("plain")); err != nil {
+		t.Errorf("of another user, and called safe: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := gitstore.Open(w.path("plain")); !errors.Is(err, git.ErrNotInstalled) {
+		t.Errorf("without git: %v", err)
 	}
 }
 
@@ -247,9 +318,20 @@ func TestSettings(t *testing.T) {
 	for _, unset := range []string{"user.name", "user.email", "core.filemode"} {
 		_ = exec.Command("git", "-C", w.dir, "config", "--unset", unset).Run()
 	}
+	write("linked", "[user]\n\temail = linked@localhost\n")
+	link := filepath.Join(t.TempDir(), "home")
+	if err := os.Symlink(filepath.Dir(w.dir), link); err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(filepath.Join(link, ".gitconfig"), []byte("[includeIf \"gitdir:~/"+filepath.Base(w.dir)+"/\"]\n\tpath = "+home+"/linked\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.open().Settings(func(name string) string { return map[string]string{"HOME": link, "GIT_CONFIG_NOSYSTEM": "1"}[name] }); err != nil || got.Email != "linked@localhost" {
+		t.Errorf("a home that is a link: %+v %v", got, err)
+	}
 	env := map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1"}
 	got, err := w.open().Settings(func(name string) string { return env[name] })
-	if err != nil || got.Name != "More" || got.Email != "here@localhost" || !got.IgnoreMode || got.Worktree != "" {
+	if err != nil || got.Name != "More" || got.Email != "here@localhost" || !got.IgnoreMode {
 		t.Errorf("%+v %v", got, err)
 	}
 	for _, key := range []string{"user.name", "user.email"} {

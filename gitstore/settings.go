@@ -23,7 +23,6 @@ import (
 type Settings struct {
 	Name, Email string // whose commits would be made here; either may be empty
 	IgnoreMode  bool   // core.fileMode is off
-	Worktree    string // core.worktree
 	Excludes    string // core.excludesFile, or where it is by default; "" for nowhere
 
 	// SSHCommand, SSHVariant, Pager and OwnPager are core.sshCommand, ssh.variant,
@@ -41,6 +40,9 @@ type Settings struct {
 // and refuses values that it does not know.
 func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	s := settings{values: map[string]string{}, gitDir: r.ownDir, home: getenv("HOME")}
+	if real, err := filepath.EvalSymlinks(s.home); err == nil && s.home != "" {
+		s.home = real // as gitDir is, which conditions compare it with
+	}
 	files := []string{"/etc/gitconfig"}
 	if getenv("GIT_CONFIG_NOSYSTEM") != "" {
 		files = nil
@@ -65,7 +67,7 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	}
 	return Settings{
 		Name: s.identity(getenv, "name"), Email: s.identity(getenv, "email"),
-		IgnoreMode: isFalse(s.values["core.filemode"]), Worktree: s.values["core.worktree"],
+		IgnoreMode: isFalse(s.values["core.filemode"]),
 		SSHCommand: own.values["core.sshcommand"], SSHVariant: own.values["ssh.variant"],
 		Pager: own.values["core.pager"], OwnPager: own.values["countersign.pager"],
 		Excludes:   s.userFile("core.excludesfile", "ignore", r.worktree, getenv),

@@ -42,10 +42,10 @@ func (t *treeFS) fail(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// errMissing is an object that cannot be read, for whatever reason.
-type errMissing struct{ err error }
+// A MissingError is an object that cannot be read, for whatever reason.
+type MissingError struct{ err error }
 
-func (e errMissing) Error() string {
+func (e MissingError) Error() string {
 	return "the object is not in this repository (a partial or damaged clone?): " + e.err.Error()
 }
 
@@ -66,7 +66,7 @@ func (t *treeFS) dir(name string) (*node, error) {
 	}
 	entries, err := readTree(t.store, e.id)
 	if err != nil {
-		return nil, errMissing{err}
+		return nil, MissingError{err}
 	}
 	if n, err = newNode(entries); err != nil {
 		return nil, fmt.Errorf("tree %s %w", e.id, err)
@@ -132,7 +132,7 @@ func (t *treeFS) info(op, name string) (treeInfo, error) {
 	i := treeInfo{e.name, modeOf(e.mode), 0}
 	if e.mode.IsFile() {
 		if _, i.size, err = t.store.Size(e.id); err != nil {
-			return treeInfo{}, t.fail(op, name, errMissing{err})
+			return treeInfo{}, t.fail(op, name, MissingError{err})
 		}
 	}
 	return i, nil
@@ -186,7 +186,7 @@ func (t *treeFS) blob(op, name string, kind fs.FileMode, other error) ([]byte, e
 	}
 	b, err := readObject(t.store, plumbing.BlobObject, e.id)
 	if err != nil {
-		return nil, t.fail(op, name, errMissing{err})
+		return nil, t.fail(op, name, MissingError{err})
 	}
 	return bytes.Clone(b), nil // it is the caller's own
 }

@@ -85,6 +85,7 @@ var mayImport = map[string][]string{
 	"gitstore/verdict/cheat": {"gitstore/lineage", "gitstore/object", "pipeline/canon", "pipeline/ledger", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/verdict":       {"gitstore/bundle", "gitstore/lineage", "pipeline/audit", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/packfile":      {"gitstore/object", "github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
+	"gitstore/git":           {},
 	"gitstore/index":         {"github.com/go-git/go-git/v5"},
 	"gitstore/ignore":        {},
 	"gitstore/attributes":    {"gitstore/ignore"},
@@ -93,7 +94,7 @@ var mayImport = map[string][]string{
 	"pipeline/sshsig":        {"golang.org/x/crypto"},
 	"gitstore/wire":          {"pipeline/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore": {
-		"pipeline/lazyregexp", "gitstore/bundle", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/filter", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
+		"pipeline/lazyregexp", "gitstore/bundle", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/git", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/filter", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
@@ -136,7 +137,7 @@ var mayImport = map[string][]string{
 	"cmd/verify/internal/worker": {"gitstore/bundle", "gitstore/verdict", "gitstore/verdict/cheat", "pipeline/audit"},
 	"cmd/verify":                 {"cmd/verify/internal/worker"},
 	"cmd/countersign": {
-		"gitstore/lineage", "gitstore/verdict", "gitstore/attributes", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sigstore", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
+		"gitstore/lineage", "gitstore/verdict", "gitstore/attributes", "gitstore/git", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sigstore", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
 		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/explain", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses", "pipeline/online", "cmd/countersign/internal/rest",
 		"pipeline/policy", "pipeline/secret", "pipeline/seal", "pipeline/sandbox", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",

@@ -131,9 +131,6 @@ func openWorktree(r *pipeline.Runner, repo *gitstore.Repo, settings gitstore.Set
 	if err != nil || dir == "" {
 		return err
 	}
-	if settings.Worktree != "" {
-		return &gitstore.UnsupportedError{Err: errors.New("core.worktree is set")}
-	}
 	tree, err := workspace.Open(dir, repo.StateDir(), settings.IgnoreMode)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/attest"
@@ -211,6 +212,9 @@ var table = []row{
 	value(ledger.ErrNoneOpen, cli.ExitRefused, reviewHint),
 	value(ledger.ErrNotFound, cli.ExitRefused, func(again command) string { return again("list") }),
 	value(gitstore.ErrNotRepository, cli.ExitRefused, say("run it inside a Git repository, or name one with -C DIR")),
+	value(git.ErrNotInstalled, cli.ExitIO, say("install Git, version 2.39 or later, and see that it is in PATH")),
+	on(cli.ExitRefused, func(e *gitstore.UnsafeError, _ command) string { return "only if you trust what is in it: " + e.Mend }),
+	always[gitstore.MissingError](cli.ExitIO, "git fetch --refetch --no-filter origin brings all that a partial clone left out; git fsck tells whether a clone is damaged"),
 	value(gitstore.ErrNoCommits, cli.ExitRefused, say("make a first commit: a patch needs a base to apply to")),
 	always[*wire.HashError](cli.ExitRefused, "repositories of the object format sha256 are not supported, nor are clones of them; git init --object-format=sha1 makes another"),
 	always[*gitstore.UnsupportedError](cli.ExitRefused, "a plain clone of it works: git clone --no-local"),
