@@ -270,15 +270,36 @@ func (r *Repo) tip(name plumbing.ReferenceName) (plumbing.Hash, error) {
 	return plumbing.NewHash(text), nil
 }
 
-func (r *Repo) packedTip(name plumbing.ReferenceName) (plumbing.Hash, error) {
-	ref, err := r.store.Reference(name)
-	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return plumbing.ZeroHash, nil
+func (r *Repo) packedTip(name plumbing.ReferenceName) (id plumbing.Hash, err error) {
+	err = r.packedRefs(func(packed, tip string) {
+		if packed == name.String() {
+			id = plumbing.NewHash(tip)
+		}
+	})
+	return id, err
+}
+
+// packedRefs calls visit for every ref in packed-refs (git-pack-refs(1)). A line that is
+// none is an error, as it is to git.
+func (r *Repo) packedRefs(visit func(name, id string)) error {
+	file := filepath.Join(r.gitDir, "packed-refs")
+	packed, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the refs: %w", err)
 	}
-	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("reading %s: %w", name, err)
+	for line := range strings.Lines(string(packed)) {
+		text, whole := strings.CutSuffix(line, "\n")
+		id, name, ok := strings.Cut(text, " ")
+		peeled, isPeeled := strings.CutPrefix(text, "^")
+		switch {
+		case whole && strings.HasPrefix(text, "#"), whole && isPeeled && plumbing.IsHash(peeled):
+		case whole && ok && plumbing.IsHash(id) && name != "":
+			visit(name, id)
+		default:
+			return fmt.Errorf("reading the refs: the file %s is damaged: %+q is no ref", file, text[:min(len(text), 80)])
+		}
 	}
-	return ref.Hash(), nil
+	return nil
 }
 
 // refsBelow returns the refs in a directory such as "refs/replace", with what they
@@ -311,17 +332,12 @@ func (r *Repo) refsBelow(dir string) (map[string]plumbing.Hash, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the refs: %w", err)
 	}
-	packed, err := os.ReadFile(filepath.Join(r.gitDir, "packed-refs"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the refs: %w", err)
-	}
-	for line := range strings.Lines(string(packed)) {
-		id, name, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if _, loose := refs[name]; ok && !loose && plumbing.IsHash(id) && strings.HasPrefix(name, dir+"/") {
+	err = r.packedRefs(func(name, id string) {
+		if _, loose := refs[name]; !loose && strings.HasPrefix(name, dir+"/") {
 			refs[name] = plumbing.NewHash(id)
 		}
-	}
-	return refs, nil
+	})
+	return refs, err
 }
 
 // RefNames returns the full names of all refs, in order.

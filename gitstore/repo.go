@@ -89,6 +89,9 @@ func Open(dir string) (*Repo, error) {
 		store: filesystem.NewStorage(files, cache.NewObjectLRUDefault()), gitDir: at.common, ownDir: at.own, worktree: at.worktree,
 		built: map[plumbing.Hash]notedPack{},
 	}
+	if err := r.packedRefs(func(string, string) {}); err != nil {
+		return nil, err
+	}
 	r.objects, err = packfile.Open(r.gitObjects(), r.ownObjects())
 	return r, err
 }

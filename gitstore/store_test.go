@@ -230,6 +230,31 @@ func TestT51DamagedRef(t *testing.T) {
 	}
 }
 
+// TestT51DamagedPackedRefs: where packed-refs cannot be read, refs are not known, also where
+// the ledger's has a file of its own.
+func TestT51DamagedPackedRefs(t *testing.T) {
+	w := newWork(t, nil)
+	w.add("one")
+	w.git("pack-refs", "--all")
+	w.add("two")
+	packed, err := os.ReadFile(w.path(".git/packed-refs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger := w.git("rev-parse", gitstore.LedgerRef) + " "
+	for _, data := range []string{"garbage\n", "\x00\x01", "PACK\x00\x00", ledger, ledger + "\n", "^" + ledger + "\n", "\n"} {
+		w.write(".git/packed-refs", string(packed)+data)
+		if _, err := gitstore.Open(w.dir); err == nil || !strings.Contains(err.Error(), "packed-refs is damaged") {
+			t.Errorf("%q: %v", data, err)
+		}
+		if out, err := w.try("for-each-ref"); err == nil {
+			t.Errorf("git takes %q: %s", data, out)
+		}
+	}
+	w.write(".git/packed-refs", string(packed))
+	w.sound(2)
+}
+
 // TestT51SymbolicRef: a ledger that is another branch's other name would move
 // that branch.
 func TestT51SymbolicRef(t *testing.T) {
