@@ -364,7 +364,7 @@ func openError(err error) error {
 		return err
 	}
 	switch said := refused.Said; {
-	case strings.HasPrefix(said, "not a git repository (or any"):
+	case strings.HasPrefix(said, "not a git repository (or any"), errors.Is(err, fs.ErrNotExist):
 		return ErrNotRepository
 	case strings.HasPrefix(said, "detected dubious ownership"):
 		_, dir, _ := strings.Cut(strings.TrimSuffix(strings.SplitN(said, "\n", 2)[0], "'"), "'")
