@@ -319,7 +319,7 @@ func locate(dir string) (place, error) {
 	said, err := git.Run(context.Background(), dir, "rev-parse", "--is-inside-work-tree", "--show-object-format", "--show-ref-format",
 		"--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel")
 	if said == "" {
-		return place{}, openError(err)
+		return place{}, openError(dir, err)
 	}
 	lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
 	if len(lines) < 5 || len(lines) > 6 || lines[0] == "true" && err != nil {
@@ -357,14 +357,17 @@ func (e *UnsafeError) Error() string {
 	return e.Dir + " belongs to another user, and git does not open it (safe.directory)"
 }
 
-// openError is what git's refusal to open a repository means.
-func openError(err error) error {
+// openError is what git's refusal to open the repository of a directory means.
+func openError(dir string, err error) error {
 	var refused *git.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
+	if _, statErr := os.Stat(dir); errors.Is(statErr, fs.ErrNotExist) {
+		return ErrNotRepository
+	}
 	switch said := refused.Said; {
-	case strings.HasPrefix(said, "not a git repository (or any"), errors.Is(err, fs.ErrNotExist):
+	case strings.HasPrefix(said, "not a git repository (or any"):
 		return ErrNotRepository
 	case strings.HasPrefix(said, "detected dubious ownership"):
 		_, dir, _ := strings.Cut(strings.TrimSuffix(strings.SplitN(said, "\n", 2)[0], "'"), "'")
