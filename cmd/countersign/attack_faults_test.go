@@ -243,3 +243,39 @@ func TestT52SettlesAtOnce(t *testing.T) {
 	a.comment()
 	a.audits()
 }
+
+// Every read by Git fails once, and the first push: the settle goes on as if none had. One
+// that is refused is asked once.
+func TestT61GitFaults(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "")
+	a.says("ada", "/approve "+a.fingerprint)
+	a.clone()
+	for n := range 100 { // each takes the first request that follows one which went well
+		a.s.Fail(githubtest.Fault{Path: "/acme/site.git/info/refs", Status: 502, Skip: n})
+		a.s.Fail(githubtest.Fault{Path: "/acme/site.git/git-upload-pack", Status: 502, Skip: n})
+	}
+	a.s.Fail(githubtest.Fault{Path: "/acme/site.git/git-receive-pack", Status: 502})
+	a.settle(0, "--no-gate")
+	a.s.Heal()
+	if got := a.status(a.tx); got != "completed" {
+		t.Errorf("%s is %s", a.tx, got)
+	}
+	for _, status := range []int{401, 403, 404} {
+		a.clone()
+		a.s.ResetRequests()
+		a.s.Fail(githubtest.Fault{Path: "/acme/site.git/", Status: status, Times: -1})
+		code, _, stderr := a.run("settle", "--pr", "1", "--no-gate")
+		a.s.Heal()
+		asked := 0
+		for _, r := range a.s.Requests() {
+			if strings.HasPrefix(r.Path, "/acme/site.git/") {
+				asked++
+			}
+		}
+		if code != cli.ExitIO || asked != 1 {
+			t.Errorf("%d: exit code %d after %d requests: %s", status, code, asked, stderr)
+		}
+	}
+	a.audits()
+}

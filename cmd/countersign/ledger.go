@@ -175,7 +175,7 @@ func (a *App) tokenHost(settings gitstore.Settings) string {
 // where nothing is recorded that could hold them, its credential helpers. A token goes to one host alone: that of the workflow's server, else
 // the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
 func (a *App) credentials(address string, settings gitstore.Settings, first string) (wire.Options, error) {
-	o := wire.Options{SSH: wire.SSH{
+	o := wire.Options{Wait: a.pause, SSH: wire.SSH{
 		Command: cmp.Or(a.Getenv("GIT_SSH_COMMAND"), settings.SSHCommand),
 		Program: a.Getenv("GIT_SSH"),
 		Variant: cmp.Or(a.Getenv("GIT_SSH_VARIANT"), settings.SSHVariant),

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -85,7 +86,10 @@ func (e *HashError) Error() string {
 
 // A StatusError is an HTTP answer that is none of the others: overload, a
 // server's own fault.
-type StatusError struct{ Status int }
+type StatusError struct {
+	Status int
+	after  time.Duration // as the server says, when to try again
+}
 
 func (e *StatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the server answered with status %d %s", e.Status, http.StatusText(e.Status)))

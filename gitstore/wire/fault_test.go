@@ -1,8 +1,10 @@
 package wire_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -78,6 +80,105 @@ func TestT61ReadFaults(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// What a server fails to answer once is read again, in a call as a whole, and what it refuses is not.
+// What is pushed is sent once, and so is a read without anything to wait with.
+func TestT61ReadAgain(t *testing.T) {
+	srv, side := httpSide(t, wiretest.Options{})
+	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
+	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}}
+	var waits []time.Duration
+	side.o.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+	fails := func(f wiretest.Fault, times int) {
+		waits = nil
+		srv.SetFault(func(int, *http.Request) wiretest.Fault {
+			if times--; times < 0 {
+				return wiretest.Fault{}
+			}
+			return f
+		})
+	}
+	stays := func(f wiretest.Fault) bool {
+		return f.Status == 401 || f.Status == 403 || f.Status == 404 || f.Body != "" || f.Kind == wiretest.HTMLBefore || f.Kind == wiretest.HTMLAfter
+	}
+	for _, f := range wiretest.All() {
+		pause := time.Second
+		if f.Status == 429 {
+			pause = time.Minute
+		}
+		var pack bytes.Buffer
+		for what, read := range map[string]func(s *wire.Server) error{
+			"Tip":      func(s *wire.Server) error { _, err := s.Tip(t.Context(), ledger); return err },
+			"Branches": func(s *wire.Server) error { _, err := s.Branches(t.Context()); return err },
+			"Tags":     func(s *wire.Server) error { _, err := s.Tags(t.Context()); return err },
+			"Fetch":    func(s *wire.Server) error { _, err := s.Fetch(t.Context(), req); return err },
+			"FetchTo":  func(s *wire.Server) error { return s.FetchTo(t.Context(), req, &pack) },
+		} {
+			s := side.open(t)
+			fails(f, 1)
+			if err := read(s); stays(f) != (err != nil) || stays(f) != (len(waits) == 0) || err == nil && waits[0] != pause {
+				t.Errorf("%s, %s: %v after %v", what, f, err, waits)
+			}
+		}
+		next, pushed := side.repo.Pack(tip, map[string]string{"a": f.String()})
+		s := side.open(t)
+		fails(f, 1)
+		if err := s.Push(t.Context(), ledger, tip, next, pushed); err == nil || len(waits) > 0 {
+			t.Errorf("push, %s: %v after %v", f, err, waits)
+		}
+		tip = side.repo.Ref(ledger)
+		req.Wants[0] = tip
+	}
+
+	bad := wiretest.Fault{Kind: wiretest.StatusBefore, Status: 502}
+	fails(bad, 9)
+	if _, err := side.open(t).Tip(t.Context(), ledger); err == nil || fmt.Sprint(waits) != "[1s 2s 4s 8s]" {
+		t.Errorf("502 for ever: %v after %v", err, waits)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	side.o.Wait = func(ctx context.Context, _ time.Duration) error { stop(); return ctx.Err() }
+	fails(bad, 9)
+	if _, err := side.open(t).Tip(ctx, ledger); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+	side.o.Wait = nil
+	fails(bad, 1)
+	if _, err := side.open(t).Tip(t.Context(), ledger); err == nil {
+		t.Error("it was asked again, with nothing to wait with")
+	}
+	srv.SetFault(nil)
+}
+
+// A pack that is cut off is asked for again, but for one that was handed on already.
+func TestT61CutPackAgain(t *testing.T) {
+	srv, side := httpSide(t, wiretest.Options{})
+	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
+	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}}
+	waits := 0
+	side.o.Wait = func(context.Context, time.Duration) error { waits++; return nil }
+	for _, kind := range []wiretest.Kind{wiretest.CutAnswer, wiretest.Truncate} {
+		waits = 0
+		s := side.open(t)
+		mustTip(t, s, ledger, tip)
+		once := func() {
+			cut := false
+			srv.SetFault(func(int, *http.Request) (f wiretest.Fault) {
+				if !cut {
+					f.Kind, cut = kind, true
+				}
+				return f
+			})
+		}
+		once()
+		if pack, err := s.Fetch(t.Context(), req); err != nil || waits != 1 || !bytes.HasPrefix(pack, []byte("PACK")) || len(pack) > 300<<10 {
+			t.Errorf("%s: %d bytes, %v after %d waits", kind, len(pack), err, waits)
+		}
+		once()
+		if err := s.FetchTo(t.Context(), req, new(bytes.Buffer)); err == nil || waits != 1 {
+			t.Errorf("%s, in FetchTo: %v after %d waits", kind, err, waits)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
@@ -209,7 +210,13 @@ func (g *guard) checkStatus(req *http.Request, resp *http.Response) error {
 	case http.StatusNotFound:
 		return ErrNotFound
 	}
-	return &StatusError{resp.StatusCode}
+	failed := &StatusError{Status: resp.StatusCode}
+	if seconds, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 20); err == nil {
+		failed.after = time.Duration(seconds) * time.Second
+	} else if resp.StatusCode == http.StatusTooManyRequests {
+		failed.after = maxWait
+	}
+	return failed
 }
 
 // drain reads what little is left, so that the connection is used again.

@@ -10,6 +10,8 @@
 //   - [Server.Tip] returns zero only if a complete list of refs lacks the ref.
 //   - [Server.Fetch] returns only a pack whose trailer is right. What the
 //     objects are is for their reader to check.
+//   - What reads is asked again, as [Options] allow, where the network or the
+//     server fails, and never where access is refused. A push is sent once.
 //   - A call ends when its context or the timeout does, whatever the server does,
 //     and takes no more memory than the limits say.
 //   - Credentials go to the host of the URL only, over TLS or to this machine,
@@ -34,6 +36,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -55,7 +58,7 @@ const DefaultUserAgent = "git/countersign"
 // Options are what a URL does not say. The zero value is none.
 type Options struct {
 	Dir       string        // absolute; what a relative path in the URL is relative to
-	Timeout   time.Duration // of one call as a whole; 0 is DefaultTimeout
+	Timeout   time.Duration // of one call as a whole, with its pauses; 0 is DefaultTimeout
 	UserAgent string        // "" is DefaultUserAgent
 
 	// Authorization is the whole value of that header; see [Basic]
@@ -72,6 +75,9 @@ type Options struct {
 	// over ssh may follow one by itself.
 	Exact bool
 
+	// Wait waits before something is read again, and fails where ctx ends. Nil reads once.
+	Wait func(ctx context.Context, d time.Duration) error
+
 	TLS *tls.Config // nil is the system's
 	SSH SSH
 }
@@ -84,6 +90,7 @@ type Server struct {
 	role    string
 	agent   string
 	timeout time.Duration
+	wait    func(context.Context, time.Duration) error
 	client  client
 	at      *transport.Endpoint // http's changes when the server redirects
 	caps    *capability.List    // of the last list of refs; nil before
@@ -112,7 +119,7 @@ func Open(url string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the remote %s: %w", r, err)
 	}
-	s := &Server{remote: r, role: o.Role, agent: o.UserAgent, timeout: o.Timeout, at: r.endpoint()}
+	s := &Server{remote: r, role: o.Role, agent: o.UserAgent, timeout: o.Timeout, wait: o.Wait, at: r.endpoint()}
 	switch r.scheme {
 	case "file":
 		s.client = newFileClient(r.path)
@@ -147,7 +154,7 @@ func (s *Server) has(c capability.Capability) bool { return s.caps != nil && s.c
 // server's refs lacks it. Every call asks the server.
 func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err error) {
 	doing := fmt.Sprintf("asking for %q", ref)
-	err = s.call(ctx, doing, func(ctx context.Context) error {
+	err = s.call(ctx, doing, always, func(ctx context.Context) error {
 		if ref == "HEAD" {
 			adv, err := s.list(ctx)
 			if err == nil && adv.Head != nil {
@@ -169,7 +176,7 @@ func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err er
 
 // Branches returns the full names of the server's branches, in order. Every call asks the server.
 func (s *Server) Branches(ctx context.Context) (branches []string, err error) {
-	err = s.call(ctx, "asking for the branches", func(ctx context.Context) error {
+	err = s.call(ctx, "asking for the branches", always, func(ctx context.Context) error {
 		adv, err := s.list(ctx)
 		if err != nil {
 			return err
@@ -189,7 +196,7 @@ func (s *Server) Branches(ctx context.Context) (branches []string, err error) {
 // which a signed or annotated tag is about. Every call asks the server.
 func (s *Server) Tags(ctx context.Context) (map[string]string, error) {
 	tags := map[string]string{}
-	err := s.call(ctx, "asking for the tags", func(ctx context.Context) error {
+	err := s.call(ctx, "asking for the tags", always, func(ctx context.Context) error {
 		adv, err := s.list(ctx)
 		if err != nil {
 			return err
@@ -227,33 +234,60 @@ func (s *Server) list(ctx context.Context) (*packp.AdvRefs, error) {
 	return adv, nil
 }
 
-// call does one thing within the timeout, and makes its error an [Error].
-func (s *Server) call(ctx context.Context, doing string, do func(context.Context) error) error {
+// What is read is tried so often, after pauses of so long in all: with a second, then two, four and
+// eight a server may be down for a quarter of a minute.
+const (
+	maxTries = 5
+	maxWait  = time.Minute
+)
+
+// always lets a call that reads be made again.
+func always() bool { return true }
+
+// call does one thing within the timeout, and makes its error an [Error]. It is done again
+// after a failure that may pass, as long as again allows that; nil never does.
+func (s *Server) call(ctx context.Context, doing string, again func() bool, do func(context.Context) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := new(notes)
-	s.notes = n
-	s.client.begin(n)
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	err := limited.Err()
-	if err == nil {
-		err = do(limited)
-	}
-	if err == nil {
-		return nil
+	err, left := limited.Err(), maxWait
+	for try := 1; ; try++ {
+		s.notes = new(notes)
+		s.client.begin(s.notes)
+		if err == nil {
+			err = do(limited)
+		}
+		if err == nil {
+			return nil
+		}
+		err = cmp.Or(s.notes.why(), strip(err))
+		pause, passes := passing(err, time.Second<<(try-1))
+		if !passes || pause > left || try == maxTries || limited.Err() != nil || s.wait == nil || again == nil || !again() || s.wait(limited, pause) != nil {
+			break
+		}
+		err, left = nil, left-pause
 	}
 	switch {
 	case ctx.Err() != nil:
 		err = &NetworkError{ctx.Err()}
 	case limited.Err() != nil:
 		err = &NetworkError{fmt.Errorf("no end after %v: %w", s.timeout, limited.Err())}
-	case n.why() != nil:
-		err = n.why()
-	default:
-		err = strip(err)
 	}
-	return &Error{Role: s.role, URL: s.remote.Redacted(), Doing: doing, Err: err, Message: n.message()}
+	return &Error{Role: s.role, URL: s.remote.Redacted(), Doing: doing, Err: err, Message: s.notes.message()}
+}
+
+// passing reports whether a failure is one that may pass, and after how long to try again: the
+// pause, or as long as the server says.
+func passing(err error, pause time.Duration) (time.Duration, bool) {
+	var status *StatusError
+	switch {
+	case errors.As(err, &status):
+		return max(pause, status.after), status.Status >= 500 || status.Status == http.StatusRequestTimeout || status.Status == http.StatusTooManyRequests
+	case errors.Is(err, errCut), errors.Is(err, errDamaged):
+		return pause, true
+	}
+	return pause, errors.As(err, new(*NetworkError))
 }
 
 // checkRef keeps everything off the wire that could be more than a name.

@@ -40,15 +40,31 @@ type FetchRequest struct {
 // objects are must be told by hashing them.
 func (s *Server) Fetch(ctx context.Context, req FetchRequest) ([]byte, error) {
 	var pack bytes.Buffer
-	if err := s.FetchTo(ctx, req, &pack); err != nil {
+	if err := s.fetch(ctx, req, &pack, func() bool { pack.Reset(); return true }); err != nil {
 		return nil, err
 	}
 	return pack.Bytes(), nil
 }
 
 // FetchTo is Fetch for a large pack: it writes it to w as it comes. After an
-// error, what w got is worthless.
+// error, what w got is worthless; once it got some, nothing is asked again.
 func (s *Server) FetchTo(ctx context.Context, req FetchRequest, w io.Writer) error {
+	to := &begun{Writer: w}
+	return s.fetch(ctx, req, to, func() bool { return !to.any })
+}
+
+// begun notes whether anything was written.
+type begun struct {
+	io.Writer
+	any bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.any = b.any || len(p) > 0
+	return b.Writer.Write(p)
+}
+
+func (s *Server) fetch(ctx context.Context, req FetchRequest, w io.Writer, again func() bool) error {
 	req.Limit = cmp.Or(req.Limit, DefaultLimit)
 	doing := "fetching"
 	if n := len(req.Wants); n > 0 {
@@ -57,7 +73,7 @@ func (s *Server) FetchTo(ctx context.Context, req FetchRequest, w io.Writer) err
 			doing += fmt.Sprintf(" and %d more", n-1)
 		}
 	}
-	return s.call(ctx, doing, func(ctx context.Context) error {
+	return s.call(ctx, doing, again, func(ctx context.Context) error {
 		if err := req.check(); err != nil {
 			return err
 		}
@@ -146,6 +162,8 @@ func (s *Server) nameUs(to, has *capability.List) error {
 	return to.Set(capability.Agent, s.agent)
 }
 
+var errDamaged = errors.New("the pack is cut or damaged")
+
 // copyPack copies a pack whose first and last bytes are right: it begins as
 // packs do and ends with the SHA-1 of what comes before.
 func copyPack(w io.Writer, r io.Reader, limit int64) error {
@@ -174,7 +192,7 @@ func copyPack(w io.Writer, r io.Reader, limit int64) error {
 		case !isEnd(err):
 			return err
 		case total < 12+sha1.Size || !bytes.Equal(kept, sum.Sum(nil)):
-			return errors.New("the pack is cut or damaged")
+			return errDamaged
 		default:
 			return nil
 		}
@@ -190,7 +208,7 @@ func isEnd(err error) bool {
 // says that ref, and nothing else, is updated. After an error ref may be
 // either: read it again. The server does not check that next descends from old.
 func (s *Server) Push(ctx context.Context, ref string, old, next plumbing.Hash, pack []byte) error {
-	return s.call(ctx, fmt.Sprintf("pushing %q", ref), func(ctx context.Context) error {
+	return s.call(ctx, fmt.Sprintf("pushing %q", ref), nil, func(ctx context.Context) error {
 		switch {
 		case next.IsZero():
 			return errors.New("a push must not delete a ref")

@@ -122,7 +122,7 @@ func Changed(what string) error {
 }
 
 const (
-	maxTries  = 4
+	maxTries  = 5           // a server may be down for a quarter of a minute
 	maxWait   = time.Minute // in all, for one request
 	maxAnswer = 32 << 20    // bytes of an API's answer
 )
