@@ -17,6 +17,8 @@ const CommentMarker = "<!-- countersign:report -->"
 const (
 	NoteNoCI  = `The token that pushes does not start CI on the new commit: press "Approve workflows to run" on the pull request, or give an App's token as push-token.`
 	NoteTeams = "This token cannot read the members of teams, so nobody counts as one. Use an App's token with the permission members: read."
+	// NoteUnanswered is of a server that was down, or failed.
+	NoteUnanswered = "A server did not answer, several times, so this is not finished. Nothing that was decided is lost, and nobody has to do it again: the next run goes on, which the next decision or push on any pull request here starts, or the schedule."
 )
 
 // A Comment is the one comment of a pull request, updated in place: what became
@@ -27,6 +29,7 @@ type Comment struct {
 	Threads      map[string]string // by transaction: the address of its request
 	Notes        []string          // plain text, a line each
 	Obstacles    []Obstacle
+	Cut          bool // not all of it could be read or done
 	// Told is what was told of each transaction in full, its check runs too. The
 	// next run reads it with ToldIn, and tells again what is not there.
 	Told map[string]ledger.Status
@@ -86,7 +89,11 @@ func (c Comment) Body() string {
 	below := tail.String() + c.told() + CommentMarker + "\n"
 	p := newPage(MaxComment - len(below))
 	p.write(c.broken() + obstacleBox(c.Obstacles))
-	if len(full) == 0 {
+	switch {
+	case len(full) > 0:
+	case c.Cut:
+		p.write("### countersign: not finished\n\n")
+	default:
 		p.write("### countersign: nothing is proposed\n\n")
 	}
 	for i, r := range full {

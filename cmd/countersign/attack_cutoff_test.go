@@ -19,8 +19,7 @@ var cutOffs = map[string][]githubtest.Fault{
 		{Status: 500, Method: "PATCH", Path: "/api/v3/repos/acme/site/issues/comments", Times: -1},
 		{Status: 500, Method: "POST", Path: "/api/v3/repos/acme/site/issues/1/comments", Times: -1},
 	},
-	"the check run answers 500 once": {{Status: 500, Path: "/api/v3/repos/acme/site/check-runs"}},
-	"at the comment":                 {{Status: 500, Method: "PATCH", Path: "/api/v3/repos/acme/site/issues/comments", Times: -1}},
+	"at the comment": {{Status: 500, Method: "PATCH", Path: "/api/v3/repos/acme/site/issues/comments", Times: -1}},
 }
 
 // TestReportCutOff: what the forge was not told of a transaction that has ended is

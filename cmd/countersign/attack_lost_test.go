@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,4 +145,44 @@ func TestT83SweepAsks(t *testing.T) {
 		t.Error("a pull request to another branch was looked at")
 	}
 	h.audits()
+}
+
+// A settle that a server cuts off is begun anew in the same run, and does nothing twice.
+func TestSettleAgain(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]githubtest.Fault{
+		"a check run":              {Status: 502, Method: "POST", Path: "/api/v3/repos/acme/site/check-runs"},
+		"a check run after it did": {Status: 502, Method: "POST", Path: "/api/v3/repos/acme/site/check-runs", After: true},
+		"the comment":              {Status: 500, Method: "PATCH", Path: "/api/v3/repos/acme/site/issues/comments"},
+		"the conversation":         {Status: 502, Path: "/api/v3/repos/acme/site/issues/1/comments", Times: 5},
+		"the push":                 {Status: 502, Path: "/acme/site.git/git-receive-pack", Times: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttack(t, "")
+			a.says("ada", "/approve "+a.fingerprint)
+			a.clone()
+			a.s.Fail(f)
+			if out := a.settle(0, "--no-gate"); slices.Contains(out.Notes, report.NoteUnanswered) || !slices.Contains(out.Notes, report.NoteNoCI) || a.status(a.tx) != "completed" {
+				t.Errorf("%s, and notes %q", a.status(a.tx), out.Notes)
+			}
+			a.s.Heal()
+			if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != "1" {
+				t.Errorf("%s commits", commits)
+			}
+			a.audits()
+		})
+	}
+}
+
+// Where it could not be read what was proposed, nobody is told that nothing is.
+func TestSettleUnread(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.on(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
+	h.s.Fail(githubtest.Fault{Status: 502, Path: "/api/v3/repos/acme/site/actions/", Times: -1})
+	code, _, printed := h.action("settle", fmt.Sprint("pr=", h.pr))
+	if text := h.comment(); code != cli.ExitIO || !strings.Contains(text, "not finished") || strings.Contains(text, "nothing is proposed") || strings.Contains(text, "502") {
+		t.Errorf("exit code %d: %s\n%s", code, text, printed)
+	}
 }

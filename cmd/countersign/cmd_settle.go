@@ -12,7 +12,9 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -94,7 +96,13 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 	s := a.settler(r)
 	s.Apply, s.NoGate, s.Dedicated = o, f.noGate, s.Dedicated || f.dedicated
 	if f.bundle != "" {
-		s.Bundle = func(limit int64) ([]byte, error) { return a.readInput(f.bundle, limit) }
+		var raw []byte // standard input is read once
+		s.Bundle = func(limit int64) (_ []byte, err error) {
+			if raw == nil {
+				raw, err = a.readInput(f.bundle, limit)
+			}
+			return raw, err
+		}
 	}
 	if s.InWorkflow {
 		if s.Event, err = a.trustedEvent(); err != nil {
@@ -167,8 +175,11 @@ func (l sharedLedger) Root(ctx context.Context) (string, error) {
 // host is what a settlement asks of the program.
 type host struct{ a *App }
 
-func (h host) Learn(k pipeline.Known)        { h.a.learn(k) }
-func (h host) Redact(text string) string     { return h.a.redact(text).String() }
+func (h host) Learn(k pipeline.Known)    { h.a.learn(k) }
+func (h host) Redact(text string) string { return h.a.redact(text).String() }
+func (h host) Unanswered(err error) bool {
+	return wire.Unanswered(err) || rest.IsKind(err, rest.KindNetwork)
+}
 func (h host) RedactDiff(diff []byte) string { return h.a.redactDiff(diff).String() }
 func (h host) Report(ctx context.Context, o pipeline.Outcome) (report.Report, error) {
 	return h.a.reportRun(ctx, o)

@@ -212,7 +212,7 @@ func TestT52Gitea(t *testing.T) {
 		m.reviews(0, "n1")
 		server.Kill()
 		_, stderr := m.reviews(cli.ExitIO, "n2")
-		if !strings.Contains(stderr, "502") || !strings.Contains(stderr, "hint: with --no-push the record stays here") {
+		if !strings.Contains(stderr, "502") || !strings.Contains(stderr, "hint: run it again once the server answers") {
 			t.Error(stderr)
 		}
 		server.For(t).Restart()

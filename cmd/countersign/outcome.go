@@ -303,7 +303,7 @@ func forgeHint(e *github.Error, _ command) string {
 }
 
 // unreachableHint is of a server that failed, each time that it was asked.
-const unreachableHint = "run the same command once the server answers; where a person ran it, with --no-push the record stays here, and countersign sync joins it with the remote's later"
+const unreachableHint = "run it again once the server answers: in a workflow the next run goes on by itself; elsewhere --no-push keeps the record here, and countersign sync joins it with the remote's later"
 
 func rollbackHint(e *gitstore.RollbackError, again command) string {
 	if e.Source != "" {

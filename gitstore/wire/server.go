@@ -277,6 +277,13 @@ func (s *Server) call(ctx context.Context, doing string, again func() bool, do f
 	return &Error{Role: s.role, URL: s.remote.Redacted(), Doing: doing, Err: err, Message: s.notes.message()}
 }
 
+// Unanswered reports whether an error is of a server that failed or could not be reached, so that the
+// same call may go well later. It was made again already, where it reads.
+func Unanswered(err error) bool {
+	_, passes := passing(err, 0)
+	return passes
+}
+
 // passing reports whether a failure is one that may pass, and after how long to try again: the
 // pause, or as long as the server says.
 func passing(err error, pause time.Duration) (time.Duration, bool) {

@@ -56,8 +56,7 @@ func (s *settlement) guard(ctx context.Context, open []ledger.Transaction) {
 	g := report.Guard{HeadCommit: cmp.Or(s.moved, s.pull.Head.Commit), Dedicated: s.Dedicated}
 	rep, err := s.judgeDiff(ctx, &g)
 	if err != nil && !waits(err) {
-		g.Errors = append(g.Errors, s.redact(oneLine(err)))
-		s.note(oneLine(err))
+		g.Errors = append(g.Errors, s.words(err))
 	}
 	s.fail(err)
 	if rep != nil {
@@ -105,7 +104,7 @@ func (s *settlement) alarm(ctx context.Context, err error) {
 	if s.pull.State != forge.PullRequestOpen || s.NoGate && conversation.NamedFor(s.pull) == "" {
 		return
 	}
-	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.Dedicated, Errors: []string{s.redact(oneLine(err))}}
+	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.Dedicated, Errors: []string{s.words(err)}}
 	if s.Event.Name != "pull_request_target" { // whether it is guarded is not known: only a check that is there is taken back
 		runs, err := s.Forge.CheckRuns(ctx, g.HeadCommit, g.CheckRun().Name)
 		if err != nil || len(runs) == 0 {
@@ -182,7 +181,7 @@ func (s *settlement) tellGuardDenied(ctx context.Context, why *pipeline.DeniedEr
 		return nil, err
 	}
 	if !here || g.Verdict.State != approval.Denied {
-		into.Denied = append(into.Denied, s.redact(oneLine(why)))
+		into.Denied = append(into.Denied, s.words(why))
 		s.note("Nobody is asked about this diff: " + oneLine(why))
 		return nil, why
 	}
@@ -257,7 +256,7 @@ func (s *settlement) unapproved(ctx context.Context, other forge.Open) (string, 
 	done, err := s.Runner.Review(ctx, in, true)
 	s.learn(done.Learnt)
 	if err != nil {
-		return s.redact(oneLine(err)), nil
+		return s.words(err), nil
 	}
 	if done.ID == "" {
 		return "nobody was asked about it yet", nil
@@ -306,7 +305,7 @@ func (s *settlement) guardQueue(ctx context.Context, open []ledger.Transaction) 
 	}
 	err := s.judgeQueue(ctx, open, &g)
 	if err != nil && !waits(err) {
-		g.Errors = append(g.Errors, s.redact(oneLine(err)))
+		g.Errors = append(g.Errors, s.words(err))
 	}
 	_, checkErr := s.showCheck(ctx, g.HeadCommit, g.CheckRun())
 	return errors.Join(err, checkErr)

@@ -368,7 +368,7 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 		s.note("Not merged: somebody pushed in that moment. The next run asks about what is there now.")
 		return nil
 	case errors.Is(err, forge.ErrRefused): // as where another check is required, and still runs
-		s.note("Not merged: " + s.redact(oneLine(err)) + " The next run tries again.")
+		s.note("Not merged: " + s.words(err) + " The next run tries again.")
 		return nil
 	case err != nil:
 		return err

@@ -38,6 +38,9 @@ type Host interface {
 	// of that.
 	Report(ctx context.Context, o pipeline.Outcome) (report.Report, error)
 	Clean(rep report.Report) (report.Report, error)
+	// Unanswered reports whether an error is of a server that failed, or could not be
+	// reached, however often it was asked.
+	Unanswered(err error) bool
 	// Resumed hears of an apply that was cut off and taken up.
 	Resumed(id string, done pipeline.ApplyOutcome)
 	// HandOver puts the ledger where the job finds it that runs commands.
@@ -87,14 +90,36 @@ type settlement struct {
 	ledger    ledger.Snapshot      // as it was before the first stage, and as the last one left it
 }
 
+// restart is how long a server may take to come back before a settlement that it cut
+// off is begun anew.
+const restart = 15 * time.Second
+
 // Settle settles a pull request: first what was proposed for it, which may move
-// its head, then the pull request itself.
+// its head, then the pull request itself. It does so once more where a server did not
+// answer: what was done is not done twice.
 func (s Settler) Settle(ctx context.Context, number int) *Settled {
-	one := &settlement{
-		Settler: s, Settled: NewSettled(s.Host, number), viewer: s.Runner.Actor, number: number, told: map[string]ledger.Status{},
+	first := NewSettled(s.Host, number)
+	s.settle(ctx, first)
+	if !first.cut || s.Wait(ctx, restart) != nil {
+		return first
 	}
+	done := NewSettled(s.Host, number)
+	if slices.Contains(first.Notes, report.NoteNoCI) {
+		done.note(report.NoteNoCI)
+	}
+	s.settle(ctx, done)
+	for _, rep := range slices.Backward(first.Transactions) {
+		if rep.AppliedCommit != "" && !done.has(rep.TransactionID) { // it is over, and was told
+			done.Transactions = slices.Insert(done.Transactions, 0, rep)
+			done.CheckURLs[rep.TransactionID] = first.CheckURLs[rep.TransactionID]
+		}
+	}
+	return done
+}
+
+func (s Settler) settle(ctx context.Context, into *Settled) {
+	one := &settlement{Settler: s, Settled: into, viewer: s.Runner.Actor, number: into.PullRequest, told: map[string]ledger.Status{}}
 	one.run(ctx)
-	return one.Settled
 }
 
 func (s *settlement) run(ctx context.Context) {
@@ -132,6 +157,10 @@ func (s *settlement) run(ctx context.Context) {
 			continue
 		}
 		s.fail(s.settleProposal(ctx, from, tx.TransactionID))
+		if s.cut && !s.has(tx.TransactionID) {
+			_, err := s.tell(ctx, tx.TransactionID) // as it is recorded: people are not told of others alone
+			s.fail(err)
+		}
 		if s.moved != head { // what was read is of the head before
 			from, head = s.Runner.Reader(), s.moved
 		}
@@ -261,6 +290,9 @@ func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Re
 	done, repErr := s.Host.Report(ctx, out)
 	if repErr != nil {
 		return errors.Join(err, repErr)
+	}
+	if done.AppliedCommit == "" && s.Host.Unanswered(err) { // nothing was refused: it stays as it was decided
+		return err
 	}
 	*rep = done
 	if errors.As(err, new(*checks.NoCommandsError)) { // the job without rights runs them: nothing is refused yet

@@ -25,7 +25,8 @@ type Settled struct {
 	DeniedBefore bool // the bundle proposes what was denied
 
 	proposed string // the transaction of the bundle, "" for none
-	redact   func(string) string
+	cut      bool   // a server did not answer
+	host     Host
 }
 
 // NewSettled is what became of a pull request to which nothing happened yet, 0 for
@@ -33,7 +34,7 @@ type Settled struct {
 func NewSettled(host Host, number int) *Settled {
 	return &Settled{
 		PullRequest: number, Transactions: []report.Report{}, NeedsChecks: []string{}, Notes: []string{}, CheckURLs: map[string]string{},
-		redact: host.Redact,
+		host: host,
 	}
 }
 
@@ -58,15 +59,30 @@ func (s *Settled) fail(err error) {
 	if err == nil {
 		return
 	}
+	s.cut = s.cut || s.host.Unanswered(err)
 	if s.Errs = append(s.Errs, err); !waits(err) {
-		s.note(oneLine(err))
+		s.note(s.words(err))
 	}
 }
 
+// words are an error as people are told of it on a pull request. What exactly a server did
+// not answer is for the log of the run.
+func (s *Settled) words(err error) string {
+	if s.host.Unanswered(err) {
+		return report.NoteUnanswered
+	}
+	return s.host.Redact(oneLine(err))
+}
+
 func (s *Settled) note(text string) {
-	if text = s.redact(text); !slices.Contains(s.Notes, text) {
+	if text = s.host.Redact(text); !slices.Contains(s.Notes, text) {
 		s.Notes = append(s.Notes, text)
 	}
+}
+
+// has reports whether there is a report of a transaction.
+func (s *Settled) has(id string) bool {
+	return slices.ContainsFunc(s.Transactions, func(rep report.Report) bool { return rep.TransactionID == id })
 }
 
 // oneLine is an error as it is shown: one line, nothing that does not print.
@@ -189,8 +205,7 @@ func (s *settlement) catchUp(ctx context.Context) error {
 		return err
 	}
 	untold := slices.DeleteFunc(closed, func(tx ledger.Transaction) bool {
-		tried := slices.ContainsFunc(s.Transactions, func(rep report.Report) bool { return rep.TransactionID == tx.TransactionID })
-		return tried || !reported(tx)
+		return s.has(tx.TransactionID) || !reported(tx)
 	})
 	if len(untold) == 0 {
 		return nil
@@ -250,11 +265,15 @@ func (s *settlement) comment(ctx context.Context) error {
 	if len(s.Transactions) == 0 && len(s.Notes) == 0 {
 		return nil
 	}
-	c := report.Comment{Threads: map[string]string{}, Web: report.WebOf(s.pull.Base.CloneURL), Notes: s.Notes, Obstacles: s.obstacles, Told: s.told}
+	c := report.Comment{Cut: s.cut, Threads: map[string]string{}, Web: report.WebOf(s.pull.Base.CloneURL), Notes: s.Notes, Obstacles: s.obstacles, Told: s.told}
 	if s.untold { // the next run, or the sweep, tells all of it again
 		c.Told = nil
 	}
+	proposed := slices.ContainsFunc(s.Transactions, func(rep report.Report) bool { return !rep.GateOnly })
 	for _, rep := range s.Transactions {
+		if s.cut && proposed && rep.GateOnly && (rep.Status == ledger.Proposed || rep.Status == ledger.Awaiting) {
+			continue // nobody is asked about a diff that is about to change
+		}
 		clean, err := s.Host.Clean(rep)
 		if err != nil {
 			return err

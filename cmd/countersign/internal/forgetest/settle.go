@@ -186,6 +186,7 @@ type host struct{}
 
 func (host) Learn(pipeline.Known)          {}
 func (host) Redact(text string) string     { return text }
+func (host) Unanswered(error) bool         { return false }
 func (host) RedactDiff(diff []byte) string { return string(diff) }
 
 func (host) Report(_ context.Context, o pipeline.Outcome) (report.Report, error) {
