@@ -175,6 +175,62 @@ func TestSettleAgain(t *testing.T) {
 	}
 }
 
+// What a server that stays away kept from being done is told for a person, with the proposal that it
+// is about and without a request for anything else; the next event of another pull request takes it up.
+func TestSettleLeft(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.policy("gate: {bases: [main]}\n")
+	h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
+	proposed := h.s.ReviewComments(site, h.pr)[0].Body
+	_, fingerprint, _ := strings.Cut(proposed, "/approve ")
+	fingerprint = fingerprint[:len("patchset:")+64]
+	h.pushes("bob", "other", "other.txt", "y\n")
+	other := h.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "other", Base: "main", Title: "Other"}).Number
+	h.later()
+	said := h.says("ada", "/approve "+fingerprint)
+	h.on(commented(said))
+	h.s.Fail(githubtest.Fault{Status: 502, Contains: "reviewThreads", Skip: 1, Times: -1})
+	code, _, printed := h.action("settle", fmt.Sprint("pr=", h.pr))
+	h.s.Heal()
+	text := h.comment()
+	if code != cli.ExitIO || !strings.Contains(text, report.NoteUnanswered) || strings.Contains(text, "502") || !strings.Contains(printed, "502") {
+		t.Errorf("exit code %d: %s\n%s", code, text, printed)
+	}
+	if strings.Count(text, "/approve ") > strings.Count(text, "/approve "+fingerprint) {
+		t.Errorf("another transaction is to be approved: %s", text)
+	}
+	took := func(want bool, number int) {
+		t.Helper()
+		h.s.ResetRequests()
+		h.on(githubtest.Event{Name: "pull_request_target", Action: "synchronize", Number: number})
+		code, _, printed := h.action("settle", fmt.Sprint("pr=", number))
+		if got := strings.Contains(printed, fmt.Sprintf("the last run of pull request %d failed", h.pr)); code != 0 || got != want {
+			t.Errorf("exit code %d, taken up: %v, want %v: %s", code, got, want, printed)
+		}
+	}
+	took(false, other)
+	ran := func(conclusion string, of int) {
+		h.later()
+		h.runOf("countersign", githubtest.NewWorkflowRun{HeadBranch: "main", Event: "issue_comment", Conclusion: conclusion, Title: fmt.Sprint("countersign after issue_comment ", of)})
+		h.later()
+	}
+	ran("failure", h.pr)
+	took(true, other)
+	if got := h.s.File(site, "topic", "greet.txt"); got != "one\nhello, world\nthree\n" {
+		t.Errorf("greet.txt is %q", got)
+	}
+	ran("success", h.pr)
+	took(false, other)
+	ran("failure", h.pr)
+	for range 5 {
+		took(true, other)
+		ran("success", other)
+	}
+	took(false, other)
+	h.audits()
+}
+
 // Where it could not be read what was proposed, nobody is told that nothing is.
 func TestSettleUnread(t *testing.T) {
 	t.Parallel()

@@ -210,10 +210,11 @@ func TestT61GreenMergeFaults(t *testing.T) {
 		again  bool   // the next run merges it
 	}{
 		{"two at once", func() { g.before("PUT", merge, func() { g.run("settle", "--pr", fmt.Sprint(g.pr)) }) }, 0, true, "completed", "", false},
-		{"500, not merged", put(githubtest.Fault{Status: 500}), cli.ExitIO, false, "proposed", "status 500", true},
+		{"500, not merged", put(githubtest.Fault{Status: 500, Times: -1}), cli.ExitIO, false, "proposed", "so this is not finished", true},
+		{"500 once, not merged", put(githubtest.Fault{Status: 500}), 0, true, "completed", "", false},
 		{"no answer, merged", put(githubtest.Fault{Kind: githubtest.Cut, After: true}), 0, true, "completed", "", false},
 		{"merged, and unread", func() {
-			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/api/graphql", Status: 502, Times: 8}) })
+			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/api/graphql", Status: 502, Times: -1}) })
 		}, cli.ExitIO, true, "proposed", "", true},
 		{"merged, and its commit is not told", func() {
 			null := githubtest.Fault{Contains: "mergeCommit", Kind: githubtest.GraphQLNull, Text: "repository.pullRequest.mergeCommit", Times: -1}
@@ -228,8 +229,11 @@ func TestT61GreenMergeFaults(t *testing.T) {
 		}, 0, true, "completed", "", false},
 		{"merged, and a read of Git fails", func() {
 			g.s.Role(site, "ada", "write")
-			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/acme/site", Status: 502}) })
+			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/acme/site", Status: 502, Times: -1}) })
 		}, cli.ExitIO, true, "proposed", "", true},
+		{"merged, and a read of Git fails once", func() {
+			g.before("PUT", merge, func() { g.s.Fail(githubtest.Fault{Path: "/acme/site", Status: 502}) })
+		}, 0, true, "completed", "", false},
 		{"pushed in that moment", func() {
 			g.before("PUT", merge, func() { g.pushes("bob", g.branch, "backdoor", "x\n") })
 		}, 0, false, "proposed", "somebody pushed in that moment", false},
@@ -435,5 +439,46 @@ func TestT05GreenOpening(t *testing.T) {
 	if got := g.status(g.from); got != "interrupted" || g.s.Newest(site).Number != last {
 		t.Errorf("after its pull request was merged %s is %s", g.from, got)
 	}
+	g.audits()
+}
+
+// T83: what a run of the default branch handed over is found by the sweep, where the settle that followed
+// it failed, and is proposed once, whatever becomes of that; and no run that looks like one.
+func TestT83SweepOpens(t *testing.T) {
+	t.Parallel()
+	g := newGreen(t, toPulls)
+	opened := g.s.Newest(site).Number
+	sweeps := func(what string, want int, says string) {
+		t.Helper()
+		g.later()
+		g.on(githubtest.Event{Name: "schedule"})
+		code, _, printed := g.action("sweep")
+		if got := g.s.Newest(site).Number; code != 0 || got != want || !strings.Contains(printed, says) {
+			t.Errorf("%s: exit code %d, the newest pull request is %d, want %d: %s", what, code, got, want, printed)
+		}
+	}
+	sweeps("what was settled", opened, "")
+	g.s.Fork(site, "eve/site")
+	evil := g.pushes("bob", "evil", "evil", "x\n")
+	for what, n := range map[string]githubtest.NewWorkflowRun{
+		"a fork's":                 {HeadRepository: "eve/site", HeadBranch: "main", Event: "push"},
+		"of another branch":        {HeadBranch: "evil", Event: "push"},
+		"of a pull request's main": {HeadBranch: "main", Event: "pull_request"},
+		"that failed":              {HeadBranch: "main", Event: "schedule", Conclusion: "failure"},
+	} {
+		g.proposedBy(bundleOf(adds("never"), ""), n)
+		sweeps("a run "+what, opened, "")
+	}
+	g.proposedBy(bundleOf(adds("never"), ""), githubtest.NewWorkflowRun{HeadBranch: "main", HeadSHA: evil, Event: "workflow_dispatch"})
+	sweeps("a run of a tag main", opened, "which main does not have")
+	g.later()
+	g.pushes("ada", "main", "next.txt", "x\n")
+	g.proposedBy(bundleOf(adds("lost"), ""), githubtest.NewWorkflowRun{HeadBranch: "main", Event: "schedule"})
+	sweeps("a run whose event was lost", opened+1, "")
+	sweeps("once more", opened+1, "")
+	g.find()
+	g.s.ClosePull(site, g.pr)
+	sweeps("once it is closed", opened+1, "")
+	sweeps("after that", opened+1, "")
 	g.audits()
 }

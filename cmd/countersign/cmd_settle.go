@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -51,6 +52,7 @@ requests and checks. In a workflow the pull request is the event's.`,
 			if f.all {
 				return a.settleAll(cmd.Context(), f, args)
 			}
+			before := a.finder()
 			s, number, err := a.openSettler(cmd.Context(), f, args)
 			if err != nil {
 				return err
@@ -61,6 +63,7 @@ requests and checks. In a workflow the pull request is the event's.`,
 			}
 			done := s.Settle(cmd.Context(), number)
 			a.cosignSettled(cmd.Context(), s.Runner.Store.(rememberedStore), done)
+			a.settleLeft(cmd.Context(), f, s, number, before)
 			return a.showSettled(done)
 		},
 	}
@@ -261,10 +264,17 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	if sweep.Event, err = a.trustedEvent(); err != nil { // what it hands over is then not looked at
 		sweep.Event = pull.Event{}
 	}
-	pulls, errs := sweep.Pulls(ctx, w.open)
-	sum.Fail(errs...)
-	before := a.finder()
-	learnt := before
+	pulls := sweep.Pulls(ctx, w.open, sum)
+	a.settleEach(ctx, f, pulls, a.finder(), sum)
+	if a.seen != nil && a.seen() != "" { // by the last that was settled
+		a.cosignSettled(ctx, w.r.Store.(rememberedStore), sum)
+	}
+	return a.showSettled(sum)
+}
+
+// settleEach settles pull requests, each with what was known of secrets before and what it alone teaches of them.
+func (a *App) settleEach(ctx context.Context, f settleFlags, pulls []int, before *secret.Finder, sum *pull.Settled) {
+	learnt := a.finder()
 	for _, f.pr = range pulls {
 		a.secrets = before
 		s, number, err := a.openSettler(ctx, f, nil)
@@ -277,10 +287,24 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 		learnt = learnt.Also(a.secrets)
 	}
 	a.secrets = learnt
-	if a.seen != nil && a.seen() != "" { // by the last that was settled
-		a.cosignSettled(ctx, w.r.Store.(rememberedStore), sum)
+}
+
+// settleLeft takes up what runs of other pull requests left that failed. What goes wrong with these is told, and
+// no failure of this one.
+func (a *App) settleLeft(ctx context.Context, f settleFlags, s pull.Settler, number int, before *secret.Finder) {
+	left, err := s.Left(ctx, number)
+	if err != nil {
+		a.say("what earlier runs left could not be looked for: %v", err)
 	}
-	return a.showSettled(sum)
+	f.bundle, f.checks.results = "", ""
+	for _, other := range left {
+		a.say("the last run of pull request %d failed: it is settled as well", other)
+		done := pull.NewSettled(host{a}, other)
+		a.settleEach(ctx, f, []int{other}, before, done)
+		for _, note := range done.Notes {
+			a.say("pull request %d: %s", other, note)
+		}
+	}
 }
 
 // showSettled prints what was settled (docs/schema/settle.json). The exit code is

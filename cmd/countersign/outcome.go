@@ -197,8 +197,8 @@ var table = []row{
 	always[*wire.HostKeyError](cli.ExitIO, "ssh to the server once by hand and compare its key with what its owner publishes; SSH_KNOWN_HOSTS names a file of known keys"),
 	value(wire.ErrNoSSH, cli.ExitIO, say("install OpenSSH's client, name another program in GIT_SSH_COMMAND, or use an https address")),
 	always[*wire.RejectedError](cli.ExitIO, "the error says why the remote refuses the ledger; fix that, then run the same command again"),
-	always[*wire.NetworkError](cli.ExitIO, unreachableHint),
-	always[*wire.StatusError](cli.ExitIO, unreachableHint),
+	always[*wire.NetworkError](cli.ExitIO, "run it again once the server answers: in a workflow the next run goes on by itself; elsewhere --no-push keeps the record here, and countersign sync joins it with the remote's later"),
+	always[*wire.StatusError](cli.ExitIO, "run it again once the server answers: in a workflow the next run goes on by itself; elsewhere --no-push keeps the record here, and countersign sync joins it with the remote's later"),
 	value(wire.ErrNotFound, cli.ExitIO, say("git remote get-url says where it is looked for; a private repository needs a token that may read it, in COUNTERSIGN_TOKEN")),
 	on(cli.ExitFailed, rollbackHint),
 	always[*witness.HistoryError](cli.ExitFailed, "find out who moved the ledger's ref, and put it back; one that was accepted anew is another log for witnesses: give it another name (docs/witnesses.md)"),
@@ -301,9 +301,6 @@ func forgeHint(e *github.Error, _ command) string {
 	}
 	return "run it again: nothing counts until all of it was read"
 }
-
-// unreachableHint is of a server that failed, each time that it was asked.
-const unreachableHint = "run it again once the server answers: in a workflow the next run goes on by itself; elsewhere --no-push keeps the record here, and countersign sync joins it with the remote's later"
 
 func rollbackHint(e *gitstore.RollbackError, again command) string {
 	if e.Source != "" {

@@ -116,11 +116,14 @@ type Board interface {
 	ResolveThread(ctx context.Context, number int, comment string) (bool, error)
 }
 
-// Runs are the workflow runs that hand over bundles.
+// Runs are the workflow runs that hand over bundles, and those of this program.
 type Runs interface {
 	// PullRuns lists the runs of pull requests that succeeded, in the order in
 	// which they ended: those on a commit or, for "", those that ended after since.
 	PullRuns(ctx context.Context, commit string, since time.Time) ([]Run, error)
+	// EndedRuns lists the runs that ended with a conclusion after since, in the order in
+	// which they ended: those for a branch of the repository itself or, for "", all.
+	EndedRuns(ctx context.Context, branch, conclusion string, since time.Time) ([]Run, error)
 	// Artifact returns the one file of the newest artifact of that name that a run
 	// left. More than limit bytes are an error.
 	Artifact(ctx context.Context, run int64, name string, limit int64) ([]byte, error)
@@ -228,12 +231,13 @@ type Merged struct {
 	At     time.Time
 }
 
-// A Run is a workflow run. Workflow is the path of its file in the repository.
-// HeadRepository is nil where that was deleted.
+// A Run is a workflow run. Workflow is the path of its file in the repository, Title
+// what its run-name came to. HeadRepository is nil where that was deleted.
 type Run struct {
 	ID             int64
 	Attempt        int
 	Workflow       string
+	Title          string
 	Event          string
 	Status         string
 	Conclusion     string // "" while it is not completed
@@ -241,6 +245,7 @@ type Run struct {
 	HeadOwner      string
 	HeadBranch     string
 	HeadCommit     string
+	CreatedAt      time.Time
 	UpdatedAt      time.Time // when it was completed, if it is
 }
 

@@ -356,12 +356,15 @@ func (e Event) Sweeps() bool {
 	return false
 }
 
+// ofNoPull start runs that are for no pull request.
+var ofNoPull = []string{"schedule", "workflow_dispatch", "push"}
+
 // ProposesAnew is the run that an event is about, if it ran for the default branch of
 // this repository and for no pull request, and may have a bundle; else 0.
 func (e Event) ProposesAnew() int64 {
 	run, path, ended := e.ended()
 	switch {
-	case !ended, !proposes(path), !slices.Contains([]string{"schedule", "workflow_dispatch", "push"}, run.Event):
+	case !ended, !proposes(path), !slices.Contains(ofNoPull, run.Event):
 		return 0
 	case run.HeadBranch == "", run.HeadBranch != e.Repository.DefaultBranch, run.HeadRepository == nil, run.HeadRepository.ID != e.Repository.ID:
 		return 0

@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,26 +24,29 @@ func Numbers(open []ledger.Transaction) []int {
 	return out
 }
 
-// Pulls are the numbers of the pull requests that a sweep settles, each once, with what
-// kept it from finding others: those that open transactions are for, those on which
-// something was not told, those that it opens, those for which a bundle lies there, and
-// those that are guarded and were never asked about.
-func (s Settler) Pulls(ctx context.Context, open []ledger.Transaction) ([]int, []error) {
-	untold, first := s.Untold(ctx, open)
-	pulls := append(Numbers(open), untold...)
-	opened, second := s.OpenAll(ctx, open, pulls)
-	pulls = append(pulls, opened...)
-	untaken, third := s.Untaken(ctx, pulls)
-	pulls = append(pulls, untaken...)
-	unasked, fourth := s.Unasked(ctx, pulls)
-	return append(pulls, unasked...), []error{first, second, third, fourth}
+// Pulls are the numbers of the pull requests that a sweep settles, each once: those that
+// open transactions are for, those on which something was not told, those that it opens,
+// those for which a bundle lies there, and those that are guarded and were never asked
+// about. What kept it from finding others is noted.
+func (s Settler) Pulls(ctx context.Context, open []ledger.Transaction, into *Settled) []int {
+	pulls := Numbers(open)
+	add := func(more []int, err error) {
+		pulls = append(pulls, more...)
+		into.fail(err)
+	}
+	add(s.Untold(ctx, open))
+	add(s.OpenAll(ctx, open, pulls, into))
+	add(s.Untaken(ctx, pulls))
+	add(s.Unasked(ctx, pulls))
+	return pulls
 }
 
-// OpenAll makes pull requests of the open transactions that are for none, and of what
-// the sweep's own event hands over, where the Policy says so. It returns their numbers,
-// without those that are settled anyway. What a clone's own identity proposed is that
-// person's to open, and what adds what looks like a secret is for nobody to open.
-func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled []int) ([]int, error) {
+// OpenAll makes pull requests of the open transactions that are for none, of what the
+// sweep's own event hands over, and of what earlier runs do, where the Policy says so. It
+// returns their numbers, without those that are settled anyway. What a clone's own
+// identity proposed is that person's to open, and what adds what looks like a secret is
+// for nobody to open.
+func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled []int, into *Settled) ([]int, error) {
 	if s.Forge == nil {
 		return nil, nil
 	}
@@ -65,7 +69,52 @@ func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled
 		o, err := s.Open(ctx, tx.TransactionID)
 		add(o.PullRequest, err)
 	}
+	runs, err := s.untakenNew(ctx)
+	errs = append(errs, err)
+	for _, run := range runs { // what cannot be proposed is told, as on a pull request
+		number, err := s.takeNew(ctx, run)
+		if add(number, nil); err != nil && !waits(err) {
+			into.note(fmt.Sprintf("The proposal of run %d could not be read: %s", run.ID, into.words(err)))
+		}
+	}
 	return out, errors.Join(errs...)
+}
+
+// untakenNew are the runs on the default branch, for no pull request, that have ended lately
+// and of whose commit nothing was proposed since they began: the settle that followed one failed.
+func (s Settler) untakenNew(ctx context.Context) ([]forge.Run, error) {
+	if !s.InWorkflow {
+		return nil, nil
+	}
+	to, err := s.Forge.DefaultBranch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.Forge.EndedRuns(ctx, to.Branch, "success", s.Runner.Now().Add(-untakenFor))
+	if errors.Is(err, forge.ErrPermission) {
+		return nil, nil
+	}
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool {
+		return !proposes(run.Workflow) || !slices.Contains(ofNoPull, run.Event) || run.ID == s.Event.ProposesAnew()
+	})
+	if err != nil || len(runs) == 0 {
+		return nil, err
+	}
+	snap, err := s.Runner.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := ledger.Each(snap.Tree) // what is damaged is told by itself
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(runs, func(run forge.Run) bool {
+		return slices.ContainsFunc(all, func(tx ledger.Transaction) bool {
+			p := tx.Pointers.Proposal
+			at, err := time.Parse(time.RFC3339, tx.CreatedAt)
+			return p != nil && p.BaseCommit == run.HeadCommit && tx.Proposer.ID == s.Runner.Actor.ID && err == nil && !at.Before(run.CreatedAt)
+		})
+	}), nil
 }
 
 // CheckLedger refuses a ledger that does not descend from every tip that is known
@@ -168,6 +217,62 @@ func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
 		}
 	}
 	return out, nil
+}
+
+// What is taken up of settlements that failed: for so long, as then there was a sweep, so many pull
+// requests at once, and each by so many runs.
+const (
+	leftFor  = 24 * time.Hour
+	mostLeft = 3
+	takenUp  = 5
+)
+
+// settleWorkflow is the file whose runs settle. The last word of their titles is the number of
+// the pull request, where it is of one.
+const settleWorkflow = ".github/workflows/countersign.yml"
+
+// Left are other pull requests than that of a number whose last run failed, or was killed: what
+// such a run left is only known once they are settled. Where none has failed lately, that is one request.
+func (s Settler) Left(ctx context.Context, number int) ([]int, error) {
+	if !s.InWorkflow {
+		return nil, nil
+	}
+	failed, err := s.runsOf(ctx, "failure", s.Runner.Now().Add(-leftFor))
+	if err != nil || len(failed) == 0 {
+		return nil, err
+	}
+	done, err := s.runsOf(ctx, "success", failed[0].UpdatedAt)
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, run := range slices.Backward(failed) {
+		of := pullOf(run)
+		after := slices.DeleteFunc(slices.Clone(done), func(d forge.Run) bool { return !d.CreatedAt.After(run.UpdatedAt) })
+		again := slices.ContainsFunc(after, func(d forge.Run) bool { return pullOf(d) == of })
+		if of != 0 && of != number && !again && len(after) < takenUp && len(out) < mostLeft && !slices.Contains(out, of) {
+			out = append(out, of)
+		}
+	}
+	return out, nil
+}
+
+// runsOf are the runs that settle, none where the token may not read them.
+func (s Settler) runsOf(ctx context.Context, conclusion string, since time.Time) ([]forge.Run, error) {
+	runs, err := s.Forge.EndedRuns(ctx, "", conclusion, since)
+	if errors.Is(err, forge.ErrPermission) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != settleWorkflow }), err
+}
+
+// pullOf is the pull request that a run was about, 0 for none.
+func pullOf(run forge.Run) int {
+	n, err := ReadNumber(run.Title[strings.LastIndexByte(run.Title, ' ')+1:])
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // Unasked are the open pull requests to a branch that the Policy's gate names, but for those

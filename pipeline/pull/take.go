@@ -52,7 +52,7 @@ func (s *settlement) takeBundles(ctx context.Context) error {
 	s.fail(err)                // and the event's own is taken all the same
 	for _, run := range runs { // what cannot be proposed is told, and keeps nobody from the rest
 		if err := s.takeRun(ctx, run.ID, rules.Policy); err != nil {
-			s.note("A proposal of an earlier run could not be read: " + oneLine(err))
+			s.note("A proposal of an earlier run could not be read: " + s.words(err))
 		}
 	}
 	opens := rules.Policy.Apply.To == policy.ToPullRequest && s.Event.ProposesAnew() != 0
@@ -184,15 +184,21 @@ func (s *settlement) deniedIn(ctx context.Context, why *pipeline.DeniedError) (g
 	return g, p.Repository != nil && p.Repository.ID == s.pull.Repository.ID && p.PullRequest == s.number, nil
 }
 
-// TakeNew makes a pull request of what a run of the propose workflow hands over that
-// was for none, where the Policy says so. It returns the pull request's number, 0 for
-// none. The run is the default branch's own: its commit is on that branch, whatever the
-// event says of names, as a tag can have the branch's.
+// TakeNew makes a pull request of what the event's run of the propose workflow hands
+// over that was for none, where the Policy says so. It returns the pull request's
+// number, 0 for none.
 func (s Settler) TakeNew(ctx context.Context) (int, error) {
 	id := s.Event.ProposesAnew()
 	if id == 0 || !s.InWorkflow {
 		return 0, nil
 	}
+	told := s.Event.WorkflowRun
+	return s.takeNew(ctx, forge.Run{ID: id, HeadBranch: told.HeadBranch, HeadCommit: told.HeadSHA})
+}
+
+// takeNew is TakeNew of a run of the default branch's own: its commit is on that branch,
+// whatever is said of names, as a tag can have the branch's.
+func (s Settler) takeNew(ctx context.Context, run forge.Run) (int, error) {
 	rules, err := s.Runner.Rules(ctx, "")
 	if err != nil || rules.Policy.Apply.To != policy.ToPullRequest {
 		return 0, err
@@ -200,10 +206,10 @@ func (s Settler) TakeNew(ctx context.Context) (int, error) {
 	if err := s.CheckLedger(ctx); err != nil {
 		return 0, err
 	}
-	if err := s.isOfDefaultBranch(ctx, s.Event.WorkflowRun.HeadSHA); err != nil {
+	if err := s.isOfDefaultBranch(ctx, run); err != nil {
 		return 0, err
 	}
-	raw, err := s.Forge.Artifact(ctx, id, BundleName, maxBundle(rules.Policy))
+	raw, err := s.Forge.Artifact(ctx, run.ID, BundleName, maxBundle(rules.Policy))
 	if errors.Is(err, forge.ErrNotFound) {
 		return 0, nil // nothing to propose
 	}
@@ -214,7 +220,7 @@ func (s Settler) TakeNew(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, &BundleError{err}
 	}
-	in.Base = s.Event.WorkflowRun.HeadSHA
+	in.Base = run.HeadCommit
 	try, err := s.Runner.Review(ctx, in, true)
 	s.Host.Learn(try.Learnt)
 	if err != nil {
@@ -232,7 +238,7 @@ func (s Settler) TakeNew(ctx context.Context) (int, error) {
 }
 
 // isOfDefaultBranch refuses the commit of a run that the default branch does not have.
-func (s Settler) isOfDefaultBranch(ctx context.Context, commit string) error {
+func (s Settler) isOfDefaultBranch(ctx context.Context, run forge.Run) error {
 	to, err := s.Forge.DefaultBranch(ctx)
 	if err == nil {
 		err = s.Event.isOf(*to.Repository)
@@ -249,11 +255,11 @@ func (s Settler) isOfDefaultBranch(ctx context.Context, commit string) error {
 		return err
 	}
 	on := false
-	if canon.IsHex(commit, 40) && s.Event.WorkflowRun.HeadBranch == to.Branch {
-		on, err = s.Runner.Repo.Descends(ctx, tip, commit)
+	if canon.IsHex(run.HeadCommit, 40) && run.HeadBranch == to.Branch {
+		on, err = s.Runner.Repo.Descends(ctx, tip, run.HeadCommit)
 	}
 	if err == nil && !on {
-		err = &RefusedError{fmt.Sprintf("the run is of commit %+q, which %s does not have", ledger.OneLine(commit, 40), report.Clean(to.Branch)), "start the workflow on the default branch"}
+		err = &RefusedError{fmt.Sprintf("the run is of commit %+q, which %s does not have", ledger.OneLine(run.HeadCommit, 40), report.Clean(to.Branch)), "start the workflow on the default branch"}
 	}
 	return err
 }

@@ -245,8 +245,9 @@ var pullCases = []testCase{
 		} else if err != nil {
 			s.Error(err)
 		}
-		if len(runs) != 0 {
-			s.Errorf("%+v", runs)
+		ended, endedErr := s.Forge().EndedRuns(s.Context(), "main", "failure", hourAgo())
+		if (endedErr == nil) != (err == nil) || len(runs)+len(ended) != 0 {
+			s.Errorf("%+v and %+v, %v", runs, ended, endedErr)
 		}
 		if data, err := s.Forge().Artifact(s.Context(), 999, "countersign-bundle", 1000); err == nil {
 			s.Errorf("%q", data)

@@ -22,6 +22,7 @@ import (
 // workflow's file, without its folder, an @ and the ref that it ran for.
 type workflowRun struct {
 	ID         int64     `json:"id"`
+	Title      string    `json:"display_title"`
 	Path       string    `json:"path"`
 	Event      string    `json:"event"`
 	Attempt    int       `json:"run_attempt"`
@@ -46,6 +47,8 @@ const pullRequest = "pull_request"
 // longestRun is how much earlier than it ended a run may have begun.
 const longestRun = 7 * 24 * time.Hour
 
+var branchRef = lazyregexp.New(`^([^@]+)@refs/heads/(.+)$`)
+
 var pullRef = lazyregexp.New(`^([^@]+)@refs/pull/([1-9][0-9]{0,9})/head$`)
 
 // PullRuns is forge.Runs'. The number of a run's pull request is part of its ref, and
@@ -60,23 +63,10 @@ func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) (
 		}
 		query.Set("head_sha", commit)
 	}
-	var found []workflowRun
-	err := c.counted(ctx, query, func(got counted) (more bool) {
-		more = true
-		for _, run := range got.Runs {
-			if run.Started.Before(since.Add(-longestRun)) {
-				more = false // the newest are first
-			}
-			of := run.Event == pullRequest || run.Event == pullRequest+"_sync" // the latter after a push
-			if of && (commit == "" || run.HeadSHA == commit) && run.Conclusion == "success" && !run.Completed.Before(since) {
-				found = append(found, run)
-			}
-		}
-		return more
-	}, c.below("actions", "runs")...)
-	if rest.IsKind(err, rest.KindNotFound) {
-		err = &rest.Error{Kind: rest.KindPermission, Message: "this server does not list workflow runs to the token; Gitea does from 1.25 on", Err: err}
-	}
+	found, err := c.runs(ctx, query, since, func(run workflowRun) bool {
+		of := run.Event == pullRequest || run.Event == pullRequest+"_sync" // the latter after a push
+		return of && (commit == "" || run.HeadSHA == commit) && run.Conclusion == "success"
+	})
 	if err != nil {
 		return nil, failed(op, err)
 	}
@@ -91,8 +81,61 @@ func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) (
 			out = append(out, run)
 		}
 	}
-	slices.SortFunc(out, func(a, b forge.Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, inOrder)
 	return out, nil
+}
+
+// EndedRuns is forge.Runs'. The branch is part of a run's ref.
+func (c *Client) EndedRuns(ctx context.Context, branch, conclusion string, since time.Time) ([]forge.Run, error) {
+	const op = "looking for workflow runs"
+	found, err := c.runs(ctx, url.Values{"status": {conclusion}}, since, func(run workflowRun) bool { return run.Conclusion == conclusion })
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	var out []forge.Run
+	for _, got := range found {
+		name, _, _ := strings.Cut(got.Path, "@")
+		run := forge.Run{
+			ID: got.ID, Attempt: got.Attempt, Workflow: ".github/workflows/" + name, Title: got.Title, Event: got.Event, Status: got.Status,
+			Conclusion: got.Conclusion, HeadCommit: got.HeadSHA, CreatedAt: got.Started, UpdatedAt: got.Completed,
+		}
+		if parts := branchRef().FindStringSubmatch(got.Path); parts != nil {
+			run.HeadBranch = parts[2]
+		}
+		switch {
+		case got.ID <= 0 || rest.CheckCommit(got.HeadSHA) != nil:
+			return nil, failed(op, rest.Unusable("the run has no number or head"))
+		case branch == "" || run.HeadBranch == branch:
+			out = append(out, run)
+		}
+	}
+	slices.SortFunc(out, inOrder)
+	return out, nil
+}
+
+// inOrder compares runs by when they ended.
+func inOrder(a, b forge.Run) int {
+	return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID))
+}
+
+// runs lists those that ended after since and are to be kept, the newest first.
+func (c *Client) runs(ctx context.Context, query url.Values, since time.Time, keep func(workflowRun) bool) (found []workflowRun, err error) {
+	err = c.counted(ctx, query, func(got counted) (more bool) {
+		more = true
+		for _, run := range got.Runs {
+			if run.Started.Before(since.Add(-longestRun)) {
+				more = false // the newest are first
+			}
+			if keep(run) && !run.Completed.Before(since) {
+				found = append(found, run)
+			}
+		}
+		return more
+	}, c.below("actions", "runs")...)
+	if rest.IsKind(err, rest.KindNotFound) {
+		err = &rest.Error{Kind: rest.KindPermission, Message: "this server does not list workflow runs to the token; Gitea does from 1.25 on", Err: err}
+	}
+	return found, err
 }
 
 // pullRun puts a run in our terms; one that is of no pull request has no Workflow. heads

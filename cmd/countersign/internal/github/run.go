@@ -39,8 +39,7 @@ func (c *Client) Run(ctx context.Context, id int64) (forge.Run, error) {
 }
 
 // PullRuns lists the workflow runs of pull requests that succeeded, in the order in
-// which they ended: those on a commit or, for "", those that ended after since. The
-// answers have the newest first.
+// which they ended: those on a commit or, for "", those that ended after since.
 func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) ([]forge.Run, error) {
 	op := "looking for workflow runs of pull requests"
 	query := url.Values{"event": {"pull_request"}, "status": {"success"}}
@@ -50,11 +49,31 @@ func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) (
 		}
 		query.Set("head_sha", commit)
 	}
+	runs, err := c.runs(ctx, query, since, func(run forge.Run, _ bool) bool {
+		return (commit == "" || run.HeadCommit == commit) && run.Event == "pull_request" && run.Conclusion == "success"
+	})
+	return runs, failed(op, err)
+}
+
+// EndedRuns is forge.Runs'.
+func (c *Client) EndedRuns(ctx context.Context, branch, conclusion string, since time.Time) ([]forge.Run, error) {
+	query := url.Values{"status": {conclusion}}
+	if branch != "" {
+		query.Set("branch", branch)
+	}
+	runs, err := c.runs(ctx, query, since, func(run forge.Run, own bool) bool {
+		return run.Conclusion == conclusion && (branch == "" || run.HeadBranch == branch && own)
+	})
+	return runs, failed("looking for workflow runs", err)
+}
+
+// runs lists those that ended after since and are to be kept, own being of this repository's own
+// branches, in the order in which they ended. The answers have the newest first.
+func (c *Client) runs(ctx context.Context, query url.Values, since time.Time, keep func(run forge.Run, own bool) bool) (out []forge.Run, err error) {
 	type answer struct {
 		Runs []workflowRun `json:"workflow_runs"`
 	}
-	var out []forge.Run
-	err := pages(ctx, c, query, func(got answer) (more bool, err error) {
+	err = pages(ctx, c, query, func(got answer) (more bool, err error) {
 		more = true
 		for _, told := range got.Runs {
 			run, err := told.run()
@@ -64,14 +83,14 @@ func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) (
 			switch {
 			case run.UpdatedAt.Before(since):
 				more = false
-			case (commit == "" || run.HeadCommit == commit) && run.Event == "pull_request" && run.Conclusion == "success":
+			case keep(run, told.GetHeadRepository().GetID() == told.GetRepository().GetID()):
 				out = append(out, run)
 			}
 		}
 		return more, nil
 	}, c.below("actions", "runs")...)
 	slices.SortFunc(out, func(a, b forge.Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
-	return out, failed(op, err)
+	return out, err
 }
 
 func (got *workflowRun) run() (forge.Run, error) {
@@ -80,7 +99,7 @@ func (got *workflowRun) run() (forge.Run, error) {
 	}
 	run := forge.Run{
 		ID: got.GetID(), Attempt: got.GetRunAttempt(), Event: got.GetEvent(), Status: got.GetStatus(), Conclusion: got.GetConclusion(),
-		UpdatedAt: got.GetUpdatedAt().Time, HeadBranch: got.GetHeadBranch(), HeadCommit: got.GetHeadSHA(),
+		CreatedAt: got.GetCreatedAt().Time, UpdatedAt: got.GetUpdatedAt().Time, HeadBranch: got.GetHeadBranch(), HeadCommit: got.GetHeadSHA(), Title: got.GetDisplayTitle(),
 	}
 	run.Workflow = workflowOf(got.Path, got.GetRepository().GetFullName())
 	if head := got.GetHeadRepository(); head.GetID() > 0 {

@@ -23,6 +23,7 @@ type NewWorkflowRun struct {
 	HeadBranch     string
 	HeadSHA        string // the branch's tip if it is ""
 	Name, Path     string
+	Title          string // Name if it is ""
 	Event          string
 	Status         string
 	Conclusion     string
@@ -46,6 +47,7 @@ type workflowRun struct {
 	branch     string
 	sha        string
 	name, path string
+	title      string
 	event      string
 	status     string
 	conclusion string
@@ -68,7 +70,7 @@ func (s *Server) WorkflowRun(n NewWorkflowRun) int64 {
 	r := s.repo(n.Repository)
 	head := s.repo(cmp.Or(n.HeadRepository, n.Repository))
 	run := &workflowRun{
-		id: s.nextID(), repo: r, head: head, branch: n.HeadBranch, sha: cmp.Or(n.HeadSHA, head.ref("refs/heads/"+n.HeadBranch)), name: n.Name, path: n.Path,
+		id: s.nextID(), repo: r, head: head, branch: n.HeadBranch, sha: cmp.Or(n.HeadSHA, head.ref("refs/heads/"+n.HeadBranch)), name: n.Name, path: n.Path, title: cmp.Or(n.Title, n.Name),
 		event: n.Event, status: cmp.Or(n.Status, "completed"), conclusion: n.Conclusion, by: s.account(n.By), created: s.time(),
 	}
 	if run.status == "completed" {
@@ -212,7 +214,8 @@ func (s *Server) run(run *workflowRun) object {
 	}
 	return object{
 		"id": run.id, "name": run.name, "node_id": nodeID("WFR", run.id), "head_branch": run.branch, "head_sha": run.sha, "path": run.path,
-		"run_number": 1, "run_attempt": 1, "event": run.event, "status": run.status, "conclusion": orNull(run.conclusion), "workflow_id": 1,
+		"display_title": run.title,
+		"run_number":    1, "run_attempt": 1, "event": run.event, "status": run.status, "conclusion": orNull(run.conclusion), "workflow_id": 1,
 		"html_url":      fmt.Sprintf("%s/%s/actions/runs/%d", s.URL, run.repo.fullName(), run.id),
 		"pull_requests": pulls, "created_at": stamp(run.created), "updated_at": stamp(run.created), "run_started_at": stamp(run.created),
 		"actor": s.user(run.by), "triggering_actor": s.user(run.by), "head_commit": s.runCommit(run),
