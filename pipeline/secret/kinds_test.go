@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +171,7 @@ func TestT46Kinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var everywhere, named []string
 	for i, kind := range tokenKinds {
 		r := rand.New(rand.NewPCG(46, uint64(i)))
 		of := func(n int, alphabet string) string {
@@ -201,8 +203,23 @@ func TestT46Kinds(t *testing.T) {
 				t.Errorf("%s, %s: %d of %d are found", kind.name, contexts[c].name, n, keys)
 			}
 		}
+		switch quoted := "`" + kind.name + "`"; slices.Index(found, 0) {
+		case -1:
+			if slices.Min(found) == keys {
+				everywhere, row = append(everywhere, quoted), ""
+			}
+		case len(contexts) - 1:
+			if slices.Min(found[:len(contexts)-1]) == keys {
+				named, row = append(named, quoted), ""
+			}
+		}
 		if !strings.Contains(string(docs), row+"\n") {
 			t.Errorf("docs/security.md does not have the row\n%s", row)
+		}
+	}
+	for _, kinds := range [][]string{everywhere, named} {
+		if list := " " + strings.Join(kinds, ", ") + "."; !strings.Contains(strings.Join(strings.Fields(string(docs)), " "), list) {
+			t.Errorf("docs/security.md does not have the list\n%s", list)
 		}
 	}
 }
