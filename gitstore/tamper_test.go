@@ -143,7 +143,7 @@ func total(table []*row) (n int) {
 	return n
 }
 
-// tableText is the table of docs/security.md.
+// tableText is the table that docs/security.md sums up.
 func tableText(table []*row) string {
 	var b strings.Builder
 	b.WriteString("| what was done | tried | by the rules | by the remembered tip | by signatures | by two of three witnesses |\n|---|---:|---|---|---|---|\n")
