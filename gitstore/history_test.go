@@ -237,7 +237,7 @@ func TestAuditSigned(t *testing.T) {
 }
 
 // BenchmarkAuditSigned audits whole lives whose approval is signed, and as many without.
-// COUNTERSIGN_SIGNED is how many; docs/decisions.md has the number.
+// COUNTERSIGN_SIGNED is how many; docs/benchmarks.md has the number.
 func BenchmarkAuditSigned(b *testing.B) {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("COUNTERSIGN_SIGNED"), "500"))
 	if err != nil {
