@@ -42,6 +42,15 @@ func (l Listed) Document() map[string]any {
 	return doc
 }
 
+// Documents are what --json has of several.
+func Documents(list []Listed) []any {
+	out := []any{}
+	for _, l := range list {
+		out = append(out, l.Document())
+	}
+	return out
+}
+
 // About is what it is for, in quotation marks; or what it does to which files.
 func (l Listed) About() string {
 	if l.Notes != "" {

@@ -119,7 +119,13 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
   git log refs/agent/ledger`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(), Args: cli.NoCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := a.status(cmd.Context())
+			if errors.Is(err, gitstore.ErrNotRepository) {
+				return cmd.Help()
+			}
+			return err
+		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.NoEmptyFlag(cmd); err != nil {
 				return err
@@ -151,7 +157,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	})
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.proposeCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
-		a.applyCommand(), a.validateCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
+		a.applyCommand(), a.validateCommand(), a.statusCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.reportCommand(), a.closeCommand(), a.serveCommand(), a.mcpCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(), a.artifactCommand(),
 		a.syncCommand(), a.ledgerCommand(), a.witnessCommand(), a.auditCommand(), a.evidenceCommand(), a.attestCommand(), a.verifyCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
 	)

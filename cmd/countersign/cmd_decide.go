@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -84,6 +85,60 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling,
 			return a.sign(ctx, r, g, ruling, f.key)
 		}
 	}
+	if len(args) == 0 && ruling.Decision == ledger.Approve && a.somebody() {
+		if queue, err := a.queue(ctx, r); err != nil || len(queue) > 1 {
+			return cmp.Or(err, a.decideEach(ctx, r, queue, ruling, sign))
+		}
+	}
+	return a.decideOne(ctx, r, args, ruling, sign)
+}
+
+// queue are the transactions that wait for a decision here, the riskiest first.
+func (a *App) queue(ctx context.Context, r *pipeline.Runner) (queue []string, err error) {
+	open, _, err := r.Open(ctx)
+	rank := map[string]int{}
+	for _, tx := range open {
+		if tx.PullRequest() > 0 { // decided there
+			continue
+		}
+		g, err := r.Judge(ctx, tx.TransactionID)
+		if err != nil {
+			return nil, err
+		}
+		if !errors.As(g.Err(), new(*pipeline.PendingError)) {
+			continue
+		}
+		risks, err := g.Risks(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rank[tx.TransactionID] = len(risk.Kinds())
+		if len(risks.Risks) > 0 {
+			rank[tx.TransactionID] = slices.Index(risk.Kinds(), risks.Risks[0].Kind)
+		}
+		queue = append(queue, tx.TransactionID)
+	}
+	slices.SortStableFunc(queue, func(a, b string) int { return rank[a] - rank[b] })
+	return queue, err
+}
+
+// decideEach asks the person at the terminal about one after the other.
+func (a *App) decideEach(ctx context.Context, r *pipeline.Runner, queue []string, ruling pipeline.Ruling, sign signFunc) error {
+	var pending error
+	for i, id := range queue {
+		a.say("%d of %d", i+1, len(queue))
+		err := a.decideOne(ctx, r, []string{id}, ruling, sign)
+		if code, _ := outcome(err, a.again); err != nil && code != cli.ExitPending {
+			return err
+		} else if err != nil {
+			pending = &cli.ExitError{Code: code}
+		}
+	}
+	return pending
+}
+
+// decideOne records one person's decision on one transaction.
+func (a *App) decideOne(ctx context.Context, r *pipeline.Runner, args []string, ruling pipeline.Ruling, sign signFunc) error {
 	g, answered, err := a.decideSomewhere(ctx, r, args, ruling, sign)
 	if err != nil {
 		return err

@@ -86,19 +86,18 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	if err != nil {
 		return err
 	}
-	rows := []any{}
 	var list []report.Listed
 	for _, t := range latest {
 		one, err := a.listed(ctx, snap, t, r.History)
 		if err != nil {
 			return err
 		}
-		list, rows = append(list, one), append(rows, one.Document())
+		list = append(list, one)
 	}
 	if more {
 		a.say("there are older ones: %s", a.again("list", "--all"))
 	}
-	if len(rows) == 0 && !a.flags.json {
+	if len(list) == 0 && !a.flags.json {
 		a.say("no transactions")
 		if address := a.repo.Config.RemoteURL(a.flags.remote); snap.Tip == "" && address != "" {
 			a.say("hint: where %s has a ledger, %s brings it here", report.Clean(a.flags.remote), a.again("sync"))
@@ -106,7 +105,7 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	}
 	switch {
 	case a.flags.json:
-		return a.printJSON(document{"transactions": rows, "more": more})
+		return a.printJSON(document{"transactions": report.Documents(list), "more": more})
 	case a.flags.quiet:
 		return a.print(report.IDs(latest))
 	case terminal.Is(a.Stdout):

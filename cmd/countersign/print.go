@@ -129,6 +129,15 @@ func (a *App) person() io.WriteCloser {
 	return tty
 }
 
+// somebody reports whether there is a person to ask.
+func (a *App) somebody() bool {
+	person := a.person()
+	if person == nil {
+		return false
+	}
+	return person.Close() == nil
+}
+
 // page shows a text to the person through their pager, or as it is where there is
 // none or it fails. The pager is COUNTERSIGN_PAGER, countersign.pager, or the one that
 // git would take: GIT_PAGER, core.pager, PAGER, less; but never one that the
