@@ -119,6 +119,16 @@ func TestT10CoAuthors(t *testing.T) {
 			t.Errorf("%q: %s %v %v, want %s", message, got, strangers, err, want)
 		}
 	}
+	// The address of the program's own commits is no account's on the server.
+	for address, want := range map[string]string{
+		"1+ada@users.noreply.127.0.0.1": "1 2 false", "1+ada[bot]@users.noreply.127.0.0.1": "1 2 false",
+		"4+ada@users.noreply.127.0.0.1": "2 true", "1+ada@users.noreply.elsewhere.example": "2 true", "1+nobody@users.noreply.127.0.0.1": "2 true", "ada@b.example": "2 true", "": "2 true",
+	} {
+		got, strangers, err := committers(`{"sha": "1111111111111111111111111111111111111111", "author": null, "committer": ` + user(2, "bob") + `, "commit": {"message": "x", "author": {"email": "` + address + `"}}}`)
+		if err != nil || fmt.Sprint(got, " ", strangers) != want {
+			t.Errorf("by %q: %s %v %v, want %s", address, got, strangers, err, want)
+		}
+	}
 	for _, commit := range []string{`{}`, `{"message": null}`, `null`, `{"message": "` + strings.Repeat(`Co-authored-by: a <a@b>\n`, 51) + `"}`} {
 		if _, _, err := committers(`{"sha": "1111111111111111111111111111111111111111", "author": ` + user(2, "bob") + `, "committer": ` + user(2, "bob") + `, "commit": ` + commit + `}`); err == nil {
 			t.Errorf("%.80s is taken", commit)

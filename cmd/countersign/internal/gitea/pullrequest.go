@@ -53,8 +53,15 @@ type commit struct {
 	Author    *account `json:"author"`
 	Committer *account `json:"committer"`
 	Commit    *struct {
-		Message *string `json:"message"`
+		Message   *string  `json:"message"`
+		Author    identity `json:"author"`
+		Committer identity `json:"committer"`
 	} `json:"commit"`
+}
+
+// identity is whom a commit itself names.
+type identity struct {
+	Email string `json:"email"`
 }
 
 // A span is the commits of an open pull request that its head has and its base has not.
@@ -99,7 +106,15 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 		if err != nil {
 			return pr, err
 		}
-		for _, by := range append(named, one.Author, one.Committer) {
+		author, err := c.writer(ctx, one.Author, one.Commit.Author)
+		if err != nil {
+			return pr, err
+		}
+		committer, err := c.writer(ctx, one.Committer, one.Commit.Committer)
+		if err != nil {
+			return pr, err
+		}
+		for _, by := range append(named, author, committer) {
 			who := by.actor()
 			pr.Strangers = pr.Strangers || who.ID == ""
 			if who.ID != "" && !slices.Contains(pr.Committers, who) {
@@ -109,6 +124,23 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 	}
 	return pr, nil
 }
+
+// writer is whose account a commit is of: the one that was told, else the one that an address
+// of this program's own commits names (effect.Builder), which the server takes for nobody's.
+// Like any address it is claimed, and can only cost whom it names a vote.
+func (c *Client) writer(ctx context.Context, told *account, says identity) (*account, error) {
+	parts := ownAddress().FindStringSubmatch(says.Email)
+	if told.actor().ID != "" || parts == nil || parts[3] != c.base.Hostname() {
+		return told, nil
+	}
+	found, err := c.known.named.Get(parts[2], func() ([]*account, error) { return c.named(ctx, parts[2]) })
+	if i := slices.IndexFunc(found, func(one *account) bool { return one.actor().ID == parts[1] }); i >= 0 {
+		return found[i], err
+	}
+	return told, err
+}
+
+var ownAddress = lazyregexp.New(`^([0-9]{1,19})\+([A-Za-z0-9_][\w.-]{0,99})(?:\[bot\])?@users\.noreply\.(.+)$`)
 
 // maxCoAuthors is how many a commit may name: each takes requests.
 const maxCoAuthors = 50
