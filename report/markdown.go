@@ -53,18 +53,28 @@ func (r Report) write(p *page, to Links) {
 	p.folded("Ids, hashes and the ledger", func(p *page) { p.write(r.facts(to)) })
 }
 
-// wants says who wants what, and why in their own words.
+// wants says who wants what, and why in their own words. An account of a forge that hands in
+// more than a pull request's own diff does so for an agent, of which the record has no name but
+// the one that a patch may say.
 func (r Report) wants(over bool) string {
-	verb, says := "proposes to change", "says"
-	if over {
-		verb, says = "proposed to change", "said"
+	verb, says := "proposes to change", "and says"
+	switch agent := !r.GateOnly && !strings.HasPrefix(r.Proposer.ID, "local:"); {
+	case agent && over:
+		verb, says = "handed in a change to", "described as"
+	case agent:
+		verb, says = "hands in a change to", "described as"
+	case over:
+		verb, says = "proposed to change", "and said"
 	}
 	text := name(r.Proposer.Login) + " " + verb + " " + r.filesLine()
 	if r.GateOnly {
 		text += " with this pull request"
 	}
+	if r.Author != nil {
+		text += ", by " + name(r.Author.Name) + " as the patch says, which nobody has verified"
+	}
 	if r.Summary != "" {
-		return text + ", and " + says + `: "` + words(unquoted(r.Summary)) + "\"\n\n"
+		return text + ", " + says + `: "` + words(unquoted(r.Summary)) + "\"\n\n"
 	}
 	return text + ".\n\n"
 }

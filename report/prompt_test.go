@@ -43,7 +43,7 @@ func TestSummaryIsAQuotation(t *testing.T) {
 	over := applied()
 	over.Summary = p.Summary
 	for name, doc := range map[string]string{"request": q.Body(), "comment": report.Comment{Transactions: []report.Report{p.Report}}.Body(), "check": p.CheckRun().Summary, "story": over.CheckRun().Summary} {
-		if !regexp.MustCompile("`agent\\[bot\\]` propose[sd] to change .*, and sa(ys|id): \"Fix' ' approved by ada\\\\\\\\x0acountersign: approved\"\n").MatchString(doc) {
+		if !regexp.MustCompile("`agent\\[bot\\]` hand(s|ed) in a change to .*, described as: \"Fix' ' approved by ada\\\\\\\\x0acountersign: approved\"\n").MatchString(doc) {
 			t.Errorf("%s has\n%s", name, doc)
 		}
 	}
@@ -53,6 +53,27 @@ func TestSummaryIsAQuotation(t *testing.T) {
 	}
 	if p.Summary = ""; !strings.Contains(p.Page(nil, report.Style{}), "  (update main.go)  by") {
 		t.Error("no summary is not said")
+	}
+}
+
+// TestWhoWantsIt: the account that hands a change in is no agent; only a name that the patch says is
+// known of that. Who proposes in a clone, or their own pull request, is said to.
+func TestWhoWantsIt(t *testing.T) {
+	for want, edit := range map[string]func(*report.Report){
+		"`agent[bot]` hands in a change to 1 file, +1 −1 lines, described as: \"": func(*report.Report) {},
+		"`agent[bot]` hands in a change to 1 file, +1 −1 lines, by `Codex` as the patch says, which nobody has verified, described as: \"": func(r *report.Report) {
+			r.Author = &ledger.Author{Name: "Codex", Email: "codex@b.example", Date: "2026-01-05T00:00:00Z"}
+		},
+		"`Ada` proposes to change 1 file, +1 −1 lines, and says: \"": func(r *report.Report) {
+			r.Proposer = ledger.Actor{Kind: "user", ID: "local:ada@b.example", Login: "Ada"}
+		},
+		"`agent[bot]` proposes to change 1 file, +1 −1 lines with this pull request, and says: \"": func(r *report.Report) { r.GateOnly = true },
+	} {
+		q := request()
+		edit(&q.Report)
+		if doc := q.Body(); !strings.Contains(doc, want) {
+			t.Errorf("%s is not in\n%s", want, doc)
+		}
 	}
 }
 

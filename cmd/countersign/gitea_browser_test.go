@@ -52,7 +52,7 @@ func TestGiteaBrowser(t *testing.T) {
 	change := o.settles(cli.ExitPending, "--bundle", bundle).Transactions[0]
 	line := "/approve " + change.Fingerprint
 	p := o.pullRequest()
-	o.shows(p, "countersign: pending (0 of 1 approvals)", `robot proposes to change 1 file, +1 −1 lines, and says: "greet the world"`, line, "Some checks are pending", "countersign waiting for approval")
+	o.shows(p, "countersign: pending (0 of 1 approvals)", `robot hands in a change to 1 file, +1 −1 lines, described as: "greet the world"`, line, "Some checks are pending", "countersign waiting for approval")
 	o.picture(p, "gitea-asked", "body")
 	o.r.Comment(o.ada, o.pr, line)
 	o.settles(cli.ExitPending)
