@@ -77,10 +77,11 @@ const (
 )
 
 // Body is the comment, of at most MaxComment bytes: transactions that are still
-// open first, then the newest.
+// open first, of these the proposals, whose writing makes the pull request's own diff
+// another one; then the newest.
 func (c Comment) Body() string {
 	all := slices.SortedStableFunc(slices.Values(c.Transactions), func(a, b Report) int { // by id is by time
-		return cmp.Or(over(a)-over(b), strings.Compare(b.TransactionID, a.TransactionID))
+		return cmp.Or(order(a)-order(b), strings.Compare(b.TransactionID, a.TransactionID))
 	})
 	full := all[:min(len(all), inFull)]
 	tail := newPage(maxLines)
@@ -102,6 +103,14 @@ func (c Comment) Body() string {
 		p.write(share.String())
 	}
 	return p.String() + below
+}
+
+// order is that of transactions in a comment, without their time.
+func order(r Report) int {
+	if over(r) == 0 && r.GateOnly {
+		return 1
+	}
+	return 2 * over(r)
 }
 
 // over is 1 for a transaction that has ended.

@@ -51,7 +51,7 @@ func (g Guard) CheckRun() forge.Check {
 	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}
 	worse := func(a, b Report) int { return slices.Index(order, b.state()) - slices.Index(order, a.state()) }
 	p.list(list{"", each(slices.SortedStableFunc(slices.Values(g.Transactions), worse), func(r Report) string {
-		return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s%s", r.PullRequest, r.linked(), r.headline(), r.risks(p.left/len(g.Transactions), Links{}), r.asks(Links{}))
+		return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s%s", r.PullRequest, r.linked(), r.headline(), r.risks(p.left/len(g.Transactions), Links{}), r.asks(Links{}, false))
 	}), 50, "transaction", ""})
 	p.write("Head commit: " + name(g.HeadCommit) + "\n\n")
 	p.write(standing)

@@ -30,7 +30,11 @@ func (r Report) write(p *page, to Links) {
 	if r.glassBroken() {
 		p.write(caution("**" + glassWarning + ".** " + words(plain(r.Verdict))))
 	}
-	p.write("### countersign: " + r.headline() + "\n\n")
+	of := "" // both may be in one comment
+	if r.GateOnly {
+		of = "the pull request itself: "
+	}
+	p.write("### countersign: " + of + r.headline() + "\n\n")
 	if r.isStory() {
 		p.write(r.story(to) + r.record())
 		p.folded("Risks, ids, decisions and files", func(p *page) {
@@ -47,7 +51,12 @@ func (r Report) write(p *page, to Links) {
 	r.writeFailures(failures)
 	p.write(failures.String())
 	p.write(first)
-	p.write(r.asks(to))
+	diff := fold(r.Diff, min(p.left-len(r.asks(to, false)), maxDiff))
+	shown := diff.shown > 0 && !diff.cut()
+	if shown {
+		p.write(diff.String())
+	}
+	p.write(r.asks(to, shown))
 	r.writeDecisions(p)
 	r.writeFiles(p)
 	p.folded("Ids, hashes and the ledger", func(p *page) { p.write(r.facts(to)) })
@@ -86,7 +95,10 @@ func (r Report) record() string {
 	if to == words {
 		return ""
 	}
-	return "**" + to + "** shows the exact bytes, who decided what, and how to check both.\n\n"
+	if to = "**" + to + "**"; r.LedgerWeb != "" {
+		to += " (in another repository, for those who may read that)"
+	}
+	return to + " shows the exact bytes, who decided what, and how to check both.\n\n"
 }
 
 // linked is the transaction's id, which leads to its record where a server has that.
@@ -301,22 +313,30 @@ func (r Report) missing() []approval.Need {
 	return out
 }
 
+// maxDiff bounds the diff that is shown where there is no request.
+const maxDiff = 16 << 10
+
 // asks says how to answer while approvals are missing: in the thread of the
 // request, which binds a short answer to these bytes, or with the lines to copy.
-func (r Report) asks(to Links) string {
+// shown tells that the diff stands above.
+func (r Report) asks(to Links, shown bool) string {
 	if !r.waits() {
 		return ""
 	}
 	if slices.ContainsFunc(r.missing(), func(n approval.Need) bool { return n.Kind == policy.KindFileChange && n.Signed }) {
 		return r.approving() + r.signBlock() + denyBlock(r.Fingerprint)
 	}
-	head := "**To answer,** comment on the pull request with one line, exactly as it stands. The diff is not shown here: " +
-		name("countersign diff "+r.TransactionID) + " shows it.\n\n"
-	if to.Thread != "" {
+	head := "**To answer,** comment on the pull request with one line, exactly as it stands."
+	switch command := name("countersign diff " + r.TransactionID); {
+	case to.Thread != "":
 		head = "**To answer,** reply " + code("/approve") + ", or " + code("/deny") + " and your reason, in " + link("the request", to.Thread) +
-			", which shows the diff. Or comment here with the full line:\n\n"
+			", which shows the diff. Or comment here with the full line:"
+	case r.GateOnly:
+		head += " The diff is the pull request's own; " + command + " shows its exact bytes."
+	case !shown:
+		head += " The diff is not shown here: " + command + " shows it."
 	}
-	return r.approving() + head + r.approveBlocks() + denyBlock(r.Fingerprint) + r.greenHint()
+	return r.approving() + head + "\n\n" + r.approveBlocks() + denyBlock(r.Fingerprint) + r.greenHint()
 }
 
 // approving says what an approval does.

@@ -63,6 +63,10 @@ type Report struct {
 	LedgerCommit  string            `json:"ledger_commit"`
 	LedgerWeb     string            `json:"ledger_web,omitempty"` // address of the repository that keeps the ledger, if that is another than the remote
 	Record        string            `json:"record,omitempty"`     // address of the transaction's page as that commit has it; "" where no server is known to have it
+
+	// Diff is what a comment shows while it waits and no request has it: canonical
+	// bytes, without secrets. It is nil elsewhere.
+	Diff []byte `json:"-"`
 }
 
 // MoveLedger makes it a report of a later commit of the ledger.

@@ -251,3 +251,34 @@ func TestRequestIs(t *testing.T) {
 		}
 	}
 }
+
+// TestCommentOfTwo: of a proposal and the pull request's own diff in one comment, which have a
+// heading each, the proposal is first. A short diff is shown where no thread has it.
+func TestCommentOfTwo(t *testing.T) {
+	proposed, own := numbered(proposal(), 1), numbered(gateOnly(approval.Pending), 2)
+	body := func(diff []byte, thread string) string {
+		proposed.Diff = diff
+		return report.Comment{Transactions: []report.Report{own, proposed}, Threads: map[string]string{proposed.TransactionID: thread}}.Body()
+	}
+	const hidden, ours = "The diff is not shown here", "### countersign: the pull request itself: pending ("
+	text := body([]byte(theDiff), "")
+	if i, j := strings.Index(text, "### countersign: pending ("), strings.Index(text, ours); i < 0 || j < i || strings.Contains(text, hidden) {
+		t.Error(text)
+	}
+	if i := strings.Index(text, "```diff\ndiff --git a/main.go"); i < 0 || i > strings.Index(text, "**To answer,**") {
+		t.Error(text)
+	}
+	long := append([]byte(theDiff), strings.Repeat("+line\n", 5000)...)
+	for name, text := range map[string]string{"no diff": body(nil, ""), "a long one": body(long, "")} {
+		if !strings.Contains(text, hidden) || strings.Contains(text, "```diff") || !strings.Contains(text, "/approve "+proposed.Fingerprint) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if text := body(nil, "https://forge.example/acme/app/pull/12#1"); strings.Contains(text, hidden) {
+		t.Error(text)
+	}
+	proposed.LedgerWeb = "https://forge.example/acme/records"
+	if text := body(nil, ""); strings.Count(text, "(in another repository, for those who may read that) shows the exact bytes") != 1 {
+		t.Error(text)
+	}
+}

@@ -358,23 +358,24 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 	if err != nil || len(posted) > 0 {
 		return err
 	}
-	pull := *g.Pull()
-	if len(pull.Paths) == 0 {
-		return nil
+	diff, err := g.Diff()
+	if err != nil {
+		return err
 	}
-	file := pull.Paths[0]
+	shown := []byte(s.Host.RedactDiff(diff))
+	pull, file := *g.Pull(), ""
+	if len(pull.Paths) > 0 {
+		file = pull.Paths[0]
+	}
 	targets := g.Transaction().Pointers.Proposal.TargetFiles
 	if i := slices.IndexFunc(targets, func(path string) bool { return slices.Contains(pull.Paths, path) }); i >= 0 {
 		file = targets[i]
 	}
 	if file == "" {
+		rep.Diff = shown
 		return nil
 	}
 	clean, err := s.Host.Clean(*rep)
-	if err != nil {
-		return err
-	}
-	diff, err := g.Diff()
 	if err != nil {
 		return err
 	}
@@ -383,7 +384,7 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 		return err
 	}
 	question := report.Request{
-		Report: clean, Diff: []byte(s.Host.RedactDiff(diff)), Needs: g.Needs(), Approvals: g.Policy().Approvals,
+		Report: clean, Diff: shown, Needs: g.Needs(), Approvals: g.Policy().Approvals,
 		Commands: commands, Web: report.WebOf(pull.Base.CloneURL), Policy: s.policyFile(ctx, g),
 	}
 	var comment approval.Posted

@@ -278,6 +278,7 @@ func (s *settlement) comment(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		clean.Diff = rep.Diff // without secrets already
 		c.Transactions = append(c.Transactions, clean)
 		posted, err := s.posted(rep.TransactionID)
 		if err != nil {
