@@ -268,13 +268,27 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 // version 1 has none, and goes on without.
 const SchemaVersion = "2"
 
-// Readme is README.md at the root, the same in every ledger of a version.
+// Readme is README.md at the root, the same in every ledger of a version that begins now.
 func Readme(version string) []byte {
 	if version == "1" {
-		return []byte(readme)
+		return former([]byte(readme))
 	}
 	return []byte(readme + readmeOfPages)
 }
+
+// IsReadme reports whether that, or what the first ledgers of version 2 say too, is README.md
+// at the root of a ledger of a version.
+func IsReadme(raw []byte, version string) bool {
+	now := Readme(version)
+	return bytes.Equal(raw, now) || bytes.Equal(raw, former(now))
+}
+
+// former is without the quotes, where a browser takes <id> for HTML.
+func former(readme []byte) []byte {
+	return bytes.Replace(readme, []byte(quotedSum), []byte(strings.Trim(quotedSum, "`")), 1)
+}
+
+const quotedSum = "`SHA-256(<id>)`"
 
 // Schema is ledger.json of a ledger whose first event has this timestamp.
 func Schema(createdAt, version string) []byte {
@@ -304,7 +318,7 @@ file name is its SHA-256:
 
     git show $L:transactions/YYYY/MM/DD/XX/<id>/patches/<patch_id>.diff | sha256sum
 
-XX is the first byte of SHA-256(<id>), as two hex digits. denied/ holds the
+XX is the first byte of ` + quotedSum + `, as two hex digits. denied/ holds the
 denials that stick, proposed/ the transactions that propose a patch, both by
 patch_id.
 `
