@@ -104,5 +104,6 @@ func (r Result) nextGitea() []string {
 		"protect the branch " + report.Clean(r.Guarded) + ": require the status countersign, and let nobody push",
 		"COUNTERSIGN_TOKEN=TOKEN " + r.Again("doctor") + " (says what is missing)",
 		"open a pull request: a comment says how to approve it",
+		"pull requests that are open already wait for the hourly run, or for a comment that begins with /; your bot runs there once their branch has these files",
 	}, r.nextLedger())
 }

@@ -403,6 +403,12 @@ func TestNextNamesOwner(t *testing.T) {
 			t.Errorf("%q: %q", own, steps[0])
 		}
 	}
+	for start, r := range map[string]Result{"push to them, or close and reopen them": {}, "a comment that begins with /": {Settings: Settings{Guarded: "main"}, Files: make([]Planned, 2)}} {
+		r.Again = again
+		if steps := strings.Join(r.Next(), "\n"); !strings.Contains(steps, "pull requests that are open already") || !strings.Contains(steps, start) {
+			t.Errorf("nothing says what starts a run of those that are open already:\n%s", steps)
+		}
+	}
 }
 
 func TestReleaseOf(t *testing.T) {

@@ -259,6 +259,7 @@ func (r Result) Next() []string {
 	case len(changes(r.Files)) == 0:
 		steps = steps[1:]
 	}
+	steps = append(steps, "pull requests that are open already start nothing by themselves: push to them, or close and reopen them")
 	if r.Moves {
 		from, to := gitstore.LedgerRef, report.ShellQuote(r.LedgerRef)
 		steps = append([]string{"git fetch . " + from + ":" + to + " && git push origin " + to + ": the new ledger must begin with the present one, or its denials are forgotten"}, steps...)
