@@ -145,7 +145,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	f.StringVar(&a.flags.knownTip, "known-tip", "", "refuse a ledger that does not descend from this `COMMIT`")
 	f.StringVar(&a.flags.tipFile, "tip-file", "", "keep the last tip seen in `FILE`, and refuse a ledger that does not descend from it")
 	f.StringVar(&a.flags.signKey, "sign-key", "", "sign the ledger's commits with the SSH key in `FILE`")
-	f.StringVar(&a.flags.policyRef, "policy-ref", "", "read the Policy from this `REF`, not from HEAD (in a workflow: from the default branch)")
+	f.StringVar(&a.flags.policyRef, "policy-ref", "", "read the Policy from this `REF` (refs/heads/…, refs/tags/… or refs/remotes/…), not from HEAD (in a workflow: the default branch)")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no hints and no progress")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say what is being done")
 	f.StringVar(&a.flags.color, "color", "auto", "colour what is printed: `WHEN` auto (on a terminal), always or never")

@@ -224,7 +224,7 @@ var table = []row{
 		if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+defaultRemote+"/"); ok {
 			return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", defaultRemote, report.ShellQuote(branch), report.ShellQuote(e.ref))
 		}
-		return "--policy-ref takes a full name, such as refs/heads/main"
+		return "--policy-ref takes a full name, such as refs/heads/main, refs/tags/v1 or refs/remotes/origin/main; no commit, and no short name"
 	}),
 	always[*secret.FoundError](cli.ExitRefused, "take it out of the patch; if it is a real secret, replace it; close the transaction that has it, and review again"),
 	on(cli.ExitRefused, func(e *reviewed.RedactedError, again command) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // rules returns where the Policy is read: at the tip of the ref that --policy-ref
@@ -56,7 +57,16 @@ func (a *App) hasPolicy(branch string) bool {
 type policyRefError struct{ ref string }
 
 func (e *policyRefError) Error() string {
+	if !isCodeRef(e.ref) {
+		return fmt.Sprintf("the Policy is read from a branch, a tag or a remote's branch by its full name, which %s is not", report.ShellQuote(e.ref))
+	}
 	return fmt.Sprintf("the Policy is read from %s, and there is no such ref", e.ref)
+}
+
+// isCodeRef reports whether a name is a full one of a ref that may have a Policy. A ledger has none, and must not
+// read as a repository without one; nor must a commit, which can be anybody's.
+func isCodeRef(ref string) bool {
+	return slices.ContainsFunc([]string{"refs/heads/", "refs/tags/", "refs/remotes/"}, func(root string) bool { return strings.HasPrefix(ref, root) })
 }
 
 func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, error) {
@@ -70,9 +80,7 @@ func (a *App) policyCommit(ctx context.Context, repo *gitstore.Repo) (string, er
 	if ref == "" {
 		return repo.Head(ctx)
 	}
-	// A ledger has no Policy, and must not read as a repository without one.
-	isCode := func(root string) bool { return strings.HasPrefix(ref, root) }
-	if !slices.ContainsFunc([]string{"refs/heads/", "refs/tags/", "refs/remotes/"}, isCode) {
+	if !isCodeRef(ref) {
 		return "", &policyRefError{ref}
 	}
 	return refCommit(ctx, repo, ref)
