@@ -218,3 +218,21 @@ func TestGreenSweep(t *testing.T) {
 	}
 	g.audits()
 }
+
+// What a workflow's own token may not push is told once, with what to do, and keeps no later
+// run from ending well.
+func TestGreenWorkflowFile(t *testing.T) {
+	t.Parallel()
+	g := newGreen(t, toPulls)
+	printed := g.nightly(bundleOf(adds(".github/workflows/new.yml"), ""), cli.ExitRefused)
+	if !strings.Contains(printed, "it changes workflow files, which GitHub lets no workflow's own token push") || !strings.Contains(printed, "permission workflows as push-token") {
+		t.Errorf("what to do is not said: %s", printed)
+	}
+	g.event("workflow_dispatch", nil)
+	if code, stdout, stderr := g.run("settle", "--all"); code != cli.ExitPending || strings.Contains(stderr, "workflow files") {
+		t.Errorf("the sweep: %d %s%s", code, stdout, stderr)
+	}
+	if g.s.Newest(site).Number != g.pr {
+		t.Error("a pull request was opened")
+	}
+}

@@ -142,6 +142,11 @@ func (s Settler) mayOpen(g pipeline.Gated) error {
 			tx.TransactionID, "it adds what looks like a secret, which its branch would show before anybody has excused that",
 			"take the secret out; or approve it here, and apply with --to branch",
 		}
+	case s.ActionsToken && touchesWorkflows(p):
+		return &OpenError{
+			tx.TransactionID, "it changes workflow files, which GitHub lets no workflow's own token push",
+			"give the token of an App with the permission workflows as push-token; or whoever may push them: countersign propose " + tx.TransactionID + " --to pull-request, with a token of their own",
+		}
 	case strings.HasPrefix(tx.Proposer.ID, "local:") && (s.InWorkflow || tx.Proposer.ID != r.Decider.ID || r.Actor.Kind != "user"):
 		return &OpenError{
 			tx.TransactionID, "the forge has no account of " + report.Clean(tx.Proposer.Login) + ", who proposed it",
@@ -149,6 +154,11 @@ func (s Settler) mayOpen(g pipeline.Gated) error {
 		}
 	}
 	return nil
+}
+
+// touchesWorkflows reports whether a proposal changes what no workflow's own token may push.
+func touchesWorkflows(p *ledger.Proposal) bool {
+	return slices.ContainsFunc(p.TargetFiles, func(path string) bool { return strings.HasPrefix(path, ".github/workflows/") })
 }
 
 // openedBefore finds the open pull request from a branch of ours whose own diff is a

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
@@ -261,12 +260,11 @@ func (s *settlement) preflight(g pipeline.Gated) []report.Obstacle {
 	if pull == nil || s.Apply.To == policy.ToRef || tx.Closed || tx.Status == ledger.Applied {
 		return nil
 	}
-	isWorkflow := func(path string) bool { return strings.HasPrefix(path, ".github/workflows/") }
 	found := report.Facts{
 		TransactionID: tx.TransactionID, Closed: pull.State == forge.PullRequestClosed, Merged: pull.State == forge.PullRequestMerged,
 		HeadDeleted: pull.Head.Repository == nil, HeadProtected: pull.Head.Protected, Fork: pull.Fork(),
 		MaintainersCanModify: pull.MaintainerCanModify, OrganisationFork: pull.Fork() && pull.Head.Owner == "Organization",
-		TouchesWorkflows:    slices.ContainsFunc(tx.Pointers.Proposal.TargetFiles, isWorkflow),
+		TouchesWorkflows:    touchesWorkflows(tx.Pointers.Proposal),
 		WorkflowsPermission: !s.ActionsToken,
 	}.Obstacles()
 	for _, o := range found {

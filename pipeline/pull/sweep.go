@@ -45,7 +45,8 @@ func (s Settler) Pulls(ctx context.Context, open []ledger.Transaction, into *Set
 // sweep's own event hands over, and of what earlier runs do, where the Policy says so. It
 // returns their numbers, without those that are settled anyway. What a clone's own
 // identity proposed is that person's to open, and what adds what looks like a secret is
-// for nobody to open.
+// for nobody to open. Of what the
+// token may not push, the run that took it has told.
 func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled []int, into *Settled) ([]int, error) {
 	if s.Forge == nil {
 		return nil, nil
@@ -63,7 +64,7 @@ func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled
 	add(s.TakeNew(ctx))
 	for _, tx := range open {
 		waits, p := tx.Status == ledger.Proposed || tx.Status == ledger.Awaiting, tx.Pointers.Proposal
-		if !waits || p == nil || p.PullRequest > 0 || p.ContainsSecrets || strings.HasPrefix(tx.Proposer.ID, "local:") {
+		if !waits || p == nil || p.PullRequest > 0 || p.ContainsSecrets || s.ActionsToken && touchesWorkflows(p) || strings.HasPrefix(tx.Proposer.ID, "local:") {
 			continue
 		}
 		o, err := s.Open(ctx, tx.TransactionID)
