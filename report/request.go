@@ -307,7 +307,7 @@ func OpenedBody(r Report) string {
 	p := newPage(MaxComment)
 	p.write("### A change that waits for approval\n\n" + r.wants(false))
 	p.write(r.risks(p.left/2, Links{}))
-	p.write("**To approve it, review this pull request and press Approve.** The review is of the commit that the pull request has at that time: a push asks again. " +
+	p.write("**To approve it, review this pull request and press Approve.** The review is of the diff that the pull request has at that time: a push of another diff asks again. " +
 		"Whoever proposed the change, opened this pull request or wrote its commits cannot approve it. The check " + code(GuardName) + " says what is missing.\n\n")
 	p.write(denyBlock(r.Fingerprint))
 	p.folded("Ids", func(p *page) {

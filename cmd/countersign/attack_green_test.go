@@ -60,7 +60,7 @@ func TestGreenReviewIsEnough(t *testing.T) {
 	t.Parallel()
 	g := newGreen(t, toPulls)
 	opened := g.s.Pull(site, g.pr)
-	if opened.Author != "github-actions[bot]" || opened.Title != "greet" || !strings.Contains(opened.Text, "press Approve") || g.status(g.from) != "superseded" {
+	if opened.Author != "github-actions[bot]" || opened.Title != "greet" || !strings.Contains(opened.Text, "press Approve") || !strings.Contains(opened.Text, "a push of another diff asks again") || g.status(g.from) != "superseded" {
 		t.Errorf("%+v; its transaction is %s", opened, g.status(g.from))
 	}
 	g.guards(asks)
