@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -50,6 +51,7 @@ type App struct {
 	ownPager    string                           // the user's countersign.pager
 	habitual    map[string]*string               // the flags that Git's configuration gives a value, by its keys
 	client      forgeClient                      // to the forge, where there is a token
+	clock       *rest.Clock                      // the forge's, as far as it was heard
 	ghTokens    []string                         // what GH said
 	elsewhere   bool                             // whether the ledger is kept in another repository, once that was asked
 	handsOver   bool                             // only a bundle is written, in a job that cannot reach the ledger where that is in another repository

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
@@ -80,6 +81,19 @@ func TestT10AuthorsOfTheDiff(t *testing.T) {
 	a.reviews("eve", "APPROVED", "")
 	a.guards(asks, "its author is the proposer", "has read permission, write needed")
 	a.reviews("ada", "APPROVED", "nice")
+	a.guards(passes)
+	a.audits()
+}
+
+// A runner whose clock is ahead of the forge's takes the forge's time, by which answers are dated.
+func TestT56RunnerAhead(t *testing.T) {
+	t.Parallel()
+	a := &attack{hub: newHub(t)}
+	a.ahead = 50 * time.Second // the program's alone
+	a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
+	a.guards(asks)
+	a.s.SetNow(func() time.Time { return time.Now().Add(3 * time.Second) })
+	a.s.Review(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", State: "APPROVED"})
 	a.guards(passes)
 	a.audits()
 }

@@ -194,7 +194,7 @@ func (a *App) gitea(settings gitstore.Settings) (forgeClient, error) {
 	if token == "" || repository == "" || github.HostOf(server) == "" {
 		return nil, nil
 	}
-	client, err := gitea.New(gitea.Options{Server: server, Repository: repository, Token: token, UserAgent: "countersign/" + version(), Wait: a.Wait})
+	client, err := gitea.New(gitea.Options{Server: server, Repository: repository, Token: token, UserAgent: "countersign/" + version(), Wait: a.Wait, Clock: a.clock})
 	if err != nil {
 		return nil, &cli.UsageError{Message: err.Error(), Hint: ""}
 	}
@@ -232,7 +232,7 @@ func (a *App) onGitHub(settings gitstore.Settings) (*github.Client, error) {
 	}
 	client, err := github.New(github.Options{
 		APIURL: api, GraphQLURL: a.Getenv("GITHUB_GRAPHQL_URL"), ServerURL: a.Getenv("GITHUB_SERVER_URL"),
-		Repository: repository, Token: token, UserAgent: "countersign/" + version(), Wait: a.Wait,
+		Repository: repository, Token: token, UserAgent: "countersign/" + version(), Wait: a.Wait, Clock: a.clock,
 	})
 	if err != nil {
 		return nil, &cli.UsageError{Message: err.Error(), Hint: ""}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -40,6 +41,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if err := a.readSecretRules(repo); err != nil {
 		return nil, err
 	}
+	a.clock = &rest.Clock{Now: a.Now}
 	client, err := a.forge(settings)
 	if err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 			Kind: "user", ID: "local:" + strings.ToLower(cmp.Or(settings.Email, login)),
 			Login: ledger.OneLine(cmp.Or(settings.Name, settings.Email, login), 100),
 		},
-		Tool: "countersign " + version(), Now: a.Now, Entropy: a.Entropy, Pause: pause,
+		Tool: "countersign " + version(), Now: a.clock.Time, Entropy: a.Entropy, Pause: pause,
 		Signer: a.signerIn, Identities: a.Getenv("COUNTERSIGN_AGE_IDENTITY"),
 	}
 	if settings.Email != "" {

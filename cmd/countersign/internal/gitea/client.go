@@ -36,6 +36,8 @@ type Options struct {
 	Wait func(context.Context, time.Duration) error
 	// Timeout is for one attempt at one request; 0: 30 seconds.
 	Timeout time.Duration
+	// Clock hears the time of the server; nil for none.
+	Clock *rest.Clock
 }
 
 // A Client acts on one repository with one token. It may be used by several
@@ -63,13 +65,13 @@ func New(o Options) (*Client, error) {
 	}
 	t := &rest.Transport{
 		Base: http.DefaultTransport, Token: o.Token, Agent: cmp.Or(o.UserAgent, "countersign"),
-		Hosts: []string{rest.Origin(server)}, Wait: o.Wait, Timeout: cmp.Or(o.Timeout, 30*time.Second),
+		Hosts: []string{rest.Origin(server)}, Wait: o.Wait, Timeout: cmp.Or(o.Timeout, 30*time.Second), Clock: o.Clock,
 	}
 	if t.Wait == nil {
 		t.Wait = rest.Sleep
 	}
 	outside := *t
-	outside.Token = ""
+	outside.Token, outside.Clock = "", nil
 	return &Client{
 		api: &http.Client{Transport: t, CheckRedirect: rest.SameOrigin}, storage: &http.Client{Transport: &outside},
 		base: server.JoinPath("api", "v1"), server: server.String(), owner: owner, name: name, wait: t.Wait, known: &memory{},

@@ -36,6 +36,8 @@ type Options struct {
 	Wait func(context.Context, time.Duration) error
 	// Timeout is for one attempt at one request; 0: 30 seconds.
 	Timeout time.Duration
+	// Clock hears the time of the server; nil for none.
+	Clock *rest.Clock
 }
 
 // A Client acts on one repository with one token. It may be used by several
@@ -78,7 +80,7 @@ func New(o Options) (*Client, error) {
 	}
 	t := &rest.Transport{
 		Base: http.DefaultTransport, Token: o.Token, Agent: cmp.Or(o.UserAgent, "countersign"),
-		Hosts: []string{origin(base), origin(graphql)}, Wait: o.Wait, Timeout: cmp.Or(o.Timeout, 30*time.Second),
+		Hosts: []string{origin(base), origin(graphql)}, Wait: o.Wait, Timeout: cmp.Or(o.Timeout, 30*time.Second), Clock: o.Clock,
 	}
 	if t.Wait == nil {
 		t.Wait = rest.Sleep
@@ -86,7 +88,7 @@ func New(o Options) (*Client, error) {
 	api := github.NewClient(&http.Client{Transport: t, CheckRedirect: rest.SameOrigin})
 	api.BaseURL = base.JoinPath("/")
 	outside := *t
-	outside.Token = ""
+	outside.Token, outside.Clock = "", nil
 	return &Client{
 		api: api, storage: &http.Client{Transport: &outside}, graphql: graphql.String(),
 		server: strings.TrimSuffix(server.String(), "/"), owner: owner, name: name, known: &memory{},

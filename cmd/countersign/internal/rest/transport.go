@@ -166,6 +166,7 @@ type Transport struct {
 	Hosts   []string // origins that the token is for
 	Wait    func(context.Context, time.Duration) error
 	Timeout time.Duration // of one attempt at one request
+	Clock   *Clock        // hears the time of each answer; nil for none
 }
 
 // RoundTrip is http.RoundTripper's. Its error is an *Error, or the context's.
@@ -209,11 +210,13 @@ func (t *Transport) attempt(req *http.Request, c Call) (*http.Response, *Trouble
 	if !maySend(ctx) {
 		return nil, &Trouble{Err: Error{Kind: KindSpent, Message: "as many requests were sent as are allowed"}}
 	}
+	heard := t.Clock.asks()
 	resp, err := t.Base.RoundTrip(out)
 	if err != nil {
 		return nil, noAnswer(err)
 	}
 	defer resp.Body.Close()
+	heard(resp.Header)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, c.Limit+1))
 	switch {
 	case err != nil:

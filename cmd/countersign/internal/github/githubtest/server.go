@@ -114,6 +114,11 @@ func (s *Server) lock() func() {
 // time is the time in whole seconds, as GitHub tells it.
 func (s *Server) time() time.Time { return s.now().UTC().Truncate(time.Second) }
 
+func (s *Server) date() string {
+	defer s.lock()()
+	return s.now().UTC().Format(http.TimeFormat)
+}
+
 func (s *Server) nextID() int64 {
 	s.lastID++
 	return s.lastID
@@ -121,6 +126,7 @@ func (s *Server) nextID() int64 {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.report(r)
+	w.Header().Set("Date", s.date())
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/api/v3/"):
 		s.serveREST(w, r)
