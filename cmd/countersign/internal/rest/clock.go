@@ -8,8 +8,9 @@ import (
 
 // A Clock tells the time as a server does, as far as the Date of its answers shows that
 // the clock here is another: what people say there is dated by the server's. Date has
-// whole seconds, so that the server is ahead by something between two bounds; where
-// these allow it, the time is the one here.
+// whole seconds, so that the server is ahead by something between two bounds, and what
+// one run makes of them may be before what the last one did: of a clock that is nearly
+// right the time is the one here.
 type Clock struct {
 	Now func() time.Time
 
@@ -18,11 +19,18 @@ type Clock struct {
 	least, most time.Duration
 }
 
+// nearly is by how much a clock may be wrong: nobody reads and answers faster.
+const nearly = 10 * time.Second
+
 // Time is the server's, once it has answered.
 func (c *Clock) Time() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.Now().Add(max(c.least, min(c.most, 0)))
+	ahead := max(c.least, min(c.most, 0))
+	if ahead.Abs() < nearly {
+		ahead = 0
+	}
+	return c.Now().Add(ahead)
 }
 
 // asks begins a request. What it returns takes the headers of the answer; one that a

@@ -7,7 +7,7 @@ import (
 )
 
 // TestClock: the time is the server's where the clock here is another, and the one here
-// where whole seconds allow that.
+// where that is nearly the same.
 func TestClock(t *testing.T) {
 	start := time.Date(2026, 1, 5, 10, 0, 0, 500e6, time.UTC)
 	date := func(second int) http.Header {
@@ -19,6 +19,7 @@ func TestClock(t *testing.T) {
 	}{
 		"none":             {nil, 0},
 		"the same":         {[]http.Header{date(0)}, 0},
+		"nearly":           {[]http.Header{date(9), date(10)}, 0},
 		"behind":           {[]http.Header{date(-60)}, -59500 * time.Millisecond},
 		"ahead":            {[]http.Header{date(60)}, 59500 * time.Millisecond},
 		"the narrower":     {[]http.Header{date(-60), date(-61)}, -60500 * time.Millisecond},
