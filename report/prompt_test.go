@@ -60,14 +60,14 @@ func TestSummaryIsAQuotation(t *testing.T) {
 // known of that. Who proposes in a clone, or their own pull request, is said to.
 func TestWhoWantsIt(t *testing.T) {
 	for want, edit := range map[string]func(*report.Report){
-		"`agent[bot]` hands in a change to 1 file, +1 −1 lines, described as: \"": func(*report.Report) {},
-		"`agent[bot]` hands in a change to 1 file, +1 −1 lines, by `Codex` as the patch says, which nobody has verified, described as: \"": func(r *report.Report) {
+		"`agent[bot]` hands in a change to 1 file, +1 −1, described as: \"": func(*report.Report) {},
+		"`agent[bot]` hands in a change to 1 file, +1 −1, by `Codex` as the patch says, which nobody has verified, described as: \"": func(r *report.Report) {
 			r.Author = &ledger.Author{Name: "Codex", Email: "codex@b.example", Date: "2026-01-05T00:00:00Z"}
 		},
-		"`Ada` proposes to change 1 file, +1 −1 lines, and says: \"": func(r *report.Report) {
+		"`Ada` proposes to change 1 file, +1 −1, and says: \"": func(r *report.Report) {
 			r.Proposer = ledger.Actor{Kind: "user", ID: "local:ada@b.example", Login: "Ada"}
 		},
-		"`agent[bot]` proposes to change 1 file, +1 −1 lines with this pull request, and says: \"": func(r *report.Report) { r.GateOnly = true },
+		"`agent[bot]` proposes to change 1 file, +1 −1 with this pull request, and says: \"": func(r *report.Report) { r.GateOnly = true },
 	} {
 		q := request()
 		edit(&q.Report)
@@ -163,7 +163,7 @@ func TestPlainWords(t *testing.T) {
 		t.Errorf("no %s in\n%s", want, docs["text"])
 	}
 	p.Verdict.State, p.Verdict.Reason = approval.Denied, "denied by ada: x; secrets_override is what I mean"
-	if !strings.Contains(text(p.Report, report.Style{}), "(denied by ada: x; secrets_override is what I mean)") {
+	if !strings.Contains(text(p.Report, report.Style{}), "\ndenied by ada: x; secrets_override is what I mean  ") {
 		t.Error("a person's own words were changed")
 	}
 }

@@ -260,9 +260,9 @@ func TestCommentOfTwo(t *testing.T) {
 		proposed.Diff = diff
 		return report.Comment{Transactions: []report.Report{own, proposed}, Threads: map[string]string{proposed.TransactionID: thread}}.Body()
 	}
-	const hidden, ours = "The diff is not shown here", "### countersign: the pull request itself: pending ("
+	const hidden, ours = "The diff is not shown here", "### countersign: the pull request itself: waits for approval ("
 	text := body([]byte(theDiff), "")
-	if i, j := strings.Index(text, "### countersign: pending ("), strings.Index(text, ours); i < 0 || j < i || strings.Contains(text, hidden) {
+	if i, j := strings.Index(text, "### countersign: waits for approval ("), strings.Index(text, ours); i < 0 || j < i || strings.Contains(text, hidden) {
 		t.Error(text)
 	}
 	if i := strings.Index(text, "```diff\ndiff --git a/main.go"); i < 0 || i > strings.Index(text, "**To answer,**") {
