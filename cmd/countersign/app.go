@@ -20,7 +20,9 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -200,8 +202,24 @@ func (a *App) finish(err error) int {
 		}
 		doc["open"] = open
 	}
-	if waits {
+	var dirty *effect.DirtyError
+	switch {
+	case waits:
 		text = "countersign: " + message + "\n"
+	case as[*pipeline.UnappliedError](err) && a.shown != nil:
+		text = ""
+	case errors.As(err, &dirty):
+		text = "countersign: nothing is written, your files are as they were. In the way:\n"
+		for _, file := range dirty.Files {
+			why := "has your changes"
+			if slices.Contains(dirty.New, file) {
+				why = "is here, not in Git"
+			}
+			text += "    " + report.Clean(file) + "  " + why + "\n"
+		}
+		if a.transaction != "" && !a.flags.quiet {
+			text += "Then: " + a.again("run", a.transaction) + "\n"
+		}
 	}
 	if hint != "" && !a.flags.quiet {
 		text += "countersign: hint: " + report.Clean(hint) + "\n"

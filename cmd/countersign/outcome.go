@@ -124,7 +124,12 @@ var table = []row{
 	on(cli.ExitRefused, func(e *scaffold.RefusedError, _ command) string { return e.Hint }),
 	always[*scaffold.TagsError](cli.ExitIO, "look whether that repository is there; countersign init --uses OWNER/countersign@COMMIT, with the 40 digits of a commit, asks no server"),
 	always[*gitstore.CutOffError](cli.ExitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
-	always[*effect.DirtyError](cli.ExitRefused, `commit the changes or put them away with "git stash", then try again`),
+	on(cli.ExitRefused, func(e *effect.DirtyError, _ command) string {
+		if len(e.New) > 0 {
+			return "git stash -u"
+		}
+		return "git stash"
+	}),
 	always[*attributes.UnsupportedError](cli.ExitRefused, "apply without the working tree: --to branch"),
 	always[*effect.SparseError](cli.ExitRefused, "check them out, or apply without the working tree: --to branch"),
 	always[*pipeline.SupersededError](cli.ExitRefused, "make the patch again on the current commit, and review it"),

@@ -222,6 +222,8 @@ func (a *App) tell(rep report.Report, by string) error {
 		return a.printJSON(rep)
 	case a.flags.quiet:
 		return a.print(rep.TransactionID + "\n")
+	case rep.AppliedOutcome() == "" && rep.ApplyResult != nil && !rep.Waits(): // refused: the error says why
+		return nil
 	}
 	line, clean, err := a.cleanly(rep)
 	if err != nil {

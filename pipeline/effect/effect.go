@@ -71,8 +71,9 @@ func failed(files []patch.Change, why string) []result.Operation {
 	return ops
 }
 
-// A DirtyError names files that are not as the base commit has them.
-type DirtyError struct{ Files []string }
+// A DirtyError names files that are not as the base commit has them. New are those of them
+// that it does not have at all.
+type DirtyError struct{ Files, New []string }
 
 func (e *DirtyError) Error() string {
 	return ledger.Plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + patch.QuoteList(e.Files)

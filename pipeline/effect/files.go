@@ -90,7 +90,7 @@ func (e Files) Ready(ctx context.Context, c *Change, _ string) error {
 		}
 	}
 	if len(dirty) > 0 {
-		return &DirtyError{dirty}
+		return &DirtyError{dirty, absent(c.Set.Files(), dirty)}
 	}
 	return nil
 }
@@ -124,9 +124,17 @@ func (e Files) Clean(ctx context.Context, base string, files []patch.Change) (sp
 		sparse = append(sparse, name)
 	}
 	if len(dirty) > 0 {
-		return nil, &DirtyError{dirty}
+		return nil, &DirtyError{dirty, absent(files, dirty)}
 	}
 	return sparse, nil
+}
+
+// absent are those of some paths that were no files before.
+func absent(files []patch.Change, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		i := slices.IndexFunc(files, func(c patch.Change) bool { return c.Path == path })
+		return i < 0 || files[i].Before != nil
+	})
 }
 
 func (e Files) local(ctx context.Context, base string, files []patch.Change, approved bool) ([]patch.Change, error) {
